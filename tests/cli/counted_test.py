@@ -90,26 +90,29 @@ class Counted(place.MeteTest):
         return {name: float(value) for name, value in found if name.split('{')[0] not in OWN}
 
     def look(self):
+        # What is read is of a moment between these two, however late the machine is.
+        asked, asked_at = time.monotonic(), time.time()
         now, at = self.counters(), time.monotonic()
         for name, value in now.items():
-            before, before_at = self.last.get(name, (value, at))  # one that is not there for a moment has not fallen
+            before, before_at = self.last.get(name, (value, asked))  # one that is not there for a moment has not fallen
             self.assertGreaterEqual(value, before - 1e-6, f'{name} fell')
             if 'compute_used_seconds' in name:
                 self.assertLess(value - before, (at - before_at) * 1.15 + 0.3, f'{name} jumped within {at - before_at:.2f} s')
-        self.last.update({name: (value, at) for name, value in now.items()})
+        self.last.update({name: (value, asked) for name, value in now.items()})
         if any(k.startswith(USED) for k in now):  # a meted that has just begun does not know the devices yet
-            self.samples.append((time.time(), self.of(now, USED), self.of(now, TENANT, 'train')))
+            self.samples.append((time.time(), self.of(now, USED), self.of(now, TENANT, 'train'), asked_at))
         return now
 
     @staticmethod
     def of(counters, name, label=''):
         return sum(v for k, v in counters.items() if k.startswith(name) and label in k)
 
-    def counter_at(self, when, which):
-        """A counter at a time, between two looks."""
+    def counter_at(self, when, which, asked=False):
+        """A counter at a time, between two looks: at least so much, and at most when the looks count from where they were asked for."""
+        side = 3 if asked else 0
         for before, after in zip(self.samples, self.samples[1:]):
-            if before[0] <= when <= after[0]:
-                return before[which] + (after[which] - before[which]) * (when - before[0]) / (after[0] - before[0])
+            if before[side] <= when <= after[side]:
+                return before[which] + (after[which] - before[which]) * (when - before[side]) / (after[side] - before[side])
         raise AssertionError(f'nobody looked at {when}')
 
     def kill_meted(self):
@@ -176,10 +179,10 @@ class Counted(place.MeteTest):
         self.close_to(tenants, device, 'its tenants together')
         time.sleep(1.5)  # until the last second of the history is over
         uuid = self.json('devices')['devices'][0]['uuid']
-        until = int(self.samples[-1][0])
+        until = int(self.samples[-1][3])
         for which, of in enumerate(({'device': uuid}, {'tenant': 'train'}), 1):
             # A second of the history ends somewhere in the second that it is named after.
-            got, least, most = self.history_seconds(until, **of), self.counter_at(until - 1, which), self.counter_at(until, which)
+            got, least, most = self.history_seconds(until, **of), self.counter_at(until - 1, which), self.counter_at(until, which, True)
             self.close_to(got, min(max(got, least), most), f'history, {of}')
         node = self.get('/api/v1/node')
         self.close_to(node['devices'][0]['used_seconds'] - self.of(first, USED),

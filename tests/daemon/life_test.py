@@ -27,20 +27,20 @@ def texts(control, **fields):
 
 def test_expires(m):
     c = m.control()
+    client = m.client()
+    joined = make(c, "joined", expires_s=3)
+    same(client.hello(joined["socket"]), OK, "a program joins one at once")
     grant = make(c, "short", expires_s=1)
     ok(0 < grant["expires_in_s"] <= 1 and grant["expires"] > grant["created"], "it is shown", grant)
-    joined = make(c, "joined", expires_s=2)
     long = make(c, "long", expires_s=3000)
     same((make(c, "plain")["expires"], make(c, "never", expires_s=0)["expires_in_s"]), (None, None), "others wait for nobody")
     for wrong in (-1, 1.5, "10m", 10**9):
         same(make(c, "wrong", expires_s=wrong).get("code"), "malformed", f"expires_s {wrong!r} is refused")
-    client = m.client()
-    same(client.hello(joined["socket"]), OK, "a program joins one")
     same(c.grant("joined")["expires"], None, "which waits no more")
     ok(until(lambda: "short" not in names(c), 10), "one that nobody joins ends")
     ok(any("no program has joined it within 1 s" in t for t in texts(c, tenant="short")), "an event says so", texts(c, tenant="short"))
     client.kill()
-    time.sleep(1.5)
+    time.sleep(max(0, joined["expires"] + 1 - time.time()))
     ok("joined" in names(c), "one that was joined stays, also when its program has ended")
     for how in ("kill", "upgrade"):
         left = c.grant("long")["expires_in_s"]
@@ -63,7 +63,7 @@ def test_expires(m):
     ok(until(lambda: "over" not in names(c), 10), "one whose time ran out while there was no meted ends with the next", names(c))
     same(sorted(names(c)), ["joined", "long", "never", "plain"], "all others are there")
     status, out, _ = mete(m, "create", "by-hand", "--mem", "1M", "--expires", "1h", "--json")
-    same((status, json.loads(out)["grant"]["expires_in_s"] in (3599, 3600)), (0, True), "mete create --expires")
+    same((status, 3500 < json.loads(out)["grant"]["expires_in_s"] <= 3600), (0, True), "mete create --expires")
     ok("ENDS     in 59m" in mete(m, "show", "by-hand")[1] or "ENDS     in 1h" in mete(m, "show", "by-hand")[1], "mete show says when",
        mete(m, "show", "by-hand")[1])
     ok("(ends in 59m" in mete(m, "ps", "--wide")[1] or "(ends in 1h" in mete(m, "ps", "--wide")[1], "so does mete ps", mete(m, "ps", "--wide")[1])
@@ -78,7 +78,7 @@ def test_containers(m):
     """A container's grant waits ten minutes for it, unless it was said otherwise; a container that begins is its end."""
     c = m.control()
     container = {"files": {"settings": ""}}
-    same(make(c, "one", container=container)["expires_in_s"] in (599, 600), True, "a container's grant waits for ten minutes")
+    same(500 < make(c, "one", container=container)["expires_in_s"] <= 600, True, "a container's grant waits for ten minutes")
     same(make(c, "kept", container={**container, "keep": True})["expires"], None, "one for several waits for ever")
     same(make(c, "said", container=container, expires_s=7000)["expires_in_s"] > 6000, True, "as long as was said")
     same(make(c, "runs", container=container, runner_pid=os.getpid())["expires"], None, "one that has begun waits for nobody")

@@ -222,7 +222,7 @@ def test_many(m):
         print(f"# {answer['pause_ms']:.1f} ms")
     rows = [[int(w) for w in h.stdout.readline().split()[1:]] for h in hammers]
     print("#", rows)
-    ok(all(r and r[0] > 100 for r in rows), "they all worked", rows)
+    ok(all(r and r[0] > 10 for r in rows), "they all worked", rows)
     same([r[2:] for r in rows], [[0, 0]] * 4, "never too much, and no connection was lost")
     share = m.control().share("many")
     same(share["held_bytes"], sum(r[1] for r in rows) * UNIT, "what they hold is what meted says")
