@@ -381,7 +381,7 @@ static void test_late(void)
 #else
 	const uint32_t blocks = 3000, turns = 3000000;
 #endif
-	struct ptx_launch l = { .timeout_ns = 20000000000u };
+	struct ptx_launch l = { .timeout_ns = 80000000000u };
 	struct ptx_module *m;
 	uint32_t *flag;
 
