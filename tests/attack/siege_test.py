@@ -229,9 +229,9 @@ def ps(s):
     began = time.monotonic()
     try:
         done = subprocess.run([METE, "ps", "--json"], env={**s.env, "METE_RUNTIME_DIR": s.dir}, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL, timeout=10)
+                              stderr=subprocess.DEVNULL, timeout=30)
     except subprocess.TimeoutExpired:
-        return False, 10
+        return False, 30
     return done.returncode == 0, time.monotonic() - began
 
 
