@@ -88,8 +88,11 @@ class Storm:
         time.sleep(random.random() * 0.05)
 
     def rage(self, seconds):
+        """For so long, and on a busy machine until each wind has blown."""
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        latest = end + 30 * PATIENCE
+        winds = ["killed", *(name for _, name, _ in self.winds)]
+        while time.monotonic() < end or time.monotonic() < latest and not all(self.ends[w] for w in winds):
             self.blow()
         self.calm(60 * PATIENCE)
         self.end()

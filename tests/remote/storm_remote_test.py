@@ -156,14 +156,14 @@ def main():
        "the storm had all its winds", storm.ends)
     same(storm.ends["wrong"], 0, "no client got a wrong answer")
     ok(p.quiet(), "nobody is there any more, and no grant", p.grants(), children(server), children(meted))
-    ok(until(lambda: p.used() <= used, 5), "the device's memory is free", p.used(), used)
+    ok(until(lambda: p.used() <= used, 30), "the device's memory is free", p.used(), used)
     for name, pid, (fds, kib) in zip(("meted", "the server"), (meted, server), before):
-        ok(until(lambda: descriptors(pid) <= fds, 5), f"no descriptor of {name} is left open", fds, descriptors(pid))
+        ok(until(lambda: descriptors(pid) <= fds, 30), f"no descriptor of {name} is left open", fds, descriptors(pid))
         grown = resident(pid) - kib
         # A sanitizer keeps what has been freed.
         ok(grown < 4096 or PATIENCE > 1, f"{name} has not grown ({grown} KiB)")
     same(len(os.listdir(os.path.join(p.m.dir, "pages"))), 0, "no page is left")
-    ok(until(lambda: not os.listdir(os.path.join(p.m.dir, "workers")), 5), "no socket of a worker is left",
+    ok(until(lambda: not os.listdir(os.path.join(p.m.dir, "workers")), 30), "no socket of a worker is left",
        os.listdir(os.path.join(p.m.dir, "workers")))
     p.end()
     ok(until(lambda: not ours(p.m.dir), 15), "no process of either side is left", ours(p.m.dir))

@@ -70,14 +70,14 @@ def main():
     ok(quiet(m), "only workers that wait are left", children(m.process.pid), grants(m))
     ok(all(d["held_bytes"] == 0 and d["shared_bytes"] == 0 for g in grants(m) for d in g["devices"]),
        "nothing is held of any quota", grants(m))
-    ok(until(lambda: device_used(m) <= used, 5), "the device's memory is free", device_used(m), used)
-    ok(until(lambda: descriptors(m.process.pid) <= fds, 5), "no descriptor of meted is left open",
+    ok(until(lambda: device_used(m) <= used, 30), "the device's memory is free", device_used(m), used)
+    ok(until(lambda: descriptors(m.process.pid) <= fds, 30), "no descriptor of meted is left open",
        fds, descriptors(m.process.pid))
     same(len(os.listdir(os.path.join(m.dir, "pages"))), 0, "no page is left")
     left = lambda: os.listdir(os.path.join(m.dir, "workers"))
     sockets = lambda: [n for n in left() if not n.endswith(".traffic")]
-    ok(until(lambda: len(sockets()) == 2, 5), "no socket of a worker is left", left())
-    ok(until(lambda: all(n.replace(".traffic", "") in sockets() for n in left()), 5), "nor what counts beside it", left())
+    ok(until(lambda: len(sockets()) == 2, 30), "no socket of a worker is left", left())
+    ok(until(lambda: all(n.replace(".traffic", "") in sockets() for n in left()), 30), "nor what counts beside it", left())
     grown = resident(m.process.pid) - kib
     # A sanitizer keeps what has been freed.
     ok(grown < 4096 or PATIENCE > 1, f"meted has not grown ({grown} KiB)")
