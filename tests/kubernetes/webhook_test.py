@@ -314,7 +314,8 @@ def test_occupied(w):
     c = connect(w.port(), w.ca)
 
     def full():
-        # A body is given up after 15 s, and a machine that does other things may need them: then more are begun.
+        # Of bodies that grow side by side, as on a slow machine, some are refused and leave room again; and each is given up
+        # after 15 s. So more are begun, one by one.
         if len(held) < 200:
             hold()
         return len(held) >= 12 and post(c, "/mutate", large)[0] == 503
