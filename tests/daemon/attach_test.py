@@ -140,7 +140,7 @@ def may_raise():
 
 def test_no_leak(m):
     path = m.make("leak", 1000 * UNIT)
-    burst(path, 5)
+    burst(path, 30)  # what is opened once is open then
     until(lambda: not m.control().grant("leak")["processes"])
     before = m.descriptors()
     for _ in range(3):

@@ -64,9 +64,9 @@ def test_expires(m):
     same(sorted(names(c)), ["joined", "long", "never", "plain"], "all others are there")
     status, out, _ = mete(m, "create", "by-hand", "--mem", "1M", "--expires", "1h", "--json")
     same((status, 3500 < json.loads(out)["grant"]["expires_in_s"] <= 3600), (0, True), "mete create --expires")
-    ok("ENDS     in 59m" in mete(m, "show", "by-hand")[1] or "ENDS     in 1h" in mete(m, "show", "by-hand")[1], "mete show says when",
-       mete(m, "show", "by-hand")[1])
-    ok("(ends in 59m" in mete(m, "ps", "--wide")[1] or "(ends in 1h" in mete(m, "ps", "--wide")[1], "so does mete ps", mete(m, "ps", "--wide")[1])
+    shown, listed = mete(m, "show", "by-hand")[1], mete(m, "ps", "--wide")[1]
+    ok("ENDS     in 59m" in shown or "ENDS     in 1h" in shown, "mete show says when", shown)
+    ok("(ends in 59m" in listed or "(ends in 1h" in listed, "so does mete ps", listed)
     same([mete(m, "create", "x", "--mem", "1M", "--expires", word)[0] for word in ("soon", "0", "-1", "366d", "")], [2] * 5,
          "another word is refused")
     for name in names(c):
