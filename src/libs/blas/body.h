@@ -32,7 +32,7 @@ static inline void *body_vector(struct soft_native *n, uint64_t at, int64_t coun
 		n->refuse(n);
 		return NULL;
 	}
-	if (!n->reach(n, at, bytes, write))
+	if (!device_reach(n, at, bytes, each, write))
 		return NULL;
 	return (void *)(uintptr_t)(step < 0 ? at + (uint64_t)(count - 1) * apart * each : at);
 }
@@ -51,7 +51,7 @@ static inline void *body_matrix(struct soft_native *n, uint64_t at, int64_t rows
 		n->refuse(n);
 		return NULL;
 	}
-	return n->reach(n, at, bytes, write) ? (void *)(uintptr_t)at : NULL;
+	return device_reach(n, at, bytes, each, write) ? (void *)(uintptr_t)at : NULL;
 }
 
 /* Matrix number `batch` of an array of addresses; 0: the launch has its fault. */

@@ -42,7 +42,7 @@ static void NAMED(lu_solve)(const T *a, int64_t n, int64_t ld, const int *pivot,
 		T *x = b + c * ldb;
 
 		for (int64_t i = 0; op == CUBLAS_OP_N && pivot && i < n; i++) {
-			int64_t other = pivot[i] - 1;
+			int64_t other = (int64_t)pivot[i] - 1;
 			T kept = x[i];
 
 			if (other < 0 || other >= n)
@@ -70,7 +70,7 @@ static void NAMED(lu_solve)(const T *a, int64_t n, int64_t ld, const int *pivot,
 			for (int64_t i = j + 1; i < n; i++)
 				x[j] -= NAMED(element)(a, ld, op, j, i) * x[i];
 		for (int64_t i = n - 1; pivot && i >= 0; i--) {
-			int64_t other = pivot[i] - 1;
+			int64_t other = (int64_t)pivot[i] - 1;
 			T kept = x[i];
 
 			if (other < 0 || other >= n)
@@ -93,9 +93,9 @@ static T *NAMED(batched)(struct soft_native *n, uint64_t array, int64_t batch, i
 /* Pivots of a matrix: NULL with *ret_good when there are none. */
 static int *NAMED(pivots)(struct soft_native *n, const struct blas_work *w, int64_t batch, bool *ret_good)
 {
-	uint64_t at = w->P + (uint64_t)(batch * w->n) * sizeof(int);
+	uint64_t at = w->P + (uint64_t)batch * (uint64_t)w->n * sizeof(int);
 
-	*ret_good = !w->P || n->reach(n, at, (uint64_t)w->n * sizeof(int), true);
+	*ret_good = !w->P || device_reach(n, at, (uint64_t)w->n * sizeof(int), sizeof(int), true);
 	return w->P && *ret_good ? (int *)(uintptr_t)at : NULL;
 }
 
@@ -103,7 +103,7 @@ static int *NAMED(info_at)(struct soft_native *n, const struct blas_work *w, int
 {
 	uint64_t at = w->info + (uint64_t)batch * sizeof(int);
 
-	return n->reach(n, at, sizeof(int), true) ? (int *)(uintptr_t)at : NULL;
+	return device_reach(n, at, sizeof(int), sizeof(int), true) ? (int *)(uintptr_t)at : NULL;
 }
 
 static void NAMED(getrf)(struct soft_native *n, const struct blas_work *w)
@@ -278,22 +278,23 @@ static void NAMED(geqrf)(struct soft_native *n, const struct blas_work *w)
 /* Least squares for more rows than columns: C's first rows become X. devInfoArray: the first zero on R's diagonal. */
 static void NAMED(gels)(struct soft_native *n, const struct blas_work *w)
 {
-	T *tau = scratch_get((size_t)(w->n + 1) * sizeof(T));
 	int64_t from, to; /* info is devInfoArray here */
 
-	if (!tau) {
-		n->refuse(n);
-		return;
-	}
 	body_part(n, w->batchSize, &from, &to);
 	for (int64_t i = from; i < to; i++) {
 		T *a = NAMED(batched)(n, w->A, i, w->m, w->n, w->lda);
 		T *c = a ? NAMED(batched)(n, w->C, i, w->m, w->nrhs, w->ldc) : NULL;
 		int *info = c && w->info ? NAMED(info_at)(n, w, i) : NULL;
 		int zero;
+		T *tau;
 
 		if (!c || (w->info && !info))
 			return;
+		tau = scratch_get((size_t)(w->n + 1) * sizeof(T));
+		if (!tau) {
+			n->refuse(n);
+			return;
+		}
 		NAMED(qr)(a, w->m, w->n, w->lda, tau);
 		zero = NAMED(singular)(a, w->n, w->lda);
 		if (info)

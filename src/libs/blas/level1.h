@@ -45,7 +45,7 @@ static bool NAMED(scalar)(struct soft_native *n, const struct blas_work *w, uint
 	const void *from = value;
 
 	if (w->in_device) {
-		if (!n->reach(n, address, type_bytes(type), false))
+		if (!device_reach(n, address, type_bytes(type), type_bytes(type), false))
 			return false;
 		from = (const void *)(uintptr_t)address;
 	}
@@ -63,7 +63,7 @@ static void NAMED(result)(struct soft_native *n, const struct blas_work *w, T va
 	unsigned int type = w->resultType;
 	char *to = (char *)(uintptr_t)w->result;
 
-	if (!n->reach(n, w->result, type_bytes(type), true))
+	if (!device_reach(n, w->result, type_bytes(type), type_bytes(type), true))
 		return;
 	if (type == TYPE)
 		memcpy(to, &value, sizeof(value));
@@ -88,8 +88,13 @@ static bool NAMED(both)(struct soft_native *n, const struct blas_work *w, int wr
 			struct NAMED(vector) * y)
 {
 	int64_t count = w->n < 0 ? 0 : w->n;
-	T *copy = NAMED(copies)(n, w, count);
+	T *copy;
 
+	/* before memory is asked for */
+	if (count && (!body_vector(n, w->x, count, w->incx, type_bytes(w->xType), write & 1) ||
+		      (y && !body_vector(n, w->y, count, w->incy, type_bytes(w->yType), write & 2))))
+		return false;
+	copy = NAMED(copies)(n, w, count);
 	return copy && NAMED(load)(n, x, w->x, w->xType, count, w->incx, write & 1, copy) &&
 	       (!y || NAMED(load)(n, y, w->y, w->yType, count, w->incy, write & 2, copy + count));
 }
@@ -348,7 +353,7 @@ static void NAMED(rotg)(struct soft_native *n, const struct blas_work *w)
 	const uint32_t bytes[] = { sizeof(T), sizeof(T), sizeof(R), sizeof(T) };
 
 	for (int i = 0; i < 4; i++)
-		if (!n->reach(n, at[i], bytes[i], true))
+		if (!device_reach(n, at[i], bytes[i], sizeof(R), true))
 			return;
 	NAMED(rotation)((T *)(uintptr_t)w->a, (T *)(uintptr_t)w->b, (R *)(uintptr_t)w->c, (T *)(uintptr_t)w->s);
 }
@@ -424,9 +429,12 @@ static void NAMED(modified)(R *d1, R *d2, R *x1, R y1, R p[5])
 
 static void NAMED(rotmg)(struct soft_native *n, const struct blas_work *w)
 {
-	if (!n->reach(n, w->d1, sizeof(R), true) || !n->reach(n, w->d2, sizeof(R), true) ||
-	    !n->reach(n, w->x1, sizeof(R), true) || !n->reach(n, w->y1, sizeof(R), false) ||
-	    !n->reach(n, w->param, 5 * sizeof(R), true))
+	const uint64_t at[] = { w->d1, w->d2, w->x1, w->y1 };
+
+	for (int i = 0; i < 4; i++)
+		if (!device_reach(n, at[i], sizeof(R), sizeof(R), i < 3))
+			return;
+	if (!device_reach(n, w->param, 5 * sizeof(R), sizeof(R), true))
 		return;
 	NAMED(modified)
 	((R *)(uintptr_t)w->d1, (R *)(uintptr_t)w->d2, (R *)(uintptr_t)w->x1, *(const R *)(uintptr_t)w->y1,

@@ -169,11 +169,12 @@ static void NAMED(symv)(struct soft_native *n, const struct blas_work *w)
 
 static void NAMED(trmv)(struct soft_native *n, const struct blas_work *w)
 {
-	T *a, *x, *kept = scratch_get((size_t)(w->n < 1 ? 1 : w->n) * sizeof(T));
 	int64_t first, last;
+	T *a, *x, *kept;
 
 	if (!(a = NAMED(triangle_at)(n, w, false)) || !(x = body_vector(n, w->x, w->n, w->incx, sizeof(T), true)))
 		return;
+	kept = scratch_get((size_t)(w->n < 1 ? 1 : w->n) * sizeof(T));
 	if (!kept) {
 		n->refuse(n);
 		return;

@@ -24,7 +24,7 @@ static T NAMED(gelu_slope)(T x)
 static bool NAMED(bias_add)(struct run *r, int64_t j, T *v)
 {
 	const struct product *p = r->p;
-	const char *bias = bias_at(r, false);
+	const char *bias = bias_at(r, p->bias_across ? p->n : p->m, false);
 	uint32_t each = type_bytes(p->bias_type);
 
 	if (!bias)
@@ -101,7 +101,7 @@ static bool NAMED(gradient_add)(struct run *r, int64_t j, const T *v)
 		r->gradient[i] = (r->j0 + j ? r->gradient[i] : 0) + (double)v[i];
 	if (r->j0 + j + 1 < p->n)
 		return true;
-	bias = (char *)(uintptr_t)bias_at(r, true);
+	bias = (char *)(uintptr_t)bias_at(r, p->m, true);
 	if (!bias)
 		return false;
 	for (int64_t i = 0; i < r->rows; i++)

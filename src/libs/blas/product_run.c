@@ -55,7 +55,7 @@ static bool reach_matrix(struct run *r, uint64_t at, unsigned int type, int64_t 
 		r->native->refuse(r->native);
 		return false;
 	}
-	return r->native->reach(r->native, at, bytes, write);
+	return device_reach(r->native, at, bytes, type_bytes(type), write);
 }
 
 static bool matrix_address(struct run *r, enum product_matrix which, uint64_t *ret)
@@ -137,7 +137,7 @@ static bool factor_read(struct run *r, enum product_matrix which, float *one, co
 
 	if (r->p->scale[which] == SCALE_NONE)
 		return true;
-	if (!r->native->reach(r->native, at, wide ? (uint64_t)count * sizeof(float) : sizeof(float), false))
+	if (!device_reach(r->native, at, wide ? (uint64_t)count * sizeof(float) : sizeof(float), sizeof(float), false))
 		return false;
 	if (wide)
 		*outer = (const float *)(uintptr_t)at;
@@ -152,7 +152,7 @@ static bool scalars_read(struct run *r)
 
 	r->scale_ab = r->scale_c = r->scale_d = r->scale_aux = 1;
 	if (p->aux_scale) {
-		if (!r->native->reach(r->native, p->aux_scale, sizeof(float), false))
+		if (!device_reach(r->native, p->aux_scale, sizeof(float), sizeof(float), false))
 			return false;
 		r->scale_aux = *(const float *)(uintptr_t)p->aux_scale;
 	}
@@ -187,17 +187,17 @@ static char *aux_at(struct run *r, int64_t column, bool write)
 		at += (uint64_t)(first + stride) * type_bytes(p->aux_type);
 		bytes = (uint64_t)r->rows * type_bytes(p->aux_type);
 	}
-	return r->native->reach(r->native, at, bytes, write) ? (char *)(uintptr_t)at : NULL;
+	return device_reach(r->native, at, bytes, bits ? 1 : type_bytes(p->aux_type), write) ? (char *)(uintptr_t)at : NULL;
 }
 
-static const char *bias_at(struct run *r, bool write)
+/* `count`: of all that the caller may touch, one for each row or each column of D. */
+static const char *bias_at(struct run *r, int64_t count, bool write)
 {
 	const struct product *p = r->p;
 	uint32_t each = type_bytes(p->bias_type);
-	uint64_t at = p->bias + (uint64_t)(p->bias_stride * r->batch) * each;
-	uint64_t count = (uint64_t)(p->bias_across || p->epilogue & EPILOGUE_BGRADB ? p->n : p->m);
+	uint64_t at = p->bias + (uint64_t)p->bias_stride * (uint64_t)r->batch * each;
 
-	return r->native->reach(r->native, at, count * each, write) ? (const char *)(uintptr_t)at : NULL;
+	return device_reach(r->native, at, (uint64_t)count * each, each, write) ? (const char *)(uintptr_t)at : NULL;
 }
 
 #define T float
@@ -223,7 +223,7 @@ static bool operand_gradient(struct run *r)
 
 	if (of_a ? r->j0 : r->i0)
 		return true;
-	bias = (char *)(uintptr_t)bias_at(r, true);
+	bias = (char *)(uintptr_t)bias_at(r, of_a ? p->m : p->n, true);
 	if (!bias)
 		return false;
 	for (int64_t i = 0; i < count; i++) {
@@ -460,7 +460,8 @@ void product_run(struct soft_native *n, const struct product *p)
 	if (!scalars_read(&r))
 		return;
 	if (p->alpha.place == PRODUCT_VECTOR &&
-	    !n->reach(n, p->alpha.address, (uint64_t)(p->alpha_stride * (p->batch - 1) + p->m) * sizeof(float), false))
+	    !device_reach(n, p->alpha.address, (uint64_t)(p->alpha_stride * (p->batch - 1) + p->m) * sizeof(float),
+			  sizeof(float), false))
 		return;
 	if (!pieces_get(&r)) {
 		n->refuse(n);

@@ -69,6 +69,22 @@ cublasStatus_t blas_launch(struct blas_handle *h, uint32_t body, uint32_t blocks
 	return blas_status_of(e);
 }
 
+/* The routines that know a triangle that is packed, or a band. */
+static bool form_sound(const struct blas_work *w)
+{
+	switch (w->body) {
+	case BLAS_SYMV:
+	case BLAS_TRMV:
+	case BLAS_TRSV:
+		return w->form <= BLAS_BAND;
+	case BLAS_SYR:
+	case BLAS_SYR2:
+		return w->form <= BLAS_PACKED;
+	default:
+		return w->form == BLAS_FULL;
+	}
+}
+
 /* The parameters are those of a call that begin_... let through: anybody can launch the kernel with other bytes. */
 static bool work_sound(const struct blas_work *w)
 {
@@ -86,12 +102,12 @@ static bool work_sound(const struct blas_work *w)
 		if (!type_bytes(types[i]) && types[i] != CUDA_R_64I)
 			return false;
 	/* the elements of a packed triangle are to be counted */
-	if (w->AP && w->n > INT64_C(1) << 31)
+	if ((w->form == BLAS_PACKED || w->body == BLAS_TPTTR || w->body == BLAS_TRTTP) && w->n > INT64_C(1) << 31)
 		return false;
 	return (w->uplo == CUBLAS_FILL_MODE_LOWER || w->uplo == CUBLAS_FILL_MODE_UPPER) &&
 	       (unsigned int)w->trans <= CUBLAS_OP_C && (unsigned int)w->transa <= CUBLAS_OP_C &&
 	       (unsigned int)w->transb <= CUBLAS_OP_C && (unsigned int)w->side <= CUBLAS_SIDE_RIGHT &&
-	       (unsigned int)w->diag <= CUBLAS_DIAG_UNIT && w->form <= BLAS_BAND;
+	       (unsigned int)w->diag <= CUBLAS_DIAG_UNIT && form_sound(w);
 }
 
 static const blas_run *runs_of(unsigned int type)

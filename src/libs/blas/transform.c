@@ -24,6 +24,18 @@ static int64_t index_of(const struct transform_matrix *m, int64_t i, int64_t j)
 	}
 }
 
+/* The number of the element in its last row and column can be told, so those of all others can. */
+static bool extent_sound(const struct transform *t, const struct transform_matrix *m)
+{
+	int64_t rows = m->turned ? t->columns : t->rows, columns = m->turned ? t->rows : t->columns, far, near;
+
+	if (m->order == ORDER_ROWS)
+		return !__builtin_mul_overflow(rows, m->ld, &far) && far < INT64_MAX / 32 - columns;
+	/* tiles begin `ld` apart, and have 32 numbers of each row */
+	near = m->order == ORDER_COL32 ? 32 * (rows + 1) : rows;
+	return !__builtin_mul_overflow(columns, m->ld, &far) && far < INT64_MAX / 32 - near;
+}
+
 static bool matrix_sound(const struct transform_matrix *m)
 {
 	return m->order <= ORDER_COL32 && m->turned <= 1 && type_bytes(m->type) && !type_is_complex(m->type) &&
@@ -35,7 +47,7 @@ static char *matrix_at(struct soft_native *n, const struct transform *t, const s
 		       int64_t batch, bool write)
 {
 	int64_t i = t->rows - 1, j = t->columns - 1, last;
-	uint64_t at = m->at + (uint64_t)(m->stride * batch) * type_bytes(m->type);
+	uint64_t at = m->at + (uint64_t)m->stride * (uint64_t)batch * type_bytes(m->type);
 
 	/* the last row of the last full tile may lie behind the last element */
 	last = index_of(m, i, j);
@@ -44,7 +56,9 @@ static char *matrix_at(struct soft_native *n, const struct transform *t, const s
 
 		last = before > last ? before : last;
 	}
-	return n->reach(n, at, (uint64_t)(last + 1) * type_bytes(m->type), write) ? (char *)(uintptr_t)at : NULL;
+	return device_reach(n, at, (uint64_t)(last + 1) * type_bytes(m->type), type_bytes(m->type), write)
+		       ? (char *)(uintptr_t)at
+		       : NULL;
 }
 
 static bool scalar_of(struct soft_native *n, const struct transform *t, const uint8_t here[8], uint64_t at, double *ret)
@@ -60,7 +74,8 @@ void transform_run(struct soft_native *n, const struct transform *t)
 	double alpha, beta = 0;
 
 	if (t->rows <= 0 || t->columns <= 0 || t->rows > MOST || t->columns > MOST || !matrix_sound(&t->a) ||
-	    !matrix_sound(&t->c) || (t->b.at && !matrix_sound(&t->b)) ||
+	    !matrix_sound(&t->c) || (t->b.at && (!matrix_sound(&t->b) || !extent_sound(t, &t->b))) ||
+	    !extent_sound(t, &t->a) || !extent_sound(t, &t->c) ||
 	    (t->scale_type != CUDA_R_32F && t->scale_type != CUDA_R_64F && t->scale_type != CUDA_R_16F &&
 	     t->scale_type != CUDA_R_32I)) {
 		n->refuse(n);

@@ -52,5 +52,20 @@ void device_driver_path(const char *path);
 CUresult device_context(CUcontext *ret);
 /* Threads that run blocks at a time. */
 uint32_t device_threads(void);
+/*
+ * n->reach() for numbers of `each` bytes, which must lie where such numbers may: the compiler relies on it. False: the
+ * launch has its fault.
+ */
+static inline bool device_reach(struct soft_native *n, uint64_t at, uint64_t bytes, uint64_t each, bool write)
+{
+	uint64_t by = each & -each;
+
+	if (bytes && at & ((by < 8 ? by : 8) - 1)) {
+		n->refuse(n);
+		return false;
+	}
+	return n->reach(n, at, bytes, write);
+}
+
 /* Launches kernel `number` of the names, on a stream of the current context. `params`: DEVICE_PARAM_BYTES. */
 CUresult device_launch(uint32_t number, uint32_t blocks, CUstream stream, void *params);

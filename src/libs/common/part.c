@@ -32,5 +32,5 @@ bool library_reach(struct soft_native *n, uint64_t at, int64_t count, uint64_t e
 		n->refuse(n);
 		return false;
 	}
-	return n->reach(n, at, bytes, write);
+	return device_reach(n, at, bytes, each, write);
 }

@@ -92,7 +92,9 @@ static bool pass_sound(const struct fft_pass *p)
 	for (int i = 0; i < 3; i++)
 		if (p->count[i] < 1 || __builtin_mul_overflow(lines, p->count[i], &lines) || lines > SIZE_MOST)
 			return false;
-	return p->count[0] <= SIZE_MOST / p->whole + 1 && side_sound(p, &p->in) && side_sound(p, &p->out);
+	/* Lines that are turned have a lane each. */
+	return p->count[0] <= SIZE_MOST / p->whole + 1 && side_sound(p, &p->in) && side_sound(p, &p->out) &&
+	       !(p->turn && is_paired(p));
 }
 
 /* All that the pass touches, from the first number to the last one. */

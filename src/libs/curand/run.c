@@ -20,12 +20,13 @@ static bool work_sound(const struct rand_work *w)
 	bool positions = w->type == CURAND_RNG_PSEUDO_PHILOX4_32_10 || w->type == CURAND_RNG_QUASI_SOBOL32 ||
 			 w->type == CURAND_RNG_QUASI_SOBOL64;
 
-	if (w->kernel >= RAND_KERNELS || w->output >= RAND_OUTPUTS || w->count <= 0 || w->count > INT64_C(1) << 40)
+	if (w->kernel >= RAND_KERNELS || w->output >= RAND_OUTPUTS || w->count <= 0 || w->count > INT64_C(1) << 40 ||
+	    !(w->mean < 1e10) || !(w->mean > -1e10))
 		return false;
 	if (states)
 		return w->sequences && w->sequences <= 1u << 20 && w->first < w->sequences;
 	return positions && !w->sequences && w->kernel == RAND_KERNEL_GENERATE && w->dimensions &&
-	       w->dimensions <= RAND_DIMENSIONS && w->count >= w->dimensions && w->mean < 1e10;
+	       w->dimensions <= RAND_DIMENSIONS && w->count % w->dimensions == 0;
 }
 
 void rand_run(struct soft_native *n)

@@ -266,7 +266,7 @@ void rand_seed(const struct rand_work *w, struct rand_state *states, int64_t fro
 
 static inline uint32_t bits_of(uint32_t v[6], bool mrg)
 {
-	return mrg ? (uint32_t)(mrg_next(v) * MRG_TO_BITS) : xorwow_next(v);
+	return mrg ? (uint32_t)(uint64_t)(mrg_next(v) * MRG_TO_BITS) : xorwow_next(v);
 }
 
 static inline float uniform_of(uint32_t v[6], bool mrg)

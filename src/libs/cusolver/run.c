@@ -192,11 +192,11 @@ static void run_getrs(struct run *r)
 static void run_geqrf(struct run *r)
 {
 	routine f = find(r, "geqrf_");
-	char told[16] __attribute__((aligned(16)));
+	char told[16] __attribute__((aligned(16))) = { 0 };
 	int count = -1;
 	void *work = told;
 
-	for (int asked = 0; f && work && asked < 2; asked++) {
+	for (int asked = 0; f && work && !r->info && asked < 2; asked++) {
 		CALL(f, (whole, whole, numbers, whole, numbers, numbers, whole, int *), &r->m, &r->columns, r->a,
 		     &r->lda, r->tau, work, &count, &r->info);
 		if (!asked)
@@ -207,11 +207,11 @@ static void run_geqrf(struct run *r)
 static void run_orgqr(struct run *r)
 {
 	routine f = find_either(r, "orgqr_", "ungqr_");
-	char told[16] __attribute__((aligned(16)));
+	char told[16] __attribute__((aligned(16))) = { 0 };
 	int count = -1;
 	void *work = told;
 
-	for (int asked = 0; f && work && asked < 2; asked++) {
+	for (int asked = 0; f && work && !r->info && asked < 2; asked++) {
 		CALL(f, (whole, whole, whole, numbers, whole, numbers, numbers, whole, int *), &r->m, &r->columns,
 		     &r->k, r->a, &r->lda, r->tau, work, &count, &r->info);
 		if (!asked)
@@ -222,7 +222,7 @@ static void run_orgqr(struct run *r)
 static void run_ormqr(struct run *r)
 {
 	routine f = find_either(r, "ormqr_", "unmqr_");
-	char told[16] __attribute__((aligned(16)));
+	char told[16] __attribute__((aligned(16))) = { 0 };
 	/* the transpose of complex reflectors is the conjugate one */
 	char trans = is_complex(r) && r->w->trans == 'T'    ? 'C'
 		     : !is_complex(r) && r->w->trans == 'C' ? 'T'
@@ -230,7 +230,7 @@ static void run_ormqr(struct run *r)
 	int count = -1;
 	void *work = told;
 
-	for (int asked = 0; f && work && asked < 2; asked++) {
+	for (int asked = 0; f && work && !r->info && asked < 2; asked++) {
 		CALL(f,
 		     (letter, letter, whole, whole, whole, numbers, whole, numbers, numbers, whole, numbers, whole,
 		      int *, size_t, size_t),
@@ -246,13 +246,13 @@ static void svd(struct run *r, letter job_u, letter job_v, char *right, const in
 		char **ret_kept)
 {
 	routine f = find(r, "gesvd_");
-	char told[16] __attribute__((aligned(16)));
+	char told[16] __attribute__((aligned(16))) = { 0 };
 	size_t rank = (size_t)(r->m < r->columns ? r->m : r->columns), more = 5 * (rank + 1) * r->real;
 	int count = -1;
 	void *work = told;
 	char *real = told;
 
-	for (int asked = 0; f && work && asked < 2; asked++) {
+	for (int asked = 0; f && work && !r->info && asked < 2; asked++) {
 		if (is_complex(r))
 			CALL(f,
 			     (letter, letter, whole, whole, numbers, whole, numbers, numbers, whole, numbers, whole,
@@ -315,14 +315,14 @@ static void run_gesvdj(struct run *r)
 static void run_syevd(struct run *r)
 {
 	routine f = find_either(r, "syevd_", "heevd_");
-	char told[16] __attribute__((aligned(16))), told_real[16] __attribute__((aligned(16)));
+	char told[16] __attribute__((aligned(16))) = { 0 }, told_real[16] __attribute__((aligned(16)));
 	int count = -1, count_real = -1, count_whole = -1, told_whole = 0;
 	void *work = told;
 	char *real = told_real;
 	int *wholes = &told_whole;
 
 	memset(told_real, 0, sizeof(told_real));
-	for (int asked = 0; f && work && asked < 2; asked++) {
+	for (int asked = 0; f && work && !r->info && asked < 2; asked++) {
 		size_t bytes_real;
 
 		if (is_complex(r))
@@ -355,12 +355,12 @@ static void run_syevd(struct run *r)
 static void run_sygvd(struct run *r)
 {
 	routine f = find_either(r, "sygv_", "hegv_");
-	char told[16] __attribute__((aligned(16)));
+	char told[16] __attribute__((aligned(16))) = { 0 };
 	int count = -1;
 	void *work = told;
 	char *real = told;
 
-	for (int asked = 0; f && work && asked < 2; asked++) {
+	for (int asked = 0; f && work && !r->info && asked < 2; asked++) {
 		if (is_complex(r))
 			CALL(f,
 			     (whole, letter, letter, whole, numbers, whole, numbers, whole, numbers, numbers, whole,
@@ -382,11 +382,11 @@ static void run_sygvd(struct run *r)
 static void run_sytrd(struct run *r)
 {
 	routine f = find_either(r, "sytrd_", "hetrd_");
-	char told[16] __attribute__((aligned(16)));
+	char told[16] __attribute__((aligned(16))) = { 0 };
 	int count = -1;
 	void *work = told;
 
-	for (int asked = 0; f && work && asked < 2; asked++) {
+	for (int asked = 0; f && work && !r->info && asked < 2; asked++) {
 		CALL(f, (letter, whole, numbers, whole, numbers, numbers, numbers, numbers, whole, int *, size_t),
 		     &r->w->uplo, &r->columns, r->a, &r->lda, r->values, r->values_more, r->tau, work, &count, &r->info,
 		     1);
@@ -542,6 +542,11 @@ static bool work_sound(const struct solver_work *w)
 	if (w->routine == SOLVER_orgqr && (w->n > w->m || w->k > w->n))
 		return false;
 	if (w->routine == SOLVER_gesvdj && !one_of(w->job, "NAS"))
+		return false;
+	if (w->routine == SOLVER_gesvd &&
+	    (!one_of(w->job, "NASO") || !one_of(w->job_more, "NASO") || (w->job == 'O' && w->job_more == 'O')))
+		return false;
+	if ((w->routine == SOLVER_syevd || w->routine == SOLVER_sygvd) && !one_of(w->job, "NV"))
 		return false;
 	return ld_sound(&w->a, s.a) && ld_sound(&w->b, s.b) && ld_sound(&w->c, s.c);
 }

@@ -32,9 +32,9 @@ static void index_put(uint64_t at, bool wide, int64_t i, int64_t value)
 /* An index from a list of the matrix; one that is not below `count` is a fault of the launch. */
 static inline int64_t index_below(struct run *r, int64_t count, int64_t listed)
 {
-	int64_t at = listed - r->a.base;
+	int64_t at;
 
-	if (at >= 0 && at < count)
+	if (!__builtin_sub_overflow(listed, r->a.base, &at) && at >= 0 && at < count)
 		return at;
 	r->fault = true;
 	return 0;
