@@ -1,12 +1,12 @@
 /* programs.c: see programs.h. */
 #include "guard/bpf/programs.h"
 
+#include "guard/bpf/pins.h"
 #include "guard_object.h" /* the compiled programs */
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,36 +47,20 @@ static int note(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return secure_getenv("METE_GUARD_DEBUG") ? vfprintf(stderr, fmt, ap) : 0;
 }
 
-static int pins_make(char *why)
+static int pins_begin(char *why)
 {
 	struct statfs s;
 
 	if (!statfs("/sys/fs/bpf", &s) && (unsigned int)s.f_type != BPF_MAGIC &&
 	    mount("bpf", "/sys/fs/bpf", "bpf", 0, "mode=0700"))
 		return say(why, -errno, "/sys/fs/bpf cannot be mounted (%s)", strerror(errno));
-	if ((mkdir(GUARD_PINS, 0700) && errno != EEXIST) || (mkdir(MAPS, 0700) && errno != EEXIST))
-		return say(why, -errno, GUARD_PINS " cannot be made (%s)", strerror(errno));
-	return 0;
-}
-
-static void folder_remove(const char *path)
-{
-	DIR *d = opendir(path);
-	char name[512];
-
-	for (struct dirent *e; d && (e = readdir(d));)
-		if (e->d_name[0] != '.') {
-			snprintf(name, sizeof name, "%s/%s", path, e->d_name);
-			unlink(name);
-		}
-	if (d)
-		closedir(d);
-	rmdir(path);
+	return pins_make(GUARD_PINS, why);
 }
 
 bool programs_there(void)
 {
-	return !access(GUARD_PINS "/links_a", F_OK) || !access(GUARD_PINS "/links_b", F_OK);
+	return !pins_check(GUARD_PINS, NULL) &&
+	       (!access(GUARD_PINS "/links_a", F_OK) || !access(GUARD_PINS "/links_b", F_OK));
 }
 
 static int map_open(const char *name)
@@ -212,22 +196,25 @@ static int config_put(struct bpf_object *object, const struct guard_kernel *k, u
 
 int programs_load(const struct guard_kernel *k, uint32_t flags, struct guard_loaded *ret, char *why)
 {
-	const char *old = !access(GUARD_PINS "/links_a", F_OK) ? GUARD_PINS "/links_a" : GUARD_PINS "/links_b";
-	const char *new = !strcmp(old, GUARD_PINS "/links_a") ? GUARD_PINS "/links_b" : GUARD_PINS "/links_a";
+	const char *old = !access(GUARD_PINS "/links_a", F_OK) ? "links_a" : "links_b";
+	const char *new = !strcmp(old, "links_a") ? "links_b" : "links_a";
+	char folder[64];
 	struct guard_config was;
 	struct bpf_object *object;
 	int r;
 
-	*ret = (struct guard_loaded){ .rewrites = !k->locked, .replaced = programs_there() };
 	libbpf_set_print(note);
-	r = pins_make(why);
+	r = pins_begin(why);
 	if (r)
 		return r;
+	*ret = (struct guard_loaded){ .rewrites = !k->locked, .replaced = programs_there() };
 	if (ret->replaced && (config_get(&was) || was.version != GUARD_MAPS_VERSION))
 		return say(
 			why, -EPROTO,
 			"the programs that are loaded are of another version: unload them first (mete-guard unload)");
-	folder_remove(new); /* of a helper that was killed */
+	r = pins_remove(GUARD_PINS, new, why); /* of a helper that was killed */
+	if (r)
+		return r;
 	object = object_load(ret->rewrites, why, &r);
 	if (!object && ret->rewrites) {
 		ret->rewrites = false;
@@ -238,22 +225,26 @@ int programs_load(const struct guard_kernel *k, uint32_t flags, struct guard_loa
 	r = config_put(object, k, flags);
 	if (r)
 		say(why, r, "the configuration cannot be written (%s)", strerror(-r));
-	else
-		r = attach_all(object, k->driver, new, why);
+	snprintf(folder, sizeof folder, GUARD_PINS "/%s", new);
+	if (!r)
+		r = attach_all(object, k->driver, folder, why);
 	bpf_object__close(object);
-	folder_remove(r ? new : old);
+	pins_remove(GUARD_PINS, r ? new : old, NULL);
 	return r;
 }
 
 int programs_unload(char *why)
 {
+	static const char *const folders[] = { "links_a", "links_b", "maps" };
+	int r = 0;
+
 	if (access(GUARD_PINS, F_OK))
 		return say(why, -ENOENT, "the guard is not loaded");
-	folder_remove(GUARD_PINS "/links_a");
-	folder_remove(GUARD_PINS "/links_b");
-	folder_remove(MAPS);
-	rmdir(GUARD_PINS);
-	return 0;
+	for (size_t i = 0; !r && i < sizeof folders / sizeof *folders; i++)
+		r = pins_remove(GUARD_PINS, folders[i], why);
+	if (!r)
+		rmdir(GUARD_PINS);
+	return r;
 }
 
 static int tenants_open(const char *map, char *why)

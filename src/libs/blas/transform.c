@@ -63,7 +63,7 @@ static char *matrix_at(struct soft_native *n, const struct transform *t, const s
 
 static bool scalar_of(struct soft_native *n, const struct transform *t, const uint8_t here[8], uint64_t at, double *ret)
 {
-	if (at && !n->reach(n, at, type_bytes(t->scale_type), false))
+	if (at && !device_reach(n, at, type_bytes(t->scale_type), type_bytes(t->scale_type), false))
 		return false;
 	*ret = type_get(t->scale_type, at ? (const void *)(uintptr_t)at : here);
 	return true;
