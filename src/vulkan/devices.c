@@ -67,6 +67,15 @@ static void end(struct device *d)
 	free(d);
 }
 
+/* Of several physical devices: the program was shown no such group. Its memory would be charged on the first alone. */
+static bool is_of_several(const VkDeviceCreateInfo *info)
+{
+	const VkDeviceGroupDeviceCreateInfo *group =
+		chain_find(info->pNext, VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO);
+
+	return group && group->physicalDeviceCount > 1;
+}
+
 VKAPI_ATTR VkResult VKAPI_CALL layer_vkCreateDevice(VkPhysicalDevice physicalDevice,
 						    const VkDeviceCreateInfo *pCreateInfo,
 						    const VkAllocationCallbacks *pAllocator, VkDevice *pDevice)
@@ -86,7 +95,7 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_vkCreateDevice(VkPhysicalDevice physicalDev
 		return VK_ERROR_OUT_OF_HOST_MEMORY;
 	d->metered = start_is_metered();
 	/* A program may have kept the handle of a device that it was never shown. */
-	if (d->metered && !start_device(i, physicalDevice, &d->index)) {
+	if (d->metered && (!start_device(i, physicalDevice, &d->index) || is_of_several(pCreateInfo))) {
 		free(d);
 		return VK_ERROR_INITIALIZATION_FAILED;
 	}

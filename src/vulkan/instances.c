@@ -159,7 +159,10 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_vkEnumeratePhysicalDevices(VkInstance insta
 	return room < count ? VK_INCOMPLETE : VK_SUCCESS;
 }
 
-/* A group that is left without a device is not there. */
+/*
+ * Each device is a group of its own: memory of a device of several would be in all of them, in as many instances as the
+ * program asks for with each allocation (vkCreateDevice refuses such a device).
+ */
 VKAPI_ATTR VkResult VKAPI_CALL layer_vkEnumeratePhysicalDeviceGroups(VkInstance instance,
 								     uint32_t *pPhysicalDeviceGroupCount,
 								     VkPhysicalDeviceGroupProperties *pGroups)
@@ -179,14 +182,13 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_vkEnumeratePhysicalDeviceGroups(VkInstance 
 	r = i->next.vkEnumeratePhysicalDeviceGroups(instance, &count, all);
 	for (uint32_t n = 0; (r == VK_SUCCESS || r == VK_INCOMPLETE) && n < count; n++) {
 		all[n].physicalDeviceCount = keep_granted(i, all[n].physicalDevices, all[n].physicalDeviceCount);
-		if (!all[n].physicalDeviceCount)
-			continue;
-		if (pGroups && kept < room) {
-			pGroups[kept].physicalDeviceCount = all[n].physicalDeviceCount;
-			memcpy(pGroups[kept].physicalDevices, all[n].physicalDevices, sizeof all[n].physicalDevices);
-			pGroups[kept].subsetAllocation = all[n].subsetAllocation;
+		for (uint32_t k = 0; k < all[n].physicalDeviceCount; k++, kept++) {
+			if (!pGroups || kept >= room)
+				continue;
+			pGroups[kept].physicalDeviceCount = 1;
+			pGroups[kept].physicalDevices[0] = all[n].physicalDevices[k];
+			pGroups[kept].subsetAllocation = VK_FALSE;
 		}
-		kept++;
 	}
 	free(all);
 	if (r != VK_SUCCESS && r != VK_INCOMPLETE)

@@ -8,6 +8,9 @@
  *   work MS MIB DEPTH         fills MIB of device memory again and again, DEPTH submissions at a time; says how often
  *   chain                     semaphores between submissions, both kinds, both versions of the call; says "good"
  *   devices THREADS COUNT     makes devices, has each do a little, and destroys them; says "good"
+ *   idle COUNT MS             a submission waits for the program, which lets it go on after COUNT submissions on another
+ *                             device and MS; another thread waits for its queue; says "good"
+ *   group                     what vkCreateDevice says of one device, and of two; the devices of the largest group
  *   cost COUNT LIVE           ns of an allocation with its release, of a submission of nothing, and of one of a command
  *                             buffer without commands, with LIVE allocations beside
  *
@@ -385,6 +388,97 @@ static void devices(unsigned int threads, unsigned int count)
 	puts("good");
 }
 
+/* ---- idle ---- */
+
+static void *idle_thread(void *data)
+{
+	(void)data;
+	CHECK(vkQueueWaitIdle(queue));
+	return NULL;
+}
+
+static void idle(unsigned int count, unsigned int ms)
+{
+	VkSemaphore timeline = semaphore_of(VK_SEMAPHORE_TYPE_TIMELINE);
+	VkPipelineStageFlags stage = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+	uint64_t one = 1;
+	VkTimelineSemaphoreSubmitInfo values = { .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+						 .waitSemaphoreValueCount = 1,
+						 .pWaitSemaphoreValues = &one };
+	VkSemaphoreSignalInfo signal = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO,
+					 .semaphore = timeline,
+					 .value = 1 };
+	VkCommandPool pool[2];
+	VkDevice other = device_new();
+	VkCommandBuffer held = empty_of(device, &pool[0]), runs = empty_of(other, &pool[1]);
+	VkSubmitInfo submit = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+				.pNext = &values,
+				.waitSemaphoreCount = 1,
+				.pWaitSemaphores = &timeline,
+				.pWaitDstStageMask = &stage,
+				.commandBufferCount = 1,
+				.pCommandBuffers = &held };
+	VkSubmitInfo more = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+			      .commandBufferCount = 1,
+			      .pCommandBuffers = &runs };
+	pthread_t thread;
+	VkQueue q;
+
+	vkGetDeviceQueue(other, 0, 0, &q);
+	CHECK(vkQueueSubmit(queue, 1, &submit, VK_NULL_HANDLE));
+	pthread_create(&thread, NULL, idle_thread, NULL);
+	for (unsigned int i = 0; i < count; i++) {
+		CHECK(vkQueueSubmit(q, 1, &more, VK_NULL_HANDLE));
+		if (i % 8 == 7)
+			CHECK(vkQueueWaitIdle(q));
+	}
+	usleep(ms * 1000);
+	CHECK(vkDeviceWaitIdle(other));
+	CHECK(vkSignalSemaphore(device, &signal));
+	pthread_join(thread, NULL);
+	puts("good");
+	vkDestroyCommandPool(device, pool[0], NULL);
+	vkDestroyCommandPool(other, pool[1], NULL);
+	vkDestroyDevice(other, NULL);
+	vkDestroySemaphore(device, timeline, NULL);
+}
+
+/* ---- group ---- */
+
+/* What vkCreateDevice says of a group of the device and itself, and how many devices the largest group has. */
+static void group(void)
+{
+	static const float priority = 1;
+	VkDeviceQueueCreateInfo queues = { .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+					   .queueCount = 1,
+					   .pQueuePriorities = &priority };
+	VkPhysicalDevice both[2] = { physical, physical };
+	VkDeviceGroupDeviceCreateInfo several = { .sType = VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO,
+						  .pPhysicalDevices = both };
+	VkDeviceCreateInfo make = { .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+				    .pNext = &several,
+				    .queueCreateInfoCount = 1,
+				    .pQueueCreateInfos = &queues };
+	VkPhysicalDeviceGroupProperties groups[8] = { 0 };
+	uint32_t count = 8, most = 0;
+	VkResult r[2];
+
+	for (int i = 0; i < 8; i++)
+		groups[i].sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_GROUP_PROPERTIES;
+	CHECK(vkEnumeratePhysicalDeviceGroups(instance, &count, groups));
+	for (uint32_t i = 0; i < count; i++)
+		most = groups[i].physicalDeviceCount > most ? groups[i].physicalDeviceCount : most;
+	for (uint32_t i = 0; i < 2; i++) {
+		VkDevice made = VK_NULL_HANDLE;
+
+		several.physicalDeviceCount = i + 1;
+		r[i] = vkCreateDevice(physical, &make, NULL, &made);
+		if (r[i] == VK_SUCCESS)
+			vkDestroyDevice(made, NULL);
+	}
+	printf("%d %d %u\n", r[0], r[1], most);
+}
+
 /* ---- cost ---- */
 
 static double least_ns(void (*f)(void *), void *data, unsigned int count)
@@ -461,6 +555,10 @@ int main(int argc, char **argv)
 		chain();
 	else if (!strcmp(verb, "devices"))
 		devices((unsigned int)a[0], (unsigned int)a[1]);
+	else if (!strcmp(verb, "idle"))
+		idle((unsigned int)a[0], (unsigned int)a[1]);
+	else if (!strcmp(verb, "group"))
+		group();
 	else if (!strcmp(verb, "cost"))
 		cost((unsigned int)a[0], (unsigned int)a[1]);
 	finish();

@@ -15,7 +15,7 @@ from harness import BUILD, Meted, finish, ok, same, skip, until  # noqa: E402
 MIB = 1 << 20
 QUOTA = 64 * MIB
 METE, CLIENT = os.path.join(BUILD, "src/cli/mete"), os.path.join(BUILD, "tests/vulkan/vulkan_client")
-OUT_OF_DEVICE_MEMORY = -2
+OUT_OF_DEVICE_MEMORY, INITIALIZATION_FAILED = -2, -3
 
 if subprocess.run([CLIENT, "cost", "1", "0"], capture_output=True).returncode == 77:
     skip("Vulkan", "no Vulkan device; install mesa-vulkan-drivers")
@@ -96,11 +96,18 @@ same((status, errors), (0, ""), "a program that lives on sees refusals and nothi
 ok(int(counts[0]) > 100 and int(counts[1]) > 0, "some allocations succeed and some are refused", counts)
 same(held("race"), 0, "and gives everything back")
 
+same(run("one", "group")[1], ["0", str(INITIALIZATION_FAILED), "1"], "no device is made of several, and no group has several")
+
 # ---- submissions ----
 same(run("one", "chain")[:2], (0, ["good"]), "semaphores of both kinds in both submissions")
 m.make("limited", devices=[{"device": "0", "mem_bytes": 256 * MIB, "cores": 50, "policy": "fixed"}])
 same(run("limited", "chain")[:2], (0, ["good"]), "and with a limit on time, where what waits goes in a batch of its own")
 same(run("limited", "devices", 8, 150)[:2], (0, ["good"]), "threads make and destroy devices beside each other")
+m.make("idle", devices=[{"device": "0", "mem_bytes": 16 * MIB, "cores": 50, "policy": "fixed"}])
+same(run("idle", "idle", 0, 1000)[:2], (0, ["good"]), "a program waits for a queue that it will let go on itself")
+share = c.share("idle")
+ok(share["longest_ms"] < 300 and share["charged_ms"] < 600, "and is not charged for what stood still", share)
+c.ask("grant_delete", name="idle")
 c.ask("grant_delete", name="limited")
 for name, percent in (("minor", 30), ("major", 70)):
     m.make(name, devices=[{"device": "0", "mem_bytes": 128 * MIB, "cores": percent, "policy": "fixed"}])

@@ -36,7 +36,8 @@ struct run {
 
 static const char *at_element(const char *p, unsigned int type, int64_t index)
 {
-	return p + index * (int64_t)type_bytes(type);
+	/* as numbers: without anything to add up (k is 0) an operand may have no address */
+	return (const char *)(uintptr_t)((uint64_t)(uintptr_t)p + (uint64_t)index * type_bytes(type));
 }
 
 /* ---- memory ---- */
