@@ -59,6 +59,7 @@ static int attach_locked(void)
 
 		accounts[i].granule_units = d->granule_bytes > WIRE_UNIT_BYTES ? d->granule_bytes / WIRE_UNIT_BYTES : 1;
 		accounts[i].soft = d->flags & WIRE_DEVICE_SOFT;
+		accounts[i].stays_asked = d->flags & WIRE_DEVICE_STAYS_ASKED;
 		__atomic_store_n(&accounts[i].wire, &page->account[i], __ATOMIC_RELEASE);
 	}
 	account_count = welcome->device_count;
@@ -108,6 +109,11 @@ void account_note_peak(unsigned int device)
 }
 
 bool account_take(unsigned int device, uint32_t units, bool asked)
+{
+	return (asked || !units || !accounts[device].stays_asked) && account_take_moving(device, units, asked);
+}
+
+bool account_take_moving(unsigned int device, uint32_t units, bool asked)
 {
 	struct wire_account *a = accounts[device].wire;
 
@@ -208,15 +214,25 @@ static uint64_t comfort_units(unsigned int device)
 	return (comfort < COMFORT_BYTES ? comfort : COMFORT_BYTES) / WIRE_UNIT_BYTES;
 }
 
-int account_ask(unsigned int device, uint64_t units)
+static int ask(unsigned int device, uint64_t units, uint32_t flags)
 {
 	uint64_t comfort;
 
 	if (units > WIRE_MAX_UNITS || attach_again() < 0)
 		return ACCOUNT_NO_ROOM;
 	comfort = comfort_units(device);
-	return verdict(device, reserve(device, (uint32_t)units, (uint32_t)(units > comfort ? units : comfort), 0,
+	return verdict(device, reserve(device, (uint32_t)units, (uint32_t)(units > comfort ? units : comfort), flags,
 				       ATTACH_PATIENCE_MS));
+}
+
+int account_ask(unsigned int device, uint64_t units)
+{
+	return ask(device, units, accounts[device].stays_asked ? WIRE_RESERVE_STAYS : 0);
+}
+
+int account_ask_moving(unsigned int device, uint64_t units)
+{
+	return ask(device, units, 0);
 }
 
 int account_ask_all(unsigned int device)

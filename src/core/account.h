@@ -16,6 +16,7 @@ struct account {
 	struct wire_account *wire; /* in the page; a stand-in without credit while not attached */
 	uint32_t granule_units;	   /* the driver's blocks; 1 on the software device */
 	bool soft;
+	bool stays_asked; /* the grant's memory may leave: for what cannot, meted is asked each time */
 	/*
 	 * What the driver counts beyond the account and the quota had no room for: paid before anything else out of
 	 * what is given back. It stays in `held`; measured.c takes it over from `paid_units`.
@@ -35,6 +36,8 @@ bool account_attached(void);
 
 /* From the credit at hand. False: ask. `asked`: meted has just said yes, so a tight quota does not stop it. */
 bool account_take(unsigned int device, uint32_t units, bool asked);
+/* The same for memory that can leave the device. */
+bool account_take_moving(unsigned int device, uint32_t units, bool asked);
 
 /* Of what was held or taken for it, up to `units` pay the debt, and stay held. Value: how many. */
 uint32_t account_pay(unsigned int device, uint32_t units);
@@ -73,6 +76,7 @@ void account_note_peak(unsigned int device);
 
 /* Outside the gate. Raises the credit to at least `units`; other threads may take it first. */
 int account_ask(unsigned int device, uint64_t units);
+int account_ask_moving(unsigned int device, uint64_t units);
 /* Outside the gate. For a call of unknown size: raises `measuring`, then all that is left of the quota. */
 int account_ask_all(unsigned int device);
 /* Outside the gate. Lowers `measuring`, and lets those who waited for it go on. */

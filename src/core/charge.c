@@ -32,8 +32,10 @@ uint64_t charge_units(unsigned int device, uint64_t bytes)
 	return granule == 1 ? units : (units + granule - 1) / granule * granule;
 }
 
-int charge_try_units(struct charge *c, unsigned int device, uint64_t units)
+static int try_units(struct charge *c, unsigned int device, uint64_t units, bool moves)
 {
+	bool (*take)(unsigned int, uint32_t, bool) = moves ? account_take_moving : account_take;
+	int (*ask)(unsigned int, uint64_t) = moves ? account_ask_moving : account_ask;
 	bool asked = false;
 
 	if (units > WIRE_MAX_UNITS)
@@ -44,24 +46,39 @@ int charge_try_units(struct charge *c, unsigned int device, uint64_t units)
 		if (account_owes(device))
 			account_pay_from_credit(device);
 		gate_enter();
-		if ((!units || !account_owes(device)) && account_take(device, c->units, asked))
+		if ((!units || !account_owes(device)) && take(device, c->units, asked))
 			return CHARGE_HELD;
 		gate_leave();
 		/* Other threads may be quicker with what meted has just granted; then it is asked again. */
-		if (account_ask(device, units) != ACCOUNT_GRANTED)
+		if (ask(device, units) != ACCOUNT_GRANTED)
 			return CHARGE_REFUSED;
 		asked = true;
 	}
 }
 
-int charge_begin_units(struct charge *c, unsigned int device, uint64_t units)
+int charge_try_units(struct charge *c, unsigned int device, uint64_t units)
+{
+	return try_units(c, device, units, false);
+}
+
+static int begin_units(struct charge *c, unsigned int device, uint64_t units, bool moves)
 {
 	int r;
 
 	do
-		r = charge_try_units(c, device, units);
+		r = try_units(c, device, units, moves);
 	while (r == CHARGE_REFUSED && units <= WIRE_MAX_UNITS && (sharing_look() || faces_shrink(device)));
 	return r;
+}
+
+int charge_begin_units(struct charge *c, unsigned int device, uint64_t units)
+{
+	return begin_units(c, device, units, false);
+}
+
+int charge_begin_moving(struct charge *c, unsigned int device, uint64_t units)
+{
+	return begin_units(c, device, units, true);
 }
 
 int charge_begin_by(const struct face *f, struct charge *c, uint64_t bytes)

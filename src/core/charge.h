@@ -31,7 +31,9 @@ int charge_current_by(const struct face *f, face_context *ret_context, unsigned 
 int charge_begin_by(const struct face *f, struct charge *c, uint64_t bytes);
 /* The same for given units on a given device. CHARGE_HELD or CHARGE_REFUSED. */
 int charge_begin_units(struct charge *c, unsigned int device, uint64_t units);
-/* The same without making pools and graphs give back what they keep. */
+/* The same for memory that can leave the device (shim/movable.h). */
+int charge_begin_moving(struct charge *c, unsigned int device, uint64_t units);
+/* The same as charge_begin_units() without making pools and graphs give back what they keep. */
 int charge_try_units(struct charge *c, unsigned int device, uint64_t units);
 /* More, in the middle of it. False: not to be had; what is held stays held. */
 bool charge_more(struct charge *c, uint32_t units);

@@ -35,6 +35,7 @@
 #define capture_hold mete_core_capture_hold
 #define capture_release mete_core_capture_release
 #define charge_begin_by mete_core_charge_begin_by
+#define charge_begin_moving mete_core_charge_begin_moving
 #define charge_begin_units mete_core_charge_begin_units
 #define charge_cancel mete_core_charge_cancel
 #define charge_current_by mete_core_charge_current_by

@@ -227,7 +227,7 @@ static CUresult piece_new(unsigned int device, CUdevice real, uint64_t bytes, bo
 
 	if (packed && !bits_new(&p.pack, bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (charge_begin_units(&c, device, wire_units(bytes)) != CHARGE_HELD)
+	if (charge_begin_moving(&c, device, wire_units(bytes)) != CHARGE_HELD)
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	else
 		r = piece_make(&p, &c, ret_place);
@@ -662,7 +662,7 @@ static enum movable_result bring_back(struct piece *p, struct way *w)
 {
 	struct charge c = { 0 };
 
-	if (charge_begin_units(&c, p->device, units_of(p)) != CHARGE_HELD)
+	if (charge_begin_moving(&c, p->device, units_of(p)) != CHARGE_HELD)
 		return MOVABLE_DEVICE;
 	if (back(p) != CUDA_SUCCESS) {
 		charge_cancel(&c);

@@ -77,7 +77,8 @@ struct wire_hello {
 };
 
 enum wire_device_flags {
-	WIRE_DEVICE_SOFT = 1 << 0, /* the software device */
+	WIRE_DEVICE_SOFT = 1 << 0,	  /* the software device */
+	WIRE_DEVICE_STAYS_ASKED = 1 << 1, /* WIRE_RESERVE_STAYS is understood, and wanted */
 };
 
 struct wire_device {
@@ -117,6 +118,11 @@ enum wire_reserve_flags {
 	 * raised before. Answered WIRE_OK with whatever there is (credit_units may be 0).
 	 */
 	WIRE_RESERVE_ALL = 1 << 0,
+	/*
+	 * It is for memory that cannot leave the device, of a grant whose other memory may (WIRE_DEVICE_STAYS_ASKED): such
+	 * memory is never taken from credit alone.
+	 */
+	WIRE_RESERVE_STAYS = 1 << 1,
 };
 
 struct wire_reserved {

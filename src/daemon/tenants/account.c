@@ -247,6 +247,8 @@ static bool fits_device(struct client *client, const struct account_request *req
 	if (request->all)
 		must = units->units < total / ALL_PART ? units->units : total / ALL_PART;
 	room = residence_room(client, request->device, must);
+	if (request->all && room > residence_stay_room(client, request->device))
+		room = residence_stay_room(client, request->device);
 	if (units->units > room)
 		units->units = room;
 	*ret_short = must;
@@ -254,6 +256,12 @@ static bool fits_device(struct client *client, const struct account_request *req
 		return false;
 	residence_has(client);
 	return true;
+}
+
+/* Credit that may not become memory that stays. */
+static uint64_t credit_beyond(struct client *client, unsigned int device)
+{
+	return less_units(account_credit(client, device), residence_stay_room(client, device));
 }
 
 enum ledger_answer account_reserve(struct client *client, const struct account_request *request)
@@ -277,6 +285,11 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 		give_back(client, request);
 		return LEDGER_GRANT;
 	}
+	if (request->stays && !residence_may_stay(client, request->device, request->need_units))
+		return residence_stay_waits(client) ? LEDGER_WAIT : LEDGER_NO_ROOM;
+	/* Of what it has it may use no more for a call of unknown size than may stay. */
+	if (request->all && credit_beyond(client, request->device))
+		recall_from(client, request->device, credit_beyond(client, request->device));
 	/* Above a shrinking quota nobody's credit is worth anything, the asker's own included. */
 	if (ledger_excess(ledger))
 		account_recall(tenant, request->device, &(struct ledger_units){ ledger_excess(ledger), 0 }, NULL, NULL);

@@ -27,6 +27,7 @@ struct account_request {
 	uint32_t need_units;
 	uint32_t want_units;
 	bool all;
+	bool stays;   /* it is for memory that cannot leave the device, of a grant whose other memory may */
 	bool waiting; /* it is in the tenant's list of those who wait */
 };
 

@@ -39,6 +39,7 @@
 #define SILENCES 6u	      /* each in a row is believed half as often as the one before, so many times */
 #define WANT_NS 2000000000u   /* one that waits for more asks again within this */
 #define HOPE_NS 200000000u
+#define STAY_NS 50000000u /* what was allowed is taken within it */
 #define POOL_KEPT_PART 4u /* of the host's memory, for owners' grants, where others have some as well */
 
 static struct wire_account *account_of(const struct client *c, unsigned int device)
@@ -84,6 +85,14 @@ static uint64_t movable_of(const struct client *c)
 	return units < held ? units : held;
 }
 
+/* What it holds that cannot leave. Its credit is no part of that: it asks for each such piece (WIRE_RESERVE_STAYS). */
+static uint64_t staying_of(const struct client *c)
+{
+	uint64_t held = account_held(c, 0);
+
+	return held - (movable_of(c) < held ? movable_of(c) : held);
+}
+
 uint64_t residence_away(const struct tenant *tenant, unsigned int device, const struct client *except)
 {
 	uint64_t units = 0, quota = tenant->grant.share[device].ledger.quota_units;
@@ -115,6 +124,7 @@ static struct view {
 	struct client *client[CLIENTS];
 	unsigned int count;
 	uint64_t unused_units; /* promised to somebody, and not taken */
+	uint64_t stay_units;   /* of the device: what is held that cannot leave, and what may be */
 } view;
 
 static const struct residence_client *seen(const struct client *c)
@@ -170,13 +180,26 @@ static uint64_t barred_units(const struct client *c)
 							       : 0;
 }
 
+static uint64_t tenant_staying(struct tenant *t)
+{
+	uint64_t units = t->grant.share[0].ledger.object_units;
+
+	for (const struct client *c = t->clients; c; c = c->next)
+		units += can_be_asked(c) ? staying_of(c) : account_held(c, 0);
+	return units;
+}
+
 uint64_t residence_occupied_bytes(const struct daemon *daemon, const uint8_t *uuid, uid_t uid)
 {
 	uint64_t units = 0;
 
-	for (struct tenant *t = daemon->tenants; t; t = t->next)
-		if (is_bounded(t) && !same_user(t->grant.uid, uid) && grant_find_share(&t->grant, uuid))
-			units += less(account_tenant_held(t, 0), promised_units(t, &t->grant.share[0]));
+	for (struct tenant *t = daemon->tenants; t; t = t->next) {
+		bool bounded = is_bounded(t) && !same_user(t->grant.uid, uid);
+
+		if (moves(t) && grant_find_share(&t->grant, uuid))
+			units += less(bounded ? account_tenant_held(t, 0) : tenant_staying(t),
+				      promised_units(t, &t->grant.share[0]));
+	}
 	return units * WIRE_UNIT_BYTES;
 }
 
@@ -223,6 +246,15 @@ static void see_client(struct client *c, uint64_t now)
 	view.client[view.count++] = c;
 }
 
+/* The same with what it was allowed a moment ago, and may not have taken yet. */
+static uint64_t staying_soon(const struct client *c, uint64_t now)
+{
+	const struct residing *r = &c->residing;
+	uint64_t units = staying_of(c);
+
+	return r->stay_units > units && now - r->stay_ns < STAY_NS ? r->stay_units : units;
+}
+
 static uint64_t all_unused_units(struct daemon *daemon, const uint8_t *uuid)
 {
 	uint64_t units = 0;
@@ -245,6 +277,7 @@ static bool see(struct daemon *daemon, const uint8_t *uuid)
 	view.count = 0;
 	view.device = (struct residence_device){ 0 };
 	view.unused_units = all_unused_units(daemon, uuid);
+	view.stay_units = 0;
 	for (struct tenant *t = daemon->tenants; t; t = t->next) {
 		struct grant_share *share = grant_find_share(&t->grant, uuid);
 
@@ -260,6 +293,7 @@ static bool see(struct daemon *daemon, const uint8_t *uuid)
 				continue;
 			of_one++;
 			view.device.other_units -= c->granted_units[device];
+			view.stay_units += can_be_asked(c) ? staying_soon(c, now) : c->granted_units[device];
 			if (can_be_asked(c))
 				see_client(c, now);
 			else
@@ -268,6 +302,7 @@ static bool see(struct daemon *daemon, const uint8_t *uuid)
 				swap = c->residing.swap_ns;
 		}
 	}
+	view.stay_units += view.device.other_units; /* those that are not asked to leave stay */
 	view.device.turn_ns = residence_turn(daemon->memory->turn_ns, swap);
 	return any;
 }
@@ -342,6 +377,49 @@ void residence_has(struct client *client)
 	client->residing.want_units = client->residing.hopeless_ns = 0;
 	if (!moves(client->tenant))
 		client->residing.waits_since_ns = 0;
+}
+
+/* Lent what others are promised, because it can leave. */
+static bool is_lent(const struct client *c)
+{
+	return can_be_asked(c) && !is_bounded(c->tenant);
+}
+
+uint64_t residence_stay_room(struct client *client, unsigned int device)
+{
+	const struct grant_share *share = &client->tenant->grant.share[device];
+
+	if (!is_lent(client) || !see(client->tenant->daemon, share->device.uuid))
+		return UINT64_MAX;
+	return less(view.device.total_units,
+		    view.stay_units + view.unused_units - unused_units(client->tenant, share));
+}
+
+bool residence_may_stay(struct client *client, unsigned int device, uint64_t units)
+{
+	struct residing *r = &client->residing;
+	uint64_t room = residence_stay_room(client, device), now = clock_now_ns();
+
+	if (room < units)
+		return false;
+	r->short_ns = 0;
+	r->stay_units = staying_soon(client, now) + units;
+	r->stay_ns = now;
+	return true;
+}
+
+/* Those that take something that can leave hold it for a moment before their page says so. */
+bool residence_stay_waits(struct client *client)
+{
+	struct residing *r = &client->residing;
+	uint64_t now = clock_now_ns();
+
+	if (!r->short_ns)
+		r->short_ns = now;
+	if (now - r->short_ns < HOPE_NS)
+		return true;
+	r->short_ns = 0;
+	return false;
 }
 
 /* Its memory has not left, and may at any moment. */

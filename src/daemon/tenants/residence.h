@@ -36,6 +36,8 @@ struct residing {
 	uint64_t waits_since_ns;
 	uint64_t want_units, want_ns; /* it asked for so much more, and was told to wait, then */
 	uint64_t hopeless_ns;	      /* since then others cannot make as much room; 0: they can */
+	uint64_t stay_units, stay_ns; /* it was allowed to hold so much that cannot leave, then */
+	uint64_t short_ns;	      /* since then it may not hold more of that; 0: it may */
 	uint64_t stays_until_ns;      /* it could not leave: not asked again until then */
 	uint64_t asked_ns;	      /* of what is under way: the wish */
 	uint64_t came_ns;	      /* it has come further on its way, or was asked, then */
@@ -89,8 +91,18 @@ uint64_t residence_room(struct client *client, unsigned int device, uint64_t nee
 bool residence_wait(struct client *client, unsigned int device, uint64_t units);
 void residence_has(struct client *client);
 /*
- * Bytes of the device that grants of others than the user hold without a promise, and that they could keep from whom it
- * is promised to: where meted serves all users, only owners' grants are lent what is promised to others.
+ * Of a client whose memory moves, and that is lent what others are promised: may it have so many units more of what
+ * cannot leave the device? All such memory there is fits beside all promises. True for every other client.
+ */
+bool residence_may_stay(struct client *client, unsigned int device, uint64_t units);
+/* It may not. True: perhaps in a moment, since others take or give something just now. */
+bool residence_stay_waits(struct client *client);
+/* Units that it may have more of it, UINT64_MAX for every other client. */
+uint64_t residence_stay_room(struct client *client, unsigned int device);
+/*
+ * Bytes of the device that are held without a promise and could be kept from whom they are promised to: what cannot
+ * leave, and where meted serves all users everything of grants of others than the user, but for owners', which alone are
+ * lent what is promised to others.
  */
 uint64_t residence_occupied_bytes(const struct daemon *daemon, const uint8_t *uuid, uid_t uid);
 /* What is away of a tenant's clients, but for `except` (may be NULL), in units: its quota is not free for others. */

@@ -212,7 +212,8 @@ static void fill_welcome(const struct session *session, struct wire_welcome *w)
 		w->device[i].quota_bytes = share->ledger.target_units * WIRE_UNIT_BYTES;
 		w->device[i].total_bytes = share->device.total_bytes;
 		w->device[i].granule_bytes = share->device.granule_bytes;
-		w->device[i].flags = share->device.kind == DEVICE_SOFT ? WIRE_DEVICE_SOFT : 0;
+		w->device[i].flags = (share->device.kind == DEVICE_SOFT ? WIRE_DEVICE_SOFT : 0) |
+				     (session->tenant->grant.spill ? WIRE_DEVICE_STAYS_ASKED : 0);
 	}
 }
 
@@ -303,12 +304,13 @@ static bool on_reserve(struct session *session, const void *packet)
 		.need_units = q->need_units,
 		.want_units = q->want_units,
 		.all = q->flags & WIRE_RESERVE_ALL,
+		.stays = q->flags & WIRE_RESERVE_STAYS,
 	};
 	const char *why = NULL;
 
 	if (!device_known(session, q->device))
 		why = "no such device in the grant";
-	else if (q->flags & ~(uint32_t)WIRE_RESERVE_ALL)
+	else if (q->flags & ~(uint32_t)(WIRE_RESERVE_ALL | WIRE_RESERVE_STAYS))
 		why = "unknown flags";
 	else if (session->waiting >= WAITING_MAX)
 		why = "too many requests at once";

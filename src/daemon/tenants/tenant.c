@@ -426,10 +426,10 @@ json_t *tenant_waiting_json(const struct session *session)
 
 	for (const struct pending *p = session->tenant->waiting; p; p = p->next)
 		if (p->session == session)
-			json_array_append_new(list, json_pack("[I, i, I, I, b, I]", (json_int_t)p->serial,
+			json_array_append_new(list, json_pack("[I, i, I, I, b, I, b]", (json_int_t)p->serial,
 							      (int)p->request.device, (json_int_t)p->request.need_units,
 							      (json_int_t)p->request.want_units, p->request.all,
-							      (json_int_t)p->deadline_ns));
+							      (json_int_t)p->deadline_ns, p->request.stays));
 	return list;
 }
 
@@ -451,6 +451,7 @@ void tenant_waiting_restore(struct session *session, const json_t *list)
 		request.need_units = (uint32_t)need;
 		request.want_units = (uint32_t)want;
 		request.all = all;
+		request.stays = json_is_true(json_array_get(one, 6)); /* none: of an older meted */
 		wait_for_room(session, (uint32_t)serial, &request, (uint64_t)deadline_ns);
 	}
 }

@@ -38,7 +38,7 @@ static void NAMED(lu)(T *a, int64_t n, int64_t ld, int *pivot, int *info)
 static void NAMED(lu_solve)(const T *a, int64_t n, int64_t ld, const int *pivot, int32_t op, T *b, int64_t columns,
 			    int64_t ldb)
 {
-	for (int64_t c = 0; c < columns; c++) {
+	for (int64_t c = 0; n && c < columns; c++) {
 		T *x = b + c * ldb;
 
 		for (int64_t i = 0; op == CUBLAS_OP_N && pivot && i < n; i++) {
@@ -280,6 +280,10 @@ static void NAMED(gels)(struct soft_native *n, const struct blas_work *w)
 {
 	int64_t from, to; /* info is devInfoArray here */
 
+	if (w->m < w->n) {
+		n->refuse(n);
+		return;
+	}
 	body_part(n, w->batchSize, &from, &to);
 	for (int64_t i = from; i < to; i++) {
 		T *a = NAMED(batched)(n, w->A, i, w->m, w->n, w->lda);

@@ -80,12 +80,20 @@ static bool sizes_good(const struct product *p)
 	       ld_good(p->ld[PRODUCT_D], p->m);
 }
 
+/* As cublasLt has them: at most one function of the sum or of its gradient, whose auxiliary matrix is of one kind. */
+static bool epilogue_sound(uint32_t e)
+{
+	uint32_t function = e & (EPILOGUE_RELU | EPILOGUE_GELU | EPILOGUE_DRELU | EPILOGUE_DGELU);
+
+	return !(function & (function - 1)) && (e & (EPILOGUE_BGRADA | EPILOGUE_BGRADB)) != (EPILOGUE_BGRADA | EPILOGUE_BGRADB);
+}
+
 bool product_sound(const struct product *p)
 {
 	for (int i = 0; i < PRODUCT_MATRICES; i++)
 		if (!type_bytes(p->type[i]) || p->scale[i] > SCALE_OUTER)
 			return false;
-	if (p->batch > 1 << 30 || p->alpha_stride < 0 || p->alpha_stride > 1 << 30)
+	if (!epilogue_sound(p->epilogue) || p->batch > 1 << 30 || p->alpha_stride < 0 || p->alpha_stride > 1 << 30)
 		return false;
 	return p->op[0] <= GEMM_H && p->op[1] <= GEMM_H && p->alpha.place <= PRODUCT_VECTOR &&
 	       p->beta.place <= PRODUCT_AT && p->tile_rows && p->tile_columns && p->tile_rows <= TILE &&

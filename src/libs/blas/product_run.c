@@ -178,14 +178,14 @@ static char *aux_at(struct run *r, int64_t column, bool write)
 {
 	const struct product *p = r->p;
 	bool bits = p->epilogue & (EPILOGUE_RELU | EPILOGUE_DRELU);
-	int64_t first = (r->j0 + column) * p->aux_ld + r->i0, stride = p->aux_stride * r->batch;
-	uint64_t at = p->aux, bytes;
+	uint64_t first = (uint64_t)(r->j0 + column) * (uint64_t)p->aux_ld + (uint64_t)r->i0;
+	uint64_t at = p->aux, bytes, stride = (uint64_t)p->aux_stride * (uint64_t)r->batch;
 
 	if (bits) {
-		at += (uint64_t)(first + stride) / 8;
+		at += (first + stride) / 8;
 		bytes = (uint64_t)(r->i0 % 8 + r->rows + 7) / 8;
 	} else {
-		at += (uint64_t)(first + stride) * type_bytes(p->aux_type);
+		at += (first + stride) * type_bytes(p->aux_type);
 		bytes = (uint64_t)r->rows * type_bytes(p->aux_type);
 	}
 	return device_reach(r->native, at, bytes, bits ? 1 : type_bytes(p->aux_type), write) ? (char *)(uintptr_t)at : NULL;
