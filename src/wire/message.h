@@ -119,8 +119,8 @@ enum wire_reserve_flags {
 	 */
 	WIRE_RESERVE_ALL = 1 << 0,
 	/*
-	 * It is for memory that cannot leave the device, of a grant whose other memory may (WIRE_DEVICE_STAYS_ASKED): such
-	 * memory is never taken from credit alone.
+	 * It is for memory that cannot leave the device, of a grant whose other memory may (WIRE_DEVICE_STAYS_ASKED):
+	 * such memory is never taken from credit alone.
 	 */
 	WIRE_RESERVE_STAYS = 1 << 1,
 };

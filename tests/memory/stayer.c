@@ -2,9 +2,9 @@
  * stayer.c: a program under a grant with --spill that takes memory which cannot leave the device:
  * stayer PLAIN_BYTES ARRAYS THREADS
  *
- * Takes one plain block of PLAIN_BYTES, and arrays of a MiB each until it has ARRAYS of them or is refused, from so many
- * threads at once. Says "plain RESULT" and "arrays COUNT"; after a line on standard input it tries for more arrays once and
- * says "arrays COUNT" again, and holds all until standard input ends.
+ * Takes one plain block of PLAIN_BYTES, and arrays of a MiB each until it has ARRAYS of them or is refused, from so
+ * many threads at once. Says "plain RESULT" and "arrays COUNT"; after a line on standard input it tries for more arrays
+ * once and says "arrays COUNT" again, and holds all until standard input ends.
  */
 #include <cuda.h>
 

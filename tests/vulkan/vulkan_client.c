@@ -8,11 +8,11 @@
  *   work MS MIB DEPTH         fills MIB of device memory again and again, DEPTH submissions at a time; says how often
  *   chain                     semaphores between submissions, both kinds, both versions of the call; says "good"
  *   devices THREADS COUNT     makes devices, has each do a little, and destroys them; says "good"
- *   idle COUNT MS             a submission waits for the program, which lets it go on after COUNT submissions on another
- *                             device and MS; another thread waits for its queue; says "good"
- *   group                     what vkCreateDevice says of one device, and of two; the devices of the largest group
- *   cost COUNT LIVE           ns of an allocation with its release, of a submission of nothing, and of one of a command
- *                             buffer without commands, with LIVE allocations beside
+ *   idle COUNT MS             a submission waits for the program, which lets it go on after COUNT submissions on
+ * another device and MS; another thread waits for its queue; says "good" group                     what vkCreateDevice
+ * says of one device, and of two; the devices of the largest group cost COUNT LIVE           ns of an allocation with
+ * its release, of a submission of nothing, and of one of a command buffer without commands, with LIVE allocations
+ * beside
  *
  * Status: 0; 1: a call failed that should not have, named on standard error; 77: there is no Vulkan device.
  */

@@ -101,8 +101,8 @@ bool residence_stay_waits(struct client *client);
 uint64_t residence_stay_room(struct client *client, unsigned int device);
 /*
  * Bytes of the device that are held without a promise and could be kept from whom they are promised to: what cannot
- * leave, and where meted serves all users everything of grants of others than the user, but for owners', which alone are
- * lent what is promised to others.
+ * leave, and where meted serves all users everything of grants of others than the user, but for owners', which alone
+ * are lent what is promised to others.
  */
 uint64_t residence_occupied_bytes(const struct daemon *daemon, const uint8_t *uuid, uid_t uid);
 /* What is away of a tenant's clients, but for `except` (may be NULL), in units: its quota is not free for others. */

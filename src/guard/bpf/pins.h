@@ -1,7 +1,7 @@
 /*
  * pins.h: the folder in which the guard's programs and maps are pinned. What lies there is believed and removed with
- * root's rights, so it is used only where nobody else can have put something there: a folder of this process's user, that
- * nobody else may enter, reached without a link, in a folder in which nobody else can replace it.
+ * root's rights, so it is used only where nobody else can have put something there: a folder of this process's user,
+ * that nobody else may enter, reached without a link, in a folder in which nobody else can replace it.
  *
  * Functions return 0, or -errno and a line for the user in `why` (PINS_WHY bytes; NULL: none is wanted).
  */

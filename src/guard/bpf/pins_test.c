@@ -45,7 +45,8 @@ static void test_own(void)
 	mkdir(at("pins/links_a"), 0700);
 	file_make(at("pins/links_a/one"));
 	file_make(at("pins/links_a/two"));
-	tap_ok(!pins_remove(pins, "links_a", why) && !there(at("pins/links_a")), "a folder in it is removed with its files");
+	tap_ok(!pins_remove(pins, "links_a", why) && !there(at("pins/links_a")),
+	       "a folder in it is removed with its files");
 	tap_ok(!pins_remove(pins, "links_a", why), "and what is not there is no fault");
 }
 

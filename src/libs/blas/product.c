@@ -85,7 +85,8 @@ static bool epilogue_sound(uint32_t e)
 {
 	uint32_t function = e & (EPILOGUE_RELU | EPILOGUE_GELU | EPILOGUE_DRELU | EPILOGUE_DGELU);
 
-	return !(function & (function - 1)) && (e & (EPILOGUE_BGRADA | EPILOGUE_BGRADB)) != (EPILOGUE_BGRADA | EPILOGUE_BGRADB);
+	return !(function & (function - 1)) &&
+	       (e & (EPILOGUE_BGRADA | EPILOGUE_BGRADB)) != (EPILOGUE_BGRADA | EPILOGUE_BGRADB);
 }
 
 bool product_sound(const struct product *p)

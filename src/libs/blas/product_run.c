@@ -188,7 +188,8 @@ static char *aux_at(struct run *r, int64_t column, bool write)
 		at += (first + stride) * type_bytes(p->aux_type);
 		bytes = (uint64_t)r->rows * type_bytes(p->aux_type);
 	}
-	return device_reach(r->native, at, bytes, bits ? 1 : type_bytes(p->aux_type), write) ? (char *)(uintptr_t)at : NULL;
+	return device_reach(r->native, at, bytes, bits ? 1 : type_bytes(p->aux_type), write) ? (char *)(uintptr_t)at
+											     : NULL;
 }
 
 /* `count`: of all that the caller may touch, one for each row or each column of D. */

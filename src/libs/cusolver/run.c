@@ -505,7 +505,8 @@ static bool batch_begin(struct run *r, int64_t batch)
 	return operand(r, &w->a, s.a, batch, !s.a_read, &r->a, &r->lda) &&
 	       operand(r, &w->b, s.b, batch, true, &r->b, &r->ldb) &&
 	       operand(r, &w->c, s.c, batch, true, &r->c, &r->ldc) &&
-	       vector(r, w->values + (uint64_t)batch * (uint64_t)w->values_apart * r->real, s.values, r->real, &r->values) &&
+	       vector(r, w->values + (uint64_t)batch * (uint64_t)w->values_apart * r->real, s.values, r->real,
+		      &r->values) &&
 	       vector(r, w->values_more, s.values_more, r->real, &r->values_more) &&
 	       vector(r, w->tau, s.tau, r->each, &r->tau) &&
 	       vector(r, w->pivots, w->pivots ? s.pivots : 0, w->wide ? 8 : 4, &pivots) &&

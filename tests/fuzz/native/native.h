@@ -1,4 +1,5 @@
-/* native.h: what the parts of native_fuzz.c share: the kernels of each library, and what their parameters are made of. */
+/* native.h: what the parts of native_fuzz.c share: the kernels of each library, and what their parameters are made of.
+ */
 #pragma once
 
 #include "libs/common/device.h"
@@ -17,7 +18,10 @@ struct field {
 	uint8_t bytes;
 };
 
-#define F(type, member) { offsetof(type, member), sizeof(((type *)0)->member) }
+#define F(type, member)                                                                                                \
+	{                                                                                                              \
+		offsetof(type, member), sizeof(((type *)0)->member)                                                    \
+	}
 
 struct native_kernel {
 	void (*make)(void *to, const struct plain *p);

@@ -56,7 +56,8 @@ uint64_t address(unsigned int which, int64_t from_begin)
 static void memory_make(void)
 {
 	size_t each = PIECE_BYTES + GUARD_BYTES;
-	char *all = mmap(NULL, PIECES * each + GUARD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *all =
+		mmap(NULL, PIECES * each + GUARD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	check(all != MAP_FAILED);
 	for (unsigned int i = 0; i < PIECES; i++) {
@@ -73,7 +74,8 @@ enum content { CONTENT_FLOATS, CONTENT_INDICES, CONTENT_WIDE, CONTENT_ADDRESSES,
 static uint64_t content_of(enum content how, uint64_t seed, size_t i)
 {
 	static const uint64_t odd[] = { 0x7fc000007fc00000, 0x7f8000007f800000, 0x7ff8000000000000, 0x7ff0000000000000,
-					0xffffffffffffffff, 0x8000000080000000, 0x8000000000000000, 0, 0x0000000100000001 };
+					0xffffffffffffffff, 0x8000000080000000, 0x8000000000000000, 0,
+					0x0000000100000001 };
 	uint64_t mixed = (seed + i) * 0x9e3779b97f4a7c15u;
 	float f = (float)(int)(mixed >> 60) - 7.5f;
 	uint32_t bits;
@@ -247,9 +249,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 	struct plain plain = take_plain(&in);
 	static const uint32_t grids[] = { 1, 1, 2, 3, 1000, UINT32_MAX };
 	union params p;
-	struct soft_native n = {
-		.params = &p, .bytes = sizeof(p), .reach = reach, .go_on = go_on, .refuse = refuse
-	};
+	struct soft_native n = { .params = &p, .bytes = sizeof(p), .reach = reach, .go_on = go_on, .refuse = refuse };
 	uint8_t grid = take(&in);
 
 	if (!*piece) {

@@ -50,11 +50,14 @@ static void make_sparse(void *to, const struct plain *p)
 }
 
 #define W(member) F(struct sparse_work, member)
-#define D(name) W(name.at), W(name.down), W(name.across), W(name.rows), W(name.columns), W(name.apart), W(name.conjugated)
+#define D(name)                                                                                                        \
+	W(name.at), W(name.down), W(name.across), W(name.rows), W(name.columns), W(name.apart), W(name.conjugated)
 static const struct field sparse_fields[] = {
-	W(kernel), W(type), W(batch), W(a.rows_at), W(a.columns_at), W(a.values_at), W(a.rows), W(a.columns), W(a.nnz),
-	W(a.coordinates), W(a.wide_rows), W(a.wide_columns), W(a.base), W(a.turned), W(a.conjugated), W(a.upper), W(a.unit),
-	W(a.rows_apart), W(a.values_apart), D(b), D(c), W(alpha.address), W(beta.address),
+	W(kernel),	W(type),	   W(batch),	    W(a.rows_at),      W(a.columns_at),
+	W(a.values_at), W(a.rows),	   W(a.columns),    W(a.nnz),	       W(a.coordinates),
+	W(a.wide_rows), W(a.wide_columns), W(a.base),	    W(a.turned),       W(a.conjugated),
+	W(a.upper),	W(a.unit),	   W(a.rows_apart), W(a.values_apart), D(b),
+	D(c),		W(alpha.address),  W(beta.address),
 };
 #undef D
 #undef W
