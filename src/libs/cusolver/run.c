@@ -8,6 +8,7 @@
 #include "libs/common/scratch.h"
 
 #include <complex.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,6 +242,29 @@ static void run_ormqr(struct run *r)
 	}
 }
 
+static double part(const struct run *r, const char *at)
+{
+	return r->real == 8 ? *(const double *)(const void *)at : (double)*(const float *)(const void *)at;
+}
+
+/*
+ * LAPACK's iterations do not end on what is no number. Then there is no result: the values are no numbers either, and
+ * `info` says that nothing converged.
+ */
+static bool is_finite(struct run *r, const char *a, int64_t rows, int64_t columns, int64_t ld, int64_t values)
+{
+	double nothing = NAN;
+	float narrow = NAN;
+
+	for (int64_t j = 0; j < columns; j++)
+		for (int64_t i = 0; i < rows * (r->each / r->real); i++)
+			if (!isfinite(part(r, a + j * ld * r->each + i * r->real)))
+				r->info = 1;
+	for (int64_t i = 0; r->info && i < values; i++)
+		memcpy(r->values + i * r->real, r->real == 8 ? (const void *)&nothing : (const void *)&narrow, r->real);
+	return !r->info;
+}
+
 /* The singular values; `right` gets the conjugate transpose of V. */
 static void svd(struct run *r, letter job_u, letter job_v, char *right, const int *ld_right, size_t keep,
 		char **ret_kept)
@@ -252,6 +276,8 @@ static void svd(struct run *r, letter job_u, letter job_v, char *right, const in
 	void *work = told;
 	char *real = told;
 
+	if (f && !is_finite(r, r->a, r->m, r->columns, r->lda, (int64_t)rank))
+		return;
 	for (int asked = 0; f && work && !r->info && asked < 2; asked++) {
 		if (is_complex(r))
 			CALL(f,
@@ -321,6 +347,8 @@ static void run_syevd(struct run *r)
 	char *real = told_real;
 	int *wholes = &told_whole;
 
+	if (f && !is_finite(r, r->a, r->columns, r->columns, r->lda, r->columns))
+		return;
 	memset(told_real, 0, sizeof(told_real));
 	for (int asked = 0; f && work && !r->info && asked < 2; asked++) {
 		size_t bytes_real;
@@ -360,6 +388,9 @@ static void run_sygvd(struct run *r)
 	void *work = told;
 	char *real = told;
 
+	if (f && (!is_finite(r, r->a, r->columns, r->columns, r->lda, r->columns) ||
+		  !is_finite(r, r->b, r->columns, r->columns, r->ldb, r->columns)))
+		return;
 	for (int asked = 0; f && work && !r->info && asked < 2; asked++) {
 		if (is_complex(r))
 			CALL(f,
