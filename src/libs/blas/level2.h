@@ -244,6 +244,10 @@ static void NAMED(rank)(struct soft_native *n, const struct blas_work *w, bool t
 {
 	T alpha, *a, *x, *y;
 
+	if (w->form == BLAS_BAND) { /* there is no such routine, and what is outside of a band is nowhere */
+		n->refuse(n);
+		return;
+	}
 	if (!NAMED(scalar)(n, w, w->alpha, w->alpha_value, w->alphaType, &alpha) ||
 	    !(a = NAMED(triangle_at)(n, w, true)) || !(x = body_vector(n, w->x, w->n, w->incx, sizeof(T), false)) ||
 	    !(y = two ? body_vector(n, w->y, w->n, w->incy, sizeof(T), false) : x))

@@ -61,6 +61,10 @@ static bool NAMED(sides_get)(struct soft_native *n, const struct blas_work *w, s
 	int64_t order = NAMED(order)(w);
 
 	s->beta = 0;
+	if (w->form != BLAS_FULL) { /* the triangle is looked for where it is not */
+		n->refuse(n);
+		return false;
+	}
 	if (!NAMED(scalar)(n, w, w->alpha, w->alpha_value, w->alphaType, &s->alpha) ||
 	    (w->beta && !NAMED(scalar)(n, w, w->beta, w->beta_value, w->betaType, &s->beta)) ||
 	    !(s->a = body_matrix(n, w->A, order, order, w->lda, sizeof(T), false)) ||

@@ -37,7 +37,7 @@ static bool NAMED(bias_add)(struct run *r, int64_t j, T *v)
 static bool NAMED(relu)(struct run *r, int64_t j, T *v)
 {
 	bool keep = r->p->epilogue & EPILOGUE_AUX;
-	uint8_t *bits = keep ? (uint8_t *)aux_at(r, j, true) : NULL;
+	uint8_t *bits = keep ? (uint8_t *)aux_at(r, j, true, true) : NULL;
 	int64_t shift = r->i0 % 8;
 
 	if (keep && !bits)
@@ -59,7 +59,7 @@ static bool NAMED(gelu_all)(struct run *r, int64_t j, T *v)
 	char *aux = NULL;
 
 	if (p->epilogue & EPILOGUE_AUX) {
-		aux = aux_at(r, j, true);
+		aux = aux_at(r, j, false, true);
 		if (!aux)
 			return false;
 	}
@@ -76,7 +76,7 @@ static bool NAMED(gelu_all)(struct run *r, int64_t j, T *v)
 static bool NAMED(slope_all)(struct run *r, int64_t j, T *v)
 {
 	const struct product *p = r->p;
-	const char *aux = aux_at(r, j, false);
+	const char *aux = aux_at(r, j, p->epilogue & EPILOGUE_DRELU, false);
 
 	if (!aux)
 		return false;

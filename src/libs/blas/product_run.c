@@ -173,11 +173,10 @@ static bool went_on(struct run *r, int64_t depth)
 
 /* ---- epilogues ---- */
 
-/* The part of the auxiliary matrix that belongs to a column of the tile; bits for RELU. NULL: it cannot be reached. */
-static char *aux_at(struct run *r, int64_t column, bool write)
+/* The part of the auxiliary matrix that belongs to a column of the tile: bits or numbers. NULL: it is not reached. */
+static char *aux_at(struct run *r, int64_t column, bool bits, bool write)
 {
 	const struct product *p = r->p;
-	bool bits = p->epilogue & (EPILOGUE_RELU | EPILOGUE_DRELU);
 	uint64_t first = (uint64_t)(r->j0 + column) * (uint64_t)p->aux_ld + (uint64_t)r->i0;
 	uint64_t at = p->aux, bytes, stride = (uint64_t)p->aux_stride * (uint64_t)r->batch;
 

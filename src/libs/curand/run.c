@@ -26,7 +26,8 @@ static bool work_sound(const struct rand_work *w)
 	if (states)
 		return w->sequences && w->sequences <= 1u << 20 && w->first < w->sequences;
 	return positions && !w->sequences && w->kernel == RAND_KERNEL_GENERATE && w->dimensions &&
-	       w->dimensions <= RAND_DIMENSIONS && w->count % w->dimensions == 0;
+	       w->dimensions <= RAND_DIMENSIONS && w->count % w->dimensions == 0 && w->mean < 1e10 &&
+	       (w->output != RAND_BITS64 || w->type == CURAND_RNG_QUASI_SOBOL64);
 }
 
 void rand_run(struct soft_native *n)

@@ -327,13 +327,14 @@ static void run_gesvdj(struct run *r)
 	static void (*const turned[])(const struct run *, const void *, int64_t) = { turned_s, turned_d, turned_c,
 										     turned_z };
 	int rank = r->m < r->columns ? r->m : r->columns, rows = r->w->job == 'S' ? rank : r->columns;
+	int ld = rows > 1 ? rows : 1;
 	char *kept = r->c;
 
 	if (r->w->job == 'N') {
 		svd(r, "N", "N", r->c, &r->ldc, 0, NULL);
 		return;
 	}
-	svd(r, &r->w->job, &r->w->job, r->c, &rows, (size_t)rows * (size_t)r->columns * r->each, &kept);
+	svd(r, &r->w->job, &r->w->job, r->c, &ld, (size_t)rows * (size_t)r->columns * r->each, &kept);
 	if (kept != r->c)
 		turned[r->type](r, kept, rows);
 }
@@ -506,10 +507,11 @@ static bool operand(struct run *r, const struct solver_matrix *m, const int64_t 
 {
 	uint64_t at = m->at + (uint64_t)batch * (uint64_t)m->apart * r->each;
 
-	*ret_ld = m->ld < 1 ? 1 : (int)m->ld;
+	*ret_ld = 1;
 	*ret = NULL;
 	if (size[0] <= 0 || size[1] <= 0)
 		return true;
+	*ret_ld = (int)m->ld;
 	if (r->w->arrays) {
 		at = m->at + (uint64_t)batch * 8;
 		if (!r->n->reach(r->n, at, 8, false))
@@ -549,6 +551,22 @@ static bool one_of(char c, const char *letters)
 	return c && strchr(letters, c);
 }
 
+/* What LAPACK has of a routine: it says a line about any other. */
+static bool jobs_sound(const struct solver_work *w)
+{
+	switch ((enum solver_routine)w->routine) {
+	case SOLVER_gesvd:
+		return one_of(w->job, "NASO") && one_of(w->job_more, "NASO") && (w->job != 'O' || w->job_more != 'O');
+	case SOLVER_gesvdj:
+		return one_of(w->job, "NAS");
+	case SOLVER_syevd:
+	case SOLVER_sygvd:
+		return one_of(w->job, "NV");
+	default:
+		return one_of(w->job, "NVASO") && one_of(w->job_more, "NVASO");
+	}
+}
+
 /* A leading dimension of an operand that there is. */
 static bool ld_sound(const struct solver_matrix *m, const int64_t size[2])
 {
@@ -566,7 +584,7 @@ static bool work_sound(const struct solver_work *w)
 		if (sizes[i] < 0 || sizes[i] > SOLVER_SIZE_MOST)
 			return false;
 	if (!one_of(w->uplo, "UL") || !one_of(w->side, "LR") || !one_of(w->trans, "NTC") || !one_of(w->diag, "NU") ||
-	    !one_of(w->job, "NVASO") || !one_of(w->job_more, "NVASO") || w->itype < 1 || w->itype > 3)
+	    !jobs_sound(w) || w->itype < 1 || w->itype > 3)
 		return false;
 	s = shape_of(w);
 	if (w->routine == SOLVER_ormqr && w->k > s.a[0])

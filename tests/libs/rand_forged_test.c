@@ -1,0 +1,107 @@
+/* rand_forged_test.c: cuRAND's kernels with forged parameters: see forged.h. */
+#include "tests/libs/forged.h"
+
+#include "libs/curand/rand.h"
+
+#define ROUNDS 4000
+
+union params {
+	char bytes[DEVICE_PARAM_BYTES];
+	struct rand_work work;
+};
+
+uint32_t device_threads(void)
+{
+	return 4;
+}
+
+static uint64_t at(uint64_t offset)
+{
+	return (uint64_t)(uintptr_t)forged_memory + offset;
+}
+
+/* Numbers that are left over when all dimensions have theirs are of a dimension that there is not. */
+static void test_dimensions(void)
+{
+	union params p = { .work = { .kernel = RAND_KERNEL_GENERATE,
+				     .type = CURAND_RNG_QUASI_SOBOL32,
+				     .output = RAND_BITS,
+				     .to = at(0),
+				     .count = 2 * RAND_DIMENSIONS - 1,
+				     .dimensions = RAND_DIMENSIONS } };
+
+	ok(forged_run(rand_run, &p, 1, 2000) == FORGED_REFUSED);
+	p.work.count = 2 * RAND_DIMENSIONS;
+	ok(forged_run(rand_run, &p, 1, 2000) == FORGED_DONE);
+}
+
+/* What a generator does not have is not what happens to lie on the thread's stack. */
+static void test_wide(void)
+{
+	union params p = { .work = { .kernel = RAND_KERNEL_GENERATE,
+				     .type = CURAND_RNG_PSEUDO_PHILOX4_32_10,
+				     .output = RAND_BITS64,
+				     .to = at(0),
+				     .count = 64,
+				     .dimensions = 1 } };
+
+	ok(forged_run(rand_run, &p, 1, 2000) == FORGED_REFUSED);
+	p.work.type = CURAND_RNG_QUASI_SOBOL32;
+	ok(forged_run(rand_run, &p, 1, 2000) == FORGED_REFUSED);
+	p.work.type = CURAND_RNG_QUASI_SOBOL64;
+	ok(forged_run(rand_run, &p, 1, 2000) == FORGED_DONE);
+}
+
+static void forge(struct rand_work *w)
+{
+	static const uint32_t types[] = { CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A,
+					  CURAND_RNG_PSEUDO_PHILOX4_32_10, CURAND_RNG_QUASI_SOBOL32,
+					  CURAND_RNG_QUASI_SOBOL64 };
+
+	memset(w, 0, sizeof(*w));
+	w->kernel = (uint32_t)forged_below(RAND_KERNELS);
+	w->type = types[forged_below(5)];
+	w->output = (uint32_t)forged_below(RAND_OUTPUTS);
+	w->to = forged_address();
+	w->count = forged_number();
+	w->states = forged_address();
+	w->sequences = w->type == CURAND_RNG_PSEUDO_XORWOW || w->type == CURAND_RNG_PSEUDO_MRG32K3A
+			       ? (uint32_t)forged_below(70)
+			       : 0;
+	w->first = (uint32_t)forged_below(80);
+	w->seeded = (uint32_t)forged_below(2);
+	w->offset = (uint64_t)forged_number();
+	w->done = (uint64_t)forged_number();
+	w->dimensions = (uint32_t)forged_below(1200);
+	w->mean = forged_below(8) ? (double)forged_below(100) : -1e300;
+	w->deviation = 1;
+}
+
+static void test_any(void)
+{
+	int escaped = 0, done = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		enum forged_end end;
+		union params p;
+
+		memset(&p, 0, sizeof(p));
+		forge(&p.work);
+		end = forged_run(rand_run, &p, 1, 30);
+		done += end == FORGED_DONE;
+		escaped += end == FORGED_ESCAPED;
+	}
+	printf("# %d of %d were executed\n", done, ROUNDS);
+	tap_ok(!escaped, "%d of %d touch what they must not", escaped, ROUNDS);
+	tap_ok(done > ROUNDS / 100, "not all of them are refused");
+}
+
+int main(void)
+{
+	tap_begin();
+	forged_begin();
+	test_dimensions();
+	test_wide();
+	test_any();
+	return tap_end();
+}

@@ -1,0 +1,97 @@
+/*
+ * solver_forged_test.c: cuSOLVER's kernels with forged parameters: see forged.h. OpenBLAS's kernels read a column
+ * further than they use.
+ */
+#define FORGED_SLACK 4096
+#include "tests/libs/forged.h"
+
+#include "libs/cusolver/solver.h"
+
+#define ROUNDS 30000
+
+union params {
+	char bytes[DEVICE_PARAM_BYTES];
+	struct solver_work work;
+};
+
+uint32_t device_threads(void)
+{
+	return 4;
+}
+
+static void forge_matrix(struct solver_matrix *m)
+{
+	m->at = forged_address();
+	m->ld = forged_below(8) ? 12 + (int64_t)forged_below(3) : forged_number();
+	m->apart = forged_below(4) ? (int64_t)forged_below(200) : forged_number();
+}
+
+static void forge(struct solver_work *w)
+{
+	int64_t *sizes[] = { &w->m, &w->n, &w->k, &w->nrhs };
+
+	memset(w, 0, sizeof(*w));
+	w->routine = (uint32_t)forged_below(SOLVER_ROUTINES);
+	w->type = (uint8_t)forged_below(4);
+	w->arrays = !forged_below(4);
+	w->wide = (uint8_t)forged_below(2);
+	w->conjugated = (uint8_t)forged_below(2);
+	w->uplo = "UL"[forged_below(2)];
+	w->side = "LR"[forged_below(2)];
+	w->trans = "NTC"[forged_below(3)];
+	w->diag = "NU"[forged_below(2)];
+	w->job = "NVASO"[forged_below(5)];
+	w->job_more = "NVASO"[forged_below(5)];
+	w->itype = 1 + (int32_t)forged_below(3);
+	for (int i = 0; i < 4; i++)
+		*sizes[i] = forged_below(20) ? (int64_t)forged_below(13) : forged_number();
+	w->batch = 1 + (int64_t)forged_below(3);
+	forge_matrix(&w->a);
+	forge_matrix(&w->b);
+	forge_matrix(&w->c);
+	w->values = forged_address();
+	w->values_more = forged_address();
+	w->tau = forged_address();
+	w->pivots = forged_address();
+	w->info = forged_below(3) ? forged_address() : 0;
+	w->values_apart = forged_below(4) ? 13 : forged_number();
+}
+
+static void fill(void)
+{
+	uint64_t *words = (uint64_t *)(void *)forged_memory;
+
+	for (uint64_t i = 0; i < FORGED_ALLOWED / 8; i++)
+		words[i] = !forged_below(8)  ? forged_random()
+			   : forged_below(3) ? UINT64_C(0x3ff0000000000000) + forged_below(1 << 20)
+					     : forged_address();
+}
+
+int main(void)
+{
+	int escaped = 0, done = 0;
+
+	tap_begin();
+	if (!lapack_open()) {
+		tap_ok(true, "without LAPACK nothing is executed # SKIP");
+		return tap_end();
+	}
+	forged_begin();
+	for (int i = 0; i < ROUNDS; i++) {
+		enum forged_end end;
+		union params p;
+
+		memset(&p, 0, sizeof(p));
+		if (!(i % 64))
+			fill();
+		forge(&p.work);
+		end = forged_run(solver_run, &p, 1, 30);
+		done += end == FORGED_DONE;
+		if (end == FORGED_ESCAPED && escaped++ < 8)
+			printf("# routine %u, round %d\n", p.work.routine, i);
+	}
+	printf("# %d of %d were executed\n", done, ROUNDS);
+	tap_ok(!escaped, "%d of %d touch what they must not", escaped, ROUNDS);
+	tap_ok(done > ROUNDS / 100, "not all of them are refused");
+	return tap_end();
+}

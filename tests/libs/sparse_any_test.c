@@ -1,0 +1,112 @@
+/* sparse_any_test.c: cuSPARSE's kernels with any parameters: see forged.h. */
+#include "tests/libs/forged.h"
+
+#include "libs/cusparse/sparse.h"
+
+#define ROUNDS 100000
+
+union params {
+	char bytes[DEVICE_PARAM_BYTES];
+	struct sparse_work work;
+};
+
+uint32_t device_threads(void)
+{
+	return 4;
+}
+
+static int64_t size(void)
+{
+	return forged_below(16) ? (int64_t)forged_below(6) : forged_number();
+}
+
+static void forge_dense(struct sparse_dense *d, int64_t rows, int64_t columns)
+{
+	d->at = forged_address();
+	d->down = forged_below(8) ? (int64_t)forged_below(7) : forged_number();
+	d->across = forged_below(8) ? (int64_t)forged_below(7) : forged_number();
+	d->rows = forged_below(8) ? rows : size();
+	d->columns = forged_below(8) ? columns : size();
+	d->apart = forged_below(8) ? (int64_t)forged_below(40) : forged_number();
+	d->conjugated = forged_below(2);
+}
+
+static void forge(struct sparse_work *w)
+{
+	int64_t rows, columns;
+
+	memset(w, 0, sizeof(*w));
+	w->kernel = (uint32_t)forged_below(SPARSE_KERNELS);
+	w->type = (uint32_t)forged_below(4);
+	w->batch = 1 + (forged_below(8) ? (int64_t)forged_below(2) : forged_number());
+	w->a.rows_at = forged_address();
+	w->a.columns_at = forged_address();
+	w->a.values_at = forged_address();
+	w->a.rows = size();
+	w->a.columns = forged_below(2) ? w->a.rows : size();
+	w->a.nnz = forged_below(8) ? (int64_t)forged_below(9) : forged_number();
+	w->a.coordinates = forged_below(3) == 0;
+	w->a.wide_rows = forged_below(2);
+	w->a.wide_columns = forged_below(2);
+	w->a.base = (uint8_t)(forged_below(2) + !forged_below(20));
+	w->a.turned = forged_below(2);
+	w->a.upper = forged_below(2);
+	w->a.unit = forged_below(2);
+	w->a.rows_apart = forged_below(8) ? (int64_t)forged_below(9) : forged_number();
+	w->a.values_apart = forged_below(8) ? (int64_t)forged_below(9) : forged_number();
+	rows = w->a.turned ? w->a.columns : w->a.rows;
+	columns = w->a.turned ? w->a.rows : w->a.columns;
+	if (w->kernel == SPARSE_SPMM) {
+		int64_t across = size();
+
+		forge_dense(&w->b, columns, across);
+		forge_dense(&w->c, rows, across);
+	} else if (w->kernel == SPARSE_SDDMM) {
+		int64_t depth = size();
+
+		forge_dense(&w->b, rows, depth);
+		forge_dense(&w->c, depth, columns);
+	} else {
+		int64_t across = w->kernel == SPARSE_SPSV ? size() : columns;
+
+		forge_dense(&w->b, rows, across);
+		forge_dense(&w->c, rows, across);
+	}
+	w->alpha.value[0] = 1;
+	w->alpha.address = forged_below(3) ? 0 : forged_address();
+	w->beta.address = forged_below(3) ? 0 : forged_address();
+}
+
+/* Lists of indices, most of them small. */
+static void fill(void)
+{
+	uint32_t *words = (uint32_t *)(void *)forged_memory;
+
+	for (uint64_t i = 0; i < FORGED_ALLOWED / 4; i++)
+		words[i] = forged_below(40) ? (uint32_t)forged_below(4) : (uint32_t)forged_number();
+}
+
+int main(void)
+{
+	int escaped = 0, done = 0;
+
+	tap_begin();
+	forged_begin();
+	for (int i = 0; i < ROUNDS; i++) {
+		enum forged_end end;
+		union params p;
+
+		memset(&p, 0, sizeof(p));
+		if (!(i % 64))
+			fill();
+		forge(&p.work);
+		end = forged_run(sparse_run, &p, 1, 30);
+		done += end == FORGED_DONE;
+		if (end == FORGED_ESCAPED && escaped++ < 8)
+			printf("# kernel %u, round %d\n", p.work.kernel, i);
+	}
+	printf("# %d of %d were executed\n", done, ROUNDS);
+	tap_ok(!escaped, "%d of %d touch what they must not", escaped, ROUNDS);
+	tap_ok(done > ROUNDS / 100, "not all of them are refused");
+	return tap_end();
+}
