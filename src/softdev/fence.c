@@ -33,6 +33,11 @@ bool fence_allows(uint64_t address, size_t bytes)
 	return !count || lifted_here;
 }
 
+bool fence_stands(void)
+{
+	return atomic_load_explicit(&fence.count, memory_order_acquire);
+}
+
 static int allow(const void *begin, size_t bytes)
 {
 	unsigned int count;

@@ -9,5 +9,7 @@
 
 /* Whether a copy may touch these bytes, which are not the driver's: always, without a fence. */
 bool fence_allows(uint64_t address, size_t bytes);
+/* Whether the process has one, in any thread. */
+bool fence_stands(void);
 /* The table of wire/soft_fence.h; NULL: the id is another one. */
 const void *fence_table(const CUuuid *id);

@@ -3,12 +3,11 @@
 #include "softdev/context.h"
 #include "softdev/graph.h"
 #include "softdev/memory.h"
+#include "softdev/space.h"
 #include "softdev/stream.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
-#define PAGE 4096u
 #define ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
 #define REGISTER_FLAGS                                                                                                 \
 	(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |                    \
@@ -18,7 +17,7 @@
 void host_release(struct range *r)
 {
 	if (r->owned)
-		munmap(r->owned, r->pool ? r->units * SEGMENT_UNIT_BYTES : (r->bytes + PAGE - 1) / PAGE * PAGE);
+		space_give((uint64_t)(uintptr_t)r->owned, r->pool ? r->units * SEGMENT_UNIT_BYTES : r->bytes);
 	free(r);
 }
 
@@ -29,8 +28,8 @@ struct range *host_new(struct device *d, struct mempool *p, uint64_t bytes)
 
 	if (!r)
 		return NULL;
-	r->owned = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (r->owned == MAP_FAILED) {
+	r->owned = space_take_memory(bytes);
+	if (!r->owned) {
 		free(r);
 		return NULL;
 	}
@@ -79,7 +78,6 @@ static CUresult host_add(struct context *c, enum range_kind kind, void *p, size_
 CUresult soft_cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
 {
 	struct context *c;
-	size_t rounded;
 	void *p;
 	CUresult e = context_current(&c);
 
@@ -87,15 +85,14 @@ CUresult soft_cuMemHostAlloc(void **ret, size_t bytes, unsigned flags)
 		e = capture_unsafe();
 	if (e)
 		return e;
-	if (!ret || !bytes || flags & ~(unsigned)ALLOC_FLAGS ||
-	    __builtin_add_overflow(bytes, (size_t)PAGE - 1, &rounded))
+	if (!ret || !bytes || flags & ~(unsigned)ALLOC_FLAGS || bytes > SIZE_MAX / 2)
 		return CUDA_ERROR_INVALID_VALUE;
-	p = mmap(NULL, rounded - rounded % PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED)
+	p = space_take_memory(bytes);
+	if (!p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	e = host_add(c, RANGE_HOST, p, bytes, flags, true);
 	if (e)
-		munmap(p, rounded - rounded % PAGE);
+		space_give((uint64_t)(uintptr_t)p, bytes);
 	else
 		*ret = p;
 	return e;

@@ -2,6 +2,7 @@
 #include "softdev/share.h"
 
 #include "softdev/arena.h"
+#include "softdev/space.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -192,7 +193,7 @@ CUresult share_import(struct device *d, struct context *c, const struct share_pl
 
 void share_close(struct range *r)
 {
-	munmap(r->owned, page_end(r->begin + r->bytes) - (uint64_t)(uintptr_t)r->owned);
+	space_give((uint64_t)(uintptr_t)r->owned, page_end(r->begin + r->bytes) - (uint64_t)(uintptr_t)r->owned);
 	segment_reap(&driver.place); /* this may have been the last hold */
 	free(r);
 }

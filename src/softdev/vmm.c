@@ -7,6 +7,7 @@
 #include "softdev/vmm.h"
 
 #include "softdev/context.h"
+#include "softdev/space.h"
 #include "softdev/stream.h"
 
 #include <stdlib.h>
@@ -33,34 +34,6 @@ static bool reserved_locked(uint64_t begin, uint64_t bytes)
 	return false;
 }
 
-/* Address space without access, at a multiple of `align`. */
-static uint64_t space_reserve(uint64_t bytes, uint64_t align, uint64_t wish)
-{
-	uint64_t begin, all, end;
-	void *m;
-
-	if (wish) {
-		m = mmap((void *)(uintptr_t)wish, bytes, PROT_NONE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-		if (m == (void *)(uintptr_t)wish)
-			return wish;
-		if (m != MAP_FAILED)
-			munmap(m, bytes);
-	}
-	if (__builtin_add_overflow(bytes, align, &all))
-		return 0;
-	m = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (m == MAP_FAILED)
-		return 0;
-	begin = ((uint64_t)(uintptr_t)m + align - 1) / align * align;
-	end = (uint64_t)(uintptr_t)m + all;
-	if (begin > (uint64_t)(uintptr_t)m)
-		munmap(m, begin - (uint64_t)(uintptr_t)m);
-	if (end > begin + bytes)
-		munmap((void *)(uintptr_t)(begin + bytes), end - begin - bytes);
-	return begin;
-}
-
 CUresult soft_cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t align, CUdeviceptr wish,
 				  unsigned long long flags)
 {
@@ -74,7 +47,7 @@ CUresult soft_cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t align, 
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r->begin = space_reserve(bytes, align > GRANULE ? align : GRANULE, wish);
+	r->begin = space_take(bytes, align > GRANULE ? align : GRANULE, wish);
 	r->bytes = bytes;
 	if (!r->begin) {
 		free(r);
@@ -108,7 +81,7 @@ CUresult soft_cuMemAddressFree(CUdeviceptr address, size_t bytes)
 	pthread_mutex_unlock(&memory_mutex);
 	if (!found)
 		return CUDA_ERROR_INVALID_VALUE;
-	munmap((void *)(uintptr_t)address, bytes);
+	space_give(address, bytes);
 	free(found);
 	return CUDA_SUCCESS;
 }

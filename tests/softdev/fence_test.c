@@ -109,6 +109,115 @@ static void all(void *host, CUresult wanted)
 	CU(cuStreamSynchronize(stream));
 }
 
+/* ---- memory that is gone, of which a graph still knows the address ---- */
+
+/* Whether the process's own memory can come to lie there. */
+static bool is_anybodys(CUdeviceptr at)
+{
+	void *wish = (void *)(uintptr_t)at;
+	void *m = mmap(wish, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (m != MAP_FAILED)
+		munmap(m, 4096);
+	return m == wish;
+}
+
+#define GRANULE (UINT64_C(2) << 20)
+
+static CUdeviceptr map_new(CUdeviceptr wish, CUmemGenericAllocationHandle *ret)
+{
+	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } };
+	CUmemAccessDesc access = { prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+	CUdeviceptr at = 0;
+
+	CU(cuMemAddressReserve(&at, GRANULE, 0, wish, 0));
+	CU(cuMemCreate(ret, GRANULE, &prop, 0));
+	CU(cuMemMap(at, GRANULE, 0, *ret, 0));
+	CU(cuMemSetAccess(at, GRANULE, &access, 1));
+	return at;
+}
+
+static void unmap(CUdeviceptr at, CUmemGenericAllocationHandle handle)
+{
+	CU(cuMemUnmap(at, GRANULE));
+	CU(cuMemRelease(handle));
+	CU(cuMemAddressFree(at, GRANULE));
+}
+
+static void test_graph(void)
+{
+	CUDA_MEMSET_NODE_PARAMS set = { .pitch = 0, .value = 0x77, .elementSize = 1, .width = 64, .height = 1 };
+	CUmemGenericAllocationHandle handle;
+	CUgraphExec exec;
+	CUgraphNode made;
+	CUcontext context;
+	CUgraph graph;
+	uint8_t seen = 0;
+
+	set.dst = map_new(0, &handle);
+	CU(cuCtxGetCurrent(&context));
+	CU(cuGraphCreate(&graph, 0));
+	CU(cuGraphAddMemsetNode(&made, graph, NULL, 0, &set, context));
+	CU(cuGraphInstantiate(&exec, graph, 0));
+	unmap(set.dst, handle);
+	ok(!is_anybodys(set.dst));
+	/* It is the driver's, and may be the program's again; then the graph goes on with what lies there. */
+	is(map_new(set.dst, &handle), set.dst);
+	CU(cuGraphLaunch(exec, stream));
+	CU(cuStreamSynchronize(stream));
+	CU(cuMemcpyDtoH(inside, set.dst, 1));
+	seen = inside[0];
+	is(seen, 0x77);
+	unmap(set.dst, handle);
+	ok(!is_anybodys(set.dst));
+	CU(cuGraphExecDestroy(exec));
+	CU(cuGraphDestroy(graph));
+}
+
+/* Pieces of what was given back are taken for what is wanted next, until there is none. */
+static void test_pieces(void)
+{
+	CUdeviceptr all, a, b;
+
+	CU(cuMemAddressReserve(&all, 4 * GRANULE, 0, 0, 0));
+	CU(cuMemAddressFree(all, 4 * GRANULE));
+	CU(cuMemAddressReserve(&a, GRANULE, 0, all + GRANULE, 0));
+	is(a, all + GRANULE);
+	CU(cuMemAddressReserve(&b, 2 * GRANULE, 0, all + 2 * GRANULE, 0));
+	is(b, all + 2 * GRANULE);
+	CU(cuMemAddressFree(a, GRANULE));
+	CU(cuMemAddressFree(b, 2 * GRANULE));
+	CU(cuMemAddressReserve(&a, 4 * GRANULE, 0, all, 0));
+	is(a, all);
+	CU(cuMemAddressFree(a, 4 * GRANULE));
+	for (uint64_t i = 0; i < 4; i++)
+		ok(!is_anybodys(all + i * GRANULE));
+}
+
+static void test_host(void)
+{
+	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				 .location = { CU_MEM_LOCATION_TYPE_HOST, { 0 } } };
+	CUmemoryPool pool;
+	CUdeviceptr at;
+	void *own;
+
+	CU(cuMemPoolCreate(&pool, &props));
+	CU(cuMemAllocFromPoolAsync(&at, GRANULE, pool, stream));
+	CU(cuMemFreeAsync(at, stream));
+	CU(cuStreamSynchronize(stream));
+	CU(cuMemPoolDestroy(pool));
+	ok(!is_anybodys(at));
+	CU(cuMemAllocHost(&own, GRANULE));
+	((uint8_t *)own)[GRANULE - 1] = 1;
+	CU(cuMemFreeHost(own));
+	ok(!is_anybodys((CUdeviceptr)(uintptr_t)own));
+	CU(cuMemAllocHost(&own, GRANULE));
+	is(((uint8_t *)own)[GRANULE - 1], 0);
+	CU(cuMemFreeHost(own));
+}
+
 int main(void)
 {
 	void *own;
@@ -132,6 +241,9 @@ int main(void)
 	CU(cuMemcpyHtoD(device, own, 4096));
 	FAILS(cuMemcpyHtoD(device, own, 4097), CUDA_ERROR_INVALID_VALUE);
 	CU(cuMemFreeHost(own));
+	test_graph();
+	test_pieces();
+	test_host();
 	fence->lift(1);
 	all(outside, CUDA_SUCCESS);
 	fence->lift(0);
