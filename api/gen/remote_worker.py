@@ -196,7 +196,8 @@ def handler(spec, c):
         body.append("\tworker_yield(work_);")
     elif c.settles:
         body += ["\tif (work_->head.ticket)", "\t\tworker_yield(work_);"]
-    body += [f"\tworker_ending(work_, {a.name}_id_);" for a in ending(spec, c)]
+    for a in ending(spec, c):
+        body += [f"\tif (!worker_ending(work_, {a.name}_id_))", "\t\treturn 0;"]
     body += [f"\twork_->result = (int32_t)work_->driver->{c.symbol}({', '.join(argument(a) for a in c.args)});"]
     body += give_out(spec, c, order)
     head = [f"int worker_plain_{c.symbol}(struct work *work_)", "{", "\tstruct remote_reader *r_ = &work_->in;",

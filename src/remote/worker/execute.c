@@ -181,6 +181,7 @@ int execute(struct worker *worker, struct execute_room *room, size_t size, bool 
 	struct work work = { .worker = worker,
 			     .driver = worker->driver,
 			     .inside = room->inside,
+			     .reader = &room->reader,
 			     .out = { .data = room->out,
 				      .capacity =
 					      room->bytes - sizeof(struct call_reply) - sizeof(struct call_payload) } };
@@ -191,6 +192,7 @@ int execute(struct worker *worker, struct execute_room *room, size_t size, bool 
 		return -EPROTO;
 	traffic_received(size, work.payload.bytes);
 	r = handle(&work);
+	ids_read_end(&worker->ids, &room->reader);
 	*ret_yielded = work.yielded;
 	return r ? r : answer(&work);
 }
@@ -199,7 +201,9 @@ size_t worker_ask(struct work *work, const void *request, size_t size, void *rep
 {
 	static _Thread_local unsigned int depth;
 	struct call_reply head = { 0 };
-	struct work inner = { .worker = work->worker, .driver = work->driver, .inside = work->inside };
+	struct work inner = {
+		.worker = work->worker, .driver = work->driver, .inside = work->inside, .reader = work->reader
+	};
 	int r;
 
 	if (reply_capacity < sizeof(head) || depth >= DEPTH_MOST)

@@ -1,6 +1,7 @@
 /* execute.h: one request: its head, its context, its handler, its reply. */
 #pragma once
 
+#include "remote/worker/ids.h"
 #include "remote/worker/rooms.h"
 #include "remote/worker/worker.h"
 
@@ -8,8 +9,9 @@
 struct execute_room {
 	uint8_t *request, *out; /* of `bytes` each, aligned to CALL_ALIGN */
 	size_t bytes;
-	void *inside;	     /* for bytes of copies that are in messages: COPY_INLINE_BYTES */
-	struct rooms *rooms; /* where that came from */
+	void *inside;		  /* for bytes of copies that are in messages: COPY_INLINE_BYTES */
+	struct rooms *rooms;	  /* where that came from */
+	struct ids_reader reader; /* of the session's ids, which know it where others execute as well */
 };
 
 /* Rooms for all threads that may execute at once. 0 or -errno. */

@@ -16,9 +16,120 @@
 #define GENERATION_MASK 0xffffffu
 #define FIRST_BUCKETS 1024u
 
+/* What a removed entry leaves to be told, as a list. */
+struct ids_gone {
+	struct ids_gone *next;
+	uint64_t id;
+	void *handle, *kept;
+	void (*fn)(void *data);
+	bool ranges;
+	uint64_t epoch; /* who has begun to read since knows nothing of it */
+};
+
+/* ---- what is kept, and who looks at it ---- */
+
+static void tell_all(struct ids_gone *list)
+{
+	while (list) {
+		struct ids_gone *g = list;
+
+		list = g->next;
+		g->fn(g->kept);
+		free(g);
+	}
+}
+
+/* Takes out what nobody can be looking at any more. */
+static struct ids_gone *unread_locked(struct ids *ids)
+{
+	struct ids_gone *list = NULL;
+	uint64_t oldest = UINT64_MAX;
+
+	/* Pairs with ids_read(): the reader is seen, or it sees that the id has gone. */
+	atomic_thread_fence(memory_order_seq_cst);
+	for (struct ids_reader *r = ids->readers; r; r = r->next) {
+		uint64_t since = atomic_load(&r->since);
+
+		oldest = since && since < oldest ? since : oldest;
+	}
+	for (struct ids_gone **at = &ids->retired; *at;) {
+		struct ids_gone *g = *at;
+
+		if (g->epoch > oldest) {
+			at = &g->next;
+			continue;
+		}
+		*at = g->next;
+		g->next = list;
+		list = g;
+	}
+	atomic_store(&ids->waits, ids->retired);
+	return list;
+}
+
+/* The id is gone, or another one's data stands in its place. */
+static void retire(struct ids *ids, struct ids_gone *g)
+{
+	struct ids_gone *list;
+
+	pthread_mutex_lock(&ids->lock);
+	g->epoch = atomic_fetch_add(&ids->epoch, 1) + 1;
+	g->next = ids->retired;
+	ids->retired = g;
+	list = unread_locked(ids);
+	pthread_mutex_unlock(&ids->lock);
+	tell_all(list);
+}
+
+void ids_reader_init(struct ids *ids, struct ids_reader *reader)
+{
+	pthread_mutex_lock(&ids->lock);
+	*reader = (struct ids_reader){ .next = ids->readers };
+	ids->readers = reader;
+	pthread_mutex_unlock(&ids->lock);
+}
+
+void ids_reader_deinit(struct ids *ids, struct ids_reader *reader)
+{
+	struct ids_reader **at = &ids->readers;
+
+	ids_read_end(ids, reader);
+	pthread_mutex_lock(&ids->lock);
+	while (*at && *at != reader)
+		at = &(*at)->next;
+	if (*at)
+		*at = reader->next;
+	pthread_mutex_unlock(&ids->lock);
+}
+
+void ids_read(struct ids *ids, struct ids_reader *reader)
+{
+	if (atomic_load_explicit(&reader->since, memory_order_relaxed))
+		return;
+	atomic_store(&reader->since, atomic_load(&ids->epoch));
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+void ids_read_end(struct ids *ids, struct ids_reader *reader)
+{
+	struct ids_gone *list;
+
+	if (!atomic_load_explicit(&reader->since, memory_order_relaxed))
+		return;
+	atomic_store(&reader->since, 0);
+	if (!atomic_load(&ids->waits))
+		return;
+	pthread_mutex_lock(&ids->lock);
+	list = unread_locked(ids);
+	pthread_mutex_unlock(&ids->lock);
+	tell_all(list);
+}
+
+/* ---- objects ---- */
+
 int ids_init(struct ids *ids, void (*on_gone)(void *owner, uint64_t id, void *handle, bool ranges), void *owner)
 {
-	*ids = (struct ids){ .lock = PTHREAD_MUTEX_INITIALIZER, .on_gone = on_gone, .owner = owner };
+	*ids = (struct ids){ .lock = PTHREAD_MUTEX_INITIALIZER, .on_gone = on_gone, .owner = owner, .epoch = 1 };
 	ids->bucket = calloc(FIRST_BUCKETS, sizeof(*ids->bucket));
 	if (!ids->bucket)
 		return -ENOMEM;
@@ -28,6 +139,7 @@ int ids_init(struct ids *ids, void (*on_gone)(void *owner, uint64_t id, void *ha
 
 void ids_deinit(struct ids *ids)
 {
+	tell_all(ids->retired);
 	for (unsigned int t = 0; t < 2; t++)
 		for (unsigned int i = 0; i < IDS_CHUNKS; i++) {
 			struct id_entry *chunk = atomic_load_explicit(&ids->chunk[t][i], memory_order_relaxed);
@@ -249,15 +361,6 @@ uint64_t ids_name(struct ids *ids, enum remote_kind kind, void *handle, uint64_t
 	return id;
 }
 
-/* What a removed entry leaves to be told, as a list. */
-struct gone {
-	struct gone *next;
-	uint64_t id;
-	void *handle, *kept;
-	void (*fn)(void *data);
-	bool ranges;
-};
-
 static void unlink_locked(struct id_entry *e)
 {
 	if (e->before)
@@ -270,15 +373,15 @@ static void unlink_locked(struct id_entry *e)
 }
 
 /* A leaf. `g` was allocated before, so that nothing is half gone without memory. */
-static void take_out_locked(struct ids *ids, struct id_entry *e, struct gone *g)
+static void take_out_locked(struct ids *ids, struct id_entry *e, struct ids_gone *g)
 {
 	uint64_t id = id_of(e);
 
-	*g = (struct gone){ .id = id,
-			    .handle = handle_of(e),
-			    .kept = atomic_load_explicit(&e->kept, memory_order_relaxed),
-			    .fn = e->gone,
-			    .ranges = e->ranges };
+	*g = (struct ids_gone){ .id = id,
+				.handle = handle_of(e),
+				.kept = atomic_load_explicit(&e->kept, memory_order_relaxed),
+				.fn = e->gone,
+				.ranges = e->ranges };
 	unlink_locked(e);
 	if (!e->hidden)
 		hash_remove_locked(ids, e);
@@ -296,14 +399,14 @@ static void take_out_locked(struct ids *ids, struct id_entry *e, struct gone *g)
 	}
 }
 
-static struct gone *remove_locked(struct ids *ids, struct id_entry *root)
+static struct ids_gone *remove_locked(struct ids *ids, struct id_entry *root)
 {
-	struct gone *first = NULL, **end = &first;
+	struct ids_gone *first = NULL, **end = &first;
 	bool last = false;
 
 	while (!last) {
 		struct id_entry *e = root;
-		struct gone *g = malloc(sizeof(*g));
+		struct ids_gone *g = malloc(sizeof(*g));
 
 		if (!g)
 			break; /* what remains is found by no id of the client's any more when its context goes */
@@ -362,7 +465,7 @@ void ids_show(struct ids *ids, uint64_t id)
 
 void ids_remove(struct ids *ids, uint64_t id)
 {
-	struct gone *list = NULL;
+	struct ids_gone *list = NULL;
 	struct id_entry *e;
 
 	pthread_mutex_lock(&ids->lock);
@@ -371,14 +474,15 @@ void ids_remove(struct ids *ids, uint64_t id)
 		list = remove_locked(ids, e);
 	pthread_mutex_unlock(&ids->lock);
 	while (list) {
-		struct gone *g = list;
+		struct ids_gone *g = list;
 
 		list = g->next;
 		if (ids->on_gone)
 			ids->on_gone(ids->owner, g->id, g->handle, g->ranges);
 		if (g->kept && g->fn)
-			g->fn(g->kept);
-		free(g);
+			retire(ids, g);
+		else
+			free(g);
 	}
 }
 
@@ -386,6 +490,7 @@ void ids_keep(struct ids *ids, uint64_t id, void *data, void (*gone)(void *data)
 {
 	void *old = data;
 	void (*old_gone)(void *data) = gone;
+	struct ids_gone *g;
 	struct id_entry *e;
 
 	pthread_mutex_lock(&ids->lock);
@@ -398,6 +503,9 @@ void ids_keep(struct ids *ids, uint64_t id, void *data, void (*gone)(void *data)
 	}
 	pthread_mutex_unlock(&ids->lock);
 	/* What stood there before; or, without such an object, the new data itself. */
-	if (old && old_gone)
-		old_gone(old);
+	g = old && old_gone ? malloc(sizeof(*g)) : NULL;
+	if (!g)
+		return; /* without memory it stays */
+	*g = (struct ids_gone){ .kept = old, .fn = old_gone };
+	retire(ids, g);
 }

@@ -4,6 +4,9 @@
  * Ids come from the client (for what it creates) or are made here (for what the driver gave out by itself). A lookup
  * takes no lock: it is part of every request. All else locks. A slot is used again only with another id, so that an old
  * id is never taken for a new object.
+ *
+ * What is kept with an id may be in the hands of another thread when the id goes: it is told that it is gone when every
+ * thread that was reading then (ids_read()) has come to its end.
  */
 #pragma once
 
@@ -33,6 +36,14 @@ struct id_entry {
 	bool hidden;		  /* in no bucket: see ids_hide() */
 };
 
+/* A thread that looks at what is kept. */
+struct ids_reader {
+	struct ids_reader *next;
+	_Atomic uint64_t since; /* how much had been retired when it began, and 1; 0: it looks at nothing */
+};
+
+struct ids_gone;
+
 struct ids {
 	pthread_mutex_t lock;				 /* for changes */
 	_Atomic(struct id_entry *) chunk[2][IDS_CHUNKS]; /* [0]: the client's slots, [1]: the worker's */
@@ -40,6 +51,10 @@ struct ids {
 	uint32_t buckets, count;
 	struct id_entry *unused; /* slots of the worker's that were used and are free */
 	uint32_t next;		 /* the worker's first slot that was never used */
+	struct ids_reader *readers;
+	struct ids_gone *retired; /* kept data whose readers have not ended */
+	_Atomic uint64_t epoch;	  /* how often something was retired, and 1 */
+	_Atomic bool waits;	  /* there is something retired */
 	/* Told of each id that goes, before its kept data; without the lock. */
 	void (*on_gone)(void *owner, uint64_t id, void *handle, bool ranges);
 	void *owner;
@@ -64,6 +79,13 @@ void ids_show(struct ids *ids, uint64_t id);
 /* The object and all that it owns go. An id that is not there is no error. */
 void ids_remove(struct ids *ids, uint64_t id);
 void ids_keep(struct ids *ids, uint64_t id, void *data, void (*gone)(void *data));
+
+void ids_reader_init(struct ids *ids, struct ids_reader *reader);
+void ids_reader_deinit(struct ids *ids, struct ids_reader *reader);
+/* From now on nothing goes that is kept with an id; several times. Before an id is looked up. */
+void ids_read(struct ids *ids, struct ids_reader *reader);
+/* What was found may be gone. */
+void ids_read_end(struct ids *ids, struct ids_reader *reader);
 
 static inline enum remote_kind ids_kind(uint64_t id)
 {

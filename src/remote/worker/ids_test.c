@@ -98,6 +98,42 @@ static void test_handle_again(struct ids *ids)
 	ids_remove(ids, new);
 }
 
+/* What is kept goes when nobody looks at it who may have found it. */
+static void test_readers(struct ids *ids)
+{
+	struct ids_reader first, second;
+	uint64_t id = CALL_ID(KIND_MODULE, 1, 30), next = CALL_ID(KIND_MODULE, 1, 31);
+	int one = 1, ten = 10, hundred = 100;
+
+	kept_gone = 0;
+	ids_reader_init(ids, &first);
+	ids_reader_init(ids, &second);
+	is(ids_add(ids, KIND_MODULE, id, handle(30), 0), 0);
+	is(ids_add(ids, KIND_MODULE, next, handle(31), 0), 0);
+	ids_keep(ids, id, &one, on_kept);
+	ids_keep(ids, next, &ten, on_kept);
+	ids_read(ids, &first);
+	ids_remove(ids, id);
+	ok(!ids_find(ids, KIND_MODULE, id));
+	is(kept_gone, 0);
+	ids_read(ids, &second); /* it cannot have found the first one */
+	ids_remove(ids, next);
+	is(kept_gone, 0);
+	ids_read_end(ids, &first);
+	is(kept_gone, 1);
+	/* Other data in its place, and for what is not there. */
+	is(ids_add(ids, KIND_MODULE, id, handle(30), 0), 0);
+	ids_keep(ids, id, &hundred, on_kept);
+	ids_keep(ids, id, &one, on_kept);
+	ids_keep(ids, next, &hundred, on_kept);
+	is(kept_gone, 1);
+	ids_reader_deinit(ids, &second);
+	is(kept_gone, 211);
+	ids_remove(ids, id);
+	is(kept_gone, 212); /* nobody reads */
+	ids_reader_deinit(ids, &first);
+}
+
 int main(void)
 {
 	struct ids ids;
@@ -107,6 +143,7 @@ int main(void)
 	test_add(&ids);
 	test_owners(&ids);
 	test_handle_again(&ids);
+	test_readers(&ids);
 	ids_deinit(&ids);
 	return tap_end();
 }

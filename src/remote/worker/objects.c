@@ -91,8 +91,11 @@ void worker_keep(struct work *work, uint64_t id, void *data, void (*gone)(void *
 
 void *worker_kept(struct work *work, enum remote_kind kind, uint64_t id)
 {
-	struct id_entry *e = ids_find(&work->worker->ids, kind, id);
+	struct id_entry *e;
 
+	if (work->reader)
+		ids_read(&work->worker->ids, work->reader);
+	e = ids_find(&work->worker->ids, kind, id);
 	return e && ids_kind(id) == kind ? atomic_load_explicit(&e->kept, memory_order_acquire) : NULL;
 }
 
@@ -102,7 +105,10 @@ bool worker_ending(struct work *work, uint64_t id)
 
 	if (e && e->ranges)
 		ranges_remove_owner(&work->worker->ranges, id);
-	return ids_hide(&work->worker->ids, id);
+	if (ids_hide(&work->worker->ids, id))
+		return true;
+	work->result = error_of(ids_kind(id));
+	return false;
 }
 
 void worker_stays(struct work *work, uint64_t id)

@@ -32,13 +32,17 @@ static void *enter(void *arg, uint8_t **ret_message)
 		free(room);
 		return NULL;
 	}
+	ids_reader_init(&worker->ids, &room->reader);
 	*ret_message = room->request;
 	return room;
 }
 
-static void leave(void *arg, void *room)
+static void leave(void *arg, void *given)
 {
-	(void)arg;
+	struct execute_room *room = given;
+	struct worker *worker = arg;
+
+	ids_reader_deinit(&worker->ids, &room->reader);
 	execute_room_deinit(room);
 	free(room);
 }
@@ -176,5 +180,7 @@ void *worker_arena(struct work *work, uint64_t offset, size_t bytes)
 
 void worker_yield(struct work *work)
 {
+	if (work->reader)
+		ids_read_end(&work->worker->ids, work->reader);
 	work->yielded = inbox_yield(&work->worker->inbox);
 }

@@ -53,8 +53,8 @@ int worker_cuMemRelease(struct work *work)
 	handle = (CUmemGenericAllocationHandle)(uintptr_t)worker_find(work, KIND_MEMORY_HANDLE, sent[0], &known);
 	if (!handle)
 		return 0;
-	if (sent[1])
-		worker_ending(work, sent[0]);
+	if (sent[1] && !worker_ending(work, sent[0]))
+		return 0;
 	work->result = work->driver->cuMemRelease(handle);
 	if (sent[1])
 		worker_remove(work, sent[0]);

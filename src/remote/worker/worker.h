@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 struct worker; /* the process: rings, arena, tables, threads */
+struct ids_reader;
 
 /* One request while it is executed. */
 struct work {
@@ -35,6 +36,7 @@ struct work {
 	struct remote_reader in;	   /* the arguments, a private copy */
 	struct remote_writer out;	   /* what the call gives out */
 	void *inside;			   /* bytes of a copy that are in the message, for the driver: rooms.h */
+	struct ids_reader *reader;	   /* the executing thread; NULL: nobody else executes */
 	struct call_payload reply_payload; /* bytes > 0: goes along with the reply */
 	uint32_t fence;			   /* of the reply */
 	int32_t result;			   /* CUresult */
@@ -87,13 +89,16 @@ int worker_add(struct work *work, enum remote_kind kind, uint64_t id, void *hand
 /* The id of a handle that the driver gave out: found, or a new one of the worker's. 0: too many. */
 uint64_t worker_name(struct work *work, enum remote_kind kind, void *handle, uint64_t owner);
 /* KIND_FUNCTION: the id of a kernel is found as well. */
-/* What whoever made an object keeps with its id; `gone` gets it when the id is removed. NULL: nothing of this kind. */
+/*
+ * What whoever made an object keeps with its id; `gone` gets it when the id has been removed and nobody looks at it.
+ * NULL: nothing of this kind. What was found is there until the handler ends or yields.
+ */
 void worker_keep(struct work *work, uint64_t id, void *data, void (*gone)(void *data));
 void *worker_kept(struct work *work, enum remote_kind kind, uint64_t id);
 /*
  * The object is about to go: its ranges leave the table, and its handle and those of all that it owns name nothing any
  * more, because the driver may give addresses and handles to what another thread makes before it answers.
- * False: another thread is ending it already, or has.
+ * False: another thread is ending it already, or has; work->result says so.
  */
 bool worker_ending(struct work *work, uint64_t id);
 /* The driver has refused to end it. */
