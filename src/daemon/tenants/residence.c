@@ -75,14 +75,26 @@ static uint64_t away_of(const struct client *c)
 	return units < quota ? units : quota;
 }
 
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * A process may say that it holds what it was never granted, on its page or when it attaches: that counts against its
+ * own tenant, which has no more of the device than its quota to others.
+ */
+static uint64_t believed_units(const struct grant_share *share, uint64_t units)
+{
+	return lesser(units, share->ledger.quota_units);
+}
+
 static uint64_t movable_of(const struct client *c)
 {
 	uint64_t units = atomic_load_explicit(&account_of(c, 0)->movable_units, memory_order_relaxed);
-	uint64_t held = account_held(c, 0);
+	uint64_t held = lesser(account_held(c, 0), c->granted_units[0]);
 
-	if (held > c->granted_units[0])
-		held = c->granted_units[0];
-	return units < held ? units : held;
+	return lesser(units, believed_units(&c->tenant->grant.share[0], held));
 }
 
 /* What it holds that cannot leave. Its credit is no part of that: it asks for each such piece (WIRE_RESERVE_STAYS). */
@@ -195,10 +207,12 @@ uint64_t residence_occupied_bytes(const struct daemon *daemon, const uint8_t *uu
 
 	for (struct tenant *t = daemon->tenants; t; t = t->next) {
 		bool bounded = is_bounded(t) && !same_user(t->grant.uid, uid);
+		uint64_t held;
 
-		if (moves(t) && grant_find_share(&t->grant, uuid))
-			units += less(bounded ? account_tenant_held(t, 0) : tenant_staying(t),
-				      promised_units(t, &t->grant.share[0]));
+		if (!moves(t) || !grant_find_share(&t->grant, uuid))
+			continue;
+		held = believed_units(&t->grant.share[0], bounded ? account_tenant_held(t, 0) : tenant_staying(t));
+		units += less(held, promised_units(t, &t->grant.share[0]));
 	}
 	return units * WIRE_UNIT_BYTES;
 }
@@ -207,12 +221,12 @@ uint64_t residence_occupied_bytes(const struct daemon *daemon, const uint8_t *uu
  * One whose memory stays, and that waits for more: it was promised the room, and goes before all whose memory moves.
  * But not one of a grant whose memory is to move (it was started without METE_SPILL=1): nothing is promised to that.
  */
-static void see_waiting(struct client *c, unsigned int device)
+static void see_waiting(struct client *c, uint64_t held_units)
 {
 	const struct tenant *t = c->tenant;
 
 	view.list[view.count] =
-		(struct residence_client){ .held_units = c->granted_units[device],
+		(struct residence_client){ .held_units = held_units,
 					   .want_units = c->residing.want_units,
 					   .barred_units = barred_units(c),
 					   .class = moves(t) ? t->grant.share[0].compute.terms.class + 1 : 0,
@@ -220,7 +234,7 @@ static void see_waiting(struct client *c, unsigned int device)
 	view.client[view.count++] = c;
 }
 
-static void see_client(struct client *c, uint64_t now)
+static void see_client(struct client *c, uint64_t held_units, uint64_t now)
 {
 	const struct residing *r = &c->residing;
 	struct residence_client *to = &view.list[view.count];
@@ -228,8 +242,8 @@ static void see_client(struct client *c, uint64_t now)
 
 	*to = (struct residence_client){
 		.place = (enum residence_place)wire_place_state(r->place),
-		.held_units = c->granted_units[0],
-		.movable_units = movable_of(c),
+		.held_units = held_units,
+		.movable_units = lesser(movable_of(c), held_units),
 		.away_units = away_of(c),
 		.want_units = wants(c, now) ? r->want_units : 0,
 		.keeps_units = t->grant.resident_units,
@@ -271,6 +285,7 @@ static uint64_t all_unused_units(struct daemon *daemon, const uint8_t *uuid)
 static bool see(struct daemon *daemon, const uint8_t *uuid)
 {
 	uint64_t now = clock_now_ns(), swap = 0;
+	uint64_t left, held;
 	unsigned int device, of_one;
 	bool any = false;
 
@@ -284,7 +299,8 @@ static bool see(struct daemon *daemon, const uint8_t *uuid)
 		if (!share)
 			continue;
 		view.device.total_units = share->device.total_bytes / WIRE_UNIT_BYTES;
-		view.device.other_units += share->ledger.granted_units + share->ledger.object_units;
+		left = believed_units(share, share->ledger.granted_units + share->ledger.object_units);
+		view.device.other_units += left;
 		any |= moves(t);
 		device = (unsigned int)(share - t->grant.share);
 		of_one = 0;
@@ -292,12 +308,14 @@ static bool see(struct daemon *daemon, const uint8_t *uuid)
 			if (!can_be_asked(c) && !wants(c, now))
 				continue;
 			of_one++;
-			view.device.other_units -= c->granted_units[device];
-			view.stay_units += can_be_asked(c) ? staying_soon(c, now) : c->granted_units[device];
+			held = lesser(c->granted_units[device], left);
+			left -= held;
+			view.device.other_units -= held;
+			view.stay_units += can_be_asked(c) ? lesser(staying_soon(c, now), held) : held;
 			if (can_be_asked(c))
-				see_client(c, now);
+				see_client(c, held, now);
 			else
-				see_waiting(c, device);
+				see_waiting(c, held);
 			if (c->residing.swap_ns > swap)
 				swap = c->residing.swap_ns;
 		}
