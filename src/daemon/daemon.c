@@ -128,7 +128,7 @@ uint64_t daemon_held_bytes(struct daemon *daemon, const uint8_t *uuid)
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		for (unsigned int i = 0; i < t->grant.share_count; i++)
 			if (!memcmp(t->grant.share[i].device.uuid, uuid, DEVICE_UUID_BYTES))
-				units += account_tenant_held(t, i);
+				units += account_counted_held(t, i);
 	return units * WIRE_UNIT_BYTES;
 }
 

@@ -243,6 +243,19 @@ static void do_forge(char *rest)
 	say("0");
 }
 
+/* An object on the page that meted has not written. */
+static void do_plant(char *rest)
+{
+	struct wire_object *o = &page->object[0];
+	uint32_t device = (uint32_t)number(&rest);
+
+	memcpy(o->key, "planted", 7);
+	o->device = device;
+	page->object_places = 1;
+	atomic_store(&o->units, (uint32_t)number(&rest));
+	say("0");
+}
+
 /* As a program whose memory may leave the device: where it is (enum wire_place), what is away, what can leave. */
 static void do_place(char *rest)
 {
@@ -439,6 +452,7 @@ static const struct {
 	{ "import", do_import },       { "drop", do_drop },   { "event", do_event }, { "processes", do_processes },
 	{ "image", do_image },	       { "claim", do_claim }, { "raw", do_raw },     { "cut", do_cut },
 	{ "exec", do_exec },	       { "record", do_record }, { "tracing", do_tracing }, { "head", do_head },
+	{ "plant", do_plant },
 	{ "stand", do_stand },	       { "place", do_place },	{ "wish", do_wish },
 };
 

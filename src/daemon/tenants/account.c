@@ -55,6 +55,38 @@ uint64_t account_tenant_held(struct tenant *tenant, unsigned int device)
 	return held;
 }
 
+uint32_t account_lent(const struct client *client, unsigned int device)
+{
+	uint32_t granted = client->granted_units[device], said = device ? 0 : client->said_units;
+
+	return said < granted ? granted - said : 0;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* A grant whose memory moves is promised less than its quota: what its clients only say counts within the promise. */
+uint64_t account_counted(const struct tenant *tenant, unsigned int device)
+{
+	const struct ledger *ledger = &tenant->grant.share[device].ledger;
+	uint64_t charged = ledger->granted_units + ledger->object_units, said = 0, lent, promised;
+
+	for (const struct client *c = tenant->clients; c && !device; c = c->next)
+		said += c->said_units;
+	lent = charged - smaller(said, charged);
+	promised = tenant->grant.resident_units;
+	if (said)
+		charged = lent + smaller(said, promised - smaller(lent, promised));
+	return smaller(charged, ledger->quota_units);
+}
+
+uint64_t account_counted_held(struct tenant *tenant, unsigned int device)
+{
+	return smaller(account_tenant_held(tenant, device), account_counted(tenant, device));
+}
+
 uint64_t account_measure(struct tenant *tenant, unsigned int device)
 {
 	struct ledger *ledger = ledger_of(tenant, device);
@@ -65,6 +97,16 @@ uint64_t account_measure(struct tenant *tenant, unsigned int device)
 			ledger_saw_held(ledger, c->page.map->account[device].peak_units);
 	ledger_saw_held(ledger, held);
 	return held;
+}
+
+/* It matters where the quota is no promise: in grants whose memory moves, which have one device. */
+static void say(struct client *client, unsigned int device, uint32_t units)
+{
+	if (device || !client->tenant->grant.spill)
+		return;
+	client->said_units = units;
+	if (client->entry)
+		client->entry->said_units = units;
 }
 
 /* Only meted raises the upper half. A client that did it itself is reported and charged with what it took. */
@@ -81,6 +123,7 @@ static void check(struct client *client, unsigned int device)
 	if (client->page.broken || granted <= client->granted_units[device])
 		return;
 	ledger_grant(ledger_of(client->tenant, device), granted - client->granted_units[device]);
+	say(client, device, client->said_units + (granted - client->granted_units[device]));
 	client->granted_units[device] = granted;
 	book_set(client->entry, device, BOOK_GRANTED, granted);
 }
@@ -135,6 +178,8 @@ static void ungrant(struct client *client, unsigned int device, uint32_t units)
 	if (units > own)
 		units = own; /* more than was granted can only come out of a page that was written by the client */
 	client->granted_units[device] = own - units;
+	/* What it only said goes first: the rest it may still have. */
+	say(client, device, client->said_units - (uint32_t)smaller(client->said_units, units));
 	granted_changed(client, device);
 	ledger_ungrant(ledger_of(client->tenant, device), units);
 }
@@ -476,10 +521,12 @@ static enum wire_status share_new(struct client *client, const struct wire_objec
 {
 	struct wire_account *account = account_of(client, request->device);
 	uint32_t flags = WIRE_OBJECT_MOVING | (word_of(client, request->device) & WIRE_MOVED ? 0 : WIRE_OBJECT_MOVED);
+	uint32_t said = client->said_units;
 	struct object *object;
 	int place = place_free(client);
 
-	if (place < 0)
+	/* What is shared is charged whoever has it: only what was lent can be. */
+	if (place < 0 || (client->tenant->grant.spill && request->units > account_lent(client, request->device)))
 		return WIRE_FULL;
 	object = object_new(client->tenant, request->key, request->device, request->units);
 	if (!object)
@@ -495,6 +542,7 @@ static enum wire_status share_new(struct client *client, const struct wire_objec
 	}
 	client->page.map->object[place].device = request->device;
 	ungrant(client, request->device, request->units);
+	say(client, request->device, said); /* it was of what had been lent */
 	objects_changed(client, request->device, false);
 	ledger_object_add(ledger_of(client->tenant, request->device), request->units);
 	return WIRE_OK;
@@ -648,6 +696,7 @@ static uint32_t judge_word(struct client *client, unsigned int device)
 		units = larger(units, held);
 	report_damage(client, device, granted, units);
 	set_held(client, device, units);
+	say(client, device, client->said_units + (units - book_most(client->entry, device, BOOK_GRANTED)));
 	return units;
 }
 
@@ -671,6 +720,8 @@ static void judge_objects(struct client *client, unsigned int device)
 		grant(client, device, most - found);
 		wire_take(account_of(client, device), most - found);
 	}
+	if (client->entry && found > most)
+		say(client, device, client->said_units + (found - most));
 	book_set(client->entry, device, BOOK_OBJECTS, found);
 }
 
@@ -683,10 +734,16 @@ static void begin_entry(struct client *client)
 		client->entry = book_add(client->tenant->daemon->book, client->tenant->grant.id, p->pid, p->start_time);
 }
 
+static void recall_said(struct client *client)
+{
+	client->said_units = client->entry && client->tenant->grant.spill ? client->entry->said_units : 0;
+}
+
 void account_recover(struct client *client)
 {
 	struct tenant *tenant = client->tenant;
 
+	recall_said(client);
 	for (unsigned int d = 0; d < tenant->grant.share_count; d++) {
 		client->granted_units[d] = judge_word(client, d);
 		ledger_grant(ledger_of(tenant, d), client->granted_units[d]);
@@ -708,6 +765,7 @@ void account_recover_lost(struct client *client)
 	log_line("grant %s: the page of %s is lost: all that it may hold counts as held until it connects again",
 		 tenant->grant.name, client_text(client));
 	event_add(&tenant->events, "the page of %s was lost while meted was away", client_text(client));
+	recall_said(client);
 	for (unsigned int d = 0; d < tenant->grant.share_count; d++) {
 		uint32_t units = book_most(client->entry, d, BOOK_GRANTED);
 
@@ -744,6 +802,7 @@ void account_claim(struct client *client, const uint32_t held_units[WIRE_MAX_DEV
 
 		if (!units)
 			continue;
+		say(client, d, units);
 		grant(client, d, units);
 		wire_take(account_of(client, d), units);
 	}

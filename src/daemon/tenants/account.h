@@ -40,7 +40,13 @@ uint32_t account_credit(const struct client *client, unsigned int device);
 /* What the client holds, and the whole tenant with its shared objects. */
 uint32_t account_held(const struct client *client, unsigned int device);
 uint64_t account_tenant_held(struct tenant *tenant, unsigned int device);
-/* The same; the ledger's peak is brought up to date. */
+/* What meted has lent the client: without what it has but said that it holds, where that matters (client.h). */
+uint32_t account_lent(const struct client *client, unsigned int device);
+/* What the tenant is charged, as far as it counts against others: what it was lent or promised, whatever it says. */
+uint64_t account_counted(const struct tenant *tenant, unsigned int device);
+/* What account_tenant_held() adds up, within the same bounds. */
+uint64_t account_counted_held(struct tenant *tenant, unsigned int device);
+/* The same as account_tenant_held(); the ledger's peak is brought up to date. */
 uint64_t account_measure(struct tenant *tenant, unsigned int device);
 
 /*

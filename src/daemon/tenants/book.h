@@ -30,7 +30,7 @@ struct book_entry {
 	uint64_t grant_id;
 	uint64_t start_time;
 	_Atomic int32_t pid; /* 0: a free place; written last */
-	uint32_t unused;
+	uint32_t said_units; /* client.h */
 	_Atomic uint64_t range[WIRE_MAX_DEVICES][BOOK_FIGURES]; /* the most << 32, the least; in units */
 };
 

@@ -28,7 +28,9 @@ struct client {
 	uint64_t ended_ns;     /* when the process was first seen to have ended; 0: it lives */
 	struct page page;
 	uint32_t granted_units[WIRE_MAX_DEVICES]; /* meted's own copy of the upper half of the account words */
-	struct book_entry *entry;		  /* the same, for the meted after this one; NULL: none */
+	/* Of those of a grant whose memory moves: what the client says alone, and meted has not lent it. */
+	uint32_t said_units;
+	struct book_entry *entry; /* the same, for the meted after this one; NULL: none */
 	bool lost;		/* its page was; it counts what stood in the book until it says HELLO */
 	struct object **object; /* by place on the page, WIRE_MAX_OBJECTS of them; NULL until the first */
 	struct traced *traced;	/* recorder.h: the traces that follow it */

@@ -80,29 +80,19 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/*
- * A process may say that it holds what it was never granted, on its page or when it attaches: that counts against its
- * own tenant, which has no more of the device than its quota to others.
- */
-static uint64_t believed_units(const struct grant_share *share, uint64_t units)
-{
-	return lesser(units, share->ledger.quota_units);
-}
-
 static uint64_t movable_of(const struct client *c)
 {
 	uint64_t units = atomic_load_explicit(&account_of(c, 0)->movable_units, memory_order_relaxed);
-	uint64_t held = lesser(account_held(c, 0), c->granted_units[0]);
 
-	return lesser(units, believed_units(&c->tenant->grant.share[0], held));
+	return lesser(units, lesser(account_held(c, 0), account_lent(c, 0)));
 }
 
 /* What it holds that cannot leave. Its credit is no part of that: it asks for each such piece (WIRE_RESERVE_STAYS). */
 static uint64_t staying_of(const struct client *c)
 {
-	uint64_t held = account_held(c, 0);
+	uint64_t held = lesser(account_held(c, 0), account_lent(c, 0));
 
-	return held - (movable_of(c) < held ? movable_of(c) : held);
+	return held - lesser(movable_of(c), held);
 }
 
 uint64_t residence_away(const struct tenant *tenant, unsigned int device, const struct client *except)
@@ -206,12 +196,13 @@ uint64_t residence_occupied_bytes(const struct daemon *daemon, const uint8_t *uu
 	uint64_t units = 0;
 
 	for (struct tenant *t = daemon->tenants; t; t = t->next) {
-		bool bounded = is_bounded(t) && !same_user(t->grant.uid, uid);
 		uint64_t held;
 
 		if (!moves(t) || !grant_find_share(&t->grant, uuid))
 			continue;
-		held = believed_units(&t->grant.share[0], bounded ? account_tenant_held(t, 0) : tenant_staying(t));
+		held = account_counted_held(t, 0);
+		if (!is_bounded(t) || same_user(t->grant.uid, uid))
+			held = lesser(held, tenant_staying(t));
 		units += less(held, promised_units(t, &t->grant.share[0]));
 	}
 	return units * WIRE_UNIT_BYTES;
@@ -284,8 +275,7 @@ static uint64_t all_unused_units(struct daemon *daemon, const uint8_t *uuid)
 /* Value: some tenant's memory moves there. */
 static bool see(struct daemon *daemon, const uint8_t *uuid)
 {
-	uint64_t now = clock_now_ns(), swap = 0;
-	uint64_t left, held;
+	uint64_t now = clock_now_ns(), swap = 0, left, held;
 	unsigned int device, of_one;
 	bool any = false;
 
@@ -299,19 +289,17 @@ static bool see(struct daemon *daemon, const uint8_t *uuid)
 		if (!share)
 			continue;
 		view.device.total_units = share->device.total_bytes / WIRE_UNIT_BYTES;
-		left = believed_units(share, share->ledger.granted_units + share->ledger.object_units);
-		view.device.other_units += left;
 		any |= moves(t);
 		device = (unsigned int)(share - t->grant.share);
+		left = account_counted(t, device);
 		of_one = 0;
 		for (struct client *c = t->clients; c && view.count < CLIENTS && of_one < CLIENTS_OF_ONE; c = c->next) {
 			if (!can_be_asked(c) && !wants(c, now))
 				continue;
 			of_one++;
-			held = lesser(c->granted_units[device], left);
+			held = lesser(account_lent(c, device), left);
 			left -= held;
-			view.device.other_units -= held;
-			view.stay_units += can_be_asked(c) ? lesser(staying_soon(c, now), held) : held;
+			view.stay_units += can_be_asked(c) ? lesser(staying_soon(c, now), share->ledger.quota_units) : held;
 			if (can_be_asked(c))
 				see_client(c, held, now);
 			else
@@ -319,6 +307,7 @@ static bool see(struct daemon *daemon, const uint8_t *uuid)
 			if (c->residing.swap_ns > swap)
 				swap = c->residing.swap_ns;
 		}
+		view.device.other_units += left;
 	}
 	view.stay_units += view.device.other_units; /* those that are not asked to leave stay */
 	view.device.turn_ns = residence_turn(daemon->memory->turn_ns, swap);
