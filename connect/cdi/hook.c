@@ -214,19 +214,34 @@ static int mount_all(struct hook *h, struct fault *f)
 	return mounts_make(h->state.pid, h->state.root, w.wish, w.count, f);
 }
 
+/* As meted knows this user: in a user namespace it has another number. */
+static bool is_own(struct hook *h, json_t *row)
+{
+	json_t *answer = NULL;
+	struct fault f;
+	bool is;
+
+	if (control_ask(&h->control, json_pack("{s:s}", "op", "limits"), &answer, NULL, &f))
+		return false;
+	is = json_equal(json_object_get(answer, "uid"), json_object_get(row, "uid"));
+	json_decref(answer);
+	return is;
+}
+
 /*
  * The container does not begin: a grant that was made for it alone goes with it. meted refuses where another container
  * has it.
  */
 static void give_up(struct hook *h)
 {
-	json_t *grants = NULL, *answer = NULL;
+	json_t *grants = NULL, *answer = NULL, *row;
 	struct fault f;
 
 	if (!option_given(h->line, "grant") || (h->control.fd < 0 && control_open(&h->control, CONTROL_FIND, &f)) ||
 	    grants_get(&h->control, h->name, &grants, &f))
 		return;
-	if (json_is_false(json_object_get(json_object_get(json_array_get(grants, 0), "container"), "keep")) &&
+	row = json_array_get(grants, 0);
+	if (is_own(h, row) && json_is_false(json_object_get(json_object_get(row, "container"), "keep")) &&
 	    !control_ask(&h->control, json_pack("{s:s s:s}", "op", "grant_delete", "name", h->name), &answer, NULL, &f))
 		json_decref(answer);
 	json_decref(grants);

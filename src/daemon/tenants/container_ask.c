@@ -173,6 +173,21 @@ static bool bind_runner(struct ask *ask, struct tenant *t)
 	return true;
 }
 
+/*
+ * The grant's files go into the container. A grant that has ended leaves its name to others, and root's CDI file may
+ * still have it: another user's files are nothing for a container of root's.
+ */
+static bool is_own(struct ask *ask, const struct tenant *t)
+{
+	if (ask->asker->uid == t->grant.uid)
+		return true;
+	refuse(ask, CODE_NOT_YOURS,
+	       "grant %s belongs to uid %u, and a container of uid %u's does not begin with it (`mete show %s`): make "
+	       "one of another name (`mete cdi create --name`)",
+	       t->grant.name, (unsigned int)t->grant.uid, (unsigned int)ask->asker->uid, t->grant.name);
+	return false;
+}
+
 bool container_bind(struct ask *ask, struct tenant *t)
 {
 	const struct grant_container *c = &t->grant.container;
@@ -185,6 +200,8 @@ bool container_bind(struct ask *ask, struct tenant *t)
 		       t->grant.name);
 		return false;
 	}
+	if (!is_own(ask, t))
+		return false;
 	if (t->grant.runner_pid && !c->keep) {
 		refuse(ask, CODE_BUSY,
 		       "grant %s is in use by the container with process %d: make another one (`mete cdi create`), or "
