@@ -1,7 +1,8 @@
 /*
  * journal.c: a ring of lines in the order of their ids; see journal.h.
  *
- * The ring is a list over an array, so that a line that is counted up can become the newest one.
+ * The ring is a list over an array, so that a line that is counted up can become the newest one. When it is full a line
+ * takes the place of the oldest of the kind that has most: who has meted write lines of one kind drives out no others.
  */
 #include "daemon/journal.h"
 
@@ -24,6 +25,7 @@ struct journal {
 	unsigned int used; /* places of `line` */
 	uint16_t oldest, newest;
 	uint64_t count[JOURNAL_KINDS];
+	unsigned int there[JOURNAL_KINDS]; /* lines in the ring */
 	struct journal_line line[JOURNAL_LINES];
 };
 
@@ -73,6 +75,7 @@ static void unlink_line(struct journal *j, uint16_t at)
 		j->line[l->newer].older = l->older;
 	else
 		j->newest = l->older;
+	j->there[l->kind]--;
 }
 
 static void link_newest(struct journal *j, uint16_t at)
@@ -86,15 +89,22 @@ static void link_newest(struct journal *j, uint16_t at)
 	else
 		j->oldest = at;
 	j->newest = at;
+	j->there[l->kind]++;
 }
 
-/* A place for one more line: a free one, or that of the oldest. */
+/* A place for one more line: a free one, or that of the oldest of the kind that has most. */
 static uint16_t take_place(struct journal *j)
 {
+	enum journal_kind most = 0;
 	uint16_t at = j->oldest;
 
+	for (int i = 1; i < JOURNAL_KINDS; i++)
+		if (j->there[i] > j->there[most])
+			most = (enum journal_kind)i;
 	if (j->used < JOURNAL_LINES)
 		return (uint16_t)j->used++;
+	while (j->line[at].kind != most)
+		at = j->line[at].newer;
 	unlink_line(j, at);
 	return at;
 }

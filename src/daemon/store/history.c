@@ -177,11 +177,13 @@ static void copy_lines(struct history_store *s)
 	s->lines = malloc(JOURNAL_LINES * sizeof(*s->lines));
 	if (!s->lines)
 		return;
-	l = journal_next(s->daemon->journal, NULL);
-	s->first_line = l->id;
-	for (; l; l = journal_next(s->daemon->journal, l))
+	memset(s->first_line, 0, sizeof(s->first_line));
+	while ((l = journal_next(s->daemon->journal, l))) {
+		if (!s->first_line[l->kind])
+			s->first_line[l->kind] = l->id;
 		if (l->stored_id != l->id)
 			s->lines[n++] = *l;
+	}
 	s->line_count = n;
 	s->last_line = journal_last(s->daemon->journal);
 }
@@ -216,13 +218,19 @@ static bool write_lines(struct history_store *s)
 		return true;
 	if (sqlite3_prepare_v2(s->db, "INSERT OR REPLACE INTO journal VALUES (?,?,?,?,?,?,?,?)", -1, &insert, NULL) ||
 	    sqlite3_prepare_v2(s->db, "DELETE FROM journal WHERE id = ?", -1, &remove, NULL) ||
-	    sqlite3_prepare_v2(s->db, "DELETE FROM journal WHERE id < ?", -1, &forget, NULL))
+	    sqlite3_prepare_v2(s->db, "DELETE FROM journal WHERE kind = ? AND id < ?", -1, &forget, NULL))
 		return false;
 	for (unsigned int i = 0; i < s->line_count; i++)
 		if (!write_line(insert, remove, &s->lines[i]))
 			return false;
-	sqlite3_bind_int64(forget, 1, (sqlite3_int64)s->first_line);
-	return sqlite3_step(forget) == SQLITE_DONE;
+	for (int kind = 0; kind < JOURNAL_KINDS; kind++) {
+		sqlite3_reset(forget);
+		sqlite3_bind_int(forget, 1, kind);
+		sqlite3_bind_int64(forget, 2, (sqlite3_int64)s->first_line[kind]);
+		if (sqlite3_step(forget) != SQLITE_DONE)
+			return false;
+	}
+	return true;
 }
 
 static bool write_rows(struct history_store *s)

@@ -29,7 +29,7 @@ struct history_store {
 	struct row *rows;
 	struct journal_line *lines;
 	unsigned int line_count;
-	uint64_t first_line, last_line; /* what is before the first is forgotten */
+	uint64_t last_line, first_line[JOURNAL_KINDS]; /* what is before the first of its kind is forgotten */
 	bool prune, clear;
 	int64_t step_s; /* the job has the histories up to here (telemetry.h); 0: it has none */
 	int64_t now_s;

@@ -19,7 +19,7 @@ static void restore_lines(struct history_store *s)
 {
 	_cleanup_statement_ sqlite3_stmt *q = NULL;
 
-	if (sqlite3_prepare_v2(s->db, "SELECT * FROM (SELECT * FROM journal ORDER BY id DESC LIMIT 1000) ORDER BY id",
+	if (sqlite3_prepare_v2(s->db, "SELECT * FROM (SELECT * FROM journal ORDER BY id DESC LIMIT 1024) ORDER BY id",
 			       -1, &q, NULL))
 		return;
 	while (sqlite3_step(q) == SQLITE_ROW) {
