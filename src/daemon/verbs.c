@@ -28,6 +28,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define DEVICES_FRESH_NS 1000000000u
+
 static enum verbs_result do_hello(struct ask *ask)
 {
 	return answer(ask,
@@ -66,12 +68,20 @@ static json_t *device_json(struct daemon *daemon, const struct device *d)
 	return json;
 }
 
+/* To ask a driver starts a process, and some take others' time to begin: who is no owner gets what was said just now. */
+static bool asks_drivers(const struct ask *ask)
+{
+	uint64_t age_ns = clock_now_ns() - ask->daemon->machine.asked_ns;
+
+	return !ask_is_known(ask) && (ask_is_owner(ask) || age_ns > DEVICES_FRESH_NS);
+}
+
 static enum verbs_result do_devices(struct ask *ask)
 {
 	struct machine *machine = &ask->daemon->machine;
 	json_t *devices, *drivers;
 
-	if (ask->turn == VERBS_FIRST && !ask_is_known(ask))
+	if (ask->turn == VERBS_FIRST && asks_drivers(ask))
 		return VERBS_ASK_MACHINE;
 	if (ask->turn != VERBS_FIRST && ask->turn != VERBS_LAST && machine_sensors_pending(ask->daemon))
 		return VERBS_LATER;

@@ -51,5 +51,46 @@ ok(all(n >= 40 for n in asked), "and he is answered", asked)
 part, asked = attack(*range(UID, UID + 4))
 ok(part < 0.75, "four users: it has time left", part, asked)
 ok(all(n >= 40 for n in asked), "and all are answered", asked)
+
+
+def faulted():
+    """Pages that meted's children had to be given, which have all ended: each that asked a driver some hundred."""
+    until(lambda: not children(), 10)
+    with open(f"/proc/{s.process.pid}/stat") as f:
+        return int(f.read().rsplit(")", 1)[1].split()[8])
+
+
+def children():
+    """Those that ask a driver, or have asked and are not reaped."""
+    with open(f"/proc/{s.process.pid}/task/{s.process.pid}/children") as f:
+        return [p for p in f.read().split() if "--probe" in words_of(p)]
+
+
+def words_of(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline") as f:
+            return f.read() or "--probe"  # a zombie
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def probes(uid, count, **request):
+    """How many times the drivers were asked, by what root's question costs."""
+    before = faulted()
+    answers = ask_as(uid, s.dir, *[request] * count)
+    return (faulted() - before) / one, len(answers)
+
+
+c = s.control()
+c.ask("devices")
+before = faulted()
+for _ in range(5):
+    c.ask("devices")
+one = (faulted() - before) / 5
+ok(one > 50, "root's question for the devices has the drivers asked", one)
+began = time.monotonic()
+asked = {op: probes(UID, 100, op=op, device="0") for op in ("devices", "device_cordon", "device_drain")}
+took = time.monotonic() - began
+ok(sum(n for n, _ in asked.values()) < took / 0.5 + 3, "a user's, over and over, once a second at most: each starts a process", asked, took)
 s.close()
 finish()

@@ -114,10 +114,10 @@ enum verbs_result health_ask(struct ask *ask)
 	struct device d;
 	int r;
 
-	if (ask->turn == VERBS_FIRST && (!looks || !ask->daemon->machine.asked_ns))
-		return VERBS_ASK_MACHINE;
 	if (!looks && !ask_is_owner(ask))
 		return refuse(ask, CODE_NOT_YOURS, "%s may take devices out and bring them back", ask_owners());
+	if (ask->turn == VERBS_FIRST && (!looks || !ask->daemon->machine.asked_ns))
+		return VERBS_ASK_MACHINE;
 	if (!find(ask, &d))
 		return VERBS_ANSWERED;
 	r = looks ? 0 : act_noted(ask, op, &d, error, sizeof(error));
