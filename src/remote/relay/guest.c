@@ -226,6 +226,8 @@ _Noreturn static void serve_probe(struct guest *g)
 	gethostname(g->welcome.wall.server, sizeof(g->welcome.wall.server) - 1);
 	if (!buffer || ask(g, &m, &fd) < 0)
 		_exit(1);
+	if (m.status)
+		refuse(g, WALL_FULL, m.text);
 	g->welcome.about_bytes = (uint32_t)strlen(m.text);
 	g->first->ops->until(g->first, clock_now_ns() + PROBE_NS);
 	if (line_write_two(g->first, &g->welcome, sizeof(g->welcome), m.text, g->welcome.about_bytes) == 0)

@@ -385,23 +385,29 @@ static unsigned int sessions_of(const struct relay_server *s, const struct seat 
 	return n;
 }
 
-/* A client may have half of what the others leave. */
-static int open_wall(struct relay_server *s, struct seat *seat, enum wall_status *ret_status, char *text)
+/* A client may have half of what the others leave, whatever its processes are for. False: a line says why. */
+static bool may_stay(const struct relay_server *s, const struct seat *seat, char *text)
 {
 	unsigned int most = s->config.sessions_most ? s->config.sessions_most : SESSIONS_MOST;
 	unsigned int all = s->seat_count - s->unproven, own = sessions_of(s, seat); /* all: with this one */
 
-	*ret_status = WALL_BAD;
 	if (all <= most && own <= most - all)
-		return s->ops.open(s->user, &seat->session, ret_status, text);
-	*ret_status = WALL_FULL;
+		return true;
 	if (all > most)
 		snprintf(text, RELAY_TEXT_BYTES,
 			 "the server has %u sessions, which is all that it takes; try again later", most);
 	else
 		snprintf(text, RELAY_TEXT_BYTES,
 			 "this client has %u sessions, and the rest is for others; try again later", own);
-	return -1;
+	return false;
+}
+
+static int open_wall(struct relay_server *s, struct seat *seat, enum wall_status *ret_status, char *text)
+{
+	bool may = may_stay(s, seat, text);
+
+	*ret_status = may ? WALL_BAD : WALL_FULL;
+	return may ? s->ops.open(s->user, &seat->session, ret_status, text) : -1;
 }
 
 /* For those from there that come, and those that have. */
@@ -457,7 +463,8 @@ static void answer_about(struct relay_server *s, struct seat *seat, struct broke
 		seat_proven(s, seat);
 	if (good)
 		seat_peer(seat, &m->peer);
-	if (s->ops.about && good)
+	m->status = good && !may_stay(s, seat, m->text) ? WALL_FULL : WALL_OK;
+	if (s->ops.about && good && !m->status)
 		s->ops.about(s->user, &seat->session.peer, m->text, sizeof(m->text) - 1);
 	broker_send(seat->broker, m, -1);
 }

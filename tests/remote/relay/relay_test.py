@@ -268,6 +268,26 @@ class Refusals(unittest.TestCase):
                 p.communicate()
             wait_for(lambda: relay.play('none')[0] == DONE, 'room again')
 
+    def test_probes_take_no_sessions(self):
+        """One who only asks what there is, over and over, and stays: others get their sessions."""
+        preface = struct.pack('<IHBB16sQ', 0x6c72746d, 1, 1, 0, b'', 0)
+        hello = struct.pack('<IHHIIII', 0x6c72746d, 1, 1, 24 + 116, 1, 1000, 0)
+        hello += struct.pack('<IIIIi32s64s', 0x6d657465, 1, 7, 0, 1, b'prober', b'')
+        with Relay(self.place, serve=['--sessions', '8']) as relay:
+            wait_for(lambda: not relay.sessions(), 'the probe ends')
+            probes, answered = [], 0
+            for i in range(40):
+                s = socket.create_connection(('127.0.0.1', relay.port), timeout=10, source_address=('127.0.0.9', 0))
+                probes.append(s)
+                s.sendall(preface + hello)
+                answered += struct.unpack('<IHHII', s.recv(16))[4] == 0
+            self.assertGreater(answered, 0, 'some probes are answered')
+            self.assertLessEqual(relay.sessions(), 8, 'no more processes than sessions')
+            self.assertEqual(relay.play('none')[0], DONE, 'another client is served meanwhile')
+            for s in probes:
+                s.close()
+            wait_for(lambda: not relay.sessions(), 'all end')
+
     def test_probe_says_it_at_the_start(self):
         p = subprocess.run([self.place.relay, 'connect', '127.0.0.1:1', '--socket', self.place.path('x.sock')],
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30, check=False)
