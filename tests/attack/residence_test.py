@@ -73,4 +73,25 @@ mover.reserve(0, 1)
 answer = ask_as(VICTIM, s.dir, soft("384M", "more"))[0]
 ok(answer["ok"], "nor does one whose memory may leave keep new promises from being made", answer)
 s.close()
+
+# As many programs of one user as meted looks at.
+if SANITIZED:
+    skip("hundreds of programs", "they are too large with a sanitizer")
+    finish()
+MANY, OF_ONE = 512, 64
+s = system("--config", settings.name, env={"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "1G"})
+answers = [s.control().ask(**soft("1G", "roots", spill=True)), *ask_as(VICTIM, s.dir, soft("512M", "promised")),
+           *ask_as(UID, s.dir, *[soft("1M", f"crowd{i}", spill=True) for i in range(MANY // OF_ONE + 1)])]
+ok(all(a["ok"] for a in answers), "grants of root's, of a user, and many of another's", answers)
+roots = joined("roots")
+roots.ask("place", 0, 0, 0, 0)
+ok(roots.hold(0, 2 * HALF), "root's program is lent the whole device, for it can leave")
+roots.ask("place", 0, 0, 0, 2 * HALF)
+for i in range(MANY // OF_ONE + 1):
+    for _ in range(OF_ONE):
+        joined(f"crowd{i}").ask("place", 0, 0, 0, 0)
+victim = joined("promised")
+ok(until(lambda: victim.hold(0, HALF) or roots.ask("wish", 0)[0], 10), "beside hundreds of programs that could leave it is asked to, as was "
+   "promised")
+s.close()
 finish()

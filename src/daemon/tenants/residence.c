@@ -33,6 +33,7 @@
 #define LOOK_MS 10u
 #define CLIENTS 512u	      /* of a device, whose memory moves: those beyond stay where they are */
 #define CLIENTS_OF_ONE 64u    /* of a tenant: the processes of one leave places for those of others */
+#define USERS 64u	      /* who have parts of these places; all others share the last one */
 #define STAYS_NS 5000000000u  /* one that could not leave is left alone for so long */
 #define SILENT_NS 5000000000u /* one that does not begin to leave within it does not answer */
 #define STUCK_NS 10000000000u /* nor does one that comes no further on its way */
@@ -272,10 +273,60 @@ static uint64_t all_unused_units(struct daemon *daemon, const uint8_t *uuid)
 	return units;
 }
 
+/* Where there are more clients than places each user has as many: the clients of one leave places for those of others. */
+struct parts {
+	unsigned int count; /* 0: nobody is bounded */
+	struct {
+		uid_t user; /* owners are one */
+		unsigned int left;
+	} of[USERS];
+};
+
+static unsigned int *part_of(struct parts *parts, const struct tenant *t)
+{
+	uid_t user = owner_is(t->grant.uid) ? 0 : subordinate_user(t->grant.uid);
+	unsigned int i = 0;
+
+	while (i < parts->count && parts->of[i].user != user)
+		i++;
+	if (i == parts->count && i < USERS)
+		parts->of[parts->count++].user = user;
+	return &parts->of[i < USERS ? i : USERS - 1].left;
+}
+
+static struct parts divide(struct daemon *daemon, const uint8_t *uuid)
+{
+	struct parts parts = { 0 };
+	unsigned int all = 0;
+
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		all += grant_find_share(&t->grant, uuid) ? t->client_count : 0;
+	if (all <= CLIENTS)
+		return parts;
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		if (t->clients && grant_find_share(&t->grant, uuid))
+			part_of(&parts, t);
+	for (unsigned int i = 0; i < parts.count; i++)
+		parts.of[i].left = CLIENTS / parts.count;
+	return parts;
+}
+
+static bool has_place(struct parts *parts, const struct tenant *t)
+{
+	unsigned int *left = parts->count ? part_of(parts, t) : NULL;
+
+	if (left && !*left)
+		return false;
+	if (left)
+		--*left;
+	return view.count < CLIENTS;
+}
+
 /* Value: some tenant's memory moves there. */
 static bool see(struct daemon *daemon, const uint8_t *uuid)
 {
 	uint64_t now = clock_now_ns(), swap = 0, left, held;
+	struct parts parts = divide(daemon, uuid);
 	unsigned int device, of_one;
 	bool any = false;
 
@@ -293,9 +344,11 @@ static bool see(struct daemon *daemon, const uint8_t *uuid)
 		device = (unsigned int)(share - t->grant.share);
 		left = account_counted(t, device);
 		of_one = 0;
-		for (struct client *c = t->clients; c && view.count < CLIENTS && of_one < CLIENTS_OF_ONE; c = c->next) {
+		for (struct client *c = t->clients; c && of_one < CLIENTS_OF_ONE; c = c->next) {
 			if (!can_be_asked(c) && !wants(c, now))
 				continue;
+			if (!has_place(&parts, t))
+				break;
 			of_one++;
 			held = lesser(account_lent(c, device), left);
 			left -= held;
