@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define PLACES_KEPT 32u /* of a device's, for grants of owners */
 #define FROZEN "frozen" /* is no word of policies: any grant that is gated may be */
 
 bool terms_given(json_t *entry)
@@ -161,6 +162,35 @@ static bool native_runs(struct ask *ask, const struct device *device, bool overc
 	return true;
 }
 
+static unsigned int count_grants(const struct ask *ask, const struct device *device, const struct tenant *self)
+{
+	unsigned int n = 0;
+
+	for (struct tenant *t = ask->daemon->tenants; t; t = t->next)
+		n += t != self && grant_find_share(&t->grant, device->uuid);
+	return n;
+}
+
+/*
+ * Time is shared out among so many grants, native ones as well: one more would be held to nothing, and would have
+ * nothing of what it is guaranteed. Where it is not shared out yet, users leave what places it would take.
+ */
+static bool has_place(struct ask *ask, const struct device *device, const struct tenant *self, bool gated)
+{
+	bool shared = gated || daemon_shares_time(ask->daemon, device->uuid, self) ||
+		      terms_default(ask->daemon, device->uuid) != POLICY_NATIVE;
+	unsigned int most = ask_is_owner(ask) ? ARBITER_TENANTS : ARBITER_TENANTS - PLACES_KEPT;
+
+	if ((ask_is_owner(ask) && !shared) || count_grants(ask, device, self) < most)
+		return true;
+	refuse(ask, CODE_OVER_LIMIT,
+	       "device %u (%s) has %u grants, among no more than %u its time can be shared out%s: delete some (`mete "
+	       "ps`, `mete delete`), or take another device",
+	       device->index, device->name, count_grants(ask, device, self), most,
+	       ask_is_owner(ask) ? "" : " for others than root");
+	return false;
+}
+
 static bool may_class(struct ask *ask, enum arbiter_class class)
 {
 	if (class != ARBITER_HIGH || ask_is_owner(ask))
@@ -201,6 +231,8 @@ bool terms_read(struct ask *ask, json_t *entry, const struct device *device, con
 		       device->index);
 		return false;
 	}
+	if ((!old || c.terms.gated > old->terms.gated) && !has_place(ask, device, self, c.terms.gated))
+		return false;
 	/* What it has it may keep, whoever asks and whatever others were guaranteed on top of it. */
 	if ((!old || c.terms.class != old->terms.class) && !may_class(ask, c.terms.class))
 		return false;
