@@ -4,7 +4,8 @@
  * Lines go to whoever asks (`mete events`, /api/v1/events) and, every second, to history.db, so that a restarted meted
  * goes on with them. A line that repeats the newest one of its kind, tenant and device is counted instead of added; so
  * is a refusal or a fault that follows another within REPEAT_S whatever it says, for these a program can cause by the
- * thousand. When there are JOURNAL_LINES, the oldest of the kind that has most goes. A line that was counted up gets a new id, and becomes the newest, at the next second.
+ * thousand. When there are JOURNAL_LINES, the oldest of the kind that has most goes. A line that was counted up gets a
+ * new id, and becomes the newest, at the next second.
  */
 #pragma once
 

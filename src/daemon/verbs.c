@@ -68,7 +68,8 @@ static json_t *device_json(struct daemon *daemon, const struct device *d)
 	return json;
 }
 
-/* To ask a driver starts a process, and some take others' time to begin: who is no owner gets what was said just now. */
+/* To ask a driver starts a process, and some take others' time to begin: others than owners get what was said just now.
+ */
 static bool asks_drivers(const struct ask *ask)
 {
 	uint64_t age_ns = clock_now_ns() - ask->daemon->machine.asked_ns;

@@ -273,7 +273,7 @@ static uint64_t all_unused_units(struct daemon *daemon, const uint8_t *uuid)
 	return units;
 }
 
-/* Where there are more clients than places each user has as many: the clients of one leave places for those of others. */
+/* Where there are more clients than places each user has as many: those of one leave places for those of others. */
 struct parts {
 	unsigned int count; /* 0: nobody is bounded */
 	struct {
