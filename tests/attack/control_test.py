@@ -98,7 +98,7 @@ for child in deaf:
 watcher.close()
 s.close()
 
-s = system(wrap=["prlimit", "--nofile=400:400"])
+s = system(wrap=["prlimit", "--nofile=250:250"])
 c = s.control()
 codes = []
 for uid in range(UID, UID + 40):
