@@ -1,5 +1,7 @@
 """What an operator meets when meted does not start, or not as it was meant: the console's token can be made before there is a
 meted; who starts it by asking is told why it does not start; doctor sees what the unit's sandbox takes away. refused_test.py BUILD"""
+import threading
+
 from harness import *
 from supervisor import Supervisor
 
@@ -37,6 +39,35 @@ def test_token():
     m = Meted(*options, directory=directory)
     same(mete(directory, "token", "show")[1], token, "with it meted starts, and has it")
     m.close()
+
+
+def test_flooded():
+    """Users who ask without an end, or connect and say nothing, do not keep a meted that was refused."""
+    directory = os.path.join(place, "flooded")
+    os.mkdir(directory, 0o700)
+    config = os.path.join(place, "flooded.yaml")
+    with open(config, "w", encoding="utf-8") as f:
+        f.write("zebra: 1\n")
+    s = Supervisor(directory, [METED, "--config", config, "--runtime-dir", directory, "--foreground"], CLEAN)
+    ok(until(lambda: s.statuses == [3], 20), "a meted is refused", s.statuses, s.errors)
+    ends = [socket.socket(socket.AF_UNIX) for _ in range(60)]
+
+    def flood(end):
+        try:
+            while True:
+                end.sendall(b"x" * (1 << 20))
+        except OSError:
+            pass
+    for n, end in enumerate(ends):
+        end.connect(os.path.join(directory, "control.sock"))
+        for _ in range(3 if n % 10 == 0 else 0):
+            threading.Thread(target=flood, args=(end,), daemon=True).start()
+    began = time.monotonic()
+    ok(until(lambda: s.statuses == [3, 3], 15), "started by users who flood it or say nothing it ends", s.statuses)
+    ok(time.monotonic() - began < 4 * PATIENCE, "within some seconds", time.monotonic() - began)
+    for end in ends:
+        end.close()
+    s.end()
 
 
 def test_one_line():
@@ -101,6 +132,7 @@ def test_unit():
 
 if shutil.which("openssl"):
     test_token()
+test_flooded()
 test_one_line()
 if os.geteuid() or not shutil.which("openssl"):
     skip("the unit", "only root serves all users")

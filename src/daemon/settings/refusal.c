@@ -2,6 +2,7 @@
 #include "daemon/settings/refusal.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "daemon/codes.h"
 #include "daemon/settings/service.h"
 
@@ -18,6 +19,8 @@
 #include <unistd.h>
 
 #define HEARD_MS 100 /* for what one asks, which is sent as soon as it has connected */
+#define HEARD_ALL_MS 1000 /* for all of them: who says nothing keeps nobody */
+#define PIECES_MOST 16	  /* of what one asks: a line of 64 KiB */
 #define ASKERS_MOST 4096u
 #define LINE_BYTES 4096
 
@@ -56,14 +59,15 @@ static void write_note(int dir_fd, const char *line)
 }
 
 /* What is left unread in a socket that is closed makes its peer's next word fail. */
-static void answer(int fd, const char *text, size_t length)
+static void answer(int fd, int wait_ms, const char *text, size_t length)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	char asked[LINE_BYTES];
 
-	if (poll(&p, 1, HEARD_MS) > 0)
-		while (recv(fd, asked, sizeof(asked), MSG_DONTWAIT) == sizeof(asked))
-			;
+	if (poll(&p, 1, wait_ms) > 0)
+		for (int i = 0; i < PIECES_MOST; i++)
+			if (recv(fd, asked, sizeof(asked), MSG_DONTWAIT) != sizeof(asked))
+				break;
 	if (send(fd, text, length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return; /* it has gone */
 	shutdown(fd, SHUT_WR);
@@ -74,6 +78,7 @@ static void answer_all(int listen_fd, const char *line)
 	json_t *json = json_pack("{s:b s:s s:s}", "ok", 0, "code", code_word(CODE_NOT_STARTED), "error", line);
 	char text[LINE_BYTES];
 	size_t n = json_dumpb(json, text, sizeof(text) - 1, JSON_COMPACT | JSON_ENSURE_ASCII);
+	uint64_t until_ns = clock_now_ns() + HEARD_ALL_MS * 1000000ull;
 	int fd;
 
 	json_decref(json);
@@ -84,7 +89,7 @@ static void answer_all(int listen_fd, const char *line)
 		fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
 		if (fd < 0)
 			return;
-		answer(fd, text, n);
+		answer(fd, clock_now_ns() < until_ns ? HEARD_MS : 0, text, n);
 		close(fd);
 	}
 }
