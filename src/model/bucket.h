@@ -1,16 +1,33 @@
 /*
  * bucket.h: the time that a limit leaves a tenant: tokens of nanoseconds, refilled at the limit's rate, spent by what
  * was measured. It may be overdrawn, because work is measured after it was done; debt is never forgiven.
+ *
+ * In a window that begins with many tokens and ends with few, a tenant gets more than the limit's part of the window: by
+ * as much as the tokens fell. The refill is therefore slower than the limit by the range of the tokens in each
+ * BUCKET_WINDOW_NS, so that windows of that length and longer do not exceed the limit. At most BUCKET_KEPT_NS of each
+ * window and BUCKET_KEPT_PART of the limit are kept back, and nothing where the range is above BUCKET_RANGE_NS: kernels of
+ * that length exceed the limit in single windows in any case, and their tenants keep their mean.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#define BUCKET_WINDOW_NS UINT64_C(5000000000)
+#define BUCKET_KEPT_NS 6e6
+#define BUCKET_RANGE_NS 12e6
+#define BUCKET_KEPT_PART 0.05
+
 struct bucket {
-	double rate; /* ns per ns; 1: no limit */
+	double rate; /* the limit, ns per ns; 1: no limit */
 	double tokens_ns;
+	double most_ns[2], least_ns[2]; /* range of the tokens in the present window, and in the one before */
+	uint64_t window_ns;		/* how much of the present window has passed */
+	bool lone; /* nothing but the limit holds the tenant back; false: the others do, and the refill is the limit */
 };
 
+/* So many are left when what was spent and not yet measured is subtracted: part of their range. */
+void bucket_note(struct bucket *b, double tokens_ns);
 /* Time has passed. Tokens above cap_ns are lost, those that were there before are not. */
 void bucket_refill(struct bucket *b, uint64_t ns, double cap_ns);
 void bucket_spend(struct bucket *b, int64_t ns);

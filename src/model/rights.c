@@ -74,16 +74,29 @@ static double unseen_ns(const struct arbiter *a, int i, uint64_t now_ns)
 	return now_ns > from ? (double)(now_ns - from) : 0;
 }
 
+/* The limits of those who want the engine leave some of it to nobody: then a limit is all that holds a tenant back. */
+static bool limits_leave_some(const struct arbiter *a)
+{
+	double sum = 0;
+
+	for (int p = 0; p < POOLS; p++)
+		for (unsigned int n = 0; n < a->lags[p].count; n++)
+			sum += a->tenant[a->lags[p].list[n]].bucket.rate;
+	return sum < 0.99;
+}
+
 static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t now_ns)
 {
 	struct tenant *t = &a->tenant[i];
 	uint64_t charged = busy_charged_ns(a->busy, (unsigned int)i, now_ns);
 	uint64_t idled = busy_idled_ns(a->busy, (unsigned int)i, now_ns);
 	int64_t cost = (int64_t)(charged - t->seen_charged_ns);
+	double unseen = unseen_ns(a, i, now_ns);
 
 	/* In this order: what came in while it ran was not beyond the cap. */
 	bucket_spend(&t->bucket, cost);
-	bucket_refill(&t->bucket, passed_ns, tokens_cap(a, t) + unseen_ns(a, i, now_ns));
+	bucket_refill(&t->bucket, passed_ns, tokens_cap(a, t) + unseen);
+	bucket_note(&t->bucket, t->bucket.tokens_ns - unseen);
 	cost += (int64_t)(idled - t->seen_idled_ns);
 	t->turn_idled_ns += (int64_t)(idled - t->seen_idled_ns);
 	t->seen_charged_ns = charged;
@@ -105,8 +118,11 @@ static double lag_bound(const struct arbiter *a)
 void rights_settle(struct arbiter *a, uint64_t now_ns)
 {
 	uint64_t passed = a->started && now_ns > a->now_ns ? now_ns - a->now_ns : 0;
+	bool lone = limits_leave_some(a);
 	double bound;
 
+	for (unsigned int n = 0; n < a->count; n++)
+		a->tenant[a->list[n]].bucket.lone = lone;
 	for (unsigned int n = 0; n < a->count; n++)
 		settle_tenant(a, a->list[n], passed, now_ns);
 	lags_settle(&a->lags[MAIN]);

@@ -95,6 +95,38 @@ static void test_bucket(void)
 	ok(near(b.tokens_ns, 900));
 }
 
+/* Half of the time is spent as a limit of 50 % allows; the tokens fall by 5 ms and rise again in each 20 ms. */
+static double spent_in(struct bucket *b, uint64_t windows)
+{
+	double spent = 0;
+
+	for (uint64_t ns = 0; ns < windows * BUCKET_WINDOW_NS; ns += 20000000) {
+		bucket_refill(b, 10000000, 1e18);
+		bucket_note(b, b->tokens_ns);
+		spent += b->tokens_ns;
+		bucket_spend(b, (int64_t)b->tokens_ns);
+		bucket_note(b, b->tokens_ns);
+		bucket_refill(b, 10000000, 1e18);
+	}
+	return spent / (double)BUCKET_WINDOW_NS;
+}
+
+/* The range of the tokens is kept back in each window, where the limit is all that holds the tenant back. */
+static void test_bucket_range(void)
+{
+	struct bucket b = { .rate = 0.5, .lone = true }, beside = { .rate = 0.5 };
+	double kept;
+
+	spent_in(&b, 2);
+	kept = 4 * 0.5 - spent_in(&b, 4);
+	tap_ok(kept > 4 * 9e6 / 5e9 / 2 && kept < 4 * BUCKET_KEPT_NS / 5e9 * 1.01, "%.1f ms of each window are kept back",
+	       kept * 5e3 / 4);
+	ok(near(spent_in(&beside, 4), 4 * 0.5 - 5e6 / 5e9));
+	/* Kernels that are longer than what can be kept back cost their tenant nothing. */
+	bucket_note(&b, -2 * BUCKET_RANGE_NS);
+	ok(bucket_wait_ns(&b, b.tokens_ns + 1e6) == 2000001);
+}
+
 static void test_gaps(void)
 {
 	struct gaps g = { 0 };
@@ -151,6 +183,7 @@ int main(void)
 	test_table();
 	test_random();
 	test_bucket();
+	test_bucket_range();
 	test_gaps();
 	test_lags();
 	return tap_end();

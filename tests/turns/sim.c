@@ -322,7 +322,7 @@ struct sim_error sim_error(const struct sim *s, int tenant, double target_pct, d
 	const float *cells = s->tenant[tenant].served;
 	unsigned int from = (unsigned int)(time_of(from_s) / CELL_NS), to = (unsigned int)(time_of(to_s) / CELL_NS);
 	unsigned int width = (unsigned int)(window_s * 1e9 / (double)CELL_NS + 0.5), windows = 0;
-	struct sim_error e = { 0 };
+	struct sim_error e = { .above = -target_pct };
 	double ns = 0, pct, off;
 
 	for (unsigned int i = from; i < to; i++) {
@@ -335,6 +335,7 @@ struct sim_error sim_error(const struct sim *s, int tenant, double target_pct, d
 		off = fabs(pct - target_pct);
 		e.mean += off;
 		e.max = off > e.max ? off : e.max;
+		e.above = pct - target_pct > e.above ? pct - target_pct : e.above;
 		windows++;
 	}
 	e.mean /= windows ? windows : 1;

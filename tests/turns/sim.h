@@ -81,6 +81,7 @@ double sim_lost(const struct sim *s, enum sim_lost kind);
 
 struct sim_error {
 	double mean, max; /* of |got - target|, in points, over all windows */
+	double above;	  /* the most by which a window exceeds the target, in points; below 0: none does */
 	double bias;	  /* got - target over the whole time, in points */
 };
 

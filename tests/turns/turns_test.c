@@ -176,6 +176,37 @@ static void test_handover(void)
 	}
 }
 
+/*
+ * Windows of BUCKET_WINDOW_NS and longer do not exceed a limit, the first one included: neither by what the bucket holds
+ * in the beginning nor by a window that begins when a gate opens.
+ */
+static void test_never_above(void)
+{
+	static const double kernels[] = { 0.2, 1, 5 }, limits[] = { 1, 20, 80 };
+	double seconds = longer ? 60 : 12;
+
+	for (unsigned int k = 0; k < 6; k++) {
+		double above_5 = -100, above_10 = -100, below = 0;
+
+		for (unsigned int n = 0; n < sizeof(limits) / sizeof(*limits); n++) {
+			struct sim_load l = k < 3 ? saturating(kernels[k]) : synchronous(kernels[k - 3]);
+			struct arbiter_terms t = fixed(limits[n]);
+			struct sim *s = begin(seconds, 3 + n);
+			double target = fmin(limits[n], 100 * alone(&l));
+
+			sim_add(s, &t, &l);
+			run(s, 1, seconds, "never above");
+			above_5 = fmax(above_5, sim_error(s, 0, limits[n], 5, 0, seconds).above);
+			above_10 = fmax(above_10, sim_error(s, 0, limits[n], 10, 0, seconds).above);
+			below = fmin(below, sim_error(s, 0, target, 1, 1, seconds).bias);
+			sim_free(s);
+		}
+		tap_ok(above_5 <= 0.035 && above_10 <= 0.01 && below >= -0.3,
+		       "%s, %g ms: limits of 1 to 80 %% read %+.3f at most in windows of 5 s, %+.3f of 10 s, %+.2f in all",
+		       k < 3 ? "asynchronous" : "synchronous", kernels[k % 3], above_5, above_10, below);
+	}
+}
+
 /* In the long run even kernels of 60 ms take no more than their share, and no debt is forgiven. */
 static void test_long_run(void)
 {
@@ -566,6 +597,7 @@ int main(void)
 	tap_begin();
 	test_shares();
 	test_handover();
+	test_never_above();
 	test_long_run();
 	test_conservation();
 	test_terms();
