@@ -23,7 +23,7 @@ struct bucket {
 	double tokens_ns;
 	double most_ns[2], least_ns[2]; /* range of the tokens in the present window, and in the one before */
 	uint64_t window_ns;		/* how much of the present window has passed */
-	bool lone; /* nothing but the limit holds the tenant back; false: the others do, and the refill is the limit */
+	bool lone; /* nothing but the limit holds the tenant back; false: others do, and the refill is the limit */
 };
 
 /* So many are left when what was spent and not yet measured is subtracted: part of their range. */

@@ -74,15 +74,21 @@ static double unseen_ns(const struct arbiter *a, int i, uint64_t now_ns)
 	return now_ns > from ? (double)(now_ns - from) : 0;
 }
 
-/* The limits of those who want the engine leave some of it to nobody: then a limit is all that holds a tenant back. */
-static bool limits_leave_some(const struct arbiter *a)
+/*
+ * A limit is all that holds a tenant back: it is alone, or the limits of all who want the engine leave some of it to
+ * nobody. Beside turns that are longer than a quantum it is the waiting for those that decides.
+ */
+static bool limits_alone_bind(const struct arbiter *a)
 {
+	unsigned int wanting = a->lags[MAIN].count + a->lags[REST].count;
 	double sum = 0;
 
+	if (wanting > 1 && a->longest_ns > a->params.quantum_max_ns)
+		return false;
 	for (int p = 0; p < POOLS; p++)
 		for (unsigned int n = 0; n < a->lags[p].count; n++)
 			sum += a->tenant[a->lags[p].list[n]].bucket.rate;
-	return sum < 0.99;
+	return wanting <= 1 || sum < 0.99;
 }
 
 static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t now_ns)
@@ -118,7 +124,7 @@ static double lag_bound(const struct arbiter *a)
 void rights_settle(struct arbiter *a, uint64_t now_ns)
 {
 	uint64_t passed = a->started && now_ns > a->now_ns ? now_ns - a->now_ns : 0;
-	bool lone = limits_leave_some(a);
+	bool lone = limits_alone_bind(a);
 	double bound;
 
 	for (unsigned int n = 0; n < a->count; n++)
