@@ -2,38 +2,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-from cuda.bindings import driver as cu
-
-
-def call(answer):
-    if answer[0] != 0:
-        raise RuntimeError(answer[0])
-    return answer[1] if len(answer) == 2 else None
-
-
-call(cu.cuInit(0))
-context = call(cu.cuDevicePrimaryCtxRetain(call(cu.cuDeviceGet(0))))
-call(cu.cuCtxSetCurrent(context))
-
-
-class Array:
-    """What Triton asks of a tensor: a type and an address."""
-    TYPES = {"float32": tl.float32, "float16": tl.float16, "int32": tl.int32}
-
-    def __init__(self, host):
-        self.host = np.ascontiguousarray(host)
-        self.dtype = self.TYPES[self.host.dtype.name]
-        self.address = int(call(cu.cuMemAlloc(self.host.nbytes)))
-        call(cu.cuMemcpyHtoD(self.address, self.host.ctypes.data, self.host.nbytes))
-
-    def data_ptr(self):
-        return self.address
-
-    def get(self):
-        out = np.empty_like(self.host)
-        call(cu.cuCtxSynchronize())
-        call(cu.cuMemcpyDtoH(out.ctypes.data, self.address, out.nbytes))
-        return out
+from triton_array import Array
 
 
 @triton.jit
