@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#define account_attach mete_core_account_attach
-#define account_attached mete_core_account_attached
 #define account_count mete_core_account_count
 #define account_credit_units mete_core_account_credit_units
 #define account_held_units mete_core_account_held_units
@@ -20,9 +18,7 @@
 #define accounts mete_core_accounts
 #define attach_event mete_core_attach_event
 #define attach_fault mete_core_attach_fault
-#define attach_may_run_open mete_core_attach_may_run_open
 #define attach_page mete_core_attach_page
-#define attach_shut_out mete_core_attach_shut_out
 #define attach_unknown mete_core_attach_unknown
 #define attach_wanted mete_core_attach_wanted
 #define attach_welcome mete_core_attach_welcome
@@ -52,8 +48,8 @@
 #define door_state mete_core_door_state
 #define door_waiting mete_core_door_waiting
 #define estimate_table mete_core_estimate_table
+#define faces_begin mete_core_faces_begin
 #define faces_join mete_core_faces_join
-#define fork_watch mete_core_fork_watch
 #define gate_close mete_core_gate_close
 #define gate_enter_slow mete_core_gate_enter_slow
 #define gate_open mete_core_gate_open

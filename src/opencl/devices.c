@@ -185,12 +185,12 @@ cl_int CL_API_CALL face_clGetDeviceIDs(cl_platform_id platform, cl_device_type d
 	if ((!num_entries && devices) || (!devices && !num_devices))
 		return opencl_real.clGetDeviceIDs(platform, device_type, num_entries, devices, num_devices);
 	switch (layer_start()) {
-	case LAYER_OPEN:
-		return opencl_real.clGetDeviceIDs(platform, device_type, num_entries, devices, num_devices);
-	case LAYER_REFUSED:
-		return CL_OUT_OF_RESOURCES;
-	default:
+	case FACES_METERED:
 		break;
+	case FACES_OPEN:
+		return opencl_real.clGetDeviceIDs(platform, device_type, num_entries, devices, num_devices);
+	default:
+		return CL_OUT_OF_RESOURCES;
 	}
 	r = granted(platform, device_type, list, &count);
 	if (r == CL_SUCCESS && !count) {
@@ -271,17 +271,17 @@ cl_context CL_API_CALL face_clCreateContext(const cl_context_properties *propert
 					    const cl_device_id *devices, opencl_context_fn *pfn_notify, void *user_data,
 					    cl_int *errcode_ret)
 {
-	enum layer_state state = layer_start();
+	enum faces_state state = layer_start();
 	cl_context context;
 	unsigned int is;
 
-	if (state == LAYER_REFUSED)
+	if (state >= FACES_REFUSED)
 		return refuse(CL_OUT_OF_RESOURCES, errcode_ret);
-	for (cl_uint i = 0; state == LAYER_METERED && devices && i < num_devices; i++)
+	for (cl_uint i = 0; state == FACES_METERED && devices && i < num_devices; i++)
 		if (devices[i] && !devices_find(devices[i], &is))
 			return refuse(CL_DEVICE_NOT_AVAILABLE, errcode_ret);
 	context = opencl_real.clCreateContext(properties, num_devices, devices, pfn_notify, user_data, errcode_ret);
-	if (context && state == LAYER_METERED)
+	if (context && state == FACES_METERED)
 		devices_note(context, num_devices, devices);
 	return context;
 }
@@ -307,12 +307,12 @@ cl_context CL_API_CALL face_clCreateContextFromType(const cl_context_properties 
 	if (!platform)
 		return opencl_real.clCreateContextFromType(properties, device_type, pfn_notify, user_data, errcode_ret);
 	switch (layer_start()) {
-	case LAYER_OPEN:
-		return opencl_real.clCreateContextFromType(properties, device_type, pfn_notify, user_data, errcode_ret);
-	case LAYER_REFUSED:
-		return refuse(CL_OUT_OF_RESOURCES, errcode_ret);
-	default:
+	case FACES_METERED:
 		break;
+	case FACES_OPEN:
+		return opencl_real.clCreateContextFromType(properties, device_type, pfn_notify, user_data, errcode_ret);
+	default:
+		return refuse(CL_OUT_OF_RESOURCES, errcode_ret);
 	}
 	r = granted(platform, device_type, list, &count);
 	if (r != CL_SUCCESS || !count)

@@ -7,12 +7,7 @@
 #include "opencl/layer.h"
 #include "core/account.h"
 #include "core/attach.h"
-#include "core/faces.h"
-#include "core/fork.h"
-#include "core/log.h"
-#include "opencl/devices.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -22,8 +17,8 @@ struct _cl_icd_dispatch opencl_real;
 _Atomic bool layer_metered;
 
 static struct _cl_icd_dispatch ours;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the start */
-static bool open_run, joined;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards filled and the tables */
+static bool filled;
 
 #pragma GCC visibility push(default)
 cl_int CL_API_CALL clGetLayerInfo(cl_layer_info param_name, size_t param_value_size, void *param_value,
@@ -72,9 +67,9 @@ cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const struct _cl_icd_dispatc
 	*num_entries_ret = (cl_uint)known;
 	*layer_dispatch_ret = target_dispatch;
 	pthread_mutex_lock(&lock);
-	if (!joined) {
+	if (!filled) {
 		account_init();
-		joined = true;
+		filled = true;
 		memcpy(&opencl_real, target_dispatch, known * sizeof(void *));
 		memcpy(&ours, &opencl_real, sizeof ours);
 		layer_fill(&ours);
@@ -103,41 +98,16 @@ cl_int CL_API_CALL clDeinitLayer(void)
 	return CL_SUCCESS;
 }
 
-static enum layer_state start_locked(void)
+enum faces_state layer_start(void)
 {
-	int r;
+	enum faces_state state;
 
 	if (layer_is_metered())
-		return LAYER_METERED;
-	if (open_run)
-		return LAYER_OPEN;
-	if (!faces_join(face)) {
-		log_line("libmete-opencl.so and libmete-core.so are of different releases; install mete whole");
-		return LAYER_REFUSED;
-	}
-	r = account_attach();
-	if (r == 0) {
-		fork_watch();
+		return FACES_METERED;
+	if (!faces_join_as(face, "libmete-opencl.so"))
+		return FACES_REFUSED;
+	state = faces_begin(face);
+	if (state == FACES_METERED)
 		atomic_store_explicit(&layer_metered, true, memory_order_release);
-		return LAYER_METERED;
-	}
-	if (attach_shut_out(r) || !attach_may_run_open())
-		return LAYER_REFUSED;
-	log_line("METE_OPEN=1: OpenCL runs without a limit in this program");
-	open_run = true;
-	return LAYER_OPEN;
-}
-
-enum layer_state layer_start(void)
-{
-	enum layer_state state;
-	int saved = errno;
-
-	if (layer_is_metered())
-		return LAYER_METERED;
-	pthread_mutex_lock(&lock);
-	state = start_locked();
-	pthread_mutex_unlock(&lock);
-	errno = saved;
 	return state;
 }

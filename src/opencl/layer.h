@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "core/faces.h"
 #include "opencl/types.h"
 
 #include <stdatomic.h>
@@ -18,16 +19,13 @@ extern struct _cl_icd_dispatch opencl_real;
 /* Generated: our bodies into the table. */
 void layer_fill(struct _cl_icd_dispatch *table);
 
-enum layer_state {
-	LAYER_METERED, /* accounts and devices are known */
-	LAYER_OPEN,    /* METE_OPEN=1, and meted was out of reach: the program runs without a limit */
-	LAYER_REFUSED, /* nothing may be made now; the log says why, and a later call tries again */
-};
-
 extern _Atomic bool layer_metered;
 
-/* Attaches to meted when it is not done yet. */
-enum layer_state layer_start(void);
+/*
+ * Attaches to meted if that has not been done. From FACES_REFUSED on nothing may be made now; the log says why, and a
+ * later call tries again.
+ */
+enum faces_state layer_start(void);
 
 static inline bool layer_is_metered(void)
 {

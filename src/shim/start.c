@@ -12,7 +12,6 @@
 #include "core/faces.h"
 #include "shim/devices.h"
 #include "shim/faults.h"
-#include "core/fork.h"
 #include "core/log.h"
 #include "shim/movable.h"
 #include "shim/mover.h"
@@ -159,10 +158,8 @@ static void start_locked(void)
 
 	account_init();
 	driver = open_driver();
-	if (attach_wanted() && !faces_join(face)) {
-		log_line("libcuda.so.1 and libmete-core.so are of different releases; install mete whole");
+	if (attach_wanted() && !faces_join_as(face, "libcuda.so.1"))
 		driver = NULL;
-	}
 	if (!driver) {
 		shim_refuse(CUDA_ERROR_NO_DEVICE);
 		return;
@@ -174,7 +171,6 @@ static void start_locked(void)
 		pass_all();
 		return;
 	}
-	fork_watch();
 	if (movable_wanted())
 		shim_use_doors();
 	else
@@ -223,14 +219,14 @@ static CUresult init_locked(unsigned int flags)
 {
 	CUresult r;
 
-	int attached = account_attached() ? 0 : account_attach();
-
-	if (attached < 0) {
-		if (attach_shut_out(attached))
-			return CUDA_ERROR_NOT_PERMITTED;
-		if (!attach_may_run_open())
-			return CUDA_ERROR_SYSTEM_NOT_READY;
-		log_line("METE_OPEN=1: this program runs without a limit");
+	switch (faces_begin(face)) {
+	case FACES_METERED:
+		break;
+	case FACES_SHUT_OUT:
+		return CUDA_ERROR_NOT_PERMITTED;
+	case FACES_REFUSED:
+		return CUDA_ERROR_SYSTEM_NOT_READY;
+	case FACES_OPEN:
 		open_run = true;
 		pass_all();
 		return shim_real.cuInit(flags);

@@ -76,7 +76,7 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_vkCreateInstance(const VkInstanceCreateInfo
 	struct instance *i;
 	VkResult r;
 
-	if (!link || !link->u.pLayerInfo || start() == START_FAILED)
+	if (!link || !link->u.pLayerInfo || !start())
 		return VK_ERROR_INITIALIZATION_FAILED;
 	i = calloc(1, sizeof *i);
 	if (!i)

@@ -4,63 +4,35 @@
 #include "core/account.h"
 #include "core/attach.h"
 #include "core/faces.h"
-#include "core/fork.h"
-#include "core/log.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
 OWN_NOTE("the Vulkan layer");
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool begun;
-static bool open_run; /* METE_OPEN: meted was out of reach when the program started */
 static _Atomic bool metered;
 
-static enum start_state start_locked(void)
+bool start(void)
 {
-	int r;
-
-	if (!begun)
-		account_init();
-	begun = true;
-	if (!attach_wanted() || open_run)
-		return START_FREE;
-	if (start_is_metered())
-		return START_METERED;
-	if (!faces_join(face)) {
-		log_line("libmete-vulkan.so and libmete-core.so are of different releases; install mete whole");
-		return START_FAILED;
-	}
-	r = account_attach();
-	if (r == 0) {
-		fork_watch();
+	account_init();
+	if (!attach_wanted() || start_is_metered())
+		return true;
+	if (!faces_join_as(face, "libmete-vulkan.so"))
+		return false;
+	switch (faces_begin(face)) {
+	case FACES_METERED:
 		atomic_store_explicit(&metered, true, memory_order_release);
-		return START_METERED;
+		return true;
+	case FACES_OPEN:
+		return true;
+	default:
+		return false;
 	}
-	if (attach_shut_out(r) || !attach_may_run_open())
-		return START_FAILED;
-	log_line("METE_OPEN=1: this program runs without a limit");
-	open_run = true;
-	return START_FREE;
-}
-
-enum start_state start(void)
-{
-	enum start_state state;
-	int saved = errno;
-
-	pthread_mutex_lock(&lock);
-	state = start_locked();
-	pthread_mutex_unlock(&lock);
-	errno = saved;
-	return state;
 }
 
 bool start_is_metered(void)
 {
-	/* Acquire: pairs with the release in start_locked(); the accounts are filled before. */
+	/* Acquire: pairs with the release in start(); the accounts are filled before. */
 	return atomic_load_explicit(&metered, memory_order_acquire);
 }
 
@@ -103,8 +75,5 @@ bool start_device(const struct instance *instance, VkPhysicalDevice physical, un
 
 void start_forget(void)
 {
-	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-
-	lock = unlocked;
 	atomic_store_explicit(&metered, false, memory_order_relaxed);
 }

@@ -8,14 +8,11 @@
 
 #include "vulkan/objects.h"
 
-enum start_state {
-	START_FREE, /* no grant, or METE_OPEN and no meted: nothing is metered */
-	START_METERED,
-	START_FAILED, /* under a grant, and meted is out of reach or lets no program begin; the log says why */
-};
-
-/* Attaches to meted when the process is under a grant. Each instance asks. */
-enum start_state start(void);
+/*
+ * Attaches to meted when the process is under a grant; each new instance calls it. False: the process is under a grant,
+ * and meted is out of reach or lets no program begin; the log says why, and no instance may be made.
+ */
+bool start(void);
 bool start_is_metered(void);
 
 /* The grant's device that the physical device is. False: it is none, so the program does not see it. */
