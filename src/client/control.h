@@ -1,11 +1,11 @@
 /*
- * control.h: mete's connection to meted.
+ * control.h: the connection to meted's control socket.
  *
- * One JSON object per line over the unix socket control.sock in meted's runtime directory, answers in order.
- * The runtime directory: METE_RUNTIME_DIR if set; else /run/mete when a system meted listens there (one that is to
- * start with the machine and does not run is a fault, -EHOSTDOWN, and one that this user may not ask is -EACCES); else
- * $XDG_RUNTIME_DIR/mete; else /dev/shm/mete-UID. A folder or a socket that belongs to somebody else (root apart) is
- * refused: whoever answers there would learn what is run and hand out the grant.
+ * Requests and answers are JSON objects, one per line, on the unix socket control.sock in meted's runtime directory;
+ * answers arrive in order. The runtime directory is METE_RUNTIME_DIR if set; else /run/mete if a system meted listens
+ * there; else $XDG_RUNTIME_DIR/mete; else /dev/shm/mete-UID. A system meted that should run and does not is a fault,
+ * -EHOSTDOWN; one that this user may not ask is -EACCES. A folder or socket that belongs to another user than root and
+ * this one is refused: its owner would learn which programs run, and would hand out grants.
  */
 #pragma once
 
@@ -20,69 +20,70 @@
 
 enum control_outcome {
 	CONTROL_NOBODY = 1, /* no meted listens */
-	CONTROL_REFUSED, /* meted answered that it will not; the fault holds its line */
-	CONTROL_LOST, /* meted went away before it answered */
+	CONTROL_REFUSED, /* meted refuses the request; the fault holds its line */
+	CONTROL_LOST, /* meted ended before it answered */
 };
 
 enum control_how {
-	CONTROL_FIND, /* only a meted that runs */
-	CONTROL_STORED, /* start one when its store says that there are grants */
-	CONTROL_START, /* start one when none runs */
+	CONTROL_FIND, /* use only a running meted */
+	CONTROL_STORED, /* start one if its store contains grants */
+	CONTROL_START, /* start one if none runs */
 };
 
 struct control {
 	int fd;
 	char dir[PATH_MAX];
-	char *line; /* what has been read and not yet been taken */
+	char *line; /* received and not yet consumed */
 	size_t line_bytes;
 	pid_t daemon_pid;
 	bool system; /* the system's meted */
-	bool started; /* this process started it */
-	bool greets; /* the answer to the hello is still to come: control_begin() */
+	bool started; /* started by this process */
+	bool greets; /* the answer to `hello` is outstanding: control_begin() */
 };
 
 #define CONTROL_CLOSED ((struct control){ .fd = -1 })
 
-/* Value: 0, an enum control_outcome, or a negative errno; a fault is set for all but 0. c must be closed. */
+/* Connects; c must be closed. Returns 0, an enum control_outcome, or a negative errno; a fault is set unless 0. */
 int control_open(struct control *c, enum control_how how, struct fault *f);
 void control_close(struct control *c);
 
-/* The connection is lost: opens it again in the same directory, starting a private meted if need be. */
+/* Reopens a lost connection in the same directory; starts a private meted if need be. */
 int control_reopen(struct control *c, struct fault *f);
 
 /*
- * Asks and waits for the answer; takes the reference to the request. Value: 0 with the answer in *ret (free with
- * json_decref), an enum control_outcome, or a negative errno. The "code" of a refusal is copied to code when not NULL.
+ * Sends a request, to which it takes the reference, and waits for the answer. Returns 0 with the answer in *ret (free
+ * with json_decref), an enum control_outcome, or a negative errno. The "code" of a refusal is copied to `code` unless
+ * it is NULL.
  */
 int control_ask(struct control *c, json_t *request, json_t **ret, char code[64], struct fault *f);
 
 /*
- * The same in two halves, for who cannot wait: several may be under way, answers come in order. control_receive() does
- * not wait: -EAGAIN while the next answer is not there. Both as control_ask() otherwise; after CONTROL_LOST nothing
- * that is under way is answered.
+ * The same in two steps, for callers that must not block. Several requests may be outstanding; answers arrive in order.
+ * control_receive() returns -EAGAIN while the next answer has not arrived; otherwise both return as control_ask().
+ * After CONTROL_LOST outstanding requests are not answered.
  */
 int control_send(struct control *c, json_t *request, struct fault *f);
 int control_receive(struct control *c, json_t **ret, char code[64], struct fault *f);
 
 /*
- * control_open() for who cannot wait: meted's hello is taken by control_receive() before its first answer. -EAGAIN: a
- * meted listens that takes no connection now; to be tried again later. (A private meted that has to be started is
- * waited for.)
+ * control_open() for callers that must not block: control_receive() consumes the answer to `hello` before its first
+ * answer. -EAGAIN: a meted listens but accepts no connection now; try later. It does wait for a private meted that it
+ * must start.
  */
 int control_begin(struct control *c, enum control_how how, struct fault *f);
 
-/* Opens, asks, and when meted goes away in between does it again, a few times. */
+/* Connects and sends a request; repeats this a few times if meted ends meanwhile. */
 int control_ask_again(struct control *c, enum control_how how, json_t *request, json_t **ret, char code[64],
 		      struct fault *f);
 
 /*
- * A descriptor that becomes readable when the meted of this connection ends; the connection may then be closed, so that
- * it does not take one of meted's places for hours. Value: -1 when the kernel or a pid namespace does not allow it.
+ * Returns a descriptor that becomes readable when the meted of this connection ends. The connection may then be closed,
+ * so that it does not occupy one of meted's places for hours. -1: the kernel or a pid namespace does not allow it.
  */
 int control_pidfd(struct control *c);
 
 /* True unless the connection has ended. */
 bool control_alive(const struct control *c);
 
-/* The runtime directory without connecting; *ret_system: the system's meted listens there. */
+/* Finds the runtime directory without connecting; *ret_system: the system's meted listens there. */
 int control_dir(char dir[PATH_MAX], bool *ret_system, struct fault *f);

@@ -1,8 +1,8 @@
 /*
- * fault.h: one line that says what went wrong.
+ * fault.h: one line that describes a failure.
  *
- * Whoever meets an error first writes the line: what, which value, the remedy; "mete: " is put in front when it is
- * printed. Callers pass it up unchanged.
+ * The function that detects an error first writes the line: the thing, the value, the remedy. Callers pass it up
+ * unchanged. "mete: " is put in front when it is printed.
  */
 #pragma once
 
@@ -13,5 +13,5 @@ struct fault {
 	char text[1024];
 };
 
-/* Writes the line. Value: r, so that it can be returned at once. */
+/* Writes the line. Returns r, so that a caller can return it at once. */
 int fault_set(struct fault *f, int r, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -1,15 +1,14 @@
 /*
- * runtime_env.h: how programs get mete's CUDA runtime library, where their driver is the software device.
+ * runtime_env.h: how programs get mete's CUDA runtime library if their driver is the software device.
  *
- * By LD_LIBRARY_PATH, and by LD_PRELOAD as well: a program, or a library of it, that carries a DT_RPATH to some toolkit
- * (conda, wheels, older cmake) would find NVIDIA's runtime there before LD_LIBRARY_PATH is looked at, whereas a library
- * that is loaded already and has the wanted name is taken without a search. What that costs was measured: about 50 µs
- * for each of the three versions in every process that is started (0.65 ms with the shim alone), on this path only;
- * programs on a real driver keep their own runtime. What it cannot reach: a runtime linked in statically, and one that
- * is opened by its whole path.
+ * It is named in LD_LIBRARY_PATH and also in LD_PRELOAD. A program or library with a DT_RPATH to a toolkit (conda,
+ * wheels, older cmake) would otherwise find NVIDIA's runtime there first, whereas a library that is already loaded
+ * under the wanted name is used without a search. The measured cost is about 50 µs for each of the three versions in
+ * every process (0.65 ms with the shim alone), on this path only; programs on a real driver keep their own runtime. It
+ * cannot replace a runtime that is linked statically or opened by its full path.
  *
- * The fronts (src/fronts) go the same way: libraries and programs that frameworks call to get machine code, which is
- * PTX on the software device; and libraries of NVIDIA's under their own names (src/libs).
+ * The fronts (src/fronts) use the same way: libraries and programs that frameworks call to get machine code, which is
+ * PTX on the software device; so do libraries of NVIDIA's under their own names (src/libs).
  */
 #pragma once
 
@@ -19,24 +18,24 @@
 #include <stdbool.h>
 
 /*
- * Writes the folder beside that of the shim (or of the software device), "runtime", as it stands in trees of every
- * kind. Value: false when no runtime library is there.
+ * Writes the folder "runtime" beside that of the shim or the software device; all kinds of trees have it there. False:
+ * no runtime library is there.
  */
 bool runtime_env_dir(char ret[PATH_MAX], const char *beside);
 
 /*
- * The libraries in the folder, and with `fronts` those of src/fronts and src/libs beside it, separated by ":", as
- * LD_PRELOAD wants them; allocated. NULL: no memory. `client`: the remote client's folder, whose libraries stand in the
- * place of those of src/libs, whatever the server's device is; NULL: the device is this process's.
+ * Returns the libraries in the folder, and with `fronts` those of src/fronts and src/libs beside it, separated by ":"
+ * for LD_PRELOAD; the caller frees it. NULL: no memory. `client`: the remote client's folder, whose libraries replace
+ * those of src/libs whatever the server's device is; NULL: the device is this process's.
  */
 char *runtime_env_preload(const char *dir, bool fronts, const char *client);
 
 /*
- * What frameworks look at beside libraries: the folder of fronts/bin in PATH, and some variables of theirs, where the
- * user has not set them. False: no memory.
+ * Sets what frameworks read beside libraries: the folder fronts/bin in PATH, and some variables, unless the user has
+ * set them. False: no memory.
  */
 bool runtime_env_tools(const char *dir);
-/* Takes out what the above set. */
+/* Removes what runtime_env_tools() set. */
 void runtime_env_leave_tools(void);
-/* Is this an entry of LD_PRELOAD, LD_LIBRARY_PATH, PYTHONPATH or PATH that one of the above made? */
+/* True if this entry of LD_PRELOAD, LD_LIBRARY_PATH, PYTHONPATH or PATH was made by a function of this header. */
 bool runtime_env_is_entry(const char *entry, size_t length);

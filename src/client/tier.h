@@ -1,4 +1,4 @@
-/* tier.h: which tier enforces compute shares, as the user chooses it: --tier, else METE_TIER, else T2. */
+/* tier.h: the user's choice of the tier that enforces compute shares: --tier, else METE_TIER, else T2. */
 #pragma once
 
 #include "client/fault.h"
@@ -8,12 +8,12 @@
 
 #define TIER_LIBRARY "libmete-rm.so" /* in the shim's folder */
 
-/* `word`: the option's value; NULL: not given. 0 or a negative errno. */
+/* Chooses the tier. `word`: the option's value; NULL: not given. Returns 0 or a negative errno. */
 int tier_choose(const char *word, bool *ret_t3, struct fault *f);
-/* T3's library is in the shim's folder. */
+/* True if T3's library is in the shim's folder. */
 bool tier_installed(const char *shim_dir);
 /*
- * What stands against T3 on this machine's driver, in a line; false: nothing that can be seen from here. What the
- * driver accepts shows only in the program.
+ * Writes a line with the obstacle to T3 on this machine's driver. False: no obstacle is visible here; whether the
+ * driver accepts it shows only in the program.
  */
 bool tier_doubt(char *text, size_t size);

@@ -1,8 +1,9 @@
 /*
- * account.h: this process's accounts with meted, one per device of the grant.
+ * account.h: this process's accounts with meted, one for each device of the grant.
  *
- * Taking and giving are one compare-and-swap on the page; when the credit is short, account_ask() asks meted for more,
- * and then the caller tries again. "device" is everywhere the index in the grant, not a CUdevice (devices.h).
+ * Taking and giving credit is one compare-and-swap on the page. If the credit is too small, account_ask() requests more
+ * from meted, and the caller tries again. In this file and its callers, "device" is an index in the grant, not a
+ * CUdevice (devices.h).
  */
 #pragma once
 
@@ -13,37 +14,46 @@
 #include <stdint.h>
 
 struct account {
-	struct wire_account *wire; /* in the page; a stand-in without credit while not attached */
-	uint32_t granule_units;	   /* the driver's blocks; 1 on the software device */
+	struct wire_account *wire; /* in the page; while not attached, a stand-in without credit */
+	uint32_t granule_units;	   /* the driver's allocation granule; 1 on the software device */
 	bool soft;
 	bool stays_asked; /* the grant's memory may leave: for what cannot, meted is asked each time */
 	/*
-	 * What the driver counts beyond the account and the quota had no room for: paid before anything else out of
-	 * what is given back. It stays in `held`; measured.c takes it over from `paid_units`.
+	 * Debt: memory that the driver counts for this process beyond its account, and for which the quota had no room.
+	 * Memory that is given back pays the debt first and stays in `held`. measured.c takes the paid units over from
+	 * `paid_units`.
 	 */
 	_Atomic uint32_t debt_units, paid_units;
-	_Atomic int64_t apart_units; /* held, and not in the figure of this driver: another API's on the same card */
+	_Atomic int64_t apart_units; /* held through another API on the same card, so not in this driver's figure */
 };
 
 extern struct account accounts[WIRE_MAX_DEVICES];
 extern unsigned int account_count;
 
-/* By each face, before everything else: the environment is read, once. */
+/* Reads the environment, once per process. Every face calls it before anything else of the core. */
 void account_init(void);
-/* 0: attached, accounts[] is filled; else as attach_open(). Any thread; again after fork(). */
+/*
+ * Attaches and fills accounts[]. Returns 0, or a negative errno as attach_open() does. Any thread; again after fork().
+ */
 int account_attach(void);
 bool account_attached(void);
 
-/* From the credit at hand. False: ask. `asked`: meted has just said yes, so a tight quota does not stop it. */
+/*
+ * Takes units from the credit on the page. False: too little credit; ask meted. `asked`: meted has just granted the
+ * units, so take them even where the quota is almost used up.
+ */
 bool account_take(unsigned int device, uint32_t units, bool asked);
 /* The same for memory that can leave the device. */
 bool account_take_moving(unsigned int device, uint32_t units, bool asked);
 
-/* Of what was held or taken for it, up to `units` pay the debt, and stay held. Value: how many. */
+/*
+ * Pays the debt with up to `units` of what is held or was taken for it; these stay held. Returns the number of units
+ * paid.
+ */
 uint32_t account_pay(unsigned int device, uint32_t units);
-/* The debt, out of the credit at hand. */
+/* Pays the debt from the credit on the page. */
 void account_pay_from_credit(unsigned int device);
-/* Sets the debt. Value: what was paid since the last time. With the gate closed. */
+/* Sets the debt; the caller has closed the gate. Returns the units that were paid since the last call. */
 uint32_t account_owe(unsigned int device, uint32_t units);
 
 static inline bool account_owes(unsigned int device)
@@ -59,7 +69,10 @@ static inline void account_give(unsigned int device, uint32_t units)
 		wire_give(accounts[device].wire, units);
 }
 
-/* The figure of the software device does not know of another API's memory on the same card (measured.c). */
+/*
+ * Notes units held through another API on the same card: the software device's figure does not contain them
+ * (measured.c).
+ */
 static inline void account_apart(unsigned int device, int64_t units)
 {
 	if (accounts[device].soft)
@@ -68,26 +81,29 @@ static inline void account_apart(unsigned int device, int64_t units)
 
 enum account_answer {
 	ACCOUNT_GRANTED = 0,
-	ACCOUNT_NO_ROOM = 1, /* the quota, or nobody to ask: what it means has been logged */
+	ACCOUNT_NO_ROOM = 1, /* the quota is used up, or meted is out of reach; the log says which */
 };
 
-/* After held was settled by hand: the most that was held. */
+/* Updates the peak after `held` was changed directly. */
 void account_note_peak(unsigned int device);
 
-/* Outside the gate. Raises the credit to at least `units`; other threads may take it first. */
+/* Asks meted until the credit is at least `units`. Another thread may take that credit first. Outside the gate. */
 int account_ask(unsigned int device, uint64_t units);
 int account_ask_moving(unsigned int device, uint64_t units);
-/* Outside the gate. For a call of unknown size: raises `measuring`, then all that is left of the quota. */
+/* For a call of unknown size: increments `measuring`, then asks for all that is left of the quota. Outside the gate. */
 int account_ask_all(unsigned int device);
-/* Outside the gate. Lowers `measuring`, and lets those who waited for it go on. */
+/* Decrements `measuring` and lets waiting processes continue. Outside the gate. */
 void account_measured(unsigned int device);
-/* The credit at hand, in units. */
+/* Returns the credit on the page, in units. */
 uint32_t account_credit_units(unsigned int device);
 
-/* Quota and what the tenant holds; from the page alone when meted is out of reach. Outside the gate. */
+/*
+ * Returns the quota and what the tenant holds, in bytes; from the page alone while meted is out of reach. Outside the
+ * gate.
+ */
 void account_info(unsigned int device, uint64_t *ret_quota_bytes, uint64_t *ret_held_bytes);
 uint64_t account_quota_bytes(unsigned int device);
 uint32_t account_held_units(unsigned int device);
 
-/* In the child of fork(). */
+/* In the child of fork(): drops all accounts. */
 void account_forget(void);

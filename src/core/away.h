@@ -1,23 +1,23 @@
 /*
- * away.h: what a program does when meted is gone: it paces itself by what its tenant is guaranteed, until meted is
- * back. So nothing stops, and nobody gets everything.
+ * away.h: how a program limits its own rate while meted is away: to its tenant's guarantee. So programs do not stop,
+ * and none takes the whole device.
  *
- * The pace is a bucket of time: filled at the guarantee's rate, emptied by what the device was measured to be busy with
- * this process's work. Processes of one tenant do not know of each other then: each keeps to the tenant's guarantee.
+ * The limit is a bucket of device time. It is filled at the guarantee's rate and emptied by the measured busy time of
+ * this process. Processes of one tenant do not know of each other then; each keeps to the tenant's guarantee.
  */
 #pragma once
 
 #include "core/pace.h"
 
-/* From now on the end of meted is noticed within milliseconds, and its return. Starts a thread, once. */
+/* Starts a thread, once, that notices within milliseconds when meted ends and when it returns. */
 void away_keep(void);
 
-/* meted is gone: this process paces itself. */
+/* True while meted is away and this process limits its own rate. */
 bool away_is(void);
-/* ... and may launch now. With the lock of the pace held. */
+/* True if the process may launch now although meted is away. The caller holds the pace's lock. */
 bool away_open(struct pace *p, uint64_t now_ns);
-/* How long to sleep until away_open() may have something new to say, at most `most_ns`. */
+/* Returns the time to sleep until the result of away_open() may change, at most `most_ns`. */
 uint64_t away_nap(uint64_t most_ns);
 
-/* In the child of fork(). */
+/* In the child of fork(): resets the state. */
 void away_reset(void);

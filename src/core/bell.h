@@ -1,17 +1,21 @@
-/* bell.h: meted's doorbell, a descriptor that came with WELCOME: whoever rings it is looked at at once. */
+/* bell.h: the doorbell, a descriptor that meted sends with WELCOME. meted serves the tenant that rings it at once. */
 #pragma once
 
 /*
- * Rings meted's doorbell (turn.h): one write that never waits, and an fstat(), because the program may have closed the
- * descriptor and put something of its own in its place. Nothing happens while meted is away. Takes no lock.
+ * Rings the doorbell (turn.h): one write that never blocks, after an fstat(), because the program may have closed the
+ * descriptor and opened another file under its number. No effect while meted is away. Takes no lock.
  */
 void bell_ring(void);
 
-/* The doorbell's descriptor; -1: not attached, or no longer ours. To wait for nothing: it is only ever written. */
+/*
+ * Returns the doorbell's descriptor; -1: not attached, or the descriptor is not ours any more. It is only written, so
+ * it never becomes readable.
+ */
 int bell_fd(void);
 
 /*
- * The bell of a WELCOME; `fd` stays the caller's. One after the other; other threads may ring meanwhile.
+ * Takes over the doorbell of a WELCOME; `fd` remains the caller's. Calls must not overlap; other threads may ring
+ * meanwhile.
  */
 void bell_take(int fd);
 void bell_drop(void);

@@ -1,9 +1,9 @@
 /*
- * capture.h: streams that are being captured. What is launched into them is no work: it becomes nodes of a graph.
+ * capture.h: streams that are being captured. A launch into such a stream is not work; it becomes a node of a graph.
  *
- * While any stream of the process is being captured, no launch takes the fast path, every launch asks the driver about
- * its stream, and every launch that is work is marked at once by its own thread: a marker that came later could find
- * its stream captured and end up in the program's graph.
+ * While any stream of the process is being captured, three rules hold. No launch takes the fast path. Every launch asks
+ * the driver about its stream. Every launch that is work is marked at once by its own thread, because a later marker
+ * could find its stream captured and become part of the program's graph.
  */
 #pragma once
 
@@ -18,19 +18,19 @@ static inline bool capture_going(void)
 	return atomic_load(&capture_count);
 }
 
-/* Before a stream begins to be captured: from now on launches look, and what is unmarked is marked. */
+/* Call before a capture begins: from now on launches ask, and unmarked work is marked. */
 void capture_begins(void);
-/* It did not begin. */
+/* Call when the capture did not begin. */
 void capture_failed(void);
-/* A capture that was invalidated ends with an error, but it ends. */
+/* Call when a capture has ended, also when it was invalidated and ended with an error. */
 void capture_ended(void);
 
 /*
- * Between these no capture ends: what the driver is asked for in between is a node where the stream is captured. The
- * driver's calls there wait for nobody.
+ * No capture ends between these two calls: a request to the driver in between becomes a node if its stream is captured.
+ * The driver calls in between must not block.
  */
 void capture_hold(void);
 void capture_release(void);
 
-/* In the child of fork(). */
+/* In the child of fork(): no capture is under way. */
 void capture_reset(void);

@@ -1,5 +1,5 @@
 /*
- * charge.h: one allocation on its way: charged, then asked of the driver, then settled or refunded.
+ * charge.h: the steps of one allocation: charge it, ask the driver, then settle or refund the charge.
  *
  *	if (charge_begin(&c, bytes) ...)   the units are in held, the thread is inside the gate
  *	made = ...                            the driver
@@ -13,44 +13,44 @@
 #include <stdint.h>
 
 struct charge {
-	face_context context; /* the allocation dies with it */
+	face_context context; /* the allocation ends with it */
 	unsigned int device;  /* index in the grant */
-	uint32_t units;	      /* in held */
+	uint32_t units;	      /* charged, in `held` */
 };
 
 enum charge_result {
 	CHARGE_HELD = 0,
-	CHARGE_REFUSED,	 /* answer that memory is short, in the API's words */
-	CHARGE_NOT_OURS, /* no context: the driver says what is wrong; nothing is charged, the gate was not entered */
+	CHARGE_REFUSED,	 /* return the API's error for too little memory */
+	CHARGE_NOT_OURS, /* no context: the driver returns the error; nothing is charged, the gate was not entered */
 };
 
-/* The context of this thread and its device in the grant. CHARGE_HELD: found. */
+/* Finds the context of this thread and its device in the grant. CHARGE_HELD: found. */
 int charge_current_by(const struct face *f, face_context *ret_context, unsigned int *ret_device);
 
-/* Takes the units of a plain allocation of `bytes` on the current device. */
+/* Charges a plain allocation of `bytes` on the current device. */
 int charge_begin_by(const struct face *f, struct charge *c, uint64_t bytes);
-/* The same for given units on a given device. CHARGE_HELD or CHARGE_REFUSED. */
+/* Charges a number of units on a device. CHARGE_HELD or CHARGE_REFUSED. */
 int charge_begin_units(struct charge *c, unsigned int device, uint64_t units);
 /* The same for memory that can leave the device (shim/movable.h). */
 int charge_begin_moving(struct charge *c, unsigned int device, uint64_t units);
-/* The same as charge_begin_units() without making pools and graphs give back what they keep. */
+/* The same, but pools and graphs are not asked to release memory that they keep. */
 int charge_try_units(struct charge *c, unsigned int device, uint64_t units);
-/* More, in the middle of it. False: not to be had; what is held stays held. */
+/* Charges more units between begin and end. False: there is no room; the present charge stays. */
 bool charge_more(struct charge *c, uint32_t units);
-/* Gives all back and leaves the gate. */
+/* Refunds the charge and leaves the gate. */
 void charge_cancel(struct charge *c);
 
 /*
- * After the driver's answer to a plain allocation: `made`, really `bytes` at `pointer`. Settles at what it touches and
- * records it, or refunds. False: the program does not get it. The driver had none, or took more than may be had: then
- * the face has undone it.
+ * Ends the charge of a plain allocation after the driver's answer: `made`, `bytes` at `pointer`. Sets the charge to the
+ * blocks that the allocation touches and records it, or refunds it. False: the program does not get the allocation,
+ * because the driver refused it, or because it exceeds the quota and the face has undone it.
  */
 bool charge_end_by(const struct face *f, struct charge *c, bool made, uint64_t pointer, uint64_t bytes);
 
-/* Units of the blocks that `bytes` need at least. */
+/* Returns the least number of units in blocks that hold `bytes`. */
 uint64_t charge_units(unsigned int device, uint64_t bytes);
 
-/* The same by the face that calls. */
+/* The same for the face that includes this header. */
 static inline int charge_current(face_context *ret_context, unsigned int *ret_device)
 {
 	return charge_current_by(face, ret_context, ret_device);

@@ -1,10 +1,10 @@
 /*
- * door.h: through which the program's calls reach the driver, where its memory may leave the device.
+ * door.h: where the program's calls enter the driver, if its memory may leave the device.
  *
- * Every call of a tenant whose memory may move (METE_SPILL=1) is inside the door while it runs. Before memory leaves,
- * the door is shut: new calls wait there until the memory is back, and those inside come out when their work ends. A
- * thread that waits for its turn or for an answer of meted steps out meanwhile: nothing of the driver's depends on it.
- * A call that another call makes on the same thread is inside already.
+ * If the memory of a tenant may move (METE_SPILL=1), each of its calls is inside the door while it runs. Before memory
+ * leaves, the door is shut: new calls wait there until the memory has returned, and calls inside leave when their work
+ * ends. A thread that waits for its turn or for meted's answer steps out meanwhile, because the driver does not depend
+ * on it. Nested calls on one thread count once.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 #define DOOR_SHUT (1u << 31)
 
 extern _Atomic uint32_t door_state;   /* DOOR_SHUT and the number of threads inside */
-extern _Atomic uint32_t door_waiting; /* threads that stand before it */
-extern _Atomic uint32_t door_passed;  /* another number when somebody has passed; of two at once one may not count */
+extern _Atomic uint32_t door_waiting; /* threads that wait for it to open */
+extern _Atomic uint32_t door_passed;  /* changes with each entry; of two entries at once one may not count */
 extern __thread uint32_t door_depth __attribute__((tls_model("initial-exec")));
 
 void door_enter_slow(void);
@@ -41,19 +41,22 @@ static inline void door_leave(void)
 		door_leave_slow();
 }
 
-/* For a while that this thread waits for something else than the driver. Nothing where it is not inside. */
+/* Around a wait for something other than the driver. No effect if the thread is not inside. */
 void door_step_out(void);
 void door_step_in(void);
 
-/* Somebody waits for this thread to step out. */
+/* True if another thread waits for this one to step out. */
 static inline bool door_is_shut(void)
 {
 	return __builtin_expect(atomic_load_explicit(&door_state, memory_order_relaxed) & DOOR_SHUT, 0);
 }
 
-/* Shuts it, and waits until nobody is inside. False: not until `until_ns` (CLOCK_MONOTONIC); it is open again. */
+/*
+ * Shuts the door and waits until no thread is inside. False: some thread still was at `until_ns` (CLOCK_MONOTONIC); the
+ * door is open again.
+ */
 bool door_shut(uint64_t until_ns);
 void door_open(void);
 
-/* In the child of fork(): open, and this thread is where it was. */
+/* In the child of fork(): the door is open; the depth of this thread is kept. */
 void door_reset(void);

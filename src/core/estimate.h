@@ -1,13 +1,13 @@
 /*
- * estimate.h: how long a launch will take, from how long its like took before.
+ * estimate.h: predicted durations of launches, from earlier launches of the same kind.
  *
- * A key names a kind of work (function, grid, block, shared memory; an executable graph; a copy's direction and size),
- * a family what keys of one sort have in common (the function; the direction), with a size that its keys are compared
- * by (blocks; bytes). Predictions serve admission only: what is charged is what was measured.
+ * A key identifies a kind of work: function, grid, block and shared memory; an executable graph; direction and size of
+ * a copy. A family groups keys (by function, or by direction) and has a size by which its keys are compared (blocks, or
+ * bytes). Predictions decide admission only; charges are measured.
  *
- * A prediction travels as one word, nanoseconds << 20 | 1, so that one addition counts time and launches at once
- * (pace.h). Finding is lock-free and safe beside everything else here. Places are found by hash and taken over by newer
- * keys: what was forgotten is measured again.
+ * A prediction is one word, nanoseconds << 20 | 1, so that one addition adds time and a count of launches (pace.h).
+ * Look-up is lock-free and may run beside all other functions here. Slots are found by hash and reused for newer keys;
+ * a key that was evicted is measured again.
  */
 #pragma once
 
@@ -22,7 +22,7 @@
 
 struct estimate_slot {
 	_Atomic uint64_t key;
-	_Atomic uint64_t packed; /* 0: nothing is predicted */
+	_Atomic uint64_t packed; /* 0: no prediction */
 };
 
 extern struct estimate_slot estimate_table[ESTIMATE_SETS][ESTIMATE_WAYS];
@@ -38,7 +38,7 @@ static inline uint64_t estimate_mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 32;
 }
 
-/* The place of a key, from 1 up, and its prediction. ESTIMATE_NONE: not known. */
+/* Returns the slot of a key, from 1 up, and its prediction. ESTIMATE_NONE: unknown. */
 static inline uint32_t estimate_find(uint64_t key, uint64_t *ret_packed)
 {
 	uint32_t set = (uint32_t)(key >> 40) % ESTIMATE_SETS;
@@ -54,23 +54,23 @@ static inline uint32_t estimate_find(uint64_t key, uint64_t *ret_packed)
 	return ESTIMATE_NONE;
 }
 
-/* A guess for a key that was never measured, from its family: nanoseconds, or 0 where the family is unknown as well. */
+/* Predicts the duration of an unmeasured key from its family, in nanoseconds; 0: the family is unknown too. */
 uint64_t estimate_guess(uint64_t family, uint64_t size);
 
-/* Makes room for a key, with a first prediction (0: none). Value: its place. */
+/* Adds a key with a first prediction (0: none). Returns its slot. */
 uint32_t estimate_add(uint64_t key, uint64_t family, uint64_t size, uint64_t guess_ns);
 
-/* How long those of the kind at this place took lately, in nanoseconds. 0: not known. */
+/* Returns the recent mean duration of the kind in this slot, in nanoseconds; 0: unknown. */
 uint64_t estimate_mean(uint32_t place);
 
 /*
- * Of a launch that took ns, a part of which it may have waited for another process's work to end: what may be
- * learned from that. No more than was expected, when it is longer by no more than such a wait.
+ * Corrects a measured duration that may include a wait for another process's work: returns the predicted duration if
+ * the excess can be such a wait, else ns.
  */
 uint64_t estimate_less(uint32_t place, uint64_t ns);
 
-/* `launches` of the kind at this place took so long, each. */
+/* Learns that `launches` launches of the kind in this slot took ns each. */
 void estimate_learn(uint32_t place, uint64_t ns, uint32_t launches);
 
-/* In the child of fork(). */
+/* In the child of fork(): empties the table. */
 void estimate_reset(void);

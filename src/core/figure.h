@@ -1,6 +1,6 @@
 /*
- * figure.h: what the driver says this process occupies of a device, for calls whose size only shows afterwards. The
- * face reads it (face.h).
+ * figure.h: how much of a device this process occupies according to the driver, for calls whose size is known only
+ * afterwards. The face reads it (face.h).
  */
 #pragma once
 
@@ -8,14 +8,14 @@
 #include <stdint.h>
 
 struct figure {
-	bool listed; /* the driver lists processes; this one is not in the list before its first context */
-	bool found;  /* it is */
+	bool listed; /* the driver lists processes; a process without a context is not in the list */
+	bool found;  /* this process is in the list */
 	bool whole;  /* the device's figure is known */
 	uint64_t process_bytes;
 	uint64_t device_bytes;
 };
 
-/* The list says nothing about a process without a context: what it holds according to its own account stands in. */
+/* Sets the figure of a process that is not in the list to `bytes`, its own account. */
 void figure_assume(struct figure *f, uint64_t bytes);
-/* What was taken between two readings, in units; negative: given back. */
+/* Returns the units taken between two readings; negative: given back. */
 int64_t figure_difference(const struct figure *before, const struct figure *after);

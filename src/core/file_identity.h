@@ -1,4 +1,4 @@
-/* file_identity.h: what a descriptor is, whatever number it has. */
+/* file_identity.h: identifies the file behind a descriptor, independent of its number. */
 #pragma once
 
 #include "base/raw_fd.h"
@@ -9,7 +9,7 @@ struct file_identity {
 	uint64_t device, inode;
 };
 
-/* 0, or -EBADF: nothing is there. */
+/* Returns 0, or -EBADF if the descriptor is not open. */
 static inline int file_identify(int fd, struct file_identity *ret)
 {
 	return fd >= 0 && raw_fd_identify(fd, &ret->device, &ret->inode) ? 0 : -EBADF;

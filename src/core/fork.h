@@ -1,5 +1,5 @@
-/* fork.h: what becomes of the shim in a child of fork(). */
+/* fork.h: resets the core and its faces in a child of fork(). */
 #pragma once
 
-/* Once, when the process is under a grant. */
+/* Installs the handler, once per process, if the process is under a grant. */
 void fork_watch(void);

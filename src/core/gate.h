@@ -1,11 +1,13 @@
 /*
- * gate.h: the readers-writer lock around everything that changes what this process takes of a device.
+ * gate.h: the readers-writer lock around all changes of this process's memory on a device.
  *
- * Calls whose size is known pass it side by side (enter, leave); a call whose size is only known afterwards has it to
- * itself (close, open), so that the driver's figures before and after differ by that call alone. The driver is called
- * inside the gate; meted is never asked inside it (attach.h freezes accounts through it).
- * A closer that waits does not hold up others at first: a thread inside may be waiting in the driver for one that is
- * about to enter. After a while it does, or a busy allocator would keep it out for ever, but only for short spells.
+ * Calls of known size hold it together (enter, leave). A call whose size is known only afterwards holds it exclusively
+ * (close, open), so that the driver's figures before and after differ by that call alone. The driver is called inside
+ * the gate. meted is never asked inside it, because attach.h freezes the accounts through it.
+ *
+ * A waiting closer does not block new entries at first: a thread inside may wait in the driver for a thread that is
+ * about to enter. After a while it blocks them for short intervals; otherwise a busy allocator would keep it waiting
+ * forever.
  */
 #pragma once
 
@@ -20,7 +22,7 @@ extern _Atomic uint32_t gate_state; /* GATE_CLOSED and the number of threads ins
 void gate_enter_slow(void);
 void gate_close(void);
 void gate_open(void);
-/* In the child of fork(): nobody is inside. */
+/* In the child of fork(): no thread is inside. */
 void gate_reset(void);
 
 static inline void gate_enter(void)
@@ -30,7 +32,7 @@ static inline void gate_enter(void)
 		gate_enter_slow();
 }
 
-/* False: somebody has it to himself, and this thread is not inside. */
+/* Enters without waiting. False: the gate is closed, and this thread is not inside. */
 static inline bool gate_try(void)
 {
 	if (!(atomic_fetch_add_explicit(&gate_state, 1, memory_order_acquire) & GATE_CLOSED))

@@ -1,8 +1,8 @@
 /*
- * map.h: a map from 64-bit keys to three 64-bit values, in memory of its own (mmap), not the program's heap.
+ * map.h: a map from 64-bit keys to three 64-bit values. Its memory comes from mmap(), not from the program's heap.
  *
- * Open addressing with linear probing and deletion by shifting back, so that it never fills with tombstones. Key 0
- * cannot be stored. The caller locks.
+ * It uses open addressing with linear probing. Removal shifts entries back, so no tombstones accumulate. Key 0 cannot
+ * be stored. The caller locks.
  */
 #pragma once
 
@@ -26,13 +26,13 @@ static inline uint64_t map_hash(uint64_t key)
 	return key ^ key >> 29;
 }
 
-/* NULL: no such key. The entry stays where it is until the next add or remove. */
+/* Returns the entry; NULL: no such key. The pointer is valid until the next add or remove. */
 struct map_entry *map_find(const struct map *m, uint64_t key);
-/* Adds, or replaces what is there. False: no memory. */
+/* Adds or replaces an entry. False: no memory. */
 bool map_add(struct map *m, const struct map_entry *e);
-/* Removes the key; *ret_entry (may be NULL) is what was stored. False: there was none. */
+/* Removes the key; *ret_entry (may be NULL) receives the removed entry. False: no such key. */
 bool map_remove(struct map *m, uint64_t key, struct map_entry *ret_entry);
-/* Removes every entry for which `drop` says so. */
+/* Removes every entry for which `drop` returns true. */
 void map_sweep(struct map *m, bool (*drop)(const struct map_entry *e, void *data), void *data);
-/* Empties it and gives its memory back. */
+/* Removes all entries and frees the memory. */
 void map_clear(struct map *m);

@@ -1,15 +1,15 @@
 /*
- * others.h: what the tenant holds on a device, all its processes together, read without asking meted: from this
- * process's page, the shared objects that are written there, and the pages of the tenant's other processes, of which
- * the first block is mapped for reading.
+ * others.h: how much all processes of the tenant hold on a device, read without asking meted. The sources are this
+ * process's page, the shared objects on it, and the first block of the pages of the tenant's other processes, which is
+ * mapped for reading.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* False: not now, meted knows. Outside the gate. */
+/* False: not known here at present; ask meted. Outside the gate. */
 bool others_held(unsigned int device, uint64_t *ret_units);
 
-/* The page is another one, or gone. In the child of fork() nobody holds the lock. */
+/* Call when the page was replaced or is gone. `forked`: in the child of fork(), where no thread holds the lock. */
 void others_forget(bool forked);

@@ -1,11 +1,11 @@
 /*
- * streams.h: the streams that work was submitted to, and how much of it is marked and done.
+ * streams.h: the streams that received work, and how much of that work is marked and done.
  *
- * A record per stream, found without a lock by the launch path. The default stream has one per context, a per-thread
- * default stream one per context for all threads together: such a stream can be marked only by its own thread, so each
- * launch into it is marked at once.
+ * Each stream has a record, which the launch path finds without a lock. The default stream has one record per context.
+ * The per-thread default stream has one per context for all threads together: only the thread itself can mark such a
+ * stream, so each launch into it is marked at once.
  *
- * Records are fixed places that are used again once their stream has been destroyed and its last work was seen to end.
+ * Records are a fixed array. A record is reused when its stream was destroyed and its last work has ended.
  */
 #pragma once
 
@@ -17,9 +17,9 @@
 #define STREAM_GONE UINT64_MAX
 
 enum flow_slow {
-	FLOW_FRESH = 1 << 0,	 /* it may have been idle: the next launch is preceded by an event */
+	FLOW_FRESH = 1 << 0,	 /* it may have been idle: record an event before the next launch */
 	FLOW_IMMEDIATE = 1 << 1, /* every launch is marked */
-	FLOW_SINGLE = 1 << 2,	 /* the next few launches are measured one by one */
+	FLOW_SINGLE = 1 << 2,	 /* measure the next few launches one by one */
 };
 
 #define FLOW_MIXED UINT32_MAX
@@ -28,12 +28,12 @@ enum flow_slow {
 struct flow {
 	_Alignas(64) _Atomic uint64_t submitted; /* by calls that have returned */
 	_Atomic uint32_t slow;			 /* enum flow_slow; the fast path wants 0 */
-	_Atomic uint32_t key;			 /* the place of what all unmarked work is like; 0: none; FLOW_MIXED */
+	_Atomic uint32_t key;			 /* the kind of all unmarked work (estimate.h); 0: none; FLOW_MIXED */
 	/* guarded by the lock of the pace */
 	uint64_t marked, completed;
-	uint64_t last_end_ns; /* of what was completed last */
+	uint64_t last_end_ns; /* end of the last completed work */
 	uint64_t busy_from_ns; /* submission of the first of what is in flight */
-	uint32_t single;      /* launches to be measured one by one */
+	uint32_t single;      /* number of launches still to be measured one by one */
 	bool claimed;	      /* a thread is about to mark it */
 };
 
@@ -41,7 +41,7 @@ struct stream {
 	_Atomic uint64_t key; /* 0: never used; STREAM_GONE */
 	face_queue handle;
 	bool per_thread;
-	bool shared; /* a record that several streams share, or that only its own thread may mark: always IMMEDIATE */
+	bool shared; /* several streams share it, or only its own thread may mark it: always IMMEDIATE */
 	struct lane *lane;
 	struct flow flow[WIRE_ENGINES];
 };
@@ -71,8 +71,8 @@ static inline struct stream *stream_lookup(uint64_t key)
 }
 
 /*
- * What names the stream here. The default streams belong to a context: where the process has several, the driver is
- * asked for the current one. 0: there is none.
+ * Returns the key of a default stream, which belongs to a context: if the process has several contexts, the driver is
+ * asked for the current one. 0: there is no context.
  */
 uint64_t stream_key_default(const struct face *f, bool per_thread);
 
@@ -90,18 +90,21 @@ static inline uint64_t stream_key(face_queue handle, bool per_thread)
 	return stream_key_by(face, handle, per_thread);
 }
 
-/* The record of the stream, made when it is new. NULL: not to be gated (no context, none of a granted device). */
+/*
+ * Returns the record of the stream; creates it if need be. NULL: the stream is not gated (no context, or none of a
+ * granted device).
+ */
 struct stream *stream_add(const struct face *f, face_queue handle, bool per_thread);
 
-/* The stream is about to be destroyed: nobody marks it any more. Its work has been marked. */
+/* Call before a stream is destroyed: no thread marks it from then on. Its work has been marked. */
 void stream_retire(struct stream *s);
-/* All streams of a lane, which is frozen. `gone`: what is in flight there counts as done. */
+/* Retires all streams of a frozen lane. `gone`: their work in flight counts as done. */
 void streams_retire(struct lane *l);
 
-/* The streams that are known, by numbers below streams_known(); NULL where one has gone. No lock is taken. */
+/* Return the streams by numbers below streams_known(); NULL: a retired one. Take no lock. */
 uint32_t streams_known(void);
 struct stream *stream_known(uint32_t i);
 void streams_each(void (*f)(struct stream *s));
 
-/* In the child of fork(). */
+/* In the child of fork(): removes all. */
 void streams_reset(void);

@@ -1,11 +1,14 @@
 /*
- * thread.h: threads of the shim's own, in somebody else's process.
+ * thread.h: threads of the core inside the program's process.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* A thread with all signals blocked, which calls thread_begin(). errno stays. False: there is none to be had. */
+/*
+ * Starts a thread with all signals blocked; its body calls thread_begin() first. Preserves errno. False: the thread
+ * could not be created.
+ */
 bool thread_start(void *(*body)(void *), void *data);
-/* By the thread itself: nobody joins it, it has a name, and its sleeps end when they should. */
+/* Called by the thread itself: detaches it, sets its name and its timer slack. */
 void thread_begin(const char *name);

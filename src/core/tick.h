@@ -1,6 +1,5 @@
 /*
- * tick.h: the clock and the futexes of the gate. Through syscall(), as everything of the shim that touches the kernel;
- * errno is left as it was.
+ * tick.h: the clock and the futexes of the gate. The functions use system calls directly and preserve errno.
  */
 #pragma once
 
@@ -22,7 +21,7 @@ static inline uint64_t tick_now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Until somebody wakes, the word is not `value` any more, or the time has passed. May return early. */
+/* Sleeps until the word is woken or differs from `value`, or the time has passed. May return early. */
 static inline void tick_wait(_Atomic uint32_t *word, uint32_t value, uint64_t most_ns, bool shared)
 {
 	struct timespec t = { .tv_sec = (time_t)(most_ns / 1000000000u), .tv_nsec = (long)(most_ns % 1000000000u) };

@@ -1,6 +1,6 @@
 /*
- * trace.h: what was launched, on the page, while meted traces (wire/turn.h). Launches of gated engines only; while it
- * is on, all of them take the slow path.
+ * trace.h: writes launches to the page while meted traces (wire/turn.h). Only launches of gated engines are written.
+ * While tracing is on, all launches take the slow path.
  */
 #pragma once
 
@@ -8,8 +8,8 @@
 
 bool trace_on(void);
 
-/* The launch, which may go now, or has nothing to wait for. Keeps errno. */
+/* Writes a launch that passes the gate now or did not have to wait. Preserves errno. */
 void trace_note(const struct work *w, const struct launch *l, uint64_t submitted_ns, uint64_t passed_ns);
 
-/* In the child of fork(). */
+/* In the child of fork(): resets the state. */
 void trace_reset(void);

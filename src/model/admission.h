@@ -1,37 +1,36 @@
 /*
- * admission.h: which of many users' connections have one of a few places.
+ * admission.h: decides which of many users' connections get one of a limited number of places.
  *
- * The owners of the place (root, and who meted runs as) have places that nobody else can take. Of the others no user
- * has more than a part, and a newcomer is not refused as long as somebody with more places has one that is idle: that
- * one yields, of the user with most, the one that has been idle longest. So a single user cannot shut out another one,
- * and neither can many together: each of them has one place then, and loses it when a newcomer comes. A connection
- * whose request is under way never yields, and neither does an owner's: a long list of questions, or `mete top`, goes
- * on.
+ * Owners (root, and the user that meted runs as) have places reserved for them. Each other user has at most a part of
+ * the places. A new connection is not refused while a user with more places has an idle connection: of the user with
+ * the most places, the connection that has been idle longest yields. So neither one user nor many together can exclude
+ * another user. A connection with a request under way never yields, and neither does an owner's; long queries and `mete
+ * top` therefore continue.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A connection that has a place. */
+/* A connection with a place. */
 struct admission {
 	uint32_t uid;
 	bool owner;
 	bool busy; /* its request is under way */
 	uint64_t idle_since_ns;
-	void *who; /* the caller's */
+	void *who; /* belongs to the caller */
 };
 
 struct admission_rule {
 	unsigned int most;    /* places */
-	unsigned int kept;    /* of these, for owners alone */
-	unsigned int per_uid; /* for one user who is no owner */
+	unsigned int kept;    /* of these, reserved for owners */
+	unsigned int per_uid; /* for one user who is not an owner */
 };
 
 enum admission_answer {
 	ADMISSION_FREE,	  /* there is a place */
-	ADMISSION_YIELDS, /* *ret_yields gives up its place */
-	ADMISSION_NONE,	  /* no place, and none that is idle */
+	ADMISSION_YIELDS, /* close *ret_yields to free a place */
+	ADMISSION_NONE,	  /* no place is free, and no connection may yield */
 };
 
 enum admission_answer admission_ask(const struct admission_rule *rule, const struct admission *there,

@@ -1,15 +1,15 @@
 /*
- * arbiter.h: who may use an engine of a device, and for how long: the turns, decided from measured time alone.
+ * arbiter.h: decides which tenant may use an engine of a device, and for how long, from measured time alone.
  *
- * One arbiter per device and engine. State and time go in, turns come out; nothing here reads a clock, waits or knows
- * of processes. meted drives it with what clients measure (src/daemon), a simulator drives the same code in virtual
- * time.
+ * There is one arbiter per device and engine. State and time go in, turns come out. It reads no clock, does not wait,
+ * and knows nothing of processes. meted calls it with the measurements of clients (src/daemon); a simulator drives the
+ * same code in virtual time.
  *
  * A share is the fraction of wall time in which the tenant's work occupies the engine, over windows in which it has
- * work waiting. What is charged is what was measured: an instant in which the work of n tenants was in flight costs
- * each of them 1/n of it, so that the charges add up to the time in which the engine was busy.
+ * work waiting. Measured time is charged: while the work of n tenants is in flight, each of them is charged 1/n of the
+ * time. The charges therefore add up to the time in which the engine was busy.
  *
- * All times are nanoseconds of one monotonic clock, shares are parts per million of the engine.
+ * All times are nanoseconds of one monotonic clock; shares are parts per million of the engine.
  */
 #pragma once
 
@@ -22,116 +22,119 @@
 enum arbiter_class {
 	ARBITER_HIGH, /* preempts low within one bounded batch */
 	ARBITER_NORMAL,
-	ARBITER_LOW, /* gets what the others leave */
+	ARBITER_LOW, /* gets the time that the others leave */
 	ARBITER_CLASSES,
 };
 
-/* What a tenant is entitled to. policy.h makes it from a policy's name and a user's words. */
+/* The terms of a tenant. policy.h derives them from a policy and the words of a request. */
 struct arbiter_terms {
-	bool gated;  /* false: native, the tenant is neither measured nor held up */
+	bool gated;  /* false: native, neither measured nor gated */
 	bool frozen; /* gets no turn at all */
 	enum arbiter_class class;
 	uint32_t guarantee_ppm; /* of the engine, while it has work waiting */
-	uint32_t limit_ppm;	/* never more than this; ARBITER_WHOLE: no limit */
-	uint32_t weight;	/* in what is left after the guarantees; 0: nothing of it */
-	uint64_t turn_ns;	/* length of a turn; 0: as the arbiter thinks best. Long ones: policy exclusive */
+	uint32_t limit_ppm;	/* the most of the engine; ARBITER_WHOLE: no limit */
+	uint32_t weight;	/* for the time left after the guarantees; 0: none of it */
+	uint64_t turn_ns;	/* length of a turn; 0: the arbiter decides. Long turns: policy exclusive */
 };
 
-/* What the processes of a tenant say of themselves, added up by the caller. */
+/* The demand of a tenant's processes, summed by the caller. */
 struct arbiter_demand {
-	bool waiting;	     /* somebody stands at its gate */
+	bool waiting;	     /* a thread waits at its gate */
 	uint64_t since_ns;   /* since when */
-	uint64_t needs_ns;   /* predicted length of what waits; 0: not known */
-	bool busy;	     /* something is in flight */
-	uint64_t began_ns;   /* since when; 0: since it is told */
-	uint64_t done_by_ns; /* when that should have ended, as predicted */
+	uint64_t needs_ns;   /* predicted length of the waiting launch; 0: unknown */
+	bool busy;	     /* work is in flight */
+	uint64_t began_ns;   /* since when; 0: since this call */
+	uint64_t done_by_ns; /* predicted end of the work in flight */
 };
 
-/* What the tenant may do now. */
+/* The turn of a tenant. */
 struct arbiter_turn {
 	bool open;
 	uint64_t until_ns; /* 0: until closed */
-	uint64_t bound_ns; /* predicted work in flight at most, all its processes together */
-	uint32_t listen;   /* enum wire_listen: what the arbiter wants to be told of at once */
+	uint64_t bound_ns; /* most predicted work in flight, all its processes together */
+	uint32_t listen;   /* enum wire_listen: events that the arbiter wants to learn of at once */
 };
 
-/* What a tenant has had; for display and tests. */
+/* The totals of a tenant, for display and tests. */
 struct arbiter_reading {
-	uint64_t charged_ns; /* time of the engine, in all */
-	uint64_t wanted_ns;  /* time in which it had work waiting or in flight, in all */
-	uint64_t waited_ns;  /* time in which it had work waiting and no turn, in all */
-	int64_t lag_ns;	     /* above 0: the engine owes it time; below: it has had more than its share */
+	uint64_t charged_ns; /* time of the engine */
+	uint64_t wanted_ns;  /* time with work waiting or in flight */
+	uint64_t waited_ns;  /* time with work waiting and no turn */
+	int64_t lag_ns;	     /* above 0: the tenant is behind its share; below 0: ahead of it */
 	uint64_t turns;
 };
 
-/* What the turns of a tenant on other devices ask of its turns here (gang.h). Zeros: nothing. */
+/* What the turns of a tenant on other devices require of its turns here (gang.h). Zeros: nothing. */
 struct arbiter_gang {
-	bool held;	  /* it is not opened: elsewhere it is not its turn yet */
-	bool called;	  /* it has its turn elsewhere, or will have it: it goes before others, whose turns end */
-	uint64_t from_ns; /* of one that is called: then */
-	bool stays; /* its turn does not end because nothing of it is in flight: it may be waiting for elsewhere */
-	bool wants;	   /* it waits elsewhere, and would use this engine as well: what it is owed counts */
-	uint64_t until_ns; /* its turn ends then; 0: as it would */
+	bool held;	  /* it gets no turn, because it has none elsewhere yet */
+	bool called;	  /* it has or gets its turn elsewhere: it precedes others, whose turns end */
+	uint64_t from_ns; /* when a called tenant's turn begins */
+	bool stays; /* its turn does not end when it has no work in flight: it may wait elsewhere */
+	bool wants;	   /* it waits elsewhere and would use this engine too: it accrues lag */
+	uint64_t until_ns; /* the end of its turn; 0: as without a gang */
 };
 
-/* How a tenant stands, for gang.h. */
+/* The state of a tenant, for gang.h. */
 struct arbiter_view {
 	bool wants;	    /* it has work waiting or in flight */
 	bool holds;	    /* it has the turn */
-	bool may;	    /* it is owed time and its limit allows it */
-	bool soon;	   /* it is owed time, or nearly so, and its limit allows it */
-	bool beside;	   /* somebody else wants the engine */
-	bool waits;	   /* it stands at the gate */
-	bool free;	   /* nobody has the turn, and nothing of others is in flight */
-	bool next;	   /* it would have the next turn */
-	uint64_t from_ns;   /* when that is to be: the end of the present turn; 0: not known, or at once */
-	uint64_t flight_ns; /* what others have in flight should have ended then */
+	bool may;	    /* it is behind its share, and its limit allows a turn */
+	bool soon;	   /* it is nearly behind its share, and its limit allows a turn */
+	bool beside;	   /* another tenant wants the engine */
+	bool waits;	   /* it waits at its gate */
+	bool free;	   /* no tenant has the turn, and no work of others is in flight */
+	bool next;	   /* it gets the next turn */
+	uint64_t from_ns;   /* when: the end of the present turn; 0: unknown, or at once */
+	uint64_t flight_ns; /* predicted end of what others have in flight */
 };
 
 struct arbiter;
 
-/* How the arbiter behaves; zeros stand for the defaults, which arbiter.c explains. */
+/* The parameters of an arbiter; zeros: the defaults of arbiter_state.h. */
 struct arbiter_params {
 	uint64_t quantum_min_ns, quantum_max_ns;
-	uint64_t bound_ns;     /* B: predicted work in flight */
-	uint64_t low_bound_ns; /* and of low class while high is active */
+	uint64_t bound_ns;     /* B: most predicted work in flight */
+	uint64_t low_bound_ns; /* the same for low class while high is active */
 	uint64_t lag_bound_ns;
 	uint64_t burst_ns; /* capacity of the token bucket of a limit */
-	uint64_t idle_ns;  /* a holder without work in flight for so long gives its turn up to those who wait */
-	uint64_t early_ns; /* the first turns are opened so long before the work before should have ended (leads.h) */
+	uint64_t idle_ns;  /* a holder without work in flight for this time loses its turn to waiting tenants */
+	uint64_t early_ns; /* how long before the predicted end of other work the first turns open (leads.h) */
 };
 
-/* NULL: no memory. */
+/* Returns NULL without memory. */
 struct arbiter *arbiter_new(const struct arbiter_params *params);
 void arbiter_free(struct arbiter *a);
 
-/* A tenant comes: its place, or -1 when all are taken. */
+/* Adds a tenant. Returns its place, or -1 if all are taken. */
 int arbiter_join(struct arbiter *a, const struct arbiter_terms *terms, uint64_t now_ns);
 void arbiter_leave(struct arbiter *a, int tenant, uint64_t now_ns);
-/* New terms while it runs; what it is owed and owes stays within the bounds. */
+/* Changes the terms of a tenant; its lag stays within the bounds. */
 void arbiter_change(struct arbiter *a, int tenant, const struct arbiter_terms *terms, uint64_t now_ns);
 
 /*
- * One of the tenant's processes began or ceased to occupy the engine. May come late and out of order between processes;
- * what is later than arbiter.c's patience counts from the end of that patience.
+ * One of the tenant's processes began or ceased to occupy the engine. Reports may be late, and out of order between
+ * processes. A report later than busy.h keeps edges counts from the oldest edge kept.
  */
 void arbiter_begins(struct arbiter *a, int tenant, uint64_t at_ns);
 void arbiter_ends(struct arbiter *a, int tenant, uint64_t at_ns);
-/* What it wants now. */
+/* Sets the tenant's present demand. */
 void arbiter_demands(struct arbiter *a, int tenant, const struct arbiter_demand *demand, uint64_t now_ns);
 
-/* Until the next such call. Counts with the next step. Value: something else is asked than before. */
+/*
+ * Sets the requirements of the tenant's gang until the next call; they take effect with the next step. True: they
+ * differ from the previous ones.
+ */
 bool arbiter_gang(struct arbiter *a, int tenant, const struct arbiter_gang *gang);
 struct arbiter_view arbiter_view(const struct arbiter *a, int tenant);
 
-/* Takes up what a predecessor wrote down (after a restart of meted). */
+/* Restores the account that the previous meted wrote. */
 void arbiter_resume(struct arbiter *a, int tenant, uint64_t charged_ns, int64_t lag_ns);
-/* The same for the time in which it had work, and had work and no turn: its totals go on from these. */
+/* Restores the totals of wanted and waited time, which continue from these values. */
 void arbiter_resume_wants(struct arbiter *a, int tenant, uint64_t wanted_ns, uint64_t waited_ns);
 
 /*
- * Moves time on and decides. Value: when to call again at the latest, if nothing happens before. Turns that changed
- * since the last call have arbiter_changed().
+ * Advances the time and decides. Returns the latest time of the next call if nothing happens before. arbiter_changed()
+ * is true for turns that changed since the last call.
  */
 uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns);
 bool arbiter_changed(const struct arbiter *a, int tenant);

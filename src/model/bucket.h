@@ -1,12 +1,12 @@
 /*
- * bucket.h: the time that a limit leaves a tenant: tokens of nanoseconds, refilled at the limit's rate, spent by what
- * was measured. It may be overdrawn, because work is measured after it was done; debt is never forgiven.
+ * bucket.h: the time that a limit leaves a tenant: tokens of nanoseconds, refilled at the limit's rate and spent by
+ * measured time. The bucket may be overdrawn, because work is measured after it was done; a debt is never forgiven.
  *
- * In a window that begins with many tokens and ends with few, a tenant gets more than the limit's part of the window: by
- * as much as the tokens fell. The refill is therefore slower than the limit by the range of the tokens in each
- * BUCKET_WINDOW_NS, so that windows of that length and longer do not exceed the limit. At most BUCKET_KEPT_NS of each
- * window and BUCKET_KEPT_PART of the limit are kept back, and nothing where the range is above BUCKET_RANGE_NS: kernels of
- * that length exceed the limit in single windows in any case, and their tenants keep their mean.
+ * In a window that begins with many tokens and ends with few, a tenant gets more than the limit's part of the window:
+ * by the amount by which the tokens fell. The refill is therefore slower than the limit by the range of the tokens in
+ * each BUCKET_WINDOW_NS, so that windows of that length and longer do not exceed the limit. The difference is at most
+ * BUCKET_KEPT_NS in each window and BUCKET_KEPT_PART of the limit. Where the range is above BUCKET_RANGE_NS there is no
+ * difference: kernels of that length exceed the limit in single windows in any case, and their tenants keep their mean.
  */
 #pragma once
 
@@ -26,12 +26,12 @@ struct bucket {
 	bool lone; /* nothing but the limit holds the tenant back; false: others do, and the refill is the limit */
 };
 
-/* So many are left when what was spent and not yet measured is subtracted: part of their range. */
+/* Includes a level of the tokens in their range: the level after subtraction of work that is not measured yet. */
 void bucket_note(struct bucket *b, double tokens_ns);
 /* Time has passed. Tokens above cap_ns are lost, those that were there before are not. */
 void bucket_refill(struct bucket *b, uint64_t ns, double cap_ns);
 void bucket_spend(struct bucket *b, int64_t ns);
-/* How long to wait until there are so many. */
+/* Returns the time until the bucket holds so many tokens. */
 uint64_t bucket_wait_ns(const struct bucket *b, double tokens_ns);
-/* How long work without a pause may go on now: tokens come in meanwhile. UINT64_MAX: for ever. */
+/* Returns how long work without a pause may continue now; tokens arrive meanwhile. UINT64_MAX: without end. */
 uint64_t bucket_lasts_ns(const struct bucket *b);

@@ -1,13 +1,13 @@
 /*
- * busy.h: who occupied an engine when, and what each has to pay for it.
+ * busy.h: which tenant occupied an engine when, and what each is charged.
  *
- * A sweep over begins and ends. An instant in which the work of n tenants was in flight costs each 1/n of it; an
- * instant in which there was none costs whoever held the turn, if others stood waiting (its idling), and nobody
- * otherwise. So what is charged, what was idled away and what was idle add up to the time that has passed.
+ * The module sweeps over begins and ends. While the work of n tenants is in flight, each is charged 1/n of the time.
+ * While none is in flight, the holder of the turn is charged for idling if others wait, and no tenant otherwise.
+ * Charged time, idled time and idle time therefore add up to wall time.
  *
- * Edges are measured, and reported when the measurement is done: late, and out of order between processes. The last
- * BUSY_EDGES are kept, so that what was charged after a late edge can be taken back and charged again. An edge that is
- * older than all of these counts from the oldest.
+ * Edges are reported after their measurement: late, and out of order between processes. The last BUSY_EDGES edges are
+ * kept; after a late edge the charges since then are computed again. An edge that is older than all of them counts from
+ * the oldest.
  */
 #pragma once
 
@@ -20,40 +20,40 @@
 
 struct busy;
 
-/* NULL: no memory. Time begins at now_ns. */
+/* Returns NULL without memory. Time begins at now_ns. */
 struct busy *busy_new(uint64_t now_ns);
 void busy_free(struct busy *b);
 
 /* One of the tenant's processes begins or ceases to be busy. An end without a begin is ignored. */
 void busy_begin(struct busy *b, unsigned int tenant, uint64_t at_ns);
 void busy_end(struct busy *b, unsigned int tenant, uint64_t at_ns);
-/* From now on idle time is the tenant's; -1: nobody's. Never late. */
+/* From now on idle time is charged to the tenant; -1: to none. Calls must be in order of time. */
 void busy_hold(struct busy *b, int tenant, uint64_t now_ns);
 /*
- * Nothing has been heard of the tenant's work for too long (its process was stopped): it counts as ended at at_ns,
- * until its next edge says when it did end, and that is then charged.
+ * The tenant has not reported for too long; its process may be stopped. Its work counts as ended at at_ns. Its next
+ * edge gives the actual end, which is then charged.
  */
 void busy_suspect(struct busy *b, unsigned int tenant, uint64_t at_ns);
-/* It lives after all: what it has in flight is in flight, and was meanwhile. */
+/* Ends a suspicion: the tenant's work is in flight and has been meanwhile. */
 void busy_trust(struct busy *b, unsigned int tenant);
 bool busy_suspected(const struct busy *b, unsigned int tenant);
-/* The tenant's class, which overlap is measured by. */
+/* Sets the class of a tenant; the overlap of classes is measured by it. */
 void busy_class(struct busy *b, unsigned int tenant, enum arbiter_class class);
-/* The place has a new tenant: its account begins at 0, and late edges change nothing before now. */
+/* The place has a new tenant: its account begins at 0, and late edges change nothing before now_ns. */
 void busy_clear(struct busy *b, unsigned int tenant, uint64_t now_ns);
 
-/* Processes that are busy as far as is known. */
+/* Returns the number of processes known to be busy. */
 unsigned int busy_count(const struct busy *b, unsigned int tenant);
 uint64_t busy_charged_ns(const struct busy *b, unsigned int tenant, uint64_t now_ns);
-/* Idle time in its turn while others were waiting. */
+/* Returns the idle time in its turns while others waited. */
 uint64_t busy_idled_ns(const struct busy *b, unsigned int tenant, uint64_t now_ns);
 
 struct busy_totals {
-	uint64_t busy_ns;    /* somebody's work was in flight */
+	uint64_t busy_ns;    /* work of some tenant was in flight */
 	uint64_t idled_ns;   /* charged to holders as idling */
-	uint64_t idle_ns;    /* charged to nobody */
+	uint64_t idle_ns;    /* charged to no tenant */
 	uint64_t high_ns;    /* high class was busy */
-	uint64_t overlap_ns; /* and low as well */
+	uint64_t overlap_ns; /* high and low class were busy */
 };
 
 struct busy_totals busy_totals(const struct busy *b, uint64_t now_ns);

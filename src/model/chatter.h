@@ -1,9 +1,10 @@
 /*
- * chatter.h: how many lines of a log are about one source, so that nobody fills a disk, or hides among others' lines.
- *
- * Each source has some lines in a window of time that its first one begins, and all together have some. What is held
- * back is counted, and told in one line when the window has ended: for each source that had its lines, and once for all
+ * chatter.h: limits the lines of a log per source, so that no source can fill the disk or hide among the lines of
  * others.
+ *
+ * Each source may write a number of lines in a window of time, which its first line begins. All sources together have a
+ * limit as well. Suppressed lines are counted and reported in one line at the end of the window: for each source that
+ * had lines, and once for all others.
  */
 #pragma once
 
@@ -25,15 +26,18 @@ struct chatter_entry {
 	uint64_t hidden;
 };
 
-/* Zero is a good beginning. */
+/* All zeros is the initial state. */
 struct chatter {
 	struct chatter_entry entry[CHATTER_SOURCES];
-	struct chatter_entry all; /* hidden: of those that have no place, or no line left in all */
+	struct chatter_entry all; /* hidden: lines of sources without a place, or beyond the limit of all */
 };
 
-/* Whether a line about this source is written. `name`: what it is called when lines are held back. */
+/* True if a line about this source may be written. `name` is the name that reports suppressed lines. */
 bool chatter_may(struct chatter *c, const struct chatter_rule *rule, const struct unproven_source *source,
 		 const char *name, uint64_t now_ns);
-/* Somebody whose window has ended with lines held back: how many, and the name, "" for all others. False: nobody. */
+/*
+ * Finds a source whose window has ended with suppressed lines: their number, and its name, "" for all others. False:
+ * none.
+ */
 bool chatter_held(struct chatter *c, const struct chatter_rule *rule, uint64_t now_ns,
 		  char ret_name[CHATTER_NAME_BYTES], uint64_t *ret_hidden);

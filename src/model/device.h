@@ -1,7 +1,7 @@
 /*
- * device.h: an accelerator as a value: which one it is, how much memory it has, and how people name it.
+ * device.h: an accelerator as a value: its identity, its memory, and the ways to name it.
  *
- * Pure: what a driver reports comes in as an argument (src/daemon/health/probe.c asks for it).
+ * Pure: the caller supplies what a driver reports (src/daemon/health/probe.c).
  */
 #pragma once
 
@@ -15,18 +15,18 @@
 enum device_kind {
 	DEVICE_SOFT = 1, /* mete's software device */
 	DEVICE_NVIDIA,
-	DEVICE_OPENCL, /* what the ICD loader finds, and is no card of the kinds above */
+	DEVICE_OPENCL, /* a device of the ICD loader that is no card of the kinds above */
 };
 
 struct device {
 	enum device_kind kind;
-	unsigned int index; /* the machine's, as the driver's tools count */
+	unsigned int index; /* on this machine, in the order of the driver's tools */
 	uint8_t uuid[DEVICE_UUID_BYTES];
 	char name[DEVICE_NAME_BYTES];
 	uint64_t total_bytes;
-	uint64_t used_bytes; /* the driver's own figure when it was asked */
+	uint64_t used_bytes; /* the driver's figure at the last probe */
 	int used_known;
-	uint32_t granule_bytes; /* plain allocations come from blocks of this size, aligned to it */
+	uint32_t granule_bytes; /* plain allocations use blocks of this size, aligned to it */
 };
 
 enum device_find_result {
@@ -38,8 +38,8 @@ enum device_find_result {
 const char *device_kind_name(enum device_kind kind);
 
 /*
- * The plain allocation granule of a kind of driver. Source for NVIDIA: blocks of 2 MiB, as cuMemGetInfo shows. OpenCL
- * tells no addresses: what is asked for counts.
+ * Returns the granule of plain allocations of a kind of driver. Source for NVIDIA: cuMemGetInfo changes in blocks of 2
+ * MiB. OpenCL exposes no addresses, so the requested size counts.
  */
 uint32_t device_kind_granule(enum device_kind kind);
 
@@ -50,7 +50,7 @@ const char *device_uuid_format(const uint8_t uuid[DEVICE_UUID_BYTES], char text[
 int device_uuid_parse(const char *text, uint8_t ret_uuid[DEVICE_UUID_BYTES]);
 
 /*
- * The place in `list` of the device that people call `spec`: its index, its UUID, or a prefix of it with or without
- * "GPU-". Digits alone are an index and nothing else. Value: the place, or enum device_find_result.
+ * Finds the device that `spec` names: by index, by UUID, or by a prefix of the UUID with or without "GPU-". Digits
+ * alone are an index. Returns the place in `list`, or an enum device_find_result.
  */
 int device_find(const struct device *list, size_t count, const char *spec);

@@ -1,19 +1,20 @@
 /*
- * gang.h: turns of one tenant on several devices, given together.
+ * gang.h: gives the turns of one tenant on several devices together.
  *
- * A program that waits for all of its devices in each step needs the turns of all at the same time: with turns that
- * know nothing of each other it uses only the time in which they overlap. So a tenant that wants several engines is
- * opened on one only when it is owed time on all of them; once it has the turn on one, it is called on the others; and
- * when one of its turns ends, all do. What it is charged stays each engine's own, and so does what it is owed: its
- * share of each engine is as without.
+ * A program that waits for all of its devices in each step needs its turns on all of them at the same time. With
+ * independent turns it could use only the time in which they overlap. A tenant that wants several engines is therefore
+ * opened on one only when it is behind its share on all of them. Once it has the turn on one engine, it is called on
+ * the others; when one of its turns ends, all end. Each engine charges for itself and keeps its own lag, so the shares
+ * do not change.
  *
- * Only who is seen to work in lock step is given turns in this way: who has a turn and nothing to do with it, while he
- * works or waits elsewhere. Who keeps several devices busy independently is not.
+ * Only a tenant that is seen to work in lock step gets its turns together: it has a turn and no work for it, while it
+ * works or waits elsewhere. A tenant that keeps several devices busy independently does not.
  *
- * Limits: work in flight on another engine is not taken back, so turns begin up to one kernel of the others apart. Of
- * several tenants in lock step one is given turns in this way, the others as if each engine were alone.
+ * Limits: work in flight on another engine is not interrupted, so turns begin up to one kernel of the others apart. Of
+ * several tenants in lock step one at a time gets its turns together; the others get theirs as if each engine were
+ * alone.
  *
- * Pure: it knows arbiters and times alone.
+ * Pure: the module handles arbiters and times alone.
  */
 #pragma once
 
@@ -22,24 +23,24 @@
 #define GANG_MOST 16u
 
 struct gang_member {
-	struct arbiter *arbiter; /* NULL: it has none of its engines now */
+	struct arbiter *arbiter; /* NULL: it wants none of its engines now */
 	int tenant;		 /* its place there */
 };
 
-/* Zeros at first. */
+/* All zeros is the initial state. */
 struct gang {
 	uint64_t wanted_ns[GANG_MOST]; /* when it was last seen to want the engine */
-	uint32_t had;		       /* bits of members: had the turn when it was looked at last */
+	uint32_t had;		       /* bits of members that had the turn at the last look */
 	uint64_t step_ns;	       /* when it was last seen to work in lock step; 0: never */
 	uint64_t from_ns;	       /* when its turns are to begin; 0: not known */
 	bool open;		       /* it has turns */
-	bool ending;		       /* one has ended, and so are the others to */
+	bool ending;		       /* one turn has ended; the others end too */
 };
 
 /*
- * After a step of any of the arbiters. Without `give` it is watched alone: another gang has its turns together. Value:
- * bits of the members of which something else is asked now, whose arbiters are to be stepped again.
+ * Call after a step of any of the arbiters. Without `give` the tenant is only watched, because another gang has its
+ * turns together. Returns the bits of members whose requirements changed; step their arbiters again.
  */
 uint32_t gang_decide(struct gang *g, const struct gang_member *members, unsigned int count, bool give, uint64_t now_ns);
-/* Has it worked in lock step of late? */
+/* True if the tenant has recently worked in lock step. */
 bool gang_in_step(const struct gang *g, uint64_t now_ns);

@@ -1,11 +1,12 @@
 /*
- * lags.h: what an engine owes each of its tenants, in nanoseconds of it.
+ * lags.h: the lag of each tenant behind its share of an engine, in nanoseconds of the engine.
  *
- * Whatever is spent by one is earned by all that want the engine at the time, each in proportion to its share; so the
- * lags of those who want it add up to 0. Above 0 the engine owes the tenant time, below the tenant has had more than
- * its share. Whoever ceases to want takes its lag along, and the others divide it among them, as if the rest of them
- * had been alone (EEVDF, Stoica and Abdel-Wahab 1995); it comes back when the tenant does. Meanwhile it fades at the
- * tenant's share: who keeps away for as long as it had too much is even again, and old credit is not hoarded.
+ * Time spent by one tenant is earned by all that want the engine at that time, in proportion to their shares. The lags
+ * of the tenants that want the engine therefore add up to 0. Above 0 the tenant is behind its share, below 0 ahead of
+ * it. A tenant that ceases to want the engine takes its lag with it, and the others divide it among them as if they had
+ * been alone (EEVDF, Stoica and Abdel-Wahab 1995); it is restored when the tenant returns. Meanwhile it fades at the
+ * rate of the tenant's share: a tenant that stays away for as long as it was ahead is even again, and old credit does
+ * not accumulate.
  */
 #pragma once
 
@@ -16,14 +17,14 @@
 
 struct lag {
 	double ns;
-	double share; /* of the engine, while it wants it */
+	double share; /* of the engine, while the tenant wants it */
 	bool wants;
 	uint64_t left_ns; /* when it ceased to want */
 };
 
 struct lags {
 	struct lag of[ARBITER_TENANTS];
-	uint16_t list[ARBITER_TENANTS]; /* those that want */
+	uint16_t list[ARBITER_TENANTS]; /* tenants that want the engine */
 	unsigned int count;
 	double spent_ns; /* by all, since the last settlement */
 };
@@ -31,9 +32,9 @@ struct lags {
 void lags_enter(struct lags *l, unsigned int tenant, uint64_t now_ns);
 void lags_leave(struct lags *l, unsigned int tenant, uint64_t now_ns);
 void lags_share(struct lags *l, unsigned int tenant, double share);
-/* The tenant was given time (below 0: an earlier charge turned out too high). */
+/* Charges time to the tenant (below 0: an earlier charge was too high). */
 void lags_spend(struct lags *l, unsigned int tenant, double ns);
-/* All that was spent is earned by those who want. */
+/* Distributes the spent time among the tenants that want the engine. */
 void lags_settle(struct lags *l);
-/* What is above or below goes to the others. */
+/* Limits a lag; the excess is distributed among the others. */
 void lags_clamp(struct lags *l, unsigned int tenant, double low_ns, double high_ns);

@@ -1,14 +1,14 @@
 /*
- * leads.h: how long before the engine is free the next turn is to be opened, learned from the gaps that were found.
+ * leads.h: how long before the engine becomes free the next turn opens, learned from measured gaps.
  *
- * A process needs tens of microseconds from the opening of its gate to its first launch, and the end of the work before
- * is a prediction. A turn that is opened too late leaves the engine idle; one that is opened too early has its work
- * stand behind the other one's, or cut into it where the device's time slice ends just then, which costs two changes of
- * context. So each tenant's lead grows when the gap before its work was longer than it had to be, and shrinks by less
- * when it was not: two hand-overs in five are a little late.
+ * A process needs tens of microseconds from the opening of its gate to its first launch, and the end of the previous
+ * work is a prediction. If a turn opens too late, the engine idles. If it opens too early, its work queues behind the
+ * previous tenant's, or interrupts it if the device's time slice ends just then, which costs two changes of context.
+ * Each tenant's lead therefore grows when the gap before its work was longer than necessary, and shrinks by less when
+ * it was not: about two changes in five are slightly late.
  *
- * What a gap has to be, the device itself says: a device that is seen to change contexts has one that no lead shortens.
- * It is the least of the last LEAD_ROUND to 2 * LEAD_ROUND gaps.
+ * The device itself determines the necessary gap: a change of contexts takes time that no lead shortens. It is the
+ * least of the last LEAD_ROUND to 2 * LEAD_ROUND gaps.
  */
 #pragma once
 
@@ -22,10 +22,13 @@ struct lead {
 };
 
 struct lead_floor {
-	uint64_t least_ns[2]; /* of the round before, and of this one */
+	uint64_t least_ns[2]; /* of the previous round, and of this one */
 	unsigned int seen;    /* in this round */
-	unsigned int rounds;  /* that are known: 0, 1, then 2 */
+	unsigned int rounds;  /* completed, up to 2 */
 };
 
-/* The work of one whose turn this was began so long after the end of the work before; 0: not after it. */
+/*
+ * Learns the gap between the end of the previous work and the begin of this tenant's work in its turn; 0: it did not
+ * begin after that end.
+ */
 void lead_learn(struct lead *l, struct lead_floor *f, uint64_t gap_ns);

@@ -1,8 +1,8 @@
 /*
- * limits.h: what one user may create and promise, as the operator has said.
+ * limits.h: the operator's limits on what one user may create and promise.
  *
- * Each limit has a figure for everybody. What is said of a user by name holds instead of it; else what is said of the
- * groups that the user is in, of several the most generous. Who is bounded at all is the caller's matter.
+ * Each limit has a value for all users. A value for a user by name replaces it; else the values for the user's groups
+ * do, of several the highest. The caller decides which users are limited at all.
  */
 #pragma once
 
@@ -10,23 +10,23 @@
 #include <stdint.h>
 
 #define LIMITS_NAME_BYTES 64u
-#define LIMITS_ENTRIES 1024u /* users and groups with words of their own */
+#define LIMITS_ENTRIES 1024u /* users and groups with values of their own */
 
 enum limit {
 	LIMIT_GRANTS,	 /* of one user */
 	LIMIT_PROCESSES, /* of one grant */
 	LIMIT_MEM,	 /* percent of each device's memory, promised to the grants of one user */
 	LIMIT_CORES,	 /* percent of each device's time, guaranteed to them */
-	LIMIT_WAITING,	 /* requests for memory of their programs that wait */
-	LIMIT_SOCKETS,	 /* that meted listens at for them */
+	LIMIT_WAITING,	 /* waiting requests for memory of their programs */
+	LIMIT_SOCKETS,	 /* on which meted listens for them */
 	LIMITS,
 };
 
-/* What is said of one user or group. */
+/* The values of one user or group. */
 struct limits_entry {
 	char name[LIMITS_NAME_BYTES];
 	bool group;
-	bool known; /* there is such a user or group, of this id */
+	bool known; /* the user or group exists; its id is set */
 	uint32_t id;
 	uint32_t given; /* bit i: most[i] */
 	uint64_t most[LIMITS];
@@ -46,14 +46,16 @@ struct limits {
 		.all_grants = 1024,                                                                                    \
 	}
 
-/* *ret_entry: what it follows from; NULL: the figure for everybody. */
+/* Returns the limit of a user. *ret_entry: the entry that sets it; NULL: the value for all users. */
 uint64_t limits_most(const struct limits *l, enum limit what, uint32_t uid, const uint32_t *groups,
 		     unsigned int group_count, const struct limits_entry **ret_entry);
 
-/* The entry of that name, made when there is none. NULL: no memory, too many, or no name of a user. */
+/*
+ * Returns the entry of that name; creates it if need be. NULL: no memory, too many entries, or not the name of a user.
+ */
 struct limits_entry *limits_add(struct limits *l, bool group, const char *name);
 
-/* The same is said of users and groups. */
+/* True if both have the same entries for users and groups. */
 bool limits_same_entries(const struct limits *a, const struct limits *b);
 
 void limits_deinit(struct limits *l);

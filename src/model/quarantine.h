@@ -1,11 +1,11 @@
 /*
- * quarantine.h: when a tenant whose programs fault again and again is shut out for a while, and for how long.
+ * quarantine.h: when a tenant is quarantined because its programs fault repeatedly, and for how long.
  *
- * `count` faults within `window_ns` begin a quarantine of `time_ns`; another one that begins while the last is not
- * forgotten lasts twice as long, up to `most_ns`. A quarantine is forgotten when as long as it lasted has passed after
- * its end without another.
+ * `count` faults within `window_ns` begin a quarantine of `time_ns`. Another quarantine that begins before the last one
+ * is forgotten lasts twice as long, up to `most_ns`. A quarantine is forgotten when, after its end, as much time as it
+ * lasted has passed without another one.
  *
- * Pure: the caller says what time it is, on a clock that does not jump.
+ * Pure: the caller supplies the time, from a clock that does not jump.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #define QUARANTINE_FAULTS 32u
 
 struct quarantine_rule {
-	uint64_t count; /* 1 to QUARANTINE_FAULTS; 0: nobody is shut out */
+	uint64_t count; /* 1 to QUARANTINE_FAULTS; 0: no quarantines */
 	uint64_t window_ns;
 	uint64_t time_ns;
 	uint64_t most_ns;
@@ -28,15 +28,15 @@ struct quarantine_rule {
 
 struct quarantine {
 	uint64_t fault_ns[QUARANTINE_FAULTS]; /* the last ones */
-	unsigned int faults;		      /* of these that are remembered */
+	unsigned int faults;		      /* number of times stored */
 	unsigned int level;		      /* quarantines in a row */
 	uint64_t until_ns;		      /* 0: there was none */
-	uint64_t length_ns;		      /* of the last one */
+	uint64_t length_ns;		      /* length of the last one */
 };
 
-/* A fault. Value: a quarantine begins. */
+/* Adds a fault. True: a quarantine begins. */
 bool quarantine_fault(struct quarantine *q, const struct quarantine_rule *rule, uint64_t now_ns);
-/* What is left of it; 0: none. */
+/* Returns the time left of the quarantine; 0: there is none. */
 uint64_t quarantine_left_ns(const struct quarantine *q, uint64_t now_ns);
-/* The operator ends it, and all is forgotten. */
+/* Ends the quarantine for the operator, and forgets all faults. */
 void quarantine_release(struct quarantine *q);

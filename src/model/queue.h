@@ -1,13 +1,13 @@
 /*
- * queue.h: who waits for room on devices, and who must stand back for them.
+ * queue.h: the requests that wait for room on devices, and which later requests they hold back.
  *
- * Those who wait stand in the order in which they came. Somebody who waits for room on a device holds up everybody who
- * comes later and wants that device, also who would fit: otherwise whoever asks for much would wait for ever. Somebody
- * who waits for something else, a ceiling of his own or a device that is out of service, holds up nobody. Each asks
- * again and again; who has not for QUEUE_PATIENCE_NS, because it is stopped or gone, has lost its place. Other users
- * are held up for a time only: what is asked for may never be free, and who asks may know that.
+ * Requests wait in the order of their arrival. A request that waits for room on a device holds back all later requests
+ * for that device, also those that would fit; otherwise a large request would wait forever. A request that waits for
+ * something else, such as its user's limit or a device out of service, holds back none. A waiting client repeats its
+ * request; one that has not done so for QUEUE_PATIENCE_NS has lost its place. Requests of other users are held back for
+ * a limited time only, because a request may ask for room that will never be free.
  *
- * Pure; time and askers come from outside.
+ * Pure: the caller supplies time and requests.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 #define QUEUE_MOST 256u
 #define QUEUE_PATIENCE_NS UINT64_C(10000000000)
-#define QUEUE_HOLD_NS UINT64_C(600000000000) /* for which a request holds up those of other users */
+#define QUEUE_HOLD_NS UINT64_C(600000000000) /* how long a request holds back those of other users */
 
 enum queue_hold {
 	QUEUE_ROOM, /* memory or time of its devices */
@@ -24,42 +24,42 @@ enum queue_hold {
 };
 
 struct queue_entry {
-	const void *who;  /* the asker; a place is one asker's */
-	uint64_t devices; /* bit i: device i of the machine, for which it waits */
+	const void *who;  /* the client; it has at most one place */
+	uint64_t devices; /* bit i: it waits for device i of the machine */
 	uint64_t since_ns, seen_ns;
 	enum queue_hold hold;
 	uint64_t user; /* whose request it is */
 };
 
 struct queue {
-	struct queue_entry entry[QUEUE_MOST]; /* in the order in which they came */
+	struct queue_entry entry[QUEUE_MOST]; /* in the order of arrival */
 	unsigned int count;
 };
 
-/* How many stand before `who`, or before somebody new, for one of these devices. */
+/* Returns how many requests wait before `who`, or before a new one, for one of these devices. */
 unsigned int queue_before(const struct queue *q, const void *who, uint64_t devices);
 
 /*
- * How many of these hold up a request of `user`: all of the user's own, and those of others that have waited for less
- * than hold_ns; 0: none of those.
+ * Returns how many of these hold back a request of `user`: all of the user's own, and those of others that have waited
+ * for less than hold_ns; 0: none of those.
  */
 unsigned int queue_holding(const struct queue *q, const void *who, uint64_t user, uint64_t devices, uint64_t now_ns,
 			   uint64_t hold_ns);
 
 /*
- * `who` waits, or still waits, for these devices. Value: its place among those who wait for one of them, from 1 on; 0:
- * the queue is full.
+ * Adds or refreshes the request of `who` for these devices. Returns its place among those that wait for one of them,
+ * from 1 on; 0: the queue is full.
  */
 unsigned int queue_wait(struct queue *q, const void *who, uint64_t user, uint64_t devices, enum queue_hold hold,
 			uint64_t now_ns);
 
-/* Puts one in by the time since when it has waited, as another queue had it. Value: false: it is full. */
+/* Inserts an entry of another queue by the time since which it has waited. False: the queue is full. */
 bool queue_put(struct queue *q, const struct queue_entry *entry);
 
-/* `who` waits no more. */
+/* Removes the request of `who`. */
 void queue_leave(struct queue *q, const void *who);
 
-/* Drops those who have not asked for too long. */
+/* Removes requests that were not repeated for too long. */
 void queue_sweep(struct queue *q, uint64_t now_ns);
 
 const struct queue_entry *queue_find(const struct queue *q, const void *who);

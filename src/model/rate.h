@@ -1,4 +1,4 @@
-/* rate.h: how often each of many sources may ask; those that asked last are remembered. */
+/* rate.h: limits how often each of many sources may ask. It remembers the sources that asked last. */
 #pragma once
 
 #include "model/unproven.h"
@@ -13,11 +13,11 @@ struct rate_rule {
 struct rate {
 	struct {
 		struct unproven_source source;
-		uint64_t at_ns;	   /* when it asked last; 0: free */
-		uint64_t spent_ns; /* what its asking has cost, at 1 / each_second a time, less the time since */
+		uint64_t at_ns;	   /* time of its last request; 0: free */
+		uint64_t spent_ns; /* the cost of its requests, 1 / each_second each, less the time since */
 	} place[RATE_SOURCES];
 };
 
-/* One more of this source at this time: may it be? */
+/* Admits or refuses one more request of this source at this time. */
 bool rate_admits(struct rate *rate, const struct rate_rule *rule, const struct unproven_source *source,
 		 uint64_t now_ns);

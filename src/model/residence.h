@@ -1,14 +1,15 @@
 /*
- * residence.h: whose memory is on a device, where tenants may hold more together than the device has.
+ * residence.h: decides whose memory is on a device when tenants together hold more than the device has.
  *
- * Quotas stay promised; what competes is residence. What a client holds on the device is charged; what is away is not.
- * A client leaves as a whole, because nobody knows which of its memory the next kernel reads. The caller keeps the
- * invariant: nobody is given more than residence_free() says, a client that returns is charged before its memory comes,
- * and refunded after the driver has let go of it. So the sum of what is charged never exceeds the device.
+ * Quotas are not affected; residence is what tenants compete for. Memory on the device is charged; memory that is away
+ * is not. A client leaves as a whole, because it is unknown which of its memory the next kernel reads. The caller keeps
+ * the invariant: no client is granted more than residence_free(), a client that returns is charged before its memory is
+ * copied in, and a client that leaves is refunded after the driver has freed the memory. The sum of all charges
+ * therefore never exceeds the device.
  *
- * Who leaves: nobody of a higher class than he for whom it is; of the lowest class first; who does nothing before who
- * works; the smallest one that is enough, else who has done nothing for longest; and never one more than are needed.
- * Who works, and is of the same class, leaves only when its turn is over.
+ * The clients that leave are chosen in this order: none of a higher class than the client that needs the room; the
+ * lowest class first; an idle client before a working one; the smallest one that is enough, else the one that has been
+ * idle longest; and no more than are needed. A working client of the same class leaves only when its turn is over.
  *
  * Pure: no I/O, no clock.
  */
@@ -22,47 +23,50 @@ enum residence_place { RESIDENCE_HERE, RESIDENCE_LEAVING, RESIDENCE_AWAY, RESIDE
 /* One client of a tenant whose memory may move. */
 struct residence_client {
 	enum residence_place place;
-	uint64_t held_units;	/* charged: on the device */
-	uint64_t movable_units; /* of these: what can leave */
+	uint64_t held_units;	/* charged, on the device */
+	uint64_t movable_units; /* the part of these that can leave */
 	uint64_t away_units;
-	uint64_t want_units;	 /* more that it has asked for, and waits for */
-	uint64_t keeps_units;	 /* as long as its tenant holds no more, it need not leave */
-	uint64_t barred_units;	 /* free, and promised to others: not to be lent to this one */
+	uint64_t want_units;	 /* more that it has requested and waits for */
+	uint64_t keeps_units;	 /* while its tenant holds no more, it need not leave */
+	uint64_t barred_units;	 /* free memory that is promised to others and not lent to this client */
 	unsigned int class;	 /* larger: less important */
-	bool called;		 /* a thread of the program waits for its memory, or the user has asked for it */
-	bool suspended;		 /* the user has sent it away */
-	bool stays;		 /* it could not leave a moment ago, or does not answer: nobody counts on it */
-	uint64_t since_ns;	 /* it is at its place */
-	uint64_t idle_since_ns;	 /* 0: it works */
+	bool called;		 /* a thread of the program waits for its memory, or the user has resumed it */
+	bool suspended;		 /* the user has suspended it */
+	bool stays;		 /* it could not leave recently, or does not answer: it is not counted on */
+	uint64_t since_ns;	 /* since when it is at its place */
+	uint64_t idle_since_ns;	 /* since when it is idle; 0: it works */
 	uint64_t waits_since_ns; /* `called` or want_units; else 0 */
-	bool wish_away;		 /* the decision; what is on its way goes on as it was */
-	bool decided;		 /* residence_decide()'s own */
+	bool wish_away;		 /* the decision; a move under way continues */
+	bool decided;		 /* internal to residence_decide() */
 };
 
 struct residence_device {
 	uint64_t total_units;
-	uint64_t other_units; /* charged to clients whose memory does not move */
-	uint64_t turn_ns;     /* how long who works may stay, where others of its class wait */
+	uint64_t other_units; /* charged to clients whose memory cannot move */
+	uint64_t turn_ns;     /* how long a working client may stay while others of its class wait */
 };
 
 #define RESIDENCE_IDLE_NS 200000000ull
 #define RESIDENCE_TURN_MOST_NS 30000000000ull
-#define RESIDENCE_SWAP_PART 5 /* a turn is at least so many times as long as a swap */
+#define RESIDENCE_SWAP_PART 5 /* a turn lasts at least so many swaps */
 
 /*
- * What nobody has, nor is promised to one that returns. `but`: of this one what is promised is not taken off, and what
- * it is barred from is.
+ * Returns the units that are neither held nor promised to a returning client. `but`: for this client; what is promised
+ * to it is not subtracted, what it is barred from is.
  */
 uint64_t residence_free(const struct residence_device *device, const struct residence_client *client,
 			unsigned int count, const struct residence_client *but);
 
-/* Decides all wishes. */
+/* Decides wish_away of all clients. */
 void residence_decide(const struct residence_device *device, struct residence_client *client, unsigned int count,
 		      uint64_t now_ns);
 
-/* It could come true if all that may leave for it did: waiting makes sense. */
+/* True if the request could be granted once all clients that may leave for it had left: waiting makes sense. */
 bool residence_can_hold(const struct residence_device *device, const struct residence_client *client,
 			unsigned int count, const struct residence_client *who, uint64_t units);
 
-/* The turn, where to leave and to return have taken `swap_ns` together: so that no more than a fifth is lost. */
+/*
+ * Returns the length of a turn when a leave and a return together take `swap_ns`, so that at most a fifth of the time
+ * is lost.
+ */
 uint64_t residence_turn(uint64_t turn_ns, uint64_t swap_ns);

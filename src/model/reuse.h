@@ -1,15 +1,15 @@
 /*
- * reuse.h: stream-ordered memory that a program frees and asks for again, kept at hand by who stands between it and a
- * pool that is far away: what is given back to the program without asking the pool, and what is asked for beforehand.
+ * reuse.h: a cache of stream-ordered memory between a program and a distant pool: which freed blocks the program gets
+ * again without a request to the pool, and which blocks are requested in advance.
  *
- * A pool keeps what was freed until the program waits, and gives it out again in the stream's order. So a block that
- * the program frees stays here instead, and is the program's again when it asks for as much in the same stream. Before
- * the program waits, or looks at memory, all that is here goes to the pool (reuse_pop), which then does what it does at
- * a wait. What went so in two periods, and had been used, is asked for together when the first of it is asked for again
- * (reuse_foresee): a period costs one question. Never is more held of a pool, the program's own included, than the
- * program has held of it at once: the pool's highest mark stays the program's.
+ * A pool keeps freed memory until the program waits, and reuses it in stream order. A block that the program frees
+ * therefore stays in the cache, and is reused when the program asks for the same size in the same stream. Before the
+ * program waits or looks at memory, all cached blocks go to the pool (reuse_pop), which handles the wait. Blocks that
+ * went to the pool in two successive periods, and had been used, are requested together when the first of them is
+ * requested again (reuse_foresee), so that a period costs one request. The cache and the program together never hold
+ * more of a pool than the program alone has held at once, so the pool's highest mark is the program's.
  *
- * No lock of its own, no allocation. Sizes of blocks count in units of REUSE_UNIT_BYTES, as pools round them.
+ * It has no lock and allocates nothing. Block sizes count in units of REUSE_UNIT_BYTES, as pools round them.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 #define REUSE_WISHES 256u
 #define REUSE_POOLS 32u
 
-/* What makes a block as good as another. The numbers are the caller's, but for `bytes`. */
+/* The properties that make two blocks interchangeable. The numbers are the caller's, except for `bytes`. */
 struct reuse_kind {
 	uint64_t device, pool;	  /* these two: which pool */
 	uint64_t context, stream; /* what lies behind the free in this stream comes later on the device too */
@@ -31,55 +31,62 @@ struct reuse_kind {
 struct reuse_block {
 	struct reuse_kind kind;
 	uint64_t at;
-	bool used; /* the program has had it */
+	bool used; /* the program has used it */
 };
 
-/* Has been given to the pool, and may be asked for again. */
+/* A block that went to the pool and may be requested again. */
 struct reuse_wish {
 	struct reuse_kind kind;
 	uint32_t periods; /* how many in succession; 0: no wish */
-	bool met;	  /* in this period it was asked for */
+	bool met;	  /* it was requested in this period */
 };
 
 /* Bytes of one pool. */
 struct reuse_pool {
 	uint64_t device, pool;
-	uint64_t live, kept, asked; /* the program's; here; on their way from the pool */
+	uint64_t live, kept, asked; /* held by the program; in the cache; on their way from the pool */
 	uint64_t high;		    /* the most that `live` was */
-	bool doubted;		    /* what was asked for beforehand was in the way once: never again */
+	bool doubted;		    /* advance requests were in the way once, so there are none any more */
 };
 
 struct reuse {
 	struct reuse_block blocks[REUSE_BLOCKS]; /* the oldest first */
-	uint32_t count, coming;			 /* blocks; those on their way that are to lie here */
+	uint32_t count, coming;			 /* blocks; those on their way to the cache */
 	struct reuse_wish wishes[REUSE_WISHES];
 	uint32_t next_wish;
 	struct reuse_pool pools[REUSE_POOLS];
 	uint32_t pool_count;
 };
 
-/* The program frees it. True: it stays here; false: it goes to the pool. */
+/* The program frees a block. True: it stays in the cache; false: it goes to the pool. */
 bool reuse_free(struct reuse *r, const struct reuse_kind *kind, uint64_t at);
 /* The program's memory has gone to the pool in another way. */
 void reuse_gone(struct reuse *r, const struct reuse_kind *kind);
-/* The program asks. The address of what was freed last, or 0: the pool is to be asked. */
+/* The program requests a block. Returns the address of the last matching free, or 0: ask the pool. */
 uint64_t reuse_take(struct reuse *r, const struct reuse_kind *kind);
 
-/* The pool will be asked for the program's block; reuse_answered() follows. False: it cannot be kept account of. */
+/*
+ * The pool will be asked for the program's block; call reuse_answered() afterwards. False: the block cannot be
+ * accounted for.
+ */
 bool reuse_ask(struct reuse *r, const struct reuse_kind *kind);
 void reuse_answered(struct reuse *r, const struct reuse_kind *kind, bool good);
-/* What has to go to the pool meanwhile, lest more be held than ever: true while there is any. */
+/*
+ * Returns a block that must go to the pool meanwhile so that no more is held than ever before; true while there is one.
+ */
 bool reuse_excess(struct reuse *r, const struct reuse_kind *kind, struct reuse_block *ret);
-/* What is to be asked for too, after reuse_ask(): how many. For each, reuse_arrived() follows. */
+/* Returns the blocks to request in advance, after reuse_ask(), and their number. Call reuse_arrived() for each. */
 unsigned int reuse_foresee(struct reuse *r, const struct reuse_kind *kind, struct reuse_kind *ret, unsigned int most);
-/* `at`: 0: it was not granted. False: it does not stay here, and goes to the pool. */
+/* A block requested in advance has arrived; `at` 0: refused. False: it does not stay here and goes to the pool. */
 bool reuse_arrived(struct reuse *r, const struct reuse_kind *kind, uint64_t at);
 
-/* One that goes to the pool, the oldest; false: there is none. `looks`: because the program looks at memory. */
+/*
+ * Returns the oldest block, which goes to the pool; false: there is none. `looks`: because the program looks at memory.
+ */
 bool reuse_pop(struct reuse *r, bool looks, struct reuse_block *ret);
-/* Whether the address is of a block that is here. */
+/* True if the address is in a cached block. */
 bool reuse_has(const struct reuse *r, uint64_t at);
-/* The pools' highest marks begin anew. */
+/* Resets the pools' highest marks. */
 void reuse_mark(struct reuse *r);
-/* Everything is forgotten; what is on its way is not kept. */
+/* Forgets everything; blocks on their way are not kept. */
 void reuse_forget(struct reuse *r);

@@ -1,19 +1,19 @@
 /*
- * shares.h: how an engine is divided among those who want it now: guarantees first, what is left by weight, nobody
- * above its limit.
+ * shares.h: divides an engine among the tenants that want it: guarantees first, the rest by weight, none above its
+ * limit.
  */
 #pragma once
 
 struct shares_claim {
 	double guarantee, limit; /* fractions of the engine */
 	double weight;
-	double share; /* the outcome */
+	double share; /* the result */
 };
 
 /*
- * Guarantees that add up to more than the whole are scaled down in proportion. What nobody may take is left out: the
- * sum is below 1 when all have reached their limits. Whoever would get nothing, because others are promised all, gets
- * a part of SHARES_FLOOR, which all of those divide: it is to be slow, not to hang.
+ * Guarantees that add up to more than the whole are scaled down in proportion. Time that no tenant may take is not
+ * divided: the sum is below 1 when all have reached their limits. Tenants that would get nothing, because the whole is
+ * promised to others, divide SHARES_FLOOR, so that they are slow but do not hang.
  */
 void shares_divide(struct shares_claim *claims, unsigned int count);
 

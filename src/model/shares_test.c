@@ -119,8 +119,8 @@ static void test_bucket_range(void)
 
 	spent_in(&b, 2);
 	kept = 4 * 0.5 - spent_in(&b, 4);
-	tap_ok(kept > 4 * 9e6 / 5e9 / 2 && kept < 4 * BUCKET_KEPT_NS / 5e9 * 1.01, "%.1f ms of each window are kept back",
-	       kept * 5e3 / 4);
+	tap_ok(kept > 4 * 9e6 / 5e9 / 2 && kept < 4 * BUCKET_KEPT_NS / 5e9 * 1.01,
+	       "%.1f ms of each window are kept back", kept * 5e3 / 4);
 	ok(near(spent_in(&beside, 4), 4 * 0.5 - 5e6 / 5e9));
 	/* Kernels that are longer than what can be kept back cost their tenant nothing. */
 	bucket_note(&b, -2 * BUCKET_RANGE_NS);

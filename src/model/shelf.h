@@ -1,8 +1,8 @@
 /*
- * shelf.h: the images that are kept for the next programs: whose they are, and which goes when there is no room.
+ * shelf.h: the images that are kept for later programs: their owners, and which image is removed when there is no room.
  *
- * Each owner has images of its own: nobody is told of another's, or given one. Where there is no room, the owner that
- * keeps most loses what it has used longest ago, so that nobody's images go because others bring many.
+ * Each owner has its own images and neither sees nor gets those of others. Where there is no room, the owner that keeps
+ * most loses its least recently used image, so that no owner's images are displaced because another one brings many.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct shelf_image {
 	struct shelf_owner *owner;
 	uint8_t hash[SHELF_HASH_BYTES];
 	uint64_t bytes;
-	uint64_t used_ns; /* when it was last used */
+	uint64_t used_ns; /* time of its last use */
 	int item;	  /* the caller's */
 };
 
@@ -29,30 +29,30 @@ struct shelf_owner {
 	struct shelf_image *images;
 	unsigned int count;
 	uint64_t bytes;
-	uint64_t hits, saved_bytes; /* images that were here when they were wanted */
+	uint64_t hits, saved_bytes; /* uses of kept images */
 };
 
 struct shelf {
 	struct shelf_owner *owners;
 	unsigned int count;
-	uint64_t bytes, most_bytes; /* 0: nothing is kept */
+	uint64_t bytes, most_bytes; /* 0: no image is kept */
 };
 
-/* NULL: nothing of this owner's is kept. */
+/* Returns the owner; NULL: none of its images is kept. */
 struct shelf_owner *shelf_owner(const struct shelf *s, const char *name);
 struct shelf_image *shelf_find(const struct shelf_owner *o, const uint8_t hash[SHELF_HASH_BYTES]);
-/* Whether one more image may be kept for this owner: it is not there already, and not too large for the whole. */
+/* True if an image may be kept for this owner: it is not kept yet, and not larger than the whole. */
 bool shelf_wants(const struct shelf *s, const char *name, const uint8_t hash[SHELF_HASH_BYTES], uint64_t bytes);
-/* What has to go before one of this size comes for this owner; NULL: nothing (more). */
+/* Returns an image to remove before one of this size is added for this owner; NULL: none (any more). */
 struct shelf_image *shelf_victim(const struct shelf *s, const char *name, uint64_t bytes);
-/* What is beyond shelf->most_bytes; NULL: nothing (more). */
+/* Returns an image to remove because of shelf->most_bytes; NULL: none (any more). */
 struct shelf_image *shelf_excess(const struct shelf *s);
-/* What was last used before this; NULL: nothing (more). */
+/* Returns an image last used before this time; NULL: none (any more). */
 struct shelf_image *shelf_stale(const struct shelf *s, uint64_t before_ns);
-/* NULL: no memory. */
+/* Adds an image. NULL: no memory. */
 struct shelf_image *shelf_add(struct shelf *s, const char *name, const uint8_t hash[SHELF_HASH_BYTES], uint64_t bytes,
 			      uint64_t now_ns, int item);
-/* It was wanted, and was here. */
+/* Notes a use. */
 void shelf_use(struct shelf_image *image, uint64_t now_ns);
-/* An owner goes with its last image. */
+/* Removes an image, and its owner with the last one. */
 void shelf_remove(struct shelf *s, struct shelf_image *image);

@@ -1,7 +1,7 @@
 /*
- * spent.h: what each of many users has had of something that is there once (a thread's time). Who has had more than his
- * part waits; users who ask at the same time have half of it together, in equal parts, and the rest is others'. Who has
- * had nothing lately never waits.
+ * spent.h: how much of a single resource, such as a thread's time, each of many users has had. A user that had more
+ * than its part waits. Users that ask at the same time get half of the resource together, in equal parts; the rest is
+ * for others. A user that has had nothing recently never waits.
  */
 #pragma once
 
@@ -10,19 +10,19 @@
 #define SPENT_USERS 256u
 
 struct spent_rule {
-	unsigned int part;   /* one user may have one in so many, 2 at least */
-	uint64_t at_once_ns; /* as much as that before the first wait, of all who ask at the same time */
+	unsigned int part;   /* a user's part is one in so many, 2 at least */
+	uint64_t at_once_ns; /* time before the first wait, for all users that ask at the same time */
 };
 
 struct spent {
 	struct {
 		uint32_t uid;
-		uint64_t until_ns; /* when what it has had is paid for, at its part; in the past: the place is free */
+		uint64_t until_ns; /* when its use is paid for at its part; in the past: the place is free */
 	} user[SPENT_USERS];
 };
 
-/* How long this user has to wait now; 0: not at all. */
+/* Returns how long this user must wait now; 0: not at all. */
 uint64_t spent_wait_ns(const struct spent *spent, const struct spent_rule *rule, uint32_t uid, uint64_t now_ns);
 
-/* The user has just had so much. */
+/* Adds time that the user has just had. */
 void spent_add(struct spent *spent, const struct spent_rule *rule, uint32_t uid, uint64_t took_ns, uint64_t now_ns);

@@ -1,10 +1,10 @@
 /*
- * unproven.h: which of those that have not proved who they are get one of a few places.
+ * unproven.h: decides which peers that have not authenticated yet get one of a limited number of places.
  *
- * Whoever is honest proves itself within moments; whoever is not holds its place for as long as it may, and comes
- * again. So a place is never refused to a newcomer for good: it is taken from the one that has had it longest, of the
- * source that has most. Sources that have proved themselves before (known) and others (strangers) have places that the
- * other kind cannot take: a flood of strangers leaves room for known ones, and a known one that went bad for strangers.
+ * An honest peer authenticates within moments. An attacker holds its place as long as it may, and returns. A new peer
+ * is therefore never refused permanently: it takes the place held longest, of the source with the most places. Sources
+ * that have authenticated before (known) and others (strangers) have places that the other kind cannot take. A flood of
+ * strangers leaves room for known sources, and a known source that turns hostile leaves room for strangers.
  *
  * A source is an address; of IPv6 its network of 64 bits, which is what one subscriber has.
  */
@@ -14,19 +14,19 @@
 #include <stdint.h>
 
 #define UNPROVEN_SOURCE_BYTES 16u
-#define UNPROVEN_KNOWN 1024u /* sources that are remembered; those that proved themselves last */
+#define UNPROVEN_KNOWN 1024u /* sources that are remembered: those that authenticated last */
 #define UNPROVEN_MOST 1024u  /* places */
 
 struct unproven_source {
 	uint8_t bytes[UNPROVEN_SOURCE_BYTES];
 };
 
-/* One that has a place. */
+/* A peer with a place. */
 struct unproven {
 	struct unproven_source source;
 	uint64_t since_ns;
 	bool known;
-	void *who; /* the caller's */
+	void *who; /* belongs to the caller */
 };
 
 struct unproven_rule {
@@ -36,13 +36,13 @@ struct unproven_rule {
 };
 
 /*
- * Value: whose place a newcomer takes, or NULL: there is a free one. Of those that are there `count` are given; with
- * every newcomer placed by this rule they are never more than rule->most.
+ * Returns the peer whose place a newcomer takes, or NULL if a place is free. `there` has the `count` present peers; if
+ * every newcomer is placed by this rule, they are never more than rule->most.
  */
 const struct unproven *unproven_yields(const struct unproven_rule *rule, const struct unproven *there,
 				       unsigned int count, const struct unproven_source *newcomer, bool known);
 
-/* Sources that have proved themselves. */
+/* Sources that have authenticated. */
 struct unproven_known {
 	struct {
 		struct unproven_source source;
@@ -53,5 +53,5 @@ struct unproven_known {
 void unproven_remember(struct unproven_known *known, const struct unproven_source *source, uint64_t now_ns);
 bool unproven_knows(const struct unproven_known *known, const struct unproven_source *source);
 bool unproven_same(const struct unproven_source *a, const struct unproven_source *b);
-/* From 4 or 16 bytes of an address, in network order. */
+/* Makes a source from 4 or 16 bytes of an address in network order. */
 struct unproven_source unproven_source_of(const uint8_t *address, unsigned int bytes);

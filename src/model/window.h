@@ -1,9 +1,8 @@
 /*
- * window.h: what came of running totals over the last seconds: samples of them in a ring, and the mean rate since a
- * moment.
+ * window.h: samples of running totals over the last seconds, and their mean rate since a moment.
  *
- * Pure. Between two samples a total is taken to have grown evenly; before the first one nothing is known, and the
- * window is as long as what is known.
+ * Pure. Between two samples a total is taken to grow evenly. Before the first sample nothing is known, so a window is
+ * at most as long as the samples reach back.
  */
 #pragma once
 
@@ -24,21 +23,21 @@ struct window_sample {
 
 struct window;
 
-/* Keeps `capacity` samples that are `step_ns` apart. NULL: no memory. */
+/* Creates a window of `capacity` samples that are `step_ns` apart. NULL: no memory. */
 struct window *window_new(unsigned int capacity, uint64_t step_ns);
 void window_free(struct window *w);
 
-/* Adds a sample, unless the last one is less than a step ago; with `force` in any case. */
+/* Adds a sample, unless the last one is younger than a step; with `force` always. */
 void window_add(struct window *w, const struct window_sample *sample, bool force);
 
 /*
- * The mean rate of a total over the `length_ns` before `now`, which is a sample too, in parts of the time: 0 to 1 where
- * the total is time. Value: false when nothing is known yet.
+ * Computes the mean rate of a total over the `length_ns` before `now`, which is a sample too, as a fraction of the
+ * time: 0 to 1 where the total is time. False: nothing is known yet.
  */
 bool window_rate(const struct window *w, const struct window_sample *now, enum window_total total, uint64_t length_ns,
 		 double *ret);
 
-/* The newest samples, oldest first, at most `most`. Value: how many. */
+/* Returns the newest samples, oldest first, at most `most`; the value is their number. */
 unsigned int window_save(const struct window *w, struct window_sample *ret, unsigned int most);
-/* Samples from before all that there are, oldest first: what does not fit, or is not in order, is left out. */
+/* Adds older samples than all present ones, oldest first; those that do not fit or are out of order are ignored. */
 void window_load(struct window *w, const struct window_sample *before, unsigned int count);

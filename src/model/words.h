@@ -1,9 +1,9 @@
 /*
- * words.h: the words of a share of a device's time, in one table: how each is written on the command line, in requests
- * and answers, in settings of connectors and in the store, and what help says of it. Pure.
+ * words.h: the table of the words of a share of a device's time: how each is written on the command line, in requests
+ * and answers, in settings of connectors and in the store, and its help text. Pure.
  *
- * Everything that reads, writes or keeps a word goes by its row. What a word does is said in two places: policy.c says
- * which policies take it and what terms follow from it, the arbiter what the terms do. docs/control.md documents it.
+ * All code that reads, writes or stores a word uses its row. Two places define its effect: policy.c says which policies
+ * use it and which terms follow from it, the arbiter what the terms do. docs/control.md documents it.
  */
 #pragma once
 
@@ -25,10 +25,10 @@ enum word_type {
 /*
  * WORD(type, member, term, key, column, option, letter, least, most, help)
  *
- * member: of struct policy_wish. term: the member of struct arbiter_terms that follows from it, which answers tell
- * instead of the wish; WORD_NO_TERM: none. key: in requests and answers. column: of the table "shares" in the store
- * (steps.c adds it). option, letter, help: of the command line. least and most: what the command line takes, in the
- * unit of requests.
+ * member: of struct policy_wish. term: the resulting member of struct arbiter_terms, which answers contain instead of
+ * the wish; WORD_NO_TERM: none. key: in requests and answers. column: of the table "shares" in the store (steps.c adds
+ * it). option, letter, help: of the command line. least and most: what the command line accepts, in the unit of
+ * requests.
  */
 #define SHARE_WORDS(WORD)                                                                                              \
 	WORD(PERCENT, cores_pct, WORD_TERM(guarantee_ppm), "cores", "cores", "cores", 'c', 1, 100,                     \
@@ -61,28 +61,28 @@ enum { SHARE_WORD_COUNT = SHARE_WORDS(WORD_COUNT_ONE) };
 
 extern const struct share_word word_table[SHARE_WORD_COUNT];
 
-/* A wish of which nothing is given. */
+/* Clears a wish: no word is given. */
 void words_clear(struct policy_wish *w);
 bool word_given(const struct share_word *word, const struct policy_wish *w);
 bool words_given(const struct policy_wish *w);
-/* As if it had not been given. */
+/* Removes a word from a wish. */
 void word_drop(const struct share_word *word, struct policy_wish *w);
 
-/* It is a name: of a policy or a class. */
+/* True if the word is a name, of a policy or a class. */
 bool word_is_name(const struct share_word *word);
-/* A number of the wish in the unit of requests, 0: not given; a name, NULL: not given. */
+/* Return a number of the wish in the unit of requests, 0: not given; a name, NULL: not given. */
 double word_number(const struct share_word *word, const struct policy_wish *w);
 const char *word_name(const struct share_word *word, const struct policy_wish *w);
-/* Sets it, from the unit of requests. Value: false: it cannot be kept, and nothing is given. */
+/* Sets a number, in the unit of requests. False: it cannot be stored; the word is then not given. */
 bool word_set_number(const struct share_word *word, struct policy_wish *w, double x);
-/* Value: false: no such name; *ret_nearest (may be NULL) the one that was probably meant, or NULL. */
+/* Sets a name. False: unknown name; *ret_nearest (may be NULL) is the most similar one, or NULL. */
 bool word_set_name(const struct share_word *word, struct policy_wish *w, const char *name, const char **ret_nearest);
 
-/* A number of the wish as the store keeps it: as in the wish. */
+/* Convert a number of the wish to and from its form in the store. */
 double word_kept(const struct share_word *word, const struct policy_wish *w);
 void word_keep(const struct share_word *word, struct policy_wish *w, double kept);
 
-/* The same as word_number() and word_name() of what the wish has come to, by its terms. */
+/* As word_number() and word_name(), but by the terms that resulted. */
 double word_term_number(const struct share_word *word, const struct policy_wish *w, const struct arbiter_terms *terms);
 const char *word_term_name(const struct share_word *word, const struct policy_wish *w,
 			   const struct arbiter_terms *terms);

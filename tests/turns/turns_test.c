@@ -177,8 +177,8 @@ static void test_handover(void)
 }
 
 /*
- * Windows of BUCKET_WINDOW_NS and longer do not exceed a limit, the first one included: neither by what the bucket holds
- * in the beginning nor by a window that begins when a gate opens.
+ * Windows of BUCKET_WINDOW_NS and longer do not exceed a limit, the first one included: neither by what the bucket
+ * holds in the beginning nor by a window that begins when a gate opens.
  */
 static void test_never_above(void)
 {
@@ -208,8 +208,8 @@ static void test_never_above(void)
 }
 
 /*
- * In the long run even kernels of 60 ms take no more than their share, and no debt is forgiven. How their turns lie beside
- * each other is settled by chance in each run, so the figures are means over several.
+ * In the long run even kernels of 60 ms take no more than their share, and no debt is forgiven. How their turns lie
+ * beside each other is settled by chance in each run, so the figures are means over several.
  */
 static void test_long_run(void)
 {
