@@ -1,6 +1,7 @@
 /* create.c: `mete cdi create`: a grant for one container, and the CDI file by which the container gets it. */
 #include "verb/expires.h"
 #include "client/grants.h"
+#include "client/requests.h"
 #include "verb/say.h"
 #include "connect/cdi/edits.h"
 
@@ -53,10 +54,12 @@ static int ask_grant(struct making *m, const char *name, bool spec, struct fault
 			      inside_settings(m->share.way));
 	if (spec)
 		json_object_set_new(container, "spec", json_string(m->path));
-	request = json_pack("{s:s s:s s:s s:o s:b s:b s:o}", "op", "grant_create", "name", name, "driver",
-			    m->share.choice.driver, "devices", choose_request(&m->share.choice), "overcommit",
-			    option_given(line, "overcommit"), "wall", m->share.way == INSIDE_WALL, "container",
-			    container);
+	request = request_create(&(struct request_create){ .name = name,
+							   .driver = m->share.choice.driver,
+							   .devices = choose_request(&m->share.choice),
+							   .container = container,
+							   .overcommit = option_given(line, "overcommit"),
+							   .wall = m->share.way == INSIDE_WALL });
 	expires_request(request, m->expires_s);
 	r = control_ask(&m->edits.control, request, &answer, NULL, f);
 	if (r)
@@ -71,8 +74,7 @@ static void take_back(struct making *m, const char *name)
 	struct fault f;
 	json_t *answer;
 
-	if (!control_ask(&m->edits.control, json_pack("{s:s s:s}", "op", "grant_delete", "name", name), &answer, NULL,
-			 &f))
+	if (!control_ask(&m->edits.control, request_grant("grant_delete", name), &answer, NULL, &f))
 		json_decref(answer);
 }
 

@@ -1,5 +1,6 @@
 /* edits.c: see edits.h. */
 #include "connect/cdi/edits.h"
+#include "client/requests.h"
 
 #include "connect/cdi/vendor.h"
 #include "verb/terms.h"
@@ -13,7 +14,7 @@ int edits_open(struct edits *e, struct fault *f)
 	int r = place_find(&e->place, f);
 
 	if (!r)
-		r = control_ask_again(&e->control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &e->machine,
+		r = control_ask_again(&e->control, CONTROL_START, request_plain("devices"), &e->machine,
 				      NULL, f);
 	return r ? r : spec_list_read(&e->vendors, NULL, f);
 }

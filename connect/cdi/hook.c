@@ -15,6 +15,7 @@
 #include "client/control.h"
 #include "client/grants.h"
 #include "client/place.h"
+#include "client/requests.h"
 #include "verb/say.h"
 #include "verb/verb.h"
 #include "connect/cdi/deadline.h"
@@ -94,18 +95,24 @@ static int make_grant(struct hook *h, struct choice *ch, struct fault *f)
 
 	if (r)
 		return r;
-	r = control_ask(&h->control, json_pack("{s:s s:b}", "op", "devices", "known", 1), &answer, NULL, f);
+	r = control_ask(&h->control, request_devices_known(), &answer, NULL, f);
 	if (!r)
 		r = choose_devices(ch, h->line, answer, f);
 	if (!r)
 		r = write_preload(h, ch->driver, f);
 	if (r)
 		return r;
-	request = json_pack("{s:s s:s s:o s:s s:o s:b s:b s:i s:b s:{s:{s:s s:s}}}", "op", "grant_create", "name",
-			    h->name, "labels", state_labels(&h->state), "driver", ch->driver, "devices",
-			    choose_request(ch), "overcommit", option_given(h->line, "overcommit"), "wall",
-			    h->way == INSIDE_WALL, "runner_pid", (int)h->state.pid, "known", 1, "container", "files",
-			    "settings", inside_settings(h->way), "preload", h->preload);
+	request = request_create(&(struct request_create){
+		.name = h->name,
+		.driver = ch->driver,
+		.devices = choose_request(ch),
+		.labels = state_labels(&h->state),
+		.container = json_pack("{s:{s:s s:s}}", "files", "settings", inside_settings(h->way), "preload",
+				       h->preload),
+		.overcommit = option_given(h->line, "overcommit"),
+		.wall = h->way == INSIDE_WALL,
+		.known = true,
+		.runner_pid = h->state.pid });
 	r = control_ask(&h->control, request, &answer, NULL, f);
 	if (r)
 		return r;
@@ -242,7 +249,7 @@ static void give_up(struct hook *h)
 		return;
 	row = json_array_get(grants, 0);
 	if (is_own(h, row) && json_is_false(json_object_get(json_object_get(row, "container"), "keep")) &&
-	    !control_ask(&h->control, json_pack("{s:s s:s}", "op", "grant_delete", "name", h->name), &answer, NULL, &f))
+	    !control_ask(&h->control, request_grant("grant_delete", h->name), &answer, NULL, &f))
 		json_decref(answer);
 	json_decref(grants);
 }

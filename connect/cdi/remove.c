@@ -1,6 +1,7 @@
 /* remove.c: `mete cdi remove`: ends one-off grants, and takes devices and shares out of the CDI files. */
 #include "verb/choose.h"
 #include "client/control.h"
+#include "client/requests.h"
 #include "verb/say.h"
 #include "verb/verb.h"
 #include "connect/cdi/spec.h"
@@ -49,7 +50,7 @@ static int end_grant(struct control *control, const char *name, struct fault *f)
 {
 	json_t *answer = NULL;
 	char code[64] = "";
-	int r = control_ask_again(control, CONTROL_STORED, json_pack("{s:s s:s}", "op", "grant_delete", "name", name),
+	int r = control_ask_again(control, CONTROL_STORED, request_grant("grant_delete", name),
 				  &answer, code, f);
 
 	json_decref(answer);

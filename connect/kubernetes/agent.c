@@ -1,5 +1,6 @@
 /* agent.c: see agent.h: what the agent knows, and whom it asks. */
 #include "connect/kubernetes/agent.h"
+#include "client/requests.h"
 
 #include "base/clock.h"
 #include "connect/kubernetes/node_events.h"
@@ -68,10 +69,10 @@ static int ask_all(struct agent *a, struct fault *f)
 {
 	json_t *machine = NULL, *grants = NULL, *row;
 	size_t i;
-	int r = agent_ask(a, json_pack("{s:s s:b}", "op", "devices", "known", 1), &machine, NULL, f);
+	int r = agent_ask(a, request_devices_known(), &machine, NULL, f);
 
 	if (!r)
-		r = agent_ask(a, json_pack("{s:s}", "op", "grants"), &grants, NULL, f);
+		r = agent_ask(a, request_plain("grants"), &grants, NULL, f);
 	if (r) {
 		json_decref(machine);
 		return r;

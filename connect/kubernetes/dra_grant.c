@@ -7,7 +7,9 @@
  */
 #include "connect/kubernetes/dra_state.h"
 
+#include "client/requests.h"
 #include "connect/cdi/vendor.h"
+#include "verb/expires.h"
 
 #include <errno.h>
 #include <string.h>
@@ -66,11 +68,16 @@ static int read_share(struct agent *a, const struct dra_claim *claim, struct edi
 static int ask_grant(struct agent *a, const struct dra_claim *claim, const struct edits_share *share, const char *name,
 		     const char *path, json_t *labels, struct fault *f)
 {
-	json_t *request = json_pack("{s:s s:s s:s s:O s:b s:b s:i s:O s:{s:b s:{s:s}}}", "op", "grant_create", "name",
-				    name, "driver", share->choice.driver, "devices", claim->rows, "wall", claim->wall,
-				    "known", 1, "expires_s", 0, "labels", labels, "container", "keep", 1, "files",
-				    "settings", inside_settings(share->way));
+	json_t *request = request_create(&(struct request_create){
+		.name = name,
+		.driver = share->choice.driver,
+		.devices = json_incref(claim->rows),
+		.labels = json_incref(labels),
+		.container = json_pack("{s:b s:{s:s}}", "keep", 1, "files", "settings", inside_settings(share->way)),
+		.wall = claim->wall,
+		.known = true });
 
+	expires_request(request, 0);
 	return grant_create(a, request, path, f);
 }
 
@@ -210,7 +217,7 @@ int dra_grant_take(struct dra *d, const char *uid, const struct dra_claim *claim
 static int ask_end(struct agent *a, const char *op, const char *name, char code[64], struct fault *f)
 {
 	json_t *answer;
-	int r = agent_ask(a, json_pack("{s:s s:s}", "op", op, "name", name), &answer, code, f);
+	int r = agent_ask(a, request_grant(op, name), &answer, code, f);
 
 	if (!r)
 		json_decref(answer);

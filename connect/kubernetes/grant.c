@@ -1,5 +1,6 @@
 /* grant.c: see agent.h: the grants behind kubelet's ids, each with the CDI file by which a container gets it. */
 #include "connect/kubernetes/agent.h"
+#include "client/requests.h"
 
 #include "connect/kubernetes/dra_pool.h"
 #include "connect/kubernetes/room.h"
@@ -87,7 +88,7 @@ static int place_share(struct agent *a, const char *name, struct edits_share *sh
 
 	if (r || !grant_share_is_any(share))
 		return r;
-	r = agent_ask(a, json_pack("{s:s s:b}", "op", "devices", "known", 1), &machine, NULL, f);
+	r = agent_ask(a, request_devices_known(), &machine, NULL, f);
 	if (r)
 		return r;
 	asked = choose_request(&share->choice);
@@ -155,7 +156,7 @@ bool grant_taken_outside(struct agent *a, const char *share_name, struct fault *
 	size_t i;
 
 	if (!grant_share(a, share_name, NULL, &share, &other) &&
-	    !agent_ask(a, json_pack("{s:s}", "op", "grants"), &answer, NULL, &other))
+	    !agent_ask(a, request_plain("grants"), &answer, NULL, &other))
 		asked = choose_request(&share.choice);
 	json_array_foreach (asked ? json_object_get(answer, "grants") : NULL, i, row) {
 		json_int_t age = now - json_integer_value(json_object_get(row, "created"));
@@ -184,11 +185,14 @@ int grant_read_vendors(struct agent *a, struct fault *f)
 static int ask_grant(struct agent *a, const struct edits_share *share, const char *name, const char *path,
 		     struct fault *f)
 {
-	json_t *request = json_pack("{s:s s:s s:s s:o s:b s:b s:b s:{s:b s:{s:s}}}", "op", "grant_create", "name", name,
-				    "driver", share->choice.driver, "devices", choose_request(&share->choice),
-				    "overcommit", option_given(&share->line, "overcommit"), "wall",
-				    share->way == INSIDE_WALL, "known", 1, "container", "keep", 0, "files", "settings",
-				    inside_settings(share->way));
+	json_t *request = request_create(&(struct request_create){
+		.name = name,
+		.driver = share->choice.driver,
+		.devices = choose_request(&share->choice),
+		.container = json_pack("{s:b s:{s:s}}", "keep", 0, "files", "settings", inside_settings(share->way)),
+		.overcommit = option_given(&share->line, "overcommit"),
+		.wall = share->way == INSIDE_WALL,
+		.known = true });
 
 	expires_request(request, a->options.expires_s);
 	return grant_create(a, request, path, f);
@@ -199,7 +203,7 @@ void grant_give_back(struct agent *a, const char *name)
 	struct fault f;
 	json_t *answer;
 
-	if (!agent_ask(a, json_pack("{s:s s:s}", "op", "grant_delete", "name", name), &answer, NULL, &f))
+	if (!agent_ask(a, request_grant("grant_delete", name), &answer, NULL, &f))
 		json_decref(answer);
 }
 
@@ -237,7 +241,7 @@ int grant_look(struct agent *a, const char *name, json_t **ret, struct fault *f)
 {
 	json_t *answer = NULL;
 	char code[64] = "";
-	int r = agent_ask(a, json_pack("{s:s s:s}", "op", "grants", "name", name), &answer, code, f);
+	int r = agent_ask(a, request_grant("grants", name), &answer, code, f);
 
 	*ret = NULL;
 	if (r == CONTROL_REFUSED && !strcmp(code, "unknown-grant"))

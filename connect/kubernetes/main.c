@@ -4,6 +4,7 @@
  * Exit status: 0 done (also after SIGTERM), 1 failed, 2 the command line is wrong.
  */
 #include "connect/cdi/connector.h"
+#include "client/requests.h"
 #include "connect/kubernetes/agent.h"
 #include "connect/kubernetes/owed.h"
 #include "connect/kubernetes/plugin.h"
@@ -125,7 +126,7 @@ static int check(struct agent *a)
 	char path[PATH_MAX];
 	int bad = 0;
 
-	if (agent_ask(a, json_pack("{s:s}", "op", "hello"), &answer, NULL, &f)) {
+	if (agent_ask(a, request_plain("hello"), &answer, NULL, &f)) {
 		printf("missing  meted: %s\n", f.text);
 		bad = 1;
 	} else {

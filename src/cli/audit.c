@@ -2,6 +2,7 @@
 #include "verb/choose.h"
 #include "client/control.h"
 #include "client/grants.h"
+#include "client/requests.h"
 #include "verb/say.h"
 #include "verb/table.h"
 #include "verb/verb.h"
@@ -63,7 +64,7 @@ VERB(audit)
 		say_error("--limit %s: it must be a number from 1 to %d", limit, LIMIT_MOST);
 		return EXIT_USAGE;
 	}
-	request = json_pack("{s:s}", "op", "audit");
+	request = request_plain("audit");
 	if (limit)
 		json_object_set_new(request, "limit", json_integer(n));
 	r = control_ask_again(&control, CONTROL_FIND, request, &answer, NULL, &f);

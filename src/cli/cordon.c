@@ -6,6 +6,7 @@
 #include "verb/choose.h"
 #include "verb/duration.h"
 #include "client/grants.h"
+#include "client/requests.h"
 #include "verb/say.h"
 #include "verb/verb.h"
 
@@ -43,7 +44,7 @@ static int ask(struct control *control, json_t *request, json_t **ret, struct fa
 static int find(struct control *control, const struct command_line *line, char uuid[64], struct fault *f)
 {
 	json_t *answer, *device;
-	int r = control_ask_again(control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f);
+	int r = control_ask_again(control, CONTROL_START, request_plain("devices"), &answer, NULL, f);
 
 	if (r)
 		return r;
@@ -56,7 +57,7 @@ static int find(struct control *control, const struct command_line *line, char u
 
 static json_t *request_for(const char *op, const char *uuid, const struct command_line *line)
 {
-	json_t *request = json_pack("{s:s, s:s}", "op", op, "device", uuid);
+	json_t *request = request_device(op, uuid);
 
 	if (option_given(line, "reason"))
 		json_object_set_new(request, "reason", json_string(option_value(line, "reason")));
@@ -148,7 +149,7 @@ static int give_up(struct control *control, const struct command_line *line, con
 	json_t *device = NULL;
 	struct fault f;
 
-	if (ask(control, json_pack("{s:s, s:s}", "op", "device_cordon", "device", uuid), &device, &f)) {
+	if (ask(control, request_device("device_cordon", uuid), &device, &f)) {
 		say_error("interrupted, and meted could not be told: %s", f.text);
 		return EXIT_FAILED;
 	}
@@ -193,8 +194,7 @@ static int watch(struct control *control, const struct command_line *line, const
 		nap();
 		json_decref(device);
 		device = NULL;
-		if (ask(control, json_pack("{s:s, s:s}", "op", "device_health", "device", uuid), &device, f) &&
-		    !interrupted)
+		if (ask(control, request_device("device_health", uuid), &device, f) && !interrupted)
 			say_error("%s", f->text);
 	}
 	if (interrupted)

@@ -3,6 +3,7 @@
 #include "verb/choose.h"
 #include "verb/expires.h"
 #include "client/grants.h"
+#include "client/requests.h"
 #include "verb/say.h"
 #include "verb/spill.h"
 #include "verb/terms.h"
@@ -41,14 +42,15 @@ static int create(struct control *control, const struct command_line *line, stru
 	    waiting_parse(&w, line, f) || spill_parse(&spill, line, f))
 		return EXIT_USAGE;
 	ch->takes_any = true;
-	if (control_ask_again(control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f) ||
+	if (control_ask_again(control, CONTROL_START, request_plain("devices"), &answer, NULL, f) ||
 	    choose_devices(ch, line, answer, f))
 		return EXIT_FAILED;
-	request = json_pack("{s:s, s:s, s:s, s:o, s:b, s:b}", "op", "grant_create", "name", line->args[0], "driver",
-			    ch->driver, "devices", choose_request(ch), "overcommit", option_given(line, "overcommit"),
-			    "wall", option_given(line, "wall"));
-	if (ch->placement)
-		json_object_set_new(request, "placement", json_string(ch->placement));
+	request = request_create(&(struct request_create){ .name = line->args[0],
+							   .driver = ch->driver,
+							   .placement = ch->placement,
+							   .devices = choose_request(ch),
+							   .overcommit = option_given(line, "overcommit"),
+							   .wall = option_given(line, "wall") });
 	spill_request(&spill, request);
 	expires_request(request, expires_s);
 	waiting_request(&w, request);

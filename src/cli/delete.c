@@ -1,6 +1,7 @@
 /* delete.c: `mete delete NAME`: ends a grant. */
 #include "client/control.h"
 #include "client/grants.h"
+#include "client/requests.h"
 #include "verb/say.h"
 #include "verb/verb.h"
 
@@ -17,8 +18,7 @@ VERB(delete)
 			return EXIT_USAGE;
 		}
 	for (int i = 0; i < line->arg_count; i++) {
-		r = control_ask_again(&control, CONTROL_STORED,
-				      json_pack("{s:s, s:s}", "op", "grant_delete", "name", line->args[i]), &answer,
+		r = control_ask_again(&control, CONTROL_STORED, request_grant("grant_delete", line->args[i]), &answer,
 				      NULL, &f);
 		if (r == CONTROL_NOBODY)
 			say_error("no grant named %s: no meted runs in %s; `mete create` makes a grant", line->args[i],

@@ -2,6 +2,7 @@
 #include "base/size.h"
 #include "verb/choose.h"
 #include "client/grants.h"
+#include "client/requests.h"
 #include "verb/say.h"
 #include "verb/table.h"
 #include "verb/verb.h"
@@ -55,7 +56,7 @@ VERB(devices)
 	size_t i;
 	int r;
 
-	r = control_ask_again(&control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, &f);
+	r = control_ask_again(&control, CONTROL_START, request_plain("devices"), &answer, NULL, &f);
 	control_close(&control);
 	if (r) {
 		say_error("%s", f.text);

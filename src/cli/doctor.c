@@ -13,6 +13,7 @@
 #include "client/grants.h"
 #include "cli/keys.h"
 #include "client/place.h"
+#include "client/requests.h"
 #include "cli/probe.h"
 #include "verb/connector.h"
 #include "verb/guarded.h"
@@ -194,7 +195,7 @@ static void check_turns(struct doctor *d, struct control *control)
 	const char *priority;
 	struct fault f;
 
-	if (control_ask(control, json_pack("{s:s}", "op", "hello"), &answer, NULL, &f))
+	if (control_ask(control, request_plain("hello"), &answer, NULL, &f))
 		return;
 	priority = device_text(answer, "turns");
 	if (!strcmp(priority, "normal"))
@@ -211,7 +212,7 @@ static void check_meted(struct doctor *d, struct control *control)
 	json_t *hello = NULL;
 	struct fault f;
 
-	if (!control_ask(control, json_pack("{s:s}", "op", "hello"), &hello, NULL, &f))
+	if (!control_ask(control, request_plain("hello"), &hello, NULL, &f))
 		doctor_check_meted(d, control, hello);
 	json_decref(hello);
 }
@@ -223,7 +224,7 @@ static void check_versions(struct doctor *d, struct control *control)
 	json_t *answer;
 	struct fault f;
 
-	if (control_ask(control, json_pack("{s:s}", "op", "hello"), &answer, NULL, &f))
+	if (control_ask(control, request_plain("hello"), &answer, NULL, &f))
 		return;
 	version = device_text(answer, "version");
 	if (strcmp(version, own))
@@ -246,7 +247,7 @@ static void check_unknown_calls(struct doctor *d, struct control *control)
 	struct fault f;
 	size_t i;
 
-	if (control_ask(control, json_pack("{s:s}", "op", "grants"), &answer, NULL, &f))
+	if (control_ask(control, request_plain("grants"), &answer, NULL, &f))
 		return;
 	json_array_foreach(json_object_get(answer, "grants"), i, grant)
 	{
@@ -275,7 +276,7 @@ static void check_daemon(struct doctor *d)
 	if (!*d->place.meted)
 		doctor_add(d, "daemon", STATUS_WARNING, "install mete whole", "no meted beside mete (%s) nor in PATH",
 			   d->place.exe_dir);
-	r = control_ask_again(&control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, &f);
+	r = control_ask_again(&control, CONTROL_START, request_plain("devices"), &answer, NULL, &f);
 	if (r) {
 		doctor_add(d, "daemon", STATUS_FAILED,
 			   r == -EHOSTDOWN ? "mend what the line says, then `systemctl restart meted`; where it was "

@@ -7,6 +7,7 @@
 #include "base/size.h"
 #include "verb/choose.h"
 #include "client/grants.h"
+#include "client/requests.h"
 #include "verb/say.h"
 #include "verb/verb.h"
 
@@ -86,7 +87,7 @@ static int begin(struct control *control, json_t *grant, struct fault *f)
 {
 	json_t *answer = NULL;
 	int r = control_ask_again(control, CONTROL_STORED,
-				  json_pack("{s:s, s:s}", "op", "grant_end", "name", device_text(grant, "name")),
+				  request_grant("grant_end", device_text(grant, "name")),
 				  &answer, NULL, f);
 
 	json_decref(answer);
@@ -99,7 +100,7 @@ static int look(struct control *control, json_t *grant, json_t **ret, struct fau
 	json_t *answer = NULL, *now;
 	char code[64] = "";
 	int r = control_ask_again(control, CONTROL_STORED,
-				  json_pack("{s:s, s:s}", "op", "grants", "name", device_text(grant, "name")), &answer,
+				  request_grant("grants", device_text(grant, "name")), &answer,
 				  code, f);
 
 	*ret = NULL;

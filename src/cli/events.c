@@ -4,6 +4,7 @@
 #include "base/clean_text.h"
 #include "verb/choose.h"
 #include "client/grants.h"
+#include "client/requests.h"
 #include "verb/output.h"
 #include "cli/refusals.h"
 #include "verb/say.h"
@@ -94,7 +95,7 @@ static json_t *device_names(struct control *control)
 	struct fault f;
 	size_t i;
 
-	if (control_ask(control, json_pack("{s:s}", "op", "devices"), &answer, NULL, &f))
+	if (control_ask(control, request_plain("devices"), &answer, NULL, &f))
 		return names;
 	json_array_foreach(json_object_get(answer, "devices"), i, device)
 		json_object_set(names, device_text(device, "uuid"), json_object_get(device, "index"));

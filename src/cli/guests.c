@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "cli/keys.h"
 #include "client/place.h"
+#include "client/requests.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -166,18 +167,24 @@ static json_t *request_of(const struct guest_ask *ask)
 {
 	const struct guest *guest = ask->guest;
 	struct offer *offer = guest->offer;
+	json_t *request;
 
 	switch (ask->kind) {
 	case ASK_MAKE:
-		return json_pack("{s:s, s:s, s:s, s:o, s:b, s:i, s:b, s:s*}", "op", "grant_create", "name",
-				 guest->grant, "driver", offer->choice.driver, "devices",
-				 choose_request(&offer->choice), "overcommit", option_given(&offer->line, "overcommit"),
-				 "runner_pid", (int)getpid(), "wall", 1, "images",
-				 *guest->images ? guest->images : NULL);
+		request =
+			request_create(&(struct request_create){ .name = guest->grant,
+								 .driver = offer->choice.driver,
+								 .devices = choose_request(&offer->choice),
+								 .overcommit = option_given(&offer->line, "overcommit"),
+								 .wall = true,
+								 .runner_pid = getpid() });
+		if (*guest->images)
+			json_object_set_new(request, "images", json_string(guest->images));
+		return request;
 	case ASK_LOOK:
-		return json_pack("{s:s, s:s}", "op", "grants", "name", guest->grant);
+		return request_grant("grants", guest->grant);
 	default:
-		return json_pack("{s:s, s:s}", "op", "grant_delete", "name", guest->grant);
+		return request_grant("grant_delete", guest->grant);
 	}
 }
 
@@ -485,7 +492,7 @@ static bool delete_now(struct guests *g, struct guest *guest)
 {
 	json_t *answer = NULL;
 	struct fault f;
-	json_t *request = json_pack("{s:s, s:s}", "op", "grant_delete", "name", guest->grant);
+	json_t *request = request_grant("grant_delete", guest->grant);
 	int r = control_ask_again(&g->control, CONTROL_STORED, request, &answer, NULL, &f);
 
 	json_decref(answer);

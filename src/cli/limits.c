@@ -3,6 +3,7 @@
 #include "verb/choose.h"
 #include "client/control.h"
 #include "client/grants.h"
+#include "client/requests.h"
 #include "verb/say.h"
 #include "verb/table.h"
 #include "verb/verb.h"
@@ -51,11 +52,11 @@ VERB(limits)
 	struct control control = CONTROL_CLOSED;
 	json_t *answer = NULL;
 	struct fault f;
-	int r = control_ask_again(&control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, &f);
+	int r = control_ask_again(&control, CONTROL_START, request_plain("devices"), &answer, NULL, &f);
 
 	json_decref(answer);
 	if (!r)
-		r = control_ask_again(&control, CONTROL_START, json_pack("{s:s}", "op", "limits"), &answer, NULL, &f);
+		r = control_ask_again(&control, CONTROL_START, request_plain("limits"), &answer, NULL, &f);
 	control_close(&control);
 	if (r) {
 		say_error("%s", f.text);

@@ -1,6 +1,7 @@
 /* metrics.c: `mete metrics`: what meted serves at /metrics, by the control socket. */
 #include "verb/choose.h"
 #include "client/control.h"
+#include "client/requests.h"
 #include "verb/say.h"
 #include "verb/verb.h"
 
@@ -9,7 +10,7 @@
 VERB(metrics)
 {
 	struct control control = CONTROL_CLOSED;
-	json_t *request = json_pack("{s:s}", "op", "metrics"), *answer;
+	json_t *request = request_plain("metrics"), *answer;
 	const char *compat = option_value(line, "compat");
 	struct fault f;
 	int r;

@@ -1,6 +1,7 @@
 /* policy.c: `mete policy`: the ways of sharing a device's time, and each device's default. */
 #include "verb/choose.h"
 #include "client/grants.h"
+#include "client/requests.h"
 #include "verb/output.h"
 #include "verb/say.h"
 #include "verb/table.h"
@@ -59,7 +60,7 @@ static int list(struct control *control, const struct command_line *line, struct
 {
 	json_t *answer, *o;
 
-	if (control_ask_again(control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f))
+	if (control_ask_again(control, CONTROL_START, request_plain("devices"), &answer, NULL, f))
 		return EXIT_FAILED;
 	if (option_given(line, "json")) {
 		o = json_pack("{s:o, s:O}", "policies", policies_json(), "devices", json_object_get(answer, "devices"));
@@ -88,7 +89,7 @@ static int set(struct control *control, const struct command_line *line, struct 
 		fault_set(f, 0, "--native %s: it must be allow or hold", native);
 		return EXIT_USAGE;
 	}
-	if (control_ask_again(control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f))
+	if (control_ask_again(control, CONTROL_START, request_plain("devices"), &answer, NULL, f))
 		return EXIT_FAILED;
 	device = device_named(json_object_get(answer, "devices"), word, option_given(line, "soft"));
 	if (!device) {
@@ -96,7 +97,7 @@ static int set(struct control *control, const struct command_line *line, struct 
 		fault_set(f, 0, "%s: no such device; `mete devices` lists them", word);
 		return EXIT_FAILED;
 	}
-	request = json_pack("{s:s, s:s}", "op", "policy_set", "device", device_text(device, "uuid"));
+	request = request_device("policy_set", device_text(device, "uuid"));
 	if (name)
 		json_object_set_new(request, "policy", json_string(policy_name((enum policy)policy)));
 	if (native)

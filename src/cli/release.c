@@ -2,6 +2,7 @@
 #include "verb/choose.h"
 #include "client/control.h"
 #include "client/grants.h"
+#include "client/requests.h"
 #include "verb/say.h"
 #include "verb/verb.h"
 
@@ -13,8 +14,7 @@ static int release(struct control *control, const struct command_line *line, con
 	struct fault f;
 	int r;
 
-	r = control_ask_again(control, CONTROL_STORED, json_pack("{s:s, s:s}", "op", "grant_release", "name", name),
-			      &answer, NULL, &f);
+	r = control_ask_again(control, CONTROL_STORED, request_grant("grant_release", name), &answer, NULL, &f);
 	if (r == CONTROL_NOBODY)
 		say_error("no grant named %s: no meted runs in %s", name, control->dir);
 	else if (r)

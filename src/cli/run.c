@@ -11,6 +11,7 @@
 #include "client/grants.h"
 #include "client/place.h"
 #include "client/program.h"
+#include "client/requests.h"
 #include "cli/remote_run.h"
 #include "client/runtime_env.h"
 #include "verb/say.h"
@@ -157,27 +158,25 @@ static int ask_grant(struct run *run, json_t *request, struct fault *f)
 
 static int make_grant(struct run *run, struct fault *f)
 {
-	const char *name = option_value(run->line, "name");
 	json_t *answer, *request;
 	int r;
 
-	r = control_ask_again(&run->control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f);
+	r = control_ask_again(&run->control, CONTROL_START, request_plain("devices"), &answer, NULL, f);
 	if (r)
 		return r;
 	run->choice.takes_any = true;
 	r = choose_devices(&run->choice, run->line, answer, f);
 	if (r)
 		return r;
-	request = json_pack("{s:s, s:s, s:o, s:b, s:b, s:i}", "op", "grant_create", "driver", run->choice.driver,
-			    "devices", choose_request(&run->choice),
-			    "overcommit", option_given(run->line, "overcommit"), "wall", run->wall, "runner_pid",
-			    (int)getpid());
-	if (request && name)
-		json_object_set_new(request, "name", json_string(name));
+	request = request_create(&(struct request_create){ .name = option_value(run->line, "name"),
+							   .driver = run->choice.driver,
+							   .placement = run->choice.placement,
+							   .devices = choose_request(&run->choice),
+							   .overcommit = option_given(run->line, "overcommit"),
+							   .wall = run->wall,
+							   .runner_pid = getpid() });
 	if (request)
 		spill_request(&run->spill, request);
-	if (request && run->choice.placement)
-		json_object_set_new(request, "placement", json_string(run->choice.placement));
 	waiting_request(&run->waiting, request);
 	return ask_grant(run, request, f);
 }

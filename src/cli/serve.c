@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/notify.h"
 #include "client/grants.h"
+#include "client/requests.h"
 #include "verb/say.h"
 #include "cli/serve_socket.h"
 #include "cli/serve_state.h"
@@ -96,7 +97,7 @@ static int find_devices(struct serve *s, struct fault *f)
 	json_t *answer;
 	int r;
 
-	r = control_ask_again(&s->guests.control, CONTROL_START, json_pack("{s:s}", "op", "devices"), &answer, NULL, f);
+	r = control_ask_again(&s->guests.control, CONTROL_START, request_plain("devices"), &answer, NULL, f);
 	return r ? r : offers_devices(&s->offers, answer, f);
 }
 

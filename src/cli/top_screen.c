@@ -8,6 +8,7 @@
  * Colours: when the terminal has them and NO_COLOR is unset or empty; nothing is said by a colour alone.
  */
 #include "cli/top_screen.h"
+#include "client/requests.h"
 
 #include "base/clean_text.h"
 #include "base/clock.h"
@@ -604,8 +605,7 @@ static void answered_end(struct screen *s)
 		say_below(s, "nothing was ended");
 		return;
 	}
-	act(s, s->question.name, json_pack("{s:s, s:s}", "op", "grant_end", "name", s->question.name),
-	    "is being ended");
+	act(s, s->question.name, request_grant("grant_end", s->question.name), "is being ended");
 }
 
 static void answered_number(struct screen *s)

@@ -1,5 +1,6 @@
 /* top_view.c: see top_view.h. */
 #include "cli/top_view.h"
+#include "client/requests.h"
 
 #include "base/clean_text.h"
 #include "verb/choose.h"
@@ -440,7 +441,7 @@ static int fetch(struct control *control, const char *op, const char *key, json_
 	json_t *answer, *list;
 	int r;
 
-	r = control_ask_again(control, CONTROL_START, json_pack("{s:s}", "op", op), &answer, NULL, f);
+	r = control_ask_again(control, CONTROL_START, request_plain(op), &answer, NULL, f);
 	if (r)
 		return r;
 	list = json_object_get(answer, key);

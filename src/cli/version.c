@@ -1,5 +1,6 @@
 /* version.c: `mete version`: of mete, and of the meted that runs. */
 #include "client/control.h"
+#include "client/requests.h"
 #include "verb/verb.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@ VERB(version)
 	struct fault f;
 
 	if (!control_open(&control, CONTROL_FIND, &f) &&
-	    !control_ask(&control, json_pack("{s:s}", "op", "hello"), &answer, NULL, &f))
+	    !control_ask(&control, request_plain("hello"), &answer, NULL, &f))
 		daemon = json_string_value(json_object_get(answer, "version"));
 	if (option_given(line, "json")) {
 		json_t *o = json_pack("{s:s, s:s?}", "mete", METE_VERSION, "meted", daemon);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fallback_dir.h"
 #include "client/place.h"
+#include "client/requests.h"
 #include "client/start.h"
 
 #include <errno.h>
@@ -234,7 +235,7 @@ static bool store_exists(const char *dir)
 
 static json_t *hello(void)
 {
-	return json_pack("{s:s}", "op", "hello");
+	return request_plain("hello");
 }
 
 static int take_hello(struct control *c, json_t *take_answer, struct fault *f)

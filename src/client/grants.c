@@ -1,5 +1,6 @@
 /* grants.c: see grants.h. */
 #include "client/grants.h"
+#include "client/requests.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -31,7 +32,7 @@ int grants_get(struct control *c, const char *name, json_t **ret, struct fault *
 
 int grants_get_all(struct control *c, const char *name, json_t **ret, json_t **ret_waiting, struct fault *f)
 {
-	json_t *answer, *request = json_pack("{s:s}", "op", "grants");
+	json_t *answer, *request = request_plain("grants");
 	int r;
 
 	if (name)
