@@ -1,6 +1,7 @@
 /* dra_claim.c: see dra_claim.h. */
 #include "connect/kubernetes/dra_claim.h"
 
+#include "connect/kubernetes/claim_words.h"
 #include "connect/kubernetes/quantity.h"
 
 #include <ctype.h>
@@ -51,25 +52,38 @@ struct reading {
 
 enum kind { TEXT, NUMBER, FLAG };
 
-/* The fields of the parameters; `row`: what meted calls it; NULL: it is no word of a device's share. */
+/* The parameters that are no words of a share. */
 static const struct parameter {
-	const char *name, *row;
+	const char *name;
 	enum kind kind;
-} parameters[] = {
-	{ "policy", "policy", TEXT },	 { "class", "class", TEXT },
-	{ "weight", "weight", NUMBER },	 { "coresLimit", "cores_limit", NUMBER },
-	{ "turnMs", "turn_ms", NUMBER }, { "wall", NULL, FLAG },
-	{ "tier", NULL, TEXT },
-};
-#define PARAMETERS (sizeof(parameters) / sizeof(*parameters))
-#define PARAMETERS_KNOWN "policy, class, weight, coresLimit, turnMs, wall, tier"
+} others[] = { { "wall", FLAG }, { "tier", TEXT } };
+#define OTHERS (sizeof(others) / sizeof(*others))
 
-static const struct parameter *parameter_find(const char *name)
+/* False: there is no parameter of that name. */
+static bool find_kind(const char *name, enum kind *ret)
 {
-	for (size_t i = 0; i < PARAMETERS; i++)
-		if (!strcmp(parameters[i].name, name))
-			return &parameters[i];
-	return NULL;
+	const struct share_word *word = claim_word_find(name);
+
+	*ret = word && word_is_name(word) ? TEXT : NUMBER;
+	for (size_t i = 0; i < OTHERS; i++)
+		if (!strcmp(others[i].name, name)) {
+			*ret = others[i].kind;
+			return true;
+		}
+	return word;
+}
+
+static void list_parameters(char *text, size_t size)
+{
+	char name[CLAIM_WORD_BYTES];
+	size_t n = 0;
+
+	*text = 0;
+	for (size_t i = 0; i < SHARE_WORD_COUNT + OTHERS && n < size; i++)
+		if (i >= SHARE_WORD_COUNT)
+			n += (size_t)snprintf(text + n, size - n, ", %s", others[i - SHARE_WORD_COUNT].name);
+		else if (claim_word_name(&word_table[i], name))
+			n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "", name);
 }
 
 static bool kind_fits(enum kind kind, json_t *value)
@@ -98,8 +112,9 @@ static int judge(const struct reading *r, const char *name, json_t *value, bool 
 
 static int take_parameters(const struct reading *r, json_t *object, bool from_class, json_t *ret)
 {
-	const struct parameter *p;
 	const char *name;
+	char known[256];
+	enum kind kind;
 	json_t *value;
 	int e;
 
@@ -117,14 +132,15 @@ static int take_parameters(const struct reading *r, json_t *object, bool from_cl
 				r,
 				"parameter remote: a container's device is one of its own node; programs reach other "
 				"machines with `mete run --remote` (docs/remote.md)");
-		p = parameter_find(name);
-		if (!p)
-			return FAULT(r, "parameter \"%.60s\" is unknown; there are " PARAMETERS_KNOWN, name);
-		if (!kind_fits(p->kind, value))
+		if (!find_kind(name, &kind)) {
+			list_parameters(known, sizeof(known));
+			return FAULT(r, "parameter \"%.60s\" is unknown; there are %s", name, known);
+		}
+		if (!kind_fits(kind, value))
 			return FAULT(r, "parameter %s: give %s", name,
-				     p->kind == TEXT	 ? "a text"
-				     : p->kind == NUMBER ? "a number"
-							 : "true or false");
+				     kind == TEXT     ? "a text"
+				     : kind == NUMBER ? "a number"
+						      : "true or false");
 		e = judge(r, name, value, from_class, ret);
 		if (e)
 			return e;
@@ -261,12 +277,13 @@ static int take_share(struct reading *r, json_t *result, json_t *device)
 	json_t *words = json_object(), *row = json_pack("{s:O}", "device", json_object_get(device, "uuid"));
 	bool soft = !strcmp(text_of(device, "driver"), "soft"), first = !json_array_size(r->claim->rows), wall;
 	int e = read_parameters(r, words);
+	char name[CLAIM_WORD_BYTES];
 
 	if (!e)
 		e = take_capacity(r, result, row);
-	for (size_t i = 0; !e && i < PARAMETERS; i++)
-		if (parameters[i].row && json_object_get(words, parameters[i].name))
-			json_object_set(row, parameters[i].row, json_object_get(words, parameters[i].name));
+	for (size_t i = 0; !e && i < SHARE_WORD_COUNT; i++)
+		if (claim_word_name(&word_table[i], name) && json_object_get(words, name))
+			json_object_set(row, word_table[i].key, json_object_get(words, name));
 	wall = json_is_true(json_object_get(words, "wall"));
 	json_decref(words);
 	if (!e && !first && (wall != r->claim->wall || soft != r->claim->soft))

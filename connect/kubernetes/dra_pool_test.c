@@ -3,6 +3,7 @@
  * outside of DRA leave, and where a GPU sits.
  */
 #include "base/tap.h"
+#include "connect/kubernetes/claim_words.h"
 #include "connect/kubernetes/dra_claim.h"
 #include "connect/kubernetes/dra_pool.h"
 #include "connect/kubernetes/quantity.h"
@@ -211,9 +212,27 @@ static void check_names(void)
 	json_decref(v1);
 }
 
+/* Every word of a share is a parameter under a name of its own, but `cores`, which is a capacity. */
+static void check_words(void)
+{
+	char name[CLAIM_WORD_BYTES];
+	bool round = true;
+
+	for (size_t i = 0; i < SHARE_WORD_COUNT; i++)
+		if (claim_word_name(&word_table[i], name))
+			round &= claim_word_find(name) == &word_table[i];
+		else
+			round &= !claim_word_find(name);
+	tap_ok(round && claim_word_find("coresLimit") && claim_word_find("turnMs") && claim_word_find("policy"),
+	       "every word of a share is a parameter of a claim");
+	tap_ok(!claim_word_find("cores") && !claim_word_find("cores_limit") && !claim_word_find(""),
+	       "and nothing else is: not a capacity, not meted's key");
+}
+
 int main(void)
 {
 	tap_begin();
+	check_words();
 	check_rounding();
 	check_capacity();
 	check_pci();

@@ -2,6 +2,7 @@
 #include "connect/kubernetes/webhook_claims.h"
 
 #include "base/fnv.h"
+#include "connect/kubernetes/claim_words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,15 +11,21 @@
 #define DRIVER "gpu.mete.io"
 #define MIB (UINT64_C(1) << 20)
 
-/* How a share's word is called in a claim; sizes are no parameters. */
-static const struct {
-	const char *word, *key;
-	enum { SIZE, TEXT, NUMBER, SWITCH } type;
-} table[] = {
-	{ "--mem", NULL, SIZE },	{ "--cores", NULL, SIZE },	    { "--policy", "policy", TEXT },
-	{ "--class", "class", TEXT },	{ "--weight", "weight", NUMBER },   { "--cores-limit", "coresLimit", NUMBER },
-	{ "--turn", "turnMs", NUMBER }, { "--wall", "wall", SWITCH },
-};
+enum type { UNKNOWN, SIZE, TEXT, NUMBER, SWITCH };
+
+/* The type of an option, and the name of its parameter; sizes are no parameters. */
+static enum type find_option(const char *option, char key[CLAIM_WORD_BYTES])
+{
+	if (!strcmp(option, "--mem") || !strcmp(option, "--cores"))
+		return SIZE;
+	snprintf(key, CLAIM_WORD_BYTES, "wall");
+	if (!strcmp(option, "--wall"))
+		return SWITCH;
+	for (size_t i = 0; i < SHARE_WORD_COUNT && !strncmp(option, "--", 2); i++)
+		if (!strcmp(option + 2, word_table[i].option) && claim_word_name(&word_table[i], key))
+			return word_is_name(&word_table[i]) ? TEXT : NUMBER;
+	return UNKNOWN;
+}
 
 static json_t *value_of(const char *text)
 {
@@ -36,19 +43,18 @@ bool claims_parameters(json_t *words, char text[CLAIMS_PARAMETERS])
 	for (size_t i = 0; i < json_array_size(words) && good; i++) {
 		const char *word = json_string_value(json_array_get(words, i));
 		const char *value = json_string_value(json_array_get(words, i + 1));
-		size_t k = 0;
+		char key[CLAIM_WORD_BYTES];
+		enum type type = find_option(word, key);
 
-		while (k < sizeof(table) / sizeof(*table) && strcmp(word, table[k].word))
-			k++;
-		good = k < sizeof(table) / sizeof(*table) && (table[k].type == SWITCH || value);
+		good = type != UNKNOWN && (type == SWITCH || value);
 		if (!good)
 			break;
-		i += table[k].type != SWITCH;
-		if (table[k].type != SIZE)
-			json_object_set_new(parameters, table[k].key,
-					    table[k].type == TEXT     ? json_string(value)
-					    : table[k].type == NUMBER ? value_of(value)
-								      : json_true());
+		i += type != SWITCH;
+		if (type != SIZE)
+			json_object_set_new(parameters, key,
+					    type == TEXT     ? json_string(value)
+					    : type == NUMBER ? value_of(value)
+							     : json_true());
 	}
 	size = good && json_object_size(parameters)
 		       ? json_dumpb(parameters, text, CLAIMS_PARAMETERS - 1, JSON_COMPACT | JSON_SORT_KEYS)

@@ -7,6 +7,9 @@ root_only("what other users see")
 with open(os.path.join(HERE, "../../docs/protection.md")) as f:
     section = f.read().split("### What other users of the machine see")[1].split("\n## ")[0]
 NAMED = set(re.findall(r"`([a-z_0-9]+)`", section))
+# "The words of its share" are those of the table: a new one needs no line there.
+with open(os.path.join(HERE, "../../src/model/words.h")) as f:
+    NAMED |= set(re.findall(r'\tWORD\(\w+, \w+, \w+(?:\(\w+\))?, "(\w+)"', f.read()))
 
 s = system()
 for name, more in (("plain", {}), ("shared", {"devices": [{"device": "0", "mem_bytes": GIB, "policy": "fair"}]}),

@@ -132,7 +132,7 @@ def parameters(n):
     ok(isinstance(n.prepared(walled), list) and n.grants()["dra-" + walled[1]]["wall"], "wall, for an alternative of the request")
     n.unprepared(walled)
     for what, words, said in (
-            ("an unknown parameter", share(colour="red"), 'parameter "colour" is unknown; there are policy, class'),
+            ("an unknown parameter", share(colour="red"), 'parameter "colour" is unknown; there are coresLimit, policy, class'),
             ("another kind", {**PARAMETERS, "kind": "GpuConfig"}, "reads kind Share of apiVersion gpu.mete.io/v1"),
             ("another version", {**PARAMETERS, "apiVersion": "gpu.mete.io/v9"}, "gpu.mete.io/v9"),
             ("no kind", {"weight": 3}, "kind Share"),
