@@ -1,0 +1,119 @@
+/* devices.c: devices that a tenant does not have, and other ways to reach one: io_uring, /proc, pidfd. */
+#include "ground.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/io_uring.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static int body_devices(void)
+{
+	int fd;
+
+	mknod("/tmp/own", S_IFCHR | 0666, makedev(standin_major(), 1));
+	fd = open("/tmp/own", O_RDWR);
+	if (fd >= 0 || errno != EPERM)
+		return 2;
+	if (node(1) >= 0 || node(0) < 0)
+		return 3;
+	mknod("/tmp/mine", S_IFCHR | 0666, makedev(standin_major(), CONTROL));
+	fd = open("/tmp/mine", O_RDWR);
+	struct session s;
+
+	if (session_on(&s, fd))
+		return 4;
+	return expect(grab(&s, MIB(64), MIB(65536)), 512);
+}
+
+static int uring(struct io_uring_params *p)
+{
+	memset(p, 0, sizeof *p);
+	return (int)syscall(__NR_io_uring_setup, 4, p);
+}
+
+/* One entry through io_uring. Value: its result. */
+static int uring_one(const struct io_uring_sqe *e)
+{
+	struct io_uring_params p;
+	int fd = uring(&p);
+	char *sq = mmap(NULL, p.sq_off.array + p.sq_entries * 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			IORING_OFF_SQ_RING);
+	char *cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE,
+			MAP_SHARED, fd, IORING_OFF_CQ_RING);
+	struct io_uring_sqe *sqes =
+		mmap(NULL, p.sq_entries * sizeof *sqes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQES);
+
+	if (fd < 0 || sq == MAP_FAILED || cq == MAP_FAILED || sqes == MAP_FAILED)
+		return -1000;
+	sqes[0] = *e;
+	*(unsigned int *)(sq + p.sq_off.array) = 0;
+	atomic_store((_Atomic unsigned int *)(sq + p.sq_off.tail), 1);
+	if (syscall(__NR_io_uring_enter, fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) != 1)
+		return -1001;
+	return ((struct io_uring_cqe *)(cq + p.cq_off.cqes))->res;
+}
+
+static int body_uring(void)
+{
+	struct io_uring_sqe command = { .opcode = 46 /* URING_CMD */, .fd = node(CONTROL) };
+	struct io_uring_sqe refused = {
+		.opcode = IORING_OP_OPENAT, .fd = AT_FDCWD, .addr = (uintptr_t) "/dev/standin1", .open_flags = O_RDWR
+	};
+	struct io_uring_sqe opened = { .opcode = IORING_OP_OPENAT,
+				       .fd = AT_FDCWD,
+				       .flags = IOSQE_ASYNC,
+				       .addr = (uintptr_t) "/dev/standin255",
+				       .open_flags = O_RDWR };
+	struct session s;
+	int r = uring_one(&command), fd;
+
+	if (r >= 0 || r <= -1000)
+		return 2;
+	if (uring_one(&refused) != -EPERM)
+		return 3;
+	fd = uring_one(&opened);
+	enter("");
+	if (fd < 0 || session_on(&s, fd))
+		return 4;
+	return expect(grab(&s, MIB(64), MIB(65536)), 512);
+}
+
+static int body_reopen(void)
+{
+	struct session s;
+	char path[64];
+	int fd = take_fd(passed[1]), pid = (int)getppid(), pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	fd = open(path, O_RDWR);
+	if (session_on(&s, fd) || grab(&s, MIB(64), MIB(256)) != MIB(256))
+		return 2;
+	fd = (int)syscall(SYS_pidfd_getfd, pidfd, hold_fds[0], 0);
+	if (fd < 0 || session_on(&s, fd))
+		return 3;
+	return expect(grab(&s, MIB(64), MIB(65536)), 256);
+}
+
+void case_devices(void)
+{
+	int fd = node(CONTROL);
+
+	ok(!as("c", body_devices), "a node made with mknod is the same device; another's is refused");
+	ok(!as("c", body_uring), "io_uring: no calls, and opens are the tenant's");
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, passed))
+		exit(1);
+	send_fd(passed[0], fd);
+	hold_fds[0] = fd;
+	ok(!as("c", body_reopen), "descriptors opened again through /proc, and fetched from another process");
+	close(fd);
+	clean("devices");
+}

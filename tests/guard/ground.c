@@ -1,0 +1,288 @@
+/* ground.c: see ground.h. */
+#include "ground.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+int count, failed;
+int hold_fds[2], passed[2];
+
+bool ok(bool good, const char *fmt, ...)
+{
+	va_list ap;
+
+	printf("%sok %d - ", good ? "" : "not ", ++count);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\n");
+	fflush(stdout);
+	failed += !good;
+	return good;
+}
+
+uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+unsigned int standin_major(void)
+{
+	FILE *f = fopen("/proc/devices", "r");
+	unsigned int n = 0, is;
+	char name[64];
+
+	while (f && fscanf(f, "%u %63s", &is, name) != EOF)
+		if (!strcmp(name, "mete-standin"))
+			n = is;
+		else if (fscanf(f, "%*[^\n]") == EOF)
+			break;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+struct truth truth(void)
+{
+	struct truth t = { 0 };
+	FILE *f = fopen("/proc/mete_standin", "r");
+
+	if (!f || fscanf(f, "%llu %llu %llu %llu", &t.used, &t.peak, &t.objects, &t.calls) != 4)
+		exit(99);
+	fclose(f);
+	return t;
+}
+
+void truth_reset(bool slow)
+{
+	int fd = open("/proc/mete_standin", O_WRONLY);
+
+	if (fd < 0 || write(fd, slow ? "1" : "0", 1) != 1)
+		exit(98);
+	close(fd);
+}
+
+int node(int minor)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/dev/standin%d", minor);
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+/* 0, a status, or -errno. */
+int rm_alloc(int fd, uint32_t client, uint32_t parent, uint32_t *object, uint32_t class, void *parameters)
+{
+	struct alloc a = { .client = client,
+			   .parent = parent,
+			   .object = *object,
+			   .class = class,
+			   .parameters = (uintptr_t)parameters };
+
+	if (ioctl(fd, REQUEST(0x2b, sizeof a), &a))
+		return -errno;
+	*object = a.object;
+	return (int)a.status;
+}
+
+int rm_memory(int fd, uint32_t client, uint32_t *object, uint64_t size)
+{
+	struct memory_parameters m = { .size = size };
+
+	return rm_alloc(fd, client, 2, object, 0x40, &m);
+}
+
+int rm_free(int fd, uint32_t client, uint32_t object)
+{
+	uint32_t f[4] = { client, 0, object, 0 };
+
+	return ioctl(fd, REQUEST(0x29, sizeof f), f) ? -errno : (int)f[3];
+}
+
+int rm_dup(int fd, uint32_t client, uint32_t *object, uint32_t from_client, uint32_t from)
+{
+	uint32_t d[7] = { client, 2, *object, from_client, from };
+	int r = ioctl(fd, REQUEST(0x34, sizeof d), d) ? -errno : (int)d[6];
+
+	*object = d[2];
+	return r;
+}
+
+int rm_control(int fd, uint32_t client, uint32_t object, uint32_t command, void *parameters, uint32_t size)
+{
+	struct {
+		uint32_t client, object, command, flags;
+		uint64_t parameters;
+		uint32_t size, status;
+	} c = { client, object, command, 0, (uintptr_t)parameters, size, 0 };
+
+	return ioctl(fd, REQUEST(0x2a, sizeof c), &c) ? -errno : (int)c.status;
+}
+
+/* A client with a device (2) and a subdevice (3). */
+int session_on(struct session *s, int fd)
+{
+	uint32_t device = 2, subdevice = 3;
+
+	*s = (struct session){ .fd = fd };
+	if (fd < 0)
+		return -errno;
+	return rm_alloc(fd, 0, 0, &s->client, 0x41, NULL) ?: rm_alloc(fd, s->client, s->client, &device, 0x80, NULL)
+		?: rm_alloc(fd, s->client, 2, &subdevice, 0x2080, NULL);
+}
+
+int session_open(struct session *s)
+{
+	return session_on(s, node(CONTROL));
+}
+
+/* Bytes that could be had in steps of `step`, at most `most`. */
+uint64_t grab(const struct session *s, uint64_t step, uint64_t most)
+{
+	uint64_t got = 0;
+	uint32_t object;
+
+	while (got < most && (object = 0, !rm_memory(s->fd, s->client, &object, step)))
+		got += step;
+	return got;
+}
+
+int run(const char *const *argv)
+{
+	pid_t p = fork();
+	int status;
+
+	if (!p) {
+		execv(argv[0], (char *const *)argv);
+		_exit(127);
+	}
+	waitpid(p, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int guard_load(void)
+{
+	return run((const char *[]){ "/mete-guard", "load", NULL });
+}
+
+static void cgroup(char path[64], const char *name)
+{
+	snprintf(path, 64, "/sys/fs/cgroup/%s", name);
+}
+
+int tenant_set(const char *name, const char *memory, const char *devices)
+{
+	char path[64];
+
+	cgroup(path, name);
+	mkdir(path, 0755);
+	return run((const char *[]){ "/mete-guard", "set", path, "--memory", memory, "--devices", devices, "--slice-us",
+				     "2000", "--groups", "3", NULL });
+}
+
+/* Figures of a tenant as mete-guard shows them. */
+long long shown(const char *name, const char *figure)
+{
+	static char text[65536];
+	char path[64], key[96];
+	long long value = -1;
+	FILE *p = popen("/mete-guard show --json", "r");
+	size_t n = p ? fread(text, 1, sizeof text - 1, p) : 0;
+	char *at;
+
+	text[n] = 0;
+	if (p)
+		pclose(p);
+	cgroup(path, name);
+	snprintf(key, sizeof key, "\"path\":\"%s\"", path);
+	at = strstr(text, key);
+	snprintf(key, sizeof key, "\"%s\":", figure);
+	at = at ? strstr(at, key) : NULL;
+	if (at)
+		sscanf(at + strlen(key), "%lld", &value);
+	return value;
+}
+
+void enter(const char *name)
+{
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof path, "/sys/fs/cgroup/%s/cgroup.procs", name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, "0", 1) != 1)
+		_exit(97);
+	close(fd);
+}
+
+/* The body as a process in a cgroup ("": the root's). Value: its exit status; below 0: the signal that ended it. */
+int as(const char *name, int (*body)(void))
+{
+	pid_t p = fork();
+	int status;
+
+	if (!p) {
+		enter(name);
+		_exit(body());
+	}
+	waitpid(p, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* 0 when a body got exactly that many MiB, in steps. For bodies: return expect(...) */
+int expect(uint64_t got, uint64_t mib)
+{
+	if (got == MIB(mib))
+		return 0;
+	fprintf(stderr, "# got %llu bytes, expected %llu MiB\n", (unsigned long long)got, (unsigned long long)mib);
+	return 1;
+}
+
+bool clean(const char *what)
+{
+	struct truth t = truth();
+
+	return ok(!t.used && !shown("a", "used_bytes") && !shown("b", "used_bytes") && !shown("c", "used_bytes"),
+		  "%s: nothing is left, and the account says so (%llu, %lld, %lld, %lld)", what, t.used,
+		  shown("a", "used_bytes"), shown("b", "used_bytes"), shown("c", "used_bytes"));
+}
+
+void send_fd(int socket, int fd)
+{
+	char x = 'x', space[CMSG_SPACE(sizeof fd)] = { 0 };
+	struct iovec v = { &x, 1 };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof fd);
+	memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	sendmsg(socket, &m, 0);
+}
+
+int take_fd(int socket)
+{
+	char x, space[CMSG_SPACE(sizeof(int))];
+	struct iovec v = { &x, 1 };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space };
+	int fd = -1;
+
+	if (recvmsg(socket, &m, 0) == 1 && CMSG_FIRSTHDR(&m))
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
+	return fd;
+}
