@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define CONNECT_PATIENCE_S 5L
+#define ACCEPT "Accept: application/json"
 #define ANSWER_MOST (64u << 20)
 
 struct api {
@@ -307,10 +308,17 @@ static int set_body(struct api_call *c, const char *method, json_t *body)
 	return 0;
 }
 
-static void set_common(struct api_call *c, const char *method, const char *url, long patience_s)
+/* What is asked, and how long it may take. */
+struct asking {
+	const char *method, *path, *accept;
+	json_t *body; /* borrowed; NULL: none */
+	long patience_s;
+};
+
+static void set_common(struct api_call *c, const struct asking *ask, const char *url)
 {
 	curl_easy_setopt(c->easy, CURLOPT_URL, url);
-	curl_easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST, method);
+	curl_easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST, ask->method);
 	curl_easy_setopt(c->easy, CURLOPT_PRIVATE, c);
 	curl_easy_setopt(c->easy, CURLOPT_ERRORBUFFER, c->error);
 	curl_easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, on_data);
@@ -320,16 +328,15 @@ static void set_common(struct api_call *c, const char *method, const char *url, 
 	curl_easy_setopt(c->easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(c->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(c->easy, CURLOPT_CONNECTTIMEOUT, CONNECT_PATIENCE_S);
-	curl_easy_setopt(c->easy, CURLOPT_TIMEOUT, patience_s);
+	curl_easy_setopt(c->easy, CURLOPT_TIMEOUT, ask->patience_s);
 	curl_easy_setopt(c->easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(c->easy, CURLOPT_TCP_KEEPIDLE, 30L);
 	curl_easy_setopt(c->easy, CURLOPT_TCP_KEEPINTVL, 10L);
-	add_header(c, "Accept: application/json");
+	add_header(c, ask->accept);
 	add_header(c, "User-Agent: mete");
 }
 
-static struct api_call *call_begin(struct api *a, const char *method, const char *path, json_t *body, long patience_s,
-				   api_feed *feed, api_done *done, void *owner)
+static struct api_call *call_begin(struct api *a, const struct asking *ask, api_feed *feed, api_done *done, void *owner)
 {
 	struct api_call *c = calloc(1, sizeof(*c));
 	char *url = NULL;
@@ -339,17 +346,17 @@ static struct api_call *call_begin(struct api *a, const char *method, const char
 		return NULL;
 	*c = (struct api_call){ .next = a->calls, .api = a, .feed = feed, .done = done, .owner = owner };
 	a->calls = c;
-	snprintf(c->what, sizeof(c->what), "%s %s", method, path);
+	snprintf(c->what, sizeof(c->what), "%s %s", ask->method, ask->path);
 	c->easy = curl_easy_init();
-	if (!c->easy || asprintf(&url, "%s%s", a->identity.url, path) < 0) {
+	if (!c->easy || asprintf(&url, "%s%s", a->identity.url, ask->path) < 0) {
 		call_free(c);
 		return NULL;
 	}
-	set_common(c, method, url, patience_s);
+	set_common(c, ask, url);
 	free(url);
 	r = set_identity(c);
-	if (!r && body)
-		r = set_body(c, method, body);
+	if (!r && ask->body)
+		r = set_body(c, ask->method, ask->body);
 	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers);
 	a->requests++;
 	if (!r && curl_multi_add_handle(a->multi, c->easy))
@@ -366,13 +373,25 @@ static struct api_call *call_begin(struct api *a, const char *method, const char
 
 struct api_call *api_ask(struct api *a, const char *method, const char *path, json_t *body, api_done *done, void *owner)
 {
-	return call_begin(a, method, path, body, API_PATIENCE_S, NULL, done, owner);
+	const struct asking ask = { method, path, ACCEPT, body, API_PATIENCE_S };
+
+	return call_begin(a, &ask, NULL, done, owner);
+}
+
+struct api_call *api_ask_metadata(struct api *a, const char *path, api_done *done, void *owner)
+{
+	const struct asking ask = { "GET", path, ACCEPT ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", NULL,
+				    API_PATIENCE_S };
+
+	return call_begin(a, &ask, NULL, done, owner);
 }
 
 struct api_call *api_stream(struct api *a, const char *path, long patience_s, api_feed *feed, api_done *done,
 			    void *owner)
 {
-	return call_begin(a, "GET", path, NULL, patience_s, feed, done, owner);
+	const struct asking ask = { "GET", path, ACCEPT, NULL, patience_s };
+
+	return call_begin(a, &ask, feed, done, owner);
 }
 
 void api_cancel(struct api_call *c)

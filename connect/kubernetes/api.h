@@ -44,6 +44,9 @@ struct api_call;
  */
 struct api_call *api_ask(struct api *a, const char *method, const char *path, json_t *body, api_done *done,
 			 void *owner);
+/* Lists a collection without what is in the objects: their metadata alone, which no owner of one can make unreadable.
+ */
+struct api_call *api_ask_metadata(struct api *a, const char *path, api_done *done, void *owner);
 /* `done` is not called. */
 void api_cancel(struct api_call *c);
 /* The same for a program that has nothing else to do: runs the loop until there is an answer. *ret: owned. Value:

@@ -225,6 +225,23 @@ int certificate_issue(struct certificate *ret, const struct certificate *authori
 	return r;
 }
 
+int certificate_refresh(struct certificate *c, const char *cert, const char *key, bool *ret_new, struct fault *f)
+{
+	struct certificate now;
+	int r = certificate_read(&now, cert, key, f);
+
+	if (r)
+		return r;
+	if (c->certificate && !strcmp(now.certificate, c->certificate) && !strcmp(now.key, c->key)) {
+		certificate_free(&now);
+		return 0;
+	}
+	certificate_free(c);
+	*c = now;
+	*ret_new = true;
+	return 0;
+}
+
 int certificate_left(const char *pem, int64_t *ret_left, int64_t *ret_whole)
 {
 	X509 *x = read_certificate(pem);
@@ -237,6 +254,22 @@ int certificate_left(const char *pem, int64_t *ret_left, int64_t *ret_whole)
 		return -EINVAL;
 	*ret_left = (int64_t)days * 86400 + seconds;
 	*ret_whole = (int64_t)whole_days * 86400 + whole_seconds - EARLY_S;
+	return 0;
+}
+
+int certificate_check_time(const struct certificate *c, const char *path, struct fault *f)
+{
+	int64_t left, whole;
+
+	if (certificate_left(c->certificate, &left, &whole))
+		return 0;
+	if (left <= 0)
+		return fault_set(f, -EKEYEXPIRED,
+				 "%s: the time of the certificate is over: callers refuse it; renew it", path);
+	if (left > whole + EARLY_S)
+		return fault_set(
+			f, -EKEYEXPIRED,
+			"%s: the time of the certificate has not begun: callers refuse it; is the clock right?", path);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "client/fault.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct certificate {
@@ -32,8 +33,17 @@ int certificate_read_text(const char *path, char **ret, struct fault *f);
 /* From files. Value: 0 or a negative errno and a fault, also where they do not belong together. */
 int certificate_read(struct certificate *ret, const char *cert, const char *key, struct fault *f);
 
+/*
+ * The same, where they are others than `c` has: then *ret_new is set, which is not cleared here. Value: 0 or a negative
+ * errno and a fault; then `c` is as it was.
+ */
+int certificate_refresh(struct certificate *c, const char *cert, const char *key, bool *ret_new, struct fault *f);
+
 /* What is left of the first certificate, and what it had in all, in seconds. Value: 0, or -EINVAL: it is none. */
 int certificate_left(const char *pem, int64_t *ret_left, int64_t *ret_whole);
+
+/* 0, or -EKEYEXPIRED and a fault: nobody believes it any more, or not yet. `path`: where it is from. */
+int certificate_check_time(const struct certificate *c, const char *path, struct fault *f);
 
 /* Whether the key belongs to the first certificate. */
 int certificate_matches(const struct certificate *c);

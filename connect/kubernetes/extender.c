@@ -5,6 +5,7 @@
  * given away a moment ago is caught by kubelet's own count of the share. Exit status: 0 done (also after SIGTERM), 1
  * failed, 2 the command line is wrong.
  */
+#include "base/clock.h"
 #include "base/json_text.h"
 #include "base/notify.h"
 #include "base/option_table.h"
@@ -33,10 +34,12 @@ static const char usage[] = "Usage: mete-extender [options]\n"
 			    "nodes' agents have published (mete-agent --publish).\n"
 			    "\n"
 			    "  --listen ADDR:PORT  Where it serves HTTP. Default: 127.0.0.1:8445\n"
-			    "  --cert FILE         Serve HTTPS with this certificate, in PEM.\n"
+			    "  --cert FILE         Serve HTTPS with this certificate, in PEM; read again when it "
+			    "changes.\n"
 			    "  --key FILE          The certificate's key.\n"
 			    "  --client-ca FILE    Answer only who has a client's certificate of an authority in this "
 			    "file; with --cert.\n"
+			    "                      Read again when it changes.\n"
 			    "  --place RULE        spread, binpack or fit (least fragmentation). Default: fit\n"
 			    "  --most N            Name at most so many of the nodes that fit, the best. Default: all\n"
 			    "  --kubeconfig FILE   How the API server is reached. Default: the pod's service account.\n"
@@ -50,7 +53,9 @@ struct extender {
 	struct loop loop;
 	struct api *api;
 	struct serve *serve;
-	char said[1024];
+	struct certificate serving;
+	char *callers; /* what the file of --client-ca says; NULL: no file */
+	char said[1024], said_tls[512];
 
 	pthread_rwlock_t lock;
 	struct nodes nodes; /* under the lock */
@@ -418,21 +423,48 @@ static int read_options(struct extender *e, int argc, char **argv)
 	}
 }
 
+/* Files of certificates, where there are some. Value: 0 or a negative errno; then it serves as before. */
+static int read_certificates(struct extender *e, bool *ret_new, struct fault *f)
+{
+	int r = e->cert ? certificate_refresh(&e->serving, e->cert, e->key, ret_new, f) : 0;
+
+	return r ? r : serve_refresh_ca(&e->callers, e->client_ca, ret_new, f);
+}
+
 static int serve(struct extender *e, struct fault *f)
 {
-	struct certificate c = { NULL, NULL };
-	char *client_ca = NULL;
-	int r = e->cert ? certificate_read(&c, e->cert, e->key, f) : 0;
+	bool fresh;
+	int r = read_certificates(e, &fresh, f);
 
 	if (!r)
-		r = serve_read_ca(&client_ca, e->client_ca, f);
-	if (!r)
-		r = serve_begin(&e->serve, e->listen, e->cert ? &c : NULL, client_ca, on_request, e, f);
-	free(client_ca);
-	certificate_free(&c);
+		r = serve_begin(&e->serve, e->listen, e->cert ? &e->serving : NULL, e->callers, on_request, e, f);
 	if (!r)
 		program_log("serves at port %u", serve_port(e->serve));
 	return r;
+}
+
+/* Certificates change while it serves. */
+static void tend(struct extender *e)
+{
+	struct fault f = { .text = "" };
+	bool fresh = false;
+	int r;
+
+	if (!e->cert)
+		return;
+	r = read_certificates(e, &fresh, &f);
+	if (fresh) {
+		program_log("a new certificate");
+		r = serve_renew(e->serve, &e->serving, e->callers, &f);
+	}
+	if (!r)
+		r = certificate_check_time(&e->serving, e->cert, &f);
+	serve_tend(e->serve);
+	if (r && strcmp(f.text, e->said_tls))
+		program_log("%s", f.text);
+	if (!r && *e->said_tls)
+		program_log("the certificate is well again");
+	snprintf(e->said_tls, sizeof(e->said_tls), "%s", r ? f.text : "");
 }
 
 static int run(struct extender *e)
@@ -454,8 +486,15 @@ static int run(struct extender *e)
 		r = serve(e, &f);
 	if (!r)
 		notify_tell("READY=1");
-	while (!r && !ended)
+	for (uint64_t next = 0; !r && !ended;) {
+		uint64_t now = clock_now_ns();
+
+		if (now >= next) {
+			tend(e);
+			next = now + TICK_MS * UINT64_C(1000000);
+		}
 		r = loop_turn(&e->loop, TICK_MS);
+	}
 	if (r)
 		program_log("%s", *f.text ? f.text : strerror(-r));
 	serve_end(e->serve);
@@ -464,6 +503,8 @@ static int run(struct extender *e)
 		loop_remove(&e->loop, &signals);
 	loop_close(&e->loop);
 	nodes_free(&e->nodes);
+	certificate_free(&e->serving);
+	free(e->callers);
 	return r ? EXIT_BAD : EXIT_GOOD;
 }
 

@@ -278,25 +278,28 @@ static int open_socket(const char *at, struct fault *f)
 	return fd >= 0 ? fd : fault_set(f, fd, "--listen %s: %s", at, strerror(-fd));
 }
 
-int serve_read_ca(char **ret, const char *path, struct fault *f)
+int serve_refresh_ca(char **ca, const char *path, bool *ret_new, struct fault *f)
 {
 	int64_t left, whole;
-	int r = 0;
+	char *now = NULL;
+	int r;
 
-	*ret = NULL;
 	if (!path)
 		return 0;
 	if (!serve_caller_can())
 		return fault_set(f, -ENOTSUP, "--client-ca %s: this build has no GnuTLS, which judges certificates",
 				 path);
-	r = certificate_read_text(path, ret, f);
-	if (!r && certificate_left(*ret, &left, &whole))
+	r = certificate_read_text(path, &now, f);
+	if (!r && certificate_left(now, &left, &whole))
 		r = fault_set(f, -EINVAL, "--client-ca %s: there is no certificate in PEM in it", path);
-	if (r) {
-		free(*ret);
-		*ret = NULL;
+	if (r || (*ca && !strcmp(now, *ca))) {
+		free(now);
+		return r;
 	}
-	return r;
+	free(*ca);
+	*ca = now;
+	*ret_new = true;
+	return 0;
 }
 
 int serve_begin(struct serve **ret, const char *listen, const struct certificate *certificate, const char *client_ca,

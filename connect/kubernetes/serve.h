@@ -11,11 +11,12 @@
 #include "client/fault.h"
 #include "connect/kubernetes/certificate.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define SERVE_BODY_MOST (4u << 20)    /* an API server's objects have 1.5 MiB at most, and a review two of them */
 #define SERVE_BODIES_MOST (48u << 20) /* of all large ones that are being read */
-#define SERVE_OPEN_PATH "/healthz" /* kubelet's probes have no certificate */
+#define SERVE_OPEN_PATH "/healthz"    /* kubelet's probes have no certificate */
 #define SERVE_CONNECTIONS 512u
 #define SERVE_OF_ADDRESS 256u /* of them, of one address: an API server asks up to 200 at once */
 
@@ -46,8 +47,12 @@ int serve_begin(struct serve **ret, const char *listen, const struct certificate
 		serve_handler *handler, void *owner, struct fault *f);
 /* New connections get this certificate, and are judged by these authorities. */
 int serve_renew(struct serve *s, const struct certificate *certificate, const char *client_ca, struct fault *f);
-/* A file of authorities as serve_begin() takes it; NULL becomes NULL. Value: 0 or a negative errno and a fault. */
-int serve_read_ca(char **ret, const char *path, struct fault *f);
+/*
+ * Reads a file of authorities as serve_begin() takes it; nothing without a path. Where it says another than *ca
+ * (owned), that becomes it and *ret_new is set, which is not cleared here. Value: 0 or a negative errno and a fault;
+ * then *ca is as it was.
+ */
+int serve_refresh_ca(char **ca, const char *path, bool *ret_new, struct fault *f);
 /* Ends what of an old certificate is over; to be called now and then. */
 void serve_tend(struct serve *s);
 void serve_end(struct serve *s);

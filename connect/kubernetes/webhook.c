@@ -15,6 +15,7 @@
 #include "connect/kubernetes/serve.h"
 #include "connect/kubernetes/webhook_authority.h"
 #include "connect/kubernetes/webhook_review.h"
+#include "connect/kubernetes/webhook_sweep.h"
 #include "verb/duration.h"
 #include "verb/verb.h"
 
@@ -26,14 +27,15 @@
 #include <unistd.h>
 
 #define TICK_MS 1000
-#define MADE_NS UINT64_C(30000000000)
+#define MADE_S 30 /* and a quarter of the time between sweeps at most: what is believed to be there is */
 #define MADE_MOST 10000
-/* Nobody deletes templates, and who asks is mostly not known: a cluster's store must not be filled with them. */
+/* Who asks is mostly not known: a cluster's store must not be filled with templates. */
 #define NEW_NS UINT64_C(3600000000000)
 #define NEW_OF_NAMESPACE 64u
 #define NEW_OF_ALL 2048u
 #define LIFE_MOST_S 315360000L
 #define NAMESPACE_FILE API_SERVICE_ACCOUNT "/namespace"
+#define SWEEP_S 3600
 #define TRIES 60 /* for the authority at the start, a second apart */
 
 const struct verb verbs[] = { { 0 } };
@@ -56,6 +58,8 @@ static const char usage[] =
 	"  --memory-alone WHAT   Memory without a number of devices: refuse, or one (one device). Default: refuse\n"
 	"  --claims              Give claims of the driver gpu.mete.io instead of shares (Kubernetes 1.34): exactly\n"
 	"                        what is asked for. Named shares become claims too. Makes their templates.\n"
+	"  --sweep TIME          How often templates that no pod uses are looked for, and how long one must be unused\n"
+	"                        to be deleted; 0: never. Default: 1h\n"
 	"  --names LIST          The names of this server, with commas: SERVICE.NAMESPACE.svc. Default: localhost\n"
 	"  --cert FILE           Its certificate, in PEM, made by somebody else; read again when it changes.\n"
 	"  --key FILE            The certificate's key.\n"
@@ -77,15 +81,17 @@ struct webhook {
 	struct loop loop;
 	struct api *api;
 	struct serve *serve;
+	struct sweep *sweep; /* NULL: templates are left there */
+	long sweep_s;
 	char name_space[256];
 
 	pthread_rwlock_t lock;
 	struct words_options words; /* under the lock */
 
 	pthread_mutex_t made_lock;
-	json_t *made; /* "NAMESPACE/TEMPLATE" that are there; under the lock */
+	json_t *made;	  /* "NAMESPACE/TEMPLATE" that are there; under the lock */
 	uint64_t made_ns; /* since when it fills */
-	json_t *fresh; /* how many were new, by namespace; under the lock */
+	json_t *fresh;	  /* how many were new, by namespace; under the lock */
 	unsigned int fresh_all;
 	uint64_t fresh_ns; /* since when they are counted */
 
@@ -116,6 +122,13 @@ static bool read_size(void *webhook, const char *value)
 	return true;
 }
 
+static bool read_sweep(void *webhook, const char *value)
+{
+	struct webhook *w = webhook;
+
+	return duration_parse(value, LIFE_MOST_S, &w->sweep_s) && w->sweep_s >= 0;
+}
+
 static bool read_life(void *webhook, const char *value)
 {
 	struct authority_options *o = &((struct webhook *)webhook)->authority.options;
@@ -142,6 +155,7 @@ static const struct option_row option_rows[] = {
 	{ "whole", OPTION_WORD, AT(words.whole), NULL, wholes, NULL },
 	{ "memory-alone", OPTION_EITHER, AT(words.memory_alone), NULL, alones, NULL },
 	{ "claims", OPTION_FLAG, AT(words.claims), NULL, NULL, NULL },
+	{ "sweep", OPTION_READ, 0, "give a time such as 1h, or 0 for never", NULL, read_sweep },
 	{ "names", OPTION_TEXT, AT_AUTHORITY(names), NULL, NULL, NULL },
 	{ "cert", OPTION_TEXT, AT_AUTHORITY(cert), NULL, NULL, NULL },
 	{ "key", OPTION_TEXT, AT_AUTHORITY(key), NULL, NULL, NULL },
@@ -183,6 +197,13 @@ static enum option_outcome read_options(struct webhook *w, int argc, char **argv
 
 /* Requests, in serve.c's threads. */
 
+static uint64_t made_life_ns(const struct webhook *w)
+{
+	const uint64_t second = UINT64_C(1000000000);
+
+	return w->sweep_s && w->sweep_s < 4 * MADE_S ? (uint64_t)w->sweep_s * second / 4 : MADE_S * second;
+}
+
 /* It was there a moment ago; it may have been deleted since, and then a pod waits for it no longer than that. */
 static bool is_made(struct webhook *w, const char *key)
 {
@@ -190,7 +211,7 @@ static bool is_made(struct webhook *w, const char *key)
 	bool made = false;
 
 	pthread_mutex_lock(&w->made_lock);
-	if (now - w->made_ns > MADE_NS)
+	if (now - w->made_ns > made_life_ns(w))
 		json_object_clear(w->made);
 	made = json_object_get(w->made, key);
 	pthread_mutex_unlock(&w->made_lock);
@@ -245,26 +266,59 @@ static void note_known(struct webhook *w, const char *name_space)
 	pthread_mutex_unlock(&w->made_lock);
 }
 
-/* By a client of this thread's own. 409: somebody has made the same, for its name says what is in it. */
-static int make_one(struct webhook *w, const char *path, json_t *template, bool *ret_new, struct fault *f)
+/* It is in use again: a sweep that has marked it must not delete it. Value: HTTP's status; 404: it is gone. */
+static int unmark(struct api *api, const char *path, const char *name, struct fault *f)
+{
+	json_t *patch = json_pack("{s:{s:{s:n}}}", "metadata", "annotations", SWEEP_MARK), *answer = NULL;
+	char one[480];
+	int status;
+
+	snprintf(one, sizeof(one), "%s/%s", path, name);
+	status = api_ask_now(api, "PATCH", one, patch, &answer, f);
+	json_decref(answer);
+	json_decref(patch);
+	return status;
+}
+
+/* 409: somebody has made the same, for its name says what is in it. */
+static int ask_one(struct webhook *w, struct api *api, const char *path, const char *name, json_t *template,
+		   bool *ret_new, struct fault *f)
+{
+	json_t *answer = NULL;
+	int status = 404;
+
+	/* It may be deleted between the two. */
+	for (int i = 0; i < 3 && status == 404; i++) {
+		status = api_ask_now(api, "POST", path, template, &answer, f);
+		json_decref(answer);
+		*ret_new = status == 200 || status == 201;
+		if (status == 409)
+			status = w->sweep_s ? unmark(api, path, name, f) : 200;
+		else if (status == 404)
+			break;
+	}
+	if (status == 200 || status == 201)
+		return 0;
+	return *f->text ? -EIO : fault_set(f, -EIO, "%s of %s: status %d", name, path, status);
+}
+
+/* By a client of this thread's own. */
+static int make_one(struct webhook *w, const char *path, const char *name, json_t *template, bool *ret_new,
+		    struct fault *f)
 {
 	const struct api_options o = { .kubeconfig = w->kubeconfig };
 	struct loop loop = { -1 };
 	struct api *api = NULL;
-	json_t *answer = NULL;
-	int r = loop_open(&loop), status = 0;
+	int r = loop_open(&loop);
 
+	*ret_new = false;
 	if (!r)
 		r = api_open(&api, &loop, &o, f);
 	if (!r)
-		status = api_ask_now(api, "POST", path, template, &answer, f);
-	json_decref(answer);
+		r = ask_one(w, api, path, name, template, ret_new, f);
 	api_close(api);
 	loop_close(&loop);
-	*ret_new = status == 200 || status == 201;
-	if (status == 200 || status == 201 || status == 409)
-		return 0;
-	return *f->text ? -EIO : fault_set(f, -EIO, "POST %s: status %d", path, status);
+	return r;
 }
 
 static bool make_templates(void *owner, const char *name_space, json_t *templates, char line[WORDS_LINE])
@@ -284,7 +338,8 @@ static bool make_templates(void *owner, const char *name_space, json_t *template
 		return false;
 	}
 	snprintf(path, sizeof(path), "/apis/resource.k8s.io/v1/namespaces/%s/resourceclaimtemplates", name_space);
-	json_object_foreach (templates, name, template) {
+	json_object_foreach(templates, name, template)
+	{
 		snprintf(key, sizeof(key), "%s/%s", name_space, name);
 		if (is_made(w, key))
 			continue;
@@ -295,7 +350,7 @@ static bool make_templates(void *owner, const char *name_space, json_t *template
 				 name_space, NEW_OF_NAMESPACE, NEW_OF_ALL);
 			return false;
 		}
-		r = make_one(w, path, template, &fresh, &f);
+		r = make_one(w, path, name, template, &fresh, &f);
 		if (!fresh)
 			note_known(w, name_space);
 		if (r) {
@@ -383,22 +438,6 @@ static int read_shares(struct webhook *w, struct fault *f)
 	return 0;
 }
 
-/* Value: 0 or a negative errno; then callers are judged as before. */
-static int read_client_ca(struct webhook *w, bool *ret_new, struct fault *f)
-{
-	char *now;
-	int r = serve_read_ca(&now, w->client_ca_file, f);
-
-	if (r || !now || (w->client_ca && !strcmp(now, w->client_ca))) {
-		free(now);
-		return r;
-	}
-	free(w->client_ca);
-	w->client_ca = now;
-	*ret_new = true;
-	return 0;
-}
-
 static void tend(struct webhook *w)
 {
 	struct fault f = { .text = "" };
@@ -408,13 +447,16 @@ static void tend(struct webhook *w)
 	if (!r)
 		r = authority_tend(&w->authority, &fresh, &f);
 	if (!r)
-		r = read_client_ca(w, &fresh, &f);
+		r = serve_refresh_ca(&w->client_ca, w->client_ca_file, &fresh, &f);
 	if (fresh) {
 		program_log("a new certificate");
 		r = serve_renew(w->serve, &w->authority.serving, w->client_ca, &f);
 	}
+	if (!r && w->authority.options.cert)
+		r = certificate_check_time(&w->authority.serving, w->authority.options.cert, &f);
 	serve_tend(w->serve);
-	trouble(w, r ? f.text : NULL);
+	sweep_tend(w->sweep);
+	trouble(w, r ? f.text : *sweep_trouble(w->sweep) ? sweep_trouble(w->sweep) : NULL);
 }
 
 /* Until there is a certificate: the API server may come later than we do. */
@@ -442,7 +484,7 @@ static int serve_until_told(struct webhook *w, bool *ended, struct fault *f)
 	int r = read_shares(w, f);
 
 	if (!r)
-		r = read_client_ca(w, &first, f);
+		r = serve_refresh_ca(&w->client_ca, w->client_ca_file, &first, f);
 	if (!r)
 		r = begin_authority(w, ended, f);
 	if (!r && !*ended)
@@ -496,11 +538,14 @@ static int run(struct webhook *w)
 		r = api_open(&w->api, &w->loop, &o, &f);
 		w->authority.api = w->api;
 	}
+	if (!r && w->words.claims && w->sweep_s)
+		w->sweep = sweep_new(w->api, w->sweep_s);
 	if (!r)
 		r = serve_until_told(w, &ended, &f);
 	if (r)
 		program_log("%s", f.text);
 	serve_end(w->serve);
+	sweep_free(w->sweep);
 	api_close(w->api);
 	if (signals.fd >= 0)
 		loop_remove(&w->loop, &signals);
@@ -515,6 +560,7 @@ static int run(struct webhook *w)
 int main(int argc, char **argv)
 {
 	static struct webhook w = { .listen = "[::]:8443",
+				    .sweep_s = SWEEP_S,
 				    .authority.options = { .names = "localhost",
 							   .life_s = AUTHORITY_CERT_LIFE_S,
 							   .authority_life_s = AUTHORITY_LIFE_S },

@@ -284,23 +284,6 @@ static int issue(struct authority *a, bool *ret_new, struct fault *f)
 	return 0;
 }
 
-static int tend_files(struct authority *a, bool *ret_new, struct fault *f)
-{
-	struct certificate c;
-	int r = certificate_read(&c, a->options.cert, a->options.key, f);
-
-	if (r)
-		return r;
-	if (a->serving.certificate && !strcmp(c.certificate, a->serving.certificate) &&
-	    !strcmp(c.key, a->serving.key)) {
-		certificate_free(&c);
-		return 0;
-	}
-	move(&a->serving, &c);
-	*ret_new = true;
-	return 0;
-}
-
 int authority_tend(struct authority *a, bool *ret_new, struct fault *f)
 {
 	bool due;
@@ -308,7 +291,7 @@ int authority_tend(struct authority *a, bool *ret_new, struct fault *f)
 
 	*ret_new = false;
 	if (a->options.cert)
-		return tend_files(a, ret_new, f);
+		return certificate_refresh(&a->serving, a->options.cert, a->options.key, ret_new, f);
 	r = a->options.dir ? load_dir(a, f) : load_secret(a, f);
 	/* An authority that cannot be renewed now is good as long as it lasts. */
 	if (r && !a->own.key)

@@ -210,12 +210,22 @@ class ApiServer:
                 spec.get("basic", {}).pop(field, None)
         return body
 
+    def named(self, collection, query):
+        """The keys of a list's objects: of one namespace, or of all, with the label that is asked for."""
+        label = query.get("labelSelector", "").partition("=")
+        keys = [key for key in self.objects if key[0] == collection]
+        if not keys and "/" not in collection:
+            keys = [key for key in self.objects if key[0].endswith("/" + collection)]
+        return sorted(k for k in keys if not label[0] or self.objects[k]["metadata"].get("labels", {}).get(label[0]) == label[2])
+
     def one(self, method, collection, name, body):
         if method == "POST":
             name = body["metadata"]["name"]
             if (collection, name) in self.objects:
                 return 409, f'{collection} "{name}" already exists'
             body["metadata"]["uid"] = str(uuid.uuid4())
+            if "/" in collection:
+                body["metadata"]["namespace"] = collection.split("/")[0]
             return 201, self._change("ADDED", collection, name, self.kept(body))
         old = self.objects.get((collection, name))
         if old is None:
@@ -223,23 +233,28 @@ class ApiServer:
         if method == "GET":
             return 200, old
         if method == "DELETE":
+            wanted = ((body or {}).get("preconditions") or {}).get("resourceVersion")
+            if wanted and wanted != old["metadata"]["resourceVersion"]:
+                return 409, f'{collection} "{name}": the precondition does not hold'
             return 200, self._change("DELETED", collection, name, None)
         version = body["metadata"].get("resourceVersion")
         if version and version != old["metadata"]["resourceVersion"]:
             return 409, f'{collection} "{name}": the object has been modified'
         if method == "PATCH":
             body = merged(old, body)
+            if body == old:  # what changes nothing is not written
+                return 200, old
         body["metadata"]["uid"] = old["metadata"]["uid"]
         return 200, self._change("MODIFIED", collection, name, self.kept(body))
 
     def list(self, h, collection, query):
         with self.lock:
-            names = sorted(n for c, n in self.objects if c == collection)
+            keys = self.named(collection, query)
             limit = self.page or int(query.get("limit", 10000))
             first = int(query.get("continue", 0))
-            items = [self.objects[collection, n] for n in names[first:first + limit]]
+            items = [self.objects[key] for key in keys[first:first + limit]]
             meta = {"resourceVersion": str(self.version)}
-            if first + limit < len(names):
+            if first + limit < len(keys):
                 meta["continue"] = str(first + limit)
             body = json.loads(json.dumps({"kind": "List", "metadata": meta, "items": items}))
         self.answer(h, 200, body)

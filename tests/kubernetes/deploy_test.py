@@ -58,6 +58,23 @@ def rendered(*options):
     return documents(done.stdout) if done.returncode == 0 else done.stderr
 
 
+def test_callers_of_the_chart():
+    """Who may ask webhook and extender, as values."""
+    parts = {(k, n): part for k, n, part in rendered("--set", "webhook.clientCA=callers,extender.enabled=true,extender.tls=pair,extender.clientCA=callers")}
+    webhook, extender = (parts["Deployment", name] for name in ("mete-webhook", "mete-extender"))
+    for text, words in ((webhook, ("--client-ca=/etc/mete-callers/ca.crt", "mountPath: /etc/mete-callers", "configMap: { name: callers }")),
+                        (extender, ("--client-ca=/etc/mete-callers/ca.crt", "--cert=/etc/mete-tls/tls.crt", "--key=/etc/mete-tls/tls.key", "scheme: HTTPS",
+                                    "secretName: pair", "configMap: { name: callers }"))):
+        for word in words:
+            ok(word in text, f"only certain callers: {word}")
+    ok("port: 443" in parts["Service", "mete-extender"], "the extender's service is HTTPS's")
+    plain = {(k, n): part for k, n, part in rendered("--set", "extender.enabled=true")}
+    ok(not any(w in plain["Deployment", n] for n in ("mete-webhook", "mete-extender") for w in ("client-ca", "mete-callers", "mete-tls")), "and none of it by default")
+    ok("port: 80" in plain["Service", "mete-extender"] and "scheme: HTTP\n" in plain["Deployment", "mete-extender"].replace(" }", "\n"), "which is HTTP")
+    done = rendered("--set", "extender.enabled=true,extender.clientCA=callers")
+    ok(isinstance(done, str) and "extender.clientCA: give extender.tls too" in done, "without TLS no caller can be told from another", done)
+
+
 def test_chart():
     done = run(helm, "lint", "--strict", CHART)
     ok(done.returncode == 0, "helm lint", done.stdout, done.stderr)
@@ -79,6 +96,11 @@ def test_chart():
     text = "".join(part for _, _, part in rendered("--set", "webhook.claims=true"))
     ok("- --claims" in text and "sideEffects: NoneOnDryRun" in text and "resourceclaimtemplates" in text, "with claims the webhook may make templates")
     ok("resourceclaimtemplates" not in "".join(part for _, _, part in whole), "and without it may not")
+    for sweep, verbs in (("1h", "create, list, patch, delete"), ("0", "create")):
+        text = "".join(part for _, _, part in rendered("--set", f"webhook.claims=true,webhook.sweep={sweep}"))
+        ok(f"- --sweep={sweep}\n" in text and f"resources: [resourceclaimtemplates]\n    verbs: [{verbs}]\n" in text, f"sweep {sweep}: the rights for it")
+        same("resources: [pods]\n    verbs: [list]" in text, sweep != "0", f"sweep {sweep}: pods are listed for it alone")
+    test_callers_of_the_chart()
     text = "".join(part for _, _, part in rendered("--set", "image.tag=1"))
     ok('image: "localhost/mete:1"' in text, "a tag may be a number")
     roles = [part for kind, _, part in whole if kind.endswith("Role")]
@@ -194,8 +216,7 @@ def test_kubectl():
         thing["status"] = {"phase": "Running" if on else "Pending"}
         if on:
             thing["spec"]["nodeName"] = on
-        for collection in ("default/pods", "pods"):
-            api.put(collection, json.loads(json.dumps(thing)))
+        api.put("default/pods", thing)
     api.put("default/events", {"metadata": {"name": "e"}, "involvedObject": {"name": "waits"}, "reason": "FailedScheduling", "message": "0/2 nodes"})
 
     def ask(*words):
@@ -236,6 +257,10 @@ if kubectl:
     test_kubectl()
     done = run(kubectl, "kustomize", os.path.join(DEPLOY, "manifests"))
     ok(done.returncode == 0 and done.stdout.count("\nkind:") + done.stdout.startswith("kind:") >= 15, "kubectl kustomize takes the manifests", done.stderr)
+    closed = run(kubectl, "kustomize", os.path.join(DEPLOY, "manifests-client-ca"))
+    added = set(closed.stdout.splitlines()) - set(done.stdout.splitlines())
+    ok(closed.returncode == 0 and any("--client-ca=/etc/mete-callers/ca.crt" in line for line in added) and any("mete-client-ca" in line for line in added),
+       "and those that know callers by an authority", closed.stderr, added)
 else:
     skip("kubectl mete", "kubectl is not there (METE_TEST_KUBECTL)")
 shutil.rmtree(home, ignore_errors=True)

@@ -316,6 +316,89 @@ def test_published():
     api.down()
 
 
+def test_sweep():
+    """Templates that no pod uses are deleted; one that a pod gets in the same moment is not."""
+    api = ApiServer()
+    kubeconfig(api.url)
+    file_name, pki = os.path.join(home, "s.json"), os.path.join(home, "s-pki")
+    with open(file_name, "w") as file:
+        json.dump({"shares": SHARES[:3]}, file)
+    w = Program(os.path.join(BIN, "mete-webhook"), "--claims", "--kubeconfig", config, "--shares", file_name, "--cert-dir", pki, "--sweep", "2s")
+    ok(until(w.port, 60), "it serves", w.said())
+
+    def ask(mib, space):
+        c = connect(w.port(), os.path.join(pki, "ca.crt"))
+        asked = review(pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": str(mib)}))
+        asked["request"]["namespace"] = space
+        answer = post(c, "/mutate", asked)[1]["response"]
+        c.close()
+        return applied(asked["request"]["object"], patch_of(answer))
+
+    def runs(thing, space, name, phase="Running"):
+        thing["metadata"].update({"name": name, "namespace": space})
+        thing["status"] = {"phase": phase}
+        api.put(f"{space}/pods", thing)
+
+    def there(space):
+        return sorted(n for kind, n in list(api.objects) if kind == f"{space}/resourceclaimtemplates")
+
+    def template(thing):
+        return thing["spec"]["resourceClaims"][0]["resourceClaimTemplateName"]
+    used, over, unused = ask(1000, "a"), ask(2000, "a"), ask(3000, "b")
+    runs(used, "a", "stays")
+    runs(over, "a", "over", "Succeeded")
+    own = {"name": "mete-own", "namespace": "b", "labels": {}}
+    api.put("b/resourceclaimtemplates", {"metadata": own, "spec": {}})
+    other = {"name": "theirs", "namespace": "b", "labels": {"app.kubernetes.io/managed-by": "mete-webhook"}}
+    api.put("b/resourceclaimtemplates", {"metadata": other, "spec": {}})
+    api.page = 1  # lists come in parts
+    ok(until(lambda: there("a") == [template(used)], 60), "what finished pods alone name is deleted, what a pod names is not", there("a"), w.said())
+    ok(until(lambda: there("b") == ["mete-own", "theirs"], 60), "what no pod names, too; without our label, or by another name, it is not ours",
+       there("b"), w.said())
+    api.page = None
+    ok(until(lambda: "claim templates that no pod used are deleted" in w.said(), 30), "it is told", w.said())
+    same(template(ask(3000, "b")), template(unused), "who asks alike later has it again")
+    ok(template(unused) in there("b"), "made anew", there("b"))
+    # Marked, and then asked for again before a sweep deletes it: the sweep's own view is of before.
+    key = ("c/resourceclaimtemplates", template(ask(4000, "c")))
+    old = str(int(time.time()) - 100)
+
+    def mark():
+        return api.objects[key]["metadata"].get("annotations", {}).get("mete.io/unused-since")
+    api.put(key[0], {**api.objects[key], "metadata": {**api.objects[key]["metadata"], "annotations": {"mete.io/unused-since": old}}})
+    # The pass that finds it unused is held between its list of templates and its delete request.
+    version, deletes = api.objects[key]["metadata"]["resourceVersion"], []
+    serve = api.serve
+
+    def between(h):
+        if h.command == "DELETE" and key[1] in h.path and not deletes:
+            deletes.append(h.path)
+            time.sleep(1)  # longer than the webhook believes that it is there
+            runs(ask(4000, "c"), "c", "new")
+        serve(h)
+    api.serve = between
+    ok(until(lambda: deletes and api.asked("DELETE", key[1]), 60), "a pass is about to delete one", w.said())
+    ok(until(lambda: mark() is None and api.objects[key]["metadata"]["resourceVersion"] != version, 30), "a pod that gets it takes the mark away",
+       api.objects.get(key))
+    ok(key in api.objects, "and the pass that saw it before is refused")
+    passes = len(api.asked("GET", "/api/v1/namespaces/c/pods"))
+    ok(until(lambda: len(api.asked("GET", "/api/v1/namespaces/c/pods")) > passes + 2, 60), "later passes see the pod")
+    ok(key in api.objects, "and leave it there")
+    api.fail["GET", "/api/v1/namespaces/c/pods"] = (403, 1)
+    ok(until(lambda: "claim templates that no pod uses are not deleted" in w.said() and "403" in w.said(), 60), "a right that is missing is named", w.said())
+    ok(until(lambda: w.said().rstrip().endswith("well again"), 60), "and that it is there again", w.said())
+    end(w)
+    # Without sweeps nothing is listed or deleted.
+    w = Program(os.path.join(BIN, "mete-webhook"), "--claims", "--kubeconfig", config, "--shares", file_name, "--cert-dir", pki, "--sweep", "0")
+    ok(until(w.port, 60), "with --sweep 0 it serves", w.said())
+    before = len(api.requests)
+    ask(4000, "c")
+    same([r[1] for r in api.requests[before:]], ["POST"], "and asks the API server for the template alone")
+    w.stop()
+    shutil.rmtree(w.folder, ignore_errors=True)
+    api.down()
+
+
 def test_claims():
     """Where there is DRA: words and named shares become claims, by templates that the webhook makes."""
     api = ApiServer()
@@ -395,7 +478,7 @@ def test_claims():
     ok(many(100)["allowed"], "a pod of forty different shares", there())
     answer = many(200)
     ok(not answer["allowed"] and "64 new claim templates" in answer["status"]["message"], "one who asks for ever new ones is refused", answer.get("status"))
-    same([there(), many(300)["allowed"], there()], [64, False, 64], "so the cluster's store is not filled with what nobody deletes")
+    same([there(), many(300)["allowed"], there()], [64, False, 64], "so the cluster's store is not filled")
     ok(many(100)["allowed"] and many(210, 1)["allowed"], "what is there can be asked for")
     ok(many(400, 1, "quiet")["allowed"], "and another namespace has its own")
     end(w)
@@ -452,7 +535,7 @@ def test_authority():
     api.down()
 
 
-for part in (test_verdicts, test_hostile_node, test_terminal, test_published, test_claims, test_authority, test_scale):
+for part in (test_verdicts, test_hostile_node, test_terminal, test_published, test_claims, test_sweep, test_authority, test_scale):
     if not sys.argv[2:] or part.__name__.removeprefix("test_") in sys.argv[2:]:
         part()
 shutil.rmtree(home)

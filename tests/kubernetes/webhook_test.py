@@ -399,6 +399,59 @@ def test_renewal():
     end(w)
 
 
+def make_ended(at):
+    """A certificate whose time is over, and its key: ca.crt, ca.key."""
+    with open(os.path.join(at, "ca.cnf"), "w") as file:
+        file.write(f"[ca]\ndefault_ca = d\n[d]\ndatabase = {at}/index\nrand_serial = yes\ndefault_md = sha256\npolicy = p\nnew_certs_dir = {at}\n"
+                   "[p]\ncommonName = supplied\n")
+    open(os.path.join(at, "index"), "w").close()
+    key, request, cert = (os.path.join(at, n) for n in ("ca.key", "request", "ca.crt"))
+    for command in (["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=localhost", "-keyout", key, "-out", request],
+                    ["ca", "-batch", "-config", os.path.join(at, "ca.cnf"), "-selfsign", "-keyfile", key, "-in", request, "-out", cert, "-notext",
+                     "-startdate", "20200101000000Z", "-enddate", "20200102000000Z"]):
+        subprocess.run(["openssl", *command], check=True, capture_output=True)
+
+
+def peer(port):
+    """The certificate that a server shows, whatever it is worth."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection(("localhost", port), timeout=10) as plain, context.wrap_socket(plain) as s:
+        return ssl.DER_cert_to_PEM_cert(s.getpeercert(True))
+
+
+def text_of(path):
+    with open(path) as file:
+        return file.read()
+
+
+def test_extender_files(a, b, ended, pair):
+    """The extender reads its certificate again, too, and says that its time is over."""
+    extender = os.path.join(harness.BUILD, "src/cli/mete-extender")
+    config = os.path.join(pair, "kubeconfig")
+    with open(config, "w") as file:
+        json.dump({"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+                   "clusters": [{"name": "k", "cluster": {"server": "http://127.0.0.1:1"}}], "users": [{"name": "u", "user": {}}]}, file)
+
+    def put(folder):
+        for name in ("ca.key", "ca.crt"):
+            shutil.copy(os.path.join(folder, name), os.path.join(pair, name))
+    put(a)
+    e = Program(extender, "--kubeconfig", config, "--cert", os.path.join(pair, "ca.crt"), "--key", os.path.join(pair, "ca.key"))
+    ok(until(e.port, 30), "the extender serves HTTPS", e.said())
+    same(peer(e.port()), text_of(os.path.join(a, "ca.crt")), "with the certificate that it was given")
+    put(b)
+    ok(until(lambda: peer(e.port()) == text_of(os.path.join(b, "ca.crt")), 20), "another one is taken while it serves", e.said())
+    shutil.copy(os.path.join(a, "ca.key"), os.path.join(pair, "ca.key"))
+    ok(until(lambda: "belong together" in e.said(), 20), "one whose key is another's is named", e.said())
+    same(peer(e.port()), text_of(os.path.join(b, "ca.crt")), "and changes nothing")
+    put(ended)
+    ok(until(lambda: "the time of the certificate is over" in e.said(), 20), "one whose time is over is named", e.said())
+    put(a)
+    ok(until(lambda: "well again" in e.said(), 20), "and that it was renewed", e.said())
+    end(e)
+
+
 def test_files():
     """Certificates of somebody else's: read again when they change; broken ones change nothing."""
     home = tempfile.mkdtemp(prefix="mete-w-", dir="/tmp")
@@ -414,19 +467,22 @@ def test_files():
             shutil.copy(os.path.join(folder, name), os.path.join(pair, name))
     put(a)
     w = start("--cert", os.path.join(pair, "ca.crt"), "--key", os.path.join(pair, "ca.key"))
-
-    def peer():
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        with socket.create_connection(("localhost", w.port()), timeout=10) as plain, context.wrap_socket(plain) as s:
-            return ssl.DER_cert_to_PEM_cert(s.getpeercert(True))
-    same(peer(), open(os.path.join(a, "ca.crt")).read(), "the certificate that was given")
+    same(peer(w.port()), text_of(os.path.join(a, "ca.crt")), "the certificate that was given")
     put(b)
-    ok(until(lambda: peer() == open(os.path.join(b, "ca.crt")).read(), 20), "another one is taken while it serves")
+    ok(until(lambda: peer(w.port()) == text_of(os.path.join(b, "ca.crt")), 20), "another one is taken while it serves")
     shutil.copy(os.path.join(a, "ca.key"), os.path.join(pair, "ca.key"))
     ok(until(lambda: "belong together" in w.said(), 20), "one whose key is another's is named", w.said())
-    same(peer(), open(os.path.join(b, "ca.crt")).read(), "and changes nothing")
+    same(peer(w.port()), text_of(os.path.join(b, "ca.crt")), "and changes nothing")
+    ended = os.path.join(home, "ended")
+    os.mkdir(ended)
+    make_ended(ended)
+    put(ended)
+    ok(until(lambda: "the time of the certificate is over: callers refuse it" in w.said(), 20), "one whose time is over is named", w.said())
+    put(a)
+    ok(until(lambda: w.said().rstrip().endswith("well again"), 20), "and that it was renewed", w.said())
+    same(peer(w.port()), text_of(os.path.join(a, "ca.crt")), "with the new one")
     end(w)
+    test_extender_files(a, b, ended, pair)
     shutil.rmtree(home)
 
 

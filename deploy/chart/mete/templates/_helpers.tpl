@@ -31,3 +31,8 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{/* Not empty: the webhook deletes claim templates that no pod uses. */}}
+{{- define "mete.sweeps" -}}
+{{- if and .Values.webhook.claims (ne (toString .Values.webhook.sweep) "0") }}yes{{ end }}
+{{- end }}
