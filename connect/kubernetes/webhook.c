@@ -56,6 +56,7 @@ static const char usage[] =
 	"(the\n"
 	"                        smallest whole share) or refuse. Default: pass\n"
 	"  --memory-alone WHAT   Memory without a number of devices: refuse, or one (one device). Default: refuse\n"
+	"  --scheduler NAME      The scheduler of the pods that are changed: default-scheduler. Default: their own\n"
 	"  --claims              Give claims of the driver gpu.mete.io instead of shares (Kubernetes 1.34): exactly\n"
 	"                        what is asked for. Named shares become claims too. Makes their templates.\n"
 	"  --sweep TIME          How often templates that no pod uses are looked for, and how long one must be unused\n"
@@ -154,6 +155,7 @@ static const struct option_row option_rows[] = {
 	{ "card-memory", OPTION_READ, 0, "give a size such as 80G", NULL, read_size },
 	{ "whole", OPTION_WORD, AT(words.whole), NULL, wholes, NULL },
 	{ "memory-alone", OPTION_EITHER, AT(words.memory_alone), NULL, alones, NULL },
+	{ "scheduler", OPTION_TEXT, AT(words.scheduler), NULL, NULL, NULL },
 	{ "claims", OPTION_FLAG, AT(words.claims), NULL, NULL, NULL },
 	{ "sweep", OPTION_READ, 0, "give a time such as 1h, or 0 for never", NULL, read_sweep },
 	{ "names", OPTION_TEXT, AT_AUTHORITY(names), NULL, NULL, NULL },

@@ -48,6 +48,23 @@ static const struct {
 	const char *fraction, *memory, *devices, *container;
 } kai = { "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices", "gpu-fraction-container-name" };
 
+/* Annotations about where a pod goes, and which of ours means it; NULL: none does. */
+static const struct {
+	const char *theirs, *ours;
+} places[] = {
+	{ "nvidia.com/use-gputype", OWN "use-model" },
+	{ "nvidia.com/use-gpuuuid", OWN "use-model" },
+	{ "nvidia.com/nouse-gputype", OWN "avoid-model" },
+	{ "nvidia.com/nouse-gpuuuid", OWN "avoid-model" },
+	{ "nvidia.com/use-gpuindexes", NULL },
+	{ "nvidia.com/nouse-gpuindexes", NULL },
+	{ "nvidia.com/numa-bind", NULL },
+	{ "nvidia.com/vgpu-mode", NULL },
+	{ "volcano.sh/vgpu-mode", NULL },
+	{ "hami.io/node-scheduler-policy", NULL },
+	{ "hami.io/gpu-scheduler-policy", NULL },
+};
+
 /* What one container asks for. */
 struct ask {
 	const char *family; /* NULL: nothing */
@@ -65,7 +82,7 @@ struct work {
 	const struct words_options *options;
 	json_t *pod;
 	struct words_answer *answer;
-	json_t *asked; /* texts, by container */
+	json_t *asked;	/* texts, by container */
 	json_t *claims; /* of the pod, as they are to be; NULL: not changed */
 };
 
@@ -635,12 +652,33 @@ static bool read_kai(struct work *w, struct ask *a)
 	return true;
 }
 
-static bool treat_annotations(struct work *w, json_t *containers)
+/* The container that is named, else the first one. NULL: none is called so. */
+static json_t *find_container(json_t *spec, const char *name, const char **ret_list, size_t *ret_at)
 {
-	const char *name = annotation(w->pod, kai.container);
+	static const char *const lists[] = { "containers", "initContainers" };
+	json_t *container;
+	size_t i;
+
+	for (size_t k = 0; k < 2; k++) {
+		json_array_foreach(json_object_get(spec, lists[k]), i, container)
+		{
+			const char *own = json_string_value(json_object_get(container, "name"));
+
+			*ret_list = lists[k];
+			*ret_at = i;
+			if (!name || (own && !strcmp(own, name)))
+				return container;
+		}
+	}
+	return NULL;
+}
+
+static bool treat_annotations(struct work *w, json_t *spec)
+{
+	const char *name = annotation(w->pod, kai.container), *list;
 	struct ask a;
 	json_t *container;
-	size_t i, at = json_array_size(containers);
+	size_t at;
 	char where[64], path[64];
 
 	if (!annotation(w->pod, kai.fraction) && !annotation(w->pod, kai.memory))
@@ -650,22 +688,69 @@ static bool treat_annotations(struct work *w, json_t *containers)
 		return true;
 	if (!read_kai(w, &a))
 		return false;
-	json_array_foreach(containers, i, container)
-	{
-		const char *own = json_string_value(json_object_get(container, "name"));
-
-		if (at == json_array_size(containers) && (!name || (own && !strcmp(own, name))))
-			at = i;
-	}
-	if (at == json_array_size(containers))
+	container = find_container(spec, name, &list, &at);
+	if (!container)
 		return refuse(w, "metadata.annotations[%s]: no container is called %.63s", kai.container,
 			      name ? name : "");
-	container = json_array_get(containers, at);
-	snprintf(where, sizeof(where), "spec.containers[%zu]", at);
-	snprintf(path, sizeof(path), "/spec/containers/%zu", at);
+	snprintf(where, sizeof(where), "spec.%s[%zu]", list, at);
+	snprintf(path, sizeof(path), "/spec/%s/%zu", list, at);
 	if (own_in(container) || json_object_get(w->asked, json_string_value(json_object_get(container, "name"))))
 		return refuse(w, "metadata.annotations: %s beside resources of %s; give one of them", a.text, where);
 	return give(w, container, where, path, &a);
+}
+
+/* "/metadata/annotations/mete.io~1use-model": a path of a patch. */
+static json_t *annotation_path(const char *name)
+{
+	const char *slash = strchr(name, '/');
+
+	return json_sprintf("/metadata/annotations/%.*s~1%s", (int)(slash - name), name, slash + 1);
+}
+
+/* One annotation about the place. `said`: who has said the same before, by our word. */
+static bool place_one(struct work *w, const char *theirs, const char *ours, json_t *said)
+{
+	const char *value = annotation(w->pod, theirs),
+		   *before = ours ? json_string_value(json_object_get(said, ours)) : NULL;
+
+	if (!value || (ours && annotation(w->pod, ours)))
+		return true;
+	if (!ours) {
+		warn(w, "annotation %s is not heeded here", theirs);
+		return true;
+	}
+	if (before)
+		return refuse(w, "metadata.annotations[%s]: beside %s; give one of them", theirs, before);
+	if (w->options->claims)
+		return refuse(
+			w,
+			"metadata.annotations[%s]: a claim that is made of these words chooses no model; make a claim "
+			"of your own with a selector",
+			theirs);
+	json_object_set_new(said, ours, json_string(theirs));
+	json_array_append_new(w->answer->patch,
+			      json_pack("{s:s s:o s:s}", "op", "add", "path", annotation_path(ours), "value", value));
+	warn(w, "annotation %s is %s, which mete-extender heeds when it chooses the node", theirs, ours);
+	return true;
+}
+
+/* Where the pod is to go: of a pod that gets something of ours. */
+static bool place(struct work *w)
+{
+	json_t *spec = json_object_get(w->pod, "spec"), *said = json_object();
+	const char *scheduler = json_string_value(json_object_get(spec, "schedulerName"));
+	bool good = true;
+
+	for (size_t i = 0; good && i < sizeof(places) / sizeof(*places); i++)
+		good = place_one(w, places[i].theirs, places[i].ours, said);
+	json_decref(said);
+	if (!good || !w->options->scheduler || (scheduler && !strcmp(scheduler, w->options->scheduler)))
+		return good;
+	json_array_append_new(w->answer->patch, json_pack("{s:s s:s s:s}", "op", "add", "path", "/spec/schedulerName",
+							  "value", w->options->scheduler));
+	if (scheduler)
+		warn(w, "schedulerName %.100s is %s", scheduler, w->options->scheduler);
+	return true;
 }
 
 /* What was asked for stays to be read. */
@@ -710,7 +795,7 @@ enum words_result words_pod(const struct words_options *o, json_t *pod, struct w
 
 	*ret = (struct words_answer){ .patch = NULL };
 	good = treat_list(&w, spec, "initContainers") && treat_list(&w, spec, "containers") &&
-	       treat_annotations(&w, json_object_get(spec, "containers"));
+	       treat_annotations(&w, spec) && (!ret->patch || place(&w));
 	if (good && ret->patch) {
 		claim(&w);
 		annotate(&w);

@@ -24,11 +24,11 @@
 struct words_share {
 	char name[WORDS_NAME];
 	unsigned int cards;
-	uint64_t bytes;	   /* of each card */
-	double memory_pct; /* where bytes is 0; 100: all that is left, too */
-	double cores_pct;  /* guaranteed; 0: none */
-	bool low;	   /* of class low */
-	bool claimable;	   /* a claim can say all that it says */
+	uint64_t bytes;			    /* of each card */
+	double memory_pct;		    /* where bytes is 0; 100: all that is left, too */
+	double cores_pct;		    /* guaranteed; 0: none */
+	bool low;			    /* of class low */
+	bool claimable;			    /* a claim can say all that it says */
 	char parameters[CLAIMS_PARAMETERS]; /* of the claim, as JSON */
 };
 
@@ -40,15 +40,16 @@ struct words_options {
 	unsigned int count;
 	uint64_t card_bytes; /* of every card of the cluster; 0: not known, then parts and bytes are not compared */
 	enum words_whole whole;
-	bool memory_alone; /* memory without a number of devices means one device */
-	bool claims; /* a claim instead of a share: exactly what was asked for, and named shares too */
+	bool memory_alone;     /* memory without a number of devices means one device */
+	const char *scheduler; /* of the pods that are changed; NULL: their own */
+	bool claims;	       /* a claim instead of a share: exactly what was asked for, and named shares too */
 };
 
 enum words_result { WORDS_NOTHING, WORDS_CHANGED, WORDS_REFUSED };
 
 struct words_answer {
-	json_t *patch;	       /* a JSON patch; owned; NULL unless it is changed */
-	json_t *warnings;      /* lines; owned; NULL: none */
+	json_t *patch;	   /* a JSON patch; owned; NULL unless it is changed */
+	json_t *warnings;  /* lines; owned; NULL: none */
 	json_t *templates; /* ResourceClaimTemplates that the pod's namespace must have, by name; owned; NULL: none */
 	char line[WORDS_LINE]; /* why it was refused */
 };

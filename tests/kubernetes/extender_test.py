@@ -458,6 +458,8 @@ def test_claims():
     for words, said in (({"mete.io/small": "2"}, "a container gets one share"), ({"nvidia.com/gpumem": "5"}, "nvidia.com/gpu: 1")):
         answer = ask(pod(words))
         ok(not answer["allowed"] and said in answer["status"]["message"], f"{words} is refused", answer)
+    answer = ask(pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "76"}, {"nvidia.com/use-gputype": "A100"}))
+    ok(not answer["allowed"] and "chooses no model" in answer["status"]["message"], "a model cannot be asked for by a claim of these words", answer)
     asked = len(api.requests)
     ok(ask(pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "77"}), dryRun=True).get("patch"), "a dry run is answered")
     same(len(api.requests), asked, "and makes nothing")

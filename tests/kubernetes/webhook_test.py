@@ -169,6 +169,42 @@ def test_containers(w):
     same([c.get("resources") for c in after["spec"]["containers"]], [{"limits": {}}, {"limits": {"mete.io/small": "1"}}], "the container that is named")
 
 
+def test_places(w):
+    """Annotations that say where a pod goes: ours, or a warning."""
+    few = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}
+    for theirs, ours in (("nvidia.com/use-gputype", "mete.io/use-model"), ("nvidia.com/use-gpuuuid", "mete.io/use-model"),
+                         ("nvidia.com/nouse-gputype", "mete.io/avoid-model"), ("nvidia.com/nouse-gpuuuid", "mete.io/avoid-model")):
+        thing = pod(few, {theirs: "A100,V100"})
+        r = ask(w, thing)
+        same(applied(thing, patch_of(r))["metadata"]["annotations"].get(ours), "A100,V100", f"{theirs} is {ours}")
+        ok(any(theirs in line and "mete-extender" in line for line in r["warnings"]), f"{theirs}: it is said who heeds it", r["warnings"])
+    both = {"nvidia.com/use-gputype": "A100", "nvidia.com/nouse-gputype": "V100"}
+    got = applied(pod(few, both), patch_of(ask(w, pod(few, both))))["metadata"]["annotations"]
+    same((got["mete.io/use-model"], got["mete.io/avoid-model"]), ("A100", "V100"), "one of each")
+    r = ask(w, pod(few, {"nvidia.com/use-gputype": "A100", "nvidia.com/use-gpuuuid": "GPU-1"}))
+    ok(not r["allowed"] and "annotations[nvidia.com/use-gpuuuid]: beside nvidia.com/use-gputype" in r["status"]["message"], "not two of one", r)
+    own = {"nvidia.com/use-gputype": "A100", "mete.io/use-model": "H100"}
+    same(applied(pod(few, own), patch_of(ask(w, pod(few, own))))["metadata"]["annotations"]["mete.io/use-model"], "H100", "the pod's own stays")
+    r = ask(w, pod(few, {"hami.io/gpu-scheduler-policy": "binpack", "nvidia.com/use-gpuindexes": "0"}))
+    same(len([line for line in r["warnings"] if "is not heeded here" in line]), 2, "what is not heeded is said")
+    r = ask(w, pod({"cpu": "1"}, {"nvidia.com/use-gputype": "A100"}))
+    ok("patch" not in r and "warnings" not in r, "a pod that asks for nothing is left alone", r)
+    kai = pod({}, {"gpu-fraction": "0.5", "gpu-fraction-container-name": "first"})
+    kai["spec"].update({"initContainers": [{"name": "first", "image": "y"}], "schedulerName": "kai-scheduler"})
+    r = ask(w, kai)
+    got = applied(kai, patch_of(r))["spec"]
+    same(got["initContainers"][0]["resources"], {"limits": {"mete.io/half": "1"}}, "KAI: an init container that is named")
+    same(got["schedulerName"], "kai-scheduler", "the scheduler is the pod's own")
+    s = start("--scheduler", "default-scheduler")
+    r = ask(s, kai)
+    same(applied(kai, patch_of(r))["spec"]["schedulerName"], "default-scheduler", "--scheduler: of pods that are changed")
+    ok("schedulerName kai-scheduler is default-scheduler" in r["warnings"], "it is said", r["warnings"])
+    other = pod({"cpu": "1"})
+    other["spec"]["schedulerName"] = "kai-scheduler"
+    ok("patch" not in ask(s, other), "and of no others")
+    end(s)
+
+
 def test_options():
     parts = [{"name": "quarter", "mem": "25%", "cores": 25}, {"name": "all", "mem": "100%", "cores": 100}]
     w = start(shares=parts)
@@ -576,6 +612,7 @@ test_words(w)
 test_refused(w)
 test_untouched(w)
 test_containers(w)
+test_places(w)
 test_bad_input(w)
 test_flood(w)
 test_occupied(w)
