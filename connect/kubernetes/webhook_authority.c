@@ -139,18 +139,23 @@ static void secret_path(const struct authority *a, bool one, char path[512])
 		 one ? a->options.secret : "");
 }
 
-static json_t *secret_body(const struct authority *a, const struct certificate *c, json_t *version)
+/*
+ * The secret with what is ours. `there`: as it was read, or NULL: a new one. Whoever made it goes on managing it: its
+ * labels are not ours to change, and helm refuses an upgrade over a label that somebody else has written.
+ */
+static json_t *secret_body(const struct authority *a, const struct certificate *c, json_t *there)
 {
 	char *cert = base64(c->certificate), *key = base64(c->key);
 	json_t *body = NULL;
 
 	if (cert && key)
-		body = json_pack("{s:s s:s s:s s:{s:s s:s s:{s:s}} s:{s:s s:s}}", "apiVersion", "v1", "kind", "Secret",
-				 "type", "Opaque", "metadata", "name", a->options.secret, "namespace",
-				 a->options.name_space, "labels", "app.kubernetes.io/managed-by", "mete-webhook",
-				 "data", "ca.crt", cert, "ca.key", key);
-	if (body && version)
-		json_object_set(json_object_get(body, "metadata"), "resourceVersion", version);
+		body = there ? json_deep_copy(there)
+			     : json_pack("{s:s s:s s:s s:{s:s s:s s:{s:s}}}", "apiVersion", "v1", "kind", "Secret",
+					 "type", "Opaque", "metadata", "name", a->options.secret, "namespace",
+					 a->options.name_space, "labels", "app.kubernetes.io/managed-by",
+					 "mete-webhook");
+	if (body)
+		json_object_set_new(body, "data", json_pack("{s:s s:s}", "ca.crt", cert, "ca.key", key));
 	if (key)
 		explicit_bzero(key, strlen(key));
 	free(cert);
@@ -174,7 +179,7 @@ static bool take_secret(struct authority *a, json_t *secret)
 }
 
 /* Several webhooks begin at once: who is refused with 409 takes what the other has made, at the next look. */
-static int write_secret(struct authority *a, json_t *version, struct fault *f)
+static int write_secret(struct authority *a, json_t *there, struct fault *f)
 {
 	struct certificate made;
 	char path[512];
@@ -183,9 +188,9 @@ static int write_secret(struct authority *a, json_t *version, struct fault *f)
 
 	if (r)
 		return r;
-	secret_path(a, version, path);
-	body = secret_body(a, &made, version);
-	status = api_ask_now(a->api, version ? "PUT" : "POST", path, body, &answer, f);
+	secret_path(a, there, path);
+	body = secret_body(a, &made, there);
+	status = api_ask_now(a->api, there ? "PUT" : "POST", path, body, &answer, f);
 	json_decref(body);
 	json_decref(answer);
 	if (status == 200 || status == 201) {
@@ -203,7 +208,7 @@ static int write_secret(struct authority *a, json_t *version, struct fault *f)
 
 static int load_secret(struct authority *a, struct fault *f)
 {
-	json_t *answer = NULL, *version;
+	json_t *answer = NULL;
 	char path[512];
 	int status, r;
 
@@ -211,12 +216,11 @@ static int load_secret(struct authority *a, struct fault *f)
 		return 0;
 	secret_path(a, true, path);
 	status = api_ask_now(a->api, "GET", path, NULL, &answer, f);
-	version = json_object_get(json_object_get(answer, "metadata"), "resourceVersion");
 	if (status == 200 && take_secret(a, answer) && !is_due(a->own.certificate)) {
 		a->published = false;
 		r = 0;
 	} else if (status == 200 || status == 404) {
-		r = write_secret(a, status == 200 ? version : NULL, f);
+		r = write_secret(a, status == 200 ? answer : NULL, f);
 	} else {
 		r = status ? fault_set(f, -EACCES, "secret %s/%s cannot be read: HTTP status %d", a->options.name_space,
 				       a->options.secret, status)

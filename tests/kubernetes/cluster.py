@@ -252,8 +252,8 @@ def stamp_seconds(stamp):
 
 
 class Cluster:
-    def __init__(self, bin_folder, work, nodes=1, images=(), status_s=1):
-        self.bin, self.work, self.images = bin_folder, work, list(images)
+    def __init__(self, bin_folder, work, nodes=1, images=(), status_s=1, api_options=()):
+        self.bin, self.work, self.images, self.api_options = bin_folder, work, list(images), list(api_options)
         self.env = {**os.environ, 'PATH': f'{bin_folder}:{os.environ["PATH"]}:/usr/sbin:/sbin', 'LC_ALL': 'C', 'TZ': 'UTC'}
         self.env.pop('METE_RUNTIME_DIR', None)
         os.environ['TZ'] = 'UTC'
@@ -329,9 +329,9 @@ class Cluster:
         key = key or os.path.join(self.work, 'key.pem')
         self.spawn('kube-apiserver', '--etcd-servers=http://127.0.0.1:12379', '--bind-address=127.0.0.1',
                    f'--secure-port={PORT}', '--cert-dir', os.path.join(self.work, 'pki'), '--token-auth-file',
-                   os.path.join(self.work, 'tokens'), '--authorization-mode=AlwaysAllow', '--kubelet-preferred-address-types=InternalIP', '--service-account-key-file', key,
+                   os.path.join(self.work, 'tokens'), '--authorization-mode=RBAC', '--enable-aggregator-routing=true', '--kubelet-preferred-address-types=InternalIP', '--service-account-key-file', key,
                    '--service-account-signing-key-file', key, '--service-account-issuer=https://cluster.test',
-                   '--service-cluster-ip-range=10.98.0.0/16', '--disable-admission-plugins=ServiceAccount,TaintNodesByCondition')
+                   '--service-cluster-ip-range=10.98.0.0/16', '--disable-admission-plugins=ServiceAccount,TaintNodesByCondition', *self.api_options)
         until('the API server is ready', self.api.ready, 120)
 
     def start_scheduler(self):

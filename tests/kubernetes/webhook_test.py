@@ -195,7 +195,7 @@ def test_places(w):
     got = applied(kai, patch_of(r))["spec"]
     same(got["initContainers"][0]["resources"], {"limits": {"mete.io/half": "1"}}, "KAI: an init container that is named")
     same(got["schedulerName"], "kai-scheduler", "the scheduler is the pod's own")
-    s = start("--scheduler", "default-scheduler")
+    s = start("--card-memory", "16G", "--scheduler", "default-scheduler")
     r = ask(s, kai)
     same(applied(kai, patch_of(r))["spec"]["schedulerName"], "default-scheduler", "--scheduler: of pods that are changed")
     ok("schedulerName kai-scheduler is default-scheduler" in r["warnings"], "it is said", r["warnings"])
