@@ -316,6 +316,16 @@ struct pick {
 	const struct words_share *largest;
 };
 
+/* Of class low is given to who says so, and to others where nothing else is large enough; then the smallest. */
+static bool is_better(const struct words_share *s, double size, const struct pick *p)
+{
+	if (s->low != p->best->low)
+		return p->best->low;
+	if (size < p->best_size || size > p->best_size)
+		return size < p->best_size;
+	return s->cores_pct < p->best->cores_pct;
+}
+
 static void consider(const struct words_options *o, const struct words_share *s, const struct ask *a, struct pick *p)
 {
 	double size;
@@ -336,7 +346,7 @@ static void consider(const struct words_options *o, const struct words_share *s,
 		return;
 	p->class = true;
 	size = size_of(o, s, size);
-	if (p->best && (size > p->best_size || (size == p->best_size && s->cores_pct >= p->best->cores_pct)))
+	if (p->best && !is_better(s, size, p))
 		return;
 	p->best = s;
 	p->best_size = size;

@@ -9,6 +9,7 @@ host's network, for there is no other.
 import contextlib
 import copy
 import hashlib
+import http.client
 import json
 import os
 import socket
@@ -106,7 +107,7 @@ class Controllers:
         """Who is refused (somebody else was first) tries again at the next turn, and holds nobody else up."""
         try:
             step(*arguments)
-        except (Refused, OSError, ValueError, KeyError) as why:
+        except (Refused, OSError, http.client.HTTPException, ValueError, KeyError) as why:
             self.faults.append(f'{step.__name__}: {why!r}')
 
     def list(self, path):

@@ -197,6 +197,7 @@ class Test:
         self.c.create(self.c.pod("stays", {"main": {"command": ["/bin/hungry", "--hold", "100000"], "resources": {"limits": {"mete.io/small": "1"}}}}))
         held = wait("it holds", lambda: [d["held_bytes"] for g in self.grants().values() for d in g["devices"]] == [4 * GIB])
         ok(held, "a pod gets its share, and its program takes all of it", self.c.events("stays"), self.grants())
+        self.c.wait_phase("stays", "Running")
         return self.state()
 
     def state(self):
@@ -218,6 +219,7 @@ class Test:
         ok(wait("annotation", lambda: "mete.io/devices" in self.api.get("/api/v1/nodes/n1")["metadata"].get("annotations", {})),
            "the agent publishes with the rights of its role")
         self.rests()
+        self.away(state)
         uid = self.agent_pods()[0]["metadata"]["uid"]
         done = self.run("helm", "upgrade", "mete", os.path.join(DEPLOY, "chart/mete"), "-n", SPACE, "-f", self.values, "--set",
                         "agent.resources.limits.memory=65Mi")
@@ -250,6 +252,40 @@ class Test:
         ok(count * 60 <= 2 * seconds, f"{count} requests of the agent's to the API server in {seconds} s at rest (at most 2 a minute)")
         kib = max(memory_kib(pid) for pid in pids("mete-agent"))
         ok(kib <= 30 * 1024, f"the agent has {kib / 1024:.1f} MiB (at most 30)")
+
+    def away(self, state):
+        """The API server is killed, and comes back later."""
+        seconds = int(os.environ.get("METE_TEST_AWAY_S", "600" if os.environ.get("METE_TEST_LONG") else "5"))
+
+        def lines():
+            return len(self.node.pod_log("mete-agent-n1", "agent", SPACE)), len(self.node.pod_log("mete-webhook-0", "webhook", SPACE))
+        before, left = lines(), self.annotation()
+        process = self.c.processes["kube-apiserver"]
+        process.kill()
+        process.wait()
+        c = harness.Control(self.node.path("/run/mete"))
+        c.ask("grant_create", name="meanwhile", driver="soft", devices=[{"device": "1", "mem_bytes": GIB}])
+        c.close()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(min(5, seconds))
+            held = [d["held_bytes"] for g in self.grants().values() for d in g["devices"]]
+            if sorted(held) != [0, 4 * GIB]:
+                ok(False, "the pod holds its memory while the API server is away", held)
+                break
+        self.c.start_api()
+        same([len(self.agent_pods()), pids("mete-agent") != []], [1, True], f"after {seconds} s without an API server the agent is there")
+        ok(wait("published", lambda: self.annotation() != left, 90), "what changed meanwhile is published", self.annotation())
+        grown = [now - then for now, then in zip(lines(), before)]
+        ok(max(grown) <= 6, "each says a few lines about it, however long it takes", grown, self.node.pod_log("mete-agent-n1", "agent", SPACE)[-8:])
+        c = harness.Control(self.node.path("/run/mete"))
+        c.ask("grant_delete", name="meanwhile")
+        c.close()
+        ok(wait("the same", lambda: self.state() == state), "the pod that runs was not touched", self.state(), state)
+        ok(wait("allocatable", lambda: self.node.ready() and self.node.allocatable("mete.io/small") > 0), "and the node offers shares")
+
+    def annotation(self):
+        return self.api.get("/api/v1/nodes/n1")["metadata"]["annotations"]["mete.io/devices"]
 
     def asked(self):
         with open(self.audit) as file:

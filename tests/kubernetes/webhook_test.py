@@ -205,6 +205,16 @@ def test_places(w):
     end(s)
 
 
+def test_class():
+    """A share of class low is for who asks for low priority, and for others where nothing else is large enough."""
+    w = start("--card-memory", "16G", shares=[{"name": "batch", "mem": "2G", "class": "low"}, {"name": "small", "mem": "4G", "cores": 25},
+                                              {"name": "huge", "mem": "16G", "class": "low"}])
+    for words, share in (({}, "small"), ({"nvidia.com/priority": "1"}, "batch"), ({"nvidia.com/priority": "0"}, "small"), ({"nvidia.com/gpumem": "9000"}, "huge")):
+        thing = pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "2000", **words})
+        same(applied(thing, patch_of(ask(w, thing)))["spec"]["containers"][0]["resources"]["limits"], {f"mete.io/{share}": "1"}, f"{words or 'no priority'}: {share}")
+    end(w)
+
+
 def test_options():
     parts = [{"name": "quarter", "mem": "25%", "cores": 25}, {"name": "all", "mem": "100%", "cores": 100}]
     w = start(shares=parts)
@@ -622,6 +632,7 @@ text = c.getresponse().read().decode()
 ok('mete_webhook_reviews_total{outcome="changed"}' in text, "reviews are counted", text)
 c.close()
 end(w)
+test_class()
 test_options()
 test_renewal()
 if shutil.which("openssl"):
