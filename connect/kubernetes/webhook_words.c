@@ -588,6 +588,33 @@ static bool give_whole(struct work *w, json_t *container, const char *where, con
 	}
 }
 
+/* One share, once: what the agent or the runtime would refuse after the pod was placed is refused here. */
+static bool judge_own(struct work *w, json_t *container, const char *where)
+{
+	const char *name, *first = NULL;
+	json_t *value;
+	char text[40];
+	uint64_t n;
+
+	json_object_foreach(limits_of(container, "limits"), name, value)
+	{
+		if (strncmp(name, OWN, strlen(OWN)))
+			continue;
+		if (!read_number(value, &n, text) || n > 1)
+			return refuse(
+				w,
+				"%s.resources.limits[%s]: %s: a container gets one share: ask for 1, or for a larger "
+				"share",
+				where, name, text);
+		if (first && n)
+			return refuse(w, "%s.resources.limits[%s]: beside it stands %s, and a container gets one share",
+				      where, name, first);
+		/* 0 asks for nothing, as with every resource. */
+		first = n ? name : first;
+	}
+	return true;
+}
+
 static bool treat(struct work *w, const char *list, size_t at, json_t *container)
 {
 	char where[64], path[64];
@@ -596,7 +623,7 @@ static bool treat(struct work *w, const char *list, size_t at, json_t *container
 
 	snprintf(where, sizeof(where), "spec.%s[%zu]", list, at);
 	snprintf(path, sizeof(path), "/spec/%s/%zu", list, at);
-	if (!read_container(w, container, where, &a))
+	if (!read_container(w, container, where, &a) || (own && !judge_own(w, container, where)))
 		return false;
 	if (!a.family)
 		return !own || !w->options->claims || claim_share(w, container, where, path, own);

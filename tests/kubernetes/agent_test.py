@@ -4,10 +4,12 @@ import json
 import os
 import shutil
 import signal
+import socketserver
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -323,6 +325,35 @@ def meted_again(n, k):
     ok(k.plugins[SMALL].lists > lists, "kubelet was told by the same stream")
 
 
+def other_meted(n, k):
+    """A meted of another version, which speaks another protocol: nothing is offered, and it is said once."""
+    grant = n.grant("k8s-half-0")["id"]
+    n.meted.kill()
+    path = os.path.join(n.meted.dir, "control.sock")
+    if os.path.exists(path):
+        os.unlink(path)
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            for _ in self.rfile:
+                self.wfile.write(json.dumps({"ok": True, "protocol": 2, "version": "9.9.9", "pid": os.getpid()}).encode() + b"\n")
+    server = socketserver.ThreadingUnixStreamServer(path, Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    line = "this meted (9.9.9) speaks another protocol"
+    wait(lambda: line in n.said(), "a meted of another version is named in the log, with its version")
+    wait(lambda: k.plugins[SMALL].healthy() == [], "and nothing is healthy")
+    code, said = k.plugins[SMALL].refused("k8s-small-0") or (None, "")
+    ok(line in said, "Allocate is refused with the same line", code, said)
+    ok(n.said().count(line) <= 3, "which does not fill the log", n.said())
+    server.shutdown()
+    server.server_close()
+    os.unlink(path)
+    n.meted.start()
+    wait(shown(k, SMALL, 0, 1), "with ours they are healthy again")
+    same(n.grant("k8s-half-0")["id"], grant, "and what was promised still is")
+
+
 def kubelet_again(n, k):
     count = len(k.registered)
     k.end()
@@ -560,7 +591,7 @@ node = Node()
 command_line(node)
 node.start()
 stand_in = kubelet.Kubelet(node.plugins_dir)
-for part in (registers, allocates, owes, prefers, frees, outside, agent_again, meted_again, kubelet_again, shares_change, names, malformed,
+for part in (registers, allocates, owes, prefers, frees, outside, agent_again, meted_again, other_meted, kubelet_again, shares_change, names, malformed,
              descriptors):
     part(node, stand_in)
 stand_in.end()

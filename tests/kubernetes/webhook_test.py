@@ -98,6 +98,9 @@ REFUSED = [
     ("words of two systems", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "10", "volcano.sh/vgpu-memory": "10"}, None,
      ["a word of Volcano beside words of HAMi"]),
     ("a share of ours beside them", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "10", "mete.io/small": "1"}, None, ["mete.io/small", "give one"]),
+    ("two shares in one container", {"mete.io/small": "1", "mete.io/half": "1"}, None, ["a container gets one share", "mete.io/small", "mete.io/half"]),
+    ("a share twice", {"mete.io/small": "2"}, None, ["limits[mete.io/small]: 2: a container gets one share: ask for 1"]),
+    ("half a share", {"mete.io/small": "500m"}, None, ["limits[mete.io/small]: 500m"]),
     ("neither a part nor whole", {"tencent.com/vcuda-core": "150"}, None, ["vcuda-core]: 150"]),
     ("Tencent's memory alone", {"tencent.com/vcuda-memory": "4"}, None, ["without tencent.com/vcuda-core"]),
     ("a fraction above one", {}, {"gpu-fraction": "1.5"}, ["annotations[gpu-fraction]", "at most 1"]),
@@ -135,7 +138,7 @@ def test_refused(w):
 
 
 def test_untouched(w):
-    for name, thing in [("no resources", pod()), ("processors", pod({"cpu": "1"})), ("a share of ours", pod({"mete.io/small": "1"})),
+    for name, thing in [("no resources", pod()), ("processors", pod({"cpu": "1"})), ("a share of ours", pod({"mete.io/small": "1"})), ("none of one", pod({"mete.io/small": "1", "mete.io/half": "0"})),
                         ("whole GPUs, for their own plugin", pod({"nvidia.com/gpu": "2"})),
                         ("another's device", pod({"amd.com/gpu": "1"})), ("no spec", {"metadata": {}}), ("no pod", 7)]:
         r = ask(w, thing)
