@@ -34,6 +34,8 @@ def outputs(spec, soft_list, routines, way):
     if not spec.types:
         files[f"{n}_types.h"] = types.types_header(spec)
         files[f"{n}_client.h"] = types.client_header(spec)
+    if spec.nodes:
+        files[f"{n}.map"] = shim.map_source(spec)
     if spec.stream:
         files[f"{n}_gates.h"] = shim.gates_header(spec)
     if spec.version:

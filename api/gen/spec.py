@@ -21,7 +21,7 @@ GATE = re.compile(r"(compute|copy)$|copy\((.+)\)$|not: (\S.*)$")
 DIRECTIONS = ("in", "out", "inout")
 FLAGS = ("optional", "static", "creates", "destroys", "borrows", "always", "ordinal")
 VALUES = ("address", "user", "callback", "ignored", "device")  # pointers that are handed on as they are
-PER_THREAD = ("ptsz", "ptds")
+PER_THREAD = ("ptsz", "ptds", "spt")
 
 BODY_WORDS = {"REAL", "ARGS", "MAPPED", "TOLD", "CALL", "SYMBOL", "RETURNS", "FAILURE", "BYTES", "STREAM", "PER_THREAD"}
 
@@ -30,11 +30,11 @@ CALL_KEYS = {"args", "returns", "otherwise", "since", "macro", "header", "sync",
 REQUIRED = ("sync", "charge")
 API_KEYS = {"name", "result", "success", "not_supported", "version", "version_macro", "per_thread_macro", "header",
             "include", "types", "lost", "stream", "submits", "invalid", "full", "per_thread_stream",
-            "client", "worker", "forward", "library", "title", "also", "door", "outside"}
+            "client", "worker", "forward", "library", "title", "also", "door", "outside", "wire", "inside"}
 RECORD_KEYS = {"typedef", "header", "size", "align", "fields"}
 ENUM_KEYS = {"typedef", "header", "values"}
 SECTIONS = {"api", "default", "handle", "kind", "typedef", "function", "constant", "enum", "struct", "union", "object", "body",
-            "call", "untyped"}
+            "call", "untyped", "nodes"}
 
 BUILTIN = {"void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "size_t", "const", "struct",
            "union", "enum", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t"}
@@ -234,6 +234,8 @@ class Spec:
         self.also = api.get("also", "")  # what stands before a second name of each call
         self.client, self.worker = api.get("client", ""), api.get("worker", "")  # headers that generated bodies are made of
         self.door = api.get("door", "")  # the header of door_enter() and door_leave(), through which all calls can be led
+        self.wire = api.get("wire", True)  # False: nothing of it travels, and what pointers point to need not be said
+        self.inside = api.get("inside", "")  # the header of inside_enter() and inside_leave(), between which treated calls run
         self.outside = re.compile(api.get("outside", "(?!)"))  # but those whose names begin so
         self.types = api.get("types")  # a header written by hand that declares the types; then they are not checked here
         self.stream = api.get("stream")  # the type of a stream; calls that submit to one say whether they are gated
@@ -244,6 +246,7 @@ class Spec:
         self.read_types(data)
         self.read_calls(data.get("call", {}))
         self.read_untyped(data.get("untyped", {}))
+        self.read_nodes(data.get("nodes", {}))
         self.check_calls()
         self.check_versions()
 
@@ -376,6 +379,18 @@ class Spec:
                      "untyped": True}
             self.add_call(Call(symbol, block, self))
 
+    def read_nodes(self, nodes):
+        """The versions of exports: each has one. What has no block is known by name alone."""
+        self.nodes = nodes
+        named = [s for symbols in nodes.values() for s in symbols]
+        for symbol in sorted({s for s in named if named.count(s) > 1}):
+            self.fault("nodes", f'"{symbol}" is named twice')
+        known = {c.symbol for c in self.calls}
+        if nodes:
+            for symbol in sorted(known - set(named)):
+                self.fault("nodes", f'"{symbol}" has no version')
+            self.read_untyped({"calls": [s for s in named if s not in known]})
+
     def check_calls(self):
         self.by_symbol = {}
         for c in self.calls:
@@ -421,7 +436,8 @@ class Spec:
                 continue
             self.check_type(a.type, where, a.name)
             if a.pointer or self.is_function(a.type):
-                self.check_pointer(a, where, "parameter", args)
+                if self.wire:
+                    self.check_pointer(a, where, "parameter", args)
             elif a.direction or a.extent or a.value:
                 self.fault(where, f'parameter "{a.name}": "{a.type}" is not a pointer')
             elif a.flags and not self.kind_of(a.type):

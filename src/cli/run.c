@@ -40,7 +40,7 @@ struct run {
 	json_t *grant; /* meted's row; owned */
 	struct tenant_log log;
 	struct tenant_env env;
-	char runtime_dir[PATH_MAX];
+	char runtime_dir[PATH_MAX], hip_library[PATH_MAX];
 	bool t3; /* asked for */
 	bool guard;   /* asked for */
 	bool guarded; /* begun */
@@ -215,12 +215,37 @@ static bool machine_has_cuda(void)
 	return !access("/sys/module/nvidia", F_OK) || !access("/dev/nvidiactl", F_OK) || !access("/dev/dxg", F_OK);
 }
 
+/*
+ * HIP on the grant's devices: AMD's, of which the program has its own library; or the software device's, which stands
+ * beside its libcuda.so.1. METE_HIP_DRIVER names another.
+ */
+static void set_hip(struct run *run, const char *kind)
+{
+	const char *forced = getenv("METE_SOCKET") ? NULL : getenv("METE_HIP_DRIVER");
+	const char *slash = strrchr(run->env.libcuda, '/');
+
+	if (forced && *forced) {
+		run->env.hip = true;
+		run->env.libhip = forced;
+		return;
+	}
+	run->env.hip = !strcmp(kind, "hip");
+	if (strcmp(kind, "soft") || !slash ||
+	    !path_join(run->hip_library, "%.*s/hip/libmete-soft-hip.so", (int)(slash - run->env.libcuda),
+		       run->env.libcuda) ||
+	    access(run->hip_library, R_OK))
+		return;
+	run->env.hip = true;
+	run->env.libhip = run->hip_library;
+}
+
 /* A driver that the user named goes before the one that meted chose; an outer mete run's does not count. */
 static int set_env(struct run *run, struct fault *f)
 {
 	json_t *driver = json_object_get(run->grant, "driver");
 	const char *forced = getenv("METE_SOCKET") ? NULL : getenv("METE_DRIVER");
-	bool own = forced && *forced, opencl = !strcmp(device_text(driver, "kind"), "opencl");
+	const char *kind = device_text(driver, "kind");
+	bool own = forced && *forced, no_cuda = !strcmp(kind, "opencl") || !strcmp(kind, "hip");
 
 	if (own && access(forced, R_OK))
 		return fault_set(f, -ENOENT, "METE_DRIVER=%s: %s; unset it, or name a driver's libcuda.so.1", forced,
@@ -228,8 +253,8 @@ static int set_env(struct run *run, struct fault *f)
 	run->env = (struct tenant_env){
 		.shim_dir = run->place.shim_dir,
 		.socket = device_text(run->grant, "socket"),
-		.libcuda = own ? forced : opencl ? "" : device_text(driver, "libcuda"),
-		.no_cuda = opencl && !own && !machine_has_cuda(),
+		.libcuda = own ? forced : no_cuda ? "" : device_text(driver, "libcuda"),
+		.no_cuda = no_cuda && !own && !machine_has_cuda(),
 		.libnvml = own ? getenv("METE_NVML") : device_text(driver, "nvml"),
 		.log = run->log.path,
 		.spill = json_is_true(json_object_get(run->grant, "spill")),
@@ -237,10 +262,10 @@ static int set_env(struct run *run, struct fault *f)
 	};
 	if (run->env.libnvml && !*run->env.libnvml)
 		run->env.libnvml = NULL;
-	if (!own && !strcmp(device_text(driver, "kind"), "soft") &&
-	    runtime_env_dir(run->runtime_dir, run->env.shim_dir))
+	set_hip(run, kind);
+	if (!own && !strcmp(kind, "soft") && runtime_env_dir(run->runtime_dir, run->env.shim_dir))
 		run->env.runtime_dir = run->runtime_dir;
-	if (!*run->env.socket || (!opencl && !*run->env.libcuda))
+	if (!*run->env.socket || (!no_cuda && !*run->env.libcuda))
 		return fault_set(f, -EPROTO,
 				 "meted's answer names no socket or no driver for grant %s; restart it with this "
 				 "version",

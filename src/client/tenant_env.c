@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define OPENCL_LAYER "libmete-opencl.so"
+#define HIP_FACE "libmete-hip.so"
 
 static const char *const own_variables[] = { "METE_SOCKET", "METE_NVML", "METE_LOG", "METE_REMOTE",
 					     "METE_STRICT", "METE_SPILL" };
@@ -32,6 +33,7 @@ static bool is_shim_entry(const char *entry, size_t length)
 {
 	return ends_with(entry, length, "/shim/libcuda.so.1") || ends_with(entry, length, "/shim/libnvidia-ml.so.1") ||
 	       ends_with(entry, length, "/shim/" TIER_LIBRARY) || ends_with(entry, length, "/shim/" OPENCL_LAYER) ||
+	       ends_with(entry, length, "/shim/" HIP_FACE) || ends_with(entry, length, "/shim/hip") ||
 	       ends_with(entry, length, "/shim" VULKAN_ENV_FOLDER) || ends_with(entry, length, "/mete/shim") ||
 	       ends_with(entry, length, "/src/shim") || remote_env_is_entry(entry, length) ||
 	       runtime_env_is_entry(entry, length);
@@ -137,39 +139,75 @@ static bool put_layer(const char *shim_dir)
 	return access(layer, R_OK) || tenant_env_put_first("OPENCL_LAYERS", layer, ":");
 }
 
+/* A list that grows; NULL from the start or from then on: there was no memory. */
+static void list_add(char **list, const char *dir, const char *name)
+{
+	char *longer = NULL;
+
+	if (*list && asprintf(&longer, "%s%s%s%s%s", *list, **list ? ":" : "", dir, *name ? "/" : "", name) < 0)
+		longer = NULL;
+	free(*list);
+	*list = longer;
+}
+
+/*
+ * The linker would complain in every process about a file that is not there; `mete doctor` does so once. HIP's face goes
+ * along where programs may have a library of AMD's that comes before LD_LIBRARY_PATH.
+ */
+static char *preload_of(const struct tenant_env *e, const char *runtime)
+{
+	_cleanup_free_ char *nvml = NULL;
+	char *list = strdup("");
+
+	if (asprintf(&nvml, "%s/libnvidia-ml.so.1", e->shim_dir) < 0)
+		nvml = NULL;
+	if (!e->no_cuda) {
+		list_add(&list, e->shim_dir, "libcuda.so.1");
+		if (nvml && !access(nvml, R_OK))
+			list_add(&list, e->shim_dir, "libnvidia-ml.so.1");
+		if (e->t3)
+			list_add(&list, e->shim_dir, TIER_LIBRARY);
+		if (runtime)
+			list_add(&list, runtime, "");
+	}
+	if (e->hip && !e->libhip)
+		list_add(&list, e->shim_dir, HIP_FACE);
+	return list;
+}
+
+static char *library_path_of(const struct tenant_env *e)
+{
+	char *list = strdup("");
+
+	if (!e->no_cuda) {
+		list_add(&list, e->shim_dir, "");
+		if (e->runtime_dir)
+			list_add(&list, e->runtime_dir, "");
+	}
+	if (e->hip)
+		list_add(&list, e->shim_dir, "hip");
+	return list;
+}
+
+static bool set_or_clear(const char *name, const char *value)
+{
+	return !(value && *value ? setenv(name, value, 1) : unsetenv(name));
+}
+
 int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 {
-	_cleanup_free_ char *preload = NULL, *nvml = NULL, *rm = NULL, *runtime = NULL, *path = NULL;
-	bool has_nvml = asprintf(&nvml, ":%s/libnvidia-ml.so.1", e->shim_dir) >= 0;
+	_cleanup_free_ char *runtime = e->runtime_dir ? runtime_env_preload(e->runtime_dir, true, NULL) : NULL;
+	_cleanup_free_ char *preload = preload_of(e, runtime), *path = library_path_of(e);
 
-	if (!has_nvml)
-		nvml = NULL;
-	/* The linker would complain in every process about a file that is not there; `mete doctor` does so once. */
-	has_nvml = has_nvml && !access(nvml + 1, R_OK);
-	runtime = e->runtime_dir ? runtime_env_preload(e->runtime_dir, true, NULL) : NULL;
-	if (asprintf(&rm, ":%s/" TIER_LIBRARY, e->shim_dir) < 0)
-		rm = NULL;
-	if (e->no_cuda)
-		preload = strdup("");
-	else if (asprintf(&preload, "%s/libcuda.so.1%s%s%s%s", e->shim_dir, has_nvml ? nvml : "", e->t3 && rm ? rm : "",
-			  runtime ? ":" : "", runtime ? runtime : "") < 0)
-		preload = NULL;
-	if (e->no_cuda)
-		path = strdup("");
-	else if (asprintf(&path, "%s%s%s", e->shim_dir, e->runtime_dir ? ":" : "",
-			  e->runtime_dir ? e->runtime_dir : "") < 0)
-		path = NULL;
-	if (!preload || !path || !rm || (e->runtime_dir && !runtime))
+	if (!preload || !path || (e->runtime_dir && !runtime))
 		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
 	tenant_env_leave();
 	if (!tenant_env_put_first("LD_PRELOAD", preload, ": ") ||
 	    !tenant_env_put_first("LD_LIBRARY_PATH", path, ":;") ||
 	    (e->runtime_dir && !runtime_env_tools(e->runtime_dir)) || !vulkan_env_enter(e->shim_dir) ||
-	    setenv("METE_SOCKET", e->socket, 1) ||
-	    (*e->libcuda ? setenv("METE_DRIVER", e->libcuda, 1) : unsetenv("METE_DRIVER")) ||
-	    (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
-	    (e->log && setenv("METE_LOG", e->log, 1)) ||
-	    (e->t3 ? setenv("METE_TIER", "T3", 1) : unsetenv("METE_TIER")) ||
+	    setenv("METE_SOCKET", e->socket, 1) || !set_or_clear("METE_DRIVER", e->libcuda) ||
+	    !set_or_clear("METE_HIP_DRIVER", e->libhip) || (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
+	    (e->log && setenv("METE_LOG", e->log, 1)) || !set_or_clear("METE_TIER", e->t3 ? "T3" : NULL) ||
 	    (e->spill && setenv("METE_SPILL", "1", 1)) || (e->strict && setenv("METE_STRICT", "1", 1)) ||
 	    !put_layer(e->shim_dir))
 		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
@@ -179,8 +217,10 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 void tenant_env_leave(void)
 {
 	/* METE_DRIVER may be the user's own; under an outer run it names the driver that was chosen there. */
-	if (getenv("METE_SOCKET"))
+	if (getenv("METE_SOCKET")) {
 		unsetenv("METE_DRIVER");
+		unsetenv("METE_HIP_DRIVER");
+	}
 	for (size_t i = 0; i < sizeof(own_variables) / sizeof(*own_variables); i++)
 		unsetenv(own_variables[i]);
 	tenant_env_put_first("LD_PRELOAD", "", ": ");

@@ -1,0 +1,224 @@
+/*
+ * vmm.c: memory that is made, mapped and released as handles.
+ *
+ * Charged when it is made. It goes back when the last handle is released and the last mapping is gone. Memory of
+ * another process (hipMemImportFromShareableHandle) is charged there.
+ */
+#include "core/account.h"
+#include "core/gate.h"
+#include "core/map.h"
+#include "hip/devices.h"
+#include "hip/memory.h"
+#include "hip/vmm.h"
+
+#include <pthread.h>
+
+#define ACCESSES 64u
+#define FIRST_VERSION 50300000 /* of the library whose properties of memory have the layout that we know */
+
+enum { HOLDS, UNITS, DEVICE };	/* the values of a handle */
+enum { HANDLE, SIZE };		/* and of a mapping */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the maps */
+static struct map handles, mappings;
+
+static uint64_t key_of(hipMemGenericAllocationHandle_t handle)
+{
+	return (uint64_t)(uintptr_t)handle;
+}
+
+static bool is_known_layout(void)
+{
+	int version = 0;
+
+	return shim_real.hipRuntimeGetVersion(&version) == hipSuccess && version >= FIRST_VERSION;
+}
+
+hipError_t shim_hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size, const hipMemAllocationProp *prop,
+			     unsigned long long flags)
+{
+	hipError_t r = start_refusal();
+	hipMemAllocationProp mine;
+	struct map_entry entry = { 0 };
+	unsigned int device;
+	struct charge c = { 0 };
+	bool added;
+
+	if (r != hipSuccess || !start_is_metered() || !prop || !handle)
+		return r == hipSuccess ? shim_real.hipMemCreate(handle, size, prop, flags) : r;
+	if (!is_known_layout())
+		return hipErrorNotSupported;
+	mine = *prop;
+	mine.location = devices_location(mine.location);
+	if (mine.location.type != hipMemLocationTypeDevice)
+		return shim_real.hipMemCreate(handle, size, &mine, flags);
+	if (!devices_find(mine.location.id, &device))
+		return hipErrorInvalidDevice;
+	if (charge_begin_units(&c, device, wire_units(size)) != CHARGE_HELD)
+		return start_no_memory();
+	r = shim_real.hipMemCreate(handle, size, &mine, flags);
+	if (r != hipSuccess) {
+		charge_cancel(&c);
+		return r;
+	}
+	entry = (struct map_entry){ .key = key_of(*handle), .value = { 1, c.units, device } };
+	pthread_mutex_lock(&lock);
+	added = map_add(&handles, &entry);
+	pthread_mutex_unlock(&lock);
+	if (added) {
+		gate_leave();
+		return r;
+	}
+	shim_real.hipMemRelease(*handle);
+	charge_cancel(&c);
+	return start_no_memory();
+}
+
+/* One more holds it. Nothing happens for what is not ours. */
+static void hold(uint64_t key)
+{
+	struct map_entry *e;
+
+	pthread_mutex_lock(&lock);
+	e = map_find(&handles, key);
+	if (e)
+		e->value[HOLDS]++;
+	pthread_mutex_unlock(&lock);
+}
+
+/* One fewer; the last gives back. After the library's call. */
+static void drop(uint64_t key)
+{
+	struct map_entry *e, gone = { 0 };
+
+	pthread_mutex_lock(&lock);
+	e = map_find(&handles, key);
+	if (e && !--e->value[HOLDS])
+		map_remove(&handles, key, &gone);
+	pthread_mutex_unlock(&lock);
+	if (gone.key)
+		memory_give((unsigned int)gone.value[DEVICE], (uint32_t)gone.value[UNITS]);
+}
+
+hipError_t shim_hipMemRelease(hipMemGenericAllocationHandle_t handle)
+{
+	hipError_t r = shim_real.hipMemRelease(handle);
+
+	if (r == hipSuccess)
+		drop(key_of(handle));
+	return r;
+}
+
+hipError_t shim_hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t *handle, void *addr)
+{
+	hipError_t r = shim_real.hipMemRetainAllocationHandle(handle, addr);
+
+	if (r == hipSuccess && handle)
+		hold(key_of(*handle));
+	return r;
+}
+
+/* The hold comes first: a release by another thread must not be the last one meanwhile. */
+hipError_t shim_hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAllocationHandle_t handle,
+			  unsigned long long flags)
+{
+	struct map_entry entry = { .key = (uint64_t)(uintptr_t)ptr, .value = { key_of(handle), size, 0 } };
+	bool added;
+	hipError_t r;
+
+	hold(key_of(handle));
+	r = shim_real.hipMemMap(ptr, size, offset, handle, flags);
+	if (r != hipSuccess) {
+		drop(key_of(handle));
+		return r;
+	}
+	pthread_mutex_lock(&lock);
+	added = map_add(&mappings, &entry);
+	pthread_mutex_unlock(&lock);
+	if (added)
+		return r;
+	shim_real.hipMemUnmap(ptr, size);
+	drop(key_of(handle));
+	return start_no_memory();
+}
+
+/* A range may have several mappings, one behind the other. */
+hipError_t shim_hipMemUnmap(void *ptr, size_t size)
+{
+	uint64_t at = (uint64_t)(uintptr_t)ptr, end = at + size;
+	hipError_t r = shim_real.hipMemUnmap(ptr, size);
+
+	while (r == hipSuccess && at < end) {
+		struct map_entry gone = { 0 };
+
+		pthread_mutex_lock(&lock);
+		map_remove(&mappings, at, &gone);
+		pthread_mutex_unlock(&lock);
+		if (!gone.key || !gone.value[SIZE])
+			break;
+		drop(gone.value[HANDLE]);
+		at += gone.value[SIZE];
+	}
+	return r;
+}
+
+/* Calls whose records name devices -------------------------------------------------------------------------------- */
+
+static bool seen(hipMemAccessDesc list[ACCESSES], const hipMemAccessDesc *told, size_t count)
+{
+	if (!told || count > ACCESSES)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		list[i] = told[i];
+		list[i].location = devices_location(told[i].location);
+	}
+	return true;
+}
+
+hipError_t shim_hipMemSetAccess(void *ptr, size_t size, const hipMemAccessDesc *desc, size_t count)
+{
+	hipMemAccessDesc list[ACCESSES];
+
+	return shim_real.hipMemSetAccess(ptr, size, seen(list, desc, count) ? list : desc, count);
+}
+
+hipError_t shim_hipMemPoolSetAccess(hipMemPool_t mem_pool, const hipMemAccessDesc *desc_list, size_t count)
+{
+	hipMemAccessDesc list[ACCESSES];
+
+	return shim_real.hipMemPoolSetAccess(mem_pool, seen(list, desc_list, count) ? list : desc_list, count);
+}
+
+hipError_t shim_hipMemGetAccess(unsigned long long *flags, const hipMemLocation *location, void *ptr)
+{
+	hipMemLocation mine = location ? devices_location(*location) : (hipMemLocation){ 0 };
+
+	return shim_real.hipMemGetAccess(flags, location ? &mine : NULL, ptr);
+}
+
+hipError_t shim_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t mem_pool, hipMemLocation *location)
+{
+	hipMemLocation mine = location ? devices_location(*location) : (hipMemLocation){ 0 };
+
+	return shim_real.hipMemPoolGetAccess(flags, mem_pool, location ? &mine : NULL);
+}
+
+hipError_t shim_hipMemGetAllocationGranularity(size_t *granularity, const hipMemAllocationProp *prop,
+					       hipMemAllocationGranularity_flags option)
+{
+	hipMemAllocationProp mine;
+
+	if (!prop || !is_known_layout())
+		return shim_real.hipMemGetAllocationGranularity(granularity, prop, option);
+	mine = *prop;
+	mine.location = devices_location(mine.location);
+	return shim_real.hipMemGetAllocationGranularity(granularity, &mine, option);
+}
+
+void vmm_forget(void)
+{
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	lock = unlocked;
+	handles = mappings = (struct map){ 0 };
+}

@@ -1,0 +1,5 @@
+/* vmm.h: see vmm.c. */
+#pragma once
+
+/* In the child of fork(). */
+void vmm_forget(void);
