@@ -13,6 +13,8 @@
 #define DEVICE_PLATFORM 0x1031u
 #define DEVICE_PARENT 0x1042u
 #define DEVICE_UUID 0x106au
+#define DEVICE_PCI_BUS_INFO 0x410fu /* cl_khr_pci_bus_info: domain, bus, device, function; 32 bits each */
+#define DEVICE_TOPOLOGY_AMD 0x4037u /* cl_amd_device_attribute_query */
 #define DEVICE_ALL 0xffffffffull
 #define TEXT_BYTES 8192u
 #define PARENTS 8
@@ -93,6 +95,35 @@ static bool chosen(uint8_t ret_uuid[16])
 	return !*at;
 }
 
+/* What AMD's extension tells of a device on the PCI bus (type 1): bus, device and function are the last three bytes. */
+struct topology {
+	uint32_t type;
+	uint8_t unused[17], bus, device, function;
+};
+
+_Static_assert(sizeof(struct topology) == 24, "as in cl_ext.h");
+
+/* A card without a UUID is called by its place on the PCI bus, as in HIP and in Mesa's drivers (hip_card.h). */
+static bool by_place(const struct opencl_ask *ask, void *device, const char *extensions, uint8_t ret_uuid[16])
+{
+	struct topology t = { 0 };
+	uint32_t place[4] = { 0 };
+
+	if (strstr(extensions, "cl_khr_pci_bus_info") &&
+	    !ask->device_info(device, DEVICE_PCI_BUS_INFO, sizeof place, place, NULL)) {
+		memcpy(ret_uuid, place, 16);
+		return true;
+	}
+	if (!strstr(extensions, "cl_amd_device_attribute_query") ||
+	    ask->device_info(device, DEVICE_TOPOLOGY_AMD, sizeof t, &t, NULL) || t.type != 1)
+		return false;
+	place[1] = t.bus;
+	place[2] = t.device;
+	place[3] = t.function;
+	memcpy(ret_uuid, place, 16);
+	return true;
+}
+
 int opencl_card_uuid(const struct opencl_ask *ask, void *device, uint8_t ret_uuid[16])
 {
 	char text[TEXT_BYTES];
@@ -106,8 +137,9 @@ int opencl_card_uuid(const struct opencl_ask *ask, void *device, uint8_t ret_uui
 			break;
 		device = parent;
 	}
-	if (text_of(ask, device, DEVICE_EXTENSIONS, text) && strstr(text, "cl_khr_device_uuid") &&
-	    !ask->device_info(device, DEVICE_UUID, 16, ret_uuid, NULL))
+	if (text_of(ask, device, DEVICE_EXTENSIONS, text) &&
+	    ((strstr(text, "cl_khr_device_uuid") && !ask->device_info(device, DEVICE_UUID, 16, ret_uuid, NULL)) ||
+	     by_place(ask, device, text, ret_uuid)))
 		return 0;
 	if (!likeness(ask, device, like))
 		return -1;

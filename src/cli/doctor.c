@@ -553,6 +553,7 @@ VERB(doctor)
 	check_parts(&d);
 	check_shim(&d);
 	doctor_check_opencl(&d);
+	doctor_check_hip(&d);
 	check_vulkan(&d);
 	check_driver(&d);
 	check_pageable(&d);

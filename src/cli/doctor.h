@@ -10,6 +10,9 @@ void doctor_check_node(struct doctor *d);
 /* Whether OpenCL programs are metered here. doctor_opencl.c */
 void doctor_check_opencl(struct doctor *d);
 
+/* Whether HIP programs are metered here. doctor_hip.c */
+void doctor_check_hip(struct doctor *d);
+
 /* The devices that meted has, in its answer: those that are out of service. */
 void doctor_check_devices(struct doctor *d, json_t *devices);
 

@@ -76,6 +76,7 @@ static int check_options(struct run *run, struct fault *f)
 		const char *option = run->line->given[i].option->name;
 
 		if (terms_is_share(option) || !strcmp(option, "soft") || !strcmp(option, "opencl") ||
+		    !strcmp(option, "hip") ||
 		    !strcmp(option, "name") || !strcmp(option, "place") || !strcmp(option, "wait"))
 			return fault_set(f, -EINVAL,
 					 "--grant %s with --%s: the grant is what it is; leave --%s away, or change it "

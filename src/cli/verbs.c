@@ -69,6 +69,7 @@ static const struct option_spec run_options[] = {
 	OPTION_TERMS
 	OPTION_SOFT,
 	OPTION_OPENCL,
+	OPTION_HIP,
 	OPTION_WAIT,
 	{ "name", 'n', "NAME", "The grant's name, as `mete ps` shows it. Default: meted makes one up.",
 	  COMPLETE_NOTHING, false },
@@ -402,6 +403,7 @@ static const struct option_spec create_options[] = {
 	OPTION_TERMS
 	OPTION_SOFT,
 	OPTION_OPENCL,
+	OPTION_HIP,
 	OPTION_OVERCOMMIT,
 	OPTION_SPILL,
 	SWITCH("wall", 0, CREATE_WALL_WORDS),

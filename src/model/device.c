@@ -14,9 +14,15 @@ const char *device_kind_name(enum device_kind kind)
 		[DEVICE_SOFT] = "soft",
 		[DEVICE_NVIDIA] = "nvidia",
 		[DEVICE_OPENCL] = "opencl",
+		[DEVICE_HIP] = "hip",
 	};
 
 	return names[kind];
+}
+
+int device_kind_has_cuda(enum device_kind kind)
+{
+	return kind == DEVICE_NVIDIA || kind == DEVICE_SOFT;
 }
 
 uint32_t device_kind_granule(enum device_kind kind)

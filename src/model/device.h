@@ -15,7 +15,8 @@
 enum device_kind {
 	DEVICE_SOFT = 1, /* mete's software device */
 	DEVICE_NVIDIA,
-	DEVICE_OPENCL, /* a device of the ICD loader that is no card of the kinds above */
+	DEVICE_OPENCL, /* a device of the ICD loader that is no card of the other kinds */
+	DEVICE_HIP,    /* a device of AMD's libamdhip64 that is no card of the two kinds above */
 };
 
 struct device {
@@ -34,12 +35,15 @@ enum device_find_result {
 	DEVICE_AMBIGUOUS = -2, /* a prefix of several UUIDs */
 };
 
-/* "soft", "nvidia" or "opencl". */
+/* "soft", "nvidia", "opencl" or "hip". */
 const char *device_kind_name(enum device_kind kind);
+
+/* Whether programs use it by CUDA; then it can be behind a wall. */
+int device_kind_has_cuda(enum device_kind kind);
 
 /*
  * Returns the granule of plain allocations of a kind of driver. Source for NVIDIA: cuMemGetInfo changes in blocks of 2
- * MiB. OpenCL exposes no addresses, so the requested size counts.
+ * MiB. OpenCL and HIP expose no blocks, so the requested size counts.
  */
 uint32_t device_kind_granule(enum device_kind kind);
 

@@ -79,6 +79,8 @@ json_t *device_named(json_t *list, const char *word, bool soft)
 {
 	json_t *found = soft ? NULL : device_listed(list, "nvidia", word, strlen(word));
 
+	if (!found && !soft)
+		found = device_find(list, "hip", word, strlen(word));
 	if (!found)
 		found = device_listed(list, "soft", word, strlen(word));
 	return found || soft ? found : device_listed(list, "opencl", word, strlen(word));
@@ -395,13 +397,13 @@ static bool is_placed(const char *rule)
 }
 
 /* A device that is named by its UUID needs no word on its driver. */
-static const char *choose_driver(const struct choice *ch, bool soft, bool opencl)
+static const char *choose_driver(const struct choice *ch, const char *asked)
 {
 	const struct share *s = ch->count ? &ch->share[0] : NULL;
 	json_t *named = NULL;
 
-	if (soft || opencl)
-		return soft ? "soft" : "opencl";
+	if (asked)
+		return asked;
 	if (s && s->device && strspn(s->device, "0123456789") < s->device_length && !is_word(s, "any") &&
 	    !is_word(s, "all")) {
 		named = device_listed(ch->list, "nvidia", s->device, s->device_length);
@@ -410,28 +412,51 @@ static const char *choose_driver(const struct choice *ch, bool soft, bool opencl
 	}
 	if (named)
 		return device_text(named, "driver");
-	return driver_has_device(ch->list, "nvidia") ? "nvidia" : "soft";
+	if (driver_has_device(ch->list, "nvidia"))
+		return "nvidia";
+	return driver_has_device(ch->list, "hip") ? "hip" : "soft";
+}
+
+/* The kind of driver that an option names. */
+static const struct asked_driver {
+	const char *option, *lacks;
+} asked_drivers[] = {
+	{ "soft", " in software" },
+	{ "hip", " of AMD's that HIP finds" },
+	{ "opencl", " that has OpenCL alone" },
+};
+
+/* NULL: none is named. */
+static int find_asked(const struct command_line *c, const struct asked_driver **ret, struct fault *f)
+{
+	*ret = NULL;
+	for (size_t i = 0; i < sizeof(asked_drivers) / sizeof(*asked_drivers); i++) {
+		if (!option_given(c, asked_drivers[i].option))
+			continue;
+		if (*ret)
+			return fault_set(f, -EINVAL, "--%s with --%s: one of the two; a grant is of one driver",
+					 (*ret)->option, asked_drivers[i].option);
+		*ret = &asked_drivers[i];
+	}
+	return 0;
 }
 
 int choose_devices(struct choice *ch, const struct command_line *c, json_t *list, struct fault *f)
 {
-	bool soft = option_given(c, "soft"), opencl = option_given(c, "opencl");
-	int r;
+	const struct asked_driver *asked;
+	int r = find_asked(c, &asked, f);
 
-	if (soft && opencl)
-		return fault_set(f, -EINVAL, "--soft with --opencl: one of the two; a grant is of one driver");
-
+	if (r)
+		return r;
 	ch->list = json_incref(json_object_get(list, "devices"));
 	/* What CUDA_VISIBLE_DEVICES shows is a choice of the user's. */
 	ch->any = ch->takes_any && !getenv("CUDA_VISIBLE_DEVICES") &&
 		  (ch->placement || is_placed(json_string_value(json_object_get(list, "placement"))));
 	json_decref(list);
-	ch->driver = choose_driver(ch, soft, opencl);
+	ch->driver = choose_driver(ch, asked ? asked->option : NULL);
 	if (!driver_has_device(ch->list, ch->driver))
 		return fault_set(f, -ENODEV, "there is no device%s; `mete doctor` says what is missing",
-				 soft	? " in software" :
-				 opencl ? " that has OpenCL alone" :
-					  ", not even the software one");
+				 asked ? asked->lacks : ", not even the software one");
 	r = expand_all(ch, f);
 	for (size_t i = 0; !r && i < ch->count; i++)
 		r = choose_one(ch, i, f);

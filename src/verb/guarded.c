@@ -128,9 +128,9 @@ int guarded_begin(const struct place *place, json_t *grant, pid_t pid, const cha
 		return fault_set(
 			f, -ENODEV,
 			"--guard: the software device is in the program and has no kernel driver; leave --guard away");
-	if (!strcmp(device_text(json_object_get(grant, "driver"), "kind"), "opencl"))
+	if (strcmp(device_text(json_object_get(grant, "driver"), "kind"), "nvidia"))
 		return fault_set(f, -ENODEV,
-				 "--guard: a device that has OpenCL alone is not NVIDIA's, whose driver the guard "
+				 "--guard: a device that has HIP or OpenCL alone is not NVIDIA's, whose driver the guard "
 				 "knows; leave --guard away");
 	if (!find_helper(place, helper))
 		return fault_set(f, -ENOENT,

@@ -75,6 +75,8 @@ static cl_int CL_API_CALL get_devices(cl_platform_id p, cl_device_type type, cl_
 static cl_int CL_API_CALL device_info(cl_device_id d, cl_device_info what, size_t room, void *ret, size_t *ret_size)
 {
 	static const uint8_t uuid[16] = "an empty device";
+	const char *on_bus = getenv("EMPTY_ICD_BUS"); /* it tells that bus's number instead of a UUID */
+	cl_uint place[4] = { 0, on_bus ? (cl_uint)atoi(on_bus) : 0, 0, 0 };
 	cl_ulong bytes = 16ull << 30, type = CL_DEVICE_TYPE_GPU;
 	cl_platform_id of = (cl_platform_id)&platform;
 	cl_uint zero = 0;
@@ -92,8 +94,10 @@ static cl_int CL_API_CALL device_info(cl_device_id d, cl_device_info what, size_
 		return tell(&none, sizeof none, room, ret, ret_size);
 	case CL_DEVICE_UUID_KHR:
 		return tell(uuid, sizeof uuid, room, ret, ret_size);
+	case 0x410f: /* CL_DEVICE_PCI_BUS_INFO_KHR */
+		return tell(place, sizeof place, room, ret, ret_size);
 	case CL_DEVICE_EXTENSIONS:
-		return tell_text("cl_khr_device_uuid", room, ret, ret_size);
+		return tell_text(on_bus ? "cl_khr_pci_bus_info" : "cl_khr_device_uuid", room, ret, ret_size);
 	case CL_DEVICE_NAME:
 	case CL_DEVICE_VENDOR:
 	case CL_DEVICE_VERSION:

@@ -101,36 +101,69 @@ static void remove_devices(struct machine *machine, enum device_kind kind)
 	machine->device_count = kept;
 }
 
-static const struct device *same_card(const struct machine *machine, const struct device *is)
+/* Kinds in the order of the drivers: of a card that several find, the first kind names it. */
+static const struct probe_kind {
+	enum device_kind kind;
+	const char *option; /* of the child */
+	bool may_be_anothers; /* its devices may be cards of the kinds before */
+} kinds[MACHINE_DRIVERS] = {
+	{ DEVICE_NVIDIA, "--probe", false },
+	{ DEVICE_SOFT, "--probe", false },
+	{ DEVICE_HIP, "--probe-hip", true },
+	{ DEVICE_OPENCL, "--probe-opencl", true },
+};
+
+static unsigned int place_of(enum device_kind kind)
 {
-	for (unsigned int i = 0; i < machine->device_count; i++)
-		if (machine->device[i].kind != is->kind && !memcmp(machine->device[i].uuid, is->uuid, sizeof(is->uuid)))
-			return &machine->device[i];
-	return NULL;
+	unsigned int i = 0;
+
+	while (kinds[i].kind != kind)
+		i++;
+	return i;
 }
 
-/* A card of another kind that has OpenCL as well is one device, under its first name. */
+/* The same card under the name of a kind before. */
+static bool is_anothers(const struct machine *machine, const struct device *is)
+{
+	for (unsigned int i = 0; i < machine->device_count; i++) {
+		const struct device *d = &machine->device[i];
+
+		if (place_of(d->kind) < place_of(is->kind) && !memcmp(d->uuid, is->uuid, sizeof(is->uuid)))
+			return true;
+	}
+	return false;
+}
+
+/* A card that several kinds find is one device, under its first name. */
 static void join_cards(struct machine *machine)
 {
-	unsigned int kept = 0;
+	struct device kept[MACHINE_MAX_DEVICES];
+	unsigned int count = 0;
 
 	for (unsigned int i = 0; i < machine->device_count; i++)
-		if (machine->device[i].kind != DEVICE_OPENCL || !same_card(machine, &machine->device[i]))
-			machine->device[kept++] = machine->device[i];
-	machine->device_count = kept;
+		if (!kinds[place_of(machine->device[i].kind)].may_be_anothers ||
+		    !is_anothers(machine, &machine->device[i]))
+			kept[count++] = machine->device[i];
+	memcpy(machine->device, kept, count * sizeof(*kept));
+	machine->device_count = count;
 }
 
-/* After all devices have been joined: what is left that OpenCL alone has. */
-static void judge_opencl(struct machine *machine)
+/* After all devices have been joined: what is left of a kind alone. */
+static void judge_joined(struct machine *machine, struct driver *driver)
 {
-	struct driver *driver = &machine->driver[2];
-
 	for (unsigned int i = 0; i < machine->device_count; i++)
-		if (machine->device[i].kind == DEVICE_OPENCL)
+		if (machine->device[i].kind == driver->kind)
 			return;
 	if (driver->usable)
 		status(driver, "its devices are those of the drivers above");
 	driver->usable = false;
+}
+
+static void judge_all_joined(struct machine *machine)
+{
+	for (unsigned int i = 0; i < MACHINE_DRIVERS; i++)
+		if (kinds[i].may_be_anothers && machine->driver[i].kind)
+			judge_joined(machine, &machine->driver[i]);
 }
 
 static void take_result(struct daemon *daemon, struct driver *driver, json_t *json)
@@ -241,7 +274,7 @@ static void evaluate(struct probe *probe)
 	for (unsigned int i = 0; i < MACHINE_DRIVERS; i++)
 		if (machine->driver[i].kind == driver->kind)
 			machine->driver[i] = *driver;
-	judge_opencl(machine);
+	judge_all_joined(machine);
 }
 
 static void answer_waiting(struct daemon *daemon)
@@ -344,7 +377,8 @@ static bool unwanted(const char *entry)
 		return true;
 	return !strncmp(entry, "LD_PRELOAD=", 11) || !strncmp(entry, "METE_SOCKET=", 12) ||
 	       !strncmp(entry, "CUDA_VISIBLE_DEVICES=", 21) || !strncmp(entry, "NOTIFY_SOCKET=", 14) ||
-	       !strncmp(entry, "OPENCL_LAYERS=", 14);
+	       !strncmp(entry, "OPENCL_LAYERS=", 14) || !strncmp(entry, "HIP_VISIBLE_DEVICES=", 20) ||
+	       !strncmp(entry, "ROCR_VISIBLE_DEVICES=", 21);
 }
 
 char **machine_environment(void)
@@ -364,8 +398,9 @@ char **machine_environment(void)
 static int spawn(struct probe *probe, const char *libnvml, const char *libcuda)
 {
 	char *cuda[] = { (char *)"/proc/self/exe", (char *)"--probe", (char *)libnvml, (char *)libcuda, NULL };
-	char *opencl[] = { (char *)"/proc/self/exe", (char *)"--probe-opencl", (char *)libcuda, NULL };
-	char **args = probe->driver.kind == DEVICE_OPENCL ? opencl : cuda;
+	const char *option = kinds[place_of(probe->driver.kind)].option;
+	char *other[] = { (char *)"/proc/self/exe", (char *)option, (char *)libcuda, NULL };
+	char **args = device_kind_has_cuda(probe->driver.kind) ? cuda : other;
 	uv_stdio_container_t stdio[] = {
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&probe->pipe },
@@ -471,7 +506,7 @@ static bool soft_library(const char *name, char path[GRANT_PATH_BYTES])
 static int refresh_soft(struct daemon *daemon)
 {
 	char libcuda[GRANT_PATH_BYTES], libnvml[GRANT_PATH_BYTES];
-	struct driver *driver = &daemon->machine.driver[1];
+	struct driver *driver = &daemon->machine.driver[place_of(DEVICE_SOFT)];
 
 	driver->kind = DEVICE_SOFT;
 	if (!soft_library("libcuda.so.1", libcuda)) {
@@ -487,7 +522,7 @@ static int refresh_soft(struct daemon *daemon)
 static int refresh_nvidia(struct daemon *daemon)
 {
 	struct machine_options *options = &daemon->machine.options;
-	struct driver *driver = &daemon->machine.driver[0];
+	struct driver *driver = &daemon->machine.driver[place_of(DEVICE_NVIDIA)];
 
 	driver->kind = DEVICE_NVIDIA;
 	if (options->soft_only) {
@@ -501,7 +536,7 @@ static int refresh_nvidia(struct daemon *daemon)
 static int refresh_opencl(struct daemon *daemon)
 {
 	struct machine_options *options = &daemon->machine.options;
-	struct driver *driver = &daemon->machine.driver[2];
+	struct driver *driver = &daemon->machine.driver[place_of(DEVICE_OPENCL)];
 
 	driver->kind = DEVICE_OPENCL;
 	if (options->soft_only || options->no_opencl) {
@@ -510,6 +545,20 @@ static int refresh_opencl(struct daemon *daemon)
 		return 0;
 	}
 	return probe_start(daemon, DEVICE_OPENCL, "", "");
+}
+
+static int refresh_hip(struct daemon *daemon)
+{
+	struct machine_options *options = &daemon->machine.options;
+	struct driver *driver = &daemon->machine.driver[place_of(DEVICE_HIP)];
+
+	driver->kind = DEVICE_HIP;
+	if (options->soft_only || options->no_hip) {
+		status(driver, "not asked: driver.%s is set",
+		       options->soft_only ? "soft_only (--soft-only)" : "no_hip (--no-hip)");
+		return 0;
+	}
+	return probe_start(daemon, DEVICE_HIP, "", options->libhip ? options->libhip : "");
 }
 
 int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner)
@@ -526,6 +575,8 @@ int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner)
 	r = refresh_nvidia(daemon);
 	if (!r)
 		r = refresh_soft(daemon);
+	if (!r)
+		r = refresh_hip(daemon);
 	if (!r)
 		r = refresh_opencl(daemon);
 	if (!daemon->machine.running)
@@ -559,8 +610,13 @@ void machine_forget(struct daemon *daemon, const void *owner)
 
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind)
 {
-	for (unsigned int i = 0; i < MACHINE_DRIVERS; i++)
-		if (kind ? machine->driver[i].kind == kind : machine->driver[i].usable)
+	static const enum device_kind order[] = { DEVICE_NVIDIA, DEVICE_HIP, DEVICE_SOFT, DEVICE_OPENCL };
+
+	for (unsigned int i = 0; !kind && i < MACHINE_DRIVERS; i++)
+		if (machine->driver[place_of(order[i])].usable)
+			return &machine->driver[place_of(order[i])];
+	for (unsigned int i = 0; kind && i < MACHINE_DRIVERS; i++)
+		if (machine->driver[i].kind == kind)
 			return &machine->driver[i];
 	return NULL;
 }

@@ -4,10 +4,12 @@
  * A vendor's library never lives in meted: it may hang, start threads, or take the process with it. A short-lived
  * child, `meted --probe LIBNVML LIBCUDA`, opens it, asks, prints one JSON object, then what devices say of themselves
  * (sensors.h), and ends; see prober.c. It is given ten seconds. OpenCL's loader, with all drivers that it knows, has a
- * child of its own (`meted --probe-opencl LIBOPENCL`, prober_opencl.c).
+ * child of its own (`meted --probe-opencl LIBOPENCL`, prober_opencl.c), and so has AMD's library (`meted --probe-hip
+ * LIBAMDHIP64`, prober_hip.c).
  *
- * A card is one device here, whatever APIs it has: an OpenCL device with the UUID of one of NVIDIA's or of the software
- * device is that one, with its ledger and its turns.
+ * A card is one device here, whatever APIs it has: a HIP or OpenCL device with the UUID of one of NVIDIA's or of the
+ * software device is that one, with its ledger and its turns, and so is an OpenCL device with that of a HIP device. Cards
+ * that tell no UUID have one of their place on the PCI bus (base/hip_card.h).
  */
 #pragma once
 
@@ -19,7 +21,7 @@
 #include <stdint.h>
 
 #define MACHINE_MAX_DEVICES 64u
-#define MACHINE_DRIVERS 3u
+#define MACHINE_DRIVERS 4u
 
 struct daemon;
 struct probe;
@@ -27,7 +29,7 @@ struct probe;
 struct driver {
 	enum device_kind kind;
 	bool usable;			/* it has devices */
-	char libcuda[GRANT_PATH_BYTES]; /* absolute paths; "" when there is none. Of OpenCL the ICD loader */
+	char libcuda[GRANT_PATH_BYTES]; /* absolute paths; "" when there is none. Of OpenCL the ICD loader, of HIP libamdhip64 */
 	char libnvml[GRANT_PATH_BYTES];
 	char version[64];
 	char status[256]; /* one line: "2 devices", or what is missing and the remedy */
@@ -39,6 +41,8 @@ struct machine_options {
 	const char *libnvml;
 	bool soft_only;
 	bool no_opencl;
+	const char *libhip; /* AMD's libamdhip64, where the loader does not find it; or NULL */
+	bool no_hip;
 };
 
 struct machine {
@@ -79,7 +83,7 @@ char **machine_environment(void);
 void machine_stop(struct daemon *daemon);
 
 /*
- * The driver of a kind; or for kind 0 the first usable one, NVIDIA's before the software device, and OpenCL's last.
+ * The driver of a kind; or for kind 0 the first usable one: NVIDIA's, then HIP's, the software device, and OpenCL's last.
  * NULL: none.
  */
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind);
@@ -87,3 +91,4 @@ const struct driver *machine_driver(const struct machine *machine, enum device_k
 /* The child's side: prints and returns its exit status. "" for a library: look where the loader looks. */
 int prober_main(const char *libnvml, const char *libcuda);
 int prober_opencl_main(const char *libopencl);
+int prober_hip_main(const char *libhip);

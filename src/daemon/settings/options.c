@@ -85,6 +85,7 @@ static void print_help(void)
 	      "  --probe LIBNVML LIBCUDA  ask these libraries for devices, print them as JSON,\n"
 	      "                         and end (\"\": where the loader looks)\n"
 	      "  --probe-opencl LIBOPENCL  the same of an OpenCL loader\n"
+	      "  --probe-hip LIBAMDHIP64   the same of AMD's library\n"
 	      "  --version, --help\n"
 	      "\n"
 	      "Settings, each a key of the file as well:\n",

@@ -184,12 +184,14 @@ static bool fill_driver(struct ask *ask, struct grant *g)
 		driver = machine_driver(machine, 0);
 	else if (!strcmp(word, "opencl"))
 		driver = machine_driver(machine, DEVICE_OPENCL);
+	else if (!strcmp(word, "hip"))
+		driver = machine_driver(machine, DEVICE_HIP);
 	else if (!strcmp(word, "soft"))
 		driver = machine_driver(machine, DEVICE_SOFT);
 	else if (!strcmp(word, "nvidia"))
 		driver = machine_driver(machine, DEVICE_NVIDIA);
 	else
-		refuse(ask, CODE_NO_DRIVER, "driver %.32s: it must be auto, soft, nvidia or opencl", word);
+		refuse(ask, CODE_NO_DRIVER, "driver %.32s: it must be auto, soft, nvidia, hip or opencl", word);
 	if (ask->answer)
 		return false;
 	if (!driver || !driver->usable) {
@@ -197,13 +199,14 @@ static bool fill_driver(struct ask *ask, struct grant *g)
 			refuse(ask, CODE_NO_DRIVER, "the %s driver cannot be used: %s", device_kind_name(driver->kind),
 			       driver->status);
 		else
-			refuse(ask, CODE_NO_DRIVER, "no driver can be used: nvidia: %s; soft: %s; opencl: %s",
-			       machine->driver[0].status, machine->driver[1].status, machine->driver[2].status);
+			refuse(ask, CODE_NO_DRIVER, "no driver can be used: nvidia: %s; soft: %s; hip: %s; opencl: %s",
+			       machine->driver[0].status, machine->driver[1].status, machine->driver[2].status,
+			       machine->driver[3].status);
 		return false;
 	}
-	if (g->wall && driver->kind == DEVICE_OPENCL) {
-		refuse(ask, CODE_NO_DRIVER,
-		       "a wall is for CUDA: a device that has OpenCL alone has none; leave --wall away");
+	if (g->wall && !device_kind_has_cuda(driver->kind)) {
+		refuse(ask, CODE_NO_DRIVER, "a wall is for CUDA: a device that has %s alone has none; leave --wall away",
+		       driver->kind == DEVICE_HIP ? "HIP" : "OpenCL");
 		return false;
 	}
 	g->kind = driver->kind;

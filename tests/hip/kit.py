@@ -1,0 +1,70 @@
+"""What the tests of HIP share: a meted of their own, and the cases (cases.c) under a grant."""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "daemon"))
+
+from harness import BUILD, Meted, finish, ok, same, skip, until  # noqa: F401
+
+METE = os.path.join(BUILD, "src/cli/mete")
+CASES = os.path.join(BUILD, "tests/hip/hip_cases")
+SHIM = os.path.join(BUILD, "src/shim")
+FACE = os.path.join(SHIM, "libmete-hip.so")
+SOFT = os.path.join(BUILD, "src/softdev/hip")
+AMD = os.path.join(BUILD, "tests/hip/libamd_hip.so")
+MIB = 1 << 20
+
+
+class Place:
+    def __init__(self, *options, **env):
+        self.meted = Meted(*options, env=env)
+        self.env = dict(self.meted.env, METE_RUNTIME_DIR=self.meted.dir)
+
+    def words(self, *words, mem="64M", options=("--soft",)):
+        return [METE, "run", *options, *(["--mem", mem] if mem else []), "--", *words]
+
+    def run(self, *words, mem="64M", options=("--soft",), env=None, whole=None):
+        return subprocess.run(whole or self.words(*words, mem=mem, options=options), env={**self.env, **(env or {})}, timeout=200,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def start(self, *words, whole=None, **more):
+        return subprocess.Popen(whole or self.words(*words, **more), env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+
+    def ask(self, op, **fields):
+        control = self.meted.control()
+        try:
+            return control.ask(op, **fields)
+        finally:
+            control.close()
+
+    def grant(self, name, mem, driver="soft", **share):
+        answer = self.ask("grant_create", name=name, driver=driver, devices=[{"device": "0", "mem_bytes": mem, **share}])
+        ok(answer["ok"], f"the grant {name}", answer)
+
+    def share(self, name):
+        control = self.meted.control()
+        try:
+            return control.share(name)
+        finally:
+            control.close()
+
+    def processes(self, name):
+        control = self.meted.control()
+        try:
+            return [p["pid"] for p in control.grant(name)["processes"]]
+        finally:
+            control.close()
+
+    def close(self):
+        self.meted.close()
+
+
+def verdicts(done, what):
+    """A case's own checks become ours."""
+    for line in done.stdout.splitlines():
+        if line.startswith(("ok ", "not ok ")):
+            ok(line.startswith("ok "), f"{what}: {line.split(' - ', 1)[1]}")
+    ok(done.returncode == 0 and "1.." in done.stdout, f"{what}: the program ends as it should", done.returncode, done.stderr,
+       done.stdout[-300:])
