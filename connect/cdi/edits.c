@@ -2,6 +2,7 @@
 #include "connect/cdi/edits.h"
 #include "client/requests.h"
 
+#include "connect/cdi/amd.h"
 #include "connect/cdi/vendor.h"
 #include "verb/terms.h"
 
@@ -50,6 +51,7 @@ int edits_share_read(struct edits *e, struct edits_share *s, const char *const *
 		return r;
 	s->way = option_given(&s->line, "wall")	     ? INSIDE_WALL
 		 : !strcmp(s->choice.driver, "soft") ? INSIDE_SOFT
+		 : !strcmp(s->choice.driver, "hip")  ? INSIDE_HIP
 						     : INSIDE_SHIM;
 	if (s->way == INSIDE_WALL && !*e->place.remote_dir)
 		return place_find_remote(&e->place, f);
@@ -89,6 +91,8 @@ static json_t *hook(struct edits *e, const struct edits_share *s, const char *wh
 			add_option(words, s->line.given[i].option->name, s->line.given[i].value);
 	if (create && !strcmp(s->choice.driver, "soft"))
 		add_option(words, "soft", NULL);
+	if (create && s->way == INSIDE_HIP)
+		add_option(words, "hip", NULL);
 	if (create && s->way == INSIDE_WALL)
 		add_option(words, "wall", NULL);
 	if (create && option_given(&s->line, "guard"))
@@ -142,6 +146,12 @@ json_t *edits_make(struct edits *e, const struct edits_share *s, const char *opt
 		json_decref(edits);
 		return NULL;
 	}
+	for (size_t i = 0; s->way == INSIDE_HIP && i < s->choice.count; i++)
+		if (amd_add_nodes(device_text(s->choice.share[i].chosen, "uuid"), edits, f)) {
+			json_decref(environment);
+			json_decref(edits);
+			return NULL;
+		}
 	ours = json_pack("{s:o s:[o,o]}", "mounts", inside_mounts(&e->place, s->way), "hooks",
 			 hook(e, s, "createRuntime", option, name), hook(e, s, "poststop", option, name));
 	if (environment)

@@ -37,16 +37,20 @@ static int add_devices(struct generating *g, json_t *spec, struct fault *f)
 {
 	json_t *devices = json_object_get(g->edits.machine, "devices"), *device;
 	bool soft = g->soft;
-	const char *driver = "soft";
+	const char *driver = "soft", *word;
 	size_t i;
 	int r = 0;
 
 	json_array_foreach (devices, i, device)
 		if (!soft && !strcmp(device_text(device, "driver"), "nvidia"))
 			driver = "nvidia";
+	json_array_foreach (devices, i, device)
+		if (!soft && !strcmp(driver, "soft") && !strcmp(device_text(device, "driver"), "hip"))
+			driver = "hip";
+	word = soft ? "--soft" : !strcmp(driver, "hip") ? "--hip" : NULL;
 	json_array_foreach (devices, i, device) {
 		const char *uuid = device_text(device, "uuid"),
-			   *words[] = { "--device", uuid, soft ? "--soft" : NULL, NULL };
+			   *words[] = { "--device", uuid, word, NULL };
 		char index[24];
 
 		if (r || strcmp(device_text(device, "driver"), driver))
@@ -57,7 +61,7 @@ static int add_devices(struct generating *g, json_t *spec, struct fault *f)
 			r = add(g, spec, uuid, words, f);
 	}
 	if (!r) {
-		const char *words[] = { "--device", "all", soft ? "--soft" : NULL, NULL };
+		const char *words[] = { "--device", "all", word, NULL };
 
 		r = add(g, spec, "all", words, f);
 	}

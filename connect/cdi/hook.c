@@ -421,6 +421,7 @@ static int prepare(struct hook *h, struct fault *f)
 		state_grant_name(&h->state, share, h->name, sizeof(h->name));
 	h->way = option_given(h->line, "wall")	 ? INSIDE_WALL
 		 : option_given(h->line, "soft") ? INSIDE_SOFT
+		 : option_given(h->line, "hip")	 ? INSIDE_HIP
 						 : INSIDE_SHIM;
 	return 0;
 }

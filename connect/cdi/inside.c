@@ -15,7 +15,7 @@ static const struct folder {
 	size_t offset; /* of its path in struct place */
 	unsigned int ways;
 } folders[] = {
-	{ "shim", offsetof(struct place, shim_dir), BIT(INSIDE_SHIM) | BIT(INSIDE_SOFT) },
+	{ "shim", offsetof(struct place, shim_dir), BIT(INSIDE_SHIM) | BIT(INSIDE_SOFT) | BIT(INSIDE_HIP) },
 	{ "soft", offsetof(struct place, soft_dir), BIT(INSIDE_SOFT) },
 	{ "runtime", offsetof(struct place, runtime_dir), BIT(INSIDE_SOFT) | BIT(INSIDE_WALL) },
 	{ "fronts", offsetof(struct place, fronts_dir), BIT(INSIDE_SOFT) | BIT(INSIDE_WALL) },
@@ -23,15 +23,27 @@ static const struct folder {
 };
 
 /* What programs get preloaded, in this order; those that are installed. */
+#define CUDA_WAYS (BIT(INSIDE_SHIM) | BIT(INSIDE_SOFT) | BIT(INSIDE_WALL))
+
 static const struct library {
 	const char *folder, *name;
+	unsigned int ways; /* besides those of its folder */
 } libraries[] = {
-	{ "shim", "libmete-core.so" }, /* where an image's own libcuda.so.1 is: the shim that stands there finds it so
-					*/
-	{ "shim", "libcuda.so.1" },	    { "shim", "libnvidia-ml.so.1" },	{ "remote", "libcuda.so.1" },
-	{ "remote", "libnvidia-ml.so.1" },  { "runtime", "libcudart.so.13" },	{ "runtime", "libcudart.so.12" },
-	{ "runtime", "libcudart.so.11.0" }, { "fronts", "libnvJitLink.so.13" }, { "fronts", "libnvJitLink.so.12" },
-	{ "fronts", "libnvrtc.so.13" },	    { "fronts", "libnvrtc.so.12" },	{ "fronts", "libcudnn.so.9" },
+	/* where an image's own libcuda.so.1 is: the shim that stands there finds it so */
+	{ "shim", "libmete-core.so", CUDA_WAYS | BIT(INSIDE_HIP) },
+	{ "shim", "libcuda.so.1", CUDA_WAYS },
+	{ "shim", "libnvidia-ml.so.1", CUDA_WAYS },
+	{ "shim", "libmete-hip.so", BIT(INSIDE_HIP) },
+	{ "remote", "libcuda.so.1", CUDA_WAYS },
+	{ "remote", "libnvidia-ml.so.1", CUDA_WAYS },
+	{ "runtime", "libcudart.so.13", CUDA_WAYS },
+	{ "runtime", "libcudart.so.12", CUDA_WAYS },
+	{ "runtime", "libcudart.so.11.0", CUDA_WAYS },
+	{ "fronts", "libnvJitLink.so.13", CUDA_WAYS },
+	{ "fronts", "libnvJitLink.so.12", CUDA_WAYS },
+	{ "fronts", "libnvrtc.so.13", CUDA_WAYS },
+	{ "fronts", "libnvrtc.so.12", CUDA_WAYS },
+	{ "fronts", "libcudnn.so.9", CUDA_WAYS },
 };
 
 static const char *path_of(const struct place *place, const struct folder *f)
@@ -115,6 +127,7 @@ const char *inside_settings(enum inside_way way)
 		[INSIDE_SOFT] = "METE_SOCKET=" SETTING_DIR "/grant.sock\nMETE_DRIVER=" INSIDE_LIB
 				"/soft/libcuda.so.1\nMETE_NVML=" INSIDE_LIB "/soft/libnvidia-ml.so.1\n",
 		[INSIDE_WALL] = "METE_REMOTE=" SETTING_DIR "/wall.sock\n",
+		[INSIDE_HIP] = "METE_SOCKET=" SETTING_DIR "/grant.sock\n",
 	};
 
 	return texts[way];
@@ -144,7 +157,7 @@ bool inside_preload(const struct place *place, enum inside_way way, const struct
 		const struct library *l = &libraries[i];
 		const struct folder *f = folder_find(l->folder);
 
-		if (!(f->ways & BIT(way)) || !goes_along(l, parts) ||
+		if (!(f->ways & l->ways & BIT(way)) || !goes_along(l, parts) ||
 		    !path_join(path, "%s/%s", path_of(place, f), l->name) || access(path, R_OK))
 			continue;
 		used += (size_t)snprintf(text + used, size - used, INSIDE_LIB "/%s/%s\n", l->folder, l->name);
@@ -161,10 +174,10 @@ int inside_judge(const struct place *place, enum inside_way way, const struct im
 	char first[PATH_MAX], driver[PATH_MAX], runtime[PATH_MAX];
 	struct image_parts parts = { .first = first };
 
-	path_join(first, "%s/libcuda.so.1", inside_library_dir(place, way));
+	path_join(first, "%s/%s", inside_library_dir(place, way), way == INSIDE_HIP ? "libmete-hip.so" : "libcuda.so.1");
 	if (way == INSIDE_SOFT && path_join(driver, "%s/libcuda.so.1", place->soft_dir))
 		parts.driver = driver;
-	if (way != INSIDE_SHIM && *place->runtime_dir && path_join(runtime, "%s/libcudart.so.13", place->runtime_dir))
+	if (way != INSIDE_SHIM && way != INSIDE_HIP && *place->runtime_dir && path_join(runtime, "%s/libcudart.so.13", place->runtime_dir))
 		parts.runtime = runtime;
 	return image_judge(im, &parts, ret_runtime, f);
 }

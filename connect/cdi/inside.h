@@ -4,6 +4,7 @@
  *   /run/mete            the grant's folder (daemon/tenants/container.h), read-only: grant.sock or wall.sock, settings;
  *   /run/mete/soft       the software device's folder, where it is the device
  *   /usr/lib/mete/...    mete's libraries, read-only: shim, soft, runtime, fronts, remote
+ *   /dev/kfd, /dev/dri   of AMD's cards: the kernel's device, and the nodes of the card (amd.h)
  *   /usr/lib/mete/driver NVIDIA's libcuda.so.1 and libnvidia-ml.so.1; at their usual places stands the shim
  *   /etc/ld.so.preload   names the shim, and after it what the image's own file names
  *   LIBDIR/libcuda.so    the shim again, for programs that open it by that name
@@ -30,6 +31,7 @@ enum inside_way {
 	INSIDE_SHIM, /* the shim over NVIDIA's driver */
 	INSIDE_SOFT, /* the shim over the software device */
 	INSIDE_WALL, /* the remote client; no driver and no device is inside */
+	INSIDE_HIP,  /* HIP's face over the image's own libamdhip64 */
 };
 
 /* CDI's "mounts": the libraries. A new reference. */

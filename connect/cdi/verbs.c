@@ -46,6 +46,7 @@ static const struct option_spec cdi_create_options[] = {
 	OPTION_DEVICE("The device; written as for `mete run`."),
 	OPTION_TERMS
 	OPTION_SOFT,
+	OPTION_HIP,
 	OPTION_OVERCOMMIT,
 	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
 	SWITCH("guard", 0, GUARD_WORDS),
@@ -104,6 +105,7 @@ static const struct option_spec cdi_hook_options[] = {
 	OPTION_DEVICE("The device; written as for `mete run`."),
 	OPTION_TERMS
 	OPTION_SOFT,
+	OPTION_HIP,
 	OPTION_OVERCOMMIT,
 	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
 	SWITCH("guard", 0, GUARD_WORDS),
@@ -126,6 +128,7 @@ static const struct option_spec oci_options[] = {
 	OPTION_DEVICE("The device; written as for `mete run`."),
 	OPTION_TERMS
 	OPTION_SOFT,
+	OPTION_HIP,
 	OPTION_OVERCOMMIT,
 	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
 	SWITCH("remove", 0, "Take out what an earlier `mete oci` put there, and put nothing in."),

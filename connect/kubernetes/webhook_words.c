@@ -2,9 +2,13 @@
  * webhook_words.c: see webhook_words.h.
  *
  * Meanings, from the documents of each system: HAMi (nvidia.com/gpumem in MiB of each device, gpucores in percent,
- * priority 0 high and 1 low), Volcano's vGPU (the same under its own names), Alibaba's GPU share (aliyun.com/gpu-mem in
- * GiB), Tencent's vCUDA (vcuda-core: 100 is a device; vcuda-memory in units of 256 MiB), KAI (annotations gpu-fraction,
- * gpu-memory in MiB).
+ * priority 0 high and 1 low; the same for AMD's and Hygon's cards under their own names), Volcano's vGPU (the same under
+ * its own names), Alibaba's GPU share (aliyun.com/gpu-mem in GiB), Tencent's vCUDA (vcuda-core: 100 is a device;
+ * vcuda-memory in units of 256 MiB), KAI (annotations gpu-fraction, gpu-memory in MiB).
+ *
+ * Words for cards that are used by HIP are taken where a share of such cards is declared (--hip), and become one of those;
+ * elsewhere they are another plugin's. Names for cards on which mete enforces nothing are in no row
+ * (docs/accelerators.md).
  */
 #include "connect/kubernetes/webhook_words.h"
 
@@ -25,21 +29,28 @@ static const struct word {
 	const char *family, *name;
 	enum meaning meaning;
 	uint64_t unit; /* of memory, in bytes */
+	bool hip;      /* of cards that are used by HIP */
 } table[] = {
-	{ "HAMi", "nvidia.com/gpu", CARDS, 0 },
-	{ "HAMi", "nvidia.com/gpumem", MEMORY, MIB },
-	{ "HAMi", "nvidia.com/gpumem-percentage", MEMORY_PCT, 0 },
-	{ "HAMi", "nvidia.com/gpucores", CORES, 0 },
-	{ "HAMi", "nvidia.com/priority", PRIORITY, 0 },
-	{ "Volcano", "volcano.sh/vgpu-number", CARDS, 0 },
-	{ "Volcano", "volcano.sh/vgpu-memory", MEMORY, MIB },
-	{ "Volcano", "volcano.sh/vgpu-memory-percentage", MEMORY_PCT, 0 },
-	{ "Volcano", "volcano.sh/vgpu-cores", CORES, 0 },
-	{ "Alibaba", "aliyun.com/gpu-count", CARDS, 0 },
-	{ "Alibaba", "aliyun.com/gpu-mem", MEMORY, MIB << 10 },
-	{ "Alibaba", "aliyun.com/gpu-core.percentage", CORES, 0 },
-	{ "Tencent", "tencent.com/vcuda-core", UNITS_OF_A_CARD, 0 },
-	{ "Tencent", "tencent.com/vcuda-memory", MEMORY, MIB << 8 },
+	{ "HAMi", "nvidia.com/gpu", CARDS, 0, false },
+	{ "HAMi", "nvidia.com/gpumem", MEMORY, MIB, false },
+	{ "HAMi", "nvidia.com/gpumem-percentage", MEMORY_PCT, 0, false },
+	{ "HAMi", "nvidia.com/gpucores", CORES, 0, false },
+	{ "HAMi", "nvidia.com/priority", PRIORITY, 0, false },
+	{ "Volcano", "volcano.sh/vgpu-number", CARDS, 0, false },
+	{ "Volcano", "volcano.sh/vgpu-memory", MEMORY, MIB, false },
+	{ "Volcano", "volcano.sh/vgpu-memory-percentage", MEMORY_PCT, 0, false },
+	{ "Volcano", "volcano.sh/vgpu-cores", CORES, 0, false },
+	{ "Alibaba", "aliyun.com/gpu-count", CARDS, 0, false },
+	{ "Alibaba", "aliyun.com/gpu-mem", MEMORY, MIB << 10, false },
+	{ "Alibaba", "aliyun.com/gpu-core.percentage", CORES, 0, false },
+	{ "Tencent", "tencent.com/vcuda-core", UNITS_OF_A_CARD, 0, false },
+	{ "Tencent", "tencent.com/vcuda-memory", MEMORY, MIB << 8, false },
+	{ "HAMi for AMD", "amd.com/gpu", CARDS, 0, true },
+	{ "HAMi for AMD", "amd.com/gpumem", MEMORY, MIB, true },
+	{ "HAMi for AMD", "amd.com/gpucores", CORES, 0, true },
+	{ "HAMi for Hygon", "hygon.com/dcunum", CARDS, 0, true },
+	{ "HAMi for Hygon", "hygon.com/dcumem", MEMORY, MIB, true },
+	{ "HAMi for Hygon", "hygon.com/dcucores", CORES, 0, true },
 };
 
 #define WORDS (sizeof(table) / sizeof(*table))
@@ -69,6 +80,7 @@ static const struct {
 struct ask {
 	const char *family; /* NULL: nothing */
 	unsigned int cards;
+	bool hip;
 	bool cards_said, part_said; /* part: more than a number of devices */
 	uint64_t bytes;
 	double memory_pct, cores_pct;
@@ -177,6 +189,7 @@ static bool take_word(struct work *w, struct ask *a, const struct word *word, co
 		return refuse(w, "%s: a word of %s beside words of %s (%s); give those of one", field, word->family,
 			      a->family, a->text);
 	a->family = word->family;
+	a->hip = word->hip;
 	note(a, word->name, text);
 	a->part_said |= word->meaning != CARDS && word->meaning != UNITS_OF_A_CARD;
 	switch (word->meaning) {
@@ -237,7 +250,7 @@ static bool read_container(struct work *w, json_t *container, const char *where,
 		uint64_t one, other;
 		char text[40], asked[40];
 
-		if (!limit && !request)
+		if ((!limit && !request) || (table[i].hip && !w->options->has_hip))
 			continue;
 		snprintf(field, sizeof(field), "%s.resources.limits[%s]", where, table[i].name);
 		if (!limit)
@@ -253,14 +266,23 @@ static bool read_container(struct work *w, json_t *container, const char *where,
 
 /* A share for these. */
 
+/* The name by which a family says this; NULL: it does not. */
+static const char *name_for(const char *family, enum meaning meaning)
+{
+	for (size_t i = 0; i < WORDS; i++)
+		if (!strcmp(table[i].family, family) && table[i].meaning == meaning)
+			return table[i].name;
+	return NULL;
+}
+
 static bool judge(struct work *w, struct ask *a, const char *where)
 {
 	if (a->bytes && a->memory_pct > 0)
 		return refuse(w, "%s: %s besides a part of the memory; give one of them", where, a->memory_field);
 	if (!a->cards_said && !w->options->memory_alone &&
-	    (!strcmp(a->family, "HAMi") || !strcmp(a->family, "Volcano")))
+	    (!strncmp(a->family, "HAMi", 4) || !strcmp(a->family, "Volcano")))
 		return refuse(w, "%s.resources.limits: %s without a number of devices; add %s: 1", where, a->text,
-			      !strcmp(a->family, "HAMi") ? "nvidia.com/gpu" : "volcano.sh/vgpu-number");
+			      name_for(a->family, CARDS));
 	if (!strcmp(a->family, "Tencent") && !a->cards_said)
 		return refuse(w, "%s.resources.limits: %s without tencent.com/vcuda-core; say how much of a device",
 			      where, a->text);
@@ -331,7 +353,7 @@ static void consider(const struct words_options *o, const struct words_share *s,
 	double size;
 	int memory;
 
-	if (s->cards != a->cards)
+	if (s->cards != a->cards || s->hip != a->hip)
 		return;
 	p->cards = true;
 	memory = holds_memory(o, s, a, &size);
@@ -558,7 +580,7 @@ static bool give(struct work *w, json_t *container, const char *where, const cha
 
 	if (!judge(w, a, where))
 		return false;
-	if (w->options->claims)
+	if (w->options->claims && !a->hip)
 		return claim_words(w, container, path, a);
 	s = pick_share(w, a, where);
 	if (!s)
@@ -579,8 +601,8 @@ static bool give_whole(struct work *w, json_t *container, const char *where, con
 		return refuse(
 			w,
 			"%s.resources.limits: %s asks for whole devices, which are not given here; ask for a part, "
-			"such as nvidia.com/gpumem",
-			where, a->text);
+			"such as %s",
+			where, a->text, a->hip ? name_for(a->family, MEMORY) : "nvidia.com/gpumem");
 	default:
 		a->memory_pct = a->cores_pct = 100;
 		snprintf(a->memory_field, sizeof(a->memory_field), "%s.resources.limits: %s", where, a->text);
@@ -898,11 +920,13 @@ static int read_share(const char *name, json_t *words, struct words_share *s, st
 			s->cores_pct = strtod(value, NULL);
 		else if (!strcmp(word, "--class"))
 			s->low = !strcmp(value, "low");
+		else if (!strcmp(word, "--hip"))
+			s->hip = true;
 		else if (!strcmp(word, "--device"))
 			devices += count_devices(value);
 	}
 	s->cards = devices ? devices : 1;
-	s->claimable = claims_parameters(words, s->parameters);
+	s->claimable = !s->hip && claims_parameters(words, s->parameters);
 	if (!s->bytes && s->memory_pct <= 0)
 		s->memory_pct = 100;
 	return r;
@@ -915,12 +939,14 @@ int words_read_shares(struct words_options *o, json_t *shares, struct fault *f)
 	int r = 0;
 
 	o->count = 0;
+	o->has_hip = false;
 	json_object_foreach(shares, name, words)
 	{
 		if (o->count == WORDS_SHARES)
 			return fault_set(f, -E2BIG, "more than %u shares", WORDS_SHARES);
 		if (!r)
-			r = read_share(name, words, &o->share[o->count++], f);
+			r = read_share(name, words, &o->share[o->count], f);
+		o->has_hip |= o->share[o->count++].hip;
 	}
 	return r;
 }

@@ -24,11 +24,12 @@
 struct words_share {
 	char name[WORDS_NAME];
 	unsigned int cards;
-	uint64_t bytes;			    /* of each card */
-	double memory_pct;		    /* where bytes is 0; 100: all that is left, too */
-	double cores_pct;		    /* guaranteed; 0: none */
-	bool low;			    /* of class low */
-	bool claimable;			    /* a claim can say all that it says */
+	uint64_t bytes;	   /* of each card */
+	double memory_pct; /* where bytes is 0; 100: all that is left, too */
+	double cores_pct;  /* guaranteed; 0: none */
+	bool low;	   /* of class low */
+	bool hip;	   /* of cards that are used by HIP */
+	bool claimable;	   /* a claim can say all that it says */
 	char parameters[CLAIMS_PARAMETERS]; /* of the claim, as JSON */
 };
 
@@ -38,6 +39,7 @@ enum words_whole { WORDS_WHOLE_PASS, WORDS_WHOLE_SHARE, WORDS_WHOLE_REFUSE };
 struct words_options {
 	struct words_share share[WORDS_SHARES];
 	unsigned int count;
+	bool has_hip; /* one of them is of cards that are used by HIP */
 	uint64_t card_bytes; /* of every card of the cluster; 0: not known, then parts and bytes are not compared */
 	enum words_whole whole;
 	bool memory_alone;     /* memory without a number of devices means one device */

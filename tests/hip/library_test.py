@@ -71,6 +71,25 @@ ok(wall.returncode and "HIP alone" in wall.stderr, "such a card cannot be behind
 doctor = json.loads(place.run(whole=[METE, "doctor", "--json"]).stdout)
 said = [c for c in doctor["checks"] if c["name"] == "hip"]
 ok(said and "libmete-hip.so" in said[0]["detail"], "`mete doctor` says that HIP is metered", said)
+# Containers get the kernel's device, the nodes of the card alone, and the face; nothing of CUDA's.
+dev = os.path.join(place.meted.dir, "dev")
+os.makedirs(os.path.join(dev, "dri/by-path"))
+for node in ("kfd", "dri/renderD128", "dri/renderD129", "dri/card1"):
+    open(os.path.join(dev, node), "w").close()
+os.symlink("../renderD129", os.path.join(dev, "dri/by-path/pci-0000:03:00.0-render"))
+os.symlink("../card1", os.path.join(dev, "dri/by-path/pci-0000:03:00.0-card"))
+cdi = os.path.join(place.meted.dir, "cdi")
+made = place.run(whole=[METE, "cdi", "generate", "--cdi-dir", cdi], env={"METE_DEV_DIR": dev})
+files = glob.glob(os.path.join(cdi, "*.json"))
+if ok(made.returncode == 0 and len(files) == 1, "a CDI file is made where AMD's card is the device", made.stdout, made.stderr, files):
+    with open(files[0], encoding="utf-8") as f:
+        of = {d["name"]: d["containerEdits"] for d in json.load(f)["devices"]}
+    edits = of.get("0", {})
+    same(sorted(n["path"] for n in edits.get("deviceNodes", [])), ["/dev/dri/card1", "/dev/dri/renderD129", "/dev/kfd"],
+         "its nodes are those of the card")
+    ok(any("--hip" in h["args"] for h in edits.get("hooks", [])), "its hook makes a grant of such a card", edits.get("hooks"))
+lost = place.run(whole=[METE, "cdi", "generate", "--cdi-dir", cdi], env={"METE_DEV_DIR": os.path.join(dev, "dri")})
+ok(lost.returncode and "amdgpu" in lost.stderr, "without the kernel's driver it is refused with the remedy", lost.stderr)
 place.close()
 for how, expected in (("crash", "signal 6"), ("hang", "did not answer within 10 s")):
     place = Place("--libhip", AMD, AMD_HIP=how)

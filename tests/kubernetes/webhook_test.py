@@ -148,6 +148,28 @@ def test_untouched(w):
     ok("patch" not in ask(w, asking, kind="Deployment", group="apps"), "untouched: not a pod")
 
 
+def test_hip():
+    """Words for AMD's and Hygon's cards become shares of such cards, where there are any; no share of others."""
+    w = start(shares=[{"name": "small", "mem": "4G"}, {"name": "amd-small", "hip": True, "mem": "4G", "cores": 25},
+                      {"name": "amd-large", "hip": True, "mem": "16G", "cores": 60}])
+    for name, limits, share in (("AMD", {"amd.com/gpu": "1", "amd.com/gpumem": "3000", "amd.com/gpucores": "20"}, "amd-small"),
+                                ("AMD, more", {"amd.com/gpu": "1", "amd.com/gpumem": "9000"}, "amd-large"),
+                                ("Hygon", {"hygon.com/dcunum": "1", "hygon.com/dcumem": "2000", "hygon.com/dcucores": "60"}, "amd-large"),
+                                ("NVIDIA", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3000"}, "small")):
+        thing = pod(limits)
+        r = ask(w, thing)
+        if ok(r["allowed"] and "patch" in r, f"{name}: it becomes a share", r):
+            same(applied(thing, patch_of(r))["spec"]["containers"][0]["resources"]["limits"], {f"mete.io/{share}": "1"}, f"{name}: {share}")
+    for name, limits, words in (("memory alone", {"amd.com/gpumem": "3000"}, ["add amd.com/gpu: 1"]),
+                                ("NVIDIA's time of none", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "9000"}, ["more than every share has"]),
+                                ("words of two vendors", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "10", "amd.com/gpu": "1"}, ["a word of HAMi for AMD"])):
+        r = ask(w, pod(limits))
+        ok(not r["allowed"] and all(word in r["status"]["message"] for word in words), f"refused: {name}", r)
+    ok("patch" not in ask(w, pod({"amd.com/gpu": "1"})), "a whole card is left for its own plugin")
+    ok("patch" not in ask(w, pod({"cambricon.com/mlunum": "1", "huawei.com/Ascend910B-memory": "1"})), "names of other vendors' are left as they are")
+    end(w)
+
+
 def test_containers(w):
     """Each container by itself, init containers too, and nothing else of the pod changes."""
     thing = pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}, {"keep": "this"}, {"nvidia.com/gpumem": "1000", "memory": "1Gi"})
@@ -639,6 +661,7 @@ test_class()
 test_options()
 test_renewal()
 if shutil.which("openssl"):
+    test_hip()
     test_files()
     test_callers()
 test_start()
