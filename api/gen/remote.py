@@ -177,14 +177,16 @@ def remote_header(spec):
 
 
 def exports_source(spec):
-    """As of the software device: nothing inside the library reaches an exported name."""
+    """As of the software device: nothing inside the library reaches an exported name. Each call goes through the gate."""
     n = spec.name
-    out = [banner(spec, "the exports of the remote client"), f'#include "{n}_remote.h"', "",
+    out = [banner(spec, "the exports of the remote client"), f'#include "{n}_remote.h"', '#include "remote/client/gate.h"', "",
            '#define EXPORT __attribute__((visibility("default")))', ""]
     for c in spec.calls:
-        out += [f"EXPORT {c.prototype()};", c.prototype(), "{", f"\t{ret(c)}client_{c.symbol}({c.names()});", "}", ""]
+        gated = c.prototype("gated_" + c.symbol)
+        out += [f"static {gated}", "{", "\tGATED;", "", f"\t{ret(c)}client_{c.symbol}({c.names()});", "}", "",
+                f"EXPORT {c.prototype()};", c.prototype(), "{", f"\t{ret(c)}gated_{c.symbol}({c.names()});", "}", ""]
     out += [f"const struct {n}_table {n}_remote_table = {{"]
-    out += [f"\t.{c.symbol} = client_{c.symbol}," for c in spec.calls]
+    out += [f"\t.{c.symbol} = gated_{c.symbol}," for c in spec.calls]
     return "\n".join([*out, "};", ""])
 
 

@@ -59,18 +59,19 @@ static const char *word(json_t *suspension, const char *key)
 }
 
 /* Value: above 0: not yet; else an exit status, with the fault. */
-static int judge(json_t *grant, const char *name, bool suspend, json_int_t serial, struct fault *f)
+static int judge(json_t *grant, const char *name, const char *verb, bool suspend, json_int_t serial, struct fault *f)
 {
 	json_t *suspension = json_object_get(grant, "suspension");
 	const char *state = word(suspension, "state"), *why = word(suspension, "why");
 
 	if (json_integer_value(json_object_get(suspension, "serial")) != serial) {
-		fault_set(f, 0, "set %s: it was suspended or resumed again meanwhile; `mete show %s` says how it is",
-			  name, name);
+		fault_set(f, 0, "%s %s: it was suspended or resumed again meanwhile; `mete show %s` says how it is",
+			  verb, name, name);
 		return EXIT_FAILED;
 	}
 	if (!strcmp(state, "refused")) {
-		fault_set(f, 0, "set %s: not suspended: %s; it goes on as before", name, why);
+		fault_set(f, 0, "%s %s: not %s: %s; it goes on as before", verb, name,
+			  !strcmp(verb, "move") ? "moved" : "suspended", why);
 		return EXIT_FAILED;
 	}
 	if (!strcmp(state, suspend ? "away" : "none"))
@@ -92,32 +93,24 @@ static void print(json_t *grant, const char *name)
 		size_format((uint64_t)device_number(device, "held_bytes"), held), *why ? "; " : "", why);
 }
 
-int suspend_set(struct control *control, const struct command_line *line, struct fault *f)
+json_int_t suspend_serial(json_t *answer)
+{
+	return json_integer_value(
+		json_object_get(json_object_get(json_object_get(answer, "grant"), "suspension"), "serial"));
+}
+
+int suspend_follow(struct control *control, const struct command_line *line, const char *verb, json_int_t serial,
+		   bool away, struct fault *f)
 {
 	const char *name = line->args[0];
-	bool suspend = option_given(line, "suspend");
-	json_t *request, *answer, *grants, *grant;
-	json_int_t serial;
-	long drain_s = 0;
+	json_t *grants, *grant;
 	int r;
 
-	if (check(line, &drain_s, f))
-		return EXIT_USAGE;
-	request = request_grant(suspend ? "grant_suspend" : "grant_resume", name);
-	if (drain_s)
-		json_object_set_new(request, "drain_s", json_integer(drain_s));
-	if (option_given(line, "now"))
-		json_object_set_new(request, "now", json_true());
-	if (control_ask_again(control, CONTROL_STORED, request, &answer, NULL, f))
-		return EXIT_FAILED;
-	serial = json_integer_value(
-		json_object_get(json_object_get(json_object_get(answer, "grant"), "suspension"), "serial"));
-	json_decref(answer);
 	for (;;) {
 		if (grants_get(control, name, &grants, f))
 			return EXIT_FAILED;
 		grant = json_array_get(grants, 0);
-		r = judge(grant, name, suspend, serial, f);
+		r = judge(grant, name, verb, away, serial, f);
 		if (r == 1000) {
 			json_decref(grants);
 			usleep(LOOK_US);
@@ -130,4 +123,26 @@ int suspend_set(struct control *control, const struct command_line *line, struct
 		json_decref(grants);
 		return r;
 	}
+}
+
+int suspend_set(struct control *control, const struct command_line *line, struct fault *f)
+{
+	const char *name = line->args[0];
+	bool suspend = option_given(line, "suspend");
+	json_t *request, *answer;
+	json_int_t serial;
+	long drain_s = 0;
+
+	if (check(line, &drain_s, f))
+		return EXIT_USAGE;
+	request = json_pack("{s:s, s:s}", "op", suspend ? "grant_suspend" : "grant_resume", "name", name);
+	if (drain_s)
+		json_object_set_new(request, "drain_s", json_integer(drain_s));
+	if (option_given(line, "now"))
+		json_object_set_new(request, "now", json_true());
+	if (control_ask_again(control, CONTROL_STORED, request, &answer, NULL, f))
+		return EXIT_FAILED;
+	serial = suspend_serial(answer);
+	json_decref(answer);
+	return suspend_follow(control, line, "set", serial, suspend, f);
 }

@@ -6,5 +6,13 @@
 
 /* The options are there. */
 bool suspend_given(const struct command_line *line);
+/* The number of what an answer says is asked. */
+json_int_t suspend_serial(json_t *answer);
+/*
+ * Waits until what was asked of the grant under this number is done: its memory is away, or on its device. `verb` and
+ * `undone`: for the line that says why it was not. Prints where it is. Value: as below.
+ */
+int suspend_follow(struct control *control, const struct command_line *line, const char *verb, json_int_t serial,
+		   bool away, struct fault *f);
 /* Value: an exit status; a fault is set unless it is 0. */
 int suspend_set(struct control *control, const struct command_line *line, struct fault *f);

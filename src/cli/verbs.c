@@ -396,6 +396,26 @@ static const struct example set_examples[] = { { "mete set train-1 --mem 12G", "
 					       { "mete set train-1 --device 1 --mem 2G --soon", "" },
 					       EXAMPLE_END };
 
+static const struct option_spec move_options[] = {
+	OPTION_DEVICE("Where it is to go: a device of the same kind, with room for its quota."),
+	{ "drain", 0, "SECONDS", "How long work that runs may take to end; else the grant stays as it is. Default: 10.",
+	  COMPLETE_NOTHING, false },
+	OPTION_JSON,
+	OPTION_END
+};
+
+static const char *const move_details[] = {
+	"Sends a grant with --wall to another device of this machine while its programs run. Work in flight ends, "
+	"everything "
+	"is copied to the programs' own memory, and they go on with the other device, at the same addresses. A program "
+	"sees one call that takes longer.",
+	"What cannot move is refused in one line, and the grant stays as it was: docs/memory.md lists it.", NULL
+};
+
+static const struct example move_examples[] = { { "mete move train-1 --device 1", "" },
+						{ "mete move train-1 --device 1 --drain 60", "" },
+						EXAMPLE_END };
+
 static const struct option_spec create_options[] = {
 	OPTION_MEM("Device memory; written as for `mete run`. Default: all that is not promised to others."),
 	OPTION_DEVICE("The device; written as for `mete run`."),
@@ -820,6 +840,7 @@ int verb_soft_run(const struct command_line *line);
 int verb_soft_cc(const struct command_line *line);
 int verb_soft_devices(const struct command_line *line);
 int verb_set(const struct command_line *line);
+int verb_move(const struct command_line *line);
 int verb_create(const struct command_line *line);
 int verb_cordon(const struct command_line *line);
 int verb_uncordon(const struct command_line *line);
@@ -875,6 +896,8 @@ const struct verb verbs[] = {
 	  COMPLETE_GRANT, EXIT_USAGE },
 	{ "set", "change a running grant's share", "NAME", set_details, set_options, set_examples, verb_set, 1, 1,
 	  false, COMPLETE_GRANT, EXIT_USAGE },
+	{ "move", "send a running grant to another device", "NAME", move_details, move_options, move_examples, verb_move,
+	  1, 1, false, COMPLETE_GRANT, EXIT_USAGE },
 	{ "create", "make a grant that outlives commands", "NAME", create_details, create_options, create_examples,
 	  verb_create, 1, 1, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "policy", "list the ways of sharing a device's time, set a device's", "[DEVICE NAME]", policy_details,

@@ -263,6 +263,12 @@ static const struct field resume_fields[] = {
 	{ "now", FIELD_SWITCH, "", false, NULL },
 	FIELD_END
 };
+static const struct field move_fields[] = {
+	{ "name", FIELD_TEXT, "a grant", true, NULL },
+	{ "device", FIELD_TEXT, "a device", true, NULL },
+	{ "drain_s", FIELD_WHOLE, "s", false, NULL },
+	FIELD_END
+};
 static const struct field bind_fields[] = {
 	{ "name", FIELD_TEXT, "a grant", true, NULL },
 	{ "runner_pid", FIELD_WHOLE, "pid", false, NULL },
@@ -329,6 +335,7 @@ const struct request requests[] = {
 	{ "grant_set", grant_set_ask, set_fields },
 	{ "grant_suspend", grant_suspend_ask, suspend_fields },
 	{ "grant_resume", grant_resume_ask, resume_fields },
+	{ "grant_move", grant_move_ask, move_fields },
 	{ "grant_delete", grant_delete_ask, named },
 	{ "grant_end", grant_end_ask, named },
 	{ "grant_bind", grant_bind_ask, bind_fields },

@@ -63,6 +63,7 @@ struct code_loaded {
 	uint32_t options, logs; /* of logs: bit 0 the information log, bit 1 the error log */
 	uint32_t told, count; /* functions that follow; functions in all, CODE_COUNT_UNKNOWN if nobody knows */
 	uint64_t bytes; /* of what was linked */
+	uint64_t variables; /* 1: it has variables of the device, or nobody knows */
 };
 
 #define CODE_COUNT_UNKNOWN UINT32_MAX

@@ -52,6 +52,9 @@ enum wall_flag {
 	WALL_COHERENT = 1 << 0,
 	WALL_NO_FUTEX = 1 << 1, /* the other side cannot be woken by futex */
 	WALL_RELAYED = 1 << 2,	/* hello: of a relay, whose program does not see this arena: it is not coherent */
+	/* hello: of a client whose session goes on with another worker: its arena comes after the welcome */
+	WALL_BRINGS = 1 << 3,
+	WALL_MOVES = 1 << 4, /* welcome: the worker may ask the client to move, by `wish` in the control area */
 };
 
 struct wall_hello {
@@ -60,7 +63,13 @@ struct wall_hello {
 	uint32_t flags;
 	int32_t pid;	  /* as the client sees it; for people to read, decides nothing */
 	char command[32]; /* /proc/self/comm */
-	char name[64];	  /* relay only: which of a server's offers; "" the default one */
+	union {
+		char name[64]; /* relay only: which of a server's offers; "" the default one */
+		struct {
+			uint64_t base;	/* where the worker before had mapped the arena */
+			uint64_t bytes; /* of device memory that waits in the client; for people to read */
+		} brings;		/* WALL_BRINGS */
+	};
 };
 
 struct wall_welcome { /* with two descriptors when the status is WALL_OK: the control area, the arena */
@@ -77,6 +86,9 @@ struct wall_welcome { /* with two descriptors when the status is WALL_OK: the co
 	char text[256];	 /* what went wrong and the remedy: one line */
 };
 
+/* The packet that carries the descriptor of a client's arena, after the welcome. */
+#define WALL_ARENA_MARK 'A'
+
 /* Words of the board, at these byte offsets of the arena. */
 /* uint64_t: payloads up to this serial are in the worker's arena (not coherent only) */
 #define WALL_BOARD_ARRIVED 0u
@@ -91,9 +103,18 @@ struct wall_welcome { /* with two descriptors when the status is WALL_OK: the co
 /* Begins the control area. Written by its maker; the other side looks at it where there is no welcome to look at. */
 struct wall_area {
 	uint32_t magic, version, fingerprint, flags;
-	uint32_t ring_bytes, unused;
+	uint32_t ring_bytes;
+	uint32_t wish; /* a futex, atomic, written by the worker: see WALL_WISH */
 	uint64_t requests_offset, replies_offset; /* of the struct ring_shared, in the control area */
 };
+
+/*
+ * What the worker asks of a client that it has told WALL_MOVES: 0: nothing yet; else the number of the wish, above it
+ * the seconds that work in flight may take to end; 0 seconds: the last wish is taken back.
+ */
+#define WALL_WISH(serial, drain_s) ((uint32_t)(drain_s) << 16 | ((serial) & 0xffffu))
+#define WALL_WISH_DRAIN(wish) ((wish) >> 16)
+#define WALL_WISH_SERIAL(wish) ((wish) & 0xffffu)
 
 /* The end of the other side, and how it is woken. */
 struct wall_bell {
@@ -109,7 +130,10 @@ struct wall {
 	struct wall_bell bell;
 	uint8_t *control, *arena; /* NULL: not there */
 	uint64_t control_bytes, arena_bytes;
-	int control_fd, arena_fd;    /* worker: until the client has them; else -1 */
+	/* worker: until the client has them; the client keeps that of its arena, for the next worker; else -1 */
+	int control_fd, arena_fd;
+	char refused[256];		    /* client: why wall_return() has failed, or "" */
+	uint64_t arena_device, arena_inode; /* client: what arena_fd is, unless the program closed it under us */
 	struct wall_welcome welcome; /* checked */
 	struct ring_end requests, replies;
 };
@@ -131,6 +155,14 @@ int wall_connect(struct wall *ret, const char *path, const struct wall_hello *he
 /* The same over a socket that is connected, taken over: for a process that has no files. */
 int wall_connect_socket(struct wall *ret, int take_socket, const struct wall_hello *hello, unsigned int timeout_ms);
 
+/*
+ * The client leaves the worker, and keeps its arena, which it goes on to use. 0; -EBADF: the program has closed the
+ * arena's descriptor: the session stays as it is.
+ */
+int wall_leave(struct wall *wall);
+/* Goes on with another worker, by the same arena. `hello` has WALL_BRINGS. As wall_connect(); may be tried again. */
+int wall_return(struct wall *wall, const char *path, const struct wall_hello *hello, unsigned int timeout_ms);
+
 /* Worker, relay
  * ------------------------------------------------------------------------------------------------------- */
 
@@ -138,6 +170,15 @@ int wall_connect_socket(struct wall *ret, int take_socket, const struct wall_hel
 int wall_make(struct wall *ret, const struct wall_shape *shape);
 /* What a connected client says. 0; above 0: refuse it so (enum wall_status); -errno: it went away, or said nothing. */
 int wall_receive_hello(int socket, uint32_t fingerprint, struct wall_hello *ret, unsigned int timeout_ms);
+/*
+ * After the welcome of a client that brings its arena (WALL_BRINGS): the descriptor. Not before, because nobody but the
+ * worker is to get descriptors of a client's. 0 or -errno.
+ */
+int wall_receive_arena(int socket, int *ret, unsigned int timeout_ms);
+/*
+ * The client's arena takes the place of the one that was made, at the same address as at the worker before. 0; -EPROTO: it is not what this side would have made; -EEXIST: the address is taken here.
+ */
+int wall_bring(struct wall *wall, int take_arena, uint64_t base);
 /*
  * Whether what has arrived looks like a hello; leaves it there for wall_receive_hello(). 0; above 0: refuse it so;
  * -EAGAIN: nothing is there yet; another -errno: it went away.

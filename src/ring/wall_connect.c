@@ -1,5 +1,6 @@
 /* wall_connect.c: the client's half of the handshake, see wall.h. Nothing that the other side says is believed. */
 #include "base/connect_remedy.h"
+#include "base/send_fds.h"
 #include "ring/wall.h"
 #include "base/raw_fd.h"
 
@@ -161,21 +162,30 @@ static bool sealed(int fd, uint64_t bytes)
 	       syscall(SYS_fstat, fd, &st) == 0 && (uint64_t)st.st_size == bytes;
 }
 
-static int map_both(struct wall *wall, int control, int arena)
+static int map_control(struct wall *wall, int control)
 {
 	const struct wall_welcome *w = &wall->welcome;
 	void *at;
 
 	wall->control_bytes = WALL_AREA_BYTES + 2 * (uint64_t)ring_area_bytes(w->ring_bytes);
 	wall->control_bytes = (wall->control_bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	wall->arena_bytes = w->arena_bytes;
-	if (!sealed(control, wall->control_bytes) || !sealed(arena, wall->arena_bytes))
+	if (!sealed(control, wall->control_bytes))
 		return -EPROTO;
 	at = mmap(NULL, wall->control_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, control, 0);
 	if (at == MAP_FAILED)
 		return -errno;
 	wall->control = at;
-	at = MAP_FAILED;
+	return 0;
+}
+
+static int map_arena(struct wall *wall, int arena)
+{
+	const struct wall_welcome *w = &wall->welcome;
+	void *at = MAP_FAILED;
+
+	wall->arena_bytes = w->arena_bytes;
+	if (!sealed(arena, wall->arena_bytes))
+		return -EPROTO;
 	if (w->base && !(w->base % PAGE))
 		at = mmap((void *)(uintptr_t)w->base, wall->arena_bytes, PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, arena, 0);
@@ -187,14 +197,24 @@ static int map_both(struct wall *wall, int control, int arena)
 	return 0;
 }
 
-static int enter(struct wall *wall, const int fds[2])
+/* Of an arena that stays the parts are to be where they were. */
+static bool same_parts(const struct wall_welcome *a, const struct wall_welcome *b)
+{
+	return a->arena_bytes == b->arena_bytes && a->in_offset == b->in_offset && a->in_bytes == b->in_bytes &&
+	       a->out_offset == b->out_offset && a->out_bytes == b->out_bytes && a->heap_offset == b->heap_offset &&
+	       a->base == b->base && a->ring_bytes == b->ring_bytes;
+}
+
+static int enter(struct wall *wall, const int fds[2], const struct wall_welcome *before)
 {
 	const struct wall_welcome *w = &wall->welcome;
 	int r;
 
-	if (fds[0] < 0 || fds[1] < 0 || !welcome_good(w))
+	if (fds[0] < 0 || fds[1] < 0 || !welcome_good(w) || (before && !same_parts(w, before)))
 		return -EPROTO;
-	r = map_both(wall, fds[0], fds[1]);
+	r = map_control(wall, fds[0]);
+	if (!r && !before)
+		r = map_arena(wall, fds[1]);
 	if (r < 0)
 		return r;
 	ring_attach(&wall->requests, (struct ring_shared *)(void *)(wall->control + WALL_AREA_BYTES), w->ring_bytes,
@@ -205,9 +225,11 @@ static int enter(struct wall *wall, const int fds[2])
 	return 0;
 }
 
-static int shake(struct wall *wall, const struct wall_hello *hello, uint64_t until_ms, int fds[2])
+static int shake(struct wall *wall, const struct wall_hello *hello, const struct wall_welcome *before,
+		 uint64_t until_ms, int fds[2])
 {
 	struct wall_welcome *w = &wall->welcome;
+	const char mark = WALL_ARENA_MARK;
 	int fd = wall->bell.socket;
 	long r;
 
@@ -234,7 +256,10 @@ static int shake(struct wall *wall, const struct wall_hello *hello, uint64_t unt
 	wall->bell.socket = old.socket;
 	wall->bell.device = old.device;
 	wall->bell.inode = old.inode;
-	return enter(wall, fds);
+	r = enter(wall, fds, before);
+	if (!r && before)
+		r = kernel(send_fd(fd, &mark, sizeof(mark), wall->arena_fd, 0));
+	return r < 0 ? (int)r : 0;
 }
 
 /* `socket`: taken over; -errno when there is none. */
@@ -248,12 +273,64 @@ static int enter_by(struct wall *ret, int socket, const struct wall_hello *hello
 	if (socket >= 0) {
 		ret->bell.socket = socket;
 		raw_fd_identify(socket, &ret->bell.device, &ret->bell.inode);
-		r = shake(ret, hello, until_ms, fds);
+		r = shake(ret, hello, NULL, until_ms, fds);
+	}
+	raw_fd_close(fds[0]);
+	if (!r && raw_fd_identify(fds[1], &ret->arena_device, &ret->arena_inode))
+		ret->arena_fd = move_high(fds[1]);
+	else
+		raw_fd_close(fds[1]);
+	if (r)
+		wall_abandon(ret);
+	return r;
+}
+
+/* What is the session's with one worker, and not the next one's. */
+static void leave(struct wall *wall)
+{
+	if (wall->control)
+		munmap(wall->control, wall->control_bytes);
+	wall->control = NULL;
+	if (raw_fd_is(wall->bell.socket, wall->bell.device, wall->bell.inode))
+		raw_fd_close(wall->bell.socket);
+	wall_bell_init(&wall->bell, 0);
+}
+
+int wall_leave(struct wall *wall)
+{
+	int saved = errno;
+
+	if (wall->arena_fd < 0 || !raw_fd_is(wall->arena_fd, wall->arena_device, wall->arena_inode)) {
+		wall->arena_fd = -1;
+		errno = saved;
+		return -EBADF;
+	}
+	wall_hang_up(wall);
+	leave(wall);
+	errno = saved;
+	return 0;
+}
+
+int wall_return(struct wall *wall, const char *path, const struct wall_hello *hello, unsigned int timeout_ms)
+{
+	const struct wall_welcome before = wall->welcome;
+	uint64_t until_ms = now_ms() + timeout_ms;
+	int saved = errno, fds[2] = { -1, -1 }, r = connect_to(path, until_ms);
+
+	if (r >= 0) {
+		wall->bell.socket = r;
+		raw_fd_identify(r, &wall->bell.device, &wall->bell.inode);
+		r = shake(wall, hello, &before, until_ms, fds);
 	}
 	raw_fd_close(fds[0]);
 	raw_fd_close(fds[1]);
-	if (r)
-		wall_abandon(ret);
+	if (r) {
+		leave(wall);
+		/* What was refused is told; the shape is that of the arena. */
+		memcpy(wall->refused, wall->welcome.text, sizeof(wall->refused));
+		wall->welcome = before;
+	}
+	errno = saved;
 	return r;
 }
 

@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "base/send_fds.h"
 #include "ring/wall.h"
+#include "ring/wall_peek.h"
 #include "base/raw_fd.h"
 
 #include <errno.h>
@@ -162,26 +163,105 @@ int wall_peek_hello(int socket)
 	return judge_hello(&hello, n);
 }
 
-int wall_receive_hello(int socket, uint32_t fingerprint, struct wall_hello *ret, unsigned int timeout_ms)
+bool wall_peek_brings(int socket, uint64_t *ret_bytes)
+{
+	struct wall_hello hello = { 0 };
+	ssize_t n = recv(socket, &hello, sizeof(hello), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+
+	if (n != sizeof(hello) || !(hello.flags & WALL_BRINGS))
+		return false;
+	*ret_bytes = hello.brings.bytes;
+	return true;
+}
+
+/* Takes a packet with at most one descriptor. */
+static ssize_t receive(int socket, void *ret, size_t bytes, int *ret_fd)
+{
+	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))];
+	struct iovec io = { ret, bytes };
+	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room) };
+	ssize_t n = recvmsg(socket, &m, MSG_TRUNC | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+	return n;
+}
+
+/* 0; -errno: nothing has come in time. */
+static int wait_readable(int socket, unsigned int timeout_ms)
 {
 	struct pollfd p = { .fd = socket, .events = POLLIN };
-	ssize_t n;
 	int r;
 
-	memset(ret, 0, sizeof(*ret));
 	do {
 		r = poll(&p, 1, (int)timeout_ms);
 	} while (r < 0 && errno == EINTR);
-	if (r <= 0)
-		return r < 0 ? -errno : -ETIMEDOUT;
+	return r > 0 ? 0 : r < 0 ? -errno : -ETIMEDOUT;
+}
+
+int wall_receive_arena(int socket, int *ret, unsigned int timeout_ms)
+{
+	char mark = 0;
+	int r;
+
+	*ret = -1;
+	send_fds_admit(socket, true);
+	r = wait_readable(socket, timeout_ms);
+	if (r)
+		return r;
+	if (receive(socket, &mark, sizeof(mark), ret) == sizeof(mark) && mark == WALL_ARENA_MARK && *ret >= 0)
+		return 0;
+	raw_fd_close(*ret);
+	*ret = -1;
+	return -EPROTO;
+}
+
+int wall_receive_hello(int socket, uint32_t fingerprint, struct wall_hello *ret, unsigned int timeout_ms)
+{
+	ssize_t n;
+	int r = wait_readable(socket, timeout_ms);
+
+	memset(ret, 0, sizeof(*ret));
+	if (r)
+		return r;
 	n = recv(socket, ret, sizeof(*ret), MSG_TRUNC | MSG_DONTWAIT);
 	if (n <= 0)
 		return n < 0 ? -errno : -ECONNRESET;
-	ret->command[sizeof(ret->command) - 1] = ret->name[sizeof(ret->name) - 1] = 0;
+	ret->command[sizeof(ret->command) - 1] = 0;
+	if (!(ret->flags & WALL_BRINGS))
+		ret->name[sizeof(ret->name) - 1] = 0;
 	r = judge_hello(ret, n);
 	if (r)
 		return r;
 	return ret->fingerprint == fingerprint ? 0 : WALL_WRONG_VERSION;
+}
+
+int wall_bring(struct wall *wall, int take_arena, uint64_t base)
+{
+	struct stat st;
+	int seals = fcntl(take_arena, F_GET_SEALS);
+	void *wanted = (void *)(uintptr_t)base, *at = MAP_FAILED;
+
+	if (base % PAGE || seals < 0 || (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) != (F_SEAL_SHRINK | F_SEAL_GROW) ||
+	    syscall(SYS_fstat, take_arena, &st) || (uint64_t)st.st_size != wall->arena_bytes) {
+		close(take_arena);
+		return -EPROTO;
+	}
+	munmap(wall->arena, wall->arena_bytes);
+	wall->arena = NULL;
+	at = mmap(wanted, wall->arena_bytes, PROT_READ | PROT_WRITE,
+		  MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, take_arena, 0);
+	if (at != MAP_FAILED && at != wanted)
+		munmap(at, wall->arena_bytes);
+	if (at != wanted) {
+		close(take_arena);
+		return -EEXIST;
+	}
+	wall->arena = at;
+	wall->welcome.base = base;
+	close(take_arena);
+	return 0;
 }
 
 static int send_welcome(int socket, const struct wall_welcome *w, const int *fds, unsigned int n)

@@ -91,12 +91,48 @@ enum worker_count {
 	WORKER_COUNTS,
 };
 
+/* Where a client is that its worker has been asked to let go (docs/memory.md): its own word, which decides nothing. */
+enum worker_phase {
+	WORKER_SETTLED,
+	WORKER_LEAVING,
+	WORKER_LEFT, /* all of it is in the client, which goes to the next worker */
+	WORKER_RETURNING,
+	WORKER_STAYS, /* it could not leave: enum worker_stay */
+	WORKER_PHASES,
+};
+
+enum worker_stay {
+	WORKER_STAY_NOTHING,
+	WORKER_STAY_DRAIN,    /* work in flight, or a call, has not ended in time */
+	WORKER_STAY_CAPTURE,  /* a stream is in capture */
+	WORKER_STAY_FAULT,    /* a kernel has faulted, or an error waits to be told */
+	WORKER_STAY_HOST,     /* no memory in the client */
+	WORKER_STAY_CLOSED,   /* the program has closed a descriptor that is not its own */
+	WORKER_STAY_IMAGE,    /* an image of kernels is in no memory any more */
+	WORKER_STAY_PACKING,  /* placed anew it would not fit into the quota */
+	WORKER_STAY_DEVICES,  /* several devices or servers */
+	WORKER_STAY_ARRAY,    /* from here on: so many of them cannot move */
+	WORKER_STAY_VARIABLE,
+	WORKER_STAY_GRAPH,
+	WORKER_STAY_LIBRARY,
+	WORKER_STAY_MAPPED,
+	WORKER_STAY_MANAGED,
+	WORKER_STAY_OTHER,
+	WORKER_STAY_COUNT,
+};
+
 struct worker_traffic {
 	uint64_t magic;		  /* written by meted before the worker is started */
 	_Atomic uint32_t relayed; /* 1: the client is a relay; written by the worker */
 	uint32_t unused;
 	_Atomic uint64_t count[WORKER_COUNTS]; /* only grow; written by the worker, one thread at a time */
 	uint64_t taken[WORKER_COUNTS];	       /* so much of it is in the tenant's totals; meted's own */
+	/* What meted asks of the client, as WALL_WISH of ring/wall.h says it: a futex. */
+	_Atomic uint32_t wish;
+	_Atomic uint32_t phase; /* enum worker_phase, the wish's number above it: stored last, with release */
+	_Atomic uint32_t stay;	/* enum worker_stay, the count above it */
+	_Atomic uint32_t moves; /* 1: the client has said that it can be asked */
+	_Atomic uint64_t move_done, move_total; /* bytes */
 };
 
 #define WORKER_IMAGE_VERSION 2u

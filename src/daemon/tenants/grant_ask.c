@@ -93,8 +93,7 @@ static bool read_changes(struct ask *ask, struct tenant *t, uint64_t quota_units
 	return true;
 }
 
-/* The grant that is asked for, where the asker may change it. False: answered. */
-static bool asked_to_change(struct ask *ask, struct tenant **ret)
+bool grant_asked_to_change(struct ask *ask, struct tenant **ret)
 {
 	grant_asked(ask, ret);
 	if (*ret && !grant_may_change(ask, *ret)) {
@@ -127,7 +126,7 @@ enum verbs_result grant_set_ask(struct ask *ask)
 	uint64_t id;
 	int r;
 
-	if (!asked_to_change(ask, &t))
+	if (!grant_asked_to_change(ask, &t))
 		return VERBS_ANSWERED;
 	for (unsigned int i = 0; i < t->grant.share_count; i++)
 		compute[i] = t->grant.share[i].compute;
@@ -169,7 +168,7 @@ enum verbs_result grant_suspend_ask(struct ask *ask)
 	uint64_t id;
 	int r;
 
-	if (!asked_to_change(ask, &t))
+	if (!grant_asked_to_change(ask, &t))
 		return VERBS_ANSWERED;
 	if (drain && (!json_is_integer(drain) || json_integer_value(drain) < 1 ||
 		      json_integer_value(drain) > RESIDENCE_DRAIN_MOST_S))
@@ -190,7 +189,7 @@ enum verbs_result grant_resume_ask(struct ask *ask)
 	uint64_t id;
 	int r;
 
-	if (!asked_to_change(ask, &t))
+	if (!grant_asked_to_change(ask, &t))
 		return VERBS_ANSWERED;
 	if (!operator_begin_other(ask, "resume", t, &id))
 		return VERBS_ANSWERED;
@@ -205,7 +204,7 @@ enum verbs_result grant_bind_ask(struct ask *ask)
 {
 	struct tenant *t = NULL;
 
-	if (!asked_to_change(ask, &t))
+	if (!grant_asked_to_change(ask, &t))
 		return VERBS_ANSWERED;
 	return container_bind(ask, t) ? answer(ask, json_pack("{s:o}", "grant", grant_json(t))) : VERBS_ANSWERED;
 }
@@ -215,7 +214,7 @@ enum verbs_result grant_label_ask(struct ask *ask)
 {
 	struct tenant *t = NULL;
 
-	if (!asked_to_change(ask, &t))
+	if (!grant_asked_to_change(ask, &t))
 		return VERBS_ANSWERED;
 	if (!json_is_object(json_object_get(ask->request, "labels")))
 		return refuse(ask, CODE_MALFORMED, "\"labels\" must be an object: container, pod and namespace");
@@ -228,7 +227,7 @@ enum verbs_result grant_delete_ask(struct ask *ask)
 	char error[512];
 	uint64_t id;
 
-	if (!asked_to_change(ask, &t))
+	if (!grant_asked_to_change(ask, &t))
 		return VERBS_ANSWERED;
 	if (t->clients || t->sessions)
 		return refuse(ask, CODE_BUSY,
@@ -259,7 +258,7 @@ enum verbs_result grant_end_ask(struct ask *ask)
 	uint64_t id;
 	int r;
 
-	if (!asked_to_change(ask, &t))
+	if (!grant_asked_to_change(ask, &t))
 		return VERBS_ANSWERED;
 	if (ask->asker->who)
 		ask_who(ask, who);

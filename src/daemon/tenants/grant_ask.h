@@ -18,6 +18,8 @@ const char *grant_state(const struct tenant *t);
  * who asks may change it, and the answer when not.
  */
 enum verbs_result grant_asked(struct ask *ask, struct tenant **ret);
+/* The grant that is asked for, where the asker may change it. False: answered. */
+bool grant_asked_to_change(struct ask *ask, struct tenant **ret);
 bool grant_may_change(const struct ask *ask, const struct tenant *t);
 enum verbs_result grant_refuse_other(struct ask *ask, const struct tenant *t);
 /* The device that an entry of "devices" names, in a list; "device" may be left out where the list, `where`, has one. */
@@ -40,3 +42,5 @@ enum verbs_result grant_release_ask(struct ask *ask);
 /* Its memory leaves the device, or returns. */
 enum verbs_result grant_suspend_ask(struct ask *ask);
 enum verbs_result grant_resume_ask(struct ask *ask);
+/* grant_move.c: it goes to another device. */
+enum verbs_result grant_move_ask(struct ask *ask);

@@ -509,7 +509,7 @@ static struct pool_state pool_now(const struct daemon *daemon)
 	if (!pool.units)
 		pool.units = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE) / WIRE_UNIT_BYTES;
 	for (const struct tenant *t = daemon->tenants; t; t = t->next) {
-		*pool_part(&pool, t) += residence_away(t, 0, NULL);
+		*pool_part(&pool, t) += residence_away(t, 0, NULL) + moving_away_bytes(t) / WIRE_UNIT_BYTES;
 		for (const struct client *c = t->clients; c && moves(t); c = c->next)
 			*pool_part(&pool, t) += is_to_leave(c) ? movable_of(c) : 0;
 	}
@@ -805,21 +805,28 @@ static void on_look(void *owner)
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		if (moves(t))
 			follow(t);
+		else
+			any |= moving_follow(t);
 	if (!any)
 		timer_stop(daemon->residence);
 }
 
-void residence_begin(struct tenant *tenant)
+static void look_on(struct daemon *daemon)
 {
-	struct daemon *daemon = tenant->daemon;
-
-	if (!moves(tenant))
-		return;
-	tenant->suspension.state = tenant->grant.suspended ? SUSPENSION_LEAVING : SUSPENSION_NONE;
 	if (!daemon->residence)
 		daemon->residence = timer_new(daemon->loop, on_look, daemon);
 	if (daemon->residence && !timer_running(daemon->residence))
 		timer_start(daemon->residence, LOOK_MS, LOOK_MS);
+}
+
+void residence_begin(struct tenant *tenant)
+{
+	if (moves(tenant))
+		tenant->suspension.state = tenant->grant.suspended ? SUSPENSION_LEAVING : SUSPENSION_NONE;
+	else
+		moving_begin(tenant);
+	if (moves(tenant) || tenant->moving.active)
+		look_on(tenant->daemon);
 }
 
 void residence_join(struct client *client, bool found)
@@ -854,6 +861,74 @@ static int keep(struct tenant *t, bool suspended, char *error, size_t size)
 	return r;
 }
 
+/* It begins, from a state that allows it. */
+static void begin(struct tenant *t, enum suspension_state state)
+{
+	t->suspension.serial++;
+	t->suspension.state = state;
+	*t->suspension.why = 0;
+}
+
+static int suspend_walled(struct tenant *t, uint32_t drain_s, char *error, size_t size)
+{
+	char held_text[SIZE_TEXT_BYTES], room[SIZE_TEXT_BYTES];
+	struct pool_state pool = pool_now(t->daemon);
+	uint64_t held = 0;
+	int r;
+
+	if (t->grant.suspended)
+		return 0;
+	for (const struct client *c = t->clients; c; c = c->next)
+		held += account_held(c, 0);
+	if (held > pool_room(&pool, t)) {
+		snprintf(error, size,
+			 "grant %s: the host has no room for its %s: %s are left of memory.pool: let others return, or "
+			 "raise it in meted.yaml",
+			 t->grant.name, size_format(held * WIRE_UNIT_BYTES, held_text),
+			 size_format(pool_room(&pool, t) * WIRE_UNIT_BYTES, room));
+		return -EBUSY;
+	}
+	r = moving_suspend(t, drain_s, error, size);
+	if (r)
+		return r;
+	r = keep(t, true, error, size);
+	begin(t, SUSPENSION_LEAVING);
+	if (r) {
+		t->moving.active = false;
+		t->suspension.state = SUSPENSION_NONE;
+		moving_resume(t);
+		return r;
+	}
+	note(t, JOURNAL_ACTION, "suspended: its programs leave the device");
+	look_on(t->daemon);
+	return 0;
+}
+
+int residence_move(struct tenant *tenant, const struct device *to, uint32_t drain_s, char *error, size_t size)
+{
+	int r = suspend_walled(tenant, drain_s, error, size);
+
+	if (r)
+		return r;
+	tenant->moving.goes = true;
+	tenant->moving.to = *to;
+	return 0;
+}
+
+static int resume_walled(struct tenant *t, char *error, size_t size)
+{
+	int r = keep(t, false, error, size);
+
+	if (r)
+		return r;
+	begin(t, SUSPENSION_RETURNING);
+	t->moving.active = true;
+	moving_resume(t);
+	note(t, JOURNAL_ACTION, "resumed: its programs return to the device");
+	look_on(t->daemon);
+	return 0;
+}
+
 int residence_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size_t size)
 {
 	struct suspension *s = &tenant->suspension;
@@ -862,6 +937,8 @@ int residence_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size
 	uint64_t units = 0;
 	int r;
 
+	if (moving_takes(tenant))
+		return suspend_walled(tenant, drain_s, error, size);
 	if (!moves(tenant)) {
 		snprintf(error, size,
 			 "grant %s: its memory cannot leave the device: make the grant with --spill, or hold its work "
@@ -920,6 +997,8 @@ int residence_resume(struct tenant *tenant, bool now, char *error, size_t size)
 
 	if (!tenant->grant.suspended)
 		return 0;
+	if (moving_takes(tenant))
+		return resume_walled(tenant, error, size);
 	units = residence_away(tenant, 0, NULL);
 	see(tenant->daemon, tenant->grant.share[0].device.uuid);
 	left_units = residence_free(&view.device, view.list, view.count, NULL);
@@ -955,10 +1034,11 @@ void residence_grant_json(const struct tenant *t, json_t *grant)
 	const struct suspension *s = &t->suspension;
 
 	json_object_set_new(grant, "spill", json_boolean(t->grant.spill));
-	if (!moves(t))
+	if (!moves(t) && !moving_takes(t))
 		return;
-	json_object_set_new(grant, "resident_bytes",
-			    json_integer((json_int_t)(t->grant.resident_units * WIRE_UNIT_BYTES)));
+	if (moves(t))
+		json_object_set_new(grant, "resident_bytes",
+				    json_integer((json_int_t)(t->grant.resident_units * WIRE_UNIT_BYTES)));
 	json_object_set_new(grant, "suspended", json_boolean(t->grant.suspended));
 	json_object_set_new(grant, "suspension",
 			    json_pack("{s:I s:s s:o}", "serial", (json_int_t)s->serial, "state", words[s->state], "why",
@@ -994,8 +1074,10 @@ void residence_share_json(const struct tenant *t, unsigned int device, json_t *s
 	uint64_t movable = 0;
 	uint32_t percent = 0;
 
-	if (device || !moves(t))
+	if (device || !moves(t)) {
+		moving_share_json(t, device, share);
 		return;
+	}
 	for (const struct client *c = t->clients; c; c = c->next) {
 		uint32_t place = place_of(c);
 

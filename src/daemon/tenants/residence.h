@@ -116,6 +116,10 @@ int residence_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size
 /* `now`: -EBUSY where there is no room at once. */
 int residence_resume(struct tenant *tenant, bool now, char *error, size_t size);
 
+/* As residence_suspend(), and when all of it is away it returns to the other device: `error` as there. */
+struct device;
+int residence_move(struct tenant *tenant, const struct device *to, uint32_t drain_s, char *error, size_t size);
+
 /* Adds what there is to say of a grant, of a share, of a client. */
 void residence_grant_json(const struct tenant *tenant, json_t *grant);
 void residence_share_json(const struct tenant *tenant, unsigned int device, json_t *share);

@@ -8,6 +8,7 @@
 #include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/runtime.h"
+#include "daemon/tenants/moving.h"
 #include "daemon/tenants/residence.h"
 #include "model/grant.h"
 #include "model/quarantine.h"
@@ -67,6 +68,7 @@ struct tenant {
 	bool faults_unsaved;
 	struct quarantine quarantine;
 	struct suspension suspension;
+	struct moving moving;
 };
 
 /* Serves a grant: makes its socket. The grant is copied. On an error `error` says why and nothing is left. */

@@ -7,6 +7,7 @@
 #include "daemon/log.h"
 #include "daemon/owner.h"
 #include "daemon/subordinate.h"
+#include "daemon/tenants/moving.h"
 #include "daemon/tenants/process.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/pledge.h"
@@ -14,6 +15,7 @@
 #include "daemon/workers/wall.h"
 #include "daemon/workers/worker.h"
 #include "ring/wall.h"
+#include "ring/wall_peek.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -39,6 +41,8 @@ struct knock {
 	struct tenant *tenant;
 	int fd;
 	uint64_t deadline_ns;
+	bool returns; /* it was with another worker */
+	uint64_t bytes; /* and keeps so many */
 	struct pledge pledge;
 };
 
@@ -207,8 +211,14 @@ static void expire(struct pool *pool)
 		snprintf(text, sizeof(text), "no worker can be started: %s", pool->why);
 		turn_away(pool, &pool->waiting, WALL_NO_DEVICE, text);
 	}
-	while (pool->waiting && now >= pool->waiting->deadline_ns)
-		turn_away(pool, &pool->waiting, WALL_FULL, "no worker came free in time: try again later");
+	for (struct knock **at = &pool->waiting; *at;) {
+		if (moving_holds((*at)->tenant))
+			(*at)->deadline_ns = now + WAIT_NS;
+		if (now >= (*at)->deadline_ns)
+			turn_away(pool, at, WALL_FULL, "no worker came free in time: try again later");
+		else
+			at = &(*at)->next;
+	}
 }
 
 void pool_forget(struct pool *pool, struct tenant *tenant)
@@ -236,6 +246,7 @@ static struct knock *add_knock(struct pool *pool, struct tenant *tenant, int fd)
 	if (!k)
 		return NULL;
 	*k = (struct knock){ .tenant = tenant, .fd = fd, .deadline_ns = clock_now_ns() + WAIT_NS };
+	k->returns = wall_peek_brings(fd, &k->bytes);
 	while (*at)
 		at = &(*at)->next;
 	*at = k;
@@ -267,7 +278,7 @@ static void charge(struct pool *pool)
 		struct knock *k = *at;
 
 		answer = LEDGER_GRANT;
-		if (!k->pledge.made && k->tenant != unsettled)
+		if (!k->pledge.made && k->tenant != unsettled && !moving_holds(k->tenant))
 			answer = pledge_make(&k->pledge, k->tenant, pool->context_bytes);
 		if (answer == LEDGER_NO_ROOM) {
 			refuse_context(pool, at);
@@ -289,7 +300,8 @@ static struct knock **next_knock(struct pool *pool)
 	struct knock **best = NULL;
 
 	for (struct knock **at = &pool->waiting; *at; at = &(*at)->next)
-		if ((*at)->pledge.made && (!best || (*at)->tenant->worker_turn < (*best)->tenant->worker_turn))
+		if ((*at)->pledge.made && !moving_holds((*at)->tenant) &&
+		    (!best || (*at)->tenant->worker_turn < (*best)->tenant->worker_turn))
 			best = at;
 	return best;
 }
@@ -438,6 +450,7 @@ static void give(struct pool *pool, struct worker *worker, struct knock **at)
 		worker->state = WORKER_STARTING;
 		return;
 	}
+	worker->returns = k->returns;
 	k->tenant->worker_turn = ++pool->turn;
 	pool->charged_count--; /* the pledge is the worker's */
 	drop_knock(pool, at);
@@ -532,6 +545,36 @@ void pool_wish(struct pool *pool, struct tenant *tenant)
 {
 	tenant->worker_wish = ++pool->wish;
 	pool_aim(pool);
+}
+
+void pool_send_away(struct pool *pool, struct tenant *tenant)
+{
+	struct knock **at = &pool->waiting;
+
+	while (*at)
+		if ((*at)->tenant == tenant)
+			turn_away(pool, at, WALL_AWAY, "the grant goes to another device");
+		else
+			at = &(*at)->next;
+}
+
+void pool_go_on(struct pool *pool)
+{
+	timer_start(pool->timer, 0, 0);
+}
+
+unsigned int pool_returning(const struct pool *pool, const struct tenant *tenant, uint64_t *ret_bytes)
+{
+	unsigned int n = 0;
+
+	for (const struct knock *k = pool->waiting; k; k = k->next) {
+		if (k->tenant != tenant || !k->returns)
+			continue;
+		n++;
+		if (ret_bytes)
+			*ret_bytes += k->bytes;
+	}
+	return n;
 }
 
 void pool_measured(struct pool *pool, const uint64_t *context_bytes)

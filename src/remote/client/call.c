@@ -2,6 +2,7 @@
 #include "remote/client/call.h"
 #include "remote/client/captures.h"
 #include "remote/client/context.h"
+#include "remote/client/deeds.h"
 #include "remote/client/grave.h"
 #include "remote/client/parked.h"
 #include "remote/client/ranges.h"
@@ -133,6 +134,8 @@ uint64_t client_use_first(struct client_call *c, enum remote_kind kind, const vo
 	c->session = s;
 	if (!c->context)
 		c->context = context;
+	if (!c->subject && kind != KIND_CONTEXT)
+		c->subject = named;
 	return id;
 }
 
@@ -217,6 +220,8 @@ void *client_mint(struct client_call *c, enum remote_kind kind, const void *owne
 	handle = handles_add(&c->session->handles, kind, (uint64_t)(uintptr_t)owner, 0, id);
 	if (!handle)
 		c->result = CUDA_ERROR_OUT_OF_MEMORY;
+	else if (!c->made)
+		c->made = handle;
 	return (void *)(uintptr_t)handle;
 }
 
@@ -229,6 +234,8 @@ void *client_meet(struct client_call *c, enum remote_kind kind, const void *owne
 	handle = handles_meet(&c->session->handles, kind, (uint64_t)(uintptr_t)owner, id);
 	if (!handle && c->result == CUDA_SUCCESS)
 		c->result = CUDA_ERROR_OUT_OF_MEMORY;
+	if (handle && c->deed)
+		deeds_name(c, handle, id);
 	return (void *)(uintptr_t)handle;
 }
 
@@ -426,6 +433,8 @@ static void reply_take(struct client_call *c)
 	}
 	c->reply = a->head;
 	answered(c, a->head.result ? a->head.result : a->head.deferred, a->body, a->bytes);
+	if (c->result == CUDA_SUCCESS && atomic_load_explicit(&c->session->owed, memory_order_relaxed))
+		c->result = (CUresult)atomic_exchange_explicit(&c->session->owed, 0, memory_order_relaxed);
 	if (stays(c->result))
 		atomic_store_explicit(&c->session->faulted, 1, memory_order_relaxed);
 	else if (c->result == CUDA_ERROR_DEVICE_UNAVAILABLE)
@@ -446,6 +455,7 @@ void client_post(struct client_call *c)
 		return;
 	}
 	memcpy(c->out.data, &size, sizeof size);
+	deeds_note(c);
 	link_send(&c->session->link, size);
 	c->posted = c->waits;
 }
@@ -510,6 +520,8 @@ CUresult client_end(struct client_call *c)
 	c->looks = false;
 	if (c->in.bad && c->result == CUDA_SUCCESS)
 		c->result = CLIENT_LOST;
+	if (c->deed)
+		deeds_settle(c);
 	return c->result;
 }
 

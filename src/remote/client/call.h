@@ -55,6 +55,8 @@ struct client_call {
 	bool homeless;		   /* nothing was named and no context is current */
 	bool chose_current;	   /* nothing was named: the memo's answer is for the current context alone */
 	uint64_t payload_serial;   /* of the request that was begun */
+	uint64_t made, subject;	   /* handles: the first one minted; the first object named: deeds.h */
+	struct deed *deed;	   /* the request as it was sent, until the call is over; or NULL */
 	struct link_answer answer; /* the last member, because it is not cleared */
 };
 

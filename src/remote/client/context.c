@@ -2,6 +2,7 @@
 #include "remote/client/context.h"
 
 #include "cuda_remote.h"
+#include "remote/client/deeds.h"
 #include "remote/client/pinned.h"
 #include "remote/client/ranges.h"
 #include "remote/client/unified.h"
@@ -252,7 +253,7 @@ static CUresult primary_find(CUdevice device, struct context **ret)
 }
 
 /* A call about a device's primary context. */
-static CUresult primary_call(enum cuda_call call, CUdevice device, uint64_t *ret_id)
+static CUresult primary_call(enum cuda_call call, CUdevice device, uint64_t handle, uint64_t *ret_id)
 {
 	struct client_call c;
 	int32_t local;
@@ -262,8 +263,10 @@ static CUresult primary_call(enum cuda_call call, CUdevice device, uint64_t *ret
 	if (client_begin(&c, true)) {
 		remote_put(&c.out, &local, sizeof local);
 		client_send(&c);
-		if (ret_id && c.result == CUDA_SUCCESS)
+		if (ret_id && c.result == CUDA_SUCCESS) {
 			remote_get(&c.in, ret_id, sizeof *ret_id);
+			deeds_name(&c, handle, *ret_id);
+		}
 	}
 	return client_end(&c);
 }
@@ -273,7 +276,7 @@ static CUresult retain_locked(struct context *p)
 	CUresult r;
 
 	if (!p->active) {
-		r = primary_call(CUDA_CALL_cuDevicePrimaryCtxRetain, p->device, &p->id);
+		r = primary_call(CUDA_CALL_cuDevicePrimaryCtxRetain, p->device, p->handle, &p->id);
 		if (r != CUDA_SUCCESS)
 			return r;
 		handles_renew(&p->session->handles, p->handle, p->id);
@@ -304,7 +307,7 @@ CUresult client_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 /* Everything that lives in it goes, here and there. */
 static CUresult primary_close_locked(struct context *p, enum cuda_call call)
 {
-	CUresult r = primary_call(call, p->device, NULL);
+	CUresult r = primary_call(call, p->device, 0, NULL);
 
 	p->retains = 0;
 	atomic_store_explicit(&p->active, false, memory_order_release);

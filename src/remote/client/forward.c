@@ -1,6 +1,7 @@
 /* forward.c: the table that forwarded libraries find by its name; see forward.h. */
 #include "remote/client/forward.h"
 #include "base/own_note.h"
+#include "remote/client/gate.h"
 #include "cuda_remote.h"
 #include "core/log.h"
 
@@ -8,11 +9,26 @@ OWN_NOTE("the remote client");
 
 __attribute__((visibility("default"))) extern const struct forward_calls mete_remote_forward;
 
+/* A library's call is inside the gate while it has a request. */
+static void request(struct client_call *c, uint16_t number)
+{
+	gate_enter();
+	client_request(c, number);
+}
+
+static CUresult end(struct client_call *c)
+{
+	CUresult r = client_end(c);
+
+	gate_leave(NULL);
+	return r;
+}
+
 const struct forward_calls mete_remote_forward = {
 	.size = sizeof(struct forward_calls),
 	.fingerprint = CUDA_REMOTE_FINGERPRINT,
 	.cuda = &cuda_remote_table,
-	.request = client_request,
+	.request = request,
 	.use = client_use,
 	.use_stream = client_use_stream,
 	.use_current = client_use_current,
@@ -24,6 +40,6 @@ const struct forward_calls mete_remote_forward = {
 	.begin_room = client_begin_room,
 	.begin_memo = client_begin_memo,
 	.send = client_send,
-	.end = client_end,
+	.end = end,
 	.log = log_line,
 };

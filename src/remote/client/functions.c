@@ -217,6 +217,8 @@ bool code_learn(struct client_call *c, struct code *code, const struct code_load
 		code_add(code, f);
 	}
 	atomic_store(&code->count, loaded->count);
+	if (loaded->variables)
+		atomic_store(&code->variables, true);
 	return c->in.used == c->in.size;
 }
 

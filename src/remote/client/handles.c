@@ -1,5 +1,6 @@
 /* handles.c: see handles.h. */
 #include "remote/client/handles.h"
+#include "remote/client/deeds.h"
 #include "ring/call.h"
 
 #include <stdlib.h>
@@ -119,6 +120,8 @@ static uint64_t add_locked(struct handles *h, enum remote_kind kind, uint64_t ow
 	o->owner = o->first = o->next = o->previous = 0;
 	o->context = 0;
 	o->gone = NULL;
+	o->deeds = NULL;
+	atomic_store_explicit(&o->covered, false, memory_order_relaxed);
 	atomic_store_explicit(&o->kept, NULL, memory_order_relaxed);
 	atomic_store_explicit(&o->word, 0, memory_order_relaxed);
 	parent = handles_find(h, owner);
@@ -221,6 +224,8 @@ static void end_one_locked(struct handles *h, uint32_t slot, struct ended **ende
 			*ended = e;
 		}
 	}
+	deeds_free(o->deeds);
+	o->deeds = NULL;
 	o->id = 0;
 	o->chain = h->unused;
 	h->unused = slot;
@@ -292,6 +297,11 @@ void handles_renew(struct handles *h, uint64_t handle, uint64_t id)
 	o = handles_find(h, handle);
 	while (o && o->first)
 		end_locked(h, o->first, &ended);
+	if (o && !id) {
+		deeds_free(o->deeds);
+		o->deeds = NULL;
+		atomic_store_explicit(&o->covered, false, memory_order_relaxed);
+	}
 	if (o && o->id != id) {
 		uint32_t *first = bucket_of(h, id);
 
@@ -305,6 +315,49 @@ void handles_renew(struct handles *h, uint64_t handle, uint64_t id)
 	}
 	pthread_mutex_unlock(&h->lock);
 	tell(ended);
+}
+
+bool handles_deed(struct handles *h, uint64_t handle, struct deed *take)
+{
+	struct object *o;
+	bool spoilt = !take || take->spoilt;
+
+	pthread_mutex_lock(&h->lock);
+	o = handles_find(h, handle);
+	if (o && take)
+		o->deeds = deeds_add(o->deeds, take);
+	if (o)
+		atomic_store_explicit(&o->covered, !spoilt, memory_order_relaxed);
+	pthread_mutex_unlock(&h->lock);
+	return o;
+}
+
+bool handles_covered(struct handles *h, uint64_t handle)
+{
+	struct object *o = handles_find(h, handle);
+
+	return o && atomic_load_explicit(&o->covered, memory_order_relaxed);
+}
+
+void handles_cover(struct handles *h, uint64_t handle)
+{
+	struct object *o = handles_find(h, handle);
+
+	if (o)
+		atomic_store_explicit(&o->covered, true, memory_order_relaxed);
+}
+
+void handles_each(struct handles *h, void (*fn)(void *arg, uint64_t handle, const struct object *o), void *arg)
+{
+	pthread_mutex_lock(&h->lock);
+	for (uint32_t slot = 1; slot < h->used; slot++) {
+		struct object *o = known(h, slot);
+		uint64_t handle = atomic_load_explicit(&o->handle, memory_order_relaxed);
+
+		if (handle)
+			fn(arg, handle, o);
+	}
+	pthread_mutex_unlock(&h->lock);
 }
 
 void handles_deinit(struct handles *h)

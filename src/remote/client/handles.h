@@ -28,6 +28,8 @@ struct object {
 	void (*gone)(void *kept);
 	/* The handle of the context that it belongs to, or 0: what is sent when no other fits. */
 	_Atomic uint64_t context;
+	struct deed *deeds;	  /* under the lock: what made and changed it; deeds.h */
+	_Atomic bool covered;	  /* a deed of its own, or of what it came with, makes it */
 	uint32_t owner, first, next, previous; /* slots, 0: none; under the lock, as the rest */
 	uint32_t chain;			       /* next with the same hash of an id of the worker's; or next free slot */
 	uint32_t generation;
@@ -55,6 +57,14 @@ void handles_drop(struct handles *h, uint64_t handle);
 void handles_renew(struct handles *h, uint64_t handle, uint64_t id);
 /* What is kept with the object. False: it is no live object. */
 bool handles_keep(struct handles *h, uint64_t handle, void *data, void (*gone)(void *kept));
+struct deed;
+/* Takes the deed over, which covers it, unless it cannot be repeated (then nothing covers it any more) or is NULL.
+ * False: it is no live object. */
+bool handles_deed(struct handles *h, uint64_t handle, struct deed *take);
+bool handles_covered(struct handles *h, uint64_t handle);
+void handles_cover(struct handles *h, uint64_t handle);
+/* Told of each live object; with the lock held. `fn` is to make no call of these. */
+void handles_each(struct handles *h, void (*fn)(void *arg, uint64_t handle, const struct object *o), void *arg);
 /* The object of a live handle of this session, of any kind, or NULL. */
 struct object *handles_find(struct handles *h, uint64_t handle);
 

@@ -21,6 +21,7 @@
 
 #define ROOM_NS 1000000u    /* between two looks at the replies while there is no room for requests */
 #define ALIVE_NS 200000000u /* how long a program that never waits may go without asking whether the worker lives */
+#define PAUSE_NS 10000000u   /* between two looks at what is wanted while nobody reads */
 #define COMMAND_FILE "/proc/self/comm"
 
 static uint64_t asked_all; /* requests of this process that were to be answered */
@@ -292,6 +293,11 @@ static bool wanted_there(const struct wanted *w)
 	return __atomic_load_n(w->word, __ATOMIC_ACQUIRE) != w->value;
 }
 
+static bool is_paused(const struct link *link)
+{
+	return __atomic_load_n(&link->paused, __ATOMIC_ACQUIRE);
+}
+
 /* Sleeps until the reader has brought what is wanted, or hands its place over. Value: this thread is the reader. */
 static bool become_reader(struct link *link, const struct wanted *wanted)
 {
@@ -299,7 +305,7 @@ static bool become_reader(struct link *link, const struct wanted *wanted)
 
 	pthread_mutex_lock(&link->lock);
 	if (wanted_there(wanted) || link_lost(link) || !link->reading) {
-		bool free_place = !link->reading && !wanted_there(wanted) && !link_lost(link);
+		bool free_place = !link->reading && !wanted_there(wanted) && !link_lost(link) && !is_paused(link);
 
 		link->reading |= free_place;
 		pthread_mutex_unlock(&link->lock);
@@ -332,9 +338,11 @@ static bool become_reader(struct link *link, const struct wanted *wanted)
 static void wait_for(struct link *link, const struct wanted *wanted)
 {
 	while (!wanted_there(wanted) && !link_lost(link)) {
+		if (is_paused(link))
+			futex_private(&link->paused, false, 1, PAUSE_NS);
 		if (!become_reader(link, wanted))
 			continue;
-		while (!wanted_there(wanted) && !link_lost(link))
+		while (!wanted_there(wanted) && !link_lost(link) && !is_paused(link))
 			read_one(link, wanted->look_ns);
 		reader_leave(link);
 	}
@@ -401,7 +409,7 @@ void link_changed(struct link *link)
 void link_stir(struct link *link)
 {
 	pthread_mutex_lock(&link->lock);
-	if (link->reading || link_lost(link)) {
+	if (link->reading || link_lost(link) || is_paused(link)) {
 		pthread_mutex_unlock(&link->lock);
 		return;
 	}
@@ -569,6 +577,64 @@ int link_open(struct link *link, const char *path, uint32_t fingerprint, const c
 	link->counts = r ? &link->own_counts : link_counts_open(&link->own_counts);
 	errno = saved;
 	return r;
+}
+
+static bool is_read(struct link *link)
+{
+	bool reading;
+
+	pthread_mutex_lock(&link->lock);
+	__atomic_store_n(&link->paused, 1, __ATOMIC_RELEASE);
+	reading = link->reading;
+	pthread_mutex_unlock(&link->lock);
+	return reading;
+}
+
+static void unpause(struct link *link)
+{
+	__atomic_store_n(&link->paused, 0, __ATOMIC_RELEASE);
+	futex_private(&link->paused, true, INT_MAX, 0);
+}
+
+int link_leave(struct link *link)
+{
+	int r;
+
+	/* The service thread lets go of it when its look is over. */
+	while (is_read(link))
+		syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = ROOM_NS }, NULL);
+	r = wall_leave(&link->wall);
+	if (r)
+		unpause(link);
+	return r;
+}
+
+int link_return(struct link *link, const char *path, uint32_t fingerprint, uint64_t bytes, unsigned int timeout_ms)
+{
+	struct wall_hello hello = { .magic = WALL_MAGIC,
+				    .version = WALL_VERSION,
+				    .fingerprint = fingerprint,
+				    .flags = WALL_BRINGS };
+	int saved = errno, r;
+
+	hello.pid = (int32_t)syscall(SYS_getpid);
+	read_command(hello.command, sizeof(hello.command));
+	hello.brings.base = link->wall.welcome.base;
+	hello.brings.bytes = bytes;
+	r = wall_return(&link->wall, path, &hello, timeout_ms);
+	if (!r) {
+		link->serial = 0;
+		link->alive_ns = 0;
+		unpause(link);
+	}
+	errno = saved;
+	return r;
+}
+
+void link_give_up(struct link *link, const char *why)
+{
+	lose(link, why);
+	unpause(link);
 }
 
 void link_close(struct link *link)

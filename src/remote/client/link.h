@@ -92,6 +92,7 @@ struct link {
 	uint32_t lost; /* atomic: 1; set once */
 	uint64_t alive_ns; /* guarded by `writing`: when the other side was last known to live */
 	pthread_mutex_t writing; /* guards wall.requests, the ticket, the serial, most of the counts */
+	uint32_t paused; /* atomic, a futex; set under `lock`: between two workers nobody reads */
 	uint32_t ticket;
 	uint64_t serial;
 	uint64_t sent; /* requests; written under `writing`, also read without: link_sent() */
@@ -113,6 +114,15 @@ int link_open(struct link *link, const char *path, uint32_t fingerprint, const c
 void link_close(struct link *link);
 /* In a child after fork(): the parent's session is not touched; the link is lost here. */
 void link_abandon(struct link *link);
+/*
+ * The session goes on with another worker (client/move.c). No other thread uses the link meanwhile but the service
+ * thread, and no answer is waited for. 0; -EBADF: wall_leave().
+ */
+int link_leave(struct link *link);
+/* As link_open(); may be tried again. `bytes`: that the client keeps, for people to read. */
+int link_return(struct link *link, const char *path, uint32_t fingerprint, uint64_t bytes, unsigned int timeout_ms);
+/* It cannot go on: `why`, one line. */
+void link_give_up(struct link *link, const char *why);
 bool link_lost(const struct link *link);
 /* Looks after the worker now. False: it is gone, and the link is lost. */
 bool link_alive(struct link *link);

@@ -4,6 +4,7 @@
  * The thread sleeps while nothing is expected: then other threads read, and a program without host functions has no
  * such thread. All signals are blocked in it.
  */
+#include "remote/client/gate.h"
 #include "remote/client/link_host.h"
 
 #include <errno.h>
@@ -65,6 +66,7 @@ static void *serve(void *arg)
 	uint32_t *ended;
 
 	pthread_detach(pthread_self());
+	gate_exempt();
 	for (;;) {
 		pthread_mutex_lock(&h->lock);
 		item = h->first;

@@ -297,6 +297,39 @@ void ranges_drop_owner(uint64_t owner)
 	drop(of_owner, owner, NULL);
 }
 
+static size_t list(struct extent *root, const struct session *session, struct range *to)
+{
+	size_t n = 0;
+
+	for (struct extent *e = extent_next(root, 0); e; e = extent_next(root, e->begin + 1)) {
+		const struct range *r = e->owner;
+
+		if (r->session != session)
+			continue;
+		if (to)
+			to[n] = *r;
+		n++;
+	}
+	return n;
+}
+
+struct range *ranges_all(const struct session *session, size_t *ret_count)
+{
+	struct range *all;
+	size_t n;
+
+	pthread_mutex_lock(&lock);
+	n = list(there, session, NULL) + list(reserved, session, NULL);
+	all = calloc(n + 1, sizeof(*all));
+	if (all) {
+		n = list(there, session, all);
+		n += list(reserved, session, all + n);
+	}
+	pthread_mutex_unlock(&lock);
+	*ret_count = n;
+	return all;
+}
+
 bool ranges_set_sync(uint64_t address, bool sync)
 {
 	struct range *r;

@@ -68,6 +68,8 @@ bool ranges_cover(uint64_t address, uint64_t bytes, struct range *ret);
 void ranges_drop_context(uint64_t context, void (*host)(const struct range *range));
 /* All of this owner's go. */
 void ranges_drop_owner(uint64_t owner);
+/* Copies of all that are of this session, by their addresses. NULL without memory. The caller frees them. */
+struct range *ranges_all(const struct session *session, size_t *ret_count);
 /* False: nothing contains the address. */
 bool ranges_set_sync(uint64_t address, bool sync);
 void ranges_set_access(uint64_t address, uint64_t bytes, unsigned int flags);

@@ -6,6 +6,7 @@
 #include "remote/client/grave.h"
 #include "remote/client/hosts.h"
 #include "remote/client/images.h"
+#include "remote/client/move.h"
 #include "remote/client/parked.h"
 
 #include "cuda_remote.h"
@@ -209,6 +210,7 @@ static void session_free(struct session *s)
 {
 	if (!s)
 		return;
+	move_stop(s);
 	if (s->open) {
 		link_close(&s->link);
 		arena_deinit(&s->arena);
@@ -232,6 +234,9 @@ static CUresult session_open(const char *path, struct session **ret)
 	r = connect_to(s);
 	if (r == CUDA_SUCCESS)
 		r = snapshot_ask(s);
+	/* Without a thread for it the session stays where it is. */
+	if (r == CUDA_SUCCESS)
+		move_start(s);
 	if (r == CUDA_SUCCESS)
 		*ret = s;
 	else
@@ -287,6 +292,7 @@ void session_forget_all(void)
 {
 	for (unsigned int i = 0; i < session_count; i++)
 		link_abandon(&sessions[i]->link);
+	move_forget();
 	visible_forget();
 	images_forget();
 	hosts_forget();

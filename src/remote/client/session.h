@@ -30,6 +30,7 @@ struct session {
 	bool open;
 	bool coherent;	   /* the worker sees this process's arena */
 	_Atomic int faulted; /* a kernel has faulted: from then on every call waits, and so tells the driver's error */
+	_Atomic int owed;    /* an error that nobody has been told yet: what came with an answer of the client's own */
 	_Atomic int unavailable; /* it was told that the driver answers CUDA_ERROR_DEVICE_UNAVAILABLE */
 	_Atomic int graph_memory; /* there are graphs that allocate: launches of graphs may find no memory */
 	_Atomic int functions; /* of the program, that the worker may call */

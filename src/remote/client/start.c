@@ -5,6 +5,7 @@
 #include "remote/client/call.h"
 #include "remote/client/captures.h"
 #include "remote/client/context.h"
+#include "remote/client/gate.h"
 #include "remote/client/ranges.h"
 #include "remote/client/session.h"
 #include "remote/client/thread.h"
@@ -32,6 +33,7 @@ static void in_child(void)
 	int saved = errno;
 
 	lock = unlocked;
+	gate_forget();
 	thread_forget();
 	if (atomic_load_explicit(&start_state, memory_order_relaxed) == START_READY)
 		atomic_store_explicit(&start_state, START_FORKED, memory_order_relaxed);

@@ -1,11 +1,14 @@
 /* handlers.c: which function does what a request asks for that is no call of the API; see worker.h. */
 #include "remote/worker/worker.h"
 
+#include "remote/move.h"
+
 #include <errno.h>
 
 /* Families that nobody has written are not supported. */
 #pragma weak worker_other_host_done
 #pragma weak worker_other_memory
+#pragma weak worker_other_move
 #pragma weak worker_other_image
 #pragma weak worker_other_graph
 #pragma weak worker_other_library
@@ -43,5 +46,7 @@ worker_handler worker_other_find(uint16_t call)
 		return worker_other_graph;
 	if (call >= CALL_IMAGE)
 		return worker_other_image;
+	if (call >= CALL_MOVE)
+		return worker_other_move;
 	return call >= CALL_MEMORY ? worker_other_memory : NULL;
 }

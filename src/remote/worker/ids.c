@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SLOT_MASK 0x7fffffffu
 #define GENERATION_MASK 0xffffffu
@@ -320,12 +321,55 @@ static struct id_entry *find_handle_locked(struct ids *ids, enum remote_kind kin
 	return e;
 }
 
+static uint64_t wanted_locked(struct ids *ids, enum remote_kind kind, void *handle, uint64_t owner)
+{
+	uint64_t id = ids->wanted_count ? ids->wanted[0] : 0;
+	struct id_entry *e = id && ids_kind(id) == kind ? make_entry_locked(ids, id) : NULL;
+
+	if (!e || id_of(e))
+		return 0;
+	ids->wanted_count--;
+	memmove(ids->wanted, ids->wanted + 1, ids->wanted_count * sizeof(*ids->wanted));
+	e->generation = id >> 32 & GENERATION_MASK;
+	publish_locked(ids, e, id, handle, owner);
+	return id;
+}
+
+int ids_want(struct ids *ids, uint32_t next, const uint64_t *list, uint32_t count)
+{
+	uint64_t *copy = malloc((count + 1) * sizeof(*copy));
+	int r = copy ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !r && i < count; i++)
+		if (!(list[i] & CALL_ID_WORKER) || ((uint32_t)list[i] & ~CALL_ID_WORKER) >= next)
+			r = -EPROTO;
+	if (!r && next > IDS_CHUNK * IDS_CHUNKS)
+		r = -EPROTO;
+	if (r) {
+		free(copy);
+		return r;
+	}
+	if (count)
+		memcpy(copy, list, count * sizeof(*copy));
+	pthread_mutex_lock(&ids->lock);
+	if (next > ids->next)
+		ids->next = next;
+	free(ids->wanted);
+	ids->wanted = copy;
+	ids->wanted_count = count;
+	pthread_mutex_unlock(&ids->lock);
+	return 0;
+}
+
 static uint64_t make_name_locked(struct ids *ids, enum remote_kind kind, void *handle, uint64_t owner)
 {
+	uint64_t wanted = wanted_locked(ids, kind, handle, owner);
 	struct id_entry *e = ids->unused;
 	uint32_t slot;
 	uint64_t id;
 
+	if (wanted)
+		return wanted;
 	if (!e && ids->next >= IDS_CHUNK * IDS_CHUNKS)
 		return 0;
 	if (e) {

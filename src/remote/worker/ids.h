@@ -55,6 +55,8 @@ struct ids {
 	struct ids_gone *retired; /* kept data whose readers have not ended */
 	_Atomic uint64_t epoch;	  /* how often something was retired, and 1 */
 	_Atomic bool waits;	  /* there is something retired */
+	uint64_t *wanted;	 /* ids of what is named next; ids_want() */
+	uint32_t wanted_count;
 	/* Told of each id that goes, before its kept data; without the lock. */
 	void (*on_gone)(void *owner, uint64_t id, void *handle, bool ranges);
 	void *owner;
@@ -69,6 +71,11 @@ struct id_entry *ids_find(struct ids *ids, enum remote_kind kind, uint64_t id);
 int ids_add(struct ids *ids, enum remote_kind kind, uint64_t id, void *handle, uint64_t owner);
 /* Found, or made: 0 when there is no room. *ret_new says which. */
 uint64_t ids_name(struct ids *ids, enum remote_kind kind, void *handle, uint64_t owner, bool *ret_new);
+/*
+ * What is named next has these ids, in this order; from slot `next` on names are the worker's own. 0; -ENOMEM; -EPROTO:
+ * one is none of the worker's, or taken.
+ */
+int ids_want(struct ids *ids, uint32_t next, const uint64_t *list, uint32_t count);
 /*
  * The driver is about to end the object and all that it owns: their handles name nothing from now on, for the driver
  * may give them to another thread's objects before it answers. Their ids stay until ids_remove(); or ids_show(), where

@@ -8,6 +8,7 @@
 #include "remote/worker/functions.h"
 #include "remote/worker/images.h"
 #include "remote/worker/jit.h"
+#include "shim/image.h"
 
 #include "cuda_remote.h"
 
@@ -21,11 +22,13 @@ struct load {
 	struct jit jit;
 	void *handle;
 	CUresult result;
+	bool variables;
 };
 
 static void load_image(struct work *work, struct load *l, struct image *image)
 {
 	struct image_view view;
+	struct image_need need;
 
 	if (!image_view_init(&view, image_data(image), l->head.whole)) {
 		l->result = CUDA_ERROR_INVALID_IMAGE;
@@ -39,6 +42,8 @@ static void load_image(struct work *work, struct load *l, struct image *image)
 							     l->jit.option, l->jit.value);
 	else
 		l->result = work->driver->cuModuleLoadData((CUmodule *)&l->handle, view.image);
+	image_read(view.image, &need);
+	l->variables = !need.known || need.most_units;
 	image_view_deinit(&view);
 }
 
@@ -61,6 +66,7 @@ static int answer(struct work *work, const struct load *l)
 		return -EPROTO; /* no room for logs of this size: the client does not ask for that much */
 	if (l->result == CUDA_SUCCESS)
 		functions_list(work, l->head.id, l->handle, 0, &loaded);
+	loaded.variables = l->variables;
 	*head = loaded;
 	return 0;
 }

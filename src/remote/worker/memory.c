@@ -7,6 +7,7 @@
 #include "cuda_remote.h"
 #include "remote/copy.h"
 #include "remote/worker/payload.h"
+#include "remote/worker/places.h"
 
 #include <errno.h>
 
@@ -80,6 +81,7 @@ int worker_cuMemAlloc_v2(struct work *work)
 	remote_get(&work->in, &bytes, sizeof(bytes));
 	if (!whole(work))
 		return -EPROTO;
+	places_reap(work->driver);
 	work->result = work->driver->cuMemAlloc_v2(&at, bytes);
 	give_out(work, at, bytes);
 	return 0;
@@ -115,7 +117,9 @@ int worker_cuMemFree_v2(struct work *work)
 	}
 	if (work->head.ticket)
 		worker_yield(work);
-	work->result = work->driver->cuMemFree_v2(at);
+	places_reap(work->driver);
+	if (!places_free(work, at))
+		work->result = work->driver->cuMemFree_v2(at);
 	return 0;
 }
 
@@ -140,6 +144,7 @@ int worker_cuMemAllocFromPoolAsync(struct work *work)
 	stream = worker_find_stream(work, stream_id, &known);
 	if (!known)
 		return 0;
+	places_reap(work->driver);
 	work->result = pool ? work->driver->cuMemAllocFromPoolAsync(&at, bytes, pool, stream)
 			    : work->driver->cuMemAllocAsync(&at, bytes, stream);
 	if (work->result != CUDA_SUCCESS)
@@ -171,7 +176,8 @@ int worker_cuMemFreeAsync(struct work *work)
 		work->result = memory_bad(work);
 		return 0;
 	}
-	work->result = work->driver->cuMemFreeAsync(at, stream);
+	if (!places_free_ordered(work, at, stream))
+		work->result = work->driver->cuMemFreeAsync(at, stream);
 	if (work->result == CUDA_SUCCESS)
 		worker_range_remove(work, at);
 	return 0;

@@ -18,6 +18,7 @@
 #include "remote/worker/refused.h"
 #include "remote/worker/rights.h"
 #include "remote/worker/spaces.h"
+#include "base/send_fds.h"
 #include "wire/worker.h"
 
 #include <errno.h>
@@ -144,6 +145,14 @@ static int allow_fcntl(scmp_filter_ctx filter, int command)
 				SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, (scmp_datum_t)command));
 }
 
+/* The socket of a client that goes on here gives its arena, and must be one that descriptors come through. */
+static int allow_arena(scmp_filter_ctx filter)
+{
+	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt), 2,
+				SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, SOL_SOCKET),
+				SCMP_A2(SCMP_CMP_MASKED_EQ, UINT32_MAX, SO_PASSRIGHTS));
+}
+
 static int allow_driver(scmp_filter_ctx filter)
 {
 	int r = allow_all(filter, allowed_driver, sizeof(allowed_driver) / sizeof(*allowed_driver));
@@ -184,6 +193,8 @@ static int allow_some(scmp_filter_ctx filter)
 	if (!r)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2, SCMP_A0(SCMP_CMP_EQ, 0),
 				     SCMP_A2(SCMP_CMP_EQ, 0));
+	if (!r)
+		r = allow_arena(filter);
 	for (size_t i = 0; i < sizeof(fcntl_commands) / sizeof(*fcntl_commands) && !r; i++)
 		r = allow_fcntl(filter, fcntl_commands[i]);
 	return r;

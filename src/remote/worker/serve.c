@@ -4,6 +4,7 @@
 #include "cuda_remote.h"
 #include "remote/worker/fence.h"
 #include "remote/worker/guard.h"
+#include "remote/worker/move.h"
 #include "remote/worker/output.h"
 #include "remote/worker/session.h"
 #include "remote/worker/traffic.h"
@@ -17,6 +18,8 @@
 #define HELLO_MS 1000 /* meted hands over who has said it already; by hand it follows on the connection at once */
 
 static bool relayed; /* the client is a relay: bytes that its program is to see have to be sent */
+static bool brings;  /* its session goes on here: its arena comes after the welcome, and lies at `base` */
+static uint64_t base;
 
 int serve_prepare(struct wall *wall)
 {
@@ -55,6 +58,8 @@ bool serve_hear(int client)
 		return false;
 	take_name(&hello);
 	relayed = hello.flags & WALL_RELAYED;
+	brings = hello.flags & WALL_BRINGS;
+	base = hello.brings.base;
 	traffic_relayed(relayed);
 	return true;
 }
@@ -63,9 +68,19 @@ static int let_in(struct wall *wall, int client, const char *grant)
 {
 	struct wall_welcome more = { .flags = relayed ? 0 : WALL_COHERENT, .fingerprint = CUDA_REMOTE_FINGERPRINT };
 
+	int arena, r;
+
+	if (!relayed && traffic_is_kept())
+		more.flags |= WALL_MOVES;
+	if (brings)
+		more.base = base;
 	gethostname(more.server, sizeof(more.server) - 1);
 	snprintf(more.grant, sizeof(more.grant), "%s", grant);
-	return wall_welcome(wall, client, &more);
+	r = wall_welcome(wall, client, &more);
+	if (r || !brings)
+		return r;
+	r = wall_receive_arena(client, &arena, HELLO_MS);
+	return r ? r : wall_bring(wall, arena, base);
 }
 
 /* What copies for this client may touch of the process's memory: what both share, and the bytes of its messages. */
@@ -83,12 +98,12 @@ int serve(struct wall *wall, const struct cuda_table *driver, int client, const 
 {
 	static struct worker worker;
 	static struct guard guard;
-	int r = session_init(&worker, driver, wall);
+	int r = let_in(wall, client, grant);
 
 	if (!r)
-		fence_session(&worker);
+		r = session_init(&worker, driver, wall);
 	if (!r)
-		r = let_in(wall, client, grant);
+		fence_session(&worker);
 	guard = (struct guard){
 		.client = client, .process = wall->bell.pidfd, .control = control, .on_control = on_control
 	};
@@ -97,6 +112,8 @@ int serve(struct wall *wall, const struct cuda_table *driver, int client, const 
 	wall->bell.watched = !r;
 	if (!r)
 		r = output_start(&worker);
+	if (!r && wall->welcome.flags & WALL_MOVES)
+		r = move_watch(wall);
 	if (!r)
 		r = session_run(&worker);
 	if (r && r != -EPIPE && r != -ECONNRESET)

@@ -5,6 +5,7 @@
 #include "remote/worker/execute.h"
 #include "remote/worker/hosts.h"
 #include "remote/worker/payload.h"
+#include "remote/worker/places.h"
 #include "remote/worker/traffic.h"
 
 #include <errno.h>
@@ -17,8 +18,10 @@ static void on_gone(void *owner, uint64_t id, void *handle, bool ranges)
 {
 	struct worker *worker = owner;
 
-	if (ids_kind(id) == KIND_CONTEXT)
+	if (ids_kind(id) == KIND_CONTEXT) {
 		contexts_gone(&worker->contexts, id);
+		places_context_gone(worker->driver, id);
+	}
 	if (ranges)
 		ranges_remove_owner(&worker->ranges, id);
 }

@@ -1,10 +1,13 @@
 /* traffic.c: see traffic.h. The counts have one writer at a time, so a load and a store do: no locked instruction. */
 #include "remote/worker/traffic.h"
 
+#include "remote/move.h"
 #include "wire/worker.h"
 
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static struct worker_traffic nobodys, *traffic = &nobodys;
@@ -48,4 +51,34 @@ void traffic_received(size_t message, uint64_t payload)
 void traffic_sent(size_t message, uint64_t payload)
 {
 	add(WORKER_SENT_BYTES, message + payload);
+}
+
+bool traffic_is_kept(void)
+{
+	return traffic != &nobodys;
+}
+
+uint32_t traffic_wish(uint32_t seen)
+{
+	uint32_t wish;
+
+	while ((wish = atomic_load_explicit(&traffic->wish, memory_order_acquire)) == seen)
+		syscall(SYS_futex, &traffic->wish, FUTEX_WAIT, seen, NULL, NULL, 0);
+	return wish;
+}
+
+void traffic_say(const struct move_said *said)
+{
+	uint32_t count = said->count < UINT16_MAX ? said->count : UINT16_MAX;
+
+	atomic_store_explicit(&traffic->move_done, said->done, memory_order_relaxed);
+	atomic_store_explicit(&traffic->move_total, said->total, memory_order_relaxed);
+	atomic_store_explicit(&traffic->stay, count << 16 | (said->stay & 0xffffu), memory_order_relaxed);
+	/* Release: meted reads the rest after it. */
+	atomic_store_explicit(&traffic->phase, said->serial << 16 | (said->phase & 0xffffu), memory_order_release);
+}
+
+void traffic_moves(void)
+{
+	atomic_store_explicit(&traffic->moves, 1, memory_order_release);
 }

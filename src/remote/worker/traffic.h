@@ -12,3 +12,12 @@ void traffic_relayed(bool relayed);
 /* A request of the client's, by whoever executes; a message to it, under the lock of the replies. */
 void traffic_received(size_t message, uint64_t payload);
 void traffic_sent(size_t message, uint64_t payload);
+/* Whether meted can ask for a move, and learns how far it is. */
+bool traffic_is_kept(void);
+/* What meted asks; waits while it is `seen`. */
+uint32_t traffic_wish(uint32_t seen);
+/* What the client says of its move. */
+struct move_said;
+void traffic_say(const struct move_said *said);
+/* The client can be asked. */
+void traffic_moves(void);

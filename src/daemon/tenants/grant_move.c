@@ -1,0 +1,103 @@
+/*
+ * grant_move.c: a grant goes to another device of the machine while its programs run. They leave (moving.h); when
+ * nothing of them is on the device any more the grant's share is the other device's, and they return there. Where that
+ * cannot be any more, they return to where they were.
+ */
+#include "daemon/tenants/grant_ask.h"
+
+#include "daemon/codes.h"
+#include "daemon/daemon.h"
+#include "daemon/health/health.h"
+#include "daemon/log.h"
+#include "daemon/operator.h"
+#include "daemon/tenants/tenant.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static unsigned int devices_of(const struct machine *machine, enum device_kind kind, struct device *ret)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < machine->device_count; i++)
+		if (machine->device[i].kind == kind)
+			ret[n++] = machine->device[i];
+	return n;
+}
+
+/* Of the same kind: what its programs have been told of their device stays true. False: refused. */
+static bool is_alike(struct ask *ask, const struct device *from, const struct device *to)
+{
+	if (!strcmp(from->name, to->name) && from->granule_bytes == to->granule_bytes)
+		return true;
+	refuse(ask, CODE_NOT_MOVABLE,
+	       "device %u is %s, and the grant's programs run on %s: a move needs a device of the same kind", to->index,
+	       to->name, from->name);
+	return false;
+}
+
+static bool has_room(struct ask *ask, const struct tenant *t, const struct device *to)
+{
+	const struct grant_share *share = &t->grant.share[0];
+	char error[512];
+
+	if (!health_admits(ask->daemon, to, error, sizeof(error))) {
+		refuse(ask, CODE_OUT_OF_SERVICE, "%s", error);
+		return false;
+	}
+	return grant_check_fit(ask, to,
+			       daemon_promised_bytes(ask->daemon, to->uuid, NULL) +
+				       residence_occupied_bytes(ask->daemon, to->uuid, t->grant.uid),
+			       share->ledger.quota_units * WIRE_UNIT_BYTES, t->grant.overcommit);
+}
+
+static bool target(struct ask *ask, const struct tenant *t, struct device *ret)
+{
+	struct device list[MACHINE_MAX_DEVICES];
+	unsigned int count = devices_of(&ask->daemon->machine, t->grant.kind, list), at;
+
+	if (!grant_entry_device(ask, ask->request, list, count, "the driver", &at))
+		return false;
+	*ret = list[at];
+	return true;
+}
+
+enum verbs_result grant_move_ask(struct ask *ask)
+{
+	json_t *drain = json_object_get(ask->request, "drain_s");
+	struct tenant *t = NULL;
+	struct device to;
+	char error[512] = "";
+	uint64_t id;
+	int r;
+
+	if (!grant_asked_to_change(ask, &t))
+		return VERBS_ANSWERED;
+	if (drain && (!json_is_integer(drain) || json_integer_value(drain) < 1 ||
+		      json_integer_value(drain) > RESIDENCE_DRAIN_MOST_S))
+		return refuse(ask, CODE_MALFORMED, "\"drain_s\" must be a whole number of seconds, 1 to %u",
+			      RESIDENCE_DRAIN_MOST_S);
+	if (!moving_takes(t) || t->grant.share_count != 1)
+		return refuse(ask, CODE_NOT_MOVABLE,
+			      "grant %s: only a grant with --wall, of one device and without --spill, can go to another "
+			      "device",
+			      t->grant.name);
+	if (t->moving.active)
+		return refuse(ask, CODE_BUSY, "grant %s is suspended, or on the way: resume it first", t->grant.name);
+	if (!target(ask, t, &to))
+		return VERBS_ANSWERED;
+	if (!memcmp(to.uuid, t->grant.share[0].device.uuid, DEVICE_UUID_BYTES))
+		return refuse(ask, CODE_MALFORMED, "grant %s is on device %u already", t->grant.name, to.index);
+	if (!is_alike(ask, &t->grant.share[0].device, &to) || !has_room(ask, t, &to))
+		return VERBS_ANSWERED;
+	if (!operator_begin_other(ask, "move", t, &id))
+		return VERBS_ANSWERED;
+	r = residence_move(t, &to, (uint32_t)json_integer_value(drain), error, sizeof(error));
+	if (!r)
+		log_line("grant %s: sent to device %u by uid %u", t->grant.name, to.index, (unsigned int)ask->asker->uid);
+	operator_end(ask, id, r ? error : NULL);
+	if (r)
+		return refuse(ask, r == -ENOTSUP ? CODE_NOT_MOVABLE : r == -EBUSY ? CODE_BUSY : CODE_STORE, "%s", error);
+	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
+}

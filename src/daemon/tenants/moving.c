@@ -1,0 +1,361 @@
+/* moving.c: see moving.h. */
+#include "daemon/tenants/moving.h"
+
+#include "base/clock.h"
+#include "base/size.h"
+#include "daemon/daemon.h"
+#include "daemon/health/device_watch.h"
+#include "daemon/health/health.h"
+#include "daemon/journal.h"
+#include "daemon/log.h"
+#include "daemon/store/store.h"
+#include "daemon/tenants/account.h"
+#include "daemon/tenants/client.h"
+#include "daemon/tenants/residence.h"
+#include "daemon/tenants/tenant.h"
+#include "daemon/turns/arbitrate.h"
+#include "daemon/workers/pool.h"
+#include "daemon/workers/worker.h"
+#include "ring/wall.h"
+#include "wire/page.h"
+#include "wire/worker.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SILENT_NS 5000000000u /* a client that has not begun within it does not answer */
+#define KNOCK_NS 500000000u /* for who has left its worker to come to the wall; else its program has ended */
+#define STUCK_NS 10000000000u /* nor does one that comes no further, when its work has had its time */
+
+/* What a client says that stays; of those from WORKER_STAY_ARRAY on there are so many. */
+static const char *const reasons[WORKER_STAY_COUNT] = {
+	[WORKER_STAY_NOTHING] = "its program does not say why",
+	[WORKER_STAY_DRAIN] = "its work in flight, or a call, did not end in time",
+	[WORKER_STAY_CAPTURE] = "a stream is in capture: ask again when it has ended",
+	[WORKER_STAY_FAULT] = "a kernel of it has faulted, or an error waits to be told to it",
+	[WORKER_STAY_HOST] = "its process gets no memory for it",
+	[WORKER_STAY_CLOSED] = "its program has closed a descriptor of mete's",
+	[WORKER_STAY_IMAGE] = "its worker has not kept an image of its kernels",
+	[WORKER_STAY_PACKING] = "placed anew it would not fit into the quota",
+	[WORKER_STAY_DEVICES] = "its program uses several servers",
+	[WORKER_STAY_ARRAY] = "arrays or textures, which cannot move",
+	[WORKER_STAY_VARIABLE] = "variables of modules, or modules with some, which cannot move",
+	[WORKER_STAY_GRAPH] = "graphs that were captured or copied, which cannot move",
+	[WORKER_STAY_LIBRARY] = "handles of libraries, which cannot move",
+	[WORKER_STAY_MAPPED] = "ranges that its program maps itself, which cannot move",
+	[WORKER_STAY_MANAGED] = "blocks of managed memory, which cannot move",
+	[WORKER_STAY_OTHER] = "objects that its worker has named, which cannot move",
+};
+
+bool moving_takes(const struct tenant *t)
+{
+	return t->pool && !t->grant.spill;
+}
+
+bool moving_holds(const struct tenant *t)
+{
+	return t->moving.active && t->suspension.state != SUSPENSION_RETURNING;
+}
+
+static bool is_of(const struct worker *w, const struct tenant *t)
+{
+	return w->state == WORKER_BUSY && w->grant_id == t->grant.id;
+}
+
+static bool can_be_asked(const struct worker *w)
+{
+	return w->traffic && atomic_load_explicit(&w->traffic->moves, memory_order_acquire);
+}
+
+/* What the client has said last. Acquire: the rest was stored before. */
+static enum worker_phase phase_of(const struct worker *w, uint32_t *ret_serial)
+{
+	uint32_t word = w->traffic ? atomic_load_explicit(&w->traffic->phase, memory_order_acquire) : 0;
+
+	*ret_serial = word >> 16;
+	return (word & 0xffffu) < WORKER_PHASES ? (enum worker_phase)(word & 0xffffu) : WORKER_SETTLED;
+}
+
+static void ask(const struct worker *w, uint32_t serial, uint32_t drain_s)
+{
+	if (!can_be_asked(w))
+		return;
+	/* Release: pairs with the worker's look (worker/traffic.c). */
+	atomic_store_explicit(&w->traffic->wish, WALL_WISH(serial, drain_s), memory_order_release);
+	syscall(SYS_futex, &w->traffic->wish, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void ask_all(struct tenant *t, uint32_t drain_s)
+{
+	for (struct worker *w = t->daemon->workers; w; w = w->next)
+		if (is_of(w, t))
+			ask(w, t->moving.serial, drain_s);
+}
+
+void moving_begin(struct tenant *t)
+{
+	if (!moving_takes(t) || !t->grant.suspended)
+		return;
+	/* A meted before this one has asked; who was on the way goes on. */
+	t->moving = (struct moving){ .active = true,
+				     .serial = 1,
+				     .asked_ns = clock_now_ns(),
+				     .came_ns = clock_now_ns(),
+				     .drain_s = RESIDENCE_DRAIN_S };
+	t->suspension.state = SUSPENSION_LEAVING;
+}
+
+int moving_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t size)
+{
+	struct moving *m = &t->moving;
+
+	for (const struct client *c = t->clients; c; c = c->next)
+		if (!worker_find(t->daemon, c->process.pid)) {
+			snprintf(error, size,
+				 "grant %s: %s is not behind the wall, and its memory cannot leave the device: make the "
+				 "grant with --spill, or hold its work up with --freeze",
+				 t->grant.name, client_text(c));
+			return -ENOTSUP;
+		}
+	for (const struct worker *w = t->daemon->workers; w; w = w->next)
+		if (is_of(w, t) && !can_be_asked(w)) {
+			snprintf(error, size,
+				 "grant %s: its program comes from another machine, or is of an older release, and cannot "
+				 "move: hold its work up with --freeze",
+				 t->grant.name);
+			return -ENOTSUP;
+		}
+	*m = (struct moving){ .active = true,
+			      .serial = (m->serial + 1) & 0xffffu ? (m->serial + 1) & 0xffffu : 1,
+			      .asked_ns = clock_now_ns(),
+			      .came_ns = clock_now_ns(),
+			      .clients = worker_count(t->daemon, t->grant.id),
+			      .drain_s = drain_s ? drain_s : RESIDENCE_DRAIN_S };
+	ask_all(t, m->drain_s);
+	return 0;
+}
+
+void moving_resume(struct tenant *t)
+{
+	/* Who is still leaving finds that it is not wanted any more; who has left comes in. */
+	ask_all(t, 0);
+	pool_go_on(t->pool);
+}
+
+/* It stays: nobody is asked any more, and whoever has left returns. */
+static void undo(struct tenant *t, const char *why, uint32_t count)
+{
+	struct suspension *s = &t->suspension;
+	char error[256];
+
+	if (count)
+		snprintf(s->why, sizeof(s->why), "its program holds %u %s", count, why);
+	else
+		snprintf(s->why, sizeof(s->why), "%s", why);
+	s->state = SUSPENSION_REFUSED;
+	s->refused++;
+	t->moving.active = false;
+	t->grant.suspended = false;
+	if (store_update(t->daemon->store, &t->grant, error, sizeof(error)))
+		log_line("grant %s: %s", t->grant.name, error);
+	journal_add(t->daemon, JOURNAL_ACTION, t->grant.name, t->grant.share[0].device.uuid, "not suspended: %s",
+		    s->why);
+	moving_resume(t);
+}
+
+static const char *client_stays(const struct worker *w, uint32_t *ret_count)
+{
+	uint32_t stay = atomic_load_explicit(&w->traffic->stay, memory_order_relaxed), why = stay & 0xffffu;
+
+	*ret_count = why >= WORKER_STAY_ARRAY ? stay >> 16 : 0;
+	return reasons[why < WORKER_STAY_COUNT ? why : WORKER_STAY_NOTHING];
+}
+
+/* One that does not answer, or has come no further. */
+static bool is_silent(struct tenant *t, bool begun, uint64_t bytes, uint64_t now)
+{
+	struct moving *m = &t->moving;
+	uint64_t drained = m->asked_ns + m->drain_s * UINT64_C(1000000000);
+
+	if (bytes > m->came_bytes || now < drained) {
+		m->came_bytes = bytes;
+		m->came_ns = now;
+	}
+	return (!begun && now - m->asked_ns > SILENT_NS) || (now > drained && now - m->came_ns > STUCK_NS);
+}
+
+/* Nothing of it is on its device: it is the other device's from now on. 0 or -errno, and then nothing has changed. */
+static int go_over(struct tenant *t, char *error, size_t size)
+{
+	struct grant_share *share = &t->grant.share[0];
+	const struct device from = share->device;
+	struct pool *pool;
+	int r;
+
+	if (!health_admits(t->daemon, &t->moving.to, error, size))
+		return -EBUSY;
+	if (grant_fits(&t->moving.to, daemon_promised_bytes(t->daemon, t->moving.to.uuid, t),
+		       share->ledger.quota_units * WIRE_UNIT_BYTES, t->grant.overcommit) != GRANT_FITS) {
+		snprintf(error, size, "device %u has been promised to others meanwhile", t->moving.to.index);
+		return -EBUSY;
+	}
+	arbitrate_leave(t);
+	share->device = t->moving.to;
+	t->grant.suspended = false;
+	pool = pool_ref(t->daemon, &t->grant);
+	r = pool ? store_update(t->daemon->store, &t->grant, error, size) : -ENOMEM;
+	if (r) {
+		share->device = from;
+		t->grant.suspended = true;
+		pool_unref(pool);
+	} else {
+		pool_send_away(t->pool, t);
+		pool_unref(t->pool);
+		t->pool = pool;
+	}
+	arbitrate_terms(t);
+	device_watch_update(t->daemon);
+	return r;
+}
+
+/* All of it is away, and is to be elsewhere. */
+static void move_on(struct tenant *t)
+{
+	const unsigned int from = t->grant.share[0].device.index, to = t->moving.to.index;
+	struct suspension *s = &t->suspension;
+	char error[256] = "no memory";
+
+	t->moving.goes = false;
+	if (go_over(t, error, sizeof(error))) {
+		undo(t, error, 0);
+		return;
+	}
+	event_add(&t->events, "goes from device %u to device %u", from, to);
+	journal_add(t->daemon, JOURNAL_ACTION, t->grant.name, t->moving.to.uuid, "goes from device %u to device %u", from,
+		    to);
+	s->state = SUSPENSION_RETURNING;
+	moving_resume(t);
+}
+
+/* Nobody has a worker: all who had one have come to the wall, or will not. */
+static bool has_come(struct tenant *t, uint64_t now)
+{
+	struct moving *m = &t->moving;
+
+	if (!m->gone_ns)
+		m->gone_ns = now;
+	return pool_returning(t->pool, t, NULL) >= m->clients || now - m->gone_ns > KNOCK_NS;
+}
+
+static void follow_leaving(struct tenant *t, uint64_t now)
+{
+	uint64_t bytes = 0;
+	bool begun = true, any = false;
+
+	for (const struct worker *w = t->daemon->workers; w; w = w->next) {
+		uint32_t serial, count;
+		enum worker_phase phase;
+
+		if (!is_of(w, t))
+			continue;
+		any = true;
+		phase = phase_of(w, &serial);
+		if (serial == t->moving.serial && phase == WORKER_STAYS) {
+			const char *why = client_stays(w, &count);
+
+			undo(t, why, count);
+			return;
+		}
+		begun = begun && serial == t->moving.serial;
+		bytes += w->traffic ? atomic_load_explicit(&w->traffic->move_done, memory_order_relaxed) : 0;
+	}
+	if (any && is_silent(t, begun, bytes, now))
+		undo(t, begun ? "its program comes no further" : "its program does not answer", 0);
+	/* Its accounts are closed when its workers have ended as processes. */
+	if (any || t->clients || !has_come(t, now))
+		return;
+	t->suspension.state = SUSPENSION_AWAY;
+	t->suspension.out_bytes += moving_away_bytes(t);
+	t->suspension.moves++;
+	*t->suspension.why = 0;
+	if (t->moving.goes)
+		move_on(t);
+}
+
+static bool is_returning(const struct worker *w)
+{
+	uint32_t serial;
+	enum worker_phase phase = phase_of(w, &serial);
+
+	return w->returns && (!serial || phase == WORKER_RETURNING);
+}
+
+static void follow_returning(struct tenant *t)
+{
+	struct suspension *s = &t->suspension;
+
+	if (pool_returning(t->pool, t, NULL))
+		return;
+	for (struct worker *w = t->daemon->workers; w; w = w->next)
+		if (is_of(w, t) && is_returning(w))
+			return;
+	for (struct worker *w = t->daemon->workers; w; w = w->next)
+		if (is_of(w, t) && w->returns) {
+			w->returns = false;
+			s->in_bytes += w->traffic ? atomic_load_explicit(&w->traffic->move_total, memory_order_relaxed)
+						  : 0;
+			s->moves++;
+		}
+	s->state = SUSPENSION_NONE;
+	*s->why = 0;
+	t->moving.active = false;
+}
+
+bool moving_follow(struct tenant *t)
+{
+	if (!t->moving.active)
+		return false;
+	if (t->suspension.state == SUSPENSION_LEAVING)
+		follow_leaving(t, clock_now_ns());
+	else if (t->suspension.state == SUSPENSION_RETURNING)
+		follow_returning(t);
+	return t->moving.active && t->suspension.state != SUSPENSION_AWAY;
+}
+
+uint64_t moving_away_bytes(const struct tenant *t)
+{
+	uint64_t bytes = 0;
+
+	if (t->pool)
+		pool_returning(t->pool, t, &bytes);
+	return bytes;
+}
+
+void moving_share_json(const struct tenant *t, unsigned int device, json_t *share)
+{
+	static const char *const words[] = { [SUSPENSION_NONE] = "resident",
+					     [SUSPENSION_LEAVING] = "leaving",
+					     [SUSPENSION_AWAY] = "away",
+					     [SUSPENSION_RETURNING] = "returning",
+					     [SUSPENSION_REFUSED] = "resident" };
+	enum suspension_state state = t->suspension.state;
+	uint64_t done = 0, total = 0;
+
+	if (device || !moving_takes(t))
+		return;
+	for (const struct worker *w = t->daemon->workers; w; w = w->next)
+		if (is_of(w, t) && w->traffic) {
+			done += atomic_load_explicit(&w->traffic->move_done, memory_order_relaxed);
+			total += atomic_load_explicit(&w->traffic->move_total, memory_order_relaxed);
+		}
+	json_object_set_new(share, "away_bytes", json_integer((json_int_t)moving_away_bytes(t)));
+	json_object_set_new(share, "residence", json_string(words[state]));
+	if (state == SUSPENSION_LEAVING || state == SUSPENSION_RETURNING)
+		json_object_set_new(share, "moved_pct",
+				    json_integer(total ? (json_int_t)(done < total ? done * 100.0 / total : 100) : 0));
+}

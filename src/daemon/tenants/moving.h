@@ -1,0 +1,47 @@
+/*
+ * moving.h: tenants behind a wall whose clients leave their workers, and go on with others (docs/memory.md): so that
+ * nothing of theirs, contexts included, is on the device meanwhile.
+ *
+ * meted asks by a word that it shares with each worker (wire/worker.h); the client copies everything into its own
+ * process, leaves, and comes to the wall again, where it waits for as long as the tenant is suspended. What is said of
+ * it stands in the tenant's suspension, as of memory that leaves in the shim (residence.h).
+ */
+#pragma once
+
+#include "model/device.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tenant;
+
+struct moving {
+	bool active;	    /* suspended, or on the way there or back */
+	uint32_t serial;    /* of the wish, in the low half */
+	uint64_t asked_ns;  /* when */
+	uint32_t drain_s;
+	uint64_t came_ns;   /* it was seen to come further, then */
+	uint64_t came_bytes;
+	unsigned int clients; /* that were asked */
+	uint64_t gone_ns;     /* since then the last of them has no worker; 0: not yet */
+	bool goes;	  /* when all of it is away it is this device's */
+	struct device to;
+};
+
+/* Whether the tenant's memory moves so. */
+bool moving_takes(const struct tenant *tenant);
+/* Clients that come to its wall wait. */
+bool moving_holds(const struct tenant *tenant);
+/* A tenant is served from now on. */
+void moving_begin(struct tenant *tenant);
+/* As residence_suspend() and residence_resume(), when the suspension's number and state have been set. */
+int moving_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size_t size);
+void moving_resume(struct tenant *tenant);
+/* Looks how far it is. False: there is nothing to look for. */
+bool moving_follow(struct tenant *tenant);
+/* What its clients keep in their own memory, in bytes. */
+uint64_t moving_away_bytes(const struct tenant *tenant);
+/* Adds what there is to say of a share. */
+void moving_share_json(const struct tenant *tenant, unsigned int device, json_t *share);

@@ -1,0 +1,39 @@
+/*
+ * deeds.h: the log of living objects: with each the requests that made it and that changed it since, as they were sent.
+ * Another worker that gets them in the same order has the same objects under the same ids (move.h). A deed goes with its
+ * object; one that changes what an earlier one of the same object has set takes its place.
+ *
+ * Kept of sessions alone that can move; a launch or a copy is none and costs a look at a table.
+ */
+#pragma once
+
+#include "remote/client/handles.h"
+#include "ring/call.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct client_call;
+
+struct deed {
+	struct deed *next; /* of the same object, newest first */
+	uint64_t seq;
+	uint64_t *named; /* ids that the worker chose in its answer, in order */
+	uint32_t named_count;
+	uint16_t call;
+	bool spoilt; /* bytes of the arena went with it: it cannot be repeated */
+	size_t bytes;
+	uint64_t message[]; /* whole */
+};
+
+/* The request is written and about to be sent: it is copied if it is a deed. */
+void deeds_note(struct client_call *c);
+/* The answer names an object by this id, whose handle is given. */
+void deeds_name(struct client_call *c, uint64_t handle, uint64_t id);
+/* The call is over: the deed is its object's, or nobody's. */
+void deeds_settle(struct client_call *c);
+/* The deeds of one object end. */
+void deeds_free(struct deed *list);
+/* Takes the place of one of the list that set the same, else goes to its front. */
+struct deed *deeds_add(struct deed *list, struct deed *deed);

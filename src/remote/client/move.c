@@ -1,0 +1,349 @@
+/* move.c: see move.h. The thread, and the order of what is done. */
+#include "remote/client/move.h"
+
+#include "cuda_remote.h"
+#include "remote/client/captures.h"
+#include "remote/client/context.h"
+#include "remote/client/gate.h"
+#include "remote/client/parked.h"
+#include "remote/client/thread.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SIGSET_BYTES 8u /* the kernel's */
+#define CONNECT_MS 3600000u
+#define PAUSE_NS 50000000u /* between two tries to find a worker */
+#define TRIES 64u	   /* of workers that cannot take it up */
+#define TOLD_BYTES (UINT64_C(8) << 20)
+
+static struct {
+	uint32_t ends, ended; /* futexes: the thread is to end; it has */
+	bool runs;
+} threads[SESSIONS];
+
+static uint64_t now_ns(void)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void nap(uint64_t ns)
+{
+	syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = (long)ns }, NULL);
+}
+
+/* ---- messages ---- */
+
+CUresult move_ask(struct move *m, const void *message, size_t bytes, struct link_answer *answer)
+{
+	struct link *link = &m->session->link;
+	struct call_request *to = link_begin(link, bytes, answer);
+
+	if (!to)
+		return CLIENT_LOST;
+	memcpy(to, message, bytes);
+	to->size = (uint32_t)bytes;
+	to->flags = CALL_WAITS;
+	to->ticket = answer->ticket;
+	link_send(link, bytes);
+	if (link_wait(link, answer) < 0)
+		return CLIENT_LOST;
+	/* What an earlier call has done wrong is the program's to hear. */
+	if (answer->head.deferred)
+		atomic_store_explicit(&m->session->owed, answer->head.deferred, memory_order_relaxed);
+	return (CUresult)answer->head.result;
+}
+
+CUresult move_request(struct move *m, uint16_t call, uint64_t context, const void *body, size_t bytes,
+		      struct link_answer *answer)
+{
+	struct thread *t = thread_get();
+	struct {
+		struct call_request head;
+		uint8_t body[MOVE_BLOCKS_MOST * sizeof(struct move_block) + MOVE_NAMES_MOST * sizeof(uint64_t)];
+	} message = { .head = { .call = call, .thread = t ? t->number : 1, .context = context } };
+
+	if (bytes)
+		memcpy(message.body, body, bytes);
+	return move_ask(m, &message, sizeof(message.head) + remote_padded(bytes), answer);
+}
+
+bool move_say(struct move *m, enum worker_phase phase, bool wait)
+{
+	struct move_said said = { .phase = phase,
+				  .serial = m->serial,
+				  .stay = m->stay,
+				  .count = m->count,
+				  .done = m->done,
+				  .total = m->total };
+	struct link_answer answer;
+	CUresult r;
+
+	if (!wait && m->done < m->told + TOLD_BYTES && m->done > m->told)
+		return true;
+	m->told = m->done;
+	r = move_request(m, CALL_MOVE_SAY, 0, &said, sizeof(said), &answer);
+	link_done(&answer);
+	return r == CUDA_SUCCESS;
+}
+
+bool move_stays(struct move *m, enum worker_stay stay, uint32_t count)
+{
+	m->stay = stay;
+	m->count = count;
+	return false;
+}
+
+void move_enter(uint64_t context)
+{
+	struct thread *t = thread_get();
+
+	if (!t)
+		return;
+	t->contexts[0] = context;
+	t->depth = context ? 1 : 0;
+}
+
+/* ---- leaving ---- */
+
+/* What a wait of ours is about that did not end in time: its answer comes some day. */
+static struct link_answer *late;
+
+static bool comes_in_time(struct move *m, struct link_answer *answer)
+{
+	while (!link_poll(&m->session->link, answer)) {
+		if (now_ns() >= m->until_ns)
+			return false;
+		nap(200000);
+	}
+	return !link_lost(&m->session->link);
+}
+
+/* All that a context has been given has ended. */
+static bool rest(struct move *m, uint64_t id)
+{
+	struct link *link = &m->session->link;
+	struct link_answer *answer = late ? late : malloc(sizeof(*answer));
+	struct call_request *to;
+	bool good;
+
+	if (!answer)
+		return move_stays(m, WORKER_STAY_HOST, 0);
+	if (late && !comes_in_time(m, late))
+		return move_stays(m, WORKER_STAY_DRAIN, 0);
+	late = answer;
+	to = link_begin(link, sizeof(*to), answer);
+	if (!to)
+		return false;
+	*to = (struct call_request){ .size = sizeof(*to),
+				     .call = CUDA_CALL_cuCtxSynchronize,
+				     .flags = CALL_WAITS,
+				     .ticket = answer->ticket,
+				     .thread = thread_get()->number,
+				     .context = id };
+	link_send(link, sizeof(*to));
+	if (!comes_in_time(m, answer))
+		return move_stays(m, WORKER_STAY_DRAIN, 0);
+	link_wait(link, answer);
+	good = !answer->head.result && !answer->head.deferred;
+	if (answer->head.deferred)
+		atomic_store_explicit(&m->session->owed, answer->head.deferred, memory_order_relaxed);
+	link_done(answer);
+	free(answer);
+	late = NULL;
+	return good || move_stays(m, WORKER_STAY_FAULT, 0);
+}
+
+struct contexts {
+	uint64_t id[SESSION_DEVICES * 4];
+	unsigned int count;
+};
+
+static void add_context(void *arg, uint64_t handle, const struct object *o)
+{
+	struct contexts *list = arg;
+
+	if (handle_kind(handle) == KIND_CONTEXT && o->id && list->count < sizeof(list->id) / sizeof(*list->id))
+		list->id[list->count++] = o->id;
+}
+
+static bool all_rest(struct move *m)
+{
+	struct contexts list = { .count = 0 };
+
+	handles_each(&m->session->handles, add_context, &list);
+	for (unsigned int i = 0; i < list.count; i++)
+		if (!rest(m, list.id[i]))
+			return false;
+	return true;
+}
+
+static bool is_asked(const struct move *m)
+{
+	const struct wall_area *area = (const void *)m->session->link.wall.control;
+	uint32_t wish = __atomic_load_n(&area->wish, __ATOMIC_ACQUIRE);
+
+	return WALL_WISH_DRAIN(wish) && WALL_WISH_SERIAL(wish) == m->serial;
+}
+
+/* Everything is at rest and here. False: it stays as it was. */
+static bool leave(struct move *m)
+{
+	if (session_count != 1)
+		return move_stays(m, WORKER_STAY_DEVICES, session_count);
+	if (!gate_wait(m->until_ns))
+		return move_stays(m, WORKER_STAY_DRAIN, 0);
+	if (captures_any())
+		return move_stays(m, WORKER_STAY_CAPTURE, 0);
+	if (atomic_load_explicit(&m->session->faulted, memory_order_relaxed))
+		return move_stays(m, WORKER_STAY_FAULT, 0);
+	parked_let_go();
+	if (!move_objects_look(m) || !move_memory_look(m) || !all_rest(m) || !move_images_out(m) || !move_memory_out(m))
+		return false;
+	if (!is_asked(m) || !move_say(m, WORKER_LEFT, true))
+		return false;
+	return !link_leave(&m->session->link) || move_stays(m, WORKER_STAY_CLOSED, 0);
+}
+
+/* ---- returning ---- */
+
+/* One worker takes it up. */
+static CUresult take_up(struct move *m)
+{
+	CUresult r;
+
+	m->done = 0;
+	if (!move_say(m, WORKER_RETURNING, true))
+		return CLIENT_LOST;
+	r = move_contexts_again(m);
+	if (r == CUDA_SUCCESS)
+		r = move_memory_in(m);
+	if (r == CUDA_SUCCESS)
+		r = move_objects_again(m);
+	if (r == CUDA_SUCCESS && !move_say(m, WORKER_SETTLED, true))
+		r = CLIENT_LOST;
+	return r;
+}
+
+static void come_back(struct move *m)
+{
+	struct session *s = m->session;
+	unsigned int failed = 0;
+	char why[320];
+
+	while (failed < TRIES) {
+		int r = link_return(&s->link, s->path, CUDA_REMOTE_FINGERPRINT, m->total, CONNECT_MS);
+		CUresult e;
+
+		if (r == WALL_REFUSED || r == WALL_WRONG_VERSION || r == WALL_BAD) {
+			link_give_up(&s->link, s->link.wall.refused);
+			return;
+		}
+		if (r) {
+			nap(PAUSE_NS); /* meted is away, or has no worker to give */
+			continue;
+		}
+		e = take_up(m);
+		if (e == CUDA_SUCCESS)
+			return;
+		failed++;
+		link_leave(&s->link);
+		snprintf(why, sizeof(why), "no worker could take its session up again (CUDA error %d)", (int)e);
+		nap(PAUSE_NS);
+	}
+	link_give_up(&s->link, why);
+}
+
+static void go(struct session *s, uint32_t wish)
+{
+	struct move m = { .session = s,
+			  .serial = WALL_WISH_SERIAL(wish),
+			  .until_ns = now_ns() + UINT64_C(1000000000) * WALL_WISH_DRAIN(wish) };
+
+	move_say(&m, WORKER_LEAVING, true);
+	gate_close();
+	if (leave(&m))
+		come_back(&m);
+	else if (!link_lost(&s->link))
+		move_say(&m, is_asked(&m) ? WORKER_STAYS : WORKER_SETTLED, true);
+	move_enter(0);
+	gate_open();
+	move_objects_free(&m);
+	move_memory_free(&m);
+}
+
+/* ---- the thread ---- */
+
+static void *wait_for_wishes(void *arg)
+{
+	struct session *s = arg;
+	uint32_t seen = 0, *ended = &threads[s->index].ended;
+
+	pthread_detach(pthread_self());
+	gate_exempt();
+	while (!__atomic_load_n(&threads[s->index].ends, __ATOMIC_ACQUIRE) && !link_lost(&s->link)) {
+		struct wall_area *area = (void *)s->link.wall.control;
+		/* Acquire: pairs with the worker's store (worker/move.c). */
+		uint32_t wish = __atomic_load_n(&area->wish, __ATOMIC_ACQUIRE);
+
+		if (wish == seen) {
+			syscall(SYS_futex, &area->wish, FUTEX_WAIT, seen, NULL, NULL, 0);
+			continue;
+		}
+		seen = wish;
+		if (WALL_WISH_DRAIN(wish))
+			go(s, wish);
+		if (s->link.wall.control != (void *)area)
+			seen = 0;
+	}
+	__atomic_store_n(ended, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, ended, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	return NULL;
+}
+
+void move_start(struct session *s)
+{
+	uint64_t all = ~UINT64_C(0), old = 0;
+	int saved = errno;
+	pthread_t thread;
+
+	if (!(s->link.wall.welcome.flags & WALL_MOVES))
+		return;
+	memset(&threads[s->index], 0, sizeof(threads[s->index]));
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, SIGSET_BYTES);
+	threads[s->index].runs = !pthread_create(&thread, NULL, wait_for_wishes, s);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, SIGSET_BYTES);
+	errno = saved;
+}
+
+void move_stop(struct session *s)
+{
+	struct wall_area *area = (void *)s->link.wall.control;
+	uint32_t *ended = &threads[s->index].ended;
+
+	if (!threads[s->index].runs)
+		return;
+	__atomic_store_n(&threads[s->index].ends, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(ended, __ATOMIC_ACQUIRE)) {
+		syscall(SYS_futex, &area->wish, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+		syscall(SYS_futex, ended, FUTEX_WAIT_PRIVATE, 0, &(struct timespec){ .tv_nsec = 1000000 }, NULL, 0);
+	}
+	threads[s->index].runs = false;
+}
+
+void move_forget(void)
+{
+	memset(threads, 0, sizeof(threads));
+	late = NULL;
+}

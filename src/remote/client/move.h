@@ -1,0 +1,76 @@
+/*
+ * move.h: a session goes on with another worker: of the same device, of another, of another server. The worker before
+ * has ended by then, and with it everything that it held of the device.
+ *
+ * Leaving: the gate closes, calls that are inside end, the device comes to rest; memory and images of kernels are copied
+ * into this process, and the connection is closed. Returning: a worker is asked for in the same way as at the beginning,
+ * which waits until meted has one to give; memory lies at the same addresses again, and the deeds of all living objects
+ * are repeated in their order, so that ids mean what they meant. Then the gate opens. A worker that ends on the way is
+ * replaced by the next one: all that it was to get is still here.
+ *
+ * What cannot be made again keeps the session where it is (enum worker_stay), and meted is told which and how many.
+ */
+#pragma once
+
+#include "remote/client/deeds.h"
+#include "remote/client/ranges.h"
+#include "remote/client/session.h"
+#include "remote/move.h"
+#include "wire/worker.h"
+
+/* The thread that waits for the worker's wish. Without it the session cannot be asked. */
+void move_start(struct session *session);
+void move_stop(struct session *session);
+/* In the child of fork(): it has no such thread. */
+void move_forget(void);
+
+/* ---- its parts ---- */
+
+/* An image of kernels that a living module was loaded from. */
+struct move_kept_image {
+	struct move_kept_image *next;
+	uint8_t hash[SHA256_BYTES];
+	uint64_t bytes;
+	uint8_t data[];
+};
+
+struct move {
+	struct session *session;
+	uint32_t serial;
+	uint64_t until_ns; /* for the device to come to rest */
+	enum worker_stay stay;
+	uint32_t count; /* of what cannot move */
+	struct range *range; /* all of the session's */
+	size_t ranges;
+	uint8_t *store; /* what is in those that lie on the device, in their order */
+	uint64_t total, done, told;
+	struct move_kept_image *images;
+	struct deed **deed; /* in order; they are their objects' */
+	uint32_t slot; /* the first that no worker has named */
+	size_t deeds, contexts; /* those of contexts come first */
+};
+
+/* How far it is: the worker is told, now and then. `wait`: it has heard it. False: it has gone. */
+bool move_say(struct move *m, enum worker_phase phase, bool wait);
+/* A whole message; its reply is in `answer` until link_done(), which the caller owes. CUresult of the call. */
+CUresult move_ask(struct move *m, const void *message, size_t bytes, struct link_answer *answer);
+/* The same of a request that is made here. */
+CUresult move_request(struct move *m, uint16_t call, uint64_t context, const void *body, size_t bytes,
+		      struct link_answer *answer);
+/* It stays, for this reason. */
+bool move_stays(struct move *m, enum worker_stay stay, uint32_t count);
+/* The calling thread's current context, for copies. */
+void move_enter(uint64_t context);
+
+/* move_memory.c: everything is counted, copied out, placed and copied in. */
+bool move_memory_look(struct move *m);
+bool move_memory_out(struct move *m);
+CUresult move_memory_in(struct move *m);
+void move_memory_free(struct move *m);
+
+/* move_objects.c: the same of objects. */
+bool move_objects_look(struct move *m);
+bool move_images_out(struct move *m);
+CUresult move_contexts_again(struct move *m);
+CUresult move_objects_again(struct move *m);
+void move_objects_free(struct move *m);

@@ -1,0 +1,199 @@
+/*
+ * move_memory.c: the memory of a session that moves. What the program has of the device is copied out as it is; the new
+ * worker is asked for places at the same addresses: blocks that share a granule, as drivers pack small ones, share a
+ * place. Pinned memory stays in the arena, which moves along, and is registered anew.
+ */
+#include "remote/client/move.h"
+
+#include "cuda_remote.h"
+#include "remote/client/context.h"
+#include "remote/copy.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PIECE (UINT64_C(32) << 20)
+#define PAGE UINT64_C(4096)
+
+static bool on_device(const struct range *r)
+{
+	return r->kind == RANGE_DEVICE || r->kind == RANGE_POOL;
+}
+
+static enum worker_stay fixed(const struct range *r)
+{
+	switch (r->kind) {
+	case RANGE_VARIABLE:
+		return WORKER_STAY_VARIABLE;
+	case RANGE_RESERVED:
+	case RANGE_MAPPED:
+		return WORKER_STAY_MAPPED;
+	default:
+		return r->managed ? WORKER_STAY_MANAGED : WORKER_STAY_NOTHING;
+	}
+}
+
+bool move_memory_look(struct move *m)
+{
+	enum worker_stay why = WORKER_STAY_NOTHING;
+	uint32_t count = 0;
+
+	m->range = ranges_all(m->session, &m->ranges);
+	if (!m->range)
+		return move_stays(m, WORKER_STAY_HOST, 0);
+	for (size_t i = 0; i < m->ranges; i++) {
+		enum worker_stay stay = fixed(&m->range[i]);
+
+		if (on_device(&m->range[i]))
+			m->total += m->range[i].bytes;
+		if (!why)
+			why = stay;
+		count += stay && stay == why;
+	}
+	return !why || move_stays(m, why, count);
+}
+
+/* ---- out ---- */
+
+static CUresult copy(struct move *m, bool out)
+{
+	uint8_t *at = m->store;
+	CUresult r = CUDA_SUCCESS;
+
+	for (size_t i = 0; r == CUDA_SUCCESS && i < m->ranges; i++) {
+		const struct range *range = &m->range[i];
+
+		if (!on_device(range))
+			continue;
+		move_enter(range->context);
+		for (uint64_t done = 0; r == CUDA_SUCCESS && done < range->bytes; done += PIECE) {
+			uint64_t bytes = range->bytes - done < PIECE ? range->bytes - done : PIECE;
+
+			r = out ? client_cuMemcpyDtoH_v2(at + done, range->begin + done, bytes)
+				: client_cuMemcpyHtoD_v2(range->begin + done, at + done, bytes);
+			m->done += bytes;
+			if (r == CUDA_SUCCESS && !move_say(m, out ? WORKER_LEAVING : WORKER_RETURNING, false))
+				r = CLIENT_LOST;
+		}
+		at += range->bytes;
+	}
+	return r;
+}
+
+bool move_memory_out(struct move *m)
+{
+	CUresult r;
+
+	m->store = mmap(NULL, m->total + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (m->store == MAP_FAILED) {
+		m->store = NULL;
+		return move_stays(m, WORKER_STAY_HOST, 0);
+	}
+	madvise(m->store, m->total + 1, MADV_HUGEPAGE);
+	r = copy(m, true);
+	return r == CUDA_SUCCESS || move_stays(m, WORKER_STAY_FAULT, 0);
+}
+
+/* ---- in ---- */
+
+static uint64_t context_id_of(uint64_t handle)
+{
+	struct context *c = context_of((CUcontext)(uintptr_t)handle);
+
+	return c ? c->id : 0;
+}
+
+/* The blocks from the `from`-th range on that share granules with it: the place that they need. */
+static size_t place_of(const struct move *m, size_t from, struct move_place *ret)
+{
+	uint64_t end = 0;
+	size_t i = from;
+
+	ret->begin = m->range[from].begin / MOVE_GRANULE * MOVE_GRANULE;
+	for (; i < m->ranges; i++) {
+		const struct range *r = &m->range[i];
+		uint64_t last = (r->begin + r->bytes + MOVE_GRANULE - 1) / MOVE_GRANULE * MOVE_GRANULE;
+
+		if (!on_device(r))
+			continue;
+		if (i > from && r->begin >= end)
+			break;
+		end = last > end ? last : end;
+	}
+	ret->bytes = end - ret->begin;
+	return i;
+}
+
+static CUresult place(struct move *m, size_t from, size_t to, struct move_place *place)
+{
+	struct {
+		struct move_place place;
+		struct move_block block[MOVE_BLOCKS_MOST];
+	} sent = { .place = *place };
+	CUresult r = CUDA_SUCCESS;
+
+	for (size_t i = from; r == CUDA_SUCCESS && i < to; i++) {
+		const struct range *range = &m->range[i];
+		struct link_answer answer;
+
+		if (on_device(range))
+			sent.block[sent.place.count++] = (struct move_block){ .begin = range->begin,
+									      .bytes = range->bytes,
+									      .ordered = range->kind == RANGE_POOL };
+		if (!sent.place.count || (sent.place.count < MOVE_BLOCKS_MOST && i + 1 < to &&
+					  m->range[i + 1].context == range->context))
+			continue;
+		r = move_request(m, CALL_MOVE_PLACE, context_id_of(range->context), &sent,
+				 sizeof(sent.place) + sent.place.count * sizeof(*sent.block), &answer);
+		link_done(&answer);
+		sent.place.count = 0;
+	}
+	return r;
+}
+
+static CUresult pin(struct move *m, const struct range *range, uint64_t offset)
+{
+	struct pin_request pin = { offset, (range->bytes + PAGE - 1) / PAGE * PAGE };
+	struct link_answer answer;
+	uint64_t device = 0;
+	CUresult r = move_request(m, CALL_PIN, context_id_of(range->context), &pin, sizeof(pin), &answer);
+
+	if (r == CUDA_SUCCESS && answer.bytes >= sizeof(device))
+		memcpy(&device, answer.body, sizeof(device));
+	link_done(&answer);
+	/* Kernels may hold the address. */
+	return r == CUDA_SUCCESS && device != range->other ? CUDA_ERROR_INVALID_ADDRESS_SPACE : r;
+}
+
+CUresult move_memory_in(struct move *m)
+{
+	struct move_place at = { 0 };
+	CUresult r = CUDA_SUCCESS;
+	size_t next;
+
+	for (size_t i = 0; r == CUDA_SUCCESS && i < m->ranges; i = next) {
+		next = i + 1;
+		if (!on_device(&m->range[i]))
+			continue;
+		next = place_of(m, i, &at);
+		r = place(m, i, next, &at);
+	}
+	for (size_t i = 0; r == CUDA_SUCCESS && i < m->ranges; i++) {
+		const struct range *range = &m->range[i];
+		uint64_t arena = (uint64_t)(uintptr_t)m->session->link.wall.arena;
+
+		if (range->kind == RANGE_HOST)
+			r = pin(m, range, range->begin - arena);
+		else if (range->kind == RANGE_REGISTERED && range->other != range->begin)
+			r = pin(m, range, range->copy);
+	}
+	return r == CUDA_SUCCESS ? copy(m, false) : r;
+}
+
+void move_memory_free(struct move *m)
+{
+	if (m->store)
+		munmap(m->store, m->total + 1);
+	free(m->range);
+}

@@ -1,0 +1,351 @@
+/*
+ * move_objects.c: the objects of a session that moves: their deeds in order. Ids that the worker had chosen are wanted of
+ * the next one, deed by deed, so that no number that the program's side remembers becomes another.
+ */
+#include "remote/client/move.h"
+
+#include "cuda_remote.h"
+#include "remote/client/context.h"
+#include "remote/client/functions.h"
+#include "remote/client/thread.h"
+#include "remote/code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RECORDED 4u /* events.c: its word counts in fours how often it was recorded */
+
+/* ---- what there is ---- */
+
+static enum worker_stay fixed_kind(enum remote_kind kind)
+{
+	switch (kind) {
+	case KIND_ARRAY:
+	case KIND_MIPMAPPED_ARRAY:
+	case KIND_TEXTURE_REFERENCE:
+	case KIND_SURFACE_REFERENCE:
+	case KIND_TEXTURE_OBJECT:
+	case KIND_SURFACE_OBJECT:
+		return WORKER_STAY_ARRAY;
+	case KIND_GRAPH:
+	case KIND_GRAPH_NODE:
+	case KIND_GRAPH_EXEC:
+	case KIND_GRAPH_CONDITION:
+		return WORKER_STAY_GRAPH;
+	case KIND_FORWARDED:
+		return WORKER_STAY_LIBRARY;
+	case KIND_MEMORY_HANDLE:
+		return WORKER_STAY_MAPPED;
+	default:
+		return WORKER_STAY_OTHER;
+	}
+}
+
+struct look {
+	struct move *m;
+	enum worker_stay stay;
+	uint32_t count;
+	size_t deeds;
+	uint32_t slot; /* the first that no worker has named */
+};
+
+static bool has_variables(uint64_t handle, const struct object *o)
+{
+	enum remote_kind kind = handle_kind(handle);
+	struct code *code = atomic_load_explicit(&o->kept, memory_order_acquire);
+
+	return (kind == KIND_MODULE || kind == KIND_LIBRARY) && code && atomic_load(&code->variables);
+}
+
+static bool may_be_covered(enum remote_kind kind)
+{
+	return kind != KIND_FORWARDED && kind != KIND_LINK && kind != KIND_ARRAY && kind != KIND_MIPMAPPED_ARRAY &&
+	       kind != KIND_MEMORY_HANDLE && kind != KIND_TEXTURE_REFERENCE && kind != KIND_SURFACE_REFERENCE &&
+	       kind != KIND_SURFACE_OBJECT && kind != KIND_TEXTURE_OBJECT;
+}
+
+static void look_at(void *arg, uint64_t handle, const struct object *o)
+{
+	enum remote_kind kind = handle_kind(handle);
+	enum worker_stay stay = WORKER_STAY_NOTHING;
+	struct look *l = arg;
+	uint64_t id = o->id;
+
+	if (!id)
+		return; /* a primary context that nobody retains */
+	for (const struct deed *d = o->deeds; d; d = d->next)
+		l->deeds++;
+	if (id & CALL_ID_WORKER && ((uint32_t)id & ~CALL_ID_WORKER) >= l->slot)
+		l->slot = ((uint32_t)id & ~CALL_ID_WORKER) + 1;
+	if (!may_be_covered(kind) || !atomic_load_explicit(&o->covered, memory_order_relaxed))
+		stay = fixed_kind(kind);
+	else if (has_variables(handle, o))
+		stay = WORKER_STAY_VARIABLE;
+	if (!l->stay)
+		l->stay = stay;
+	l->count += stay && stay == l->stay;
+}
+
+struct gather {
+	struct move *m;
+	bool contexts;
+};
+
+static void gather_from(void *arg, uint64_t handle, const struct object *o)
+{
+	struct gather *g = arg;
+
+	if ((handle_kind(handle) == KIND_CONTEXT) != g->contexts)
+		return;
+	for (struct deed *d = o->deeds; d; d = d->next)
+		g->m->deed[g->m->deeds++] = d;
+}
+
+static int by_age(const void *a, const void *b)
+{
+	const struct deed *x = *(struct deed *const *)a, *y = *(struct deed *const *)b;
+
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+bool move_objects_look(struct move *m)
+{
+	struct look l = { .m = m };
+	struct gather g = { .m = m, .contexts = true };
+
+	handles_each(&m->session->handles, look_at, &l);
+	if (l.stay)
+		return move_stays(m, l.stay, l.count);
+	m->slot = l.slot;
+	m->deed = calloc(l.deeds + 1, sizeof(struct deed *));
+	if (!m->deed)
+		return move_stays(m, WORKER_STAY_HOST, 0);
+	handles_each(&m->session->handles, gather_from, &g);
+	m->contexts = m->deeds;
+	g.contexts = false;
+	handles_each(&m->session->handles, gather_from, &g);
+	qsort(m->deed, m->contexts, sizeof(struct deed *), by_age);
+	qsort(m->deed + m->contexts, m->deeds - m->contexts, sizeof(struct deed *), by_age);
+	return true;
+}
+
+/* ---- images ---- */
+
+static bool is_load(const struct deed *d)
+{
+	return d->call == CUDA_CALL_cuModuleLoadDataEx || d->call == CUDA_CALL_cuLibraryLoadData;
+}
+
+static const struct code_load *load_of(const struct deed *d)
+{
+	return (const void *)((const uint8_t *)d->message + sizeof(struct call_request));
+}
+
+static struct move_kept_image *find_image(const struct move *m, const uint8_t hash[SHA256_BYTES])
+{
+	struct move_kept_image *i = m->images;
+
+	while (i && memcmp(i->hash, hash, SHA256_BYTES))
+		i = i->next;
+	return i;
+}
+
+static bool image_out(struct move *m, const struct code_load *load)
+{
+	struct move_kept_image *i = find_image(m, load->hash) ? NULL : malloc(sizeof(*i) + load->whole);
+	struct move_image ask = { .whole = load->whole };
+	CUresult r = CUDA_SUCCESS;
+
+	if (!i)
+		return find_image(m, load->hash) || move_stays(m, WORKER_STAY_HOST, 0);
+	memcpy(i->hash, load->hash, sizeof(i->hash));
+	memcpy(ask.hash, load->hash, sizeof(ask.hash));
+	i->bytes = load->whole;
+	for (; r == CUDA_SUCCESS && ask.at < i->bytes; ask.at += ask.bytes) {
+		struct link_answer answer;
+
+		ask.bytes = i->bytes - ask.at < CODE_PIECE_BYTES ? i->bytes - ask.at : CODE_PIECE_BYTES;
+		r = move_request(m, CALL_MOVE_IMAGE, 0, &ask, sizeof(ask), &answer);
+		if (r == CUDA_SUCCESS && answer.bytes < ask.bytes)
+			r = CUDA_ERROR_NOT_FOUND;
+		if (r == CUDA_SUCCESS)
+			memcpy(i->data + ask.at, answer.body, ask.bytes);
+		link_done(&answer);
+	}
+	if (r != CUDA_SUCCESS) {
+		free(i);
+		return move_stays(m, WORKER_STAY_IMAGE, 0);
+	}
+	i->next = m->images;
+	m->images = i;
+	return true;
+}
+
+bool move_images_out(struct move *m)
+{
+	for (size_t i = 0; i < m->deeds; i++)
+		if (is_load(m->deed[i]) && !image_out(m, load_of(m->deed[i])))
+			return false;
+	return true;
+}
+
+static CUresult image_in(struct move *m, const struct move_kept_image *i)
+{
+	struct {
+		struct call_request head;
+		struct code_piece piece;
+		uint8_t data[CODE_PIECE_BYTES];
+	} *sent = calloc(1, sizeof(*sent));
+	CUresult r = sent ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+
+	for (uint64_t at = 0; r == CUDA_SUCCESS && at < i->bytes; at += sent->piece.bytes) {
+		struct link_answer answer;
+
+		sent->head = (struct call_request){ .call = CALL_CODE_PIECE, .thread = thread_get()->number };
+		memcpy(sent->piece.hash, i->hash, sizeof(i->hash));
+		sent->piece.whole = i->bytes;
+		sent->piece.at = at;
+		sent->piece.bytes = i->bytes - at < CODE_PIECE_BYTES ? i->bytes - at : CODE_PIECE_BYTES;
+		memcpy(sent->data, i->data + at, sent->piece.bytes);
+		r = move_ask(m, sent, sizeof(sent->head) + sizeof(sent->piece) + remote_padded(sent->piece.bytes),
+			     &answer);
+		link_done(&answer);
+	}
+	free(sent);
+	return r;
+}
+
+/* ---- again ---- */
+
+static CUresult want(struct move *m, const uint64_t *ids, uint32_t count)
+{
+	struct {
+		struct move_names head;
+		uint64_t id[MOVE_NAMES_MOST];
+	} sent = { .head = { m->slot, count } };
+	struct link_answer answer;
+	CUresult r;
+
+	if (count > MOVE_NAMES_MOST)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (count)
+		memcpy(sent.id, ids, count * sizeof(*ids));
+	r = move_request(m, CALL_MOVE_NAMES, 0, &sent, sizeof(sent.head) + count * sizeof(*ids), &answer);
+	link_done(&answer);
+	return r;
+}
+
+/* What the answer to a load says: the call's own result, or that the image is missing there. */
+static CUresult loaded(const struct link_answer *answer, bool *ret_missing)
+{
+	struct code_loaded l;
+
+	if (answer->bytes < sizeof(l))
+		return CLIENT_LOST;
+	memcpy(&l, answer->body, sizeof(l));
+	*ret_missing = l.missing;
+	return (CUresult)l.result;
+}
+
+static CUresult repeat(struct move *m, const struct deed *d)
+{
+	CUresult r = want(m, d->named, d->named_count);
+	struct move_kept_image *image;
+	bool missing = r == CUDA_SUCCESS;
+
+	for (unsigned int attempt = 0; r == CUDA_SUCCESS && missing && attempt < 2; attempt++) {
+		struct link_answer answer;
+
+		if (attempt) {
+			image = find_image(m, load_of(d)->hash);
+			r = image ? image_in(m, image) : CUDA_ERROR_NOT_FOUND;
+			if (r != CUDA_SUCCESS)
+				break;
+		}
+		missing = false;
+		r = move_ask(m, d->message, d->bytes, &answer);
+		if (r == CUDA_SUCCESS && is_load(d))
+			r = loaded(&answer, &missing);
+		link_done(&answer);
+	}
+	return r == CUDA_SUCCESS && missing ? CUDA_ERROR_NOT_FOUND : r;
+}
+
+CUresult move_contexts_again(struct move *m)
+{
+	CUresult r = want(m, NULL, 0);
+
+	for (size_t i = 0; r == CUDA_SUCCESS && i < m->contexts; i++)
+		r = repeat(m, m->deed[i]);
+	return r;
+}
+
+/* ---- events ---- */
+
+struct recorded {
+	struct {
+		uint64_t id, context;
+	} *list;
+	size_t count, room;
+};
+
+static void add_recorded(void *arg, uint64_t handle, const struct object *o)
+{
+	struct recorded *l = arg;
+	struct context *c;
+
+	if (handle_kind(handle) != KIND_EVENT || atomic_load_explicit(&o->word, memory_order_relaxed) < RECORDED)
+		return;
+	if (l->list && l->count < l->room) {
+		c = context_of((CUcontext)(uintptr_t)atomic_load_explicit(&o->context, memory_order_relaxed));
+		l->list[l->count].id = o->id;
+		l->list[l->count].context = c ? c->id : 0;
+	}
+	l->count++;
+}
+
+/* An event that was recorded is a recorded event again: it has been reached. */
+static CUresult record_again(struct move *m)
+{
+	struct recorded l = { .count = 0 };
+	CUresult r = CUDA_SUCCESS;
+
+	handles_each(&m->session->handles, add_recorded, &l);
+	l.room = l.count;
+	l.count = 0;
+	l.list = calloc(l.room + 1, sizeof(*l.list));
+	if (!l.list)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	handles_each(&m->session->handles, add_recorded, &l);
+	for (size_t i = 0; r == CUDA_SUCCESS && i < l.room && i < l.count; i++) {
+		uint64_t sent[2] = { l.list[i].id, ID_STREAM_LEGACY };
+		struct link_answer answer;
+
+		r = move_request(m, CUDA_CALL_cuEventRecord, l.list[i].context, sent, sizeof(sent), &answer);
+		link_done(&answer);
+	}
+	free(l.list);
+	return r;
+}
+
+CUresult move_objects_again(struct move *m)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	for (size_t i = m->contexts; r == CUDA_SUCCESS && i < m->deeds; i++)
+		r = repeat(m, m->deed[i]);
+	if (r == CUDA_SUCCESS)
+		r = want(m, NULL, 0);
+	return r == CUDA_SUCCESS ? record_again(m) : r;
+}
+
+void move_objects_free(struct move *m)
+{
+	while (m->images) {
+		struct move_kept_image *i = m->images;
+
+		m->images = i->next;
+		free(i);
+	}
+	free(m->deed);
+}

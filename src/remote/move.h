@@ -1,0 +1,52 @@
+/*
+ * move.h: what a client and its workers say when a session goes on with another worker (client/move.h). The client has
+ * kept what its living objects were made by, and asks for them anew; here is what no call of the API asks for. The
+ * numbers of reasons and phases are those of wire/worker.h.
+ */
+#pragma once
+
+#include "remote/sha256.h"
+#include "ring/call.h"
+
+#include <stdint.h>
+
+#define CALL_MOVE (CALL_IMAGE - 16)
+
+enum move_call {
+	CALL_MOVE_NAMES = CALL_MOVE, /* struct move_names, ids; what the worker names next has these ids */
+	CALL_MOVE_PLACE,	     /* struct move_place, struct move_block each: memory at given addresses */
+	CALL_MOVE_IMAGE,	     /* struct move_image; answered with the bytes, padded */
+	CALL_MOVE_SAY,		     /* struct move_said: how far it is; nobody waits */
+};
+
+struct move_names {
+	uint64_t next;	/* the slot from which on the worker names by itself */
+	uint64_t count; /* ids that follow */
+};
+
+#define MOVE_NAMES_MOST 2048u
+
+/* Answered with nothing; CUDA_ERROR_INVALID_ADDRESS_SPACE: the addresses are taken in this worker. */
+struct move_place {
+	uint64_t begin, bytes; /* multiples of MOVE_GRANULE; a place that is there already gets more blocks */
+	uint64_t count;
+};
+
+struct move_block {
+	uint64_t begin, bytes;
+	uint64_t ordered; /* 1: of a pool, which no context owns */
+};
+
+#define MOVE_GRANULE (UINT64_C(2) << 20)
+#define MOVE_BLOCKS_MOST 128u
+
+struct move_image {
+	uint8_t hash[SHA256_BYTES];
+	uint64_t whole, at, bytes;
+};
+
+struct move_said {
+	uint32_t phase, serial; /* enum worker_phase; of the wish */
+	uint32_t stay, count;	/* enum worker_stay; how many of them */
+	uint64_t done, total;	/* bytes */
+};

@@ -1,0 +1,91 @@
+"""
+A tenant behind a wall leaves its worker and goes on with another: nothing of it, its context included, is on the device
+meanwhile, and its program has the same bits at the same addresses and sees one long call. What cannot move is refused in
+one line that names it, and the tenant stays as it was. The judge is the device's own count: move_test.py BUILD
+"""
+import os
+import signal
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from memory import MIB, Resider, mete  # noqa: E402
+from device import Device  # noqa: E402
+from harness import Meted, finish, ok, same, until  # noqa: E402
+
+SIZE, QUOTA, CONTEXT = 16 * MIB, 40 * MIB, 3 * MIB
+ENV = {"METE_SOFT_DEVICES": "2", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "3M"}
+
+
+def share(c, name):
+    return c.grant(name)["devices"][0]
+
+
+def workers(m, c, name):
+    return [p["pid"] for p in c.grant(name)["processes"]]
+
+
+def comes_and_goes(m, c):
+    r = Resider(m, "wall", SIZE, 7, wall=True, spill=False)
+    ok(r.has("holds"), "it runs behind the wall", r.lines)
+    r.go_on()
+    r.done(1)
+    for turn in range(5):
+        before = workers(m, c, "wall")
+        status, text = mete(m, "set", "wall", "--suspend")
+        away = share(c, "wall")
+        ok(not status and away["residence"] == "away" and not away["held_bytes"] and away["away_bytes"] >= SIZE,
+           "suspended: nothing of it is on the device, its context neither", text, away)
+        ok(not c.grant("wall")["processes"], "its worker has ended")
+        r.go_on()
+        ok(not r.done(turn + 2, 0.3), "its program waits")
+        status, text = mete(m, "set", "wall", "--resume")
+        ok(not status and share(c, "wall")["residence"] == "resident" and share(c, "wall")["held_bytes"] >= SIZE + CONTEXT,
+           "resumed", text, share(c, "wall"))
+        ok(r.done(turn + 2), "and its program goes on", r.lines)
+        ok(workers(m, c, "wall") != before, "by another worker", before)
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    ok(r.stays_in_place(), "all addresses stayed")
+    until(lambda: not c.grant("wall")["processes"])
+
+
+def goes_to_another_device(m, c):
+    r = Resider(m, "wall", SIZE, 8, 0, wall=True, spill=False)
+    ok(r.has("holds"), "it runs on device 0", r.lines)
+    r.done(1)
+    for device in (1, 0, 1):
+        status, text = mete(m, "move", "wall", "--device", str(device))
+        s = share(c, "wall")
+        ok(not status and s["index"] == device and s["residence"] == "resident" and s["held_bytes"] >= SIZE + CONTEXT,
+           f"moved: it goes on on device {device}", text, s)
+        done = len(r.rounds())
+        ok(r.done(min(done + 1, 8)), "and its program goes on", r.lines)
+    same(r.end(), 0, "every word is what it has to be")
+    ok(r.stays_in_place(), "all addresses stayed")
+    until(lambda: not c.grant("wall")["processes"])
+
+
+def refused(m, c):
+    for words, part in ((("move", "wall", "--device", "1"), "already"), (("move", "wall", "--device", "7"), "device"),
+                        (("move", "wall"), "--device"), (("move", "nobody", "--device", "1"), "nobody")):
+        status, text = mete(m, *words)
+        ok(status and part in text and "\n" not in text, f"refused in one line: mete {' '.join(words)}", status, text)
+    m.make("full", 40 * MIB, devices=[{"device": "0", "mem_bytes": 40 * MIB}])
+    status, text = mete(m, "move", "wall", "--device", "0")
+    ok(status == 1 and "not promised" in text and "\n" not in text, "no room on the other device: refused in one line", status, text)
+    c.ask("grant_delete", name="full")
+    m.make("local", 8 * MIB, spill=False)
+    status, text = mete(m, "move", "local", "--device", "1")
+    ok(status == 1 and "--wall" in text and "\n" not in text, "a grant that is not walled: refused in one line", status, text)
+    c.ask("grant_delete", name="local")
+
+
+m = Meted("--soft-only", env=ENV)
+c = m.control()
+m.make("wall", QUOTA, wall=True, spill=False)
+comes_and_goes(m, c)
+goes_to_another_device(m, c)
+refused(m, c)
+c.close()
+m.close()
+finish()
