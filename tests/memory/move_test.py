@@ -65,6 +65,74 @@ def goes_to_another_device(m, c):
     until(lambda: not c.grant("wall")["processes"])
 
 
+def stays(m, c, name, part, *words):
+    """It is refused in one line that names why, and the tenant is as it was."""
+    before = share(c, name)
+    status, text = mete(m, *words)
+    ok(status == 1 and part in text and "\n" not in text, f"refused in one line: {part}", status, text)
+    after = share(c, name)
+    ok(after["residence"] == "resident" and after["held_bytes"] == before["held_bytes"] and after["index"] == before["index"] and
+       not c.grant(name)["suspended"], "and the tenant is as it was", after)
+
+
+def work_that_never_ends(m, c):
+    r = Resider(m, "wall", SIZE, 3, "endless", wall=True, spill=False)
+    r.has("holds")
+    r.go_on()
+    r.has("hangs")
+    stays(m, c, "wall", "did not end in time", "set", "wall", "--suspend", "--drain", "1")
+    stays(m, c, "wall", "did not end in time", "move", "wall", "--device", "0", "--drain", "1")
+    r.go_on()
+    r.go_on()
+    ok(r.done(2), "its program goes on", r.lines)
+    status, text = mete(m, "move", "wall", "--device", "0")
+    ok(not status, "when its work has ended it can be moved", text)
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    until(lambda: not c.grant("wall")["processes"])
+
+
+def killed(m, c):
+    """Of what is killed while the tenant is away nothing but the client matters."""
+    r = Resider(m, "wall", SIZE, 5, wall=True, spill=False)
+    r.has("holds")
+    r.go_on()
+    r.done(1)
+    mete(m, "set", "wall", "--suspend")
+    c.close()
+    m.process.kill()
+    m.process.wait()
+    m.start()
+    c = m.control()
+    ok(until(lambda: c.grant("wall")["suspension"]["state"] == "away") and not share(c, "wall")["held_bytes"],
+       "meted was killed: the next one finds the tenant away", share(c, "wall"))
+    r.go_on()
+    ok(not r.done(2, 0.3), "and its program waits")
+    status, text = mete(m, "set", "wall", "--resume")
+    ok(not status and r.done(2), "it returns to the next meted", text, r.lines)
+    for turn in range(2):
+        mete(m, "set", "wall", "--suspend")
+        c.ask("grant_resume", name="wall")
+        pid = until(lambda: workers(m, c, "wall"), 20)
+        if pid:
+            os.kill(pid[0], signal.SIGKILL)
+        r.go_on()
+        ok(r.done(3 + turn), "a worker was killed while the tenant returned: the next one takes it up", r.lines)
+        ok(until(lambda: c.grant("wall")["suspension"]["state"] == "none", 20), "and it has settled", c.grant("wall")["suspension"])
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    ok(r.stays_in_place(), "all addresses stayed")
+    r = Resider(m, "wall", SIZE, 5, wall=True, spill=False)
+    r.has("holds")
+    mete(m, "set", "wall", "--suspend")
+    os.killpg(r.process.pid, signal.SIGKILL)
+    r.process.wait()
+    status, text = mete(m, "set", "wall", "--resume")
+    ok(not status and until(lambda: not share(c, "wall")["held_bytes"] and not c.grant("wall")["processes"]),
+       "its program was killed while it was away: nothing is left", text, share(c, "wall"))
+    return c
+
+
 def refused(m, c):
     for words, part in ((("move", "wall", "--device", "1"), "already"), (("move", "wall", "--device", "7"), "device"),
                         (("move", "wall"), "--device"), (("move", "nobody", "--device", "1"), "nobody")):
@@ -86,6 +154,8 @@ m.make("wall", QUOTA, wall=True, spill=False)
 comes_and_goes(m, c)
 goes_to_another_device(m, c)
 refused(m, c)
+work_that_never_ends(m, c)
+c = killed(m, c)
 c.close()
 m.close()
 finish()

@@ -142,6 +142,8 @@ int moving_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t size)
 
 void moving_resume(struct tenant *t)
 {
+	t->moving.clients = pool_returning(t->pool, t, NULL);
+	t->moving.gone_ns = 0;
 	/* Who is still leaving finds that it is not wanted any more; who has left comes in. */
 	ask_all(t, 0);
 	pool_go_on(t->pool);
@@ -227,6 +229,7 @@ static int go_over(struct tenant *t, char *error, size_t size)
 static void move_on(struct tenant *t)
 {
 	const unsigned int from = t->grant.share[0].device.index, to = t->moving.to.index;
+	const unsigned int clients = pool_returning(t->pool, t, NULL);
 	struct suspension *s = &t->suspension;
 	char error[256] = "no memory";
 
@@ -240,6 +243,7 @@ static void move_on(struct tenant *t)
 		    to);
 	s->state = SUSPENSION_RETURNING;
 	moving_resume(t);
+	t->moving.clients = clients;
 }
 
 /* Nobody has a worker: all who had one have come to the wall, or will not. */
@@ -295,15 +299,30 @@ static bool is_returning(const struct worker *w)
 	return w->returns && (!serial || phase == WORKER_RETURNING);
 }
 
+/* All who were away have settled; or those who have not are not to be seen, for they have ended. */
+static bool has_settled(struct tenant *t, uint64_t now)
+{
+	unsigned int settled = 0, seen = pool_returning(t->pool, t, NULL);
+	struct moving *m = &t->moving;
+
+	for (const struct worker *w = t->daemon->workers; w; w = w->next)
+		if (is_of(w, t) && w->returns) {
+			settled += !is_returning(w);
+			seen += is_returning(w);
+		}
+	if (seen)
+		m->gone_ns = 0;
+	else if (!m->gone_ns)
+		m->gone_ns = now;
+	return !seen && (settled >= m->clients || now - m->gone_ns > KNOCK_NS);
+}
+
 static void follow_returning(struct tenant *t)
 {
 	struct suspension *s = &t->suspension;
 
-	if (pool_returning(t->pool, t, NULL))
+	if (!has_settled(t, clock_now_ns()))
 		return;
-	for (struct worker *w = t->daemon->workers; w; w = w->next)
-		if (is_of(w, t) && is_returning(w))
-			return;
 	for (struct worker *w = t->daemon->workers; w; w = w->next)
 		if (is_of(w, t) && w->returns) {
 			w->returns = false;

@@ -24,8 +24,8 @@ struct moving {
 	uint32_t drain_s;
 	uint64_t came_ns;   /* it was seen to come further, then */
 	uint64_t came_bytes;
-	unsigned int clients; /* that were asked */
-	uint64_t gone_ns;     /* since then the last of them has no worker; 0: not yet */
+	unsigned int clients; /* that were asked; on the way back: that were away */
+	uint64_t gone_ns;     /* since then none of them is to be seen; 0: some are */
 	bool goes;	  /* when all of it is away it is this device's */
 	struct device to;
 };
