@@ -135,7 +135,7 @@ int suspend_set(struct control *control, const struct command_line *line, struct
 
 	if (check(line, &drain_s, f))
 		return EXIT_USAGE;
-	request = json_pack("{s:s, s:s}", "op", suspend ? "grant_suspend" : "grant_resume", "name", name);
+	request = request_grant(suspend ? "grant_suspend" : "grant_resume", name);
 	if (drain_s)
 		json_object_set_new(request, "drain_s", json_integer(drain_s));
 	if (option_given(line, "now"))

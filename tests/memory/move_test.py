@@ -10,8 +10,9 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from memory import MIB, Resider, mete  # noqa: E402
 from device import Device  # noqa: E402
-from harness import Meted, finish, ok, same, until  # noqa: E402
+from harness import BUILD, Meted, finish, ok, same, until  # noqa: E402
 
+HOLDER = os.path.join(BUILD, "tests/memory/holder")
 SIZE, QUOTA, CONTEXT = 16 * MIB, 40 * MIB, 3 * MIB
 ENV = {"METE_SOFT_DEVICES": "2", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "3M"}
 
@@ -133,6 +134,32 @@ def killed(m, c):
     return c
 
 
+def holds_many(m, c):
+    r = Resider(m, "wall", "many", None, wall=True, spill=False, program=HOLDER)
+    ok(r.has("holds"), "it holds objects of many kinds", r.lines)
+    for turn in range(6):
+        r.go_on()
+        ok(r.done(turn + 1), "all of them work", r.lines)
+        words = ("move", "wall", "--device", str(1 - share(c, "wall")["index"])) if turn % 2 else ("set", "wall", "--suspend")
+        status, text = mete(m, *words)
+        ok(not status, f"mete {' '.join(words)}", text)
+        mete(m, "set", "wall", "--resume")
+    r.process.stdin.close()
+    same(r.end(), 0, "and all results are what they have to be")
+    until(lambda: not c.grant("wall")["processes"])
+
+
+def cannot_move(m, c):
+    for kind, part in (("array", "2 arrays"), ("variable", "1 variables"), ("managed", "1 blocks of managed"), ("mapped", "1 ranges"),
+                       ("capture", "capture"), ("graph", "graphs")):
+        r = Resider(m, "wall", kind, None, wall=True, spill=False, program=HOLDER)
+        r.has("holds")
+        stays(m, c, "wall", part, "set", "wall", "--suspend")
+        r.go_on()
+        same(r.end(), 0, "and its program goes on")
+        until(lambda: not c.grant("wall")["processes"])
+
+
 def refused(m, c):
     for words, part in ((("move", "wall", "--device", "1"), "already"), (("move", "wall", "--device", "7"), "device"),
                         (("move", "wall"), "--device"), (("move", "nobody", "--device", "1"), "nobody")):
@@ -155,6 +182,8 @@ comes_and_goes(m, c)
 goes_to_another_device(m, c)
 refused(m, c)
 work_that_never_ends(m, c)
+holds_many(m, c)
+cannot_move(m, c)
 c = killed(m, c)
 c.close()
 m.close()

@@ -418,8 +418,10 @@ static CUresult context_create(CUcontext *ret, unsigned int flags, CUdevice dev,
 		c.result = CUDA_ERROR_OUT_OF_MEMORY;
 	if (c.result == CUDA_SUCCESS && !(context = context_make(c.session, dev, &id)))
 		c.result = CUDA_ERROR_OUT_OF_MEMORY;
-	if (context)
+	if (context) {
 		made[dev]++;
+		c.made = context->handle;
+	}
 	if (client_begin(&c, true)) {
 		remote_put(&c.out, &local, sizeof local);
 		remote_put(&c.out, &id, sizeof id);

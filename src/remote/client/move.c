@@ -165,26 +165,10 @@ static bool rest(struct move *m, uint64_t id)
 	return good || move_stays(m, WORKER_STAY_FAULT, 0);
 }
 
-struct contexts {
-	uint64_t id[SESSION_DEVICES * 4];
-	unsigned int count;
-};
-
-static void add_context(void *arg, uint64_t handle, const struct object *o)
-{
-	struct contexts *list = arg;
-
-	if (handle_kind(handle) == KIND_CONTEXT && o->id && list->count < sizeof(list->id) / sizeof(*list->id))
-		list->id[list->count++] = o->id;
-}
-
 static bool all_rest(struct move *m)
 {
-	struct contexts list = { .count = 0 };
-
-	handles_each(&m->session->handles, add_context, &list);
-	for (unsigned int i = 0; i < list.count; i++)
-		if (!rest(m, list.id[i]))
+	for (unsigned int i = 0; i < m->context_count; i++)
+		if (!rest(m, m->context[i]))
 			return false;
 	return true;
 }

@@ -34,6 +34,8 @@ struct move_kept_image {
 	uint8_t data[];
 };
 
+#define MOVE_CONTEXTS 256u
+
 struct move {
 	struct session *session;
 	uint32_t serial;
@@ -45,6 +47,8 @@ struct move {
 	uint8_t *store; /* what is in those that lie on the device, in their order */
 	uint64_t total, done, told;
 	struct move_kept_image *images;
+	uint64_t context[MOVE_CONTEXTS]; /* ids of those that live */
+	unsigned int context_count;
 	struct deed **deed; /* in order; they are their objects' */
 	uint32_t slot; /* the first that no worker has named */
 	size_t deeds, contexts; /* those of contexts come first */

@@ -75,11 +75,15 @@ static void look_at(void *arg, uint64_t handle, const struct object *o)
 		return; /* a primary context that nobody retains */
 	for (const struct deed *d = o->deeds; d; d = d->next)
 		l->deeds++;
+	if (kind == KIND_CONTEXT && l->m->context_count == MOVE_CONTEXTS)
+		stay = WORKER_STAY_OTHER;
+	else if (kind == KIND_CONTEXT)
+		l->m->context[l->m->context_count++] = id;
 	if (id & CALL_ID_WORKER && ((uint32_t)id & ~CALL_ID_WORKER) >= l->slot)
 		l->slot = ((uint32_t)id & ~CALL_ID_WORKER) + 1;
-	if (!may_be_covered(kind) || !atomic_load_explicit(&o->covered, memory_order_relaxed))
+	if (!stay && (!may_be_covered(kind) || !atomic_load_explicit(&o->covered, memory_order_relaxed)))
 		stay = fixed_kind(kind);
-	else if (has_variables(handle, o))
+	else if (!stay && has_variables(handle, o))
 		stay = WORKER_STAY_VARIABLE;
 	if (!l->stay)
 		l->stay = stay;
@@ -247,6 +251,17 @@ static CUresult loaded(const struct link_answer *answer, bool *ret_missing)
 	return (CUresult)l.result;
 }
 
+/* What was made in a context that is no more, and lives on without it, can be made in any. */
+static void settle_context(const struct move *m, struct deed *d)
+{
+	struct call_request *head = (void *)d->message;
+
+	for (unsigned int i = 0; i < m->context_count; i++)
+		if (head->context == m->context[i])
+			return;
+	head->context = m->context_count ? m->context[0] : 0;
+}
+
 static CUresult repeat(struct move *m, const struct deed *d)
 {
 	CUresult r = want(m, d->named, d->named_count);
@@ -275,8 +290,15 @@ CUresult move_contexts_again(struct move *m)
 {
 	CUresult r = want(m, NULL, 0);
 
-	for (size_t i = 0; r == CUDA_SUCCESS && i < m->contexts; i++)
+	for (size_t i = 0; r == CUDA_SUCCESS && i < m->contexts; i++) {
+		struct call_request *head = (void *)m->deed[i]->message;
+
+		/* They are made in none. */
+		if (m->deed[i]->call == CUDA_CALL_cuCtxCreate_v2 ||
+		    m->deed[i]->call == CUDA_CALL_cuDevicePrimaryCtxRetain)
+			head->context = 0;
 		r = repeat(m, m->deed[i]);
+	}
 	return r;
 }
 
@@ -332,8 +354,10 @@ CUresult move_objects_again(struct move *m)
 {
 	CUresult r = CUDA_SUCCESS;
 
-	for (size_t i = m->contexts; r == CUDA_SUCCESS && i < m->deeds; i++)
+	for (size_t i = m->contexts; r == CUDA_SUCCESS && i < m->deeds; i++) {
+		settle_context(m, m->deed[i]);
 		r = repeat(m, m->deed[i]);
+	}
 	if (r == CUDA_SUCCESS)
 		r = want(m, NULL, 0);
 	return r == CUDA_SUCCESS ? record_again(m) : r;

@@ -1,0 +1,302 @@
+/*
+ * holder.c: a program that holds objects of many kinds while it moves: holder KIND
+ *
+ * many: contexts, streams, events, pinned memory that kernels reach, memory of a pool, a module with options, attributes
+ * of a function, a graph made by hand and its instance. Each line on standard input is a round, in which all of them
+ * are used; "round N" says that it is over, and the last line how many results were wrong. Any other kind: it holds one
+ * thing that cannot move; the next line ends it.
+ */
+#include <cuda.h>
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char add[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+			  ".visible .entry add(.param .u64 p, .param .u32 n) {\n"
+			  "	.reg .u64 %d; .reg .u32 %r<2>;\n"
+			  "	ld.param.u64 %d, [p]; ld.param.u32 %r0, [n];\n"
+			  "	ld.global.u32 %r1, [%d]; add.u32 %r1, %r1, %r0; st.global.u32 [%d], %r1; ret;\n}\n";
+
+static const char variable[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+			       ".visible .global .u32 count = 5;\n"
+			       ".visible .entry nothing() { ret; }\n";
+
+#define WORDS 6
+
+static unsigned long wrong;
+
+static void must(CUresult r, const char *what)
+{
+	if (!r)
+		return;
+	printf("failed: %s: %d\n", what, (int)r);
+	exit(1);
+}
+
+static int line(void)
+{
+	char text[64];
+
+	return fgets(text, sizeof(text), stdin) != NULL;
+}
+
+static void is(uint64_t got, uint64_t expected, const char *what)
+{
+	if (got == expected)
+		return;
+	printf("%s: %llu, not %llu\n", what, (unsigned long long)got, (unsigned long long)expected);
+	wrong++;
+}
+
+struct many {
+	CUcontext primary, own;
+	CUmodule module, other;
+	CUfunction add, add_there;
+	CUstream stream, apart;
+	CUevent before, after;
+	CUdeviceptr plain, ordered, there, pinned_device;
+	uint32_t *pinned;
+	CUgraph graph;
+	CUgraphNode node;
+	CUgraphExec exec;
+	CUmemoryPool pool;
+};
+
+static void launch(CUfunction f, CUdeviceptr at, uint32_t n, CUstream stream)
+{
+	void *args[] = { &at, &n };
+
+	must(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL), "a launch");
+}
+
+static void make_graph(struct many *m)
+{
+	uint32_t n = 1000;
+	void *args[] = { &m->plain, &n };
+	CUDA_KERNEL_NODE_PARAMS p = { .func = m->add,
+				      .gridDimX = 1,
+				      .gridDimY = 1,
+				      .gridDimZ = 1,
+				      .blockDimX = 1,
+				      .blockDimY = 1,
+				      .blockDimZ = 1,
+				      .kernelParams = args };
+
+	must(cuGraphCreate(&m->graph, 0), "a graph");
+	must(cuGraphAddKernelNode(&m->node, m->graph, NULL, 0, &p), "a node");
+	must(cuGraphInstantiate(&m->exec, m->graph, 0), "an instance");
+}
+
+static void make(struct many *m)
+{
+	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+				 .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
+	uint64_t keep = 1 << 20;
+
+	must(cuDevicePrimaryCtxRetain(&m->primary, 0), "the primary context");
+	must(cuCtxCreate(&m->own, NULL, 0, 0), "a context");
+	must(cuModuleLoadData(&m->other, add), "a module of it");
+	must(cuModuleGetFunction(&m->add_there, m->other, "add"), "a function of it");
+	must(cuMemAlloc(&m->there, 4096), "memory of it");
+	must(cuMemsetD32(m->there, 0, 1), "zeroes there");
+	must(cuCtxSetCurrent(m->primary), "the primary context");
+	must(cuModuleLoadData(&m->module, add), "a module");
+	must(cuModuleGetFunction(&m->add, m->module, "add"), "a function");
+	must(cuFuncSetAttribute(m->add, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 2048), "an attribute");
+	must(cuStreamCreate(&m->stream, CU_STREAM_NON_BLOCKING), "a stream");
+	must(cuStreamCreateWithPriority(&m->apart, CU_STREAM_DEFAULT, 0), "another stream");
+	must(cuEventCreate(&m->before, CU_EVENT_DEFAULT), "an event");
+	must(cuEventCreate(&m->after, CU_EVENT_DEFAULT), "an event");
+	must(cuMemAlloc(&m->plain, 64), "plain memory");
+	must(cuMemsetD32(m->plain, 0, 1), "zeroes");
+	must(cuMemPoolCreate(&m->pool, &props), "a pool");
+	must(cuMemPoolSetAttribute(m->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep), "what it keeps");
+	must(cuMemAllocFromPoolAsync(&m->ordered, 1 << 16, m->pool, m->stream), "memory of a pool");
+	must(cuMemsetD32Async(m->ordered, 0, 1, m->stream), "zeroes in it");
+	must(cuMemHostAlloc((void **)&m->pinned, 4096, CU_MEMHOSTALLOC_DEVICEMAP), "pinned memory");
+	memset(m->pinned, 0, 4096);
+	must(cuMemHostGetDevicePointer(&m->pinned_device, m->pinned, 0), "its address");
+	make_graph(m);
+}
+
+static uint32_t word_at(CUdeviceptr at)
+{
+	uint32_t word = 0;
+
+	must(cuMemcpyDtoH(&word, at, sizeof(word)), "a copy");
+	return word;
+}
+
+static void use(struct many *m, uint32_t round)
+{
+	uint64_t keeps = 0;
+	float ms = -1;
+	int value = 0;
+
+	must(cuEventRecord(m->before, m->stream), "an event is recorded");
+	launch(m->add, m->plain, 1, m->stream);
+	launch(m->add, m->ordered, 2, m->stream);
+	launch(m->add, m->pinned_device, 3, m->stream);
+	must(cuGraphLaunch(m->exec, m->stream), "the graph");
+	must(cuEventRecord(m->after, m->stream), "an event is recorded");
+	must(cuStreamWaitEvent(m->apart, m->after, 0), "a stream waits");
+	must(cuStreamSynchronize(m->apart), "a wait");
+	must(cuEventElapsedTime(&ms, m->before, m->after), "the time between");
+	must(cuCtxPushCurrent(m->own), "the other context");
+	launch(m->add_there, m->there, 4, NULL);
+	must(cuCtxSynchronize(), "a wait there");
+	is(word_at(m->there), 4 * round, "memory of the other context");
+	must(cuCtxPopCurrent(NULL), "back");
+	is(word_at(m->plain), 1001 * round, "plain memory, and a graph's");
+	is(word_at(m->ordered), 2 * round, "memory of a pool");
+	is(*(volatile uint32_t *)m->pinned, 3 * round, "pinned memory");
+	is(ms >= 0 && ms < 60000, 1, "the time between two events");
+	must(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, m->add), "the attribute");
+	is((uint64_t)value, 2048, "the attribute");
+	must(cuMemPoolGetAttribute(m->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keeps), "what the pool keeps");
+	is(keeps, 1 << 20, "what the pool keeps");
+}
+
+/* What was made before a move can be given back after it, and made anew. */
+static void renew(struct many *m)
+{
+	CUdeviceptr more;
+
+	must(cuMemAlloc(&more, 1 << 20), "more memory");
+	must(cuMemFree(more), "which is freed");
+	must(cuMemFreeAsync(m->ordered, m->stream), "memory of a pool is freed");
+	must(cuStreamSynchronize(m->stream), "a wait");
+	must(cuMemAllocFromPoolAsync(&m->ordered, 1 << 16, m->pool, m->stream), "memory of a pool");
+	must(cuMemsetD32Async(m->ordered, 0, 1, m->stream), "zeroes in it");
+	must(cuStreamDestroy(m->apart), "a stream ends");
+	must(cuStreamCreate(&m->apart, CU_STREAM_DEFAULT), "another stream");
+	must(cuEventDestroy(m->before), "an event ends");
+	must(cuEventCreate(&m->before, CU_EVENT_DEFAULT), "another event");
+}
+
+static void *write_pinned(void *arg)
+{
+	volatile uint32_t *word = (volatile uint32_t *)arg + 64;
+
+	/* A thread that makes no call writes what is shared all the time. */
+	for (uint32_t i = 1;; i++)
+		*word = i;
+	return NULL;
+}
+
+static int many(void)
+{
+	static struct many m;
+	pthread_t thread;
+	uint32_t before = 0, rounds = 0, base = 0;
+
+	make(&m);
+	pthread_create(&thread, NULL, write_pinned, m.pinned);
+	puts("holds");
+	while (line()) {
+		rounds++;
+		use(&m, rounds - base);
+		is(m.pinned[64] != before, 1, "pinned memory that a thread writes");
+		before = m.pinned[64];
+		if (rounds % 2 == 0) {
+			renew(&m);
+			must(cuMemsetD32(m.plain, 0, 1), "zeroes");
+			must(cuMemsetD32(m.pinned_device, 0, 1), "zeroes");
+			must(cuCtxPushCurrent(m.own), "the other context");
+			must(cuMemsetD32(m.there, 0, 1), "zeroes there");
+			must(cuCtxPopCurrent(NULL), "back");
+			must(cuCtxSynchronize(), "a wait");
+			base = rounds;
+		}
+		printf("round %u %llx\n", rounds, (unsigned long long)m.plain);
+		fflush(stdout);
+	}
+	must(cuMemFree(m.plain), "the end");
+	must(cuCtxDestroy(m.own), "the end of a context");
+	printf("wrong %lu longest 0\n", wrong);
+	return 0;
+}
+
+/* ---- what cannot move ---- */
+
+static void hold_array(void)
+{
+	CUDA_ARRAY_DESCRIPTOR d = { .Width = 8, .Height = 8, .Format = CU_AD_FORMAT_UNSIGNED_INT32, .NumChannels = 1 };
+	static CUarray array[2];
+
+	must(cuArrayCreate(&array[0], &d), "an array");
+	must(cuArrayCreate(&array[1], &d), "an array");
+}
+
+static void hold_variable(void)
+{
+	static CUmodule module;
+
+	must(cuModuleLoadData(&module, variable), "a module");
+}
+
+static void hold_managed(void)
+{
+	static CUdeviceptr at;
+
+	must(cuMemAllocManaged(&at, 4096, CU_MEM_ATTACH_GLOBAL), "managed memory");
+}
+
+static void hold_mapped(void)
+{
+	static CUdeviceptr at;
+
+	must(cuMemAddressReserve(&at, 2 << 20, 0, 0, 0), "addresses");
+}
+
+static void hold_capture(void)
+{
+	static CUstream stream;
+
+	must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "a stream");
+	must(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), "a capture");
+}
+
+static void hold_graph(void)
+{
+	static CUstream stream;
+	static CUgraph graph;
+	static CUdeviceptr at;
+	static CUgraphExec exec;
+
+	must(cuMemAlloc(&at, 64), "memory");
+	must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "a stream");
+	must(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), "a capture");
+	must(cuMemsetD32Async(at, 1, 16, stream), "a fill");
+	must(cuStreamEndCapture(stream, &graph), "the capture's end");
+	must(cuGraphInstantiate(&exec, graph, 0), "an instance");
+}
+
+static const struct {
+	const char *kind;
+	void (*hold)(void);
+} kinds[] = { { "array", hold_array },	   { "variable", hold_variable }, { "managed", hold_managed },
+	      { "mapped", hold_mapped },   { "capture", hold_capture },	  { "graph", hold_graph } };
+
+int main(int argc, char **argv)
+{
+	const char *kind = argc > 1 ? argv[1] : "many";
+	CUcontext context;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	must(cuInit(0), "the driver");
+	if (!strcmp(kind, "many"))
+		return many();
+	must(cuDevicePrimaryCtxRetain(&context, 0), "a context");
+	must(cuCtxSetCurrent(context), "a context");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strcmp(kind, kinds[i].kind))
+			kinds[i].hold();
+	puts("holds");
+	line();
+	puts("wrong 0");
+	return 0;
+}
