@@ -263,12 +263,10 @@ static const struct field resume_fields[] = {
 	{ "now", FIELD_SWITCH, "", false, NULL },
 	FIELD_END
 };
-static const struct field move_fields[] = {
-	{ "name", FIELD_TEXT, "a grant", true, NULL },
-	{ "device", FIELD_TEXT, "a device", true, NULL },
-	{ "drain_s", FIELD_WHOLE, "s", false, NULL },
-	FIELD_END
-};
+static const struct field move_fields[] = { { "name", FIELD_TEXT, "a grant", true, NULL },
+					    { "device", FIELD_TEXT, "a device", true, NULL },
+					    { "drain_s", FIELD_WHOLE, "s", false, NULL },
+					    FIELD_END };
 static const struct field bind_fields[] = {
 	{ "name", FIELD_TEXT, "a grant", true, NULL },
 	{ "runner_pid", FIELD_WHOLE, "pid", false, NULL },

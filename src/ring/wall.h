@@ -104,7 +104,7 @@ struct wall_welcome { /* with two descriptors when the status is WALL_OK: the co
 struct wall_area {
 	uint32_t magic, version, fingerprint, flags;
 	uint32_t ring_bytes;
-	uint32_t wish; /* a futex, atomic, written by the worker: see WALL_WISH */
+	uint32_t wish;				  /* a futex, atomic, written by the worker: see WALL_WISH */
 	uint64_t requests_offset, replies_offset; /* of the struct ring_shared, in the control area */
 };
 
@@ -112,9 +112,9 @@ struct wall_area {
  * What the worker asks of a client that it has told WALL_MOVES: 0: nothing yet; else the number of the wish, above it
  * the seconds that work in flight may take to end; 0 seconds: the last wish is taken back.
  */
-#define WALL_WISH(serial, drain_s) ((uint32_t)(drain_s) << 16 | ((serial) & 0xffffu))
+#define WALL_WISH(serial, drain_s) ((uint32_t)(drain_s) << 16 | ((serial)&0xffffu))
 #define WALL_WISH_DRAIN(wish) ((wish) >> 16)
-#define WALL_WISH_SERIAL(wish) ((wish) & 0xffffu)
+#define WALL_WISH_SERIAL(wish) ((wish)&0xffffu)
 
 /* The end of the other side, and how it is woken. */
 struct wall_bell {
@@ -176,7 +176,8 @@ int wall_receive_hello(int socket, uint32_t fingerprint, struct wall_hello *ret,
  */
 int wall_receive_arena(int socket, int *ret, unsigned int timeout_ms);
 /*
- * The client's arena takes the place of the one that was made, at the same address as at the worker before. 0; -EPROTO: it is not what this side would have made; -EEXIST: the address is taken here.
+ * The client's arena takes the place of the one that was made, at the same address as at the worker before. 0; -EPROTO:
+ * it is not what this side would have made; -EEXIST: the address is taken here.
  */
 int wall_bring(struct wall *wall, int take_arena, uint64_t base);
 /*

@@ -250,8 +250,8 @@ int wall_bring(struct wall *wall, int take_arena, uint64_t base)
 	}
 	munmap(wall->arena, wall->arena_bytes);
 	wall->arena = NULL;
-	at = mmap(wanted, wall->arena_bytes, PROT_READ | PROT_WRITE,
-		  MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, take_arena, 0);
+	at = mmap(wanted, wall->arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+		  take_arena, 0);
 	if (at != MAP_FAILED && at != wanted)
 		munmap(at, wall->arena_bytes);
 	if (at != wanted) {

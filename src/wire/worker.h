@@ -103,15 +103,15 @@ enum worker_phase {
 
 enum worker_stay {
 	WORKER_STAY_NOTHING,
-	WORKER_STAY_DRAIN,    /* work in flight, or a call, has not ended in time */
-	WORKER_STAY_CAPTURE,  /* a stream is in capture */
-	WORKER_STAY_FAULT,    /* a kernel has faulted, or an error waits to be told */
-	WORKER_STAY_HOST,     /* no memory in the client */
-	WORKER_STAY_CLOSED,   /* the program has closed a descriptor that is not its own */
-	WORKER_STAY_IMAGE,    /* an image of kernels is in no memory any more */
-	WORKER_STAY_PACKING,  /* placed anew it would not fit into the quota */
-	WORKER_STAY_DEVICES,  /* several devices or servers */
-	WORKER_STAY_ARRAY,    /* from here on: so many of them cannot move */
+	WORKER_STAY_DRAIN,   /* work in flight, or a call, has not ended in time */
+	WORKER_STAY_CAPTURE, /* a stream is in capture */
+	WORKER_STAY_FAULT,   /* a kernel has faulted, or an error waits to be told */
+	WORKER_STAY_HOST,    /* no memory in the client */
+	WORKER_STAY_CLOSED,  /* the program has closed a descriptor that is not its own */
+	WORKER_STAY_IMAGE,   /* an image of kernels is in no memory any more */
+	WORKER_STAY_PACKING, /* placed anew it would not fit into the quota */
+	WORKER_STAY_DEVICES, /* several devices or servers */
+	WORKER_STAY_ARRAY,   /* from here on: so many of them cannot move */
 	WORKER_STAY_VARIABLE,
 	WORKER_STAY_GRAPH,
 	WORKER_STAY_LIBRARY,

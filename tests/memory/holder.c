@@ -1,10 +1,10 @@
 /*
  * holder.c: a program that holds objects of many kinds while it moves: holder KIND
  *
- * many: contexts, streams, events, pinned memory that kernels reach, memory of a pool, a module with options, attributes
- * of a function, a graph made by hand and its instance. Each line on standard input is a round, in which all of them
- * are used; "round N" says that it is over, and the last line how many results were wrong. Any other kind: it holds one
- * thing that cannot move; the next line ends it.
+ * many: contexts, streams, events, pinned memory that kernels reach, memory of a pool, a module with options,
+ * attributes of a function, a graph made by hand and its instance. Each line on standard input is a round, in which all
+ * of them are used; "round N" says that it is over, and the last line how many results were wrong. Any other kind: it
+ * holds one thing that cannot move; the next line ends it.
  */
 #include <cuda.h>
 
@@ -278,8 +278,8 @@ static void hold_graph(void)
 static const struct {
 	const char *kind;
 	void (*hold)(void);
-} kinds[] = { { "array", hold_array },	   { "variable", hold_variable }, { "managed", hold_managed },
-	      { "mapped", hold_mapped },   { "capture", hold_capture },	  { "graph", hold_graph } };
+} kinds[] = { { "array", hold_array },	 { "variable", hold_variable }, { "managed", hold_managed },
+	      { "mapped", hold_mapped }, { "capture", hold_capture },	{ "graph", hold_graph } };
 
 int main(int argc, char **argv)
 {

@@ -79,10 +79,11 @@ enum verbs_result grant_move_ask(struct ask *ask)
 		return refuse(ask, CODE_MALFORMED, "\"drain_s\" must be a whole number of seconds, 1 to %u",
 			      RESIDENCE_DRAIN_MOST_S);
 	if (!moving_takes(t) || t->grant.share_count != 1)
-		return refuse(ask, CODE_NOT_MOVABLE,
-			      "grant %s: only a grant with --wall, of one device and without --spill, can go to another "
-			      "device",
-			      t->grant.name);
+		return refuse(
+			ask, CODE_NOT_MOVABLE,
+			"grant %s: only a grant with --wall, of one device and without --spill, can go to another "
+			"device",
+			t->grant.name);
 	if (t->moving.active)
 		return refuse(ask, CODE_BUSY, "grant %s is suspended, or on the way: resume it first", t->grant.name);
 	if (!target(ask, t, &to))
@@ -95,9 +96,14 @@ enum verbs_result grant_move_ask(struct ask *ask)
 		return VERBS_ANSWERED;
 	r = residence_move(t, &to, (uint32_t)json_integer_value(drain), error, sizeof(error));
 	if (!r)
-		log_line("grant %s: sent to device %u by uid %u", t->grant.name, to.index, (unsigned int)ask->asker->uid);
+		log_line("grant %s: sent to device %u by uid %u", t->grant.name, to.index,
+			 (unsigned int)ask->asker->uid);
 	operator_end(ask, id, r ? error : NULL);
 	if (r)
-		return refuse(ask, r == -ENOTSUP ? CODE_NOT_MOVABLE : r == -EBUSY ? CODE_BUSY : CODE_STORE, "%s", error);
+		return refuse(ask,
+			      r == -ENOTSUP ? CODE_NOT_MOVABLE
+			      : r == -EBUSY ? CODE_BUSY
+					    : CODE_STORE,
+			      "%s", error);
 	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
 }

@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #define SILENT_NS 5000000000u /* a client that has not begun within it does not answer */
-#define KNOCK_NS 500000000u /* for who has left its worker to come to the wall; else its program has ended */
+#define KNOCK_NS 500000000u   /* for who has left its worker to come to the wall; else its program has ended */
 #define STUCK_NS 10000000000u /* nor does one that comes no further, when its work has had its time */
 
 /* What a client says that stays; of those from WORKER_STAY_ARRAY on there are so many. */
@@ -116,16 +116,18 @@ int moving_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t size)
 
 	for (const struct client *c = t->clients; c; c = c->next)
 		if (!worker_find(t->daemon, c->process.pid)) {
-			snprintf(error, size,
-				 "grant %s: %s is not behind the wall, and its memory cannot leave the device: make the "
-				 "grant with --spill, or hold its work up with --freeze",
-				 t->grant.name, client_text(c));
+			snprintf(
+				error, size,
+				"grant %s: %s is not behind the wall, and its memory cannot leave the device: make the "
+				"grant with --spill, or hold its work up with --freeze",
+				t->grant.name, client_text(c));
 			return -ENOTSUP;
 		}
 	for (const struct worker *w = t->daemon->workers; w; w = w->next)
 		if (is_of(w, t) && !can_be_asked(w)) {
 			snprintf(error, size,
-				 "grant %s: its program comes from another machine, or is of an older release, and cannot "
+				 "grant %s: its program comes from another machine, or is of an older release, and "
+				 "cannot "
 				 "move: hold its work up with --freeze",
 				 t->grant.name);
 			return -ENOTSUP;
@@ -239,8 +241,8 @@ static void move_on(struct tenant *t)
 		return;
 	}
 	event_add(&t->events, "goes from device %u to device %u", from, to);
-	journal_add(t->daemon, JOURNAL_ACTION, t->grant.name, t->moving.to.uuid, "goes from device %u to device %u", from,
-		    to);
+	journal_add(t->daemon, JOURNAL_ACTION, t->grant.name, t->moving.to.uuid, "goes from device %u to device %u",
+		    from, to);
 	s->state = SUSPENSION_RETURNING;
 	moving_resume(t);
 	t->moving.clients = clients;
@@ -326,8 +328,8 @@ static void follow_returning(struct tenant *t)
 	for (struct worker *w = t->daemon->workers; w; w = w->next)
 		if (is_of(w, t) && w->returns) {
 			w->returns = false;
-			s->in_bytes += w->traffic ? atomic_load_explicit(&w->traffic->move_total, memory_order_relaxed)
-						  : 0;
+			s->in_bytes +=
+				w->traffic ? atomic_load_explicit(&w->traffic->move_total, memory_order_relaxed) : 0;
 			s->moves++;
 		}
 	s->state = SUSPENSION_NONE;

@@ -18,15 +18,15 @@
 struct tenant;
 
 struct moving {
-	bool active;	    /* suspended, or on the way there or back */
-	uint32_t serial;    /* of the wish, in the low half */
-	uint64_t asked_ns;  /* when */
+	bool active;	   /* suspended, or on the way there or back */
+	uint32_t serial;   /* of the wish, in the low half */
+	uint64_t asked_ns; /* when */
 	uint32_t drain_s;
-	uint64_t came_ns;   /* it was seen to come further, then */
+	uint64_t came_ns; /* it was seen to come further, then */
 	uint64_t came_bytes;
 	unsigned int clients; /* that were asked; on the way back: that were away */
 	uint64_t gone_ns;     /* since then none of them is to be seen; 0: some are */
-	bool goes;	  /* when all of it is away it is this device's */
+	bool goes;	      /* when all of it is away it is this device's */
 	struct device to;
 };
 

@@ -41,7 +41,7 @@ struct knock {
 	struct tenant *tenant;
 	int fd;
 	uint64_t deadline_ns;
-	bool returns; /* it was with another worker */
+	bool returns;	/* it was with another worker */
 	uint64_t bytes; /* and keeps so many */
 	struct pledge pledge;
 };

@@ -82,7 +82,8 @@ void pool_make_room(struct daemon *daemon);
 void pool_send_away(struct pool *pool, struct tenant *tenant);
 /* Those who wait at walls that are open now get their workers. */
 void pool_go_on(struct pool *pool);
-/* How many of this tenant's wait who were with another worker; the bytes that they keep are added. `ret_bytes`: or NULL. */
+/* How many of this tenant's wait who were with another worker; the bytes that they keep are added. `ret_bytes`: or
+ * NULL. */
 unsigned int pool_returning(const struct pool *pool, const struct tenant *tenant, uint64_t *ret_bytes);
 /* What a worker's contexts take, by its own word; 0: not known. */
 void pool_measured(struct pool *pool, const uint64_t *context_bytes);

@@ -52,7 +52,7 @@ struct worker {
 	uint64_t began_ns;
 	char place[64];			/* its socket in the runtime directory */
 	struct words *words;		/* what it writes; NULL: nobody listens */
-	bool returns; /* busy: its client was with another worker, and is not known to have settled */
+	bool returns;			/* busy: its client was with another worker, and is not known to have settled */
 	struct pledge pledge;		/* busy: of its contexts, until it attaches */
 	struct worker_traffic *traffic; /* what goes through it; NULL: it is not counted */
 };

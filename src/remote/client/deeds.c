@@ -129,7 +129,8 @@ static bool same(const struct deed *a, const struct deed *b)
 	if (a->call != b->call || !(change_of(a->call) & CHANGES) || context_of_message(a) != context_of_message(b))
 		return false;
 	for (unsigned int i = 0; i < WORDS; i++) {
-		bool has = (skip + i + 1) * sizeof(uint64_t) <= a->bytes && (skip + i + 1) * sizeof(uint64_t) <= b->bytes;
+		bool has =
+			(skip + i + 1) * sizeof(uint64_t) <= a->bytes && (skip + i + 1) * sizeof(uint64_t) <= b->bytes;
 
 		if (words >> i & 1 && has && a->message[skip + i] != b->message[skip + i])
 			return false;

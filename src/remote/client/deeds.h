@@ -1,7 +1,7 @@
 /*
  * deeds.h: the log of living objects: with each the requests that made it and that changed it since, as they were sent.
- * Another worker that gets them in the same order has the same objects under the same ids (move.h). A deed goes with its
- * object; one that changes what an earlier one of the same object has set takes its place.
+ * Another worker that gets them in the same order has the same objects under the same ids (move.h). A deed goes with
+ * its object; one that changes what an earlier one of the same object has set takes its place.
  *
  * Kept of sessions alone that can move; a launch or a copy is none and costs a look at a table.
  */

@@ -49,7 +49,7 @@ struct code {
 	uint64_t id;
 	void *handle;
 	enum remote_kind kind;
-	_Atomic bool variables; /* it has some of the device's, or may have */
+	_Atomic bool variables;	      /* it has some of the device's, or may have */
 	_Atomic uint32_t count, told; /* functions in it, CODE_COUNT_UNKNOWN; functions in buckets */
 	_Atomic(struct function *) bucket[CODE_BUCKETS];
 	_Atomic(struct global *) globals;

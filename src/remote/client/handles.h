@@ -28,8 +28,8 @@ struct object {
 	void (*gone)(void *kept);
 	/* The handle of the context that it belongs to, or 0: what is sent when no other fits. */
 	_Atomic uint64_t context;
-	struct deed *deeds;	  /* under the lock: what made and changed it; deeds.h */
-	_Atomic bool covered;	  /* a deed of its own, or of what it came with, makes it */
+	struct deed *deeds;		       /* under the lock: what made and changed it; deeds.h */
+	_Atomic bool covered;		       /* a deed of its own, or of what it came with, makes it */
 	uint32_t owner, first, next, previous; /* slots, 0: none; under the lock, as the rest */
 	uint32_t chain;			       /* next with the same hash of an id of the worker's; or next free slot */
 	uint32_t generation;

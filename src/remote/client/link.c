@@ -21,7 +21,7 @@
 
 #define ROOM_NS 1000000u    /* between two looks at the replies while there is no room for requests */
 #define ALIVE_NS 200000000u /* how long a program that never waits may go without asking whether the worker lives */
-#define PAUSE_NS 10000000u   /* between two looks at what is wanted while nobody reads */
+#define PAUSE_NS 10000000u  /* between two looks at what is wanted while nobody reads */
 #define COMMAND_FILE "/proc/self/comm"
 
 static uint64_t asked_all; /* requests of this process that were to be answered */
@@ -611,10 +611,9 @@ int link_leave(struct link *link)
 
 int link_return(struct link *link, const char *path, uint32_t fingerprint, uint64_t bytes, unsigned int timeout_ms)
 {
-	struct wall_hello hello = { .magic = WALL_MAGIC,
-				    .version = WALL_VERSION,
-				    .fingerprint = fingerprint,
-				    .flags = WALL_BRINGS };
+	struct wall_hello hello = {
+		.magic = WALL_MAGIC, .version = WALL_VERSION, .fingerprint = fingerprint, .flags = WALL_BRINGS
+	};
 	int saved = errno, r;
 
 	hello.pid = (int32_t)syscall(SYS_getpid);

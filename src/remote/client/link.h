@@ -92,7 +92,7 @@ struct link {
 	uint32_t lost; /* atomic: 1; set once */
 	uint64_t alive_ns; /* guarded by `writing`: when the other side was last known to live */
 	pthread_mutex_t writing; /* guards wall.requests, the ticket, the serial, most of the counts */
-	uint32_t paused; /* atomic, a futex; set under `lock`: between two workers nobody reads */
+	uint32_t paused;	 /* atomic, a futex; set under `lock`: between two workers nobody reads */
 	uint32_t ticket;
 	uint64_t serial;
 	uint64_t sent; /* requests; written under `writing`, also read without: link_sent() */

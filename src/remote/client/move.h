@@ -2,11 +2,11 @@
  * move.h: a session goes on with another worker: of the same device, of another, of another server. The worker before
  * has ended by then, and with it everything that it held of the device.
  *
- * Leaving: the gate closes, calls that are inside end, the device comes to rest; memory and images of kernels are copied
- * into this process, and the connection is closed. Returning: a worker is asked for in the same way as at the beginning,
- * which waits until meted has one to give; memory lies at the same addresses again, and the deeds of all living objects
- * are repeated in their order, so that ids mean what they meant. Then the gate opens. A worker that ends on the way is
- * replaced by the next one: all that it was to get is still here.
+ * Leaving: the gate closes, calls that are inside end, the device comes to rest; memory and images of kernels are
+ * copied into this process, and the connection is closed. Returning: a worker is asked for in the same way as at the
+ * beginning, which waits until meted has one to give; memory lies at the same addresses again, and the deeds of all
+ * living objects are repeated in their order, so that ids mean what they meant. Then the gate opens. A worker that ends
+ * on the way is replaced by the next one: all that it was to get is still here.
  *
  * What cannot be made again keeps the session where it is (enum worker_stay), and meted is told which and how many.
  */
@@ -41,7 +41,7 @@ struct move {
 	uint32_t serial;
 	uint64_t until_ns; /* for the device to come to rest */
 	enum worker_stay stay;
-	uint32_t count; /* of what cannot move */
+	uint32_t count;	     /* of what cannot move */
 	struct range *range; /* all of the session's */
 	size_t ranges;
 	uint8_t *store; /* what is in those that lie on the device, in their order */
@@ -49,8 +49,8 @@ struct move {
 	struct move_kept_image *images;
 	uint64_t context[MOVE_CONTEXTS]; /* ids of those that live */
 	unsigned int context_count;
-	struct deed **deed; /* in order; they are their objects' */
-	uint32_t slot; /* the first that no worker has named */
+	struct deed **deed;	/* in order; they are their objects' */
+	uint32_t slot;		/* the first that no worker has named */
 	size_t deeds, contexts; /* those of contexts come first */
 };
 

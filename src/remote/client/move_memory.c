@@ -141,8 +141,8 @@ static CUresult place(struct move *m, size_t from, size_t to, struct move_place 
 			sent.block[sent.place.count++] = (struct move_block){ .begin = range->begin,
 									      .bytes = range->bytes,
 									      .ordered = range->kind == RANGE_POOL };
-		if (!sent.place.count || (sent.place.count < MOVE_BLOCKS_MOST && i + 1 < to &&
-					  m->range[i + 1].context == range->context))
+		if (!sent.place.count ||
+		    (sent.place.count < MOVE_BLOCKS_MOST && i + 1 < to && m->range[i + 1].context == range->context))
 			continue;
 		r = move_request(m, CALL_MOVE_PLACE, context_id_of(range->context), &sent,
 				 sizeof(sent.place) + sent.place.count * sizeof(*sent.block), &answer);

@@ -1,6 +1,6 @@
 /*
- * move_objects.c: the objects of a session that moves: their deeds in order. Ids that the worker had chosen are wanted of
- * the next one, deed by deed, so that no number that the program's side remembers becomes another.
+ * move_objects.c: the objects of a session that moves: their deeds in order. Ids that the worker had chosen are wanted
+ * of the next one, deed by deed, so that no number that the program's side remembers becomes another.
  */
 #include "remote/client/move.h"
 
@@ -307,7 +307,7 @@ CUresult move_contexts_again(struct move *m)
 struct recorded {
 	struct {
 		uint64_t id, context;
-	} *list;
+	} * list;
 	size_t count, room;
 };
 

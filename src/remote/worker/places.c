@@ -16,8 +16,8 @@ struct place {
 	CUdeviceptr begin;
 	size_t bytes;
 	CUmemGenericAllocationHandle handle;
-	uint64_t context; /* id, of the one in which it was made */
-	uint32_t blocks;  /* that are not freed */
+	uint64_t context;	  /* id, of the one in which it was made */
+	uint32_t blocks;	  /* that are not freed */
 	_Atomic uint32_t reached; /* blocks whose free a stream has come to */
 };
 

@@ -1,7 +1,7 @@
 /*
- * places.h: device memory at addresses that the client has from another worker, which it has left (client/move.h): built
- * of the driver's virtual memory management, because no driver gives plain memory at a wanted address. Blocks that the
- * other driver had packed together share a place, which goes when the last of them is freed.
+ * places.h: device memory at addresses that the client has from another worker, which it has left (client/move.h):
+ * built of the driver's virtual memory management, because no driver gives plain memory at a wanted address. Blocks
+ * that the other driver had packed together share a place, which goes when the last of them is freed.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 /* CALL_MOVE_PLACE */
 int places_add(struct work *work);
 /*
- * The block at this address, which is in the session's ranges no more, was in such a place: it is freed when the device,
- * or what is on the stream now, has ended. False: it was not; the driver is to be told.
+ * The block at this address, which is in the session's ranges no more, was in such a place: it is freed when the
+ * device, or what is on the stream now, has ended. False: it was not; the driver is to be told.
  */
 bool places_free(struct work *work, CUdeviceptr at);
 bool places_free_ordered(struct work *work, CUdeviceptr at, CUstream stream);

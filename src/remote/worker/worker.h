@@ -70,7 +70,7 @@ int worker_other_watch(struct work *work); /* src/remote/watch.h */
 int worker_other_ping(struct work *work);
 int worker_other_host_done(struct work *work);
 int worker_other_memory(struct work *work); /* CALL_MEMORY ... CALL_IMAGE - 1 */
-int worker_other_move(struct work *work); /* CALL_MOVE ... CALL_IMAGE - 1: src/remote/move.h */
+int worker_other_move(struct work *work);   /* CALL_MOVE ... CALL_IMAGE - 1: src/remote/move.h */
 int worker_other_image(struct work *work);
 int worker_other_graph(struct work *work);
 int worker_other_library(struct work *work); /* CALL_LIBRARY ... 0xffff */
