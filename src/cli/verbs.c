@@ -500,6 +500,7 @@ static const struct option_spec drain_options[] = {
 static const char *const drain_details[] = {
 	"Cordons the device and waits until no tenant has a program on it. A grant without programs may stay, and "
 	"cannot begin any on it before `mete uncordon`; one with programs may start more while it is waited for.",
+	"A grant with --wall goes to another device of the same kind, if one has room for it, as with `mete move`.",
 	"Exits 0 when the device is empty, and 1 when it is not in time: it stays cordoned, and those that are left "
 	"are named. Interrupted, too, it leaves the device cordoned.",
 	NULL

@@ -65,7 +65,8 @@ struct wall_hello {
 	char command[32]; /* /proc/self/comm */
 	union {
 		char name[64]; /* relay only: which of a server's offers; "" the default one */
-		struct {
+		/* Packed: a hello is as long, and its parts lie, as in releases before. */
+		struct __attribute__((packed, aligned(4))) {
 			uint64_t base;	/* where the worker before had mapped the arena */
 			uint64_t bytes; /* of device memory that waits in the client; for people to read */
 		} brings;		/* WALL_BRINGS */

@@ -160,6 +160,21 @@ def cannot_move(m, c):
         until(lambda: not c.grant("wall")["processes"])
 
 
+def drained(m, c):
+    r = Resider(m, "wall", SIZE, 2, wall=True, spill=False)
+    r.has("holds")
+    r.go_on()
+    r.done(1)
+    here = share(c, "wall")["index"]
+    status, text = mete(m, "drain", str(here))
+    ok(not status and share(c, "wall")["index"] == 1 - here and until(lambda: share(c, "wall")["held_bytes"] >= SIZE + CONTEXT, 20),
+       "a device is drained: its tenant goes to the other one, and its program is not ended", text, share(c, "wall"))
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    mete(m, "uncordon", str(here))
+    until(lambda: not c.grant("wall")["processes"])
+
+
 def refused(m, c):
     for words, part in ((("move", "wall", "--device", "1"), "already"), (("move", "wall", "--device", "7"), "device"),
                         (("move", "wall"), "--device"), (("move", "nobody", "--device", "1"), "nobody")):
@@ -184,6 +199,7 @@ refused(m, c)
 work_that_never_ends(m, c)
 holds_many(m, c)
 cannot_move(m, c)
+drained(m, c)
 c = killed(m, c)
 c.close()
 m.close()

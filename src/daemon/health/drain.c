@@ -46,10 +46,31 @@ static void over(struct daemon *daemon, struct health *h, unsigned int left)
 	}
 }
 
+/* Who can go on elsewhere goes, once: who is refused there is waited for, as the others are. */
+static void move_tenants(struct daemon *daemon, const struct health *h)
+{
+	char error[256];
+	struct device to;
+
+	for (struct tenant *t = daemon->tenants; t; t = t->next) {
+		if (t->drain_moved == h->since || !tenant_present(t) || !grant_find_share(&t->grant, h->device.uuid) ||
+		    !moving_find_device(t, &to))
+			continue;
+		t->drain_moved = h->since;
+		if (residence_move(t, &to, 0, error, sizeof(error)))
+			log_line("device %u is being drained: %s", h->device.index, error);
+		else
+			log_line("device %u is being drained: grant %s goes to device %u", h->device.index,
+				 t->grant.name, to.index);
+	}
+}
+
 static void step(struct daemon *daemon, struct health *h)
 {
 	unsigned int left = health_tenants(daemon, h->device.uuid);
 
+	if (left)
+		move_tenants(daemon, h);
 	if (!left || (!h->ends && clock_now_ns() >= h->until_ns)) {
 		over(daemon, h, left);
 		return;

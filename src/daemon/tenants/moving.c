@@ -57,6 +57,38 @@ bool moving_takes(const struct tenant *t)
 	return t->pool && !t->grant.spill;
 }
 
+static bool could_go_to(const struct tenant *t, const struct device *to, uint64_t *ret_left)
+{
+	const struct grant_share *share = &t->grant.share[0];
+	const struct device *from = &share->device;
+	uint64_t promised = daemon_promised_bytes(t->daemon, to->uuid, NULL) +
+			    residence_occupied_bytes(t->daemon, to->uuid, t->grant.uid);
+	char why[512];
+
+	*ret_left = to->total_bytes > promised ? to->total_bytes - promised : 0;
+	return to->kind == from->kind && memcmp(to->uuid, from->uuid, DEVICE_UUID_BYTES) &&
+	       !strcmp(to->name, from->name) && to->granule_bytes == from->granule_bytes &&
+	       health_admits(t->daemon, to, why, sizeof(why)) &&
+	       grant_fits(to, promised, share->ledger.quota_units * WIRE_UNIT_BYTES, t->grant.overcommit) == GRANT_FITS;
+}
+
+bool moving_find_device(const struct tenant *t, struct device *ret)
+{
+	const struct machine *machine = &t->daemon->machine;
+	uint64_t left, most = 0;
+	bool found = false;
+
+	if (!moving_takes(t) || t->moving.active || t->grant.share_count != 1)
+		return false;
+	for (unsigned int i = 0; i < machine->device_count; i++)
+		if (could_go_to(t, &machine->device[i], &left) && (!found || left > most)) {
+			*ret = machine->device[i];
+			most = left;
+			found = true;
+		}
+	return found;
+}
+
 bool moving_holds(const struct tenant *t)
 {
 	return t->moving.active && t->suspension.state != SUSPENSION_RETURNING;

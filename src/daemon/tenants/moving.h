@@ -32,6 +32,11 @@ struct moving {
 
 /* Whether the tenant's memory moves so. */
 bool moving_takes(const struct tenant *tenant);
+/*
+ * Another device of its kind, in service, that has room for the quota: the one with the most. False: there is none, or
+ * its memory does not move so, or it is suspended or on the way.
+ */
+bool moving_find_device(const struct tenant *tenant, struct device *ret);
 /* Clients that come to its wall wait. */
 bool moving_holds(const struct tenant *tenant);
 /* A tenant is served from now on. */

@@ -69,6 +69,7 @@ struct tenant {
 	struct quarantine quarantine;
 	struct suspension suspension;
 	struct moving moving;
+	int64_t drain_moved; /* the drain (health.h: since) that has sent it elsewhere, or has tried to */
 };
 
 /* Serves a grant: makes its socket. The grant is copied. On an error `error` says why and nothing is left. */
