@@ -228,13 +228,17 @@ int wall_receive_hello(int socket, uint32_t fingerprint, struct wall_hello *ret,
 	n = recv(socket, ret, sizeof(*ret), MSG_TRUNC | MSG_DONTWAIT);
 	if (n <= 0)
 		return n < 0 ? -errno : -ECONNRESET;
-	ret->command[sizeof(ret->command) - 1] = 0;
-	if (!(ret->flags & WALL_BRINGS))
-		ret->name[sizeof(ret->name) - 1] = 0;
+	/* What a client brings (`brings`) ends before the name's last byte. */
+	ret->command[sizeof(ret->command) - 1] = ret->name[sizeof(ret->name) - 1] = 0;
 	r = judge_hello(ret, n);
 	if (r)
 		return r;
 	return ret->fingerprint == fingerprint ? 0 : WALL_WRONG_VERSION;
+}
+
+bool wall_base_good(uint64_t base)
+{
+	return base >= BASE_LEAST && base - BASE_LEAST < BASE_SPAN && !(base % BASE_STEP);
 }
 
 int wall_bring(struct wall *wall, int take_arena, uint64_t base)
@@ -243,7 +247,7 @@ int wall_bring(struct wall *wall, int take_arena, uint64_t base)
 	int seals = fcntl(take_arena, F_GET_SEALS);
 	void *wanted = (void *)(uintptr_t)base, *at = MAP_FAILED;
 
-	if (base % PAGE || seals < 0 || (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) != (F_SEAL_SHRINK | F_SEAL_GROW) ||
+	if (!wall_base_good(base) || seals < 0 || (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) != (F_SEAL_SHRINK | F_SEAL_GROW) ||
 	    syscall(SYS_fstat, take_arena, &st) || (uint64_t)st.st_size != wall->arena_bytes) {
 		close(take_arena);
 		return -EPROTO;

@@ -8,6 +8,7 @@
 #include "remote/worker/output.h"
 #include "remote/worker/session.h"
 #include "remote/worker/traffic.h"
+#include "ring/wall_peek.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -70,7 +71,7 @@ static int let_in(struct wall *wall, int client, const char *grant)
 
 	int arena, r;
 
-	if (!relayed && traffic_is_kept())
+	if (!relayed && traffic_is_kept() && wall_base_good((uint64_t)(uintptr_t)wall->arena))
 		more.flags |= WALL_MOVES;
 	if (brings)
 		more.base = base;
