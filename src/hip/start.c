@@ -4,8 +4,6 @@
 #include "core/account.h"
 #include "core/attach.h"
 #include "core/faces.h"
-#include "core/fork.h"
-#include "core/log.h"
 #include "hip/devices.h"
 #include "hip/find.h"
 #include "hip/inside.h"
@@ -40,10 +38,8 @@ static void bind_locked(void)
 
 	account_init();
 	library = find_library();
-	if (attach_wanted() && !faces_join(face)) {
-		log_line("libmete-hip.so and libmete-core.so are of different releases; install mete whole");
+	if (attach_wanted() && !faces_join_as(face, "libmete-hip.so"))
 		library = NULL;
-	}
 	if (!library) {
 		shim_refuse(hipErrorNoDevice);
 		return;
@@ -68,21 +64,19 @@ void shim_start(void)
 static enum start_state start_locked(void)
 {
 	enum start_state is = (enum start_state)atomic_load_explicit(&start_is, memory_order_relaxed);
-	int r;
 
 	if (is == START_METERED || is == START_OPEN)
 		return is;
-	r = account_attach();
-	if (r == 0) {
-		fork_watch();
+	switch (faces_begin(face)) {
+	case FACES_METERED:
 		devices_match();
 		return START_METERED;
-	}
-	if (attach_shut_out(r) || !attach_may_run_open())
+	case FACES_OPEN:
+		devices_keep();
+		return START_OPEN;
+	default:
 		return START_REFUSED;
-	log_line("METE_OPEN=1: HIP runs without a limit in this program");
-	devices_keep();
-	return START_OPEN;
+	}
 }
 
 enum start_state start_now(void)

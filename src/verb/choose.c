@@ -80,7 +80,7 @@ json_t *device_named(json_t *list, const char *word, bool soft)
 	json_t *found = soft ? NULL : device_listed(list, "nvidia", word, strlen(word));
 
 	if (!found && !soft)
-		found = device_find(list, "hip", word, strlen(word));
+		found = device_listed(list, "hip", word, strlen(word));
 	if (!found)
 		found = device_listed(list, "soft", word, strlen(word));
 	return found || soft ? found : device_listed(list, "opencl", word, strlen(word));
