@@ -49,7 +49,8 @@ int amd_add_nodes(const char *uuid, json_t *edits, struct fault *f)
 	if (access(node, F_OK))
 		return fault_set(f, -ENOENT, "%s is not there: load the kernel's amdgpu driver", node);
 	if (!read_place(uuid, &at))
-		return fault_set(f, -ENOENT, "device %s: its UUID is no place on the PCI bus, so its nodes are not known", uuid);
+		return fault_set(f, -ENOENT,
+				 "device %s: its UUID is no place on the PCI bus, so its nodes are not known", uuid);
 	ours = json_pack("{s:[]}", "deviceNodes");
 	nodes = json_object_get(ours, "deviceNodes");
 	add(nodes, node, "/dev/kfd");

@@ -174,10 +174,12 @@ int inside_judge(const struct place *place, enum inside_way way, const struct im
 	char first[PATH_MAX], driver[PATH_MAX], runtime[PATH_MAX];
 	struct image_parts parts = { .first = first };
 
-	path_join(first, "%s/%s", inside_library_dir(place, way), way == INSIDE_HIP ? "libmete-hip.so" : "libcuda.so.1");
+	path_join(first, "%s/%s", inside_library_dir(place, way),
+		  way == INSIDE_HIP ? "libmete-hip.so" : "libcuda.so.1");
 	if (way == INSIDE_SOFT && path_join(driver, "%s/libcuda.so.1", place->soft_dir))
 		parts.driver = driver;
-	if (way != INSIDE_SHIM && way != INSIDE_HIP && *place->runtime_dir && path_join(runtime, "%s/libcudart.so.13", place->runtime_dir))
+	if (way != INSIDE_SHIM && way != INSIDE_HIP && *place->runtime_dir &&
+	    path_join(runtime, "%s/libcudart.so.13", place->runtime_dir))
 		parts.runtime = runtime;
 	return image_judge(im, &parts, ret_runtime, f);
 }

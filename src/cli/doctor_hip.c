@@ -1,6 +1,6 @@
 /*
- * doctor_hip.c: whether HIP programs are metered here: mete's face, and AMD's library where there are cards of AMD's. The
- * library is not loaded: it would start the card's driver. Which devices it has, meted asks (`mete devices`).
+ * doctor_hip.c: whether HIP programs are metered here: mete's face, and AMD's library where there are cards of AMD's.
+ * The library is not loaded: it would start the card's driver. Which devices it has, meted asks (`mete devices`).
  */
 #include "cli/doctor.h"
 
@@ -36,7 +36,8 @@ void doctor_check_hip(struct doctor *d)
 		doctor_add(d, "hip", STATUS_WARNING, "install mete whole",
 			   "HIP programs are not metered: libmete-hip.so is not in %s", d->place.shim_dir);
 	else if (kernel && access("/dev/kfd", R_OK | W_OK))
-		doctor_add(d, "hip", STATUS_WARNING, "add the user to the groups of /dev/kfd and /dev/dri (render, video)",
+		doctor_add(d, "hip", STATUS_WARNING,
+			   "add the user to the groups of /dev/kfd and /dev/dri (render, video)",
 			   "AMD's cards cannot be used: /dev/kfd is not this user's");
 	else if (!kernel)
 		doctor_add(d, "hip", STATUS_NOTE, "where AMD's cards are, load the kernel's amdgpu driver",

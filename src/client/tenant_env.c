@@ -151,8 +151,8 @@ static void list_add(char **list, const char *dir, const char *name)
 }
 
 /*
- * The linker would complain in every process about a file that is not there; `mete doctor` does so once. HIP's face goes
- * along where programs may have a library of AMD's that comes before LD_LIBRARY_PATH.
+ * The linker would complain in every process about a file that is not there; `mete doctor` does so once. HIP's face
+ * goes along where programs may have a library of AMD's that comes before LD_LIBRARY_PATH.
  */
 static char *preload_of(const struct tenant_env *e, const char *runtime)
 {

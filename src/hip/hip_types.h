@@ -1,6 +1,7 @@
 /*
- * hip_types.h: the types of HIP, as far as calls that are treated need them. Layouts and values are those of AMD's public
- * HIP API reference; tests/hip/spec_test.py compares them with installed headers. Not included: what is only handed on.
+ * hip_types.h: the types of HIP, as far as calls that are treated need them. Layouts and values are those of AMD's
+ * public HIP API reference; tests/hip/spec_test.py compares them with installed headers. Not included: what is only
+ * handed on.
  */
 #pragma once
 

@@ -61,7 +61,8 @@ static inline struct shape shape_of(dim3 grid, dim3 block, uint64_t shared)
 	return (struct shape){ { grid.x, grid.y, grid.z }, { block.x, block.y, block.z }, shared };
 }
 
-/* Functions of the program ------------------------------------------------------------------------------------------ */
+/* Functions of the program ------------------------------------------------------------------------------------------
+ */
 
 hipError_t shim_hipLaunchKernel(const void *function_address, dim3 numBlocks, dim3 dimBlocks, void **args,
 				size_t sharedMemBytes, hipStream_t stream)
@@ -92,8 +93,8 @@ hipError_t shim_hipExtLaunchKernel(const void *function_address, dim3 numBlocks,
 	struct launch l;
 
 	begin(&l, function_address, false, &s, stream, false);
-	return end(&l, shim_real.hipExtLaunchKernel(function_address, numBlocks, dimBlocks, args, sharedMemBytes, stream,
-						    startEvent, stopEvent, flags));
+	return end(&l, shim_real.hipExtLaunchKernel(function_address, numBlocks, dimBlocks, args, sharedMemBytes,
+						    stream, startEvent, stopEvent, flags));
 }
 
 /* The shape was set by earlier calls: one estimate for all launches of a function. */
@@ -113,7 +114,8 @@ hipError_t shim_hipLaunchCooperativeKernel(const void *f, dim3 gridDim, dim3 blo
 	struct launch l;
 
 	begin(&l, f, false, &s, stream, false);
-	return end(&l, shim_real.hipLaunchCooperativeKernel(f, gridDim, blockDimX, kernelParams, sharedMemBytes, stream));
+	return end(&l,
+		   shim_real.hipLaunchCooperativeKernel(f, gridDim, blockDimX, kernelParams, sharedMemBytes, stream));
 }
 
 hipError_t shim_hipLaunchCooperativeKernel_spt(const void *f, dim3 gridDim, dim3 blockDimX, void **kernelParams,
@@ -123,13 +125,14 @@ hipError_t shim_hipLaunchCooperativeKernel_spt(const void *f, dim3 gridDim, dim3
 	struct launch l;
 
 	begin(&l, f, false, &s, stream, true);
-	return end(&l,
-		   shim_real.hipLaunchCooperativeKernel_spt(f, gridDim, blockDimX, kernelParams, sharedMemBytes, stream));
+	return end(&l, shim_real.hipLaunchCooperativeKernel_spt(f, gridDim, blockDimX, kernelParams, sharedMemBytes,
+								stream));
 }
 
 hipError_t shim_hipLaunchKernelExC(const hipLaunchConfig_t *config, const void *fPtr, void **args)
 {
-	struct shape s = config ? shape_of(config->gridDim, config->blockDim, config->dynamicSmemBytes) : (struct shape){ 0 };
+	struct shape s =
+		config ? shape_of(config->gridDim, config->blockDim, config->dynamicSmemBytes) : (struct shape){ 0 };
 	struct launch l;
 
 	begin(&l, fPtr, false, &s, config ? config->stream : NULL, false);
@@ -169,7 +172,8 @@ hipError_t shim_hipExtLaunchMultiKernelMultiDevice(hipLaunchParams *launchParams
 	return launch_list(shim_real.hipExtLaunchMultiKernelMultiDevice, launchParamsList, numDevices, flags);
 }
 
-/* Functions of modules ---------------------------------------------------------------------------------------------- */
+/* Functions of modules ----------------------------------------------------------------------------------------------
+ */
 
 hipError_t shim_hipModuleLaunchKernel(hipFunction_t f, unsigned int gridDimX, unsigned int gridDimY,
 				      unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,

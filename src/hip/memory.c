@@ -21,7 +21,8 @@ hipError_t memory_begin_on(struct making *m, unsigned int device, uint64_t bytes
 	return hipSuccess;
 }
 
-/* A thread on a device that is not granted gets no memory; one whose device the library does not say asks it for some. */
+/* A thread on a device that is not granted gets no memory; one whose device the library does not say asks it for some.
+ */
 hipError_t memory_begin(struct making *m, uint64_t bytes)
 {
 	hipError_t r = start_refusal();

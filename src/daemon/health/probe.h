@@ -8,8 +8,8 @@
  * LIBAMDHIP64`, prober_hip.c).
  *
  * A card is one device here, whatever APIs it has: a HIP or OpenCL device with the UUID of one of NVIDIA's or of the
- * software device is that one, with its ledger and its turns, and so is an OpenCL device with that of a HIP device. Cards
- * that tell no UUID have one of their place on the PCI bus (base/hip_card.h).
+ * software device is that one, with its ledger and its turns, and so is an OpenCL device with that of a HIP device.
+ * Cards that tell no UUID have one of their place on the PCI bus (base/hip_card.h).
  */
 #pragma once
 
@@ -29,7 +29,8 @@ struct probe;
 struct driver {
 	enum device_kind kind;
 	bool usable;			/* it has devices */
-	char libcuda[GRANT_PATH_BYTES]; /* absolute paths; "" when there is none. Of OpenCL the ICD loader, of HIP libamdhip64 */
+	char libcuda[GRANT_PATH_BYTES]; /* absolute paths; "" when there is none. Of OpenCL the ICD loader, of HIP
+					   libamdhip64 */
 	char libnvml[GRANT_PATH_BYTES];
 	char version[64];
 	char status[256]; /* one line: "2 devices", or what is missing and the remedy */
@@ -83,8 +84,8 @@ char **machine_environment(void);
 void machine_stop(struct daemon *daemon);
 
 /*
- * The driver of a kind; or for kind 0 the first usable one: NVIDIA's, then HIP's, the software device, and OpenCL's last.
- * NULL: none.
+ * The driver of a kind; or for kind 0 the first usable one: NVIDIA's, then HIP's, the software device, and OpenCL's
+ * last. NULL: none.
  */
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind);
 

@@ -1,8 +1,8 @@
 /*
  * prober_hip.c: the child that asks AMD's library for HIP's devices (`meted --probe-hip LIBAMDHIP64`).
  *
- * Types are plain: meted is built without HIP's headers. What the cards' other libraries tell (rocm_smi, amd_smi) is not
- * asked: memory in use by others is not known of these devices.
+ * Types are plain: meted is built without HIP's headers. What the cards' other libraries tell (rocm_smi, amd_smi) is
+ * not asked: memory in use by others is not known of these devices.
  */
 #include "base/hip_card.h"
 #include "daemon/health/probe.h"
@@ -44,7 +44,8 @@ static void *open_library(const char *named, json_t **error)
 	for (size_t i = 0; !library && i < sizeof(places) / sizeof(*places); i++)
 		library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
 	if (!library)
-		*error = json_string("no libamdhip64.so.5 to .7 here; install ROCm's HIP runtime where AMD's cards are");
+		*error =
+			json_string("no libamdhip64.so.5 to .7 here; install ROCm's HIP runtime where AMD's cards are");
 	return library;
 }
 

@@ -205,7 +205,8 @@ static bool fill_driver(struct ask *ask, struct grant *g)
 		return false;
 	}
 	if (g->wall && !device_kind_has_cuda(driver->kind)) {
-		refuse(ask, CODE_NO_DRIVER, "a wall is for CUDA: a device that has %s alone has none; leave --wall away",
+		refuse(ask, CODE_NO_DRIVER,
+		       "a wall is for CUDA: a device that has %s alone has none; leave --wall away",
 		       driver->kind == DEVICE_HIP ? "HIP" : "OpenCL");
 		return false;
 	}

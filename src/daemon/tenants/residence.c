@@ -352,7 +352,8 @@ static bool see(struct daemon *daemon, const uint8_t *uuid)
 			of_one++;
 			held = lesser(account_lent(c, device), left);
 			left -= held;
-			view.stay_units += can_be_asked(c) ? lesser(staying_soon(c, now), share->ledger.quota_units) : held;
+			view.stay_units +=
+				can_be_asked(c) ? lesser(staying_soon(c, now), share->ledger.quota_units) : held;
 			if (can_be_asked(c))
 				see_client(c, held, now);
 			else
