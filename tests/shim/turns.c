@@ -134,7 +134,7 @@ static void skip_busy(const char *what)
 	tap_ok(true, "%s # SKIP the machine is too busy: the device stood still each time", what);
 }
 
-/* A kernel of this length during which tier T3 has the channels off twice, 25 ms together. False: it was not to be had. */
+/* A kernel of this length, during which tier T3 has the channels off for 25 ms in all. False: it was not to be had. */
 static bool try_cut(uint64_t length)
 {
 	struct wire_turn *t = turn(WIRE_COMPUTE);
