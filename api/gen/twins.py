@@ -249,7 +249,7 @@ def worker_source(way):
             f'\t.title = "{s.title}",', f"\t.names = {n}_call_name,", f"\t.count = {up}_CALL_COUNT,", "\t.functions = functions_,",
             "\t.handlers = handlers_,", "\t.about = about_,",
             f'\t.files = {{ {{ "METE_FORWARD_{up}", "{way.data["files"][0]}", {{ {names} }} }} }},',
-            *([f"\t.pointer_mode = {up}_CALL_{mode},"] if mode else []), '\t.prepare = "mete_library_prepare",',
+            *([f"\t.pointer_mode = {up}_CALL_{mode},"] if mode else []), '\t.prepare = "mete_library_prepare",', "\t.alone = true,",
             f"\t.status = {statuses(way)},", "};", ""]
     return "\n".join(out)
 

@@ -248,9 +248,19 @@ static bool mode_set(struct forward_work *w)
 	return true;
 }
 
+/*
+ * No client of mete's has a call wait that is about an object of such a library, and no program may have two at once. A
+ * client that says of any call that it waits would have the library do what it is not made for, in this process.
+ */
+static bool is_beside(const struct forward_work *w)
+{
+	return w->library->alone && w->named && w->named->busy;
+}
+
 bool forward_ready(struct forward_work *w)
 {
-	if (w->work->in.bad || w->work->in.used != w->work->in.size || w->unsound || !w->function || !mode_set(w))
+	if (is_beside(w) || w->work->in.bad || w->work->in.used != w->work->in.size || w->unsound || !w->function ||
+	    !mode_set(w))
 		return false;
 	if (w->ends)
 		return !w->named->busy;
@@ -276,6 +286,7 @@ int forward_refuse(struct forward_work *w)
 {
 	const struct forward_statuses *s = &w->library->status;
 
+	w->unsound |= is_beside(w);
 	if (w->function)
 		w->status = w->strange ? s->failed : s->invalid;
 	else

@@ -38,6 +38,7 @@ struct forward_served {
 	unsigned int (*file_of)(const char *name); /* NULL: there is one file */
 	unsigned int pointer_mode;		   /* the call that sets it; 0: scalars are always here */
 	const char *prepare;			   /* what mete's own library is told the driver by */
+	bool alone; /* not made for two calls at once that are about one object: the second is refused */
 	struct forward_statuses status;
 };
 
