@@ -507,7 +507,7 @@ static bool operand(struct run *r, const struct solver_matrix *m, const int64_t 
 {
 	uint64_t at = m->at + (uint64_t)batch * (uint64_t)m->apart * r->each;
 
-	*ret_ld = 1;
+	*ret_ld = size[0] > 1 ? (int)size[0] : 1; /* what LAPACK wants of one without numbers as well */
 	*ret = NULL;
 	if (size[0] <= 0 || size[1] <= 0)
 		return true;
