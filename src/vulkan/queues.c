@@ -40,69 +40,140 @@ static bool is_gated(const struct queue *q)
 	return q->device->metered && (pace_gated(WIRE_COMPUTE) || pace_gated(WIRE_COPY));
 }
 
-/* ---- vkQueueSubmit ---- */
+/* ---- vkQueueSubmit and vkQueueSubmit2 ---- */
 
-static VkResult submit(struct queue *q, uint32_t count, const VkSubmitInfo *infos, VkFence fence)
+/* A batch in two: what it waits for, and its work. */
+struct batch {
+	union {
+		VkSubmitInfo one;
+		VkSubmitInfo2 two;
+	} waits, works;
+	VkTimelineSemaphoreSubmitInfo values[2];
+	bool waiting; /* for semaphores */
+	/* `waits` precedes `works`. False: it waits for nothing, or a structure in its chain belongs to the whole. */
+	bool parted;
+	uint32_t buffers; /* command buffers */
+	uint64_t kind;	  /* of its work (estimate.h) */
+};
+
+/* The types that the two calls differ in. */
+struct form {
+	size_t info_bytes;
+	VkResult (*call)(const struct queue *q, uint32_t count, const void *infos, VkFence fence);
+	void (*read)(const void *info, struct batch *ret);
+};
+
+static VkResult call_one(const struct queue *q, uint32_t count, const void *infos, VkFence fence)
 {
-	VkResult r;
-
-	pthread_mutex_lock(&q->lock);
-	r = q->device->next.vkQueueSubmit(q->handle, count, infos, fence);
-	pthread_mutex_unlock(&q->lock);
-	return r;
+	return q->device->next.vkQueueSubmit(q->handle, count, infos, fence);
 }
 
-/*
- * The batch in two: what waits, and what works. False: another structure in its chain belongs to the whole.
- * The first keeps the values of what it waits for, the second those of what it signals.
- */
-static bool split(const VkSubmitInfo *info, VkSubmitInfo *ret_waits, VkSubmitInfo *ret_works,
-		  VkTimelineSemaphoreSubmitInfo ret_values[2])
+static VkResult call_two(const struct queue *q, uint32_t count, const void *infos, VkFence fence)
+{
+	return q->device->next.vkQueueSubmit2(q->handle, count, infos, fence);
+}
+
+/* The first half keeps the values of what it waits for, the second those of what it signals. */
+static bool part_one(const VkSubmitInfo *info, struct batch *ret)
 {
 	const VkTimelineSemaphoreSubmitInfo *values = info->pNext;
 
 	if (values && (values->sType != VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO || values->pNext))
 		return false;
-	*ret_waits = (VkSubmitInfo){ .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-				     .waitSemaphoreCount = info->waitSemaphoreCount,
-				     .pWaitSemaphores = info->pWaitSemaphores,
-				     .pWaitDstStageMask = info->pWaitDstStageMask };
-	*ret_works = *info;
-	ret_works->waitSemaphoreCount = 0;
+	ret->waits.one = (VkSubmitInfo){ .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+					 .waitSemaphoreCount = info->waitSemaphoreCount,
+					 .pWaitSemaphores = info->pWaitSemaphores,
+					 .pWaitDstStageMask = info->pWaitDstStageMask };
+	ret->works.one = *info;
+	ret->works.one.waitSemaphoreCount = 0;
 	if (values) {
-		ret_values[0] = ret_values[1] = *values;
-		ret_values[0].signalSemaphoreValueCount = 0;
-		ret_values[1].waitSemaphoreValueCount = 0;
-		ret_waits->pNext = &ret_values[0];
-		ret_works->pNext = &ret_values[1];
+		ret->values[0] = ret->values[1] = *values;
+		ret->values[0].signalSemaphoreValueCount = 0;
+		ret->values[1].waitSemaphoreValueCount = 0;
+		ret->waits.one.pNext = &ret->values[0];
+		ret->works.one.pNext = &ret->values[1];
 	}
 	return true;
 }
 
-/* One batch, whose turn is waited for. */
-static VkResult submit_batch(struct queue *q, const VkSubmitInfo *info, VkFence fence)
+static void read_one(const void *from, struct batch *ret)
 {
-	VkTimelineSemaphoreSubmitInfo values[2];
-	uint64_t kind = SUBMIT_SEED;
-	VkSubmitInfo waits, works;
-	struct launch l;
+	const VkSubmitInfo *info = from;
+
+	ret->waiting = info->waitSemaphoreCount;
+	ret->parted = ret->waiting && part_one(info, ret);
+	ret->buffers = info->commandBufferCount;
+	ret->kind = SUBMIT_SEED;
+	for (uint32_t i = 0; i < ret->buffers; i++)
+		ret->kind = kind_of(ret->kind, info->pCommandBuffers[i]);
+}
+
+static void read_two(const void *from, struct batch *ret)
+{
+	const VkSubmitInfo2 *info = from;
+
+	ret->waiting = info->waitSemaphoreInfoCount;
+	ret->parted = ret->waiting && !info->pNext;
+	if (ret->parted) {
+		ret->waits.two = (VkSubmitInfo2){ .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2,
+						  .flags = info->flags,
+						  .waitSemaphoreInfoCount = info->waitSemaphoreInfoCount,
+						  .pWaitSemaphoreInfos = info->pWaitSemaphoreInfos };
+		ret->works.two = *info;
+		ret->works.two.waitSemaphoreInfoCount = 0;
+	}
+	ret->buffers = info->commandBufferInfoCount;
+	ret->kind = SUBMIT_SEED;
+	for (uint32_t i = 0; i < ret->buffers; i++)
+		ret->kind = kind_of(ret->kind, info->pCommandBufferInfos[i].commandBuffer);
+}
+
+static const struct form form_one = { sizeof(VkSubmitInfo), call_one, read_one };
+static const struct form form_two = { sizeof(VkSubmitInfo2), call_two, read_two };
+
+static VkResult submit(const struct form *form, struct queue *q, uint32_t count, const void *infos, VkFence fence)
+{
 	VkResult r;
 
-	if (info->waitSemaphoreCount)
+	pthread_mutex_lock(&q->lock);
+	r = form->call(q, count, infos, fence);
+	pthread_mutex_unlock(&q->lock);
+	return r;
+}
+
+/* One batch, whose turn is waited for. */
+static VkResult submit_batch(const struct form *form, struct queue *q, const void *info, VkFence fence)
+{
+	struct launch l;
+	struct batch b;
+	VkResult r;
+
+	form->read(info, &b);
+	if (b.waiting)
 		marks_break((face_queue)q, false, MARKS_NONE);
-	if (!info->commandBufferCount)
-		return submit(q, 1, info, fence);
-	if (info->waitSemaphoreCount && split(info, &waits, &works, values)) {
-		r = submit(q, 1, &waits, VK_NULL_HANDLE);
+	if (!b.buffers)
+		return submit(form, q, 1, info, fence);
+	if (b.parted) {
+		r = submit(form, q, 1, &b.waits, VK_NULL_HANDLE);
 		if (r != VK_SUCCESS)
 			return r;
-		info = &works;
+		info = &b.works;
 	}
-	for (uint32_t i = 0; i < info->commandBufferCount; i++)
-		kind = kind_of(kind, info->pCommandBuffers[i]);
-	begin(&l, q, kind, info->commandBufferCount);
-	r = submit(q, 1, info, fence);
+	begin(&l, q, b.kind, b.buffers);
+	r = submit(form, q, 1, info, fence);
 	pace_end(&l, r == VK_SUCCESS);
+	return r;
+}
+
+static VkResult submit_all(const struct form *form, struct queue *q, uint32_t count, const void *infos, VkFence fence)
+{
+	VkResult r = VK_SUCCESS;
+
+	if (!count || !is_gated(q))
+		return submit(form, q, count, infos, fence);
+	for (uint32_t i = 0; r == VK_SUCCESS && i < count; i++)
+		r = submit_batch(form, q, (const char *)infos + i * form->info_bytes,
+				 i + 1 == count ? fence : VK_NULL_HANDLE);
 	return r;
 }
 
@@ -110,70 +181,18 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_vkQueueSubmit(VkQueue queue, uint32_t submi
 						   VkFence fence)
 {
 	struct queue *q = queue_of(queue);
-	VkResult r = VK_SUCCESS;
 
-	if (!q)
-		return device_of(queue)->next.vkQueueSubmit(queue, submitCount, pSubmits, fence);
-	if (!submitCount || !is_gated(q))
-		return submit(q, submitCount, pSubmits, fence);
-	for (uint32_t i = 0; r == VK_SUCCESS && i < submitCount; i++)
-		r = submit_batch(q, &pSubmits[i], i + 1 == submitCount ? fence : VK_NULL_HANDLE);
-	return r;
-}
-
-/* ---- vkQueueSubmit2 ---- */
-
-static VkResult submit2(struct queue *q, uint32_t count, const VkSubmitInfo2 *infos, VkFence fence)
-{
-	VkResult r;
-
-	pthread_mutex_lock(&q->lock);
-	r = q->device->next.vkQueueSubmit2(q->handle, count, infos, fence);
-	pthread_mutex_unlock(&q->lock);
-	return r;
-}
-
-static VkResult submit_batch2(struct queue *q, const VkSubmitInfo2 *info, VkFence fence)
-{
-	VkSubmitInfo2 waits = { .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2 }, works = *info;
-	uint64_t kind = SUBMIT_SEED;
-	struct launch l;
-	VkResult r;
-
-	if (info->waitSemaphoreInfoCount)
-		marks_break((face_queue)q, false, MARKS_NONE);
-	if (!info->commandBufferInfoCount)
-		return submit2(q, 1, info, fence);
-	if (info->waitSemaphoreInfoCount && !info->pNext) {
-		waits.flags = info->flags;
-		waits.waitSemaphoreInfoCount = info->waitSemaphoreInfoCount;
-		waits.pWaitSemaphoreInfos = info->pWaitSemaphoreInfos;
-		works.waitSemaphoreInfoCount = 0;
-		r = submit2(q, 1, &waits, VK_NULL_HANDLE);
-		if (r != VK_SUCCESS)
-			return r;
-	}
-	for (uint32_t i = 0; i < works.commandBufferInfoCount; i++)
-		kind = kind_of(kind, works.pCommandBufferInfos[i].commandBuffer);
-	begin(&l, q, kind, works.commandBufferInfoCount);
-	r = submit2(q, 1, &works, fence);
-	pace_end(&l, r == VK_SUCCESS);
-	return r;
+	return q ? submit_all(&form_one, q, submitCount, pSubmits, fence)
+		 : device_of(queue)->next.vkQueueSubmit(queue, submitCount, pSubmits, fence);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL layer_vkQueueSubmit2(VkQueue queue, uint32_t submitCount, const VkSubmitInfo2 *pSubmits,
 						    VkFence fence)
 {
 	struct queue *q = queue_of(queue);
-	VkResult r = VK_SUCCESS;
 
-	if (!q)
-		return device_of(queue)->next.vkQueueSubmit2(queue, submitCount, pSubmits, fence);
-	if (!submitCount || !is_gated(q))
-		return submit2(q, submitCount, pSubmits, fence);
-	for (uint32_t i = 0; r == VK_SUCCESS && i < submitCount; i++)
-		r = submit_batch2(q, &pSubmits[i], i + 1 == submitCount ? fence : VK_NULL_HANDLE);
-	return r;
+	return q ? submit_all(&form_two, q, submitCount, pSubmits, fence)
+		 : device_of(queue)->next.vkQueueSubmit2(queue, submitCount, pSubmits, fence);
 }
 
 /* ---- the other calls on queues ---- */
