@@ -100,17 +100,16 @@ VALUE(node_image_hits, images_hits(s->daemon))
 VALUE(node_image_saved, images_saved_bytes(s->daemon))
 
 static const struct family of_node[] = {
-	{ "mete_start_time_seconds", "When meted was started, in seconds since 1970.", false, UNIT_COUNT,
+	{ "mete_start_time_seconds", "Time at which meted was started, in seconds since 1970.", false, UNIT_COUNT,
 	  node_started },
 	{ "mete_devices", "Devices of this node.", false, UNIT_COUNT, node_devices },
-	{ "mete_tenants", "Grants that are being served.", false, UNIT_COUNT, node_tenants },
+	{ "mete_tenants", "Grants that meted serves.", false, UNIT_COUNT, node_tenants },
 	{ "mete_process_resident_memory_bytes", "Memory of meted.", false, UNIT_COUNT, node_resident },
-	{ "mete_process_cpu_seconds_total", "Time of processors that meted has used.", true, UNIT_SECONDS, node_cpu },
+	{ "mete_process_cpu_seconds_total", "Processor time that meted has used.", true, UNIT_SECONDS, node_cpu },
 	{ "mete_images_kept_bytes", "Images of kernels that are kept for remote and walled programs.", false,
 	  UNIT_COUNT, node_images },
-	{ "mete_images_hits_total", "Images that were there when a program wanted them.", true, UNIT_COUNT,
-	  node_image_hits },
-	{ "mete_images_saved_bytes_total", "Bytes of images that programs need not send.", true, UNIT_COUNT,
+	{ "mete_images_hits_total", "Requests for an image that was kept.", true, UNIT_COUNT, node_image_hits },
+	{ "mete_images_saved_bytes_total", "Bytes of images that programs did not have to send.", true, UNIT_COUNT,
 	  node_image_saved },
 };
 
@@ -148,10 +147,10 @@ VALUE(device_faults, state_device_faults(s->daemon, s->device->uuid))
 static const struct family of_device[] = {
 	{ "mete_device_memory_bytes", "Memory of the device.", false, UNIT_COUNT, device_memory },
 	{ "mete_device_memory_promised_bytes", "The sum of the tenants' quotas.", false, UNIT_COUNT, device_promised },
-	{ "mete_device_memory_held_bytes", "What tenants hold together.", false, UNIT_COUNT, device_held },
-	{ "mete_device_memory_used_bytes", "What the driver says is used, when it was last asked.", false, UNIT_COUNT,
+	{ "mete_device_memory_held_bytes", "Memory that all tenants together hold.", false, UNIT_COUNT, device_held },
+	{ "mete_device_memory_used_bytes", "Used memory according to the driver, at the last probe.", false, UNIT_COUNT,
 	  device_used },
-	{ "mete_device_compute_promised_ratio", "The sum of what tenants are guaranteed of the device's time.", false,
+	{ "mete_device_compute_promised_ratio", "The sum of the tenants' guarantees on the device's time.", false,
 	  UNIT_RATIO, device_cores },
 	{ "mete_device_compute_used_seconds_total", "The device's time that tenants have used.", true, UNIT_SECONDS,
 	  device_time_used },
@@ -161,16 +160,15 @@ static const struct family of_device[] = {
 	{ "mete_device_compute_waited_seconds_total",
 	  "The sum over tenants of the time in which they had work waiting and no turn.", true, UNIT_SECONDS,
 	  device_time_waited },
-	{ "mete_device_power_watts", "What the device draws; absent where it does not say.", false, UNIT_SECONDS,
-	  device_power },
-	{ "mete_device_temperature_celsius", "The temperature of the device; absent where it does not say.", false,
-	  UNIT_COUNT, device_temperature },
+	{ "mete_device_power_watts", "Power draw of the device; absent if the device does not report it.", false,
+	  UNIT_SECONDS, device_power },
+	{ "mete_device_temperature_celsius", "Temperature of the device; absent if the device does not report it.",
+	  false, UNIT_COUNT, device_temperature },
 	{ "mete_device_utilisation_ratio",
-	  "The part of the last moments in which the device was at work, as its driver has it.", false, UNIT_RATIO,
+	  "Fraction of the recent time in which the device worked, according to its driver.", false, UNIT_RATIO,
 	  device_utilisation },
-	{ "mete_device_memory_refusals_total",
-	  "Requests for its memory that were refused, of all tenants that there ever were.", true, UNIT_COUNT,
-	  device_refusals },
+	{ "mete_device_memory_refusals_total", "Refused requests for its memory, of all present and past tenants.",
+	  true, UNIT_COUNT, device_refusals },
 	{ "mete_device_faults_total", "Errors that the device has reported.", true, UNIT_COUNT, device_faults },
 };
 
@@ -189,20 +187,19 @@ VALUE_IF(tenant_moving, s->tenant->grant.spill, s->tenant->suspension.moving_ns 
 
 static const struct family of_tenant[] = {
 	{ "mete_tenant_clients", "Processes that are attached under the grant.", false, UNIT_COUNT, tenant_clients },
-	{ "mete_tenant_workers", "Workers that execute calls for it.", false, UNIT_COUNT, tenant_workers },
-	{ "mete_tenant_faults_total", "Errors of devices that it has caused.", true, UNIT_COUNT, tenant_faults },
-	{ "mete_tenant_last_active_seconds", "When it last had a process, in seconds since 1970.", false, UNIT_COUNT,
+	{ "mete_tenant_workers", "Workers that execute calls of the tenant.", false, UNIT_COUNT, tenant_workers },
+	{ "mete_tenant_faults_total", "Device errors that the tenant has caused.", true, UNIT_COUNT, tenant_faults },
+	{ "mete_tenant_last_active_seconds", "Time of its last process, in seconds since 1970.", false, UNIT_COUNT,
 	  tenant_last_active },
-	{ "mete_tenant_memory_moves_total", "How often memory of its programs has left a device.", true, UNIT_COUNT,
-	  tenant_moves },
-	{ "mete_tenant_memory_moves_refused_total", "How often it was to leave, and could not.", true, UNIT_COUNT,
-	  tenant_moves_refused },
+	{ "mete_tenant_memory_moves_total", "Moves of its memory away from a device.", true, UNIT_COUNT, tenant_moves },
+	{ "mete_tenant_memory_moves_refused_total", "Moves of its memory that were requested and not possible.", true,
+	  UNIT_COUNT, tenant_moves_refused },
 	{ "mete_tenant_memory_moved_out_bytes_total", "Bytes that have left a device.", true, UNIT_COUNT,
 	  tenant_moved_out },
 	{ "mete_tenant_memory_moved_in_bytes_total", "Bytes that have returned to a device.", true, UNIT_COUNT,
 	  tenant_moved_in },
-	{ "mete_tenant_memory_moving_seconds_total", "Time in which its programs waited while memory moved.", true,
-	  UNIT_SECONDS, tenant_moving },
+	{ "mete_tenant_memory_moving_seconds_total", "Time in which its programs waited while their memory moved.",
+	  true, UNIT_SECONDS, tenant_moving },
 };
 
 /* Shares. */
@@ -220,20 +217,20 @@ VALUE_IF(share_asked, TIMED, s->meter->time_ns[METER_ASKED] / 1e9)
 VALUE_IF(share_waited, TIMED, s->meter->time_ns[METER_WAITED] / 1e9)
 
 static const struct family of_share[] = {
-	{ "mete_tenant_memory_quota_bytes", "What the tenant may hold.", false, UNIT_COUNT, share_quota },
-	{ "mete_tenant_memory_held_bytes", "What it holds.", false, UNIT_COUNT, share_held },
-	{ "mete_tenant_memory_peak_bytes", "The most that it has held.", false, UNIT_COUNT, share_peak },
-	{ "mete_tenant_memory_away_bytes", "What of its memory has left the device, where it may.", false, UNIT_COUNT,
-	  share_away },
-	{ "mete_tenant_compute_guaranteed_ratio", "What it is guaranteed of the device's time.", false, UNIT_RATIO,
+	{ "mete_tenant_memory_quota_bytes", "Quota of the tenant.", false, UNIT_COUNT, share_quota },
+	{ "mete_tenant_memory_held_bytes", "Memory that the tenant holds.", false, UNIT_COUNT, share_held },
+	{ "mete_tenant_memory_peak_bytes", "Most memory that the tenant has held.", false, UNIT_COUNT, share_peak },
+	{ "mete_tenant_memory_away_bytes", "Memory of the tenant that is away from the device, if it may leave.", false,
+	  UNIT_COUNT, share_away },
+	{ "mete_tenant_compute_guaranteed_ratio", "Guarantee of the tenant on the device's time.", false, UNIT_RATIO,
 	  share_guarantee },
-	{ "mete_tenant_compute_limit_ratio", "The most that it may have of the device's time.", false, UNIT_RATIO,
+	{ "mete_tenant_compute_limit_ratio", "Limit of the tenant on the device's time.", false, UNIT_RATIO,
 	  share_limit },
-	{ "mete_tenant_compute_used_seconds_total", "The device's time that it has used.", true, UNIT_SECONDS,
+	{ "mete_tenant_compute_used_seconds_total", "Device time that the tenant has used.", true, UNIT_SECONDS,
 	  share_used },
-	{ "mete_tenant_compute_asked_seconds_total", "Time in which it had work waiting or running.", true,
+	{ "mete_tenant_compute_asked_seconds_total", "Time in which the tenant had work waiting or running.", true,
 	  UNIT_SECONDS, share_asked },
-	{ "mete_tenant_compute_waited_seconds_total", "Time in which it had work waiting and no turn.", true,
+	{ "mete_tenant_compute_waited_seconds_total", "Time in which the tenant had work waiting and no turn.", true,
 	  UNIT_SECONDS, share_waited },
 };
 
@@ -281,11 +278,11 @@ static void write_node(FILE *out, struct daemon *daemon)
 		fputs(of_node[i].name, out);
 		number(out, of_node[i].unit, value);
 	}
-	metrics_head(out, "mete_events_total", "Events by kind; those of all that repeats are counted.", true);
+	metrics_head(out, "mete_events_total", "Events by kind; repeated events count each time.", true);
 	for (int i = 0; i < JOURNAL_KINDS; i++)
 		fprintf(out, "mete_events_total{kind=\"%s\"} %llu\n", journal_kind_name((enum journal_kind)i),
 			(unsigned long long)journal_count(daemon->journal, (enum journal_kind)i));
-	metrics_head(out, "mete_requests_refused_total", "Requests on the control socket that were refused, by reason.",
+	metrics_head(out, "mete_requests_refused_total", "Refused requests on the control socket, by reason.",
 		     true);
 	for (unsigned int i = 0; i < daemon->meter.code_count; i++)
 		fprintf(out, "mete_requests_refused_total{reason=\"%s\"} %llu\n", daemon->meter.refused[i].code,
@@ -296,7 +293,7 @@ static void write_device_words(FILE *out, struct daemon *daemon)
 {
 	char uuid[DEVICE_UUID_TEXT], name[METRICS_LABEL_BYTES];
 
-	metrics_head(out, "mete_device_info", "What the device is; always 1.", false);
+	metrics_head(out, "mete_device_info", "Identity of the device; always 1.", false);
 	for (unsigned int i = 0; i < daemon->machine.device_count; i++) {
 		const struct device *d = &daemon->machine.device[i];
 
@@ -304,7 +301,7 @@ static void write_device_words(FILE *out, struct daemon *daemon)
 			device_uuid_format(d->uuid, uuid), metrics_label(d->name, name), device_kind_name(d->kind));
 	}
 	metrics_head(out, "mete_device_state",
-		     "The state that the device is in: active, cordoned, draining or lost; always 1.", false);
+		     "State of the device: active, cordoned, draining or lost; always 1.", false);
 	for (unsigned int i = 0; i < daemon->machine.device_count; i++) {
 		const struct device *d = &daemon->machine.device[i];
 
@@ -351,7 +348,7 @@ static void write_tenant_words(FILE *out, struct daemon *daemon)
 {
 	char user[GRANT_NAME_BYTES], text[METRICS_LABEL_BYTES];
 
-	metrics_head(out, "mete_tenant_info", "Whose the grant is and how it is served; always 1.", false);
+	metrics_head(out, "mete_tenant_info", "User and labels of the grant, and how it is served; always 1.", false);
 	for (struct tenant *t = daemon->tenants; t; t = t->next) {
 		fprintf(out,
 			"mete_tenant_info{tenant=\"%s\",user=\"%s\",driver=\"%s\",class=\"%s\","
@@ -366,14 +363,14 @@ static void write_tenant_words(FILE *out, struct daemon *daemon)
 		     "The state of the tenant: running, idle, frozen or quarantined; always 1.", false);
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		fprintf(out, "mete_tenant_state{tenant=\"%s\",state=\"%s\"} 1\n", t->grant.name, state_tenant(t));
-	metrics_head(out, "mete_tenant_refusals_total", "What it was refused, by reason: memory, attach or protocol.",
+	metrics_head(out, "mete_tenant_refusals_total", "Refusals of the tenant by reason: memory, attach or protocol.",
 		     true);
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		for (unsigned int i = 0; t->telemetry && i < REFUSALS; i++)
 			fprintf(out, "mete_tenant_refusals_total{tenant=\"%s\",reason=\"%s\"} %llu\n", t->grant.name,
 				refusal_name((enum refusal)i), (unsigned long long)t->telemetry->refused[i]);
 	metrics_head(out, "mete_tenant_unknown_calls_total",
-		     "Calls by name that its programs asked for and this release does not know, once per process.",
+		     "Names of calls that its programs requested and this release does not know, once per process.",
 		     true);
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		if (t->telemetry)
@@ -391,8 +388,8 @@ static void write_remote(FILE *out, struct daemon *daemon)
 		{ "mete_tenant_remote_sessions", "Programs that are connected through a worker.", -1 },
 		{ "mete_tenant_remote_calls_total", "Requests that its workers have received.", WORKER_RECEIVED_CALLS },
 		{ "mete_tenant_remote_received_bytes_total",
-		  "Bytes that its workers have received, with what calls carry.", WORKER_RECEIVED_BYTES },
-		{ "mete_tenant_remote_sent_bytes_total", "Bytes that its workers have sent, with what calls carry.",
+		  "Bytes that its workers have received, including data of calls.", WORKER_RECEIVED_BYTES },
+		{ "mete_tenant_remote_sent_bytes_total", "Bytes that its workers have sent, including data of calls.",
 		  WORKER_SENT_BYTES },
 	};
 
