@@ -102,19 +102,38 @@ static int on_timer(CURLM *multi, long ms, void *owner)
 	return 0;
 }
 
-/* The server's own words, where it answered with a Status. */
-static void describe(const struct api_call *c, long status, json_t *body, char line[1024])
+/* curl says how long it tried, which is another figure each time: who writes a line once would write it for ever. */
+static void cut_time(char *error)
+{
+	char *from = strstr(error, " after "), *to = from ? strstr(from, " ms") : NULL;
+
+	if (to)
+		memmove(from, to + strlen(" ms"), strlen(to + strlen(" ms")) + 1);
+}
+
+/*
+ * The server's own words, where it answered with a Status. A server that cannot be reached is described alike whatever
+ * was asked of it, and a request without its query, which has figures of the moment.
+ */
+static void describe(struct api_call *c, CURLcode code, long status, json_t *body, char line[1024])
 {
 	const char *message = json_string_value(json_object_get(body, "message"));
+	int path = (int)strcspn(c->what, "?");
+	bool away = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST;
 
+	cut_time(c->error);
 	if (!status)
-		snprintf(line, 1024, "API server %s: %.200s: %.250s", c->api->identity.url, c->what,
+		snprintf(line, 1024, "API server %s: %.*s%s%.250s", c->api->identity.url,
+			 away	      ? 0
+			 : path < 200 ? path
+				      : 200,
+			 c->what, away ? "" : ": ",
 			 *c->early   ? c->early
 			 : *c->error ? c->error
 				     : "no answer");
 	else if (status >= 300)
-		snprintf(line, 1024, "API server %s: %.300s: %ld %.500s", c->api->identity.url, c->what, status,
-			 message ? message : "");
+		snprintf(line, 1024, "API server %s: %.*s: %ld %.500s", c->api->identity.url, path < 300 ? path : 300,
+			 c->what, status, message ? message : "");
 	else
 		*line = 0;
 }
@@ -137,7 +156,7 @@ static void finish(struct api_call *c, CURLcode code)
 	/* Whoever may write an annotation may put a zero byte into it. */
 	if (status && c->in.size && !c->in.bad)
 		answer.body = json_loadb((const char *)c->in.data, c->in.size, JSON_ALLOW_NUL, NULL);
-	describe(c, status, answer.body, line);
+	describe(c, code, status, answer.body, line);
 	answer.status = (int)status;
 	answer.line = line;
 	call_free(c);

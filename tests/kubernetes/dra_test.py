@@ -1,4 +1,4 @@
-"""The DRA driver of mete-agent: slices for the scheduler, claims for kubelet: dra_test.py BUILD_ROOT [crowded]"""
+"""The DRA driver of mete-agent: slices for the scheduler, claims for kubelet: dra_test.py BUILD_ROOT [PART... | crowded]"""
 import copy
 import json
 import os
@@ -16,7 +16,7 @@ from harness import GIB, finish, ok, same, until  # noqa: E402
 from dra_node import AGENT, DRIVER, TRAILER, Node, kubeconfig, wait  # noqa: E402
 
 MIB = 1 << 20
-AWAY = 600 if os.environ.get("METE_TEST_LONG") else 3  # seconds that an API server is away
+AWAY = 600 if os.environ.get("METE_TEST_LONG") else 12  # seconds that an API server is away
 PARAMETERS = {"apiVersion": "gpu.mete.io/v1", "kind": "Share"}
 
 
@@ -343,7 +343,7 @@ def away(n):
     n.ask("grant_create", name="meanwhile", driver="soft", devices=[{"device": "1", "mem_bytes": GIB}])
     lines = n.said().count("\n")
     time.sleep(AWAY)
-    ok(n.said().count("\n") - lines <= 3, f"for {AWAY} s: the log is not filled", n.said()[-1000:])
+    ok(n.said().count("\n") - lines <= 1, f"for {AWAY} s: the log is not filled, though it is tried again and again", n.said()[-1000:])
     same([(d[1], d[2], d[3]) for d in n.prepared(claim)], [(d[1], d[2], d[3]) for d in expected], "and what was prepared still is")
     same(n.unprepared(claim), {claim[1]: ""}, "giving back needs no API server")
     n.kill()
@@ -503,8 +503,11 @@ node = Node()
 node.start()
 for part in (registers, publishes, prepares, many_requests, parameters, bad_claims, admin_access, outside, health,
              slices_of_others, kills, away, hostile, rests, identities):
-    part(node)
+    if part in (registers, publishes) or not sys.argv[2:] or part.__name__ in sys.argv[2:]:
+        part(node)
 node.close()
+if sys.argv[2:]:
+    finish()
 older()
 crowded()
 finish()
