@@ -9,7 +9,5 @@
 
 #include <jansson.h>
 
-/*
- * Adds to "deviceNodes" of the edits. Value: 0, or -ENOENT and a fault: which node is missing. METE_DEV_DIR: not /dev.
- */
+/* Adds to "deviceNodes" of the edits. Value: 0, or -ENOENT and a fault. METE_DEV_DIR: in place of /dev. */
 int amd_add_nodes(const char *uuid, json_t *edits, struct fault *f);

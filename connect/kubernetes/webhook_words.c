@@ -2,8 +2,8 @@
  * webhook_words.c: see webhook_words.h.
  *
  * Meanings, from the documents of each system: HAMi (nvidia.com/gpumem in MiB of each device, gpucores in percent,
- * priority 0 high and 1 low; the same for AMD's and Hygon's cards under their own names), Volcano's vGPU (the same
- * under its own names), Alibaba's GPU share (aliyun.com/gpu-mem in GiB), Tencent's vCUDA (vcuda-core: 100 is a device;
+ * priority 0 high and 1 low; the same for AMD's and Hygon's cards under their own names), Volcano's vGPU (likewise),
+ * Alibaba's GPU share (aliyun.com/gpu-mem in GiB), Tencent's vCUDA (vcuda-core: 100 is a device;
  * vcuda-memory in units of 256 MiB), KAI (annotations gpu-fraction, gpu-memory in MiB).
  *
  * Words for cards that are used by HIP are taken where a share of such cards is declared (--hip), and become one of

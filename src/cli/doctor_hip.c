@@ -11,8 +11,7 @@
 /* A library of AMD's in the usual places; "": none. */
 static void find_library(char path[PATH_MAX])
 {
-	static const char *const places[] = { "/opt/rocm/lib/libamdhip64.so.[5-9]",
-					      "/opt/dtk/lib/libamdhip64.so.[5-9]",
+	static const char *const places[] = { "/opt/rocm/lib/libamdhip64.so.[5-9]", "/opt/dtk/lib/libamdhip64.so.[5-9]",
 					      "/usr/lib/*/libamdhip64.so.[5-9]", "/usr/lib64/libamdhip64.so.[5-9]" };
 	glob_t found;
 

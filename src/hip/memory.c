@@ -85,7 +85,8 @@ static uint64_t product(uint64_t a, uint64_t b)
 	return a == UNKNOWN || b == UNKNOWN || __builtin_mul_overflow(a, b, &r) ? UNKNOWN : r;
 }
 
-/* Plain memory ------------------------------------------------------------------------------------------------------ */
+/* Plain memory ------------------------------------------------------------------------------------------------------
+ */
 
 static hipError_t finish_plain(struct making *m, hipError_t r, void **pointer)
 {
@@ -190,13 +191,15 @@ hipError_t shim_hipFree(void *ptr)
 	return r;
 }
 
-/* Arrays ------------------------------------------------------------------------------------------------------------ */
+/* Arrays ------------------------------------------------------------------------------------------------------------
+ */
 
 /* Bytes of an element of a format (hipArray_Format). One that is not known is taken for the largest. */
 static uint64_t format_bytes(int format)
 {
-	static const uint8_t bytes[] = { [0x01] = 1, [0x02] = 2, [0x03] = 4, [0x08] = 1,
-					 [0x09] = 2, [0x0a] = 4, [0x10] = 2, [0x20] = 4 };
+	static const uint8_t bytes[] = {
+		[0x01] = 1, [0x02] = 2, [0x03] = 4, [0x08] = 1, [0x09] = 2, [0x0a] = 4, [0x10] = 2, [0x20] = 4
+	};
 	uint8_t known = format > 0 && (size_t)format < sizeof bytes ? bytes[format] : 0;
 
 	return known ? known : 4;
@@ -205,7 +208,8 @@ static uint64_t format_bytes(int format)
 static uint64_t desc_bytes(const hipChannelFormatDesc *desc)
 {
 	return desc ? ((uint64_t)(unsigned int)desc->x + (unsigned int)desc->y + (unsigned int)desc->z +
-		       (unsigned int)desc->w + 7) / 8
+		       (unsigned int)desc->w + 7) /
+			       8
 		    : 0;
 }
 
@@ -262,7 +266,8 @@ hipError_t shim_hipMallocArray(hipArray_t *array, const hipChannelFormatDesc *de
 	struct making m;
 	hipError_t r = memory_begin(&m, array_bytes(desc_bytes(desc), width, height, 0));
 
-	return r == hipSuccess ? finish_array(&m, shim_real.hipMallocArray(array, desc, width, height, flags), array) : r;
+	return r == hipSuccess ? finish_array(&m, shim_real.hipMallocArray(array, desc, width, height, flags), array)
+			       : r;
 }
 
 hipError_t shim_hipMalloc3DArray(hipArray_t *array, const hipChannelFormatDesc *desc, hipExtent extent,
@@ -277,8 +282,8 @@ hipError_t shim_hipMalloc3DArray(hipArray_t *array, const hipChannelFormatDesc *
 hipError_t shim_hipArrayCreate(hipArray_t *pHandle, const HIP_ARRAY_DESCRIPTOR *d)
 {
 	struct making m;
-	hipError_t r = memory_begin(
-		&m, d ? array_bytes(format_bytes(d->Format) * d->NumChannels, d->Width, d->Height, 0) : 0);
+	hipError_t r =
+		memory_begin(&m, d ? array_bytes(format_bytes(d->Format) * d->NumChannels, d->Width, d->Height, 0) : 0);
 
 	return r == hipSuccess ? finish_array(&m, shim_real.hipArrayCreate(pHandle, d), pHandle) : r;
 }
@@ -296,8 +301,8 @@ hipError_t shim_hipMallocMipmappedArray(hipMipmappedArray_t *mipmappedArray, con
 					hipExtent extent, unsigned int numLevels, unsigned int flags)
 {
 	struct making m;
-	hipError_t r = memory_begin(
-		&m, mipmap_bytes(desc_bytes(desc), extent.width, extent.height, extent.depth, numLevels));
+	hipError_t r =
+		memory_begin(&m, mipmap_bytes(desc_bytes(desc), extent.width, extent.height, extent.depth, numLevels));
 
 	if (r != hipSuccess)
 		return r;
@@ -313,8 +318,9 @@ hipError_t shim_hipMipmappedArrayCreate(hipMipmappedArray_t *pHandle, HIP_ARRAY3
 							 d->Depth, numMipmapLevels)
 					  : 0);
 
-	return r == hipSuccess ? finish_mipmap(&m, shim_real.hipMipmappedArrayCreate(pHandle, d, numMipmapLevels), pHandle)
-			       : r;
+	return r == hipSuccess
+		       ? finish_mipmap(&m, shim_real.hipMipmappedArrayCreate(pHandle, d, numMipmapLevels), pHandle)
+		       : r;
 }
 
 /* Around the call that frees what the handle is of. */

@@ -1,9 +1,9 @@
 /*
  * memory.h: memory of which the program says how much it wants.
  *
- * Charged before the call, in units of 512 bytes of what is asked for; HIP tells nowhere what its blocks are. A pitch and
- * the layout of an array are the library's: of a pitched allocation the rows that it made are charged, of an array its
- * elements.
+ * Charged before the call, in units of 512 bytes of what is asked for; HIP tells nowhere what its blocks are. A pitch
+ * and the layout of an array are the library's: of a pitched allocation the rows that it made are charged, of an array
+ * its elements.
  */
 #pragma once
 

@@ -152,7 +152,8 @@ void pools_let_go(const struct record *record)
 		memory_give(record->device, record->units);
 }
 
-/* The calls --------------------------------------------------------------------------------------------------------- */
+/* The calls ---------------------------------------------------------------------------------------------------------
+ */
 
 static hipError_t allocate(void **pointer, size_t size, hipMemPool_t pool, hipStream_t stream, unsigned int device,
 			   hipError_t (*call)(void **pointer, size_t size, hipMemPool_t pool, hipStream_t stream))

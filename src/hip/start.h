@@ -3,8 +3,8 @@
  *
  * libmete-hip.so is preloaded, and stands in the folder hip/ under the names that programs ask for
  * (libamdhip64.so.5 to .7): glibc loads one file once, whatever its names. The first call of the program opens the
- * library behind it (find.h) and binds the tables; without METE_SOCKET everything then goes straight to it. HIP needs no
- * initialisation, so that any treated call may be the one with which the process attaches to meted.
+ * library behind it (find.h) and binds the tables; without METE_SOCKET everything then goes straight to it. HIP needs
+ * no initialisation, so that any treated call may be the one with which the process attaches to meted.
  */
 #pragma once
 
@@ -25,7 +25,8 @@ extern _Atomic int start_is;
 /* Attaches to meted when it is not done yet, and compares the library's devices with the grant. */
 enum start_state start_now(void);
 
-/* A thread that has chosen no device is on the library's device 0: the first call of ours puts it on the grant's first. */
+/* A thread that has chosen no device is on the library's device 0: the first call of ours puts it on the grant's first.
+ */
 extern hip_ordinal devices_first __attribute__((visibility("hidden"))); /* the library's number */
 extern __thread bool devices_settled __attribute__((visibility("hidden"), tls_model("initial-exec")));
 void devices_settle(void);

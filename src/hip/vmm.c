@@ -16,8 +16,8 @@
 #define ACCESSES 64u
 #define FIRST_VERSION 50300000 /* of the library whose properties of memory have the layout that we know */
 
-enum { HOLDS, UNITS, DEVICE };	/* the values of a handle */
-enum { HANDLE, SIZE };		/* and of a mapping */
+enum { HOLDS, UNITS, DEVICE }; /* the values of a handle */
+enum { HANDLE, SIZE };	       /* and of a mapping */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the maps */
 static struct map handles, mappings;

@@ -26,7 +26,8 @@ bool work_device(hipStream_t stream, unsigned int *ret_device)
 	return devices_current(ret_device); /* ROCm before 5.4 does not say */
 }
 
-/* Copies ------------------------------------------------------------------------------------------------------------ */
+/* Copies ------------------------------------------------------------------------------------------------------------
+ */
 
 static void copy_work(struct work *w, enum hip_call call, uint64_t bytes, hipStream_t stream, bool per_thread)
 {
@@ -126,7 +127,8 @@ hipError_t shim_hipMemPrefetchAsync_v2(const void *dev_ptr, size_t count, hipMem
 	return r;
 }
 
-/* Graphs: one is one unit, which cannot be cut, and its nodes are not seen ------------------------------------------- */
+/* Graphs: one is one unit, which cannot be cut, and its nodes are not seen -------------------------------------------
+ */
 
 static hipError_t launch_graph(hipError_t (*call)(hipGraphExec_t exec, hipStream_t stream), hipGraphExec_t exec,
 			       hipStream_t stream, bool per_thread)
@@ -164,7 +166,8 @@ hipError_t shim_hipGraphAddNode(hipGraphNode_t *pGraphNode, hipGraph_t graph, co
 	return shim_real.hipGraphAddNode(pGraphNode, graph, pDependencies, numDependencies, nodeParams);
 }
 
-/* The end of work, as the program learns of it ----------------------------------------------------------------------- */
+/* The end of work, as the program learns of it -----------------------------------------------------------------------
+ */
 
 static hipError_t stream_ended(hipStream_t stream, bool per_thread, hipError_t r)
 {
@@ -226,7 +229,8 @@ hipError_t shim_hipStreamDestroy(hipStream_t stream)
 	return shim_real.hipStreamDestroy(stream);
 }
 
-/* What becomes of a device, and with it of all that was made on it ---------------------------------------------------- */
+/* What becomes of a device, and with it of all that was made on it ----------------------------------------------------
+ */
 
 struct sweep {
 	unsigned int device;
@@ -297,7 +301,8 @@ hipError_t shim_hipDevicePrimaryCtxReset(hip_ordinal dev)
 	return r;
 }
 
-/* Streams that are recorded ------------------------------------------------------------------------------------------ */
+/* Streams that are recorded ------------------------------------------------------------------------------------------
+ */
 
 static hipError_t begun(hipError_t r)
 {
@@ -322,8 +327,8 @@ hipError_t shim_hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_t grap
 					     const void *dependencyData, size_t numDependencies, int mode)
 {
 	capture_begins();
-	return begun(shim_real.hipStreamBeginCaptureToGraph(stream, graph, dependencies, dependencyData, numDependencies,
-							    mode));
+	return begun(shim_real.hipStreamBeginCaptureToGraph(stream, graph, dependencies, dependencyData,
+							    numDependencies, mode));
 }
 
 static hipError_t end(hipError_t (*call)(hipStream_t stream, hipGraph_t *graph), hipStream_t stream, hipGraph_t *graph,

@@ -1,8 +1,8 @@
 /*
  * work.h: the calls that submit work, or tell that work has ended, as the gate sees them (core/pace.h).
  *
- * Kernels and graphs use the compute engine; copies and fills use the copy engine, as in CUDA. Which call is gated, and on
- * which engine, says the spec's field `gate`.
+ * Kernels and graphs use the compute engine; copies and fills use the copy engine, as in CUDA. Which call is gated, and
+ * on which engine, says the spec's field `gate`.
  */
 #pragma once
 

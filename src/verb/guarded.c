@@ -130,8 +130,8 @@ int guarded_begin(const struct place *place, json_t *grant, pid_t pid, const cha
 			"--guard: the software device is in the program and has no kernel driver; leave --guard away");
 	if (strcmp(device_text(json_object_get(grant, "driver"), "kind"), "nvidia"))
 		return fault_set(f, -ENODEV,
-				 "--guard: a device that has HIP or OpenCL alone is not NVIDIA's, whose driver the guard "
-				 "knows; leave --guard away");
+				 "--guard: a device that has HIP or OpenCL alone is not NVIDIA's, whose driver the "
+				 "guard knows; leave --guard away");
 	if (!find_helper(place, helper))
 		return fault_set(f, -ENOENT,
 				 "--guard: mete-guard is not beside mete; build mete where libbpf and clang are");

@@ -1,6 +1,6 @@
 /*
- * cases.c: HIP programs in small, each a case by name, linked with libamdhip64.so.6 as a HIP compiler links its programs;
- * the tests run them under a grant and without one, and once with the library opened by hand (`-l LIBRARY`).
+ * cases.c: HIP programs in small, each a case by name, linked with libamdhip64.so.6 as a HIP compiler links its
+ *programs; the tests run them under a grant and without one, and once with the library opened by hand (`-l LIBRARY`).
  *
  *	devices              what the library says of its devices: a line each
  *	quota BYTES STEP     takes blocks until it is refused; prints how many bytes it had, and the refusal
@@ -30,20 +30,31 @@
 #define LIVE 70000u
 #define UNIT 512u
 
-#define CALLS(X)                                                                                                       \
-	X(hipInit) X(hipGetDeviceCount) X(hipSetDevice) X(hipGetDevice) X(hipDeviceGetName) X(hipDeviceTotalMem)       \
-	X(hipGetDeviceProperties) X(hipGetDevicePropertiesR0600) X(hipMemGetInfo) X(hipMalloc) X(hipExtMallocWithFlags)\
-	X(hipMallocManaged) X(hipMallocPitch) X(hipMemAllocPitch) X(hipMalloc3D) X(hipMallocArray) X(hipArrayCreate)   \
-	X(hipArray3DCreate) X(hipFree) X(hipFreeArray) X(hipArrayDestroy) X(hipMallocAsync) X(hipMallocFromPoolAsync)  \
-	X(hipFreeAsync) X(hipMemPoolCreate) X(hipMemPoolDestroy) X(hipMemPoolSetAttribute) X(hipDeviceGetDefaultMemPool)\
-	X(hipMemCreate) X(hipMemRelease) X(hipMemMap) X(hipMemUnmap) X(hipMemAddressReserve) X(hipMemAddressFree)      \
-	X(hipMemSetAccess) X(hipMemGetAllocationGranularity) X(hipMemcpy) X(hipMemcpyAsync) X(hipMemset)               \
-	X(hipMemsetAsync) X(hipStreamCreate) X(hipStreamDestroy) X(hipStreamSynchronize) X(hipStreamBeginCapture)      \
-	X(hipStreamEndCapture) X(hipGraphInstantiate) X(hipGraphLaunch) X(hipGraphExecDestroy) X(hipGraphDestroy)      \
-	X(hipDeviceSynchronize) X(hipEventCreate) X(hipEventRecord) X(hipEventSynchronize) X(hipEventElapsedTime)      \
-	X(hipEventDestroy) X(hipModuleLoadData) X(hipModuleGetFunction) X(hipModuleLaunchKernel) X(hipLaunchKernel)    \
-	X(hipGetLastError) X(hipPeekAtLastError) X(hipDeviceReset) X(hipGetProcAddress) X(__hipRegisterFatBinary)      \
-	X(__hipRegisterFunction) X(hipGraphAddMemAllocNode) X(hipRuntimeGetVersion)
+#define CALLS(X)                                                                                                           \
+	X(hipInit)                                                                                                         \
+	X(hipGetDeviceCount) X(hipSetDevice) X(hipGetDevice) X(hipDeviceGetName) X(hipDeviceTotalMem) X(                   \
+		hipGetDeviceProperties) X(hipGetDevicePropertiesR0600) X(hipMemGetInfo) X(hipMalloc)                       \
+		X(hipExtMallocWithFlags) X(hipMallocManaged) X(hipMallocPitch) X(hipMemAllocPitch) X(hipMalloc3D) X(       \
+			hipMallocArray) X(hipArrayCreate) X(hipArray3DCreate) X(hipFree) X(hipFreeArray)                   \
+			X(hipArrayDestroy) X(hipMallocAsync) X(hipMallocFromPoolAsync) X(hipFreeAsync) X(                  \
+				hipMemPoolCreate) X(hipMemPoolDestroy) X(hipMemPoolSetAttribute)                           \
+				X(hipDeviceGetDefaultMemPool) X(hipMemCreate) X(hipMemRelease) X(hipMemMap) X(             \
+					hipMemUnmap) X(hipMemAddressReserve) X(hipMemAddressFree) X(hipMemSetAccess)       \
+					X(hipMemGetAllocationGranularity) X(hipMemcpy) X(hipMemcpyAsync) X(                \
+						hipMemset) X(hipMemsetAsync) X(hipStreamCreate) X(hipStreamDestroy)        \
+						X(hipStreamSynchronize) X(hipStreamBeginCapture) X(hipStreamEndCapture) X( \
+							hipGraphInstantiate) X(hipGraphLaunch) X(hipGraphExecDestroy)      \
+							X(hipGraphDestroy) X(hipDeviceSynchronize) X(hipEventCreate) X(    \
+								hipEventRecord) X(hipEventSynchronize)                     \
+								X(hipEventElapsedTime) X(hipEventDestroy) X(               \
+									hipModuleLoadData) X(hipModuleGetFunction)         \
+									X(hipModuleLaunchKernel) X(hipLaunchKernel) X(     \
+										hipGetLastError) X(hipPeekAtLastError)     \
+										X(hipDeviceReset) X(hipGetProcAddress) X(  \
+											__hipRegisterFatBinary)            \
+											X(__hipRegisterFunction) X(        \
+												hipGraphAddMemAllocNode)   \
+												X(hipRuntimeGetVersion)
 
 /* The library's, as the linker binds them. */
 #define DECLARE(name) extern __typeof__(*((struct hip_table *)0)->name) name;
@@ -281,8 +292,8 @@ static int exact(uint64_t bytes)
 			   hip.hipGetLastError() == hipSuccess,
 		   "%s: and that is the last error, once", name);
 		r = ways[i].take(&half, bytes / 2);
-		ok(r == hipSuccess && room() == bytes - bytes / 2, "%s: half of it is charged once: %d, %llu left", name, r,
-		   (unsigned long long)room());
+		ok(r == hipSuccess && room() == bytes - bytes / 2, "%s: half of it is charged once: %d, %llu left",
+		   name, r, (unsigned long long)room());
 		if (r == hipSuccess)
 			need(ways[i].drop(half), name);
 		r = ways[i].take(&all, bytes);
@@ -292,7 +303,8 @@ static int exact(uint64_t bytes)
 			ok(ways[i].drop(all) == hipSuccess && room() == bytes, "%s: and back", name);
 	}
 	ok(hip.hipFree(NULL) == hipSuccess, "nothing is freed as ever");
-	ok(hip.hipFree((void *)&checks) != hipSuccess && room() == bytes, "what is no memory of the device's gives nothing back");
+	ok(hip.hipFree((void *)&checks) != hipSuccess && room() == bytes,
+	   "what is no memory of the device's gives nothing back");
 	{
 		void *p;
 
@@ -442,7 +454,8 @@ static int sum(unsigned int n)
 	long long total = 0, again = 0;
 
 	need(hip.hipMalloc(&device, n * sizeof *host), "hipMalloc");
-	need(hip.hipModuleLaunchKernel(function_of("square"), 1, 1, 1, n, 1, 1, 0, NULL, args, NULL), "hipModuleLaunchKernel");
+	need(hip.hipModuleLaunchKernel(function_of("square"), 1, 1, 1, n, 1, 1, 0, NULL, args, NULL),
+	     "hipModuleLaunchKernel");
 	need(hip.hipMemcpy(host, device, n * sizeof *host, hipMemcpyDefault), "hipMemcpy");
 	for (unsigned int i = 0; i < n; i++)
 		total += host[i];
@@ -550,9 +563,11 @@ static int order(void)
 	need(hip.hipGraphDestroy(graph), "hipGraphDestroy");
 	need(hip.hipStreamDestroy(stream), "hipStreamDestroy");
 	function = NULL;
-	ok(hip.hipGetProcAddress("hipMalloc", &function, 60200, 0, NULL) == hipSuccess && function, "calls are found by name");
+	ok(hip.hipGetProcAddress("hipMalloc", &function, 60200, 0, NULL) == hipSuccess && function,
+	   "calls are found by name");
 	need(((hipError_t(*)(void **, size_t))function)(&device, 1 << 20), "hipMalloc by name");
-	ok(!getenv("METE_SOCKET") || ((hipError_t(*)(void **, size_t))function)(&function, 1ull << 40) == hipErrorOutOfMemory,
+	ok(!getenv("METE_SOCKET") ||
+		   ((hipError_t(*)(void **, size_t))function)(&function, 1ull << 40) == hipErrorOutOfMemory,
 	   "and are metered");
 	ok(hip.hipRuntimeGetVersion(&version) == hipSuccess && version > 0, "the library says its version");
 	return done();

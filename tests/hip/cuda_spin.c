@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-static const char code[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry spin_a()\n{\n	ret;\n}\n";
+static const char code[] =
+	".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry spin_a()\n{\n	ret;\n}\n";
 
 static void need(CUresult r, const char *what)
 {

@@ -79,8 +79,8 @@ for node in ("kfd", "dri/renderD128", "dri/renderD129", "dri/card1"):
 os.symlink("../renderD129", os.path.join(dev, "dri/by-path/pci-0000:03:00.0-render"))
 os.symlink("../card1", os.path.join(dev, "dri/by-path/pci-0000:03:00.0-card"))
 cdi = os.path.join(place.meted.dir, "cdi")
-made = place.run(whole=[METE, "cdi", "generate", "--cdi-dir", cdi], env={"METE_DEV_DIR": dev})
-files = glob.glob(os.path.join(cdi, "*.json"))
+made = place.run(whole=[METE, "cdi", "generate", "--dir", cdi], env={"METE_DEV_DIR": dev})
+files = glob.glob(os.path.join(cdi, "mete.io-device.json"))
 if ok(made.returncode == 0 and len(files) == 1, "a CDI file is made where AMD's card is the device", made.stdout, made.stderr, files):
     with open(files[0], encoding="utf-8") as f:
         of = {d["name"]: d["containerEdits"] for d in json.load(f)["devices"]}
@@ -88,7 +88,7 @@ if ok(made.returncode == 0 and len(files) == 1, "a CDI file is made where AMD's 
     same(sorted(n["path"] for n in edits.get("deviceNodes", [])), ["/dev/dri/card1", "/dev/dri/renderD129", "/dev/kfd"],
          "its nodes are those of the card")
     ok(any("--hip" in h["args"] for h in edits.get("hooks", [])), "its hook makes a grant of such a card", edits.get("hooks"))
-lost = place.run(whole=[METE, "cdi", "generate", "--cdi-dir", cdi], env={"METE_DEV_DIR": os.path.join(dev, "dri")})
+lost = place.run(whole=[METE, "cdi", "generate", "--dir", cdi], env={"METE_DEV_DIR": os.path.join(dev, "dri")})
 ok(lost.returncode and "amdgpu" in lost.stderr, "without the kernel's driver it is refused with the remedy", lost.stderr)
 place.close()
 for how, expected in (("crash", "signal 6"), ("hang", "did not answer within 10 s")):

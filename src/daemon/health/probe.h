@@ -29,8 +29,7 @@ struct probe;
 struct driver {
 	enum device_kind kind;
 	bool usable;			/* it has devices */
-	char libcuda[GRANT_PATH_BYTES]; /* absolute paths; "" when there is none. Of OpenCL the ICD loader, of HIP
-					   libamdhip64 */
+	char libcuda[GRANT_PATH_BYTES]; /* absolute paths; "": none. Of OpenCL the ICD loader, of HIP libamdhip64 */
 	char libnvml[GRANT_PATH_BYTES];
 	char version[64];
 	char status[256]; /* one line: "2 devices", or what is missing and the remedy */
@@ -84,8 +83,8 @@ char **machine_environment(void);
 void machine_stop(struct daemon *daemon);
 
 /*
- * The driver of a kind; or for kind 0 the first usable one: NVIDIA's, then HIP's, the software device, and OpenCL's
- * last. NULL: none.
+ * The driver of a kind; or for kind 0 the first usable one: NVIDIA's, then HIP's, the software device, OpenCL's last.
+ * NULL: none.
  */
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind);
 

@@ -30,8 +30,11 @@ struct hip {
 /* The newest first: a machine has one, or several side by side. */
 static void *open_library(const char *named, json_t **error)
 {
-	static const char *const places[] = { "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
-					      "/opt/rocm/lib/libamdhip64.so.7", "/opt/rocm/lib/libamdhip64.so.6",
+	static const char *const places[] = { "libamdhip64.so.7",
+					      "libamdhip64.so.6",
+					      "libamdhip64.so.5",
+					      "/opt/rocm/lib/libamdhip64.so.7",
+					      "/opt/rocm/lib/libamdhip64.so.6",
 					      "/opt/rocm/lib/libamdhip64.so.5" };
 	void *library = NULL;
 

@@ -1,14 +1,15 @@
 /*
- * hip.c: HIP on the software device: the library libmete-soft-hip.so, which stands in the folder hip/ beside the software
- * device's libcuda.so.1 under the names that HIP programs ask for. It is a device for tests, and says so in its name.
+ * hip.c: HIP on the software device: the library libmete-soft-hip.so, which stands in the folder hip/ beside the
+ * software device's libcuda.so.1 under the names that HIP programs ask for. It is a device for tests, and says so in
+ * its name.
  *
- * The calls go to the driver beside it; a device is the same card in both APIs, with one memory and one timeline. Code is
- * PTX, as there: no program that a HIP compiler has made runs here. Like AMD's library it calls some of its own exports by
- * way of the linker's tables (hipMallocPitch, hipMalloc3D), so that they come to whoever stands before it.
+ * The calls go to the driver beside it; a device is the same card in both APIs, with one memory and one timeline. Code
+ * is PTX, as there: no program that a HIP compiler has made runs here. Like AMD's library it calls some of its own
+ * exports by way of the linker's tables (hipMallocPitch, hipMalloc3D), so that they come to whoever stands before it.
  */
 #include "base/own_note.h"
 #include "hip_soft.h"
-#include "state.h"
+#include "softdev/hip/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ void soft_unsupported(enum hip_call call)
 	(void)call;
 }
 
-/* Devices ----------------------------------------------------------------------------------------------------------- */
+/* Devices -----------------------------------------------------------------------------------------------------------
+ */
 
 hipError_t soft_hipInit(unsigned int flags)
 {
@@ -191,7 +193,8 @@ hipError_t soft_hipGetProcAddress(const char *symbol, void **pfn, int hipVersion
 	return *pfn ? hipSuccess : hipErrorNotFound;
 }
 
-/* Memory ------------------------------------------------------------------------------------------------------------ */
+/* Memory ------------------------------------------------------------------------------------------------------------
+ */
 
 hipError_t soft_hipMalloc(void **ptr, size_t size)
 {
@@ -304,7 +307,8 @@ hipError_t soft_hipArrayDestroy(hipArray_t pHandle)
 	return soft_hipFreeArray(pHandle);
 }
 
-/* Pools ------------------------------------------------------------------------------------------------------------- */
+/* Pools -------------------------------------------------------------------------------------------------------------
+ */
 
 hipError_t soft_hipMallocAsync(void **dev_ptr, size_t size, hipStream_t stream)
 {
@@ -364,16 +368,19 @@ hipError_t soft_hipMemPoolTrimTo(hipMemPool_t mem_pool, size_t min_bytes_to_hold
 hipError_t soft_hipMemPoolSetAttribute(hipMemPool_t mem_pool, hipMemPoolAttr attr, void *value)
 {
 	ON_DEVICE;
-	return state_said(soft_cu.cuMemPoolSetAttribute((CUmemoryPool)(void *)mem_pool, (CUmemPool_attribute)attr, value));
+	return state_said(
+		soft_cu.cuMemPoolSetAttribute((CUmemoryPool)(void *)mem_pool, (CUmemPool_attribute)attr, value));
 }
 
 hipError_t soft_hipMemPoolGetAttribute(hipMemPool_t mem_pool, hipMemPoolAttr attr, void *value)
 {
 	ON_DEVICE;
-	return state_said(soft_cu.cuMemPoolGetAttribute((CUmemoryPool)(void *)mem_pool, (CUmemPool_attribute)attr, value));
+	return state_said(
+		soft_cu.cuMemPoolGetAttribute((CUmemoryPool)(void *)mem_pool, (CUmemPool_attribute)attr, value));
 }
 
-/* Memory that is made, reserved and mapped -------------------------------------------------------------------------- */
+/* Memory that is made, reserved and mapped --------------------------------------------------------------------------
+ */
 
 hipError_t soft_hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size, const hipMemAllocationProp *prop,
 			     unsigned long long flags)
@@ -412,8 +419,7 @@ hipError_t soft_hipMemUnmap(void *ptr, size_t size)
 hipError_t soft_hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t *handle, void *addr)
 {
 	ON_DEVICE;
-	return state_said(
-		soft_cu.cuMemRetainAllocationHandle((CUmemGenericAllocationHandle *)(void *)handle, addr));
+	return state_said(soft_cu.cuMemRetainAllocationHandle((CUmemGenericAllocationHandle *)(void *)handle, addr));
 }
 
 hipError_t soft_hipMemAddressReserve(void **ptr, size_t size, size_t alignment, void *addr, unsigned long long flags)
@@ -454,7 +460,8 @@ hipError_t soft_hipMemSetAccess(void *ptr, size_t size, const hipMemAccessDesc *
 	return r;
 }
 
-/* Copies and fills -------------------------------------------------------------------------------------------------- */
+/* Copies and fills --------------------------------------------------------------------------------------------------
+ */
 
 hipError_t soft_hipMemcpy(void *dst, const void *src, size_t sizeBytes, hipMemcpyKind kind)
 {
@@ -499,7 +506,8 @@ hipError_t soft_hipMemsetAsync(void *dst, int value, size_t sizeBytes, hipStream
 						  (CUstream)(void *)stream));
 }
 
-/* Streams and events ------------------------------------------------------------------------------------------------ */
+/* Streams and events ------------------------------------------------------------------------------------------------
+ */
 
 hipError_t soft_hipStreamCreateWithFlags(hipStream_t *stream, unsigned int flags)
 {
@@ -600,7 +608,8 @@ hipError_t soft_hipEventDestroy(hipEvent_t event)
 	return state_said(soft_cu.cuEventDestroy_v2((CUevent)(void *)event));
 }
 
-/* Graphs ------------------------------------------------------------------------------------------------------------ */
+/* Graphs ------------------------------------------------------------------------------------------------------------
+ */
 
 hipError_t soft_hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode)
 {
@@ -643,7 +652,8 @@ hipError_t soft_hipGraphDestroy(hipGraph_t graph)
 	return state_said(soft_cu.cuGraphDestroy((CUgraph)(void *)graph));
 }
 
-/* Code -------------------------------------------------------------------------------------------------------------- */
+/* Code --------------------------------------------------------------------------------------------------------------
+ */
 
 hipError_t soft_hipModuleLoadData(hipModule_t *module, const void *image)
 {
@@ -725,7 +735,8 @@ void soft___hipUnregisterFatBinary(void **modules)
 }
 
 void soft___hipRegisterFunction(void **modules, const void *hostFunction, char *deviceFunction, const char *deviceName,
-				unsigned int threadLimit, void *tid, void *bid, dim3 *blockDim, dim3 *gridDim, int *wSize)
+				unsigned int threadLimit, void *tid, void *bid, dim3 *blockDim, dim3 *gridDim,
+				int *wSize)
 {
 	struct symbol *s = calloc(1, sizeof *s);
 
@@ -765,17 +776,18 @@ hipError_t soft_hipLaunchKernel(const void *function_address, dim3 numBlocks, di
 	hipFunction_t f;
 	hipError_t r = find(function_address, &f);
 
-	return r == hipSuccess ? soft_hipModuleLaunchKernel(f, numBlocks.x, numBlocks.y, numBlocks.z, dimBlocks.x,
-							    dimBlocks.y, dimBlocks.z, (unsigned int)sharedMemBytes,
-							    stream, args, NULL)
-			       : r;
+	return r == hipSuccess
+		       ? soft_hipModuleLaunchKernel(f, numBlocks.x, numBlocks.y, numBlocks.z, dimBlocks.x, dimBlocks.y,
+						    dimBlocks.z, (unsigned int)sharedMemBytes, stream, args, NULL)
+		       : r;
 }
 
 const char *soft_hipKernelNameRef(const hipFunction_t f)
 {
 	const char *name = NULL;
 
-	return soft_cu.cuFuncGetName && soft_cu.cuFuncGetName(&name, (CUfunction)(void *)f) == CUDA_SUCCESS ? name : NULL;
+	return soft_cu.cuFuncGetName && soft_cu.cuFuncGetName(&name, (CUfunction)(void *)f) == CUDA_SUCCESS ? name
+													    : NULL;
 }
 
 const char *soft_hipKernelNameRefByPtr(const void *hostFunction, hipStream_t stream)

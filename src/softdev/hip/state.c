@@ -1,5 +1,5 @@
 /* state.c: see state.h. */
-#include "state.h"
+#include "softdev/hip/state.h"
 
 #include <dlfcn.h>
 #include <limits.h>
