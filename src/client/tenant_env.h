@@ -1,10 +1,10 @@
 /*
  * tenant_env.h: the environment that connects a program to its grant.
  *
- * LD_PRELOAD and LD_LIBRARY_PATH put the shim before the driver, however the program loads it. OPENCL_LAYERS names
- * OpenCL's layer to its loader, beside the user's own layers. METE_SOCKET, METE_DRIVER, METE_HIP_DRIVER, METE_NVML and
- * METE_LOG configure the shim. None of them is secret or trusted: meted identifies a client by the socket and the
- * kernel.
+ * LD_PRELOAD and LD_LIBRARY_PATH put the shim in front of the driver, whatever way the program loads it; OPENCL_LAYERS
+ * names OpenCL's layer to its loader, beside the layers of the user's own; METE_SOCKET, METE_DRIVER, METE_HIP_DRIVER,
+ * METE_NVML and METE_LOG tell the shim the rest. None of them is a secret and none is trusted: who a client is, meted
+ * knows from the socket and the kernel.
  */
 #pragma once
 
@@ -20,8 +20,7 @@ struct tenant_env {
 	bool no_cuda;	     /* the machine has no CUDA either: programs find no libcuda.so.1, as without mete */
 	const char *libnvml; /* NULL: none */
 	bool hip;	     /* the grant's devices have HIP */
-	const char
-		*libhip; /* the library behind HIP's face, absolute; NULL: the one that the program would have loaded */
+	const char *libhip;  /* the library behind HIP's face, absolute; NULL: the program's own */
 	const char *log; /* NULL: none */
 	const char *runtime_dir; /* of mete's CUDA runtime library (runtime_env.h); NULL: the program's own */
 	bool t3; /* also load tier T3's library */

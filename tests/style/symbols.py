@@ -69,7 +69,7 @@ def needed(library):
 LIBC = re.compile(r"^(libc\.so\.6|ld-linux[-\w]*\.so\.\d|libpthread\.so\.0|libdl\.so\.2|libm\.so\.6|librt\.so\.1)$")
 
 CORE = "libmete-core.so"
-faces = [os.path.join(build, "src/shim", n) for n in ("libcuda.so.1", "libmete-opencl.so", "libmete-vulkan.so")]
+faces = [os.path.join(build, "src/shim", n) for n in ("libcuda.so.1", "libmete-opencl.so", "libmete-vulkan.so", "libmete-hip.so")]
 faces = [f for f in faces if os.path.exists(f)]
 
 for folder, library, soname, header, prefix, newest in (
