@@ -247,7 +247,8 @@ int wall_bring(struct wall *wall, int take_arena, uint64_t base)
 	int seals = fcntl(take_arena, F_GET_SEALS);
 	void *wanted = (void *)(uintptr_t)base, *at = MAP_FAILED;
 
-	if (!wall_base_good(base) || seals < 0 || (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) != (F_SEAL_SHRINK | F_SEAL_GROW) ||
+	if (!wall_base_good(base) || seals < 0 ||
+	    (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) != (F_SEAL_SHRINK | F_SEAL_GROW) ||
 	    syscall(SYS_fstat, take_arena, &st) || (uint64_t)st.st_size != wall->arena_bytes) {
 		close(take_arena);
 		return -EPROTO;
