@@ -198,11 +198,11 @@ void sparse_run(struct soft_native *n)
 	library_part(n, sparse_parts(w), &from, &to);
 	for (int64_t k = 0; k < w->batch && !r.fault; k++) {
 		r.a = w->a;
-		r.a.rows_at += (uint64_t)(k * w->a.rows_apart) * (w->a.wide_rows ? 8 : 4);
-		r.a.columns_at += (uint64_t)(k * w->a.values_apart) * (w->a.wide_columns ? 8 : 4);
-		r.a.values_at += (uint64_t)(k * w->a.values_apart) * r.each;
-		r.b = (char *)(uintptr_t)w->b.at + k * w->b.apart * (int64_t)r.each;
-		r.c = (char *)(uintptr_t)w->c.at + k * w->c.apart * (int64_t)r.each;
+		r.a.rows_at += (uint64_t)k * (uint64_t)w->a.rows_apart * (w->a.wide_rows ? 8 : 4);
+		r.a.columns_at += (uint64_t)k * (uint64_t)w->a.values_apart * (w->a.wide_columns ? 8 : 4);
+		r.a.values_at += (uint64_t)k * (uint64_t)w->a.values_apart * r.each;
+		r.b = (char *)(uintptr_t)(w->b.at + (uint64_t)k * (uint64_t)w->b.apart * r.each);
+		r.c = (char *)(uintptr_t)(w->c.at + (uint64_t)k * (uint64_t)w->c.apart * r.each);
 		runs[w->kernel][w->type](&r, from, to);
 		if (!n->go_on(n, (uint64_t)(w->a.nnz / n->blocks) * (uint64_t)(w->c.columns + 1) / 16 + 1))
 			return;
