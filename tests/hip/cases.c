@@ -33,18 +33,20 @@
 /* clang-format off */
 #define CALLS(X)                                                                                               \
 	X(hipInit) X(hipGetDeviceCount) X(hipSetDevice) X(hipGetDevice) X(hipDeviceGetName)                    \
-	X(hipDeviceTotalMem) X(hipGetDevicePropertiesR0600) X(hipMemGetInfo) X(hipMalloc)                      \
-	X(hipExtMallocWithFlags) X(hipMallocManaged) X(hipMallocPitch) X(hipMemAllocPitch) X(hipMalloc3D)      \
-	X(hipArrayCreate) X(hipArray3DCreate) X(hipFree) X(hipFreeArray) X(hipArrayDestroy)                    \
-	X(hipMallocAsync) X(hipMallocFromPoolAsync) X(hipFreeAsync) X(hipMemPoolDestroy)                       \
-	X(hipMemPoolSetAttribute) X(hipDeviceGetDefaultMemPool) X(hipMemCreate) X(hipMemRelease)               \
-	X(hipMemMap) X(hipMemAddressReserve) X(hipMemAddressFree) X(hipMemSetAccess)                           \
-	X(hipMemGetAllocationGranularity) X(hipMemcpy) X(hipMemcpyAsync) X(hipMemsetAsync)                     \
-	X(hipStreamCreate) X(hipStreamDestroy) X(hipStreamSynchronize) X(hipStreamBeginCapture)                \
-	X(hipStreamEndCapture) X(hipGraphLaunch) X(hipGraphExecDestroy) X(hipGraphDestroy)                     \
-	X(hipDeviceSynchronize) X(hipEventCreate) X(hipEventSynchronize) X(hipEventElapsedTime)                \
-	X(hipEventDestroy) X(hipModuleGetFunction) X(hipModuleLaunchKernel) X(hipLaunchKernel)                 \
-	X(hipPeekAtLastError) X(hipDeviceReset) X(hipGetProcAddress) X(__hipRegisterFunction)                  \
+	X(hipDeviceTotalMem) X(hipGetDeviceProperties) X(hipGetDevicePropertiesR0600) X(hipMemGetInfo)         \
+	X(hipMalloc) X(hipExtMallocWithFlags) X(hipMallocManaged) X(hipMallocPitch) X(hipMemAllocPitch)        \
+	X(hipMalloc3D) X(hipMallocArray) X(hipArrayCreate) X(hipArray3DCreate) X(hipFree) X(hipFreeArray)      \
+	X(hipArrayDestroy) X(hipMallocAsync) X(hipMallocFromPoolAsync) X(hipFreeAsync) X(hipMemPoolCreate)     \
+	X(hipMemPoolDestroy) X(hipMemPoolSetAttribute) X(hipDeviceGetDefaultMemPool) X(hipMemCreate)           \
+	X(hipMemRelease) X(hipMemMap) X(hipMemUnmap) X(hipMemAddressReserve) X(hipMemAddressFree)              \
+	X(hipMemSetAccess) X(hipMemGetAllocationGranularity) X(hipMemcpy) X(hipMemcpyAsync) X(hipMemset)       \
+	X(hipMemsetAsync) X(hipStreamCreate) X(hipStreamDestroy) X(hipStreamSynchronize)                       \
+	X(hipStreamBeginCapture) X(hipStreamEndCapture) X(hipGraphInstantiate) X(hipGraphLaunch)               \
+	X(hipGraphExecDestroy) X(hipGraphDestroy) X(hipDeviceSynchronize) X(hipEventCreate)                    \
+	X(hipEventRecord) X(hipEventSynchronize) X(hipEventElapsedTime) X(hipEventDestroy)                     \
+	X(hipModuleLoadData) X(hipModuleGetFunction) X(hipModuleLaunchKernel) X(hipLaunchKernel)               \
+	X(hipGetLastError) X(hipPeekAtLastError) X(hipDeviceReset) X(hipGetProcAddress)                        \
+	X(__hipRegisterFatBinary) X(__hipRegisterFunction) X(hipGraphAddMemAllocNode)                          \
 	X(hipRuntimeGetVersion)
 /* clang-format on */
 
