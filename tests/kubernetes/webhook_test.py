@@ -270,9 +270,9 @@ def raw(w, data, patience=2):
     """Bytes in TLS, and what comes back within some seconds, if anything does."""
     with socket.create_connection(("localhost", w.port()), timeout=30) as plain, \
             ssl.create_default_context(cafile=w.ca).wrap_socket(plain, server_hostname="localhost") as s:
-        s.sendall(data)
-        s.settimeout(patience)
-        try:
+        try:  # who is sent away may be so before all is sent
+            s.sendall(data)
+            s.settimeout(patience)
             return s.recv(65536)
         except (OSError, ssl.SSLError):
             return b""
