@@ -45,7 +45,10 @@ ok(place.share("races")["peak_bytes"] <= 64 * MIB, "and never more than the quot
 
 # kill -9 in the middle: whatever they held is there for the next.
 for turn in range(3):
-    holders = [place.start(whole=[*under, *words]) for words in [("hold", str(8 * MIB))] * 4 + [("race", str(MIB), "1000000")] * 4]
+    holders = [place.start(whole=[*under, "hold", str(8 * MIB)]) for _ in range(4)]
+    for h in holders:  # before the others take all that there is
+        same(h.stdout.readline(), "held\n", f"round {turn + 1}: a program holds")
+    holders += [place.start(whole=[*under, "race", str(MIB), "1000000"]) for _ in range(4)]
     programs = until(lambda: (lambda p: p if len(p) >= 8 else None)(place.processes("races")), 60)
     ok(until(lambda: place.share("races")["held_bytes"] > 0, 30), "memory is held")
     ok(programs, f"round {turn + 1}: eight programs hold and race")
