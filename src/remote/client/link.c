@@ -24,6 +24,8 @@
 #define PAUSE_NS 10000000u  /* between two looks at what is wanted while nobody reads */
 #define COMMAND_FILE "/proc/self/comm"
 
+/* A session that moves has a worker that has not taken it up yet: should it end, the next one is asked. */
+static uint32_t tentative;
 static uint64_t asked_all; /* requests of this process that were to be answered */
 
 static void futex_private(uint32_t *word, bool wake, uint32_t value, uint64_t ns)
@@ -73,7 +75,7 @@ static void lose(struct link *link, const char *why)
 	link->last = NULL;
 	pthread_mutex_unlock(&link->lock);
 	link_host_wake(link);
-	if (link->handlers->lost)
+	if (link->handlers->lost && !__atomic_load_n(&tentative, __ATOMIC_ACQUIRE))
 		link->handlers->lost(link->arg, why);
 }
 
@@ -604,6 +606,8 @@ int link_leave(struct link *link)
 	while (is_read(link))
 		syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = ROOM_NS }, NULL);
 	r = wall_leave(&link->wall);
+	if (__atomic_exchange_n(&tentative, 0, __ATOMIC_ACQ_REL))
+		__atomic_store_n(&link->lost, 0, __ATOMIC_RELEASE);
 	if (r)
 		unpause(link);
 	return r;
@@ -616,12 +620,18 @@ int link_return(struct link *link, const char *path, uint32_t fingerprint, uint6
 	};
 	int saved = errno, r;
 
+	if (!path) {
+		__atomic_store_n(&tentative, 0, __ATOMIC_RELEASE);
+		link_host_wake(link);
+		return 0;
+	}
 	hello.pid = (int32_t)syscall(SYS_getpid);
 	read_command(hello.command, sizeof(hello.command));
 	hello.brings.base = link->wall.welcome.base;
 	hello.brings.bytes = bytes;
 	r = wall_return(&link->wall, path, &hello, timeout_ms);
 	if (!r) {
+		__atomic_store_n(&tentative, 1, __ATOMIC_RELEASE);
 		link->serial = 0;
 		link->alive_ns = 0;
 		unpause(link);

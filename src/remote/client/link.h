@@ -119,7 +119,10 @@ void link_abandon(struct link *link);
  * thread, and no answer is waited for. 0; -EBADF: wall_leave().
  */
 int link_leave(struct link *link);
-/* As link_open(); may be tried again. `bytes`: that the client keeps, for people to read. */
+/*
+ * As link_open(); may be tried again. `bytes`: that the client keeps, for people to read. Until it is called once more
+ * without a path the line may be left again, also when it was lost.
+ */
 int link_return(struct link *link, const char *path, uint32_t fingerprint, uint64_t bytes, unsigned int timeout_ms);
 /* It cannot go on: `why`, one line. */
 void link_give_up(struct link *link, const char *why);

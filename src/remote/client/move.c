@@ -239,8 +239,10 @@ static void come_back(struct move *m)
 			continue;
 		}
 		e = take_up(m);
-		if (e == CUDA_SUCCESS)
+		if (e == CUDA_SUCCESS) {
+			link_return(&s->link, NULL, 0, 0, 0);
 			return;
+		}
 		failed++;
 		link_leave(&s->link);
 		snprintf(why, sizeof(why), "no worker could take its session up again (CUDA error %d)", (int)e);

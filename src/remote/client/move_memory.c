@@ -34,6 +34,45 @@ static enum worker_stay fixed(const struct range *r)
 	}
 }
 
+/* The blocks from the `from`-th range on that share granules with it: the place that they need. */
+static size_t place_of(const struct move *m, size_t from, struct move_place *ret)
+{
+	uint64_t end = 0;
+	size_t i = from;
+
+	ret->begin = m->range[from].begin / MOVE_GRANULE * MOVE_GRANULE;
+	for (; i < m->ranges; i++) {
+		const struct range *r = &m->range[i];
+		uint64_t last = (r->begin + r->bytes + MOVE_GRANULE - 1) / MOVE_GRANULE * MOVE_GRANULE;
+
+		if (!on_device(r))
+			continue;
+		if (i > from && r->begin >= end)
+			break;
+		end = last > end ? last : end;
+	}
+	ret->bytes = end - ret->begin;
+	return i;
+}
+
+/* Whether the quota has room for places where it has had plain memory, beside all else that is held of it. */
+static bool would_fit(struct move *m)
+{
+	size_t free_bytes = 0, total = 0, next;
+	struct move_place at = { 0 };
+	uint64_t placed = 0;
+
+	for (size_t i = 0; i < m->ranges; i = next) {
+		next = i + 1;
+		if (!on_device(&m->range[i]))
+			continue;
+		move_enter(m->range[i].context);
+		next = place_of(m, i, &at);
+		placed += at.bytes;
+	}
+	return !placed || client_cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS || placed <= free_bytes + m->total;
+}
+
 bool move_memory_look(struct move *m)
 {
 	enum worker_stay why = WORKER_STAY_NOTHING;
@@ -51,7 +90,9 @@ bool move_memory_look(struct move *m)
 			why = stay;
 		count += stay && stay == why;
 	}
-	return !why || move_stays(m, why, count);
+	if (why)
+		return move_stays(m, why, count);
+	return would_fit(m) || move_stays(m, WORKER_STAY_PACKING, 0);
 }
 
 /* ---- out ---- */
@@ -102,27 +143,6 @@ static uint64_t context_id_of(uint64_t handle)
 	struct context *c = context_of((CUcontext)(uintptr_t)handle);
 
 	return c ? c->id : 0;
-}
-
-/* The blocks from the `from`-th range on that share granules with it: the place that they need. */
-static size_t place_of(const struct move *m, size_t from, struct move_place *ret)
-{
-	uint64_t end = 0;
-	size_t i = from;
-
-	ret->begin = m->range[from].begin / MOVE_GRANULE * MOVE_GRANULE;
-	for (; i < m->ranges; i++) {
-		const struct range *r = &m->range[i];
-		uint64_t last = (r->begin + r->bytes + MOVE_GRANULE - 1) / MOVE_GRANULE * MOVE_GRANULE;
-
-		if (!on_device(r))
-			continue;
-		if (i > from && r->begin >= end)
-			break;
-		end = last > end ? last : end;
-	}
-	ret->bytes = end - ret->begin;
-	return i;
 }
 
 static CUresult place(struct move *m, size_t from, size_t to, struct move_place *place)
