@@ -113,7 +113,8 @@ faults = [f for f in (k.once(random_) for _ in range(TIMES)) if f]
 ok(not faults, f"killed {TIMES} times ({k.where}): accounts exact, the memory of who lives as it was", *faults[:5])
 moved = {name: k.c.grant(name)["moved"] for name in ("local", "wall")}
 # The counts of moves are kept once a second, and meted is killed more often here: what was seen of places tells more.
-ok(k.where.get("away") and not any(m["refused"] for m in moved.values()), "memory was away, and was never refused to leave", k.where, moved)
+# What returns was away.
+ok((k.where.get("away") or k.where.get("returning")) and not any(m["refused"] for m in moved.values()), "memory was away, and was never refused to leave", k.where, moved)
 ok(k.judge.most <= 64 * MIB, "never more was on the device than it has")
 k.judge.close()
 k.c.close()
