@@ -70,7 +70,8 @@ static bool would_fit(struct move *m)
 		next = place_of(m, i, &at);
 		placed += at.bytes;
 	}
-	return !placed || client_cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS || placed <= free_bytes + m->total;
+	return !placed || client_cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS ||
+	       placed <= free_bytes + m->total;
 }
 
 bool move_memory_look(struct move *m)
