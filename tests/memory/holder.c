@@ -275,11 +275,31 @@ static void hold_graph(void)
 	must(cuGraphInstantiate(&exec, graph, 0), "an instance");
 }
 
+/* A graph made by hand, whose instance has outlived it. */
+static void hold_instance(void)
+{
+	static CUgraphNode node;
+	static CUgraphExec exec;
+	static CUdeviceptr at;
+	CUDA_MEMSET_NODE_PARAMS p = { .elementSize = 4, .width = 16, .height = 1, .value = 1 };
+	CUcontext context;
+	CUgraph graph;
+
+	must(cuCtxGetCurrent(&context), "a context");
+	must(cuMemAlloc(&at, 64), "memory");
+	p.dst = at;
+	must(cuGraphCreate(&graph, 0), "a graph");
+	must(cuGraphAddMemsetNode(&node, graph, NULL, 0, &p, context), "a node");
+	must(cuGraphInstantiate(&exec, graph, 0), "an instance");
+	must(cuGraphDestroy(graph), "the graph's end");
+}
+
 static const struct {
 	const char *kind;
 	void (*hold)(void);
 } kinds[] = { { "array", hold_array },	 { "variable", hold_variable }, { "managed", hold_managed },
-	      { "mapped", hold_mapped }, { "capture", hold_capture },	{ "graph", hold_graph } };
+	      { "mapped", hold_mapped }, { "capture", hold_capture },	{ "graph", hold_graph },
+	      { "instance", hold_instance } };
 
 int main(int argc, char **argv)
 {

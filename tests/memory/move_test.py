@@ -154,7 +154,7 @@ def holds_many(m, c):
 
 def cannot_move(m, c):
     for kind, part in (("array", "2 arrays"), ("variable", "1 variables"), ("managed", "1 blocks of managed"), ("mapped", "1 ranges"),
-                       ("capture", "capture"), ("graph", "graphs")):
+                       ("capture", "capture"), ("graph", "graphs"), ("instance", "graphs")):
         r = Resider(m, "wall", kind, None, wall=True, spill=False, program=HOLDER)
         r.has("holds")
         stays(m, c, "wall", part, "set", "wall", "--suspend")

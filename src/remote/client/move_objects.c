@@ -41,8 +41,15 @@ static enum worker_stay fixed_kind(enum remote_kind kind)
 	}
 }
 
+struct ids {
+	uint64_t *id;
+	size_t count, room;
+	bool short_of_memory;
+};
+
 struct look {
 	struct move *m;
+	struct ids graphs, wanted; /* that live; of which there are instances */
 	enum worker_stay stay;
 	uint32_t count;
 	size_t deeds;
@@ -62,6 +69,50 @@ static bool may_be_covered(enum remote_kind kind)
 	return kind != KIND_FORWARDED && kind != KIND_LINK && kind != KIND_ARRAY && kind != KIND_MIPMAPPED_ARRAY &&
 	       kind != KIND_MEMORY_HANDLE && kind != KIND_TEXTURE_REFERENCE && kind != KIND_SURFACE_REFERENCE &&
 	       kind != KIND_SURFACE_OBJECT && kind != KIND_TEXTURE_OBJECT;
+}
+
+static void ids_add(struct ids *ids, uint64_t id)
+{
+	size_t room = ids->room ? 2 * ids->room : 64;
+	uint64_t *more = ids->count < ids->room ? ids->id : realloc(ids->id, room * sizeof(*more));
+
+	if (!more) {
+		ids->short_of_memory = true;
+		return;
+	}
+	ids->room = ids->count < ids->room ? ids->room : room;
+	ids->id = more;
+	ids->id[ids->count++] = id;
+}
+
+static bool ids_have(const struct ids *ids, uint64_t id)
+{
+	for (size_t i = 0; i < ids->count; i++)
+		if (ids->id[i] == id)
+			return true;
+	return false;
+}
+
+/* An instance is made anew of its graph: of one that the program has destroyed nothing can be made. */
+static void want_graphs(struct look *l, const struct object *o)
+{
+	for (const struct deed *d = o->deeds; d; d = d->next)
+		for (size_t i = sizeof(struct call_request) / sizeof(*d->message); i < d->bytes / sizeof(*d->message); i++)
+			if (d->message[i] >> 56 == KIND_GRAPH)
+				ids_add(&l->wanted, d->message[i]);
+}
+
+static void look_for_graphs(struct look *l)
+{
+	for (size_t i = 0; i < l->wanted.count; i++)
+		if (!ids_have(&l->graphs, l->wanted.id[i])) {
+			l->stay = l->stay ? l->stay : WORKER_STAY_GRAPH;
+			l->count += l->stay == WORKER_STAY_GRAPH;
+		}
+	if (!l->stay && (l->wanted.short_of_memory || l->graphs.short_of_memory))
+		l->stay = WORKER_STAY_HOST;
+	free(l->wanted.id);
+	free(l->graphs.id);
 }
 
 static void look_at(void *arg, uint64_t handle, const struct object *o)
@@ -85,6 +136,10 @@ static void look_at(void *arg, uint64_t handle, const struct object *o)
 		stay = fixed_kind(kind);
 	else if (!stay && has_variables(handle, o))
 		stay = WORKER_STAY_VARIABLE;
+	else if (!stay && kind == KIND_GRAPH_EXEC)
+		want_graphs(l, o);
+	if (kind == KIND_GRAPH)
+		ids_add(&l->graphs, id);
 	if (!l->stay)
 		l->stay = stay;
 	l->count += stay && stay == l->stay;
@@ -118,6 +173,7 @@ bool move_objects_look(struct move *m)
 	struct gather g = { .m = m, .contexts = true };
 
 	handles_each(&m->session->handles, look_at, &l);
+	look_for_graphs(&l);
 	if (l.stay)
 		return move_stays(m, l.stay, l.count);
 	m->slot = l.slot;
