@@ -1,7 +1,6 @@
 /*
  * hip_types.h: the types of HIP, as far as calls that are treated need them. Layouts and values are those of AMD's
- * public HIP API reference; tests/hip/spec_test.py compares them with installed headers. Not included: what is only
- * handed on.
+ * public HIP API reference; no installed header has been compared with them. Not included: what is only handed on.
  */
 #pragma once
 

@@ -189,7 +189,7 @@ cudaError_t rt_done(cudaError_t e)
 
 void rt_log(const char *format, ...)
 {
-	const char *path = getenv("METE_LOG");
+	const char *path = secure_getenv("METE_LOG");
 	int saved = errno, fd = STDERR_FILENO, opened = -1;
 	char line[1024] = "mete: ";
 	size_t n = strlen(line);

@@ -84,7 +84,7 @@ void report_line(struct report *r, const char *fmt, ...)
 
 void report_send(const struct report *r)
 {
-	const char *path = getenv("METE_SOFT_REPORT");
+	const char *path = secure_getenv("METE_SOFT_REPORT");
 	_cleanup_close_ int fd = -1;
 	const int saved = errno;
 

@@ -19,7 +19,7 @@ void log_observe(void (*observer)(const char *text, size_t bytes))
 
 void log_text(const char *text, size_t bytes)
 {
-	const char *path = getenv("METE_LOG");
+	const char *path = secure_getenv("METE_LOG");
 	_cleanup_close_ int opened = -1;
 	int saved = errno, fd = STDERR_FILENO;
 

@@ -50,7 +50,7 @@ static struct {
 
 void profile_read(void)
 {
-	const char *path = getenv("METE_SOFT_PROFILE"), *forms = getenv("METE_SOFT_PROFILE_FORMS");
+	const char *path = secure_getenv("METE_SOFT_PROFILE"), *forms = secure_getenv("METE_SOFT_PROFILE_FORMS");
 
 	if (!path || strlen(path) >= sizeof(profile.path))
 		return;

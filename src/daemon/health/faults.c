@@ -44,7 +44,11 @@ struct faults {
 	struct incident incident[INCIDENTS];
 	struct ended ended[ENDED];
 	unsigned int ended_next;
+	uint64_t asked_ns; /* when the drivers were last asked because a program said that its device is gone */
 };
+
+/* Each time starts a process of meted's; programs may say it as often as they like. */
+#define ASK_LEAST_NS UINT64_C(1000000000)
 
 int faults_start(struct daemon *daemon, char *error, size_t size)
 {
@@ -318,6 +322,9 @@ void faults_reported(struct client *client, unsigned int share, uint32_t error)
 	if (context_error_find(error)->cause == XID_GONE) { /* that it is lost is for its driver to say */
 		event_add(&t->events, "device %u: %s can use it no more: %s", what.device.index, client_text(client),
 			  context_error_find(error)->name);
+		if (clock_now_ns() - f->asked_ns < ASK_LEAST_NS)
+			return;
+		f->asked_ns = clock_now_ns();
 		machine_refresh(t->daemon, NULL, t->daemon);
 		return;
 	}

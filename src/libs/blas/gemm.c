@@ -47,7 +47,7 @@ static atomic_flag said = ATOMIC_FLAG_INIT;
 
 static void *library_load(bool *ret_mine)
 {
-	const char *named = getenv("METE_OPENBLAS");
+	const char *named = secure_getenv("METE_OPENBLAS");
 	const char *name = named && *named ? named : NAME;
 	void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 	sigset_t all, before;

@@ -18,7 +18,7 @@ static void *library; /* written once */
 
 static void open_once(void)
 {
-	const char *named = getenv("METE_OPENBLAS"), *name = named && *named ? named : "libopenblas.so.0";
+	const char *named = secure_getenv("METE_OPENBLAS"), *name = named && *named ? named : "libopenblas.so.0";
 	void (*set_threads)(int);
 	sigset_t all, before;
 

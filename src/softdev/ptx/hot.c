@@ -103,7 +103,7 @@ static bool reach_any(struct warp *w, uint64_t begin, uint64_t end, bool write, 
 /* The library in the folder beside the software device's, or the one that METE_SOFT_COMPILER names ("none": none). */
 static void *library_open(void)
 {
-	const char *set = getenv("METE_SOFT_COMPILER");
+	const char *set = secure_getenv("METE_SOFT_COMPILER");
 	char path[PATH_MAX], *slash;
 	Dl_info self;
 	int n;
