@@ -141,8 +141,8 @@ static void open_turn(struct arbiter *a, int i, uint64_t from_ns)
 
 	t->opened_ns = a->now_ns;
 	t->turns++;
-	t->turn_cost_ns = 0;
-	t->turn_idled_ns = 0;
+	/* What the turn before had in flight at its end was measured after that, and is a long kernel, perhaps. */
+	note_longest(a, t);
 	turns_begin_quantum(a, i, from_ns);
 	a->holder[pool_of(t)] = i;
 	turns_set(a, t, true, 0, turns_bound(a, t));
