@@ -62,6 +62,8 @@ KEYS = {
     "exit_when_idle": ("100000", NUMBER),
     "driver.soft_only": ("true", SWITCH),
     "driver.no_opencl": ("true", SWITCH),
+    "driver.no_hip": ("true", SWITCH),
+    "driver.libhip": (LIBRARY, PATH + [place]),
     "driver.libcuda": (LIBRARY, PATH + [place]),
     "driver.libnvml": (LIBRARY, PATH + [place]),
     "http.listen": (f"127.0.0.1:{free_port()}", [

@@ -249,6 +249,7 @@ unsigned int trial_run(const struct options *o, enum trial_depth depth, const ch
 	try_cgroup(&t);
 	try_library(&t, "driver.libcuda", o->machine.libcuda);
 	try_library(&t, "driver.libnvml", o->machine.libnvml);
+	try_library(&t, "driver.libhip", o->machine.libhip);
 	if (depth == TRIAL_CHECK)
 		try_store(&t);
 	return t.faults;
