@@ -56,10 +56,11 @@ def inspect(top):
             if m and (int(m.group(1)), int(m.group(2))) > newest:
                 young.append(f"{short}: {line.split()[-1]} of {m.group(1)}.{m.group(2)}")
         dynamic = run("readelf", "-dW", path).stdout.decode()
-        folders = re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", dynamic)
-        beside = os.listdir(os.path.dirname(path)) if folders == ["$ORIGIN"] else []
+        folders = [f for found in re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", dynamic) for f in found.split(":")]
+        # A library that programs find by links in a folder below its own looks in the folder above those as well.
+        beside = os.listdir(os.path.dirname(path)) if folders and set(folders) <= {"$ORIGIN", "$ORIGIN/.."} else []
         missing += [f"{short}: {n}" for n in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic) if not LIBC.match(n) and n not in beside]
-        paths += [f"{short}: {n}" for n in folders if n != "$ORIGIN"]
+        paths += [f"{short}: {n}" for n in folders if n not in ("$ORIGIN", "$ORIGIN/..")]
         # glibc before 2.34 does not run the constructors of a program that was linked on a newer one; so there is
         # only the one that the compiler puts in, which does nothing.
         m = re.search(r"\(INIT_ARRAYSZ\)\s+(\d+)", dynamic)

@@ -53,6 +53,7 @@ struct device {
 	double tick_ns;				 /* of its timestamps */
 	uint32_t stamp_bits[OBJECTS_FAMILIES];	 /* by queue family; 0: it has no timestamps */
 	bool transfers[OBJECTS_FAMILIES];	 /* a family that only copies */
+	_Atomic bool timed;			 /* its clock was read before a batch could hold that up */
 	pthread_mutex_t lock;			 /* guards what follows */
 	struct queue *queues;
 	struct marker *markers;
