@@ -97,7 +97,8 @@ static bool ids_have(const struct ids *ids, uint64_t id)
 static void want_graphs(struct look *l, const struct object *o)
 {
 	for (const struct deed *d = o->deeds; d; d = d->next)
-		for (size_t i = sizeof(struct call_request) / sizeof(*d->message); i < d->bytes / sizeof(*d->message); i++)
+		for (size_t i = sizeof(struct call_request) / sizeof(*d->message); i < d->bytes / sizeof(*d->message);
+		     i++)
 			if (d->message[i] >> 56 == KIND_GRAPH)
 				ids_add(&l->wanted, d->message[i]);
 }

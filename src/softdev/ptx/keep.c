@@ -128,7 +128,8 @@ static void make_folders(char *path)
 /* The folder, made when it is not there; below 0: none. */
 static int folder_open(void)
 {
-	const char *set = secure_getenv("METE_SOFT_COMPILE_CACHE"), *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+	const char *set = secure_getenv("METE_SOFT_COMPILE_CACHE"), *cache = secure_getenv("XDG_CACHE_HOME"),
+		   *home = secure_getenv("HOME");
 	char path[PATH_MAX];
 	int n, fd;
 
