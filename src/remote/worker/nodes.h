@@ -1,10 +1,8 @@
 /*
  * nodes.h: the device nodes that a driver has open, and opens again behind the fence.
  *
- * NVIDIA's driver opens its nodes anew for contexts, pools and memory that it maps. So the worker's empty root has
- * these nodes in cuCtxCreate answers CUDA_ERROR_NOT_PERMITTED, and cuMemAllocAsync CUDA_ERROR_OUT_OF_MEMORY. So the
- * worker's empty root has these nodes in it, and nothing else but two lists of the kernel's that the driver reads
- * beside them.
+ * NVIDIA's driver opens its nodes anew for memory that it maps and for more contexts. So the worker's empty root has
+ * these nodes in it, and nothing else but two lists of the kernel's that the driver reads beside them.
  */
 #pragma once
 
