@@ -23,6 +23,7 @@
 
 #define MAY_WRITE (UINT64_C(1) << 1)
 #define MAY_READ (UINT64_C(1) << 2)
+#define MAY_LIST (UINT64_C(1) << 3)
 #define MAY_COMMAND (UINT64_C(1) << 15) /* ioctl() of a device */
 
 #define NET_BIND_AND_CONNECT 3u
@@ -95,7 +96,7 @@ bool landlock_files(bool nodes)
 		return false;
 	fd = ruleset_new(&rules);
 	if (nodes && (!open_up(fd, "/dev", rules.files & (MAY_WRITE | MAY_READ | MAY_COMMAND)) ||
-		      !open_up(fd, "/proc", MAY_READ)))
+		      !open_up(fd, "/proc", MAY_READ | MAY_LIST)))
 		return false;
 	return (v >= VERSION_ALL_THREADS && ruleset_enter(fd, RESTRICT_ALL_THREADS)) || ruleset_enter(fd, 0);
 }

@@ -14,9 +14,8 @@
 
 #define PREFIX "/dev/nvidia"
 
-/* What the driver reads before it opens a node: whether it may make nodes, and their numbers. Not each machine has
- * them. */
-static const char *const lists[] = { "/proc/driver/nvidia/params", "/proc/devices" };
+/* What the driver reads beside its nodes: of its module, and numbers of devices. Not each machine has all of them. */
+static const char *const lists[] = { "/proc/driver/nvidia", "/proc/devices", "/proc/modules" };
 
 static void add(struct nodes *nodes, const char *path)
 {
@@ -66,10 +65,13 @@ static bool put(const char *root, const char *path)
 {
 	_cleanup_close_ int fd = -1;
 	char target[256];
+	struct stat st;
 
-	if ((size_t)snprintf(target, sizeof(target), "%s%s", root, path) >= sizeof(target) ||
+	if ((size_t)snprintf(target, sizeof(target), "%s%s", root, path) >= sizeof(target) || stat(path, &st) ||
 	    !make_folders(target, strlen(root)))
 		return false;
+	if (S_ISDIR(st.st_mode))
+		return !mkdir(target, 0755) && !mount(path, target, NULL, MS_BIND, NULL);
 	fd = open(target, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0444);
 	return fd >= 0 && !mount(path, target, NULL, MS_BIND, NULL);
 }

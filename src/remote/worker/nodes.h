@@ -2,7 +2,7 @@
  * nodes.h: the device nodes that a driver has open, and opens again behind the fence.
  *
  * NVIDIA's driver opens its nodes anew for memory that it maps and for more contexts. So the worker's empty root has
- * these nodes in it, and nothing else but two lists of the kernel's that the driver reads beside them.
+ * these nodes in it, and nothing else but what the kernel says of the driver and of devices' numbers, to read.
  */
 #pragma once
 
