@@ -137,6 +137,7 @@ static void fill(ncclDataType_t type, size_t count)
 		CU(cuCtxSetCurrent(contexts[r]));
 		CU(cuMemcpyHtoD(from[r], room, count * bytes_of[type]));
 		CU(cuMemsetD8(to[r], 0xee, MOST * RANKS * 8));
+		CU(cuCtxSynchronize()); /* the ranks' streams do not wait for the null stream */
 	}
 }
 
@@ -494,6 +495,7 @@ static void test_simulated(void)
 	fill(ncclFloat32, 8);
 	CU(cuCtxSetCurrent(contexts[0]));
 	CU(cuMemsetD8(to[0], 0, sizeof(room)));
+	CU(cuCtxSynchronize());
 	GOOD(t.ncclGroupStart());
 	GOOD(t.ncclSend(at(from[0]), 8, ncclFloat32, 0, comms[0], streams[0]));
 	GOOD(t.ncclRecv(at(to[0]), 8, ncclFloat32, 0, comms[0], streams[0]));
