@@ -94,7 +94,8 @@ if shutil.which("openssl"):  # what the sample names is there
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
                     "/CN=localhost", "-keyout", key, "-out", cert, "-days", "2"], check=True, stderr=subprocess.DEVNULL)
     names = {"/etc/mete/http.crt": cert, "/etc/mete/http.key": key, "/opt/driver/lib/libcuda.so.1": key,
-             "/opt/driver/lib/libnvidia-ml.so.1": key, "/var/lib/mete": place, "/run/mete": os.path.join(place, "run"),
+             "/opt/driver/lib/libnvidia-ml.so.1": key, "/opt/rocm-6.2/lib/libamdhip64.so.6": key,
+             "/var/lib/mete": place, "/run/mete": os.path.join(place, "run"),
              "/var/log/meted.log": os.path.join(place, "meted.log"), "127.0.0.1:7480": "127.0.0.1:0",
              "/sys/fs/cgroup/mete": "auto"}
     full = re.sub('"(' + "|".join(names) + ')"', lambda m: f'"{names[m.group(1)]}"', full)
