@@ -82,13 +82,12 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_vkCreateDevice(VkPhysicalDevice physicalDev
 {
 	static _Atomic uint32_t numbers;
 	VkLayerDeviceCreateInfo *link = link_of(pCreateInfo, VK_LAYER_LINK_INFO);
-	VkLayerDeviceCreateInfo *loads = link_of(pCreateInfo, VK_LOADER_DATA_CALLBACK);
 	struct instance *i = instance_of(physicalDevice);
 	PFN_vkCreateDevice create;
 	struct device *d;
 	VkResult r;
 
-	if (!i || !link || !link->u.pLayerInfo || !loads)
+	if (!i || !link || !link->u.pLayerInfo)
 		return VK_ERROR_INITIALIZATION_FAILED;
 	d = calloc(1, sizeof *d);
 	if (!d)
@@ -110,7 +109,6 @@ VKAPI_ATTR VkResult VKAPI_CALL layer_vkCreateDevice(VkPhysicalDevice physicalDev
 	d->handle = *pDevice;
 	d->physical = physicalDevice;
 	d->instance = i;
-	d->loads = loads->u.pfnSetDeviceLoaderData;
 	d->number = (uint16_t)atomic_fetch_add(&numbers, 1);
 	pthread_mutex_init(&d->lock, NULL);
 	resolve(d);

@@ -137,6 +137,16 @@ static void marker_free(face_marker marker)
 	free(m);
 }
 
+/*
+ * The loader's part in a command buffer that a layer allocates: its table of calls stands first in each object, the
+ * same in all of a device. The loader's own function for it (vkSetDeviceLoaderData) looks for the device among all,
+ * without a lock up to 1.3.239 at least: beside threads that make and destroy devices the program crashed there.
+ */
+static void take_table(VkDevice device, VkCommandBuffer commands)
+{
+	*(void **)commands = *(void **)device;
+}
+
 /* Records the command buffer for a family. False: there is none; the marker then tells no time. */
 static bool record(struct marker *m, uint32_t family)
 {
@@ -158,8 +168,10 @@ static bool record(struct marker *m, uint32_t family)
 	}
 	m->family = family;
 	one.commandPool = m->pool;
-	if (d->next.vkAllocateCommandBuffers(d->handle, &one, &m->write) != VK_SUCCESS ||
-	    d->loads(d->handle, m->write) != VK_SUCCESS || d->next.vkBeginCommandBuffer(m->write, &begin) != VK_SUCCESS)
+	if (d->next.vkAllocateCommandBuffers(d->handle, &one, &m->write) != VK_SUCCESS)
+		goto failed;
+	take_table(d->handle, m->write);
+	if (d->next.vkBeginCommandBuffer(m->write, &begin) != VK_SUCCESS)
 		goto failed;
 	d->next.vkCmdResetQueryPool(m->write, m->stamps, 0, 1);
 	d->next.vkCmdWriteTimestamp(m->write, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, m->stamps, 0);

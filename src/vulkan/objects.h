@@ -44,7 +44,6 @@ struct device {
 	VkPhysicalDevice physical;
 	struct instance *instance;
 	PFN_vkGetDeviceProcAddr get;
-	PFN_vkSetDeviceLoaderData loads; /* the loader's part in a command buffer that a layer allocates */
 	struct device_calls next;
 	bool metered;
 	unsigned int index;			 /* in the grant, if metered */
