@@ -191,6 +191,16 @@ bool places_free_ordered(struct work *work, CUdeviceptr at, CUstream stream)
 	return p;
 }
 
+static void unmake_all(const struct cuda_table *driver, struct place *first)
+{
+	while (first) {
+		struct place *p = first;
+
+		first = p->next;
+		unmake(driver, p);
+	}
+}
+
 void places_reap(const struct cuda_table *driver)
 {
 	struct place *over = NULL, **next;
@@ -210,12 +220,7 @@ void places_reap(const struct cuda_table *driver)
 		}
 	}
 	pthread_mutex_unlock(&lock);
-	while (over) {
-		struct place *p = over;
-
-		over = p->next;
-		unmake(driver, p);
-	}
+	unmake_all(driver, over);
 }
 
 void places_context_gone(const struct cuda_table *driver, uint64_t context)
@@ -234,10 +239,5 @@ void places_context_gone(const struct cuda_table *driver, uint64_t context)
 		}
 	}
 	pthread_mutex_unlock(&lock);
-	while (over) {
-		struct place *p = over;
-
-		over = p->next;
-		unmake(driver, p);
-	}
+	unmake_all(driver, over);
 }
