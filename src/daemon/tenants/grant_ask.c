@@ -147,8 +147,19 @@ enum verbs_result grant_set_ask(struct ask *ask)
 	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
 }
 
-/* Its memory leaves the device, or returns. What becomes of it is seen in the grant. */
-static enum verbs_result answer_moved(struct ask *ask, struct tenant *t, int r, uint64_t id, const char *error)
+bool grant_asked_drain(struct ask *ask, uint32_t *ret_s)
+{
+	json_t *drain = json_object_get(ask->request, "drain_s");
+
+	*ret_s = (uint32_t)json_integer_value(drain);
+	if (!drain || (json_is_integer(drain) && json_integer_value(drain) >= 1 &&
+		       json_integer_value(drain) <= RESIDENCE_DRAIN_MOST_S))
+		return true;
+	refuse(ask, CODE_MALFORMED, "\"drain_s\" must be a whole number of seconds, 1 to %u", RESIDENCE_DRAIN_MOST_S);
+	return false;
+}
+
+enum verbs_result grant_answer_moved(struct ask *ask, struct tenant *t, int r, uint64_t id, const char *error)
 {
 	operator_end(ask, id, r ? error : NULL);
 	if (r)
@@ -162,24 +173,20 @@ static enum verbs_result answer_moved(struct ask *ask, struct tenant *t, int r, 
 
 enum verbs_result grant_suspend_ask(struct ask *ask)
 {
-	json_t *drain = json_object_get(ask->request, "drain_s");
 	struct tenant *t = NULL;
 	char error[512] = "";
+	uint32_t drain_s;
 	uint64_t id;
 	int r;
 
-	if (!grant_asked_to_change(ask, &t))
+	if (!grant_asked_to_change(ask, &t) || !grant_asked_drain(ask, &drain_s))
 		return VERBS_ANSWERED;
-	if (drain && (!json_is_integer(drain) || json_integer_value(drain) < 1 ||
-		      json_integer_value(drain) > RESIDENCE_DRAIN_MOST_S))
-		return refuse(ask, CODE_MALFORMED, "\"drain_s\" must be a whole number of seconds, 1 to %u",
-			      RESIDENCE_DRAIN_MOST_S);
 	if (!operator_begin_other(ask, "suspend", t, &id))
 		return VERBS_ANSWERED;
-	r = residence_suspend(t, (uint32_t)json_integer_value(drain), error, sizeof(error));
+	r = residence_suspend(t, drain_s, error, sizeof(error));
 	if (!r)
 		log_line("grant %s: suspended by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
-	return answer_moved(ask, t, r, id, error);
+	return grant_answer_moved(ask, t, r, id, error);
 }
 
 enum verbs_result grant_resume_ask(struct ask *ask)
@@ -196,7 +203,7 @@ enum verbs_result grant_resume_ask(struct ask *ask)
 	r = residence_resume(t, json_is_true(json_object_get(ask->request, "now")), error, sizeof(error));
 	if (!r)
 		log_line("grant %s: resumed by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
-	return answer_moved(ask, t, r, id, error);
+	return grant_answer_moved(ask, t, r, id, error);
 }
 
 /* A container of the grant begins. */

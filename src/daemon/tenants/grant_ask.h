@@ -30,6 +30,13 @@ bool grant_entry_bytes(struct ask *ask, json_t *entry, const struct device *devi
 /* Whether a device has that many bytes beside what `others` were promised. */
 bool grant_check_fit(struct ask *ask, const struct device *d, uint64_t others, uint64_t bytes, bool overcommit);
 
+/*
+ * grant_ask.c: for requests that take a grant's memory from its device. The "drain_s" that is asked for, 0 when none is
+ * (false: answered); the answer to r, which ends the audit entry `id`. What becomes of the grant is seen in the grant.
+ */
+bool grant_asked_drain(struct ask *ask, uint32_t *ret_s);
+enum verbs_result grant_answer_moved(struct ask *ask, struct tenant *t, int r, uint64_t id, const char *error);
+
 /* grant_create.c, grant_ask.c: the verbs. */
 enum verbs_result grant_create_ask(struct ask *ask);
 enum verbs_result grants_ask(struct ask *ask);

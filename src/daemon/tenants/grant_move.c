@@ -12,7 +12,6 @@
 #include "daemon/operator.h"
 #include "daemon/tenants/tenant.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,19 +64,15 @@ static bool target(struct ask *ask, const struct tenant *t, struct device *ret)
 
 enum verbs_result grant_move_ask(struct ask *ask)
 {
-	json_t *drain = json_object_get(ask->request, "drain_s");
 	struct tenant *t = NULL;
 	struct device to;
 	char error[512] = "";
+	uint32_t drain_s;
 	uint64_t id;
 	int r;
 
-	if (!grant_asked_to_change(ask, &t))
+	if (!grant_asked_to_change(ask, &t) || !grant_asked_drain(ask, &drain_s))
 		return VERBS_ANSWERED;
-	if (drain && (!json_is_integer(drain) || json_integer_value(drain) < 1 ||
-		      json_integer_value(drain) > RESIDENCE_DRAIN_MOST_S))
-		return refuse(ask, CODE_MALFORMED, "\"drain_s\" must be a whole number of seconds, 1 to %u",
-			      RESIDENCE_DRAIN_MOST_S);
 	if (!moving_takes(t) || t->grant.share_count != 1)
 		return refuse(
 			ask, CODE_NOT_MOVABLE,
@@ -94,16 +89,9 @@ enum verbs_result grant_move_ask(struct ask *ask)
 		return VERBS_ANSWERED;
 	if (!operator_begin_other(ask, "move", t, &id))
 		return VERBS_ANSWERED;
-	r = residence_move(t, &to, (uint32_t)json_integer_value(drain), error, sizeof(error));
+	r = residence_move(t, &to, drain_s, error, sizeof(error));
 	if (!r)
 		log_line("grant %s: sent to device %u by uid %u", t->grant.name, to.index,
 			 (unsigned int)ask->asker->uid);
-	operator_end(ask, id, r ? error : NULL);
-	if (r)
-		return refuse(ask,
-			      r == -ENOTSUP ? CODE_NOT_MOVABLE
-			      : r == -EBUSY ? CODE_BUSY
-					    : CODE_STORE,
-			      "%s", error);
-	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
+	return grant_answer_moved(ask, t, r, id, error);
 }
