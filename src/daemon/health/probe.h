@@ -16,6 +16,7 @@
 #include "model/device.h"
 #include "model/grant.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -92,3 +93,9 @@ const struct driver *machine_driver(const struct machine *machine, enum device_k
 int prober_main(const char *libnvml, const char *libcuda);
 int prober_opencl_main(const char *libopencl);
 int prober_hip_main(const char *libhip);
+
+/*
+ * How the children for OpenCL and HIP end: prints the answer, with the library's file (NULL: none was opened) and what
+ * is wrong (NULL: nothing; taken over). The library's exit handlers are not run.
+ */
+_Noreturn void prober_end(json_t *answer, json_t *error, void *library);

@@ -99,19 +99,25 @@ static void *load(const char *path, const char *soname, char *why, size_t size)
 	return library;
 }
 
+static void note_file(void *library, json_t *answer, const char *field)
+{
+	struct link_map *map = NULL;
+	char *real;
+
+	if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map) || !map || !map->l_name[0])
+		return;
+	real = realpath(map->l_name, NULL);
+	json_object_set_new(answer, field, json_string(real ? real : map->l_name));
+	free(real);
+}
+
 /* Opens a library and notes its file in the answer. */
 static void *open_library(const char *path, const char *soname, json_t *answer, const char *field, char *why,
 			  size_t size)
 {
 	void *library = load(path, soname, why, size);
-	struct link_map *map = NULL;
-	char *real;
 
-	if (!library || dlinfo(library, RTLD_DI_LINKMAP, &map) || !map || !map->l_name[0])
-		return library;
-	real = realpath(map->l_name, NULL);
-	json_object_set_new(answer, field, json_string(real ? real : map->l_name));
-	free(real);
+	note_file(library, answer, field);
 	return library;
 }
 
@@ -336,6 +342,15 @@ static void print_sensors(const struct nvml *n, unsigned int count)
 	}
 	print_line(list);
 	json_decref(list);
+}
+
+_Noreturn void prober_end(json_t *answer, json_t *error, void *library)
+{
+	note_file(library, answer, "libcuda");
+	if (error)
+		json_object_set_new(answer, "error", error);
+	print_line(answer);
+	_exit(0);
 }
 
 int prober_main(const char *libnvml, const char *libcuda)

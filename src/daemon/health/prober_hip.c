@@ -9,11 +9,7 @@
 
 #include <dlfcn.h>
 #include <jansson.h>
-#include <link.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define NO_DEVICE 100
 
@@ -105,10 +101,8 @@ static json_t *ask_devices(const struct hip *h, json_t *answer)
 int prober_hip_main(const char *libhip)
 {
 	json_t *answer = json_pack("{s:[]}", "devices"), *error = NULL;
-	struct link_map *map = NULL;
 	struct hip h = { 0 };
 	void *library;
-	char *text, *real;
 
 	if (!answer)
 		return 1;
@@ -117,16 +111,5 @@ int prober_hip_main(const char *libhip)
 		error = json_string("the libamdhip64 that was found is none of ROCm 5 to 7");
 	else if (library)
 		error = ask_devices(&h, answer);
-	if (library && !dlinfo(library, RTLD_DI_LINKMAP, &map) && map && map->l_name[0]) {
-		real = realpath(map->l_name, NULL);
-		json_object_set_new(answer, "libcuda", json_string(real ? real : map->l_name));
-		free(real);
-	}
-	if (error)
-		json_object_set_new(answer, "error", error);
-	text = json_dumps(answer, JSON_COMPACT);
-	if (text)
-		dprintf(STDOUT_FILENO, "%s\n", text);
-	/* The library's exit handlers are not run. */
-	_exit(0);
+	prober_end(answer, error, library);
 }

@@ -10,11 +10,7 @@
 
 #include <dlfcn.h>
 #include <jansson.h>
-#include <link.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PLATFORMS 16u
 #define TYPE_ALL 0xffffffffull
@@ -85,10 +81,8 @@ static json_t *ask_platforms(const struct opencl *o, json_t *answer)
 int prober_opencl_main(const char *libopencl)
 {
 	json_t *answer = json_pack("{s:[]}", "devices"), *error = NULL;
-	struct link_map *map = NULL;
 	struct opencl o = { 0 };
 	void *library;
-	char *text, *real;
 
 	if (!answer)
 		return 1;
@@ -99,16 +93,5 @@ int prober_opencl_main(const char *libopencl)
 		error = json_string("libOpenCL.so.1 is no complete ICD loader");
 	else
 		error = ask_platforms(&o, answer);
-	if (library && !dlinfo(library, RTLD_DI_LINKMAP, &map) && map && map->l_name[0]) {
-		real = realpath(map->l_name, NULL);
-		json_object_set_new(answer, "libcuda", json_string(real ? real : map->l_name));
-		free(real);
-	}
-	if (error)
-		json_object_set_new(answer, "error", error);
-	text = json_dumps(answer, JSON_COMPACT);
-	if (text)
-		dprintf(STDOUT_FILENO, "%s\n", text);
-	/* A driver's exit handlers are not run. */
-	_exit(0);
+	prober_end(answer, error, library);
 }
