@@ -75,6 +75,11 @@
 #define measured_end_release mete_core_measured_end_release
 #define measured_give mete_core_measured_give
 #define measured_least_units mete_core_measured_least_units
+#define ordinals_find mete_core_ordinals_find
+#define ordinals_in mete_core_ordinals_in
+#define ordinals_match mete_core_ordinals_match
+#define ordinals_out mete_core_ordinals_out
+#define ordinals_real mete_core_ordinals_real
 #define pace_begin_slow_by mete_core_pace_begin_slow_by
 #define pace_count mete_core_pace_count
 #define pace_end_host mete_core_pace_end_host

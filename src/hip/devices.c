@@ -4,6 +4,7 @@
 #include "core/account.h"
 #include "core/attach.h"
 #include "core/log.h"
+#include "core/ordinals.h"
 
 #include <limits.h>
 #include <stdatomic.h>
@@ -12,61 +13,37 @@
 #define MEMORY_AT 256u	     /* of totalGlobalMem in a device's properties: behind the name */
 #define MEMORY_AT_R0600 288u /* since ROCm 6: behind UUID, LUID and mask of nodes as well */
 
-static struct {
-	int real_count, seen_count;
-	bool all;		   /* not metered */
-	int8_t index[DEVICES_MAX]; /* by the library's number: index in the grant, -1: not in it */
-	int8_t seen[DEVICES_MAX];  /* by the library's number: what the program calls it, -1: not shown */
-	int8_t real[DEVICES_MAX];  /* by what the program calls it */
-} devices;
+static struct ordinals devices;
 
 hip_ordinal devices_first;
 __thread bool devices_settled;
 
 static char places[WIRE_MAX_DEVICES]; /* only their addresses count */
 
-static int grant_index(hip_ordinal device)
+static bool ordinal_uuid(int real, uint8_t ret_uuid[16])
 {
-	const struct wire_welcome *welcome = attach_welcome();
-	uint8_t uuid[16], told[16] = { 0 };
+	uint8_t told[16] = { 0 };
 	char address[32] = "";
 
 	if (start_has(HIP_CALL_hipDeviceGetUuid) &&
-	    shim_real.hipDeviceGetUuid((hipUUID *)(void *)told, device) != hipSuccess)
+	    shim_real.hipDeviceGetUuid((hipUUID *)(void *)told, real) != hipSuccess)
 		memset(told, 0, sizeof told);
-	if (shim_real.hipDeviceGetPCIBusId(address, sizeof address, device) != hipSuccess)
+	if (shim_real.hipDeviceGetPCIBusId(address, sizeof address, real) != hipSuccess)
 		address[0] = 0;
-	if (hip_card_uuid(told, address, uuid))
-		return -1;
-	for (unsigned int i = 0; i < welcome->device_count; i++)
-		if (!memcmp(welcome->device[i].uuid, uuid, sizeof uuid))
-			return (int)i;
-	return -1;
+	return !hip_card_uuid(told, address, ret_uuid);
 }
 
 void devices_match(void)
 {
-	int count = 0, seen = 0;
+	int count = 0;
 
 	if (shim_real.hipGetDeviceCount(&count) != hipSuccess)
 		count = 0;
-	if (count > DEVICES_MAX)
-		count = DEVICES_MAX;
-	for (int i = 0; i < count; i++) {
-		int index = grant_index(i);
-
-		devices.index[i] = (int8_t)index;
-		devices.seen[i] = (int8_t)(index < 0 ? -1 : seen);
-		if (index >= 0)
-			devices.real[seen++] = (int8_t)i;
-	}
-	devices.real_count = count;
-	devices.seen_count = seen;
-	devices.all = false;
-	if (count && !seen)
+	ordinals_match(&devices, count, ordinal_uuid);
+	if (count && !devices.seen_count)
 		log_line("none of HIP's %d devices is of the grant '%s': the program sees no device", count,
 			 attach_welcome()->grant_name);
-	devices_first = seen ? devices.real[0] : 0;
+	devices_first = devices.seen_count ? devices.real[0] : 0;
 }
 
 void devices_settle(void)
@@ -77,21 +54,17 @@ void devices_settle(void)
 
 void devices_keep(void)
 {
-	devices.all = true;
+	devices.same = true;
 }
 
 hip_ordinal devices_in(hip_ordinal seen)
 {
-	if (devices.all || seen < 0)
-		return seen;
-	return seen < devices.seen_count ? devices.real[seen] : INT_MAX;
+	return ordinals_in(&devices, seen);
 }
 
 hip_ordinal devices_out(hip_ordinal real)
 {
-	if (devices.all || real < 0)
-		return real;
-	return real < devices.real_count && devices.seen[real] >= 0 ? devices.seen[real] : INT_MAX;
+	return ordinals_out(&devices, real, INT_MAX);
 }
 
 void devices_tell(hipError_t r, hip_ordinal *device)
@@ -109,20 +82,12 @@ hipMemLocation devices_location(hipMemLocation location)
 
 bool devices_find(hip_ordinal real, unsigned int *ret_device)
 {
-	if (real < 0 || real >= devices.real_count || devices.index[real] < 0)
-		return false;
-	*ret_device = (unsigned int)devices.index[real];
-	return true;
+	return ordinals_find(&devices, real, ret_device);
 }
 
 bool devices_real(unsigned int device, hip_ordinal *ret_real)
 {
-	for (int i = 0; i < devices.real_count; i++)
-		if (devices.index[i] == (int)device) {
-			*ret_real = i;
-			return true;
-		}
-	return false;
+	return ordinals_real(&devices, device, ret_real);
 }
 
 bool devices_current(unsigned int *ret_device)
@@ -162,7 +127,7 @@ hipError_t shim_hipGetDeviceCount(int *count)
 
 	if (r == hipSuccess)
 		r = shim_real.hipGetDeviceCount(count);
-	if (r != hipSuccess || devices.all || !count)
+	if (r != hipSuccess || devices.same || !count)
 		return r;
 	*count = devices.seen_count;
 	return *count ? hipSuccess : hipErrorNoDevice;

@@ -1,8 +1,8 @@
 /*
  * devices.h: which device of the grant a device of the library is, and how the program numbers them.
  *
- * A program sees the devices of its grant alone, numbered from 0 in the library's order. Numbers that are none of a
- * device (hipCpuDeviceId, -1) pass as they are.
+ * A program sees the devices of its grant alone, numbered from 0 in the library's order (core/ordinals.h). Numbers that
+ * are none of a device (hipCpuDeviceId, -1) pass as they are.
  */
 #pragma once
 
@@ -10,8 +10,6 @@
 #include "hip/start.h"
 
 #include <stdbool.h>
-
-#define DEVICES_MAX 64
 
 /* Attached: compares the library's devices with the grant. */
 void devices_match(void);

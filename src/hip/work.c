@@ -2,15 +2,14 @@
 #include "hip/work.h"
 #include "core/account.h"
 #include "core/capture.h"
+#include "core/copies.h"
 #include "core/gate.h"
 #include "core/records.h"
-#include "core/tick.h"
 #include "hip/devices.h"
 #include "hip/pools.h"
 
 #define COPY_SEED 0x68697063u
 #define GRAPH_SEED 0x68697067u
-#define COPY_LEAST_BYTES 65536u /* a copy of nothing takes as long as one of so many bytes, about */
 #define OWN_STREAMS 3u		/* handles below are names of default streams */
 
 bool work_device(hipStream_t stream, unsigned int *ret_device)
@@ -29,46 +28,26 @@ bool work_device(hipStream_t stream, unsigned int *ret_device)
 /* Copies ------------------------------------------------------------------------------------------------------------
  */
 
-static void copy_work(struct work *w, enum hip_call call, uint64_t bytes, hipStream_t stream, bool per_thread)
+static void begin(struct launch *l, enum hip_call call, uint64_t bytes, hipStream_t stream, bool per_thread, bool waits)
 {
-	uint64_t seed = estimate_mix(COPY_SEED, (uint64_t)call);
+	struct work w;
 
-	*w = (struct work){ .engine = WIRE_COPY,
-			    .key = estimate_mix(seed, bytes) | 1,
-			    .family = seed | 1,
-			    .size = bytes + COPY_LEAST_BYTES,
-			    .stream = stream,
-			    .per_thread = per_thread,
-			    .what = hip_call_name[call],
-			    .threads = bytes };
+	l->pace = NULL;
+	marks_break(stream, per_thread, WIRE_COPY);
+	if (!pace_gated(WIRE_COPY))
+		return;
+	w = copies_work(estimate_mix(COPY_SEED, (uint64_t)call), bytes, stream, per_thread, waits, hip_call_name[call]);
+	copies_begin(l, &w);
 }
 
 void work_copy_begin(struct launch *l, enum hip_call call, uint64_t bytes, hipStream_t stream, bool per_thread)
 {
-	struct work w;
-
-	l->pace = NULL;
-	marks_break(stream, per_thread, WIRE_COPY);
-	if (!pace_gated(WIRE_COPY))
-		return;
-	copy_work(&w, call, bytes, stream, per_thread);
-	if (per_thread || !pace_begin_fast(l, WIRE_COPY, w.key, stream))
-		pace_begin_slow(l, &w);
+	begin(l, call, bytes, stream, per_thread, false);
 }
 
 void work_copy_begin_waiting(struct launch *l, enum hip_call call, uint64_t bytes, hipStream_t stream, bool per_thread)
 {
-	struct work w;
-
-	l->pace = NULL;
-	marks_break(stream, per_thread, WIRE_COPY);
-	if (!pace_gated(WIRE_COPY))
-		return;
-	copy_work(&w, call, bytes, stream, per_thread);
-	w.waits = true;
-	pace_begin_slow(l, &w);
-	if (l->pace)
-		l->host_ns = tick_now();
+	begin(l, call, bytes, stream, per_thread, true);
 }
 
 hipError_t work_copy_end_waiting(struct launch *l, hipStream_t stream, hipError_t r)

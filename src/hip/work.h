@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "core/marks.h"
+#include "core/copies.h"
 #include "core/pace.h"
 #include "hip/start.h"
 
@@ -14,12 +14,6 @@
 
 /* The grant's device on which a stream works. False: not granted. */
 bool work_device(hipStream_t stream, unsigned int *ret_device);
-
-/* Some engine is gated: copies are counted, or part the kernels before from those after. */
-static inline bool work_copies_matter(void)
-{
-	return __builtin_expect(pace_gated(WIRE_COPY) || pace_gated(WIRE_COMPUTE), 0);
-}
 
 /* Around a copy or a fill that the program does not wait for; then pace_end(). */
 void work_copy_begin(struct launch *l, enum hip_call call, uint64_t bytes, hipStream_t stream, bool per_thread);

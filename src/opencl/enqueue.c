@@ -1,14 +1,12 @@
 /* enqueue.c: see enqueue.h. Kept short where nothing is limited: a look at the gate. */
 #include "opencl/enqueue.h"
-#include "core/marks.h"
-#include "core/tick.h"
+#include "core/copies.h"
 #include "opencl/extensions.h"
 #include "opencl/layer.h"
 #include "opencl/queues.h"
 #include "opencl_face.h"
 
 #define COPY_SEED 0x6f636c63u
-#define COPY_LEAST_BYTES 65536u /* a copy of nothing takes as long as one of so many bytes, about */
 #define TASK_SEED 0x6f636c74u
 
 /* The queue is held back by other work, which is not this one's time. */
@@ -25,24 +23,14 @@ static void wait_first(cl_command_queue queue, cl_uint event_count, const cl_eve
 void enqueue_copy_slow(struct launch *l, cl_command_queue queue, const char *what, uint64_t bytes, bool waits,
 		       cl_uint event_count, const cl_event *events)
 {
-	uint64_t seed = estimate_mix(COPY_SEED, (uint64_t)(uintptr_t)what);
-	struct work w = { .engine = WIRE_COPY,
-			  .key = estimate_mix(seed, bytes) | 1,
-			  .family = seed | 1,
-			  .size = bytes + COPY_LEAST_BYTES,
-			  .stream = queue,
-			  .waits = waits,
-			  .what = what,
-			  .threads = bytes };
+	struct work w;
 
 	marks_break(queue, false, WIRE_COPY);
 	if (!pace_gated(WIRE_COPY) || !queue)
 		return;
 	wait_first(queue, event_count, events);
-	if (waits || !pace_begin_fast(l, WIRE_COPY, w.key, queue))
-		pace_begin_slow(l, &w);
-	if (waits && l->pace)
-		l->host_ns = tick_now();
+	w = copies_work(estimate_mix(COPY_SEED, (uint64_t)(uintptr_t)what), bytes, queue, false, waits, what);
+	copies_begin(l, &w);
 }
 
 cl_int enqueue_copy_done(struct launch *l, cl_command_queue queue, bool waits, cl_int r)

@@ -13,7 +13,7 @@
 static void gate(struct launch *l, enum cuda_call call, uint64_t bytes, CUstream stream, bool per_thread)
 {
 	l->pace = NULL;
-	if (copy_matters())
+	if (copies_matter())
 		copy_begin(l, call, bytes, stream, per_thread);
 }
 
@@ -21,7 +21,7 @@ static uint64_t sizes_bytes(size_t count, const size_t *sizes)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; sizes && copy_matters() && i < count; i++)
+	for (size_t i = 0; sizes && copies_matter() && i < count; i++)
 		bytes += sizes[i];
 	return bytes;
 }
@@ -30,7 +30,7 @@ static uint64_t operations_bytes(size_t count, const CUDA_MEMCPY3D_BATCH_OP *ops
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; ops && copy_matters() && i < count; i++)
+	for (size_t i = 0; ops && copies_matter() && i < count; i++)
 		bytes += (uint64_t)ops[i].extent.width * ops[i].extent.height * ops[i].extent.depth;
 	return bytes;
 }
@@ -61,7 +61,7 @@ static uint64_t fabric_bytes(size_t count, const CUDA_FABRIC_COPY_BATCH_OP *ops)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; ops && copy_matters() && i < count; i++)
+	for (size_t i = 0; ops && copies_matter() && i < count; i++)
 		bytes += ops[i].size;
 	return bytes;
 }

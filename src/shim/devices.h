@@ -1,18 +1,15 @@
 /*
  * devices.h: which devices the program sees, and which device of the grant each is.
  *
- * Three numberings: the driver's own ordinals (a CUdevice of shim_real); what the program sees (a CUdevice of
- * shim_table: the driver's visible devices that are in the grant, in the driver's order); and the grant's index, by
- * which accounts are kept. The grant's is found by UUID, so that no order of CUDA_VISIBLE_DEVICES moves a limit.
- * When every visible device is in the grant the first two are the same, and the calls of devices.c are passed through.
+ * The numberings and the table are those of core/ordinals.h: the driver's CUdevice is one of shim_real, the program's
+ * one of shim_table. When every visible device is in the grant both are the same, and the calls of devices.c are passed
+ * through.
  */
 #pragma once
 
 #include "cuda_table.h"
 
 #include <stdbool.h>
-
-#define DEVICES_MAX 64
 
 /* After the driver's cuInit and account_attach(). The number of devices that the program sees, or -1: cannot be told.
  */

@@ -1,9 +1,8 @@
 /* launches.c: see launches.h. */
 #include "shim/launches.h"
 #include "cuda_shim.h"
-#include "core/marks.h"
+#include "core/copies.h"
 #include "shim/start.h"
-#include "core/tick.h"
 
 static const enum cuda_call armed_calls[] = {
 	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz, CUDA_CALL_cuCtxSynchronize,
@@ -19,7 +18,6 @@ static const enum cuda_call armed_calls[] = {
 };
 
 #define COPY_SEED 0x636f7079u
-#define COPY_LEAST_BYTES 65536u /* a copy of nothing takes as long as one of so many bytes, about */
 
 void launches_arm(void)
 {
@@ -65,19 +63,7 @@ CUresult shim_cuEventQuery(CUevent hEvent)
 
 /* Copies -------------------------------------------------------------------------------------------------------- */
 
-static void copy_work(struct work *w, enum cuda_call call, uint64_t bytes, CUstream stream, bool per_thread)
-{
-	*w = (struct work){ .engine = WIRE_COPY,
-			    .key = estimate_mix(estimate_mix(COPY_SEED, (uint64_t)call), bytes) | 1,
-			    .family = estimate_mix(COPY_SEED, (uint64_t)call) | 1,
-			    .size = bytes + COPY_LEAST_BYTES,
-			    .stream = stream,
-			    .per_thread = per_thread,
-			    .what = cuda_call_name[call],
-			    .threads = bytes };
-}
-
-void copy_begin(struct launch *l, enum cuda_call call, uint64_t bytes, CUstream stream, bool per_thread)
+static void begin(struct launch *l, enum cuda_call call, uint64_t bytes, CUstream stream, bool per_thread, bool waits)
 {
 	struct work w;
 
@@ -85,24 +71,19 @@ void copy_begin(struct launch *l, enum cuda_call call, uint64_t bytes, CUstream 
 	marks_break(stream, per_thread, WIRE_COPY);
 	if (!pace_gated(WIRE_COPY))
 		return;
-	copy_work(&w, call, bytes, stream, per_thread);
-	if (per_thread || !pace_begin_fast(l, WIRE_COPY, w.key, stream))
-		pace_begin_slow(l, &w);
+	w = copies_work(estimate_mix(COPY_SEED, (uint64_t)call), bytes, stream, per_thread, waits,
+			cuda_call_name[call]);
+	copies_begin(l, &w);
+}
+
+void copy_begin(struct launch *l, enum cuda_call call, uint64_t bytes, CUstream stream, bool per_thread)
+{
+	begin(l, call, bytes, stream, per_thread, false);
 }
 
 void copy_begin_sync(struct launch *l, enum cuda_call call, uint64_t bytes, bool per_thread)
 {
-	struct work w;
-
-	l->pace = NULL;
-	marks_break(NULL, per_thread, WIRE_COPY);
-	if (!pace_gated(WIRE_COPY))
-		return;
-	copy_work(&w, call, bytes, NULL, per_thread);
-	w.waits = true;
-	pace_begin_slow(l, &w);
-	if (l->pace)
-		l->host_ns = tick_now();
+	begin(l, call, bytes, NULL, per_thread, true);
 }
 
 void copy_end_sync(struct launch *l, CUresult r)

@@ -8,7 +8,7 @@
 
 #include "cuda_table.h"
 #include "shim/faults.h"
-#include "core/pace.h"
+#include "core/copies.h"
 
 #include <stdbool.h>
 
@@ -25,16 +25,7 @@ void launches_break(CUstream stream, bool per_thread);
 /* A graph's launch, around the driver's call; then pace_end(). */
 void graph_begin(struct launch *l, CUgraphExec exec, CUstream stream, bool per_thread);
 
-/*
- * A copy or a fill. An asynchronous one is measured by events like a kernel, and ends with pace_end(); one that the
- * caller waits for by the host's clock, from the moment at which its stream was free for it.
- */
+/* A copy or a fill that the program does not wait for, then pace_end(); and one that it waits for (core/copies.h). */
 void copy_begin(struct launch *l, enum cuda_call call, uint64_t bytes, CUstream stream, bool per_thread);
 void copy_begin_sync(struct launch *l, enum cuda_call call, uint64_t bytes, bool per_thread);
 void copy_end_sync(struct launch *l, CUresult r);
-
-/* Some engine is gated: copies are counted, or part the kernels before from those after. */
-static inline bool copy_matters(void)
-{
-	return __builtin_expect(pace_gated(WIRE_COPY) || pace_gated(WIRE_COMPUTE), 0);
-}
