@@ -4,6 +4,9 @@ Writes OpenCL's face from its spec: openclgen.py opencl.toml --out FOLDER [--sym
 
   opencl_face.h     enum opencl_call, and the prototypes of the bodies, face_<symbol>
   opencl_bodies.c   the generated bodies, what is put into the loader's table, and the extensions by name
+  opencl_entry.S    the exports of a loader, for programs whose own takes no layer (front.h)
+  opencl_front.c    what each of them is in the loader's table
+  opencl.map        their version nodes
 
 --symbols prints the names of the dispatch table's calls instead, one a line. The spec's form is told at its head; every
 fault of it is named, and then nothing is written.
@@ -15,9 +18,13 @@ import string
 import sys
 import tomllib
 
-KEYS = {"args", "returns", "since", "extension", "charge", "treat", "gate", "as"}
+from gen.shim import entries
+
+KEYS = {"args", "returns", "since", "export", "extension", "charge", "treat", "gate", "as"}
 CHARGE = re.compile(r"none$|measured$|release$|bytes\(.+\)$|not: \S.*$")
 GATE = re.compile(r"(compute|copy)$|copy\((.+)\)$|not: \S.*$")
+LAYER = ("clGetLayerInfo", "clInitLayer", "clInitLayerWithProperties", "clDeinitLayer")
+EXPORT = re.compile(r"[1-9]\.[0-9]$")
 ARG = re.compile(r"(.*[\s*])(\w+)$")
 
 
@@ -30,6 +37,7 @@ class Call:
         self.returns = block.get("returns", "cl_int")
         self.treat = block.get("treat", "pass")
         self.extension = block.get("extension", "")
+        self.export = block.get("export", "")
         self.other = block.get("as", "")
         self.charge, self.gate = block.get("charge", ""), block.get("gate", "")
         for key in sorted(block.keys() - KEYS):
@@ -52,6 +60,8 @@ class Call:
             fault(self.symbol, f'gate "{self.gate}": compute, copy, copy(BYTES) or "not: REASON"')
         if self.treat not in ("pass", "custom", *bodies):
             fault(self.symbol, f'treat "{self.treat}": pass, custom or one of {", ".join(sorted(bodies))}')
+        if self.export and (self.extension or not EXPORT.match(self.export)):
+            fault(self.symbol, f'export "{self.export}": the version of OpenCL, as "1.2"; an extension\'s call has none')
         if self.other:
             return
         if self.treat != "pass" and not self.args:
@@ -127,6 +137,35 @@ def source(calls, bodies):
     return "\n".join(lines + ["};"]) + "\n"
 
 
+def exported(calls):
+    """In the order of their version nodes."""
+    return sorted((c for c in calls if c.export), key=lambda c: c.export)
+
+
+def entry(calls):
+    return entries("/* Generated from opencl.toml. */", [c.symbol for c in exported(calls)])
+
+
+def front(calls):
+    lines = ["/* Generated from opencl.toml. */", '#include "opencl/front.h"', "", "const struct front_call front_calls[] = {"]
+    for c in exported(calls):
+        handle = "false" if c.returns == "cl_int" else "true"
+        lines += [f'\t{{ "{c.symbol}", offsetof(struct _cl_icd_dispatch, {c.symbol}), {handle} }},']
+    return "\n".join([*lines, "};", "", f"const unsigned int front_count = {len(exported(calls))}u;"]) + "\n"
+
+
+def version_map(calls):
+    """Each node has those before it. What a loader asks of a layer stands in the first, where any lookup finds it."""
+    lines, before = ["# Generated from opencl.toml."], ""
+    for node in sorted({c.export for c in calls if c.export}):
+        lines += [f"OPENCL_{node} {{", "global:", *(f"\t{c.symbol};" for c in calls if c.export == node)]
+        if not before:
+            lines += [f"\t{s};" for s in LAYER] + ["local:", "\t*;"]
+        lines += [f"}}{before};"]
+        before = f" OPENCL_{node}"
+    return "\n".join(lines) + "\n"
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("spec")
@@ -137,7 +176,8 @@ def main():
     if args.symbols:
         print("\n".join(c.symbol for c in calls if not c.extension))
         return
-    for name, text in (("opencl_face.h", header(calls)), ("opencl_bodies.c", source(calls, bodies))):
+    for name, text in (("opencl_face.h", header(calls)), ("opencl_bodies.c", source(calls, bodies)), ("opencl_entry.S", entry(calls)),
+                       ("opencl_front.c", front(calls)), ("opencl.map", version_map(calls))):
         with open(os.path.join(args.out, name), "w", encoding="utf-8") as f:
             f.write(text)
 

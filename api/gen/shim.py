@@ -161,14 +161,19 @@ shim_lazy:
 """
 
 
-def entry_source(spec):
-    out = [banner(spec, "the exports of the shim"), "\t.hidden shim_table", "\t.hidden shim_start", ENTRY]
-    out += [f"\tLAZY {c.index}" for c in spec.calls]
-    out += [""] + [f"\tENTRY {c.symbol}, {c.index}" for c in spec.calls]
+def entries(head, symbols):
+    """The exports of these symbols, in the order of shim_table."""
+    out = [head, "\t.hidden shim_table", "\t.hidden shim_start", ENTRY]
+    out += [f"\tLAZY {i}" for i in range(len(symbols))]
+    out += [""] + [f"\tENTRY {s}, {i}" for i, s in enumerate(symbols)]
     out += ["", "\t.data", "\t.globl\tshim_table", "\t.type\tshim_table, %object", "\t.p2align 6", "shim_table:"]
-    out += [f"\tSLOT {c.index}" for c in spec.calls]
+    out += [f"\tSLOT {i}" for i in range(len(symbols))]
     out += ["\t.size\tshim_table, .-shim_table", '\t.section .note.GNU-stack, "", %progbits', ""]
     return "\n".join(out)
+
+
+def entry_source(spec):
+    return entries(banner(spec, "the exports of the shim"), [c.symbol for c in spec.calls])
 
 
 def treated(spec):

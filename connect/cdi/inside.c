@@ -34,6 +34,8 @@ static const struct library {
 	{ "shim", "libcuda.so.1", CUDA_WAYS },
 	{ "shim", "libnvidia-ml.so.1", CUDA_WAYS },
 	{ "shim", "libmete-hip.so", BIT(INSIDE_HIP) },
+	/* for programs that are linked with a loader that knows no layers */
+	{ "shim", INSIDE_LAYER, BIT(INSIDE_SHIM) | BIT(INSIDE_SOFT) | BIT(INSIDE_HIP) },
 	{ "remote", "libcuda.so.1", CUDA_WAYS },
 	{ "remote", "libnvidia-ml.so.1", CUDA_WAYS },
 	{ "runtime", "libcudart.so.13", CUDA_WAYS },

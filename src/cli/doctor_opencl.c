@@ -63,9 +63,11 @@ void doctor_check_opencl(struct doctor *d)
 			   "install one (Debian: ocl-icd-libopencl1) where OpenCL programs run",
 			   "no OpenCL loader (libOpenCL.so.1) here");
 	else if (!takes_layers(loader))
-		doctor_add(d, "opencl", STATUS_WARNING,
-			   "install ocl-icd 2.3 or later, or a loader of Khronos' that knows OPENCL_LAYERS",
-			   "%s takes no layers: OpenCL programs run without a limit", loader);
+		doctor_add(
+			d, "opencl", STATUS_OK, NULL,
+			"%s takes no layers: mete's library stands before it, in LD_LIBRARY_PATH. A program that opens "
+			"the loader by its path is not metered",
+			loader);
 	else
 		doctor_add(d, "opencl", STATUS_OK, NULL, "%s takes mete's layer, %s", loader, layer);
 }

@@ -34,6 +34,7 @@ static bool is_shim_entry(const char *entry, size_t length)
 	return ends_with(entry, length, "/shim/libcuda.so.1") || ends_with(entry, length, "/shim/libnvidia-ml.so.1") ||
 	       ends_with(entry, length, "/shim/" TIER_LIBRARY) || ends_with(entry, length, "/shim/" OPENCL_LAYER) ||
 	       ends_with(entry, length, "/shim/" HIP_FACE) || ends_with(entry, length, "/shim/hip") ||
+	       ends_with(entry, length, "/shim/opencl") ||
 	       ends_with(entry, length, "/shim" VULKAN_ENV_FOLDER) || ends_with(entry, length, "/mete/shim") ||
 	       ends_with(entry, length, "/src/shim") || remote_env_is_entry(entry, length) ||
 	       runtime_env_is_entry(entry, length);
@@ -128,15 +129,19 @@ int tenant_env_detour(char part[PATH_MAX], const char *dir, struct fault *f)
 }
 
 /* A build without OpenCL's headers has no layer. */
+static bool has_layer(const char *shim_dir)
+{
+	char layer[PATH_MAX];
+
+	return path_join(layer, "%s/" OPENCL_LAYER, shim_dir) && !access(layer, R_OK);
+}
+
 static bool put_layer(const char *shim_dir)
 {
-	_cleanup_free_ char *layer = NULL;
+	char layer[PATH_MAX];
 
-	if (asprintf(&layer, "%s/" OPENCL_LAYER, shim_dir) < 0) {
-		layer = NULL;
-		return false;
-	}
-	return access(layer, R_OK) || tenant_env_put_first("OPENCL_LAYERS", layer, ":");
+	return !has_layer(shim_dir) ||
+	       (path_join(layer, "%s/" OPENCL_LAYER, shim_dir) && tenant_env_put_first("OPENCL_LAYERS", layer, ":"));
 }
 
 /* A list that grows; NULL from the start or from then on: there was no memory. */
@@ -186,6 +191,8 @@ static char *library_path_of(const struct tenant_env *e)
 	}
 	if (e->hip)
 		list_add(&list, e->shim_dir, "hip");
+	if (has_layer(e->shim_dir))
+		list_add(&list, e->shim_dir, "opencl");
 	return list;
 }
 

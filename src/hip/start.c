@@ -3,9 +3,9 @@
 #include "base/own_note.h"
 #include "core/account.h"
 #include "core/attach.h"
+#include "core/behind.h"
 #include "core/faces.h"
 #include "hip/devices.h"
-#include "hip/find.h"
 #include "hip/inside.h"
 
 #include <dlfcn.h>
@@ -20,6 +20,15 @@ __thread unsigned int inside_depth;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards bound and the start */
 static bool bound;
 static __thread hipError_t last_refusal;
+
+static const char *const versions[] = { ".7", ".6", ".5", "", NULL };
+static const char *const folders[] = { "/opt/rocm/lib", "/opt/dtk/lib", NULL };
+static const struct behind behind = { .stem = "libamdhip64.so",
+				      .versions = versions,
+				      .first = folders,
+				      .symbol = "hipInit",
+				      .setting = "METE_HIP_DRIVER",
+				      .remedy = "install ROCm's HIP runtime" };
 
 static void *find_symbol(void *handle, const char *name)
 {
@@ -37,7 +46,7 @@ static void bind_locked(void)
 	void *library;
 
 	account_init();
-	library = find_library();
+	library = behind_find(&behind);
 	if (attach_wanted() && !faces_join_as(face, "libmete-hip.so"))
 		library = NULL;
 	if (!library) {

@@ -56,6 +56,19 @@ cl_int CL_API_CALL clGetLayerInfo(cl_layer_info param_name, size_t param_value_s
 	return CL_INVALID_VALUE;
 }
 
+/* `known` entries of the table are there. Value: what programs are to reach. */
+static const struct _cl_icd_dispatch *take_locked(const struct _cl_icd_dispatch *target, size_t known)
+{
+	if (!filled) {
+		account_init();
+		filled = true;
+		memcpy(&opencl_real, target, known * sizeof(void *));
+		memcpy(&ours, &opencl_real, sizeof ours);
+		layer_fill(&ours);
+	}
+	return attach_wanted() ? &ours : target;
+}
+
 /* A table that is shorter than ours comes from an older loader: what lies beyond it is never called. */
 cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const struct _cl_icd_dispatch *target_dispatch,
 			       cl_uint *num_entries_ret, const struct _cl_icd_dispatch **layer_dispatch_ret)
@@ -65,18 +78,9 @@ cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const struct _cl_icd_dispatc
 	if (!target_dispatch || !num_entries_ret || !layer_dispatch_ret)
 		return CL_INVALID_VALUE;
 	*num_entries_ret = (cl_uint)known;
-	*layer_dispatch_ret = target_dispatch;
 	pthread_mutex_lock(&lock);
-	if (!filled) {
-		account_init();
-		filled = true;
-		memcpy(&opencl_real, target_dispatch, known * sizeof(void *));
-		memcpy(&ours, &opencl_real, sizeof ours);
-		layer_fill(&ours);
-	}
+	*layer_dispatch_ret = take_locked(target_dispatch, known);
 	pthread_mutex_unlock(&lock);
-	if (attach_wanted())
-		*layer_dispatch_ret = &ours;
 	return CL_SUCCESS;
 }
 
@@ -91,6 +95,17 @@ cl_int CL_API_CALL clInitLayerWithProperties(cl_uint num_entries, const struct _
 {
 	(void)properties;
 	return clInitLayer(num_entries, target_dispatch, num_entries_ret, layer_dispatch_ret);
+}
+
+const struct _cl_icd_dispatch *layer_front(const struct _cl_icd_dispatch *loader)
+{
+	const struct _cl_icd_dispatch *table = loader;
+
+	pthread_mutex_lock(&lock);
+	if (!filled)
+		table = take_locked(loader, ENTRIES);
+	pthread_mutex_unlock(&lock);
+	return table;
 }
 
 cl_int CL_API_CALL clDeinitLayer(void)

@@ -2,8 +2,8 @@
  * layer.h: how OpenCL's face comes to life: as a layer of the ICD loader (OPENCL_LAYERS), which puts our table before
  * that of the drivers. Without METE_SOCKET the loader gets the drivers' own table back, and nothing costs anything.
  *
- * A loader without layers, and a program that is linked with a driver's library itself, do not come here:
- * docs/protection.md.
+ * A loader without layers does not ask: there the face stands in front of the loader (front.h). A program that is
+ * linked with a driver's library itself does not come here: docs/protection.md.
  */
 #pragma once
 
@@ -15,6 +15,10 @@
 
 /* The drivers' functions, or the next layer's. */
 extern struct _cl_icd_dispatch opencl_real;
+
+/* What programs reach through the front, which has asked the loader for its platforms: the loader's own table where it
+ * took the layer then. */
+const struct _cl_icd_dispatch *layer_front(const struct _cl_icd_dispatch *loader);
 
 /* Generated: our bodies into the table. */
 void layer_fill(struct _cl_icd_dispatch *table);

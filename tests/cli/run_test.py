@@ -11,6 +11,7 @@ from place import CLIENT, GIB, METE, MIB, OUT_OF_MEMORY, wait_for
 
 SMALL = ['run', '-m', '1M']
 # mete's CUDA runtime library and the fronts, which programs get where the driver is the software device.
+OPENCL = os.path.exists(os.path.join(place.BUILD, 'src/shim/libmete-opencl.so'))  # built with OpenCL's headers
 RUNTIMES = ['libcudart.so.13', 'libcudart.so.12', 'libcudart.so.11.0', 'libnvJitLink.so.13', 'libnvJitLink.so.12',
             'libnvrtc.so.13', 'libnvrtc.so.12', 'libcudnn.so.9',
             'libcublas.so.13', 'libcublasLt.so.13', 'libcublas.so.12', 'libcublasLt.so.12',
@@ -106,7 +107,7 @@ class Transparency(place.MeteTest):
         self.assertEqual((os.path.basename(first), os.path.basename(second)), ('libcuda.so.1', 'libnvidia-ml.so.1'))
         shim = os.path.dirname(first)
         self.assertEqual([os.path.basename(r) for r in runtime], RUNTIMES)
-        self.assertEqual(shown['LD_LIBRARY_PATH'], f'{shim}:{os.path.dirname(runtime[0])}:{shim}/hip:/a:/b')
+        self.assertEqual(shown['LD_LIBRARY_PATH'], ':'.join([shim, os.path.dirname(runtime[0]), f'{shim}/hip', *([f'{shim}/opencl'] if OPENCL else []), '/a', '/b']))
         self.assertTrue(os.path.samefile(first, os.path.join(shim, 'libcuda.so')))
         self.assertTrue(shown['METE_SOCKET'].startswith(self.runtime))
         self.assertTrue(os.path.isabs(shown['METE_DRIVER']))
@@ -116,7 +117,7 @@ class Transparency(place.MeteTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         preload, library_path = done.stdout.splitlines()
         self.assertEqual(len(preload.split(':')), 2 + len(RUNTIMES))
-        self.assertEqual(len(library_path.split(':')), 3)  # CUDA's, its runtime's, HIP's
+        self.assertEqual(len(library_path.split(':')), 3 + OPENCL)  # CUDA's, its runtime's, HIP's, OpenCL's
         done = self.mete('run', '-m', '2M', METE, *SMALL, CLIENT, 'info')
         self.assertEqual(done.stdout, f'info {MIB} {MIB}\n', done.stderr)
 

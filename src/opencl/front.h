@@ -1,0 +1,27 @@
+/*
+ * front.h: OpenCL's face in front of the ICD loader, under the loader's name and with its exports and their versions.
+ *
+ * A program whose loader knows no layers is metered so. Where the loader takes the layer, the front passes every call:
+ * the face is one file with two names, so both find the same tables.
+ */
+#pragma once
+
+#include "opencl/types.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* An export, in the order of shim_table. */
+struct front_call {
+	const char *symbol;
+	size_t offset; /* in struct _cl_icd_dispatch */
+	bool handle;   /* it returns a pointer, or nothing: NULL where it fails, not a code */
+};
+
+/* Generated. */
+extern const struct front_call front_calls[];
+extern const unsigned int front_count;
+extern void *shim_table[];
+
+/* Called by the exports, until shim_table holds what they jump to. */
+void shim_start(void);
