@@ -223,7 +223,10 @@ class Podman(ContainerTest):
         device = self.create('--mem', '64M', '--soft')
         self.begin_in('soft', device, '/bin/sleep', '1000')
         self.assert_hungry(self.podman('exec', 'soft', '/bin/hungry'), 64)
-        self.assertIn('/usr/lib/mete/fronts/libnvrtc.so.13\n', self.podman('exec', 'soft', '/bin/cat', '/etc/ld.so.preload').stdout)
+        preload = self.podman('exec', 'soft', '/bin/cat', '/etc/ld.so.preload').stdout
+        self.assertIn('/usr/lib/mete/fronts/libnvrtc.so.13\n', preload)
+        built = os.path.exists(os.path.join(BUILD, 'src/shim/libmete-opencl.so'))
+        self.assertEqual('/usr/lib/mete/shim/libmete-opencl.so\n' in preload, built, 'in front of loaders without layers')
 
     def test_fronts_work(self):
         """NVRTC of the image, nvJitLink and ptxas give what runs, on the container's own device and behind a wall."""
