@@ -10,7 +10,10 @@
 #include "daemon/health/health.h"
 #include "daemon/log.h"
 #include "daemon/operator.h"
+#include "daemon/tenants/limit.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/tenants/waiting.h"
+#include "daemon/turns/terms.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,19 +39,22 @@ static bool is_alike(struct ask *ask, const struct device *from, const struct de
 	return false;
 }
 
+/* What it is promised there is as if the grant were made there. */
 static bool has_room(struct ask *ask, const struct tenant *t, const struct device *to)
 {
-	const struct grant_share *share = &t->grant.share[0];
+	const uint64_t bytes = t->grant.share[0].ledger.quota_units * WIRE_UNIT_BYTES;
 	char error[512];
 
 	if (!health_admits(ask->daemon, to, error, sizeof(error))) {
 		refuse(ask, CODE_OUT_OF_SERVICE, "%s", error);
 		return false;
 	}
-	return grant_check_fit(ask, to,
+	return waiting_lets_pass(ask, to) && limit_check_bytes(ask, to, bytes, t) &&
+	       grant_check_fit(ask, to,
 			       daemon_promised_bytes(ask->daemon, to->uuid, NULL) +
 				       residence_occupied_bytes(ask->daemon, to->uuid, t->grant.uid),
-			       share->ledger.quota_units * WIRE_UNIT_BYTES, t->grant.overcommit);
+			       bytes, t->grant.overcommit) &&
+	       terms_admit(ask, to, t);
 }
 
 static bool target(struct ask *ask, const struct tenant *t, struct device *ret)

@@ -14,6 +14,7 @@
 #include "daemon/tenants/residence.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/arbitrate.h"
+#include "daemon/turns/terms.h"
 #include "daemon/workers/pool.h"
 #include "daemon/workers/worker.h"
 #include "ring/wall.h"
@@ -57,19 +58,26 @@ bool moving_takes(const struct tenant *t)
 	return t->pool && !t->grant.spill;
 }
 
-static bool could_go_to(const struct tenant *t, const struct device *to, uint64_t *ret_left)
+/* Memory and time of it that the grant needs are promised to nobody. *ret_left: bytes. */
+static bool has_room(const struct tenant *t, const struct device *to, uint64_t *ret_left)
 {
-	const struct grant_share *share = &t->grant.share[0];
-	const struct device *from = &share->device;
-	uint64_t promised = daemon_promised_bytes(t->daemon, to->uuid, NULL) +
+	uint64_t promised = daemon_promised_bytes(t->daemon, to->uuid, t) +
 			    residence_occupied_bytes(t->daemon, to->uuid, t->grant.uid);
-	char why[512];
 
 	*ret_left = to->total_bytes > promised ? to->total_bytes - promised : 0;
-	return to->kind == from->kind && memcmp(to->uuid, from->uuid, DEVICE_UUID_BYTES) &&
+	return grant_fits(to, promised, t->grant.share[0].ledger.quota_units * WIRE_UNIT_BYTES, t->grant.overcommit) ==
+		       GRANT_FITS &&
+	       terms_fit(t, to);
+}
+
+static bool could_go_to(const struct tenant *t, const struct device *to, uint64_t *ret_left)
+{
+	const struct device *from = &t->grant.share[0].device;
+	char why[512];
+
+	return has_room(t, to, ret_left) && to->kind == from->kind && memcmp(to->uuid, from->uuid, DEVICE_UUID_BYTES) &&
 	       !strcmp(to->name, from->name) && to->granule_bytes == from->granule_bytes &&
-	       health_admits(t->daemon, to, why, sizeof(why)) &&
-	       grant_fits(to, promised, share->ledger.quota_units * WIRE_UNIT_BYTES, t->grant.overcommit) == GRANT_FITS;
+	       health_admits(t->daemon, to, why, sizeof(why));
 }
 
 bool moving_find_device(const struct tenant *t, struct device *ret)
@@ -231,12 +239,12 @@ static int go_over(struct tenant *t, char *error, size_t size)
 	struct grant_share *share = &t->grant.share[0];
 	const struct device from = share->device;
 	struct pool *pool;
+	uint64_t left;
 	int r;
 
 	if (!health_admits(t->daemon, &t->moving.to, error, size))
 		return -EBUSY;
-	if (grant_fits(&t->moving.to, daemon_promised_bytes(t->daemon, t->moving.to.uuid, t),
-		       share->ledger.quota_units * WIRE_UNIT_BYTES, t->grant.overcommit) != GRANT_FITS) {
+	if (!has_room(t, &t->moving.to, &left)) {
 		snprintf(error, size, "device %u has been promised to others meanwhile", t->moving.to.index);
 		return -EBUSY;
 	}
@@ -380,13 +388,17 @@ bool moving_follow(struct tenant *t)
 	return t->moving.active && t->suspension.state != SUSPENSION_AWAY;
 }
 
+/* What its programs say, in a message that anybody can write: all of them together have no more than the quota. */
 uint64_t moving_away_bytes(const struct tenant *t)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, quota = 0;
 
-	if (t->pool)
-		pool_returning(t->pool, t, &bytes);
-	return bytes;
+	if (!t->pool)
+		return 0;
+	for (unsigned int i = 0; i < t->grant.share_count; i++)
+		quota += t->grant.share[i].ledger.quota_units * WIRE_UNIT_BYTES;
+	pool_returning(t->pool, t, &bytes);
+	return bytes < quota ? bytes : quota;
 }
 
 void moving_share_json(const struct tenant *t, unsigned int device, json_t *share)

@@ -148,10 +148,16 @@ static bool wants(const struct client *c, uint64_t now)
 	return c->residing.want_units && now - c->residing.want_ns < WANT_NS;
 }
 
+/* Of a user whom meted does not take at his word. */
+static bool is_users(const struct tenant *t)
+{
+	return t->daemon->runtime.system && !owner_is(t->grant.uid);
+}
+
 /* Its memory may keep from others what they are promised: that of programs that do not let it leave does. */
 static bool is_bounded(const struct tenant *t)
 {
-	return moves(t) && t->daemon->runtime.system && !owner_is(t->grant.uid);
+	return moves(t) && is_users(t);
 }
 
 static bool same_user(uid_t a, uid_t b)
@@ -500,7 +506,7 @@ struct pool_state {
 
 static uint64_t *pool_part(struct pool_state *pool, const struct tenant *t)
 {
-	return is_bounded(t) ? &pool->others : &pool->owners;
+	return is_users(t) ? &pool->others : &pool->owners;
 }
 
 static struct pool_state pool_now(const struct daemon *daemon)
@@ -525,7 +531,7 @@ static uint64_t pool_room(const struct pool_state *pool, const struct tenant *te
 {
 	uint64_t most = pool->units - pool->units / POOL_KEPT_PART, left = less(pool->units, pool->owners);
 
-	if (is_bounded(tenant))
+	if (is_users(tenant))
 		return less(left < most ? left : most, pool->others);
 	return less(left, pool->others < most ? pool->others : most);
 }

@@ -5,6 +5,7 @@
 #include "daemon/daemon.h"
 #include "daemon/journal.h"
 #include "daemon/log.h"
+#include "daemon/owner.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/limit.h"
 #include "daemon/tenants/tenant.h"
@@ -162,31 +163,43 @@ static bool native_runs(struct ask *ask, const struct device *device, bool overc
 	return true;
 }
 
-static unsigned int count_grants(const struct ask *ask, const struct device *device, const struct tenant *self)
+static unsigned int count_grants(const struct daemon *daemon, const struct device *device, const struct tenant *self)
 {
 	unsigned int n = 0;
 
-	for (struct tenant *t = ask->daemon->tenants; t; t = t->next)
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		n += t != self && grant_find_share(&t->grant, device->uuid);
 	return n;
+}
+
+static unsigned int most_grants(bool owner)
+{
+	return owner ? ARBITER_TENANTS : ARBITER_TENANTS - PLACES_KEPT;
 }
 
 /*
  * Time is shared out among so many grants, native ones as well: one more would be held to nothing, and would have
  * nothing of what it is guaranteed. Where it is not shared out yet, users leave what places it would take.
  */
+static bool place_is_left(struct daemon *daemon, const struct device *device, const struct tenant *self, bool gated,
+			  bool owner)
+{
+	bool shared = gated || daemon_shares_time(daemon, device->uuid, self) ||
+		      terms_default(daemon, device->uuid) != POLICY_NATIVE;
+
+	return (owner && !shared) || count_grants(daemon, device, self) < most_grants(owner);
+}
+
 static bool has_place(struct ask *ask, const struct device *device, const struct tenant *self, bool gated)
 {
-	bool shared = gated || daemon_shares_time(ask->daemon, device->uuid, self) ||
-		      terms_default(ask->daemon, device->uuid) != POLICY_NATIVE;
-	unsigned int most = ask_is_owner(ask) ? ARBITER_TENANTS : ARBITER_TENANTS - PLACES_KEPT;
+	unsigned int most = most_grants(ask_is_owner(ask));
 
-	if ((ask_is_owner(ask) && !shared) || count_grants(ask, device, self) < most)
+	if (place_is_left(ask->daemon, device, self, gated, ask_is_owner(ask)))
 		return true;
 	refuse(ask, CODE_OVER_LIMIT,
 	       "device %u (%s) has %u grants, among no more than %u its time can be shared out%s: delete some (`mete "
 	       "ps`, `mete delete`), or take another device",
-	       device->index, device->name, count_grants(ask, device, self), most,
+	       device->index, device->name, count_grants(ask->daemon, device, self), most,
 	       ask_is_owner(ask) ? "" : " for others than root");
 	return false;
 }
@@ -242,6 +255,28 @@ bool terms_read(struct ask *ask, json_t *entry, const struct device *device, con
 		return false;
 	*ret = c;
 	return true;
+}
+
+bool terms_admit(struct ask *ask, const struct device *device, const struct tenant *tenant)
+{
+	const struct grant_compute *c = &tenant->grant.share[0].compute;
+
+	return has_place(ask, device, tenant, c->terms.gated) &&
+	       (!c->terms.guarantee_ppm || (!native_runs(ask, device, tenant->grant.overcommit) &&
+					    limit_check_ppm(ask, device, c->terms.guarantee_ppm, tenant) &&
+					    fits(ask, device, c, tenant->grant.overcommit, tenant)));
+}
+
+bool terms_fit(const struct tenant *tenant, const struct device *device)
+{
+	const struct arbiter_terms *terms = &tenant->grant.share[0].compute.terms;
+	struct daemon *daemon = tenant->daemon;
+
+	if (!place_is_left(daemon, device, tenant, terms->gated, owner_is(tenant->grant.uid)))
+		return false;
+	return !terms->guarantee_ppm || tenant->grant.overcommit ||
+	       (!store_native(daemon->store, device->uuid) &&
+		policy_fits(daemon_promised_ppm(daemon, device->uuid, tenant), terms->guarantee_ppm, false, NULL));
 }
 
 /* Answers. */

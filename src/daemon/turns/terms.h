@@ -20,6 +20,14 @@ bool terms_given(json_t *entry);
 bool terms_read(struct ask *ask, json_t *entry, const struct device *device, const struct grant_compute *old,
 		bool overcommit, const struct tenant *self, struct grant_compute *ret);
 
+/*
+ * Whether a grant of one device may have its share of time on `device`, which it is to go to: a place among those that
+ * share it, and what it is guaranteed beside what others are. terms_admit(): false: it was refused. terms_fit(): the
+ * same without anybody to answer, and without the limits of who asks.
+ */
+bool terms_admit(struct ask *ask, const struct device *device, const struct tenant *tenant);
+bool terms_fit(const struct tenant *tenant, const struct device *device);
+
 /* Adds what a client got of share `i` in the last ten seconds. */
 void terms_client_json(struct client *client, unsigned int i, json_t *json);
 

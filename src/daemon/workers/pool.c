@@ -571,8 +571,9 @@ unsigned int pool_returning(const struct pool *pool, const struct tenant *tenant
 		if (k->tenant != tenant || !k->returns)
 			continue;
 		n++;
+		/* Anybody can say any number: a sum that is none is the largest. */
 		if (ret_bytes)
-			*ret_bytes += k->bytes;
+			*ret_bytes = *ret_bytes + k->bytes < k->bytes ? UINT64_MAX : *ret_bytes + k->bytes;
 	}
 	return n;
 }
