@@ -2,9 +2,9 @@
 #include "daemon/tenants/account.h"
 
 #include "base/clock.h"
-#include "base/fnv.h"
 #include "daemon/log.h"
 #include "daemon/daemon.h"
+#include "daemon/tenants/objects.h"
 #include "daemon/tenants/tenant.h"
 #include "wire/decode.h"
 
@@ -188,7 +188,7 @@ static bool client_settling(const struct client *client, unsigned int device, un
 {
 	uint32_t measuring = atomic_load_explicit(&account_of(client, device)->measuring, memory_order_acquire);
 
-	return measuring > tenant_waiting_all(client->tenant, client, device) + asking;
+	return measuring > tenant_waiting_all(client, device) + asking;
 }
 
 /* True while the memory of a process that is ending is about to come back. */
@@ -411,46 +411,12 @@ void account_redeem(struct client *client, unsigned int device, uint32_t units)
 
 /* Objects. */
 
-static struct object **bucket_of(struct tenant *tenant, const uint8_t key[WIRE_KEY_BYTES])
-{
-	return &tenant->objects[fnv_hash(key, WIRE_KEY_BYTES) % TENANT_BUCKETS];
-}
-
-static struct object *object_find(struct tenant *tenant, const uint8_t key[WIRE_KEY_BYTES])
-{
-	struct object *o = *bucket_of(tenant, key);
-
-	while (o && memcmp(o->key, key, WIRE_KEY_BYTES))
-		o = o->next;
-	return o;
-}
-
-static struct object *object_new(struct tenant *tenant, const uint8_t key[WIRE_KEY_BYTES], uint32_t device,
-				 uint32_t units)
-{
-	struct object *o = calloc(1, sizeof(*o)), **bucket = bucket_of(tenant, key);
-
-	if (!o)
-		return NULL;
-	memcpy(o->key, key, WIRE_KEY_BYTES);
-	o->device = device;
-	o->units = units;
-	o->next = *bucket;
-	*bucket = o;
-	return o;
-}
-
 static void object_unref(struct tenant *tenant, struct object *object)
 {
-	struct object **at = bucket_of(tenant, object->key);
-
 	if (--object->references)
 		return;
-	while (*at != object)
-		at = &(*at)->next;
-	*at = object->next;
 	ledger_object_remove(ledger_of(tenant, object->device), object->units);
-	free(object);
+	objects_remove(&tenant->objects, object);
 }
 
 /* The place of an object on the client's page (NULL: a free place). -1: none. */
@@ -528,7 +494,7 @@ static enum wire_status share_new(struct client *client, const struct wire_objec
 	/* What is shared is charged whoever has it: only what was lent can be. */
 	if (place < 0 || (client->tenant->grant.spill && request->units > account_lent(client, request->device)))
 		return WIRE_FULL;
-	object = object_new(client->tenant, request->key, request->device, request->units);
+	object = objects_add(&client->tenant->objects, request->key, request->device, request->units);
 	if (!object)
 		return WIRE_FULL;
 	place_write(client, place, object, flags);
@@ -550,7 +516,7 @@ static enum wire_status share_new(struct client *client, const struct wire_objec
 
 enum wire_status account_share(struct client *client, const struct wire_object_request *request, uint32_t *ret_units)
 {
-	struct object *object = object_find(client->tenant, request->key);
+	struct object *object = objects_find(&client->tenant->objects, request->key);
 	enum wire_status status;
 
 	*ret_units = 0;
@@ -573,7 +539,7 @@ enum wire_status account_share(struct client *client, const struct wire_object_r
 enum wire_status account_import(struct client *client, const struct wire_object_request *request, uint32_t *ret_units,
 				uint32_t *ret_device)
 {
-	struct object *object = object_find(client->tenant, request->key);
+	struct object *object = objects_find(&client->tenant->objects, request->key);
 	enum wire_status status;
 
 	*ret_units = 0;
@@ -591,7 +557,7 @@ enum wire_status account_import(struct client *client, const struct wire_object_
 enum wire_status account_drop(struct client *client, const struct wire_object_request *request, uint32_t *ret_units,
 			      uint32_t *ret_last)
 {
-	struct object *object = object_find(client->tenant, request->key);
+	struct object *object = objects_find(&client->tenant->objects, request->key);
 	int place;
 
 	*ret_units = 0;
@@ -629,10 +595,10 @@ static struct object *recover_object(struct client *client, struct wire_object *
 	if (entry->device & WIRE_OBJECT_MOVING && !move_done(client, entry, device))
 		return NULL; /* still in the account word; the client asks again */
 	entry->device = device;
-	object = object_find(tenant, key);
+	object = objects_find(&tenant->objects, key);
 	if (object)
 		return place_find(client, object) < 0 ? object : NULL;
-	object = object_new(tenant, key, device, units);
+	object = objects_add(&tenant->objects, key, device, units);
 	if (object)
 		ledger_object_add(ledger_of(tenant, device), units);
 	return object;

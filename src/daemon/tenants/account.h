@@ -12,15 +12,6 @@
 #include "daemon/tenants/client.h"
 #include "model/ledger.h"
 
-/* Device memory that several clients may reference; charged to the grant while any does. */
-struct object {
-	struct object *next; /* in its tenant's bucket */
-	uint8_t key[WIRE_KEY_BYTES];
-	uint32_t device;
-	uint32_t units;
-	unsigned int references;
-};
-
 /* One request for credit. */
 struct account_request {
 	uint32_t device;

@@ -49,16 +49,21 @@ static void close_if_over(struct client *client)
 	daemon_reap_soon(tenant->daemon);
 }
 
+/* What is to be done then takes a while, and a thousand may end at once: those who wait are seen in the next round. */
 static void on_death(void *owner)
 {
 	struct client *client = owner;
+	struct daemon *daemon = client->tenant->daemon;
+	uid_t uid = client->tenant->grant.uid;
+	uint64_t since_ns = clock_now_ns();
 
-	if (!process_ended(client->pidfd))
+	if (!daemon_may_hear(daemon, uid) || !process_ended(client->pidfd))
 		return;
 	watch_free(client->death);
 	client->death = NULL;
 	arbitrate_detach(client, false);
 	close_if_over(client);
+	daemon_heard(daemon, uid, since_ns);
 }
 
 /* Everything but the page; takes the pidfd on success. */

@@ -30,6 +30,7 @@ struct client {
 	uint32_t granted_units[WIRE_MAX_DEVICES]; /* meted's own copy of the upper half of the account words */
 	/* Of those of a grant whose memory moves: what the client says alone, and meted has not lent it. */
 	uint32_t said_units;
+	uint32_t waiting_all[WIRE_MAX_DEVICES]; /* its requests for everything that is left, which wait */
 	struct book_entry *entry; /* the same, for the meted after this one; NULL: none */
 	bool lost;		/* its page was; it counts what stood in the book until it says HELLO */
 	struct object **object; /* by place on the page, WIRE_MAX_OBJECTS of them; NULL until the first */

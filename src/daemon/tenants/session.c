@@ -458,41 +458,38 @@ bool session_message(struct session *session, const void *packet, size_t size)
 	return handlers[head.type](session, packet) && !session->ending;
 }
 
-/* Descriptors that a peer sends are never wanted: without room for them the kernel closes them. */
-static void hear(struct session *session)
+/*
+ * Hears one message, if there is one. Value: false when there is none, or the session is no more. Descriptors that a
+ * peer sends are never wanted: without room for them the kernel closes them.
+ */
+static bool hear_one(struct session *session)
 {
 	_Alignas(8) char packet[WIRE_MAX_REQUEST_BYTES + 1];
+	ssize_t n = recv(session->fd, packet, sizeof(packet), MSG_DONTWAIT);
 
-	for (int i = 0; i < PACKETS_PER_TURN; i++) {
-		ssize_t n = recv(session->fd, packet, sizeof(packet), MSG_DONTWAIT);
-
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (session->ending || n < 0)
-			break;
-		if (!n) {
-			/* The end, or an empty packet: both are the end. */
-			break;
-		}
-		if (!session_message(session, packet, (size_t)n))
-			break;
-		if (i == PACKETS_PER_TURN - 1)
-			return;
-	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	/* 0: the end, or an empty packet: both are the end. */
+	if (!session->ending && n > 0 && session_message(session, packet, (size_t)n))
+		return true;
 	session_free(session);
+	return false;
 }
 
+/* Some messages take longer than others: the user's time is looked at between any two. */
 static void on_readable(void *owner)
 {
 	struct session *session = owner;
 	struct daemon *daemon = session->tenant->daemon;
 	uid_t uid = session->tenant->grant.uid;
-	uint64_t since_ns = clock_now_ns();
+	bool more = true;
 
-	if (!daemon_may_hear(daemon, uid))
-		return;
-	hear(session);
-	daemon_heard(daemon, uid, since_ns);
+	for (int i = 0; more && i < PACKETS_PER_TURN && daemon_may_hear(daemon, uid); i++) {
+		uint64_t since_ns = clock_now_ns();
+
+		more = hear_one(session);
+		daemon_heard(daemon, uid, since_ns);
+	}
 }
 
 unsigned int session_sweep(struct tenant *tenant, uint64_t now_ns)

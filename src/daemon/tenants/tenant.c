@@ -29,6 +29,7 @@
 #include <time.h>
 
 #define RETRY_MS 2
+#define RETRY_PART_NS 500000u /* of a round of the loop, for those who wait */
 #define SHRINK_MS 10
 #define WAIT_NS 10000000000u /* for others who are settling, at most */
 #define AGAIN_NS 500000000u  /* for others whose memory leaves: then it is told to ask again */
@@ -41,6 +42,7 @@ struct pending {
 	uint32_t serial;
 	struct account_request request;
 	uint64_t deadline_ns;
+	unsigned int pass; /* that it was last tried in */
 };
 
 static void on_connect(void *owner)
@@ -125,10 +127,7 @@ void tenant_watch_runner(struct tenant *tenant)
 	}
 }
 
-static void on_retry(void *owner)
-{
-	tenant_retry(owner);
-}
+static void on_retry(void *owner);
 
 static void on_expiry(void *owner);
 static void begin_expiry(struct tenant *tenant);
@@ -221,6 +220,7 @@ void tenant_free(struct tenant *tenant, bool leaving)
 	timer_free(tenant->shrink);
 	timer_free(tenant->expiry);
 	event_log_deinit(&tenant->events);
+	objects_deinit(&tenant->objects);
 	device_watch_update(tenant->daemon);
 	free(tenant);
 }
@@ -344,13 +344,9 @@ bool tenant_may_begin(struct tenant *tenant, bool *ret_own, uint32_t *ret_wait_s
 
 /* Waiting requests. */
 
-unsigned int tenant_waiting_all(const struct tenant *tenant, const struct client *client, unsigned int device)
+unsigned int tenant_waiting_all(const struct client *client, unsigned int device)
 {
-	unsigned int n = 0;
-
-	for (const struct pending *p = tenant->waiting; p; p = p->next)
-		n += p->session->client == client && p->request.all && p->request.device == device;
-	return n;
+	return client->waiting_all[device];
 }
 
 static void refuse(struct session *session, const struct account_request *request)
@@ -400,6 +396,8 @@ static bool wait_for_room(struct session *session, uint32_t serial, const struct
 	*pending = (struct pending){ .session = session, .serial = serial, .request = *request };
 	pending->request.waiting = true;
 	pending->deadline_ns = deadline_ns;
+	pending->pass = tenant->pass - 1;
+	session->client->waiting_all[request->device] += request->all;
 	while (*at)
 		at = &(*at)->next;
 	*at = pending;
@@ -456,22 +454,51 @@ void tenant_waiting_restore(struct session *session, const json_t *list)
 	}
 }
 
-void tenant_retry(struct tenant *tenant)
+/* It has been answered, or whoever asked has gone. */
+static void drop_pending(struct tenant *tenant, struct pending **at)
 {
+	struct pending *p = *at;
+
+	*at = p->next;
+	p->session->waiting--;
+	p->session->client->waiting_all[p->request.device] -= p->request.all;
+	tenant->waiting_count--;
+	free(p);
+}
+
+/*
+ * All of them once, in order, and as many now as there is time for in this round of the loop: there may be thousands,
+ * and to decide one takes a look at each of as many processes.
+ */
+static void on_retry(void *owner)
+{
+	struct tenant *tenant = owner;
 	struct pending **at = &tenant->waiting, *p;
+	uint64_t began_ns = clock_now_ns(), since_ns = began_ns, now_ns;
 
 	while ((p = *at)) {
-		if (!decide(p->session, p->serial, &p->request, clock_now_ns() >= p->deadline_ns)) {
+		if (p->pass == tenant->pass) {
 			at = &p->next;
 			continue;
 		}
-		*at = p->next;
-		p->session->waiting--;
-		tenant->waiting_count--;
-		free(p);
+		if (since_ns - began_ns > RETRY_PART_NS || !daemon_may_hear(tenant->daemon, tenant->grant.uid))
+			return;
+		p->pass = tenant->pass;
+		if (decide(p->session, p->serial, &p->request, since_ns >= p->deadline_ns))
+			drop_pending(tenant, at);
+		now_ns = clock_now_ns();
+		daemon_heard(tenant->daemon, tenant->grant.uid, since_ns);
+		since_ns = now_ns;
 	}
+	tenant->pass++;
 	if (!tenant->waiting)
 		timer_stop(tenant->retry);
+}
+
+void tenant_retry(struct tenant *tenant)
+{
+	if (tenant->waiting)
+		timer_start(tenant->retry, 0, RETRY_MS);
 }
 
 void tenant_forget(struct session *session)
@@ -483,11 +510,8 @@ void tenant_forget(struct session *session)
 			at = &p->next;
 			continue;
 		}
-		*at = p->next;
-		session->tenant->waiting_count--;
-		free(p);
+		drop_pending(session->tenant, at);
 	}
-	session->waiting = 0;
 }
 
 /* Shrinking. */

@@ -9,6 +9,7 @@
 #include "daemon/loop.h"
 #include "daemon/runtime.h"
 #include "daemon/tenants/moving.h"
+#include "daemon/tenants/objects.h"
 #include "daemon/tenants/residence.h"
 #include "model/grant.h"
 #include "model/quarantine.h"
@@ -21,12 +22,9 @@ struct account_request;
 struct caller;
 struct client;
 struct daemon;
-struct object;
 struct pool;
 struct pending;
 struct session;
-
-#define TENANT_BUCKETS 256u
 
 struct tenant {
 	struct daemon *daemon;
@@ -49,9 +47,10 @@ struct tenant {
 	unsigned int client_count;
 	struct session *sessions;
 	unsigned int session_count;
-	struct object *objects[TENANT_BUCKETS];
+	struct objects objects; /* shared among its processes */
 	struct pending *waiting; /* requests for credit, oldest first */
 	unsigned int waiting_count;
+	unsigned int pass; /* over them: those of a pass have been tried in it */
 	struct timer *retry; /* runs while there are any */
 	struct timer *shrink; /* runs while a share shrinks */
 	int bell_fd; /* meted's end of the doorbell; -1: nobody has attached yet */
@@ -110,9 +109,12 @@ bool tenant_may_begin(struct tenant *tenant, bool *ret_own, uint32_t *ret_wait_s
 void tenant_reserve(struct session *session, uint32_t serial, const struct account_request *request);
 
 /* How many requests for everything that is left a client has waiting on a device. */
-unsigned int tenant_waiting_all(const struct tenant *tenant, const struct client *client, unsigned int device);
+unsigned int tenant_waiting_all(const struct client *client, unsigned int device);
 
-/* Decides all waiting requests again: something has been given back. */
+/*
+ * Decides all waiting requests again, soon: something has been given back. It takes of the loop's time what the user's
+ * programs have of it.
+ */
 void tenant_retry(struct tenant *tenant);
 
 /* The waiting requests of a session as JSON, and back: for the meted after this one. */
