@@ -198,6 +198,9 @@ def handler(spec, c):
         body += ["\tif (work_->head.ticket)", "\t\tworker_yield(work_);"]
     for a in ending(spec, c):
         body += [f"\tif (!worker_ending(work_, {a.name}_id_))", "\t\treturn 0;"]
+        if len(c.args) == 1:
+            body += [f"\tif (worker_later(work_, {a.name}_id_, (worker_end)(void (*)(void))work_->driver->{c.symbol},",
+                     f"\t\t\t (void *)(uintptr_t){a.name}))", "\t\treturn 0;"]
     body += [f"\twork_->result = (int32_t)work_->driver->{c.symbol}({', '.join(argument(a) for a in c.args)});"]
     body += give_out(spec, c, order)
     head = [f"int worker_plain_{c.symbol}(struct work *work_)", "{", "\tstruct remote_reader *r_ = &work_->in;",

@@ -9,8 +9,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define POINTER_MODE_UNKNOWN (-1)
+#define TYPE_HANDLE 1u /* in every library: what others are made with, a plan, a generator */
+#define SETS_STREAM "SetStream"
 extern const struct forward_served blas_served, curand_served, cufft_served, cusolver_served, cusparse_served;
 
 static const struct forward_served *const forward_served[FORWARD_NUMBER_END - CALL_LIBRARY] = {
@@ -128,6 +131,8 @@ CUstream forward_get_stream(struct forward_work *w)
 	stream = worker_find_stream(w->work, id, &known);
 	if (!known)
 		w->unsound = true;
+	else if (strstr(w->library->names[w->call], SETS_STREAM))
+		w->stream = id;
 	return stream;
 }
 
@@ -254,7 +259,11 @@ static bool mode_set(struct forward_work *w)
  */
 static bool is_beside(const struct forward_work *w)
 {
-	return w->library->alone && w->named && w->named->busy;
+	bool busy = w->named && w->named->busy;
+
+	for (unsigned int i = 0; i < w->used_count && !busy; i++)
+		busy = w->used[i]->busy;
+	return w->library->alone && busy;
 }
 
 bool forward_ready(struct forward_work *w)
@@ -321,6 +330,8 @@ int forward_made(struct forward_work *w, uint64_t id, unsigned int type, void *h
 	*named = (struct forward_named){
 		.library = w->library, .type = type, .handle = handle, .pointer_mode = POINTER_MODE_UNKNOWN
 	};
+	if (type == TYPE_HANDLE)
+		named->context = w->work->head.context;
 	worker_keep(w->work, id, named, named_free);
 	return 0;
 }
@@ -359,6 +370,39 @@ static int run(struct forward_work *w)
 	return s->by_hand ? s->by_hand(w) : -EPROTO;
 }
 
+/* The context in which the object lives is there, and stays for as long as the call. */
+static bool context_stands(struct forward_work *w)
+{
+	bool known;
+
+	return !w->named->context || (worker_find(w->work, KIND_CONTEXT, w->named->context, &known) && known);
+}
+
+static void *stream_setter(const struct forward_served *s)
+{
+	for (unsigned int i = 0; i < s->count; i++)
+		if (strstr(s->names[i], SETS_STREAM))
+			return s->functions[i];
+	return NULL;
+}
+
+/* The library would give the driver a stream that has ended: it is told the legacy one. */
+static bool stream_stands(struct forward_work *w)
+{
+	struct forward_named *named = w->named;
+	int (*set)(void *, CUstream);
+	bool known;
+
+	if (named->stream <= ID_STREAM_PER_THREAD || (worker_find(w->work, KIND_STREAM, named->stream, &known) && known))
+		return true;
+	w->work->result = CUDA_SUCCESS;
+	set = (int (*)(void *, CUstream))stream_setter(w->library);
+	if (named->busy || !set || set(named->handle, NULL))
+		return false;
+	named->stream = 0;
+	return true;
+}
+
 static bool object_find(struct forward_work *w)
 {
 	unsigned int type = w->library->about[w->call];
@@ -366,11 +410,11 @@ static bool object_find(struct forward_work *w)
 	if (!type)
 		return !w->id;
 	w->named = worker_kept(w->work, KIND_FORWARDED, w->id);
-	if (!w->named || w->named->library != w->library)
+	if (!w->named || w->named->library != w->library || (type != FORWARD_ANY && w->named->type != type))
 		return false;
 	w->handle = w->named->handle;
 	use(w, w->named);
-	return type == FORWARD_ANY || w->named->type == type;
+	return context_stands(w) && stream_stands(w);
 }
 
 int worker_other_library(struct work *work)
@@ -395,6 +439,8 @@ int worker_other_library(struct work *work)
 	fence_lift(true);
 	r = run(&w);
 	fence_lift(false);
+	if (w.stream && !r && !w.status && w.named)
+		w.named->stream = w.stream;
 	leave(&w);
 	if (r)
 		return r;

@@ -51,6 +51,8 @@ struct forward_named {
 	void *scratch;	  /* host workspace of its calls */
 	size_t scratch_bytes;
 	_Atomic unsigned int busy; /* calls that wait in the library with it; raised by the executor alone */
+	uint64_t context;	   /* id, of the one in which it was made, where that is where it lives; else 0 */
+	uint64_t stream;	   /* id, of the one that the library has been told for it; 0: none */
 };
 
 struct forward_work {
@@ -61,6 +63,7 @@ struct forward_work {
 	struct forward_named *named;
 	void *handle;
 	uint64_t id;	/* of the object */
+	uint64_t stream; /* id, that the library is told for the object; 0: it is told none */
 	uint64_t place; /* where the scalars stand: enum forward_place; 0: there are none */
 	bool unsound;	/* some stand here, others there, or have no size; an object is none */
 	bool strange;	/* an address is not the session's; as kernels would have found out */

@@ -3,7 +3,8 @@
  * current, and who retains a primary one, the client knows; here a primary context is retained once.
  */
 #include "cuda_remote.h"
-#include "remote/worker/worker.h"
+#include "remote/worker/payload.h"
+#include "remote/worker/uses.h"
 
 #include <errno.h>
 
@@ -12,54 +13,58 @@ static bool whole(const struct work *work)
 	return !work->in.bad && work->in.used == work->in.size;
 }
 
-/* The device that the message names, its primary context. 0, with work->result; -EPROTO. */
-static int retain(struct work *work, int32_t *ret_device, CUcontext *ret)
+/* The device's primary context and its id. False: work->result says why. */
+static bool retain(struct work *work, int32_t device, CUcontext *ret, uint64_t *ret_id)
 {
-	remote_get(&work->in, ret_device, sizeof(*ret_device));
-	if (!whole(work))
-		return -EPROTO;
-	work->result = work->driver->cuDevicePrimaryCtxRetain(ret, *ret_device);
-	return 0;
+	work->result = work->driver->cuDevicePrimaryCtxRetain(ret, device);
+	if (work->result != CUDA_SUCCESS)
+		return false;
+	*ret_id = worker_name(work, KIND_CONTEXT, *ret, 0);
+	if (*ret_id)
+		return true;
+	work->driver->cuDevicePrimaryCtxRelease_v2(device);
+	work->result = CUDA_ERROR_OUT_OF_MEMORY;
+	return false;
 }
 
 int worker_cuDevicePrimaryCtxRetain(struct work *work)
 {
 	CUcontext context;
-	uint64_t id;
 	int32_t device;
-	int r;
+	uint64_t id;
 
-	r = retain(work, &device, &context);
-	if (r || work->result != CUDA_SUCCESS)
-		return r;
-	id = worker_name(work, KIND_CONTEXT, context, 0);
-	if (!id) {
-		work->driver->cuDevicePrimaryCtxRelease_v2(device);
-		work->result = CUDA_ERROR_OUT_OF_MEMORY;
-		return 0;
-	}
-	remote_put(&work->out, &id, sizeof(id));
+	remote_get(&work->in, &device, sizeof(device));
+	if (!whole(work))
+		return -EPROTO;
+	contexts_primary_lock(work);
+	if (retain(work, device, &context, &id))
+		remote_put(&work->out, &id, sizeof(id));
+	contexts_primary_unlock();
 	return 0;
 }
 
-/* Nobody in the client retains it any more, so all that is in it goes: whoever else retains it here begins anew. */
+/*
+ * Nobody in the client retains it any more, so all that is in it goes: whoever else retains it here begins anew, when
+ * it has gone.
+ */
 static int primary_end(struct work *work)
 {
 	CUcontext context;
 	int32_t device;
 	uint64_t id;
-	int r;
 
-	r = retain(work, &device, &context);
-	if (r || work->result != CUDA_SUCCESS)
-		return r;
-	id = worker_name(work, KIND_CONTEXT, context, 0);
+	remote_get(&work->in, &device, sizeof(device));
+	if (!whole(work))
+		return -EPROTO;
 	worker_yield(work);
-	if (id)
-		worker_ending(work, id);
-	work->result = work->driver->cuDevicePrimaryCtxReset_v2(device);
-	if (id)
+	uses_leave(work);
+	contexts_primary_lock(work);
+	if (retain(work, device, &context, &id) && worker_ending(work, id)) {
+		payload_leave(context);
+		work->result = work->driver->cuDevicePrimaryCtxReset_v2(device);
 		worker_remove(work, id);
+	}
+	contexts_primary_unlock();
 	return 0;
 }
 
@@ -119,10 +124,13 @@ int worker_cuCtxDestroy_v2(struct work *work)
 	if (!context)
 		return 0;
 	worker_yield(work);
+	/* Of two requests each may have the other's context current. */
+	uses_leave(work);
 	if (!worker_ending(work, id)) {
 		work->result = CUDA_ERROR_INVALID_CONTEXT;
 		return 0;
 	}
+	payload_leave(context);
 	work->result = work->driver->cuCtxDestroy_v2(context);
 	worker_remove(work, id);
 	return 0;

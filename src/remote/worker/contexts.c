@@ -9,7 +9,7 @@
  */
 #include "remote/worker/contexts.h"
 
-#include "remote/worker/session.h"
+#include "remote/worker/uses.h"
 
 #include <stdlib.h>
 
@@ -148,9 +148,31 @@ CUstream contexts_thread_stream(struct work *work)
 	return stream;
 }
 
+void contexts_changed(struct contexts *contexts)
+{
+	atomic_fetch_add(&contexts->epoch, 1);
+}
+
+static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void contexts_primary_lock(struct work *work)
+{
+	if (!pthread_mutex_trylock(&primary_lock))
+		return;
+	worker_yield(work);
+	/* Who holds the lock may be waiting for whoever uses this request's context. */
+	uses_leave(work);
+	pthread_mutex_lock(&primary_lock);
+}
+
+void contexts_primary_unlock(void)
+{
+	pthread_mutex_unlock(&primary_lock);
+}
+
 void contexts_gone(struct contexts *contexts, uint64_t id)
 {
-	atomic_fetch_add_explicit(&contexts->epoch, 1, memory_order_release);
+	contexts_changed(contexts);
 	pthread_mutex_lock(&contexts->lock);
 	for (unsigned int i = 0; i < 256; i++)
 		for (struct thread_stream **at = &contexts->stream[i], *s; (s = *at);) {

@@ -29,6 +29,14 @@ void contexts_settle(struct work *work);
 bool contexts_disturbs(uint16_t call);
 /* The per-thread default stream of the request's thread. NULL: work->result says why. */
 CUstream contexts_thread_stream(struct work *work);
+/* What threads remember of theirs is looked up anew. */
+void contexts_changed(struct contexts *contexts);
+/*
+ * Nobody else retains or ends primary contexts meanwhile. May yield; then the request uses nothing any more, its
+ * context neither.
+ */
+void contexts_primary_lock(struct work *work);
+void contexts_primary_unlock(void);
 /* A context has ended, and its streams with it. */
 void contexts_gone(struct contexts *contexts, uint64_t id);
 /* Makes a context of the driver current in a thread that executes nothing (a helper's). */

@@ -14,6 +14,7 @@
 #include "remote/worker/payload.h"
 #include "remote/worker/session.h"
 #include "remote/worker/traffic.h"
+#include "remote/worker/uses.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -191,10 +192,14 @@ int execute(struct worker *worker, struct execute_room *room, size_t size, bool 
 	if (!begin(&work, room->request, size))
 		return -EPROTO;
 	traffic_received(size, work.payload.bytes);
+	uses_begin(worker);
 	r = handle(&work);
+	uses_end(&work);
 	ids_read_end(&worker->ids, &room->reader);
 	*ret_yielded = work.yielded;
-	return r ? r : answer(&work);
+	r = r ? r : answer(&work);
+	uses_leave(&work);
+	return r;
 }
 
 size_t worker_ask(struct work *work, const void *request, size_t size, void *reply, size_t reply_capacity)
@@ -202,7 +207,12 @@ size_t worker_ask(struct work *work, const void *request, size_t size, void *rep
 	static _Thread_local unsigned int depth;
 	struct call_reply head = { 0 };
 	struct work inner = {
-		.worker = work->worker, .driver = work->driver, .inside = work->inside, .reader = work->reader
+		.worker = work->worker,
+		.driver = work->driver,
+		.inside = work->inside,
+		.reader = work->reader,
+		.outer = work,
+		.holds = work->holds
 	};
 	int r;
 
@@ -215,6 +225,7 @@ size_t worker_ask(struct work *work, const void *request, size_t size, void *rep
 	depth++;
 	r = handle(&inner);
 	depth--;
+	uses_leave(&inner);
 	if (r || inner.answered || inner.reply_payload.bytes)
 		return 0;
 	head = worker_reply_head(&inner);

@@ -130,7 +130,11 @@ void ids_read_end(struct ids *ids, struct ids_reader *reader)
 
 int ids_init(struct ids *ids, void (*on_gone)(void *owner, uint64_t id, void *handle, bool ranges), void *owner)
 {
-	*ids = (struct ids){ .lock = PTHREAD_MUTEX_INITIALIZER, .on_gone = on_gone, .owner = owner, .epoch = 1 };
+	*ids = (struct ids){ .lock = PTHREAD_MUTEX_INITIALIZER,
+			     .left = PTHREAD_COND_INITIALIZER,
+			     .on_gone = on_gone,
+			     .owner = owner,
+			     .epoch = 1 };
 	ids->bucket = calloc(FIRST_BUCKETS, sizeof(*ids->bucket));
 	if (!ids->bucket)
 		return -ENOMEM;
@@ -154,7 +158,7 @@ void ids_deinit(struct ids *ids)
 			free(chunk);
 		}
 	free(ids->bucket);
-	*ids = (struct ids){ .lock = PTHREAD_MUTEX_INITIALIZER };
+	*ids = (struct ids){ .lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER };
 }
 
 static bool slot_of(uint64_t id, unsigned int *ret_table, uint32_t *ret_slot)
@@ -178,7 +182,7 @@ static struct id_entry *entry_at(struct ids *ids, uint64_t id)
 	return chunk ? &chunk[slot % IDS_CHUNK] : NULL;
 }
 
-struct id_entry *ids_find(struct ids *ids, enum remote_kind kind, uint64_t id)
+struct id_entry *ids_look(struct ids *ids, enum remote_kind kind, uint64_t id)
 {
 	enum remote_kind is = ids_kind(id);
 	struct id_entry *e;
@@ -188,6 +192,16 @@ struct id_entry *ids_find(struct ids *ids, enum remote_kind kind, uint64_t id)
 	e = id ? entry_at(ids, id) : NULL;
 	/* Acquire: pairs with publish(). */
 	return e && atomic_load_explicit(&e->id, memory_order_acquire) == id ? e : NULL;
+}
+
+struct id_entry *ids_find(struct ids *ids, enum remote_kind kind, uint64_t id)
+{
+	struct id_entry *e = id ? entry_at(ids, id) : NULL;
+
+	/* Before: what is taken out loses its id first. After: what is new is hidden first. */
+	if (!e || e->hidden || !ids_look(ids, kind, id) || e->hidden)
+		return NULL;
+	return e;
 }
 
 static uint32_t bucket_of(const struct ids *ids, enum remote_kind kind, const void *handle)
@@ -236,7 +250,6 @@ static void hash_add_locked(struct ids *ids, struct id_entry *e)
 	at = &ids->bucket[bucket_of(ids, ids_kind(id_of(e)), handle_of(e))];
 	e->same = *at;
 	*at = e;
-	e->hidden = false;
 	ids->count++;
 }
 
@@ -279,8 +292,10 @@ static void publish_locked(struct ids *ids, struct id_entry *e, uint64_t id, voi
 	if (e->parent)
 		e->parent->child = e;
 	atomic_store_explicit(&e->handle, handle, memory_order_relaxed);
+	e->hidden = e->parent && e->parent->hidden;
 	atomic_store_explicit(&e->id, id, memory_order_release);
-	hash_add_locked(ids, e);
+	if (!e->hidden)
+		hash_add_locked(ids, e);
 }
 
 static int add_locked(struct ids *ids, enum remote_kind kind, uint64_t id, void *handle, uint64_t owner)
@@ -429,8 +444,8 @@ static void take_out_locked(struct ids *ids, struct id_entry *e, struct ids_gone
 	unlink_locked(e);
 	if (!e->hidden)
 		hash_remove_locked(ids, e);
-	e->hidden = false;
 	atomic_store_explicit(&e->id, 0, memory_order_release);
+	e->hidden = false;
 	atomic_store_explicit(&e->kept, NULL, memory_order_relaxed);
 	atomic_store_explicit(&e->deferred, 0, memory_order_relaxed);
 	e->gone = NULL;
@@ -507,16 +522,8 @@ void ids_show(struct ids *ids, uint64_t id)
 	set_hidden(ids, id, false);
 }
 
-void ids_remove(struct ids *ids, uint64_t id)
+static void tell_removed(struct ids *ids, struct ids_gone *list)
 {
-	struct ids_gone *list = NULL;
-	struct id_entry *e;
-
-	pthread_mutex_lock(&ids->lock);
-	e = id ? entry_at(ids, id) : NULL;
-	if (e && id_of(e) == id)
-		list = remove_locked(ids, e);
-	pthread_mutex_unlock(&ids->lock);
 	while (list) {
 		struct ids_gone *g = list;
 
@@ -529,6 +536,172 @@ void ids_remove(struct ids *ids, uint64_t id)
 			free(g);
 	}
 }
+
+void ids_remove(struct ids *ids, uint64_t id)
+{
+	struct ids_gone *list = NULL;
+	struct id_entry *e;
+
+	pthread_mutex_lock(&ids->lock);
+	e = id ? entry_at(ids, id) : NULL;
+	if (e && id_of(e) == id)
+		list = remove_locked(ids, e);
+	pthread_mutex_unlock(&ids->lock);
+	tell_removed(ids, list);
+}
+
+/* ---- who uses an object, and its end ---- */
+
+/* One of those that an end waits for. */
+struct ids_await {
+	struct ids_await *next;
+	struct ids_end *end;
+};
+
+void ids_use(struct id_entry *e)
+{
+	atomic_fetch_add(&e->users, 1);
+}
+
+bool ids_use_found(struct ids *ids, struct id_entry *e, uint64_t id)
+{
+	ids_use(e);
+	if (ids_find(ids, ids_kind(id), id) == e)
+		return true;
+	ids_leave(ids, e);
+	return false;
+}
+
+/* Takes out an end that waits for nobody but this entry. NULL: there is none. */
+static struct ids_end *take_end_locked(struct id_entry *e)
+{
+	struct ids_end *end = NULL;
+
+	while (e->awaits && !end && !atomic_load(&e->users)) {
+		struct ids_await *a = e->awaits;
+
+		e->awaits = a->next;
+		if (!--a->end->awaited)
+			end = a->end;
+		free(a);
+	}
+	return end;
+}
+
+void ids_leave(struct ids *ids, struct id_entry *e)
+{
+	struct ids_end *end;
+	struct id_entry *owner;
+
+	atomic_fetch_sub(&e->users, 1);
+	/* Pairs with those who raise `ends` and look at `users` then. One who ends it is a user, too. */
+	if (!atomic_load(&ids->ends))
+		return;
+	do {
+		pthread_mutex_lock(&ids->lock);
+		end = take_end_locked(e);
+		pthread_cond_broadcast(&ids->left);
+		pthread_mutex_unlock(&ids->lock);
+		if (end) {
+			owner = end->owner;
+			end->run(end);
+			atomic_fetch_sub(&ids->ends, 1);
+			if (owner)
+				ids_leave(ids, owner);
+		}
+	} while (end);
+}
+
+static uint32_t own_uses(const struct id_entry *e, struct id_entry *const *own, unsigned int count)
+{
+	uint32_t n = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		n += own[i] == e;
+	return n;
+}
+
+static bool alone_locked(struct ids *ids, uint64_t id, struct id_entry *const *own, unsigned int count)
+{
+	struct id_entry *root = entry_at(ids, id);
+
+	if (!root || id_of(root) != id)
+		return true;
+	for (struct id_entry *e = root; e; e = next_below(e, root))
+		if (atomic_load(&e->users) != own_uses(e, own, count))
+			return false;
+	return true;
+}
+
+void ids_await(struct ids *ids, uint64_t id, struct id_entry *const *own, unsigned int count)
+{
+	atomic_fetch_add(&ids->ends, 1);
+	pthread_mutex_lock(&ids->lock);
+	while (!alone_locked(ids, id, own, count))
+		pthread_cond_wait(&ids->left, &ids->lock);
+	pthread_mutex_unlock(&ids->lock);
+	atomic_fetch_sub(&ids->ends, 1);
+}
+
+/* 0; -ENOMEM: what was made so far waits for nobody. */
+static int await_locked(struct id_entry *root, struct ids_end *end)
+{
+	for (struct id_entry *e = root; e; e = next_below(e, root)) {
+		struct ids_await *a;
+
+		if (!atomic_load(&e->users))
+			continue;
+		a = malloc(sizeof(*a));
+		if (!a)
+			return -ENOMEM;
+		*a = (struct ids_await){ e->awaits, end };
+		e->awaits = a;
+		end->awaited++;
+	}
+	return 0;
+}
+
+static void await_none_locked(struct id_entry *root, const struct ids_end *end)
+{
+	for (struct id_entry *e = root; e; e = next_below(e, root))
+		for (struct ids_await **at = &e->awaits, *a; (a = *at);) {
+			if (a->end != end) {
+				at = &a->next;
+				continue;
+			}
+			*at = a->next;
+			free(a);
+		}
+}
+
+int ids_later(struct ids *ids, uint64_t id, struct ids_end *end)
+{
+	struct ids_gone *list = NULL;
+	struct id_entry *root;
+	int r = 0;
+
+	atomic_fetch_add(&ids->ends, 1);
+	pthread_mutex_lock(&ids->lock);
+	root = id ? entry_at(ids, id) : NULL;
+	if (root && id_of(root) == id)
+		r = await_locked(root, end);
+	if (r)
+		await_none_locked(root, end);
+	if (!r && end->awaited) {
+		r = 1;
+		end->owner = root->parent;
+		if (end->owner)
+			ids_use(end->owner);
+		list = remove_locked(ids, root);
+	}
+	pthread_mutex_unlock(&ids->lock);
+	if (r <= 0)
+		atomic_fetch_sub(&ids->ends, 1);
+	tell_removed(ids, list);
+	return r;
+}
+
+/* ---- what is kept ---- */
 
 void ids_keep(struct ids *ids, uint64_t id, void *data, void (*gone)(void *data))
 {

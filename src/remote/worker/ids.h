@@ -7,6 +7,9 @@
  *
  * What is kept with an id may be in the hands of another thread when the id goes: it is told that it is gone when every
  * thread that was reading then (ids_read()) has come to its end.
+ *
+ * A thread that is about to wait in the driver with an object uses it (ids_use()): what ends the object waits for that
+ * thread (ids_await()), or leaves the end to it (ids_later()).
  */
 #pragma once
 
@@ -33,7 +36,16 @@ struct id_entry {
 	void (*gone)(void *data);
 	_Atomic int32_t deferred; /* contexts: the first error of a call that nobody waited for */
 	bool ranges;		  /* it owns some of ranges.h */
-	bool hidden;		  /* in no bucket: see ids_hide() */
+	_Atomic bool hidden;	  /* in no bucket, and found by nobody: see ids_hide() */
+	_Atomic uint32_t users;	  /* also of what had the slot before: whoever uses that is not done */
+	struct ids_await *awaits; /* ends that the users have to come to; under the lock */
+};
+
+/* What is done when nobody uses an object any more. */
+struct ids_end {
+	void (*run)(struct ids_end *end); /* which frees it */
+	struct id_entry *owner;		  /* of the object; it is in use until then */
+	uint32_t awaited;		  /* entries that are in use; under the lock */
 };
 
 /* A thread that looks at what is kept. */
@@ -55,6 +67,8 @@ struct ids {
 	struct ids_gone *retired; /* kept data whose readers have not ended */
 	_Atomic uint64_t epoch;	  /* how often something was retired, and 1 */
 	_Atomic bool waits;	  /* there is something retired */
+	pthread_cond_t left;	  /* somebody has left what others want to end */
+	_Atomic uint32_t ends;	  /* ids_await() that wait, and ids_later() that are not done */
 	uint64_t *wanted;	 /* ids of what is named next; ids_want() */
 	uint32_t wanted_count;
 	/* Told of each id that goes, before its kept data; without the lock. */
@@ -65,8 +79,10 @@ struct ids {
 int ids_init(struct ids *ids, void (*on_gone)(void *owner, uint64_t id, void *handle, bool ranges), void *owner);
 void ids_deinit(struct ids *ids);
 
-/* The entry of a live object of this kind, or NULL. KIND_FUNCTION finds kernels as well. */
+/* The entry of a live object of this kind, or NULL. KIND_FUNCTION finds kernels as well. None that is hidden. */
 struct id_entry *ids_find(struct ids *ids, enum remote_kind kind, uint64_t id);
+/* The same, hidden or not. */
+struct id_entry *ids_look(struct ids *ids, enum remote_kind kind, uint64_t id);
 /* 0; -EPROTO: malformed or taken; -ENOSPC; -ENOMEM. An owner that is not there (any more) is none. */
 int ids_add(struct ids *ids, enum remote_kind kind, uint64_t id, void *handle, uint64_t owner);
 /* Found, or made: 0 when there is no room. *ret_new says which. */
@@ -78,11 +94,25 @@ uint64_t ids_name(struct ids *ids, enum remote_kind kind, void *handle, uint64_t
 int ids_want(struct ids *ids, uint32_t next, const uint64_t *list, uint32_t count);
 /*
  * The driver is about to end the object and all that it owns: their handles name nothing from now on, for the driver
- * may give them to another thread's objects before it answers. Their ids stay until ids_remove(); or ids_show(), where
- * the driver has refused.
+ * may give them to another thread's objects before it answers, and their ids find nothing. What they get meanwhile is
+ * hidden as well. Until ids_remove(); or ids_show(), where the driver has refused.
  */
 bool ids_hide(struct ids *ids, uint64_t id);
 void ids_show(struct ids *ids, uint64_t id);
+
+/* An entry that was found is in use until ids_leave(), by this thread. Its object may be hidden already. */
+void ids_use(struct id_entry *entry);
+/* The same at a time at which other threads may hide and remove it. False: it is not there (any more). */
+bool ids_use_found(struct ids *ids, struct id_entry *entry, uint64_t id);
+void ids_leave(struct ids *ids, struct id_entry *entry);
+/* Until nobody but this thread, which uses `own`, uses the object or what it owns. It is hidden. */
+void ids_await(struct ids *ids, uint64_t id, struct id_entry *const *own, unsigned int count);
+/*
+ * Where somebody uses the object or what it owns: it goes from here, as by ids_remove(), and `end` is done by the last
+ * one who leaves it. 1; 0: nobody does, and nothing was done; -ENOMEM.
+ */
+int ids_later(struct ids *ids, uint64_t id, struct ids_end *end);
+
 /* The object and all that it owns go. An id that is not there is no error. */
 void ids_remove(struct ids *ids, uint64_t id);
 void ids_keep(struct ids *ids, uint64_t id, void *data, void (*gone)(void *data));

@@ -83,7 +83,7 @@ static void test_handle_again(struct ids *ids)
 	is(ids_add(ids, KIND_MODULE, old, handle(20), 0), 0);
 	was = ids_name(ids, KIND_FUNCTION, handle(21), old, &is_new);
 	ok(ids_hide(ids, old) && !ids_hide(ids, old));
-	ok(ids_find(ids, KIND_FUNCTION, was) && ids_find(ids, KIND_MODULE, old));
+	ok(!ids_find(ids, KIND_FUNCTION, was) && !ids_find(ids, KIND_MODULE, old) && ids_look(ids, KIND_MODULE, old));
 	is(ids_add(ids, KIND_MODULE, new, handle(20), 0), 0);
 	is_now = ids_name(ids, KIND_FUNCTION, handle(21), new, &is_new);
 	ok(is_new && is_now != was);

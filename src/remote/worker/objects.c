@@ -1,5 +1,5 @@
 /* objects.c: what worker.h says of ids and addresses, over the session's tables. */
-#include "remote/worker/session.h"
+#include "remote/worker/uses.h"
 
 #include <errno.h>
 
@@ -36,7 +36,7 @@ void *worker_find(struct work *work, enum remote_kind kind, uint64_t id, bool *k
 	*known = true;
 	if (!id)
 		return NULL;
-	e = ids_find(&work->worker->ids, kind, id);
+	e = uses_find(work, kind, id);
 	handle = e ? atomic_load_explicit(&e->handle, memory_order_relaxed) : NULL;
 	/* Looked at again: the slot may have gone to another object in between. */
 	atomic_thread_fence(memory_order_acquire);
@@ -101,14 +101,19 @@ void *worker_kept(struct work *work, enum remote_kind kind, uint64_t id)
 
 bool worker_ending(struct work *work, uint64_t id)
 {
-	struct id_entry *e = ids_find(&work->worker->ids, ids_kind(id), id);
+	struct id_entry *e = ids_look(&work->worker->ids, ids_kind(id), id);
 
 	if (e && e->ranges)
 		ranges_remove_owner(&work->worker->ranges, id);
-	if (ids_hide(&work->worker->ids, id))
-		return true;
-	work->result = error_of(ids_kind(id));
-	return false;
+	if (!ids_hide(&work->worker->ids, id)) {
+		work->result = error_of(ids_kind(id));
+		return false;
+	}
+	if (ids_kind(id) == KIND_CONTEXT)
+		contexts_changed(&work->worker->contexts);
+	if (work->holds)
+		uses_await(work, id);
+	return true;
 }
 
 void worker_stays(struct work *work, uint64_t id)
@@ -128,7 +133,7 @@ bool worker_range(struct work *work, CUdeviceptr at, size_t bytes)
 
 int worker_range_add(struct work *work, CUdeviceptr at, size_t bytes, uint64_t owner)
 {
-	struct id_entry *e = owner ? ids_find(&work->worker->ids, ids_kind(owner), owner) : NULL;
+	struct id_entry *e = owner ? ids_look(&work->worker->ids, ids_kind(owner), owner) : NULL;
 
 	work->created = true;
 	if (e)
@@ -143,7 +148,7 @@ int worker_range_put(struct work *work, CUdeviceptr at, size_t bytes, uint64_t o
 
 	if (r != -EEXIST)
 		return r;
-	e = owner ? ids_find(&work->worker->ids, ids_kind(owner), owner) : NULL;
+	e = owner ? ids_look(&work->worker->ids, ids_kind(owner), owner) : NULL;
 	return ranges_put(&work->worker->ranges, at, bytes, e ? owner : 0);
 }
 

@@ -145,6 +145,7 @@ static void tell_mirror_locked(const struct cuda_table *driver, struct pending *
 	end(driver, p);
 	if (!--later.mirrors)
 		settled_locked(later.wanted);
+	pthread_cond_broadcast(&later.told);
 }
 
 static void nap(uint64_t ns)
@@ -213,6 +214,23 @@ void payload_end(void)
 	later.settled = later.wanted;
 	pthread_cond_broadcast(&later.settled_more);
 	later.registered = 0;
+	pthread_mutex_unlock(&later.lock);
+}
+
+static bool awaits_locked(CUcontext context)
+{
+	const struct pending *p = later.first;
+
+	while (p && p->context != context)
+		p = p->next;
+	return p || later.telling;
+}
+
+void payload_leave(CUcontext context)
+{
+	pthread_mutex_lock(&later.lock);
+	while (awaits_locked(context))
+		pthread_cond_wait(&later.told, &later.lock);
 	pthread_mutex_unlock(&later.lock);
 }
 
@@ -411,12 +429,12 @@ void worker_payload_reply(struct work *work, uint64_t offset, uint64_t bytes)
 bool payload_register(struct work *work)
 {
 	const struct wall_welcome *w = worker_welcome(work->worker);
-	bool done, known;
+	bool done;
 
 	if (!work->head.context)
 		return false;
 	pthread_mutex_lock(&later.lock);
-	done = later.registered && worker_find(work, KIND_CONTEXT, later.registered, &known);
+	done = later.registered && ids_find(&work->worker->ids, KIND_CONTEXT, later.registered);
 	if (!done && work->driver->cuMemHostRegister_v2(worker_arena(work, 0, w->heap_offset), w->heap_offset,
 							CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP) ==
 			     CUDA_SUCCESS) {

@@ -12,6 +12,8 @@ void payload_flush(struct work *work);
 void payload_settle(struct worker *worker);
 /* Until the request's payload of this serial is there, or the session has ended; for functions of a stream. */
 void payload_arrive(struct worker *worker, uint64_t serial);
+/* The context is about to end, and gets no more work: until nothing waits for what is in it. */
+void payload_leave(CUcontext context);
 /* The session has ended: its client is told nothing more. What waited is forgotten; its events end with the driver. */
 void payload_end(void);
 /*

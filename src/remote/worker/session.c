@@ -7,6 +7,7 @@
 #include "remote/worker/payload.h"
 #include "remote/worker/places.h"
 #include "remote/worker/traffic.h"
+#include "remote/worker/uses.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -183,6 +184,8 @@ void *worker_arena(struct work *work, uint64_t offset, size_t bytes)
 
 void worker_yield(struct work *work)
 {
+	if (!uses_hold(work))
+		return;
 	if (work->reader)
 		ids_read_end(&work->worker->ids, work->reader);
 	work->yielded = inbox_yield(&work->worker->inbox);

@@ -26,6 +26,7 @@ struct worker {
 	uint64_t payloads;	      /* sent, which is the serial of the last one */
 	uint32_t fence; /* serial of the last MIRROR: what is said after it is not to overtake its bytes */
 	struct ids ids;
+	_Atomic uint64_t section; /* uses.h; odd: the executor looks things up */
 	struct ranges ranges;
 	struct contexts contexts;
 	bool hosts_ended; /* nobody waits for the client's functions any more; guarded by hosts.c's lock */

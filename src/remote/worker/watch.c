@@ -5,7 +5,7 @@
 #include "remote/worker/watch.h"
 
 #include "remote/watch.h"
-#include "remote/worker/worker.h"
+#include "remote/worker/contexts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +53,9 @@ int worker_other_watch(struct work *work)
 	if (work->in.bad || work->in.used != work->in.size)
 		return -EPROTO;
 	memcpy(f.driver_version, version, sizeof(version));
+	contexts_primary_lock(work);
 	work->result = figures_read(work->driver, device, &f);
+	contexts_primary_unlock();
 	if (work->result == CUDA_SUCCESS)
 		remote_put(&work->out, &f, sizeof(f));
 	return 0;

@@ -5,7 +5,7 @@
  * Requests are executed in the order of the ring. One thread at a time is the executor. A handler that is going to
  * block (wait for the device, or for a payload that has not arrived) calls worker_yield() first: another thread
  * becomes the executor and goes on with requests of other threads of the client; the one that yielded answers when
- * it is done. As the client's thread waits for that answer, order is kept. A handler of a call that nobody waits for
+ * it is done. What it has looked up does not end meanwhile: uses.h. As the client's thread waits for that answer, order is kept. A handler of a call that nobody waits for
  * never blocks.
  *
  * The client is not trusted. Sizes were checked by the decoder; ids are looked up here; addresses of device memory
@@ -25,6 +25,9 @@
 
 struct worker; /* the process: rings, arena, tables, threads */
 struct ids_reader;
+struct id_entry;
+
+#define WORK_USES_MOST 16u
 
 /* One request while it is executed. */
 struct work {
@@ -46,6 +49,11 @@ struct work {
 	bool created;
 	bool answered; /* the handler answers (or has answered) itself, by worker_reply() */
 	bool yielded;
+	/* What was looked up, uses.h. `holds`: from the yield on it is in use, until the request ends. */
+	struct id_entry *used[WORK_USES_MOST + 1];
+	unsigned int used_count;
+	bool used_over, holds;
+	struct work *outer; /* of worker_ask(): what this one is executed within */
 };
 
 /*
@@ -98,10 +106,17 @@ void worker_keep(struct work *work, uint64_t id, void *data, void (*gone)(void *
 void *worker_kept(struct work *work, enum remote_kind kind, uint64_t id);
 /*
  * The object is about to go: its ranges leave the table, and its handle and those of all that it owns name nothing any
- * more, because the driver may give addresses and handles to what another thread makes before it answers.
+ * more, because the driver may give addresses and handles to what another thread makes before it answers. A handler
+ * that has yielded waits here for those that use it. One that has not calls worker_later() next.
  * False: another thread is ending it already, or has; work->result says so.
  */
 bool worker_ending(struct work *work, uint64_t id);
+/*
+ * In a handler that nobody waits for: where a thread waits in the driver with the object, the last such thread calls
+ * `end` afterwards, and the id goes now. False: nobody does, the handler goes on.
+ */
+typedef CUresult (*worker_end)(void *handle); /* a handle is a pointer, or a number of the same size */
+bool worker_later(struct work *work, uint64_t id, worker_end end, void *handle);
 /* The driver has refused to end it. */
 void worker_stays(struct work *work, uint64_t id);
 /* The object is gone, with all that it owns. */
