@@ -293,6 +293,11 @@ bool worker_ending(struct work *work, uint64_t id)
 	return true;
 }
 
+bool worker_later(struct work *work, uint64_t id, worker_end last, void *handle)
+{
+	return false;
+}
+
 void worker_stays(struct work *work, uint64_t id)
 {
 }
