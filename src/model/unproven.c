@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#define HALF_NS UINT64_C(5000000000)
+
 bool unproven_same(const struct unproven_source *a, const struct unproven_source *b)
 {
 	return !memcmp(a, b, sizeof(*a));
@@ -75,7 +77,7 @@ static const struct unproven *oldest_of(const struct unproven *there, unsigned i
 	return oldest;
 }
 
-/* Of the source of this kind that has most places the oldest; of several such sources the oldest of all. */
+/* Of the source of this kind with most tries, else with most places, the oldest; of several such sources of all. */
 static const struct unproven *oldest_of_kind(const struct unproven *there, unsigned int count, bool known)
 {
 	const struct unproven *best = NULL;
@@ -84,10 +86,11 @@ static const struct unproven *oldest_of_kind(const struct unproven *there, unsig
 	for (unsigned int i = 0; i < count; i++) {
 		unsigned int n;
 
-		if (there[i].known != known)
+		if (there[i].known != known || (best && there[i].tries < best->tries))
 			continue;
 		n = count_of(there, count, &there[i].source);
-		if (n > most || (n == most && there[i].since_ns < best->since_ns)) {
+		if (!best || there[i].tries > best->tries || n > most ||
+		    (n == most && there[i].since_ns < best->since_ns)) {
 			best = &there[i];
 			most = n;
 		}
@@ -110,4 +113,67 @@ const struct unproven *unproven_yields(const struct unproven_rule *rule, const s
 		return NULL;
 	/* Full: whoever is above what is kept for its kind yields, and that is the other kind unless this one is. */
 	return oldest_of_kind(there, count, same > rule->kept ? known : !known);
+}
+
+bool unproven_drops(const struct unproven *yields, uint32_t tries, uint64_t now_ns)
+{
+	return yields && tries > UNPROVEN_BURST && tries >= yields->tries / 2 &&
+	       now_ns - yields->since_ns < UNPROVEN_DWELL_NS;
+}
+
+/* ---- who has tried ---- */
+
+static uint32_t faded(uint32_t count, uint64_t since_ns, uint64_t now_ns)
+{
+	uint64_t halves = now_ns > since_ns ? (now_ns - since_ns) / HALF_NS : 0;
+
+	return halves < 32 ? count >> halves : 0;
+}
+
+/* The source's place, or the one among its few that counts least. */
+static unsigned int place_of(const struct unproven_tries *t, const struct unproven_source *source, uint64_t now_ns)
+{
+	uint32_t hash = 2166136261u;
+	unsigned int first, least;
+
+	for (unsigned int i = 0; i < UNPROVEN_SOURCE_BYTES; i++)
+		hash = (hash ^ source->bytes[i]) * 16777619u;
+	first = least = (hash ^ hash >> 16) % (UNPROVEN_TRIES / UNPROVEN_WAYS) * UNPROVEN_WAYS;
+	for (unsigned int i = first; i < first + UNPROVEN_WAYS; i++) {
+		if (t->place[i].count && unproven_same(&t->place[i].source, source))
+			return i;
+		if (faded(t->place[i].count, t->place[i].at_ns, now_ns) <
+		    faded(t->place[least].count, t->place[least].at_ns, now_ns))
+			least = i;
+	}
+	return least;
+}
+
+uint32_t unproven_tries(const struct unproven_tries *t, const struct unproven_source *source, uint64_t now_ns)
+{
+	unsigned int at = place_of(t, source, now_ns);
+
+	return unproven_same(&t->place[at].source, source) ? faded(t->place[at].count, t->place[at].at_ns, now_ns) : 0;
+}
+
+void unproven_tried(struct unproven_tries *t, const struct unproven_source *source, uint64_t now_ns)
+{
+	unsigned int at = place_of(t, source, now_ns);
+	uint32_t count = unproven_tries(t, source, now_ns);
+
+	/* What has faded stays so: the time goes on in whole halves. */
+	if (!count)
+		t->place[at].at_ns = now_ns;
+	else
+		t->place[at].at_ns += (now_ns - t->place[at].at_ns) / HALF_NS * HALF_NS;
+	t->place[at].source = *source;
+	t->place[at].count = count < UINT32_MAX ? count + 1 : count;
+}
+
+void unproven_proved(struct unproven_tries *t, const struct unproven_source *source, uint64_t now_ns)
+{
+	unsigned int at = place_of(t, source, now_ns);
+
+	if (t->place[at].count && unproven_same(&t->place[at].source, source))
+		t->place[at].count--;
 }

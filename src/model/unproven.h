@@ -2,7 +2,9 @@
  * unproven.h: decides which peers that have not authenticated yet get one of a limited number of places.
  *
  * An honest peer authenticates within moments. An attacker holds its place as long as it may, and returns. A new peer
- * is therefore never refused permanently: it takes the place held longest, of the source with the most places. Sources
+ * is therefore never refused permanently: it takes the place held longest, of the source with most attempts that have
+ * come to nothing lately, else of the source with most places. So a few honest peers of one source that need time,
+ * because the machine is busy, do not yield to a flood from several sources, of which each holds fewer places. Sources
  * that have authenticated before (known) and others (strangers) have places that the other kind cannot take. A flood of
  * strangers leaves room for known sources, and a known source that turns hostile leaves room for strangers.
  *
@@ -26,7 +28,8 @@ struct unproven {
 	struct unproven_source source;
 	uint64_t since_ns;
 	bool known;
-	void *who; /* belongs to the caller */
+	void *who;	/* belongs to the caller */
+	uint32_t tries; /* of its source, unproven_tries(); 0 where nobody counts them */
 };
 
 struct unproven_rule {
@@ -41,6 +44,32 @@ struct unproven_rule {
  */
 const struct unproven *unproven_yields(const struct unproven_rule *rule, const struct unproven *there,
 				       unsigned int count, const struct unproven_source *newcomer, bool known);
+
+#define UNPROVEN_BURST 32u /* attempts of one source that no flood is made of */
+#define UNPROVEN_DWELL_NS UINT64_C(250000000)
+
+/*
+ * Whether the newcomer, whose source has `tries` attempts, is dropped instead: it would drive out somebody of no worse
+ * a source, who has had no time. So a flood does not make the server begin and end processes at its own rate.
+ */
+bool unproven_drops(const struct unproven *yields, uint32_t tries, uint64_t now_ns);
+
+/* Attempts of sources that have not come to a proof. They fade: half of them in 5 seconds. */
+#define UNPROVEN_TRIES 1024u
+#define UNPROVEN_WAYS 4u
+
+struct unproven_tries {
+	struct {
+		struct unproven_source source;
+		uint64_t at_ns;
+		uint32_t count;
+	} place[UNPROVEN_TRIES];
+};
+
+void unproven_tried(struct unproven_tries *tries, const struct unproven_source *source, uint64_t now_ns);
+/* One attempt of the source has come to a proof. */
+void unproven_proved(struct unproven_tries *tries, const struct unproven_source *source, uint64_t now_ns);
+uint32_t unproven_tries(const struct unproven_tries *tries, const struct unproven_source *source, uint64_t now_ns);
 
 /* Sources that have authenticated. */
 struct unproven_known {

@@ -24,7 +24,7 @@ static uint64_t come(unsigned int n, uint64_t now)
 	uint64_t since = gone ? gone->since_ns : 0;
 	unsigned int at = gone ? (unsigned int)(gone - there) : count++;
 
-	there[at] = (struct unproven){ s, now, is_known, NULL };
+	there[at] = (struct unproven){ .source = s, .since_ns = now, .known = is_known };
 	return since;
 }
 
@@ -155,6 +155,77 @@ static void test_floods(void)
 	is(flood(1000, 400), 0);
 }
 
+static struct unproven_tries tries;
+
+/* As come(), where attempts are counted. */
+static void come_counted(unsigned int n, uint64_t now, unsigned int *begun)
+{
+	struct unproven_source s = source(n);
+	const struct unproven *gone;
+	unsigned int at;
+
+	unproven_tried(&tries, &s, now);
+	for (unsigned int i = 0; i < count; i++)
+		there[i].tries = unproven_tries(&tries, &there[i].source, now);
+	gone = unproven_yields(&rule, there, count, &s, false);
+	if (unproven_drops(gone, unproven_tries(&tries, &s, now), now))
+		return;
+	at = gone ? (unsigned int)(gone - there) : count++;
+	there[at] = (struct unproven){ .source = s, .since_ns = now };
+	(*begun)++;
+}
+
+/*
+ * Eight sources hold six places each, and come again and again; twelve honest ones of one source, on a machine that is
+ * busy, need a second. Value: how many of them lost their place. *ret_begun: places given in that second.
+ */
+static unsigned int burst(unsigned int rate, unsigned int *ret_begun)
+{
+	const struct unproven_source honest = source(1);
+	const uint64_t ms = 1000000;
+	unsigned int unused = 0, kept = 0;
+	bool came = false;
+
+	count = *ret_begun = 0;
+	memset(&tries, 0, sizeof(tries));
+	for (uint64_t now = 1, n = 0; now < 4000 * ms; now += 1000 * ms / rate, n++) {
+		for (unsigned int i = 0; i < 12 && now > 3000 * ms && !came; i++)
+			come_counted(1, now + i, &unused);
+		came = now > 3000 * ms;
+		come_counted(100 + (unsigned int)(n % 8), now, came ? ret_begun : &unused);
+	}
+	for (unsigned int i = 0; i < count; i++)
+		kept += unproven_same(&there[i].source, &honest);
+	return 12 - kept;
+}
+
+static void test_burst(void)
+{
+	struct unproven_source s = source(7);
+	unsigned int begun;
+
+	is(burst(100, &begun), 0);
+	is(burst(5000, &begun), 0);
+	ok(begun <= 48 * 5); /* not as many processes as connections */
+	memset(&tries, 0, sizeof(tries));
+	for (unsigned int i = 0; i < 8; i++)
+		unproven_tried(&tries, &s, 1000);
+	is(unproven_tries(&tries, &s, 1000), 8);
+	unproven_proved(&tries, &s, 1000);
+	is(unproven_tries(&tries, &s, 1000), 7);
+	is(unproven_tries(&tries, &s, 1000 + UINT64_C(5000000000)), 3);
+	is(unproven_tries(&tries, &s, 1000 + UINT64_C(50000000000)), 0);
+	/* Others push out those that count least. */
+	for (unsigned int i = 0; i < 20; i++)
+		unproven_tried(&tries, &s, 2000);
+	for (unsigned int i = 0; i < 100000; i++) {
+		struct unproven_source other = source(1000 + i);
+
+		unproven_tried(&tries, &other, 3000);
+	}
+	ok(unproven_tries(&tries, &s, 3000) > 20);
+}
+
 static void test_memory(void)
 {
 	struct unproven_source s;
@@ -179,6 +250,7 @@ int main(void)
 	test_rule();
 	test_known_floods();
 	test_floods();
+	test_burst();
 	test_memory();
 	return tap_end();
 }

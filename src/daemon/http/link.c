@@ -315,7 +315,9 @@ static void make_place(const struct link *newcomer)
 
 	for (struct link *l = newcomer->listener->server->links; l && n < LINKS_MOST; l = l->next)
 		if (l != newcomer && l->listener == newcomer->listener && !l->gone)
-			there[n++] = (struct unproven){ l->source, l->since_ns, l->proven, l };
+			there[n++] = (struct unproven){
+				.source = l->source, .since_ns = l->since_ns, .known = l->proven, .who = l
+			};
 	yields = unproven_yields(&rule, there, n, &newcomer->source, newcomer->proven);
 	if (!yields)
 		return;

@@ -102,6 +102,7 @@ struct relay_server {
 	struct seat *seats;
 	unsigned int seat_count, unproven;
 	struct unproven_known known;	  /* sources that have proved who they are */
+	struct unproven_tries tries;	  /* and what has come to nothing so far */
 	struct chatter strangers, proven; /* lines about them */
 	uint64_t heard_ns;		  /* when what was held back was last looked for */
 	uint64_t last_number;
@@ -248,9 +249,13 @@ static struct seat *seat_new(struct relay_server *s, int *ret_broker)
 	return seat;
 }
 
-/* A newcomer from there needs a place: somebody's who has not proved who it is, when there is no other. */
-static void seat_yield(struct relay_server *s, const struct unproven_source *from, bool known)
+/*
+ * A newcomer from there needs a place: somebody's who has not proved who it is, when there is no other. False: it gets
+ * none.
+ */
+static bool seat_yield(struct relay_server *s, const struct unproven_source *from, bool known)
 {
+	uint64_t now_ns = clock_now_ns();
 	struct unproven there[SEATS_UNPROVEN];
 	const struct unproven *gone;
 	unsigned int n = 0;
@@ -261,14 +266,19 @@ static void seat_yield(struct relay_server *s, const struct unproven_source *fro
 			there[n++] = (struct unproven){ .source = seat->from,
 							.since_ns = seat->session.since_ns,
 							.known = seat->known,
-							.who = seat };
+							.who = seat,
+							.tries = unproven_tries(&s->tries, &seat->from,
+										now_ns) };
 	gone = unproven_yields(&unproven_rule, there, n, from, known);
 	if (!gone)
-		return;
+		return true;
+	if (unproven_drops(gone, unproven_tries(&s->tries, from, now_ns), now_ns))
+		return false;
 	last = gone->who;
 	say_of(s, &last->from, last->address, false,
 	       "%s: dropped: others want its place, and it has not said who it is", last->address);
 	seat_end(s, last);
+	return true;
 }
 
 /* The connection stays the caller's. */
@@ -425,6 +435,7 @@ static void seat_proven(struct relay_server *s, struct seat *seat)
 {
 	seat->proven = true;
 	s->unproven--;
+	unproven_proved(&s->tries, &seat->from, clock_now_ns());
 	/* Without TLS whoever comes is let in: that proves nothing. */
 	if (seat->trust != RELAY_PLAIN)
 		know_source(s, &seat->from);
@@ -555,13 +566,15 @@ static bool trust_good(struct relay_server *s, int fd, enum relay_trust trust)
 	}
 }
 
-static void hand_lane(struct relay_server *s, int fd, const uint8_t route[FRAME_ROUTE_BYTES])
+static void hand_lane(struct relay_server *s, int fd, const uint8_t route[FRAME_ROUTE_BYTES],
+		      const struct unproven_source *from)
 {
 	struct broker_message m = { .kind = BROKER_LANE };
 
 	for (struct seat *seat = s->seats; seat; seat = seat->next)
 		if (seat->opened && seat->lanes_left && !memcmp(seat->route, route, FRAME_ROUTE_BYTES)) {
 			seat->lanes_left--;
+			unproven_proved(&s->tries, from, clock_now_ns());
 			broker_send(seat->broker, &m, fd);
 			return;
 		}
@@ -579,7 +592,7 @@ static bool pending_said(struct relay_server *s, struct pending *p)
 	else if (!trust_good(s, p->fd, (enum relay_trust)p->preface.trust))
 		;
 	else if (p->preface.purpose == FRAME_LANE)
-		hand_lane(s, p->fd, p->preface.route);
+		hand_lane(s, p->fd, p->preface.route, &p->from);
 	else
 		return true;
 	return false;
@@ -593,10 +606,8 @@ static void pending_begins(struct relay_server *s, struct pending *p)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n > 0) {
-		seat_yield(s, &p->from, p->known);
+	if (n > 0 && seat_yield(s, &p->from, p->known))
 		seat_begin(s, p->fd, (enum relay_trust)p->preface.trust, &p->from, p->known);
-	}
 	pending_end(s, p);
 }
 
@@ -623,9 +634,10 @@ static void pending_turn(struct relay_server *s, struct pending *p)
 		pending_end(s, p);
 }
 
-/* A place for one from there. */
+/* A place for one from there; or NULL. */
 static struct pending *pending_place(struct relay_server *s, const struct unproven_source *from, bool known)
 {
+	uint64_t now_ns = clock_now_ns();
 	struct unproven there[PENDING_MOST];
 	const struct unproven *gone;
 	struct pending *free_place = NULL;
@@ -637,13 +649,17 @@ static struct pending *pending_place(struct relay_server *s, const struct unprov
 		if (p->fd < 0)
 			free_place = p;
 		else
-			there[n++] = (struct unproven){
-				.source = p->from, .since_ns = p->since_ns, .known = p->known, .who = p
-			};
+			there[n++] = (struct unproven){ .source = p->from,
+							.since_ns = p->since_ns,
+							.known = p->known,
+							.who = p,
+							.tries = unproven_tries(&s->tries, &p->from, now_ns) };
 	}
 	gone = unproven_yields(&pending_rule, there, n, from, known);
 	if (!gone)
 		return free_place;
+	if (unproven_drops(gone, unproven_tries(&s->tries, from, now_ns), now_ns))
+		return NULL;
 	pending_end(s, gone->who);
 	return gone->who;
 }
@@ -659,7 +675,12 @@ static void accept_one(struct relay_server *s, struct listener *l)
 		return;
 	from = tcp_peer_source(fd);
 	known = unproven_knows(&s->known, &from);
+	unproven_tried(&s->tries, &from, clock_now_ns());
 	at = pending_place(s, &from, known);
+	if (!at) {
+		close(fd);
+		return;
+	}
 	*at = (struct pending){
 		.source = { PENDING }, .fd = fd, .from = from, .known = known, .since_ns = clock_now_ns()
 	};

@@ -548,6 +548,30 @@ class Strangers(unittest.TestCase):
                 self.assertEqual([r for _, r in results], [DONE] * 12, results)
                 wait_for(lambda: not relay.sessions() and not relay.workers(), 'all of them end')
 
+    def test_flood_slow(self):
+        """Twelve of one address that need time, as on a busy machine, keep their places beside a flood from eight others."""
+        preface = struct.pack('<IHBB16sQ', 0x6c72746d, 1, 1, 0, b'', 0)
+        with Relay(self.place) as relay:
+            with Flood(relay.port, preface + b'mtrl\1\0') as flood:
+                wait_for(lambda: flood.made > 200, 'a flood')
+                slow = [socket.create_connection(('127.0.0.1', relay.port)) for _ in range(12)]
+                for s in slow:
+                    s.sendall(preface + b'mtrl\1\0')
+                made = flood.made
+                wait_for(lambda: flood.made > made + 150, 'more of it')
+                ended = 0
+                for s in slow:
+                    s.setblocking(False)
+                    try:
+                        ended += s.recv(1) == b''
+                    except BlockingIOError:
+                        pass
+                    except OSError:
+                        ended += 1
+                    s.close()
+            self.assertEqual(ended, 0)
+            self.assertEqual(relay.play('ping', 3)[0], DONE)
+
     def test_wordy(self):
         """Whoever speaks another protocol and goes on sending is cut off: the server does not read for as long as he sends."""
         with Relay(self.place) as relay:
