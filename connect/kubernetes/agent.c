@@ -18,6 +18,9 @@
 #define SOON_NS 30000000ull
 #define SOON_MOST_NS 1000000000ull
 #define SOON_TIMES 9 /* as long as the last look took: many pods at once leave the processor to kubelet */
+#define LIST_MOST_NS 2000000ull /* between two looks at who asks: an Allocate does not wait for the lists of others */
+#define FOLDER_NS 1000000000ull /* inotify says at once what happens in it, but not that it is another one */
+#define FOLDER_MISSING_NS 100000000ull
 #define AWAY_PATIENCE_NS 3000000000ull /* a restart of meted is no news for kubelet */
 
 void agent_trouble(struct agent *a, enum agent_subject subject, const char *line, const char *over)
@@ -107,10 +110,31 @@ void agent_refresh(struct agent *a)
 	/* Before their room is offered to others. */
 	owed_make(a);
 	for (struct plugin *p = a->plugins; p; p = p->next)
-		plugin_refresh(p);
+		p->stale = true;
 	dra_refresh(a->dra);
 	publish_refresh(a->publish);
 	a->look_ns = clock_now_ns() - now;
+}
+
+bool agent_is_away(const struct agent *a)
+{
+	return a->away_ns && clock_now_ns() - a->away_ns > AWAY_PATIENCE_NS;
+}
+
+bool agent_list(struct agent *a)
+{
+	uint64_t began = clock_now_ns(), now = began;
+	struct plugin *p = a->plugins;
+
+	for (; p && now - began < LIST_MOST_NS; p = p->next)
+		if (p->stale) {
+			plugin_refresh(p);
+			now = clock_now_ns();
+		}
+	a->look_ns += now - began;
+	while (p && !p->stale)
+		p = p->next;
+	return p;
 }
 
 void agent_refresh_soon(struct agent *a)
@@ -183,6 +207,7 @@ void agent_read_shares(struct agent *a)
 			a->plugins = p;
 		}
 	}
+	a->folder_ns = 0;
 	agent_refresh_soon(a);
 }
 
@@ -201,9 +226,12 @@ static void inotify_ready(struct watch *w, uint32_t events)
 {
 	char text[4096];
 
+	struct agent *a = w->owner;
+
 	/* That something happened is all there is to know: agent_tend() looks. */
 	while (read(w->fd, text, sizeof(text)) > 0)
 		;
+	a->folder_ns = 0;
 }
 
 static void watch_folder(struct agent *a)
@@ -219,12 +247,14 @@ static void watch_folder(struct agent *a)
 	inotify_add_watch(a->inotify.fd, a->options.kubelet_dir, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR);
 }
 
-void agent_tend(struct agent *a)
+/* Whether kubelet is there, and each plugin's socket. */
+static void look_at_folder(struct agent *a)
 {
 	uint64_t now = socket_identity(a);
 	char line[512];
 
 	watch_folder(a);
+	a->folder_ns = clock_now_ns() + (now ? FOLDER_NS : FOLDER_MISSING_NS);
 	if (!now) {
 		snprintf(
 			line, sizeof(line),
@@ -238,10 +268,19 @@ void agent_tend(struct agent *a)
 	for (struct plugin *p = a->plugins; p; p = p->next) {
 		if (now != a->kubelet_socket)
 			plugin_forget(p);
-		if (plugin_listen(p))
-			plugin_register(p);
+		plugin_listen(p);
 	}
 	a->kubelet_socket = now;
+}
+
+void agent_tend(struct agent *a)
+{
+	if (clock_now_ns() >= a->folder_ns)
+		look_at_folder(a);
+	if (!a->kubelet_socket)
+		return;
+	for (struct plugin *p = a->plugins; p; p = p->next)
+		plugin_register(p);
 	identity_tend(&a->identity);
 	owed_tend(a);
 }

@@ -51,7 +51,9 @@ struct agent {
 	struct news news;
 	struct owed *owed; /* the first first */
 	uint64_t refresh_ns; /* when meted is to be asked next */
-	uint64_t look_ns;    /* how long the last look at meted took */
+	uint64_t look_ns;    /* how long the last look at meted took, with the lists that followed */
+	bool listing;	     /* not all of them are computed yet */
+	uint64_t folder_ns;  /* when kubelet's folder is to be looked at next */
 	uint64_t shares_ns;  /* when shares.json is to be looked at next */
 	struct dra *dra; /* NULL: without --dra */
 	struct publish *publish; /* NULL: without --publish */
@@ -71,8 +73,12 @@ void agent_trouble(struct agent *a, enum agent_subject subject, const char *line
  */
 int agent_ask(struct agent *a, json_t *request, json_t **ret, char code[64], struct fault *f);
 
-/* Asks meted what there is, and tells kubelet where that differs from what it was told. */
+/* Asks meted what there is; agent_list() then tells kubelet where that differs from what it was told. */
 void agent_refresh(struct agent *a);
+/* Goes on with the lists for a moment. Value: true where some are not computed yet. */
+bool agent_list(struct agent *a);
+/* meted does not answer for longer than it restarts. */
+bool agent_is_away(const struct agent *a);
 /* Something has changed: soon, once for all that changes within a moment, and not before who asked has his answer. */
 void agent_refresh_soon(struct agent *a);
 /* Reads shares.json, and begins and ends the plugins that it wants. */

@@ -78,8 +78,17 @@ static bool any_serves(json_t *devices, const char *driver)
 	return false;
 }
 
-/* The share on the device that it should have now. */
-static int place_share(struct agent *a, const char *name, struct edits_share *share, struct fault *f)
+/* meted's devices: as it said them last, or as they are now. *ret: owned. */
+static int find_machine(struct agent *a, bool fresh, json_t **ret, struct fault *f)
+{
+	if (fresh || !a->edits.machine)
+		return agent_ask(a, request_devices_known(), ret, NULL, f);
+	*ret = json_incref(a->edits.machine);
+	return 0;
+}
+
+/* The share on the device that it should have. `fresh`: meted is asked what the devices have. */
+static int place_share(struct agent *a, const char *name, bool fresh, struct edits_share *share, struct fault *f)
 {
 	json_t *machine = NULL, *asked;
 	const char *uuid;
@@ -88,7 +97,7 @@ static int place_share(struct agent *a, const char *name, struct edits_share *sh
 
 	if (r || !grant_share_is_any(share))
 		return r;
-	r = agent_ask(a, request_devices_known(), &machine, NULL, f);
+	r = find_machine(a, fresh, &machine, f);
 	if (r)
 		return r;
 	asked = choose_request(&share->choice);
@@ -119,7 +128,11 @@ int grant_create(struct agent *a, json_t *take_request, const char *path, struct
 	r = agent_ask(a, take_request, &answer, code, f);
 	if (!r)
 		json_decref(answer);
-	return r == CONTROL_REFUSED && (!strcmp(code, "over-promised") || !strcmp(code, "queued")) ? -ENOSPC : r;
+	if (r != CONTROL_REFUSED)
+		return r;
+	return !strcmp(code, "over-promised") || !strcmp(code, "queued") ? -ENOSPC
+	       : !strcmp(code, "name-taken")				 ? -EEXIST
+									 : r;
 }
 
 /* An agent's: for a pod, or for a claim. */
@@ -207,13 +220,13 @@ void grant_give_back(struct agent *a, const char *name)
 		json_decref(answer);
 }
 
-static int make(struct agent *a, const char *share_name, const char *name, struct fault *f)
+static int make_on(struct agent *a, const char *share_name, const char *name, bool fresh, struct fault *f)
 {
 	const char *version = NULL;
 	struct edits_share share;
 	json_t *edits = NULL;
 	char path[PATH_MAX];
-	int r = place_share(a, share_name, &share, f);
+	int r = place_share(a, share_name, fresh, &share, f);
 
 	if (!r)
 		r = grant_read_vendors(a, f);
@@ -234,6 +247,17 @@ static int make(struct agent *a, const char *share_name, const char *name, struc
 	json_decref(edits);
 	edits_share_free(&share);
 	return r;
+}
+
+/*
+ * A share that packs is placed by what meted said last: each question less is a turn of two processes less before
+ * kubelet has its answer, and meted alone says whether there is room. Where it says no, it is asked what has room now.
+ */
+static int make(struct agent *a, const char *share_name, const char *name, struct fault *f)
+{
+	int r = make_on(a, share_name, name, a->options.spread, f);
+
+	return r == -ENOSPC || r == CONTROL_REFUSED ? make_on(a, share_name, name, true, f) : r;
 }
 
 /* What meted has now under this name; owned. *ret NULL: nothing. Value: 0 or a fault. */
@@ -265,7 +289,7 @@ static int judge(json_t *row, const char *name, struct fault *f)
 }
 
 /* `fresh`: one that nobody took is older than the share's words may be, and its time runs: a new one. */
-static int take_once(struct agent *a, const char *share, const char *name, bool fresh, bool *ret_made, struct fault *f)
+static int take_seen(struct agent *a, const char *share, const char *name, bool fresh, bool *ret_made, struct fault *f)
 {
 	json_t *row;
 	int r = grant_look(a, name, &row, f);
@@ -278,6 +302,18 @@ static int take_once(struct agent *a, const char *share, const char *name, bool 
 	*ret_made = !r && (fresh || !row);
 	json_decref(row);
 	return *ret_made ? make(a, share, name, f) : r;
+}
+
+/* A name that meted did not list is tried at once; where it is taken meanwhile, what it is decides. */
+static int take_once(struct agent *a, const char *share, const char *name, bool fresh, bool *ret_made, struct fault *f)
+{
+	int r = -EEXIST;
+
+	if (fresh && a->grants && !grant_row(a, name)) {
+		*ret_made = true;
+		r = make(a, share, name, f);
+	}
+	return r == -EEXIST ? take_seen(a, share, name, fresh, ret_made, f) : r;
 }
 
 static int take(struct agent *a, const char *share, const char *name, bool fresh, bool *ret_made, struct fault *f)

@@ -164,19 +164,24 @@ static void peer_flush(struct grpc_peer *p)
 	loop_change(p->loop, &p->watch, EPOLLIN | (p->pending_size ? EPOLLOUT : 0));
 }
 
+static void add_encoded_frame(struct bytes *out, const struct bytes *message)
+{
+	uint8_t head[HEAD_BYTES] = { 0 };
+
+	for (unsigned int i = 0; i < 4; i++)
+		head[1 + i] = (uint8_t)(message->size >> (24 - 8 * i));
+	bytes_add(out, head, sizeof(head));
+	bytes_add(out, message->data, message->size);
+	out->bad |= message->bad;
+}
+
 static void add_frame(struct bytes *out, const struct proto_field *fields, json_t *message)
 {
-	size_t head = out->size;
-	uint8_t zero[HEAD_BYTES] = { 0 };
-	size_t size;
+	struct bytes encoded = { 0 };
 
-	bytes_add(out, zero, sizeof(zero));
-	proto_encode(fields, message, out);
-	if (out->bad)
-		return;
-	size = out->size - head - HEAD_BYTES;
-	for (unsigned int i = 0; i < 4; i++)
-		out->data[head + 1 + i] = (uint8_t)(size >> (24 - 8 * i));
+	proto_encode(fields, message, &encoded);
+	add_encoded_frame(out, &encoded);
+	bytes_free(&encoded);
 }
 
 /* nghttp2 takes what is to be sent of a stream. */
@@ -587,18 +592,27 @@ void grpc_server_close(struct grpc_server *s)
 		loop_remove(s->loop, &s->watch);
 }
 
-void grpc_server_push(struct grpc_server *s, const struct grpc_method *method, json_t *message)
+void grpc_server_push_encoded(struct grpc_server *s, const struct grpc_method *method, const struct bytes *message)
 {
 	for (struct grpc_peer *p = s->peers; p; p = p->next) {
 		for (struct stream *at = p->streams; at; at = at->next) {
 			if (at->method != method || !at->open)
 				continue;
-			add_frame(&at->out, method->answer, message);
+			add_encoded_frame(&at->out, message);
 			p->broken |= at->out.bad || at->out.size - at->sent > UNREAD_MOST;
 			nghttp2_session_resume_data(p->session, at->id);
 		}
 		peer_flush(p);
 	}
+}
+
+void grpc_server_push(struct grpc_server *s, const struct grpc_method *method, json_t *message)
+{
+	struct bytes encoded = { 0 };
+
+	proto_encode(method->answer, message, &encoded);
+	grpc_server_push_encoded(s, method, &encoded);
+	bytes_free(&encoded);
 }
 
 unsigned int grpc_server_streams(const struct grpc_server *s, const struct grpc_method *method)

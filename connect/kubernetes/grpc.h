@@ -61,6 +61,8 @@ struct grpc_later *grpc_later(struct grpc_server *s);
 void grpc_later_answer(struct grpc_later *l, int status, json_t *message, const char *line);
 /* One more message to all who asked for this stream. */
 void grpc_server_push(struct grpc_server *s, const struct grpc_method *method, json_t *message);
+/* The same with a message that is encoded already. */
+void grpc_server_push_encoded(struct grpc_server *s, const struct grpc_method *method, const struct bytes *message);
 /* How many have it open. */
 unsigned int grpc_server_streams(const struct grpc_server *s, const struct grpc_method *method);
 

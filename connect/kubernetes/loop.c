@@ -1,6 +1,8 @@
 /* loop.c: see loop.h. */
 #include "connect/kubernetes/loop.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -46,7 +48,8 @@ void loop_remove(struct loop *l, struct watch *w)
 	w->fd = -1;
 }
 
-int loop_turn(struct loop *l, int timeout_ms)
+/* Value: 1 when one was served, 0, or -errno. */
+static int serve_one(struct loop *l, int timeout_ms)
 {
 	struct epoll_event e;
 	int n = epoll_wait(l->fd, &e, 1, timeout_ms);
@@ -58,5 +61,22 @@ int loop_turn(struct loop *l, int timeout_ms)
 
 		w->ready(w, e.events);
 	}
-	return 0;
+	return n;
+}
+
+int loop_turn(struct loop *l, int timeout_ms)
+{
+	int r = serve_one(l, timeout_ms);
+
+	return r < 0 ? r : 0;
+}
+
+int loop_turns(struct loop *l, int timeout_ms, uint64_t most_ns)
+{
+	uint64_t began = clock_now_ns();
+	int r = serve_one(l, timeout_ms);
+
+	while (r > 0 && clock_now_ns() - began < most_ns)
+		r = serve_one(l, 0);
+	return r < 0 ? r : 0;
 }

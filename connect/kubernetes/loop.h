@@ -28,3 +28,5 @@ void loop_remove(struct loop *l, struct watch *w);
 void loop_leave(struct loop *l, struct watch *w);
 /* Serves one descriptor, or none within the time. Value: 0 or -errno. */
 int loop_turn(struct loop *l, int timeout_ms);
+/* The same, and then all that are ready, until so much time has passed. */
+int loop_turns(struct loop *l, int timeout_ms, uint64_t most_ns);

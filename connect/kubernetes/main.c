@@ -24,6 +24,7 @@
 #define PODS_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"
 #define TICK_MS 500 /* between looks at shares.json; and at meted, while it does not tell what changes */
 #define TURN_MS 100
+#define SERVE_MOST_NS 5000000ull /* hundreds of streams of lists are answered by kubelet at once */
 #define EXPIRES_MOST_S 31536000L
 
 /* The words of a share are those of the connector for containers; the agent has no verbs of its own. */
@@ -167,10 +168,13 @@ static void look(struct agent *a)
 		agent_read_shares(a);
 	}
 	news_tend(&a->news);
+	if (a->listing)
+		a->listing = agent_list(a);
 	if (now < a->refresh_ns)
 		return;
 	a->refresh_ns = UINT64_MAX;
 	agent_refresh(a);
+	a->listing = agent_list(a);
 	if (!news_waits(&a->news) && a->refresh_ns == UINT64_MAX)
 		a->refresh_ns = now + TICK_MS * 1000000ull;
 }
@@ -183,7 +187,7 @@ static int turn_ms(const struct agent *a)
 		one = plugin_next_ns(p);
 		next = one < next ? one : next;
 	}
-	if (next <= now)
+	if (next <= now || a->listing)
 		return 0;
 	return next - now < TURN_MS * 1000000ull ? (int)((next - now) / 1000000u) + 1 : TURN_MS;
 }
@@ -201,7 +205,7 @@ static int run(struct agent *a)
 		agent_tend(a);
 		dra_tend(a->dra);
 		publish_tend(a->publish);
-		r = loop_turn(&a->loop, turn_ms(a));
+		r = loop_turns(&a->loop, turn_ms(a), SERVE_MOST_NS);
 	}
 	loop_remove(&a->loop, &signals);
 	if (r)

@@ -15,6 +15,8 @@ extern const struct proto_field message_empty[];
 extern const struct proto_field message_register[];
 extern const struct proto_field message_options[];
 extern const struct proto_field message_list[];
+/* Appends a device to an encoded message_list. Both texts are shorter than 60 bytes. */
+void message_list_add(struct bytes *list, const char *id, const char *health);
 extern const struct proto_field message_preferred_request[];
 extern const struct proto_field message_preferred_answer[];
 extern const struct proto_field message_allocate_request[];

@@ -22,6 +22,7 @@
 #define SERVICE "/" PLUGIN_API ".DevicePlugin/"
 #define SECOND 1000000000ull
 #define NUMBERS 10000		    /* of ids: id_number() takes four digits */
+#define UNHEALTHY 0x8000	    /* beside a number */
 /* Kubelet refuses pods until it knows the resource: soon, at once where it is new and does not listen yet. */
 #define REGISTER_PAUSE (SECOND / 4)
 #define REGISTER_PAUSE_FIRST (SECOND / 100)
@@ -32,10 +33,12 @@
 static int id_number(const struct plugin *p, const char *id)
 {
 	char again[AGENT_NAME_BYTES];
-	size_t n = strlen(AGENT_PREFIX) + strlen(p->share) + 1;
+	size_t prefix = strlen(AGENT_PREFIX), n = prefix + strlen(p->share) + 1;
 	int number;
 
-	if (strlen(id) <= n || strlen(id) > n + 4)
+	/* Most names are those of other shares: they are told apart by their letters alone. */
+	if (strncmp(id, AGENT_PREFIX, prefix) || strncmp(id + prefix, p->share, n - 1 - prefix) ||
+	    strlen(id) <= n || strlen(id) > n + 4)
 		return -1;
 	number = atoi(id + n);
 	snprintf(again, sizeof(again), AGENT_PREFIX "%s-%d", p->share, number);
@@ -48,17 +51,25 @@ static int get_options(void *owner, json_t *request, json_t **ret, struct fault 
 	return GRPC_OK;
 }
 
-/* The list that kubelet was told. */
-static json_t *told(const struct plugin *p)
+/* The list that kubelet was told, encoded; the caller frees it. */
+static struct bytes told(const struct plugin *p)
 {
-	return proto_decode(message_list, p->list.data, p->list.size);
+	struct bytes list = { 0 };
+	char id[AGENT_NAME_BYTES];
+
+	for (size_t i = 0; i < p->ids_count; i++) {
+		snprintf(id, sizeof(id), AGENT_PREFIX "%s-%d", p->share, p->ids[i] & ~UNHEALTHY);
+		message_list_add(&list, id, p->ids[i] & UNHEALTHY ? PLUGIN_UNHEALTHY : PLUGIN_HEALTHY);
+	}
+	return list;
 }
 
 static int list_and_watch(void *owner, json_t *request, json_t **ret, struct fault *f)
 {
-	struct plugin *p = owner;
+	struct bytes list = told(owner);
 
-	*ret = told(p);
+	*ret = list.bad ? NULL : proto_decode(message_list, list.data, list.size);
+	bytes_free(&list);
 	return *ret ? GRPC_OK : GRPC_INTERNAL;
 }
 
@@ -300,13 +311,19 @@ void plugin_free(struct plugin *p)
 		grpc_server_close(&p->server);
 		unlink(p->server.path);
 	}
-	bytes_free(&p->list);
+	free(p->ids);
 	free(p);
+}
+
+/* Kubelet refuses pods for a resource with an empty list: a meted that restarts beside the agent is waited for. */
+static bool may_register(const struct plugin *p)
+{
+	return p->server.watch.fd >= 0 && (p->listed || agent_is_away(p->agent));
 }
 
 uint64_t plugin_next_ns(const struct plugin *p)
 {
-	return p->registered || p->registering || p->server.watch.fd < 0 ? UINT64_MAX : p->next_ns;
+	return p->registered || p->registering || !may_register(p) ? UINT64_MAX : p->next_ns;
 }
 
 /* A line about this plugin, once. */
@@ -382,7 +399,7 @@ void plugin_register(struct plugin *p)
 	int r;
 
 	give_up_waiting(p, now);
-	if (p->registered || p->registering || now < p->next_ns || p->server.watch.fd < 0 ||
+	if (p->registered || p->registering || now < p->next_ns || !may_register(p) ||
 	    !path_join(path, "%s/kubelet.sock", p->agent->options.kubelet_dir))
 		return;
 	snprintf(resource, sizeof(resource), AGENT_RESOURCES "%s", p->share);
@@ -396,16 +413,14 @@ void plugin_register(struct plugin *p)
 		registered(p, GRPC_UNAVAILABLE, strerror(-r), NULL);
 }
 
-int plugin_count(struct plugin *p, unsigned int *ret_fit, unsigned int *ret_taken, struct fault *f)
+static int count_fit(struct plugin *p, unsigned int *ret_fit, struct fault *f)
 {
+	json_t *devices = json_object_get(p->agent->edits.machine, "devices"), *asked;
 	struct edits_share share;
-	json_t *asked, *row;
-	const char *name;
-	json_t *devices = json_object_get(p->agent->edits.machine, "devices");
 	int r = grant_share(p->agent, p->share, NULL, &share, f);
 	bool over;
 
-	*ret_fit = *ret_taken = 0;
+	*ret_fit = 0;
 	if (!r) {
 		asked = choose_request(&share.choice);
 		over = option_given(&share.line, "overcommit");
@@ -415,16 +430,11 @@ int plugin_count(struct plugin *p, unsigned int *ret_fit, unsigned int *ret_take
 		json_decref(asked);
 	}
 	edits_share_free(&share);
-	json_object_foreach (p->agent->grants, name, row)
-		*ret_taken += id_number(p, name) >= 0 && grant_is_ours(row);
 	return r;
 }
 
-static void add_id(json_t *list, const char *id, bool healthy)
-{
-	json_array_append_new(list,
-			      json_pack("{s:s s:s}", "ID", id, "health", healthy ? PLUGIN_HEALTHY : PLUGIN_UNHEALTHY));
-}
+/* What a number is, by the grant of its name. */
+enum holder { HOLDER_NONE, HOLDER_OURS, HOLDER_OURS_ILL, HOLDER_OTHER };
 
 static bool row_healthy(json_t *row)
 {
@@ -433,66 +443,94 @@ static bool row_healthy(json_t *row)
 	return strcmp(state, "lost") && strcmp(state, "quarantined");
 }
 
-/* Ids in the order of their numbers: those of grants, and `fit` others. */
-static json_t *make_list(struct plugin *p, unsigned int fit, unsigned int taken)
+/* Value: how many are ours. */
+static unsigned int find_holders(struct plugin *p, uint8_t holders[NUMBERS])
 {
-	json_t *devices = json_array(), *row;
-	char id[AGENT_NAME_BYTES];
+	unsigned int ours = 0;
+	const char *name;
+	json_t *row;
+	int number;
 
-	for (int number = 0; (fit || taken) && number < NUMBERS; number++) {
-		snprintf(id, sizeof(id), AGENT_PREFIX "%s-%d", p->share, number);
-		row = grant_row(p->agent, id);
-		if (row && !grant_is_ours(row))
+	memset(holders, HOLDER_NONE, NUMBERS);
+	json_object_foreach (p->agent->grants, name, row) {
+		number = id_number(p, name);
+		if (number < 0)
 			continue;
-		if (row) {
-			add_id(devices, id, row_healthy(row));
-			taken -= !!taken;
-		} else if (fit) {
-			add_id(devices, id, true);
-			fit--;
-		}
+		holders[number] = !grant_is_ours(row) ? HOLDER_OTHER : row_healthy(row) ? HOLDER_OURS : HOLDER_OURS_ILL;
+		ours += holders[number] != HOLDER_OTHER;
 	}
-	return json_pack("{s:o}", "devices", devices);
+	return ours;
 }
 
-/* The list as it was, without what could not be given while meted is away. */
-static json_t *list_away(struct plugin *p)
+int plugin_count(struct plugin *p, unsigned int *ret_fit, unsigned int *ret_taken, struct fault *f)
 {
-	json_t *list = told(p), *device;
-	size_t i;
+	uint8_t holders[NUMBERS];
 
-	json_array_foreach (json_object_get(list, "devices"), i, device)
-		json_object_set_new(device, "health", json_string(PLUGIN_UNHEALTHY));
-	return list;
+	*ret_taken = find_holders(p, holders);
+	return count_fit(p, ret_fit, f);
 }
 
-static bool bytes_equal(const struct bytes *a, const struct bytes *b)
+/* Ids in the order of their numbers: those of grants, and as many others as fit. Value: how many. */
+static size_t list_now(struct plugin *p, uint16_t ids[NUMBERS])
 {
-	return a->size == b->size && (!a->size || !memcmp(a->data, b->data, a->size));
+	struct fault f = { .text = "" };
+	uint8_t holders[NUMBERS];
+	unsigned int fit, taken = find_holders(p, holders);
+	size_t count = 0;
+
+	if (count_fit(p, &fit, &f))
+		say(p, f.text);
+	for (unsigned int number = 0; (fit || taken) && number < NUMBERS; number++) {
+		bool ours = holders[number] == HOLDER_OURS || holders[number] == HOLDER_OURS_ILL;
+
+		if (holders[number] == HOLDER_OTHER || (!ours && !fit))
+			continue;
+		ids[count++] = (uint16_t)(number | (holders[number] == HOLDER_OURS_ILL ? UNHEALTHY : 0));
+		if (ours)
+			taken--;
+		else
+			fit--;
+	}
+	return count;
+}
+
+/* Those that there were: none can be given while meted is away. */
+static size_t list_away(const struct plugin *p, uint16_t ids[NUMBERS])
+{
+	for (size_t i = 0; i < p->ids_count; i++)
+		ids[i] = p->ids[i] | UNHEALTHY;
+	return p->ids_count;
+}
+
+/* Keeps the list. Value: false where it is the one that kubelet was told, or where there is no memory. */
+static bool keep(struct plugin *p, const uint16_t *ids, size_t count)
+{
+	size_t bytes = count * sizeof(*ids);
+	uint16_t *kept;
+
+	if (count == p->ids_count && (!count || !memcmp(ids, p->ids, bytes)))
+		return false;
+	kept = malloc(bytes ? bytes : 1);
+	if (!kept)
+		return false;
+	memcpy(kept, ids, bytes);
+	free(p->ids);
+	p->ids = kept;
+	p->ids_count = count;
+	return true;
 }
 
 void plugin_refresh(struct plugin *p)
 {
-	struct fault f = { .text = "" };
-	struct bytes list_bytes = { 0 };
-	unsigned int fit, taken;
-	json_t *list;
+	uint16_t ids[NUMBERS];
+	size_t count = p->agent->grants ? list_now(p, ids) : list_away(p, ids);
+	struct bytes list;
 
-	if (!p->agent->grants) {
-		list = list_away(p);
-	} else {
-		if (plugin_count(p, &fit, &taken, &f))
-			say(p, f.text);
-		list = make_list(p, fit, taken);
-	}
-	proto_encode(message_list, list, &list_bytes);
-	if (list_bytes.bad || bytes_equal(&list_bytes, &p->list)) {
-		bytes_free(&list_bytes);
-	} else {
-		bytes_free(&p->list);
-		p->list = list_bytes;
-		if (p->server.watch.fd >= 0)
-			grpc_server_push(&p->server, list_method(), list);
-	}
-	json_decref(list);
+	p->stale = false;
+	p->listed = p->listed || p->agent->grants;
+	if (!keep(p, ids, count) || p->server.watch.fd < 0)
+		return;
+	list = told(p);
+	grpc_server_push_encoded(&p->server, list_method(), &list);
+	bytes_free(&list);
 }

@@ -8,7 +8,10 @@ struct plugin {
 	struct agent *agent;
 	char share[SHARE_NAME_MOST + 1];
 	struct grpc_server server;
-	struct bytes list; /* what kubelet was told, encoded: as JSON it would be twenty times as large */
+	uint16_t *ids; /* what kubelet was told: numbers of ids, with a mark for those that are unhealthy */
+	size_t ids_count;
+	bool stale;  /* the agent has looked at meted since plugin_refresh() */
+	bool listed; /* meted has answered once: kubelet may be told what there is */
 	struct grpc_peer *registering; /* NULL: no call is under way */
 	bool registered;
 	uint64_t since_ns; /* of the call, or of the registration */

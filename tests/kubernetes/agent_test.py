@@ -23,6 +23,7 @@ AGENT = os.path.join(harness.BUILD, "src/cli/mete-agent")
 METE = os.path.join(harness.BUILD, "src/cli/mete")
 SMALL, HALF = "mete.io/small", "mete.io/half"
 SHARES = [{"name": "small", "mem": "4G", "cores": 25, "device": "0"}, {"name": "half", "mem": "8G", "device": "0"}]
+LONG = bool(os.environ.get("METE_TEST_LONG"))
 TRAILER = 30  # seconds that the test waits for what must come
 
 if not os.path.exists(AGENT):
@@ -41,7 +42,7 @@ class Node:
         self.meted = Meted()
         self.folder = tempfile.mkdtemp(prefix="mete-k-", dir="/tmp")
         self.plugins_dir = os.path.join(self.folder, "k")
-        self.cdi = os.path.join(self.folder, "cdi")
+        self.cdi = tempfile.mkdtemp(prefix="mete-k-", dir="/dev/shm")  # as /run/cdi, it is in memory
         os.mkdir(self.plugins_dir)
         self.shares = os.path.join(self.folder, "shares.json")
         self.write_shares(SHARES)
@@ -102,7 +103,8 @@ class Node:
             same([n for n in os.listdir(self.plugins_dir) if n.startswith("mete-")], [], "its sockets are gone")
         ok("ERROR: " not in self.said() and "runtime error" not in self.said(), "no sanitizer speaks", self.said())
         self.meted.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for folder in (self.folder, self.cdi):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def wait(what, name):
@@ -560,32 +562,42 @@ def any_device():
         n.close()
 
 
-def many_shares():
-    """Two hundred shares, each a resource with as many ids as kubelet may be told."""
+def many_shares(mem, what):
+    """Two hundred shares, each a resource with as many ids as fit; how soon Allocate is answered while their lists are computed and sent."""
     n = Node()
-    n.write_shares([{"name": f"s{i}", "mem": f"{32 + i % 2}M"} for i in range(200)])
-    k = kubelet.Kubelet(n.plugins_dir)
+    n.write_shares([{"name": f"s{i}", "mem": f"{mem + i % 2}M"} for i in range(200)])
     n.start()
-    wait(lambda: len(k.plugins) == 200 and all(p.lists for p in k.plugins.values()), "two hundred shares are registered")
-    took = []
+    caller, took = kubelet.Caller(), []
+    if LONG:
+        os.nice(15)  # this process, the stand-in, has four hundred threads that read lists; they are not what is measured
+    k = kubelet.Kubelet(n.plugins_dir)
+    wait(lambda: len(k.plugins) == 200 and all(p.lists for p in k.plugins.values()), f"{what}: two hundred shares are registered")
     for i in range(0, 200, 5):
-        began = time.monotonic()
-        k.plugins[f"mete.io/s{i}"].allocate(f"k8s-s{i}-0")
-        took.append((time.monotonic() - began) * 1000)
+        caller.meet(k.plugins[f"mete.io/s{i}"])
+    for i in range(0, 200, 5):
+        took.append(caller.allocate(k.plugins[f"mete.io/s{i}"], f"k8s-s{i}-0") or float("inf"))
         time.sleep(0.1)  # the lists of all of them are computed meanwhile; kubelet reads them
+    caller.end()
     took.sort()
+    median, late = took[len(took) // 2], took[-len(took) // 20]
     with open(f"/proc/{n.agent.pid}/status") as file:
         kib = int(next(line for line in file if line.startswith("VmRSS")).split()[1])
-    print(f"# 200 shares, {len(took)} Allocates: median {took[len(took) // 2]:.1f} ms, 95 % {took[-len(took) // 20]:.1f} ms; "
-          f"agent {kib / 1024:.1f} MiB", flush=True)
-    ok(took[len(took) // 2] <= (20 if os.environ.get("METE_TEST_LONG") else 500) * harness.PATIENCE, "Allocate is answered soon", took)
-    ok(harness.SANITIZED or kib <= 30 * 1024, "the agent needs 30 MiB at most", kib)
+    print(f"# 200 shares, {what}, {len(took)} Allocates: median {median:.1f} ms, 95 % {late:.1f} ms; agent {kib / 1024:.1f} MiB", flush=True)
+    ok(median <= (20 if LONG else 500) * harness.PATIENCE, f"{what}: Allocate is answered soon", took)
+    ok(late <= (20 if LONG else 2000) * harness.PATIENCE, f"{what}: 95 of a hundred times", took)
+    ok(harness.SANITIZED or kib <= 30 * 1024, f"{what}: the agent needs 30 MiB at most", kib)
+    newest = [p for i, p in ((i, k.plugins[f"mete.io/s{i}"]) for i in range(200)) if i % 5]
+    left = 2 * (16 * 1024 // mem) - len(took)
+    wait(lambda: all(abs(len(p.healthy()) - min(256, left)) <= 4 for p in newest[:20]), f"{what}: the lists are those of what is left")
     k.end()
     n.close()
+    if LONG:
+        os.nice(-15)
 
 
 if "many_shares" in sys.argv[2:]:
-    many_shares()
+    many_shares(32, "room for all")
+    many_shares(200, "each takes room of all")
     finish()
 node = Node()
 command_line(node)
@@ -598,5 +610,6 @@ stand_in.end()
 node.close()
 other_ways()
 any_device()
-many_shares()
+many_shares(32, "room for all")
+many_shares(200, "each takes room of all")
 finish()
