@@ -45,6 +45,7 @@ int edits_share_read(struct edits *e, struct edits_share *s, const char *const *
 	if (command_line_parse(&s->line, verb_find("cdi hook"), (int)n, (char **)argv))
 		return fault_set(f, -EINVAL, "the share cannot be understood; see the line above");
 	r = choose_parse(&s->choice, &s->line, f);
+	s->choice.takes_any = e->takes_any;
 	if (!r)
 		r = choose_devices(&s->choice, &s->line, json_incref(e->machine), f);
 	if (r)

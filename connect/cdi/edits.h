@@ -21,6 +21,7 @@ struct edits {
 	struct control control;
 	json_t *machine;	  /* meted's answer to "devices"; owned */
 	struct spec_list vendors; /* CDI files of others */
+	bool takes_any;		  /* a share may have --device any: who makes the grant then places it */
 };
 
 /* Asks meted for the devices, reads the vendors' files. Value: 0 or a negative errno or an enum control_outcome. */

@@ -44,12 +44,14 @@ static int notify_status(void *owner, json_t *request, json_t **ret, struct faul
 	struct dra *d = owner;
 	bool registered = json_is_true(json_object_get(request, "plugin_registered"));
 
-	if (!registered)
-		program_log("kubelet does not take the driver " DRA_DRIVER ": %s; kubelet asks again and again",
-			  device_text(request, "error"));
-	else if (!d->registered)
+	const char *error = registered ? "" : device_text(request, "error");
+
+	if (!registered && strcmp(d->refused, error))
+		program_log("kubelet does not take the driver " DRA_DRIVER ": %s; kubelet asks again and again", error);
+	else if (registered && !d->registered)
 		program_log("kubelet takes the driver " DRA_DRIVER);
 	d->registered = registered;
+	snprintf(d->refused, sizeof(d->refused), "%s", error);
 	*ret = json_object();
 	return GRPC_OK;
 }

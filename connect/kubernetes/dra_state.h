@@ -17,6 +17,7 @@ struct dra {
 	struct grpc_server registry, plugin;
 	char version[16]; /* of resource.k8s.io that the API server has; "": not known yet */
 	char said[512];	  /* the last line about the API server */
+	char refused[512]; /* kubelet's line, while it does not take the driver */
 	bool registered;
 	bool fresh; /* meted was asked, or the slices are others, since the publisher looked */
 	json_t *pci;

@@ -36,6 +36,7 @@ int grant_share(struct agent *a, const char *share, const char *device, struct e
 {
 	const char *words[EDITS_WORDS_MOST + 4];
 	json_t *list = json_object_get(a->shares, share);
+	bool named = device;
 	size_t n = 0;
 	int r;
 
@@ -44,12 +45,12 @@ int grant_share(struct agent *a, const char *share, const char *device, struct e
 		return fault_set(f, -ENOENT, "there is no share %s any more; see `mete-agent --check`", share);
 	shares_words(list, words, EDITS_WORDS_MOST + 1);
 	while (words[n])
-		n++;
+		named |= !strcmp(words[n++], "--device");
 	if (a->options.soft)
 		words[n++] = "--soft";
-	if (device) {
+	if (device || !named) {
 		words[n++] = "--device";
-		words[n++] = device;
+		words[n++] = device ? device : "any";
 	}
 	words[n] = NULL;
 	r = edits_share_read(&a->edits, ret, words, f);
@@ -58,7 +59,7 @@ int grant_share(struct agent *a, const char *share, const char *device, struct e
 
 bool grant_share_is_any(const struct edits_share *share)
 {
-	return share->choice.count == 1 && !option_given(&share->line, "device");
+	return share->choice.count == 1 && !share->choice.share[0].chosen;
 }
 
 bool grant_comes(int r)

@@ -264,7 +264,7 @@ int main(int argc, char **argv)
 					.cdi_dir = SPEC_DYNAMIC_DIR,
 					.expires_s = -1 },
 			   .loop = { -1 },
-			   .edits = { .control = CONTROL_CLOSED },
+			   .edits = { .control = CONTROL_CLOSED, .takes_any = true },
 			   .news = { .control = { .fd = -1 } },
 			   .inotify = { .fd = -1 } };
 	char line[OPTION_LINE_BYTES];

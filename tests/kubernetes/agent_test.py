@@ -38,8 +38,8 @@ grpc = kubelet.grpc
 class Node:
     """A meted, a kubelet's folder, and the agent."""
 
-    def __init__(self, *options):
-        self.meted = Meted()
+    def __init__(self, *options, **env):
+        self.meted = Meted(env=env)
         self.folder = tempfile.mkdtemp(prefix="mete-k-", dir="/tmp")
         self.plugins_dir = os.path.join(self.folder, "k")
         self.cdi = tempfile.mkdtemp(prefix="mete-k-", dir="/dev/shm")  # as /run/cdi, it is in memory
@@ -562,6 +562,51 @@ def any_device():
         n.close()
 
 
+def checked(n):
+    return subprocess.run(n.command("--check"), env=n.meted.env, capture_output=True, text=True)
+
+
+def bad_input():
+    """What an operator gets wrong before the agent begins: each has its line, and nothing is offered that cannot be given."""
+    n = Node()
+    n.meted.kill()
+    n.write_shares("{ broken")
+    k = kubelet.Kubelet(n.plugins_dir)
+    k.refuse = "requested API version v1beta1 is not supported by kubelet. Supported version is [v2]"
+    n.start()
+    wait(lambda: "shares.json: line 1" in n.said(), "a shares.json that is broken when the agent begins is named, with the line")
+    done = checked(n)
+    ok(done.returncode == 1 and "missing  shares: " in done.stdout and "line 1" in done.stdout and "missing  meted: " in done.stdout and
+       "systemctl start" in done.stdout, "--check says both: the file, and that there is no meted", done)
+    n.write_shares([SHARES[0], {"name": "huge", "mem": "99G"}, {"name": "here", "mem": "99G", "device": "1"}])
+    wait(lambda: n.said().count("no meted serves in") == 1, "an agent without a meted says so, with the remedy")
+    wait(lambda: k.refusals > 8, "it is registered all the same, so that a kubelet that has the shares' ids learns that none can be given")
+    wait(lambda: n.said().count("v1beta1 is not supported by kubelet") == 3, "a kubelet that speaks another version is named with its line, once a share")
+    same(k.plugins, {}, "and knows no share")
+    n.meted.start()
+    k.refuse = None
+    wait(shown(k, SMALL, 0, 1, 2, 3), "what was right is offered when all three are")
+    for name, whose in (("huge", "any device"), ("here", "device 1")):
+        line = f"share {name}: --mem 99G: more than {whose} has (16 GiB)"
+        wait(lambda line=line: line in n.said(), f"a share that is larger than {whose} is named with both figures")
+        same(k.plugins["mete.io/" + name].healthy(), [], "and none of it is offered")
+        ok(any(text.startswith(f"missing  mete.io/{name}: ") and line in text for text in checked(n).stdout.splitlines()), "--check says it, too",
+           checked(n).stdout)
+    k.end()
+    n.close()
+    n = Node(METE_SOFT_MEMORY="8G,16G")
+    n.write_shares([{"name": "big", "mem": "12G"}, {"name": "small", "mem": "4G"}])
+    k = kubelet.Kubelet(n.plugins_dir)
+    n.start()
+    wait(shown(k, "mete.io/big", 0), "a share that is larger than the first card is offered on the one that has it")
+    wait(shown(k, SMALL, *range(6)), "smaller ones on both")
+    k.plugins["mete.io/big"].allocate("k8s-big-0")
+    same(n.grant("k8s-big-0")["devices"][0]["index"], 1, "where it then is")
+    wait(shown(k, SMALL, 0, 1, 2), "as what is left says")
+    k.end()
+    n.close()
+
+
 def many_shares(mem, what):
     """Two hundred shares, each a resource with as many ids as fit; how soon Allocate is answered while their lists are computed and sent."""
     n = Node()
@@ -595,6 +640,9 @@ def many_shares(mem, what):
         os.nice(-15)
 
 
+if "bad_input" in sys.argv[2:]:
+    bad_input()
+    finish()
 if "many_shares" in sys.argv[2:]:
     many_shares(32, "room for all")
     many_shares(200, "each takes room of all")
@@ -609,6 +657,7 @@ for part in (registers, allocates, owes, prefers, frees, outside, agent_again, m
 stand_in.end()
 node.close()
 other_ways()
+bad_input()
 any_device()
 many_shares(32, "room for all")
 many_shares(200, "each takes room of all")

@@ -513,7 +513,7 @@ class Test:
                  "containerd": (lambda: self.node.kill("containerd"), self.node.start_containerd),
                  "kubelet": (lambda: self.node.kill("kubelet"), self.node.start_kubelet)}
         next_kill = end = time.monotonic()
-        ending, kubelet_began, agent_began, last, new_kubelet = set(), -1000, -1000, None, set()
+        ending, kubelet_began, agent_began, last, windows = set(), -1000, -1000, None, {"agent": set(), "kubelet": set()}
         while made < count or ending:
             if time.monotonic() > over_at:
                 count = made
@@ -523,9 +523,11 @@ class Test:
                 if status["phase"] == "Failed" and name not in failed and name not in ending:
                     ends = [c["state"].get("terminated", {}) for c in status.get("containerStatuses", [])]
                     failed[name] = status.get("message") or " ".join(f'{e.get("exitCode")} {e.get("message", "")}' for e in ends)
-                    # A kubelet that begins knows no resource yet, and one whose agent is killed takes all ids for unhealthy.
-                    if time.monotonic() - kubelet_began < 20 * clusters.PATIENCE or time.monotonic() - agent_began < 10 * clusters.PATIENCE:
-                        new_kubelet.add(name)
+                    # A kubelet that begins knows no resource yet, and one whose agent is killed takes all ids for unhealthy: part `compares`.
+                    if time.monotonic() - agent_began < 3 * clusters.PATIENCE:
+                        windows["agent"].add(name)
+                    elif time.monotonic() - kubelet_began < 20:
+                        windows["kubelet"].add(name)
                     print(f"# {name} failed, {time.monotonic() - kubelet_began:.1f} s after a kubelet began, {time.monotonic() - agent_began:.1f} s "
                           f"after an agent, the last kill was {last}: "
                           f"{failed[name][:200]}", flush=True)
@@ -568,7 +570,10 @@ class Test:
         refused = [m for m in failed.values() if any(word in m for word in ("not promised", "has room", "another container"))]
         same(refused, [], "no pod was refused by us what its node had offered")
         # A scheduler knows what a node has by the node's status, which kubelet writes by its clock: kubelet's own count is ahead.
-        raced = [n for n, m in failed.items() if "requested number of devices unavailable" in m and n not in new_kubelet]
+        by_count = {n for n, m in failed.items() if "requested number of devices unavailable" in m}
+        for what, names in windows.items():
+            print(f"#   {len(by_count & names)} by kubelet's own count while the {what} began again", flush=True)
+        raced = by_count - windows["agent"] - windows["kubelet"]
         ok(len(raced) <= made // 50, f"{len(raced)} were bound to a node whose status was old, and refused by kubelet: 2 % at most", *raced)
 
 

@@ -1,9 +1,13 @@
 """The DRA driver of mete-agent: slices for the scheduler, claims for kubelet: dra_test.py BUILD_ROOT [PART... | crowded]"""
+import contextlib
 import copy
 import json
 import os
+import socket
+import ssl
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -13,6 +17,7 @@ import harness  # noqa: E402
 import kubelet  # noqa: E402
 from harness import GIB, finish, ok, same, until  # noqa: E402
 
+from certificates import make_ended  # noqa: E402
 from dra_node import AGENT, DRIVER, TRAILER, Node, kubeconfig, wait  # noqa: E402
 
 MIB = 1 << 20
@@ -461,6 +466,58 @@ def identities(n):
     ok(done.returncode == 1 and "no name of a node" in done.stderr, "a node's name that is none", done)
 
 
+def refuses(n):
+    """A kubelet that does not know drivers, or this version of their API: it asks again and again, in its own words."""
+    for line in ("no handler registered for plugin type: DRAPlugin", "unsupported version(s): v1.DRAPlugin, v1beta1.DRAPlugin"):
+        before = n.said().count("kubelet does not take the driver gpu.mete.io: " + line)
+        for _ in range(3):
+            n.driver.register(good=False, error=line)
+        same(n.said().count("kubelet does not take the driver gpu.mete.io: " + line) - before, 1, f"{line}: it is said, once")
+    n.driver.register()
+    wait(lambda: n.said().rstrip().endswith("kubelet takes the driver gpu.mete.io"), "and that another kubelet takes it")
+
+
+def expired(n):
+    """The time of the API server's certificate is over."""
+    claim = n.claim("before", [("gpu", 0, {"memory": "2Gi"})])
+    expected = n.prepared(claim)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    make_ended(n.folder)
+    context.load_cert_chain(os.path.join(n.folder, "ca.crt"), os.path.join(n.folder, "ca.key"))
+    plain = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            try:
+                peer = plain.accept()[0]
+            except OSError:
+                return
+            with contextlib.suppress(OSError), peer, context.wrap_socket(peer, server_side=True) as s:
+                s.recv(1)
+    threading.Thread(target=serve, daemon=True).start()
+    with open(n.config) as file:
+        before = file.read()
+    config_now = json.loads(before)
+    config_now["clusters"][0]["cluster"] = {"server": f"https://localhost:{plain.getsockname()[1]}", "certificate-authority": os.path.join(n.folder, "ca.crt")}
+    with open(n.config, "w") as file:
+        json.dump(config_now, file)
+    done = subprocess.run(n.command("--check"), env=n.meted.env, capture_output=True, text=True)
+    ok(done.returncode == 1 and "expired" in done.stdout, "an API server whose certificate's time is over: --check says it", done)
+    n.again()
+    wait(lambda: "expired" in n.said(), "so does the log")
+    same([(d[1], d[2], d[3]) for d in n.prepared(claim)], [(d[1], d[2], d[3]) for d in expected], "a claim that was prepared still is")
+    line = n.prepared(("ns", "33333333", "later"))
+    ok("expired" in line, "a new one is refused, with the reason", line)
+    said = n.said().count("expired")
+    time.sleep(5)
+    ok(n.said().count("expired") <= said + 1, "which does not fill the log", n.said()[-600:])
+    plain.close()
+    with open(n.config, "w") as file:
+        file.write(before)
+    n.again()
+    same(n.unprepared(claim), {claim[1]: ""}, "with a good one all goes on")
+
+
 def crowded():
     """5 000 nodes of 8 cards, and an API server that cannot select slices by their node: all 40 000 devices are listed."""
     n = Node(selectors=False)
@@ -502,7 +559,7 @@ if "crowded" in sys.argv:
 node = Node()
 node.start()
 for part in (registers, publishes, prepares, many_requests, parameters, bad_claims, admin_access, outside, health,
-             slices_of_others, kills, away, hostile, rests, identities):
+             slices_of_others, kills, away, hostile, rests, identities, refuses, expired):
     if part in (registers, publishes) or not sys.argv[2:] or part.__name__ in sys.argv[2:]:
         part(node)
 node.close()
