@@ -57,7 +57,7 @@ static void move_tenants(struct daemon *daemon, const struct health *h)
 		    !moving_find_device(t, &to))
 			continue;
 		t->drain_moved = h->since;
-		if (residence_move(t, &to, 0, error, sizeof(error)))
+		if (suspension_move(t, &to, 0, error, sizeof(error)))
 			log_line("device %u is being drained: %s", h->device.index, error);
 		else
 			log_line("device %u is being drained: grant %s goes to device %u", h->device.index,

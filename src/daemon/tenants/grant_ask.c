@@ -153,9 +153,9 @@ bool grant_asked_drain(struct ask *ask, uint32_t *ret_s)
 
 	*ret_s = (uint32_t)json_integer_value(drain);
 	if (!drain || (json_is_integer(drain) && json_integer_value(drain) >= 1 &&
-		       json_integer_value(drain) <= RESIDENCE_DRAIN_MOST_S))
+		       json_integer_value(drain) <= SUSPENSION_DRAIN_MOST_S))
 		return true;
-	refuse(ask, CODE_MALFORMED, "\"drain_s\" must be a whole number of seconds, 1 to %u", RESIDENCE_DRAIN_MOST_S);
+	refuse(ask, CODE_MALFORMED, "\"drain_s\" must be a whole number of seconds, 1 to %u", SUSPENSION_DRAIN_MOST_S);
 	return false;
 }
 
@@ -183,7 +183,7 @@ enum verbs_result grant_suspend_ask(struct ask *ask)
 		return VERBS_ANSWERED;
 	if (!operator_begin_other(ask, "suspend", t, &id))
 		return VERBS_ANSWERED;
-	r = residence_suspend(t, drain_s, error, sizeof(error));
+	r = suspension_begin(t, drain_s, error, sizeof(error));
 	if (!r)
 		log_line("grant %s: suspended by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
 	return grant_answer_moved(ask, t, r, id, error);
@@ -200,7 +200,7 @@ enum verbs_result grant_resume_ask(struct ask *ask)
 		return VERBS_ANSWERED;
 	if (!operator_begin_other(ask, "resume", t, &id))
 		return VERBS_ANSWERED;
-	r = residence_resume(t, json_is_true(json_object_get(ask->request, "now")), error, sizeof(error));
+	r = suspension_end(t, json_is_true(json_object_get(ask->request, "now")), error, sizeof(error));
 	if (!r)
 		log_line("grant %s: resumed by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
 	return grant_answer_moved(ask, t, r, id, error);

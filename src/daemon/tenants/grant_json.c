@@ -44,7 +44,7 @@ static json_t *share_json(struct tenant *t, unsigned int i)
 	if (json && ledger_shrink_pending(&share->ledger))
 		json_object_set_new(json, "target_bytes", bytes_json(share->ledger.target_units));
 	terms_json(t, i, json);
-	residence_share_json(t, i, json);
+	suspension_share_json(t, i, json);
 	return json;
 }
 
@@ -61,7 +61,7 @@ static json_t *client_json(struct tenant *t, struct client *c)
 
 		if (held) {
 			terms_client_json(c, i, held);
-			residence_client_json(c, i, held);
+			suspension_client_json(c, i, held);
 		}
 		json_array_append_new(devices, held);
 	}
@@ -142,7 +142,7 @@ json_t *grant_json(struct tenant *t)
 	if (t->grant.wall)
 		json_object_set_new(json, "images", images_json(t));
 	faults_json(t, json);
-	residence_grant_json(t, json);
+	suspension_grant_json(t, json);
 	json_object_set_new(json, "unknown_calls",
 			    json_integer(t->telemetry ? (json_int_t)t->telemetry->unknown_calls : 0));
 	return json;

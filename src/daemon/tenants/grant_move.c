@@ -95,7 +95,7 @@ enum verbs_result grant_move_ask(struct ask *ask)
 		return VERBS_ANSWERED;
 	if (!operator_begin_other(ask, "move", t, &id))
 		return VERBS_ANSWERED;
-	r = residence_move(t, &to, drain_s, error, sizeof(error));
+	r = suspension_move(t, &to, drain_s, error, sizeof(error));
 	if (!r)
 		log_line("grant %s: sent to device %u by uid %u", t->grant.name, to.index,
 			 (unsigned int)ask->asker->uid);

@@ -146,7 +146,7 @@ void moving_begin(struct tenant *t)
 				     .serial = 1,
 				     .asked_ns = clock_now_ns(),
 				     .came_ns = clock_now_ns(),
-				     .drain_s = RESIDENCE_DRAIN_S };
+				     .drain_s = SUSPENSION_DRAIN_S };
 	t->suspension.state = SUSPENSION_LEAVING;
 }
 
@@ -177,7 +177,7 @@ int moving_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t size)
 			      .asked_ns = clock_now_ns(),
 			      .came_ns = clock_now_ns(),
 			      .clients = worker_count(t->daemon, t->grant.id),
-			      .drain_s = drain_s ? drain_s : RESIDENCE_DRAIN_S };
+			      .drain_s = drain_s ? drain_s : SUSPENSION_DRAIN_S };
 	ask_all(t, m->drain_s);
 	return 0;
 }

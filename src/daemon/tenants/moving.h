@@ -4,7 +4,7 @@
  *
  * meted asks by a word that it shares with each worker (wire/worker.h); the client copies everything into its own
  * process, leaves, and comes to the wall again, where it waits for as long as the tenant is suspended. What is said of
- * it stands in the tenant's suspension, as of memory that leaves in the shim (residence.h).
+ * it stands in the tenant's suspension, as of memory that leaves in the shim (suspension.h).
  */
 #pragma once
 
@@ -41,7 +41,7 @@ bool moving_find_device(const struct tenant *tenant, struct device *ret);
 bool moving_holds(const struct tenant *tenant);
 /* A tenant is served from now on. */
 void moving_begin(struct tenant *tenant);
-/* As residence_suspend() and residence_resume(), when the suspension's number and state have been set. */
+/* As suspension_begin() and suspension_end(), when the suspension's number and state have been set. */
 int moving_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size_t size);
 void moving_resume(struct tenant *tenant);
 /* Looks how far it is. False: there is nothing to look for. */

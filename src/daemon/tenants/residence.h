@@ -8,7 +8,6 @@
  */
 #pragma once
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,28 +49,6 @@ struct residing {
 	bool called; /* the user wants it back */
 };
 
-enum suspension_state {
-	SUSPENSION_NONE,
-	SUSPENSION_LEAVING,
-	SUSPENSION_AWAY,
-	SUSPENSION_RETURNING,
-	SUSPENSION_REFUSED, /* undone: `why` */
-};
-
-/* What the user has asked of a tenant. */
-struct suspension {
-	uint64_t serial; /* of what was asked */
-	enum suspension_state state;
-	uint32_t drain;				      /* how long work may take to end, in WIRE_DRAIN_NS */
-	char why[200];				      /* it stays, or waits */
-	uint64_t out_bytes, in_bytes, moves, refused; /* in all */
-	uint64_t moving_ns;			      /* programs stood still while memory moved */
-	uint64_t turn_told_ns;			      /* the turn that an event has spoken of */
-};
-
-#define RESIDENCE_DRAIN_S 10u /* for work in flight to end, where nothing else is asked for */
-#define RESIDENCE_DRAIN_MOST_S 600u
-
 /* A tenant is served from now on. */
 void residence_begin(struct tenant *tenant);
 /* A client has its page: what is asked of it stands there before it is told so. `found`: by this meted. */
@@ -108,19 +85,12 @@ uint64_t residence_occupied_bytes(const struct daemon *daemon, const uint8_t *uu
 /* What is away of a tenant's clients, but for `except` (may be NULL), in units: its quota is not free for others. */
 uint64_t residence_away(const struct tenant *tenant, unsigned int device, const struct client *except);
 
-/*
- * Value: 0; -ENOTSUP: the grant is not for that; -EBUSY: it cannot be now. `error` says why. `drain_s` 0: as usual.
- * What follows is seen in the grant (suspension).
- */
-int residence_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size_t size);
-/* `now`: -EBUSY where there is no room at once. */
-int residence_resume(struct tenant *tenant, bool now, char *error, size_t size);
-
-/* As residence_suspend(), and when all of it is away it returns to the other device: `error` as there. */
-struct device;
-int residence_move(struct tenant *tenant, const struct device *to, uint32_t drain_s, char *error, size_t size);
-
-/* Adds what there is to say of a grant, of a share, of a client. */
-void residence_grant_json(const struct tenant *tenant, json_t *grant);
-void residence_share_json(const struct tenant *tenant, unsigned int device, json_t *share);
-void residence_client_json(const struct client *client, unsigned int device, json_t *process);
+/* A grant's memory leaves by what its programs do themselves (`--spill`). */
+bool residence_moves(const struct tenant *tenant);
+/* Units of the host's memory that may be taken by what leaves of the tenant (memory.pool). */
+uint64_t residence_pool_room(const struct tenant *tenant);
+/* Units of the tenant's device that nobody has. */
+uint64_t residence_left(const struct tenant *tenant);
+/* Pages are looked at while there is something to see; and at once. */
+void residence_look_on(struct daemon *daemon);
+void residence_look_now(struct daemon *daemon);

@@ -11,6 +11,7 @@
 #include "daemon/tenants/moving.h"
 #include "daemon/tenants/objects.h"
 #include "daemon/tenants/residence.h"
+#include "daemon/tenants/suspension.h"
 #include "model/grant.h"
 #include "model/quarantine.h"
 #include "wire/message.h"

@@ -1,0 +1,40 @@
+/*
+ * residing.h: one client whose memory may leave its device: what it says of it on its page, what it is asked, and what
+ * has become of that. Who is asked when is residence.c's to decide.
+ */
+#pragma once
+
+#include "daemon/journal.h"
+#include "wire/page.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client;
+struct tenant;
+
+#define RESIDING_WANT_NS 2000000000u /* one that waits for more asks again within this */
+
+struct wire_account *residing_account(const struct client *client, unsigned int device);
+/* Where it says that its memory is: a word of wire_place_state() and its like. 0: it has no page. */
+uint32_t residing_place(const struct client *client);
+/* Its memory moves, and it can be asked to move it. */
+bool residing_can_be_asked(const struct client *client);
+
+/* In units, and believed no more than the client can have: what is away, what can leave, what cannot. */
+uint64_t residing_away(const struct client *client);
+uint64_t residing_movable(const struct client *client);
+uint64_t residing_staying(const struct client *client);
+
+/* What it is asked: to be away, or to be there. */
+void residing_wish(struct client *client, bool away);
+bool residing_wishes_away(const struct client *client);
+/* Its memory has not left, and may at any moment. */
+bool residing_is_to_leave(const struct client *client);
+/* Reads its page, and does what follows from a change. */
+void residing_look(struct client *client, uint64_t now);
+/* Why a client stays, for people to read. */
+const char *residing_reason(enum wire_stay why);
+/* An event and a line of the journal about the tenant's device. */
+__attribute__((format(printf, 3, 4))) void residing_note(struct tenant *tenant, enum journal_kind kind, const char *fmt,
+							 ...);

@@ -1,0 +1,287 @@
+/* suspension.c: see suspension.h. */
+#include "daemon/tenants/suspension.h"
+
+#include "base/size.h"
+#include "daemon/daemon.h"
+#include "daemon/store/store.h"
+#include "daemon/tenants/account.h"
+#include "daemon/tenants/client.h"
+#include "daemon/tenants/residing.h"
+#include "daemon/tenants/tenant.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of the clients that can be asked: all are at this place. */
+static bool all_at(const struct tenant *t, enum wire_place place, const struct client **ret_other)
+{
+	for (const struct client *c = t->clients; c; c = c->next)
+		if (residing_can_be_asked(c) && wire_place_state(c->residing.place) != place) {
+			*ret_other = c;
+			return false;
+		}
+	return true;
+}
+
+void suspension_follow(struct tenant *t)
+{
+	struct suspension *s = &t->suspension;
+	const struct client *other = NULL;
+	enum wire_stay why;
+
+	if (s->state == SUSPENSION_LEAVING && all_at(t, WIRE_AWAY, &other)) {
+		s->state = SUSPENSION_AWAY;
+		*s->why = 0;
+	} else if (s->state == SUSPENSION_RETURNING && all_at(t, WIRE_RESIDENT, &other)) {
+		s->state = SUSPENSION_NONE;
+		*s->why = 0;
+	} else if (s->state == SUSPENSION_RETURNING) {
+		why = wire_place_reason(other->residing.place);
+		snprintf(s->why, sizeof(s->why), "%s",
+			 wire_place_state(other->residing.place) != WIRE_AWAY ? ""
+			 : residing_wishes_away(other) || why == WIRE_STAY_DEVICE
+				 ? "waits: the device has no room for it yet"
+			 : why ? residing_reason(why)
+			       : "");
+	}
+}
+
+static int keep(struct tenant *t, bool suspended, char *error, size_t size)
+{
+	int r;
+
+	t->grant.suspended = suspended;
+	r = store_update(t->daemon->store, &t->grant, error, size);
+	if (r)
+		t->grant.suspended = !suspended;
+	return r;
+}
+
+/* It begins, from a state that allows it. */
+static void begin(struct tenant *t, enum suspension_state state)
+{
+	t->suspension.serial++;
+	t->suspension.state = state;
+	*t->suspension.why = 0;
+}
+
+static int suspend_walled(struct tenant *t, uint32_t drain_s, char *error, size_t size)
+{
+	char held_text[SIZE_TEXT_BYTES], room[SIZE_TEXT_BYTES];
+	uint64_t held = 0;
+	int r;
+
+	if (t->grant.suspended)
+		return 0;
+	for (const struct client *c = t->clients; c; c = c->next)
+		held += account_held(c, 0);
+	if (held > residence_pool_room(t)) {
+		snprintf(error, size,
+			 "grant %s: the host has no room for its %s: %s are left of memory.pool: let others return, or "
+			 "raise it in meted.yaml",
+			 t->grant.name, size_format(held * WIRE_UNIT_BYTES, held_text),
+			 size_format(residence_pool_room(t) * WIRE_UNIT_BYTES, room));
+		return -EBUSY;
+	}
+	r = moving_suspend(t, drain_s, error, size);
+	if (r)
+		return r;
+	r = keep(t, true, error, size);
+	begin(t, SUSPENSION_LEAVING);
+	if (r) {
+		t->moving.active = false;
+		t->suspension.state = SUSPENSION_NONE;
+		moving_resume(t);
+		return r;
+	}
+	residing_note(t, JOURNAL_ACTION, "suspended: its programs leave the device");
+	residence_look_on(t->daemon);
+	return 0;
+}
+
+int suspension_move(struct tenant *tenant, const struct device *to, uint32_t drain_s, char *error, size_t size)
+{
+	int r = suspend_walled(tenant, drain_s, error, size);
+
+	if (r)
+		return r;
+	tenant->moving.goes = true;
+	tenant->moving.to = *to;
+	return 0;
+}
+
+static int resume_walled(struct tenant *t, char *error, size_t size)
+{
+	int r = keep(t, false, error, size);
+
+	if (r)
+		return r;
+	begin(t, SUSPENSION_RETURNING);
+	t->moving.active = true;
+	moving_resume(t);
+	residing_note(t, JOURNAL_ACTION, "resumed: its programs return to the device");
+	residence_look_on(t->daemon);
+	return 0;
+}
+
+int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_t size)
+{
+	struct suspension *s = &tenant->suspension;
+	char held[SIZE_TEXT_BYTES], room[SIZE_TEXT_BYTES];
+	uint64_t units = 0;
+	int r;
+
+	if (moving_takes(tenant))
+		return suspend_walled(tenant, drain_s, error, size);
+	if (!residence_moves(tenant)) {
+		snprintf(error, size,
+			 "grant %s: its memory cannot leave the device: make the grant with --spill, or hold its work "
+			 "up "
+			 "with --freeze",
+			 tenant->grant.name);
+		return -ENOTSUP;
+	}
+	for (struct client *c = tenant->clients; c; c = c->next)
+		if (account_held(c, 0) && !residing_can_be_asked(c)) {
+			snprintf(error, size,
+				 "grant %s: %s holds %s that cannot leave the device: it was started without "
+				 "METE_SPILL=1 "
+				 "in its environment, as `mete run` sets it",
+				 tenant->grant.name, client_text(c),
+				 size_format((uint64_t)account_held(c, 0) * WIRE_UNIT_BYTES, held));
+			return -EBUSY;
+		}
+	if (tenant->grant.suspended)
+		return 0;
+	for (struct client *c = tenant->clients; c; c = c->next)
+		units += residing_can_be_asked(c) ? residing_movable(c) : 0;
+	if (units > residence_pool_room(tenant)) {
+		snprintf(error, size,
+			 "grant %s: the host has no room for its %s: %s are left of memory.pool: let others return, or "
+			 "raise it "
+			 "in meted.yaml",
+			 tenant->grant.name, size_format(units * WIRE_UNIT_BYTES, held),
+			 size_format(residence_pool_room(tenant) * WIRE_UNIT_BYTES, room));
+		return -EBUSY;
+	}
+	r = keep(tenant, true, error, size);
+	if (r)
+		return r;
+	s->serial++;
+	s->state = SUSPENSION_LEAVING;
+	s->drain = drain_s ? (uint32_t)(drain_s * 1000000000ull / WIRE_DRAIN_NS) : 0;
+	*s->why = 0;
+	for (struct client *c = tenant->clients; c; c = c->next) {
+		c->residing.called = false;
+		c->residing.stays_until_ns = 0;
+		if (residing_can_be_asked(c))
+			residing_wish(c, true);
+	}
+	residing_note(tenant, JOURNAL_ACTION, "suspended: its memory leaves the device");
+	return 0;
+}
+
+int suspension_end(struct tenant *tenant, bool now, char *error, size_t size)
+{
+	struct suspension *s = &tenant->suspension;
+	char away[SIZE_TEXT_BYTES], room[SIZE_TEXT_BYTES];
+	uint64_t units, left_units;
+	int r;
+
+	if (!tenant->grant.suspended)
+		return 0;
+	if (moving_takes(tenant))
+		return resume_walled(tenant, error, size);
+	units = residence_away(tenant, 0, NULL);
+	left_units = residence_left(tenant);
+	if (now && units > left_units) {
+		snprintf(error, size,
+			 "grant %s: %s are away, and device %u has room for %s: ask without --now, and it returns as "
+			 "soon "
+			 "as there is room",
+			 tenant->grant.name, size_format(units * WIRE_UNIT_BYTES, away),
+			 tenant->grant.share[0].device.index, size_format(left_units * WIRE_UNIT_BYTES, room));
+		return -EBUSY;
+	}
+	r = keep(tenant, false, error, size);
+	if (r)
+		return r;
+	s->serial++;
+	s->state = SUSPENSION_RETURNING;
+	*s->why = 0;
+	for (struct client *c = tenant->clients; c; c = c->next)
+		c->residing.called = true;
+	residing_note(tenant, JOURNAL_ACTION, "resumed: its memory returns to the device");
+	residence_look_now(tenant->daemon);
+	return 0;
+}
+
+/* What others are told -------------------------------------------------------------------------------------------- */
+
+static const char *const place_words[] = { "resident", "leaving", "away", "returning" };
+
+void suspension_grant_json(const struct tenant *t, json_t *grant)
+{
+	static const char *const words[] = { "none", "leaving", "away", "returning", "refused" };
+	const struct suspension *s = &t->suspension;
+
+	json_object_set_new(grant, "spill", json_boolean(t->grant.spill));
+	if (!residence_moves(t) && !moving_takes(t))
+		return;
+	if (residence_moves(t))
+		json_object_set_new(grant, "resident_bytes",
+				    json_integer((json_int_t)(t->grant.resident_units * WIRE_UNIT_BYTES)));
+	json_object_set_new(grant, "suspended", json_boolean(t->grant.suspended));
+	json_object_set_new(grant, "suspension",
+			    json_pack("{s:I s:s s:o}", "serial", (json_int_t)s->serial, "state", words[s->state], "why",
+				      *s->why ? json_string(s->why) : json_null()));
+	json_object_set_new(grant, "moved",
+			    json_pack("{s:I s:I s:I s:I s:f}", "out_bytes", (json_int_t)s->out_bytes, "in_bytes",
+				      (json_int_t)s->in_bytes, "moves", (json_int_t)s->moves, "refused",
+				      (json_int_t)s->refused, "seconds", (double)s->moving_ns / 1e9));
+}
+
+static void place_json(json_t *to, uint64_t away_units, uint64_t movable_units, enum wire_place place, uint32_t percent)
+{
+	json_object_set_new(to, "away_bytes", json_integer((json_int_t)(away_units * WIRE_UNIT_BYTES)));
+	json_object_set_new(to, "movable_bytes", json_integer((json_int_t)(movable_units * WIRE_UNIT_BYTES)));
+	json_object_set_new(to, "residence", json_string(place_words[place]));
+	if (place == WIRE_LEAVING || place == WIRE_RETURNING)
+		json_object_set_new(to, "moved_pct", json_integer(percent < 100 ? percent : 100));
+}
+
+void suspension_client_json(const struct client *c, unsigned int device, json_t *process)
+{
+	uint32_t place = residing_place(c);
+
+	if (!device && residing_can_be_asked(c))
+		place_json(process, residing_away(c), residing_movable(c), wire_place_state(place),
+			   wire_place_percent(place));
+}
+
+/* Of several clients the one says it that is furthest from being there. */
+void suspension_share_json(const struct tenant *t, unsigned int device, json_t *share)
+{
+	static const int order[] = { [WIRE_RESIDENT] = 0, [WIRE_RETURNING] = 1, [WIRE_LEAVING] = 2, [WIRE_AWAY] = 3 };
+	enum wire_place worst = WIRE_RESIDENT;
+	uint64_t movable = 0;
+	uint32_t percent = 0;
+
+	if (device || !residence_moves(t)) {
+		moving_share_json(t, device, share);
+		return;
+	}
+	for (const struct client *c = t->clients; c; c = c->next) {
+		uint32_t place = residing_place(c);
+
+		if (!residing_can_be_asked(c))
+			continue;
+		movable += residing_movable(c);
+		if (order[wire_place_state(place)] <= order[worst])
+			continue;
+		worst = wire_place_state(place);
+		percent = wire_place_percent(place);
+	}
+	place_json(share, residence_away(t, 0, NULL), movable, worst, percent);
+}
