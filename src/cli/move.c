@@ -1,5 +1,6 @@
 /*
- * move.c: `mete move NAME --device DEVICE`: a tenant behind a wall goes to another device while its programs run.
+ * move.c: `mete move NAME --device DEVICE`, or --remote HOST: a tenant behind a wall goes to another device, or to
+ * another server, while its programs run.
  *
  * meted answers at once; the grant says what becomes of it, as of a suspension.
  */
@@ -26,17 +27,20 @@ static int drain_of(const struct command_line *line, long *ret, struct fault *f)
 static int move(struct control *control, const struct command_line *line, struct fault *f)
 {
 	const char *name = line->args[0], *device = option_value(line, "device");
+	const char *remote = option_value(line, "remote");
 	json_t *request, *answer;
 	json_int_t serial;
 	long drain_s;
 
-	if (!device) {
-		fault_set(f, -EINVAL, "move %s: say where to with --device (`mete devices` lists them)", name);
+	if (!device == !remote) {
+		fault_set(f, -EINVAL,
+			  "move %s: say where to: with --device (`mete devices` lists them), or with --remote HOST", name);
 		return EXIT_USAGE;
 	}
 	if (drain_of(line, &drain_s, f))
 		return EXIT_USAGE;
-	request = json_pack("{s:s, s:s, s:s}", "op", "grant_move", "name", name, "device", device);
+	request = json_pack("{s:s, s:s, s:s}", "op", "grant_move", "name", name, device ? "device" : "remote",
+			    device ? device : remote);
 	if (drain_s)
 		json_object_set_new(request, "drain_s", json_integer(drain_s));
 	if (control_ask_again(control, CONTROL_STORED, request, &answer, NULL, f))

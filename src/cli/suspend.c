@@ -80,13 +80,17 @@ static int judge(json_t *grant, const char *name, const char *verb, bool suspend
 	return !suspend && !strncmp(why, "waits", 5) ? EXIT_DONE : 1000;
 }
 
-static void print(json_t *grant, const char *name)
+static void print(json_t *grant, const char *name, const char *remote)
 {
 	char away[SIZE_TEXT_BYTES], held[SIZE_TEXT_BYTES];
 	const char *why = word(json_object_get(grant, "suspension"), "why");
 	json_t *device;
 	size_t i;
 
+	if (remote) {
+		printf("%s: its programs have gone to %s\n", name, remote);
+		return;
+	}
 	json_array_foreach(json_object_get(grant, "devices"), i, device) printf(
 		"%s: device %lld: %s, %s away, %s on the device%s%s\n", name, (long long)device_number(device, "index"),
 		device_text(device, "residence"), size_format((uint64_t)device_number(device, "away_bytes"), away),
@@ -119,7 +123,7 @@ int suspend_follow(struct control *control, const struct command_line *line, con
 		if (r == EXIT_DONE && option_given(line, "json"))
 			r = print_json("grant", json_incref(grant));
 		else if (r == EXIT_DONE)
-			print(grant, name);
+			print(grant, name, strcmp(verb, "move") ? NULL : option_value(line, "remote"));
 		json_decref(grants);
 		return r;
 	}

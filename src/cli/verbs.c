@@ -398,6 +398,10 @@ static const struct example set_examples[] = { { "mete set train-1 --mem 12G", "
 
 static const struct option_spec move_options[] = {
 	OPTION_DEVICE("Where it is to go: a device of the same kind, with room for its quota."),
+	{ "remote", 0, "HOST",
+	  "The server to which programs of `mete run --remote` are to go: HOST[:PORT][/OFFER], as it is called on their "
+	  "machines. They prove themselves there as they did here.",
+	  COMPLETE_NOTHING, false },
 	{ "drain", 0, "SECONDS", "How long work that runs may take to end; else the grant stays as it is. Default: 10.",
 	  COMPLETE_NOTHING, false },
 	OPTION_JSON,
@@ -409,10 +413,13 @@ static const char *const move_details[] = {
 	"everything "
 	"is copied to the programs' own memory, and they go on with the other device, at the same addresses. A program "
 	"sees one call that takes longer.",
+	"With --remote it sends the programs of another machine, which this `mete serve` serves, to another server. They "
+	"leave this one when they are there; where the other server is lost on the way they stay here.",
 	"What cannot move is refused in one line, and the grant stays as it was: docs/memory.md lists it.", NULL
 };
 
 static const struct example move_examples[] = { { "mete move train-1 --device 1", "" },
+						{ "mete move alice --remote gpuserver2", "" },
 						{ "mete move train-1 --device 1 --drain 60", "" },
 						EXAMPLE_END };
 
@@ -897,7 +904,7 @@ const struct verb verbs[] = {
 	  COMPLETE_GRANT, EXIT_USAGE },
 	{ "set", "change a running grant's share", "NAME", set_details, set_options, set_examples, verb_set, 1, 1,
 	  false, COMPLETE_GRANT, EXIT_USAGE },
-	{ "move", "send a running grant to another device", "NAME", move_details, move_options, move_examples,
+	{ "move", "send a running grant to another device or server", "NAME", move_details, move_options, move_examples,
 	  verb_move, 1, 1, false, COMPLETE_GRANT, EXIT_USAGE },
 	{ "create", "make a grant that outlives commands", "NAME", create_details, create_options, create_examples,
 	  verb_create, 1, 1, false, COMPLETE_NOTHING, EXIT_USAGE },

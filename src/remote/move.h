@@ -7,6 +7,7 @@
 
 #include "remote/sha256.h"
 #include "ring/call.h"
+#include "wire/worker.h"
 
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ enum move_call {
 	CALL_MOVE_PLACE,	     /* struct move_place, struct move_block each: memory at given addresses */
 	CALL_MOVE_IMAGE,	     /* struct move_image; answered with the bytes, padded */
 	CALL_MOVE_SAY,		     /* struct move_said: how far it is; nobody waits */
+	CALL_MOVE_WHY,		     /* struct move_why, before MOVE_SAY: why the other server does not take it */
 };
 
 struct move_names {
@@ -49,4 +51,8 @@ struct move_said {
 	uint32_t phase, serial; /* enum worker_phase; of the wish */
 	uint32_t stay, count;	/* enum worker_stay; how many of them */
 	uint64_t done, total;	/* bytes */
+};
+
+struct move_why {
+	char text[WORKER_WHERE_BYTES]; /* one line */
 };

@@ -55,6 +55,9 @@ enum wall_flag {
 	/* hello: of a client whose session goes on with another worker: its arena comes after the welcome */
 	WALL_BRINGS = 1 << 3,
 	WALL_MOVES = 1 << 4, /* welcome: the worker may ask the client to move, by `wish` in the control area */
+	/* hello: of a relay, whose program's session goes on here: the worker's arena is to lie at `brings.base` */
+	WALL_BASED = 1 << 5,
+	WALL_PASSES = 1 << 6, /* hello: of a relay that passes wishes on to its program */
 };
 
 struct wall_hello {
@@ -64,12 +67,13 @@ struct wall_hello {
 	int32_t pid;	  /* as the client sees it; for people to read, decides nothing */
 	char command[32]; /* /proc/self/comm */
 	union {
-		char name[64]; /* relay only: which of a server's offers; "" the default one */
+		/* relay only: which of a server's offers; "" the default one. With WALL_BASED it follows `brings` */
+		char name[64];
 		/* Packed: a hello is as long, and its parts lie, as in releases before. */
 		struct __attribute__((packed, aligned(4))) {
 			uint64_t base;	/* where the worker before had mapped the arena */
 			uint64_t bytes; /* of device memory that waits in the client; for people to read */
-		} brings;		/* WALL_BRINGS */
+		} brings;		/* WALL_BRINGS, WALL_BASED */
 	};
 };
 
@@ -101,12 +105,19 @@ struct wall_welcome { /* with two descriptors when the status is WALL_OK: the co
 
 #define WALL_AREA_BYTES 4096u /* the header of the control area; the rings follow */
 
+#define WALL_WHERE_BYTES 256u
+
 /* Begins the control area. Written by its maker; the other side looks at it where there is no welcome to look at. */
 struct wall_area {
 	uint32_t magic, version, fingerprint, flags;
 	uint32_t ring_bytes;
 	uint32_t wish;				  /* a futex, atomic, written by the worker: see WALL_WISH */
 	uint64_t requests_offset, replies_offset; /* of the struct ring_shared, in the control area */
+	/*
+	 * Written before `wish`: where the client is to go on. "": by the way that it came; "/...": by that socket; else
+	 * a server, "HOST[:PORT][/OFFER]", to which the client's relay leads by the way that it came.
+	 */
+	char where[WALL_WHERE_BYTES];
 };
 
 /*
@@ -161,6 +172,14 @@ int wall_connect_socket(struct wall *ret, int take_socket, const struct wall_hel
  * arena's descriptor: the session stays as it is.
  */
 int wall_leave(struct wall *wall);
+/*
+ * A second worker beside the first one, by the same arena, which stays the first one's: before the client leaves that.
+ * `hello` has WALL_BRINGS. As wall_connect(). wall_leave() ends it.
+ */
+int wall_join(struct wall *ret, const struct wall *first, const char *path, const struct wall_hello *hello,
+	      unsigned int timeout_ms);
+/* The two take each other's place. Nobody reads or writes meanwhile. */
+void wall_exchange(struct wall *a, struct wall *b);
 /* Goes on with another worker, by the same arena. `hello` has WALL_BRINGS. As wall_connect(); may be tried again. */
 int wall_return(struct wall *wall, const char *path, const struct wall_hello *hello, unsigned int timeout_ms);
 
@@ -181,6 +200,8 @@ int wall_receive_arena(int socket, int *ret, unsigned int timeout_ms);
  * it is not what this side would have made; -EEXIST: the address is taken here.
  */
 int wall_bring(struct wall *wall, int take_arena, uint64_t base);
+/* The arena that was made lies there from now on. 0; -EPROTO, -EEXIST: as above. */
+int wall_rebase(struct wall *wall, uint64_t base);
 /*
  * Whether what has arrived looks like a hello; leaves it there for wall_receive_hello(). 0; above 0: refuse it so;
  * -EAGAIN: nothing is there yet; another -errno: it went away.

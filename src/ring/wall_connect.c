@@ -334,6 +334,33 @@ int wall_return(struct wall *wall, const char *path, const struct wall_hello *he
 	return r;
 }
 
+int wall_join(struct wall *ret, const struct wall *first, const char *path, const struct wall_hello *hello,
+	      unsigned int timeout_ms)
+{
+	*ret = (struct wall){ .arena = first->arena,
+			      .arena_bytes = first->arena_bytes,
+			      .control_fd = -1,
+			      .arena_fd = first->arena_fd,
+			      .arena_device = first->arena_device,
+			      .arena_inode = first->arena_inode,
+			      .welcome = first->welcome };
+	wall_bell_init(&ret->bell, 0);
+	if (ret->arena_fd < 0 || !raw_fd_is(ret->arena_fd, ret->arena_device, ret->arena_inode))
+		return -EBADF;
+	return wall_return(ret, path, hello, timeout_ms);
+}
+
+void wall_exchange(struct wall *a, struct wall *b)
+{
+	struct wall was = *a;
+
+	*a = *b;
+	*b = was;
+	/* Rings know where their bell is. */
+	a->requests.bell = a->replies.bell = &a->bell.bell;
+	b->requests.bell = b->replies.bell = &b->bell.bell;
+}
+
 int wall_connect(struct wall *ret, const char *path, const struct wall_hello *hello, unsigned int timeout_ms)
 {
 	uint64_t until_ms = now_ms() + timeout_ms;

@@ -168,7 +168,7 @@ bool wall_peek_brings(int socket, uint64_t *ret_bytes)
 	struct wall_hello hello = { 0 };
 	ssize_t n = recv(socket, &hello, sizeof(hello), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 
-	if (n != sizeof(hello) || !(hello.flags & WALL_BRINGS))
+	if (n != sizeof(hello) || !(hello.flags & (WALL_BRINGS | WALL_BASED)))
 		return false;
 	*ret_bytes = hello.brings.bytes;
 	return true;
@@ -266,6 +266,29 @@ int wall_bring(struct wall *wall, int take_arena, uint64_t base)
 	wall->arena = at;
 	wall->welcome.base = base;
 	close(take_arena);
+	return 0;
+}
+
+int wall_rebase(struct wall *wall, uint64_t base)
+{
+	void *wanted = (void *)(uintptr_t)base, *at;
+
+	if (!wall_base_good(base))
+		return -EPROTO;
+	if (wanted == wall->arena)
+		return 0;
+	/* The place is taken first: what lies there already is not to be lost. */
+	at = mmap(wanted, wall->arena_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+		  -1, 0);
+	if (at != MAP_FAILED && at != wanted)
+		munmap(at, wall->arena_bytes);
+	if (at != wanted)
+		return -EEXIST;
+	at = mremap(wall->arena, wall->arena_bytes, wall->arena_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, wanted);
+	if (at != wanted)
+		return -errno;
+	wall->arena = at;
+	wall->welcome.base = base;
 	return 0;
 }
 

@@ -33,6 +33,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifndef WORKER_VERSION /* a test builds a meted that speaks otherwise */
@@ -118,8 +119,17 @@ enum worker_stay {
 	WORKER_STAY_MAPPED,
 	WORKER_STAY_MANAGED,
 	WORKER_STAY_OTHER,
+	WORKER_STAY_SHARED, /* pinned memory that kernels reach, which lies on both sides of a relay */
+	WORKER_STAY_SERVER, /* no number: the other server does not take it; `why` */
 	WORKER_STAY_COUNT,
 };
+
+enum worker_moves {
+	WORKER_MOVES_NEAR = 1, /* to another worker of this meted */
+	WORKER_MOVES_FAR,      /* to that of `where` as well */
+};
+
+#define WORKER_WHERE_BYTES 256u
 
 struct worker_traffic {
 	uint64_t magic;		  /* written by meted before the worker is started */
@@ -131,9 +141,14 @@ struct worker_traffic {
 	_Atomic uint32_t wish;
 	_Atomic uint32_t phase; /* enum worker_phase, the wish's number above it: stored last, with release */
 	_Atomic uint32_t stay;	/* enum worker_stay, the count above it */
-	_Atomic uint32_t moves; /* 1: the client has said that it can be asked */
+	_Atomic uint32_t moves; /* the client has said that it can be asked: enum worker_moves */
 	_Atomic uint64_t move_done, move_total; /* bytes */
+	/* From here on: WORKER_MOVES_FAR; a worker of an earlier release has a file that ends before. */
+	char where[WORKER_WHERE_BYTES]; /* meted writes it before `wish`: as the wall's `where` */
+	char why[WORKER_WHERE_BYTES];	/* the client, before `phase`: what the other server says, one line */
 };
+
+#define WORKER_TRAFFIC_LEAST offsetof(struct worker_traffic, where)
 
 #define WORKER_IMAGE_VERSION 2u
 #define WORKER_IMAGE_LEAST 16384u /* bytes; smaller ones are sent again as fast as they are found */

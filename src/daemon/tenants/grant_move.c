@@ -15,6 +15,7 @@
 #include "daemon/tenants/waiting.h"
 #include "daemon/turns/terms.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,8 +69,35 @@ static bool target(struct ask *ask, const struct tenant *t, struct device *ret)
 	return true;
 }
 
+static bool is_server(const char *where)
+{
+	static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]/@%";
+
+	return *where && *where != '/' && strlen(where) < WORKER_WHERE_BYTES && !where[strspn(where, good)];
+}
+
+/* Its programs go to another server. */
+static enum verbs_result send_away(struct ask *ask, struct tenant *t, const char *where, uint32_t drain_s)
+{
+	char error[512] = "";
+	uint64_t id;
+	int r;
+
+	if (!is_server(where))
+		return refuse(ask, CODE_MALFORMED, "remote \"%.100s\" is no server: write HOST, HOST:PORT or HOST/OFFER",
+			      where);
+	if (!operator_begin_other(ask, "move", t, &id))
+		return VERBS_ANSWERED;
+	r = suspension_send(t, where, drain_s, error, sizeof(error));
+	if (!r)
+		log_line("grant %s: sent to %s by uid %u", t->grant.name, where, (unsigned int)ask->asker->uid);
+	return grant_answer_moved(ask, t, r == -ENOENT ? -EBUSY : r, id, error);
+}
+
 enum verbs_result grant_move_ask(struct ask *ask)
 {
+	const char *device = json_string_value(json_object_get(ask->request, "device"));
+	const char *remote = json_string_value(json_object_get(ask->request, "remote"));
 	struct tenant *t = NULL;
 	struct device to;
 	char error[512] = "";
@@ -79,6 +107,8 @@ enum verbs_result grant_move_ask(struct ask *ask)
 
 	if (!grant_asked_to_change(ask, &t) || !grant_asked_drain(ask, &drain_s))
 		return VERBS_ANSWERED;
+	if (!device == !remote)
+		return refuse(ask, CODE_MALFORMED, "grant_move wants one of device and remote");
 	if (!moving_takes(t) || t->grant.share_count != 1)
 		return refuse(
 			ask, CODE_NOT_MOVABLE,
@@ -87,6 +117,8 @@ enum verbs_result grant_move_ask(struct ask *ask)
 			t->grant.name);
 	if (t->moving.active)
 		return refuse(ask, CODE_BUSY, "grant %s is suspended, or on the way: resume it first", t->grant.name);
+	if (remote)
+		return send_away(ask, t, remote, drain_s);
 	if (!target(ask, t, &to))
 		return VERBS_ANSWERED;
 	if (!memcmp(to.uuid, t->grant.share[0].device.uuid, DEVICE_UUID_BYTES))

@@ -1,6 +1,7 @@
 /* moving.c: see moving.h. */
 #include "daemon/tenants/moving.h"
 
+#include "base/clean_text.h"
 #include "base/clock.h"
 #include "base/size.h"
 #include "daemon/daemon.h"
@@ -51,6 +52,8 @@ static const char *const reasons[WORKER_STAY_COUNT] = {
 	[WORKER_STAY_MAPPED] = "ranges that its program maps itself, which cannot move",
 	[WORKER_STAY_MANAGED] = "blocks of managed memory, which cannot move",
 	[WORKER_STAY_OTHER] = "objects that its worker has named, which cannot move",
+	[WORKER_STAY_SHARED] = "blocks of pinned memory that kernels reach through a relay, which cannot move",
+	[WORKER_STAY_SERVER] = "the other server does not take it",
 };
 
 bool moving_takes(const struct tenant *t)
@@ -99,7 +102,7 @@ bool moving_find_device(const struct tenant *t, struct device *ret)
 
 bool moving_holds(const struct tenant *t)
 {
-	return t->moving.active && t->suspension.state != SUSPENSION_RETURNING;
+	return t->moving.active && !t->moving.far && t->suspension.state != SUSPENSION_RETURNING;
 }
 
 static bool is_of(const struct worker *w, const struct tenant *t)
@@ -121,10 +124,13 @@ static enum worker_phase phase_of(const struct worker *w, uint32_t *ret_serial)
 	return (word & 0xffffu) < WORKER_PHASES ? (enum worker_phase)(word & 0xffffu) : WORKER_SETTLED;
 }
 
-static void ask(const struct worker *w, uint32_t serial, uint32_t drain_s)
+static void ask(const struct worker *w, const struct moving *m, uint32_t drain_s)
 {
+	const uint32_t serial = m->serial;
+
 	if (!can_be_asked(w))
 		return;
+	memcpy(w->traffic->where, m->where, sizeof(w->traffic->where));
 	/* Release: pairs with the worker's look (worker/traffic.c). */
 	atomic_store_explicit(&w->traffic->wish, WALL_WISH(serial, drain_s), memory_order_release);
 	syscall(SYS_futex, &w->traffic->wish, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -134,7 +140,7 @@ static void ask_all(struct tenant *t, uint32_t drain_s)
 {
 	for (struct worker *w = t->daemon->workers; w; w = w->next)
 		if (is_of(w, t))
-			ask(w, t->moving.serial, drain_s);
+			ask(w, &t->moving, drain_s);
 }
 
 void moving_begin(struct tenant *t)
@@ -150,10 +156,20 @@ void moving_begin(struct tenant *t)
 	t->suspension.state = SUSPENSION_LEAVING;
 }
 
+static struct moving moving_of(const struct tenant *t, uint32_t drain_s)
+{
+	const uint32_t serial = (t->moving.serial + 1) & 0xffffu;
+
+	return (struct moving){ .active = true,
+				.serial = serial ? serial : 1,
+				.asked_ns = clock_now_ns(),
+				.came_ns = clock_now_ns(),
+				.clients = worker_count(t->daemon, t->grant.id),
+				.drain_s = drain_s ? drain_s : SUSPENSION_DRAIN_S };
+}
+
 int moving_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t size)
 {
-	struct moving *m = &t->moving;
-
 	for (const struct client *c = t->clients; c; c = c->next)
 		if (!worker_find(t->daemon, c->process.pid)) {
 			snprintf(
@@ -166,20 +182,53 @@ int moving_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t size)
 	for (const struct worker *w = t->daemon->workers; w; w = w->next)
 		if (is_of(w, t) && !can_be_asked(w)) {
 			snprintf(error, size,
-				 "grant %s: its program comes from another machine, or is of an older release, and "
-				 "cannot "
-				 "move: hold its work up with --freeze",
+				 "grant %s: its program, or its relay, is of an older release, and cannot move: hold its work up with --freeze",
 				 t->grant.name);
 			return -ENOTSUP;
 		}
-	*m = (struct moving){ .active = true,
-			      .serial = (m->serial + 1) & 0xffffu ? (m->serial + 1) & 0xffffu : 1,
-			      .asked_ns = clock_now_ns(),
-			      .came_ns = clock_now_ns(),
-			      .clients = worker_count(t->daemon, t->grant.id),
-			      .drain_s = drain_s ? drain_s : SUSPENSION_DRAIN_S };
-	ask_all(t, m->drain_s);
+	t->moving = moving_of(t, drain_s);
+	ask_all(t, t->moving.drain_s);
 	return 0;
+}
+
+static bool goes_far(const struct worker *w)
+{
+	return can_be_asked(w) && atomic_load_explicit(&w->traffic->moves, memory_order_relaxed) >= WORKER_MOVES_FAR &&
+	       atomic_load_explicit(&w->traffic->relayed, memory_order_relaxed);
+}
+
+int moving_send(struct tenant *t, const char *where, uint32_t drain_s, char *error, size_t size)
+{
+	struct moving m = moving_of(t, drain_s);
+
+	for (const struct worker *w = t->daemon->workers; w; w = w->next)
+		if (is_of(w, t) && !goes_far(w)) {
+			snprintf(error, size,
+				 "grant %s: %s: only programs of `mete run --remote`, of this release or a later one, "
+				 "go to another server",
+				 t->grant.name,
+				 atomic_load_explicit(&w->traffic->relayed, memory_order_relaxed)
+					 ? "its program's relay is of an older release"
+					 : "its program is of this machine");
+			return -ENOTSUP;
+		}
+	if (!m.clients) {
+		snprintf(error, size, "grant %s: no program of it runs: there is nothing to move", t->grant.name);
+		return -ENOENT;
+	}
+	m.far = true;
+	snprintf(m.where, sizeof(m.where), "%s", where);
+	t->moving = m;
+	ask_all(t, m.drain_s);
+	return 0;
+}
+
+void moving_ends(struct tenant *t, const struct worker *w)
+{
+	uint32_t serial;
+
+	if (t->moving.active && t->moving.far && is_of(w, t) && phase_of(w, &serial) == WORKER_LEFT)
+		t->moving.gone++;
 }
 
 void moving_resume(struct tenant *t)
@@ -195,6 +244,7 @@ void moving_resume(struct tenant *t)
 static void undo(struct tenant *t, const char *why, uint32_t count)
 {
 	struct suspension *s = &t->suspension;
+	const bool far = t->moving.far;
 	char error[256];
 
 	if (count)
@@ -204,18 +254,28 @@ static void undo(struct tenant *t, const char *why, uint32_t count)
 	s->state = SUSPENSION_REFUSED;
 	s->refused++;
 	t->moving.active = false;
+	journal_add(t->daemon, JOURNAL_ACTION, t->grant.name, t->grant.share[0].device.uuid, "not %s: %s",
+		    far ? "moved" : "suspended", s->why);
+	if (far) {
+		ask_all(t, 0);
+		return;
+	}
 	t->grant.suspended = false;
 	if (store_update(t->daemon->store, &t->grant, error, sizeof(error)))
 		log_line("grant %s: %s", t->grant.name, error);
-	journal_add(t->daemon, JOURNAL_ACTION, t->grant.name, t->grant.share[0].device.uuid, "not suspended: %s",
-		    s->why);
 	moving_resume(t);
 }
 
 static const char *client_stays(const struct worker *w, uint32_t *ret_count)
 {
 	uint32_t stay = atomic_load_explicit(&w->traffic->stay, memory_order_relaxed), why = stay & 0xffffu;
+	static char text[WORKER_WHERE_BYTES];
 
+	*ret_count = 0;
+	if (why == WORKER_STAY_SERVER) {
+		memcpy(text, w->traffic->why, sizeof(text) - 1);
+		return *clean_text_line(text) ? text : reasons[why];
+	}
 	*ret_count = why >= WORKER_STAY_ARRAY ? stay >> 16 : 0;
 	return reasons[why < WORKER_STAY_COUNT ? why : WORKER_STAY_NOTHING];
 }
@@ -298,10 +358,29 @@ static bool has_come(struct tenant *t, uint64_t now)
 	return pool_returning(t->pool, t, NULL) >= m->clients || now - m->gone_ns > KNOCK_NS;
 }
 
+/* No worker is left: its programs are at the other server, but for those that have ended. */
+static void have_gone(struct tenant *t)
+{
+	struct suspension *s = &t->suspension;
+	const struct moving *m = &t->moving;
+
+	t->moving.active = false;
+	if (!m->gone) {
+		undo(t, "its programs have ended before they were there", 0);
+		return;
+	}
+	s->state = SUSPENSION_NONE;
+	s->moves++;
+	s->out_bytes += m->came_bytes;
+	event_add(&t->events, "its programs have gone to %s", m->where);
+	journal_add(t->daemon, JOURNAL_ACTION, t->grant.name, t->grant.share[0].device.uuid,
+		    "its programs have gone to %s", m->where);
+}
+
 static void follow_leaving(struct tenant *t, uint64_t now)
 {
 	uint64_t bytes = 0;
-	bool begun = true, any = false;
+	bool begun = true, any = false, there = t->moving.far;
 
 	for (const struct worker *w = t->daemon->workers; w; w = w->next) {
 		uint32_t serial, count;
@@ -318,12 +397,20 @@ static void follow_leaving(struct tenant *t, uint64_t now)
 			return;
 		}
 		begun = begun && serial == t->moving.serial;
+		there = there && phase == WORKER_LEFT;
 		bytes += w->traffic ? atomic_load_explicit(&w->traffic->move_done, memory_order_relaxed) : 0;
 	}
-	if (any && is_silent(t, begun, bytes, now))
+	/* How far it is at the other server is not seen here. */
+	if (any && is_silent(t, begun, bytes, now) && !there)
 		undo(t, begun ? "its program comes no further" : "its program does not answer", 0);
 	/* Its accounts are closed when its workers have ended as processes. */
-	if (any || t->clients || !has_come(t, now))
+	if (any || t->clients)
+		return;
+	if (t->moving.far) {
+		have_gone(t);
+		return;
+	}
+	if (!has_come(t, now))
 		return;
 	t->suspension.state = SUSPENSION_AWAY;
 	t->suspension.out_bytes += moving_away_bytes(t);

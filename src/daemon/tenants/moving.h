@@ -9,6 +9,7 @@
 #pragma once
 
 #include "model/device.h"
+#include "wire/worker.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -16,6 +17,7 @@
 #include <stdint.h>
 
 struct tenant;
+struct worker;
 
 struct moving {
 	bool active;	   /* suspended, or on the way there or back */
@@ -28,6 +30,9 @@ struct moving {
 	uint64_t gone_ns;     /* since then none of them is to be seen; 0: some are */
 	bool goes;	      /* when all of it is away it is this device's */
 	struct device to;
+	bool far;			 /* its programs go to another server: */
+	char where[WORKER_WHERE_BYTES]; /* to this one */
+	unsigned int gone;		 /* so many have gone there */
 };
 
 /* Whether the tenant's memory moves so. */
@@ -44,6 +49,13 @@ void moving_begin(struct tenant *tenant);
 /* As suspension_begin() and suspension_end(), when the suspension's number and state have been set. */
 int moving_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size_t size);
 void moving_resume(struct tenant *tenant);
+/*
+ * Its programs go to another server, "HOST[:PORT][/OFFER]", as their relays call it; they leave this one when they are
+ * there. The suspension's number and state are the caller's to set. 0; -ENOTSUP, -ENOENT: there is no program.
+ */
+int moving_send(struct tenant *tenant, const char *where, uint32_t drain_s, char *error, size_t size);
+/* One of its workers ends. */
+void moving_ends(struct tenant *tenant, const struct worker *worker);
 /* Looks how far it is. False: there is nothing to look for. */
 bool moving_follow(struct tenant *tenant);
 /* What its clients keep in their own memory, in bytes. */

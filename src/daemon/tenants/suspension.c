@@ -111,6 +111,18 @@ int suspension_move(struct tenant *tenant, const struct device *to, uint32_t dra
 	return 0;
 }
 
+int suspension_send(struct tenant *tenant, const char *where, uint32_t drain_s, char *error, size_t size)
+{
+	int r = moving_send(tenant, where, drain_s, error, size);
+
+	if (r)
+		return r;
+	begin(tenant, SUSPENSION_LEAVING);
+	residing_note(tenant, JOURNAL_ACTION, "its programs go to %s", where);
+	residence_look_on(tenant->daemon);
+	return 0;
+}
+
 static int resume_walled(struct tenant *t, char *error, size_t size)
 {
 	int r = keep(t, false, error, size);

@@ -63,7 +63,7 @@ void traffic_find(struct worker *worker)
 		openat(worker->daemon->runtime.dir_fd, path_of(worker->place, path), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(*worker->traffic) ||
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)WORKER_TRAFFIC_LEAST ||
 	    map(worker, fd))
 		return;
 	if (worker->traffic->magic != WORKER_TRAFFIC_MAGIC)

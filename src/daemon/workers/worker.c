@@ -251,6 +251,8 @@ static void end_traffic(struct worker *worker)
 
 	if (tenant && tenant->telemetry)
 		traffic_take(worker, tenant->telemetry);
+	if (tenant)
+		moving_ends(tenant, worker);
 	traffic_end(worker, worker->state != WORKER_BUSY || !worker->daemon->stopping);
 }
 

@@ -559,7 +559,9 @@ static void read_command(char *to, size_t size)
 int link_open(struct link *link, const char *path, uint32_t fingerprint, const char *name, unsigned int timeout_ms,
 	      const struct link_handlers *handlers, void *arg)
 {
-	struct wall_hello hello = { .magic = WALL_MAGIC, .version = WALL_VERSION, .fingerprint = fingerprint };
+	struct wall_hello hello = {
+		.magic = WALL_MAGIC, .version = WALL_VERSION, .fingerprint = fingerprint, .flags = WALL_MOVES
+	};
 	int saved = errno, r;
 
 	memset(link, 0, sizeof(*link));
@@ -613,11 +615,45 @@ int link_leave(struct link *link)
 	return r;
 }
 
+static struct wall_hello hello_again(const struct link *link, uint32_t fingerprint, uint64_t bytes)
+{
+	struct wall_hello hello = { .magic = WALL_MAGIC,
+				    .version = WALL_VERSION,
+				    .fingerprint = fingerprint,
+				    .flags = WALL_BRINGS | WALL_MOVES };
+
+	hello.pid = (int32_t)syscall(SYS_getpid);
+	read_command(hello.command, sizeof(hello.command));
+	hello.brings.base = link->wall.welcome.base;
+	hello.brings.bytes = bytes;
+	return hello;
+}
+
+int link_join(struct link *link, struct wall *next, const char *path, uint32_t fingerprint, unsigned int timeout_ms)
+{
+	struct wall_hello hello = hello_again(link, fingerprint, 0);
+
+	return wall_join(next, &link->wall, path, &hello, timeout_ms);
+}
+
+void link_turn(struct link *link, struct wall *other, uint64_t *serial, bool trial)
+{
+	uint64_t was = link->serial;
+
+	while (is_read(link))
+		syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = ROOM_NS }, NULL);
+	wall_exchange(&link->wall, other);
+	link->serial = *serial;
+	*serial = was;
+	link->alive_ns = 0;
+	if (__atomic_exchange_n(&tentative, trial, __ATOMIC_ACQ_REL))
+		__atomic_store_n(&link->lost, 0, __ATOMIC_RELEASE);
+	unpause(link);
+}
+
 int link_return(struct link *link, const char *path, uint32_t fingerprint, uint64_t bytes, unsigned int timeout_ms)
 {
-	struct wall_hello hello = {
-		.magic = WALL_MAGIC, .version = WALL_VERSION, .fingerprint = fingerprint, .flags = WALL_BRINGS
-	};
+	struct wall_hello hello;
 	int saved = errno, r;
 
 	if (!path) {
@@ -625,10 +661,7 @@ int link_return(struct link *link, const char *path, uint32_t fingerprint, uint6
 		link_host_wake(link);
 		return 0;
 	}
-	hello.pid = (int32_t)syscall(SYS_getpid);
-	read_command(hello.command, sizeof(hello.command));
-	hello.brings.base = link->wall.welcome.base;
-	hello.brings.bytes = bytes;
+	hello = hello_again(link, fingerprint, bytes);
 	r = wall_return(&link->wall, path, &hello, timeout_ms);
 	if (!r) {
 		__atomic_store_n(&tentative, 1, __ATOMIC_RELEASE);

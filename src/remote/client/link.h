@@ -124,6 +124,17 @@ int link_leave(struct link *link);
  * without a path the line may be left again, also when it was lost.
  */
 int link_return(struct link *link, const char *path, uint32_t fingerprint, uint64_t bytes, unsigned int timeout_ms);
+/*
+ * A second worker, of another server, by the same arena: before the first one is left. As link_open(); the line goes
+ * on with the first one. `next` stays where it is until wall_leave().
+ */
+int link_join(struct link *link, struct wall *next, const char *path, uint32_t fingerprint, unsigned int timeout_ms);
+/*
+ * The line goes on with the other one, and `other` is the one before; no other thread uses it meanwhile, and no answer
+ * is waited for. `trial`: it is not lost for good when this one is lost, until it turns back, or link_return() without
+ * a path. *serial: the other's, 0 at first.
+ */
+void link_turn(struct link *link, struct wall *other, uint64_t *serial, bool trial);
 /* It cannot go on: `why`, one line. */
 void link_give_up(struct link *link, const char *why);
 bool link_lost(const struct link *link);

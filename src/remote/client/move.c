@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 
 #define SIGSET_BYTES 8u /* the kernel's */
 #define CONNECT_MS 3600000u
+#define JOIN_MS 30000u /* for another server's worker */
 #define PAUSE_NS 50000000u /* between two tries to find a worker */
 #define TRIES 64u	   /* of workers that cannot take it up */
 #define TOLD_BYTES (UINT64_C(8) << 20)
@@ -182,7 +184,7 @@ static bool is_asked(const struct move *m)
 }
 
 /* Everything is at rest and here. False: it stays as it was. */
-static bool leave(struct move *m)
+static bool come_to_rest(struct move *m)
 {
 	if (session_count != 1)
 		return move_stays(m, WORKER_STAY_DEVICES, session_count);
@@ -193,9 +195,13 @@ static bool leave(struct move *m)
 	if (atomic_load_explicit(&m->session->faulted, memory_order_relaxed))
 		return move_stays(m, WORKER_STAY_FAULT, 0);
 	parked_let_go();
-	if (!move_objects_look(m) || !move_memory_look(m) || !all_rest(m) || !move_images_out(m) || !move_memory_out(m))
-		return false;
-	if (!is_asked(m) || !move_say(m, WORKER_LEFT, true))
+	return move_objects_look(m) && move_memory_look(m) && all_rest(m) && move_images_out(m) && move_memory_out(m) &&
+	       is_asked(m);
+}
+
+static bool leave(struct move *m)
+{
+	if (!come_to_rest(m) || !move_say(m, WORKER_LEFT, true))
 		return false;
 	return !link_leave(&m->session->link) || move_stays(m, WORKER_STAY_CLOSED, 0);
 }
@@ -251,18 +257,109 @@ static void come_back(struct move *m)
 	link_give_up(&s->link, why);
 }
 
+/* ---- to another server ---- */
+
+bool move_refused(struct move *m, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(m->why, sizeof(m->why), fmt, ap);
+	va_end(ap);
+	return move_stays(m, WORKER_STAY_SERVER, 0);
+}
+
+static void say_why(struct move *m)
+{
+	struct move_why why = { .text = "" };
+	struct link_answer answer;
+
+	memcpy(why.text, m->why, sizeof(why.text));
+	if (m->stay != WORKER_STAY_SERVER)
+		return;
+	move_request(m, CALL_MOVE_WHY, 0, &why, sizeof(why), &answer);
+	link_done(&answer);
+}
+
+/* While the program works on: what it waits for is no longer than it has to be. */
+static bool join(struct move *m, struct wall *next)
+{
+	struct session *s = m->session;
+	const char *path = *m->where == '/' ? m->where : s->path;
+	int r = link_join(&s->link, next, path, CUDA_REMOTE_FINGERPRINT, JOIN_MS);
+
+	if (!r)
+		return true;
+	if (r > 0 && *next->refused)
+		return move_refused(m, "%s: %s", m->where, next->refused);
+	return move_refused(m, "%s: %s", m->where, r > 0 ? "it takes no session" : "nobody answers there");
+}
+
+/* The next worker has everything, or the one before goes on. */
+static bool change(struct move *m, struct wall *other)
+{
+	struct session *s = m->session;
+	uint64_t serial = 0;
+	CUresult r;
+
+	if (!move_say(m, WORKER_LEFT, true))
+		return false;
+	link_turn(&s->link, other, &serial, true);
+	r = move_is_alike(m) ? take_up(m) : CUDA_ERROR_NOT_SUPPORTED;
+	if (r == CUDA_SUCCESS) {
+		link_return(&s->link, NULL, 0, 0, 0);
+		return true;
+	}
+	if (m->stay != WORKER_STAY_SERVER && r == CLIENT_LOST)
+		move_refused(m, "%s: it was lost on the way", m->where);
+	else if (m->stay != WORKER_STAY_SERVER)
+		move_refused(m, "%s: its worker could not take the session up (CUDA error %d)", m->where, (int)r);
+	link_turn(&s->link, other, &serial, false);
+	return false;
+}
+
+static bool go_far(struct move *m)
+{
+	struct wall other;
+	bool gone;
+
+	if (session_count != 1)
+		return move_stays(m, WORKER_STAY_DEVICES, session_count);
+	if (!join(m, &other))
+		return false;
+	gate_close();
+	m->until_ns += now_ns() - m->began_ns; /* work may take as long as it was said */
+	gone = come_to_rest(m) && change(m, &other);
+	/* The other one of the two, whichever it is. */
+	wall_leave(&other);
+	return gone;
+}
+
+/* ---- both ---- */
+
+static bool go_near(struct move *m)
+{
+	gate_close();
+	if (!leave(m))
+		return false;
+	come_back(m);
+	return true;
+}
+
 static void go(struct session *s, uint32_t wish)
 {
 	struct move m = { .session = s,
 			  .serial = WALL_WISH_SERIAL(wish),
+			  .began_ns = now_ns(),
 			  .until_ns = now_ns() + UINT64_C(1000000000) * WALL_WISH_DRAIN(wish) };
+	const struct wall_area *area = (const void *)s->link.wall.control;
 
+	memcpy(m.where, area->where, sizeof(m.where) - 1);
 	move_say(&m, WORKER_LEAVING, true);
-	gate_close();
-	if (leave(&m))
-		come_back(&m);
-	else if (!link_lost(&s->link))
+	if (!(*m.where ? go_far(&m) : go_near(&m)) && !link_lost(&s->link)) {
+		say_why(&m);
 		move_say(&m, is_asked(&m) ? WORKER_STAYS : WORKER_SETTLED, true);
+	}
 	move_enter(0);
 	gate_open();
 	move_objects_free(&m);

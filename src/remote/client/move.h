@@ -8,6 +8,10 @@
  * living objects are repeated in their order, so that ids mean what they meant. Then the gate opens. A worker that ends
  * on the way is replaced by the next one: all that it was to get is still here.
  *
+ * To another server it goes before it has left: that one's worker takes everything up while the one before stands still
+ * with all it has. When the first call that waited goes on, the one before is left. Until then nothing is lost, whatever
+ * becomes of the other server.
+ *
  * What cannot be made again keeps the session where it is (enum worker_stay), and meted is told which and how many.
  */
 #pragma once
@@ -39,7 +43,7 @@ struct move_kept_image {
 struct move {
 	struct session *session;
 	uint32_t serial;
-	uint64_t until_ns; /* for the device to come to rest */
+	uint64_t began_ns, until_ns; /* when it was asked; for the device to come to rest */
 	enum worker_stay stay;
 	uint32_t count;	     /* of what cannot move */
 	struct range *range; /* all of the session's */
@@ -47,6 +51,8 @@ struct move {
 	uint8_t *store; /* what is in those that lie on the device, in their order */
 	uint64_t total, done, told;
 	struct move_kept_image *images;
+	char where[WALL_WHERE_BYTES];	 /* "": by the way that it came */
+	char why[WORKER_WHERE_BYTES];	 /* WORKER_STAY_SERVER */
 	uint64_t context[MOVE_CONTEXTS]; /* ids of those that live */
 	unsigned int context_count;
 	struct deed **deed;	/* in order; they are their objects' */
@@ -63,11 +69,15 @@ CUresult move_request(struct move *m, uint16_t call, uint64_t context, const voi
 		      struct link_answer *answer);
 /* It stays, for this reason. */
 bool move_stays(struct move *m, enum worker_stay stay, uint32_t count);
+/* It stays because of what is at the other server. */
+__attribute__((format(printf, 2, 3))) bool move_refused(struct move *m, const char *fmt, ...);
 /* The calling thread's current context, for copies. */
 void move_enter(uint64_t context);
 
 /* move_memory.c: everything is counted, copied out, placed and copied in. */
 bool move_memory_look(struct move *m);
+/* Whether the new worker's devices are of the same kind as those of the worker before. */
+bool move_is_alike(struct move *m);
 bool move_memory_out(struct move *m);
 CUresult move_memory_in(struct move *m);
 void move_memory_free(struct move *m);

@@ -7,6 +7,7 @@
 
 #include "cuda_remote.h"
 #include "remote/client/context.h"
+#include "remote/client/unified.h"
 #include "remote/copy.h"
 
 #include <stdlib.h>
@@ -90,6 +91,10 @@ bool move_memory_look(struct move *m)
 		if (!why)
 			why = stay;
 		count += stay && stay == why;
+	}
+	if (!why && unified_any(m->session)) {
+		why = WORKER_STAY_SHARED;
+		count = (uint32_t)atomic_load_explicit(&m->session->unified, memory_order_relaxed);
 	}
 	if (why)
 		return move_stays(m, why, count);

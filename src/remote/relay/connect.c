@@ -11,6 +11,8 @@
 #include "remote/relay/session.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -19,8 +21,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define HELLO_MS 5000u
 #define BACKLOG 64
@@ -28,10 +32,30 @@
 #define FDS 64u
 #define UCX_FDS 1024u
 
+/* Where programs go, and those next whose server has asked them to leave. */
+struct road {
+	const struct relay_target *now, *next; /* NULL: nobody is on the way */
+	struct relay_target target[2];	       /* of those that servers have named: by turns */
+	char where[2][WALL_WHERE_BYTES];       /* their texts */
+	unsigned int named;
+	int told[2]; /* a pair of sockets: the programs' processes write struct road_word */
+};
+
+enum road_kind {
+	ROAD_NEXT,  /* a program is asked to go to `where`; "": to leave, and to come to the same server again */
+	ROAD_TAKEN, /* it has gone */
+};
+
+struct road_word {
+	enum road_kind kind;
+	char where[WALL_WHERE_BYTES];
+};
+
 /* A program's process. */
 struct host {
 	const struct relay_target *target;
-	int client, stop;
+	int client, stop, told;
+	bool sent; /* its program was asked to go to another server */
 	struct dial dial;
 	struct wall wall;
 };
@@ -85,10 +109,34 @@ static void let_in(struct host *h)
 {
 	struct wall_welcome more = h->dial.welcome.wall;
 
-	more.flags = 0; /* not coherent */
+	more.flags &= WALL_MOVES; /* not coherent */
 	snprintf(more.server, sizeof(more.server), "%.63s", h->dial.peer);
 	if (wall_welcome(&h->wall, h->client, &more) < 0)
 		_exit(1); /* the program has gone meanwhile */
+}
+
+static void tell_road(struct host *h, enum road_kind kind, const char *where)
+{
+	struct road_word word = { .kind = kind };
+
+	snprintf(word.where, sizeof(word.where), "%s", where);
+	if (write(h->told, &word, sizeof(word)) < 0)
+		say(h, "the relay has ended");
+}
+
+/* The program's library does what is asked, and comes to the relay again (client/move.c). */
+static void pass_wish(void *host, uint32_t wish, const char *where)
+{
+	struct host *h = host;
+	struct wall_area *area = (void *)h->wall.control;
+
+	tell_road(h, ROAD_NEXT, where);
+	if (*where)
+		__atomic_store_n(&h->sent, true, __ATOMIC_RELAXED);
+	snprintf(area->where, sizeof(area->where), "%s", where);
+	/* Release: pairs with the client's look (client/move.c). */
+	__atomic_store_n(&area->wish, wish, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &area->wish, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 static int run_session(struct host *h)
@@ -105,6 +153,8 @@ static int run_session(struct host *h)
 		.count = &count,
 		.peer = h->dial.peer,
 		.stop = h->stop,
+		.wish = pass_wish,
+		.wish_arg = h,
 	};
 	int status;
 
@@ -113,6 +163,8 @@ static int run_session(struct host *h)
 	status = session_run(&c, text);
 	if (status)
 		say(h, text);
+	else if (__atomic_load_n(&h->sent, __ATOMIC_RELAXED))
+		tell_road(h, ROAD_TAKEN, "");
 	return status ? 1 : 0;
 }
 
@@ -126,25 +178,49 @@ static void close_in(const struct host *h)
 		_exit(1);
 }
 
+/* A session that goes on here: the arena is the program's, and lies where it lay. */
+static void take_arena(struct host *h, uint64_t base)
+{
+	int arena;
+
+	if (wall_receive_arena(h->client, &arena, HELLO_MS) < 0 || wall_bring(&h->wall, arena, base) < 0)
+		_exit(1);
+}
+
+static void check_base(struct host *h, uint64_t base)
+{
+	if (h->dial.welcome.wall.base != base)
+		refuse(h, WALL_WRONG_VERSION,
+		       "the server takes up no sessions of other servers; install the same mete on both");
+}
+
 /* In the child. */
-_Noreturn static void host_run(const struct relay_target *target, int client, int stop)
+_Noreturn static void host_run(const struct road *road, int client, int stop)
 {
 	struct host *h = calloc(1, sizeof(*h));
 	struct wall_hello hello;
-	int *kept[2], r;
+	int *kept[3], r;
+	bool brings;
 
 	if (!h)
 		_exit(1);
-	h->target = target;
 	h->client = client;
 	h->stop = stop;
+	h->told = road->told[1];
 	kept[0] = &h->client;
 	kept[1] = &h->stop;
-	sandbox_keep(kept, 2, true);
+	kept[2] = &h->told;
+	sandbox_keep(kept, 3, true);
 	r = receive_hello(h->client, &hello);
 	if (r < 0)
 		_exit(1);
-	r = r ? r : dial_init(&h->dial, target);
+	brings = hello.flags & WALL_BRINGS;
+	h->target = brings && road->next ? road->next : road->now;
+	if (brings)
+		hello.flags = (hello.flags & ~(uint32_t)WALL_BRINGS) | WALL_BASED;
+	if (hello.flags & WALL_MOVES)
+		hello.flags |= WALL_PASSES;
+	r = r ? r : dial_init(&h->dial, h->target);
 	if (r)
 		refuse(h, r,
 		       h->dial.text[0] ? h->dial.text
@@ -153,9 +229,13 @@ _Noreturn static void host_run(const struct relay_target *target, int client, in
 	if (dial_open(&h->dial, &hello, 0))
 		refuse(h, (int)h->dial.status, h->dial.text);
 	make_wall(h);
+	if (brings)
+		check_base(h, hello.brings.base);
 	if (dial_lanes(&h->dial))
 		refuse(h, (int)h->dial.status, h->dial.text);
 	let_in(h);
+	if (brings)
+		take_arena(h, hello.brings.base);
 	close_in(h);
 	_exit(run_session(h));
 }
@@ -189,7 +269,63 @@ int relay_connect_listen(const char *path, char ret_text[RELAY_TEXT_BYTES])
 	return steal_fd(&fd);
 }
 
-static void take_program(const struct relay_target *target, int listener, int stop)
+void relay_split_where(char *where, struct relay_target *t)
+{
+	char *offer = strchr(where, '/'), *close = strchr(where, ']'), *colon;
+
+	if (offer) {
+		*offer = 0;
+		t->offer = offer + 1;
+	}
+	colon = strrchr(where, ':');
+	t->host = where;
+	if (*where == '[' && close) {
+		t->host = where + 1;
+		colon = close[1] == ':' ? close + 1 : NULL;
+		*close = 0;
+	} else if (colon && strchr(where, ':') != colon) {
+		colon = NULL;
+	}
+	t->port = colon ? colon + 1 : NULL;
+	if (colon)
+		*colon = 0;
+}
+
+/* The same proof, to another server. */
+static void name_next(struct road *road, const char *where)
+{
+	unsigned int i = road->named % 2;
+	struct relay_target *t = &road->target[i];
+
+	/* What is in use is not overwritten. */
+	if (t == road->now)
+		t = &road->target[i = 1 - i];
+	snprintf(road->where[i], sizeof(road->where[i]), "%s", where);
+	*t = *road->now;
+	t->server_name = NULL;
+	relay_split_where(road->where[i], t);
+	road->next = t;
+	road->named = i + 1;
+}
+
+static void hear_road(struct road *road)
+{
+	struct road_word word;
+
+	while (recv(road->told[0], &word, sizeof(word), MSG_DONTWAIT) == (ssize_t)sizeof(word)) {
+		word.where[sizeof(word.where) - 1] = 0;
+		if (word.kind == ROAD_NEXT && !*word.where) {
+			road->next = NULL;
+		} else if (word.kind == ROAD_NEXT && frame_check_where(word.where)) {
+			name_next(road, word.where);
+		} else if (word.kind == ROAD_TAKEN && road->next) {
+			road->now = road->next;
+			road->next = NULL;
+		}
+	}
+}
+
+static void take_program(const struct road *road, int listener, int stop)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	pid_t pid;
@@ -199,7 +335,7 @@ static void take_program(const struct relay_target *target, int listener, int st
 	fflush(NULL);
 	pid = fork();
 	if (!pid)
-		host_run(target, fd, stop);
+		host_run(road, fd, stop);
 	if (pid < 0)
 		wall_refuse(fd, WALL_FULL, "the relay cannot start one more process: %s", strerror(errno));
 	close(fd);
@@ -213,17 +349,24 @@ static void reap(void)
 
 int relay_connect_run(const struct relay_target *target, int listener, int stop)
 {
-	struct pollfd p[2] = { { .fd = listener, .events = POLLIN }, { .fd = stop, .events = POLLIN } };
+	struct pollfd p[3] = { { .fd = listener, .events = POLLIN }, { .fd = stop, .events = POLLIN } };
+	static struct road road;
 
+	road.now = target;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, road.told))
+		return -errno;
+	p[2] = (struct pollfd){ .fd = road.told[0], .events = POLLIN };
 	for (;;) {
-		if (poll(p, 2, REAP_MS) < 0 && errno != EINTR)
+		if (poll(p, 3, REAP_MS) < 0 && errno != EINTR)
 			return -errno;
+		/* First: a program that comes because of it comes after it. */
+		hear_road(&road);
 		if (p[1].revents)
 			break;
 		if (p[0].revents & (POLLERR | POLLHUP | POLLNVAL))
 			return -EPIPE;
 		if (p[0].revents & POLLIN)
-			take_program(target, listener, stop);
+			take_program(&road, listener, stop);
 		reap();
 	}
 	reap();

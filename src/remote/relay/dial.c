@@ -146,7 +146,9 @@ static struct frame_hello hello_of(struct dial *d, const struct wall_hello *wall
 		.wall = *wall,
 	};
 
-	if (t->offer)
+	if (wall->flags & WALL_BASED && t->offer)
+		snprintf(h.wall.name + FRAME_BROUGHT_BYTES, sizeof(h.wall.name) - FRAME_BROUGHT_BYTES, "%s", t->offer);
+	else if (t->offer)
 		snprintf(h.wall.name, sizeof(h.wall.name), "%s", t->offer);
 	return h;
 }

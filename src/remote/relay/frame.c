@@ -12,6 +12,7 @@ _Static_assert(sizeof(struct frame_preface) == 32, "as on the wire");
 _Static_assert(sizeof(struct frame_head) == 16, "as on the wire");
 _Static_assert(sizeof(struct frame_piece) == 32, "as on the wire");
 _Static_assert(sizeof(struct frame_lane) == 40, "as on the wire");
+_Static_assert(sizeof(((struct wall_hello *)0)->brings) == FRAME_BROUGHT_BYTES, "as on the wire");
 _Static_assert(sizeof(struct frame_hello) == 24 + sizeof(struct wall_hello), "no padding");
 
 static int wrong_version(unsigned int theirs, char *text)
@@ -58,6 +59,29 @@ int frame_check_hello(struct frame_hello *h, char ret_text[RELAY_TEXT_BYTES])
 	if (h->lanes < 1 || h->lanes > RELAY_LANES_MOST)
 		h->lanes = h->lanes < 1 ? 1 : RELAY_LANES_MOST;
 	return 0;
+}
+
+void frame_take_brings(struct wall_hello *hello, uint8_t ret[FRAME_BROUGHT_BYTES])
+{
+	const size_t rest = sizeof(hello->name) - FRAME_BROUGHT_BYTES;
+
+	memcpy(ret, hello->name, FRAME_BROUGHT_BYTES);
+	memmove(hello->name, hello->name + FRAME_BROUGHT_BYTES, rest);
+	memset(hello->name + rest, 0, FRAME_BROUGHT_BYTES);
+}
+
+void frame_put_brings(struct wall_hello *hello, const uint8_t brings[FRAME_BROUGHT_BYTES])
+{
+	memmove(hello->name + FRAME_BROUGHT_BYTES, hello->name, sizeof(hello->name) - FRAME_BROUGHT_BYTES);
+	memcpy(hello->name, brings, FRAME_BROUGHT_BYTES);
+	hello->name[sizeof(hello->name) - 1] = 0;
+}
+
+bool frame_check_where(const char *where)
+{
+	static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]/@%";
+
+	return *where != '/' && strlen(where) < WALL_WHERE_BYTES && !where[strspn(where, good)];
 }
 
 bool frame_check_welcome(struct frame_welcome *w)

@@ -100,6 +100,8 @@ enum frame_kind {
 enum frame_beat {
 	FRAME_LIVES,
 	FRAME_DUE, /* messages are expected here soon: whoever gets them should be awake. May be ignored */
+	/* Its worker's wish (ring/wall.h), in the upper half of the value; `bytes` of text: its `where`. */
+	FRAME_WISH,
 };
 
 struct frame_head {
@@ -114,6 +116,15 @@ struct frame_piece {
 	uint64_t offset; /* of this piece, in the arena */
 	uint64_t total;	 /* bytes of the whole payload */
 };
+
+#define FRAME_BROUGHT_BYTES 16u /* of a hello's name, with WALL_BASED: `brings`; the offer's name follows */
+
+/* With WALL_BASED: takes `brings` out, so that the name is the offer's; and puts it back. */
+void frame_take_brings(struct wall_hello *hello, uint8_t ret[FRAME_BROUGHT_BYTES]);
+void frame_put_brings(struct wall_hello *hello, const uint8_t brings[FRAME_BROUGHT_BYTES]);
+
+/* A wish's `where` as a server may say it: the name of a server, on one line; "" is good. */
+bool frame_check_where(const char *where);
 
 /* Value: 0; or the enum wall_status to answer with, and the text. */
 int frame_check_preface(const struct frame_preface *p, char ret_text[RELAY_TEXT_BYTES]);

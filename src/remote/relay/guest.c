@@ -40,6 +40,7 @@ struct guest {
 	struct frame_hello hello;
 	struct frame_welcome welcome;
 	struct wall wall;
+	uint8_t brings[FRAME_BROUGHT_BYTES]; /* WALL_BASED */
 	char key_name[RELAY_NAME_BYTES]; /* the one that was asked for */
 	uint8_t key[RELAY_KEY_BYTES];
 	uint64_t until_ns;
@@ -171,6 +172,8 @@ static void read_hello(struct guest *g)
 	r = frame_check_hello(&g->hello, text);
 	if (r)
 		refuse(g, (enum wall_status)r, text);
+	if (g->hello.wall.flags & WALL_BASED)
+		frame_take_brings(&g->hello.wall, g->brings);
 	if (g->peer.trust != RELAY_PLAIN && !g->peer.name[0])
 		refuse(g, WALL_REFUSED,
 		       "your certificate has no common name of letters, digits and . _ - @; have one made with a name");
@@ -265,6 +268,8 @@ static void open_wall(struct guest *g)
 		refuse(g, m.status && m.status <= WALL_STATUS_MOST ? m.status : WALL_BAD, m.text);
 	memcpy(g->welcome.route, m.route, sizeof(m.route));
 	g->hello.wall.flags |= WALL_RELAYED;
+	if (g->hello.wall.flags & WALL_BASED)
+		frame_put_brings(&g->hello.wall, g->brings);
 	r = wall_connect_socket(&g->wall, fd, &g->hello.wall, WORKER_MS);
 	if (!r)
 		return;
@@ -278,7 +283,7 @@ static void send_welcome(struct guest *g)
 
 	w->wall = g->wall.welcome;
 	/* `base` is the worker's, where the client puts its arena too if it can: nothing of this process's layout. */
-	w->wall.flags = 0;
+	w->wall.flags &= WALL_MOVES;
 	if (!w->wall.server[0])
 		gethostname(w->wall.server, sizeof(w->wall.server) - 1);
 	if (RAND_bytes(w->token, sizeof(w->token)) != 1 || line_write(g->first, w, sizeof(*w)) < 0)

@@ -188,31 +188,12 @@ static int read_options(struct options *o, int argc, char **argv)
 /* ----------------------------------------------------------------------------------------------------- the client ---
  */
 
-/* "HOST[:PORT]", "[v6]:PORT": cut in two in place. */
-static void split_where(char *where, struct relay_target *t)
-{
-	char *colon = strrchr(where, ':'), *close = strchr(where, ']');
-
-	t->host = where;
-	if (*where == '[' && close) {
-		t->host = where + 1;
-		colon = close[1] == ':' ? close + 1 : NULL;
-		*close = 0;
-	} else if (colon && strchr(where, ':') != colon) {
-		colon = NULL;
-	}
-	if (colon) {
-		*colon = 0;
-		t->port = colon + 1;
-	}
-}
-
 /* 0, else the exit status. */
 static int make_target(const struct options *o, char *where, struct relay_target *t)
 {
 	char text[RELAY_TEXT_BYTES];
 
-	split_where(where, t);
+	relay_split_where(where, t);
 	t->cert = o->cert;
 	t->trust = o->cert.chain ? RELAY_CERT : RELAY_PLAIN;
 	t->server_name = o->server_name;

@@ -72,6 +72,9 @@ struct relay_target {
 	unsigned int connect_ms;  /* how long a server may take to answer; 0: 10 s */
 };
 
+/* "HOST[:PORT][/OFFER]", "[v6]:PORT": cut in place; the target's texts lie in it. */
+void relay_split_where(char *where, struct relay_target *ret);
+
 /* What a server says of itself to whoever has proved who it is. */
 struct relay_probe {
 	char server[64];

@@ -84,9 +84,8 @@ void session_replied(struct session *s)
 
 /* -------------------------------------------------------------------------------------------------------- begin --- */
 
-static bool start_thread(struct session *s, struct line *line, void *(*body)(void *))
+static bool start_thread_of(struct session *s, struct session_lane *lane, struct line *line, void *(*body)(void *))
 {
-	struct session_lane *lane = &s->lanes[s->lane_count++];
 	pthread_attr_t attr;
 	pthread_t thread;
 	int r;
@@ -100,12 +99,19 @@ static bool start_thread(struct session *s, struct line *line, void *(*body)(voi
 	return r == 0;
 }
 
+static bool start_thread(struct session *s, struct line *line, void *(*body)(void *))
+{
+	return start_thread_of(s, &s->lanes[s->lane_count++], line, body);
+}
+
 static bool start_threads(struct session *s)
 {
 	const struct session_config *c = &s->config;
 	bool good = start_thread(s, c->messages_in, session_receive_messages) &&
 		    start_thread(s, c->messages_out, session_send_messages);
 
+	if (good && c->side == SESSION_SERVER && c->wall->welcome.flags & WALL_MOVES)
+		good = start_thread_of(s, &s->wishes, c->messages_out, session_pass_wishes);
 	for (unsigned int i = 0; i < c->lanes && good; i++)
 		good = start_thread(s, c->payloads_in[i], session_receive_payloads) &&
 		       start_thread(s, c->payloads_out[i], session_send_payloads);

@@ -34,6 +34,9 @@ struct session_config {
 	const char *peer;	   /* "HOST:PORT" for texts */
 	int stop; /* server's broker or the client's parent: readable or closed ends the session. -1: none */
 	void (*why_stopped)(int stop, char ret_text[RELAY_TEXT_BYTES]); /* then asked; or NULL */
+	/* The client's: the worker's wish has come (ring/wall.h), with a good `where`. A thread that receives. */
+	void (*wish)(void *arg, uint32_t wish, const char *where);
+	void *wish_arg;
 };
 
 /*

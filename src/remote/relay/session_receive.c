@@ -162,6 +162,33 @@ static void heard_due(struct session *s)
 		session_say_due(s);
 }
 
+/* False: it makes no sense. */
+static bool heard_wish(struct session *s, const struct frame_head *head, const uint8_t *text)
+{
+	char where[WALL_WHERE_BYTES] = "";
+
+	if (head->bytes >= sizeof(where))
+		return false;
+	memcpy(where, text, head->bytes);
+	if (!frame_check_where(where))
+		return false;
+	if (s->config.wish)
+		s->config.wish(s->config.wish_arg, (uint32_t)(head->value >> 32), where);
+	return true;
+}
+
+static bool heard_beat(struct session *s, struct line *line, const struct frame_head *head, const uint8_t *text)
+{
+	if (line != s->config.messages_in)
+		return true;
+	if (head->value == FRAME_DUE)
+		heard_due(s);
+	if ((uint32_t)head->value != FRAME_WISH || heard_wish(s, head, text))
+		return true;
+	peer_is_wrong(s);
+	return false;
+}
+
 /* One frame. False: the thread is to end, which has been said. */
 static bool receive_frame(struct session *s, struct line *line, uint8_t *buffer, size_t room)
 {
@@ -184,9 +211,7 @@ static bool receive_frame(struct session *s, struct line *line, uint8_t *buffer,
 	__atomic_fetch_add(&s->config.count->bytes_in, head.bytes + sizeof(head), __ATOMIC_RELAXED);
 	switch (head.kind) {
 	case FRAME_BEAT:
-		if (head.value == FRAME_DUE && line == s->config.messages_in)
-			heard_due(s);
-		return true;
+		return heard_beat(s, line, &head, buffer);
 	case FRAME_PIECE:
 		return true;
 	case FRAME_BYE:

@@ -2,11 +2,16 @@
 #include "remote/relay/session_state.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #define HEADS_BYTES 4096u
+#define WISH_NAP_NS 500000000 /* so that its thread sees the session's end */
 
 /* Frames that leave together. */
 struct batch {
@@ -118,6 +123,43 @@ static int beat(struct session *s, struct line *line)
 	r = line_write(line, &head, sizeof(head));
 	pthread_mutex_unlock(&s->out_mutex);
 	return r;
+}
+
+static int send_wish(struct session *s, struct line *line, const struct wall_area *area, uint32_t wish)
+{
+	struct frame_head head = { .kind = FRAME_BEAT, .value = FRAME_WISH | (uint64_t)wish << 32 };
+	char where[WALL_WHERE_BYTES];
+	int r;
+
+	memcpy(where, area->where, sizeof(where));
+	where[sizeof(where) - 1] = 0;
+	head.bytes = (uint32_t)strlen(where);
+	pthread_mutex_lock(&s->out_mutex);
+	r = line_write_two(line, &head, sizeof(head), where, head.bytes);
+	pthread_mutex_unlock(&s->out_mutex);
+	return r;
+}
+
+void *session_pass_wishes(void *session_lane)
+{
+	struct session_lane *lane = session_lane;
+	struct session *s = lane->session;
+	struct wall_area *area = (void *)s->config.wall->control;
+	const struct timespec nap = { .tv_nsec = WISH_NAP_NS };
+	uint32_t seen = 0, wish;
+	int r = 0;
+
+	while (!r && !session_ended(s)) {
+		/* Acquire: pairs with the worker's store (worker/move.c). */
+		wish = __atomic_load_n(&area->wish, __ATOMIC_ACQUIRE);
+		if (wish == seen)
+			syscall(SYS_futex, &area->wish, FUTEX_WAIT, seen, &nap, NULL, 0);
+		else
+			r = send_wish(s, lane->line, area, wish);
+		seen = wish;
+	}
+	/* A line that fails is seen by who sends messages. */
+	return NULL;
 }
 
 void session_say_due(void *session)

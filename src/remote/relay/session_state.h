@@ -31,7 +31,7 @@ struct session {
 
 	pthread_mutex_t out_mutex; /* writing on messages_out */
 
-	struct session_lane lanes[2 * RELAY_LANES_MOST + 2];
+	struct session_lane lanes[2 * RELAY_LANES_MOST + 2], wishes;
 	unsigned int lane_count;
 
 	pthread_mutex_t end_mutex;
@@ -57,7 +57,8 @@ void session_replied(struct session *s);
 /* Messages are going to follow soon: says so, if the line takes it at once. Any thread. */
 void session_say_due(void *session);
 
-/* Bodies of the threads. */
+/* Bodies of the threads. The first one's line is that of the messages that go out. */
+void *session_pass_wishes(void *session_lane);
 void *session_send_messages(void *session_lane);
 void *session_receive_messages(void *session_lane);
 void *session_send_payloads(void *session_lane);

@@ -53,6 +53,18 @@ static int image(struct work *work)
 	return 0;
 }
 
+static int why(struct work *work)
+{
+	struct move_why m;
+
+	remote_get(&work->in, &m, sizeof(m));
+	if (work->in.bad || work->in.used != work->in.size)
+		return -EPROTO;
+	work->created = true;
+	traffic_why(m.text);
+	return 0;
+}
+
 static int say(struct work *work)
 {
 	struct move_said m;
@@ -76,6 +88,8 @@ int worker_other_move(struct work *work)
 		return image(work);
 	case CALL_MOVE_SAY:
 		return say(work);
+	case CALL_MOVE_WHY:
+		return why(work);
 	default:
 		return -EPROTO;
 	}
@@ -90,6 +104,7 @@ static void *pass_on(void *arg)
 
 	for (;;) {
 		wish = traffic_wish(wish);
+		traffic_where(area->where);
 		/* Release: pairs with the client's look (client/move.c). */
 		__atomic_store_n(&area->wish, wish, __ATOMIC_RELEASE);
 		syscall(SYS_futex, &area->wish, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

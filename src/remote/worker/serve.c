@@ -20,6 +20,8 @@
 
 static bool relayed; /* the client is a relay: bytes that its program is to see have to be sent */
 static bool brings;  /* its session goes on here: its arena comes after the welcome, and lies at `base` */
+static bool based;   /* the same by a relay: the arena that was made is to lie at `base` */
+static bool passes;  /* the relay passes wishes on */
 static uint64_t base;
 
 int serve_prepare(struct wall *wall)
@@ -60,6 +62,8 @@ bool serve_hear(int client)
 	take_name(&hello);
 	relayed = hello.flags & WALL_RELAYED;
 	brings = hello.flags & WALL_BRINGS;
+	based = relayed && hello.flags & WALL_BASED;
+	passes = hello.flags & WALL_PASSES;
 	base = hello.brings.base;
 	traffic_relayed(relayed);
 	return true;
@@ -71,13 +75,15 @@ static int let_in(struct wall *wall, int client, const char *grant)
 
 	int arena, r;
 
-	if (!relayed && traffic_is_kept() && wall_base_good((uint64_t)(uintptr_t)wall->arena))
+	if ((!relayed || passes) && traffic_is_kept() && wall_base_good((uint64_t)(uintptr_t)wall->arena))
 		more.flags |= WALL_MOVES;
-	if (brings)
+	if (brings || based)
 		more.base = base;
 	gethostname(more.server, sizeof(more.server) - 1);
 	snprintf(more.grant, sizeof(more.grant), "%s", grant);
 	r = wall_welcome(wall, client, &more);
+	if (!r && based)
+		return wall_rebase(wall, base);
 	if (r || !brings)
 		return r;
 	r = wall_receive_arena(client, &arena, HELLO_MS);

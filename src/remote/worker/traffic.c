@@ -5,6 +5,7 @@
 #include "wire/worker.h"
 
 #include <linux/futex.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,7 +18,7 @@ void traffic_open(void)
 	struct worker_traffic *at;
 	struct stat st;
 
-	if (fstat(WORKER_TRAFFIC_FD, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(*at))
+	if (fstat(WORKER_TRAFFIC_FD, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)WORKER_TRAFFIC_LEAST)
 		return;
 	at = mmap(NULL, sizeof(*at), PROT_READ | PROT_WRITE, MAP_SHARED, WORKER_TRAFFIC_FD, 0);
 	if (at == MAP_FAILED)
@@ -67,6 +68,17 @@ uint32_t traffic_wish(uint32_t seen)
 	return wish;
 }
 
+void traffic_where(char *where)
+{
+	memcpy(where, traffic->where, WORKER_WHERE_BYTES - 1);
+	where[WORKER_WHERE_BYTES - 1] = 0;
+}
+
+void traffic_why(const char *why)
+{
+	memcpy(traffic->why, why, WORKER_WHERE_BYTES - 1);
+}
+
 void traffic_say(const struct move_said *said)
 {
 	uint32_t count = said->count < UINT16_MAX ? said->count : UINT16_MAX;
@@ -80,5 +92,5 @@ void traffic_say(const struct move_said *said)
 
 void traffic_moves(void)
 {
-	atomic_store_explicit(&traffic->moves, 1, memory_order_release);
+	atomic_store_explicit(&traffic->moves, WORKER_MOVES_FAR, memory_order_release);
 }

@@ -16,7 +16,10 @@ void traffic_sent(size_t message, uint64_t payload);
 bool traffic_is_kept(void);
 /* What meted asks; waits while it is `seen`. */
 uint32_t traffic_wish(uint32_t seen);
+/* Where it asks the client to go; of the wish that was read last. WORKER_WHERE_BYTES each. */
+void traffic_where(char *where);
 /* What the client says of its move. */
+void traffic_why(const char *why);
 struct move_said;
 void traffic_say(const struct move_said *said);
 /* The client can be asked. */
