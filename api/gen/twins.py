@@ -8,6 +8,9 @@ NAME-forward.toml says how the calls of NAME-soft.toml travel:
   numbers, same      objects that are numbers in the program; types whose objects are those of another type
   here               calls whose objects are the client's alone
   local              calls that the twin answers alone
+  sets, sets_by      calls that set something of the object that they are about, which another worker is told when the session
+                     moves (client/deeds.h); sets_by: their first argument says what, the others what to
+  spoils             calls that leave it as nobody can make it again: it keeps the session where it is
   waits, ask, once   calls that take memory; that are waited for although nothing comes back; whose answer is always the same
   out                parameters that point to one value of the program's that is given out, as "CALL:PARAMETER"
   list               parameters that point to an array of the program's or NULL, and the one that counts its elements
@@ -25,7 +28,7 @@ from .spec import SpecError
 from .text import banner, failure, ret
 
 KEYS = {"number", "files", "statuses", "create", "destroy", "numbers", "same", "here", "local", "waits", "ask", "once", "out", "list",
-        "scalar", "scratch", "pointer_mode", "pointer_mode_of", "final"}
+        "scalar", "scratch", "pointer_mode", "pointer_mode_of", "final", "sets", "sets_by", "spoils"}
 
 
 class Way:
@@ -40,7 +43,7 @@ class Way:
         self.numbers, self.same = self.data.get("numbers", []), self.data.get("same", {})
         self.types = {t: i + 1 for i, t in enumerate(self.destroy)}
         known = {c.symbol: {a.name for a in c.args} for c in implemented}
-        for key in ("local", "waits", "ask", "once", "here"):
+        for key in ("local", "waits", "ask", "once", "here", "sets", "sets_by", "spoils"):
             faults += [f'{shown}: {key} "{p}": no such call' for p in self.data.get(key, []) if not fnmatch.filter(known, p)]
         for key in ("out", "list", "scalar", "scratch"):
             faults += [f'{shown}: {key} "{p}": no such parameter' for p in self.data.get(key, [])
@@ -158,6 +161,9 @@ def client_body(way, c):
     else:
         kind = "TWIN_ASK_ONCE" if way.has("once", c) else "TWIN_ASK" if outs or way.has("ask", c) else "TWIN_RUN"
         out += [f"\tif (twin_begin(&c_, status_, {call}, {program_object(way, about)}, {kind}, 0)) {{"]
+    for key in ("sets", "sets_by", "spoils"):
+        if way.has(key, c):
+            out += [f"\t\tforward_changes(&c_.f, FORWARD_{key.upper()});"]
     for a in sorted(c.args, key=lambda a: way.role(c, a) == "scalar"):  # behind what tells their type
         if a is not about or made:
             out += ["\t" + line for line in client_put(way, c, a)]

@@ -3,11 +3,13 @@
  *
  * many: contexts, streams, events, pinned memory that kernels reach, memory of a pool, a module with options,
  * attributes of a function, a graph made by hand and its instance. Each line on standard input is a round, in which all
- * of them are used; "round N" says that it is over, and the last line how many results were wrong. Any other kind: it
+ * of them are used; "round N" says that it is over, and the last line how many results were wrong. libraries: the same
+ * with a handle of cuBLAS and a plan of cuFFT. Any other kind: it
  * holds one thing that cannot move; the next line ends it.
  */
 #include <cuda.h>
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -220,7 +222,112 @@ static int many(void)
 	return 0;
 }
 
+/* ---- handles of libraries, which the client has in front of the worker's ---- */
+
+static void *routine(const char *name)
+{
+	void *at = dlsym(RTLD_DEFAULT, name);
+
+	if (!at)
+		must(CUDA_ERROR_NOT_FOUND, name);
+	return at;
+}
+
+struct libraries {
+	void *blas;
+	int plan;
+	CUstream stream, ended;
+	CUdeviceptr a, b, c, waves, workspace;
+};
+
+static void make_libraries(struct libraries *l)
+{
+	static const float ones[4] = { 1, 2, 3, 4 }, wave[8] = { 1, 0, 0, 0, 0, 0, 0, 0 };
+	int (*create)(void **) = (int (*)(void **))routine("cublasCreate_v2");
+	int (*set)(void *, CUstream) = (int (*)(void *, CUstream))routine("cublasSetStream_v2");
+	int (*workspace)(void *, void *, size_t) = (int (*)(void *, void *, size_t))routine("cublasSetWorkspace_v2");
+	int (*plan)(int *, int, int, int) = (int (*)(int *, int, int, int))routine("cufftPlan1d");
+	int (*plan_set)(int, CUstream) = (int (*)(int, CUstream))routine("cufftSetStream");
+
+	must(cuStreamCreate(&l->stream, CU_STREAM_NON_BLOCKING), "a stream");
+	must(cuStreamCreate(&l->ended, CU_STREAM_NON_BLOCKING), "a stream");
+	must(cuMemAlloc(&l->a, 16), "memory");
+	must(cuMemAlloc(&l->b, 16), "memory");
+	must(cuMemAlloc(&l->c, 16), "memory");
+	must(cuMemAlloc(&l->waves, 32), "memory");
+	must(cuMemAlloc(&l->workspace, 1 << 20), "memory");
+	must(cuMemcpyHtoD(l->a, ones, 16), "a copy");
+	must(cuMemcpyHtoD(l->b, ones, 16), "a copy");
+	must(cuMemcpyHtoD(l->waves, wave, 32), "a copy");
+	is((uint64_t)create(&l->blas), 0, "a handle of cuBLAS");
+	is((uint64_t)set(l->blas, l->ended), 0, "its stream");
+	is((uint64_t)set(l->blas, l->stream), 0, "its stream");
+	is((uint64_t)workspace(l->blas, (void *)(uintptr_t)l->workspace, 1 << 20), 0, "its workspace");
+	is((uint64_t)plan(&l->plan, 4, 0x29, 1), 0, "a plan of cuFFT");
+	is((uint64_t)plan_set(l->plan, l->ended), 0, "its stream");
+	is((uint64_t)plan_set(l->plan, l->stream), 0, "its stream");
+	must(cuStreamDestroy(l->ended), "a stream ends");
+}
+
+static void use_libraries(struct libraries *l)
+{
+	static const float one = 1, zero = 0, product[4] = { 7, 10, 15, 22 };
+	int (*gemm)(void *, int, int, int, int, int, const float *, const void *, int, const void *, int, const float *,
+		    void *, int) = (__typeof__(gemm))routine("cublasSgemm_v2");
+	int (*exec)(int, void *, void *, int) = (__typeof__(exec))routine("cufftExecC2C");
+	int (*get)(void *, CUstream *) = (__typeof__(get))routine("cublasGetStream_v2");
+	CUstream stream = NULL;
+	float got[8];
+
+	is((uint64_t)gemm(l->blas, 0, 0, 2, 2, 2, &one, (void *)(uintptr_t)l->a, 2, (void *)(uintptr_t)l->b, 2, &zero,
+			  (void *)(uintptr_t)l->c, 2),
+	   0, "a product");
+	is((uint64_t)exec(l->plan, (void *)(uintptr_t)l->waves, (void *)(uintptr_t)l->waves, -1), 0, "a transform");
+	is((uint64_t)exec(l->plan, (void *)(uintptr_t)l->waves, (void *)(uintptr_t)l->waves, 1), 0, "and back");
+	must(cuStreamSynchronize(l->stream), "a wait");
+	must(cuMemcpyDtoH(got, l->c, 16), "a copy");
+	is((uint64_t)memcmp(got, product, 16), 0, "the product");
+	must(cuMemcpyDtoH(got, l->waves, 32), "a copy");
+	is(got[0] > 3.99f && got[0] < 4.01f && got[2] < 0.01f && got[2] > -0.01f, 1, "the transform");
+	got[0] /= 4;
+	must(cuMemcpyHtoD(l->waves, got, 32), "a copy");
+	is((uint64_t)get(l->blas, &stream), 0, "the handle's stream");
+	is(stream == l->stream, 1, "the handle's stream");
+}
+
+static int libraries(void)
+{
+	static struct libraries l;
+	CUcontext context;
+	unsigned int rounds = 0;
+
+	must(cuDevicePrimaryCtxRetain(&context, 0), "a context");
+	must(cuCtxSetCurrent(context), "a context");
+	make_libraries(&l);
+	puts("holds");
+	while (line()) {
+		use_libraries(&l);
+		printf("round %u %llx\n", ++rounds, (unsigned long long)l.a);
+	}
+	printf("wrong %lu longest 0\n", wrong);
+	return 0;
+}
+
 /* ---- what cannot move ---- */
+
+/* One that has given numbers: nobody knows how to make the next one that goes on with them. */
+static void hold_generator(void)
+{
+	int (*create)(void **, int) = (__typeof__(create))routine("curandCreateGenerator");
+	int (*generate)(void *, void *, size_t) = (__typeof__(generate))routine("curandGenerateUniform");
+	static void *generator;
+	static CUdeviceptr at;
+
+	must(cuMemAlloc(&at, 4096), "memory");
+	is((uint64_t)create(&generator, 100), 0, "a generator");
+	is((uint64_t)generate(generator, (void *)(uintptr_t)at, 1024), 0, "numbers");
+	must(cuCtxSynchronize(), "a wait");
+}
 
 static void hold_array(void)
 {
@@ -297,9 +404,9 @@ static void hold_instance(void)
 static const struct {
 	const char *kind;
 	void (*hold)(void);
-} kinds[] = { { "array", hold_array },	 { "variable", hold_variable }, { "managed", hold_managed },
-	      { "mapped", hold_mapped }, { "capture", hold_capture },	{ "graph", hold_graph },
-	      { "instance", hold_instance } };
+} kinds[] = { { "array", hold_array },	     { "variable", hold_variable },  { "managed", hold_managed },
+	      { "mapped", hold_mapped },     { "capture", hold_capture },    { "graph", hold_graph },
+	      { "instance", hold_instance }, { "generator", hold_generator } };
 
 int main(int argc, char **argv)
 {
@@ -310,6 +417,8 @@ int main(int argc, char **argv)
 	must(cuInit(0), "the driver");
 	if (!strcmp(kind, "many"))
 		return many();
+	if (!strcmp(kind, "libraries"))
+		return libraries();
 	must(cuDevicePrimaryCtxRetain(&context, 0), "a context");
 	must(cuCtxSetCurrent(context), "a context");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)

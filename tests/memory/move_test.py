@@ -137,8 +137,8 @@ def killed(m, c):
     return c
 
 
-def holds_many(m, c):
-    r = Resider(m, "wall", "many", None, wall=True, spill=False, program=HOLDER)
+def holds_many(m, c, kind):
+    r = Resider(m, "wall", kind, None, wall=True, spill=False, program=HOLDER)
     ok(r.has("holds"), "it holds objects of many kinds", r.lines)
     for turn in range(6):
         r.go_on()
@@ -154,7 +154,7 @@ def holds_many(m, c):
 
 def cannot_move(m, c):
     for kind, part in (("array", "2 arrays"), ("variable", "1 variables"), ("managed", "1 blocks of managed"), ("mapped", "1 ranges"),
-                       ("capture", "capture"), ("graph", "graphs"), ("instance", "graphs")):
+                       ("capture", "capture"), ("graph", "graphs"), ("instance", "graphs"), ("generator", "1 handles of libraries")):
         r = Resider(m, "wall", kind, None, wall=True, spill=False, program=HOLDER)
         r.has("holds")
         stays(m, c, "wall", part, "set", "wall", "--suspend")
@@ -200,7 +200,8 @@ comes_and_goes(m, c)
 goes_to_another_device(m, c)
 refused(m, c)
 work_that_never_ends(m, c)
-holds_many(m, c)
+holds_many(m, c, "many")
+holds_many(m, c, "libraries")
 cannot_move(m, c)
 drained(m, c)
 c = killed(m, c)

@@ -22,6 +22,7 @@ static cublasStatus_t set(cublasHandle_t handle, enum cublas_call call, int64_t 
 	struct forward_call c;
 
 	if (forward_begin(&c, handle, call, FORWARD_FORGET, 0)) {
+		forward_changes(&c, FORWARD_SETS);
 		forward_put(&c, &value, sizeof(value));
 		forward_send(&c);
 	}
@@ -43,6 +44,7 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t streamId)
 	if (h->stream == streamId && !h->workspace)
 		return CUBLAS_STATUS_SUCCESS;
 	if (forward_begin(&c, handle, CUBLAS_CALL_cublasSetStream_v2, FORWARD_FORGET, 0)) {
+		forward_changes(&c, FORWARD_SETS);
 		forward_put_stream(&c, streamId);
 		forward_send(&c);
 	}
@@ -73,6 +75,7 @@ static cublasStatus_t set_workspace(cublasHandle_t handle, void *workspace, size
 	if (h->workspace == (uintptr_t)workspace && h->workspace_bytes == bytes && workspace)
 		return CUBLAS_STATUS_SUCCESS;
 	if (forward_begin(&c, handle, CUBLAS_CALL_cublasSetWorkspace_v2, FORWARD_FORGET, 0)) {
+		forward_changes(&c, FORWARD_SETS);
 		forward_put_address(&c, workspace);
 		forward_put(&c, &size, sizeof(size));
 		forward_send(&c);

@@ -19,8 +19,8 @@
 
 enum {
 	NAMES = 1 << 8,	 /* its answer may name objects, and it is a deed of the first new one */
-	SPOILS = 1 << 9, /* what it makes of the object nobody could repeat */
-	CHANGES = 1 << 10,
+	SPOILS = CLIENT_SPOILS, /* what it makes of the object nobody could repeat */
+	CHANGES = CLIENT_CHANGES,
 };
 
 #define SETS(words) (CHANGES | (words))
@@ -124,9 +124,9 @@ static uint64_t context_of_message(const struct deed *d)
 static bool same(const struct deed *a, const struct deed *b)
 {
 	const size_t skip = sizeof(struct call_request) / sizeof(uint64_t);
-	unsigned int words = change_of(a->call) & 0xff;
+	unsigned int words = a->change & 0xff;
 
-	if (a->call != b->call || !(change_of(a->call) & CHANGES) || context_of_message(a) != context_of_message(b))
+	if (a->call != b->call || !(a->change & b->change & CHANGES) || context_of_message(a) != context_of_message(b))
 		return false;
 	for (unsigned int i = 0; i < WORDS; i++) {
 		bool has =
@@ -161,19 +161,34 @@ static bool is_kept(const struct client_call *c)
 	return c->session && c->session->link.wall.welcome.flags & WALL_MOVES;
 }
 
+/* Whose deed it is where none was made: what the call was about, else the context. */
+static uint64_t subject_of(const struct client_call *c)
+{
+	struct context *context;
+
+	if (c->subject)
+		return c->subject;
+	return c->thread && context_current(c->thread, &context) == CUDA_SUCCESS ? context->handle : 0;
+}
+
 void deeds_note(struct client_call *c)
 {
+	const uint16_t change = c->change ? c->change : change_of(c->call);
 	struct deed *d;
 
-	if ((!c->made && !change_of(c->call)) || !is_kept(c))
+	if ((!c->made && !change) || !is_kept(c))
 		return;
 	d = malloc(sizeof(*d) + c->out.used);
 	c->deed = d;
+	/* Without memory for it the object cannot move. */
+	if (!d && change & (CHANGES | SPOILS))
+		handles_deed(&c->session->handles, subject_of(c), NULL);
 	if (!d)
-		return; /* the object has none, and so cannot move */
+		return;
 	*d = (struct deed){ .seq = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1,
 			    .call = c->call,
-			    .spoilt = c->payload_bytes || change_of(c->call) & SPOILS,
+			    .change = change,
+			    .spoilt = c->payload_bytes || change & SPOILS,
 			    .bytes = c->out.used };
 	memcpy(d->message, c->out.data, c->out.used);
 }
@@ -195,23 +210,13 @@ void deeds_name(struct client_call *c, uint64_t handle, uint64_t id)
 		c->made = handle;
 }
 
-/* Whose deed it is where none was made: what the call was about, else the context. */
-static uint64_t subject_of(const struct client_call *c)
-{
-	struct context *context;
-
-	if (c->subject)
-		return c->subject;
-	return c->thread && context_current(c->thread, &context) == CUDA_SUCCESS ? context->handle : 0;
-}
-
 void deeds_settle(struct client_call *c)
 {
 	struct deed *d = c->deed;
 	uint64_t whose = c->made;
 
 	c->deed = NULL;
-	if (!whose && change_of(c->call) & (CHANGES | SPOILS))
+	if (!whose && d && d->change & (CHANGES | SPOILS))
 		whose = subject_of(c);
 	if (c->result != CUDA_SUCCESS || !whose || !handles_deed(&c->session->handles, whose, d))
 		deed_free(d);

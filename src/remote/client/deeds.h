@@ -14,6 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * What a request changes of the object that it is about, so that another worker can be told (deeds.h): it sets
+ * something, and these 8-byte words of its arguments (bits) say what; or it leaves the object as nobody can make it
+ * again.
+ */
+#define CLIENT_CHANGES 0x400u
+#define CLIENT_SETS(words) (CLIENT_CHANGES | (words))
+#define CLIENT_SPOILS 0x200u
+
 struct client_call;
 
 struct deed {
@@ -21,7 +30,7 @@ struct deed {
 	uint64_t seq;
 	uint64_t *named; /* ids that the worker chose in its answer, in order */
 	uint32_t named_count;
-	uint16_t call;
+	uint16_t call, change; /* as in the table of deeds.c, or of a library */
 	bool spoilt; /* bytes of the arena went with it: it cannot be repeated */
 	size_t bytes;
 	uint64_t message[]; /* whole */

@@ -324,11 +324,16 @@ bool handles_deed(struct handles *h, uint64_t handle, struct deed *take)
 
 	pthread_mutex_lock(&h->lock);
 	o = handles_find(h, handle);
-	if (o && take)
+	if (o && take && !spoilt)
 		o->deeds = deeds_add(o->deeds, take);
 	if (o)
-		atomic_store_explicit(&o->covered, !spoilt, memory_order_relaxed);
+		atomic_store_explicit(&o->covered, !spoilt && (atomic_load_explicit(&o->covered, memory_order_relaxed) ||
+							       !(take->change & CLIENT_CHANGES)),
+				      memory_order_relaxed);
 	pthread_mutex_unlock(&h->lock);
+	/* What cannot be repeated is not kept. */
+	if (o && take && spoilt)
+		deeds_free(take);
 	return o;
 }
 

@@ -58,8 +58,10 @@ void handles_renew(struct handles *h, uint64_t handle, uint64_t id);
 /* What is kept with the object. False: it is no live object. */
 bool handles_keep(struct handles *h, uint64_t handle, void *data, void (*gone)(void *kept));
 struct deed;
-/* Takes the deed over, which covers it, unless it cannot be repeated (then nothing covers it any more) or is NULL.
- * False: it is no live object. */
+/*
+ * Takes the deed over. One that makes the object covers it; one that changes it leaves that as it is; one that cannot be
+ * repeated, or NULL, ends that for good. False: it is no live object.
+ */
 bool handles_deed(struct handles *h, uint64_t handle, struct deed *take);
 bool handles_covered(struct handles *h, uint64_t handle);
 void handles_cover(struct handles *h, uint64_t handle);

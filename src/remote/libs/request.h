@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "remote/client/deeds.h"
 #include "remote/client/forward.h"
 #include "remote/libs/forward.h"
 
@@ -39,6 +40,17 @@ bool forward_open(struct forward_call *c, const struct forward_library *library)
 bool forward_start(struct forward_call *c, uint64_t call, uint64_t id, bool waits, size_t bytes);
 /* The same for what is asked once: an answer that is remembered is in c->call.in, and nothing is sent. */
 bool forward_start_memo(struct forward_call *c, uint64_t call, uint64_t id);
+/* The request sets something of its object: CLIENT_SETS(), CLIENT_SPOILS. After it was begun. */
+static inline void forward_changes(struct forward_call *c, unsigned int change)
+{
+	c->call.change = (uint16_t)change;
+}
+
+/* What it sets is said by the call alone, or by its first argument as well. */
+#define FORWARD_SETS CLIENT_SETS(3)
+#define FORWARD_SETS_BY CLIENT_SETS(7)
+#define FORWARD_SPOILS CLIENT_SPOILS
+
 /* True: there is an answer, and it is no error. */
 bool forward_send(struct forward_call *c);
 /* The library's status. */
