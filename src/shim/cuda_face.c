@@ -179,6 +179,8 @@ static uint64_t kept(unsigned int device)
 
 static bool shrink(unsigned int device)
 {
+	if (movable_wanted())
+		later_release();
 	return movable_trim(true) || pools_shrink(device);
 }
 

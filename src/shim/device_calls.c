@@ -8,6 +8,7 @@
 #include "shim/devices.h"
 #include "shim/launches.h"
 #include "shim/movable.h"
+#include "shim/pools.h"
 #include "shim/scratch.h"
 #include "shim/start.h"
 
@@ -78,6 +79,11 @@ static bool block_seen(void *data, CUpointer_attribute attribute, const struct m
 		return true;
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
 		memcpy(data, &block->context, sizeof block->context);
+		return true;
+	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+		if (block->pool == MOVABLE_POOLS)
+			return false;
+		*(CUmemoryPool *)data = pools_handle(block->pool);
 		return true;
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 		*(unsigned long long *)data = BLOCK_IDS | block->serial;

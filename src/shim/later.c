@@ -7,20 +7,29 @@
 #include "core/gate.h"
 #include "cuda_shim.h"
 #include "shim/memory.h"
+#include "shim/movable.h"
 #include "shim/pools.h"
 #include "shim/start.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define LATER_MOST 256u
+#define LATER_MOST 512u
+
+enum state {
+	LATER_FREE,  /* the place */
+	LATER_WAITS, /* for its marker */
+	LATER_KEPT,  /* its turn has come; its pool keeps it */
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list; the driver is asked with it, and nobody
 							    of the program's */
 static struct later {
-	face_marker marker; /* NULL: a free place */
+	enum state state;
+	face_marker marker; /* while it waits */
 	struct record record;
 	face_context context; /* of the stream, and of the marker */
+	uint64_t order;	      /* names the stream; 0: it has no name */
 } list[LATER_MOST];
 static _Atomic unsigned int waiting; /* places taken; changed with the lock held */
 
@@ -39,14 +48,39 @@ static void give_back(const struct record *r)
 	gate_leave();
 }
 
-static bool keep(const struct record *r, face_context context, face_marker marker)
+static face_context context_of(CUstream stream, bool per_thread)
+{
+	face_context context = NULL;
+
+	if ((uintptr_t)stream > 2)
+		return face->context(stream, per_thread);
+	return shim_real.cuCtxGetCurrent((CUcontext *)&context) == CUDA_SUCCESS ? context : NULL;
+}
+
+/*
+ * Handles of streams are used again, their numbers are not. A thread's own default stream has no name here, because
+ * another thread's has the same handle.
+ */
+static uint64_t order_of(CUstream stream, bool per_thread)
+{
+	unsigned long long id;
+
+	if (stream == CU_STREAM_LEGACY || (!stream && !per_thread))
+		return 1;
+	if ((uintptr_t)stream <= 2 || !shim_has(CUDA_CALL_cuStreamGetId) ||
+	    shim_real.cuStreamGetId(stream, &id) != CUDA_SUCCESS)
+		return 0;
+	return id + 2;
+}
+
+static bool keep(const struct later *what)
 {
 	bool kept = false;
 
 	pthread_mutex_lock(&lock);
 	for (struct later *l = list; l < list + LATER_MOST && !kept; l++)
-		if (!l->marker) {
-			*l = (struct later){ marker, *r, context };
+		if (l->state == LATER_FREE) {
+			*l = *what;
 			atomic_fetch_add_explicit(&waiting, 1, memory_order_release);
 			kept = true;
 		}
@@ -56,56 +90,123 @@ static bool keep(const struct record *r, face_context context, face_marker marke
 
 void later_free(const struct record *r, CUstream stream, bool per_thread)
 {
-	face_context context = NULL;
-	face_marker marker;
+	struct later l = { .state = LATER_WAITS,
+			   .record = *r,
+			   .context = context_of(stream, per_thread),
+			   .order = r->kind == RECORD_MOVABLE ? order_of(stream, per_thread) : 0 };
 
-	if ((uintptr_t)stream > 2)
-		context = face->context(stream, per_thread);
-	else if (shim_real.cuCtxGetCurrent((CUcontext *)&context) != CUDA_SUCCESS)
-		context = NULL;
-	marker = context ? face->marker_new(context) : NULL;
-	if (marker && face->marker_put(marker, stream, per_thread) && keep(r, context, marker)) {
+	l.marker = l.context ? face->marker_new(l.context) : NULL;
+	if (l.marker && face->marker_put(l.marker, stream, per_thread) && (keep(&l) || (later_release() && keep(&l)))) {
 		pools_arm();
 		return;
 	}
 	wait_for(stream, per_thread);
-	if (marker)
-		face->marker_free(marker);
+	if (l.marker)
+		face->marker_free(l.marker);
 	give_back(r);
 }
 
-/* One whose turn has come leaves the list. */
-static bool take_done(struct record *ret)
+/* With the lock held: the place is free. Value: its marker, for the caller to free without the lock; may be NULL. */
+static face_marker leave_locked(struct later *l)
 {
-	face_marker marker = NULL;
+	l->state = LATER_FREE;
+	atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
+	return l->marker;
+}
 
+bool later_take(unsigned int device, uint32_t size_units, CUstream stream, bool per_thread, struct record *ret)
+{
+	face_context context;
+	face_marker marker = NULL;
+	bool found = false;
+	uint64_t order;
+
+	if (!atomic_load_explicit(&waiting, memory_order_acquire))
+		return false;
+	order = order_of(stream, per_thread);
+	context = context_of(stream, per_thread);
 	pthread_mutex_lock(&lock);
-	for (struct later *l = list; l < list + LATER_MOST && !marker; l++)
-		if (l->marker && face->marker_look(l->marker) == FACE_HAPPENED) {
-			marker = l->marker;
-			*ret = l->record;
-			l->marker = NULL;
-			atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
-		}
+	for (struct later *l = list; l < list + LATER_MOST && !found; l++) {
+		const struct record *r = &l->record;
+
+		if (l->state == LATER_FREE || r->kind != RECORD_MOVABLE || r->device != device ||
+		    r->size_units != size_units)
+			continue;
+		if (l->state == LATER_WAITS && (!order || l->order != order || l->context != context))
+			continue;
+		*ret = *r;
+		marker = leave_locked(l);
+		found = true;
+	}
 	pthread_mutex_unlock(&lock);
 	if (marker)
 		face->marker_free(marker);
-	return marker;
+	return found;
 }
 
-bool later_look(void)
+/* Its pool keeps it: `kept_bytes` of that pool are with it. */
+static bool stays_kept(const struct later *l)
+{
+	uint64_t bytes;
+	uint32_t pool;
+
+	return l->record.kind == RECORD_MOVABLE && movable_pool(&l->record, &pool, &bytes) && pools_keeps(pool);
+}
+
+/* One whose turn has come leaves the list; `all`: whatever pools keep. */
+static bool take_done(bool all, struct record *ret)
+{
+	face_marker done = NULL;
+	bool found = false;
+
+	pthread_mutex_lock(&lock);
+	for (struct later *l = list; l < list + LATER_MOST && !found; l++) {
+		if (l->state == LATER_FREE || (l->state == LATER_KEPT && !all) ||
+		    (l->state == LATER_WAITS && face->marker_look(l->marker) != FACE_HAPPENED))
+			continue;
+		found = true;
+		*ret = l->record;
+		done = l->marker;
+		if (!all && stays_kept(l)) {
+			l->state = LATER_KEPT;
+			l->marker = NULL;
+			ret->kind = 0;
+		} else {
+			leave_locked(l);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	if (done)
+		face->marker_free(done);
+	return found;
+}
+
+static bool look(bool all)
 {
 	struct record r;
 	bool some = false;
 
 	if (!atomic_load_explicit(&waiting, memory_order_acquire) || !gate_try())
 		return false;
-	while (take_done(&r)) {
-		memory_refund(&r);
-		some = true;
+	while (take_done(all, &r)) {
+		if (r.kind)
+			memory_refund(&r);
+		some |= r.kind;
 	}
 	gate_leave();
+	if (some)
+		movable_trim(false);
 	return some;
+}
+
+bool later_look(void)
+{
+	return look(false);
+}
+
+bool later_release(void)
+{
+	return look(true);
 }
 
 uint64_t later_units(unsigned int device)
@@ -116,10 +217,27 @@ uint64_t later_units(unsigned int device)
 		return 0;
 	pthread_mutex_lock(&lock);
 	for (struct later *l = list; l < list + LATER_MOST; l++)
-		if (l->marker && l->record.device == device && face->marker_look(l->marker) != FACE_HAPPENED)
+		if (l->state == LATER_WAITS && l->record.kind == RECORD_PLAIN && l->record.device == device &&
+		    face->marker_look(l->marker) != FACE_HAPPENED)
 			units += l->record.units;
 	pthread_mutex_unlock(&lock);
 	return units;
+}
+
+uint64_t later_pool_bytes(uint32_t pool)
+{
+	uint64_t all = 0, bytes;
+	uint32_t is;
+
+	if (!atomic_load_explicit(&waiting, memory_order_acquire))
+		return 0;
+	pthread_mutex_lock(&lock);
+	for (struct later *l = list; l < list + LATER_MOST; l++)
+		if (l->state != LATER_FREE && l->record.kind == RECORD_MOVABLE &&
+		    movable_pool(&l->record, &is, &bytes) && is == pool)
+			all += bytes;
+	pthread_mutex_unlock(&lock);
+	return all;
 }
 
 /* The driver has ended a marker of the context along with it. */
@@ -131,12 +249,11 @@ uint64_t later_forget(const void *context)
 		return 0;
 	pthread_mutex_lock(&lock);
 	for (struct later *l = list; l < list + LATER_MOST; l++)
-		if (l->marker && (l->context == context || l->record.context == context)) {
+		if (l->state != LATER_FREE && (l->context == context || l->record.context == context)) {
 			units += memory_refund(&l->record);
-			if (l->context != context)
+			if (l->context != context && l->marker)
 				face->marker_free(l->marker);
-			l->marker = NULL;
-			atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
+			leave_locked(l);
 		}
 	pthread_mutex_unlock(&lock);
 	return units;
@@ -148,6 +265,6 @@ void later_reset(void)
 
 	lock = unlocked;
 	for (struct later *l = list; l < list + LATER_MOST; l++)
-		l->marker = NULL;
+		l->state = LATER_FREE;
 	atomic_store_explicit(&waiting, 0, memory_order_relaxed);
 }

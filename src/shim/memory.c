@@ -207,9 +207,11 @@ static CUresult ask_driver(enum free_call call, CUdeviceptr p, CUstream stream)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult free_movable(enum free_call call, const struct record *record)
+static CUresult free_movable(enum free_call call, const struct record *record, CUstream stream)
 {
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
+	uint64_t bytes;
+	uint32_t pool;
 
 	/* What a capture forbids the driver says, which does not know the block otherwise. */
 	if (capture_going() && call != FREE_IPC)
@@ -218,7 +220,12 @@ static CUresult free_movable(enum free_call call, const struct record *record)
 		records_add(record);
 		return r;
 	}
-	movable_free(record);
+	if ((call == FREE_ASYNC || call == FREE_ASYNC_PTSZ) && !capture_going())
+		later_free(record, stream, call == FREE_ASYNC_PTSZ);
+	else
+		movable_free(record);
+	if (movable_pool(record, &pool, &bytes))
+		pools_moving_freed(pool, bytes);
 	return CUDA_SUCCESS;
 }
 
@@ -236,7 +243,7 @@ static CUresult memory_free(enum free_call call, CUdeviceptr p, CUstream stream)
 	ours = p && records_take(record_pointer(p), &record);
 	if (ours && record.kind == RECORD_MOVABLE) {
 		gate_leave();
-		return free_movable(call, &record);
+		return free_movable(call, &record, stream);
 	}
 	r = ask_driver(call, p, stream);
 	later = ours && (call == FREE_ASYNC || call == FREE_ASYNC_PTSZ) && record.kind == RECORD_PLAIN &&

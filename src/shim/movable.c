@@ -320,8 +320,16 @@ bool movable_trim(bool all)
 
 /* Blocks -------------------------------------------------------------------------------------------------------- */
 
-#define PLACE(extra) ((extra)&0xffffu)
-#define SLACK(extra) ((extra) >> 16) /* bytes between the end of the block and that of its last unit */
+/* What a record says of its block in `extra`. */
+#define PLACE(extra) ((extra)&0x3fffu)
+#define SLACK(extra) ((extra) >> 14 & 0x1ffu) /* bytes between the end of the block and that of its last unit */
+#define POOL(extra) ((extra) >> 23)	      /* MOVABLE_POOLS: none's */
+_Static_assert(PIECES == 0x4000 && WIRE_UNIT_BYTES == 0x200 && MOVABLE_POOLS == 0x1ff, "they fit into a word");
+
+static uint32_t extra_of(uint32_t place, uint32_t units, uint64_t bytes, uint32_t pool)
+{
+	return place | (uint32_t)((uint64_t)units * WIRE_UNIT_BYTES - bytes) << 14 | pool << 23;
+}
 
 /* In a packed piece that there is. PIECES: in none. */
 static uint32_t take_packed(unsigned int device, uint32_t units, CUdeviceptr *ret)
@@ -404,33 +412,76 @@ static void give(uint32_t place, CUdeviceptr at, uint32_t units)
 	pthread_mutex_unlock(&lock);
 }
 
-bool movable_alloc(uint64_t bytes, CUdeviceptr *ret_pointer, CUresult *ret_r)
+/* The block's record is added. */
+static CUresult record_block(struct record *r, uint32_t place, CUdeviceptr at)
 {
-	struct record record = { .kind = RECORD_MOVABLE, .size_units = (uint32_t)wire_units(bytes) };
-	face_context context;
-	unsigned int device;
+	r->key = record_pointer(at);
+	r->units = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
+	if (records_add(r))
+		return CUDA_SUCCESS;
+	give(place, at, r->size_units);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult make(unsigned int device, CUdevice real, face_context context, uint32_t pool, uint64_t bytes,
+		     CUdeviceptr *ret)
+{
+	struct record record = { .kind = RECORD_MOVABLE,
+				 .size_units = (uint32_t)wire_units(bytes),
+				 .context = context,
+				 .device = (uint8_t)device };
 	CUdeviceptr at = 0;
 	uint32_t place = 0;
+	CUresult r = take(device, real, bytes, &at, &place);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	record.extra = extra_of(place, record.size_units, bytes, pool);
+	r = record_block(&record, place, at);
+	if (r == CUDA_SUCCESS)
+		*ret = at;
+	return r;
+}
+
+bool movable_alloc(uint64_t bytes, CUdeviceptr *ret_pointer, CUresult *ret_r)
+{
+	face_context context;
+	unsigned int device;
 	CUdevice real;
 
 	if (!movable_wanted() || charge_current(&context, &device) != CHARGE_HELD || !devices_real(device, &real) ||
 	    !shim_has(CUDA_CALL_cuMemCreate) || capture_going())
 		return false; /* of a capture the driver says whether it may be */
-	*ret_r = take(device, real, bytes, &at, &place);
-	if (*ret_r != CUDA_SUCCESS)
-		return true;
-	record.key = record_pointer(at);
-	record.context = context;
-	record.device = (uint8_t)device;
-	record.extra = place | (uint32_t)((uint64_t)record.size_units * WIRE_UNIT_BYTES - bytes) << 16;
-	record.units = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
-	if (!records_add(&record)) {
-		give(place, at, record.size_units);
-		*ret_r = CUDA_ERROR_OUT_OF_MEMORY;
-		return true;
-	}
-	*ret_pointer = at;
+	*ret_r = make(device, real, context, MOVABLE_POOLS, bytes, ret_pointer);
 	return true;
+}
+
+CUresult movable_alloc_pool(unsigned int device, uint32_t pool, uint64_t bytes, CUdeviceptr *ret)
+{
+	CUdevice real;
+
+	if (!devices_real(device, &real))
+		return CUDA_ERROR_INVALID_DEVICE;
+	return make(device, real, NULL, pool, bytes, ret);
+}
+
+CUresult movable_renew(struct record *r, uint32_t pool, uint64_t bytes, CUdeviceptr *ret)
+{
+	CUdeviceptr at = r->key;
+	CUresult result;
+
+	r->extra = extra_of(PLACE(r->extra), r->size_units, bytes, pool);
+	result = record_block(r, PLACE(r->extra), at);
+	if (result == CUDA_SUCCESS)
+		*ret = at;
+	return result;
+}
+
+bool movable_pool(const struct record *r, uint32_t *ret_pool, uint64_t *ret_bytes)
+{
+	*ret_pool = POOL(r->extra);
+	*ret_bytes = (uint64_t)r->size_units * WIRE_UNIT_BYTES - SLACK(r->extra);
+	return *ret_pool < MOVABLE_POOLS;
 }
 
 void movable_forget(const struct record *r)
@@ -519,6 +570,7 @@ bool movable_find(CUdeviceptr p, struct movable_block *ret)
 	ret->bytes = (uint64_t)record.size_units * WIRE_UNIT_BYTES - SLACK(record.extra);
 	ret->serial = record.units;
 	ret->context = record.context;
+	ret->pool = POOL(record.extra);
 	return p - base < ret->bytes;
 }
 

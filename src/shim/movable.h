@@ -6,7 +6,9 @@
  * each, small ones are packed into pieces of 2 to 64 MiB (core/pack.h). A piece is charged as a whole; to the program
  * its blocks look like plain allocations. Packed pieces that are empty are kept, of 64 MiB together at most.
  *
- * Not movable, and counted as held without `movable_units`: managed memory, arrays, pools, graph memory, contexts,
+ * Memory of pools (pools.c) is made of such blocks as well, but for pools that can be exported or have a limit.
+ *
+ * Not movable, and counted as held without `movable_units`: managed memory, arrays, graph memory, contexts,
  * modules, what the program maps itself, and what it was exported. Blocks cannot be exported (cuIpcGetMemHandle).
  */
 #pragma once
@@ -26,6 +28,17 @@ bool movable_wanted(void);
  */
 bool movable_alloc(uint64_t bytes, CUdeviceptr *ret_pointer, CUresult *ret_r);
 
+/*
+ * The same of a memory pool (its slot in pools.c, below MOVABLE_POOLS) on a device of the grant. It belongs to no
+ * context.
+ */
+#define MOVABLE_POOLS 511u
+CUresult movable_alloc_pool(unsigned int device, uint32_t pool, uint64_t bytes, CUdeviceptr *ret);
+/* A block that was freed in the order of a stream is allocated anew in the same order; `bytes`: as many units. */
+CUresult movable_renew(struct record *r, uint32_t pool, uint64_t bytes, CUdeviceptr *ret);
+/* The pool that a record's block is of, and its bytes. False: it is of none. */
+bool movable_pool(const struct record *r, uint32_t *ret_pool, uint64_t *ret_bytes);
+
 /* A record of kind RECORD_MOVABLE has been taken: its block is free, once work in flight has ended. */
 void movable_free(const struct record *r);
 /* The same for a context that is gone; a shard of the records may be locked. Then movable_trim(). */
@@ -39,6 +52,7 @@ struct movable_block {
 	uint64_t bytes;
 	uint32_t serial; /* of the allocation */
 	const void *context;
+	uint32_t pool; /* MOVABLE_POOLS: none's */
 };
 
 /* It is in one of our pieces, whether a block is there or not. */

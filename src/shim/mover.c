@@ -15,6 +15,7 @@
 #include "core/tick.h"
 #include "cuda_shim.h"
 #include "shim/contexts.h"
+#include "shim/later.h"
 #include "shim/movable.h"
 
 #include <stdlib.h>
@@ -204,6 +205,7 @@ static void leave(unsigned int device, uint32_t wish)
 	publish(device, 0);
 	why = quiet(tick_now() + limit);
 	if (!why) {
+		later_release(); /* what is freed need not be copied */
 		moving = device;
 		entered = enter(device);
 		why = why_of(movable_leave(device, leaves_on));

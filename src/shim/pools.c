@@ -23,6 +23,7 @@
 #include "shim/graphs.h"
 #include "shim/later.h"
 #include "shim/launches.h"
+#include "shim/movable.h"
 #include "core/records.h"
 #include "shim/scratch.h"
 #include "core/sharing.h"
@@ -39,6 +40,13 @@
 	(32u << 20) /* a real driver's pools grow by this much; smaller ones are learnt from what they do              \
 		     */
 
+/* What a process's pools are made of whose memory may move. */
+enum pool_backing {
+	BACKING_UNKNOWN, /* a pool that the driver has by itself: not yet */
+	BACKING_DRIVER,	 /* the driver's own memory, which stays */
+	BACKING_MOVABLE, /* blocks of movable.h; the driver's pool remains empty */
+};
+
 struct pool {
 	pthread_mutex_t lock; /* guards the rest */
 	CUmemoryPool handle;
@@ -51,6 +59,11 @@ struct pool {
 	uint32_t charged_units;
 	uint32_t piece_units; /* it grows by multiples of this */
 	uint64_t live_bytes;  /* allocated and not released by the program */
+	enum pool_backing backing;
+	/* of what moves */
+	uint64_t moving_bytes, moving_most_bytes; /* as live_bytes, and the most since that was reset */
+	uint64_t reserved_most_bytes;		  /* the same with what was freed and not given back */
+	_Atomic uint64_t threshold_bytes;	  /* what may be kept, in all; read without the lock */
 };
 
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER; /* guards taking a slot */
@@ -123,7 +136,9 @@ static struct pool *pool_get(CUmemoryPool handle, unsigned int device, bool plac
 		p->unplaced = !placed;
 		p->charged_units = 0;
 		p->piece_units = piece_at_first(device);
-		p->live_bytes = 0;
+		p->live_bytes = p->moving_bytes = p->moving_most_bytes = p->reserved_most_bytes = 0;
+		atomic_store_explicit(&p->threshold_bytes, 0, memory_order_relaxed);
+		p->backing = BACKING_UNKNOWN;
 		p->created = created;
 		p->exportable = false;
 		p->dying = false;
@@ -180,7 +195,7 @@ static uint32_t settle_locked(struct pool *p, uint32_t *ret_units)
 	if (units <= p->charged_units) {
 		account_give(p->device, p->charged_units - (uint32_t)units);
 		p->charged_units = (uint32_t)units;
-		if (p->dying && !units)
+		if (p->dying && !units && !p->moving_bytes)
 			end_locked(p);
 		return 0;
 	}
@@ -598,6 +613,153 @@ static CUresult allocate_from(struct pool *p, enum pool_call call, CUdeviceptr *
 	return r;
 }
 
+/* Memory that moves --------------------------------------------------------------------------------------------- */
+
+static bool is_standard_locked(const struct pool *p)
+{
+	CUmemoryPool standard;
+	CUdevice real;
+
+	return devices_real(p->device, &real) && shim_real.cuDeviceGetDefaultMemPool(&standard, real) == CUDA_SUCCESS &&
+	       standard == p->handle;
+}
+
+static bool is_movable(struct pool *p)
+{
+	bool is;
+
+	if (!movable_wanted() || (uint32_t)(p - pools) >= MOVABLE_POOLS || !shim_has(CUDA_CALL_cuMemCreate))
+		return false;
+	pthread_mutex_lock(&p->lock);
+	if (p->backing == BACKING_UNKNOWN)
+		p->backing = is_standard_locked(p) ? BACKING_MOVABLE : BACKING_DRIVER;
+	is = p->used && !p->dying && p->backing == BACKING_MOVABLE;
+	pthread_mutex_unlock(&p->lock);
+	return is;
+}
+
+static void moving_made(struct pool *p, uint64_t bytes)
+{
+	uint64_t freed = later_pool_bytes((uint32_t)(p - pools));
+
+	pthread_mutex_lock(&p->lock);
+	p->moving_bytes += bytes;
+	if (p->moving_bytes > p->moving_most_bytes)
+		p->moving_most_bytes = p->moving_bytes;
+	if (p->moving_bytes + freed > p->reserved_most_bytes)
+		p->reserved_most_bytes = p->moving_bytes + freed;
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* All or nothing: which thresholds in between would be kept exactly is a driver's affair as well. */
+bool pools_keeps(uint32_t slot)
+{
+	return atomic_load_explicit(&pools[slot].threshold_bytes, memory_order_relaxed);
+}
+
+void pools_moving_freed(uint32_t slot, uint64_t bytes)
+{
+	struct pool *p = &pools[slot];
+	bool ends;
+
+	pthread_mutex_lock(&p->lock);
+	p->moving_bytes -= bytes < p->moving_bytes ? bytes : p->moving_bytes;
+	ends = p->dying && !p->moving_bytes;
+	pthread_mutex_unlock(&p->lock);
+	if (ends)
+		settle(p);
+}
+
+CUmemoryPool pools_handle(uint32_t slot)
+{
+	CUmemoryPool handle;
+
+	pthread_mutex_lock(&pools[slot].lock);
+	handle = pools[slot].used ? pools[slot].handle : NULL;
+	pthread_mutex_unlock(&pools[slot].lock);
+	return handle;
+}
+
+/* What was freed in the order of other streams is there when they have come to it: they are waited for before it fails.
+ */
+static CUresult moving_alloc(struct pool *p, enum pool_call call, CUdeviceptr *dptr, size_t bytes, CUstream stream)
+{
+	uint32_t slot = (uint32_t)(p - pools), units;
+	struct record again;
+	CUresult r;
+
+	if (wire_units(bytes) > WIRE_MAX_UNITS)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	units = (uint32_t)wire_units(bytes);
+	if (later_take(p->device, units, stream, per_thread(call), &again)) {
+		r = movable_renew(&again, slot, bytes, dptr);
+	} else {
+		r = movable_alloc_pool(p->device, slot, bytes, dptr);
+		if (r == CUDA_ERROR_OUT_OF_MEMORY) {
+			shim_real.cuCtxSynchronize();
+			later_release();
+			r = movable_alloc_pool(p->device, slot, bytes, dptr);
+		}
+	}
+	if (r == CUDA_SUCCESS)
+		moving_made(p, bytes);
+	return r;
+}
+
+static uint64_t moving_figure(struct pool *p, CUmemPool_attribute attr)
+{
+	uint64_t freed = later_pool_bytes((uint32_t)(p - pools)), is = 0;
+
+	pthread_mutex_lock(&p->lock);
+	switch (attr) {
+	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+		is = p->moving_bytes;
+		break;
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+		is = p->moving_most_bytes;
+		break;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+		is = p->moving_bytes + freed;
+		break;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+		is = p->reserved_most_bytes;
+		break;
+	default:
+		break;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return is;
+}
+
+CUresult shim_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+	CUresult r = shim_real.cuMemPoolGetAttribute(pool, attr, value);
+	struct pool *p = r == CUDA_SUCCESS && value ? pool_find(pool) : NULL;
+	uint64_t more = p ? moving_figure(p, attr) : 0;
+
+	if (more)
+		*(cuuint64_t *)value += more;
+	return r;
+}
+
+CUresult shim_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+	CUresult r = shim_real.cuMemPoolSetAttribute(pool, attr, value);
+	struct pool *p = r == CUDA_SUCCESS ? pool_find(pool) : NULL;
+
+	if (!p)
+		return r;
+	pthread_mutex_lock(&p->lock);
+	if (attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+		atomic_store_explicit(&p->threshold_bytes, *(cuuint64_t *)value, memory_order_relaxed);
+	else if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH)
+		p->moving_most_bytes = p->moving_bytes;
+	else if (attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH)
+		p->reserved_most_bytes = p->moving_bytes;
+	pthread_mutex_unlock(&p->lock);
+	return r;
+}
+
 /*
  * The driver is told from which pool: another thread may make another one current between the charge and the
  * allocation, or destroy this one; then its successor is charged.
@@ -616,6 +778,8 @@ static CUresult pool_alloc(enum pool_call call, CUdeviceptr *dptr, size_t bytes,
 	for (unsigned int tries = 0; tries < TRIES; tries++) {
 		switch (find_pool(call, given, stream, &p, &handle, &r)) {
 		case WHERE_KNOWN:
+			if (is_movable(p))
+				return moving_alloc(p, call, dptr, bytes, stream);
 			r = allocate_from(p, named, dptr, bytes, handle, stream);
 			if (r == CUDA_ERROR_INVALID_VALUE && call != named && !is_live(p, handle))
 				continue;
@@ -719,6 +883,11 @@ CUresult shim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
 	p = pool_device(props.location, &device, &placed) ? pool_get(*pool, device, placed, true) : NULL;
 	if (p) {
 		p->exportable = props.handleTypes != CU_MEM_HANDLE_TYPE_NONE;
+		p->backing = placed && !p->exportable && !props.maxSize &&
+					     props.allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
+					     location_is_device(props.location)
+				     ? BACKING_MOVABLE
+				     : BACKING_DRIVER;
 		return r;
 	}
 	shim_real.cuMemPoolDestroy(*pool);
@@ -823,6 +992,8 @@ CUresult shim_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 	CUresult r = shim_real.cuMemPoolTrimTo(pool, minBytesToKeep);
 	struct pool *p = pool ? pool_find(pool) : NULL;
 
+	if (p && is_movable(p) && minBytesToKeep < later_pool_bytes((uint32_t)(p - pools)) && later_release())
+		movable_trim(true);
 	if (p)
 		settle(p);
 	return r;

@@ -5,11 +5,20 @@
  */
 #pragma once
 
+#include "cuda_table.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 /* An allocation from the pool in this slot was released. Outside the gate. */
 void pools_freed(uint32_t slot, uint64_t bytes);
+/* The same of memory that moves (movable.h), which is charged by its piece. */
+void pools_moving_freed(uint32_t slot, uint64_t bytes);
+/* Blocks that the program has freed are kept for the pool's next ones, as its threshold asks. May be asked by later.c
+ * with its lock held. */
+bool pools_keeps(uint32_t slot);
+/* The pool in this slot. NULL: there is none. */
+CUmemoryPool pools_handle(uint32_t slot);
 /* Settles the pools on a device and makes them return what nobody uses. True: there is more credit now. Outside the
  * gate. */
 bool pools_shrink(unsigned int device);

@@ -41,9 +41,8 @@ static const enum cuda_call device_calls[] = {
 #undef X
 };
 static const enum cuda_call late_calls[] = {
-	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz,
-	CUDA_CALL_cuCtxSynchronize,    CUDA_CALL_cuCtxSynchronize_v2,
-	CUDA_CALL_cuEventSynchronize,  CUDA_CALL_cuEventQuery,
+	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz, CUDA_CALL_cuCtxSynchronize,
+	CUDA_CALL_cuCtxSynchronize_v2, CUDA_CALL_cuEventSynchronize,	   CUDA_CALL_cuEventQuery,
 	CUDA_CALL_cuStreamQuery,       CUDA_CALL_cuStreamQuery_ptsz,
 #define GATED(engine, symbol, kinds)
 #define NOT_GATED(symbol, kinds)
@@ -56,9 +55,11 @@ static const enum cuda_call late_calls[] = {
 };
 
 /* Calls whose bodies matter only where memory may move. */
-static const enum cuda_call movable_calls[] = { CUDA_CALL_cuMemGetAddressRange_v2,
-						CUDA_CALL_cuMemGetHandleForAddressRange,
-						CUDA_CALL_cuPointerGetAttribute, CUDA_CALL_cuPointerGetAttributes };
+#define MOVABLE_ALONE 4u /* the others are device_calls as well */
+static const enum cuda_call movable_calls[] = {
+	CUDA_CALL_cuMemGetAddressRange_v2, CUDA_CALL_cuMemGetHandleForAddressRange, CUDA_CALL_cuMemPoolGetAttribute,
+	CUDA_CALL_cuMemPoolSetAttribute,   CUDA_CALL_cuPointerGetAttribute,	    CUDA_CALL_cuPointerGetAttributes,
+};
 
 static const char *const usual_places[] = {
 #if defined(__x86_64__)
@@ -174,7 +175,7 @@ static void start_locked(void)
 	if (movable_wanted())
 		shim_use_doors();
 	else
-		for (size_t i = 0; i < 2; i++) /* the others are device_calls as well */
+		for (size_t i = 0; i < MOVABLE_ALONE; i++)
 			start_pass(movable_calls[i]);
 	for (size_t i = 0; i < sizeof late_calls / sizeof *late_calls; i++)
 		start_pass(late_calls[i]);

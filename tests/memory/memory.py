@@ -15,8 +15,9 @@ METE, RESIDER = os.path.join(BUILD, "src/cli/mete"), os.path.join(BUILD, "tests/
 class Resider:
     """`mete run` of it under a grant. Its lines are read as they come."""
 
-    def __init__(self, m, grant, size, rounds, *mode, wall=False, spill=True, program=RESIDER):
-        command = [METE, "run", "--grant", grant] + (["--wall"] if wall else []) + ["--", *([] if spill else ["env", "-u", "METE_SPILL"]), program,
+    def __init__(self, m, grant, size, rounds, *mode, wall=False, spill=True, ordered=False, program=RESIDER):
+        command = [METE, "run", "--grant", grant] + (["--wall"] if wall else []) + ["--", *([] if spill else ["env", "-u", "METE_SPILL"]),
+                                                                                                *(["env", "RESIDER_ORDERED=1"] if ordered else []), program,
                                                                                                 *[str(word) for word in (size, rounds, *mode) if word is not None]]
         self.process = subprocess.Popen(command, env={**m.env, "METE_RUNTIME_DIR": m.dir}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True, bufsize=1, start_new_session=True)

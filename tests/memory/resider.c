@@ -7,7 +7,8 @@
  *
  * It goes on with the next round when a line comes on standard input, or PAUSE_MS after the last, without waiting
  * where that is 0. exit: the end of standard input ends it at once, without another call. endless: after the first
- * round a kernel runs that waits for a word of the host's, which a line sets.
+ * round a kernel runs that waits for a word of the host's, which a line sets. With RESIDER_ORDERED in the environment
+ * all of it is allocated and freed in the order of a stream, from the device's memory pool.
  */
 #include <cuda.h>
 
@@ -47,6 +48,7 @@ struct block {
 static struct block blocks[MOST];
 static unsigned int count;
 static CUfunction change, wait_for;
+static CUstream stream; /* NULL: the memory is plain */
 static unsigned int rounds_done;
 
 static double now(void)
@@ -78,7 +80,10 @@ static void take(size_t bytes)
 		n = i % 8 == 7 ? bytes / 3 / 4 * 4 + 4 : sizes[i % 8];
 		if (n > bytes)
 			n = bytes;
-		must(cuMemAlloc(&b->at, n), "cuMemAlloc");
+		if (stream)
+			must(cuMemAllocAsync(&b->at, n, stream), "cuMemAllocAsync");
+		else
+			must(cuMemAlloc(&b->at, n), "cuMemAlloc");
 		b->bytes = n;
 		b->seed = i * 77;
 		must(cuMemsetD32(b->at, b->seed, n / 4), "cuMemsetD32");
@@ -108,9 +113,25 @@ static uint32_t expected(const struct block *b, uint32_t i)
 	return word;
 }
 
+/* The pool knows of all of it, and of each block that it is its own. */
+static uint64_t wrong_figures(void)
+{
+	uint64_t used = 0, all = 0, wrong = 0;
+	CUmemoryPool pool, is;
+
+	must(cuDeviceGetDefaultMemPool(&pool, 0), "cuDeviceGetDefaultMemPool");
+	must(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used), "cuMemPoolGetAttribute");
+	for (unsigned int i = 0; i < count; i++) {
+		all += blocks[i].bytes;
+		must(cuPointerGetAttribute(&is, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, blocks[i].at), "its pool");
+		wrong += is != pool;
+	}
+	return wrong + (used < all);
+}
+
 static uint64_t wrong_words(void)
 {
-	uint64_t wrong = 0;
+	uint64_t wrong = stream ? wrong_figures() : 0;
 
 	for (unsigned int i = 0; i < count; i++) {
 		struct block *b = &blocks[i];
@@ -216,6 +237,8 @@ int main(int argc, char **argv)
 		must(cuMemHostGetDevicePointer(&word_at, word, 0), "cuMemHostGetDevicePointer");
 		*word = 0;
 	}
+	if (getenv("RESIDER_ORDERED"))
+		must(cuStreamCreate(&stream, CU_STREAM_DEFAULT), "cuStreamCreate");
 	began = now();
 	take(strtoull(argv[1], NULL, 10));
 	printf("holds %.3f\n", now() - began);
@@ -239,6 +262,6 @@ int main(int argc, char **argv)
 	printf("wrong %llu longest %.3f\n", (unsigned long long)wrong_words(), longest);
 	fflush(stdout);
 	for (unsigned int i = 0; i < count; i++)
-		must(cuMemFree(blocks[i].at), "cuMemFree");
+		must(stream ? cuMemFreeAsync(blocks[i].at, stream) : cuMemFree(blocks[i].at), "cuMemFree");
 	return 0;
 }

@@ -60,8 +60,8 @@ def four(m, c, judge):
     names = [f"four-{i}" for i in range(4)]
     for name in names:
         m.make(name, TOTAL // 2, spill=True)
-    residers = [Resider(m, name, TOTAL * 4 // 10, 8, 0) for name in names]
-    same([r.end(150) for r in residers], [0] * 4, "four tenants of 40 % each: every word is what it has to be")
+    residers = [Resider(m, name, TOTAL * 4 // 10, 8, 0, ordered=name > "four-1") for name in names]
+    same([r.end(150) for r in residers], [0] * 4, "four tenants of 40 % each, two of stream-ordered memory: every word is what it has to be")
     ok(judge.most <= TOTAL, "never more was on the device than it has")
 
 

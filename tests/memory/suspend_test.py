@@ -6,12 +6,14 @@ import os
 import signal
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from memory import MIB, Resider, mete  # noqa: E402
 from device import Device  # noqa: E402
-from harness import SANITIZED, Meted, finish, ok, same, until  # noqa: E402
+from harness import BUILD, SANITIZED, Meted, finish, ok, same, until  # noqa: E402
 
+ORDERER = os.path.join(BUILD, "tests/memory/orderer")
 SIZE, QUOTA = 24 * MIB, 40 * MIB
 ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
 
@@ -20,10 +22,10 @@ def share(c, name):
     return c.grant(name)["devices"][0]
 
 
-def comes_and_goes(m, c, judge, wall):
-    name = "wall" if wall else "local"
+def comes_and_goes(m, c, judge, wall, ordered=False):
+    name = "ordered" if ordered else "wall" if wall else "local"
     m.make(name, QUOTA, spill=True, wall=wall)
-    r = Resider(m, name, SIZE, 6, wall=wall)
+    r = Resider(m, name, SIZE, 6, wall=wall, ordered=ordered)
     ok(r.has("holds"), f"{name}: it runs", r.lines)
     r.go_on()
     r.done(1)
@@ -48,6 +50,15 @@ def comes_and_goes(m, c, judge, wall):
     ok(r.stays_in_place(), f"{name}: all addresses stayed")
     until(lambda: not c.grant(name)["processes"])
     ok(not judge.used(), f"{name}: nothing is left")
+
+
+def in_order(m):
+    """Memory that was freed behind work in flight is given to nobody but who comes behind that work."""
+    r = Resider(m, "ordered", SIZE, 1, program=ORDERER)
+    ok(r.has("hangs"), "stream-ordered memory is freed behind a kernel that runs", r.lines)
+    time.sleep(0.2)  # the mover looks at what is freed, too
+    r.go_on()
+    same(r.end(), 0, "only its own stream gets it before, another one afterwards")
 
 
 def begins_suspended(m, c, judge):
@@ -261,6 +272,8 @@ c = m.control()
 judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "judge"), m.env)
 comes_and_goes(m, c, judge, False)
 comes_and_goes(m, c, judge, True)
+comes_and_goes(m, c, judge, False, ordered=True)
+in_order(m)
 begins_suspended(m, c, judge)
 work_that_never_ends(m, c)
 full_device(m, c, judge)
