@@ -1,6 +1,7 @@
 /*
- * later.h: plain memory, and memory that moves (movable.h), that the program has freed in the order of a stream. A driver frees it when the stream has come
- * there, and until then it stays charged. (The software device frees plain memory in the call.)
+ * later.h: plain memory, and memory that moves (movable.h), that the program has freed in the order of a stream. A
+ * driver frees it when the stream has come there, and until then it stays charged. (The software device frees plain
+ * memory in the call.)
  */
 #pragma once
 

@@ -16,6 +16,7 @@
 #include "core/gate.h"
 #include "core/log.h"
 #include "core/pack.h"
+#include "core/tick.h"
 #include "cuda_shim.h"
 #include "shim/devices.h"
 #include "shim/start.h"
@@ -31,6 +32,8 @@
 #define PACKED_PART 8
 #define BLOCK_MOST_BYTES (8ull << 20) /* what is larger has a piece of its own */
 #define LATE 256u
+#define WHOLE_PART 16 /* of the quota: large pieces that are empty are kept for so long */
+#define WHOLE_NS 200000000u
 #define STAGE_BYTES (8ull << 20)
 #define COPY_BYTES (64ull << 20)
 
@@ -42,7 +45,8 @@ struct piece {
 	unsigned int device;
 	bool packed;
 	bool resident;
-	bool whole; /* not packed: the block is there */
+	bool whole;	     /* not packed: the block is there */
+	uint64_t emptied_ns; /* not packed: since when it is not */
 	struct pack pack;
 	void *host; /* while it is away, and on its way; else NULL */
 };
@@ -244,8 +248,10 @@ static bool host_new(struct piece *p)
 	if (p->host == MAP_FAILED)
 		p->host = NULL;
 	/* A child of fork() has no use for it, and would keep it for as long as it lives. */
-	if (p->host)
+	if (p->host) {
 		madvise(p->host, p->bytes, MADV_DONTFORK);
+		madvise(p->host, p->bytes, MADV_HUGEPAGE); /* quicker to pin */
+	}
 	errno = saved;
 	return p->host;
 }
@@ -281,20 +287,32 @@ static bool is_empty(const struct piece *p)
 	return p->bytes && (p->packed ? !p->pack.used : !p->whole);
 }
 
-/* Takes one empty piece out. */
-static bool take_empty(bool all, struct piece *ret)
+/* What a trim leaves. */
+struct leftover {
+	uint64_t packed_bytes;
+	uint64_t whole_bytes[WIRE_MAX_DEVICES];
+	uint64_t whole_since_ns; /* those that have been empty for longer go */
+};
+
+static bool is_left(const struct piece *p, struct leftover *left)
 {
-	uint64_t kept = 0;
+	uint64_t *room = p->packed ? &left->packed_bytes : &left->whole_bytes[p->device];
+
+	if (*room < p->bytes || (!p->packed && p->emptied_ns < left->whole_since_ns))
+		return false;
+	*room -= p->bytes;
+	return true;
+}
+
+/* Takes one empty piece out. */
+static bool take_empty(struct leftover left, struct piece *ret)
+{
 	uint32_t i;
 
 	pthread_mutex_lock(&lock);
-	for (i = 0; i < piece_count; i++) {
-		if (!is_empty(&pieces[i]))
-			continue;
-		if (all || !pieces[i].packed || kept + pieces[i].bytes > PACKED_MOST_BYTES)
+	for (i = 0; i < piece_count; i++)
+		if (is_empty(&pieces[i]) && !is_left(&pieces[i], &left))
 			break;
-		kept += pieces[i].bytes;
-	}
 	if (i < piece_count) {
 		*ret = pieces[i];
 		pieces[i].bytes = 0;
@@ -304,12 +322,42 @@ static bool take_empty(bool all, struct piece *ret)
 	return i < piece_count && ret->bytes;
 }
 
+/*
+ * A program that allocates large buffers in each step gets the same ones again. Processes of the same tenant could lack
+ * what is kept: where there are others it is nothing.
+ */
+static uint64_t kept_whole_bytes(unsigned int device)
+{
+	uint64_t quota, held;
+
+	account_info(device, &quota, &held);
+	return held == (uint64_t)account_held_units(device) * WIRE_UNIT_BYTES ? quota / WHOLE_PART : 0;
+}
+
+static bool any_whole_empty(unsigned int device)
+{
+	bool any = false;
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < piece_count && !any; i++)
+		any = pieces[i].device == device && !pieces[i].packed && is_empty(&pieces[i]);
+	pthread_mutex_unlock(&lock);
+	return any;
+}
+
 bool movable_trim(bool all)
 {
+	struct leftover left = { 0 };
 	struct piece p = { 0 };
 	bool any = false;
 
-	while (take_empty(all, &p)) {
+	if (!all) {
+		left.packed_bytes = PACKED_MOST_BYTES;
+		left.whole_since_ns = tick_now() - WHOLE_NS;
+		for (unsigned int i = 0; i < account_count; i++)
+			left.whole_bytes[i] = any_whole_empty(i) ? kept_whole_bytes(i) : 0;
+	}
+	while (take_empty(left, &p)) {
 		piece_end(&p);
 		publish(p.device);
 		p.bytes = 0;
@@ -377,6 +425,25 @@ static CUresult new_packed(unsigned int device, CUdevice real, uint64_t bytes, u
 	return r;
 }
 
+/* One that was freed a moment ago. PIECES: there is none. */
+static uint32_t take_whole(unsigned int device, uint64_t bytes, CUdeviceptr *ret)
+{
+	uint32_t i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < piece_count; i++) {
+		struct piece *p = &pieces[i];
+
+		if (p->bytes != bytes || p->packed || p->whole || p->device != device || !p->resident)
+			continue;
+		p->whole = true;
+		*ret = p->at;
+		break;
+	}
+	pthread_mutex_unlock(&lock);
+	return i < piece_count ? i : PIECES;
+}
+
 static CUresult take(unsigned int device, CUdevice real, uint64_t bytes, CUdeviceptr *ret, uint32_t *ret_place)
 {
 	uint64_t least = granularity(real);
@@ -385,6 +452,9 @@ static CUresult take(unsigned int device, CUdevice real, uint64_t bytes, CUdevic
 	if (!least || wire_units(bytes) > WIRE_MAX_UNITS)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (bytes > BLOCK_MOST_BYTES) {
+		*ret_place = take_whole(device, round_up(bytes, least), ret);
+		if (*ret_place < PIECES)
+			return CUDA_SUCCESS;
 		r = piece_new(device, real, round_up(bytes, least), false, ret_place);
 		if (r == CUDA_SUCCESS)
 			*ret = pieces[*ret_place].at;
@@ -405,10 +475,12 @@ static void give(uint32_t place, CUdeviceptr at, uint32_t units)
 	struct piece *p = &pieces[place];
 
 	pthread_mutex_lock(&lock);
-	if (p->packed)
+	if (p->packed) {
 		pack_give(&p->pack, (uint32_t)((at - p->at) / WIRE_UNIT_BYTES), units);
-	else
+	} else {
 		p->whole = false;
+		p->emptied_ns = tick_now();
+	}
 	pthread_mutex_unlock(&lock);
 }
 

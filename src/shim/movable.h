@@ -4,7 +4,8 @@
  *
  * Memory comes in pieces, each of one handle, mapped once over its whole reservation: large allocations have a piece
  * each, small ones are packed into pieces of 2 to 64 MiB (core/pack.h). A piece is charged as a whole; to the program
- * its blocks look like plain allocations. Packed pieces that are empty are kept, of 64 MiB together at most.
+ * its blocks look like plain allocations. Packed pieces that are empty are kept, of 64 MiB together at most; large ones
+ * for a moment, a sixteenth of the quota at most, and only where no other process of the tenant holds memory.
  *
  * Memory of pools (pools.c) is made of such blocks as well, but for pools that can be exported or have a limit.
  *
@@ -43,7 +44,7 @@ bool movable_pool(const struct record *r, uint32_t *ret_pool, uint64_t *ret_byte
 void movable_free(const struct record *r);
 /* The same for a context that is gone; a shard of the records may be locked. Then movable_trim(). */
 void movable_forget(const struct record *r);
-/* Gives back pieces that are empty; `all`: also those that are kept. True: there was one. Outside the gate. */
+/* Gives back pieces that are empty, but for those that are kept; `all`: them as well. True: there was one. Outside the gate. */
 bool movable_trim(bool all);
 
 /* The block that an address is in. */

@@ -313,6 +313,7 @@ static void *move(void *unused)
 			publish(i, 100);
 			movable_tell(i);
 		}
+		movable_trim(false); /* what was kept for a moment */
 		wish = atomic_load_explicit(&wire_of(0)->wish, memory_order_acquire);
 		if (wish == answered[0])
 			tick_wait(&wire_of(0)->wish, wish, NAP_NS, true);

@@ -77,10 +77,12 @@ static void own_pool(void)
 	works(cuMemsetD8Async(p, 1, 3 * MIB, s));
 	works(cuMemFreeAsync(p, s));
 	works(cuStreamSynchronize(s));
-	/* Kept for the next allocation: not used, yet taken from the device. */
 	is(figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0);
-	ok(figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 3 * MIB);
-	ok(before - kit_free() >= 3 * MIB);
+	/* Kept for the next allocation: not used, yet taken from the device. Not where it leaves meanwhile (--spill). */
+	if (!getenv("METE_SPILL")) {
+		ok(figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 3 * MIB);
+		ok(before - kit_free() >= 3 * MIB);
+	}
 	needs(cuMemAllocFromPoolAsync(&q, 3 * MIB, pool, s));
 	works(cuStreamSynchronize(s));
 	works(cuMemFreeAsync(q, s));

@@ -36,6 +36,34 @@ static void is(bool good, const char *what)
 	wrong += !good;
 }
 
+static uint64_t reserved(CUmemoryPool pool)
+{
+	uint64_t bytes = 0;
+
+	must(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes), "cuMemPoolGetAttribute");
+	return bytes;
+}
+
+/* A pool keeps what is freed where its threshold says so, gives it to any stream, and gives it back when it is told. */
+static void keep(CUmemoryPool pool, CUstream stream)
+{
+	uint64_t threshold = UINT64_MAX;
+	CUdeviceptr at, again;
+
+	is(!reserved(pool), "a pool without a threshold keeps memory");
+	must(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold), "cuMemPoolSetAttribute");
+	must(cuMemAllocAsync(&at, BYTES, stream), "cuMemAllocAsync");
+	must(cuMemFreeAsync(at, stream), "cuMemFreeAsync");
+	must(cuStreamSynchronize(stream), "cuStreamSynchronize");
+	is(reserved(pool) == BYTES, "a pool with a threshold keeps nothing");
+	must(cuMemAllocAsync(&again, BYTES, NULL), "cuMemAllocAsync");
+	is(again == at, "what a pool keeps is given to nobody");
+	must(cuMemFreeAsync(again, NULL), "cuMemFreeAsync");
+	must(cuStreamSynchronize(NULL), "cuStreamSynchronize");
+	must(cuMemPoolTrimTo(pool, 0), "cuMemPoolTrimTo");
+	is(!reserved(pool), "what a pool keeps is not given back when it is trimmed");
+}
+
 int main(void)
 {
 	CUdeviceptr word_at, freed, again, other, late, own;
@@ -90,6 +118,7 @@ int main(void)
 	must(cuDeviceGetDefaultMemPool(&pool, 0), "cuDeviceGetDefaultMemPool");
 	must(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used), "cuMemPoolGetAttribute");
 	is(!used, "the pool counts what was freed as used");
+	keep(pool, free_one);
 	printf("wrong %u longest 0\n", wrong);
 	return 0;
 }
