@@ -105,10 +105,8 @@ static const char *list_devices(json_t *request, char *text, size_t size)
 	size_t i, n = 0;
 
 	*text = 0;
-	json_array_foreach(json_object_get(request, "devices"), i, device)
-		if (n < size)
-			n += (size_t)snprintf(text + n, size - n, "%s%lld", i ? ", " : "",
-					      (long long)json_integer_value(device));
+	json_array_foreach(json_object_get(request, "devices"), i, device) if (n < size) n +=
+		(size_t)snprintf(text + n, size - n, "%s%lld", i ? ", " : "", (long long)json_integer_value(device));
 	return text;
 }
 
@@ -139,6 +137,35 @@ static void print_moving(json_t *grants)
 
 		if (why)
 			printf("%s: %s\n", device_text(grant, "name"), why);
+	}
+}
+
+/* The two sides of the ledger: the kernel's, and the programs'. */
+static void print_guarded(json_t *grants)
+{
+	json_t *grant;
+	size_t i, lines = 0;
+
+	json_array_foreach(grants, i, grant)
+	{
+		json_t *g = json_object_get(grant, "guard");
+		char used[SIZE_TEXT_BYTES], quota[SIZE_TEXT_BYTES], said[SIZE_TEXT_BYTES], apart[SIZE_TEXT_BYTES];
+		json_int_t difference = json_integer_value(json_object_get(g, "difference_bytes"));
+
+		if (!json_is_object(g))
+			continue;
+		printf("%sguard (%s): %s: counts %s of %s, the programs say %s: %s %s; %lld calls refused, %lld "
+		       "processes ended%s\n",
+		       lines++ ? "" : "\n", device_text(g, "front"), device_text(grant, "name"),
+		       size_format((uint64_t)device_number(g, "used_bytes"), used),
+		       size_format((uint64_t)device_number(g, "quota_bytes"), quota),
+		       size_format((uint64_t)device_number(g, "said_bytes"), said),
+		       size_format((uint64_t)(difference < 0 ? -difference : difference), apart),
+		       difference < 0 ? "less" : "more", (long long)device_number(g, "refused"),
+		       (long long)device_number(g, "killed"),
+		       json_is_true(json_object_get(g, "stale"))
+			       ? " (nobody writes the count: is mete-guard.service up?)"
+			       : "");
 	}
 }
 
@@ -182,6 +209,8 @@ VERB(ps)
 	json_array_foreach(grants, i, grant) add_grant(&t, grant);
 	table_end(&t);
 	print_moving(grants);
+	if (option_given(line, "verbose"))
+		print_guarded(grants);
 	print_waiting(waiting);
 	json_decref(waiting);
 	json_decref(grants);

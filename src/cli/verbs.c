@@ -251,6 +251,7 @@ static const struct option_spec ps_options[] = {
 	OPTION_JSON,
 	OPTION_WIDE,
 	SWITCH("quiet", 'q', "Print names only."),
+	SWITCH("verbose", 'v', "Below, what the guard counts for each guarded tenant, beside what its programs say."),
 	OPTION_END,
 };
 

@@ -183,6 +183,12 @@ VALUE_IF(tenant_moves, s->tenant->grant.spill, s->tenant->suspension.moves)
 VALUE_IF(tenant_moves_refused, s->tenant->grant.spill, s->tenant->suspension.refused)
 VALUE_IF(tenant_moved_out, s->tenant->grant.spill, s->tenant->suspension.out_bytes)
 VALUE_IF(tenant_moved_in, s->tenant->grant.spill, s->tenant->suspension.in_bytes)
+VALUE_IF(tenant_guard_quota, s->tenant->guarded.known, s->tenant->guarded.quota_bytes)
+VALUE_IF(tenant_guard_used, s->tenant->guarded.known, s->tenant->guarded.used_bytes)
+VALUE_IF(tenant_guard_difference, s->tenant->guarded.known, guarded_difference(&s->tenant->guarded))
+VALUE_IF(tenant_guard_stale, s->tenant->guarded.known, s->tenant->guarded.stale)
+VALUE_IF(tenant_guard_refused, s->tenant->guarded.known, s->tenant->guarded.refused)
+VALUE_IF(tenant_guard_killed, s->tenant->guarded.known, s->tenant->guarded.killed)
 VALUE_IF(tenant_moving, s->tenant->grant.spill, s->tenant->suspension.moving_ns / 1e9)
 
 static const struct family of_tenant[] = {
@@ -200,6 +206,19 @@ static const struct family of_tenant[] = {
 	  tenant_moved_in },
 	{ "mete_tenant_memory_moving_seconds_total", "Time in which its programs waited while their memory moved.",
 	  true, UNIT_SECONDS, tenant_moving },
+	{ "mete_tenant_guard_quota_bytes", "Quota of the guard: the tenant's, and a reserve for contexts.", false,
+	  UNIT_COUNT, tenant_guard_quota },
+	{ "mete_tenant_guard_used_bytes", "Memory that the guard counts for the tenant.", false, UNIT_COUNT,
+	  tenant_guard_used },
+	{ "mete_tenant_guard_difference_bytes",
+	  "What the guard counts above what the tenant's programs say: contexts, or programs that call the driver "
+	  "themselves.",
+	  false, UNIT_COUNT, tenant_guard_difference },
+	{ "mete_tenant_guard_stale", "1 while nobody writes the guard's count down.", false, UNIT_COUNT,
+	  tenant_guard_stale },
+	{ "mete_tenant_guard_refused_total", "Calls of the driver that the guard refused.", true, UNIT_COUNT,
+	  tenant_guard_refused },
+	{ "mete_tenant_guard_killed_total", "Processes that the guard ended.", true, UNIT_COUNT, tenant_guard_killed },
 };
 
 /* Shares. */
@@ -282,8 +301,7 @@ static void write_node(FILE *out, struct daemon *daemon)
 	for (int i = 0; i < JOURNAL_KINDS; i++)
 		fprintf(out, "mete_events_total{kind=\"%s\"} %llu\n", journal_kind_name((enum journal_kind)i),
 			(unsigned long long)journal_count(daemon->journal, (enum journal_kind)i));
-	metrics_head(out, "mete_requests_refused_total", "Refused requests on the control socket, by reason.",
-		     true);
+	metrics_head(out, "mete_requests_refused_total", "Refused requests on the control socket, by reason.", true);
 	for (unsigned int i = 0; i < daemon->meter.code_count; i++)
 		fprintf(out, "mete_requests_refused_total{reason=\"%s\"} %llu\n", daemon->meter.refused[i].code,
 			(unsigned long long)daemon->meter.refused[i].count);
@@ -300,8 +318,8 @@ static void write_device_words(FILE *out, struct daemon *daemon)
 		fprintf(out, "mete_device_info{device=\"%u\",uuid=\"%s\",name=\"%s\",driver=\"%s\"} 1\n", d->index,
 			device_uuid_format(d->uuid, uuid), metrics_label(d->name, name), device_kind_name(d->kind));
 	}
-	metrics_head(out, "mete_device_state",
-		     "State of the device: active, cordoned, draining or lost; always 1.", false);
+	metrics_head(out, "mete_device_state", "State of the device: active, cordoned, draining or lost; always 1.",
+		     false);
 	for (unsigned int i = 0; i < daemon->machine.device_count; i++) {
 		const struct device *d = &daemon->machine.device[i];
 

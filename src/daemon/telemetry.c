@@ -329,6 +329,7 @@ static void on_tick(void *owner)
 
 	watch_clock(daemon);
 	telemetry_read(daemon);
+	guarded_read(daemon);
 	lapse = lapse_end(&daemon->meter, telemetry_now(daemon));
 	draw_all(daemon, &lapse);
 	draw_flows(daemon, &lapse);

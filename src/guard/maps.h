@@ -8,7 +8,7 @@
 
 #include "guard/classify.h"
 
-#define GUARD_MAPS_VERSION 1u
+#define GUARD_MAPS_VERSION 2u
 #define GUARD_TENANTS_MOST 1024u
 #define GUARD_FILES_MOST 65536u
 #define GUARD_OBJECTS_MOST 131072u
@@ -41,6 +41,7 @@ struct guard_limits {
 	uint32_t flags; /* GUARD_MAY_... */
 	uint32_t groups_most;
 	uint32_t runner, unused; /* of a grant: the process that was named first */
+	uint64_t grant;		 /* its number, under which it is counted for meted; 0: none */
 };
 
 /* What it has; written by the programs alone. */

@@ -94,13 +94,15 @@ static int set(const char *helper, const char *tenant, json_t *grant, pid_t pid,
 {
 	json_t *devices = json_object_get(grant, "devices"), *device;
 	char bytes[32], minors[256], process[16];
-	const char *argv[12] = { "mete-guard", "set", tenant, "--memory", bytes };
+	char number[24];
+	const char *argv[16] = { "mete-guard", "set", tenant, "--memory", bytes, "--grant", number };
 	uint64_t sum = 0;
-	size_t i, n = 5;
+	size_t i, n = 7;
 
-	json_array_foreach (devices, i, device)
-		sum += (uint64_t)device_number(device, "quota_bytes") + GUARDED_RESERVE_BYTES;
+	json_array_foreach(devices, i, device) sum +=
+		(uint64_t)device_number(device, "quota_bytes") + GUARDED_RESERVE_BYTES;
 	snprintf(bytes, sizeof bytes, "%" PRIu64, sum);
+	snprintf(number, sizeof number, "%lld", (long long)device_number(grant, "id"));
 	list_minors(devices, minors, sizeof minors);
 	if (*minors) {
 		argv[n++] = "--devices";

@@ -143,6 +143,7 @@ json_t *grant_json(struct tenant *t)
 		json_object_set_new(json, "images", images_json(t));
 	faults_json(t, json);
 	suspension_grant_json(t, json);
+	json_object_set_new(json, "guard", guarded_json(t));
 	json_object_set_new(json, "unknown_calls",
 			    json_integer(t->telemetry ? (json_int_t)t->telemetry->unknown_calls : 0));
 	return json;

@@ -8,6 +8,7 @@
 #include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/runtime.h"
+#include "daemon/tenants/guarded.h"
 #include "daemon/tenants/moving.h"
 #include "daemon/tenants/objects.h"
 #include "daemon/tenants/residence.h"
@@ -69,6 +70,7 @@ struct tenant {
 	struct quarantine quarantine;
 	struct suspension suspension;
 	struct moving moving;
+	struct guarded guarded; /* what the guard counts */
 	int64_t drain_moved; /* the drain (health.h: since) that has sent it elsewhere, or has tried to */
 };
 

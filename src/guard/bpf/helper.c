@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/size.h"
 #include "guard/bpf/programs.h"
+#include "guard/counts.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -29,8 +30,9 @@
 static const char help[] =
 	"Usage: mete-guard load [--strict]\n"
 	"       mete-guard unload\n"
+	"       mete-guard watch [--strict]\n"
 	"       mete-guard set TENANT --memory SIZE [--devices 0,1,...] [--slice-us N] [--groups N] [--may-export] "
-	"[--process PID]\n"
+	"[--process PID] [--grant NUMBER]\n"
 	"       mete-guard drop TENANT\n"
 	"       mete-guard show [--json]\n"
 	"       mete-guard check\n"
@@ -38,6 +40,7 @@ static const char help[] =
 	"Limits device memory at the kernel's boundary, by programs in the kernel (eBPF). See mete-guard(8).\n"
 	"TENANT is the folder of a cgroup below /sys/fs/cgroup, or grant:NUMBER with --process: that process and what "
 	"it starts.\n"
+	"watch loads, and then writes every second what each grant has, for meted to compare, until it is ended.\n"
 	"--strict: who is no tenant and not root opens no device.\n";
 
 static int fail(int code, const char *fmt, const char *a, const char *b)
@@ -120,6 +123,39 @@ static const char *cgroup_path(uint64_t id)
 	return found[0] ? found : NULL;
 }
 
+/* What every grant has, for meted. Of several tenants of one grant (its containers) the sum. */
+static void publish(void)
+{
+	static struct guard_count list[GUARD_TENANTS_MOST];
+	struct guard_limits l;
+	struct guard_tenant t;
+	size_t count = 0, i;
+	uint64_t id = 0;
+
+	if (counts_begin())
+		return;
+	for (bool first = true; count < GUARD_TENANTS_MOST && tenants_next(&id, first); first = false) {
+		if (tenants_get(id, &l, &t) || !l.grant)
+			continue;
+		for (i = 0; i < count && list[i].grant != l.grant; i++)
+			;
+		if (i == count)
+			list[count++] = (struct guard_count){ .front = GUARD_FRONT_BPF, .grant = l.grant };
+		list[i].quota += l.quota;
+		list[i].used += t.used;
+		list[i].peak += t.peak;
+		list[i].channel_groups += t.groups;
+		list[i].refused += t.refused;
+		list[i].killed += t.killed;
+		if (t.last_reason) {
+			list[i].last_reason = t.last_reason;
+			list[i].last_pid = t.last_pid;
+		}
+	}
+	for (i = 0; i < count; i++)
+		counts_put(&list[i]);
+}
+
 /* Tenants whose cgroup is gone, or whose first process is and that have no file open, are forgotten. */
 static void sweep(void)
 {
@@ -136,8 +172,11 @@ static void sweep(void)
 		if (id & GUARD_BY_GRANT ? !t.files && access(path, F_OK) : !cgroup_path(id))
 			gone[count++] = id;
 	}
-	while (count)
-		tenants_drop(gone[--count], why);
+	while (count) {
+		if (!tenants_get(gone[--count], &l, &t) && l.grant)
+			counts_drop(l.grant);
+		tenants_drop(gone[count], why);
+	}
 }
 
 static int load(bool strict)
@@ -160,6 +199,23 @@ static int load(bool strict)
 	if (!loaded.rewrites)
 		printf("replies of memory information are not rewritten: this kernel is locked down\n");
 	return 0;
+}
+
+/* What is loaded stays when this ends. */
+static int watch(bool strict)
+{
+	int r = load(strict);
+
+	fflush(stdout);
+	for (unsigned int second = 0; !r; second++) {
+		if (second % 16 == 0)
+			sweep();
+		publish();
+		sleep(1);
+		if (!programs_there())
+			return fail(1, "watch: the guard was unloaded%s%s", "", "");
+	}
+	return r;
 }
 
 static int parse_devices(char *text, uint64_t *ret)
@@ -189,13 +245,10 @@ static int parse_number(const char *option, const char *text, uint64_t *ret)
 
 static int set(int argc, char **argv)
 {
-	static const struct option options[] = { { "memory", 1, NULL, 'm' },
-						 { "devices", 1, NULL, 'd' },
-						 { "slice-us", 1, NULL, 's' },
-						 { "groups", 1, NULL, 'g' },
-						 { "may-export", 0, NULL, 'e' },
-						 { "process", 1, NULL, 'p' },
-						 { 0 } };
+	static const struct option options[] = { { "memory", 1, NULL, 'm' },	 { "devices", 1, NULL, 'd' },
+						 { "slice-us", 1, NULL, 's' },	 { "groups", 1, NULL, 'g' },
+						 { "may-export", 0, NULL, 'e' }, { "process", 1, NULL, 'p' },
+						 { "grant", 1, NULL, 'n' },	 { 0 } };
 	struct guard_limits l = { .devices = 0, .slice_most_us = SLICE_USUAL_US, .groups_most = GROUPS_USUAL };
 	char why[GUARD_WHY] = "";
 	struct size size = { 0 };
@@ -226,6 +279,9 @@ static int set(int argc, char **argv)
 			r = parse_number("--process", optarg, &n);
 			l.runner = n > INT32_MAX ? 0 : (uint32_t)n;
 			break;
+		case 'n':
+			r = parse_number("--grant", optarg, &l.grant);
+			break;
 		case 'e':
 			l.flags |= GUARD_MAY_EXPORT;
 			break;
@@ -245,6 +301,8 @@ static int set(int argc, char **argv)
 		return 1;
 	if (id & GUARD_BY_GRANT && !l.runner)
 		return fail(2, "set %s: a grant's first process is named by --process%s", argv[optind], "");
+	if (id & GUARD_BY_GRANT)
+		l.grant = id & ~GUARD_BY_GRANT;
 	sweep();
 	if (tenants_set(id, &l, why))
 		return fail(1, "set: %s%s", why, "");
@@ -252,6 +310,7 @@ static int set(int argc, char **argv)
 		tenants_drop(id, why + strlen(why));
 		return fail(1, "set: %s%s", why, "");
 	}
+	publish();
 	return 0;
 }
 
@@ -259,9 +318,13 @@ static int drop(const char *name)
 {
 	uint64_t id = tenant_id(name);
 	char why[GUARD_WHY] = "";
+	struct guard_limits l;
+	struct guard_tenant t;
 
 	if (!id)
 		return 1;
+	if (!tenants_get(id, &l, &t) && l.grant)
+		counts_drop(l.grant);
 	return tenants_drop(id, why) ? fail(1, "drop: %s%s", why, "") : 0;
 }
 
@@ -341,6 +404,8 @@ int main(int argc, char **argv)
 		return fputs(help, stdout) < 0;
 	if (!strcmp(verb, "load") && (argc == 2 || (option && !strcmp(argv[2], "--strict"))))
 		return load(option);
+	if (!strcmp(verb, "watch") && (argc == 2 || (option && !strcmp(argv[2], "--strict"))))
+		return watch(option);
 	if (!strcmp(verb, "unload") && argc == 2)
 		return programs_unload(why) ? fail(1, "unload: %s%s", why, "") : 0;
 	if (!strcmp(verb, "set"))

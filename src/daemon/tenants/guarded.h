@@ -1,0 +1,31 @@
+/*
+ * guarded.h: one ledger: what the guard counts of a tenant at the kernel's boundary (guard/counts.h), beside what its
+ * clients say. The difference is what the driver takes for contexts, or a program that calls the driver itself. A
+ * difference above the reserve for contexts is an event, as is every call that the guard refuses.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct daemon;
+struct tenant;
+
+struct guarded {
+	bool known; /* the guard counts this tenant */
+	bool stale; /* ... and nobody has written the count for GUARDED_STALE_S */
+	bool over;  /* the difference is above the reserve, and has been said */
+	uint32_t front;
+	uint64_t quota_bytes, used_bytes, peak_bytes, said_bytes; /* said: by its clients */
+	uint64_t groups, refused, killed;
+};
+
+#define GUARDED_STALE_S 10
+
+/* Reads the counts of all tenants; adds events. Once a second. */
+void guarded_read(struct daemon *daemon);
+/* What the guard counts above what the clients say; below 0: they hold more than it has seen. */
+int64_t guarded_difference(const struct guarded *g);
+/* null, where the guard does not count the tenant. */
+json_t *guarded_json(const struct tenant *tenant);
