@@ -440,16 +440,39 @@ static uint64_t tenant_by_cgroup(void)
 	return found;
 }
 
+/* Since 6.2 a task's leader may be looked at under this lock alone; before, the kernel did not ask. */
+extern void bpf_rcu_read_lock(void) __ksym __weak;
+extern void bpf_rcu_read_unlock(void) __ksym __weak;
+
+/* The tenant that the first thread of the task's process stays with. */
+static uint64_t tenant_of_leader(struct task_struct *me)
+{
+	struct task_struct *leader;
+	struct work *first;
+	uint64_t id = 0;
+
+	if (bpf_rcu_read_lock)
+		bpf_rcu_read_lock();
+	leader = me->group_leader;
+	first = leader ? bpf_task_storage_get(&guard_work, leader, NULL, 0) : NULL;
+	if (first)
+		id = first->owner;
+	if (bpf_rcu_read_unlock)
+		bpf_rcu_read_unlock();
+	return id;
+}
+
 static uint64_t tenant_of_current(void)
 {
-	struct task_struct *me = bpf_get_current_task_btf(), *leader = me->group_leader;
-	struct work *w = bpf_task_storage_get(&guard_work, me, NULL, 0), *first;
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct work *w = bpf_task_storage_get(&guard_work, me, NULL, 0);
 	uint64_t id;
 
 	if (w && w->owner)
 		return w->owner;
-	first = leader ? bpf_task_storage_get(&guard_work, leader, NULL, 0) : NULL;
-	id = first && first->owner ? first->owner : tenant_by_cgroup();
+	id = tenant_of_leader(me);
+	if (!id)
+		id = tenant_by_cgroup();
 	if (id && w)
 		w->owner = id;
 	return id;
