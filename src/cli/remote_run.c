@@ -56,13 +56,9 @@ static int prepare(struct remote_run *run, struct fault *f)
 		r = targets_read(&run->targets, option_value(run->line, "remote"), run->line, f);
 	if (r)
 		return r;
-	r = program_find(run->line->args[0], run->path, f);
-	if (!r && option_given(run->line, "strict"))
-		r = program_reachable(run->path, f);
-	if (r) {
-		run->failure = exit_of_program(r);
+	r = supervise_find(run->line, run->path, &run->failure, f);
+	if (r)
 		return r;
-	}
 	r = place_find_remote(&run->place, f);
 	if (!r)
 		r = relays_start(&run->relays, &run->targets, f);

@@ -369,13 +369,9 @@ static int prepare(struct run *run, struct fault *f)
 	r = check_options(run, f);
 	if (r)
 		return r;
-	r = program_find(run->line->args[0], run->path, f);
-	if (!r && option_given(run->line, "strict"))
-		r = program_reachable(run->path, f);
-	if (r) {
-		run->failure = exit_of_program(r);
+	r = supervise_find(run->line, run->path, &run->failure, f);
+	if (r)
 		return r;
-	}
 	r = run->wall ? place_find_remote(&run->place, f) : place_find(&run->place, f);
 	if (!r)
 		r = option_given(run->line, "grant") ? find_grant(run, f) : make_grant(run, f);

@@ -116,11 +116,9 @@ static int prepare(struct soft_run *run, struct fault *f)
 	r = check_options(run, f);
 	if (r)
 		return r;
-	r = program_find(run->line->args[0], run->path, f);
-	if (r) {
-		run->failure = exit_of_program(r);
+	r = supervise_find(run->line, run->path, &run->failure, f);
+	if (r)
 		return r;
-	}
 	r = place_find_soft(&run->place, f);
 	if (!r)
 		r = soft_dir_make(&run->dir, f);

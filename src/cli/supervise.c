@@ -251,6 +251,17 @@ static void stand_by(struct watch *w)
 	}
 }
 
+int supervise_find(const struct command_line *line, char path[PATH_MAX], int *ret_status, struct fault *f)
+{
+	int r = program_find(line->args[0], path, f);
+
+	if (!r && option_given(line, "strict"))
+		r = program_reachable(path, f);
+	if (r)
+		*ret_status = exit_of_program(r);
+	return r;
+}
+
 int supervise(const struct supervision *s, int *ret_status, struct fault *f)
 {
 	struct watch w = { .s = s, .signals = -1, .pidfd = -1 };

@@ -14,6 +14,7 @@
 #include "client/remote_env.h"
 #include "client/tenant_env.h"
 #include "cli/tenant_log.h"
+#include "verb/verb.h"
 
 struct supervision {
 	char **argv; /* the program's */
@@ -26,6 +27,12 @@ struct supervision {
 	bool verbose;
 	bool together; /* the program is killed with mete: nobody else would end what it needs */
 };
+
+/*
+ * The program that the command line names; with --strict it must be one that the shim reaches. Returns 0 or a negative
+ * errno, and then the exit status for it.
+ */
+int supervise_find(const struct command_line *line, char path[PATH_MAX], int *ret_status, struct fault *f);
 
 enum supervise_outcome {
 	SUPERVISE_NOT_FOUND = 1, /* or its interpreter */

@@ -33,10 +33,8 @@ static struct lane *free_locked(void)
 	return NULL;
 }
 
-struct lane *lane_find(const struct face *f, face_context context)
+struct lane *lane_known(face_context context)
 {
-	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
-	unsigned int device;
 	struct lane *l;
 
 	if (!context)
@@ -44,7 +42,17 @@ struct lane *lane_find(const struct face *f, face_context context)
 	pthread_mutex_lock(&table_lock);
 	l = find_locked(context);
 	pthread_mutex_unlock(&table_lock);
-	if (l || !f->device(context, &device))
+	return l;
+}
+
+struct lane *lane_find(const struct face *f, face_context context)
+{
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+	unsigned int device;
+	struct lane *l;
+
+	l = lane_known(context);
+	if (l || !context || !f->device(context, &device))
 		return l;
 	pthread_mutex_lock(&table_lock);
 	l = find_locked(context);
@@ -211,18 +219,6 @@ uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uin
 	pthread_mutex_unlock(&l->lock);
 	lane_return(l, old);
 	return at;
-}
-
-struct lane *lane_known(face_context context)
-{
-	struct lane *l;
-
-	if (!context)
-		return NULL;
-	pthread_mutex_lock(&table_lock);
-	l = find_locked(context);
-	pthread_mutex_unlock(&table_lock);
-	return l;
 }
 
 void lane_freeze(face_context context)

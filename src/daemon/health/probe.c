@@ -620,3 +620,13 @@ const struct driver *machine_driver(const struct machine *machine, enum device_k
 			return &machine->driver[i];
 	return NULL;
 }
+
+unsigned int machine_devices(const struct machine *machine, enum device_kind kind, struct device *ret)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < machine->device_count; i++)
+		if (machine->device[i].kind == kind)
+			ret[n++] = machine->device[i];
+	return n;
+}

@@ -89,6 +89,9 @@ void machine_stop(struct daemon *daemon);
  */
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind);
 
+/* The devices of a kind, of which `ret` holds MACHINE_MAX_DEVICES. Value: how many. */
+unsigned int machine_devices(const struct machine *machine, enum device_kind kind, struct device *ret);
+
 /* The child's side: prints and returns its exit status. "" for a library: look where the loader looks. */
 int prober_main(const char *libnvml, const char *libcuda);
 int prober_opencl_main(const char *libopencl);

@@ -23,16 +23,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static unsigned int devices_of(const struct machine *machine, enum device_kind kind, struct device *ret)
-{
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < machine->device_count; i++)
-		if (machine->device[i].kind == kind)
-			ret[n++] = machine->device[i];
-	return n;
-}
-
 /* Memory that may leave the device competes for it: of that, only what need not leave has to fit beside others. */
 static bool fits(struct ask *ask, const struct grant *g, const struct device *device, uint64_t others, uint64_t bytes)
 {
@@ -159,7 +149,7 @@ static bool is_any(json_t *entry)
 static bool fill_shares(struct ask *ask, struct grant *g, uint64_t *ret_wanted)
 {
 	struct device list[MACHINE_MAX_DEVICES];
-	unsigned int count = devices_of(&ask->daemon->machine, g->kind, list);
+	unsigned int count = machine_devices(&ask->daemon->machine, g->kind, list);
 	json_t *entries = json_object_get(ask->request, "devices"), *entry;
 	size_t i;
 

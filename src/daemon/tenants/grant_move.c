@@ -19,16 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static unsigned int devices_of(const struct machine *machine, enum device_kind kind, struct device *ret)
-{
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < machine->device_count; i++)
-		if (machine->device[i].kind == kind)
-			ret[n++] = machine->device[i];
-	return n;
-}
-
 /* Of the same kind: what its programs have been told of their device stays true. False: refused. */
 static bool is_alike(struct ask *ask, const struct device *from, const struct device *to)
 {
@@ -61,7 +51,7 @@ static bool has_room(struct ask *ask, const struct tenant *t, const struct devic
 static bool target(struct ask *ask, const struct tenant *t, struct device *ret)
 {
 	struct device list[MACHINE_MAX_DEVICES];
-	unsigned int count = devices_of(&ask->daemon->machine, t->grant.kind, list), at;
+	unsigned int count = machine_devices(&ask->daemon->machine, t->grant.kind, list), at;
 
 	if (!grant_entry_device(ask, ask->request, list, count, "the driver", &at))
 		return false;
