@@ -2,12 +2,15 @@
  * journal.c: a ring of lines in the order of their ids; see journal.h.
  *
  * The ring is a list over an array, so that a line that is counted up can become the newest one. When it is full a line
- * takes the place of the oldest of the kind that has most: who has meted write lines of one kind drives out no others.
+ * takes the place of the oldest of the kind and user that have most: who has meted write lines drives out no others.
  */
 #include "daemon/journal.h"
 
 #include "base/clean_text.h"
 #include "daemon/daemon.h"
+#include "daemon/owner.h"
+#include "daemon/subordinate.h"
+#include "daemon/tenants/tenant.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,12 +23,19 @@
 #define LOOK_BACK 256u	/* lines that are looked through for one that is repeated */
 #define RESTART_GAP 4096u /* more ids than are given in the second that a killed meted may not have stored */
 
+/* A user who has lines. */
+struct writer {
+	uid_t user;
+	unsigned int lines, of_kind[JOURNAL_KINDS];
+};
+
 struct journal {
 	uint64_t last_id, stored_id;
 	unsigned int used; /* places of `line` */
 	uint16_t oldest, newest;
 	uint64_t count[JOURNAL_KINDS];
-	unsigned int there[JOURNAL_KINDS]; /* lines in the ring */
+	unsigned int writers;
+	struct writer writer[JOURNAL_LINES];
 	struct journal_line line[JOURNAL_LINES];
 };
 
@@ -61,6 +71,39 @@ int journal_kind_parse(const char *name)
 	return -1;
 }
 
+/* Whose lines there are. */
+
+static struct writer *find_writer(struct journal *j, uid_t user)
+{
+	unsigned int i = 0;
+
+	while (i < j->writers && j->writer[i].user != user)
+		i++;
+	return &j->writer[i];
+}
+
+static void count_line(struct journal *j, const struct journal_line *l)
+{
+	struct writer *w = find_writer(j, l->user);
+
+	if (w == &j->writer[j->writers]) {
+		*w = (struct writer){ .user = l->user };
+		j->writers++;
+	}
+	w->lines++;
+	w->of_kind[l->kind]++;
+}
+
+static void discount_line(struct journal *j, const struct journal_line *l)
+{
+	struct writer *w = find_writer(j, l->user);
+
+	w->lines--;
+	w->of_kind[l->kind]--;
+	if (!w->lines)
+		*w = j->writer[--j->writers];
+}
+
 /* The list. */
 
 static void unlink_line(struct journal *j, uint16_t at)
@@ -75,7 +118,7 @@ static void unlink_line(struct journal *j, uint16_t at)
 		j->line[l->newer].older = l->older;
 	else
 		j->newest = l->older;
-	j->there[l->kind]--;
+	discount_line(j, l);
 }
 
 static void link_newest(struct journal *j, uint16_t at)
@@ -89,21 +132,25 @@ static void link_newest(struct journal *j, uint16_t at)
 	else
 		j->oldest = at;
 	j->newest = at;
-	j->there[l->kind]++;
+	count_line(j, l);
 }
 
-/* A place for one more line: a free one, or that of the oldest of the kind that has most. */
+/* A place for one more line: a free one, or that of the oldest of whoever has most, of the kind of which that is. */
 static uint16_t take_place(struct journal *j)
 {
-	enum journal_kind most = 0;
+	const struct writer *most = j->writer;
+	enum journal_kind kind = 0;
 	uint16_t at = j->oldest;
 
-	for (int i = 1; i < JOURNAL_KINDS; i++)
-		if (j->there[i] > j->there[most])
-			most = (enum journal_kind)i;
 	if (j->used < JOURNAL_LINES)
 		return (uint16_t)j->used++;
-	while (j->line[at].kind != most)
+	for (unsigned int i = 1; i < j->writers; i++)
+		if (j->writer[i].lines > most->lines)
+			most = &j->writer[i];
+	for (int i = 1; i < JOURNAL_KINDS; i++)
+		if (most->of_kind[i] > most->of_kind[kind])
+			kind = (enum journal_kind)i;
+	while (j->line[at].kind != kind || j->line[at].user != most->user)
 		at = j->line[at].newer;
 	unlink_line(j, at);
 	return at;
@@ -113,7 +160,7 @@ static uint16_t take_place(struct journal *j)
 
 static bool same_origin(const struct journal_line *a, const struct journal_line *b)
 {
-	return a->kind == b->kind && a->has_device == b->has_device && !strcmp(a->tenant, b->tenant) &&
+	return a->kind == b->kind && a->user == b->user && a->has_device == b->has_device && !strcmp(a->tenant, b->tenant) &&
 	       (!a->has_device || !memcmp(a->uuid, b->uuid, DEVICE_UUID_BYTES));
 }
 
@@ -156,11 +203,18 @@ static void add(struct journal *j, const struct journal_line *new)
 	link_newest(j, at);
 }
 
-void journal_add(struct daemon *daemon, enum journal_kind kind, const char *tenant, const uint8_t *uuid,
-		 const char *fmt, ...)
+static uid_t writer_of(uid_t uid)
 {
-	struct journal_line line = { .time = time(NULL), .count = 1, .kind = kind, .has_device = uuid };
-	va_list ap;
+	return owner_is(uid) ? 0 : subordinate_user(uid);
+}
+
+__attribute__((format(printf, 6, 0))) static void write_line(struct daemon *daemon, uid_t user, enum journal_kind kind,
+							     const char *tenant, const uint8_t *uuid, const char *fmt,
+							     va_list ap)
+{
+	struct journal_line line = {
+		.time = time(NULL), .count = 1, .kind = kind, .user = user, .has_device = uuid
+	};
 
 	if (!daemon->journal)
 		return;
@@ -168,11 +222,30 @@ void journal_add(struct daemon *daemon, enum journal_kind kind, const char *tena
 	if (uuid)
 		memcpy(line.uuid, uuid, DEVICE_UUID_BYTES);
 	snprintf(line.tenant, sizeof(line.tenant), "%s", tenant ? tenant : "");
-	va_start(ap, fmt);
 	vsnprintf(line.text, sizeof(line.text), fmt, ap);
-	va_end(ap);
 	clean_text_ascii(line.text);
 	add(daemon->journal, &line);
+}
+
+void journal_add(struct daemon *daemon, enum journal_kind kind, const char *tenant, const uint8_t *uuid,
+		 const char *fmt, ...)
+{
+	const struct tenant *t = tenant ? tenant_find(daemon, tenant) : NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_line(daemon, t ? writer_of(t->grant.uid) : 0, kind, tenant, uuid, fmt, ap);
+	va_end(ap);
+}
+
+void journal_add_of(struct daemon *daemon, uid_t uid, enum journal_kind kind, const char *tenant, const uint8_t *uuid,
+		    const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_line(daemon, writer_of(uid), kind, tenant, uuid, fmt, ap);
+	va_end(ap);
 }
 
 /* Keeping. */

@@ -4,8 +4,10 @@
  * Lines go to whoever asks (`mete events`, /api/v1/events) and, every second, to history.db, so that a restarted meted
  * goes on with them. A line that repeats the newest one of its kind, tenant and device is counted instead of added; so
  * is a refusal or a fault that follows another within REPEAT_S whatever it says, for these a program can cause by the
- * thousand. When there are JOURNAL_LINES, the oldest of the kind that has most goes. A line that was counted up gets a
- * new id, and becomes the newest, at the next second.
+ * thousand. Each line is of a user: whose grant it is about, or who asked; root, meted's own user and the node itself
+ * are one. When there are JOURNAL_LINES, a line of the user who has most goes: the oldest of the kind of which that user
+ * has most. So nobody drives out what others have, nor what the node itself says. A line that was counted up gets a new
+ * id, and becomes the newest, at the next second.
  */
 #pragma once
 
@@ -15,6 +17,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define JOURNAL_LINES 1024u
 #define JOURNAL_TEXT_BYTES 240u
@@ -38,6 +41,7 @@ struct journal_line {
 	int64_t first_time;
 	uint64_t count; /* how often */
 	enum journal_kind kind;
+	uid_t user; /* whose it is; 0: an owner's, or the node's */
 	bool has_device;
 	bool counted; /* up, since it got its id */
 	uint8_t uuid[DEVICE_UUID_BYTES];
@@ -57,9 +61,17 @@ const char *journal_kind_name(enum journal_kind kind);
 /* Value: the kind, or -1. */
 int journal_kind_parse(const char *name);
 
-/* Adds a line to the daemon's journal; without one (not started yet) nothing is done. tenant, uuid: NULL for none. */
+/*
+ * Adds a line to the daemon's journal, of the tenant's user; without a journal (not started yet) nothing is done.
+ * tenant, uuid: NULL for none.
+ */
 __attribute__((format(printf, 5, 6))) void journal_add(struct daemon *daemon, enum journal_kind kind,
 						       const char *tenant, const uint8_t *uuid, const char *fmt, ...);
+
+/* The same, of the user who asked for something, whose grant it may not be. */
+__attribute__((format(printf, 6, 7))) void journal_add_of(struct daemon *daemon, uid_t uid, enum journal_kind kind,
+							  const char *tenant, const uint8_t *uuid, const char *fmt,
+							  ...);
 
 /* How many events of a kind there have been since meted was started. */
 uint64_t journal_count(const struct journal *journal, enum journal_kind kind);

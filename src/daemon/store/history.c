@@ -30,6 +30,8 @@ static const char schema[] =
 	"PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF;"
 	"CREATE TABLE IF NOT EXISTS journal (id INTEGER PRIMARY KEY, time INTEGER, first_time INTEGER, count INTEGER,"
 	" kind INTEGER, tenant TEXT, device BLOB, text TEXT);"
+	/* of users' lines; a table of its own, so that a meted of before can go on with the file */
+	"CREATE TABLE IF NOT EXISTS writers (id INTEGER PRIMARY KEY, user INTEGER NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS history (key BLOB, level INTEGER, chunk INTEGER, data BLOB,"
 	" PRIMARY KEY (key, level, chunk)) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS totals (key BLOB PRIMARY KEY, data BLOB) WITHOUT ROWID;"
@@ -177,10 +179,9 @@ static void copy_lines(struct history_store *s)
 	s->lines = malloc(JOURNAL_LINES * sizeof(*s->lines));
 	if (!s->lines)
 		return;
-	memset(s->first_line, 0, sizeof(s->first_line));
+	s->kept_count = 0;
 	while ((l = journal_next(s->daemon->journal, l))) {
-		if (!s->first_line[l->kind])
-			s->first_line[l->kind] = l->id;
+		s->kept[s->kept_count++] = l->id;
 		if (l->stored_id != l->id)
 			s->lines[n++] = *l;
 	}
@@ -190,14 +191,8 @@ static void copy_lines(struct history_store *s)
 
 /* Writing, in the pool's thread: only the job is touched. */
 
-static bool write_line(sqlite3_stmt *insert, sqlite3_stmt *remove, const struct journal_line *l)
+static bool write_line(sqlite3_stmt *insert, sqlite3_stmt *writer, const struct journal_line *l)
 {
-	if (l->stored_id) {
-		sqlite3_reset(remove);
-		sqlite3_bind_int64(remove, 1, (sqlite3_int64)l->stored_id);
-		if (sqlite3_step(remove) != SQLITE_DONE)
-			return false;
-	}
 	sqlite3_reset(insert);
 	sqlite3_bind_int64(insert, 1, (sqlite3_int64)l->id);
 	sqlite3_bind_int64(insert, 2, l->time);
@@ -207,30 +202,62 @@ static bool write_line(sqlite3_stmt *insert, sqlite3_stmt *remove, const struct 
 	sqlite3_bind_text(insert, 6, l->tenant, -1, SQLITE_STATIC);
 	sqlite3_bind_blob(insert, 7, l->uuid, l->has_device ? (int)DEVICE_UUID_BYTES : 0, SQLITE_STATIC);
 	sqlite3_bind_text(insert, 8, l->text, -1, SQLITE_STATIC);
-	return sqlite3_step(insert) == SQLITE_DONE;
+	sqlite3_reset(writer);
+	sqlite3_bind_int64(writer, 1, (sqlite3_int64)l->id);
+	sqlite3_bind_int64(writer, 2, (sqlite3_int64)l->user);
+	return sqlite3_step(insert) == SQLITE_DONE && (!l->user || sqlite3_step(writer) == SQLITE_DONE);
+}
+
+static bool is_kept(const struct history_store *s, uint64_t id)
+{
+	unsigned int low = 0, high = s->kept_count;
+
+	while (low < high) {
+		unsigned int at = low + (high - low) / 2;
+
+		if (s->kept[at] < id)
+			low = at + 1;
+		else
+			high = at;
+	}
+	return low < s->kept_count && s->kept[low] == id;
+}
+
+/* Lines that are in the journal no more, also those that have gone while they were on the way here. */
+static bool forget_lines(struct history_store *s, const char *all_ids, const char *one)
+{
+	_cleanup_statement_ sqlite3_stmt *all = NULL, *forget = NULL;
+	int r;
+
+	if (sqlite3_prepare_v2(s->db, all_ids, -1, &all, NULL) || sqlite3_prepare_v2(s->db, one, -1, &forget, NULL))
+		return false;
+	while ((r = sqlite3_step(all)) == SQLITE_ROW) {
+		sqlite3_int64 id = sqlite3_column_int64(all, 0);
+
+		if (is_kept(s, (uint64_t)id))
+			continue;
+		sqlite3_reset(forget);
+		sqlite3_bind_int64(forget, 1, id);
+		if (sqlite3_step(forget) != SQLITE_DONE)
+			return false;
+	}
+	return r == SQLITE_DONE;
 }
 
 static bool write_lines(struct history_store *s)
 {
-	_cleanup_statement_ sqlite3_stmt *insert = NULL, *remove = NULL, *forget = NULL;
+	_cleanup_statement_ sqlite3_stmt *insert = NULL, *writer = NULL;
 
 	if (!s->line_count)
 		return true;
 	if (sqlite3_prepare_v2(s->db, "INSERT OR REPLACE INTO journal VALUES (?,?,?,?,?,?,?,?)", -1, &insert, NULL) ||
-	    sqlite3_prepare_v2(s->db, "DELETE FROM journal WHERE id = ?", -1, &remove, NULL) ||
-	    sqlite3_prepare_v2(s->db, "DELETE FROM journal WHERE kind = ? AND id < ?", -1, &forget, NULL))
+	    sqlite3_prepare_v2(s->db, "INSERT OR REPLACE INTO writers VALUES (?,?)", -1, &writer, NULL))
 		return false;
 	for (unsigned int i = 0; i < s->line_count; i++)
-		if (!write_line(insert, remove, &s->lines[i]))
+		if (!write_line(insert, writer, &s->lines[i]))
 			return false;
-	for (int kind = 0; kind < JOURNAL_KINDS; kind++) {
-		sqlite3_reset(forget);
-		sqlite3_bind_int(forget, 1, kind);
-		sqlite3_bind_int64(forget, 2, (sqlite3_int64)s->first_line[kind]);
-		if (sqlite3_step(forget) != SQLITE_DONE)
-			return false;
-	}
-	return true;
+	return forget_lines(s, "SELECT id FROM journal", "DELETE FROM journal WHERE id = ?") &&
+	       forget_lines(s, "SELECT id FROM writers", "DELETE FROM writers WHERE id = ?");
 }
 
 static bool write_rows(struct history_store *s)

@@ -29,7 +29,9 @@ struct history_store {
 	struct row *rows;
 	struct journal_line *lines;
 	unsigned int line_count;
-	uint64_t last_line, first_line[JOURNAL_KINDS]; /* what is before the first of its kind is forgotten */
+	uint64_t last_line;
+	uint64_t kept[JOURNAL_LINES]; /* the ids of all lines that there are, ascending: others are forgotten */
+	unsigned int kept_count;
 	bool prune, clear;
 	int64_t step_s; /* the job has the histories up to here (telemetry.h); 0: it has none */
 	int64_t now_s;

@@ -19,7 +19,9 @@ static void restore_lines(struct history_store *s)
 {
 	_cleanup_statement_ sqlite3_stmt *q = NULL;
 
-	if (sqlite3_prepare_v2(s->db, "SELECT * FROM (SELECT * FROM journal ORDER BY id DESC LIMIT 1024) ORDER BY id",
+	if (sqlite3_prepare_v2(s->db,
+			       "SELECT journal.*, writers.user FROM (SELECT * FROM journal ORDER BY id DESC LIMIT 1024) AS "
+			       "journal LEFT JOIN writers USING (id) ORDER BY journal.id",
 			       -1, &q, NULL))
 		return;
 	while (sqlite3_step(q) == SQLITE_ROW) {
@@ -29,7 +31,8 @@ static void restore_lines(struct history_store *s)
 					  .first_time = sqlite3_column_int64(q, 2),
 					  .count = (uint64_t)sqlite3_column_int64(q, 3),
 					  .kind = (enum journal_kind)sqlite3_column_int(q, 4),
-					  .has_device = sqlite3_column_bytes(q, 6) == DEVICE_UUID_BYTES };
+					  .has_device = sqlite3_column_bytes(q, 6) == DEVICE_UUID_BYTES,
+					  .user = (uid_t)sqlite3_column_int64(q, 8) };
 
 		if ((unsigned int)l.kind >= JOURNAL_KINDS || l.id > INT64_MAX / 2)
 			continue;

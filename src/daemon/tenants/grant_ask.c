@@ -251,8 +251,8 @@ enum verbs_result grant_delete_ask(struct ask *ask)
 	}
 	operator_end(ask, id, NULL);
 	log_line("grant %s deleted by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
-	journal_add(ask->daemon, JOURNAL_GRANT, t->grant.name, NULL, "deleted by uid %u",
-		    (unsigned int)ask->asker->uid);
+	journal_add_of(ask->daemon, ask->asker->uid, JOURNAL_GRANT, t->grant.name, NULL, "deleted by uid %u",
+		       (unsigned int)ask->asker->uid);
 	tenant_free(t, false);
 	daemon_reap_soon(ask->daemon);
 	return answer(ask, json_object());
@@ -294,7 +294,7 @@ enum verbs_result grant_release_ask(struct ask *ask)
 	faults_release(t);
 	operator_end(ask, id, NULL);
 	log_line("grant %s: released by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
-	journal_add(ask->daemon, JOURNAL_ACTION, t->grant.name, NULL, "released by uid %u: programs may begin",
-		    (unsigned int)ask->asker->uid);
+	journal_add_of(ask->daemon, ask->asker->uid, JOURNAL_ACTION, t->grant.name, NULL,
+		       "released by uid %u: programs may begin", (unsigned int)ask->asker->uid);
 	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
 }

@@ -75,8 +75,8 @@ static void tell_place(struct ask *ask, unsigned int place, enum code code, bool
 	else
 		snprintf(text, sizeof(text), "behind %u who wait%s: %s", place - 1, place == 2 ? "s" : "", why);
 	if (is_new)
-		journal_add(ask->daemon, JOURNAL_GRANT, NULL, NULL, "uid %u (pid %d) waits, %s",
-			    (unsigned int)ask->asker->uid, (int)ask->asker->pid, text);
+		journal_add_of(ask->daemon, ask->asker->uid, JOURNAL_GRANT, NULL, NULL, "uid %u (pid %d) waits, %s",
+			       (unsigned int)ask->asker->uid, (int)ask->asker->pid, text);
 	json_object_set_new(ask->answer, "code", json_string(code_word(CODE_WAITING)));
 	json_object_set_new(ask->answer, "error", json_string(text));
 	json_object_set_new(ask->answer, "place", json_integer(place));
