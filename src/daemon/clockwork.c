@@ -25,7 +25,7 @@ static void end_grants(struct daemon *daemon)
 		next = t->next;
 		if (!tenant_ended(t, why, sizeof(why)))
 			continue;
-		log_line("grant %s %s", t->grant.name, why);
+		log_of(t->grant.uid, "grant %s %s", t->grant.name, why);
 		journal_add(daemon, JOURNAL_GRANT, t->grant.name, NULL, "%s", why);
 		/* A store that cannot be written keeps a grant whose command is gone: the next meted drops it. */
 		if (store_remove(daemon->store, t->grant.id, error, sizeof(error)))

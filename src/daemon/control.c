@@ -58,7 +58,7 @@ struct control {
 	uint64_t line_ns;     /* when a line began that has not ended; 0: none has */
 	uint64_t idle_ns;     /* when it was answered last, or accepted */
 	size_t used;
-	size_t room;	      /* of `line`; 0: nothing has arrived that is not treated */
+	size_t room; /* of `line`; 0: nothing has arrived that is not treated */
 	char *line;
 };
 
@@ -132,8 +132,9 @@ static void bound_unread(struct daemon *daemon)
 		}
 		if (bytes <= UNREAD_BYTES)
 			return;
-		log_peer("control: answers of more than %u MiB are not read: that to uid %u (pid %d) is dropped",
-			 UNREAD_BYTES >> 20, (unsigned int)oldest->asker.uid, (int)oldest->asker.pid);
+		log_of(oldest->asker.uid,
+		       "control: answers of more than %u MiB are not read: that to uid %u (pid %d) is dropped",
+		       UNREAD_BYTES >> 20, (unsigned int)oldest->asker.uid, (int)oldest->asker.pid);
 		end(oldest);
 	}
 }
@@ -210,7 +211,8 @@ static void answer(struct control *c, json_t *take_answer)
 
 static void refuse(struct control *c, const char *why)
 {
-	log_peer("control: a request of uid %u (pid %d) %s", (unsigned int)c->asker.uid, (int)c->asker.pid, why);
+	log_of(c->asker.uid, "control: a request of uid %u (pid %d) %s", (unsigned int)c->asker.uid, (int)c->asker.pid,
+	       why);
 	answer(c, json_pack("{s:b s:s s:o}", "ok", 0, "code", code_word(CODE_MALFORMED), "error",
 			    json_sprintf("the request %s", why)));
 }
@@ -356,8 +358,8 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 	struct control *c = handle->data;
 
 	(void)suggested;
-	*buf = make_room(c, c->used + 1) ? uv_buf_init(c->line + c->used, (unsigned int)(c->room - c->used)) :
-					   uv_buf_init(NULL, 0);
+	*buf = make_room(c, c->used + 1) ? uv_buf_init(c->line + c->used, (unsigned int)(c->room - c->used))
+					 : uv_buf_init(NULL, 0);
 }
 
 static void on_text(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
@@ -449,8 +451,8 @@ static void control_new(struct daemon *daemon, int fd, const json_t *saved)
 		return;
 	}
 	if (!daemon->runtime.system && !owner_is(peer.uid)) {
-		log_peer("control: uid %u is not served: this meted is private to uid %u", (unsigned int)peer.uid,
-			 (unsigned int)geteuid());
+		log_of(peer.uid, "control: uid %u is not served: this meted is private to uid %u",
+		       (unsigned int)peer.uid, (unsigned int)geteuid());
 		end(c);
 		return;
 	}
@@ -539,20 +541,20 @@ static bool make_place(struct daemon *daemon, uid_t uid)
 	unsigned int count = list_places(daemon, there);
 	const struct admission *yields;
 
-	switch (admission_ask(daemon->runtime.system ? &rule : &own, there, count, subordinate_user(uid),
-			      owner_is(uid), &yields)) {
+	switch (admission_ask(daemon->runtime.system ? &rule : &own, there, count, subordinate_user(uid), owner_is(uid),
+			      &yields)) {
 	case ADMISSION_FREE:
 		return true;
 	case ADMISSION_YIELDS:
-		log_peer("control: no place for one more connection of uid %u: an idle one of uid %u is closed",
-			 (unsigned int)uid, (unsigned int)yields->uid);
+		log_of(uid, "control: no place for one more connection of uid %u: an idle one of uid %u is closed",
+		       (unsigned int)uid, (unsigned int)yields->uid);
 		end(yields->who);
 		return true;
 	case ADMISSION_NONE:
 		break;
 	}
-	log_peer("control: more than %u connections, or %u of uid %u, all with requests: one is refused", CONTROLS_MAX,
-		 CONTROLS_OF_UID, (unsigned int)uid);
+	log_of(uid, "control: more than %u connections, or %u of uid %u, all with requests: one is refused",
+	       CONTROLS_MAX, CONTROLS_OF_UID, (unsigned int)uid);
 	return false;
 }
 
@@ -584,8 +586,8 @@ static bool sweep(struct control *c, uint64_t now_ns)
 		refuse(c, "has not ended within 10 s");
 		end(c);
 	} else if (slow) {
-		log_peer("control: uid %u (pid %d) does not read its answer: connection closed",
-			 (unsigned int)c->asker.uid, (int)c->asker.pid);
+		log_of(c->asker.uid, "control: uid %u (pid %d) does not read its answer: connection closed",
+		       (unsigned int)c->asker.uid, (int)c->asker.pid);
 		end(c);
 	}
 	return !c->closing;

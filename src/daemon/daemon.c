@@ -57,17 +57,17 @@ bool daemon_keeps_back(struct daemon *daemon, uid_t uid)
 {
 	if (descriptors_left(daemon, uid))
 		return false;
-	log_peer("the descriptors that are left are kept for %s: something of uid %u is refused; raise the limit of "
-		 "open "
-		 "files (LimitNOFILE= of meted.service, ulimit -n)",
-		 geteuid() ? "root and meted's own user" : "root", (unsigned int)uid);
+	log_of(uid,
+	       "the descriptors that are left are kept for %s: something of uid %u is refused; raise the limit of "
+	       "open "
+	       "files (LimitNOFILE= of meted.service, ulimit -n)",
+	       geteuid() ? "root and meted's own user" : "root", (unsigned int)uid);
 	return true;
 }
 
 bool daemon_may_hear(const struct daemon *daemon, uid_t uid)
 {
-	return !daemon->rounds || owner_is(uid) ||
-	       round_admits(&daemon->round, subordinate_user(uid), ROUND_PART_NS);
+	return !daemon->rounds || owner_is(uid) || round_admits(&daemon->round, subordinate_user(uid), ROUND_PART_NS);
 }
 
 void daemon_heard(struct daemon *daemon, uid_t uid, uint64_t since_ns)
@@ -89,7 +89,7 @@ int daemon_accept(struct daemon *daemon, int listen_fd, uid_t uid)
 	if (errno != EMFILE && errno != ENFILE)
 		return -EAGAIN;
 	/* Left in the queue it would wake the loop for ever: taken with the spare descriptor, and closed. */
-	log_peer("no descriptors left: a connection is refused; raise the limit of open files (ulimit -n)");
+	log_of(uid, "no descriptors left: a connection is refused; raise the limit of open files (ulimit -n)");
 	cleanup_close(&daemon->spare_fd);
 	fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0)

@@ -20,7 +20,7 @@
 
 #define NONE JOURNAL_LINES
 #define REPEAT_S 10
-#define LOOK_BACK 256u	/* lines that are looked through for one that is repeated */
+#define LOOK_BACK 256u	  /* lines that are looked through for one that is repeated */
 #define RESTART_GAP 4096u /* more ids than are given in the second that a killed meted may not have stored */
 
 /* A user who has lines. */
@@ -160,8 +160,8 @@ static uint16_t take_place(struct journal *j)
 
 static bool same_origin(const struct journal_line *a, const struct journal_line *b)
 {
-	return a->kind == b->kind && a->user == b->user && a->has_device == b->has_device && !strcmp(a->tenant, b->tenant) &&
-	       (!a->has_device || !memcmp(a->uuid, b->uuid, DEVICE_UUID_BYTES));
+	return a->kind == b->kind && a->user == b->user && a->has_device == b->has_device &&
+	       !strcmp(a->tenant, b->tenant) && (!a->has_device || !memcmp(a->uuid, b->uuid, DEVICE_UUID_BYTES));
 }
 
 static bool repeats(const struct journal_line *old, const struct journal_line *new)
@@ -212,9 +212,7 @@ __attribute__((format(printf, 6, 0))) static void write_line(struct daemon *daem
 							     const char *tenant, const uint8_t *uuid, const char *fmt,
 							     va_list ap)
 {
-	struct journal_line line = {
-		.time = time(NULL), .count = 1, .kind = kind, .user = user, .has_device = uuid
-	};
+	struct journal_line line = { .time = time(NULL), .count = 1, .kind = kind, .user = user, .has_device = uuid };
 
 	if (!daemon->journal)
 		return;

@@ -5,9 +5,9 @@
  * goes on with them. A line that repeats the newest one of its kind, tenant and device is counted instead of added; so
  * is a refusal or a fault that follows another within REPEAT_S whatever it says, for these a program can cause by the
  * thousand. Each line is of a user: whose grant it is about, or who asked; root, meted's own user and the node itself
- * are one. When there are JOURNAL_LINES, a line of the user who has most goes: the oldest of the kind of which that user
- * has most. So nobody drives out what others have, nor what the node itself says. A line that was counted up gets a new
- * id, and becomes the newest, at the next second.
+ * are one. When there are JOURNAL_LINES, a line of the user who has most goes: the oldest of the kind of which that
+ * user has most. So nobody drives out what others have, nor what the node itself says. A line that was counted up gets
+ * a new id, and becomes the newest, at the next second.
  */
 #pragma once
 

@@ -3,6 +3,8 @@
 
 #include "base/clean_text.h"
 #include "base/clock.h"
+#include "daemon/owner.h"
+#include "daemon/subordinate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +20,9 @@
 #define PEER_LINES_PER_SECOND 20
 #define LIMITED_MOST 20u
 #define LIMITED_EACH_NS UINT64_C(5000000000)
+#define USER_MOST 40u
+#define USER_EACH_NS UINT64_C(100000000)
+#define USERS 64u /* whose lines are counted: of more the one who has caused none for longest is forgotten */
 
 static int log_fd = -1;
 static char log_path[4096];
@@ -125,17 +130,17 @@ void log_peer(const char *fmt, ...)
 	va_end(ap);
 }
 
-static bool limit_admits(struct log_limit *limit)
+static bool limit_admits(struct log_limit *limit, unsigned int most, uint64_t each_ns)
 {
-	uint64_t now = clock_now_ns(), more = (now - limit->since_ns) / LIMITED_EACH_NS;
+	uint64_t now = clock_now_ns(), more = (now - limit->since_ns) / each_ns;
 
-	if (!limit->since_ns || more >= LIMITED_MOST) {
-		limit->left = LIMITED_MOST;
+	if (!limit->since_ns || more >= most) {
+		limit->left = most;
 		limit->since_ns = now;
 	} else {
 		limit->left += (unsigned int)more;
-		limit->left = limit->left < LIMITED_MOST ? limit->left : LIMITED_MOST;
-		limit->since_ns += more * LIMITED_EACH_NS;
+		limit->left = limit->left < most ? limit->left : most;
+		limit->since_ns += more * each_ns;
 	}
 	if (limit->left)
 		return limit->left--;
@@ -147,11 +152,53 @@ void log_limited(struct log_limit *limit, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (!limit_admits(limit))
+	if (!limit_admits(limit, LIMITED_MOST, LIMITED_EACH_NS))
 		return;
 	if (limit->dropped)
 		log_line("%u lines like the next one were left out", limit->dropped);
 	limit->dropped = 0;
+	va_start(ap, fmt);
+	write_line(fmt, ap);
+	va_end(ap);
+}
+
+/* What a user may still cause. */
+static struct log_limit *limit_of(uid_t user)
+{
+	static struct {
+		uid_t user;
+		uint64_t at_ns; /* of the last line; 0: a free place */
+		struct log_limit limit;
+	} known[USERS];
+	unsigned int at = 0;
+
+	for (unsigned int i = 0; i < USERS; i++) {
+		if (known[i].at_ns && known[i].user == user) {
+			at = i;
+			break;
+		}
+		if (known[i].at_ns < known[at].at_ns)
+			at = i;
+	}
+	if (!known[at].at_ns || known[at].user != user) {
+		known[at].user = user;
+		known[at].limit = (struct log_limit){ 0 };
+	}
+	known[at].at_ns = clock_now_ns();
+	return &known[at].limit;
+}
+
+void log_of(uid_t uid, const char *fmt, ...)
+{
+	struct log_limit *limit = owner_is(uid) ? NULL : limit_of(subordinate_user(uid));
+	va_list ap;
+
+	if (limit && !limit_admits(limit, USER_MOST, USER_EACH_NS))
+		return;
+	if (limit && limit->dropped)
+		log_line("%u more lines about uid %u were left out", limit->dropped, (unsigned int)uid);
+	if (limit)
+		limit->dropped = 0;
 	va_start(ap, fmt);
 	write_line(fmt, ap);
 	va_end(ap);

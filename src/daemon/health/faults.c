@@ -164,8 +164,10 @@ static void end_incident(struct daemon *daemon, struct incident *i)
 	else
 		snprintf(whose, sizeof(whose), "%s",
 			 cause_of(i) == XID_PROGRAM ? "not known whose" : "of the device itself");
-	log_peer("device %u: %s: %s%s%s%s", i->device.index, what, t ? "grant " : "", t ? t->grant.name : "",
-		 t ? ": " : "", whose);
+	if (t)
+		log_of(t->grant.uid, "device %u: %s: grant %s: %s", i->device.index, what, t->grant.name, whose);
+	else
+		log_peer("device %u: %s: %s", i->device.index, what, whose);
 	journal_add(daemon, JOURNAL_FAULT, t ? t->grant.name : NULL, i->device.uuid, "%s: %s", what, whose);
 	health_count(daemon, &i->device);
 	if (t)

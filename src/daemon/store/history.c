@@ -65,9 +65,7 @@ static struct row *add_row(struct history_store *s, const uint8_t *key, size_t k
 
 	if (!row)
 		return NULL;
-	*row = (struct row){
-		.next = s->rows, .key_bytes = key_bytes, .level = level, .chunk = chunk, .bytes = bytes
-	};
+	*row = (struct row){ .next = s->rows, .key_bytes = key_bytes, .level = level, .chunk = chunk, .bytes = bytes };
 	memcpy(row->key, key, key_bytes);
 	s->rows = row;
 	return row;

@@ -19,10 +19,11 @@ static void restore_lines(struct history_store *s)
 {
 	_cleanup_statement_ sqlite3_stmt *q = NULL;
 
-	if (sqlite3_prepare_v2(s->db,
-			       "SELECT journal.*, writers.user FROM (SELECT * FROM journal ORDER BY id DESC LIMIT 1024) AS "
-			       "journal LEFT JOIN writers USING (id) ORDER BY journal.id",
-			       -1, &q, NULL))
+	if (sqlite3_prepare_v2(
+		    s->db,
+		    "SELECT journal.*, writers.user FROM (SELECT * FROM journal ORDER BY id DESC LIMIT 1024) AS "
+		    "journal LEFT JOIN writers USING (id) ORDER BY journal.id",
+		    -1, &q, NULL))
 		return;
 	while (sqlite3_step(q) == SQLITE_ROW) {
 		const unsigned char *tenant = sqlite3_column_text(q, 5), *text = sqlite3_column_text(q, 7);

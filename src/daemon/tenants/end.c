@@ -32,10 +32,12 @@ struct ending {
 static void complain(struct tenant *tenant, pid_t pid, int r)
 {
 	if (r == -EPERM)
-		log_peer("grant %s: process %d is not ended: it does not belong to uid %u: end it as root (kill %d)",
-			 tenant->grant.name, (int)pid, (unsigned int)tenant->grant.uid, (int)pid);
+		log_of(tenant->grant.uid,
+		       "grant %s: process %d is not ended: it does not belong to uid %u: end it as root (kill %d)",
+		       tenant->grant.name, (int)pid, (unsigned int)tenant->grant.uid, (int)pid);
 	else if (r && r != -ESRCH)
-		log_peer("grant %s: process %d cannot be ended: %s", tenant->grant.name, (int)pid, strerror(-r));
+		log_of(tenant->grant.uid, "grant %s: process %d cannot be ended: %s", tenant->grant.name, (int)pid,
+		       strerror(-r));
 }
 
 /* What was named by root, by meted's own user, or is meted's own child, is told with meted's rights. */
@@ -84,8 +86,9 @@ static void hang_up(struct tenant *tenant)
 	unsigned int left = session_end_left(tenant);
 
 	if (left)
-		log_peer("grant %s: %u connections of processes that have ended are held by others: closed",
-			 tenant->grant.name, left);
+		log_of(tenant->grant.uid,
+		       "grant %s: %u connections of processes that have ended are held by others: closed",
+		       tenant->grant.name, left);
 }
 
 static void remove_grant(struct tenant *tenant)
@@ -95,7 +98,7 @@ static void remove_grant(struct tenant *tenant)
 
 	if (store_remove(daemon->store, tenant->grant.id, error, sizeof(error)))
 		log_line("grant %s: %s", tenant->grant.name, error);
-	log_line("grant %s has been ended", tenant->grant.name);
+	log_of(tenant->grant.uid, "grant %s has been ended", tenant->grant.name);
 	journal_add(daemon, JOURNAL_GRANT, tenant->grant.name, NULL, "ended: nothing of it runs any more");
 	tenant_free(tenant, false);
 	daemon_reap_soon(daemon);
@@ -162,7 +165,7 @@ int end_begin(struct tenant *tenant, const char *who)
 	e->grant_id = tenant->grant.id;
 	e->next = daemon->endings;
 	daemon->endings = e;
-	log_line("grant %s is being ended by %s", tenant->grant.name, who);
+	log_of(tenant->grant.uid, "grant %s is being ended by %s", tenant->grant.name, who);
 	journal_add(daemon, JOURNAL_ACTION, tenant->grant.name, NULL, "is being ended by %s", who);
 	timer_start(daemon->end, 0, LOOK_MS);
 	return 0;

@@ -85,8 +85,7 @@ static bool read_changes(struct ask *ask, struct tenant *t, uint64_t quota_units
 			return false;
 		if (!quota_units[i] && !terms_given(entry)) {
 			refuse(ask, CODE_MALFORMED,
-			       "device %u: give \"mem_bytes\" or \"mem_pct\", or a share of its time",
-			       list[i].index);
+			       "device %u: give \"mem_bytes\" or \"mem_pct\", or a share of its time", list[i].index);
 			return false;
 		}
 	}
@@ -143,7 +142,7 @@ enum verbs_result grant_set_ask(struct ask *ask)
 			      t->grant.name);
 	if (r)
 		return refuse(ask, r == -EBUSY ? CODE_BUSY : CODE_STORE, "%s", error);
-	log_line("grant %s: changed by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
+	log_of(ask->asker->uid, "grant %s: changed by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
 	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
 }
 
@@ -185,7 +184,7 @@ enum verbs_result grant_suspend_ask(struct ask *ask)
 		return VERBS_ANSWERED;
 	r = suspension_begin(t, drain_s, error, sizeof(error));
 	if (!r)
-		log_line("grant %s: suspended by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
+		log_of(ask->asker->uid, "grant %s: suspended by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
 	return grant_answer_moved(ask, t, r, id, error);
 }
 
@@ -202,7 +201,7 @@ enum verbs_result grant_resume_ask(struct ask *ask)
 		return VERBS_ANSWERED;
 	r = suspension_end(t, json_is_true(json_object_get(ask->request, "now")), error, sizeof(error));
 	if (!r)
-		log_line("grant %s: resumed by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
+		log_of(ask->asker->uid, "grant %s: resumed by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
 	return grant_answer_moved(ask, t, r, id, error);
 }
 
@@ -237,9 +236,8 @@ enum verbs_result grant_delete_ask(struct ask *ask)
 	if (!grant_asked_to_change(ask, &t))
 		return VERBS_ANSWERED;
 	if (t->clients || t->sessions)
-		return refuse(ask, CODE_BUSY,
-			      "grant %s has running programs (%s is one): end them first", t->grant.name,
-			      t->clients ? client_text(t->clients) : "one that is just starting");
+		return refuse(ask, CODE_BUSY, "grant %s has running programs (%s is one): end them first",
+			      t->grant.name, t->clients ? client_text(t->clients) : "one that is just starting");
 	if (t->runner_fd >= 0 && ask->asker->pid != t->grant.runner_pid)
 		return refuse(ask, CODE_BUSY, "grant %s belongs to the running command with pid %d: it ends with it",
 			      t->grant.name, (int)t->grant.runner_pid);
@@ -250,7 +248,7 @@ enum verbs_result grant_delete_ask(struct ask *ask)
 		return refuse(ask, CODE_STORE, "%s", error);
 	}
 	operator_end(ask, id, NULL);
-	log_line("grant %s deleted by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
+	log_of(ask->asker->uid, "grant %s deleted by uid %u", t->grant.name, (unsigned int)ask->asker->uid);
 	journal_add_of(ask->daemon, ask->asker->uid, JOURNAL_GRANT, t->grant.name, NULL, "deleted by uid %u",
 		       (unsigned int)ask->asker->uid);
 	tenant_free(t, false);

@@ -227,8 +227,8 @@ static bool fill_name(struct ask *ask, struct grant *g)
 		return false;
 	}
 	if (tenant_find(ask->daemon, name)) {
-		refuse(ask, CODE_NAME_TAKEN,
-		       "there is a grant %s already: choose another name, or delete that one", name);
+		refuse(ask, CODE_NAME_TAKEN, "there is a grant %s already: choose another name, or delete that one",
+		       name);
 		return false;
 	}
 	strcpy(g->name, name);
@@ -335,8 +335,8 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 	event_add(&t->events, "made by uid %u", (unsigned int)g->uid);
 	journal_add(ask->daemon, JOURNAL_GRANT, g->name, NULL, "made by uid %u: %u device%s of the %s driver",
 		    (unsigned int)g->uid, g->share_count, g->share_count == 1 ? "" : "s", device_kind_name(g->kind));
-	log_line("grant %s made for uid %u: %u device%s of the %s driver", g->name, (unsigned int)g->uid,
-		 g->share_count, g->share_count == 1 ? "" : "s", device_kind_name(g->kind));
+	log_of(g->uid, "grant %s made for uid %u: %u device%s of the %s driver", g->name, (unsigned int)g->uid,
+	       g->share_count, g->share_count == 1 ? "" : "s", device_kind_name(g->kind));
 	return answer(ask, json_pack("{s:o}", "grant", grant_json(t)));
 }
 

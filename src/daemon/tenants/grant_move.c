@@ -119,7 +119,7 @@ enum verbs_result grant_move_ask(struct ask *ask)
 		return VERBS_ANSWERED;
 	r = suspension_move(t, &to, drain_s, error, sizeof(error));
 	if (!r)
-		log_line("grant %s: sent to device %u by uid %u", t->grant.name, to.index,
-			 (unsigned int)ask->asker->uid);
+		log_of(ask->asker->uid, "grant %s: sent to device %u by uid %u", t->grant.name, to.index,
+		       (unsigned int)ask->asker->uid);
 	return grant_answer_moved(ask, t, r, id, error);
 }

@@ -48,8 +48,8 @@ static bool read_name(struct ask *ask, const struct share_word *word, json_t *va
 	if (word->type == WORD_CLASS)
 		refuse(ask, CODE_BAD_SHARE, "class %.32s: it must be high, normal or low", name ? name : "?");
 	else if (nearest)
-		refuse(ask, CODE_BAD_SHARE,
-		       "policy %.32s: there is none of that name: did you mean %s?", name, nearest);
+		refuse(ask, CODE_BAD_SHARE, "policy %.32s: there is none of that name: did you mean %s?", name,
+		       nearest);
 	else
 		refuse(ask, CODE_BAD_SHARE, "policy %.32s: there is none of that name: `mete policy` lists them",
 		       name ? name : "?");

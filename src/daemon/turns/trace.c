@@ -408,8 +408,8 @@ static void on_tick(void *owner)
 	uint64_t now = clock_now_ns();
 
 	if (now - t->read_ns > UNREAD_NS) {
-		log_line("trace %llu of uid %u is not read any more: given up", (unsigned long long)t->id,
-			 (unsigned int)t->uid);
+		log_of(t->uid, "trace %llu of uid %u is not read any more: given up", (unsigned long long)t->id,
+		       (unsigned int)t->uid);
 		trace_free(t);
 		return;
 	}

@@ -608,8 +608,7 @@ void pool_lost(struct pool *pool, const char *why)
 /* Whether two grants share one part: those of a user do, so that more grants are no more places; an owner's do not. */
 static bool counts_with(const struct tenant *a, const struct tenant *b)
 {
-	return a == b ||
-	       (subordinate_user(a->grant.uid) == subordinate_user(b->grant.uid) && !owner_is(a->grant.uid));
+	return a == b || (subordinate_user(a->grant.uid) == subordinate_user(b->grant.uid) && !owner_is(a->grant.uid));
 }
 
 /* Each user, and each grant of an owner, may have half of what the others leave: one more always finds a place. */

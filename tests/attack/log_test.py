@@ -1,0 +1,64 @@
+"""A local user has so many lines written to meted's log that those about other users would be left out, or the disk fills."""
+from ground import *
+
+AT_ONCE, A_SECOND = 40, 10
+root_only("lines about another user")
+s = system()
+mine = ask_as(UID, s.dir, soft("1M", "loud"))[0]["grant"]["socket"]
+others = ask_as(VICTIM, s.dir, soft("1M", "quiet"))[0]["grant"]["socket"]
+
+
+def babble(path, until_ns):
+    """Requests that are none, and packets that are none, without an end."""
+    said = 0
+    while time.monotonic_ns() < until_ns:
+        c = harness.Control(s.dir)
+        e = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        e.connect(path)
+        for _ in range(20):
+            said += c.line("nonsense\n") is not None
+        try:
+            e.send(b"nonsense")
+        except OSError:
+            pass
+        c.close()
+        e.close()
+    return said
+
+
+def lines(*words):
+    return [l for l in s.log().splitlines() if any(w in l for w in words)]
+
+
+began = time.monotonic()
+attacker = Child(UID, babble, mine, time.monotonic_ns() + 4 * 10**9)
+ok(until(lambda: len(lines(f"uid {UID} ", "grant loud")) >= AT_ONCE), "a user causes as many lines as he may")
+client = s.client()
+client.hello(others)
+for i in range(5):
+    client.ask("event", 0, f"word-{i}-of-another")
+    time.sleep(0.1)
+said = attacker.value()
+ok(until(lambda: len(lines("of-another")) == 5), "what is said about another user meanwhile is written", lines("of-another"))
+bound = AT_ONCE + A_SECOND * (time.monotonic() - began + 1)
+ok(said > 4 * bound, "he has done much more than is written", said, bound)
+ok(len(lines(f"uid {UID} ", "grant loud")) <= 2 * bound, "his lines are bounded", len(lines(f"uid {UID} ")), bound)
+
+
+def churn():
+    c = harness.Control(s.dir)
+    return [c.ask(**soft("1M", "brief"), known=True)["ok"] and c.ask("grant_delete", name="brief")["ok"] for _ in range(2 * AT_ONCE)]
+
+
+time.sleep(0.2)
+before, began = len(lines("grant brief")), time.monotonic()
+same(as_user(UID, churn), [True] * 2 * AT_ONCE, "he makes and deletes grants")
+bound = AT_ONCE + A_SECOND * (time.monotonic() - began + 1)
+ok(len(lines("grant brief")) - before <= bound, "those lines are bounded as well", len(lines("grant brief")), bound)
+ok(until(lambda: ask_as(UID, s.dir, soft("1M", "last"))[0]["ok"] and lines("more lines about uid"), 10), "that some were left out is said")
+s.make("roots", 1 << 20)
+for _ in range(2 * AT_ONCE):
+    s.control().ask("grant_set", name="roots", devices=[{"device": "0", "mem_bytes": 1 << 20}])
+same(len(lines("grant roots: changed by uid 0")), 2 * AT_ONCE, "of root's all are written")
+s.close()
+finish()
