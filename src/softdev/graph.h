@@ -96,7 +96,8 @@ struct condition {
 /* Something of the program's that lives as long as some graph refers to it. */
 struct user_object {
 	struct handle head;
-	uint64_t references; /* object_mutex (graph_object.c) guards it */
+	uint64_t references; /* object_mutex (graph_object.c) guards both */
+	uint64_t held;	     /* of these by graphs; the others are the program's */
 	CUhostFn destroy;
 	void *data;
 	struct user_object *next; /* to be destroyed */

@@ -71,28 +71,50 @@ static void object_end_locked(struct user_object *o)
 	pthread_cond_signal(&object_cond);
 }
 
-static CUresult object_ref(struct user_object *o, uint64_t count)
+/* `held`: by a graph. */
+static CUresult object_ref(struct user_object *o, uint64_t count, bool held)
 {
 	CUresult e = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&object_mutex);
-	if (o->references + count > REFERENCES_MOST)
+	if (!o->references || o->references + count > REFERENCES_MOST) {
 		e = CUDA_ERROR_INVALID_VALUE;
-	else
+	} else {
 		o->references += count;
+		o->held += held ? count : 0;
+	}
 	pthread_mutex_unlock(&object_mutex);
 	return e;
 }
 
-static CUresult object_unref(struct user_object *o, uint64_t count)
+/* What graphs hold is theirs: the program gives up what is its own. */
+static CUresult object_unref(struct user_object *o, uint64_t count, bool held)
 {
 	CUresult e = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&object_mutex);
-	if (o->references < count)
+	if ((held ? o->held : o->references - o->held) < count) {
 		e = CUDA_ERROR_INVALID_VALUE;
-	else if (!(o->references -= count))
-		object_end_locked(o);
+	} else {
+		o->held -= held ? count : 0;
+		o->references -= count;
+		if (!o->references)
+			object_end_locked(o);
+	}
+	pthread_mutex_unlock(&object_mutex);
+	return e;
+}
+
+/* From the program to a graph. */
+static CUresult object_move(struct user_object *o, uint64_t count)
+{
+	CUresult e = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&object_mutex);
+	if (o->references - o->held < count)
+		e = CUDA_ERROR_INVALID_VALUE;
+	else
+		o->held += count;
 	pthread_mutex_unlock(&object_mutex);
 	return e;
 }
@@ -107,7 +129,7 @@ CUresult object_use_copy(const struct object_use *from, struct object_use **ret)
 		if (!u)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		/* a copy refers to each object once, however often its original does */
-		if (object_ref(from->object, 1)) {
+		if (object_ref(from->object, 1, true)) {
 			free(u);
 			return CUDA_ERROR_INVALID_VALUE;
 		}
@@ -122,7 +144,7 @@ void object_use_free(struct object_use *u)
 	while (u) {
 		struct object_use *next = u->next;
 
-		object_unref(u->object, u->count);
+		object_unref(u->object, u->count, true);
 		free(u);
 		u = next;
 	}
@@ -173,7 +195,7 @@ CUresult soft_cuUserObjectRetain(CUuserObject h, unsigned count)
 
 	if (e)
 		return e;
-	return count && count <= REFERENCES_MOST ? object_ref(o, count) : CUDA_ERROR_INVALID_VALUE;
+	return count && count <= REFERENCES_MOST ? object_ref(o, count, false) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult soft_cuUserObjectRelease(CUuserObject h, unsigned count)
@@ -183,7 +205,7 @@ CUresult soft_cuUserObjectRelease(CUuserObject h, unsigned count)
 
 	if (e)
 		return e;
-	return count && count <= REFERENCES_MOST ? object_unref(o, count) : CUDA_ERROR_INVALID_VALUE;
+	return count && count <= REFERENCES_MOST ? object_unref(o, count, false) : CUDA_ERROR_INVALID_VALUE;
 }
 
 static struct object_use *use_find(struct graph *g, const struct user_object *o)
@@ -212,7 +234,8 @@ CUresult soft_cuGraphRetainUserObject(CUgraph h, CUuserObject object, unsigned c
 	made = u ? NULL : calloc(1, sizeof(*u));
 	if (!u && !made)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (!(flags & CU_GRAPH_USER_OBJECT_MOVE) && (e = object_ref(o, count))) {
+	e = flags & CU_GRAPH_USER_OBJECT_MOVE ? object_move(o, count) : object_ref(o, count, true);
+	if (e) {
 		free(made);
 		return e;
 	}
@@ -247,5 +270,5 @@ CUresult soft_cuGraphReleaseUserObject(CUgraph h, CUuserObject object, unsigned 
 		*at = u->next;
 		free(u);
 	}
-	return object_unref(o, count);
+	return object_unref(o, count, true);
 }

@@ -7,6 +7,7 @@
 #include "cuda_remote.h"
 #include "remote/copy.h"
 #include "remote/graph.h"
+#include "remote/host.h"
 #include "remote/worker/worker.h"
 #include "ring/wall.h"
 
@@ -433,6 +434,100 @@ static void test_lying_nodes(void)
 	liar_end(&l);
 }
 
+/* ---- user objects ---- */
+
+#define OBJECT CALL_ID(KIND_USER_OBJECT, 1, 40)
+#define GRAPH(n) CALL_ID(KIND_GRAPH, 1, 41 + (n))
+
+/* As ask(), beside notices. *ret_gone: those that say that a function of this token is not needed any more. */
+static int ask_beside(struct liar *l, uint16_t call, const void *body, size_t bytes, uint64_t token, int *ret_gone)
+{
+	struct call_request head = { .size = (uint32_t)(sizeof(head) + bytes),
+				     .call = call,
+				     .flags = CALL_WAITS,
+				     .ticket = ++tickets,
+				     .thread = 1,
+				     .context = l->context };
+	struct call_reply reply;
+	struct host_run run;
+	struct message m;
+	const void *at;
+	size_t size;
+
+	memcpy(m.bytes, &head, sizeof(head));
+	memcpy(m.bytes + sizeof(head), body, bytes);
+	send_bytes(&l->wall, m.bytes, head.size);
+	while (ring_next(&l->wall.replies, &at, &size, UINT64_C(5000000000)) == 1) {
+		memcpy(&reply, at, sizeof(reply));
+		if (reply.call == CALL_NOTICE_HOST && size >= sizeof(reply) + sizeof(run)) {
+			memcpy(&run, (const uint8_t *)at + sizeof(reply), sizeof(run));
+			*ret_gone += run.kind == HOST_GONE && run.token == token;
+		}
+		ring_release(&l->wall.replies);
+		if (reply.ticket == tickets)
+			return reply.result;
+	}
+	return -1;
+}
+
+static int make_graph(struct liar *l, uint64_t id)
+{
+	uint64_t made[] = { 0, 1, id };
+	int gone = 0;
+
+	return ask_beside(l, CUDA_CALL_cuGraphCreate, made, sizeof(made), 0, &gone);
+}
+
+/*
+ * References that are not the client's to give away: the driver would free the object beside a graph that goes on
+ * holding it, and count down another one in its place: that of a function of the worker's own, which a graph still has.
+ */
+static void test_objects(void)
+{
+	struct host_object made = { .id = OBJECT, .token = 7, .references = 1, .flags = 1 };
+	struct host_release release = { .id = OBJECT, .count = 2 };
+	const uint64_t token = 99, first = GRAPH(0), keep[] = { GRAPH(0), OBJECT, 1, 0 };
+	uint64_t move[] = { GRAPH(1), OBJECT, 1, CU_GRAPH_USER_OBJECT_MOVE }, retain[] = { OBJECT, UINT32_MAX };
+	struct {
+		struct graph_add add;
+		struct graph_params params;
+		struct graph_host host;
+	} node = { .add = { .id = CALL_ID(KIND_GRAPH_NODE, 1, 60), .graph = GRAPH(2) },
+		   .params = { .type = CU_GRAPH_NODE_TYPE_HOST },
+		   .host = { .token = token } };
+	struct liar l;
+	int gone = 0;
+
+	liar_begin(&l);
+	for (unsigned int i = 0; i < 3; i++)
+		is(make_graph(&l, GRAPH(i)), CUDA_SUCCESS);
+	is(ask_beside(&l, CUDA_CALL_cuUserObjectCreate, &made, sizeof(made), token, &gone), CUDA_SUCCESS);
+	is(ask_beside(&l, CUDA_CALL_cuGraphRetainUserObject, keep, sizeof(keep), token, &gone), CUDA_SUCCESS);
+	is(ask_beside(&l, CUDA_CALL_cuUserObjectRetain, retain, sizeof(retain), token, &gone),
+	   CUDA_ERROR_INVALID_VALUE);
+	/* One is the client's, the other the graph's. */
+	is(ask_beside(&l, CUDA_CALL_cuUserObjectRelease, &release, sizeof(release), token, &gone),
+	   CUDA_ERROR_INVALID_VALUE);
+	is(ask_beside(&l, CUDA_CALL_cuGraphRetainUserObject, move, sizeof(move), token, &gone), CUDA_SUCCESS);
+	is(ask_beside(&l, CUDA_CALL_cuGraphRetainUserObject, move, sizeof(move), token, &gone),
+	   CUDA_ERROR_INVALID_VALUE);
+	usleep(50000); /* the driver ends objects on a thread of its own */
+	is(ask_beside(&l, CALL_GRAPH_ADD, &node, sizeof(node), token, &gone), CUDA_SUCCESS);
+	is(ask_beside(&l, CUDA_CALL_cuGraphDestroy, &first, sizeof(first), token, &gone), CUDA_SUCCESS);
+	is(ask_beside(&l, CUDA_CALL_cuGraphDestroy, &move[0], sizeof(move[0]), token, &gone), CUDA_SUCCESS);
+	usleep(50000);
+	is(ask_beside(&l, CALL_PING, NULL, 0, token, &gone), CUDA_SUCCESS);
+	is(gone, 0);
+	/* Its graph ends: now it is. */
+	is(ask_beside(&l, CUDA_CALL_cuGraphDestroy, &node.add.graph, sizeof(uint64_t), token, &gone), CUDA_SUCCESS);
+	for (unsigned int i = 0; i < 100 && !gone; i++) {
+		usleep(10000);
+		is(ask_beside(&l, CALL_PING, NULL, 0, token, &gone), CUDA_SUCCESS);
+	}
+	is(gone, 1);
+	liar_end(&l);
+}
+
 /* ---- the driver behind a worker that believes everything ---- */
 
 /* A box of `width` bytes in each of `slices` slices from an offset of the arena on, or to there. */
@@ -494,5 +589,6 @@ int main(int argc, char **argv)
 	test_lying_copies();
 	test_bytes_in_messages();
 	test_lying_nodes();
+	test_objects();
 	return tap_end();
 }

@@ -258,32 +258,101 @@ int worker_cuStreamAddCallback(struct work *work)
 	return 0;
 }
 
+/* ---- user objects ---- */
+
+/*
+ * What the program holds of a user object, which is one reference at the driver as long as it is any. The driver counts
+ * the references of all graphs and the program's as one number: who gave away more than he has would have it free what
+ * a graph goes on holding, and count down what lies there next.
+ */
+struct object {
+	uint64_t references;
+};
+
+static CUresult object_create(struct work *work, const struct host_object *o, struct object *held, CUuserObject *ret)
+{
+	struct host *h = hosts_new(work, o->token);
+	CUresult r;
+
+	if (!h)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	h->object = o->id;
+	held->references = o->references;
+	r = work->driver->cuUserObjectCreate(ret, h, destroy, 1, o->flags);
+	if (r != CUDA_SUCCESS)
+		free(h);
+	return r;
+}
+
 int worker_cuUserObjectCreate(struct work *work)
 {
+	struct object *held;
 	struct host_object o;
 	CUuserObject object;
-	struct host *h;
 	int r;
 
 	remote_get(&work->in, &o, sizeof(o));
 	if (work->in.bad || work->in.used != work->in.size)
 		return -EPROTO;
-	h = hosts_new(work, o.token);
-	if (!h)
+	if (!o.references || o.references > INT32_MAX) {
+		work->result = CUDA_ERROR_INVALID_VALUE;
 		return 0;
-	h->object = o.id;
-	work->result = (int32_t)work->driver->cuUserObjectCreate(&object, h, destroy, o.references, o.flags);
+	}
+	held = calloc(1, sizeof(*held));
+	work->result = held ? object_create(work, &o, held, &object) : CUDA_ERROR_OUT_OF_MEMORY;
 	if (work->result != CUDA_SUCCESS) {
-		free(h);
+		free(held);
 		return 0;
 	}
 	r = worker_add(work, KIND_USER_OBJECT, o.id, object, 0);
-	if (r)
-		work->driver->cuUserObjectRelease(object, o.references);
+	if (!r) {
+		worker_keep(work, o.id, held, free);
+		return 0;
+	}
+	free(held);
+	work->driver->cuUserObjectRelease(object, 1);
 	if (r == -EPROTO)
 		return r;
-	if (r)
-		work->result = CUDA_ERROR_OUT_OF_MEMORY;
+	work->result = CUDA_ERROR_OUT_OF_MEMORY;
+	return 0;
+}
+
+/* Of which the program holds `count` references. NULL: work->result says that it does not. */
+static struct object *object_find(struct work *work, uint64_t id, uint64_t count, CUuserObject *ret)
+{
+	struct object *held = worker_kept(work, KIND_USER_OBJECT, id);
+	bool known;
+
+	*ret = worker_find(work, KIND_USER_OBJECT, id, &known);
+	if (held && *ret && count && held->references >= count)
+		return held;
+	work->result = CUDA_ERROR_INVALID_VALUE;
+	return NULL;
+}
+
+static void object_give(struct work *work, struct object *held, CUuserObject object, uint64_t count)
+{
+	held->references -= count;
+	if (!held->references)
+		work->result = (int32_t)work->driver->cuUserObjectRelease(object, 1);
+}
+
+int worker_cuUserObjectRetain(struct work *work)
+{
+	CUuserObject object;
+	struct object *held;
+	uint64_t id;
+	uint32_t count;
+
+	remote_get(&work->in, &id, sizeof(id));
+	remote_get(&work->in, &count, sizeof(count));
+	if (work->in.bad || work->in.used != work->in.size)
+		return -EPROTO;
+	held = object_find(work, id, 1, &object);
+	if (held && count && held->references + count <= INT32_MAX)
+		held->references += count;
+	else
+		work->result = CUDA_ERROR_INVALID_VALUE;
 	return 0;
 }
 
@@ -291,13 +360,42 @@ int worker_cuUserObjectRelease(struct work *work)
 {
 	struct host_release release;
 	CUuserObject object;
-	bool known;
+	struct object *held;
 
 	remote_get(&work->in, &release, sizeof(release));
 	if (work->in.bad || work->in.used != work->in.size)
 		return -EPROTO;
-	object = worker_find(work, KIND_USER_OBJECT, release.id, &known);
-	if (known)
-		work->result = (int32_t)work->driver->cuUserObjectRelease(object, (unsigned int)release.count);
+	held = object_find(work, release.id, release.count, &object);
+	if (held)
+		object_give(work, held, object, release.count);
+	return 0;
+}
+
+/* References that move to a graph are taken there anew, and the program's go. */
+int worker_cuGraphRetainUserObject(struct work *work)
+{
+	uint32_t count, flags;
+	uint64_t graph_id, id;
+	CUuserObject object;
+	struct object *held;
+	CUgraph graph;
+	bool known, moves;
+
+	remote_get(&work->in, &graph_id, sizeof(graph_id));
+	remote_get(&work->in, &id, sizeof(id));
+	remote_get(&work->in, &count, sizeof(count));
+	remote_get(&work->in, &flags, sizeof(flags));
+	if (work->in.bad || work->in.used != work->in.size)
+		return -EPROTO;
+	moves = flags & CU_GRAPH_USER_OBJECT_MOVE;
+	graph = worker_find(work, KIND_GRAPH, graph_id, &known);
+	held = object_find(work, id, moves ? count : 1, &object);
+	if (!graph || !held || flags & ~(uint32_t)CU_GRAPH_USER_OBJECT_MOVE) {
+		work->result = CUDA_ERROR_INVALID_VALUE;
+		return 0;
+	}
+	work->result = (int32_t)work->driver->cuGraphRetainUserObject(graph, object, count, 0);
+	if (moves && work->result == CUDA_SUCCESS)
+		object_give(work, held, object, count);
 	return 0;
 }
