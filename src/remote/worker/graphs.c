@@ -216,10 +216,12 @@ static void added_write(struct work *work, const struct adding *a)
 		added.address = p->alloc.dptr;
 		worker_range_add(work, p->alloc.dptr, p->alloc.bytesize, a->head.graph);
 	}
+	if (a->params.moved)
+		worker_own(work, a->params.moved, a->head.id);
 	added.graphs = conditional ? p->conditional.size : 0;
 	remote_put(&work->out, &added, sizeof(added));
 	for (uint32_t i = 0; i < added.graphs; i++) {
-		uint64_t id = worker_name(work, KIND_GRAPH, p->conditional.phGraph_out[i], a->head.graph);
+		uint64_t id = worker_name(work, KIND_GRAPH, p->conditional.phGraph_out[i], a->head.id);
 
 		remote_put(&work->out, &id, sizeof(id));
 	}

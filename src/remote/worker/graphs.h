@@ -12,6 +12,7 @@ struct node_params {
 	struct launch launch;	  /* of a kernel */
 	struct host *host;	  /* of a host function: made for this node */
 	uint64_t before, after;	  /* of a copy: tokens */
+	uint64_t moved;		  /* id of a child graph that becomes the node's, or 0 */
 	struct call_payload result; /* of a copy: where in the arena `after` finds what was copied */
 	CUmemAccessDesc *access;  /* owned */
 	CUstreamBatchMemOpParams *batch; /* owned */

@@ -279,7 +279,7 @@ static struct id_entry *make_entry_locked(struct ids *ids, uint64_t id)
 	return chunk ? &chunk[slot % IDS_CHUNK] : NULL;
 }
 
-static void publish_locked(struct ids *ids, struct id_entry *e, uint64_t id, void *handle, uint64_t owner)
+static void link_locked(struct ids *ids, struct id_entry *e, uint64_t owner)
 {
 	struct id_entry *parent = owner ? entry_at(ids, owner) : NULL;
 
@@ -291,6 +291,11 @@ static void publish_locked(struct ids *ids, struct id_entry *e, uint64_t id, voi
 		e->after->before = e;
 	if (e->parent)
 		e->parent->child = e;
+}
+
+static void publish_locked(struct ids *ids, struct id_entry *e, uint64_t id, void *handle, uint64_t owner)
+{
+	link_locked(ids, e, owner);
 	atomic_store_explicit(&e->handle, handle, memory_order_relaxed);
 	e->hidden = e->parent && e->parent->hidden;
 	atomic_store_explicit(&e->id, id, memory_order_release);
@@ -489,6 +494,41 @@ static struct id_entry *next_below(struct id_entry *e, const struct id_entry *ro
 	return e == root ? NULL : e->after;
 }
 
+static bool is_below(const struct id_entry *e, const struct id_entry *root)
+{
+	while (e && e != root)
+		e = e->parent;
+	return e;
+}
+
+static void own_locked(struct ids *ids, struct id_entry *e, struct id_entry *owner)
+{
+	if (is_below(owner, e))
+		return;
+	unlink_locked(e);
+	link_locked(ids, e, id_of(owner));
+}
+
+void ids_own(struct ids *ids, uint64_t id, uint64_t owner)
+{
+	struct id_entry *e, *by;
+
+	pthread_mutex_lock(&ids->lock);
+	e = entry_at(ids, id);
+	by = entry_at(ids, owner);
+	if (e && by && id && owner && id_of(e) == id && id_of(by) == owner)
+		own_locked(ids, e, by);
+	pthread_mutex_unlock(&ids->lock);
+}
+
+/* What the driver named by another way has an id besides the client's: it is gone when the object is. */
+static void own_twins_locked(struct ids *ids, struct id_entry *root)
+{
+	for (struct id_entry *e = ids->bucket[bucket_of(ids, ids_kind(id_of(root)), handle_of(root))]; e; e = e->same)
+		if (e != root && handle_of(e) == handle_of(root) && ids_kind(id_of(e)) == ids_kind(id_of(root)))
+			own_locked(ids, e, root);
+}
+
 static bool set_hidden(struct ids *ids, uint64_t id, bool hidden)
 {
 	struct id_entry *root;
@@ -499,6 +539,8 @@ static bool set_hidden(struct ids *ids, uint64_t id, bool hidden)
 	if (root && id_of(root) != id)
 		root = NULL;
 	changed = root && root->hidden != hidden;
+	if (changed && hidden)
+		own_twins_locked(ids, root);
 	for (struct id_entry *e = root; e; e = next_below(e, root)) {
 		if (e->hidden == hidden)
 			continue;

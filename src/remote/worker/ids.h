@@ -95,7 +95,8 @@ int ids_want(struct ids *ids, uint32_t next, const uint64_t *list, uint32_t coun
 /*
  * The driver is about to end the object and all that it owns: their handles name nothing from now on, for the driver
  * may give them to another thread's objects before it answers, and their ids find nothing. What they get meanwhile is
- * hidden as well. Until ids_remove(); or ids_show(), where the driver has refused.
+ * hidden as well. Until ids_remove(); or ids_show(), where the driver has refused. Other ids of the same handle go with
+ * it from now on.
  */
 bool ids_hide(struct ids *ids, uint64_t id);
 void ids_show(struct ids *ids, uint64_t id);
@@ -113,6 +114,8 @@ void ids_await(struct ids *ids, uint64_t id, struct id_entry *const *own, unsign
  */
 int ids_later(struct ids *ids, uint64_t id, struct ids_end *end);
 
+/* The object goes with another one from now on. */
+void ids_own(struct ids *ids, uint64_t id, uint64_t owner);
 /* The object and all that it owns go. An id that is not there is no error. */
 void ids_remove(struct ids *ids, uint64_t id);
 void ids_keep(struct ids *ids, uint64_t id, void *data, void (*gone)(void *data));

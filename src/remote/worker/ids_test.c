@@ -74,6 +74,29 @@ static void test_owners(struct ids *ids)
 	is(kept_gone, 2);
 }
 
+/* A handle with two ids, and an object that comes to belong to another one. */
+static void test_twins(struct ids *ids)
+{
+	uint64_t graph = CALL_ID(KIND_GRAPH, 1, 30), other = CALL_ID(KIND_GRAPH, 1, 31), named, node;
+	bool is_new;
+
+	named = ids_name(ids, KIND_GRAPH, handle(30), 0, &is_new);
+	node = ids_name(ids, KIND_GRAPH_NODE, handle(31), named, &is_new);
+	is(ids_add(ids, KIND_GRAPH, graph, handle(30), 0), 0);
+	is(ids_add(ids, KIND_GRAPH, other, handle(32), 0), 0);
+	ok(ids_find(ids, KIND_GRAPH, named) && ids_find(ids, KIND_GRAPH, graph));
+	ok(ids_hide(ids, graph));
+	ok(!ids_find(ids, KIND_GRAPH, named) && !ids_find(ids, KIND_GRAPH_NODE, node));
+	ids_remove(ids, graph);
+	ok(!ids_look(ids, KIND_GRAPH, named) && !ids_look(ids, KIND_GRAPH_NODE, node));
+	is(ids_add(ids, KIND_GRAPH, graph, handle(30), 0), 0);
+	ids_own(ids, graph, other);
+	ids_own(ids, other, graph); /* which would be a circle */
+	ids_own(ids, 12345, other);
+	ids_remove(ids, other);
+	ok(!ids_look(ids, KIND_GRAPH, graph) && !ids_look(ids, KIND_GRAPH, other));
+}
+
 /* The driver gives a handle away again before the id that it had is removed. */
 static void test_handle_again(struct ids *ids)
 {
@@ -142,6 +165,7 @@ int main(void)
 	ok(!ids_init(&ids, on_gone, NULL));
 	test_add(&ids);
 	test_owners(&ids);
+	test_twins(&ids);
 	test_handle_again(&ids);
 	test_readers(&ids);
 	ids_deinit(&ids);

@@ -312,6 +312,7 @@ static int read_object(struct work *work, struct node_params *p)
 	if (p->driver.type == CU_GRAPH_NODE_TYPE_GRAPH) {
 		p->driver.graph.graph = object(work, KIND_GRAPH, g.id);
 		p->driver.graph.ownership = (CUgraphChildGraphNodeOwnership)g.ownership;
+		p->moved = g.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE ? g.id : 0;
 	} else if (p->driver.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) {
 		p->driver.eventWait.event = object(work, KIND_EVENT, g.id);
 	} else {
@@ -342,7 +343,7 @@ int node_params_read(struct work *work, struct node_params *p)
 
 	memset(&p->driver, 0, sizeof(p->driver));
 	p->host = NULL;
-	p->before = p->after = 0;
+	p->before = p->after = p->moved = 0;
 	p->access = NULL;
 	p->batch = NULL;
 	remote_get(&work->in, &head, sizeof(head));

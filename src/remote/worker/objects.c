@@ -116,6 +116,11 @@ bool worker_ending(struct work *work, uint64_t id)
 	return true;
 }
 
+void worker_own(struct work *work, uint64_t id, uint64_t owner)
+{
+	ids_own(&work->worker->ids, id, owner);
+}
+
 void worker_stays(struct work *work, uint64_t id)
 {
 	ids_show(&work->worker->ids, id);

@@ -25,7 +25,7 @@ static struct worker worker;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static int inside, ended, ended_beside, retained, resets, in_reset;
+static int inside, ended, ended_beside, retained, resets, in_reset, released;
 static bool hold_calls, hold_resets;
 
 static CUresult stay(void)
@@ -75,6 +75,12 @@ static CUresult context_end(CUcontext c)
 	return end();
 }
 
+static CUresult release(CUmemGenericAllocationHandle h)
+{
+	released++;
+	return CUDA_SUCCESS;
+}
+
 static CUresult set_current(CUcontext c)
 {
 	return CUDA_SUCCESS;
@@ -121,6 +127,7 @@ static const struct cuda_table driver = { .cuStreamSynchronize = stream_call,
 					  .cuStreamDestroy_v2 = stream_end,
 					  .cuEventDestroy_v2 = event_end,
 					  .cuCtxDestroy_v2 = context_end,
+					  .cuMemRelease = release,
 					  .cuCtxSetCurrent = set_current,
 					  .cuCtxPushCurrent_v2 = set_current,
 					  .cuCtxGetCurrent = get_current,
@@ -157,7 +164,7 @@ struct asked {
 	pthread_t thread;
 	enum cuda_call call;
 	uint64_t context, argument;
-	bool waits;
+	bool waits, two; /* a second argument, 0 */
 	int result;
 };
 
@@ -165,24 +172,25 @@ static void *ask(void *arg)
 {
 	struct {
 		struct call_request head;
-		uint64_t argument;
-	} message = { { 0 }, 0 };
+		uint64_t argument[2];
+	} message = { { 0 }, { 0 } };
 	struct asked *a = arg;
+	size_t size = sizeof(message) - (a->two ? 0 : sizeof(message.argument[1]));
 	struct execute_room room;
 	bool yielded;
 
-	message.head = (struct call_request){ .size = sizeof(message),
+	message.head = (struct call_request){ .size = (uint32_t)size,
 					      .call = (uint16_t)a->call,
 					      .flags = a->waits ? CALL_WAITS : 0,
 					      .ticket = a->waits,
 					      .thread = 1,
 					      .context = a->context };
-	message.argument = a->argument;
+	message.argument[0] = a->argument;
 	a->result = execute_room_init(&room, &worker.rooms, 4096);
 	ids_reader_init(&worker.ids, &room.reader);
 	memcpy(room.request, &message, sizeof(message));
 	if (!a->result)
-		a->result = execute(&worker, &room, sizeof(message), &yielded);
+		a->result = execute(&worker, &room, size, &yielded);
 	ids_reader_deinit(&worker.ids, &room.reader);
 	execute_room_deinit(&room);
 	return NULL;
@@ -334,6 +342,22 @@ static void test_primary(void)
 	over();
 }
 
+/* A client that never says that it gives up its last reference gives up no more than it has. */
+static void test_references(void)
+{
+	struct asked gives = request(CUDA_CALL_cuMemRelease, 0, CALL_ID(KIND_MEMORY_HANDLE, 1, 9), true);
+
+	start();
+	gives.two = true;
+	is(ids_add(&worker.ids, KIND_MEMORY_HANDLE, gives.argument, HANDLE(9), 0), 0);
+	ask(&gives);
+	ask(&gives);
+	is(gives.result, 0);
+	is(released, 1);
+	hold_calls = false;
+	over();
+}
+
 int main(void)
 {
 	struct wall_shape shape = { .heap_bytes = 1 << 20 };
@@ -347,6 +371,7 @@ int main(void)
 	test_waits(CUDA_CALL_cuCtxDestroy_v2, CONTEXT);
 	test_crosswise();
 	test_primary();
+	test_references();
 	session_deinit(&worker);
 	wall_close(&wall);
 	return tap_end();

@@ -1,8 +1,9 @@
 /* vmm.c: mappings, which are device memory of the session while they last; references to physical memory. */
 #include "cuda_remote.h"
-#include "remote/worker/worker.h"
+#include "remote/worker/session.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 /* The first two values of the request: an address and a size. */
 static void peek(const struct work *work, uint64_t ret[2])
@@ -41,11 +42,25 @@ int worker_cuMemUnmap(struct work *work)
 	return r;
 }
 
+/* References beyond the first, which comes with the id. The driver may keep none of a handle that has none left. */
+static uint64_t *more(struct work *work, uint64_t id, bool make)
+{
+	uint64_t *n = worker_kept(work, KIND_MEMORY_HANDLE, id);
+
+	if (n || !make)
+		return n;
+	n = calloc(1, sizeof(*n));
+	if (n)
+		worker_keep(work, id, n, free);
+	return n;
+}
+
+/* With the client's word for whether this is its last reference, which is not believed. */
 int worker_cuMemRelease(struct work *work)
 {
 	CUmemGenericAllocationHandle handle;
-	uint64_t sent[2];
-	bool known;
+	uint64_t sent[2], *left;
+	bool known, last;
 
 	remote_get(&work->in, sent, sizeof(sent));
 	if (work->in.bad || work->in.used != work->in.size)
@@ -53,10 +68,14 @@ int worker_cuMemRelease(struct work *work)
 	handle = (CUmemGenericAllocationHandle)(uintptr_t)worker_find(work, KIND_MEMORY_HANDLE, sent[0], &known);
 	if (!handle)
 		return 0;
-	if (sent[1] && !worker_ending(work, sent[0]))
+	left = more(work, sent[0], false);
+	last = !left || !*left;
+	if (!last)
+		--*left;
+	else if (!worker_ending(work, sent[0]))
 		return 0;
 	work->result = work->driver->cuMemRelease(handle);
-	if (sent[1])
+	if (last)
 		worker_remove(work, sent[0]);
 	return 0;
 }
@@ -65,7 +84,8 @@ int worker_cuMemRetainAllocationHandle(struct work *work)
 {
 	CUmemGenericAllocationHandle handle = 0;
 	CUdeviceptr at;
-	uint64_t id;
+	uint64_t id, *n;
+	bool is_new;
 
 	remote_get(&work->in, &at, sizeof(at));
 	if (work->in.bad || work->in.used != work->in.size)
@@ -77,8 +97,11 @@ int worker_cuMemRetainAllocationHandle(struct work *work)
 	work->result = work->driver->cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)at);
 	if (work->result != CUDA_SUCCESS)
 		return 0;
-	id = worker_name(work, KIND_MEMORY_HANDLE, (void *)(uintptr_t)handle, 0);
-	if (!id) {
+	id = ids_name(&work->worker->ids, KIND_MEMORY_HANDLE, (void *)(uintptr_t)handle, 0, &is_new);
+	n = id && !is_new ? more(work, id, true) : NULL;
+	if (n)
+		++*n;
+	if (!id || (!n && !is_new)) {
 		work->driver->cuMemRelease(handle);
 		work->result = CUDA_ERROR_OUT_OF_MEMORY;
 		return 0;

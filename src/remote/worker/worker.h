@@ -117,6 +117,8 @@ bool worker_ending(struct work *work, uint64_t id);
  */
 typedef CUresult (*worker_end)(void *handle); /* a handle is a pointer, or a number of the same size */
 bool worker_later(struct work *work, uint64_t id, worker_end end, void *handle);
+/* It goes with another object from now on. */
+void worker_own(struct work *work, uint64_t id, uint64_t owner);
 /* The driver has refused to end it. */
 void worker_stays(struct work *work, uint64_t id);
 /* The object is gone, with all that it owns. */
