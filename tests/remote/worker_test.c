@@ -8,6 +8,7 @@
 #include "remote/copy.h"
 #include "remote/graph.h"
 #include "remote/host.h"
+#include "remote/move.h"
 #include "remote/worker/worker.h"
 #include "ring/wall.h"
 
@@ -528,6 +529,70 @@ static void test_objects(void)
 	liar_end(&l);
 }
 
+/* ---- places ---- */
+
+#define PLACE UINT64_C(0x2f0000000000)
+#define BLOCK (MOVE_GRANULE / 2)
+
+static int make_place(struct liar *l, uint64_t context, uint64_t begin)
+{
+	struct {
+		struct move_place place;
+		struct move_block block[2];
+	} m = { { begin, MOVE_GRANULE, 2 }, { { begin, BLOCK, 1 }, { begin + BLOCK, BLOCK, 1 } } };
+	struct message reply;
+
+	return ask(&l->wall, CALL_MOVE_PLACE, context, &m, sizeof(m), &reply);
+}
+
+/*
+ * A block of a place is freed once, where it begins; and a place whose last free stands in a stream that is held up is
+ * there until the stream has come to it, whatever ends meanwhile.
+ */
+static void test_places(void)
+{
+	const uint64_t held = CALL_ID(KIND_CONTEXT, 1, 70), makes = CALL_ID(KIND_CONTEXT, 1, 71);
+	const uint64_t stream = CALL_ID(KIND_STREAM, 1, 72), made[] = { CU_STREAM_NON_BLOCKING, 1, stream };
+	struct {
+		struct call_request head;
+		uint64_t context;
+	} end = { { sizeof(end), CUDA_CALL_cuCtxDestroy_v2, CALL_WAITS, 0, 2, 0 }, makes };
+	uint64_t create[] = { 0, held }, frees[] = { PLACE, stream }, at = PLACE;
+	struct message reply;
+	struct liar l;
+	int unused = 0;
+
+	liar_begin(&l);
+	is(ask(&l.wall, CUDA_CALL_cuCtxCreate_v2, 0, create, sizeof(create), &reply), CUDA_SUCCESS);
+	create[1] = makes;
+	is(ask(&l.wall, CUDA_CALL_cuCtxCreate_v2, 0, create, sizeof(create), &reply), CUDA_SUCCESS);
+	is(ask(&l.wall, CUDA_CALL_cuStreamCreate, held, made, sizeof(made), &reply), CUDA_SUCCESS);
+	is(make_place(&l, l.context, PLACE), CUDA_SUCCESS);
+	is(make_place(&l, makes, PLACE + MOVE_GRANULE), CUDA_SUCCESS);
+	is(ask(&l.wall, CUDA_CALL_cuStreamWaitValue32_v2, held, (uint64_t[]){ stream, l.device, 1, 0 }, 32, &reply),
+	   CUDA_SUCCESS);
+	is(ask(&l.wall, CUDA_CALL_cuMemFreeAsync, held, frees, sizeof(frees), &reply), CUDA_SUCCESS);
+	/* Again, and in the middle: it is no block, or none any more. */
+	is(ask(&l.wall, CUDA_CALL_cuMemFreeAsync, held, frees, sizeof(frees), &reply), CUDA_ERROR_INVALID_VALUE);
+	is(ask(&l.wall, CUDA_CALL_cuMemFree_v2, l.context, &at, sizeof(at), &reply), CUDA_ERROR_INVALID_VALUE);
+	at = PLACE + 4096;
+	is(ask(&l.wall, CUDA_CALL_cuMemFree_v2, l.context, &at, sizeof(at), &reply), CUDA_ERROR_INVALID_VALUE);
+	at = PLACE + BLOCK;
+	is(ask(&l.wall, CUDA_CALL_cuMemFree_v2, l.context, &at, sizeof(at), &reply), CUDA_SUCCESS);
+	/* The other place's context ends while a free of it stands in the stream. */
+	frees[0] = PLACE + MOVE_GRANULE;
+	is(ask(&l.wall, CUDA_CALL_cuMemFreeAsync, held, frees, sizeof(frees), &reply), CUDA_SUCCESS);
+	end.head.ticket = ++tickets;
+	send_bytes(&l.wall, &end, sizeof(end)); /* a driver may wait there for the stream */
+	is(ask_beside(&l, CUDA_CALL_cuStreamWriteValue32_v2, (uint64_t[]){ 0, l.device, 1, 0 }, 32, 0, &unused),
+	   CUDA_SUCCESS);
+	is(ask_beside(&l, CUDA_CALL_cuStreamSynchronize, &stream, sizeof(stream), 0, &unused), CUDA_SUCCESS);
+	is(ask_beside(&l, CUDA_CALL_cuCtxSynchronize, NULL, 0, 0, &unused), CUDA_SUCCESS);
+	usleep(50000);
+	is(ask_beside(&l, CALL_PING, NULL, 0, 0, &unused), CUDA_SUCCESS);
+	liar_end(&l);
+}
+
 /* ---- the driver behind a worker that believes everything ---- */
 
 /* A box of `width` bytes in each of `slices` slices from an offset of the arena on, or to there. */
@@ -590,5 +655,6 @@ int main(int argc, char **argv)
 	test_bytes_in_messages();
 	test_lying_nodes();
 	test_objects();
+	test_places();
 	return tap_end();
 }

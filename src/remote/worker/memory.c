@@ -107,18 +107,20 @@ int worker_cuMemAllocPitch_v2(struct work *work)
 int worker_cuMemFree_v2(struct work *work)
 {
 	CUdeviceptr at;
+	bool block;
 
 	remote_get(&work->in, &at, sizeof(at));
 	if (!whole(work))
 		return -EPROTO;
-	if (!worker_range_remove(work, at) && !driver_knows(work, at, 1)) {
+	block = worker_range_remove(work, at);
+	if (!block && !driver_knows(work, at, 1)) {
 		work->result = at ? memory_bad(work) : CUDA_SUCCESS;
 		return 0;
 	}
 	if (work->head.ticket)
 		worker_yield(work);
 	places_reap(work->driver);
-	if (!places_free(work, at))
+	if (!places_free(work, at, block))
 		work->result = work->driver->cuMemFree_v2(at);
 	return 0;
 }
@@ -160,9 +162,10 @@ int worker_cuMemAllocFromPoolAsync(struct work *work)
 
 int worker_cuMemFreeAsync(struct work *work)
 {
-	uint64_t stream_id;
-	CUdeviceptr at;
+	CUdeviceptr at, begin = 0;
+	uint64_t stream_id, owner;
 	CUstream stream;
+	size_t bytes;
 	bool known;
 
 	remote_get(&work->in, &at, sizeof(at));
@@ -176,7 +179,8 @@ int worker_cuMemFreeAsync(struct work *work)
 		work->result = memory_bad(work);
 		return 0;
 	}
-	if (!places_free_ordered(work, at, stream))
+	known = worker_range_find(work, at, &begin, &bytes, &owner) && begin == at;
+	if (!places_free_ordered(work, at, known, stream))
 		work->result = work->driver->cuMemFreeAsync(at, stream);
 	if (work->result == CUDA_SUCCESS)
 		worker_range_remove(work, at);

@@ -19,6 +19,7 @@ struct place {
 	uint64_t context;	  /* id, of the one in which it was made */
 	uint32_t blocks;	  /* that are not freed */
 	_Atomic uint32_t reached; /* blocks whose free a stream has come to */
+	_Atomic uint32_t users;	  /* the list or who unmakes it, and streams that will come to a free */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
@@ -34,12 +35,18 @@ static struct place **find_locked(CUdeviceptr at)
 	return p;
 }
 
+static void unref(struct place *p)
+{
+	if (atomic_fetch_sub(&p->users, 1) == 1)
+		free(p);
+}
+
 static void unmake(const struct cuda_table *driver, struct place *p)
 {
 	driver->cuMemUnmap(p->begin, p->bytes);
 	driver->cuMemRelease(p->handle);
 	driver->cuMemAddressFree(p->begin, p->bytes);
-	free(p);
+	unref(p);
 }
 
 /* ---- making ---- */
@@ -98,6 +105,7 @@ static CUresult find_or_make(struct work *work, const struct move_place *m, stru
 	p->begin = m->begin;
 	p->bytes = m->bytes;
 	p->context = work->head.context;
+	p->users = 1;
 	r = make(work, p);
 	if (r != CUDA_SUCCESS) {
 		free(p);
@@ -147,7 +155,7 @@ static struct place *let_go_locked(struct place **at, uint32_t blocks)
 	return p;
 }
 
-bool places_free(struct work *work, CUdeviceptr at)
+bool places_free(struct work *work, CUdeviceptr at, bool block)
 {
 	struct place **p, *over = NULL;
 	bool found;
@@ -158,7 +166,7 @@ bool places_free(struct work *work, CUdeviceptr at)
 	if (!found)
 		return false;
 	/* Work that may still touch it ends first; what fails there is the context's own. */
-	work->result = work->driver->cuCtxSynchronize();
+	work->result = block ? work->driver->cuCtxSynchronize() : CUDA_ERROR_INVALID_VALUE;
 	if (work->result != CUDA_SUCCESS)
 		return true;
 	pthread_mutex_lock(&lock);
@@ -177,16 +185,22 @@ static void CUDA_CB reach(void *data)
 
 	atomic_fetch_add_explicit(&p->reached, 1, memory_order_release);
 	atomic_fetch_add_explicit(&reached, 1, memory_order_release);
+	unref(p);
 }
 
-bool places_free_ordered(struct work *work, CUdeviceptr at, CUstream stream)
+bool places_free_ordered(struct work *work, CUdeviceptr at, bool block, CUstream stream)
 {
 	struct place *p;
 
 	pthread_mutex_lock(&lock);
 	p = *find_locked(at);
-	if (p)
-		work->result = work->driver->cuLaunchHostFunc(stream, reach, p);
+	if (p) {
+		atomic_fetch_add(&p->users, 1);
+		work->result =
+			block ? work->driver->cuLaunchHostFunc(stream, reach, p) : CUDA_ERROR_INVALID_VALUE;
+		if (work->result != CUDA_SUCCESS)
+			unref(p);
+	}
 	pthread_mutex_unlock(&lock);
 	return p;
 }

@@ -11,10 +11,11 @@
 int places_add(struct work *work);
 /*
  * The block at this address, which is in the session's ranges no more, was in such a place: it is freed when the
- * device, or what is on the stream now, has ended. False: it was not; the driver is to be told.
+ * device, or what is on the stream now, has ended. False: it was not; the driver is to be told. `block`: one of the
+ * session's ranges begins there; nothing else in a place can be freed.
  */
-bool places_free(struct work *work, CUdeviceptr at);
-bool places_free_ordered(struct work *work, CUdeviceptr at, CUstream stream);
+bool places_free(struct work *work, CUdeviceptr at, bool block);
+bool places_free_ordered(struct work *work, CUdeviceptr at, bool block, CUstream stream);
 /* Gives back what such frees have left by now. Called where memory is asked for. */
 void places_reap(const struct cuda_table *driver);
 /* The context has gone, with what was in it. */
