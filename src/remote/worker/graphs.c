@@ -382,6 +382,14 @@ static int attribute_set(struct work *work)
 	return 0;
 }
 
+/* Those whose value holds a handle or an address of this process. */
+static bool is_inner(uint32_t attribute)
+{
+	return attribute == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
+	       attribute == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT ||
+	       attribute > CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+}
+
 static int attribute_get(struct work *work)
 {
 	CUlaunchAttributeValue value = { { 0 } };
@@ -392,6 +400,10 @@ static int attribute_get(struct work *work)
 	remote_get(&work->in, &g, sizeof(g));
 	if (work->in.bad || work->in.used != work->in.size)
 		return -EPROTO;
+	if (is_inner(g.attribute)) {
+		work->result = CUDA_ERROR_INVALID_VALUE;
+		return 0;
+	}
 	if (g.object >> 56 == KIND_GRAPH_NODE) {
 		of = worker_find(work, KIND_GRAPH_NODE, g.object, &known);
 		if (known)

@@ -45,7 +45,9 @@ void launch_attribute_check(struct work *work, CUlaunchAttribute *a)
 			work->result = CUDA_ERROR_NOT_SUPPORTED; /* its handle would have to reach the kernel */
 		break;
 	default:
-		break;
+		/* Of a newer driver's nobody knows whether they hold an address. */
+		if (a->id > CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+			work->result = CUDA_ERROR_INVALID_VALUE;
 	}
 }
 
