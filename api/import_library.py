@@ -37,9 +37,13 @@ LIBRARIES = {
                  "CUSOLVER_VER", "cusolverStatus_t", "CUSOLVER_STATUS_SUCCESS", "CUSOLVER_STATUS_NOT_SUPPORTED"),
     "cusparse": ("cuSPARSE", ["cusparse.h"], "cusparse", "CUSPARSE_VER", "cusparseStatus_t", "CUSPARSE_STATUS_SUCCESS",
                  "CUSPARSE_STATUS_NOT_SUPPORTED"),
+    "cudnn": ("cuDNN", ["cudnn.h"], "cudnn", "CUDNN", "cudnnStatus_t", "CUDNN_STATUS_SUCCESS", "CUDNN_STATUS_NOT_SUPPORTED"),
     "nccl": ("NCCL", ["nccl.h"], "nccl", "NCCL", "ncclResult_t", "ncclSuccess", "ncclInvalidUsage"),
 }
 ALSO = {"nccl": "p"}  # what each name has in front as well
+# Enumerations whose values stand in memory only.
+BEHIND = {"cudnn": ["cudnnPointwiseMode_t", "cudnnResampleMode_t", "cudnnGenStatsMode_t", "cudnnRngDistribution_t", "cudnnBackendNormMode_t",
+                    "cudnnBackendNormFwdPhase_t", "cudnnBackendHeurMode_t"]}
 WORD = re.compile(r"[A-Za-z_]\w*")
 C_WORDS = {"void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "size_t", "const", "struct", "union",
            "enum", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t", "FILE"}
@@ -100,7 +104,9 @@ class Types:
             self.out["handle"].append(f'{name} = {{ tag = "{m[1]}", kind = "{m[1]}" }}')
         elif m := re.fullmatch(r"enum (\w+)", target):
             self.emit(m[1])
-        elif (m := re.fullmatch(r"struct (\w+)", target)) and m[1] in self.records:
+        elif (m := re.fullmatch(r"struct (\w+)", target)) and m[1] not in self.records:  # behind pointers only
+            self.out["typedef"].append(f'{name} = "void"')
+        elif m:
             self.record(m[1], name)
         elif "(*)" in target:
             self.need(target)
@@ -146,7 +152,7 @@ def spec_text(name, include):
     title, headers, prefix, macro, result, success, refused = LIBRARIES[name]
     tree, version = read(headers, include, macro)
     types = Types(tree)
-    types.need(result)
+    types.need(" ".join([result, *BEHIND.get(name, [])]))
     calls = []
     for call, node in sorted(types.functions.items()):
         if not re.match(prefix + "[A-Z]", call) or node.get("inline"):

@@ -23,13 +23,27 @@
 static const struct {
 	const char *folder, *name;
 } libraries[] = {
-	{ "runtime", "libcudart.so.13" },   { "runtime", "libcudart.so.12" },	{ "runtime", "libcudart.so.11.0" },
-	{ "fronts", "libnvJitLink.so.13" }, { "fronts", "libnvJitLink.so.12" }, { "fronts", "libnvrtc.so.13" },
-	{ "fronts", "libnvrtc.so.12" },	    { "fronts", "libcudnn.so.9" },	{ BLAS, "libcublas.so.13" },
-	{ BLAS, "libcublasLt.so.13" },	    { BLAS, "libcublas.so.12" },	{ BLAS, "libcublasLt.so.12" },
-	{ LIBRARIES, "libcurand.so.10" },   { LIBRARIES, "libcufft.so.12" },	{ LIBRARIES, "libcufft.so.11" },
-	{ LIBRARIES, "libcusolver.so.12" }, { LIBRARIES, "libcusolver.so.11" }, { LIBRARIES, "libcusparse.so.12" },
+	{ "runtime", "libcudart.so.13" },
+	{ "runtime", "libcudart.so.12" },
+	{ "runtime", "libcudart.so.11.0" },
+	{ "fronts", "libnvJitLink.so.13" },
+	{ "fronts", "libnvJitLink.so.12" },
+	{ "fronts", "libnvrtc.so.13" },
+	{ "fronts", "libnvrtc.so.12" },
+	{ LIBRARIES, "libcudnn.so.9" },
+	{ BLAS, "libcublas.so.13" },
+	{ BLAS, "libcublasLt.so.13" },
+	{ BLAS, "libcublas.so.12" },
+	{ BLAS, "libcublasLt.so.12" },
+	{ LIBRARIES, "libcurand.so.10" },
+	{ LIBRARIES, "libcufft.so.12" },
+	{ LIBRARIES, "libcufft.so.11" },
+	{ LIBRARIES, "libcusolver.so.12" },
+	{ LIBRARIES, "libcusolver.so.11" },
+	{ LIBRARIES, "libcusparse.so.12" },
 	{ NCCL, "libnccl.so.2" },
+	/* Where the device is elsewhere: a handle, and no more. */
+	{ "fronts", "libcudnn.so.9" },
 };
 
 enum { LIBRARY_COUNT = sizeof(libraries) / sizeof(*libraries) };
@@ -51,6 +65,15 @@ static const struct {
 };
 
 enum { TOOL_COUNT = sizeof(tools) / sizeof(*tools) };
+
+/* Is a file of this name in the list already? */
+static bool list_has(const char *list, const char *name)
+{
+	for (const char *at = strstr(list, name); at; at = strstr(at + 1, name))
+		if (at > list && at[-1] == '/')
+			return true;
+	return false;
+}
 
 /* "LIB/fronts" of "LIB/runtime". */
 static bool beside_runtime(char ret[PATH_MAX], const char *runtime_dir, const char *folder)
@@ -88,7 +111,8 @@ char *runtime_env_preload(const char *dir, bool fronts, const char *client)
 		const char *from = !front ? dir : library && client && !stays ? client : folder;
 
 		/* The linker would complain in every process about a file that is not there. */
-		if ((front && !fronts && !(library && client)) || !beside_runtime(folder, dir, libraries[i].folder) ||
+		if (list_has(list, libraries[i].name) || (front && !fronts && !(library && client)) ||
+		    !beside_runtime(folder, dir, libraries[i].folder) ||
 		    !path_join(path, "%s/%s", from, libraries[i].name) || access(path, R_OK))
 			continue;
 		if (*list)

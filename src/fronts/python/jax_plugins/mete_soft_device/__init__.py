@@ -3,8 +3,8 @@ Tells JAX what it needs to know where its driver is mete's software device. JAX 
 
 JAX asks for CUDA devices only where one of a few nodes is in /dev, and else computes on the processor without a word: the
 software device has no node, and this file stands for it. XLA assembles with the ptxas of JAX's own package, by its path,
-unless it is shown another folder: mete's makes what the device runs. XLA is asked for convolutions without cuDNN, where it
-knows how; and, on a device below 12.0, not to try several ways of a function: for that it needs kernels that its packages hold
+unless it is shown another folder: mete's makes what the device runs. Where cuDNN does not compute, XLA is asked for convolutions without it,
+if it knows how; and, on a device below 12.0, not to try several ways of a function: for that it needs kernels that its packages hold
 for 12.0 alone, and ends the program without them. What the user set in CUDA_ROOT, XLA_FLAGS and JAX_PLATFORMS stays; a JAX without CUDA is not affected.
 """
 import ctypes
@@ -43,6 +43,14 @@ def capability():
     return 0 if failed else major.value * 10 + minor.value
 
 
+def convolves():
+    """Whether cuDNN is mete's own, which computes; its front makes handles only."""
+    try:
+        return not hasattr(ctypes.CDLL("libcudnn.so.9"), "mete_front")
+    except OSError:
+        return False
+
+
 def initialize():
     try:
         from jax._src import hardware_utils, lib
@@ -56,7 +64,7 @@ def initialize():
         fronts = os.path.dirname(fronts)
     if not os.environ.get("CUDA_ROOT") and os.access(os.path.join(fronts, "bin/ptxas"), os.X_OK):
         lib.cuda_path = fronts
-    for flag, value, wanted in ((WITHOUT_LIBRARIES, "true", True), (TRIALS, "0", 0 < capability() < 120)):
+    for flag, value, wanted in ((WITHOUT_LIBRARIES, "true", not convolves()), (TRIALS, "0", 0 < capability() < 120)):
         flags = os.environ.get("XLA_FLAGS", "")
         if wanted and flag not in flags and xla_knows(flag):
             os.environ["XLA_FLAGS"] = f"{flags} --{flag}={value}".strip()

@@ -1,0 +1,74 @@
+/*
+ * backend.h: descriptors of cuDNN's backend, and what a graph of operations becomes.
+ *
+ * A descriptor is a list of attributes as the program has set them. What it refers to it holds: a program may destroy a
+ * tensor's descriptor as soon as an operation has it. The steps of a graph are found when it is finalized, and are the
+ * same for its engine, configuration and plan.
+ */
+#pragma once
+
+#include "libs/cudnn/dnn.h"
+
+struct attribute {
+	struct attribute *next;
+	cudnnBackendAttributeName_t name;
+	cudnnBackendAttributeType_t type;
+	int64_t count;
+	char data[]; /* descriptors as pointers that hold them */
+};
+
+struct graph;
+
+struct descriptor {
+	uint64_t magic;
+	unsigned int holders;
+	cudnnBackendDescriptorType_t type;
+	bool final;
+	struct attribute *attributes;
+	struct graph *graph; /* of a graph, and of what was made of it; held */
+};
+
+/* ---- backend.c ---- */
+
+/* A descriptor of this type that is finalized, or NULL. */
+struct descriptor *descriptor_find(const void *given, cudnnBackendDescriptorType_t type);
+const struct attribute *attribute_find(const struct descriptor *d, int name);
+/* The only element as a number; `otherwise` where there is none. */
+int64_t attribute_number(const struct descriptor *d, int name, int64_t otherwise);
+double attribute_real(const struct descriptor *d, int name, double otherwise);
+/* The descriptor at `index`, or NULL. */
+struct descriptor *attribute_descriptor(const struct descriptor *d, int name, int64_t index);
+/* At most `most` numbers. Value: how many there are. */
+int64_t attribute_list(const struct descriptor *d, int name, int64_t *ret, int64_t most);
+void descriptor_hold(struct descriptor *d);
+void descriptor_let(struct descriptor *d);
+
+/* ---- graph.c ---- */
+
+/* The steps of operations that are finalized. */
+cudnnStatus_t graph_make(struct descriptor *const *operations, int64_t count, struct graph **ret);
+void graph_hold(struct graph *g);
+void graph_let(struct graph *g);
+int64_t graph_workspace(const struct graph *g);
+/* Enqueues with the addresses of a variant pack. */
+cudnnStatus_t graph_execute(cudnnHandle_t handle, const struct graph *g, const struct descriptor *pack);
+
+/* ---- operation.c ---- */
+
+/* Fills a tensor from its descriptor; the address is left to the caller. */
+cudnnStatus_t operation_tensor(const struct descriptor *d, struct dnn_tensor *ret);
+/* The attributes of an operation that are tensors: the k-th one, 0 behind the last; whether it is a result. */
+int operation_port(cudnnBackendDescriptorType_t type, int k, bool *ret_result);
+bool operation_known(cudnnBackendDescriptorType_t type);
+
+#define OPERATION_WORKS 4
+
+/* Finds a tensor of an operation with its address; false: there is none. */
+struct operation_tensors {
+	bool (*find)(const struct operation_tensors *from, const struct descriptor *tensor, struct dnn_tensor *ret);
+	const void *about;
+};
+
+/* The kernels of an operation. */
+cudnnStatus_t operation_lower(const struct descriptor *operation, const struct operation_tensors *tensors,
+			      struct dnn_work work[OPERATION_WORKS], int *ret_count);

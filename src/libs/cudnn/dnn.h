@@ -1,0 +1,209 @@
+/*
+ * dnn.h: cuDNN of the software device: tensors, and how an operation becomes a kernel.
+ *
+ * Both interfaces of cuDNN, the graphs of the backend and the older calls, describe an operation by tensors
+ * (struct dnn_tensor) and come to the functions of lower.c. They check it and write a struct dnn_work, which is a
+ * kernel's parameters; run.c executes it. All computing is done in float, or in double where a tensor is double or
+ * has whole numbers of 64 bits.
+ *
+ * Facts: NVIDIA cuDNN 9 backend and graph API reference; the comments of its headers.
+ */
+#pragma once
+
+#include "cudnn_soft.h"
+#include "libs/common/library.h"
+
+#define DNN_TITLE "cuDNN"
+#define DNN_TENSOR_DIMS 8 /* of a tensor, as cuDNN has them */
+#define DNN_DIMS 5	  /* of a kernel: dimensions of 1 and those that lie behind each other are one */
+#define DNN_SPATIAL 3
+#define DNN_SIZE_MOST (INT64_C(1) << 40)
+
+enum dnn_kernel {
+	DNN_CONV_FORWARD,
+	DNN_CONV_DATA,
+	DNN_CONV_FILTER,
+	DNN_MATMUL,
+	DNN_POINTWISE,
+	DNN_REDUCE,
+	DNN_NORM,
+	DNN_NORM_DATA,
+	DNN_NORM_WEIGHTS,
+	DNN_POOL,
+	DNN_POOL_BACK,
+	DNN_SOFTMAX,
+	DNN_SOFTMAX_BACK,
+	DNN_RANDOM,
+	DNN_KERNELS
+};
+
+struct dnn_tensor {
+	uint64_t at; /* in the device's memory; 0: there is no such tensor */
+	double value;
+	bool by_value; /* `value` in place of memory */
+	uint8_t type;  /* cudnnDataType_t */
+	uint8_t rank;
+	int64_t dim[DNN_TENSOR_DIMS], stride[DNN_TENSOR_DIMS];
+};
+
+struct dnn_conv {
+	uint32_t spatial;
+	int64_t groups;
+	int64_t pad[DNN_SPATIAL], pad_after[DNN_SPATIAL], stride[DNN_SPATIAL], dilation[DNN_SPATIAL];
+	bool flip; /* a convolution, not a cross-correlation */
+};
+
+struct dnn_pool {
+	uint32_t spatial;
+	int mode; /* enum dnn_pool_mode */
+	int64_t window[DNN_SPATIAL], pad[DNN_SPATIAL], stride[DNN_SPATIAL];
+};
+
+enum dnn_pool_mode { DNN_POOL_MAX, DNN_POOL_MEAN, DNN_POOL_MEAN_INSIDE };
+
+/* ---- a kernel's parameters ---- */
+
+struct dnn_operand {
+	uint64_t at; /* 0: not there; of a value the bits of a double */
+	int64_t stride[DNN_DIMS];
+	uint8_t type;
+	uint8_t is_value;
+};
+
+struct dnn_conv_work {
+	struct dnn_operand x, w, y;
+	int64_t w_dim[DNN_DIMS], y_dim[DNN_DIMS];
+	int32_t pad[DNN_SPATIAL], stride[DNN_SPATIAL], dilation[DNN_SPATIAL];
+	int32_t groups;
+	uint8_t flip;
+};
+
+struct dnn_pool_work {
+	struct dnn_operand x, y, dx, dy, index;
+	int64_t y_dim[DNN_DIMS];
+	int32_t window[DNN_SPATIAL], pad[DNN_SPATIAL], stride[DNN_SPATIAL];
+};
+
+#define DNN_OPERANDS 8
+
+struct dnn_work {
+	uint32_t number; /* device_launch() sets it */
+	uint32_t kernel; /* enum dnn_kernel */
+	uint16_t mode;	 /* of each kernel its own */
+	uint8_t wide;	 /* computed as double */
+	uint8_t axes;	 /* bits: dimensions that a result has lost */
+	uint8_t flag;
+	uint8_t spare[3];
+	int64_t dim[DNN_DIMS]; /* of x; of a product the batch, rows and columns of the result */
+	double scalar[8];
+	uint64_t more[2];
+	union {
+		struct dnn_operand operand[DNN_OPERANDS];
+		struct dnn_conv_work conv;
+		struct dnn_pool_work pool;
+	};
+};
+
+_Static_assert(sizeof(struct dnn_work) <= DEVICE_PARAM_BYTES, "a kernel's parameters");
+
+/* Operands and scalars by their places. */
+enum { POINT_X, POINT_B, POINT_T, POINT_Y };
+enum { POINT_ALPHA1, POINT_ALPHA2, POINT_BLEND, POINT_LOW, POINT_HIGH, POINT_SLOPE, POINT_AXIS, POINT_SCALE };
+enum { NORM_X, NORM_Y, NORM_MEAN, NORM_INVERSE, NORM_SCALE, NORM_BIAS, NORM_RUN_MEAN, NORM_RUN_VARIANCE };
+enum { NORM_DY = NORM_Y, NORM_DX = NORM_BIAS, NORM_DSCALE = NORM_BIAS, NORM_DBIAS = NORM_RUN_MEAN };
+enum { NORM_EPSILON, NORM_FACTOR, NORM_ALPHA, NORM_BETA };
+enum { MATMUL_A, MATMUL_B, MATMUL_C };
+enum { BLEND_ALPHA, BLEND_BETA, SOFT_LOG = 2, RANDOM_KEEP = 0, RANDOM_VALUE = 1, RANDOM_SEED = 2, RANDOM_OFFSET = 3 };
+
+/* Statistics of a normalisation. */
+enum dnn_norm_mode {
+	DNN_NORM_COMPUTE, /* of x, and given out where there is room for them */
+	DNN_NORM_GIVEN,	  /* mean and the inverse deviation */
+	DNN_NORM_VARIANCE /* mean and variance */
+};
+
+/* Beside cudnnReduceTensorOp_t. */
+#define DNN_REDUCE_SQUARES 9
+
+/* Pointwise modes of the older calls beside cudnnPointwiseMode_t. */
+#define DNN_POINT_FILL 1201
+
+/* ---- types.c ---- */
+
+/* Bytes of an element; 0: no type that kernels compute with. */
+uint32_t dnn_type_bytes(unsigned int type);
+bool dnn_type_is_wide(unsigned int type);
+/* One element. */
+void dnn_read_value(double *ret, unsigned int type, const void *at);
+
+/* ---- handle.c ---- */
+
+bool dnn_handle_good(cudnnHandle_t handle);
+/* Enqueues in the handle's stream. */
+cudnnStatus_t dnn_launch(cudnnHandle_t handle, struct dnn_work *work);
+/* Notes why a call fails, for cudnnGetLastErrorString(). Value: the status. */
+__attribute__((format(printf, 2, 3))) cudnnStatus_t dnn_fail(cudnnStatus_t status, const char *text, ...);
+
+/* ---- lower.c: an operation's parameters; every status is the call's ---- */
+
+/* From the first to the last element. */
+int64_t dnn_tensor_bytes(const struct dnn_tensor *t);
+/* Row-major strides. */
+void dnn_tensor_pack(struct dnn_tensor *t);
+cudnnStatus_t dnn_tensor_check(const struct dnn_tensor *t);
+
+cudnnStatus_t lower_conv(struct dnn_work *w, enum dnn_kernel kernel, const struct dnn_conv *c,
+			 const struct dnn_tensor *x, const struct dnn_tensor *filter, const struct dnn_tensor *y,
+			 double alpha, double beta);
+/* The dimensions of a convolution's result. */
+cudnnStatus_t lower_conv_result(const struct dnn_conv *c, const struct dnn_tensor *x, const struct dnn_tensor *filter,
+				int64_t dim[DNN_TENSOR_DIMS]);
+cudnnStatus_t lower_matmul(struct dnn_work *w, const struct dnn_tensor *a, const struct dnn_tensor *b,
+			   const struct dnn_tensor *c);
+/* `scalar`: as POINT_ALPHA1 and so on say. x, b and t may be absent. */
+cudnnStatus_t lower_pointwise(struct dnn_work *w, unsigned int mode, const struct dnn_tensor *x,
+			      const struct dnn_tensor *b, const struct dnn_tensor *t, const struct dnn_tensor *y,
+			      const double scalar[8]);
+cudnnStatus_t lower_reduce(struct dnn_work *w, cudnnReduceTensorOp_t op, const struct dnn_tensor *x,
+			   const struct dnn_tensor *y, double alpha, double beta);
+
+struct dnn_norm {
+	struct dnn_tensor x, y, mean, inverse, scale, bias; /* y is dy where there is a gradient */
+	struct dnn_tensor run_mean, run_variance, new_mean, new_variance;
+	struct dnn_tensor dx, dscale, dbias;
+	enum dnn_norm_mode mode;
+	bool root; /* no mean is subtracted */
+	uint8_t axes;
+	double epsilon, factor, alpha, beta, weight_alpha, weight_beta;
+};
+
+cudnnStatus_t lower_norm(struct dnn_work *w, const struct dnn_norm *n);
+/* At most two kernels. */
+cudnnStatus_t lower_norm_back(struct dnn_work w[2], int *ret_count, const struct dnn_norm *n);
+/* The dimension of a kernel that a tensor's dimension is, where images and channels come first. */
+int lower_axis(const struct dnn_tensor *t, int axis);
+/* dx and dy are there in the gradient only; `index` may be absent. */
+cudnnStatus_t lower_pool(struct dnn_work *w, const struct dnn_pool *p, const struct dnn_tensor *x,
+			 const struct dnn_tensor *y, const struct dnn_tensor *dx, const struct dnn_tensor *dy,
+			 const struct dnn_tensor *index, double alpha, double beta);
+/* dx and dy are there in the gradient only. `axes`: what is summed over. */
+cudnnStatus_t lower_softmax(struct dnn_work *w, uint8_t axes, bool logarithm, const struct dnn_tensor *x,
+			    const struct dnn_tensor *y, const struct dnn_tensor *dy, const struct dnn_tensor *dx,
+			    double alpha, double beta);
+/* y is `value` where a random number is below `keep`, else 0. `seed` and `offset` may be in device memory. */
+cudnnStatus_t lower_random(struct dnn_work *w, const struct dnn_tensor *y, const struct dnn_tensor *seed,
+			   const struct dnn_tensor *offset, double keep, double value);
+
+/* ---- run.c: where kernels arrive ---- */
+
+void dnn_run(struct soft_native *n);
+
+/* ---- tensor.c: descriptors of the older calls ---- */
+
+/* What a descriptor of the older calls says; false: it is none, or nobody has set it. */
+bool dnn_tensor_of(cudnnTensorDescriptor_t descriptor, struct dnn_tensor *ret);
+bool dnn_filter_of(cudnnFilterDescriptor_t descriptor, struct dnn_tensor *ret);
+bool dnn_conv_of(cudnnConvolutionDescriptor_t descriptor, struct dnn_conv *ret);
+bool dnn_pool_of(cudnnPoolingDescriptor_t descriptor, struct dnn_pool *ret);
+/* A scalar that stands in the program's memory: double for double tensors, float for others. */
+double dnn_scalar(const void *at, unsigned int type);

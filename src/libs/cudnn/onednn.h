@@ -1,0 +1,35 @@
+/*
+ * onednn.h: what the library takes from oneDNN (libdnnl, versions 2 and 3), which is optional: convolutions and
+ * products of float, each on the calling thread alone. Addresses may be anywhere in memory.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ONEDNN_SPATIAL 3
+
+enum onednn_direction { ONEDNN_FORWARD, ONEDNN_DATA, ONEDNN_FILTER };
+
+/* Memory is zero where a field has no meaning: shapes are compared as bytes. */
+struct onednn_conv {
+	int64_t direction, spatial;
+	int64_t images, groups, in_channels, out_channels; /* channels of all groups */
+	int64_t in[ONEDNN_SPATIAL], out[ONEDNN_SPATIAL], window[ONEDNN_SPATIAL];
+	int64_t stride[ONEDNN_SPATIAL], dilation[ONEDNN_SPATIAL], pad[ONEDNN_SPATIAL];
+	/* elements from image to image, channel to channel, and along the dimensions */
+	int64_t x_stride[2 + ONEDNN_SPATIAL], y_stride[2 + ONEDNN_SPATIAL];
+	/* from output channel to output channel (through all groups), input channel to input channel, and so on */
+	int64_t w_stride[2 + ONEDNN_SPATIAL];
+};
+
+/* Opens the library once, and says in one line when there is none. */
+bool onednn_open(void);
+/*
+ * One convolution or gradient; which of x, w and y is the result the direction says. `same_filter`: the filter is the
+ * one of this thread's call before. False: oneDNN cannot do this, or has no memory.
+ */
+bool onednn_conv(const struct onednn_conv *shape, const float *x, const float *w, const float *y, bool same_filter);
+/* C = alpha * A B + beta * C by rows; `turned`: A or B is stored transposed. */
+bool onednn_gemm(bool turned_a, bool turned_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+		 int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);

@@ -1,0 +1,171 @@
+/*
+ * product.c: products of matrices (cudnnBackendExecute() with a matmul).
+ *
+ * A block takes some rows of one result of the batch. Operands of float whose rows or columns lie side by side are used
+ * where they are; others are copied into rows.
+ */
+#include "libs/cudnn/conv.h"
+
+#include "libs/common/scratch.h"
+#include "libs/cudnn/onednn.h"
+
+#include <string.h>
+
+#define T float
+#define NAMED(name) name##_f
+#include "libs/cudnn/product.h"
+#define T double
+#define NAMED(name) name##_d
+#include "libs/cudnn/product.h"
+
+void product_f(bool turned_a, bool turned_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+	       const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+{
+	if (!onednn_gemm(turned_a, turned_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))
+		product_own_f(turned_a, turned_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+void product_d(bool turned_a, bool turned_b, int64_t m, int64_t n, int64_t k, double alpha, const double *a,
+	       int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc)
+{
+	product_own_d(turned_a, turned_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+/* A matrix as the product takes it: in its own memory or copied. */
+struct matrix {
+	const void *at;
+	int64_t ld;
+	bool turned;
+};
+
+#define ROWS_AT_ONCE 128
+#define ROW_AXIS (DNN_DIMS - 2)
+#define COLUMN_AXIS (DNN_DIMS - 1)
+
+static size_t type_size(const struct dnn_work *w)
+{
+	return w->wide ? sizeof(double) : sizeof(float);
+}
+
+static bool is_plain(const struct dnn_work *w, const struct dnn_operand *o)
+{
+	return o->type == (w->wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT) && !o->is_value;
+}
+
+/* `down` and `across`: strides of rows and columns. */
+static struct matrix matrix_get(const struct dnn_work *w, const struct dnn_operand *o, const char *at, int64_t down,
+				int64_t across, int64_t rows, int64_t columns, void *room)
+{
+	if (is_plain(w, o) && across == 1 && (down >= columns || rows == 1))
+		return (struct matrix){ at, down > columns ? down : columns, false };
+	if (is_plain(w, o) && down == 1 && (across >= rows || columns == 1))
+		return (struct matrix){ at, across > rows ? across : rows, true };
+	for (int64_t i = 0; i < rows; i++) {
+		const void *row = at + i * down * (int64_t)dnn_type_bytes(o->type);
+
+		if (w->wide)
+			dnn_read_d((double *)room + i * columns, o->type, row, across, columns);
+		else
+			dnn_read_f((float *)room + i * columns, o->type, row, across, columns);
+	}
+	return (struct matrix){ room, columns, false };
+}
+
+static void product_run(const struct dnn_work *w, const struct matrix *a, const struct matrix *b, int64_t rows,
+			int64_t columns, int64_t inner, void *c, int64_t ldc)
+{
+	if (w->wide)
+		product_d(a->turned, b->turned, rows, columns, inner, 1, a->at, a->ld, b->at, b->ld, 0, c, ldc);
+	else
+		product_f(a->turned, b->turned, rows, columns, inner, 1, a->at, a->ld, b->at, b->ld, 0, c, ldc);
+}
+
+static void result_put(const struct dnn_work *w, const struct dnn_operand *o, int64_t at[DNN_DIMS], int64_t rows,
+		       int64_t columns, const void *room)
+{
+	int64_t first = at[ROW_AXIS];
+
+	for (int64_t i = 0; i < rows; i++) {
+		at[ROW_AXIS] = first + i;
+		if (w->wide)
+			dnn_write_d((const double *)room + i * columns, o->type, operand_at(o, at),
+				    o->stride[COLUMN_AXIS], columns);
+		else
+			dnn_write_f((const float *)room + i * columns, o->type, operand_at(o, at),
+				    o->stride[COLUMN_AXIS], columns);
+	}
+	at[ROW_AXIS] = first;
+}
+
+static bool matmul_sound(struct soft_native *n, const struct dnn_work *w, int64_t inner)
+{
+	int64_t dim[DNN_DIMS];
+
+	if (inner < 0 || inner > DNN_SIZE_MOST || w->operand[MATMUL_A].is_value || w->operand[MATMUL_B].is_value)
+		return n->refuse(n), false;
+	for (int i = 0; i < 3; i++) {
+		int64_t extent = 1;
+		const struct dnn_operand *o = &w->operand[i];
+
+		memcpy(dim, w->dim, sizeof(dim));
+		if (i == MATMUL_A)
+			dim[COLUMN_AXIS] = inner;
+		if (i == MATMUL_B)
+			dim[ROW_AXIS] = inner;
+		if (!o->at || !operand_reach(n, o, dim, i == MATMUL_C))
+			return o->at ? false : (n->refuse(n), false);
+		/* A matrix may be copied: it must not be larger than what it is a copy of. */
+		for (int axis = ROW_AXIS; axis <= COLUMN_AXIS; axis++)
+			extent += dim[axis] ? (dim[axis] - 1) * o->stride[axis] : 0;
+		if (dim[ROW_AXIS] && dim[COLUMN_AXIS] && dim[ROW_AXIS] > extent / dim[COLUMN_AXIS] + 1)
+			return n->refuse(n), false;
+	}
+	return true;
+}
+
+bool matmul_run(struct soft_native *n, const struct dnn_work *w)
+{
+	const struct dnn_operand *oa = &w->operand[MATMUL_A], *ob = &w->operand[MATMUL_B], *oc = &w->operand[MATMUL_C];
+	int64_t inner = (int64_t)w->more[0], rows = w->dim[ROW_AXIS], columns = w->dim[COLUMN_AXIS], from, to,
+		batch = -1;
+	size_t each = type_size(w);
+	struct matrix b = { 0 };
+	char *room;
+
+	if (!matmul_sound(n, w, inner))
+		return false;
+	library_part(n, walk_count(w->dim, (uint8_t)(ALL_AXES & ~(1u << COLUMN_AXIS))), &from, &to);
+	if (from >= to || !columns)
+		return true;
+	room = scratch_get(((size_t)(ROWS_AT_ONCE + columns) * (size_t)inner + (size_t)ROWS_AT_ONCE * (size_t)columns) *
+				   each +
+			   256);
+	if (!room)
+		return n->refuse(n), false;
+	while (from < to) {
+		char *room_c = room + (size_t)(ROWS_AT_ONCE + columns) * (size_t)inner * each;
+		int64_t at[DNN_DIMS] = { 0 }, count = rows - from % rows, first[DNN_DIMS];
+		bool direct = is_plain(w, oc) && oc->stride[COLUMN_AXIS] == 1 && oc->stride[ROW_AXIS] >= columns;
+		struct matrix a;
+
+		count = count < to - from ? count : to - from;
+		count = count < ROWS_AT_ONCE ? count : ROWS_AT_ONCE;
+		walk_element(w->dim, (uint8_t)(ALL_AXES & ~(1u << COLUMN_AXIS)), from, at);
+		a = matrix_get(w, oa, operand_at(oa, at), oa->stride[ROW_AXIS], oa->stride[COLUMN_AXIS], count, inner,
+			       room);
+		memcpy(first, at, sizeof(at));
+		first[ROW_AXIS] = 0;
+		if (batch != from / rows)
+			b = matrix_get(w, ob, operand_at(ob, first), ob->stride[ROW_AXIS], ob->stride[COLUMN_AXIS],
+				       inner, columns, room + (size_t)ROWS_AT_ONCE * (size_t)inner * each);
+		batch = from / rows;
+		product_run(w, &a, &b, count, columns, inner, direct ? operand_at(oc, at) : room_c,
+			    direct ? oc->stride[ROW_AXIS] : columns);
+		if (!direct)
+			result_put(w, oc, at, count, columns, room_c);
+		from += count;
+		if (!n->go_on(n, (uint64_t)(count * columns) * (uint64_t)(inner + 1) / 32 + 1))
+			return false;
+	}
+	return true;
+}
