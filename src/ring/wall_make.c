@@ -269,27 +269,44 @@ int wall_bring(struct wall *wall, int take_arena, uint64_t base)
 	return 0;
 }
 
+static void *reserve(void *wanted, uint64_t bytes, int flags)
+{
+	void *at = mmap(wanted, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+
+	if (at == MAP_FAILED || !wanted || at == wanted)
+		return at;
+	munmap(at, bytes);
+	return MAP_FAILED;
+}
+
+/* The whole arena, to a place that is reserved. */
+static int put_arena(struct wall *wall, void *at)
+{
+	if (mremap(wall->arena, wall->arena_bytes, wall->arena_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != at)
+		return -errno;
+	wall->arena = at;
+	return 0;
+}
+
 int wall_rebase(struct wall *wall, uint64_t base)
 {
-	void *wanted = (void *)(uintptr_t)base, *at;
+	void *wanted = (void *)(uintptr_t)base, *away, *at;
+	int r;
 
 	if (!wall_base_good(base))
 		return -EPROTO;
 	if (wanted == wall->arena)
 		return 0;
-	/* The place is taken first: what lies there already is not to be lost. */
-	at = mmap(wanted, wall->arena_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-		  -1, 0);
-	if (at != MAP_FAILED && at != wanted)
-		munmap(at, wall->arena_bytes);
-	if (at != wanted)
-		return -EEXIST;
-	at = mremap(wall->arena, wall->arena_bytes, wall->arena_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, wanted);
-	if (at != wanted)
-		return -errno;
-	wall->arena = at;
-	wall->welcome.base = base;
-	return 0;
+	/* Out of its own way first: the two places may overlap. */
+	away = reserve(NULL, wall->arena_bytes, 0);
+	r = away == MAP_FAILED ? -errno : put_arena(wall, away);
+	if (r)
+		return r;
+	at = reserve(wanted, wall->arena_bytes, MAP_FIXED_NOREPLACE);
+	r = at == MAP_FAILED ? -EEXIST : put_arena(wall, at);
+	if (!r)
+		wall->welcome.base = base;
+	return r;
 }
 
 static int send_welcome(int socket, const struct wall_welcome *w, const int *fds, unsigned int n)

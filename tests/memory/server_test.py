@@ -2,106 +2,21 @@
 Programs of `mete run --remote` go from one `mete serve` to another while they run: bit-equal, at the same addresses, by
 one call that takes longer. Whatever becomes of the other server, they go on where they were: server_test.py BUILD
 """
-import json
 import os
 import random
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from memory import METE, MIB, RESIDER, Resider, mete  # noqa: E402
+from memory import MIB  # noqa: E402
 from harness import PATIENCE, Control, finish, ok, same, until  # noqa: E402
-import harness  # noqa: E402
+from servers import Remote, Server  # noqa: E402
 
-SIZE, QUOTA = 8 * MIB, 40 * MIB
+SIZE = 8 * MIB
 MOVES = 100 if os.environ.get("METE_TEST_LONG") else 8
 KILLS = 100 if os.environ.get("METE_TEST_LONG") else 6
-place = tempfile.TemporaryDirectory(prefix="mete-t-")
-KEYS = os.path.join(place.name, "keys")
-
-
-class Server:
-    """A `mete serve` with devices and a meted of its own."""
-
-    def __init__(self, name, quota=QUOTA, **env):
-        self.dir = os.path.join(place.name, name)
-        os.mkdir(self.dir)
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith("METE_")}
-        self.env.update({"METE_SOFT_DIR": os.path.join(self.dir, "soft"), "METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M",
-                         "METE_SOFT_CONTEXT_MEMORY": "3M", "OCL_ICD_VENDORS": "/nonexistent", **env})
-        self.words = ("serve", "--soft", "--json", "--keys", KEYS, "--mem", str(quota), "--listen")
-        self.start("127.0.0.1:0")
-
-    def start(self, listen):
-        self.process = subprocess.Popen([METE, *self.words, listen], env={**self.env, "METE_RUNTIME_DIR": self.dir}, stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-        line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit(f"Bail out! mete serve does not start: {self.process.stderr.read()}")
-        self.address = json.loads(line)["listen"][0]
-        self.control = Control(self.dir)
-        for stream in (self.process.stdout, self.process.stderr):
-            threading.Thread(target=stream.read, daemon=True).start()
-
-    def grant(self):
-        return self.control.grant("alice")
-
-    def held(self):
-        grant = self.grant()
-        return grant["devices"][0]["held_bytes"] if grant else 0
-
-    def workers(self):
-        grant = self.grant()
-        return [p["pid"] for p in grant["processes"]] if grant else []
-
-    def mete(self, *words):
-        return mete(self, *words)
-
-    def kill(self):
-        """All of it: the machine is gone."""
-        meted = self.control.ask("hello")["pid"] if self.control else None
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        for pid in [meted, *workers_under(meted)]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except (ProcessLookupError, TypeError):
-                pass
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.terminate()
-            self.process.wait(20)
-        try:
-            self.control.ask("stop")
-        except OSError:
-            pass
-
-
-def workers_under(pid):
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-            return [int(word) for word in file.read().split()]
-    except OSError:
-        return []
-
-
-class Remote(Resider):
-    def __init__(self, server, size, rounds, *mode, program=RESIDER):
-        env = {k: v for k, v in os.environ.items() if not k.startswith("METE_")}
-        env["XDG_RUNTIME_DIR"] = place.name
-        self.process = subprocess.Popen([METE, "run", "--remote", server.address, "--key", os.path.join(KEYS, "alice.key"), "--", program,
-                                         *[str(word) for word in (size, rounds, *mode) if word is not None]], env=env, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1, start_new_session=True)
-        self.lines = []
-        self.thread = threading.Thread(target=self.read, daemon=True)
-        self.thread.start()
-
-
 def goes(a, b):
     """From one to the other, and back, while it computes."""
     r = Remote(a, SIZE, 60, 10)
@@ -194,12 +109,49 @@ def killed(a):
     r.process.wait()
 
 
-subprocess.run([METE, "key", "new", "alice", "--keys", KEYS], check=True, capture_output=True)
+def anybody_killed(a, b):
+    """The worker on either side, meted of the first, or the program, at any step: it goes on with the right words, or hears the documented error."""
+    wrong, left = [], []
+    for turn in range(KILLS):
+        r = Remote(a, SIZE // 4, 1000000, 0)
+        r.has("holds")
+        mover = threading.Thread(target=a.mete, args=("move", "alice", "--remote", b.address))
+        mover.start()
+        time.sleep(random.uniform(0, 0.25) * PATIENCE)
+        victim = ("worker", "program", "meted", "next worker")[turn % 4]
+        pids = {"worker": a.workers, "program": lambda: [r.process.pid], "meted": lambda: [a.control.ask("hello")["pid"]], "next worker": b.workers}[victim]()
+        for pid in pids:
+            try:
+                (os.killpg if victim == "program" else os.kill)(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        if victim == "meted":
+            a.control = None
+        mover.join()
+        if victim == "meted":
+            a.mete("ps")
+            a.control = Control(a.dir)
+        done = len(r.rounds())
+        if victim != "program" and not until(lambda: len(r.rounds()) > done + 1 or r.process.poll() is not None, 30):
+            wrong.append((victim, "hangs", r.lines[-3:]))
+        if r.process.poll() is None:
+            r.go_on()
+            os.killpg(r.process.pid, signal.SIGKILL)
+        elif victim != "program" and not any(line.endswith(": 46") for line in r.lines):
+            wrong.append((victim, r.lines[-3:]))
+        r.process.wait()
+        if not until(lambda: not a.held() and not b.held(), 20):
+            left.append((victim, a.held(), b.held()))
+    ok(not wrong, f"{KILLS} times somebody was killed in the middle: the program goes on, or hears the documented error", wrong)
+    ok(not left, "and nothing is left on either side", left)
+
+
 a, b = Server("a"), Server("b")
 goes(a, b)
 many_moves(a, b)
 refused(a, b)
 killed(a)
+anybody_killed(a, b)
 a.end()
 b.end()
 finish()

@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #define FINGERPRINT 0x1234u
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 #define HEAP (UINT64_C(1) << 30)
 
 static char path[64];
@@ -344,10 +347,41 @@ static void killed(void)
 	wall_close(&worker);
 }
 
+/* A session that goes on elsewhere has its arena where it was: also where the one that was made is in the way. */
+static void rebased(void)
+{
+	const struct wall_shape shape = { .heap_bytes = UINT64_C(4) << 30 };
+	struct wall wall;
+	uint64_t base;
+	void *taken;
+
+	is(wall_make(&wall, &shape), 0);
+	base = (uint64_t)(uintptr_t)wall.arena;
+	wall.arena[4096] = 77;
+	is(wall_rebase(&wall, base + 4096), -EPROTO);
+	is(wall_rebase(&wall, base), 0);
+	for (int i = 0; i < 4; i++) {
+		base += i % 2 ? -(UINT64_C(1) << 30) : UINT64_C(1) << 30;
+		is(wall_rebase(&wall, base), 0);
+		ok((uint64_t)(uintptr_t)wall.arena == base && wall.arena[4096] == 77 && wall.welcome.base == base);
+	}
+	base += UINT64_C(64) << 30;
+	taken = mmap((void *)(uintptr_t)base, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (taken == (void *)(uintptr_t)base) {
+		is(wall_rebase(&wall, base), -EEXIST);
+		ok(wall.arena[4096] == 77);
+		munmap(taken, 4096);
+	}
+	wall_close(&wall);
+}
+
 int main(void)
 {
 	tap_begin();
 	listen_here();
+#ifndef __SANITIZE_THREAD__ /* which has its own idea of where memory may be */
+	rebased();
+#endif
 	session(0);
 	session(WALL_NO_FUTEX);
 	other_address();
