@@ -18,6 +18,7 @@
 
 #define READY_MS 20000 /* the relay itself gives up earlier */
 #define END_MS 2000
+#define IDLE_MS 20000 /* a program that is to come waits for no more than its work in flight */
 #define LEAVE_TRIES 50 /* a second */
 
 /* What a relay says once. */
@@ -33,7 +34,10 @@ static void detach(struct relays *r, const struct relays_one *own)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
 
-	setpgid(0, 0); /* an interrupt from the terminal is the program's */
+	if (r->apart)
+		setsid();
+	else
+		setpgid(0, 0); /* an interrupt from the terminal is the program's */
 	for (int fd = 0; fd < 3; fd++)
 		dup2(null, fd);
 	if (null > 2)
@@ -111,8 +115,10 @@ _Noreturn static void become_relay(struct relays *all, const struct relay_target
 	if (say(tell, r, soft, text) || r)
 		_exit(1);
 	close(tell);
-	r = relay_connect_run(target, listener, stop);
-	/* When mete was killed; its programs' sessions end now as well. */
+	r = all->apart ? relay_connect_rest(target, listener, IDLE_MS) : relay_connect_run(target, listener, stop);
+	if (all->apart)
+		unlink(socket);
+	/* When mete was killed, or has gone; its programs' sessions end now as well. */
 	for (int i = 0; i < LEAVE_TRIES && getppid() != mete && !relay_dir_leave(all->dir, &all->held); i++)
 		usleep(20000);
 	_exit(r ? 1 : 0);
@@ -181,14 +187,14 @@ static int wait_one(struct relays_one *one, const struct relay_target *target, u
 	return fault_set(f, -ECONNREFUSED, strstr(word.text, target->host) ? "%.0s%s" : "%s: %s", name, word.text);
 }
 
-int relays_start(struct relays *r, const struct targets *t, struct fault *f)
+static int start_all(struct relays *r, const struct targets *t, bool apart, struct fault *f)
 {
 	uint64_t until_ns = clock_now_ns() + READY_MS * UINT64_C(1000000);
 	size_t used = 0;
 	bool soft = false;
 	int e;
 
-	*r = (struct relays){ .soft = true };
+	*r = (struct relays){ .soft = true, .apart = apart };
 	r->held = relay_dir_make(r->dir, f);
 	e = r->held < 0 ? r->held : 0;
 	for (size_t i = 0; !e && i < t->count; i++)
@@ -203,6 +209,26 @@ int relays_start(struct relays *r, const struct targets *t, struct fault *f)
 	if (e)
 		relays_end(r);
 	return e;
+}
+
+int relays_start(struct relays *r, const struct targets *t, struct fault *f)
+{
+	return start_all(r, t, false, f);
+}
+
+int relays_start_apart(struct relays *r, const struct targets *t, struct fault *f)
+{
+	return start_all(r, t, true, f);
+}
+
+void relays_let_go(struct relays *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		close(r->one[i].alive);
+		close(r->one[i].tell);
+	}
+	r->count = 0;
+	relay_dir_leave(r->dir, &r->held);
 }
 
 /* Asked by its pipe; by a signal when it does not heed that. */

@@ -23,10 +23,15 @@ struct relays {
 	size_t count;
 	char sockets[TARGETS_MOST * 108]; /* METE_REMOTE */
 	bool soft; /* what they offer is software devices, all of it */
+	bool apart; /* they go on without mete */
 };
 
 /* Starts one for each server and waits until all are ready. Value: 0, or a negative errno and none is left. */
 int relays_start(struct relays *r, const struct targets *t, struct fault *f);
+/* The same; and they do not end with mete, but when no program has been there for some seconds. */
+int relays_start_apart(struct relays *r, const struct targets *t, struct fault *f);
+/* mete goes, and they stay. */
+void relays_let_go(struct relays *r);
 
 /* Ends them, and with them the sessions of programs that still run. */
 void relays_end(struct relays *r);

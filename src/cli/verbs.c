@@ -400,9 +400,15 @@ static const struct example set_examples[] = { { "mete set train-1 --mem 12G", "
 static const struct option_spec move_options[] = {
 	OPTION_DEVICE("Where it is to go: a device of the same kind, with room for its quota."),
 	{ "remote", 0, "HOST",
-	  "The server to which programs of `mete run --remote` are to go: HOST[:PORT][/OFFER], as it is called on their "
-	  "machines. They prove themselves there as they did here.",
+	  "The server to which the programs are to go: HOST[:PORT]. Programs of `mete run --remote` prove themselves there "
+	  "as they did here, and call it by this name on their machines. Programs of this machine go by a relay that is "
+	  "started for them: say how it proves itself.",
 	  COMPLETE_NOTHING, false },
+	{ "offer", 0, "NAME",
+	  "With --remote: which of the server's offers. Default: the first that this client may have.",
+	  COMPLETE_NOTHING, false },
+	OPTION_PROOF,
+	OPTION_PATIENCE,
 	{ "drain", 0, "SECONDS", "How long work that runs may take to end; else the grant stays as it is. Default: 10.",
 	  COMPLETE_NOTHING, false },
 	OPTION_JSON,
@@ -414,13 +420,15 @@ static const char *const move_details[] = {
 	"everything "
 	"is copied to the programs' own memory, and they go on with the other device, at the same addresses. A program "
 	"sees one call that takes longer.",
-	"With --remote it sends the programs of another machine, which this `mete serve` serves, to another server. They "
-	"leave this one when they are there; where the other server is lost on the way they stay here.",
+	"With --remote its programs go to another machine's `mete serve`: those of another machine that this `mete serve` "
+	"serves, or, with --key, --cert or --plain, those of this machine. They leave here when they are there; where the "
+	"other server is lost on the way they stay.",
 	"What cannot move is refused in one line, and the grant stays as it was: docs/memory.md lists it.", NULL
 };
 
 static const struct example move_examples[] = { { "mete move train-1 --device 1", "" },
 						{ "mete move alice --remote gpuserver2", "" },
+						{ "mete move train-1 --remote gpuserver --key alice.key", "" },
 						{ "mete move train-1 --device 1 --drain 60", "" },
 						EXAMPLE_END };
 

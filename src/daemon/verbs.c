@@ -266,6 +266,7 @@ static const struct field resume_fields[] = {
 static const struct field move_fields[] = { { "name", FIELD_TEXT, "a grant", true, NULL },
 					    { "device", FIELD_TEXT, "a device", false, NULL },
 					    { "remote", FIELD_TEXT, "", false, NULL },
+					    { "socket", FIELD_TEXT, "", false, NULL },
 					    { "drain_s", FIELD_WHOLE, "s", false, NULL },
 					    FIELD_END };
 static const struct field bind_fields[] = {

@@ -10,9 +10,9 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from memory import MIB  # noqa: E402
-from harness import PATIENCE, Control, finish, ok, same, until  # noqa: E402
-from servers import Remote, Server  # noqa: E402
+from memory import MIB, Resider, mete  # noqa: E402
+from harness import PATIENCE, Control, Meted, finish, ok, same, until  # noqa: E402
+from servers import KEYS, Remote, Server, place  # noqa: E402
 
 SIZE = 8 * MIB
 MOVES = 100 if os.environ.get("METE_TEST_LONG") else 8
@@ -30,6 +30,34 @@ def goes(a, b):
     same(r.end(), 0, "every word is what it has to be")
     ok(r.stays_in_place(), "all addresses stayed")
     ok(until(lambda: not a.held() and not b.held(), 20), "and nothing is left", a.held(), b.held())
+
+
+def from_here(a, b):
+    """A program behind the wall of its own machine goes to a server, by a relay that goes on alone, and from there to another one."""
+    m = Meted("--soft-only", env={"METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "3M", "XDG_RUNTIME_DIR": place.name})
+    c = m.control()
+    m.make("wall", 40 * MIB, wall=True)
+    r = Resider(m, "wall", SIZE, 100000, 5, wall=True, spill=False)
+    ok(r.has("holds"), "a program runs behind the wall of its machine", r.lines)
+    key = ("--key", os.path.join(KEYS, "alice.key"))
+    for words, part in ((("--remote", a.address), "--key"), (("--remote", a.address + "," + b.address, *key), "one server"),
+                        (("--remote", "127.0.0.1:1", *key), "refuses connections"), (("--device", "0", *key), "--remote"),
+                        (("--remote", a.address, "--key", "/nowhere"), "/nowhere")):
+        status, text = mete(m, "move", "wall", *words)
+        ok(status and part in text and "\n" not in text, f"refused in one line: {part}", status, text)
+    done = len(r.rounds())
+    status, text = mete(m, "move", "wall", "--remote", a.address, *key)
+    ok(not status and a.held() >= SIZE and not c.share("wall")["held_bytes"], "it has gone to a server", text, a.held(), c.share("wall"))
+    ok(r.done(done + 5), "and its program goes on", r.lines[-3:])
+    done = len(r.rounds())
+    status, text = a.mete("move", "alice", "--remote", b.address)
+    ok(not status and b.held() >= SIZE and until(lambda: not a.held()) and r.done(done + 5), "and to another one", text, a.held(), b.held(), r.lines[-3:])
+    r.process.stdin.close()
+    same(r.end(), 0, "every word is what it has to be")
+    ok(r.stays_in_place(), "all addresses stayed")
+    ok(until(lambda: not b.held(), 20), "nothing is left", b.held())
+    c.close()
+    m.close()
 
 
 def many_moves(a, b):
@@ -148,6 +176,7 @@ def anybody_killed(a, b):
 
 a, b = Server("a"), Server("b")
 goes(a, b)
+from_here(a, b)
 many_moves(a, b)
 refused(a, b)
 killed(a)

@@ -23,7 +23,7 @@ class Server:
         self.dir = os.path.join(place.name, name)
         os.mkdir(self.dir)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("METE_")}
-        self.env.update({"METE_SOFT_DIR": os.path.join(self.dir, "soft"), "METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M",
+        self.env.update({"METE_SOFT_DIR": os.path.join(self.dir, "soft"), "METE_SOFT_DEVICES": "1", "METE_SOFT_SMS": "16", "METE_SOFT_MEMORY": "64M",
                          "METE_SOFT_CONTEXT_MEMORY": "3M", "OCL_ICD_VENDORS": "/nonexistent", **env})
         self.words = ("serve", "--soft", "--json", "--keys", KEYS, "--mem", str(quota), "--listen")
         self.start("127.0.0.1:0")

@@ -69,6 +69,7 @@ static bool is_server(const char *where)
 /* Its programs go to another server. */
 static enum verbs_result send_away(struct ask *ask, struct tenant *t, const char *where, uint32_t drain_s)
 {
+	const char *way = json_string_value(json_object_get(ask->request, "socket"));
 	char error[512] = "";
 	uint64_t id;
 	int r;
@@ -76,9 +77,11 @@ static enum verbs_result send_away(struct ask *ask, struct tenant *t, const char
 	if (!is_server(where))
 		return refuse(ask, CODE_MALFORMED, "remote \"%.100s\" is no server: write HOST, HOST:PORT or HOST/OFFER",
 			      where);
+	if (way && (*way != '/' || strlen(way) >= WORKER_WHERE_BYTES))
+		return refuse(ask, CODE_MALFORMED, "socket \"%.100s\" is no path of a relay's socket", way);
 	if (!operator_begin_other(ask, "move", t, &id))
 		return VERBS_ANSWERED;
-	r = suspension_send(t, where, drain_s, error, sizeof(error));
+	r = suspension_send(t, where, way ? way : "", drain_s, error, sizeof(error));
 	if (!r)
 		log_line("grant %s: sent to %s by uid %u", t->grant.name, where, (unsigned int)ask->asker->uid);
 	return grant_answer_moved(ask, t, r == -ENOENT ? -EBUSY : r, id, error);
@@ -97,7 +100,7 @@ enum verbs_result grant_move_ask(struct ask *ask)
 
 	if (!grant_asked_to_change(ask, &t) || !grant_asked_drain(ask, &drain_s))
 		return VERBS_ANSWERED;
-	if (!device == !remote)
+	if (!device == !remote || (device && json_object_get(ask->request, "socket")))
 		return refuse(ask, CODE_MALFORMED, "grant_move wants one of device and remote");
 	if (!moving_takes(t) || t->grant.share_count != 1)
 		return refuse(

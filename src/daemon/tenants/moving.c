@@ -130,7 +130,7 @@ static void ask(const struct worker *w, const struct moving *m, uint32_t drain_s
 
 	if (!can_be_asked(w))
 		return;
-	memcpy(w->traffic->where, m->where, sizeof(w->traffic->where));
+	memcpy(w->traffic->where, *m->way ? m->way : m->where, sizeof(w->traffic->where));
 	/* Release: pairs with the worker's look (worker/traffic.c). */
 	atomic_store_explicit(&w->traffic->wish, WALL_WISH(serial, drain_s), memory_order_release);
 	syscall(SYS_futex, &w->traffic->wish, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -191,25 +191,29 @@ int moving_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t size)
 	return 0;
 }
 
-static bool goes_far(const struct worker *w)
+/* Why it does not go to another server by this way; NULL: it does. */
+static const char *bars(const struct worker *w, const char *way)
 {
-	return can_be_asked(w) && atomic_load_explicit(&w->traffic->moves, memory_order_relaxed) >= WORKER_MOVES_FAR &&
-	       atomic_load_explicit(&w->traffic->relayed, memory_order_relaxed);
+	const bool relayed = w->traffic && atomic_load_explicit(&w->traffic->relayed, memory_order_relaxed);
+
+	if (!can_be_asked(w) || atomic_load_explicit(&w->traffic->moves, memory_order_relaxed) < WORKER_MOVES_FAR)
+		return "its program, or its relay, is of an older release, and does not go to another server";
+	if (relayed && *way)
+		return "its program is of another machine, and proves itself to the other server as it did here: leave "
+		       "--key, --cert and --plain away";
+	if (!relayed && !*way)
+		return "its program is of this machine: say how it proves itself to the other server, with --key, --cert "
+		       "or --plain";
+	return NULL;
 }
 
-int moving_send(struct tenant *t, const char *where, uint32_t drain_s, char *error, size_t size)
+int moving_send(struct tenant *t, const char *where, const char *way, uint32_t drain_s, char *error, size_t size)
 {
 	struct moving m = moving_of(t, drain_s);
 
 	for (const struct worker *w = t->daemon->workers; w; w = w->next)
-		if (is_of(w, t) && !goes_far(w)) {
-			snprintf(error, size,
-				 "grant %s: %s: only programs of `mete run --remote`, of this release or a later one, "
-				 "go to another server",
-				 t->grant.name,
-				 atomic_load_explicit(&w->traffic->relayed, memory_order_relaxed)
-					 ? "its program's relay is of an older release"
-					 : "its program is of this machine");
+		if (is_of(w, t) && bars(w, way)) {
+			snprintf(error, size, "grant %s: %s", t->grant.name, bars(w, way));
 			return -ENOTSUP;
 		}
 	if (!m.clients) {
@@ -218,6 +222,7 @@ int moving_send(struct tenant *t, const char *where, uint32_t drain_s, char *err
 	}
 	m.far = true;
 	snprintf(m.where, sizeof(m.where), "%s", where);
+	snprintf(m.way, sizeof(m.way), "%s", way);
 	t->moving = m;
 	ask_all(t, m.drain_s);
 	return 0;

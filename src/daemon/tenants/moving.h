@@ -32,6 +32,7 @@ struct moving {
 	struct device to;
 	bool far;			 /* its programs go to another server: */
 	char where[WORKER_WHERE_BYTES]; /* to this one */
+	char way[WORKER_WHERE_BYTES];	/* by this socket; "": as their own relays lead there */
 	unsigned int gone;		 /* so many have gone there */
 };
 
@@ -50,10 +51,11 @@ void moving_begin(struct tenant *tenant);
 int moving_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size_t size);
 void moving_resume(struct tenant *tenant);
 /*
- * Its programs go to another server, "HOST[:PORT][/OFFER]", as their relays call it; they leave this one when they are
- * there. The suspension's number and state are the caller's to set. 0; -ENOTSUP, -ENOENT: there is no program.
+ * Its programs go to another server, "HOST[:PORT][/OFFER]", as their relays call it, or by the socket of a relay of this
+ * machine; they leave this one when they are there. `way` "": the former. The suspension's number and state are the
+ * caller's to set. 0; -ENOTSUP, -ENOENT: there is no program.
  */
-int moving_send(struct tenant *tenant, const char *where, uint32_t drain_s, char *error, size_t size);
+int moving_send(struct tenant *tenant, const char *where, const char *way, uint32_t drain_s, char *error, size_t size);
 /* One of its workers ends. */
 void moving_ends(struct tenant *tenant, const struct worker *worker);
 /* Looks how far it is. False: there is nothing to look for. */

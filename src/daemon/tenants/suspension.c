@@ -111,9 +111,10 @@ int suspension_move(struct tenant *tenant, const struct device *to, uint32_t dra
 	return 0;
 }
 
-int suspension_send(struct tenant *tenant, const char *where, uint32_t drain_s, char *error, size_t size)
+int suspension_send(struct tenant *tenant, const char *where, const char *way, uint32_t drain_s, char *error,
+		    size_t size)
 {
-	int r = moving_send(tenant, where, drain_s, error, size);
+	int r = moving_send(tenant, where, way, drain_s, error, size);
 
 	if (r)
 		return r;

@@ -44,7 +44,8 @@ int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_
 int suspension_end(struct tenant *tenant, bool now, char *error, size_t size);
 
 /* Its programs go to another server (moving_send()); `error` as there. */
-int suspension_send(struct tenant *tenant, const char *where, uint32_t drain_s, char *error, size_t size);
+int suspension_send(struct tenant *tenant, const char *where, const char *way, uint32_t drain_s, char *error,
+		    size_t size);
 /* As suspension_begin(), and when all of it is away it returns to the other device: `error` as there. */
 int suspension_move(struct tenant *tenant, const struct device *to, uint32_t drain_s, char *error, size_t size);
 

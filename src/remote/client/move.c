@@ -22,7 +22,7 @@
 
 #define SIGSET_BYTES 8u /* the kernel's */
 #define CONNECT_MS 3600000u
-#define JOIN_MS 30000u /* for another server's worker */
+#define JOIN_MS 30000u	   /* for another server's worker */
 #define PAUSE_NS 50000000u /* between two tries to find a worker */
 #define TRIES 64u	   /* of workers that cannot take it up */
 #define TOLD_BYTES (UINT64_C(8) << 20)
@@ -31,6 +31,8 @@ static struct {
 	uint32_t ends, ended; /* futexes: the thread is to end; it has */
 	bool runs;
 } threads[SESSIONS];
+
+static char ways[SESSIONS][WALL_WHERE_BYTES]; /* by which sessions have come, where it was another than at first */
 
 static uint64_t now_ns(void)
 {
@@ -259,6 +261,11 @@ static void come_back(struct move *m)
 
 /* ---- to another server ---- */
 
+const char *move_server(const struct move *m)
+{
+	return *m->where == '/' ? "the other server" : m->where;
+}
+
 bool move_refused(struct move *m, const char *fmt, ...)
 {
 	va_list ap;
@@ -291,8 +298,35 @@ static bool join(struct move *m, struct wall *next)
 	if (!r)
 		return true;
 	if (r > 0 && *next->refused)
-		return move_refused(m, "%s: %s", m->where, next->refused);
-	return move_refused(m, "%s: %s", m->where, r > 0 ? "it takes no session" : "nobody answers there");
+		return move_refused(m, "%s: %s", move_server(m), next->refused);
+	return move_refused(m, "%s: %s", move_server(m), r > 0 ? "it takes no session" : "nobody answers there");
+}
+
+/* From now on the session is where it has come by this way, and shares its memory or not as is the case there. */
+static void keep_way(struct move *m)
+{
+	struct session *s = m->session;
+
+	s->coherent = s->link.wall.welcome.flags & WALL_COHERENT;
+	if (*m->where != '/')
+		return;
+	memcpy(ways[s->index], m->where, sizeof(ways[s->index]));
+	s->path = ways[s->index];
+}
+
+/*
+ * Pinned memory that lies in both at once, as behind a wall, would be two memories there; kernels may hold its address.
+ */
+static bool can_be_parted(struct move *m, const struct wall *other)
+{
+	uint32_t count = 0;
+
+	if (!m->session->coherent || other->welcome.flags & WALL_COHERENT)
+		return true;
+	for (size_t i = 0; i < m->ranges; i++)
+		count += m->range[i].kind == RANGE_HOST ||
+			 (m->range[i].kind == RANGE_REGISTERED && m->range[i].other != m->range[i].begin);
+	return !count || move_stays(m, WORKER_STAY_SHARED, count);
 }
 
 /* The next worker has everything, or the one before goes on. */
@@ -308,12 +342,13 @@ static bool change(struct move *m, struct wall *other)
 	r = move_is_alike(m) ? take_up(m) : CUDA_ERROR_NOT_SUPPORTED;
 	if (r == CUDA_SUCCESS) {
 		link_return(&s->link, NULL, 0, 0, 0);
+		keep_way(m);
 		return true;
 	}
 	if (m->stay != WORKER_STAY_SERVER && r == CLIENT_LOST)
-		move_refused(m, "%s: it was lost on the way", m->where);
+		move_refused(m, "%s: it was lost on the way", move_server(m));
 	else if (m->stay != WORKER_STAY_SERVER)
-		move_refused(m, "%s: its worker could not take the session up (CUDA error %d)", m->where, (int)r);
+		move_refused(m, "%s: its worker could not take the session up (CUDA error %d)", move_server(m), (int)r);
 	link_turn(&s->link, other, &serial, false);
 	return false;
 }
@@ -329,7 +364,7 @@ static bool go_far(struct move *m)
 		return false;
 	gate_close();
 	m->until_ns += now_ns() - m->began_ns; /* work may take as long as it was said */
-	gone = come_to_rest(m) && change(m, &other);
+	gone = come_to_rest(m) && can_be_parted(m, &other) && change(m, &other);
 	/* The other one of the two, whichever it is. */
 	wall_leave(&other);
 	return gone;

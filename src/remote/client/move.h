@@ -69,6 +69,8 @@ CUresult move_request(struct move *m, uint16_t call, uint64_t context, const voi
 		      struct link_answer *answer);
 /* It stays, for this reason. */
 bool move_stays(struct move *m, enum worker_stay stay, uint32_t count);
+/* The other server, for people to read. */
+const char *move_server(const struct move *m);
 /* It stays because of what is at the other server. */
 __attribute__((format(printf, 2, 3))) bool move_refused(struct move *m, const char *fmt, ...);
 /* The calling thread's current context, for copies. */

@@ -14,9 +14,9 @@
 #define KEPT_BYTES 512u
 
 /* Where a device is, and what it shares with others of its machine. */
-static const int places[] = { CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID,
+static const int places[] = { CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,	 CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID,
 			      CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID,
-			      CU_DEVICE_ATTRIBUTE_NUMA_ID, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID };
+			      CU_DEVICE_ATTRIBUTE_NUMA_ID,	 CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID };
 
 struct kept {
 	uint8_t bytes[KEPT_BYTES];
@@ -67,30 +67,32 @@ static bool is_same(struct move *m, const struct snapshot_entry *e, const void *
 	case CUDA_CALL_cuDeviceGetCount:
 		if (first_int(reply, e->reply_bytes) == first_int(kept->bytes, kept->size))
 			return true;
-		return move_refused(m, "%s: it gives %d devices, and the program has %d", m->where,
+		return move_refused(m, "%s: it gives %d devices, and the program has %d", move_server(m),
 				    first_int(reply, e->reply_bytes), first_int(kept->bytes, kept->size));
 	case CUDA_CALL_cuDriverGetVersion:
 		if (first_int(reply, e->reply_bytes) >= first_int(kept->bytes, kept->size))
 			return true;
-		return move_refused(m, "%s: its driver is of version %d, and the program's of %d", m->where,
+		return move_refused(m, "%s: its driver is of version %d, and the program's of %d", move_server(m),
 				    first_int(reply, e->reply_bytes), first_int(kept->bytes, kept->size));
 	case CUDA_CALL_cuDeviceGetName:
 		if (e->reply_bytes == kept->size && !memcmp(reply, kept->bytes, kept->size))
 			return true;
-		return move_refused(m, "%s: its device is of another kind than the program's: a move needs a device of "
-				       "the same name",
-				    m->where);
+		return move_refused(m,
+				    "%s: its device is of another kind than the program's: a move needs a device of "
+				    "the same name",
+				    move_server(m));
 	case CUDA_CALL_cuDeviceTotalMem_v2:
 		if (first_word(reply, e->reply_bytes) >= first_word(kept->bytes, kept->size))
 			return true;
-		return move_refused(m, "%s: it gives %llu bytes of memory, and the program was given %llu", m->where,
-				    (unsigned long long)first_word(reply, e->reply_bytes),
+		return move_refused(m, "%s: it gives %llu bytes of memory, and the program was given %llu",
+				    move_server(m), (unsigned long long)first_word(reply, e->reply_bytes),
 				    (unsigned long long)first_word(kept->bytes, kept->size));
 	case CUDA_CALL_cuDeviceGetAttribute:
 		attribute = (int)first_word(request, e->request_bytes);
 		if (is_place(attribute) || first_int(reply, e->reply_bytes) == first_int(kept->bytes, kept->size))
 			return true;
-		return move_refused(m, "%s: its device differs from the program's in attribute %d", m->where, attribute);
+		return move_refused(m, "%s: its device differs from the program's in attribute %d", move_server(m),
+				    attribute);
 	default:
 		return true;
 	}
@@ -110,7 +112,7 @@ static bool all_same(struct move *m, struct remote_reader *in)
 		request = remote_take(in, e.request_bytes);
 		reply = remote_take(in, e.reply_bytes);
 		if (in->bad)
-			return move_refused(m, "%s: it does not speak as this mete does", m->where);
+			return move_refused(m, "%s: it does not speak as this mete does", move_server(m));
 		key = (struct memo_key){ .call = e.call, .bytes = request, .size = remote_padded(e.request_bytes) };
 		if (memo_find(&m->session->memo, &key, &result, room, &kept, &unused, &bytes)) {
 			kept.size = e.reply_bytes < bytes ? e.reply_bytes : bytes;
@@ -132,7 +134,7 @@ bool move_is_alike(struct move *m)
 		in = (struct remote_reader){ .data = answer.body, .size = answer.bytes };
 		alike = all_same(m, &in);
 	} else {
-		move_refused(m, "%s: it was lost on the way", m->where);
+		move_refused(m, "%s: it was lost on the way", move_server(m));
 	}
 	link_done(&answer);
 	return alike;

@@ -325,13 +325,14 @@ static void hear_road(struct road *road)
 	}
 }
 
-static void take_program(const struct road *road, int listener, int stop)
+/* Value: a process more. */
+static unsigned int take_program(const struct road *road, int listener, int stop)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	pid_t pid;
 
 	if (fd < 0)
-		return;
+		return 0;
 	fflush(NULL);
 	pid = fork();
 	if (!pid)
@@ -339,16 +340,24 @@ static void take_program(const struct road *road, int listener, int stop)
 	if (pid < 0)
 		wall_refuse(fd, WALL_FULL, "the relay cannot start one more process: %s", strerror(errno));
 	close(fd);
+	return pid > 0;
 }
 
-static void reap(void)
+/* Value: so many processes have ended. */
+static unsigned int reap(void)
 {
+	unsigned int n = 0;
+
 	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
+		n++;
+	return n;
 }
 
-int relay_connect_run(const struct relay_target *target, int listener, int stop)
+/* `idle_ms` 0: for as long as nobody says `stop`. */
+static int run(const struct relay_target *target, int listener, int stop, unsigned int idle_ms)
 {
+	uint64_t used_ns = clock_now_ns();
+	unsigned int programs = 0;
 	struct pollfd p[3] = { { .fd = listener, .events = POLLIN }, { .fd = stop, .events = POLLIN } };
 	static struct road road;
 
@@ -366,11 +375,25 @@ int relay_connect_run(const struct relay_target *target, int listener, int stop)
 		if (p[0].revents & (POLLERR | POLLHUP | POLLNVAL))
 			return -EPIPE;
 		if (p[0].revents & POLLIN)
-			take_program(&road, listener, stop);
-		reap();
+			programs += take_program(&road, listener, stop);
+		programs -= reap();
+		if (programs)
+			used_ns = clock_now_ns();
+		if (idle_ms && clock_now_ns() - used_ns > idle_ms * UINT64_C(1000000))
+			break;
 	}
 	reap();
 	return 0;
+}
+
+int relay_connect_run(const struct relay_target *target, int listener, int stop)
+{
+	return run(target, listener, stop, 0);
+}
+
+int relay_connect_rest(const struct relay_target *target, int listener, unsigned int idle_ms)
+{
+	return run(target, listener, -1, idle_ms);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- probe ---

@@ -92,6 +92,8 @@ int relay_probe(const struct relay_target *target, unsigned int measure_ms, stru
  * descriptor, or -1) is readable or closed; the sessions then end too. Single-threaded callers only. 0 or -errno.
  */
 int relay_connect_run(const struct relay_target *target, int listener, int stop);
+/* The same without `stop`: until no program has been there for so long. */
+int relay_connect_rest(const struct relay_target *target, int listener, unsigned int idle_ms);
 /* Such a socket, mode 0600; a stale one is replaced. A descriptor, or -errno with the text. */
 int relay_connect_listen(const char *path, char ret_text[RELAY_TEXT_BYTES]);
 
