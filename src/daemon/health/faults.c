@@ -18,9 +18,10 @@
 
 #define HOLD_MS 500u
 #define LOOK_MS 100u
-#define INCIDENTS 64u /* at once; a storm beyond is counted for the device alone */
-#define ENDED 64u
+#define INCIDENTS 64u	     /* at once; a storm beyond is counted for the device alone */
 #define ENDED_NS 5000000000u /* how long after its end a process is known */
+#define ENDED_FIRST 64u
+#define ENDED_MOST 32768u /* more end in that time in no machine: programs begin more slowly */
 
 struct incident {
 	uint64_t at_ns; /* 0: a free place */
@@ -38,12 +39,17 @@ struct ended {
 	char command[PROCESS_COMMAND_BYTES + 1];
 };
 
+/* Those of the last ENDED_NS, the oldest first, from `first` on; `room` places in a ring. */
+struct ended_list {
+	struct ended *at;
+	unsigned int first, count, room;
+};
+
 struct faults {
 	struct daemon *daemon;
 	struct timer *timer; /* runs while there are incidents */
 	struct incident incident[INCIDENTS];
-	struct ended ended[ENDED];
-	unsigned int ended_next;
+	struct ended_list ended;
 	uint64_t asked_ns; /* when the drivers were last asked because a program said that its device is gone */
 };
 
@@ -235,6 +241,7 @@ void faults_stop(struct daemon *daemon)
 	if (daemon->store)
 		faults_flush(daemon);
 	timer_free(f->timer);
+	free(f->ended.at);
 	free(f);
 	daemon->faults = NULL;
 }
@@ -253,6 +260,11 @@ static bool fits(uint32_t error, uint32_t xid)
 	       (e->cause == XID_DEVICE && xid_find(xid)->cause == XID_DEVICE);
 }
 
+static struct ended *ended_at(const struct ended_list *l, unsigned int i)
+{
+	return &l->at[(l->first + i) % l->room];
+}
+
 /* Who has, or had a moment ago, this pid. */
 static void find_process(struct daemon *daemon, pid_t pid, struct incident *ret)
 {
@@ -267,25 +279,56 @@ static void find_process(struct daemon *daemon, pid_t pid, struct incident *ret)
 				snprintf(ret->command, sizeof(ret->command), "%s", c->process.command);
 				return;
 			}
-	for (unsigned int i = 0; i < ENDED; i++) {
-		if (f->ended[i].pid != pid || now - f->ended[i].at_ns > ENDED_NS)
+	for (unsigned int i = 0; i < f->ended.count; i++) {
+		const struct ended *e = ended_at(&f->ended, i);
+
+		if (e->pid != pid || now - e->at_ns > ENDED_NS)
 			continue;
-		ret->grant_id = f->ended[i].grant_id;
-		snprintf(ret->command, sizeof(ret->command), "%s", f->ended[i].command);
+		ret->grant_id = e->grant_id;
+		snprintf(ret->command, sizeof(ret->command), "%s", e->command);
 	}
+}
+
+static void forget_first(struct ended_list *l)
+{
+	l->first = (l->first + 1) % l->room;
+	l->count--;
+}
+
+/* However many end: who could make others of them forgotten would not be blamed for what his programs did. */
+static bool make_room(struct ended_list *l)
+{
+	unsigned int room = l->room ? 2 * l->room : ENDED_FIRST;
+	struct ended *more;
+
+	if (l->count < l->room)
+		return true;
+	more = room <= ENDED_MOST ? malloc(room * sizeof(*more)) : NULL;
+	if (!more && l->room)
+		forget_first(l);
+	if (!more)
+		return l->room;
+	for (unsigned int i = 0; i < l->count; i++)
+		more[i] = *ended_at(l, i);
+	free(l->at);
+	*l = (struct ended_list){ .at = more, .count = l->count, .room = room };
+	return true;
 }
 
 void faults_ended(const struct client *client)
 {
 	struct faults *f = client->tenant->daemon->faults;
+	uint64_t now = clock_now_ns();
 	struct ended *e;
 
 	if (!f)
 		return;
-	e = &f->ended[f->ended_next++ % ENDED];
-	*e = (struct ended){ .at_ns = clock_now_ns(),
-			     .grant_id = client->tenant->grant.id,
-			     .pid = client->process.pid };
+	while (f->ended.count && now - ended_at(&f->ended, 0)->at_ns > ENDED_NS)
+		forget_first(&f->ended);
+	if (!make_room(&f->ended))
+		return;
+	e = ended_at(&f->ended, f->ended.count++);
+	*e = (struct ended){ .at_ns = now, .grant_id = client->tenant->grant.id, .pid = client->process.pid };
 	snprintf(e->command, sizeof(e->command), "%s", client->process.command);
 }
 
