@@ -11,52 +11,44 @@
 
 #define POOLS_AT_ONCE 32u
 
-enum { UNITS, DEVICE, POOL }; /* the values of what a pool keeps of a stream's */
+enum {
+	UNITS,
+	DEVICE,
+	POOL
+}; /* the values of what a pool keeps; NULL: memory that is in no pool, or in none any more */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards kept */
 static struct map kept;
 static _Atomic bool holds; /* a pool was told to keep memory */
 
-static uint64_t key_of(hipMemPool_t pool, hipStream_t stream)
+static uint64_t key_of(hipMemPool_t pool, unsigned int device)
 {
-	return map_hash((uint64_t)(uintptr_t)pool) ^ (uint64_t)(uintptr_t)stream ^ 1ull << 63;
+	return map_hash((uint64_t)(uintptr_t)pool) ^ device ^ 1ull << 63;
 }
 
-static void keep(hipMemPool_t pool, hipStream_t stream, unsigned int device, uint32_t units)
+/* Value: false: no memory. */
+static bool keep_locked(hipMemPool_t pool, unsigned int device, uint64_t units)
 {
-	struct map_entry entry = { .key = key_of(pool, stream), .value = { units, device, (uint64_t)(uintptr_t)pool } };
-	struct map_entry *e;
-	bool added = true;
+	struct map_entry entry = { .key = key_of(pool, device), .value = { units, device, (uint64_t)(uintptr_t)pool } };
+	struct map_entry *e = map_find(&kept, entry.key);
+
+	if (!e)
+		return map_add(&kept, &entry);
+	e->value[UNITS] += units;
+	return true;
+}
+
+static void keep(hipMemPool_t pool, unsigned int device, uint32_t units)
+{
+	bool kept_so;
 
 	if (!units)
 		return;
 	pthread_mutex_lock(&lock);
-	e = map_find(&kept, entry.key);
-	if (e)
-		e->value[UNITS] += units;
-	else
-		added = map_add(&kept, &entry);
+	kept_so = keep_locked(pool, device, units);
 	pthread_mutex_unlock(&lock);
-	if (!added)
+	if (!kept_so)
 		memory_give(device, units);
-}
-
-/* Of what the pool keeps of the stream's, up to so much. */
-static uint32_t use_kept(hipMemPool_t pool, hipStream_t stream, uint64_t units)
-{
-	uint64_t key = key_of(pool, stream), used = 0;
-	struct map_entry *e;
-
-	pthread_mutex_lock(&lock);
-	e = map_find(&kept, key);
-	if (e) {
-		used = e->value[UNITS] < units ? e->value[UNITS] : units;
-		e->value[UNITS] -= used;
-		if (!e->value[UNITS])
-			map_remove(&kept, key, NULL);
-	}
-	pthread_mutex_unlock(&lock);
-	return (uint32_t)used;
 }
 
 /* What is on its way back. */
@@ -98,7 +90,7 @@ static void collect(struct back *b, unsigned int device, bool plain)
 static void finish(const struct back *b, bool waited)
 {
 	if (!waited) {
-		keep(b->pools ? b->pool[0] : NULL, NULL, b->device, (uint32_t)b->units);
+		keep(b->pools ? b->pool[0] : NULL, b->device, (uint32_t)b->units);
 		return;
 	}
 	for (unsigned int i = 0; i < b->pools; i++)
@@ -147,7 +139,7 @@ uint64_t pools_reset(unsigned int device)
 void pools_let_go(const struct record *record)
 {
 	if (record->kind == RECORD_POOL)
-		keep((hipMemPool_t)(uintptr_t)record->context, NULL, record->device, record->units);
+		keep((hipMemPool_t)(uintptr_t)record->context, record->device, record->units);
 	else
 		memory_give(record->device, record->units);
 }
@@ -155,23 +147,23 @@ void pools_let_go(const struct record *record)
 /* The calls ---------------------------------------------------------------------------------------------------------
  */
 
+/*
+ * It is charged whatever the pool keeps: whether something of that serves the request only the library knows. What is
+ * charged twice goes back with what is kept.
+ */
 static hipError_t allocate(void **pointer, size_t size, hipMemPool_t pool, hipStream_t stream, unsigned int device,
 			   hipError_t (*call)(void **pointer, size_t size, hipMemPool_t pool, hipStream_t stream))
 {
-	uint32_t used = use_kept(pool, stream, wire_units(size));
-	uint64_t rest = (wire_units(size) - used) * WIRE_UNIT_BYTES;
 	struct making m;
-	hipError_t r = memory_begin_on(&m, device, rest);
+	hipError_t r = memory_begin_on(&m, device, size);
 
 	if (r == hipSuccess)
 		r = call(pointer, size, pool, stream);
 	if (r != hipSuccess) {
 		memory_made(&m, r, 0, 0, 0);
-		keep(pool, stream, device, used);
 		return r;
 	}
 	m.charge.context = pool;
-	m.charge.units += used;
 	if (memory_made(&m, r, record_pointer((uint64_t)(uintptr_t)*pointer), RECORD_POOL, 0))
 		return r;
 	shim_real.hipFreeAsync(*pointer, stream);
@@ -243,9 +235,9 @@ hipError_t shim_hipFreeAsync(void *dev_ptr, hipStream_t stream)
 	if (r != hipSuccess)
 		records_add(&record);
 	else if (record.kind == RECORD_POOL)
-		keep((hipMemPool_t)(uintptr_t)record.context, stream, record.device, record.units);
+		keep((hipMemPool_t)(uintptr_t)record.context, record.device, record.units);
 	else /* plain memory: it goes when the stream has come so far */
-		keep(NULL, stream, record.device, record.units);
+		keep(NULL, record.device, record.units);
 	return r;
 }
 
@@ -258,19 +250,36 @@ hipError_t shim_hipMemPoolSetAttribute(hipMemPool_t mem_pool, hipMemPoolAttr att
 	return r;
 }
 
-static bool without_pool(const struct map_entry *e, void *data)
+/* Of a pool that ends: by device. */
+struct ending {
+	hipMemPool_t pool;
+	uint64_t units[WIRE_MAX_DEVICES];
+};
+
+static bool take_ending(const struct map_entry *e, void *data)
 {
-	if (e->value[POOL] == (uint64_t)(uintptr_t)data)
-		((struct map_entry *)(uintptr_t)e)->value[POOL] = 0;
-	return false;
+	struct ending *ending = data;
+
+	if (e->value[POOL] != (uint64_t)(uintptr_t)ending->pool)
+		return false;
+	ending->units[e->value[DEVICE] % WIRE_MAX_DEVICES] += e->value[UNITS];
+	return true;
 }
 
-/* What it keeps goes when its work is done: the next wait gives it back, and does not ask the pool. */
+/*
+ * What it keeps goes when its work is done: the next wait gives it back, and does not ask the pool. The next pool may
+ * have its handle.
+ */
 hipError_t shim_hipMemPoolDestroy(hipMemPool_t mem_pool)
 {
+	struct ending ending = { .pool = mem_pool };
+
 	pthread_mutex_lock(&lock);
-	map_sweep(&kept, without_pool, mem_pool);
+	if (mem_pool)
+		map_sweep(&kept, take_ending, &ending);
 	pthread_mutex_unlock(&lock);
+	for (unsigned int i = 0; i < WIRE_MAX_DEVICES; i++)
+		keep(NULL, i, (uint32_t)ending.units[i]);
 	return shim_real.hipMemPoolDestroy(mem_pool);
 }
 

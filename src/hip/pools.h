@@ -1,8 +1,9 @@
 /*
- * pools.h: stream-ordered memory. What a program frees in a stream stays with its pool, where the stream's next
- * allocation of the pool finds it; so it stays charged, as kept, until the library has given it back: when the program
- * waits for the device (unless it has told a pool to keep memory: hipMemPoolAttrReleaseThreshold), and before a request
- * of the grant is refused.
+ * pools.h: stream-ordered memory. What a program frees in a stream stays with its pool, where a later allocation may
+ * find it; so it stays charged, as kept, until the library has given it back: when the program waits for the device
+ * (unless it has told a pool to keep memory: hipMemPoolAttrReleaseThreshold), and before a request of the grant is
+ * refused. The library does not say whether what is kept serves a request (it must be of about that size, and of work
+ * that has ended or of the same stream): an allocation is charged in full, and what is kept is until it is given back.
  */
 #pragma once
 

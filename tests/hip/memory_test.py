@@ -2,8 +2,13 @@
 """The quota of HIP's memory: to the byte, by every call, in races, with processes that are killed: memory_test.py BUILD."""
 import os
 import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "kill"))
 
 from kit import CASES, FACE, METE, MIB, SOFT, Place, finish, ok, same, until, verdicts
+
+from device import Device
 
 place = Place()
 for words in (["exact", str(64 * MIB)], ["pools", str(64 * MIB)], ["fork", str(64 * MIB)], ["order"]):
@@ -20,6 +25,20 @@ same(len(place.run(CASES, "devices", options=("--soft", "--device", "1")).stdout
 own = {"LD_LIBRARY_PATH": SOFT, "LD_PRELOAD": FACE, "METE_HIP_DRIVER": ""}
 done = place.run("env", *(f"{n}={v}" for n, v in own.items()), CASES, "exact", str(64 * MIB))
 verdicts(done, "the program's own library, found beside the preloaded face")
+
+# What pools keep, by the device's own count. The judge may be the first to come: it says what the device is like.
+judge = Device(place.env["METE_SOFT_DIR"], os.path.join(place.meted.dir, "judge"), place.env)
+program = place.start(CASES, "kept", str(64 * MIB))
+for turn in range(3):
+    room = int(program.stdout.readline() or -1)
+    used = judge.used()
+    ok(used <= 64 * MIB - room, f"turn {turn + 1}: what pools keep is charged", used, room)
+    ok(used <= 64 * MIB, "and the device has no more of it than the quota", used)
+    program.stdin.write("\n")
+    program.stdin.flush()
+same((program.communicate(timeout=60)[1], program.returncode), ("", 0), "the program ends as it should")
+ok(judge.most <= 64 * MIB, "never", judge.most)
+judge.close()
 
 # The whole quota in blocks of many sizes, to the unit.
 for step in (512, 4096, 100000, MIB, 7 * MIB, 64 * MIB):
