@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #define ACCESSES 64u
+#define MAPPINGS 64u
 #define FIRST_VERSION 50300000 /* of the library whose properties of memory have the layout that we know */
 
 enum { HOLDS, UNITS, DEVICE }; /* the values of a handle */
@@ -86,26 +87,60 @@ static void hold(uint64_t key)
 	pthread_mutex_unlock(&lock);
 }
 
-/* One fewer; the last gives back. After the library's call. */
-static void drop(uint64_t key)
+/*
+ * One fewer, before the library's call: once that has let go of it, another thread may be given the same handle. Of the
+ * last one the entry comes to *ret_gone, to be given back after the call, or to be put back.
+ */
+static void let_go(uint64_t key, struct map_entry *ret_gone)
 {
-	struct map_entry *e, gone = { 0 };
+	struct map_entry *e;
 
+	*ret_gone = (struct map_entry){ 0 };
 	pthread_mutex_lock(&lock);
 	e = map_find(&handles, key);
 	if (e && !--e->value[HOLDS])
-		map_remove(&handles, key, &gone);
+		map_remove(&handles, key, ret_gone);
 	pthread_mutex_unlock(&lock);
-	if (gone.key)
-		memory_give((unsigned int)gone.value[DEVICE], (uint32_t)gone.value[UNITS]);
+}
+
+static void give_back(const struct map_entry *gone)
+{
+	if (gone->key)
+		memory_give((unsigned int)gone->value[DEVICE], (uint32_t)gone->value[UNITS]);
+}
+
+/* The library has refused. */
+static void put_back(uint64_t key, struct map_entry *gone)
+{
+	if (!gone->key) {
+		hold(key);
+		return;
+	}
+	gone->value[HOLDS] = 1;
+	pthread_mutex_lock(&lock);
+	map_add(&handles, gone);
+	pthread_mutex_unlock(&lock);
+}
+
+static void drop(uint64_t key)
+{
+	struct map_entry gone;
+
+	let_go(key, &gone);
+	give_back(&gone);
 }
 
 hipError_t shim_hipMemRelease(hipMemGenericAllocationHandle_t handle)
 {
-	hipError_t r = shim_real.hipMemRelease(handle);
+	struct map_entry gone;
+	hipError_t r;
 
+	let_go(key_of(handle), &gone);
+	r = shim_real.hipMemRelease(handle);
 	if (r == hipSuccess)
-		drop(key_of(handle));
+		give_back(&gone);
+	else
+		put_back(key_of(handle), &gone);
 	return r;
 }
 
@@ -142,23 +177,47 @@ hipError_t shim_hipMemMap(void *ptr, size_t size, size_t offset, hipMemGenericAl
 	return start_no_memory();
 }
 
-/* A range may have several mappings, one behind the other. */
+/* Of those that begin at `at` and follow each other up to `end` the next. Value: false: there is none. */
+static bool take_mapping(uint64_t at, uint64_t end, struct map_entry *ret)
+{
+	*ret = (struct map_entry){ 0 };
+	pthread_mutex_lock(&lock);
+	if (at < end)
+		map_remove(&mappings, at, ret);
+	pthread_mutex_unlock(&lock);
+	return ret->key && ret->value[SIZE];
+}
+
+static void put_mappings(const struct map_entry *list, unsigned int count)
+{
+	pthread_mutex_lock(&lock);
+	for (unsigned int i = 0; i < count; i++)
+		map_add(&mappings, &list[i]);
+	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * A range may have several mappings, one behind the other. They are taken out before the library's call, for another
+ * thread may map something else there as soon as it has; those beyond the places of the list afterwards.
+ */
 hipError_t shim_hipMemUnmap(void *ptr, size_t size)
 {
 	uint64_t at = (uint64_t)(uintptr_t)ptr, end = at + size;
-	hipError_t r = shim_real.hipMemUnmap(ptr, size);
+	struct map_entry gone[MAPPINGS], more;
+	unsigned int count = 0;
+	hipError_t r;
 
-	while (r == hipSuccess && at < end) {
-		struct map_entry gone = { 0 };
-
-		pthread_mutex_lock(&lock);
-		map_remove(&mappings, at, &gone);
-		pthread_mutex_unlock(&lock);
-		if (!gone.key || !gone.value[SIZE])
-			break;
-		drop(gone.value[HANDLE]);
-		at += gone.value[SIZE];
+	for (; count < MAPPINGS && take_mapping(at, end, &gone[count]); count++)
+		at += gone[count].value[SIZE];
+	r = shim_real.hipMemUnmap(ptr, size);
+	if (r != hipSuccess) {
+		put_mappings(gone, count);
+		return r;
 	}
+	for (unsigned int i = 0; i < count; i++)
+		drop(gone[i].value[HANDLE]);
+	for (; count == MAPPINGS && take_mapping(at, end, &more); at += more.value[SIZE])
+		drop(more.value[HANDLE]);
 	return r;
 }
 
