@@ -225,8 +225,29 @@ static void take_note(struct arbiter *a, const struct note *n, uint64_t now_ns)
 	busy_begin(a->busy, n->tenant, at);
 }
 
+static int compare_notes(const void *a, const void *b)
+{
+	const struct note *x = a, *y = b;
+
+	if (x->at_ns != y->at_ns)
+		return x->at_ns < y->at_ns ? -1 : 1;
+	return (int)x->number - (int)y->number;
+}
+
+/* In the order of time: those of many processes lie behind each other, and each that is late costs. */
+static void sort_inbox(struct arbiter *a)
+{
+	unsigned int i = 1;
+
+	while (i < a->notes && a->inbox[i - 1].at_ns <= a->inbox[i].at_ns)
+		i++;
+	if (i < a->notes)
+		qsort(a->inbox, a->notes, sizeof(*a->inbox), compare_notes);
+}
+
 static void take_inbox(struct arbiter *a, uint64_t now_ns)
 {
+	sort_inbox(a);
 	for (unsigned int i = 0; i < a->notes; i++)
 		take_note(a, &a->inbox[i], now_ns);
 	a->notes = 0;
@@ -237,7 +258,8 @@ static void add_note(struct arbiter *a, int i, uint64_t at_ns, bool begins)
 	/* A full inbox is taken as it is; only who dates its work ahead of time gains nothing by that. */
 	if (a->notes == INBOX)
 		take_inbox(a, a->now_ns);
-	a->inbox[a->notes++] = (struct note){ at_ns, (uint16_t)i, begins };
+	a->inbox[a->notes] = (struct note){ at_ns, (uint16_t)i, (uint16_t)a->notes, begins };
+	a->notes++;
 }
 
 void arbiter_begins(struct arbiter *a, int i, uint64_t at_ns)
@@ -419,6 +441,7 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 		now_ns = a->now_ns;
 	for (unsigned int n = 0; n < a->count; n++)
 		a->tenant[a->list[n]].changed = false;
+	busy_round(a->busy);
 	take_inbox(a, now_ns);
 	rights_settle(a, now_ns);
 	a->next_ns = now_ns + (anything_on(a) ? WORK_NS : HEARTBEAT_NS);

@@ -89,7 +89,7 @@ struct tenant {
 
 struct note {
 	uint64_t at_ns;
-	uint16_t tenant;
+	uint16_t tenant, number;
 	bool begins;
 };
 

@@ -35,7 +35,8 @@ struct sums {
 struct busy {
 	struct edge edge[BUSY_EDGES];
 	unsigned int edges;
-	uint64_t floor_ns; /* before the first edge of the list nothing changes any more */
+	uint64_t floor_ns;		    /* before the first edge of the list nothing changes any more */
+	unsigned int late[ARBITER_TENANTS]; /* edges that late ones of the tenant's were behind, in this round */
 	uint16_t count[ARBITER_TENANTS];
 	uint16_t suspected[ARBITER_TENANTS]; /* processes that a SUSPECT edge took away */
 	uint8_t class[ARBITER_TENANTS];
@@ -185,6 +186,26 @@ static void forget(struct busy *b)
 	memmove(b->edge, b->edge + n, b->edges * sizeof(*b->edge));
 }
 
+void busy_round(struct busy *b)
+{
+	memset(b->late, 0, sizeof(b->late));
+}
+
+/* Before which edge of the list it belongs: the last of all where its tenant has been late too much. */
+static unsigned int find_place(struct busy *b, struct edge *e)
+{
+	unsigned int most = e->tenant < 0 ? b->edges : BUSY_LATE - b->late[e->tenant], n = b->edges;
+
+	while (n && b->edge[n - 1].at_ns > e->at_ns && b->edges - n < most)
+		n--;
+	if (e->tenant >= 0)
+		b->late[e->tenant] += b->edges - n;
+	if (!n || b->edge[n - 1].at_ns <= e->at_ns)
+		return n;
+	e->at_ns = b->edge[b->edges - 1].at_ns;
+	return b->edges;
+}
+
 static void insert(struct busy *b, struct edge e)
 {
 	unsigned int n;
@@ -193,8 +214,7 @@ static void insert(struct busy *b, struct edge e)
 		forget(b);
 	if (e.at_ns < b->floor_ns)
 		e.at_ns = b->floor_ns;
-	for (n = b->edges; n && b->edge[n - 1].at_ns > e.at_ns; n--)
-		;
+	n = find_place(b, &e);
 	step_back(b, b->edges, n);
 	memmove(b->edge + n + 1, b->edge + n, (b->edges - n) * sizeof(*b->edge));
 	b->edge[n] = e;

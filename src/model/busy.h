@@ -7,7 +7,8 @@
  *
  * Edges are reported after their measurement: late, and out of order between processes. The last BUSY_EDGES edges are
  * kept; after a late edge the charges since then are computed again. An edge that is older than all of them counts from
- * the oldest.
+ * the oldest. That takes time in proportion to the edges behind it: in one round the late edges of a tenant may be
+ * behind BUSY_LATE edges together; what is beyond counts from the last edge.
  */
 #pragma once
 
@@ -17,12 +18,16 @@
 #include <stdint.h>
 
 #define BUSY_EDGES 4096u
+#define BUSY_LATE 16384u
 
 struct busy;
 
 /* Returns NULL without memory. Time begins at now_ns. */
 struct busy *busy_new(uint64_t now_ns);
 void busy_free(struct busy *b);
+
+/* A round begins: of every tenant late edges are taken again. */
+void busy_round(struct busy *b);
 
 /* One of the tenant's processes begins or ceases to be busy. An end without a begin is ignored. */
 void busy_begin(struct busy *b, unsigned int tenant, uint64_t at_ns);

@@ -176,9 +176,38 @@ static void test_many(void)
 	busy_free(b);
 }
 
+/* What is behind too many edges counts from the last one, until the next round; others' late edges are taken. */
+static void test_late(void)
+{
+	const unsigned int many = 4000, whole = BUSY_LATE / many; /* late edges of all the way that are taken */
+	struct busy *b = busy_new(0);
+	uint64_t charged;
+
+	busy_round(b);
+	for (unsigned int i = 0; i < many; i++)
+		(i % 2 ? busy_end : busy_begin)(b, 0, 1000 + i);
+	charged = busy_charged_ns(b, 0, 10000);
+	for (unsigned int i = 0; i < whole; i++)
+		(i % 2 ? busy_end : busy_begin)(b, 1, 10 + 100 * i);
+	is(busy_charged_ns(b, 1, 10000), 200);
+	busy_begin(b, 1, 500);
+	busy_end(b, 1, 600);
+	is(busy_charged_ns(b, 1, 10000), 200);
+	busy_begin(b, 2, 500);
+	busy_end(b, 2, 600);
+	is(busy_charged_ns(b, 2, 10000), 100);
+	busy_round(b);
+	busy_begin(b, 1, 700);
+	busy_end(b, 1, 800);
+	is(busy_charged_ns(b, 1, 10000), 300);
+	is(busy_charged_ns(b, 0, 10000), charged);
+	busy_free(b);
+}
+
 int main(void)
 {
 	tap_begin();
+	test_late();
 	test_parts();
 	test_holder();
 	test_suspect();

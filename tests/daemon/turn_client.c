@@ -5,12 +5,14 @@
  *   turn_client SOCKET DEVICE KERNEL_US PAUSE_US SECONDS
  *
  *   turn_client SOCKET DEVICE cheat 0 SECONDS
+ *   turn_client SOCKET DEVICE late 0 SECONDS
  *
  * Launches a kernel, waits for its end, pauses, and so on, for so long. When meted goes away it connects again. Prints
  * "at BUSY_US" whenever it reads a line, before which "fill" fills the ring of its edges, with a begin as the last one,
  * and "exact" says that kernels end from now on when they should, as by a device's clock, however late that is noticed;
  * and at the end "done LAUNCHES BUSY_US WAITED_US LONGEST_WAIT_US".
- * A cheat writes what comes to hand over its half of the turns, and rings all the time.
+ * A cheat writes what comes to hand over its half of the turns, and rings all the time. One that is late fills the ring of
+ * its edges every few milliseconds, dated back, and rings.
  */
 #include "base/clock.h"
 #include "wire/decode.h"
@@ -194,6 +196,22 @@ static int cheat(uint64_t end_ns)
 	return 0;
 }
 
+static int late(uint64_t end_ns)
+{
+	static const uint64_t one = 1;
+	uint64_t now_ns;
+
+	while ((now_ns = clock_now_ns()) < end_ns) {
+		for (uint64_t i = 0; i < WIRE_EDGES; i++)
+			wire_edge_put(turn, now_ns - (WIRE_EDGES - i) * 1000, !(i % 2));
+		if (write(bell, &one, sizeof(one)) < 0 && errno != EAGAIN)
+			return 1;
+		sleep_until(now_ns + 3000000);
+	}
+	printf("done\n");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t length_ns, pause_ns, end_ns, waited_ns = 0, longest_ns = 0, launches = 0, from;
@@ -213,6 +231,8 @@ int main(int argc, char **argv)
 	end_ns = clock_now_ns() + (uint64_t)(strtod(argv[5], NULL) * 1e9);
 	if (!strcmp(argv[3], "cheat"))
 		return cheat(end_ns);
+	if (!strcmp(argv[3], "late"))
+		return late(end_ns);
 	while ((from = clock_now_ns()) < end_ns) {
 		bool done;
 

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEAF_NS 1000000ull    /* how often clients are looked at that cannot ring */
+#define DEAF_NS 1000000ull     /* how often clients are looked at that cannot ring */
 #define STILL_NS 1000000000ull /* how often totals are sampled that do not change */
 #define ROUNDS 4
+#define EDGES_OF_RUN 4096u  /* that are taken: a tenant may have hundreds of processes that note them without an end */
+#define EDGES_OF_PLACE 128u /* of each tenant at least */
 
 struct engine *engine_new(const uint8_t uuid[DEVICE_UUID_BYTES], enum wire_engine kind)
 {
@@ -115,9 +117,21 @@ static void rest(struct engine *e, uint64_t now_ns)
 	arbiter_step(e->arbiter, now_ns);
 }
 
+static unsigned int edges_of_place(const struct engine *e)
+{
+	unsigned int places = 0, each;
+
+	for (const struct place *p = e->places; p; p = p->next)
+		places += p->seats != NULL;
+	each = EDGES_OF_RUN / (places ? places : 1);
+	return each > EDGES_OF_PLACE ? each : EDGES_OF_PLACE;
+}
+
 uint64_t engine_run(struct engine *e, uint64_t now_ns)
 {
 	uint64_t next_ns = UINT64_MAX, sample_ns;
+	unsigned int most;
+	bool all = true;
 
 	if (!e->seats) {
 		rest(e, now_ns);
@@ -125,9 +139,9 @@ uint64_t engine_run(struct engine *e, uint64_t now_ns)
 	}
 	if (now_ns < e->hold_ns)
 		return e->hold_ns;
+	most = edges_of_place(e);
 	for (struct place *p = e->places; p; p = p->next) {
-		for (struct seat *s = p->seats; s; s = s->next)
-			seat_take_edges(s, now_ns);
+		all &= place_take_edges(p, most, now_ns);
 		place_take_demand(p, now_ns);
 	}
 	next_ns = decide(e, now_ns);
@@ -135,7 +149,7 @@ uint64_t engine_run(struct engine *e, uint64_t now_ns)
 	sample_ns = e->sampled_ns + (e->still && is_quiet(e) ? STILL_NS : SAMPLE_NS);
 	if (next_ns > sample_ns)
 		next_ns = sample_ns;
-	if (e->deaf && next_ns > now_ns + DEAF_NS)
+	if ((e->deaf || !all) && next_ns > now_ns + DEAF_NS)
 		next_ns = now_ns + DEAF_NS;
 	return next_ns;
 }

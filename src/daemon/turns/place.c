@@ -81,6 +81,22 @@ void engine_leave(struct place *p, uint64_t now_ns)
 
 /* What clients say. */
 
+bool place_take_edges(struct place *p, unsigned int most, uint64_t now_ns)
+{
+	struct seat *s = p->hears ? p->hears : p->seats, *first = s;
+
+	while (s && most) {
+		most -= seat_take_edges(s, most, now_ns);
+		if (!most)
+			break;
+		s = s->next ? s->next : p->seats;
+		if (s == first)
+			break;
+	}
+	p->hears = s;
+	return most;
+}
+
 /* Value: true when it has begun to want or to do something that the arbiter does not know of. */
 bool place_take_demand(struct place *p, uint64_t now_ns)
 {

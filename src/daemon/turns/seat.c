@@ -200,6 +200,8 @@ void engine_rise(struct seat *s, uint64_t now_ns, bool lives)
 	*at = s->next;
 	if (p->sits == s)
 		p->sits = NULL;
+	if (p->hears == s)
+		p->hears = s->next;
 	p->engine->seats--;
 	window_free(s->window);
 	free(s);
@@ -207,9 +209,10 @@ void engine_rise(struct seat *s, uint64_t now_ns, bool lives)
 
 /* What clients say. */
 
-void seat_take_edges(struct seat *s, uint64_t now_ns)
+unsigned int seat_take_edges(struct seat *s, unsigned int most, uint64_t now_ns)
 {
 	struct arbiter *a = s->place->engine->arbiter;
+	unsigned int i = 0;
 	uint64_t at_ns;
 	bool begins;
 
@@ -217,7 +220,7 @@ void seat_take_edges(struct seat *s, uint64_t now_ns)
 	bool idle = !in_flight(s);
 
 	/* No more than the ring holds: whoever writes faster than that is not waited for. */
-	for (unsigned int i = 0; i < WIRE_EDGES && wire_edge_get(s->turn, &at_ns, &begins); i++) {
+	for (most = most < WIRE_EDGES ? most : WIRE_EDGES; i < most && wire_edge_get(s->turn, &at_ns, &begins); i++) {
 		if (begins == s->begun)
 			continue;
 		at_ns = at_ns > now_ns ? now_ns : at_ns < s->edge_ns ? s->edge_ns : at_ns;
@@ -230,8 +233,9 @@ void seat_take_edges(struct seat *s, uint64_t now_ns)
 			arbiter_ends(a, s->place->at, at_ns);
 	}
 	/* The ring was full, and the end did not find a place there. */
-	if (s->begun && idle && !in_flight(s))
+	if ((i < most || most == WIRE_EDGES) && s->begun && idle && !in_flight(s))
 		end_edges(s, now_ns);
+	return i;
 }
 
 void seat_add_demand(struct seat *s, uint64_t now_ns, struct arbiter_demand *d)

@@ -34,15 +34,16 @@ struct place {
 	int at; /* the arbiter's number */
 	struct arbiter_terms terms;
 	struct seat *seats;
-	struct seat *sits;	    /* who has the tenant's turn; NULL: all of them */
-	uint64_t together_ns;	    /* all of them until then */
-	unsigned int pauses;	    /* of PAUSES times that it was passed on, lately: because who had it paused */
-	unsigned int active;	    /* seats */
-	struct arbiter_demand told; /* what the arbiter knows */
+	struct seat *sits;		/* who has the tenant's turn; NULL: all of them */
+	struct seat *hears;		/* whose edges are taken first; NULL: those of the first seat */
+	uint64_t together_ns;		/* all of them until then */
+	unsigned int pauses;		/* of PAUSES times that it was passed on, lately: because who had it paused */
+	unsigned int active;		/* seats */
+	struct arbiter_demand told;	/* what the arbiter knows */
 	struct window *second, *minute; /* the last one, in steps of 0.1 s and of 1 s */
-	uint64_t longest_ns, bypassed; /* of clients that have gone */
-	uint64_t resumed_ns, away_ns;  /* charged by a predecessor, and used since */
-	uint64_t absent_ns;	       /* for so long there was no meted */
+	uint64_t longest_ns, bypassed;	/* of clients that have gone */
+	uint64_t resumed_ns, away_ns;	/* charged by a predecessor, and used since */
+	uint64_t absent_ns;		/* for so long there was no meted */
 	int64_t resumed_lag_ns;
 	uint64_t counted_ns[WINDOW_TOTALS]; /* of the totals: so much is in the counters */
 	uint64_t known_ns[WINDOW_TOTALS];   /* so much of them was counted by the meted before this one */
@@ -64,14 +65,15 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-#define SAMPLE_NS 100000000ull /* of a tenant's windows */
+#define SAMPLE_NS 100000000ull	    /* of a tenant's windows */
 #define SAMPLE_SLACK_NS 20000000ull /* by so much a sample may be nearer to the one before */
 
 /* seat.c */
 void seat_write_shares(const struct place *p, struct seat *s);
 void seat_sample(struct seat *s, uint64_t now_ns);
-/* What the client has noted since: edges go to the arbiter, what it wants is added to `d`. */
-void seat_take_edges(struct seat *s, uint64_t now_ns);
+/* What the client has noted since goes to the arbiter, up to so many edges. Value: how many. */
+unsigned int seat_take_edges(struct seat *s, unsigned int most, uint64_t now_ns);
+/* What it wants is added to `d`. */
 void seat_add_demand(struct seat *s, uint64_t now_ns, struct arbiter_demand *d);
 /* Value: the gate has taken another serial. */
 bool seat_write_turn(struct seat *s, const struct arbiter_turn *turn, uint64_t bound_ns);
@@ -85,6 +87,8 @@ void place_count_skip(struct place *p, uint64_t charged_before_ns, uint64_t now_
 /* They have been resumed: what the meted before this one has counted is not counted again. */
 void place_count_known(struct place *p, uint64_t now_ns);
 void place_sample(struct place *p, uint64_t now_ns, bool force);
+/* Takes edges of its seats, by turns, up to so many. False: there are more. */
+bool place_take_edges(struct place *p, unsigned int most, uint64_t now_ns);
 /* Value: true when it has begun to want or to do something that the arbiter does not know of. */
 bool place_take_demand(struct place *p, uint64_t now_ns);
 void place_write_account(const struct place *p, const struct arbiter_reading *r, uint64_t now_ns);
