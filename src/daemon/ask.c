@@ -18,8 +18,9 @@ static void note_refused(struct ask *ask, const char *text)
 	const char *name = json_string_value(json_object_get(ask->request, "name"));
 
 	if (op && text && !strncmp(op, "grant_", 6) && code_is_event(ask->code))
-		journal_add_of(ask->daemon, ask->asker->uid, JOURNAL_REFUSAL, name && grant_name_valid(name) ? name : NULL,
-			       NULL, "uid %u: %s", (unsigned int)ask->asker->uid, text);
+		journal_add_of(ask->daemon, ask->asker->uid, JOURNAL_REFUSAL,
+			       name && grant_name_valid(name) ? name : NULL, NULL, "uid %u: %s",
+			       (unsigned int)ask->asker->uid, text);
 }
 
 enum verbs_result refuse(struct ask *ask, enum code code, const char *fmt, ...)

@@ -117,20 +117,15 @@ cl_mem CL_API_CALL face_clCreateBuffer(cl_context context, cl_mem_flags flags, s
 	return NULL;
 }
 
-/* Memory of another API or process, which has charged it: cl_khr_external_memory's handle types. */
-static bool is_import(const cl_mem_properties *properties)
-{
-	for (; properties && *properties; properties += 2)
-		if (*properties >= 0x2060 && *properties <= 0x206a)
-			return true;
-	return false;
-}
-
+/*
+ * Memory of another API or process (cl_khr_external_memory) is charged as any other: the driver keeps it for as long as
+ * the object is there, whatever becomes of what it was imported from.
+ */
 cl_mem CL_API_CALL face_clCreateBufferWithProperties(cl_context context, const cl_mem_properties *properties,
 						     cl_mem_flags flags, size_t size, void *host_ptr,
 						     cl_int *errcode_ret)
 {
-	uint32_t mask = is_import(properties) ? 0 : mask_of(context, flags), units;
+	uint32_t mask = mask_of(context, flags), units;
 	cl_mem made;
 
 	if (!mask || !size)
@@ -268,7 +263,7 @@ cl_mem CL_API_CALL face_clCreateImageWithProperties(cl_context context, const cl
 						    const cl_image_desc *image_desc, void *host_ptr,
 						    cl_int *errcode_ret)
 {
-	bool takes = image_format && image_desc && !image_desc->mem_object && !is_import(properties);
+	bool takes = image_format && image_desc && !image_desc->mem_object;
 	uint32_t mask = takes ? mask_of(context, flags) : 0;
 	uint64_t units = mask ? wire_units(image_bytes(image_format, image_desc)) : 0;
 	cl_mem made;

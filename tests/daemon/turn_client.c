@@ -11,8 +11,8 @@
  * "at BUSY_US" whenever it reads a line, before which "fill" fills the ring of its edges, with a begin as the last one,
  * and "exact" says that kernels end from now on when they should, as by a device's clock, however late that is noticed;
  * and at the end "done LAUNCHES BUSY_US WAITED_US LONGEST_WAIT_US".
- * A cheat writes what comes to hand over its half of the turns, and rings all the time. One that is late fills the ring of
- * its edges every few milliseconds, dated back, and rings.
+ * A cheat writes what comes to hand over its half of the turns, and rings all the time. One that is late fills the ring
+ * of its edges every few milliseconds, dated back, and rings.
  */
 #include "base/clock.h"
 #include "wire/decode.h"

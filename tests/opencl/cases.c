@@ -140,6 +140,19 @@ static void *take_properties(size_t bytes, cl_int *r)
 	return clCreateBufferWithProperties(context, NULL, CL_MEM_READ_WRITE, bytes, NULL, r);
 }
 
+/* Imports: how many of `bytes` it gets before it is refused, `most` at most. */
+static int imports(size_t bytes, unsigned int most)
+{
+	const cl_mem_properties properties[] = { 0x2060 /* CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR */, 0, 0 };
+	unsigned int n = 0;
+	cl_int r = CL_SUCCESS;
+
+	while (n < most && clCreateBufferWithProperties(context, properties, CL_MEM_READ_WRITE, bytes, NULL, &r))
+		n++;
+	printf("%u %d\n", n, r);
+	return 0;
+}
+
 static void *take_copy(size_t bytes, cl_int *r)
 {
 	void *host = calloc(1, bytes);
@@ -644,6 +657,8 @@ int main(int argc, char **argv)
 		return quota(a, b);
 	if (!strcmp(name, "exact"))
 		return exact(a);
+	if (!strcmp(name, "imports"))
+		return imports(a, (unsigned int)b);
 	if (!strcmp(name, "refund"))
 		return refund(a);
 	if (!strcmp(name, "objects"))

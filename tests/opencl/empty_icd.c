@@ -138,6 +138,12 @@ static cl_mem CL_API_CALL create_buffer(cl_context c, cl_mem_flags flags, size_t
 	return (cl_mem)o;
 }
 
+static cl_mem CL_API_CALL create_with(cl_context c, const cl_mem_properties *properties, cl_mem_flags flags, size_t size,
+				      void *host, cl_int *r)
+{
+	return create_buffer(c, flags, size, host, r);
+}
+
 static cl_int CL_API_CALL set_destructor(cl_mem mem, void(CL_CALLBACK *f)(cl_mem, void *), void *data)
 {
 	struct object *o = (struct object *)mem;
@@ -251,6 +257,7 @@ __attribute__((constructor)) static void fill(void)
 	table.clCreateCommandQueueWithProperties = create_queue;
 	table.clGetCommandQueueInfo = queue_info;
 	table.clCreateBuffer = create_buffer;
+	table.clCreateBufferWithProperties = create_with;
 	table.clSetMemObjectDestructorCallback = set_destructor;
 	table.clReleaseMemObject = release_mem;
 	table.clCreateProgramWithSource = create_program;

@@ -34,6 +34,10 @@ def median(way, live, at):
     return statistics.median(row[at] for row in got[way, live])
 
 
+# This driver imports whatever it is given, as NVIDIA's does what another API has made and let go of.
+r = place.run(CASES, "imports", str(64 << 20), "100", mem="1G")
+ok(r.stdout.split() == ["16", "-4"], "what is imported is charged: a quota's worth, then it is refused", r.stdout, r.stderr)
+
 for live in ("0", "50000"):
     for way in ("bare", "unlimited", "limited"):
         print(f"# {way:9} {live:>5} live: enqueue {least(way, live, 0):7.1f} / {median(way, live, 1):7.1f} ns, "
