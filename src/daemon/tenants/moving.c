@@ -33,6 +33,7 @@
 #define SILENT_NS 5000000000u /* a client that has not begun within it does not answer */
 #define KNOCK_NS 500000000u   /* for who has left its worker to come to the wall; else its program has ended */
 #define STUCK_NS 10000000000u /* nor does one that comes no further, when its work has had its time */
+#define SLOWEST (16u << 20)   /* bytes a second; a client that says that it comes on all the same is not believed */
 
 /* What a client says that stays; of those from WORKER_STAY_ARRAY on there are so many. */
 static const char *const reasons[WORKER_STAY_COUNT] = {
@@ -240,6 +241,7 @@ void moving_resume(struct tenant *t)
 {
 	t->moving.clients = pool_returning(t->pool, t, NULL);
 	t->moving.gone_ns = 0;
+	t->moving.returns_ns = clock_now_ns();
 	/* Who is still leaving finds that it is not wanted any more; who has left comes in. */
 	ask_all(t, 0);
 	pool_go_on(t->pool);
@@ -285,6 +287,14 @@ static const char *client_stays(const struct worker *w, uint32_t *ret_count)
 	return reasons[why < WORKER_STAY_COUNT ? why : WORKER_STAY_NOTHING];
 }
 
+/* How far it is the client says, which may say so for ever. */
+static bool is_late(const struct tenant *t, uint64_t since_ns, uint64_t now)
+{
+	uint64_t seconds = t->grant.share[0].ledger.quota_units * WIRE_UNIT_BYTES / SLOWEST + t->moving.drain_s;
+
+	return now - since_ns > STUCK_NS + seconds * UINT64_C(1000000000);
+}
+
 /* One that does not answer, or has come no further. */
 static bool is_silent(struct tenant *t, bool begun, uint64_t bytes, uint64_t now)
 {
@@ -295,7 +305,8 @@ static bool is_silent(struct tenant *t, bool begun, uint64_t bytes, uint64_t now
 		m->came_bytes = bytes;
 		m->came_ns = now;
 	}
-	return (!begun && now - m->asked_ns > SILENT_NS) || (now > drained && now - m->came_ns > STUCK_NS);
+	return (!begun && now - m->asked_ns > SILENT_NS) || (now > drained && now - m->came_ns > STUCK_NS) ||
+	       is_late(t, m->asked_ns, now);
 }
 
 /* Nothing of it is on its device: it is the other device's from now on. 0 or -errno, and then nothing has changed. */
@@ -448,7 +459,7 @@ static bool has_settled(struct tenant *t, uint64_t now)
 		m->gone_ns = 0;
 	else if (!m->gone_ns)
 		m->gone_ns = now;
-	return !seen && (settled >= m->clients || now - m->gone_ns > KNOCK_NS);
+	return (!seen && (settled >= m->clients || now - m->gone_ns > KNOCK_NS)) || is_late(t, m->returns_ns, now);
 }
 
 static void follow_returning(struct tenant *t)

@@ -26,6 +26,7 @@ struct moving {
 	uint32_t drain_s;
 	uint64_t came_ns; /* it was seen to come further, then */
 	uint64_t came_bytes;
+	uint64_t returns_ns; /* it was let come back, then */
 	unsigned int clients; /* that were asked; on the way back: that were away */
 	uint64_t gone_ns;     /* since then none of them is to be seen; 0: some are */
 	bool goes;	      /* when all of it is away it is this device's */

@@ -219,9 +219,8 @@ static void use(struct tenant *tenant, const struct worker_image *word)
 	tenant->daemon->meter.image_saved_bytes += image->bytes;
 }
 
-static void on_word(void *owner)
+static void hear(struct worker *worker)
 {
-	struct worker *worker = owner;
 	struct worker_image word;
 	struct tenant *tenant;
 	ssize_t n = recv(worker->images_fd, &word, sizeof(word), MSG_DONTWAIT | MSG_TRUNC);
@@ -239,6 +238,17 @@ static void on_word(void *owner)
 		keep(tenant, worker, &word);
 	else if (tenant && word.type == WORKER_IMAGE_USED)
 		use(tenant, &word);
+}
+
+static void on_word(void *owner)
+{
+	struct worker *worker = owner;
+	uint64_t since_ns = clock_now_ns();
+
+	if (!worker_may_speak(worker))
+		return;
+	hear(worker);
+	worker_spoke(worker->daemon, worker->grant_id, since_ns);
 }
 
 /* What workers are told. */

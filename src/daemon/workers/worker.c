@@ -367,10 +367,21 @@ static bool on_connect(struct worker *worker)
 	return say(worker, &answer, fd);
 }
 
+/* One that has a client, and has left us while it runs: nobody could end it with its grant. */
+static void end_process(struct worker *worker)
+{
+	if (worker->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, worker->pidfd, SIGKILL, NULL, 0);
+	else if (worker->child && worker->pid > 0 && uv_is_active((uv_handle_t *)&worker->process))
+		uv_process_kill(&worker->process, SIGKILL);
+}
+
 static void lost(struct worker *worker, const char *why)
 {
 	struct pool *pool = worker->state == WORKER_BUSY ? NULL : worker->pool;
 
+	if (!pool)
+		end_process(worker);
 	worker_free(worker);
 	if (pool)
 		pool_lost(pool, why);
@@ -406,9 +417,23 @@ static const char *why_lost(const struct worker *worker, bool other_version)
 						: "a waiting worker ended";
 }
 
-static void on_word(void *owner)
+bool worker_may_speak(const struct worker *worker)
 {
-	struct worker *worker = owner;
+	struct tenant *tenant = worker->state == WORKER_BUSY ? tenant_find_id(worker->daemon, worker->grant_id) : NULL;
+
+	return !tenant || daemon_may_hear(worker->daemon, tenant->grant.uid);
+}
+
+void worker_spoke(struct daemon *daemon, uint64_t grant_id, uint64_t since_ns)
+{
+	struct tenant *tenant = grant_id ? tenant_find_id(daemon, grant_id) : NULL;
+
+	if (tenant)
+		daemon_heard(daemon, tenant->grant.uid, since_ns);
+}
+
+static void hear(struct worker *worker)
+{
 	struct worker_word word;
 	bool good = false, other;
 	ssize_t n = recv(worker->control_fd, &word, sizeof(word), MSG_DONTWAIT | MSG_TRUNC);
@@ -422,6 +447,18 @@ static void on_word(void *owner)
 		good = on_connect(worker);
 	if (!good)
 		lost(worker, why_lost(worker, other));
+}
+
+static void on_word(void *owner)
+{
+	struct worker *worker = owner;
+	struct daemon *daemon = worker->daemon;
+	uint64_t grant_id = worker->grant_id, since_ns = clock_now_ns();
+
+	if (!worker_may_speak(worker))
+		return;
+	hear(worker); /* which may be the end of it */
+	worker_spoke(daemon, grant_id, since_ns);
 }
 
 /* Beginnings. */

@@ -64,6 +64,12 @@ int worker_start(struct daemon *daemon, struct pool *pool, struct worker **ret, 
 bool worker_give(struct worker *worker, struct tenant *tenant, int client_fd, struct pledge *pledge);
 /* It waits in this tenant's cgroup from now on. */
 void worker_aim(struct worker *worker, struct tenant *tenant);
+/*
+ * What one with a client says is heard within its user's part of the loop's round, as what programs say, and counts as
+ * time of that; of one without a client at once.
+ */
+bool worker_may_speak(const struct worker *worker);
+void worker_spoke(struct daemon *daemon, uint64_t grant_id, uint64_t since_ns);
 /* Lets go of it: a waiting worker ends, one with a client goes on. */
 void worker_free(struct worker *worker);
 /* The one of this pid that has a client, or NULL. */
