@@ -9,7 +9,7 @@ import struct
 
 from ground import *
 
-QUOTA_S = 4  # of 64 MiB at the least speed that meted believes
+QUOTA_S = 4  # of 4 MiB at the least speed that meted believes
 MOST_S = 10 + QUOTA_S + 1
 LATENCY_S = 0.5  # root's, beside two that never rest on a machine of two processors
 WORKER = """#!/usr/bin/python3
@@ -72,7 +72,7 @@ harness.METED = os.path.join(place, "bin/meted")
 log = os.path.join(place, "log")
 s = system("--log", log, env={"METE_LIBDIR": os.path.join(place, "lib")})
 
-wall = ask_as(UID, s.dir, soft("64M", "endless", wall=True))[0]["grant"]["wall"]
+wall = ask_as(UID, s.dir, soft("4M", "endless", wall=True))[0]["grant"]["wall"]
 c = s.control()
 
 

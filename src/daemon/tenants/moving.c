@@ -33,7 +33,7 @@
 #define SILENT_NS 5000000000u /* a client that has not begun within it does not answer */
 #define KNOCK_NS 500000000u   /* for who has left its worker to come to the wall; else its program has ended */
 #define STUCK_NS 10000000000u /* nor does one that comes no further, when its work has had its time */
-#define SLOWEST (16u << 20)   /* bytes a second; a client that says that it comes on all the same is not believed */
+#define SLOWEST (1u << 20)    /* bytes a second; a client that says that it comes on all the same is not believed */
 
 /* What a client says that stays; of those from WORKER_STAY_ARRAY on there are so many. */
 static const char *const reasons[WORKER_STAY_COUNT] = {
@@ -292,7 +292,8 @@ static bool is_late(const struct tenant *t, uint64_t since_ns, uint64_t now)
 {
 	uint64_t seconds = t->grant.share[0].ledger.quota_units * WIRE_UNIT_BYTES / SLOWEST + t->moving.drain_s;
 
-	return now - since_ns > STUCK_NS + seconds * UINT64_C(1000000000);
+	/* To another server it goes by a line, and begins there. */
+	return now - since_ns > STUCK_NS + seconds * (t->moving.far ? 2 : 1) * UINT64_C(1000000000);
 }
 
 /* One that does not answer, or has come no further. */
@@ -305,8 +306,7 @@ static bool is_silent(struct tenant *t, bool begun, uint64_t bytes, uint64_t now
 		m->came_bytes = bytes;
 		m->came_ns = now;
 	}
-	return (!begun && now - m->asked_ns > SILENT_NS) || (now > drained && now - m->came_ns > STUCK_NS) ||
-	       is_late(t, m->asked_ns, now);
+	return (!begun && now - m->asked_ns > SILENT_NS) || (now > drained && now - m->came_ns > STUCK_NS);
 }
 
 /* Nothing of it is on its device: it is the other device's from now on. 0 or -errno, and then nothing has changed. */
@@ -417,7 +417,7 @@ static void follow_leaving(struct tenant *t, uint64_t now)
 		bytes += w->traffic ? atomic_load_explicit(&w->traffic->move_done, memory_order_relaxed) : 0;
 	}
 	/* How far it is at the other server is not seen here. */
-	if (any && is_silent(t, begun, bytes, now) && !there)
+	if (any && ((is_silent(t, begun, bytes, now) && !there) || is_late(t, t->moving.asked_ns, now)))
 		undo(t, begun ? "its program comes no further" : "its program does not answer", 0);
 	/* Its accounts are closed when its workers have ended as processes. */
 	if (any || t->clients)
@@ -459,6 +459,8 @@ static bool has_settled(struct tenant *t, uint64_t now)
 		m->gone_ns = 0;
 	else if (!m->gone_ns)
 		m->gone_ns = now;
+	if (!m->returns_ns) /* a meted before this one has let them */
+		m->returns_ns = now;
 	return (!seen && (settled >= m->clients || now - m->gone_ns > KNOCK_NS)) || is_late(t, m->returns_ns, now);
 }
 

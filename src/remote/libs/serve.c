@@ -393,7 +393,8 @@ static bool stream_stands(struct forward_work *w)
 	int (*set)(void *, CUstream);
 	bool known;
 
-	if (named->stream <= ID_STREAM_PER_THREAD || (worker_find(w->work, KIND_STREAM, named->stream, &known) && known))
+	if (named->stream <= ID_STREAM_PER_THREAD ||
+	    (worker_find(w->work, KIND_STREAM, named->stream, &known) && known))
 		return true;
 	w->work->result = CUDA_SUCCESS;
 	set = (int (*)(void *, CUstream))stream_setter(w->library);

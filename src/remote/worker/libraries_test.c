@@ -127,7 +127,8 @@ int main(void)
 	named.busy = 0;
 	tap_ok(passes(&alone, &named, false), "afterwards it passes again");
 	other.busy = 1;
-	tap_ok(!passes_with(&alone, &named, &other, false), "beside one that waits with another object of the call not");
+	tap_ok(!passes_with(&alone, &named, &other, false),
+	       "beside one that waits with another object of the call not");
 	tap_ok(passes_with(&shared, &named, &other, false), "where the library is made for it, it passes");
 	test_ended();
 	return tap_end();
