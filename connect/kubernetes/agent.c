@@ -37,7 +37,7 @@ void agent_trouble(struct agent *a, enum agent_subject subject, const char *line
 	snprintf(said, sizeof(a->said[subject]), "%s", line ? line : "");
 }
 
-static int connect_meted(struct agent *a, struct fault *f)
+int agent_connect(struct agent *a, struct fault *f)
 {
 	struct control *c = &a->edits.control;
 	int r;
@@ -54,7 +54,7 @@ static int connect_meted(struct agent *a, struct fault *f)
 
 int agent_ask(struct agent *a, json_t *request, json_t **ret, char code[64], struct fault *f)
 {
-	int r = connect_meted(a, f);
+	int r = agent_connect(a, f);
 
 	if (r) {
 		json_decref(request);

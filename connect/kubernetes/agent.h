@@ -67,6 +67,8 @@ enum agent_subject { AGENT_METED, AGENT_SHARES, AGENT_KUBELET };
 /* `line` NULL: the trouble is over, `over` is said if there was one. */
 void agent_trouble(struct agent *a, enum agent_subject subject, const char *line, const char *over);
 
+/* Connects to meted where there is no connection: then it is known in which folder it serves. Value: as agent_ask(). */
+int agent_connect(struct agent *a, struct fault *f);
 /*
  * One question to meted; takes the request. Connects where there is no connection. As control_ask(). `code`: NULL, or
  * its place.

@@ -227,8 +227,11 @@ static int make_on(struct agent *a, const char *share_name, const char *name, bo
 	struct edits_share share;
 	json_t *edits = NULL;
 	char path[PATH_MAX];
-	int r = place_share(a, share_name, fresh, &share, f);
+	int r = agent_connect(a, f); /* the CDI file names its folder */
 
+	if (r)
+		return r;
+	r = place_share(a, share_name, fresh, &share, f);
 	if (!r)
 		r = grant_read_vendors(a, f);
 	if (!r && !spec_path(path, a->options.cdi_dir, SPEC_GRANT_KIND, name))

@@ -180,7 +180,8 @@ class Node:
         if done.returncode:
             raise RuntimeError(f'{archive}: {done.stderr}')
 
-    def start_kubelet(self):
+    def start_kubelet(self, **more):
+        """`more`: of its configuration."""
         config = os.path.join(self.work, 'kubelet.json')
         settings = {
             'kind': 'KubeletConfiguration', 'apiVersion': 'kubelet.config.k8s.io/v1beta1', 'cgroupDriver': 'cgroupfs',
@@ -188,9 +189,9 @@ class Node:
             'address': '0.0.0.0', 'port': 10300 + self.number, 'healthzPort': 0, 'readOnlyPort': 0,
             'evictionHard': {}, 'imageGCHighThresholdPercent': 100, 'imageGCLowThresholdPercent': 99,
             'authentication': {'anonymous': {'enabled': True}, 'webhook': {'enabled': False}},
-            'authorization': {'mode': 'AlwaysAllow'}, 'featureGates': {'LocalStorageCapacityIsolation': False},
+            'authorization': {'mode': 'AlwaysAllow'}, 'featureGates': {'LocalStorageCapacityIsolation': False, 'EphemeralContainers': True},
             'maxPods': 250, 'eventRecordQPS': 0, 'kubeAPIQPS': 100, 'kubeAPIBurst': 200, 'failSwapOn': False,
-            'nodeStatusUpdateFrequency': f'{self.status_s}s'}
+            'nodeStatusUpdateFrequency': f'{self.status_s}s', **more}
         settings['staticPodPath'] = os.path.join(self.work, 'manifests')
         os.makedirs(settings['staticPodPath'], exist_ok=True)
         with open(config, 'w') as file:
@@ -329,7 +330,7 @@ class Cluster:
         key = key or os.path.join(self.work, 'key.pem')
         self.spawn('kube-apiserver', '--etcd-servers=http://127.0.0.1:12379', '--bind-address=127.0.0.1',
                    f'--secure-port={PORT}', '--cert-dir', os.path.join(self.work, 'pki'), '--token-auth-file',
-                   os.path.join(self.work, 'tokens'), '--authorization-mode=RBAC', '--enable-aggregator-routing=true', '--kubelet-preferred-address-types=InternalIP', '--service-account-key-file', key,
+                   os.path.join(self.work, 'tokens'), '--authorization-mode=RBAC', '--enable-aggregator-routing=true', '--feature-gates=EphemeralContainers=true', '--kubelet-preferred-address-types=InternalIP', '--service-account-key-file', key,
                    '--service-account-signing-key-file', key, '--service-account-issuer=https://cluster.test',
                    '--service-cluster-ip-range=10.98.0.0/16', '--disable-admission-plugins=ServiceAccount,TaintNodesByCondition', *self.api_options)
         until('the API server is ready', self.api.ready, 120)

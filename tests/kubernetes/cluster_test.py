@@ -373,6 +373,110 @@ class Test:
         same(sum(self.c.get(name) is not None for name in rivals), 3, "of one alone")
         self.gone("first", *rivals)
 
+    def debugs(self):
+        """An ephemeral container (kubectl debug) in a pod with a share: it cannot ask for one, and sees none."""
+        self.c.create(self.app("held", TINY, ["/bin/hungry", "1", "--hold", "100000"]))
+        self.runs("held")
+        look = "ls /dev; ls /etc; cat /proc/self/maps; /bin/hungry; echo status $?; sleep 100000"
+        path = "/api/v1/namespaces/default/pods/held/ephemeralcontainers"
+        self.c.api.ask("PUT", path, {"apiVersion": "v1", "kind": "EphemeralContainers", "metadata": {"name": "held"}, "ephemeralContainers": [
+            {"name": "debug", "image": "localhost/app:1", "imagePullPolicy": "Never", "command": ["/bin/sh", "-c", look], "targetContainerName": "main",
+             "terminationMessagePolicy": "File"}]})
+        ok(wait("it looked", lambda: any(s.startswith("status ") for s in self.said("held", "debug"))), "an ephemeral container begins beside the share",
+           self.c.events("held"))
+        said = self.said("held", "debug")
+        ok(not any("nvidia" in s or "mete" in s or "ld.so.preload" in s for s in said) and "status 127" in said,
+           "it sees no device, no library, no file of mete's, and a CUDA program finds no driver", said)
+        same([g["labels"]["container"] for g in self.m.grants().values()], ["main"], "there is one grant, the other container's")
+        self.gone("held")
+
+    def presses(self):
+        """A container that takes too much memory, and a node that has too little: both give their shares back."""
+        eats = "[ -e /mark/1 ] && { /bin/hungry 1; sleep 100000; }; echo x > /mark/1; a=x; while :; do a=$a$a; done"
+        pod = self.c.pod("eats", {"main": self.container(TINY, ["/bin/sh", "-c", eats], volumeMounts=[{"name": "mark", "mountPath": "/mark"}])},
+                         restartPolicy="Always", volumes=[{"name": "mark", "emptyDir": {}}])
+        pod["spec"]["containers"][0]["resources"]["limits"]["memory"] = "64Mi"
+        self.c.create(pod)
+        ok(wait("it ran again", lambda: "PASS" in self.said("eats")), "a container that the kernel ended for its memory begins again, with its whole share",
+           self.c.events("eats"), self.said("eats"))
+        last = lambda: self.c.get("eats")["status"]["containerStatuses"][0]["lastState"].get("terminated")  # noqa: E731
+        ended = wait("told", last) or {}
+        same((ended.get("reason"), ended.get("exitCode")), ("OOMKilled", 137), "that was its end")
+        same(len(self.m.grants()), 1, "and there is one grant")
+        self.node.kill("kubelet")
+        self.node.start_kubelet(evictionHard={"memory.available": "99%"}, evictionPressureTransitionPeriod="1s")
+        ok(wait("evicted", lambda: (self.c.get("eats") or {}).get("status", {}).get("reason") == "Evicted", 120),
+           "a node without memory evicts the pod", self.c.get("eats"))
+        ok(wait("nothing is left", self.nothing_left), "and its share is free", self.m.grants())
+        self.c.delete("eats")
+        self.node.kill("kubelet")
+        self.node.start_kubelet()
+        ok(wait("ready", lambda: self.node.ready() and self.node.allocatable(TINY) > 0 and not any(
+            c["type"] == "MemoryPressure" and c["status"] == "True" for c in self.node.status()["conditions"])), "with memory again it offers shares",
+           self.node.status())
+
+    def write_shares(self, shares):
+        with open(self.m.shares + ".new", "w") as file:
+            json.dump({"shares": shares}, file)
+        os.rename(self.m.shares + ".new", self.m.shares)
+
+    def bad(self):
+        """Pods that ask for what cannot be: a line in the event, and those that run are not touched."""
+        self.write_shares([*SHARES, {"name": "old", "mem": "64M"}, {"name": "huge", "mem": "99G"}])
+        ok(wait("old", lambda: self.node.allocatable("mete.io/old") > 0), "another share is offered", self.node.status())
+        until_told = "[ -e /mark/2 ] && exec sleep 100000; while [ ! -e /mark/1 ]; do sleep 0.2; done; echo > /mark/2; exit 1"
+        self.c.create(self.app("stays", SMALL, ["/bin/hungry", "1", "--hold", "100000"]))
+        self.runs("stays")
+        grants = lambda: {n: g["id"] for n, g in self.m.grants().items() if g["labels"]["pod"] in ("keeps", "stays")}  # noqa: E731
+
+        def says(name, line, what):
+            ok(wait(line, lambda: any(line in e for e in self.c.events(name))), f"{what}: {line}", *self.c.events(name))
+
+        self.c.create(self.app("larger", "mete.io/huge"))
+        says("larger", "Insufficient mete.io/huge", "more than a card has")
+        ok("share huge: --mem 99G: more than any device has (16 GiB)" in self.node.log("agent"), "with the figures in the agent's log")
+        pod = self.app("several", SMALL)
+        pod["spec"]["containers"][0]["resources"]["limits"][SMALL] = "2"
+        self.c.create(pod)
+        self.c.wait_phase("several", "Failed")
+        ok("a container gets one share: ask for 1" in self.c.get("several")["status"]["message"], "two of a share for one container", self.c.get("several"))
+        pod = self.app("mixed", SMALL)
+        pod["spec"]["containers"][0]["resources"]["limits"][TINY] = "1"
+        self.c.create(pod)
+        says("mixed", "this container has a share of mete already: give it one", "two different shares for one container")
+        halves = {f"h{i}": self.container(HALF) for i in range(4)}
+        self.c.create(self.c.pod("never", {**halves, "more": self.container(SMALL)}))
+        same(len(grants()), 1, "the pod that runs was not touched")
+        says("never", "Insufficient mete.io/half", "shares of one pod that the node has not at once")
+        self.c.delete("stays")
+        wait("empty", lambda: self.node.allocatable(HALF) == 4)
+        self.c.delete("mixed", "several", "larger", "never")
+        self.c.create(self.c.pod("never", {**halves, "more": self.container(SMALL)}))
+        says("never", "no device of this node has room for one more", "shares of one pod that fit each alone, and not together")
+        self.c.delete("never")
+        ok(wait("nothing is left", self.nothing_left), "nothing of it is left", self.m.grants())
+        self.c.create(self.c.pod("keeps", {"main": self.container("mete.io/old", ["/bin/sh", "-c", until_told], volumeMounts=[
+            {"name": "mark", "mountPath": "/mark"}])}, restartPolicy="Always", volumes=[{"name": "mark", "emptyDir": {}}]))
+        self.c.create(self.app("stays", SMALL, ["/bin/hungry", "1", "--hold", "100000"]))
+        self.runs("keeps", "stays")
+        before = wait("two", lambda: len(grants()) == 2 and grants())
+        self.write_shares([*SHARES, {"name": "new", "mem": "64M"}])
+        ok(wait("new", lambda: self.node.allocatable("mete.io/new") > 0 and not self.node.allocatable("mete.io/old")), "a share is renamed", self.node.status())
+        same((grants(), self.c.phase("keeps")), (before, "Running"), "the pod that has it runs on")
+        self.c.create(self.app("late", "mete.io/old"))
+        says("late", "Insufficient mete.io/old", "a share that was renamed")
+        done = self.c.kubectl("exec", "keeps", "--", "/bin/sh", "-c", "echo > /mark/1")
+        same(done.returncode, 0, "its container ends")
+        says("keeps", "has been stopped", "and cannot begin again under the old name")
+        self.write_shares([*SHARES, {"name": "old", "mem": "64M"}])
+        ok(wait("it runs", lambda: self.c.get("keeps")["status"]["containerStatuses"][0]["state"].get("running"), 120), "until the name is back",
+           *self.c.events("keeps"))
+        self.runs("late")
+        name = next(n for n in before if n.startswith("k8s-small-"))
+        same(grants().get(name), before[name], "another pod was never touched")
+        self.write_shares(SHARES)
+        self.gone("keeps", "late", "stays")
+
     def kills(self):
         """SIGKILL for each in turn, with pods that run a program all the time."""
         self.c.create(self.app("stays", SMALL, ["/bin/hungry", "1", "--hold", "100000"]))
@@ -580,7 +684,7 @@ class Test:
 def main():
     t = Test()
     try:
-        for part in ("installs", "quota", "known", "nothing", "two", "again", "counts", "truths", "chart", "kills", "costs", "at_once", "spreads", "storm"):
+        for part in ("installs", "quota", "known", "nothing", "two", "again", "counts", "truths", "debugs", "bad", "presses", "chart", "kills", "costs", "at_once", "spreads", "storm"):
             if wanted(part):
                 began = time.monotonic()
                 getattr(t, part)()
