@@ -70,7 +70,7 @@ static int add_devices(struct generating *g, json_t *spec, struct fault *f)
 
 static int add_shares(struct generating *g, json_t *spec, struct fault *f)
 {
-	json_t *shares = shares_read(g->shares, f), *list;
+	json_t *shares = shares_read(g->shares, NULL, f), *list;
 	const char *words[EDITS_WORDS_MOST + 1], *name;
 	int r = shares ? 0 : -EINVAL;
 

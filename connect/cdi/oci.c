@@ -25,7 +25,7 @@ static int share_of(const struct command_line *line, struct edits *e, struct edi
 	int r;
 
 	if (share) {
-		shares = shares_read(option_value(line, "shares"), f);
+		shares = shares_read(option_value(line, "shares"), NULL, f);
 		list = json_object_get(shares, share);
 		if (list && option_given(line, "soft"))
 			json_array_append_new(list, json_string("--soft"));

@@ -117,7 +117,18 @@ static bool name_fits(const char *name)
 	return true;
 }
 
-static int read_share(const char *path, json_t *entry, size_t at, json_t *shares, struct fault *f)
+static int read_count(const char *path, const char *share, json_t *value, json_t *counts, struct fault *f)
+{
+	json_int_t count = json_integer_value(value);
+
+	if (!json_is_integer(value) || count < 1 || count > SHARE_COUNT_MOST)
+		return fault_set(f, -EINVAL, "%s: share %s: \"count\": give it a number from 1 to %d", path, share,
+				 SHARE_COUNT_MOST);
+	json_object_set(counts, share, value);
+	return 0;
+}
+
+static int read_share(const char *path, json_t *entry, size_t at, json_t *shares, json_t *counts, struct fault *f)
 {
 	const char *name = json_string_value(json_object_get(entry, "name")), *word;
 	json_t *words, *value;
@@ -134,20 +145,24 @@ static int read_share(const char *path, json_t *entry, size_t at, json_t *shares
 	words = json_array();
 	json_object_set_new(shares, name, words);
 	json_object_foreach (entry, word, value)
-		if (!r && strcmp(word, "name"))
+		if (!r && !strcmp(word, "count"))
+			r = read_count(path, name, value, counts, f);
+		else if (!r && strcmp(word, "name"))
 			r = read_word(path, name, words, word, value, f);
 	return r;
 }
 
-json_t *shares_read(const char *path, struct fault *f)
+json_t *shares_read(const char *path, json_t **ret_counts, struct fault *f)
 {
-	json_t *file, *list, *entry, *shares;
+	json_t *file, *list, *entry, *shares, *counts;
 	_cleanup_free_ char *text = NULL;
 	char trouble[256] = "";
 	json_error_t why;
 	size_t i, size;
 	int r = 0;
 
+	if (ret_counts)
+		*ret_counts = NULL;
 	if (!path && access(SHARES_FILE, F_OK))
 		return usual_shares();
 	path = path ? path : SHARES_FILE;
@@ -166,10 +181,14 @@ json_t *shares_read(const char *path, struct fault *f)
 		return NULL;
 	}
 	shares = json_object();
+	counts = json_object();
 	json_array_foreach (list, i, entry)
 		if (!r)
-			r = read_share(path, entry, i, shares, f);
+			r = read_share(path, entry, i, shares, counts, f);
 	json_decref(file);
+	if (!r && ret_counts)
+		*ret_counts = json_incref(counts);
+	json_decref(counts);
 	if (!r)
 		return shares;
 	json_decref(shares);

@@ -6,7 +6,8 @@
  *		{ "name": "batch", "mem": "8G", "policy": "fair", "class": "low" },
  *		{ "name": "stranger", "mem": "2G", "cores": 10, "wall": true } ] }
  *
- * The words are those of `mete create`, without dashes; a list gives a word several times.
+ * The words are those of `mete create`, without dashes; a list gives a word several times. "count" is for mete-agent
+ * alone: the most of this share that it offers at a time.
  */
 #pragma once
 
@@ -16,12 +17,14 @@
 
 #define SHARES_FILE "/etc/mete/shares.json"
 #define SHARE_NAME_MOST 24
+#define SHARE_COUNT_MOST 256
 
 /*
  * An object: name to list of words ("--mem", "4G", ...), in the file's order; a new reference. `path` NULL: the usual
- * file, and without it the three. NULL: a fault is set.
+ * file, and without it the three. `ret_counts` NULL, or the place of an object that the caller owns, too: name to count,
+ * of those shares that have one. NULL: a fault is set, and *ret_counts is NULL.
  */
-json_t *shares_read(const char *path, struct fault *f);
+json_t *shares_read(const char *path, json_t **ret_counts, struct fault *f);
 
 /* What is wrong with a named share, behind the file's and the share's name. Value: r. */
 int shares_fault(const char *path, const char *name, int r, struct fault *f);

@@ -186,14 +186,19 @@ void agent_read_shares(struct agent *a)
 	uint64_t file = stat(a->options.shares ? a->options.shares : SHARES_FILE, &st) ? 0 : identity_of(&st);
 	struct plugin *p;
 	const char *name;
-	json_t *words, *shares;
+	json_t *words, *shares, *counts;
 
 	if (a->shares && file == a->shares_file)
 		return;
 	a->shares_file = file;
-	shares = shares_read(a->options.shares, &f);
+	shares = shares_read(a->options.shares, &counts, &f);
 	agent_trouble(a, AGENT_SHARES, shares ? NULL : f.text, "the shares can be read again");
-	if (!shares || json_equal(shares, a->shares)) {
+	if (!shares)
+		return;
+	json_decref(a->counts);
+	a->counts = counts;
+	agent_refresh_soon(a);
+	if (json_equal(shares, a->shares)) {
 		json_decref(shares);
 		return;
 	}
@@ -208,7 +213,6 @@ void agent_read_shares(struct agent *a)
 		}
 	}
 	a->folder_ns = 0;
-	agent_refresh_soon(a);
 }
 
 /* The identity of kubelet's socket: another one is another kubelet. */

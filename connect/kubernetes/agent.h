@@ -44,6 +44,7 @@ struct agent {
 	json_t *grants;	    /* meted's last answer, by name; NULL: it does not answer */
 	uint64_t away_ns;   /* since when it does not answer; 0: it does */
 	json_t *shares;	    /* name to words */
+	json_t *counts;	    /* name to the most that is offered; NULL: of none */
 	uint64_t shares_file; /* identity of the file that they were read from; 0: there was none */
 	struct plugin *plugins;
 	struct watch inotify;

@@ -231,6 +231,7 @@ static void agent_close(struct agent *a)
 	edits_close(&a->edits);
 	json_decref(a->grants);
 	json_decref(a->shares);
+	json_decref(a->counts);
 }
 
 static int begin(struct agent *a)

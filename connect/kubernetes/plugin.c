@@ -413,8 +413,20 @@ void plugin_register(struct plugin *p)
 		registered(p, GRPC_UNAVAILABLE, strerror(-r), NULL);
 }
 
-static int count_fit(struct plugin *p, unsigned int *ret_fit, struct fault *f)
+/* How many more the file lets it offer. */
+static unsigned int count_left(const struct plugin *p, unsigned int taken)
 {
+	json_t *count = json_object_get(p->agent->counts, p->share);
+	unsigned int most = (unsigned int)json_integer_value(count);
+
+	if (!count)
+		return AGENT_IDS_MOST;
+	return most > taken ? most - taken : 0;
+}
+
+static int count_fit(struct plugin *p, unsigned int taken, unsigned int *ret_fit, struct fault *f)
+{
+	unsigned int most = count_left(p, taken);
 	json_t *devices = json_object_get(p->agent->edits.machine, "devices"), *asked;
 	struct edits_share share;
 	int r = grant_share(p->agent, p->share, NULL, &share, f);
@@ -425,8 +437,8 @@ static int count_fit(struct plugin *p, unsigned int *ret_fit, struct fault *f)
 		asked = choose_request(&share.choice);
 		over = option_given(&share.line, "overcommit");
 		*ret_fit = grant_share_is_any(&share)
-				   ? room_count_any(asked, devices, share.choice.driver, over, AGENT_IDS_MOST)
-				   : room_count(asked, devices, over, AGENT_IDS_MOST);
+				   ? room_count_any(asked, devices, share.choice.driver, over, most)
+				   : room_count(asked, devices, over, most);
 		json_decref(asked);
 	}
 	edits_share_free(&share);
@@ -467,7 +479,7 @@ int plugin_count(struct plugin *p, unsigned int *ret_fit, unsigned int *ret_take
 	uint8_t holders[NUMBERS];
 
 	*ret_taken = find_holders(p, holders);
-	return count_fit(p, ret_fit, f);
+	return count_fit(p, *ret_taken, ret_fit, f);
 }
 
 /* Ids in the order of their numbers: those of grants, and as many others as fit. Value: how many. */
@@ -478,7 +490,7 @@ static size_t list_now(struct plugin *p, uint16_t ids[NUMBERS])
 	unsigned int fit, taken = find_holders(p, holders);
 	size_t count = 0;
 
-	if (count_fit(p, &fit, &f))
+	if (count_fit(p, taken, &fit, &f))
 		say(p, f.text);
 	for (unsigned int number = 0; (fit || taken) && number < NUMBERS; number++) {
 		bool ours = holders[number] == HOLDER_OURS || holders[number] == HOLDER_OURS_ILL;

@@ -420,7 +420,7 @@ static void on_request(void *owner, const struct serve_request *request, struct 
 /* Value: 0 or a negative errno; then the shares stay as they were. */
 static int read_shares(struct webhook *w, struct fault *f)
 {
-	json_t *shares = shares_read(w->shares, f);
+	json_t *shares = shares_read(w->shares, NULL, f);
 	struct words_options now;
 	int r;
 

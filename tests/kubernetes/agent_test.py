@@ -607,6 +607,37 @@ def bad_input():
     n.close()
 
 
+def counted():
+    """Shares with a number: where all fit together, none takes an id from another."""
+    n = Node()
+    n.write_shares([{"name": "small", "mem": "4G", "device": "0", "count": 0}])
+    k = kubelet.Kubelet(n.plugins_dir)
+    n.start()
+    wait(lambda: 'share small: "count": give it a number from 1 to 256' in n.said(), "a number that is none is named")
+    n.write_shares([{"name": "small", "mem": "4G", "device": "0", "count": 2}, {"name": "half", "mem": "8G", "device": "0", "count": 1}])
+    wait(lambda: {SMALL, HALF} <= set(k.plugins), "with others they are registered")
+    wait(shown(k, SMALL, 0, 1), "two of four are offered")
+    wait(shown(k, HALF, 0), "and one of two halves")
+    time.sleep(0.5)
+    lists = {r: p.lists for r, p in k.plugins.items()}
+    k.plugins[HALF].allocate("k8s-half-0")
+    k.plugins[SMALL].allocate("k8s-small-0")
+    k.plugins[SMALL].allocate("k8s-small-1")
+    time.sleep(1)
+    same(({r: p.lists for r, p in k.plugins.items()}, k.plugins[SMALL].healthy(), k.plugins[HALF].healthy()), (lists, ids("small", 0, 1), ids("half", 0)),
+         "when all are taken kubelet has been told of no other list")
+    n.write_shares([{"name": "small", "mem": "4G", "device": "0", "count": 1}, {"name": "half", "mem": "8G", "device": "0"}])
+    time.sleep(1)
+    same((k.plugins[SMALL].healthy(), k.plugins[HALF].healthy()), (ids("small", 0, 1), ids("half", 0)), "a lower number takes nothing from those who have it")
+    c = n.meted.control()
+    for name in ("k8s-small-0", "k8s-small-1"):
+        c.ask("grant_delete", name=name)
+    c.close()
+    wait(shown(k, SMALL, 0), "then it holds")
+    k.end()
+    n.close()
+
+
 def many_shares(mem, what):
     """Two hundred shares, each a resource with as many ids as fit; how soon Allocate is answered while their lists are computed and sent."""
     n = Node()
@@ -640,9 +671,10 @@ def many_shares(mem, what):
         os.nice(-15)
 
 
-if "bad_input" in sys.argv[2:]:
-    bad_input()
-    finish()
+for part in (bad_input, counted):
+    if part.__name__ in sys.argv[2:]:
+        part()
+        finish()
 if "many_shares" in sys.argv[2:]:
     many_shares(32, "room for all")
     many_shares(200, "each takes room of all")
@@ -658,6 +690,7 @@ stand_in.end()
 node.close()
 other_ways()
 bad_input()
+counted()
 any_device()
 many_shares(32, "room for all")
 many_shares(200, "each takes room of all")

@@ -180,8 +180,7 @@ class Node:
         if done.returncode:
             raise RuntimeError(f'{archive}: {done.stderr}')
 
-    def start_kubelet(self, **more):
-        """`more`: of its configuration."""
+    def start_kubelet(self):
         config = os.path.join(self.work, 'kubelet.json')
         settings = {
             'kind': 'KubeletConfiguration', 'apiVersion': 'kubelet.config.k8s.io/v1beta1', 'cgroupDriver': 'cgroupfs',
@@ -191,7 +190,7 @@ class Node:
             'authentication': {'anonymous': {'enabled': True}, 'webhook': {'enabled': False}},
             'authorization': {'mode': 'AlwaysAllow'}, 'featureGates': {'LocalStorageCapacityIsolation': False, 'EphemeralContainers': True},
             'maxPods': 250, 'eventRecordQPS': 0, 'kubeAPIQPS': 100, 'kubeAPIBurst': 200, 'failSwapOn': False,
-            'nodeStatusUpdateFrequency': f'{self.status_s}s', **more}
+            'nodeStatusUpdateFrequency': f'{self.status_s}s'}
         settings['staticPodPath'] = os.path.join(self.work, 'manifests')
         os.makedirs(settings['staticPodPath'], exist_ok=True)
         with open(config, 'w') as file:
