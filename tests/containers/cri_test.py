@@ -100,6 +100,31 @@ class Cri(ContainerTest):
             wait_for(self.nothing_left, 'the grant ends with the container')
             self.cri.remove(container)
 
+    def test_claim(self):
+        """One grant for all containers of a pod, as that of a claim is (docs/kubernetes.md): one quota, and it outlives each of them."""
+        device = self.create('--mem', '64M', '--name', 'claim', '--keep')
+        first = self.begin_pod('init', device)
+        self.assert_share(first, 64)
+        self.cri.stop(first)
+        self.cri.remove(first)
+        one = self.cri.create(self.pod, 'one', 'localhost/app:1', ['/bin/hungry', '--hold', '100000'], [device], None)
+        self.cri.start(one)
+        held = lambda: self.json('ps')['grants'][0]['devices'][0]['held_bytes'] == 64 << 20  # noqa: E731
+        wait_for(held, 'the first container has taken all')
+        two = self.begin_pod('two', device)
+        _, out, complaints = self.cri.execute(two, '/bin/hungry')
+        self.assertIn('0.0 of 64.0 MiB free', out + complaints)
+        self.assertEqual(self.grants(), ['claim'])
+        os.kill(self.cri.pid(one), signal.SIGKILL)
+        wait_for(lambda: not held(), 'what it had is free')
+        self.assert_share(two, 64)
+        for container in (one, two):
+            self.cri.stop(container)
+            self.cri.remove(container)
+        self.assertEqual(self.grants(), ['claim'])
+        self.assertEqual(self.mete('cdi', 'remove', 'claim').returncode, 0)
+        self.assertTrue(self.nothing_left())
+
     def test_refused(self):
         """The container does not begin, and the message in the pod's events is mete's."""
         self.generate({'name': 'large', 'mem': '75%'})

@@ -608,7 +608,7 @@ class Test:
         def begin():
             return self.node.spawn("plain", sys.executable, "-B", os.path.join(HERE, "plain_plugin.py"), "/var/lib/kubelet/device-plugins", "20")
         other = begin()
-        refused, number = {}, 0
+        refused, number, fills = {}, 0, []
         for what in ("plugins", "kubelet", "status") * (5 if LONG else 1):
             ok(wait("both", lambda: self.node.allocatable(TINY) > 10 and self.node.allocatable(plain) > 10), f"{what}: both are offered",
                self.node.status()["allocatable"], self.node.log("plain")[-500:])
@@ -618,7 +618,15 @@ class Test:
                 self.m.kill("agent")
                 other.kill()
                 other.wait()
-            elif what == "kubelet":
+            elif what == "kubelet":  # the pods that had all have just ended
+                self.write_shares([{**share, "count": 3} if share["name"] == "tiny" else share for share in SHARES])
+                wait("three", lambda: self.node.allocatable(TINY) == 3)
+                full = [self.app(f"filled-{number + i}", TINY, ["/bin/true"]) for i in range(3)] + [self.app(f"filled-{number + 3}", plain, ["/bin/true"])]
+                full[3]["spec"]["containers"][0]["resources"]["limits"][plain] = "20"
+                for pod in full:
+                    self.c.create(pod)
+                fills = [pod["metadata"]["name"] for pod in full]
+                wait("all ended", lambda: all(self.c.phase(n) == "Succeeded" for n in fills))
                 self.node.kill("kubelet")
             else:  # the ids go, and the node's status says so later
                 other.send_signal(signal.SIGUSR1)
@@ -648,7 +656,9 @@ class Test:
             for share, key in ((TINY, "ours"), (plain, "plain")):
                 lines = [self.c.get(n)["status"].get("message", "") for n in names[share] if self.c.phase(n) == "Failed"]
                 refused.setdefault(what, {}).setdefault(key, []).extend(lines)
-            self.c.delete(*ends)
+            self.c.delete(*ends, *fills)
+            fills = []
+            self.write_shares(SHARES)
         for what, lines in refused.items():
             print(f"# {what}: of {3 * (5 if LONG else 1)} pods each kubelet refused {len(lines['ours'])} with a share and {len(lines['plain'])} with a plain device",
                   flush=True)
