@@ -18,7 +18,7 @@
 
 #define READY_MS 20000 /* the relay itself gives up earlier */
 #define END_MS 2000
-#define IDLE_MS 20000 /* a program that is to come waits for no more than its work in flight */
+#define IDLE_MS 20000  /* a program that is to come waits for no more than its work in flight */
 #define LEAVE_TRIES 50 /* a second */
 
 /* What a relay says once. */

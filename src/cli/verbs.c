@@ -65,9 +65,7 @@ static const struct option_spec run_options[] = {
 	OPTION_DEVICE("The device: its number, its UUID or the beginning of it, several with commas, \"all\", or "
 		      "DEVICE:SIZE. \"any\": one that meted chooses (--place). May be repeated. Default: the first "
 		      "that CUDA_VISIBLE_DEVICES shows, or 0."),
-	OPTION_PLACE
-	OPTION_TERMS
-	OPTION_SOFT,
+	OPTION_PLACE OPTION_TERMS OPTION_SOFT,
 	OPTION_OPENCL,
 	OPTION_HIP,
 	OPTION_WAIT,
@@ -400,8 +398,10 @@ static const struct example set_examples[] = { { "mete set train-1 --mem 12G", "
 static const struct option_spec move_options[] = {
 	OPTION_DEVICE("Where it is to go: a device of the same kind, with room for its quota."),
 	{ "remote", 0, "HOST",
-	  "The server to which the programs are to go: HOST[:PORT]. Programs of `mete run --remote` prove themselves there "
-	  "as they did here, and call it by this name on their machines. Programs of this machine go by a relay that is "
+	  "The server to which the programs are to go: HOST[:PORT]. Programs of `mete run --remote` prove themselves "
+	  "there "
+	  "as they did here, and call it by this name on their machines. Programs of this machine go by a relay that "
+	  "is "
 	  "started for them: say how it proves itself.",
 	  COMPLETE_NOTHING, false },
 	{ "offer", 0, "NAME",
@@ -420,8 +420,10 @@ static const char *const move_details[] = {
 	"everything "
 	"is copied to the programs' own memory, and they go on with the other device, at the same addresses. A program "
 	"sees one call that takes longer.",
-	"With --remote its programs go to another machine's `mete serve`: those of another machine that this `mete serve` "
-	"serves, or, with --key, --cert or --plain, those of this machine. They leave here when they are there; where the "
+	"With --remote its programs go to another machine's `mete serve`: those of another machine that this `mete "
+	"serve` "
+	"serves, or, with --key, --cert or --plain, those of this machine. They leave here when they are there; where "
+	"the "
 	"other server is lost on the way they stay.",
 	"What cannot move is refused in one line, and the grant stays as it was: docs/memory.md lists it.", NULL
 };
@@ -435,9 +437,7 @@ static const struct example move_examples[] = { { "mete move train-1 --device 1"
 static const struct option_spec create_options[] = {
 	OPTION_MEM("Device memory; written as for `mete run`. Default: all that is not promised to others."),
 	OPTION_DEVICE("The device; written as for `mete run`."),
-	OPTION_PLACE
-	OPTION_TERMS
-	OPTION_SOFT,
+	OPTION_PLACE OPTION_TERMS OPTION_SOFT,
 	OPTION_OPENCL,
 	OPTION_HIP,
 	OPTION_OVERCOMMIT,
@@ -620,10 +620,10 @@ static const struct option_spec serve_options[] = {
 		"Device memory that each client may hold; written as for `mete run`. Default: all that is not promised "
 		"when it comes."),
 	OPTION_DEVICE("The device; written as for `mete run`."),
-	OPTION_TERMS
-	{ "clients", 'a', "NAMES",
-	  "Who may have it: names of keys or of certificates, with commas. Default: whoever can prove to be anybody.",
-	  COMPLETE_NOTHING, true },
+	OPTION_TERMS{ "clients", 'a', "NAMES",
+		      "Who may have it: names of keys or of certificates, with commas. Default: whoever can prove to "
+		      "be anybody.",
+		      COMPLETE_NOTHING, true },
 	{ "max-clients", 0, "N", "How many clients may use it at once. Default: as many as fit.", COMPLETE_NOTHING,
 	  false },
 	{ "max-programs", 0, "N", "How many processes one client may have on it at once. Default: 64.",

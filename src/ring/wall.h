@@ -114,8 +114,8 @@ struct wall_area {
 	uint32_t wish;				  /* a futex, atomic, written by the worker: see WALL_WISH */
 	uint64_t requests_offset, replies_offset; /* of the struct ring_shared, in the control area */
 	/*
-	 * Written before `wish`: where the client is to go on. "": by the way that it came; "/...": by that socket; else
-	 * a server, "HOST[:PORT][/OFFER]", to which the client's relay leads by the way that it came.
+	 * Written before `wish`: where the client is to go on. "": by the way that it came; "/...": by that socket;
+	 * else a server, "HOST[:PORT][/OFFER]", to which the client's relay leads by the way that it came.
 	 */
 	char where[WALL_WHERE_BYTES];
 };
@@ -146,7 +146,7 @@ struct wall {
 	int control_fd, arena_fd;
 	char refused[256];		    /* client: why wall_return() has failed, or "" */
 	uint64_t arena_device, arena_inode; /* client: what arena_fd is, unless the program closed it under us */
-	struct wall_welcome welcome; /* checked */
+	struct wall_welcome welcome;	    /* checked */
 	struct ring_end requests, replies;
 };
 

@@ -75,8 +75,8 @@ static enum verbs_result send_away(struct ask *ask, struct tenant *t, const char
 	int r;
 
 	if (!is_server(where))
-		return refuse(ask, CODE_MALFORMED, "remote \"%.100s\" is no server: write HOST, HOST:PORT or HOST/OFFER",
-			      where);
+		return refuse(ask, CODE_MALFORMED,
+			      "remote \"%.100s\" is no server: write HOST, HOST:PORT or HOST/OFFER", where);
 	if (way && (*way != '/' || strlen(way) >= WORKER_WHERE_BYTES))
 		return refuse(ask, CODE_MALFORMED, "socket \"%.100s\" is no path of a relay's socket", way);
 	if (!operator_begin_other(ask, "move", t, &id))

@@ -183,7 +183,8 @@ int moving_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t size)
 	for (const struct worker *w = t->daemon->workers; w; w = w->next)
 		if (is_of(w, t) && !can_be_asked(w)) {
 			snprintf(error, size,
-				 "grant %s: its program, or its relay, is of an older release, and cannot move: hold its work up with --freeze",
+				 "grant %s: its program, or its relay, is of an older release, and cannot move: hold "
+				 "its work up with --freeze",
 				 t->grant.name);
 			return -ENOTSUP;
 		}
@@ -203,7 +204,8 @@ static const char *bars(const struct worker *w, const char *way)
 		return "its program is of another machine, and proves itself to the other server as it did here: leave "
 		       "--key, --cert and --plain away";
 	if (!relayed && !*way)
-		return "its program is of this machine: say how it proves itself to the other server, with --key, --cert "
+		return "its program is of this machine: say how it proves itself to the other server, with --key, "
+		       "--cert "
 		       "or --plain";
 	return NULL;
 }

@@ -31,10 +31,10 @@ struct moving {
 	uint64_t gone_ns;     /* since then none of them is to be seen; 0: some are */
 	bool goes;	      /* when all of it is away it is this device's */
 	struct device to;
-	bool far;			 /* its programs go to another server: */
+	bool far;			/* its programs go to another server: */
 	char where[WORKER_WHERE_BYTES]; /* to this one */
 	char way[WORKER_WHERE_BYTES];	/* by this socket; "": as their own relays lead there */
-	unsigned int gone;		 /* so many have gone there */
+	unsigned int gone;		/* so many have gone there */
 };
 
 /* Whether the tenant's memory moves so. */
@@ -52,9 +52,9 @@ void moving_begin(struct tenant *tenant);
 int moving_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size_t size);
 void moving_resume(struct tenant *tenant);
 /*
- * Its programs go to another server, "HOST[:PORT][/OFFER]", as their relays call it, or by the socket of a relay of this
- * machine; they leave this one when they are there. `way` "": the former. The suspension's number and state are the
- * caller's to set. 0; -ENOTSUP, -ENOENT: there is no program.
+ * Its programs go to another server, "HOST[:PORT][/OFFER]", as their relays call it, or by the socket of a relay of
+ * this machine; they leave this one when they are there. `way` "": the former. The suspension's number and state are
+ * the caller's to set. 0; -ENOTSUP, -ENOENT: there is no program.
  */
 int moving_send(struct tenant *tenant, const char *where, const char *way, uint32_t drain_s, char *error, size_t size);
 /* One of its workers ends. */

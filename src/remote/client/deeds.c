@@ -18,7 +18,7 @@
 #define WORDS 8u /* of the arguments that may say which setting it is */
 
 enum {
-	NAMES = 1 << 8,	 /* its answer may name objects, and it is a deed of the first new one */
+	NAMES = 1 << 8,		/* its answer may name objects, and it is a deed of the first new one */
 	SPOILS = CLIENT_SPOILS, /* what it makes of the object nobody could repeat */
 	CHANGES = CLIENT_CHANGES,
 };

@@ -31,7 +31,7 @@ struct deed {
 	uint64_t *named; /* ids that the worker chose in its answer, in order */
 	uint32_t named_count;
 	uint16_t call, change; /* as in the table of deeds.c, or of a library */
-	bool spoilt; /* bytes of the arena went with it: it cannot be repeated */
+	bool spoilt;	       /* bytes of the arena went with it: it cannot be repeated */
 	size_t bytes;
 	uint64_t message[]; /* whole */
 };

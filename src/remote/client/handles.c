@@ -327,8 +327,9 @@ bool handles_deed(struct handles *h, uint64_t handle, struct deed *take)
 	if (o && take && !spoilt)
 		o->deeds = deeds_add(o->deeds, take);
 	if (o)
-		atomic_store_explicit(&o->covered, !spoilt && (atomic_load_explicit(&o->covered, memory_order_relaxed) ||
-							       !(take->change & CLIENT_CHANGES)),
+		atomic_store_explicit(&o->covered,
+				      !spoilt && (atomic_load_explicit(&o->covered, memory_order_relaxed) ||
+						  !(take->change & CLIENT_CHANGES)),
 				      memory_order_relaxed);
 	pthread_mutex_unlock(&h->lock);
 	/* What cannot be repeated is not kept. */

@@ -22,7 +22,7 @@
 
 struct object {
 	_Atomic uint64_t handle; /* 0: free. Release when the rest is there; acquire by lookups */
-	_Atomic uint64_t id; /* this and the context: believed when the handle is still the same afterwards */
+	_Atomic uint64_t id;	 /* this and the context: believed when the handle is still the same afterwards */
 	_Atomic(void *) kept;
 	_Atomic uint32_t word; /* for whoever made it; 0 at first */
 	void (*gone)(void *kept);
@@ -59,8 +59,8 @@ void handles_renew(struct handles *h, uint64_t handle, uint64_t id);
 bool handles_keep(struct handles *h, uint64_t handle, void *data, void (*gone)(void *kept));
 struct deed;
 /*
- * Takes the deed over. One that makes the object covers it; one that changes it leaves that as it is; one that cannot be
- * repeated, or NULL, ends that for good. False: it is no live object.
+ * Takes the deed over. One that makes the object covers it; one that changes it leaves that as it is; one that cannot
+ * be repeated, or NULL, ends that for good. False: it is no live object.
  */
 bool handles_deed(struct handles *h, uint64_t handle, struct deed *take);
 bool handles_covered(struct handles *h, uint64_t handle);

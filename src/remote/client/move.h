@@ -9,8 +9,8 @@
  * on the way is replaced by the next one: all that it was to get is still here.
  *
  * To another server it goes before it has left: that one's worker takes everything up while the one before stands still
- * with all it has. When the first call that waited goes on, the one before is left. Until then nothing is lost, whatever
- * becomes of the other server.
+ * with all it has. When the first call that waited goes on, the one before is left. Until then nothing is lost,
+ * whatever becomes of the other server.
  *
  * What cannot be made again keeps the session where it is (enum worker_stay), and meted is told which and how many.
  */

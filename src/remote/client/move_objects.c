@@ -66,9 +66,9 @@ static bool has_variables(uint64_t handle, const struct object *o)
 
 static bool may_be_covered(enum remote_kind kind)
 {
-	return kind != KIND_LINK && kind != KIND_ARRAY && kind != KIND_MIPMAPPED_ARRAY &&
-	       kind != KIND_MEMORY_HANDLE && kind != KIND_TEXTURE_REFERENCE && kind != KIND_SURFACE_REFERENCE &&
-	       kind != KIND_SURFACE_OBJECT && kind != KIND_TEXTURE_OBJECT;
+	return kind != KIND_LINK && kind != KIND_ARRAY && kind != KIND_MIPMAPPED_ARRAY && kind != KIND_MEMORY_HANDLE &&
+	       kind != KIND_TEXTURE_REFERENCE && kind != KIND_SURFACE_REFERENCE && kind != KIND_SURFACE_OBJECT &&
+	       kind != KIND_TEXTURE_OBJECT;
 }
 
 static void ids_add(struct ids *ids, uint64_t id)

@@ -366,7 +366,8 @@ static void rebased(void)
 		ok((uint64_t)(uintptr_t)wall.arena == base && wall.arena[4096] == 77 && wall.welcome.base == base);
 	}
 	base += UINT64_C(64) << 30;
-	taken = mmap((void *)(uintptr_t)base, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	taken = mmap((void *)(uintptr_t)base, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+		     0);
 	if (taken == (void *)(uintptr_t)base) {
 		is(wall_rebase(&wall, base), -EEXIST);
 		ok(wall.arena[4096] == 77);
