@@ -19,6 +19,9 @@ enum move_call {
 	CALL_MOVE_IMAGE,	     /* struct move_image; answered with the bytes, padded */
 	CALL_MOVE_SAY,		     /* struct move_said: how far it is; nobody waits */
 	CALL_MOVE_WHY,		     /* struct move_why, before MOVE_SAY: why the other server does not take it */
+	CALL_MOVE_VARIABLES, /* struct move_variables; answered with uint64_t bytes, a name each: see below */
+	CALL_MOVE_VARIABLE,  /* struct move_variable, a name; answered with the bytes, padded */
+	CALL_MOVE_VARIABLE_IN, /* the same and the bytes, padded */
 };
 
 struct move_names {
@@ -51,6 +54,24 @@ struct move_said {
 	uint32_t phase, serial; /* enum worker_phase; of the wish */
 	uint32_t stay, count;	/* enum worker_stay; how many of them */
 	uint64_t done, total;	/* bytes */
+};
+
+/*
+ * Of a module, or of a library in the current context: its variables that kernels can write, by the image that it was
+ * loaded from. CUDA_ERROR_NOT_FOUND: the image does not name all of them, or the driver does not know one of them;
+ * CUDA_ERROR_NOT_SUPPORTED: they are too many.
+ */
+struct move_variables {
+	uint64_t owner;
+	uint8_t hash[SHA256_BYTES];
+	uint64_t whole;
+};
+
+#define MOVE_VARIABLE_BYTES (24u << 10)
+
+struct move_variable {
+	uint64_t owner;
+	uint64_t at, bytes; /* of the variable; at most MOVE_VARIABLE_BYTES */
 };
 
 struct move_why {

@@ -29,7 +29,16 @@ struct sizes {
 	bool known;
 	uint64_t bytes, units;
 	uint64_t external_units; /* of variables of another image, which a driver may take if there is none */
+	image_variable found;	 /* told of names; or NULL */
+	void *arg;
+	bool constant; /* the variables that are read now lie in .const */
 };
+
+static void tell_name(struct sizes *s, const char *name, size_t length)
+{
+	if (s->found && !s->constant)
+		s->found(s->arg, name, length);
+}
 
 #define PAGE 4096u
 
@@ -206,6 +215,7 @@ static const char *read_declarator(const char *p, uint64_t element, bool externa
 		s->known = false;
 		return p;
 	}
+	tell_name(s, p, length);
 	p = skip_blank(p + length);
 	while (*p == '[') {
 		p = skip_blank(p + 1);
@@ -301,6 +311,7 @@ static const char *read_body(const char *p, struct sizes *s)
 		} else if (!n) {
 			p += *p != 0;
 		} else if (p != instruction_end && (word_is(p, n, ".global") || word_is(p, n, ".const"))) {
+			s->constant = word_is(p, n, ".const");
 			p = read_variables(p + n, false, s);
 		} else {
 			if (!word_is(p, n, ".visible") && !word_is(p, n, ".weak"))
@@ -311,9 +322,9 @@ static const char *read_body(const char *p, struct sizes *s)
 	return p;
 }
 
-static struct sizes read_ptx(const char *p)
+static struct sizes read_ptx(const char *p, image_variable found, void *arg)
 {
-	struct sizes s = { .known = true };
+	struct sizes s = { .known = true, .found = found, .arg = arg };
 	bool external = false;
 
 	while (s.known && *(p = skip_blank(p))) {
@@ -338,7 +349,8 @@ static struct sizes read_ptx(const char *p)
 			else if (word_is(p, n, ".visible") || word_is(p, n, ".weak") || word_is(p, n, ".common"))
 				external = false;
 			p += n;
-			if (word_is(p - n, n, ".global") || word_is(p - n, n, ".const"))
+			s.constant = word_is(p - n, n, ".const");
+			if (word_is(p - n, n, ".global") || s.constant)
 				p = read_variables(p, external, &s);
 		}
 	}
@@ -353,11 +365,46 @@ static bool looks_like_ptx(const char *p)
 
 /* ---- ELF ---- */
 
-static struct sizes read_elf(const void *image)
+static bool is_written(const char *section)
+{
+	return !strcmp(section, ".nv.global") || !strcmp(section, ".nv.global.init");
+}
+
+/* Symbols of objects in the sections that kernels can write. False: there is no table of them. */
+static bool tell_symbols(const char *image, const Elf64_Shdr *section, unsigned int count, const char *names,
+			 image_variable found, void *arg)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		const Elf64_Shdr *table = &section[i], *text;
+		const Elf64_Sym *symbol = (const void *)(image + table->sh_offset);
+
+		if (table->sh_type != SHT_SYMTAB)
+			continue;
+		if (table->sh_entsize != sizeof(*symbol) || table->sh_offset % _Alignof(Elf64_Sym) ||
+		    table->sh_offset >> 40 || table->sh_size >> 40 || table->sh_link >= count ||
+		    !readable(symbol, table->sh_size))
+			return false;
+		text = &section[table->sh_link];
+		if (text->sh_offset >> 40 || text->sh_size >> 40 || !text->sh_size ||
+		    !readable(image + text->sh_offset, text->sh_size) || image[text->sh_offset + text->sh_size - 1])
+			return false;
+		for (uint64_t k = 0; k < table->sh_size / sizeof(*symbol); k++)
+			if (ELF64_ST_TYPE(symbol[k].st_info) == STT_OBJECT && symbol[k].st_shndx < count &&
+			    symbol[k].st_name < text->sh_size &&
+			    is_written(names + section[symbol[k].st_shndx].sh_name))
+				found(arg, image + text->sh_offset + symbol[k].st_name,
+				      strlen(image + text->sh_offset + symbol[k].st_name));
+		return true;
+	}
+	return false;
+}
+
+static struct sizes read_elf(const void *image, image_variable found, void *arg)
 {
 	const Elf64_Ehdr *e = image;
 	const Elf64_Shdr *section, *names;
 	struct sizes s = { 0 };
+	bool written = false;
 
 	if (!readable(image, sizeof *e) || e->e_ident[EI_CLASS] != ELFCLASS64 || !e->e_shoff ||
 	    e->e_shentsize != sizeof *section || e->e_shstrndx >= e->e_shnum || e->e_shoff >> 40 ||
@@ -374,12 +421,17 @@ static struct sizes read_elf(const void *image)
 	for (unsigned int i = 0; i < e->e_shnum; i++) {
 		const char *name;
 
-		if (section[i].sh_name >= names->sh_size)
+		if (section[i].sh_name >= names->sh_size) {
+			s.known &= !found;
 			continue;
+		}
 		name = (const char *)image + names->sh_offset + section[i].sh_name;
-		if (!strcmp(name, ".nv.global") || !strcmp(name, ".nv.global.init") || !strcmp(name, ".nv.constant3"))
+		written |= is_written(name) && section[i].sh_size;
+		if (is_written(name) || !strcmp(name, ".nv.constant3"))
 			add_variable(&s, section[i].sh_size);
 	}
+	if (found && s.known && written)
+		s.known = tell_symbols(image, section, e->e_shnum, (const char *)image + names->sh_offset, found, arg);
 	return s;
 }
 
@@ -410,7 +462,7 @@ static void merge(struct image_need *need, const struct sizes *s, bool first)
 }
 
 /* PTX in a fat binary is not always followed by a NUL within its payload: a copy would need memory, so it must be. */
-static void read_fat(const unsigned char *header, struct image_need *need)
+static void read_fat(const unsigned char *header, struct image_need *need, image_variable found, void *arg)
 {
 	struct fat_entry entry;
 	uint64_t size, at = 16;
@@ -439,9 +491,9 @@ static void read_fat(const unsigned char *header, struct image_need *need)
 		}
 		if (!(entry.flags & FAT_COMPRESSED) && !entry.compressed_bytes) {
 			if (entry.kind == FAT_ELF)
-				s = read_elf(payload);
+				s = read_elf(payload, found, arg);
 			else if (memchr(payload, 0, entry.payload_bytes))
-				s = read_ptx((const char *)payload);
+				s = read_ptx((const char *)payload, found, arg);
 		}
 		merge(need, &s, first);
 		first = false;
@@ -459,7 +511,7 @@ static bool begins_with(const void *image, uint32_t magic)
 	return true;
 }
 
-static void read_wrapper(const void *image, struct image_need *need)
+static void read_wrapper(const void *image, struct image_need *need, image_variable found, void *arg)
 {
 	const unsigned char *header;
 	uint32_t version;
@@ -471,10 +523,10 @@ static void read_wrapper(const void *image, struct image_need *need)
 	memcpy(&header, (const char *)image + 8, sizeof header);
 	need->known = version == 1 && readable(header, 16) && begins_with(header, FAT_HEADER);
 	if (need->known)
-		read_fat(header, need);
+		read_fat(header, need, found, arg);
 }
 
-void image_read(const void *image, struct image_need *ret)
+static void read_any(const void *image, struct image_need *ret, image_variable found, void *arg)
 {
 	struct sizes s;
 
@@ -483,16 +535,29 @@ void image_read(const void *image, struct image_need *ret)
 		return;
 	ret->known = true;
 	if (looks_like_ptx(image)) {
-		s = read_ptx(image);
+		s = read_ptx(image, found, arg);
 		merge(ret, &s, true);
 	} else if (begins_with(image, FAT_WRAPPER)) {
-		read_wrapper(image, ret);
+		read_wrapper(image, ret, found, arg);
 	} else if (begins_with(image, FAT_HEADER)) {
-		read_fat(image, ret);
+		read_fat(image, ret, found, arg);
 	} else if (begins_with(image, 0x464c457fu)) {
-		s = read_elf(image);
+		s = read_elf(image, found, arg);
 		merge(ret, &s, true);
 	} else {
 		ret->known = false;
 	}
+}
+
+void image_read(const void *image, struct image_need *ret)
+{
+	read_any(image, ret, NULL, NULL);
+}
+
+bool image_variables(const void *image, image_variable found, void *arg)
+{
+	struct image_need need;
+
+	read_any(image, &need, found, arg);
+	return need.known;
 }

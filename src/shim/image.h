@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct image_need {
@@ -17,3 +18,9 @@ struct image_need {
 };
 
 void image_read(const void *image, struct image_need *ret);
+
+/* Told of each variable that kernels can write, by its name (without a NUL). Of several members each tells its own. */
+typedef void (*image_variable)(void *arg, const char *name, size_t length);
+
+/* The names. False: the image does not say all of them in the clear. */
+bool image_variables(const void *image, image_variable found, void *arg);

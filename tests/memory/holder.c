@@ -4,8 +4,8 @@
  * many: contexts, streams, events, pinned memory that kernels reach, memory of a pool, a module with options,
  * attributes of a function, a graph made by hand and its instance. Each line on standard input is a round, in which all
  * of them are used; "round N" says that it is over, and the last line how many results were wrong. libraries: the same
- * with a handle of cuBLAS and a plan of cuFFT. Any other kind: it
- * holds one thing that cannot move; the next line ends it.
+ * with a handle of cuBLAS and a plan of cuFFT; variables: with variables of a module and of a library. Any other kind:
+ * it holds one thing that cannot move; the next line ends it.
  */
 #include <cuda.h>
 
@@ -25,6 +25,20 @@ static const char add[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 static const char variable[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			       ".visible .global .u32 count = 5;\n"
 			       ".visible .entry nothing() { ret; }\n";
+
+/* What kernels change of a module, and no address of which the program knows: more than a message takes, too. */
+static const char variables[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+				".const .align 4 .u32 step = 7;\n"
+				".visible .global .align 4 .u32 count = 5;\n"
+				".global .align 8 .u32 many[20000];\n"
+				".visible .entry change(.param .u64 out) {\n"
+				"	.reg .u64 %d<3>; .reg .u32 %r<4>;\n"
+				"	ld.param.u64 %d0, [out];\n"
+				"	ld.const.u32 %r0, [step]; ld.global.u32 %r1, [count]; add.u32 %r1, %r1, %r0; "
+				"st.global.u32 [count], %r1;\n"
+				"	mov.u64 %d1, many; add.u64 %d1, %d1, 79996;\n"
+				"	ld.global.u32 %r2, [%d1]; add.u32 %r2, %r2, %r1; st.global.u32 [%d1], %r2;\n"
+				"	st.global.u32 [%d0], %r1; st.global.u32 [%d0+4], %r2; ret;\n}\n";
 
 #define WORDS 6
 
@@ -313,6 +327,45 @@ static int libraries(void)
 	return 0;
 }
 
+/* ---- variables of modules and libraries ---- */
+
+static int with_variables(void)
+{
+	CUcontext context;
+	CUmodule module;
+	CUlibrary library;
+	CUkernel kernel;
+	CUfunction f[2];
+	CUdeviceptr out;
+	uint32_t got[2], count = 5, sum = 0;
+	unsigned int rounds = 0;
+
+	must(cuDevicePrimaryCtxRetain(&context, 0), "a context");
+	must(cuCtxSetCurrent(context), "a context");
+	must(cuMemAlloc(&out, 8), "memory");
+	must(cuModuleLoadData(&module, variables), "a module");
+	must(cuModuleGetFunction(&f[0], module, "change"), "a function");
+	must(cuLibraryLoadData(&library, variables, NULL, NULL, 0, NULL, NULL, 0), "a library");
+	must(cuLibraryGetKernel(&kernel, library, "change"), "a kernel");
+	must(cuKernelGetFunction(&f[1], kernel), "its function");
+	puts("holds");
+	while (line()) {
+		void *args[] = { &out };
+
+		count += 7;
+		sum += count;
+		for (int i = 0; i < 2; i++) {
+			must(cuLaunchKernel(f[i], 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL), "a launch");
+			must(cuMemcpyDtoH(got, out, 8), "a copy");
+			is(got[0], count, "a variable");
+			is(got[1], sum, "a large variable");
+		}
+		printf("round %u %llx\n", ++rounds, (unsigned long long)out);
+	}
+	printf("wrong %lu longest 0\n", wrong);
+	return 0;
+}
+
 /* ---- what cannot move ---- */
 
 /* One that has given numbers: nobody knows how to make the next one that goes on with them. */
@@ -341,8 +394,11 @@ static void hold_array(void)
 static void hold_variable(void)
 {
 	static CUmodule module;
+	static CUdeviceptr at;
+	size_t bytes;
 
 	must(cuModuleLoadData(&module, variable), "a module");
+	must(cuModuleGetGlobal(&at, &bytes, module, "count"), "where it lies");
 }
 
 static void hold_managed(void)
@@ -419,6 +475,8 @@ int main(int argc, char **argv)
 		return many();
 	if (!strcmp(kind, "libraries"))
 		return libraries();
+	if (!strcmp(kind, "variables"))
+		return with_variables();
 	must(cuDevicePrimaryCtxRetain(&context, 0), "a context");
 	must(cuCtxSetCurrent(context), "a context");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)

@@ -57,7 +57,7 @@ struct client_call {
 	uint64_t payload_serial;   /* of the request that was begun */
 	uint64_t made, subject;	   /* handles: the first one minted; the first object named: deeds.h */
 	struct deed *deed;	   /* the request as it was sent, until the call is over; or NULL */
-	uint16_t change;	   /* of a library's request: CLIENT_SETS() or CLIENT_SPOILS, what it is to its object */
+	uint16_t change;	   /* of a library's request: CLIENT_SETS() or CLIENT_SPOILS */
 	struct link_answer answer; /* the last member, because it is not cleared */
 };
 

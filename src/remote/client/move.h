@@ -38,6 +38,15 @@ struct move_kept_image {
 	uint8_t data[];
 };
 
+/* What a variable of a module held. */
+struct move_kept_variable {
+	struct move_kept_variable *next;
+	uint64_t owner, context; /* ids; of a module 0 */
+	uint64_t bytes;
+	char *name; /* behind the data */
+	uint8_t data[];
+};
+
 #define MOVE_CONTEXTS 256u
 
 struct move {
@@ -51,6 +60,7 @@ struct move {
 	uint8_t *store; /* what is in those that lie on the device, in their order */
 	uint64_t total, done, told;
 	struct move_kept_image *images;
+	struct move_kept_variable *variables;
 	char where[WALL_WHERE_BYTES];	 /* "": by the way that it came */
 	char why[WORKER_WHERE_BYTES];	 /* WORKER_STAY_SERVER */
 	uint64_t context[MOVE_CONTEXTS]; /* ids of those that live */
@@ -90,3 +100,9 @@ bool move_images_out(struct move *m);
 CUresult move_contexts_again(struct move *m);
 CUresult move_objects_again(struct move *m);
 void move_objects_free(struct move *m);
+
+/* move_variables.c: those of one module, or of one library in this context. False: it stays. */
+struct code_load;
+bool move_variables_out(struct move *m, const struct code_load *load, uint64_t context);
+CUresult move_variables_in(struct move *m);
+void move_variables_free(struct move *m);

@@ -56,12 +56,20 @@ struct look {
 	uint32_t slot; /* the first that no worker has named */
 };
 
-static bool has_variables(uint64_t handle, const struct object *o)
+static struct code *code_of(uint64_t handle, const struct object *o)
 {
 	enum remote_kind kind = handle_kind(handle);
-	struct code *code = atomic_load_explicit(&o->kept, memory_order_acquire);
 
-	return (kind == KIND_MODULE || kind == KIND_LIBRARY) && code && atomic_load(&code->variables);
+	return kind == KIND_MODULE || kind == KIND_LIBRARY ? atomic_load_explicit(&o->kept, memory_order_acquire)
+							   : NULL;
+}
+
+/* The program was told where one of its variables lies, and may have put that anywhere. */
+static bool variables_are_known(uint64_t handle, const struct object *o)
+{
+	struct code *code = code_of(handle, o);
+
+	return code && atomic_load_explicit(&code->globals, memory_order_acquire);
 }
 
 static bool may_be_covered(enum remote_kind kind)
@@ -135,7 +143,7 @@ static void look_at(void *arg, uint64_t handle, const struct object *o)
 		l->slot = ((uint32_t)id & ~CALL_ID_WORKER) + 1;
 	if (!stay && (!may_be_covered(kind) || !atomic_load_explicit(&o->covered, memory_order_relaxed)))
 		stay = fixed_kind(kind);
-	else if (!stay && has_variables(handle, o))
+	else if (!stay && variables_are_known(handle, o))
 		stay = WORKER_STAY_VARIABLE;
 	else if (!stay && kind == KIND_GRAPH_EXEC)
 		want_graphs(l, o);
@@ -242,12 +250,65 @@ static bool image_out(struct move *m, const struct code_load *load)
 	return true;
 }
 
+struct owners {
+	struct move *m;
+	uint64_t *id; /* of modules and libraries with variables, or with an image that does not say */
+	size_t count, room;
+};
+
+static void find_owner(void *arg, uint64_t handle, const struct object *o)
+{
+	struct code *code = code_of(handle, o);
+	struct owners *owners = arg;
+
+	if (!code || !atomic_load(&code->variables))
+		return;
+	if (owners->count < owners->room)
+		owners->id[owners->count] = o->id;
+	owners->count++;
+}
+
+static bool variables_out(struct move *m, const struct deed *d)
+{
+	const struct code_load *load = load_of(d);
+	struct call_request head;
+
+	memcpy(&head, d->message, sizeof(head));
+	if (load->id >> 56 == KIND_MODULE)
+		return move_variables_out(m, load, head.context);
+	for (unsigned int i = 0; i < m->context_count; i++)
+		if (!move_variables_out(m, load, m->context[i]))
+			return false;
+	return true;
+}
+
+/* Of those that have some: all deeds are in order. */
+static bool all_variables_out(struct move *m)
+{
+	struct owners owners = { .m = m };
+	bool good = true;
+
+	handles_each(&m->session->handles, find_owner, &owners);
+	owners.room = owners.count;
+	owners.count = 0;
+	owners.id = calloc(owners.room + 1, sizeof(*owners.id));
+	if (!owners.id)
+		return move_stays(m, WORKER_STAY_HOST, 0);
+	handles_each(&m->session->handles, find_owner, &owners);
+	for (size_t i = 0; good && i < m->deeds; i++)
+		for (size_t k = 0; good && is_load(m->deed[i]) && k < owners.room; k++)
+			if (load_of(m->deed[i])->id == owners.id[k])
+				good = variables_out(m, m->deed[i]);
+	free(owners.id);
+	return good;
+}
+
 bool move_images_out(struct move *m)
 {
 	for (size_t i = 0; i < m->deeds; i++)
 		if (is_load(m->deed[i]) && !image_out(m, load_of(m->deed[i])))
 			return false;
-	return true;
+	return all_variables_out(m);
 }
 
 static CUresult image_in(struct move *m, const struct move_kept_image *i)
@@ -425,11 +486,14 @@ CUresult move_objects_again(struct move *m)
 	}
 	if (r == CUDA_SUCCESS)
 		r = want(m, NULL, 0);
+	if (r == CUDA_SUCCESS)
+		r = move_variables_in(m);
 	return r == CUDA_SUCCESS ? record_again(m) : r;
 }
 
 void move_objects_free(struct move *m)
 {
+	move_variables_free(m);
 	while (m->images) {
 		struct move_kept_image *i = m->images;
 

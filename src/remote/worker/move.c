@@ -6,6 +6,7 @@
 #include "remote/worker/places.h"
 #include "remote/worker/session.h"
 #include "remote/worker/traffic.h"
+#include "remote/worker/variables.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -88,6 +89,12 @@ int worker_other_move(struct work *work)
 		return image(work);
 	case CALL_MOVE_SAY:
 		return say(work);
+	case CALL_MOVE_VARIABLES:
+		return variables_list(work);
+	case CALL_MOVE_VARIABLE:
+		return variables_out(work);
+	case CALL_MOVE_VARIABLE_IN:
+		return variables_in(work);
 	case CALL_MOVE_WHY:
 		return why(work);
 	default:
