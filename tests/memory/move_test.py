@@ -4,16 +4,21 @@ meanwhile, and its program has the same bits at the same addresses and sees one 
 one line that names it, and the tenant stays as it was. The judge is the device's own count: move_test.py BUILD
 """
 import os
+import random
 import signal
 import sys
+import threading
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from memory import MIB, Resider, mete  # noqa: E402
 from device import Device  # noqa: E402
-from harness import BUILD, Meted, finish, ok, same, until  # noqa: E402
+from harness import BUILD, PATIENCE, Meted, finish, ok, same, until  # noqa: E402
 
 HOLDER = os.path.join(BUILD, "tests/memory/holder")
 SIZE, QUOTA, CONTEXT = 16 * MIB, 40 * MIB, 3 * MIB
+MOVES = 100 if os.environ.get("METE_TEST_LONG") else 8
+KILLS = 102 if os.environ.get("METE_TEST_LONG") else 6
 ENV = {"METE_SOFT_DEVICES": "2", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "3M"}
 
 
@@ -137,6 +142,62 @@ def killed(m, c):
     return c
 
 
+def many_moves(m, c):
+    r = Resider(m, "wall", SIZE // 4, MOVES * 3, 0, wall=True, spill=False)
+    r.has("holds")
+    done, text = 0, ""
+    while done < MOVES and r.process.poll() is None:
+        status, text = mete(m, "move", "wall", "--device", str(1 - share(c, "wall")["index"]))
+        if status:
+            break
+        done += 1
+    ok(done >= min(MOVES, 4) and (done == MOVES or r.process.poll() is not None), f"{done} moves in a row between two devices, under load", text, r.lines[-3:])
+    same(r.end(), 0, "every word is what it has to be")
+    ok(r.stays_in_place(), "all addresses stayed")
+    until(lambda: not c.grant("wall")["processes"])
+
+
+def killed_at_random(m, c):
+    """The worker, the program or meted, at any step of a move: it goes on with the right words, or hears the documented error."""
+    wrong, left = [], []
+    for turn in range(KILLS):
+        r = Resider(m, "wall", SIZE // 4, 1000000, 0, wall=True, spill=False)
+        r.has("holds")
+        where = 1 - share(c, "wall")["index"]
+        mover = threading.Thread(target=mete, args=(m, "move", "wall", "--device", str(where)))
+        mover.start()
+        time.sleep(random.uniform(0, 0.15) * PATIENCE)
+        victim = ("worker", "program", "meted")[turn % 3]
+        if victim == "worker":
+            for pid in workers(m, c, "wall"):
+                os.kill(pid, signal.SIGKILL)
+        elif victim == "program":
+            os.killpg(r.process.pid, signal.SIGKILL)
+        else:
+            c.close()
+            m.process.kill()
+            m.process.wait()
+            m.start()
+            c = m.control()
+        mover.join()
+        if c.grant("wall")["suspended"]:
+            mete(m, "set", "wall", "--resume")
+        done = len(r.rounds())
+        if victim != "program" and not until(lambda: len(r.rounds()) > done + 1 or r.process.poll() is not None, 30):
+            wrong.append((victim, "hangs", r.lines[-3:]))
+        if r.process.poll() is None:
+            os.killpg(r.process.pid, signal.SIGKILL)
+        elif victim != "program" and not any(line.endswith(": 46") for line in r.lines):
+            wrong.append((victim, r.lines[-3:]))
+        r.process.wait()
+        if not until(lambda: not share(c, "wall")["held_bytes"] and not c.grant("wall")["processes"], 20):
+            left.append((victim, share(c, "wall")))
+        mete(m, "set", "wall", "--resume")
+    ok(not wrong, f"{KILLS} times somebody was killed in the middle: the program goes on, or hears the documented error", wrong)
+    ok(not left, "and nothing is left", left)
+    return c
+
+
 def holds_many(m, c, kind):
     r = Resider(m, "wall", kind, None, wall=True, spill=False, program=HOLDER)
     ok(r.has("holds"), "it holds objects of many kinds", r.lines)
@@ -205,7 +266,9 @@ holds_many(m, c, "libraries")
 holds_many(m, c, "variables")
 cannot_move(m, c)
 drained(m, c)
+many_moves(m, c)
 c = killed(m, c)
+c = killed_at_random(m, c)
 c.close()
 m.close()
 finish()
