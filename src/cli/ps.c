@@ -23,24 +23,28 @@ static bool walled(json_t *grant, json_t *process)
 	return process ? json_is_true(json_object_get(process, "worker")) : *device_text(grant, "wall");
 }
 
-/* Where its memory is, unless it is all on the device. */
-static const char *moved_text(json_t *holder, char text[64])
+#define MOVED_BYTES 128u
+
+/* Where its memory is, unless it is all on the device; or what would keep it there. */
+static const char *moved_text(json_t *holder, char text[MOVED_BYTES])
 {
 	const char *residence = device_text(holder, "residence");
 	char away[SIZE_TEXT_BYTES];
 
-	*text = 0;
+	snprintf(text, MOVED_BYTES, "%s%s", *device_text(holder, "stays") ? "stays: " : "",
+		 device_text(holder, "stays"));
 	if (!strcmp(residence, "leaving") || !strcmp(residence, "returning"))
-		snprintf(text, 64, "%s, %lld %%", residence, (long long)device_number(holder, "moved_pct"));
+		snprintf(text, MOVED_BYTES, "%s, %lld %%", residence, (long long)device_number(holder, "moved_pct"));
 	else if (!strcmp(residence, "away"))
-		snprintf(text, 64, "%s away", size_format((uint64_t)device_number(holder, "away_bytes"), away));
+		snprintf(text, MOVED_BYTES, "%s away",
+			 size_format((uint64_t)device_number(holder, "away_bytes"), away));
 	return text;
 }
 
 static void add_row(struct table *t, json_t *grant, json_t *process, json_t *device, json_t *share)
 {
 	char held[SIZE_TEXT_BYTES], quota[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES], requested[48], measured[16];
-	char moved[64], left[32], user[TENANT_OF_BYTES], container[TENANT_OF_BYTES], wait[16];
+	char moved[MOVED_BYTES], left[32], user[TENANT_OF_BYTES], container[TENANT_OF_BYTES], wait[16];
 	bool frozen = json_is_true(json_object_get(share, "frozen"));
 	json_t *holder = device ? device : share;
 

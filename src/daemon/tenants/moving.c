@@ -289,6 +289,17 @@ static const char *client_stays(const struct worker *w, uint32_t *ret_count)
 	return reasons[why < WORKER_STAY_COUNT ? why : WORKER_STAY_NOTHING];
 }
 
+const char *moving_pins(const struct worker *w, char *text, size_t size)
+{
+	uint32_t stay = w->traffic ? atomic_load_explicit(&w->traffic->stay, memory_order_relaxed) : 0, serial;
+	const uint32_t why = stay & 0xffffu;
+
+	*text = 0;
+	if (why >= WORKER_STAY_ARRAY && why < WORKER_STAY_SERVER && phase_of(w, &serial) == WORKER_SETTLED)
+		snprintf(text, size, "%u %s", stay >> 16, reasons[why]);
+	return text;
+}
+
 /* How far it is the client says, which may say so for ever. */
 static bool is_late(const struct tenant *t, uint64_t since_ns, uint64_t now)
 {

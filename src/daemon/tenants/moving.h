@@ -63,5 +63,7 @@ void moving_ends(struct tenant *tenant, const struct worker *worker);
 bool moving_follow(struct tenant *tenant);
 /* What its clients keep in their own memory, in bytes. */
 uint64_t moving_away_bytes(const struct tenant *tenant);
+/* What would keep this worker's client here, for people to read; "": nothing. `text` of `size` bytes. */
+const char *moving_pins(const struct worker *worker, char *text, size_t size);
 /* Adds what there is to say of a share. */
 void moving_share_json(const struct tenant *tenant, unsigned int device, json_t *share);

@@ -8,6 +8,7 @@
 #include "daemon/tenants/client.h"
 #include "daemon/tenants/residing.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/workers/worker.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -266,8 +267,12 @@ static void place_json(json_t *to, uint64_t away_units, uint64_t movable_units, 
 
 void suspension_client_json(const struct client *c, unsigned int device, json_t *process)
 {
+	const struct worker *w = device ? NULL : worker_find(c->tenant->daemon, c->process.pid);
 	uint32_t place = residing_place(c);
+	char pins[200];
 
+	if (w && *moving_pins(w, pins, sizeof(pins)))
+		json_object_set_new(process, "stays", json_string(pins));
 	if (!device && residing_can_be_asked(c))
 		place_json(process, residing_away(c), residing_movable(c), wire_place_state(place),
 			   wire_place_percent(place));

@@ -25,10 +25,12 @@
 #define JOIN_MS 30000u	   /* for another server's worker */
 #define PAUSE_NS 50000000u /* between two tries to find a worker */
 #define TRIES 64u	   /* of workers that cannot take it up */
+#define LOOK_S 2	   /* between two looks at what would keep the session here */
 #define TOLD_BYTES (UINT64_C(8) << 20)
 
 static struct {
 	uint32_t ends, ended; /* futexes: the thread is to end; it has */
+	uint32_t told;	      /* what keeps the session here, as its worker was told */
 	bool runs;
 } threads[SESSIONS];
 
@@ -197,8 +199,8 @@ static bool come_to_rest(struct move *m)
 	if (atomic_load_explicit(&m->session->faulted, memory_order_relaxed))
 		return move_stays(m, WORKER_STAY_FAULT, 0);
 	parked_let_go();
-	return move_objects_look(m) && move_memory_look(m) && all_rest(m) && move_images_out(m) && move_memory_out(m) &&
-	       is_asked(m);
+	return move_objects_look(m) && move_memory_look(m) && move_memory_fits(m) && all_rest(m) &&
+	       move_images_out(m) && move_memory_out(m) && is_asked(m);
 }
 
 static bool leave(struct move *m)
@@ -401,6 +403,28 @@ static void go(struct session *s, uint32_t wish)
 	move_memory_free(&m);
 }
 
+/* ---- what would keep it ---- */
+
+/* For people to read, before anybody asks it to move. */
+static void tell_pins(struct session *s, uint32_t serial)
+{
+	uint32_t *told = &threads[s->index].told, pins;
+	struct move m = { .session = s, .serial = serial };
+
+	if (move_objects_look(&m))
+		move_memory_look(&m);
+	pins = m.stay >= WORKER_STAY_ARRAY ? (m.count < UINT16_MAX ? m.count : UINT16_MAX) << 16 | m.stay : 0;
+	if (pins != *told) {
+		if (!pins)
+			m.stay = WORKER_STAY_NOTHING;
+		m.done = m.total = 0;
+		move_say(&m, WORKER_SETTLED, true);
+		*told = pins;
+	}
+	move_objects_free(&m);
+	move_memory_free(&m);
+}
+
 /* ---- the thread ---- */
 
 static void *wait_for_wishes(void *arg)
@@ -416,14 +440,19 @@ static void *wait_for_wishes(void *arg)
 		uint32_t wish = __atomic_load_n(&area->wish, __ATOMIC_ACQUIRE);
 
 		if (wish == seen) {
-			syscall(SYS_futex, &area->wish, FUTEX_WAIT, seen, NULL, NULL, 0);
+			const struct timespec look = { .tv_sec = LOOK_S };
+			long r = syscall(SYS_futex, &area->wish, FUTEX_WAIT, seen, &look, NULL, 0);
+
+			if (r < 0 && errno == ETIMEDOUT)
+				tell_pins(s, WALL_WISH_SERIAL(seen));
 			continue;
 		}
 		seen = wish;
 		if (WALL_WISH_DRAIN(wish))
 			go(s, wish);
+		/* Another worker knows nothing of it. */
 		if (s->link.wall.control != (void *)area)
-			seen = 0;
+			seen = threads[s->index].told = 0;
 	}
 	__atomic_store_n(ended, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, ended, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);

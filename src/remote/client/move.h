@@ -88,6 +88,8 @@ void move_enter(uint64_t context);
 
 /* move_memory.c: everything is counted, copied out, placed and copied in. */
 bool move_memory_look(struct move *m);
+/* Whether the quota has room for it, placed anew: asks the worker. */
+bool move_memory_fits(struct move *m);
 /* Whether the new worker's devices are of the same kind as those of the worker before. */
 bool move_is_alike(struct move *m);
 bool move_memory_out(struct move *m);

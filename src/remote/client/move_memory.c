@@ -96,8 +96,11 @@ bool move_memory_look(struct move *m)
 		why = WORKER_STAY_SHARED;
 		count = (uint32_t)atomic_load_explicit(&m->session->unified, memory_order_relaxed);
 	}
-	if (why)
-		return move_stays(m, why, count);
+	return !why || move_stays(m, why, count);
+}
+
+bool move_memory_fits(struct move *m)
+{
 	return would_fit(m) || move_stays(m, WORKER_STAY_PACKING, 0);
 }
 
