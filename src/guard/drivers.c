@@ -4,9 +4,12 @@
 #include "base/cleanup.h"
 #include "rm/interface.h"
 
+#include <errno.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define CAP_SYS_ADMIN_BIT 21
@@ -109,6 +112,15 @@ static bool capable(void)
 	return caps >> CAP_SYS_ADMIN_BIT & 1 || (caps >> CAP_BPF_BIT & 1 && caps >> CAP_PERFMON_BIT & 1);
 }
 
+/* User notification is of Linux 5.0, pidfd_getfd of 5.6. */
+static bool notifies(void)
+{
+	unsigned int action = SECCOMP_RET_USER_NOTIF;
+
+	return !syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) &&
+	       (syscall(SYS_pidfd_getfd, -1, -1, 0) >= 0 || errno != ENOSYS);
+}
+
 void guard_kernel_look(struct guard_kernel *ret)
 {
 	*ret = (struct guard_kernel){
@@ -120,6 +132,7 @@ void guard_kernel_look(struct guard_kernel *ret)
 		.dmem = path_exists("%s", "/sys/fs/cgroup/dmem.capacity"),
 		.driver = guard_driver_loaded(),
 		.capable = capable(),
+		.notify = notifies(),
 	};
 	ret->locked_more = file_has("/sys/kernel/security/lockdown", "[confidentiality]");
 	ret->locked = ret->locked_more || file_has("/sys/kernel/security/lockdown", "[integrity]");
@@ -132,6 +145,19 @@ void guard_kernel_look(struct guard_kernel *ret)
 		ret->major = RM_MAJOR; /* registered under other names too */
 	ret->uvm_major = major_of(ret->driver->uvm);
 	functions_look(ret);
+}
+
+/* What every front end needs of the driver. */
+static bool driver_doubt(const struct guard_kernel *k, char *text, size_t size)
+{
+	if (!k->branch_known)
+		snprintf(text, size, "the driver's branch %u is not one that this version knows (%u to %u)", k->branch,
+			 RM_BRANCH_FIRST, RM_BRANCH_LAST);
+	else if (!k->major)
+		snprintf(text, size, "the driver %s has no devices in /proc/devices", k->driver->module);
+	else
+		return false;
+	return true;
 }
 
 bool guard_kernel_doubt(const struct guard_kernel *k, char *text, size_t size)
@@ -156,15 +182,23 @@ bool guard_kernel_doubt(const struct guard_kernel *k, char *text, size_t size)
 			snprintf(text, size, "%s", rows[i].why);
 			return true;
 		}
-	if (!k->branch_known)
-		snprintf(text, size, "the driver's branch %u is not one that this version knows (%u to %u)", k->branch,
-			 RM_BRANCH_FIRST, RM_BRANCH_LAST);
-	else if (!k->functions)
+	if (driver_doubt(k, text, size))
+		return true;
+	if (!k->functions)
 		snprintf(text, size, "the driver %s has no function %s in /proc/kallsyms", k->driver->module,
 			 k->missing_function);
-	else if (!k->major)
-		snprintf(text, size, "the driver %s has no devices in /proc/devices", k->driver->module);
 	else
 		return false;
+	return true;
+}
+
+bool guard_notify_doubt(const struct guard_kernel *k, char *text, size_t size)
+{
+	if (!k->notify)
+		snprintf(text, size, "this kernel has no seccomp user notification or no pidfd_getfd (Linux 5.6)");
+	else if (!k->driver)
+		snprintf(text, size, "NVIDIA's kernel module is not loaded");
+	else
+		return driver_doubt(k, text, size);
 	return true;
 }

@@ -32,9 +32,12 @@ struct guard_kernel {
 	unsigned int branch, major, uvm_major;
 	bool branch_known, functions;
 	bool capable; /* this process may load programs */
+	bool notify;  /* seccomp brings calls to another process, which can fetch descriptors */
 	char missing_function[40];
 };
 
 void guard_kernel_look(struct guard_kernel *ret);
 /* The first reason why the guard does not hold here. False: it does. */
 bool guard_kernel_doubt(const struct guard_kernel *k, char *text, size_t size);
+/* The same for the front end by seccomp notification. */
+bool guard_notify_doubt(const struct guard_kernel *k, char *text, size_t size);

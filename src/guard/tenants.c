@@ -132,8 +132,9 @@ void tenant_put_memory(struct tenant_account *a, uint32_t client, uint32_t paren
 	a->memory[number] = (struct tenant_memory){ .bytes = bytes, .references = 1 };
 	if (parent != client && !tenant_find(a, client, parent))
 		tenant_put(a, client, client, parent, 0);
-	put(a, (struct tenant_object){
-		       .client = client, .handle = handle, .parent = parent, .class = RM_CLASS_MEMORY, .memory = number });
+	put(a,
+	    (struct tenant_object){
+		    .client = client, .handle = handle, .parent = parent, .class = RM_CLASS_MEMORY, .memory = number });
 }
 
 void tenant_put_name(struct tenant_account *a, uint32_t client, uint32_t parent, uint32_t handle,
@@ -150,11 +151,11 @@ void tenant_put_name(struct tenant_account *a, uint32_t client, uint32_t parent,
 static bool is_below(struct tenant_account *a, const struct tenant_object *o, uint32_t handle)
 {
 	for (int depth = 0; o && depth < DEPTH; depth++) {
-		if (o->handle == handle)
+		if (o->handle == handle || o->parent == handle)
 			return true;
 		if (o->parent == o->handle)
 			return false;
-		o = o->parent == handle ? &(struct tenant_object){ .handle = handle } : tenant_find(a, o->client, o->parent);
+		o = tenant_find(a, o->client, o->parent);
 	}
 	return false;
 }

@@ -19,7 +19,8 @@ static void test_quota(void)
 	tap_ok(!a->used && a->peak == MIB(10), "it comes back, and the peak stays");
 	tenant_charge(a, MIB(4));
 	tenant_settle(a, MIB(4), MIB(12));
-	tap_ok(a->used == MIB(12) && !tenant_charge(a, 0), "what was taken all the same is above the quota, and nothing more is given");
+	tap_ok(a->used == MIB(12) && !tenant_charge(a, 0),
+	       "what was taken all the same is above the quota, and nothing more is given");
 	tenant_account_free(a);
 }
 
@@ -36,7 +37,8 @@ static void test_trees(void)
 	tenant_put(a, 2, 2, 2, RM_CLASS_CLIENT);
 	tenant_put_name(a, 2, 2, 20, tenant_find(a, 1, 11));
 	tenant_free_object(a, 1, 3);
-	tap_ok(a->used == MIB(7) && !tenant_find(a, 1, 11), "a second name keeps memory whose first goes with what is above it");
+	tap_ok(a->used == MIB(7) && !tenant_find(a, 1, 11),
+	       "a second name keeps memory whose first goes with what is above it");
 	tenant_free_object(a, 1, 2);
 	tap_ok(a->used == MIB(4) && !tenant_find(a, 1, 10) && tenant_find(a, 1, 1), "a device takes its memory along");
 	tenant_free_object(a, 2, 2);

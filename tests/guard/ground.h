@@ -18,6 +18,8 @@
 
 /* The number of results, and of those that failed. */
 extern int count, failed;
+/* The front end that is tried is the supervisor (mete-guard-notify), not the programs in the kernel. */
+extern bool front_notify;
 /* A pipe from a body to its case; a pair of sockets between two bodies. */
 extern int hold_fds[2], passed[2];
 
@@ -106,3 +108,4 @@ void case_end(void);
 void case_grant(void);
 void case_cost(void);
 void case_locked(void);
+void case_notify(void);

@@ -13,12 +13,13 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 
 build, cases = sys.argv[1], sys.argv[2]
 processors = sys.argv[3] if len(sys.argv) > 3 else "1"
 words = sys.argv[4] if len(sys.argv) > 4 else ""
 here = os.path.dirname(os.path.abspath(__file__))
-LIMIT_S = 540
+LIMIT_S = float(os.environ.get("METE_TEST_GUEST_LIMIT_S", "540"))
 
 
 def skip(why):
@@ -43,7 +44,8 @@ def libraries(program):
 
 def pack(module, to):
     files = {"init": os.path.join(here, "init"), "cases": os.path.join(build, "tests/guard/guard_cases"),
-             "mete-guard": os.path.join(build, "src/guard/mete-guard"), "bin/busybox": busybox, "mete_standin.ko": module}
+             "mete-guard": os.path.join(build, "src/guard/mete-guard"),
+             "mete-guard-notify": os.path.join(build, "src/guard/mete-guard-notify"), "bin/busybox": busybox, "mete_standin.ko": module}
     files |= {p.lstrip("/"): p for p in libraries(files["mete-guard"])}
     folders = {""} | {"/".join(n.split("/")[:i]) for n in files for i in range(1, n.count("/") + 1)}
     parts = [entry(f, stat.S_IFDIR | 0o755, b"", i) for i, f in enumerate(sorted(folders - {""}))]
@@ -56,18 +58,21 @@ def pack(module, to):
 
 
 def boot(folder):
-    """The guest's lines."""
+    """The guest's lines, as they come."""
     with tempfile.TemporaryDirectory() as temporary:
         image = os.path.join(temporary, "initramfs")
         pack(os.path.join(folder, "mete_standin.ko"), image)
         command = ["nice", "-n", "5", qemu, "-machine", "q35", "-cpu", "max", "-accel", "tcg,thread=multi", "-smp", processors, "-m", "512", "-no-reboot",
                    "-nodefaults", "-display", "none", "-serial", "stdio", "-kernel", os.path.join(folder, "vmlinuz"), "-initrd", image,
                    "-append", f"console=ttyS0 panic=-1 quiet no_timer_check {words} cases={cases}"]
-        try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT_S, check=False)
-            return done.stdout.decode(errors="replace").splitlines()
-        except subprocess.TimeoutExpired as e:
-            return (e.stdout or b"").decode(errors="replace").splitlines() + ["# the guest did not end in time"]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+            watchdog = threading.Timer(LIMIT_S, process.kill)
+            watchdog.start()
+            for line in process.stdout:
+                yield line.decode(errors="replace")
+            if not watchdog.is_alive():
+                yield "# the guest did not end in time"
+            watchdog.cancel()
 
 
 qemu, busybox = shutil.which("qemu-system-x86_64"), shutil.which("busybox")
@@ -81,18 +86,17 @@ if not guests:
 
 count = bad = 0
 for guest in guests:
-    lines = boot(guest)
     ended = False
-    for line in lines:
+    for line in boot(guest):
         m = re.match(r"(not )?ok \d+ - (.*)", line.strip())
         if m:
             count += 1
             bad += bool(m.group(1))
-            print(f"{m.group(1) or ''}ok {count} - {os.path.basename(guest)}: {m.group(2)}")
+            print(f"{m.group(1) or ''}ok {count} - {os.path.basename(guest)}: {m.group(2)}", flush=True)
         elif "guest: cases ended with 0" in line:
             ended = True
         elif line.strip():
-            print("#", line.strip())
+            print("#", line.strip(), flush=True)
     count += 1
     bad += not ended
     print(f"{'' if ended else 'not '}ok {count} - {os.path.basename(guest)}: the guest came to its end")

@@ -61,6 +61,7 @@ void case_full(void)
 	waitpid(p, NULL, 0);
 	close(hold_fds[0]);
 	close(hold_fds[1]);
-	ok(!as("c", body_files), "a tenant with too many files is refused");
+	if (!front_notify) /* which has no table of files */
+		ok(!as("c", body_files), "a tenant with too many files is refused");
 	clean("full tables");
 }

@@ -3,16 +3,16 @@
  * notification), and how a program gets it.
  *
  * A filter sees registers, not memory: the number and the size of a call cannot be changed behind it, all else can. So
- * every call that the driver could take is brought to the supervisor, which copies, judges and makes it; none of them is
- * ever let through to the kernel as the program has it. What no driver could take passes without a question: a command
- * without a size (terminals, sockets), and numbers that the resource manager does not have.
+ * every call that the driver could take is brought to the supervisor, which copies, judges and makes it; none of them
+ * is ever let through to the kernel as the program has it. What no driver could take passes without a question: a
+ * command without a size (terminals, sockets), and numbers that the resource manager does not have.
  */
 #pragma once
 
 #include <linux/filter.h>
 #include <stddef.h>
 
-#define FILTER_STEPS_MOST 64
+#define FILTER_STEPS_MOST 128
 
 /* Writes the filter; value: its length. For the tests: notify_enter() installs it. */
 size_t filter_write(struct sock_filter program[FILTER_STEPS_MOST]);

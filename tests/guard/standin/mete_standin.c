@@ -22,6 +22,7 @@
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/poll.h>
 #include <linux/proc_fs.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -500,8 +501,15 @@ static long standin_unlocked_ioctl(struct file *file, unsigned int command, unsi
 	return copy_to_user(from, words, size) ? -EFAULT : r;
 }
 
+/* As NVIDIA's: a program waits for events on the file. There are none here. */
+static __poll_t standin_poll(struct file *file, poll_table *wait)
+{
+	return 0;
+}
+
 static const struct file_operations operations = {
 	.owner = THIS_MODULE,
+	.poll = standin_poll,
 	.open = standin_open,
 	.release = standin_release,
 	.unlocked_ioctl = standin_unlocked_ioctl,

@@ -1,0 +1,137 @@
+/* filter_test.c: what the filter answers, by an interpreter of its own; and that the kernel takes it. */
+#include "guard/notify/filter.h"
+
+#include "base/tap.h"
+#include "rm/interface.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct sock_filter program[FILTER_STEPS_MOST];
+static size_t length;
+
+/* The instructions that filters are made of. */
+static uint32_t answer(const struct seccomp_data *d)
+{
+	uint32_t a = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		const struct sock_filter *f = &program[i];
+
+		switch (f->code) {
+		case BPF_LD | BPF_W | BPF_ABS:
+			memcpy(&a, (const char *)d + f->k, 4);
+			break;
+		case BPF_ALU | BPF_AND | BPF_K:
+			a &= f->k;
+			break;
+		case BPF_RET | BPF_K:
+			return f->k;
+		case BPF_JMP | BPF_JEQ | BPF_K:
+			i += a == f->k ? f->jt : f->jf;
+			break;
+		case BPF_JMP | BPF_JGE | BPF_K:
+			i += a >= f->k ? f->jt : f->jf;
+			break;
+		case BPF_JMP | BPF_JGT | BPF_K:
+			i += a > f->k ? f->jt : f->jf;
+			break;
+		case BPF_JMP | BPF_JSET | BPF_K:
+			i += a & f->k ? f->jt : f->jf;
+			break;
+		default:
+			return UINT32_MAX;
+		}
+	}
+	return UINT32_MAX;
+}
+
+static uint32_t call(uint32_t arch, int number, uint64_t a, uint64_t b)
+{
+	struct seccomp_data d = { .nr = number, .arch = arch, .args = { a, b } };
+
+	return answer(&d);
+}
+
+static uint32_t command(unsigned int c)
+{
+	return call(AUDIT_ARCH_X86_64, SYS_ioctl, 3, c);
+}
+
+static void test_numbers(void)
+{
+	unsigned int bad = 0;
+
+	for (unsigned int n = 0; n < 256; n++) {
+		bool drivers = (n >= 0x27 && n < 0x60) || n >= 200;
+
+		/* The letter and the direction mean nothing to the driver, nor do they here. */
+		for (unsigned int letter = 0; letter < 256; letter += 51)
+			for (unsigned int direction = 0; direction < 4; direction++)
+				bad += command(_IOC(direction, letter, n, 48)) !=
+				       (drivers ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW);
+		bad += command(_IOC(0, 'T', n, 0)) != SECCOMP_RET_ALLOW;
+	}
+	tap_ok(!bad, "every number that the driver has is brought, with any letter and direction (%u)", bad);
+	bad = 0;
+	for (unsigned int size = 1; size < 16384; size++)
+		bad += command(_IOC(3, 'F', RM_ESC_ALLOC, size)) != SECCOMP_RET_USER_NOTIF;
+	tap_ok(!bad, "with any size (%u)", bad);
+	tap_ok(call(AUDIT_ARCH_X86_64, SYS_ioctl, 3, UINT64_C(0xdeadbeef00000000) | RM_REQUEST(RM_ESC_ALLOC, 48)) ==
+		       SECCOMP_RET_USER_NOTIF,
+	       "the upper half of the register, which the kernel does not read, changes nothing");
+	tap_ok(command(0x5413) == SECCOMP_RET_ALLOW && command(0x80045430) == SECCOMP_RET_ALLOW &&
+		       command(0x541b) == SECCOMP_RET_ALLOW && command(0x8912) == SECCOMP_RET_ALLOW,
+	       "terminals and sockets pass");
+	tap_ok(command(_IOC(3, 'T', 0x30, 4)) == SECCOMP_RET_USER_NOTIF, "but not what is nearly a terminal's");
+}
+
+static void test_other_ways(void)
+{
+	unsigned int alloc = RM_REQUEST(RM_ESC_ALLOC, 48);
+
+	tap_ok(call(AUDIT_ARCH_I386, 54, 3, alloc) == (SECCOMP_RET_ERRNO | EPERM), "calls of 32-bit code are refused");
+	tap_ok(call(AUDIT_ARCH_I386, 54, 3, 0x5413) == SECCOMP_RET_ALLOW, "but for those of terminals");
+	tap_ok(call(AUDIT_ARCH_X86_64, 0x40000000 | 514, 3, alloc) == (SECCOMP_RET_ERRNO | ENOSYS), "x32 is not there");
+	tap_ok(call(AUDIT_ARCH_X86_64, SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | 1) ==
+			       (SECCOMP_RET_ERRNO | EBUSY) &&
+		       call(AUDIT_ARCH_I386, 354, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER) ==
+			       (SECCOMP_RET_ERRNO | EBUSY),
+	       "a listener of the tenant's own is refused");
+	tap_ok(call(AUDIT_ARCH_X86_64, SYS_seccomp, SECCOMP_SET_MODE_FILTER, 1) == SECCOMP_RET_ALLOW &&
+		       call(AUDIT_ARCH_X86_64, SYS_read, 3, 0) == SECCOMP_RET_ALLOW,
+	       "filters without one, and other calls, pass");
+}
+
+/* In a child, for there is no way back. */
+static void test_kernel(void)
+{
+	int status;
+	pid_t p = fork();
+
+	if (!p) {
+		struct sock_fprog f = { (unsigned short)length, program };
+
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		_exit(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &f) ? 1 : 0);
+	}
+	waitpid(p, &status, 0);
+	tap_ok(!status, "the kernel takes the filter of %zu steps", length);
+}
+
+int main(void)
+{
+	tap_begin();
+	length = filter_write(program);
+	test_numbers();
+	test_other_ways();
+	test_kernel();
+	return tap_end();
+}
