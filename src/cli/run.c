@@ -43,7 +43,7 @@ struct run {
 	char runtime_dir[PATH_MAX], hip_library[PATH_MAX];
 	bool t3; /* asked for */
 	bool guard;   /* asked for */
-	bool guarded; /* begun */
+	struct guarded guarded;
 	bool wall; /* its devices are behind workers: `remote` is its environment, and not `env` */
 	struct remote_env remote;
 	int failure; /* the exit status when the program was not started */
@@ -382,8 +382,9 @@ static int prepare(struct run *run, struct fault *f)
 	if (!r)
 		r = run->wall ? set_remote(run, f) : set_env(run, f);
 	if (!r && run->guard) {
-		r = guarded_begin(&run->place, run->grant, getpid(), NULL, f);
-		run->guarded = !r;
+		r = guarded_begin(&run->place, run->grant, getpid(), NULL, &run->guarded, f);
+		if (!r && *run->guarded.note)
+			say_note("--guard: %s", run->guarded.note);
 	}
 	if (r)
 		return r;
@@ -402,6 +403,7 @@ static int run_program(struct run *run, struct fault *f, int *ret_status)
 		.remote = run->wall ? &run->remote : NULL,
 		.control = &run->control,
 		.log = &run->log,
+		.guarded = run->guarded.front ? &run->guarded : NULL,
 		.verbose = run->verbose,
 	};
 	enum program_kind kind;
@@ -428,6 +430,7 @@ VERB(run)
 		.verbose = option_given(line, "verbose"),
 		.wall = option_given(line, "wall"),
 		.guard = option_given(line, "guard"),
+		.guarded = GUARDED_NONE,
 		.control = CONTROL_CLOSED,
 		.log.fd = -1,
 		.failure = EXIT_RUN_FAILED,
@@ -440,8 +443,7 @@ VERB(run)
 	r = prepare(&run, &f);
 	if (!r)
 		r = run_program(&run, &f, &status);
-	if (run.guarded)
-		guarded_end(&run.place, run.grant);
+	guarded_end(&run.place, run.grant, &run.guarded);
 	tenant_log_close(&run.log);
 	control_close(&run.control);
 	json_decref(run.grant);

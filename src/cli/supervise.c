@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define NOT_GUARDED (-ENOTRECOVERABLE) /* from the child: the guard does not hold it */
 #define LOG_MS 150
 #define REOPEN_FIRST_MS 100
 #define REOPEN_MOST_MS 10000
@@ -39,7 +40,7 @@ struct watch {
 	sigset_t old_mask;
 	struct sigaction old_pipe, old_child;
 	int signals; /* signalfd */
-	int pidfd; /* of meted; -1: the connection is watched instead, or there is none */
+	int pidfd;   /* of meted; -1: the connection is watched instead, or there is none */
 	pid_t child;
 	struct waker waker;
 	bool ended;
@@ -88,6 +89,8 @@ _Noreturn static void become_program(struct watch *w, int tell, pid_t mete)
 	before = w->s->verbose ? env_copy() : NULL;
 	r = w->s->remote ? remote_env_enter(w->s->remote, &f) : w->s->env ? tenant_env_enter(w->s->env, &f) : 0;
 	env_note(before);
+	if (!r && w->s->guarded && guarded_enter(w->s->guarded))
+		r = NOT_GUARDED;
 	if (!r) {
 		/* By its path, as found before; argv[0] stays as it was written. */
 		execv(w->s->path, w->s->argv);
@@ -127,6 +130,11 @@ static int start_child(struct watch *w, struct fault *f)
 		return 0;
 	while (waitpid(w->child, NULL, 0) < 0 && errno == EINTR)
 		;
+	if (why == NOT_GUARDED)
+		return fault_set(f, -EPERM,
+				 "--guard: %s is not started: it could not be brought before its supervisor "
+				 "(mete-guard-notify, see above) or into its cgroup",
+				 w->s->argv[0]);
 	if (why == -ENOENT)
 		return fault_set(f, SUPERVISE_NOT_FOUND,
 				 "%s: its interpreter or dynamic linker is missing; install it, or correct its first "

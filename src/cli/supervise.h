@@ -14,16 +14,18 @@
 #include "client/remote_env.h"
 #include "client/tenant_env.h"
 #include "cli/tenant_log.h"
+#include "verb/guarded.h"
 #include "verb/verb.h"
 
 struct supervision {
-	char **argv; /* the program's */
-	const char *path; /* of the program, from program_find() */
-	const struct tenant_env *env; /* NULL: as it is */
+	char **argv;			 /* the program's */
+	const char *path;		 /* of the program, from program_find() */
+	const struct tenant_env *env;	 /* NULL: as it is */
 	const struct remote_env *remote; /* instead of env; NULL: not */
-	struct control *control; /* watched; -1 inside: not */
+	struct control *control;	 /* watched; -1 inside: not */
 	struct tenant_log *log;
-	const char *warning; /* to be said once the program runs; NULL: none */
+	const struct guarded *guarded; /* entered by the program; NULL: not */
+	const char *warning;	       /* to be said once the program runs; NULL: none */
 	bool verbose;
 	bool together; /* the program is killed with mete: nobody else would end what it needs */
 };

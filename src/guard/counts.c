@@ -2,6 +2,7 @@
 #include "guard/counts.h"
 
 #include "base/cleanup.h"
+#include "guard/dmem.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -134,6 +135,11 @@ int counts_get(uint64_t grant, struct guard_count *ret)
 		if (before & 1 || ret->serial != before || serial_of(fd) != before)
 			continue;
 		ret->cgroup[sizeof ret->cgroup - 1] = 0;
+		/* Others keep this one: the kernel says what it is now. */
+		if (ret->front == GUARD_FRONT_DMEM && !dmem_current(ret->cgroup, &ret->used)) {
+			ret->peak = ret->used > ret->peak ? ret->used : ret->peak;
+			ret->written_ns = now_ns();
+		}
 		return ret->version == VERSION && ret->grant == grant ? 0 : -EPROTO;
 	}
 	return -EAGAIN;

@@ -16,19 +16,23 @@
 		NULL, NULL                                                                                             \
 	}
 #define GUARD_WORDS                                                                                                    \
-	"Have the kernel limit device memory as well, whatever the program calls by itself (eBPF, by mete-guard). "    \
-	"Needs "                                                                                                       \
-	"root, and a kernel that can; where it cannot, nothing is started, and `mete doctor` says why. Not proven on " \
-	"hardware."
+	"Have device memory limited at the kernel as well, whatever the program calls by itself: by programs in the "  \
+	"kernel (mete-guard; for containers, and as root), else by a supervisor of its calls (mete-guard-notify), "    \
+	"and "                                                                                                         \
+	"by the driver's own limits of cgroups where it has them. Where nothing can hold, nothing is started, and "    \
+	"`mete doctor` says why. Not proven on hardware."
 #define SWITCH(name, letter, words)                                                                                    \
 	{                                                                                                              \
 		name, letter, NULL, words, COMPLETE_NOTHING, false                                                     \
 	}
 #define OPTION_PLACE                                                                                                   \
-	{ "place", 0, "RULE",                                                                                          \
+	{ "place",                                                                                                     \
+	  0,                                                                                                           \
+	  "RULE",                                                                                                      \
 	  "meted chooses the device, by a rule: spread (most memory that is not promised, then fewest tenants), "      \
 	  "binpack (least left over) or fit (least fragmentation). Default: placement.rule of meted.yaml.",            \
-	  COMPLETE_NOTHING, false },
+	  COMPLETE_NOTHING,                                                                                            \
+	  false },
 #define OPTION_JSON SWITCH("json", 'j', "Print JSON, sizes in bytes.")
 #define OPTION_SOFT SWITCH("soft", 's', "Use the software device even where there is a GPU.")
 #define OPTION_HIP SWITCH("hip", 0, "Use a device that is used by HIP: AMD's (`mete devices`: DRIVER hip).")

@@ -27,7 +27,7 @@ class Guarded(place.MeteTest):
         checks = json.loads(self.mete('doctor', '--json').stdout)['checks']
         guard = [check for check in checks if check['name'] == 'guard']
         self.assertEqual(len(guard), 1)
-        self.assertTrue(guard[0]['detail'].startswith(('none: ', 'eBPF can hold')), guard[0])
+        self.assertTrue(guard[0]['detail'].startswith(('none. bpf: ', 'bpf: ', 'notify: ', 'dmem: ')), guard[0])
 
     def test_containers_are_told_in_their_hook(self):
         self.assertEqual(self.mete('cdi', 'create', '--soft', '--mem', '8M', '--guard', '--name', 'boxed', '--dir', self.path('cdi')).returncode, 0)
