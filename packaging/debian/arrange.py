@@ -39,4 +39,4 @@ for name in os.listdir(units):
     with open(path, encoding="utf-8") as f:
         text = f.read()
     with open(path, "w", encoding="utf-8") as f:
-        f.write(text.replace("/usr/local/bin/", "/usr/bin/"))
+        f.write(text.replace("/usr/local/bin/", "/usr/bin/").replace("/usr/local/sbin/", "/usr/sbin/"))

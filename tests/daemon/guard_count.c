@@ -1,6 +1,6 @@
 /*
  * guard_count.c: what mete-guard writes down, written by the same functions: guard_count GRANT QUOTA USED REFUSED
- * KILLED [AGO_S], bytes. Into the folder that METE_GUARD_COUNTS names.
+ * KILLED [AGO_S [GROUPS]], bytes. Into the folder that METE_GUARD_COUNTS names.
  */
 #include "guard/classify.h"
 #include "guard/counts.h"
@@ -25,6 +25,7 @@ int main(int argc, char **argv)
 	c.used = c.peak = strtoull(argv[3], NULL, 10);
 	c.refused = strtoull(argv[4], NULL, 10);
 	c.killed = strtoull(argv[5], NULL, 10);
+	c.channel_groups = argc > 7 ? strtoull(argv[7], NULL, 10) : 0;
 	if (counts_put(&c))
 		return 1;
 	if (argc < 7)

@@ -72,6 +72,17 @@ def test_shown(m):
     ok('mete_tenant_guard_used_bytes{tenant="other"}' not in text, "metrics: of guarded tenants alone")
 
 
+def test_ungated(m):
+    number = m.control().grant("other")["id"]
+    count(m, number, 768 * MIB, 10 * MIB, 0, 0, 0, 2)
+    ok(until(lambda: any("2 channel groups, and no program is attached" in t for t in texts(m, "other"))),
+       "channels of a tenant without an attached program are an event", texts(m, "other"))
+    count(m, m.control().grant("a")["id"], 768 * MIB, 100 * MIB, 3, 1, 0, 2)
+    guard_of(m, "a", lambda g: g["channel_groups"] == 2)
+    time.sleep(1.2)
+    ok(not any("no program is attached" in t for t in texts(m, "a")), "with one they are not")
+
+
 def test_stale(m):
     number = m.control().grant("a")["id"]
     count(m, number, 768 * MIB, 700 * MIB, 3, 1, 60)
@@ -91,7 +102,7 @@ def test_stale(m):
 
 folder = tempfile.mkdtemp(prefix="mete-t-guard-", dir="/tmp")
 meted = Meted(env={"METE_GUARD_COUNTS": folder})
-for test in (test_ledger, test_refusals, test_shown, test_stale):
+for test in (test_ledger, test_refusals, test_shown, test_ungated, test_stale):
     test(meted)
 shutil.rmtree(folder)
 finish()

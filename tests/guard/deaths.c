@@ -1,6 +1,8 @@
 /* deaths.c: processes, helpers and tenants that end, and memory in flight. */
 #include "ground.h"
 
+#include "guard/counts.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -221,6 +223,7 @@ static int body_grant(void)
 /* A process that is named, in no cgroup of a tenant. */
 void case_grant(void)
 {
+	struct guard_count c;
 	char pid[16];
 	int status;
 	pid_t p;
@@ -233,6 +236,7 @@ void case_grant(void)
 	snprintf(pid, sizeof pid, "%d", p);
 	ok(!run((const char *[]){ "/mete-guard", "set", "grant:7", "--memory", "256M", "--process", pid, NULL }),
 	   "a process is named a grant's");
+	ok(!counts_get(7, &c) && c.quota == MIB(256) && c.front == GUARD_FRONT_BPF, "... and counted for meted");
 	ok(run((const char *[]){ "/mete-guard", "set", "grant:8", "--memory", "256M", "--process", pid, NULL }) == 1,
 	   "... and cannot be another's");
 	if (write(waiting[1], "x", 1) != 1)
@@ -243,4 +247,5 @@ void case_grant(void)
 	ok(!run((const char *[]){ "/mete-guard", "set", "/sys/fs/cgroup/d", "--memory", "512M", NULL }) &&
 		   run((const char *[]){ "/mete-guard", "drop", "grant:7", NULL }) == 1,
 	   "a grant whose process has ended is forgotten with the next tenant");
+	ok(counts_get(7, &c) == -ENOENT, "... and not counted any more");
 }

@@ -53,6 +53,8 @@ def contents(packages):
                                   "./usr/share/mete/prometheus/mete.rules.yml", "./usr/share/mete/grafana/mete.json"],
                         "mete-agent": ["./usr/bin/mete-agent", "/lib/systemd/system/mete-agent.service",
                                        "./usr/share/man/man8/mete-agent.8.gz"],
+                        "mete-guard": ["./usr/sbin/mete-guard-notify", "/lib/systemd/system/mete-guard.service",
+                                       "./usr/share/man/man8/mete-guard.8.gz"],
                         "mete-kubernetes": ["./usr/bin/mete-webhook", "./usr/bin/mete-extender", "./usr/bin/kubectl-mete",
                                             "./usr/share/man/man8/mete-webhook.8.gz"],
                         "libmete0": ["/libmete.so.0"], "libmete-dev": ["./usr/include/mete/cuda/cuda.h", "./usr/include/mete/control.h", "/mete.pc"],

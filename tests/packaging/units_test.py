@@ -9,7 +9,7 @@ import tempfile
 
 source, build = (os.path.abspath(p) for p in sys.argv[1:3])
 # systemd-analyze's exposure, 10 is the worst. 0.8 of meted's is what its workers close themselves in with: namespaces, mounts.
-MOST = {"meted.service": 4.4, "mete-serve.service": 3.0, "mete-agent.service": 3.0}
+MOST = {"meted.service": 4.4, "mete-serve.service": 3.0, "mete-agent.service": 3.0, "mete-guard.service": 3.0}
 count = failed = 0
 
 
@@ -37,12 +37,12 @@ folder = tempfile.mkdtemp(prefix="mete-units-")
 try:
     bindir = os.path.join(folder, "bin")
     os.mkdir(bindir)
-    for name in ("src/daemon/meted", "src/cli/mete", "src/cli/mete-agent"):
+    for name in ("src/daemon/meted", "src/cli/mete", "src/cli/mete-agent", "src/guard/mete-guard"):
         os.symlink(os.path.join(build, name), os.path.join(bindir, os.path.basename(name)))
     paths = []
     for name in [*MOST, "meted.socket"]:
         with open(os.path.join(source, "packaging/systemd", name + (".in" if name in MOST else "")), encoding="utf-8") as f:
-            text = f.read().replace("@BINDIR@", bindir)
+            text = f.read().replace("@BINDIR@", bindir).replace("@SBINDIR@", bindir)
         # What manual pages this machine has is not the unit's fault.
         text = re.sub(r"^Documentation=.*\n", "", text, flags=re.M)
         # Nor what an older systemd does not know, and leaves out.

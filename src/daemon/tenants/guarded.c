@@ -62,6 +62,23 @@ static void say_difference(struct tenant *t)
 	}
 }
 
+/* Channels of a tenant of which no program is attached: their work passes no gate. */
+static void say_ungated(struct tenant *t)
+{
+	struct guarded *g = &t->guarded;
+	bool ungated = g->groups && !t->clients;
+
+	if (ungated && !g->ungated) {
+		event_add(&t->events,
+			  "the guard counts %llu channel groups, and no program is attached: their work passes no gate",
+			  (unsigned long long)g->groups);
+		journal_add(t->daemon, JOURNAL_FAULT, t->grant.name, NULL,
+			    "%llu channel groups without an attached program: their work passes no gate",
+			    (unsigned long long)g->groups);
+	}
+	g->ungated = ungated;
+}
+
 /* What was refused and ended since the count before. */
 static void say_refusals(struct tenant *t, const struct guard_count *c, bool first)
 {
@@ -97,6 +114,7 @@ static void read_one(struct tenant *t)
 		.known = true,
 		.stale = counts_age_ns(&c) > GUARDED_STALE_S * UINT64_C(1000000000),
 		.over = g->over,
+		.ungated = g->ungated,
 		.front = c.front,
 		.quota_bytes = c.quota,
 		.used_bytes = c.used,
@@ -108,6 +126,9 @@ static void read_one(struct tenant *t)
 	};
 	if (!g->stale)
 		say_difference(t);
+	/* A program begins with its channels and attaches a moment later: said when it stands a second on. */
+	if (!g->stale && !first)
+		say_ungated(t);
 }
 
 void guarded_read(struct daemon *daemon)

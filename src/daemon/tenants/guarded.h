@@ -16,6 +16,7 @@ struct guarded {
 	bool known; /* the guard counts this tenant */
 	bool stale; /* ... and nobody has written the count for GUARDED_STALE_S */
 	bool over;  /* the difference is above the reserve, and has been said */
+	bool ungated; /* it has channels and no attached program, and that has been said */
 	uint32_t front;
 	uint64_t quota_bytes, used_bytes, peak_bytes, said_bytes; /* said: by its clients */
 	uint64_t groups, refused, killed;
