@@ -121,21 +121,9 @@ static bool notifies(void)
 	       (syscall(SYS_pidfd_getfd, -1, -1, 0) >= 0 || errno != ENOSYS);
 }
 
-void guard_kernel_look(struct guard_kernel *ret)
+void guard_driver_look(struct guard_kernel *ret)
 {
-	*ret = (struct guard_kernel){
-		.btf = path_exists("%s", "/sys/kernel/btf/vmlinux"),
-		.lsm = file_has("/sys/kernel/security/lsm", "bpf"),
-		.cgroup2 = path_exists("%s", "/sys/fs/cgroup/cgroup.controllers") ||
-			   path_exists("%s", "/sys/fs/cgroup/unified/cgroup.controllers"),
-		.kprobes = path_exists("%s", "/sys/bus/event_source/devices/kprobe/type"),
-		.dmem = path_exists("%s", "/sys/fs/cgroup/dmem.capacity"),
-		.driver = guard_driver_loaded(),
-		.capable = capable(),
-		.notify = notifies(),
-	};
-	ret->locked_more = file_has("/sys/kernel/security/lockdown", "[confidentiality]");
-	ret->locked = ret->locked_more || file_has("/sys/kernel/security/lockdown", "[integrity]");
+	*ret = (struct guard_kernel){ .driver = guard_driver_loaded(), .notify = notifies() };
 	if (!ret->driver)
 		return;
 	ret->branch = branch_of(ret->driver->module);
@@ -144,7 +132,22 @@ void guard_kernel_look(struct guard_kernel *ret)
 	if (!ret->major && !strcmp(ret->driver->module, "nvidia"))
 		ret->major = RM_MAJOR; /* registered under other names too */
 	ret->uvm_major = major_of(ret->driver->uvm);
-	functions_look(ret);
+}
+
+void guard_kernel_look(struct guard_kernel *ret)
+{
+	guard_driver_look(ret);
+	ret->btf = path_exists("%s", "/sys/kernel/btf/vmlinux");
+	ret->lsm = file_has("/sys/kernel/security/lsm", "bpf");
+	ret->cgroup2 = path_exists("%s", "/sys/fs/cgroup/cgroup.controllers") ||
+		       path_exists("%s", "/sys/fs/cgroup/unified/cgroup.controllers");
+	ret->kprobes = path_exists("%s", "/sys/bus/event_source/devices/kprobe/type");
+	ret->dmem = path_exists("%s", "/sys/fs/cgroup/dmem.capacity");
+	ret->capable = capable();
+	ret->locked_more = file_has("/sys/kernel/security/lockdown", "[confidentiality]");
+	ret->locked = ret->locked_more || file_has("/sys/kernel/security/lockdown", "[integrity]");
+	if (ret->driver)
+		functions_look(ret);
 }
 
 /* What every front end needs of the driver. */

@@ -37,6 +37,8 @@ struct guard_kernel {
 };
 
 void guard_kernel_look(struct guard_kernel *ret);
+/* Of these the driver and `notify` alone: all that a supervisor needs, without the list of the kernel's functions. */
+void guard_driver_look(struct guard_kernel *ret);
 /* The first reason why the guard does not hold here. False: it does. */
 bool guard_kernel_doubt(const struct guard_kernel *k, char *text, size_t size);
 /* The same for the front end by seccomp notification. */

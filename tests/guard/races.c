@@ -105,7 +105,8 @@ static void race_all(int kind, const char *what, uint64_t tries, uint64_t limit_
 
 void case_race(void)
 {
-	race_all(0, "a thread races the size", 100000, 400000000000u);
+	/* A supervisor judges its own copy: there is nothing to win, and a call takes many times as long. */
+	race_all(0, "a thread races the size", front_notify ? 5000 : 100000, 400000000000u);
 }
 
 void case_race_class(void)
@@ -257,14 +258,14 @@ static int body_many_files(void)
 void case_many(void)
 {
 	pid_t pids[120];
-	int r;
+	int r, most = front_notify ? 24 : 120; /* a supervisor each */
 
 	truth_reset(true);
 	r = as("c", body_many);
 	truth_reset(false);
 	ok(!r, "64 threads in the driver at once: the quota is exact (%d)", r);
 	clean("many threads");
-	for (int i = 0; i < 120; i++) {
+	for (int i = 0; i < most; i++) {
 		pids[i] = fork();
 		if (!pids[i]) {
 			enter("a");
@@ -272,9 +273,9 @@ void case_many(void)
 		}
 	}
 	usleep(500000);
-	for (int i = 0; i < 120; i++)
+	for (int i = 0; i < most; i++)
 		kill(pids[i], SIGKILL);
-	for (int i = 0; i < 120; i++)
+	for (int i = 0; i < most; i++)
 		waitpid(pids[i], NULL, 0);
-	clean("120 processes killed at once");
+	clean("many processes killed at once");
 }

@@ -308,7 +308,7 @@ static int begin(struct supervisor *s, uint64_t quota)
 	char why[256];
 	uint64_t flags = SYNC_WAKE_UP;
 
-	guard_kernel_look(&k);
+	guard_driver_look(&k);
 	if (guard_notify_doubt(&k, why, sizeof why))
 		return fail(1, why, "");
 	s->calls.terms.branch = k.branch;
