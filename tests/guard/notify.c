@@ -1,6 +1,8 @@
 /* notify.c: what is the supervisor's own: that it dies, that it is attacked, and what else of ioctl a program needs. */
 #include "ground.h"
 
+#include "guard/counts.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -11,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -65,6 +68,8 @@ static int body_dies(void)
 	o = 0;
 	if (rm_memory(t.fd, t.client, &o, MIB(1)) != -ENOSYS || truth().used != MIB(64))
 		return 4;
+	/* Nobody takes its count away; mete run does. */
+	counts_drop('c');
 	/* Now nobody listens: a listener of its own could let calls through. */
 	if (listener_install() >= 0 || errno != EBUSY)
 		return 5;
@@ -200,6 +205,35 @@ static int body_pages(void)
 	return rm_alloc(s.fd, s.client, 2, &o, 0x71, page) == -EPERM ? 0 : 5;
 }
 
+/* Parameters that are said to be shorter than they are, or end with the memory: nothing of a call before is taken for
+ * them. */
+static int body_short(void)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct session s;
+	uint32_t o = 0;
+
+	if (session_open(&s) || pages == MAP_FAILED || munmap(pages + 4096, 4096))
+		return 2;
+	for (int i = 0; i < 20; i++) {
+		struct memory_parameters m = { .size = i & 1 ? MIB(4096) : 0 };
+		struct alloc a = { .client = s.client,
+				   .parent = 2,
+				   .class = 0x40,
+				   .parameters = i < 10 ? (uintptr_t)&m : (uintptr_t)(pages + 4096 - 64),
+				   .size = i < 10 ? 8 : 0 };
+
+		if (rm_memory(s.fd, s.client, &o, MIB(4096)) != NO_MEMORY)
+			return 3;
+		ioctl(s.fd, REQUEST(0x2b, sizeof a), &a);
+		if (truth().used > MIB(1))
+			return 4;
+		if (!a.status && a.object)
+			rm_free(s.fd, s.client, a.object);
+	}
+	return 0;
+}
+
 void case_notify(void)
 {
 	int r;
@@ -212,6 +246,9 @@ void case_notify(void)
 	ok(!r, "a client's name used again on another file keeps its charge (%d)", r);
 	r = as("c", body_pages);
 	ok(!r, "the caller's own pages are refused (%d)", r);
+	r = as("c", body_short);
+	ok(!r, "parameters that are shorter than they should be: nothing left of a call before is taken for them (%d)",
+	   r);
 	r = as("c", body_attacks);
 	ok(!r, "the supervisor cannot be traced, read or robbed by its own user (%d)", r);
 	r = as("c", body_dies);

@@ -18,7 +18,8 @@
 
 #define ARGUMENT_MOST 16384u
 #define PARAMETERS_MOST (1u << 20) /* as the manager has it: RMAPI_PARAM_COPY_MAX_PARAMS_SIZE */
-#define ALLOC_MOST 4096u	   /* no class takes more */
+#define ALLOC_MOST 1024u	   /* no class takes more; channels take most, some 400 */
+#define ALLOC_MEMORY 128u /* NV_MEMORY_ALLOCATION_PARAMS since 545; 120 before, then 8 bytes too many are harmless */
 #define LISTS 3u
 #define FDS_MOST 1u
 #define PAGE 4096u
@@ -239,6 +240,8 @@ static bool leads_here(const struct making *m, const struct piece *p)
 		uint64_t w = long_at(p, at);
 		bool ours = false;
 
+		if (w < m->c->lowest || w >= m->c->highest)
+			continue;
 		for (unsigned int i = 0; i < m->pointer_count; i++)
 			ours |= m->pointer[i].in == p && at + 8 > m->pointer[i].at && at < m->pointer[i].at + 8;
 		for (size_t i = 0; !ours && i < m->c->range_count; i++)
@@ -266,7 +269,7 @@ static void put_back(struct making *m)
 /* ---- what a call points to ---- */
 
 /* The size of an allocation's parameters, where the call says it; 0: it does not. */
-static uint32_t alloc_size(const struct making *m)
+static uint32_t alloc_said(const struct making *m)
 {
 	if (m->call.size == 32)
 		return m->c->terms.branch < 535 ? 0 : word_at(&m->argument, 24);
@@ -276,7 +279,8 @@ static uint32_t alloc_size(const struct making *m)
 static int alloc_read(struct making *m)
 {
 	uint64_t there = long_at(&m->argument, 16);
-	uint32_t said = alloc_size(m);
+	bool memory = m->plan.class == RM_CLASS_MEMORY;
+	uint32_t said = memory ? 0 : alloc_said(m);
 	int r;
 
 	if (m->call.size > 32 && long_at(&m->argument, 24)) /* rights that are asked for */
@@ -285,9 +289,20 @@ static int alloc_read(struct making *m)
 		return -EPERM;
 	if (!there)
 		return 0;
-	r = piece_read(m, &m->parameters, there, said && said <= ALLOC_MOST ? said : ALLOC_MOST, !said);
+	/*
+	 * What it does not say is read as far as any class goes; the driver takes what it needs. Of memory all is read
+	 * that is judged, whatever is said; and nothing of the call before is left behind what was read.
+	 */
+	memset(m->parameters.here, 0, ALLOC_MOST);
+	r = piece_read(m, &m->parameters, there,
+		       said && said <= ALLOC_MOST ? said
+		       : memory			  ? ALLOC_MEMORY
+						  : ALLOC_MOST,
+		       !said);
 	if (r)
 		return r;
+	if (memory && m->parameters.size < GUARD_NESTED_BYTES)
+		return -EFAULT;
 	pointer_replace(m, &m->argument, 16, &m->parameters);
 	return m->plan.class == CLASS_OS_EVENT ? fd_replace(m, &m->parameters, OS_EVENT_DATA_AT, 8) : 0;
 }
@@ -658,5 +673,8 @@ int calls_ranges_read(struct calls *c)
 		c->range[c->range_count++].to = to + (1u << 20);
 	}
 	fclose(f);
+	c->lowest = c->range_count ? c->range[0].from : 0;
+	/* The last is the kernel's own page for old programs, which nothing of ours is in. */
+	c->highest = UINT64_C(1) << 56;
 	return c->range_count == CALLS_RANGES_MOST ? -E2BIG : 0;
 }

@@ -30,6 +30,7 @@ struct calls {
 		uint64_t from, to;
 	} range[CALLS_RANGES_MOST]; /* of this process's memory */
 	size_t range_count;
+	uint64_t lowest, highest;	     /* of all; most words lie outside */
 	uint32_t client[CALLS_CLIENTS_MOST]; /* by the number that it is watched under; 0: free */
 };
 
