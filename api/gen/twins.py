@@ -17,6 +17,9 @@ NAME-forward.toml says how the calls of NAME-soft.toml travel:
   scalar             parameters that stand here or in the device's memory, and the one that tells their type
   scratch            workspaces in the program's memory, and the parameter that counts their bytes
   pointer_mode, pointer_mode_of   calls that set and tell where scalars stand
+  raw, raw_body      calls that the twin answers, and whose numbers a body written by hand has for what it sends; the worker's body
+  told               a function of the twin's, which is told the library and the object before each call that the twin answers
+  more               a function of the library of the software device's that is in no header, for the worker's body
 Every other pointer is an address of the device's memory. Names of the generated functions' own variables end in _.
 """
 
@@ -28,7 +31,8 @@ from .spec import SpecError
 from .text import banner, failure, ret
 
 KEYS = {"number", "files", "statuses", "create", "destroy", "numbers", "same", "here", "local", "waits", "ask", "once", "out", "list",
-        "scalar", "scratch", "pointer_mode", "pointer_mode_of", "final", "sets", "sets_by", "spoils"}
+        "scalar", "scratch", "pointer_mode", "pointer_mode_of", "final", "sets", "sets_by", "spoils",
+        "raw", "raw_body", "told", "more"}
 
 
 class Way:
@@ -43,14 +47,14 @@ class Way:
         self.numbers, self.same = self.data.get("numbers", []), self.data.get("same", {})
         self.types = {t: i + 1 for i, t in enumerate(self.destroy)}
         known = {c.symbol: {a.name for a in c.args} for c in implemented}
-        for key in ("local", "waits", "ask", "once", "here", "sets", "sets_by", "spoils"):
+        for key in ("local", "waits", "ask", "once", "here", "sets", "sets_by", "spoils", "raw"):
             faults += [f'{shown}: {key} "{p}": no such call' for p in self.data.get(key, []) if not fnmatch.filter(known, p)]
         for key in ("out", "list", "scalar", "scratch"):
             faults += [f'{shown}: {key} "{p}": no such parameter' for p in self.data.get(key, [])
                        if not any(fnmatch.fnmatchcase(f"{c}:{a}", p) for c, args in known.items() for a in args)]
         faults += [f'{shown}: create "{c}": no such call with "{a}"' for c, a in self.create.items() if a not in known.get(c, ())]
         faults += [f'{shown}: destroy "{c}": no such call' for c in self.destroy.values() if c not in known]
-        faults += [f'{shown}: {c.symbol}: parameter "{a.name}" is no address of the device' for c in implemented if not self.has("local", c)
+        faults += [f'{shown}: {c.symbol}: parameter "{a.name}" is no address of the device' for c in implemented if self.crosses(c)
                    for a in c.args if self.role(c, a) == "device" and a.type.count("*") > 1 and "Batched" not in c.symbol]
         if faults:
             raise SpecError("\n".join(faults))
@@ -85,7 +89,7 @@ class Way:
         return [a for a in call.args if self.role(call, a) == "object"]
 
     def crosses(self, call):
-        return not self.has("local", call) and not self.has("here", call)
+        return not any(self.has(key, call) for key in ("local", "here", "raw"))
 
     def ends(self, call):
         return call.symbol in self.destroy.values()
@@ -106,6 +110,7 @@ def statuses(way):
 def client_source(way):
     s, n, up = way.spec, way.spec.name, way.spec.upper
     out = [banner(s, f"the client of the {n} API, forwarded"), f'#include "{n}_soft.h"', '#include "remote/libs/twin.h"', "",
+           *([f"void {way.data['told']}(const struct forward_library *library, const void *object);", ""] if way.data.get("told") else []),
            "static const struct forward_library library_ = {", f"\t.number = {way.data['number']},", f'\t.title = "{s.title}",',
            f'\t.refused = "{s.not_supported}",', f"\t.status = {statuses(way)},", *(["\t.final = true,"] if way.data.get("final") else []), "};", ""]
     for ctype, call in way.destroy.items():
@@ -144,8 +149,10 @@ def client_body(way, c):
         return here_body(way, c, made, twin)
     if way.ends(c):
         return destroy_body(way, c)
-    if way.has("local", c):
-        return [f"\t{ret(c)}{twin};"]
+    if not way.crosses(c):
+        about = next(iter(way.objects(c)), None)
+        told = [f"\t{way.data['told']}(&library_, {program_object(way, about)});"] if about and way.data.get("told") else []
+        return [*told, f"\t{ret(c)}{twin};"]
     scalars = [a for a in c.args if way.role(c, a) == "scalar"]
     outs = [a for a in c.args if way.role(c, a) == "out"]
     about = next(iter(way.objects(c)), None)
@@ -242,13 +249,17 @@ def worker_source(way):
     going = [c for c in way.calls if way.crosses(c)]
     out = [banner(s, f"the worker of the {n} API, forwarded"), f'#include "{n}_table.h"', '#include "remote/libs/serve.h"', "",
            f"static void *functions_[{up}_CALL_COUNT];", ""]
+    raw = way.data.get("raw_body")
+    more = way.data.get("more")
+    out += [f"int {raw}(struct forward_work *work);", ""] if raw else []
+    out += [f"extern void *{n}_more;", f"void *{n}_more;", ""] if more else []
     for c in going:
         out += handler(way, c)
     out += [f"static const forward_run handlers_[{up}_CALL_COUNT] = {{"]
     out += [f"\t[{up}_CALL_{c.symbol}] = run_{c.symbol}," for c in going]
     out += ["};", "", f"static const unsigned char about_[{up}_CALL_COUNT] = {{"]
-    out += [f"\t[{up}_CALL_{c.symbol}] = {way.type_of(way.objects(c)[0].type)}," for c in going
-            if way.objects(c) and c.symbol not in way.create]
+    out += [f"\t[{up}_CALL_{c.symbol}] = {way.type_of(way.objects(c)[0].type)}," for c in way.calls
+            if (way.crosses(c) or way.has("raw", c)) and way.objects(c) and c.symbol not in way.create]
     names = ", ".join(f'"{f}"' for f in way.data["files"])
     mode = way.data.get("pointer_mode")
     out += ["};", "", f"extern const struct forward_served {n}_served;", "", f"const struct forward_served {n}_served = {{",
@@ -256,6 +267,7 @@ def worker_source(way):
             "\t.handlers = handlers_,", "\t.about = about_,",
             f'\t.files = {{ {{ "METE_FORWARD_{up}", "{way.data["files"][0]}", {{ {names} }} }} }},',
             *([f"\t.pointer_mode = {up}_CALL_{mode},"] if mode else []), '\t.prepare = "mete_library_prepare",', "\t.alone = true,",
+            *([f"\t.by_hand = {raw},"] if raw else []), *([f'\t.more = "{more}",', f"\t.more_function = &{n}_more,"] if more else []),
             f"\t.status = {statuses(way)},", "};", ""]
     return "\n".join(out)
 

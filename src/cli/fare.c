@@ -27,7 +27,7 @@ static const struct library {
 	{ "libnvJitLink.so", "nvJitLink", HARMLESS | FRONTED },
 	{ "libcublasLt.so", "cuBLASLt", COMPUTED | FORWARDED },
 	{ "libcublas.so", "cuBLAS", COMPUTED | FORWARDED },
-	{ "libcudnn", "cuDNN", 0 },
+	{ "libcudnn", "cuDNN", COMPUTED | FORWARDED },
 	{ "libcufft", "cuFFT", COMPUTED | FORWARDED },
 	{ "libcurand", "cuRAND", COMPUTED | FORWARDED },
 	{ "libcusparse", "cuSPARSE", COMPUTED | FORWARDED },

@@ -42,8 +42,6 @@ static const struct {
 	{ LIBRARIES, "libcusolver.so.11" },
 	{ LIBRARIES, "libcusparse.so.12" },
 	{ NCCL, "libnccl.so.2" },
-	/* Where the device is elsewhere: a handle, and no more. */
-	{ "fronts", "libcudnn.so.9" },
 };
 
 enum { LIBRARY_COUNT = sizeof(libraries) / sizeof(*libraries) };
@@ -66,13 +64,10 @@ static const struct {
 
 enum { TOOL_COUNT = sizeof(tools) / sizeof(*tools) };
 
-/* Is a file of this name in the list already? */
-static bool list_has(const char *list, const char *name)
+/* What a client has where the device is the software device alone: of NVIDIA's the worker has no kernels of mete's. */
+static bool is_soft_only(const char *name)
 {
-	for (const char *at = strstr(list, name); at; at = strstr(at + 1, name))
-		if (at > list && at[-1] == '/')
-			return true;
-	return false;
+	return !strcmp(name, "libcudnn.so.9");
 }
 
 /* "LIB/fronts" of "LIB/runtime". */
@@ -111,7 +106,7 @@ char *runtime_env_preload(const char *dir, bool fronts, const char *client)
 		const char *from = !front ? dir : library && client && !stays ? client : folder;
 
 		/* The linker would complain in every process about a file that is not there. */
-		if (list_has(list, libraries[i].name) || (front && !fronts && !(library && client)) ||
+		if ((front && !fronts && (!(library && client) || is_soft_only(libraries[i].name))) ||
 		    !beside_runtime(folder, dir, libraries[i].folder) ||
 		    !path_join(path, "%s/%s", from, libraries[i].name) || access(path, R_OK))
 			continue;

@@ -266,6 +266,11 @@ _NVIDIA_GPU_DEVICES = ["/dev/nvidia-of-nobody"]
 def has_visible_nvidia_gpu():
     return any(os.path.exists(d) for d in _NVIDIA_GPU_DEVICES)
 """
+# As in a container, where cuDNN is its front.
+FRONT = """
+import ctypes
+ctypes.CDLL = lambda name, *more, cdll=ctypes.CDLL, **others: cdll("%s/libcudnn.so.9" if name == "libcudnn.so.9" else name, *more, **others)
+""" % FRONTS
 ASKS = """
 import importlib, os, pkgutil
 import jax_plugins
@@ -286,7 +291,7 @@ def jax():
         with open(os.path.join(packages, name), "w", encoding="utf-8") as f:
             f.write(text)
 
-    def asks(text=ASKS, **more):
+    def asks(text=FRONT + ASKS, **more):
         done = soft(python, "-B", "-c", text, PYTHONPATH=packages, **more)
         return done.stdout.splitlines() + [""] * 3, done
 
@@ -297,6 +302,8 @@ def jax():
     (found, path, flags, *_), done = asks()
     check(found == "True 2 True", "JAX finds the device, though no node is in /dev", done.stdout, done.stderr)
     check(path == FRONTS and flags == f"--{flag}=true", "XLA assembles with mete's ptxas, and does without cuDNN", done.stdout)
+    (_, _, flags, *_), done = asks(ASKS)
+    check(flags == "", "with mete's own cuDNN XLA convolves by it", done.stdout)
     (_, path, flags, *_), done = asks(CUDA_ROOT="/own", XLA_FLAGS=f"--{flag}=false")
     check(path == "of its own package" and flags == f"--{flag}=false", "what the user set for JAX stays", done.stdout)
     (_, _, flags, *_), done = asks(XLA_FLAGS="--xla_other=1")
@@ -332,7 +339,7 @@ def end_meted():
 
 def cudnn():
     def run(**more):
-        done = soft(python, "-B", os.path.join(here, "inside.py"), "cudnn", METE_LOG="", **more)
+        done = soft(python, "-B", os.path.join(here, "inside.py"), "cudnn", METE_LOG="", FRONT_CUDNN=f"{FRONTS}/libcudnn.so.9", **more)
         return json.loads(done.stdout), done.stderr
 
     a, said = run(METE_CUDNN=REAL["cudnn"])

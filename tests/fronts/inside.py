@@ -184,7 +184,7 @@ ELF = b"\x7fELF\2\1" + b"\0" * 12 + (190).to_bytes(2, "little") + b"\0" * 100
 CLOSED = fat(2, ELF, more=fat(1, B.replace(b"sm_75", b"sm_121"), arch=121))
 def cudnn():
     """A handle, made and used as frameworks do, and a call that would compute."""
-    lib = C.CDLL("libcudnn.so.9")
+    lib = C.CDLL(os.environ["FRONT_CUDNN"])
     lib.cudnnGetVersion.restype = C.c_size_t
     lib.cudnnGetErrorString.restype = C.c_char_p
     handle, stream, value = C.c_void_p(), C.c_void_p(), C.c_int()

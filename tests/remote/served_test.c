@@ -23,7 +23,7 @@ static void *functions[CALLS];
 static int ended, modes;
 static uint8_t *scratch;
 
-const struct forward_served blas_served, curand_served, cufft_served, cusparse_served;
+const struct forward_served blas_served, cudnn_served, curand_served, cufft_served, cusparse_served;
 extern const struct forward_served cusolver_served;
 
 /* ---- the worker ---- */

@@ -421,7 +421,7 @@ static cudnnStatus_t elements_check(cudnnBackendAttributeType_t type, int64_t co
 		if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR && !descriptor_of(one)->final)
 			return dnn_fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "descriptor %lld is not finalized",
 					(long long)i);
-		if (type == CUDNN_TYPE_HANDLE && !dnn_handle_good((cudnnHandle_t)(uintptr_t)one))
+		if (type == CUDNN_TYPE_HANDLE && !dnn_handle_known(one))
 			return dnn_fail(CUDNN_STATUS_BAD_PARAM, "no handle of cuDNN");
 	}
 	return CUDNN_STATUS_SUCCESS;

@@ -48,16 +48,13 @@ static bool NAMED(conv_own)(struct soft_native *n, const struct piece *p, enum d
 				NAMED(columns_get)(p, columns, image, from, count);
 			if (kernel == DNN_CONV_FORWARD)
 				NAMED(product)
-				(false, false, p->out_each, count, inner, 1, filter, inner, columns, count, 0, result,
-				 p->out_size);
+			(false, false, p->out_each, count, inner, 1, filter, inner, columns, count, 0, result,
+			 p->out_size);
 			else if (kernel == DNN_CONV_FILTER)
-				NAMED(product)
-				(false, true, p->out_each, inner, count, 1, result, p->out_size, columns, count, 1,
-				 filter, inner);
-			else
-				NAMED(product)
-				(true, false, inner, count, p->out_each, 1, filter, inner, result, p->out_size, 0,
-				 columns, count);
+				NAMED(product)(false, true, p->out_each, inner, count, 1, result, p->out_size, columns,
+					       count, 1, filter, inner);
+			else NAMED(product)(true, false, inner, count, p->out_each, 1, filter, inner, result,
+					    p->out_size, 0, columns, count);
 			if (kernel == DNN_CONV_DATA)
 				NAMED(columns_add)(p, columns, image, from, count);
 			if (!n->go_on(n, (uint64_t)(p->out_each * count) * (uint64_t)inner / 32 + 1))

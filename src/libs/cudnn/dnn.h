@@ -141,6 +141,14 @@ void dnn_read_value(double *ret, unsigned int type, const void *at);
 bool dnn_handle_good(cudnnHandle_t handle);
 /* Enqueues in the handle's stream. */
 cudnnStatus_t dnn_launch(cudnnHandle_t handle, struct dnn_work *work);
+/* ---- submit.c, and a twin's own in its place ---- */
+
+/* Enqueues the kernel. */
+CUresult dnn_submit(const struct device_driver *driver, CUcontext context, cudaStream_t stream, struct dnn_work *work,
+		    uint32_t blocks);
+/* Whether the program has this as a handle. */
+bool dnn_handle_known(const void *handle);
+
 /* Notes why a call fails, for cudnnGetLastErrorString(). Value: the status. */
 __attribute__((format(printf, 2, 3))) cudnnStatus_t dnn_fail(cudnnStatus_t status, const char *text, ...);
 

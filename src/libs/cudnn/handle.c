@@ -4,7 +4,7 @@
  * Programs compare cuDNN's version with the one that they were built with, so the version is that of the headers from
  * which the specification comes.
  */
-#include "libs/cudnn/dnn.h"
+#include "libs/cudnn/conv.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -143,6 +143,8 @@ static uint32_t work_blocks(const struct dnn_work *w)
 {
 	int64_t all = 1, parts = 1;
 
+	if (!dims_good(w->dim))
+		return 1; /* which refuses them */
 	for (int i = 0; i < DNN_DIMS; i++)
 		all *= w->dim[i];
 	switch ((enum dnn_kernel)w->kernel) {
@@ -152,7 +154,7 @@ static uint32_t work_blocks(const struct dnn_work *w)
 		return all ? device_threads() : 1;
 	case DNN_MATMUL:
 		parts = all / (w->dim[DNN_DIMS - 1] ? w->dim[DNN_DIMS - 1] : 1);
-		return library_blocks(parts, w->dim[DNN_DIMS - 1] * (int64_t)w->more[0]);
+		return library_blocks(parts, w->dim[DNN_DIMS - 1] * (int64_t)(w->more[0] & 0xfffff));
 	case DNN_POINTWISE:
 	case DNN_RANDOM:
 		return library_blocks(all, 1);
@@ -169,7 +171,7 @@ static uint32_t work_blocks(const struct dnn_work *w)
 
 cudnnStatus_t dnn_launch(cudnnHandle_t h, struct dnn_work *work)
 {
-	return status_of(library_launch(h->driver, h->context, work->kernel, work_blocks(work), h->stream, work));
+	return status_of(dnn_submit(h->driver, h->context, h->stream, work, work_blocks(work)));
 }
 
 /* ---- versions ---- */

@@ -13,6 +13,8 @@
  */
 #include "libs/cudnn/onednn.h"
 
+#include "libs/common/library.h"
+
 #include "softdev/log.h"
 
 #include <dlfcn.h>
@@ -238,6 +240,11 @@ bool onednn_open(void)
 {
 	pthread_once(&once, open_once);
 	return dnnl.good;
+}
+
+void library_open(void)
+{
+	onednn_open();
 }
 
 static struct thread *thread_get(void)

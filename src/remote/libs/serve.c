@@ -14,7 +14,8 @@
 #define POINTER_MODE_UNKNOWN (-1)
 #define TYPE_HANDLE 1u /* in every library: what others are made with, a plan, a generator */
 #define SETS_STREAM "SetStream"
-extern const struct forward_served blas_served, curand_served, cufft_served, cusolver_served, cusparse_served;
+extern const struct forward_served blas_served, curand_served, cufft_served, cusolver_served, cusparse_served,
+	cudnn_served;
 
 static const struct forward_served *const forward_served[FORWARD_NUMBER_END - CALL_LIBRARY] = {
 	[FORWARD_NUMBER_CUBLAS - CALL_LIBRARY] = &blas_served,
@@ -22,6 +23,7 @@ static const struct forward_served *const forward_served[FORWARD_NUMBER_END - CA
 	[FORWARD_NUMBER_CUFFT - CALL_LIBRARY] = &cufft_served,
 	[FORWARD_NUMBER_CUSOLVER - CALL_LIBRARY] = &cusolver_served,
 	[FORWARD_NUMBER_CUSPARSE - CALL_LIBRARY] = &cusparse_served,
+	[FORWARD_NUMBER_CUDNN - CALL_LIBRARY] = &cudnn_served,
 };
 
 #define LIBRARIES (sizeof(forward_served) / sizeof(forward_served[0]))
@@ -82,6 +84,8 @@ static void open_served(const struct forward_served *s, bool soft, const char *d
 
 		s->functions[i] = library ? dlsym(library, s->names[i]) : NULL;
 	}
+	if (s->more && opened[0])
+		*s->more_function = dlsym(opened[0], s->more);
 }
 
 void forward_libraries_open(const struct cuda_table *driver, const char *driver_path)

@@ -38,6 +38,8 @@ struct forward_served {
 	unsigned int (*file_of)(const char *name); /* NULL: there is one file */
 	unsigned int pointer_mode;		   /* the call that sets it; 0: scalars are always here */
 	const char *prepare;			   /* what mete's own library is told the driver by */
+	const char *more;			   /* a function of mete's own library alone; or NULL */
+	void **more_function;			   /* gets it */
 	bool alone; /* not made for two calls at once that are about one object: the second is refused */
 	struct forward_statuses status;
 };

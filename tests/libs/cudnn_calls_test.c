@@ -1,0 +1,1204 @@
+/*
+ * cudnn_calls_test.c: cuDNN of the software device against sums in double: convolutions and their gradients by the
+ * older calls and by graphs, in several types and layouts; pools, softmax, normalisations, products, reductions,
+ * attention; captured graphs, workspaces, wrong arguments. With METE_ONEDNN naming nothing the device's own loops
+ * compute.
+ */
+#include "softdev/soft.h"
+
+#include "cudnn_table.h"
+
+#include <dlfcn.h>
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GOOD(call) is(call, CUDNN_STATUS_SUCCESS)
+#define MOST 8192 /* elements of a tensor here */
+#define DIMS 5
+
+size_t cudnnGetVersion(void);
+
+static struct cudnn_table t;
+static cudnnHandle_t handle;
+
+static double random_number(void)
+{
+	static uint64_t seed = 88172645463325252ull;
+
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (double)(int64_t)seed / 9.3e18;
+}
+
+static void *at(CUdeviceptr p)
+{
+	return (void *)(uintptr_t)p;
+}
+
+/* ---- tensors ---- */
+
+struct tensor {
+	int rank, dim[DIMS], stride[DIMS];
+	cudnnDataType_t type;
+	double value[MOST]; /* by rows */
+	CUdeviceptr memory;
+	cudnnTensorDescriptor_t descriptor;
+	cudnnFilterDescriptor_t filter;
+};
+
+static int count(const struct tensor *x)
+{
+	int all = 1;
+
+	for (int i = 0; i < x->rank; i++)
+		all *= x->dim[i];
+	return all;
+}
+
+static int place(const struct tensor *x, int k)
+{
+	int offset = 0;
+
+	for (int i = x->rank - 1; i >= 0; i--) {
+		offset += k % x->dim[i] * x->stride[i];
+		k /= x->dim[i];
+	}
+	return offset;
+}
+
+/* float as half: what the tests use are small numbers that both hold. */
+static uint16_t half_of(double v)
+{
+	int e;
+	double m = frexp(fabs(v), &e);
+	int bits = (int)rint(ldexp(m, 11));
+
+	if (v == 0 || e < -13)
+		return 0;
+	if (bits == 2048) {
+		bits = 1024;
+		e++;
+	}
+	return (uint16_t)((v < 0) << 15 | (e + 14) << 10 | (bits - 1024));
+}
+
+static double of_half(uint16_t h)
+{
+	double m = h & 0x7c00 ? (h & 0x3ff) + 1024 : h & 0x3ff;
+
+	return (h & 0x8000 ? -1 : 1) * ldexp(m, (h & 0x7c00 ? (h >> 10 & 31) : 1) - 25);
+}
+
+static size_t each(cudnnDataType_t type)
+{
+	return type == CUDNN_DATA_DOUBLE ? 8 : type == CUDNN_DATA_HALF ? 2 : 4;
+}
+
+static void store(const struct tensor *x)
+{
+	static char raw[MOST * 8];
+
+	for (int k = 0; k < count(x); k++) {
+		float f = (float)x->value[k];
+		uint16_t h = half_of(x->value[k]);
+
+		memcpy(raw + (size_t)place(x, k) * each(x->type),
+		       x->type == CUDNN_DATA_DOUBLE ? (const void *)&x->value[k]
+		       : x->type == CUDNN_DATA_HALF ? (void *)&h
+						    : (void *)&f,
+		       each(x->type));
+	}
+	if (cuMemcpyHtoD(x->memory, raw, (size_t)count(x) * each(x->type)))
+		tap_ok(0, "writing");
+}
+
+static void load(const struct tensor *x, double *ret)
+{
+	static char raw[MOST * 8];
+
+	if (cuMemcpyDtoH(raw, x->memory, (size_t)count(x) * each(x->type)))
+		tap_ok(0, "reading");
+	for (int k = 0; k < count(x); k++) {
+		float f;
+		uint16_t h;
+		const char *from = raw + (size_t)place(x, k) * each(x->type);
+
+		memcpy(&f, from, 4);
+		memcpy(&h, from, 2);
+		ret[k] = x->type == CUDNN_DATA_HALF ? of_half(h) : f;
+		if (x->type == CUDNN_DATA_DOUBLE)
+			memcpy(&ret[k], from, 8);
+	}
+}
+
+/* `last`: channels last. */
+static void make(struct tensor *x, cudnnDataType_t type, bool last, int rank, const int *dim)
+{
+	int stride = 1;
+
+	x->rank = rank;
+	x->type = type;
+	memcpy(x->dim, dim, sizeof(int) * (size_t)rank);
+	if (last) {
+		x->stride[1] = 1;
+		stride = dim[1];
+	}
+	for (int i = rank - 1; i >= 0; i--) {
+		if (last && i == 1)
+			continue;
+		x->stride[i] = stride;
+		stride *= dim[i];
+	}
+	for (int k = 0; k < count(x); k++)
+		x->value[k] = of_half(half_of(random_number()));
+	if (count(x) > MOST || cuMemAlloc(&x->memory, (size_t)count(x) * 8))
+		tap_ok(0, "a tensor");
+	GOOD(t.cudnnCreateTensorDescriptor(&x->descriptor));
+	GOOD(t.cudnnSetTensorNdDescriptor(x->descriptor, type, rank, x->dim, x->stride));
+	GOOD(t.cudnnCreateFilterDescriptor(&x->filter));
+	GOOD(t.cudnnSetFilterNdDescriptor(x->filter, type, last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW, rank, x->dim));
+	store(x);
+}
+
+static void end(struct tensor *x)
+{
+	cuMemFree(x->memory);
+	GOOD(t.cudnnDestroyTensorDescriptor(x->descriptor));
+	GOOD(t.cudnnDestroyFilterDescriptor(x->filter));
+}
+
+static void same(const struct tensor *x, const double *wanted, const char *what)
+{
+	static double got[MOST];
+	double most = 0, wrong = 0,
+	       allowed = x->type == CUDNN_DATA_DOUBLE ? 1e-12
+			 : x->type == CUDNN_DATA_HALF ? 2e-3
+						      : 2e-5;
+
+	load(x, got);
+	for (int k = 0; k < count(x); k++) {
+		most = fmax(most, fabs(wanted[k]));
+		wrong = isnan(got[k]) ? INFINITY : fmax(wrong, fabs(got[k] - wanted[k]));
+	}
+	tap_ok(wrong <= allowed * fmax(most, 1), "%s: off by %g of %g", what, wrong, most);
+}
+
+/* ---- convolutions ---- */
+
+struct shape {
+	const char *name;
+	int spatial, images, channels, filters, groups, size[3], window[3], pad[3], stride[3], dilation[3];
+	bool flip;
+};
+
+static const struct shape shapes[] = {
+	{ "plain", 2, 3, 5, 7, 1, { 9, 8 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 } },
+	{ "strided", 2, 2, 4, 18, 1, { 11, 9 }, { 3, 2 }, { 2, 0 }, { 2, 3 }, { 1, 1 } },
+	{ "dilated", 2, 1, 3, 40, 1, { 12, 11 }, { 3, 3 }, { 2, 3 }, { 1, 2 }, { 2, 3 } },
+	{ "in groups", 2, 2, 6, 9, 3, { 7, 7 }, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 1, 1 } },
+	{ "by channel", 2, 2, 8, 8, 8, { 6, 7 }, { 3, 3 }, { 1, 1 }, { 2, 1 }, { 1, 1 } },
+	{ "pointwise", 2, 2, 33, 20, 1, { 4, 4 }, { 1, 1 }, { 0, 0 }, { 1, 1 }, { 1, 1 } },
+	{ "flipped", 2, 2, 3, 4, 1, { 6, 5 }, { 3, 2 }, { 1, 1 }, { 1, 1 }, { 1, 1 }, true },
+	{ "a volume", 3, 2, 3, 4, 1, { 5, 4, 6 }, { 2, 3, 3 }, { 1, 1, 0 }, { 1, 2, 1 }, { 1, 1, 1 } },
+};
+
+/* Adds x * w to y, or where `into` is 0 or 1 gradients of y to x or w. */
+static void convolve(const struct shape *s, double *x, double *w, double *y, const int *out, int into)
+{
+	int in[3] = { 1, 1, 1 }, win[3] = { 1, 1, 1 }, o[3] = { 1, 1, 1 }, pad[3] = { 0 }, stride[3] = { 1, 1, 1 },
+	    dilation[3] = { 1, 1, 1 }, each_in = s->channels / s->groups, each_out = s->filters / s->groups;
+
+	for (int i = 0; i < s->spatial; i++) {
+		int to = 3 - s->spatial + i;
+
+		in[to] = s->size[i];
+		win[to] = s->window[i];
+		o[to] = out[2 + i];
+		pad[to] = s->pad[i];
+		stride[to] = s->stride[i];
+		dilation[to] = s->dilation[i];
+	}
+	for (int k = 0; k < s->images * s->filters * o[0] * o[1] * o[2]; k++) {
+		int v = k % o[2], h = k / o[2] % o[1], d = k / o[2] / o[1] % o[0], rest = k / o[2] / o[1] / o[0];
+		int f = rest % s->filters, n = rest / s->filters;
+
+		for (int q = 0; q < each_in * win[0] * win[1] * win[2]; q++) {
+			int b = q % win[2], a = q / win[2] % win[1], e = q / win[2] / win[1] % win[0],
+			    c = q / win[2] / win[1] / win[0];
+			int at_d = d * stride[0] - pad[0] + e * dilation[0],
+			    at_h = h * stride[1] - pad[1] + a * dilation[1],
+			    at_v = v * stride[2] - pad[2] + b * dilation[2];
+			int channel = f / each_out * each_in + c, xi, wi;
+
+			if (at_d < 0 || at_d >= in[0] || at_h < 0 || at_h >= in[1] || at_v < 0 || at_v >= in[2])
+				continue;
+			xi = ((n * s->channels + channel) * in[0] + at_d) * in[1] * in[2] + at_h * in[2] + at_v;
+			if (s->flip) {
+				e = win[0] - 1 - e;
+				a = win[1] - 1 - a;
+				b = win[2] - 1 - b;
+			}
+			wi = ((f * each_in + c) * win[0] + e) * win[1] * win[2] + a * win[2] + b;
+			if (into == 2)
+				y[k] += x[xi] * w[wi];
+			else if (into == 0)
+				x[xi] += y[k] * w[wi];
+			else
+				w[wi] += y[k] * x[xi];
+		}
+	}
+}
+
+static void test_convolution(const struct shape *s, cudnnDataType_t type, bool last, double alpha, double beta)
+{
+	static struct tensor x, w, y;
+	static double sum[MOST], old[MOST];
+	int rank = s->spatial + 2, x_dim[DIMS] = { s->images, s->channels },
+	    w_dim[DIMS] = { s->filters, s->channels / s->groups }, y_dim[DIMS];
+	cudnnConvolutionDescriptor_t c;
+	float alpha_f = (float)alpha, beta_f = (float)beta;
+	const void *a = type == CUDNN_DATA_DOUBLE ? (const void *)&alpha : &alpha_f,
+		   *b = type == CUDNN_DATA_DOUBLE ? (const void *)&beta : &beta_f;
+	size_t bytes = 1;
+
+	for (int i = 0; i < s->spatial; i++) {
+		x_dim[2 + i] = s->size[i];
+		w_dim[2 + i] = s->window[i];
+	}
+	make(&x, type, last, rank, x_dim);
+	make(&w, type, last, rank, w_dim);
+	GOOD(t.cudnnCreateConvolutionDescriptor(&c));
+	GOOD(t.cudnnSetConvolutionNdDescriptor(c, s->spatial, s->pad, s->stride, s->dilation,
+					       s->flip ? CUDNN_CONVOLUTION : CUDNN_CROSS_CORRELATION,
+					       CUDNN_DATA_FLOAT));
+	GOOD(t.cudnnSetConvolutionGroupCount(c, s->groups));
+	GOOD(t.cudnnGetConvolutionNdForwardOutputDim(c, x.descriptor, w.filter, rank, y_dim));
+	make(&y, type, last, rank, y_dim);
+	GOOD(t.cudnnGetConvolutionForwardWorkspaceSize(handle, x.descriptor, w.filter, c, y.descriptor, 1, &bytes));
+	ok(!bytes);
+	for (int into = 2; into >= 0; into--) {
+		struct tensor *result = into == 0 ? &x : into == 1 ? &w : &y;
+		char what[128];
+
+		memcpy(old, result->value, sizeof(old));
+		memset(result->value, 0, sizeof(result->value));
+		convolve(s, x.value, w.value, y.value, y_dim, into);
+		for (int k = 0; k < count(result); k++) {
+			sum[k] = alpha * result->value[k] + beta * old[k];
+			result->value[k] = old[k];
+		}
+		store(&x);
+		store(&w);
+		store(&y);
+		if (into == 2)
+			GOOD(t.cudnnConvolutionForward(handle, a, x.descriptor, at(x.memory), w.filter, at(w.memory), c,
+						       1, NULL, 0, b, y.descriptor, at(y.memory)));
+		else if (into == 0)
+			GOOD(t.cudnnConvolutionBackwardData(handle, a, w.filter, at(w.memory), y.descriptor,
+							    at(y.memory), c, 1, NULL, 0, b, x.descriptor,
+							    at(x.memory)));
+		else
+			GOOD(t.cudnnConvolutionBackwardFilter(handle, a, x.descriptor, at(x.memory), y.descriptor,
+							      at(y.memory), c, 1, NULL, 0, b, w.filter, at(w.memory)));
+		snprintf(what, sizeof(what), "%s of type %d%s, alpha %g, beta %g, %s", s->name, (int)type,
+			 last ? ", channels last" : "", alpha, beta,
+			 into == 2   ? "forward"
+			 : into == 0 ? "data"
+				     : "filter");
+		same(result, sum, what);
+	}
+	GOOD(t.cudnnDestroyConvolutionDescriptor(c));
+	end(&x);
+	end(&w);
+	end(&y);
+}
+
+/* ---- the other older calls ---- */
+
+static void test_softmax(cudnnSoftmaxAlgorithm_t algorithm)
+{
+	static struct tensor x, y, dx;
+	static double wanted[MOST], back[MOST];
+	int dim[] = { 3, 11, 2, 4 }, inner = 8;
+	float one = 1, zero = 0;
+
+	make(&x, CUDNN_DATA_FLOAT, true, 4, dim);
+	make(&y, CUDNN_DATA_FLOAT, false, 4, dim);
+	make(&dx, CUDNN_DATA_FLOAT, false, 4, dim);
+	GOOD(t.cudnnSoftmaxForward(handle, algorithm, CUDNN_SOFTMAX_MODE_CHANNEL, &one, x.descriptor, at(x.memory),
+				   &zero, y.descriptor, at(y.memory)));
+	for (int g = 0; g < 3 * inner; g++) {
+		double sum = 0, product = 0, *from = x.value + g / inner * 11 * inner + g % inner;
+		double *to = wanted + (from - x.value), *slope = dx.value + (from - x.value),
+		       *b = back + (from - x.value);
+
+		for (int c = 0; c < 11; c++)
+			sum += exp(from[c * inner]);
+		for (int c = 0; c < 11; c++) {
+			double p = exp(from[c * inner]) / sum;
+
+			to[c * inner] = algorithm == CUDNN_SOFTMAX_LOG ? log(p) : p;
+			product += slope[c * inner] * (algorithm == CUDNN_SOFTMAX_LOG ? 1 : p);
+		}
+		for (int c = 0; c < 11; c++) {
+			double p = exp(from[c * inner]) / sum;
+
+			b[c * inner] = algorithm == CUDNN_SOFTMAX_LOG ? slope[c * inner] - p * product
+								      : p * (slope[c * inner] - product);
+		}
+	}
+	same(&y, wanted, "softmax");
+	/* dx is where dy is */
+	GOOD(t.cudnnSoftmaxBackward(handle, algorithm, CUDNN_SOFTMAX_MODE_CHANNEL, &one, y.descriptor, at(y.memory),
+				    dx.descriptor, at(dx.memory), &zero, dx.descriptor, at(dx.memory)));
+	same(&dx, back, "the gradient of softmax");
+	end(&x);
+	end(&y);
+	end(&dx);
+}
+
+static void test_pool(cudnnPoolingMode_t mode)
+{
+	static struct tensor x, y, dx;
+	static double wanted[MOST], back[MOST];
+	int dim[] = { 2, 3, 7, 6 }, out[4], window[] = { 3, 2 }, pad[] = { 1, 1 }, stride[] = { 2, 2 };
+	cudnnPoolingDescriptor_t p;
+	float one = 1, zero = 0;
+
+	make(&x, CUDNN_DATA_FLOAT, false, 4, dim);
+	make(&dx, CUDNN_DATA_FLOAT, true, 4, dim);
+	GOOD(t.cudnnCreatePoolingDescriptor(&p));
+	GOOD(t.cudnnSetPoolingNdDescriptor(p, mode, CUDNN_PROPAGATE_NAN, 2, window, pad, stride));
+	GOOD(t.cudnnGetPoolingNdForwardOutputDim(p, x.descriptor, 4, out));
+	make(&y, CUDNN_DATA_FLOAT, false, 4, out);
+	memset(back, 0, sizeof(back));
+	for (int k = 0; k < count(&y); k++) {
+		int v = k % out[3], h = k / out[3] % out[2], plane = k / out[3] / out[2], best = -1, inside = 0;
+		double sum = 0;
+
+		for (int pass = 0; pass < 2; pass++)
+			for (int q = 0; q < 6; q++) {
+				int r = h * 2 - 1 + q / 2, c = v * 2 - 1 + q % 2, i = plane * 42 + r * 6 + c;
+				int whole = mode == CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING ? 6 : inside;
+
+				if (r < 0 || r >= 7 || c < 0 || c >= 6)
+					continue;
+				if (pass && mode)
+					back[i] += y.value[k] / whole;
+				if (pass)
+					continue;
+				inside++;
+				sum += x.value[i];
+				if (best < 0 || x.value[i] > x.value[best])
+					best = i;
+			}
+		wanted[k] = !mode ? x.value[best]
+				  : sum / (mode == CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING ? 6 : inside);
+		if (!mode)
+			back[best] += y.value[k];
+	}
+	GOOD(t.cudnnPoolingBackward(handle, p, &one, y.descriptor, at(y.memory), y.descriptor, at(y.memory),
+				    x.descriptor, at(x.memory), &zero, dx.descriptor, at(dx.memory)));
+	same(&dx, back, "the gradient of a pool");
+	GOOD(t.cudnnPoolingForward(handle, p, &one, x.descriptor, at(x.memory), &zero, y.descriptor, at(y.memory)));
+	same(&y, wanted, "a pool");
+	GOOD(t.cudnnDestroyPoolingDescriptor(p));
+	end(&x);
+	end(&y);
+	end(&dx);
+}
+
+static void test_batch(void)
+{
+	static struct tensor x, y, dy, dx, scale, bias, mean, inverse, run_mean, run_variance;
+	static double wanted[MOST], m[8], v[8], dscale[8], dbias[8], back[MOST];
+	int dim[] = { 4, 3, 5, 2 }, small[] = { 1, 3, 1, 1 }, inner = 10, all = 40;
+	float one = 1, zero = 0;
+	struct tensor *list[] = { &scale, &bias, &mean, &inverse, &run_mean, &run_variance };
+
+	make(&x, CUDNN_DATA_FLOAT, false, 4, dim);
+	make(&y, CUDNN_DATA_FLOAT, true, 4, dim);
+	make(&dy, CUDNN_DATA_FLOAT, false, 4, dim);
+	make(&dx, CUDNN_DATA_FLOAT, false, 4, dim);
+	for (int i = 0; i < 6; i++)
+		make(list[i], CUDNN_DATA_FLOAT, false, 4, small);
+	memset(m, 0, sizeof(m));
+	memset(v, 0, sizeof(v));
+	memset(dscale, 0, sizeof(dscale));
+	memset(dbias, 0, sizeof(dbias));
+	for (int k = 0; k < count(&x); k++)
+		m[k / inner % 3] += x.value[k] / all;
+	for (int k = 0; k < count(&x); k++)
+		v[k / inner % 3] += pow(x.value[k] - m[k / inner % 3], 2) / all;
+	for (int k = 0; k < count(&x); k++) {
+		int c = k / inner % 3;
+		double normal = (x.value[k] - m[c]) / sqrt(v[c] + 1e-3);
+
+		wanted[k] = normal * scale.value[c] + bias.value[c];
+		dscale[c] += dy.value[k] * normal;
+		dbias[c] += dy.value[k];
+	}
+	for (int k = 0; k < count(&x); k++) {
+		int c = k / inner % 3;
+		double normal = (x.value[k] - m[c]) / sqrt(v[c] + 1e-3);
+
+		back[k] =
+			scale.value[c] / sqrt(v[c] + 1e-3) * (dy.value[k] - dbias[c] / all - normal * dscale[c] / all);
+	}
+	GOOD(t.cudnnBatchNormalizationForwardTraining(
+		handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, x.descriptor, at(x.memory), y.descriptor, at(y.memory),
+		scale.descriptor, at(scale.memory), at(bias.memory), 0.25, at(run_mean.memory), at(run_variance.memory),
+		1e-3, at(mean.memory), at(inverse.memory)));
+	same(&y, wanted, "batch normalisation");
+	same(&mean, m, "its mean");
+	for (int c = 0; c < 3; c++) {
+		wanted[c] = 1 / sqrt(v[c] + 1e-3);
+		m[c] = 0.75 * run_mean.value[c] + 0.25 * m[c];
+		v[c] = 0.75 * run_variance.value[c] + 0.25 * v[c] * all / (all - 1);
+	}
+	same(&inverse, wanted, "its inverse deviation");
+	same(&run_mean, m, "its running mean");
+	same(&run_variance, v, "its running variance");
+	GOOD(t.cudnnBatchNormalizationBackward(handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, &one, &zero, x.descriptor,
+					       at(x.memory), dy.descriptor, at(dy.memory), dx.descriptor, at(dx.memory),
+					       scale.descriptor, at(scale.memory), at(run_mean.memory),
+					       at(run_variance.memory), 1e-3, at(mean.memory), at(inverse.memory)));
+	same(&dx, back, "the gradient of batch normalisation");
+	same(&run_mean, dscale, "of its scale");
+	same(&run_variance, dbias, "of its bias");
+	/* without saved statistics the same */
+	GOOD(t.cudnnBatchNormalizationBackward(handle, CUDNN_BATCHNORM_SPATIAL, &one, &zero, &one, &zero, x.descriptor,
+					       at(x.memory), dy.descriptor, at(dy.memory), dx.descriptor, at(dx.memory),
+					       scale.descriptor, at(scale.memory), at(run_mean.memory),
+					       at(run_variance.memory), 1e-3, NULL, NULL));
+	same(&dx, back, "the gradient without saved statistics");
+	same(&run_mean, dscale, "and of the scale");
+	end(&x);
+	end(&y);
+	end(&dy);
+	end(&dx);
+	for (int i = 0; i < 6; i++)
+		end(list[i]);
+}
+
+static void test_tensors(void)
+{
+	static struct tensor a, b, c;
+	static double wanted[MOST];
+	int dim[] = { 2, 3, 4, 5 }, small[] = { 1, 3, 1, 1 };
+	cudnnReduceTensorDescriptor_t r;
+	cudnnOpTensorDescriptor_t op;
+	cudnnActivationDescriptor_t f;
+	cudnnDropoutDescriptor_t d;
+	float two = 2, half = 0.5f, zero = 0, one = 1;
+	size_t bytes = 0;
+	CUdeviceptr reserve, states;
+	int kept = 0;
+
+	make(&a, CUDNN_DATA_FLOAT, false, 4, dim);
+	make(&c, CUDNN_DATA_FLOAT, true, 4, dim);
+	make(&b, CUDNN_DATA_FLOAT, false, 4, small);
+	GOOD(t.cudnnAddTensor(handle, &two, b.descriptor, at(b.memory), &half, c.descriptor, at(c.memory)));
+	for (int k = 0; k < 120; k++)
+		wanted[k] = 2 * b.value[k / 20 % 3] + c.value[k] / 2;
+	same(&c, wanted, "adding");
+	GOOD(t.cudnnCreateReduceTensorDescriptor(&r));
+	GOOD(t.cudnnSetReduceTensorDescriptor(r, CUDNN_REDUCE_TENSOR_NORM2, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN,
+					      CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_32BIT_INDICES));
+	GOOD(t.cudnnReduceTensor(handle, r, NULL, 0, NULL, 0, &two, a.descriptor, at(a.memory), &one, b.descriptor,
+				 at(b.memory)));
+	memset(wanted, 0, sizeof(wanted));
+	for (int k = 0; k < 120; k++)
+		wanted[k / 20 % 3] += a.value[k] * a.value[k];
+	for (int k = 0; k < 3; k++)
+		wanted[k] = 2 * sqrt(wanted[k]) + b.value[k];
+	same(&b, wanted, "a reduction");
+	GOOD(t.cudnnDestroyReduceTensorDescriptor(r));
+	GOOD(t.cudnnCreateOpTensorDescriptor(&op));
+	GOOD(t.cudnnSetOpTensorDescriptor(op, CUDNN_OP_TENSOR_MAX, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN));
+	GOOD(t.cudnnOpTensor(handle, op, &two, a.descriptor, at(a.memory), &one, a.descriptor, at(a.memory), &zero,
+			     c.descriptor, at(c.memory)));
+	for (int k = 0; k < 120; k++)
+		wanted[k] = fmax(2 * a.value[k], a.value[k]);
+	same(&c, wanted, "the larger one");
+	/* What counts 0 times may be NaN. */
+	b.value[0] = b.value[1] = b.value[2] = NAN;
+	store(&b);
+	GOOD(t.cudnnSetOpTensorDescriptor(op, CUDNN_OP_TENSOR_ADD, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN));
+	GOOD(t.cudnnOpTensor(handle, op, &two, a.descriptor, at(a.memory), &zero, b.descriptor, at(b.memory), &zero,
+			     c.descriptor, at(c.memory)));
+	for (int k = 0; k < 120; k++)
+		wanted[k] = 2 * a.value[k];
+	same(&c, wanted, "a sum with 0 times NaN");
+	GOOD(t.cudnnDestroyOpTensorDescriptor(op));
+	GOOD(t.cudnnCreateActivationDescriptor(&f));
+	GOOD(t.cudnnSetActivationDescriptor(f, CUDNN_ACTIVATION_ELU, CUDNN_PROPAGATE_NAN, 0.5));
+	GOOD(t.cudnnActivationForward(handle, f, &two, a.descriptor, at(a.memory), &zero, c.descriptor, at(c.memory)));
+	for (int k = 0; k < 120; k++)
+		wanted[k] = 2 * (a.value[k] > 0 ? a.value[k] : 0.5 * expm1(a.value[k]));
+	same(&c, wanted, "an activation");
+	GOOD(t.cudnnDestroyActivationDescriptor(f));
+	GOOD(t.cudnnSetTensor(handle, c.descriptor, at(c.memory), &half));
+	GOOD(t.cudnnScaleTensor(handle, c.descriptor, at(c.memory), &half));
+	for (int k = 0; k < 120; k++)
+		wanted[k] = 0.25;
+	same(&c, wanted, "setting and scaling");
+	GOOD(t.cudnnCreateDropoutDescriptor(&d));
+	GOOD(t.cudnnDropoutGetStatesSize(handle, &bytes));
+	CU(cuMemAlloc(&states, bytes));
+	GOOD(t.cudnnSetDropoutDescriptor(d, handle, 0.25f, at(states), bytes, 42));
+	GOOD(t.cudnnDropoutGetReserveSpaceSize(a.descriptor, &bytes));
+	CU(cuMemAlloc(&reserve, bytes));
+	GOOD(t.cudnnDropoutForward(handle, d, a.descriptor, at(a.memory), c.descriptor, at(c.memory), at(reserve),
+				   bytes));
+	load(&c, wanted);
+	for (int k = 0; k < 120; k++) {
+		kept += wanted[k] != 0;
+		tap_ok(wanted[k] == 0 || fabs(wanted[k] - a.value[k] / 0.75) < 1e-6, "element %d is dropped or larger",
+		       k);
+	}
+	tap_ok(kept > 70 && kept < 110, "%d of 120 are kept", kept);
+	GOOD(t.cudnnDropoutBackward(handle, d, a.descriptor, at(a.memory), c.descriptor, at(c.memory), at(reserve),
+				    bytes));
+	same(&c, wanted, "the gradient keeps the same ones");
+	is(t.cudnnDropoutForward(handle, d, a.descriptor, at(a.memory), c.descriptor, at(c.memory), at(reserve),
+				 bytes - 1),
+	   CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT);
+	GOOD(t.cudnnDestroyDropoutDescriptor(d));
+	cuMemFree(states);
+	cuMemFree(reserve);
+	end(&a);
+	end(&b);
+	end(&c);
+}
+
+/* ---- graphs ---- */
+
+typedef cudnnBackendDescriptor_t object;
+
+static void set(object d, int name, int type, int64_t n, const void *from)
+{
+	GOOD(t.cudnnBackendSetAttribute(d, (cudnnBackendAttributeName_t)name, (cudnnBackendAttributeType_t)type, n,
+					from));
+}
+
+static object new_object(cudnnBackendDescriptorType_t type)
+{
+	object d = NULL;
+
+	GOOD(t.cudnnBackendCreateDescriptor(type, &d));
+	return d;
+}
+
+static object graph_tensor(int64_t id, cudnnDataType_t type, int rank, const int *dim, const int *stride,
+			   bool is_virtual, bool value)
+{
+	object d = new_object(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+	int64_t dims[DIMS], strides[DIMS], alignment = 16, packed = 1;
+
+	for (int i = rank - 1; i >= 0; i--) {
+		dims[i] = dim[i];
+		strides[i] = stride ? stride[i] : packed;
+		packed *= dim[i];
+	}
+	set(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id);
+	set(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+	set(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment);
+	set(d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, rank, dims);
+	set(d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, rank, strides);
+	set(d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &is_virtual);
+	set(d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &value);
+	GOOD(t.cudnnBackendFinalize(d));
+	return d;
+}
+
+/* The operation holds what it is given: our own descriptors go. */
+static object operation(cudnnBackendDescriptorType_t type, int count_, const int *names, object *values)
+{
+	object d = new_object(type);
+
+	for (int i = 0; i < count_; i++)
+		set(d, names[i], CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &values[i]);
+	GOOD(t.cudnnBackendFinalize(d));
+	return d;
+}
+
+static object pointwise(cudnnPointwiseMode_t mode, object x, object b, object select, object y, int64_t axis)
+{
+	static const int names[] = { CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
+				     CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_ATTR_OPERATION_POINTWISE_TDESC,
+				     CUDNN_ATTR_OPERATION_POINTWISE_YDESC };
+	object settings = new_object(CUDNN_BACKEND_POINTWISE_DESCRIPTOR), d, values[] = { settings, x, b, select, y };
+	cudnnDataType_t type = CUDNN_DATA_FLOAT;
+
+	set(settings, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+	set(settings, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &type);
+	if (mode == CUDNN_POINTWISE_GEN_INDEX)
+		set(settings, CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, 1, &axis);
+	GOOD(t.cudnnBackendFinalize(settings));
+	d = new_object(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+	for (int i = 0; i < 5; i++)
+		if (values[i])
+			set(d, names[i], CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &values[i]);
+	GOOD(t.cudnnBackendFinalize(d));
+	GOOD(t.cudnnBackendDestroyDescriptor(settings));
+	return d;
+}
+
+static object reduction(cudnnReduceTensorOp_t op, object x, object y)
+{
+	static const int names[] = { CUDNN_ATTR_OPERATION_REDUCTION_DESC, CUDNN_ATTR_OPERATION_REDUCTION_XDESC,
+				     CUDNN_ATTR_OPERATION_REDUCTION_YDESC };
+	object settings = new_object(CUDNN_BACKEND_REDUCTION_DESCRIPTOR), d, values[] = { settings, x, y };
+	cudnnDataType_t type = CUDNN_DATA_FLOAT;
+
+	set(settings, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &op);
+	set(settings, CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+	GOOD(t.cudnnBackendFinalize(settings));
+	d = operation(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, 3, names, values);
+	GOOD(t.cudnnBackendDestroyDescriptor(settings));
+	return d;
+}
+
+static object matmul(object a, object b, object c)
+{
+	static const int names[] = { CUDNN_ATTR_OPERATION_MATMUL_DESC, CUDNN_ATTR_OPERATION_MATMUL_ADESC,
+				     CUDNN_ATTR_OPERATION_MATMUL_BDESC, CUDNN_ATTR_OPERATION_MATMUL_CDESC };
+	object settings = new_object(CUDNN_BACKEND_MATMUL_DESCRIPTOR), d, values[] = { settings, a, b, c };
+	cudnnDataType_t type = CUDNN_DATA_FLOAT;
+
+	set(settings, CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+	GOOD(t.cudnnBackendFinalize(settings));
+	d = operation(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, 4, names, values);
+	GOOD(t.cudnnBackendDestroyDescriptor(settings));
+	return d;
+}
+
+/* A plan by heuristics, as frameworks get it; operations and graph are destroyed behind it. */
+static object plan_of(object *operations, int64_t count_)
+{
+	object graph = new_object(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR),
+	       heuristics = new_object(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+	object config = new_object(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR),
+	       plan = new_object(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+	cudnnBackendHeurMode_t mode = CUDNN_HEUR_MODE_A;
+	int64_t found = -1;
+
+	set(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+	set(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count_, operations);
+	GOOD(t.cudnnBackendFinalize(graph));
+	set(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
+	set(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+	GOOD(t.cudnnBackendFinalize(heuristics));
+	GOOD(t.cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0,
+					&found, NULL));
+	is(found, 1);
+	GOOD(t.cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+					&found, &config));
+	set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+	set(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
+	GOOD(t.cudnnBackendFinalize(plan));
+	for (int64_t i = 0; i < count_; i++)
+		GOOD(t.cudnnBackendDestroyDescriptor(operations[i]));
+	GOOD(t.cudnnBackendDestroyDescriptor(graph));
+	GOOD(t.cudnnBackendDestroyDescriptor(heuristics));
+	GOOD(t.cudnnBackendDestroyDescriptor(config));
+	return plan;
+}
+
+static object pack_of(int64_t count_, const int64_t *ids, void **pointers, void *workspace)
+{
+	object pack = new_object(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+
+	set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count_, ids);
+	set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count_, pointers);
+	set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
+	GOOD(t.cudnnBackendFinalize(pack));
+	return pack;
+}
+
+static int64_t workspace_of(object plan)
+{
+	int64_t bytes = -1, n;
+
+	GOOD(t.cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n,
+					&bytes));
+	return bytes;
+}
+
+/* Causal attention as cuDNN's frontend composes it: the operations are told out of order. Heads share keys and values.
+ */
+static void test_attention(void)
+{
+	enum { B = 2, H = 4, SHARED = 2, S = 6, D = 8 };
+	static struct tensor q, k, v, o;
+	static double wanted[MOST];
+	int qd[] = { B, H, S, D }, kd[] = { B, SHARED, S, D }, kt[] = { B, SHARED, D, S },
+	    ks[] = { SHARED * S * D, S * D, 1, D };
+	int sd[] = { B, H, S, S }, rd[] = { B, H, S, 1 }, one[] = { 1, 1, 1, 1 };
+	object tq, tk, tv, to, scale, low, scores, scaled, row, column, mask, masked, most, shifted, power, sum,
+		weights, plan, pack;
+	object list[11];
+	float scale_value = 0.5f, low_value = -1e30f;
+	int64_t ids[] = { 1, 2, 3, 4, 5, 6 };
+	CUdeviceptr workspace;
+	void *pointers[6];
+
+	make(&q, CUDNN_DATA_FLOAT, false, 4, qd);
+	make(&k, CUDNN_DATA_FLOAT, false, 4, kd);
+	make(&v, CUDNN_DATA_FLOAT, false, 4, kd);
+	make(&o, CUDNN_DATA_FLOAT, false, 4, qd);
+	tq = graph_tensor(1, CUDNN_DATA_FLOAT, 4, qd, NULL, false, false);
+	tk = graph_tensor(2, CUDNN_DATA_FLOAT, 4, kt, ks, false, false);
+	tv = graph_tensor(3, CUDNN_DATA_FLOAT, 4, kd, NULL, false, false);
+	to = graph_tensor(4, CUDNN_DATA_FLOAT, 4, qd, NULL, false, false);
+	scale = graph_tensor(5, CUDNN_DATA_FLOAT, 4, one, NULL, false, true);
+	low = graph_tensor(6, CUDNN_DATA_FLOAT, 4, one, NULL, false, true);
+	scores = graph_tensor(10, CUDNN_DATA_FLOAT, 4, sd, NULL, true, false);
+	scaled = graph_tensor(11, CUDNN_DATA_FLOAT, 4, sd, NULL, true, false);
+	row = graph_tensor(12, CUDNN_DATA_INT32, 4, sd, NULL, true, false);
+	column = graph_tensor(13, CUDNN_DATA_INT32, 4, sd, NULL, true, false);
+	mask = graph_tensor(14, CUDNN_DATA_BOOLEAN, 4, sd, NULL, true, false);
+	masked = graph_tensor(15, CUDNN_DATA_FLOAT, 4, sd, NULL, true, false);
+	most = graph_tensor(16, CUDNN_DATA_FLOAT, 4, rd, NULL, true, false);
+	shifted = graph_tensor(17, CUDNN_DATA_FLOAT, 4, sd, NULL, true, false);
+	power = graph_tensor(18, CUDNN_DATA_FLOAT, 4, sd, NULL, true, false);
+	sum = graph_tensor(19, CUDNN_DATA_FLOAT, 4, rd, NULL, true, false);
+	weights = graph_tensor(20, CUDNN_DATA_FLOAT, 4, sd, NULL, true, false);
+	list[10] = matmul(tq, tk, scores);
+	list[1] = pointwise(CUDNN_POINTWISE_MUL, scores, scale, NULL, scaled, 0);
+	list[2] = pointwise(CUDNN_POINTWISE_GEN_INDEX, scaled, NULL, NULL, row, 2);
+	list[3] = pointwise(CUDNN_POINTWISE_GEN_INDEX, scaled, NULL, NULL, column, 3);
+	list[4] = pointwise(CUDNN_POINTWISE_CMP_GE, row, column, NULL, mask, 0);
+	list[5] = pointwise(CUDNN_POINTWISE_BINARY_SELECT, scaled, low, mask, masked, 0);
+	list[6] = reduction(CUDNN_REDUCE_TENSOR_MAX, masked, most);
+	list[7] = pointwise(CUDNN_POINTWISE_SUB, masked, most, NULL, shifted, 0);
+	list[8] = pointwise(CUDNN_POINTWISE_EXP, shifted, NULL, NULL, power, 0);
+	list[9] = reduction(CUDNN_REDUCE_TENSOR_ADD, power, sum);
+	{
+		object more[13];
+
+		memcpy(more + 1, list + 1, sizeof(object) * 10);
+		more[0] = matmul(weights, tv, to);
+		more[11] = pointwise(CUDNN_POINTWISE_DIV, power, sum, NULL, weights, 0);
+		plan = plan_of(more, 12);
+	}
+	tap_ok(workspace_of(plan) > 0 && workspace_of(plan) < 11 * B * H * S * S * 4,
+	       "virtual tensors share a workspace of %lld bytes", (long long)workspace_of(plan));
+	CU(cuMemAlloc(&workspace, (size_t)workspace_of(plan)));
+	pointers[0] = at(q.memory);
+	pointers[1] = at(k.memory);
+	pointers[2] = at(v.memory);
+	pointers[3] = at(o.memory);
+	pointers[4] = &scale_value;
+	pointers[5] = &low_value;
+	pack = pack_of(6, ids, pointers, at(workspace));
+	GOOD(t.cudnnBackendExecute(handle, plan, pack));
+	memset(wanted, 0, sizeof(wanted));
+	for (int r = 0; r < B * H * S; r++) {
+		int i = r % S, h = r / S % H, b = r / S / H, from = (b * SHARED + h / (H / SHARED)) * S;
+		double p[S], all = 0;
+
+		for (int j = 0; j <= i; j++) {
+			p[j] = 0;
+			for (int d = 0; d < D; d++)
+				p[j] += q.value[r * D + d] * k.value[(from + j) * D + d] * 0.5;
+			all += p[j] = exp(p[j]);
+		}
+		for (int j = 0; j <= i; j++)
+			for (int d = 0; d < D; d++)
+				wanted[r * D + d] += p[j] / all * v.value[(from + j) * D + d];
+	}
+	same(&o, wanted, "causal attention");
+	GOOD(t.cudnnBackendDestroyDescriptor(pack));
+	pack = pack_of(6, ids, pointers, NULL);
+	is(t.cudnnBackendExecute(handle, plan, pack), CUDNN_STATUS_BAD_PARAM);
+	GOOD(t.cudnnBackendDestroyDescriptor(pack));
+	pack = pack_of(3, ids, pointers, at(workspace));
+	is(t.cudnnBackendExecute(handle, plan, pack), CUDNN_STATUS_BAD_PARAM);
+	GOOD(t.cudnnBackendDestroyDescriptor(pack));
+	GOOD(t.cudnnBackendDestroyDescriptor(plan));
+	{
+		object tensors[] = { tq,     tk,   tv,	   to,	 scale,	  low,	 scores, scaled, row,
+				     column, mask, masked, most, shifted, power, sum,	 weights };
+
+		for (size_t i = 0; i < sizeof(tensors) / sizeof(*tensors); i++)
+			GOOD(t.cudnnBackendDestroyDescriptor(tensors[i]));
+	}
+	cuMemFree(workspace);
+	end(&q);
+	end(&k);
+	end(&v);
+	end(&o);
+}
+
+static object norm_forward(cudnnBackendNormMode_t mode, int count_, const int *names, object *values)
+{
+	object d = new_object(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
+	cudnnBackendNormFwdPhase_t phase = CUDNN_NORM_FWD_TRAINING;
+
+	set(d, CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode);
+	set(d, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, 1, &phase);
+	for (int i = 0; i < count_; i++)
+		if (values[i])
+			set(d, names[i], CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &values[i]);
+	GOOD(t.cudnnBackendFinalize(d));
+	return d;
+}
+
+/* Layer and RMS normalisation of rows, forward and back. */
+static void test_layer(bool root)
+{
+	enum { ROWS = 5, LENGTH = 300 };
+	static struct tensor x, y, dy, dx, scale, bias, mean, inverse, dscale, dbias;
+	static double wanted[MOST], back[MOST], slope[MOST], m[ROWS], v[ROWS];
+	struct tensor *list[] = { &x, &y, &scale, &bias, &mean, &inverse, &dy, &dx, &dscale, &dbias };
+	static const int forward[] = {
+		CUDNN_ATTR_OPERATION_NORM_FWD_XDESC,	   CUDNN_ATTR_OPERATION_NORM_FWD_YDESC,
+		CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC,  CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC,
+		CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC,   CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC,
+		CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC
+	};
+	static const int backward[] = { CUDNN_ATTR_OPERATION_NORM_BWD_XDESC,
+					CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC,
+					CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC,
+					CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC,
+					CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC,
+					CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC,
+					CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC,
+					CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC };
+	int xd[] = { ROWS, LENGTH, 1, 1 }, sd[] = { 1, LENGTH, 1, 1 }, md[] = { ROWS, 1, 1, 1 }, one[] = { 1, 1, 1, 1 };
+	cudnnBackendNormMode_t mode = root ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM;
+	int64_t ids[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
+	object tensor[11], plan, pack, d;
+	void *pointers[11];
+	float epsilon = 1e-3f;
+
+	for (int i = 0; i < 10; i++) {
+		const int *dim = i == 2 || i == 3 || i >= 8 ? sd : i == 4 || i == 5 ? md : xd;
+
+		make(list[i], CUDNN_DATA_FLOAT, false, 4, dim);
+		tensor[i] = graph_tensor(i, CUDNN_DATA_FLOAT, 4, dim, NULL, false, false);
+		pointers[i] = at(list[i]->memory);
+	}
+	tensor[10] = graph_tensor(10, CUDNN_DATA_FLOAT, 4, one, NULL, false, true);
+	pointers[10] = &epsilon;
+	pack = pack_of(11, ids, pointers, NULL);
+	{
+		object values[] = { tensor[0], tensor[1], tensor[2], root ? NULL : tensor[3], root ? NULL : tensor[4],
+				    tensor[5], tensor[10] };
+
+		d = norm_forward(mode, 7, forward, values);
+		plan = plan_of(&d, 1);
+	}
+	GOOD(t.cudnnBackendExecute(handle, plan, pack));
+	GOOD(t.cudnnBackendDestroyDescriptor(plan));
+	memset(slope, 0, sizeof(slope));
+	for (int r = 0; r < ROWS; r++) {
+		double g = 0, product = 0, *from = x.value + r * LENGTH;
+
+		m[r] = v[r] = 0;
+		for (int i = 0; i < LENGTH && !root; i++)
+			m[r] += from[i] / LENGTH;
+		for (int i = 0; i < LENGTH; i++)
+			v[r] += pow(from[i] - m[r], 2) / LENGTH;
+		v[r] = 1 / sqrt(v[r] + (double)epsilon);
+		for (int i = 0; i < LENGTH; i++) {
+			double normal = (from[i] - m[r]) * v[r], s = dy.value[r * LENGTH + i] * scale.value[i];
+
+			wanted[r * LENGTH + i] = normal * scale.value[i] + (root ? 0 : bias.value[i]);
+			slope[i] += dy.value[r * LENGTH + i] * normal;
+			g += root ? 0 : s / LENGTH;
+			product += s * normal / LENGTH;
+		}
+		for (int i = 0; i < LENGTH; i++)
+			back[r * LENGTH + i] = v[r] * (dy.value[r * LENGTH + i] * scale.value[i] - g -
+						       (from[i] - m[r]) * v[r] * product);
+	}
+	same(&y, wanted, root ? "RMS normalisation" : "layer normalisation");
+	same(&inverse, v, "its inverse deviation");
+	{
+		object values[] = { tensor[0], tensor[6], tensor[2], root ? NULL : tensor[4],
+				    tensor[5], tensor[7], tensor[8], root ? NULL : tensor[9] };
+
+		d = new_object(CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR);
+		set(d, CUDNN_ATTR_OPERATION_NORM_BWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode);
+		for (int i = 0; i < 8; i++)
+			if (values[i])
+				set(d, backward[i], CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &values[i]);
+		GOOD(t.cudnnBackendFinalize(d));
+		plan = plan_of(&d, 1);
+	}
+	GOOD(t.cudnnBackendExecute(handle, plan, pack));
+	same(&dx, back, "its gradient");
+	same(&dscale, slope, "and that of the scale");
+	GOOD(t.cudnnBackendDestroyDescriptor(plan));
+	GOOD(t.cudnnBackendDestroyDescriptor(pack));
+	for (int i = 0; i < 11; i++)
+		GOOD(t.cudnnBackendDestroyDescriptor(tensor[i]));
+	for (int i = 0; i < 10; i++)
+		end(list[i]);
+}
+
+/* A convolution whose result is added to a bias and cut off at 0, captured: the launched graph computes again. */
+static void test_captured(void)
+{
+	static struct tensor x, w, b, y;
+	static double sum[MOST];
+	static const int conv[] = { CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+				    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+				    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+				    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y };
+	const struct shape *s = &shapes[0];
+	int xd[] = { s->images, s->channels, s->size[0], s->size[1] }, wd[] = { s->filters, s->channels, 3, 3 },
+	    yd[] = { s->images, s->filters, s->size[0], s->size[1] }, bd[] = { 1, s->filters, 1, 1 };
+	int64_t ids[] = { 'x', 'w', 'y', 'b' }, spatial = 2, ones[] = { 1, 1 };
+	cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+	cudnnDataType_t type = CUDNN_DATA_FLOAT;
+	object tx, tw, ty, tb, v1, v2, settings, list[3], plan, pack;
+	CUdeviceptr workspace;
+	CUstream stream;
+	CUgraph graph;
+	CUgraphExec launch;
+	void *pointers[4];
+
+	make(&x, type, false, 4, xd);
+	make(&w, type, false, 4, wd);
+	make(&y, type, false, 4, yd);
+	make(&b, type, false, 4, bd);
+	tx = graph_tensor('x', type, 4, xd, NULL, false, false);
+	tw = graph_tensor('w', type, 4, wd, NULL, false, false);
+	ty = graph_tensor('y', type, 4, yd, NULL, false, false);
+	tb = graph_tensor('b', type, 4, bd, NULL, false, false);
+	v1 = graph_tensor(100, type, 4, yd, NULL, true, false);
+	v2 = graph_tensor(101, type, 4, yd, NULL, true, false);
+	settings = new_object(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+	set(settings, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+	set(settings, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+	set(settings, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &spatial);
+	for (int name = CUDNN_ATTR_CONVOLUTION_DILATIONS; name <= CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS; name++)
+		set(settings, name, CUDNN_TYPE_INT64, 2, ones);
+	GOOD(t.cudnnBackendFinalize(settings));
+	{
+		object values[] = { settings, tx, tw, v1 };
+
+		list[0] = operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, 4, conv, values);
+	}
+	list[1] = pointwise(CUDNN_POINTWISE_ADD, v1, tb, NULL, v2, 0);
+	list[2] = pointwise(CUDNN_POINTWISE_RELU_FWD, v2, NULL, NULL, ty, 0);
+	plan = plan_of(list, 3);
+	CU(cuMemAlloc(&workspace, (size_t)workspace_of(plan)));
+	pointers[0] = at(x.memory);
+	pointers[1] = at(w.memory);
+	pointers[2] = at(y.memory);
+	pointers[3] = at(b.memory);
+	pack = pack_of(4, ids, pointers, at(workspace));
+	CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	GOOD(t.cudnnSetStream(handle, (cudaStream_t)stream));
+	CU(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	GOOD(t.cudnnBackendExecute(handle, plan, pack));
+	CU(cuStreamEndCapture(stream, &graph));
+	same(&y, y.value, "a captured plan has computed nothing yet");
+	CU(cuGraphInstantiate(&launch, graph, 0));
+	for (int round = 0; round < 2; round++) {
+		for (int k = 0; k < count(&x); k++)
+			x.value[k] = of_half(half_of(random_number()));
+		store(&x);
+		memset(sum, 0, sizeof(sum));
+		convolve(s, x.value, w.value, sum, yd, 2);
+		for (int k = 0; k < count(&y); k++)
+			sum[k] = fmax(0, sum[k] + b.value[k / (s->size[0] * s->size[1]) % s->filters]);
+		CU(cuGraphLaunch(launch, stream));
+		CU(cuStreamSynchronize(stream));
+		same(&y, sum, "a graph that is launched");
+	}
+	GOOD(t.cudnnSetStream(handle, NULL));
+	cuGraphExecDestroy(launch);
+	cuGraphDestroy(graph);
+	cuStreamDestroy(stream);
+	cuMemFree(workspace);
+	{
+		object all[] = { tx, tw, ty, tb, v1, v2, settings, plan, pack };
+
+		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+			GOOD(t.cudnnBackendDestroyDescriptor(all[i]));
+	}
+	end(&x);
+	end(&w);
+	end(&y);
+	end(&b);
+}
+
+/* ---- what is wrong ---- */
+
+static void test_wrong_objects(void)
+{
+	int64_t two[] = { 1, 1 }, zero = 0, one = 1, n;
+	cudnnDataType_t type = CUDNN_DATA_FLOAT, strange = (cudnnDataType_t)99;
+	object tensor = new_object(CUDNN_BACKEND_TENSOR_DESCRIPTOR), d, graph;
+	char text[256] = "", word[128] = { 0 };
+
+	is(t.cudnnBackendCreateDescriptor((cudnnBackendDescriptorType_t)9999, &d), CUDNN_STATUS_NOT_SUPPORTED);
+	is(t.cudnnBackendCreateDescriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR, NULL), CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+	is(t.cudnnBackendSetAttribute(NULL, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type),
+	   CUDNN_STATUS_BAD_PARAM);
+	is(t.cudnnBackendSetAttribute(word, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type),
+	   CUDNN_STATUS_BAD_PARAM);
+	is(t.cudnnBackendSetAttribute(tensor, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &type),
+	   CUDNN_STATUS_BAD_PARAM);
+	is(t.cudnnBackendSetAttribute(tensor, (cudnnBackendAttributeName_t)77777, CUDNN_TYPE_INT64, 1, &one),
+	   CUDNN_STATUS_BAD_PARAM);
+	is(t.cudnnBackendSetAttribute(tensor, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_INT64, 1, &one),
+	   CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE);
+	is(t.cudnnBackendSetAttribute(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, -1, &one),
+	   CUDNN_STATUS_BAD_PARAM);
+	is(t.cudnnBackendSetAttribute(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 2, NULL),
+	   CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+	is(t.cudnnBackendGetAttribute(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 1, &n, &one),
+	   CUDNN_STATUS_NOT_INITIALIZED);
+	t.cudnnGetLastErrorString(text, sizeof(text));
+	tap_ok(strstr(text, "not finalized") != NULL, "the reason: %s", text);
+	is(t.cudnnBackendFinalize(tensor), CUDNN_STATUS_BAD_PARAM);
+	set(tensor, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &one);
+	set(tensor, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &strange);
+	set(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 2, two);
+	set(tensor, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 2, two);
+	is(t.cudnnBackendFinalize(tensor), CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE);
+	set(tensor, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+	two[1] = 0;
+	set(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 2, two);
+	is(t.cudnnBackendFinalize(tensor), CUDNN_STATUS_BAD_PARAM);
+	two[1] = INT64_MAX;
+	set(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 2, two);
+	is(t.cudnnBackendFinalize(tensor), CUDNN_STATUS_NOT_SUPPORTED_SHAPE);
+	graph = new_object(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+	is(t.cudnnBackendSetAttribute(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &tensor),
+	   CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED);
+	is(t.cudnnBackendFinalize(graph), CUDNN_STATUS_BAD_PARAM);
+	two[1] = 3;
+	set(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 2, two);
+	GOOD(t.cudnnBackendFinalize(tensor));
+	is(t.cudnnBackendSetAttribute(tensor, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &one),
+	   CUDNN_STATUS_NOT_INITIALIZED);
+	set(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &tensor);
+	is(t.cudnnBackendFinalize(graph), CUDNN_STATUS_BAD_PARAM);
+	d = new_object(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+	set(d, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &one);
+	is(t.cudnnBackendFinalize(d), CUDNN_STATUS_NOT_SUPPORTED);
+	set(d, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &zero);
+	is(t.cudnnBackendFinalize(d), CUDNN_STATUS_BAD_PARAM);
+	is(t.cudnnBackendExecute(handle, tensor, tensor), CUDNN_STATUS_BAD_PARAM);
+	is(t.cudnnBackendExecute(NULL, tensor, tensor), CUDNN_STATUS_NOT_INITIALIZED);
+	GOOD(t.cudnnBackendDestroyDescriptor(tensor));
+	GOOD(t.cudnnBackendDestroyDescriptor(graph));
+	GOOD(t.cudnnBackendDestroyDescriptor(d));
+	GOOD(t.cudnnBackendDestroyDescriptor(NULL));
+}
+
+static void test_wrong(void)
+{
+	static struct tensor x, w, y;
+	int xd[] = { 1, 2, 4, 4 }, wd[] = { 3, 2, 3, 3 }, yd[] = { 1, 3, 2, 2 }, pad[] = { 0, 0 }, stride[] = { 1, 1 },
+	    bad[] = { 1, 0 };
+	cudnnConvolutionDescriptor_t c, unset;
+	cudnnTensorDescriptor_t d;
+	cudnnRNNDescriptor_t rnn;
+	float one = 1, zero = 0, wanted[12];
+	double sum[MOST];
+	cudnnHandle_t none = NULL;
+	char words[64] = { 0 };
+	int value = 0;
+
+	is(t.cudnnCreate(NULL), CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+	is(t.cudnnDestroy(NULL), CUDNN_STATUS_NOT_INITIALIZED);
+	is(t.cudnnSetStream((cudnnHandle_t)(void *)words, NULL), CUDNN_STATUS_NOT_INITIALIZED);
+	ok(cudnnGetVersion() == 92801);
+	GOOD(t.cudnnGetProperty(MAJOR_VERSION, &value));
+	is(value, 9);
+	is(t.cudnnGetProperty((libraryPropertyType)17, &value), CUDNN_STATUS_BAD_PARAM);
+	ok(!strcmp(t.cudnnGetErrorString(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH),
+		   "CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH"));
+	ok(t.cudnnGetErrorString((cudnnStatus_t)4711) != NULL);
+	is(t.cudnnCreateRNNDescriptor(&rnn), CUDNN_STATUS_NOT_SUPPORTED);
+	GOOD(t.cudnnCreateTensorDescriptor(&d));
+	is(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FLOAT, 2, bad, stride), CUDNN_STATUS_BAD_PARAM);
+	is(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FLOAT, 0, xd, xd), CUDNN_STATUS_BAD_PARAM);
+	is(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FLOAT, 9, xd, xd), CUDNN_STATUS_BAD_PARAM);
+	is(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FP8_E4M3, 2, stride, stride),
+	   CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE);
+	is(t.cudnnSetTensor4dDescriptor(d, CUDNN_TENSOR_NCHW_VECT_C, CUDNN_DATA_FLOAT, 1, 4, 2, 2),
+	   CUDNN_STATUS_NOT_SUPPORTED_LAYOUT);
+	make(&x, CUDNN_DATA_FLOAT, false, 4, xd);
+	make(&w, CUDNN_DATA_FLOAT, false, 4, wd);
+	make(&y, CUDNN_DATA_FLOAT, false, 4, yd);
+	GOOD(t.cudnnCreateConvolutionDescriptor(&c));
+	GOOD(t.cudnnCreateConvolutionDescriptor(&unset));
+	is(t.cudnnSetConvolutionNdDescriptor(c, 2, pad, bad, stride, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
+	   CUDNN_STATUS_BAD_PARAM);
+	is(t.cudnnSetConvolutionGroupCount(c, 0), CUDNN_STATUS_BAD_PARAM);
+	GOOD(t.cudnnSetConvolutionNdDescriptor(c, 2, pad, stride, stride, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+#define FORWARD(handle, x, conv, y, to)                                                                                \
+	t.cudnnConvolutionForward(handle, &one, x, at(x##_at), w.filter, at(w.memory), conv, 1, NULL, 0, &zero, y, to)
+	{
+		cudnnTensorDescriptor_t xx = x.descriptor;
+		CUdeviceptr xx_at = x.memory;
+
+		is(FORWARD(none, xx, c, y.descriptor, at(y.memory)), CUDNN_STATUS_NOT_INITIALIZED);
+		is(FORWARD(handle, xx, unset, y.descriptor, at(y.memory)), CUDNN_STATUS_BAD_PARAM);
+		is(FORWARD(handle, xx, c, NULL, at(y.memory)), CUDNN_STATUS_BAD_PARAM);
+		is(FORWARD(handle, xx, c, y.descriptor, NULL), CUDNN_STATUS_BAD_PARAM);
+		is(FORWARD(handle, xx, c, xx, at(y.memory)), CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH);
+		/* NaN is computed with */
+		x.value[5] = NAN;
+		store(&x);
+		GOOD(FORWARD(handle, xx, c, y.descriptor, at(y.memory)));
+		load(&y, sum);
+		for (int k = 0; k < 12; k++)
+			wanted[k] = (float)sum[k];
+		tap_ok(isnan(wanted[0]) && isnan(wanted[11]), "NaN goes through a convolution");
+		/* An address that is nobody's ends the launch, as a kernel's would: the last test. */
+		GOOD(FORWARD(handle, xx, c, y.descriptor, at(y.memory + (UINT64_C(1) << 45))));
+		FAILS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+		if (!getenv("METE_TEST_WAY"))
+			is(FORWARD(handle, xx, c, y.descriptor, at(y.memory)), CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
+	}
+	GOOD(t.cudnnDestroyConvolutionDescriptor(c));
+	GOOD(t.cudnnDestroyConvolutionDescriptor(unset));
+	GOOD(t.cudnnDestroyTensorDescriptor(d));
+	GOOD(t.cudnnDestroy(handle));
+	is(t.cudnnSetStream(none, NULL), CUDNN_STATUS_NOT_INITIALIZED);
+}
+
+int main(void)
+{
+	static const cudnnDataType_t types[] = { CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF };
+
+	for (int i = 0; i < CUDNN_CALL_COUNT; i++)
+		((void **)&t)[i] = dlsym(dlopen(NULL, RTLD_NOW), cudnn_call_name[i]);
+	soft_begin("1", "256M");
+	soft_context();
+	GOOD(t.cudnnCreate(&handle));
+	for (size_t s = 0; s < sizeof(shapes) / sizeof(*shapes); s++)
+		for (int type = 0; type < 3; type++)
+			for (int last = 0; last < 2; last++)
+				test_convolution(&shapes[s], types[type], last, s & 1 ? 1 : 0.5,
+						 type == 1 || s == 2 ? 0.25 : 0);
+	for (int a = CUDNN_SOFTMAX_FAST; a <= CUDNN_SOFTMAX_LOG; a++)
+		test_softmax(a);
+	for (int m = CUDNN_POOLING_MAX; m <= CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING; m++)
+		test_pool(m);
+	test_batch();
+	test_tensors();
+	test_attention();
+	test_layer(false);
+	test_layer(true);
+	test_captured();
+	test_wrong_objects();
+	test_wrong();
+	return soft_end();
+}
