@@ -15,6 +15,7 @@
 #define COLUMNS 256
 #define CHANNELS_AT_ONCE 16  /* what vectors of the processor like */
 #define PRODUCTS_AT_ONCE 2e8 /* multiplications in one go: some milliseconds */
+#define FILTER_AT_ONCE 6e8   /* where each go's result is added to the others' */
 #define LENGTH_MOST (1 << 28)
 
 /* Part of a convolution: some groups, or some channels of the only one. */
@@ -89,46 +90,77 @@ static void view_pack(struct view *v, char *room)
 	}
 }
 
+/* The dimensions before those that make one row: they lie behind each other in the tensor as in the copy. */
+static uint8_t view_rows(const struct view *v, bool flip, int64_t *ret_length)
+{
+	int axis = DNN_DIMS - 1;
+	int64_t length = v->dim[axis];
+
+	while (!flip && axis > 0 && v->o->stride[DNN_DIMS - 1] == 1 &&
+	       (v->dim[axis - 1] == 1 || v->o->stride[axis - 1] == length))
+		length *= v->dim[--axis];
+	*ret_length = length;
+	return (uint8_t)((1u << axis) - 1);
+}
+
 static void view_read(const struct view *v, bool wide, bool flip)
 {
-	int64_t rows = walk_count(v->dim, (uint8_t)(ALL_AXES & ~(1u << (DNN_DIMS - 1)))), length = v->dim[DNN_DIMS - 1];
+	int64_t length, rows;
+	uint8_t axes = view_rows(v, flip, &length);
 
+	rows = walk_count(v->dim, axes);
 	for (int64_t k = 0; k < rows; k++) {
 		int64_t at[DNN_DIMS] = { 0 }, step;
 		void *row;
 
-		walk_element(v->dim, (uint8_t)(ALL_AXES & ~(1u << (DNN_DIMS - 1))), k, at);
+		walk_element(v->dim, axes, k, at);
 		row = view_row(v, at, flip, &step);
 		if (wide)
-			dnn_read_d((double *)v->at + k * length, v->o->type, row, step, length);
+			dnn_read_d((double *)(void *)v->at + k * length, v->o->type, row, step, length);
 		else
-			dnn_read_f((float *)v->at + k * length, v->o->type, row, step, length);
+			dnn_read_f((float *)(void *)v->at + k * length, v->o->type, row, step, length);
 	}
 }
 
-/* alpha * the copy + beta * what is there. */
+/* alpha * the values + beta * what is there. */
+static void row_blend(const struct view *v, bool wide, const char *from, char *row, int64_t step, int64_t length,
+		      double alpha, double beta)
+{
+	double old[ROW], value[ROW];
+	size_t each = wide ? sizeof(double) : sizeof(float), there = dnn_type_bytes(v->o->type);
+
+	if (alpha == 1 && beta == 0 && !wide) {
+		dnn_write_f((const float *)(const void *)from, v->o->type, row, step, length);
+		return;
+	}
+	for (int64_t done = 0; done < length; done += ROW) {
+		int64_t count = length - done < ROW ? length - done : ROW;
+		char *to = row + done * step * (int64_t)there;
+
+		dnn_read_d(value, wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT, from + (size_t)done * each, 1, count);
+		if (beta != 0)
+			dnn_read_d(old, v->o->type, to, step, count);
+		for (int64_t i = 0; i < count; i++)
+			value[i] = alpha * value[i] + (beta != 0 ? beta * old[i] : 0);
+		dnn_write_d(value, v->o->type, to, step, count);
+	}
+}
+
 static void view_write(const struct view *v, bool wide, bool flip, double alpha, double beta)
 {
-	int64_t rows = walk_count(v->dim, (uint8_t)(ALL_AXES & ~(1u << (DNN_DIMS - 1)))), length = v->dim[DNN_DIMS - 1];
-	double old[ROW], value[ROW];
+	int64_t length, rows;
+	uint8_t axes = view_rows(v, flip, &length);
 
-	for (int64_t k = 0; k < rows; k++)
-		for (int64_t column = 0; column < length; column += ROW) {
-			int64_t at[DNN_DIMS] = { 0 }, step, count = length - column < ROW ? length - column : ROW;
-			const char *from =
-				v->at + (size_t)(k * length + column) * (wide ? sizeof(double) : sizeof(float));
-			void *row;
+	rows = walk_count(v->dim, axes);
+	for (int64_t k = 0; k < rows; k++) {
+		int64_t at[DNN_DIMS] = { 0 }, step;
+		void *row;
 
-			walk_element(v->dim, (uint8_t)(ALL_AXES & ~(1u << (DNN_DIMS - 1))), k, at);
-			at[DNN_DIMS - 1] = column;
-			row = view_row(v, at, flip, &step);
-			dnn_read_d(value, wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT, from, 1, count);
-			if (beta != 0)
-				dnn_read_d(old, v->o->type, row, step, count);
-			for (int64_t i = 0; i < count; i++)
-				value[i] = alpha * value[i] + (beta != 0 ? beta * old[i] : 0);
-			dnn_write_d(value, v->o->type, row, step, count);
-		}
+		walk_element(v->dim, axes, k, at);
+		row = view_row(v, at, flip, &step);
+		row_blend(v, wide, v->at + (size_t)(k * length) * (wide ? sizeof(double) : sizeof(float)), row, step,
+			  length, alpha, beta);
+	}
 }
 
 /* ---- one block ---- */
@@ -139,6 +171,7 @@ struct block {
 	bool own;	  /* by products, not by oneDNN */
 	bool keep_filter; /* the filter is that of the call before */
 	bool wrote;	  /* part of the result is in its place */
+	bool at_once;	  /* all images are one go */
 	int64_t chunk;	  /* images at once */
 	struct view view[3];
 	char *room, *columns;
@@ -163,7 +196,7 @@ static bool is_copied(const struct block *b, int i)
 	bool result = i == result_of(w);
 
 	return b->own || operand_of(w, i)->type != CUDNN_DATA_FLOAT || (i == FILTER && w->conv.flip) ||
-	       (result && (i == FILTER || w->scalar[BLEND_ALPHA] != 1 || w->scalar[BLEND_BETA] != 0));
+	       (result && ((i == FILTER && !b->at_once) || w->scalar[BLEND_ALPHA] != 1 || w->scalar[BLEND_BETA] != 0));
 }
 
 static void view_of(struct view *v, const struct block *b, const struct piece *p, int i, int64_t image, int64_t images)
@@ -290,15 +323,18 @@ static bool piece_run(struct block *b, const struct piece *p, int64_t image, int
 	int result = result_of(w);
 	float *sum;
 
-	b->chunk = b->own ? 1 : 1 + (int64_t)(PRODUCTS_AT_ONCE / (double)work_of(p, 1));
+	b->chunk =
+		b->own ? 1
+		       : 1 + (int64_t)((result == FILTER ? FILTER_AT_ONCE : PRODUCTS_AT_ONCE) / (double)work_of(p, 1));
 	b->chunk = b->chunk < images ? b->chunk : images;
+	b->at_once = b->chunk == images;
 	if (!block_room(b, p))
 		return b->n->refuse(b->n), false;
 	sum = (float *)(b->room + b->room_used);
 	for (int64_t done = 0, count; done < images; done += count) {
 		count = images - done < b->chunk ? images - done : b->chunk;
 		block_views(b, p, image + done, count, !done);
-		if (!done && result == FILTER)
+		if (!done && result == FILTER && (b->own || !b->at_once))
 			memset(b->own ? (void *)b->view[FILTER].at : (void *)sum, 0,
 			       (size_t)view_count(&b->view[FILTER]) * (w->wide ? sizeof(double) : sizeof(float)));
 		if (!compute(b, p, count, b->keep_filter)) {
@@ -308,16 +344,16 @@ static bool piece_run(struct block *b, const struct piece *p, int64_t image, int
 			return false;
 		}
 		b->keep_filter = true;
-		b->wrote = b->wrote || result != FILTER;
-		if (result == FILTER && !b->own)
+		b->wrote = b->wrote || result != FILTER || !b->view[FILTER].copied;
+		if (result == FILTER && !b->own && !b->at_once)
 			add_f(sum, (float *)b->view[FILTER].at, view_count(&b->view[FILTER]));
 		else if (result != FILTER && b->view[result].copied)
 			view_write(&b->view[result], w->wide, false, w->scalar[BLEND_ALPHA], w->scalar[BLEND_BETA]);
 		if (!b->n->go_on(b->n, b->own ? 1 : work_of(p, count) / 32 + 1))
 			return false;
 	}
-	if (result == FILTER) {
-		if (!b->own)
+	if (result == FILTER && b->view[FILTER].copied) {
+		if (!b->own && !b->at_once)
 			b->view[FILTER].at = (char *)sum;
 		view_write(&b->view[FILTER], w->wide, w->conv.flip, w->scalar[BLEND_ALPHA], w->scalar[BLEND_BETA]);
 	}
