@@ -181,7 +181,7 @@ bool operand_reach(struct soft_native *n, const struct dnn_operand *o, const int
 		return n->refuse(n), false;
 	for (int i = 0; i < DNN_DIMS; i++) {
 		if (!dim[i])
-			return true;
+			continue; /* a result may be there all the same: of nothing */
 		if (dim[i] < 0 || o->stride[i] < 0 || __builtin_mul_overflow(dim[i] - 1, o->stride[i], &more) ||
 		    __builtin_add_overflow(last, more, &last) || last > DNN_SIZE_MOST)
 			return n->refuse(n), false;

@@ -1,0 +1,157 @@
+/* dnn_forged_test.c: cuDNN's kernels with any parameters: see forged.h. oneDNN computes convolutions where it is there.
+ */
+#include "tests/libs/forged.h"
+
+#include "libs/cudnn/dnn.h"
+
+#define ROUNDS 150000
+
+union params {
+	char bytes[DEVICE_PARAM_BYTES];
+	struct dnn_work work;
+};
+
+uint32_t device_threads(void)
+{
+	return 4;
+}
+
+CUresult dnn_submit(const struct device_driver *driver, CUcontext context, cudaStream_t stream, struct dnn_work *work,
+		    uint32_t blocks)
+{
+	return CUDA_ERROR_UNKNOWN;
+}
+
+bool dnn_handle_known(const void *handle)
+{
+	return false;
+}
+
+const struct device_driver *device_open(const char *library, const char *const *kernels, uint32_t count,
+					soft_native_function f)
+{
+	return NULL;
+}
+
+CUresult device_context(CUcontext *ret)
+{
+	return CUDA_ERROR_UNKNOWN;
+}
+
+void library_refused(const char *title, const char *symbol)
+{
+}
+
+static int64_t size(void)
+{
+	return forged_below(40) ? 1 + (int64_t)forged_below(5) : forged_number();
+}
+
+static void forge_operand(struct dnn_operand *o, const int64_t *dim)
+{
+	int64_t stride = 1;
+
+	o->at = forged_address();
+	o->type = forged_below(16) ? (uint8_t)(forged_below(4) ? 0 : 1) : (uint8_t)forged_below(26);
+	o->is_value = !forged_below(30);
+	for (int i = DNN_DIMS - 1; i >= 0; i--) {
+		o->stride[i] = forged_below(80) ? stride : forged_number();
+		stride *= dim[i] > 0 && dim[i] < 100 ? dim[i] : 1;
+	}
+}
+
+static void forge_conv(struct dnn_work *w)
+{
+	struct dnn_conv_work *c = &w->conv;
+
+	c->groups = forged_below(4) ? 1 : (int32_t)size();
+	c->w_dim[0] = size() * (c->groups > 0 && c->groups < 9 ? c->groups : 1);
+	c->w_dim[1] = c->groups > 0 ? w->dim[1] / c->groups : 1;
+	c->y_dim[0] = w->dim[0];
+	c->y_dim[1] = c->w_dim[0];
+	for (int i = 0; i < DNN_SPATIAL; i++) {
+		c->w_dim[2 + i] = size();
+		c->pad[i] = forged_below(30) ? (int32_t)forged_below(3) : (int32_t)forged_number();
+		c->stride[i] = forged_below(30) ? 1 + (int32_t)forged_below(2) : (int32_t)forged_number();
+		c->dilation[i] = forged_below(30) ? 1 + (int32_t)forged_below(2) : (int32_t)forged_number();
+		c->y_dim[2 + i] = size();
+	}
+	c->flip = (uint8_t)forged_below(2);
+	for (int i = 0; i < DNN_DIMS; i++)
+		if (!forged_below(60))
+			c->y_dim[i] = forged_number();
+	forge_operand(&c->x, w->dim);
+	forge_operand(&c->w, c->w_dim);
+	forge_operand(&c->y, c->y_dim);
+	if (!forged_below(8))
+		return;
+	/* as most have it, so that something is executed */
+	c->x.is_value = c->w.is_value = c->y.is_value = 0;
+	w->wide = c->x.type == 1 || c->w.type == 1 || c->y.type == 1;
+}
+
+static void forge_pool(struct dnn_work *w)
+{
+	struct dnn_pool_work *p = &w->pool;
+
+	p->y_dim[0] = w->dim[0];
+	p->y_dim[1] = w->dim[1];
+	for (int i = 0; i < DNN_SPATIAL; i++) {
+		p->y_dim[2 + i] = size();
+		p->window[i] = forged_below(30) ? (int32_t)size() : (int32_t)forged_number();
+		p->pad[i] = forged_below(30) ? (int32_t)forged_below(3) : (int32_t)forged_number();
+		p->stride[i] = forged_below(30) ? 1 + (int32_t)forged_below(2) : (int32_t)forged_number();
+	}
+	forge_operand(&p->x, w->dim);
+	forge_operand(&p->dx, w->dim);
+	forge_operand(&p->y, p->y_dim);
+	forge_operand(&p->dy, p->y_dim);
+}
+
+static void forge(struct dnn_work *w)
+{
+	w->kernel = (uint32_t)forged_below(DNN_KERNELS + 1);
+	w->mode = forged_below(3) ? (uint16_t)forged_below(10) : (uint16_t)forged_below(1210);
+	w->wide = (uint8_t)forged_below(2);
+	w->axes = (uint8_t)forged_below(40);
+	w->flag = (uint8_t)forged_below(2);
+	w->more[0] = forged_below(2) ? (uint64_t)size() : forged_address();
+	w->more[1] = forged_below(2) ? 0 : forged_address();
+	for (int i = 0; i < DNN_DIMS; i++)
+		w->dim[i] = size();
+	for (int i = 0; i < 7; i++)
+		w->scalar[i] = forged_below(20) ? (double)forged_below(3) : (double)forged_number();
+	if (w->kernel <= DNN_CONV_FILTER)
+		forge_conv(w);
+	else if (w->kernel == DNN_POOL || w->kernel == DNN_POOL_BACK)
+		forge_pool(w);
+	else
+		for (int i = 0; i < DNN_OPERANDS; i++)
+			forge_operand(&w->operand[i], w->dim);
+	if (w->kernel == DNN_RANDOM)
+		w->operand[1].type = w->operand[2].type = forged_below(2) ? CUDNN_DATA_INT32 : CUDNN_DATA_INT64;
+}
+
+int main(void)
+{
+	int escaped = 0, done[DNN_KERNELS + 1] = { 0 };
+
+	tap_begin();
+	forged_begin();
+	for (int i = 0; i < ROUNDS; i++) {
+		enum forged_end end;
+		union params p;
+
+		memset(&p, 0, sizeof(p));
+		forge(&p.work);
+		/* oneDNN cannot be left where it is: it gets the time that it takes */
+		end = forged_run(dnn_run, &p, 1, p.work.kernel <= DNN_CONV_FILTER && !p.work.wide ? 900 : 20);
+		done[p.work.kernel] += end == FORGED_DONE;
+		if (end == FORGED_ESCAPED && escaped++ < 8)
+			printf("# kernel %u, mode %u, round %d\n", p.work.kernel, p.work.mode, i);
+	}
+	tap_ok(!escaped, "%d of %d touch what they must not", escaped, ROUNDS);
+	for (int k = 0; k < DNN_KERNELS; k++)
+		tap_ok(done[k] > 20, "of kernel %d %d are executed", k, done[k]);
+	return tap_end();
+}
