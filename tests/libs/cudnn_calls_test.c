@@ -731,6 +731,41 @@ static int64_t workspace_of(object plan)
 	return bytes;
 }
 
+/* The plan from its own text; text that is cut off or damaged makes none. */
+static object plan_again(object plan)
+{
+	object again = new_object(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+	int64_t n = 0;
+	char *text;
+
+	GOOD(t.cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 0, &n,
+					NULL));
+	text = calloc(1, (size_t)n);
+	GOOD(t.cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, n, &n,
+					text));
+	ok((int64_t)strlen(text) == n - 1);
+	for (int64_t bad = 0; bad < n - 1; bad += 211) {
+		object wrong = new_object(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+		char was = text[bad];
+
+		text[bad] = 'x';
+		set(wrong, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, bad % 2 ? n : bad + 1, text);
+		tap_ok(t.cudnnBackendFinalize(wrong) != CUDNN_STATUS_SUCCESS, "text that is wrong at %lld",
+		       (long long)bad);
+		GOOD(t.cudnnBackendDestroyDescriptor(wrong));
+		text[bad] = was;
+	}
+	set(again, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, n, text);
+	GOOD(t.cudnnBackendFinalize(again));
+	GOOD(t.cudnnBackendDestroyDescriptor(plan));
+	plan = new_object(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+	GOOD(t.cudnnBackendGetAttribute(again, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+					1, &n, &plan));
+	GOOD(t.cudnnBackendDestroyDescriptor(plan));
+	free(text);
+	return again;
+}
+
 /* Causal attention as cuDNN's frontend composes it: the operations are told out of order. Heads share keys and values.
  */
 static void test_attention(void)
@@ -788,6 +823,7 @@ static void test_attention(void)
 		more[11] = pointwise(CUDNN_POINTWISE_DIV, power, sum, NULL, weights, 0);
 		plan = plan_of(more, 12);
 	}
+	plan = plan_again(plan);
 	tap_ok(workspace_of(plan) > 0 && workspace_of(plan) < 11 * B * H * S * S * 4,
 	       "virtual tensors share a workspace of %lld bytes", (long long)workspace_of(plan));
 	CU(cuMemAlloc(&workspace, (size_t)workspace_of(plan)));
@@ -1165,7 +1201,8 @@ static void test_wrong(void)
 		GOOD(FORWARD(handle, xx, c, y.descriptor, at(y.memory + (UINT64_C(1) << 45))));
 		FAILS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 		if (!getenv("METE_TEST_WAY"))
-			is(FORWARD(handle, xx, c, y.descriptor, at(y.memory)), CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
+			is(FORWARD(handle, xx, c, y.descriptor, at(y.memory)),
+			   CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
 	}
 	GOOD(t.cudnnDestroyConvolutionDescriptor(c));
 	GOOD(t.cudnnDestroyConvolutionDescriptor(unset));

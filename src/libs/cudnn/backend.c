@@ -161,7 +161,7 @@ static const struct {
 	{ 2702, 2702, CUDNN_TYPE_CHAR },
 };
 
-static size_t type_bytes(cudnnBackendAttributeType_t type)
+size_t attribute_type_bytes(cudnnBackendAttributeType_t type)
 {
 	switch (type) {
 	case CUDNN_TYPE_HANDLE:
@@ -190,7 +190,7 @@ static bool owns(cudnnBackendDescriptorType_t type, cudnnBackendAttributeName_t 
 
 static bool kind_fits(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type)
 {
-	if (!type_bytes(type))
+	if (!attribute_type_bytes(type))
 		return false;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		if ((int)name < kinds[i].first || (int)name > kinds[i].last)
@@ -273,7 +273,7 @@ static int64_t element_number(const struct attribute *a, int64_t i)
 	int32_t narrow;
 	bool flag;
 
-	switch (type_bytes(a->type)) {
+	switch (attribute_type_bytes(a->type)) {
 	case 1:
 		memcpy(&flag, a->data + i, sizeof(flag));
 		return flag;
@@ -382,7 +382,7 @@ cudnnStatus_t soft_cudnnBackendInitialize(cudnnBackendDescriptor_t descriptor)
 static struct attribute *attribute_make(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
 					int64_t count, const void *elements)
 {
-	size_t bytes = (size_t)count * type_bytes(type);
+	size_t bytes = (size_t)count * attribute_type_bytes(type);
 	struct attribute *a = malloc(sizeof(*a) + bytes + 1);
 
 	if (!a)
@@ -491,7 +491,7 @@ static cudnnStatus_t elements_give(const struct attribute *a, int64_t requested,
 	if (!elements || count <= 0)
 		return CUDNN_STATUS_SUCCESS;
 	if (a->type != CUDNN_TYPE_BACKEND_DESCRIPTOR) {
-		memcpy(elements, a->data, (size_t)count * type_bytes(a->type));
+		memcpy(elements, a->data, (size_t)count * attribute_type_bytes(a->type));
 		return CUDNN_STATUS_SUCCESS;
 	}
 	for (int64_t i = 0; i < count; i++) {
@@ -599,6 +599,10 @@ cudnnStatus_t soft_cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descr
 		return requestedElementCount && arrayOfElements ? result_give(d, arrayOfElements)
 								: CUDNN_STATUS_SUCCESS;
 	}
+	if (attributeName == CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION && d->graph) {
+		*elementCount = serial_write(d->graph, arrayOfElements, requestedElementCount);
+		return CUDNN_STATUS_SUCCESS;
+	}
 	if (number_asked(d, (int)attributeName, &number)) {
 		*elementCount = 1;
 		if (requestedElementCount && arrayOfElements)
@@ -684,8 +688,57 @@ static cudnnStatus_t pack_check(const struct descriptor *d)
 	return CUDNN_STATUS_SUCCESS;
 }
 
+/* A finalized descriptor of a graph with one attribute, which a plan is given. */
+static cudnnStatus_t plan_part(cudnnBackendDescriptorType_t type, struct graph *g, int name,
+			       cudnnBackendAttributeType_t kind, const void *value, struct descriptor **ret)
+{
+	struct attribute *a = attribute_make((cudnnBackendAttributeName_t)name, kind, 1, value);
+	void *made = NULL;
+	cudnnStatus_t status =
+		a ? soft_cudnnBackendCreateDescriptor(type, &made) : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+
+	if (status) {
+		free(a);
+		return status;
+	}
+	*ret = made;
+	attribute_put(*ret, a);
+	graph_hold(g);
+	(*ret)->graph = g;
+	(*ret)->final = true;
+	return CUDNN_STATUS_SUCCESS;
+}
+
+/* A plan from its text, with an engine and a configuration as one by heuristics has. */
+static cudnnStatus_t plan_read(struct descriptor *d, const struct attribute *text)
+{
+	static const int64_t first;
+	struct descriptor *engine = NULL, *config = NULL;
+	cudnnStatus_t status = serial_read(text->data, text->count, &d->graph);
+	struct attribute *a = NULL;
+
+	if (!status)
+		status = plan_part(CUDNN_BACKEND_ENGINE_DESCRIPTOR, d->graph, CUDNN_ATTR_ENGINE_GLOBAL_INDEX,
+				   CUDNN_TYPE_INT64, &first, &engine);
+	if (!status)
+		status = plan_part(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, d->graph, CUDNN_ATTR_ENGINECFG_ENGINE,
+				   CUDNN_TYPE_BACKEND_DESCRIPTOR, &engine, &config);
+	if (!status) {
+		a = attribute_make(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
+		status = a ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+	}
+	if (a)
+		attribute_put(d, a);
+	if (engine)
+		descriptor_let(engine);
+	if (config)
+		descriptor_let(config);
+	return status;
+}
+
 static cudnnStatus_t descriptor_finalize(struct descriptor *d)
 {
+	const struct attribute *text;
 	struct dnn_tensor tensor;
 
 	switch (d->type) {
@@ -714,6 +767,9 @@ static cudnnStatus_t descriptor_finalize(struct descriptor *d)
 	case CUDNN_BACKEND_ENGINECFG_DESCRIPTOR:
 		return graph_take(d, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
 	case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
+		text = attribute_find(d, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
+		if (text && !attribute_find(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG))
+			return plan_read(d, text);
 		return graph_take(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
 	default:
 		return operation_known(d->type) ? operation_check(d) : CUDNN_STATUS_SUCCESS;

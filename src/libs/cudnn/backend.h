@@ -40,6 +40,8 @@ double attribute_real(const struct descriptor *d, int name, double otherwise);
 struct descriptor *attribute_descriptor(const struct descriptor *d, int name, int64_t index);
 /* At most `most` numbers. Value: how many there are. */
 int64_t attribute_list(const struct descriptor *d, int name, int64_t *ret, int64_t most);
+/* Of an element; 0: no such type. */
+size_t attribute_type_bytes(cudnnBackendAttributeType_t type);
 void descriptor_hold(struct descriptor *d);
 void descriptor_let(struct descriptor *d);
 
@@ -50,8 +52,16 @@ cudnnStatus_t graph_make(struct descriptor *const *operations, int64_t count, st
 void graph_hold(struct graph *g);
 void graph_let(struct graph *g);
 int64_t graph_workspace(const struct graph *g);
+/* The operation at `index` in the order of execution, or NULL. */
+struct descriptor *graph_step(const struct graph *g, int64_t index);
 /* Enqueues with the addresses of a variant pack. */
 cudnnStatus_t graph_execute(cudnnHandle_t handle, const struct graph *g, const struct descriptor *pack);
+
+/* ---- serial.c ---- */
+
+/* Writes at most `room` bytes. Value: the bytes of the whole text, with the 0 at its end. */
+int64_t serial_write(const struct graph *g, char *to, int64_t room);
+cudnnStatus_t serial_read(const char *from, int64_t bytes, struct graph **ret);
 
 /* ---- operation.c ---- */
 

@@ -69,6 +69,11 @@ int64_t graph_workspace(const struct graph *g)
 	return g->workspace;
 }
 
+struct descriptor *graph_step(const struct graph *g, int64_t index)
+{
+	return index < g->steps ? g->step[index] : NULL;
+}
+
 /* ---- making ---- */
 
 /* Does an operation read a virtual tensor that none of the steps so far has written? */
