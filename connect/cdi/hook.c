@@ -17,6 +17,7 @@
 #include "client/place.h"
 #include "client/requests.h"
 #include "verb/say.h"
+#include "verb/spill.h"
 #include "verb/verb.h"
 #include "connect/cdi/deadline.h"
 #include "connect/cdi/edits.h"
@@ -91,8 +92,11 @@ static int write_preload(struct hook *h, const char *driver, struct fault *f)
 static int make_grant(struct hook *h, struct choice *ch, struct fault *f)
 {
 	json_t *answer, *request;
+	struct spill spill;
 	int r = choose_parse(ch, h->line, f);
 
+	if (!r)
+		r = spill_parse(&spill, h->line, f);
 	if (r)
 		return r;
 	r = control_ask(&h->control, request_devices_known(), &answer, NULL, f);
@@ -107,12 +111,13 @@ static int make_grant(struct hook *h, struct choice *ch, struct fault *f)
 		.driver = ch->driver,
 		.devices = choose_request(ch),
 		.labels = state_labels(&h->state),
-		.container = json_pack("{s:{s:s s:s}}", "files", "settings", inside_settings(h->way), "preload",
-				       h->preload),
+		.container = json_pack("{s:{s:o s:s}}", "files", "settings", inside_settings(h->way, spill.is),
+				       "preload", h->preload),
 		.overcommit = option_given(h->line, "overcommit"),
 		.wall = h->way == INSIDE_WALL,
 		.known = true,
 		.runner_pid = h->state.pid });
+	spill_request(&spill, request);
 	r = control_ask(&h->control, request, &answer, NULL, f);
 	if (r)
 		return r;

@@ -121,7 +121,7 @@ json_t *inside_environment(const struct place *place, enum inside_way way, bool 
 	return NULL;
 }
 
-const char *inside_settings(enum inside_way way)
+json_t *inside_settings(enum inside_way way, bool spill)
 {
 	static const char *const texts[] = {
 		[INSIDE_SHIM] = "METE_SOCKET=" SETTING_DIR "/grant.sock\nMETE_DRIVER=" INSIDE_DRIVER
@@ -132,7 +132,8 @@ const char *inside_settings(enum inside_way way)
 		[INSIDE_HIP] = "METE_SOCKET=" SETTING_DIR "/grant.sock\n",
 	};
 
-	return texts[way];
+	/* Behind a wall it is the worker's memory, and meted tells the worker. */
+	return json_sprintf("%s%s", texts[way], spill && way != INSIDE_WALL ? "METE_SPILL=1\n" : "");
 }
 
 const char *inside_library_dir(const struct place *place, enum inside_way way)

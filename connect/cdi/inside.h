@@ -40,8 +40,8 @@ json_t *inside_mounts(const struct place *place, enum inside_way way);
  * A new list. */
 json_t *inside_environment(const struct place *place, enum inside_way way, bool soft);
 
-/* The file "settings" of the grant's folder. */
-const char *inside_settings(enum inside_way way);
+/* The file "settings" of the grant's folder; `spill`: its memory may leave the device. A new reference. */
+json_t *inside_settings(enum inside_way way, bool spill);
 
 /* The folder of the library that programs get, on this machine. */
 const char *inside_library_dir(const struct place *place, enum inside_way way);

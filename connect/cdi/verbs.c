@@ -48,6 +48,7 @@ static const struct option_spec cdi_create_options[] = {
 	OPTION_SOFT,
 	OPTION_HIP,
 	OPTION_OVERCOMMIT,
+	OPTION_SPILL,
 	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
 	SWITCH("guard", 0, GUARD_WORDS),
 	{ "name", 'n', "NAME", "The grant's name. Default: one is made up.", COMPLETE_NOTHING, false },
@@ -107,6 +108,7 @@ static const struct option_spec cdi_hook_options[] = {
 	OPTION_SOFT,
 	OPTION_HIP,
 	OPTION_OVERCOMMIT,
+	OPTION_SPILL,
 	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
 	SWITCH("guard", 0, GUARD_WORDS),
 	OPTION_END
@@ -130,6 +132,7 @@ static const struct option_spec oci_options[] = {
 	OPTION_SOFT,
 	OPTION_HIP,
 	OPTION_OVERCOMMIT,
+	OPTION_SPILL,
 	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
 	SWITCH("remove", 0, "Take out what an earlier `mete oci` put there, and put nothing in."),
 	OPTION_END

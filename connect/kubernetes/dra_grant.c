@@ -73,7 +73,8 @@ static int ask_grant(struct agent *a, const struct dra_claim *claim, const struc
 		.driver = share->choice.driver,
 		.devices = json_incref(claim->rows),
 		.labels = json_incref(labels),
-		.container = json_pack("{s:b s:{s:s}}", "keep", 1, "files", "settings", inside_settings(share->way)),
+		.container = json_pack("{s:b s:{s:o}}", "keep", 1, "files", "settings",
+				       inside_settings(share->way, false)),
 		.wall = claim->wall,
 		.known = true });
 

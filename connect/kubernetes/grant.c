@@ -203,7 +203,8 @@ static int ask_grant(struct agent *a, const struct edits_share *share, const cha
 		.name = name,
 		.driver = share->choice.driver,
 		.devices = choose_request(&share->choice),
-		.container = json_pack("{s:b s:{s:s}}", "keep", 0, "files", "settings", inside_settings(share->way)),
+		.container = json_pack("{s:b s:{s:o}}", "keep", 0, "files", "settings",
+				       inside_settings(share->way, false)),
 		.overcommit = option_given(&share->line, "overcommit"),
 		.wall = share->way == INSIDE_WALL,
 		.known = true });

@@ -10,7 +10,8 @@ function box(cls, x, width, extra) {
 }
 
 /*
- * Memory: one box for each share, as wide as its quota; what is held of it is filled. Promises beyond the device, which
+ * Memory: one box for each share, as wide as its quota; what is held of it is filled, and what has left the device is
+ * framed. Promises beyond the device, which
  * overcommitted grants make, are drawn beyond the mark at the device's end.
  */
 export function memoryBar(d, height) {
@@ -22,12 +23,13 @@ export function memoryBar(d, height) {
 		kids.push(
 			h("g", { class: `share ${tenant.state}`, "data-tenant": tenant.name, key: tenant.id },
 				box("quota", at / all, share.quota_bytes / all, { height }),
-				box("held", at / all, share.held_bytes / all, { height })));
+				box("held", at / all, share.held_bytes / all, { height }),
+				box("away", (at + share.held_bytes) / all, share.away_bytes / all, { height: height - 1, y: 0.5 })));
 		at += share.quota_bytes;
 	}
 	if (d.promised_bytes > d.total_bytes)
 		kids.push(h("rect", { class: "limit", x: pct(d.total_bytes / all), height, width: 2, key: "limit" }));
-	const said = `Memory: ${bytes(d.promised_bytes)} of ${bytes(d.total_bytes)} promised to ${d.tenants} tenants, ${bytes(d.held_bytes)} held`;
+	const said = `Memory: ${bytes(d.promised_bytes)} of ${bytes(d.total_bytes)} promised to ${d.tenants} tenants, ${bytes(d.held_bytes)} held${d.away_bytes ? `, ${bytes(d.away_bytes)} away` : ""}`;
 	return h("svg", { class: "bar memory", "data-device": d.uuid, role: "img", "aria-label": said, height, width: "100%" }, kids);
 }
 

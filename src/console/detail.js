@@ -73,7 +73,8 @@ function shareRow(s, m) {
 		h("h2", {}, h("a", { href: address.to("device", s.uuid) }, `Device ${s.index}`)),
 		only ? [memoryBar(only, 26), timeBar(only, 14)] : null,
 		h("dl", { class: "facts" },
-			fact("Held", bytes(s.held_bytes)), fact("Peak", bytes(s.peak_bytes)), fact("Quota", bytes(s.quota_bytes)),
+			fact("Held", bytes(s.held_bytes)), s.away_bytes ? fact("Away", bytes(s.away_bytes)) : null, fact("Peak", bytes(s.peak_bytes)), fact("Quota", bytes(s.quota_bytes)),
+			s.residence === "resident" ? null : fact("Memory is", s.residence + (s.residence === "away" ? "" : `, ${s.moved_pct} %`)),
 			fact("Not used", h("span", { class: s.held_bytes * 2 < s.quota_bytes ? "waste" : "" }, bytes(Math.max(0, s.quota_bytes - s.held_bytes)))),
 			fact("Got", s.got_10s === null ? "–" : `${part(s.got_10s)} (1 s ${part(s.got_1s)}, 60 s ${part(s.got_60s)})`), fact("Wanted", part(s.wanted_10s)), fact("Waited", part(s.waited_10s)),
 			fact("Guaranteed", s.cores ? `${+s.cores.toFixed(1)} %` : "nothing"), fact("At most", s.cores_limit ? `${+s.cores_limit.toFixed(1)} %` : "100 %"), fact("Policy", s.policy),
@@ -106,7 +107,7 @@ export function tenantView(m, events, name, query, act) {
 	if (!t) return gone("tenant " + name, "tenants").concat(eventList(m, events, "What happened to it"));
 	Object.assign(current, { name: t.name, rows: [t], columns: tenantColumns, key: (x) => x.name, open: null });
 	return [
-		h("div", { class: "row", key: "title" }, h("h1", {}, t.name), badge(t.state), t.walled ? badge("walled") : null, tenantActions(t, act)),
+		h("div", { class: "row", key: "title" }, h("h1", {}, t.name), badge(t.state), t.walled ? badge("walled") : null, t.place ? badge(t.place) : null, tenantActions(t, act)),
 		h("dl", { class: "facts", key: "facts" },
 			fact("User", `${t.user || "–"} (uid ${t.uid})`), t.container ? fact("Container", h("code", {}, t.container)) : null, t.pod ? fact("Pod", `${t.namespace ? `${t.namespace}/` : ""}${t.pod}`) : null, fact("Made", moment(t.created)), fact("Processes", count(t.clients)), t.workers ? fact("Workers", count(t.workers)) : null,
 			fact("Class", t.class), fact("Faults", count(t.faults)), fact("Last active", t.last_active ? ago(m.node.time - t.last_active) : "–")),

@@ -12,11 +12,11 @@ const dash = (n, f = count) => (n ? f(n) : h("span", { class: "faint" }, "–"))
 
 export const tenantColumns = [
 	{ id: "name", title: "Tenant", value: (t) => t.name, cell: (t) => h("a", { class: "name", title: t.name.length > 28 ? t.name : null, href: address.to("tenant", t.name) }, t.name) },
-	{ id: "state", title: "State", value: (t) => t.state, cell: (t) => badge(t.state) },
+	{ id: "state", title: "State", value: (t) => t.state, cell: (t) => (t.place ? [badge(t.state), " ", badge(t.place)] : badge(t.state)) },
 	{ id: "user", title: "User", value: (t) => t.user || String(t.uid), cell: (t) => h("span", { class: "name user", title: `uid ${t.uid}` }, t.user || String(t.uid)) },
 	{ id: "container", title: "Container", value: (t) => t.container || "", cell: (t) => (t.container ? h("code", { title: [t.container, t.pod && `pod ${t.namespace ? `${t.namespace}/` : ""}${t.pod}`].filter(Boolean).join(", ") }, t.container.slice(0, 12)) : h("span", { class: "faint" }, "–")), hint: "The container that the share is of; a search finds its whole id, pod and namespace" },
 	{ id: "device", title: "Device", value: (t) => t.on },
-	{ id: "held", title: "Held", num: true, value: (t) => t.held, cell: (t) => bytes(t.held), hint: "Device memory in use" },
+	{ id: "held", title: "Held", num: true, value: (t) => t.held, cell: (t) => (t.away ? [bytes(t.held), h("span", { class: "faint" }, ` + ${bytes(t.away)} away`)] : bytes(t.held)), hint: "Device memory in use; and what has left the device" },
 	{ id: "quota", title: "Quota", num: true, value: (t) => t.quota, cell: (t) => [meter(t.quota ? t.held / t.quota : 0, null), figure(bytes(t.quota))], hint: "Device memory promised; the bar shows how much of it is held" },
 	{ id: "idle", title: "Not used", num: true, value: (t) => t.idle, cell: (t) => h("span", { class: t.quota && t.idle / t.quota > 0.5 ? "waste" : "" }, bytes(t.idle)), hint: "Promised, and not held" },
 	{ id: "cores", title: "Guaranteed", num: true, value: (t) => t.cores, cell: (t) => (t.cores ? `${+t.cores.toFixed(1)} %` : dash(0)), hint: "Share of the device's time that is guaranteed" },

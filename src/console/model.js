@@ -14,10 +14,13 @@ const some = (list, f) => (list.some((x) => f(x) !== null) ? sum(list, f) : null
 function tenantRow(t) {
 	const quota = sum(t.shares, (s) => s.quota_bytes);
 	const held = sum(t.shares, (s) => s.held_bytes);
+	const moving = t.shares.find((s) => s.residence !== "resident");
 	return {
 		...t,
 		quota,
 		held,
+		away: sum(t.shares, (s) => s.away_bytes),
+		place: moving ? moving.residence + (moving.residence === "away" ? "" : ` ${moving.moved_pct} %`) : "",
 		peak: sum(t.shares, (s) => s.peak_bytes),
 		idle: Math.max(0, quota - held),
 		cores: sum(t.shares, (s) => s.cores),
@@ -27,7 +30,7 @@ function tenantRow(t) {
 		refused: sum(Object.values(t.refusals || {}), (n) => n),
 		traffic: sum(Object.values(t.remote || {}), (w) => w.received_bytes + w.sent_bytes),
 		on: t.shares.map((s) => s.index).join(", "),
-		words: [t.name, t.user, t.state, t.class, t.walled ? "walled" : "", t.container, t.pod, t.namespace].join(" ").toLowerCase(),
+		words: [t.name, t.user, t.state, t.class, t.walled ? "walled" : "", moving ? moving.residence : "", t.container, t.pod, t.namespace].join(" ").toLowerCase(),
 	};
 }
 
@@ -35,6 +38,7 @@ function deviceRow(d, shares) {
 	return {
 		...d,
 		shares,
+		away_bytes: sum(shares, (x) => x.share.away_bytes),
 		idle: Math.max(0, d.promised_bytes - d.held_bytes),
 		free: Math.max(0, d.total_bytes - d.promised_bytes),
 		tenants: shares.length,

@@ -84,7 +84,7 @@ export function eventList(m, events, title) {
 
 function legend() {
 	const item = (cls, text) => h("span", { class: `key ${cls}` }, text);
-	return h("p", { class: "legend" }, item("held", "held"), item("idle", "promised, not used"), item("free", "promised to nobody"),
+	return h("p", { class: "legend" }, item("held", "held"), item("away", "away from the device"), item("idle", "promised, not used"), item("free", "promised to nobody"),
 		item("got", "time got"), item("cores", "time guaranteed"));
 }
 

@@ -10,7 +10,7 @@ function text(m, name, uuid) {
 	const row = (title, value) => h("div", {}, h("dt", {}, title), h("dd", {}, value));
 	return [
 		h("b", {}, t.name), h("span", { class: "faint" }, ` ${t.user || t.uid}, ${t.state}`),
-		h("dl", {}, row("Held", `${bytes(s.held_bytes)} of ${bytes(s.quota_bytes)}`), row("Not used", bytes(Math.max(0, s.quota_bytes - s.held_bytes))),
+		h("dl", {}, row("Held", `${bytes(s.held_bytes)} of ${bytes(s.quota_bytes)}`), s.away_bytes ? row("Away", bytes(s.away_bytes)) : null, row("Not used", bytes(Math.max(0, s.quota_bytes - s.held_bytes))),
 			row("Time got", part(s.got_10s)), row("Guaranteed", s.cores ? `${+s.cores.toFixed(1)} %` : "–")),
 	];
 }

@@ -672,7 +672,8 @@ struct way {
 
 static bool on_the_way(struct way *w)
 {
-	return w->go_on(w->all ? (unsigned int)(w->done * 100 / w->all) : 100);
+	/* Above 0: what meted sees before is a program whose work has not ended. */
+	return w->go_on(w->all ? (unsigned int)(1 + w->done * 99 / w->all) : 100);
 }
 
 /* A driver behind a fence takes no memory but its own. */

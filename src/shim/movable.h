@@ -44,7 +44,10 @@ bool movable_pool(const struct record *r, uint32_t *ret_pool, uint64_t *ret_byte
 void movable_free(const struct record *r);
 /* The same for a context that is gone; a shard of the records may be locked. Then movable_trim(). */
 void movable_forget(const struct record *r);
-/* Gives back pieces that are empty, but for those that are kept; `all`: them as well. True: there was one. Outside the gate. */
+/*
+ * Gives back pieces that are empty, but for those that are kept; `all`: them as well. True: there was one. Outside the
+ * gate.
+ */
 bool movable_trim(bool all);
 
 /* The block that an address is in. */

@@ -78,7 +78,7 @@ static void own_pool(void)
 	works(cuMemFreeAsync(p, s));
 	works(cuStreamSynchronize(s));
 	is(figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0);
-	/* Kept for the next allocation: not used, yet taken from the device. Not where it leaves meanwhile (--spill). */
+	/* Kept for the next allocation: not used, yet taken; but where it leaves meanwhile (--spill). */
 	if (!getenv("METE_SPILL")) {
 		ok(figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= 3 * MIB);
 		ok(before - kit_free() >= 3 * MIB);

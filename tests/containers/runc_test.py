@@ -38,6 +38,25 @@ class Runc(ContainerTest):
         self.assertEqual(after['mounts'], before['mounts'])
         self.assertFalse(any(after['hooks'].values()))
 
+    def test_memory_leaves(self):
+        """--spill reaches the container's programs: their memory leaves the device, and returns."""
+        folder = self.bundle('/bin/hungry', '--hold', '600')
+        self.oci(folder, '--mem', '48M', '--spill')
+        process = subprocess.Popen(['runc', '--root', self.path('runc'), 'run', '-b', folder, 'spills'],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(lambda: [g for g in self.json('ps')['grants'] if g['devices'][0]['held_bytes'] > 40 << 20], 'the program holds memory')
+        name = self.json('ps')['grants'][0]['name']
+        share = lambda: self.json('ps')['grants'][0]['devices'][0]
+        done = self.mete('set', name, '--suspend')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((share()['residence'], share()['held_bytes']), ('away', 0))
+        done = self.mete('set', name, '--resume')
+        self.assertEqual((done.returncode, share()['residence']), (0, 'resident'), done.stderr)
+        subprocess.run(['runc', '--root', self.path('runc'), 'kill', 'spills', 'KILL'], check=True)
+        process.wait()
+        wait_for(self.nothing_left, 'everything of it is gone')
+        self.refused(1, ['oci', folder, '--mem', '48M', '--resident', '1M'], '--resident 1M', '--spill')
+
     def test_named_share(self):
         shares = self.write_shares({'name': 'tiny', 'mem': '16M', 'policy': 'fair'})
         folder = self.bundle('/bin/hungry')

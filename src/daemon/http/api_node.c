@@ -11,11 +11,13 @@
 #include "daemon/http/http.h"
 #include "daemon/journal.h"
 #include "daemon/state.h"
+#include "daemon/tenants/residence.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/terms.h"
 #include "daemon/workers/worker.h"
 #include "daemon/upgrade/version.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,6 +88,20 @@ static void add_word(struct json_text *j, const struct share_word *word, const s
 		json_text_integer(j, word->key, (int64_t)word_term_number(word, &c->wish, &c->terms));
 }
 
+/* Where its memory is. */
+static void add_residence(struct json_text *j, const struct tenant *t, unsigned int i)
+{
+	json_t *said = json_object();
+	const char *residence;
+
+	residence_share_json(t, i, said);
+	residence = json_string_value(json_object_get(said, "residence"));
+	json_text_string(j, "residence", residence ? residence : "resident");
+	json_text_integer(j, "away_bytes", json_integer_value(json_object_get(said, "away_bytes")));
+	json_text_integer(j, "moved_pct", json_integer_value(json_object_get(said, "moved_pct")));
+	json_decref(said);
+}
+
 static void add_share(struct json_text *j, struct tenant *t, unsigned int i, struct device_sum *sum)
 {
 	struct grant_share *s = &t->grant.share[i];
@@ -100,6 +116,7 @@ static void add_share(struct json_text *j, struct tenant *t, unsigned int i, str
 	add_bytes(j, "quota_bytes", s->ledger.quota_units);
 	add_bytes(j, "held_bytes", held);
 	add_bytes(j, "peak_bytes", s->ledger.peak_units);
+	add_residence(j, t, i);
 	for (size_t n = 0; n < SHARE_WORD_COUNT; n++)
 		add_word(j, &word_table[n], &s->compute);
 	json_text_bool(j, "frozen", s->compute.terms.frozen);

@@ -216,10 +216,10 @@ const struct setting settings[] = {
 		  "finds "
 		  "no room there stays on its device. 0: half of what the host has." },
 	{ .key = "memory.turn",
-	  .type = SETTING_SECONDS,
+	  .type = SETTING_MOMENTS,
 	  .offset = FIELD(memory.turn_ns),
-	  .least = 1,
-	  .most = 30,
+	  .least = 100,
+	  .most = 30000,
 	  .reload = true,
 	  .fallback = "2",
 	  .example = "5",
@@ -492,6 +492,36 @@ static int set_number(struct options *o, const struct setting *s, const char *va
 	return 0;
 }
 
+/* Milliseconds. */
+static int read_moments(const char *value, uint64_t *ret)
+{
+	uint64_t ms, part = 100;
+	char *end;
+
+	errno = 0;
+	ms = strtoull(value, &end, 10);
+	if (*value < '0' || *value > '9' || errno || __builtin_mul_overflow(ms, 1000u, &ms))
+		return -EINVAL;
+	if (*end == '.')
+		for (end++; *end >= '0' && *end <= '9' && part; part /= 10)
+			ms += (uint64_t)(*end++ - '0') * part;
+	*ret = ms;
+	return *end || end[-1] == '.' ? -EINVAL : 0;
+}
+
+static int set_moments(struct options *o, const struct setting *s, const char *value, char *why, size_t size)
+{
+	uint64_t ms = 0;
+
+	if (read_moments(value, &ms) || ms < s->least || ms > s->most) {
+		snprintf(why, size, "wants a number of seconds from %g to %g, not \"%.80s\"", (double)s->least / 1000,
+			 (double)s->most / 1000, value);
+		return -EINVAL;
+	}
+	*(uint64_t *)((char *)o + s->offset) = ms * 1000000u;
+	return 0;
+}
+
 static int set_size(struct options *o, const struct setting *s, const char *value, char *why, size_t size)
 {
 	struct size bytes;
@@ -525,6 +555,8 @@ static int set_value(struct options *o, const struct setting *s, const char *val
 	case SETTING_NUMBER:
 	case SETTING_SECONDS:
 		return set_number(o, s, value, why, size);
+	case SETTING_MOMENTS:
+		return set_moments(o, s, value, why, size);
 	case SETTING_SIZE:
 		return set_size(o, s, value, why, size);
 	case SETTING_PATH:

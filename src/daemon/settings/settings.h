@@ -18,6 +18,7 @@ enum setting_type {		     /* the field it is kept in */
 		    SETTING_SWITCH,  /* bool */
 		    SETTING_NUMBER,  /* uint64_t */
 		    SETTING_SECONDS, /* uint64_t, nanoseconds */
+		    SETTING_MOMENTS, /* the same, written in seconds with up to three decimals; limits in ms */
 		    SETTING_SIZE,    /* uint64_t, bytes; written as in base/size.h */
 		    SETTING_PATH,    /* const char *; absolute in a file */
 		    SETTING_TEXT,    /* const char * */

@@ -45,7 +45,8 @@ struct residing {
 	uint32_t counted;	      /* the wish whose move is counted */
 	uint64_t moving_units;
 	uint64_t swap_ns; /* the last time to leave and the last to return, together */
-	uint64_t leave_ns;
+	uint64_t leave_ns; /* without the time in which its work ended: the device was used then */
+	uint64_t works_ns; /* its work had not ended when it was looked at then */
 	bool called; /* the user wants it back */
 };
 

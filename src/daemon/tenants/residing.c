@@ -138,13 +138,13 @@ static void left(struct client *c, uint64_t now)
 	char text[SIZE_TEXT_BYTES];
 	uint64_t bytes = residing_away(c) * WIRE_UNIT_BYTES;
 
-	r->leave_ns = now - r->asked_ns;
+	r->leave_ns = now - (r->works_ns > r->asked_ns ? r->works_ns : r->asked_ns);
 	s->out_bytes += bytes;
 	s->moves++;
 	s->moving_ns += r->leave_ns;
 	account_recall(c->tenant, 0, &(struct ledger_units){ account_credit(c, 0), 0 }, NULL, NULL);
 	residing_note(c->tenant, JOURNAL_ACTION, "%s: %s left the device in %.2f s", client_text(c),
-		      size_format(bytes, text), (double)r->leave_ns / 1e9);
+		      size_format(bytes, text), (double)(now - r->asked_ns) / 1e9);
 }
 
 static void returned(struct client *c, uint64_t now)
@@ -228,8 +228,11 @@ void residing_look(struct client *c, uint64_t now)
 	r->place = is;
 	if (!(is & WIRE_PLACE_MOVES))
 		return;
-	if (!r->since_ns || from != to)
+	/* The way back is part of its turn: it is done for the tenant. */
+	if (!r->since_ns || (from != to && !(from == WIRE_RETURNING && to == WIRE_RESIDENT)))
 		r->since_ns = now;
+	if (to == WIRE_LEAVING && !wire_place_percent(is))
+		r->works_ns = now;
 	/* Once for each wish: what the page says besides is not counted. */
 	if (from != to && is_done(c) && r->counted != r->wish) {
 		r->counted = r->wish;
