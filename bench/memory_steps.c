@@ -2,9 +2,8 @@
  * memory_steps.c: a program of bench/memory that allocates all the time: memory_steps KIND COUNT
  *
  * plain: COUNT steps as a program takes them that keeps nothing: each allocates blocks of 512 bytes to 24 MiB, fills
- * each, and frees them in another order. ordered: the same in the order of a stream. launches: COUNT launches of an
- * empty kernel. packs: allocates COUNT blocks of such sizes, says what the program asked for and holds them until
- * standard input ends.
+ * each, and frees them in another order. ordered: the same in the order of a stream. packs: allocates COUNT blocks of
+ * such sizes, says what the program asked for and holds them until standard input ends.
  *
  * Prints the seconds of the clock and of the process's own processor time.
  */
@@ -19,7 +18,6 @@
 #define BLOCKS 24u
 #define HELD_MOST 4096u
 
-static const char empty[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry empty() { ret; }\n";
 static const size_t sizes[] = { 512,	 4096,	  1 << 20, 3 << 20, 65536,  12345,   700000, 24 << 20,
 				1 << 18, 2 << 20, 640,	   9 << 20, 100000, 5 << 20, 80000,  1 << 21 };
 
@@ -65,15 +63,6 @@ static void ordered(unsigned int step, CUstream stream)
 	must(cuStreamSynchronize(stream), "cuStreamSynchronize");
 }
 
-static CUfunction function;
-
-static void launch(unsigned int step, CUstream stream)
-{
-	must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL), "cuLaunchKernel");
-	if (step % 64 == 63)
-		must(cuStreamSynchronize(stream), "cuStreamSynchronize");
-}
-
 static void pack(unsigned int step, CUstream stream)
 {
 	static uint64_t asked;
@@ -88,27 +77,24 @@ static void pack(unsigned int step, CUstream stream)
 static const struct {
 	const char *kind;
 	void (*step)(unsigned int step, CUstream stream);
-} kinds[] = { { "plain", plain }, { "ordered", ordered }, { "launches", launch }, { "packs", pack } };
+} kinds[] = { { "plain", plain }, { "ordered", ordered }, { "packs", pack } };
 
 int main(int argc, char **argv)
 {
 	unsigned int count = argc == 3 ? (unsigned int)atoi(argv[2]) : 0, kind = 0;
 	double wall, own;
 	CUcontext context;
-	CUmodule module;
 	CUstream stream;
 
-	while (argc == 3 && kind < 4 && strcmp(argv[1], kinds[kind].kind))
+	while (argc == 3 && kind < 3 && strcmp(argv[1], kinds[kind].kind))
 		kind++;
-	if (argc != 3 || kind == 4 || !count) {
-		fprintf(stderr, "memory_steps: memory_steps plain|ordered|launches|packs COUNT\n");
+	if (argc != 3 || kind == 3 || !count) {
+		fprintf(stderr, "memory_steps: memory_steps plain|ordered|packs COUNT\n");
 		return 2;
 	}
 	must(cuInit(0), "cuInit");
 	must(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
 	must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
-	must(cuModuleLoadData(&module, empty), "cuModuleLoadData");
-	must(cuModuleGetFunction(&function, module, "empty"), "cuModuleGetFunction");
 	must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
 	kinds[kind].step(0, stream); /* what is made once is no part of it */
 	wall = seconds(CLOCK_MONOTONIC);

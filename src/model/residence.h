@@ -33,7 +33,7 @@ struct residence_client {
 	bool called;		 /* a thread of the program waits for its memory, or the user has resumed it */
 	bool suspended;		 /* the user has suspended it */
 	bool stays;		 /* it could not leave recently, or does not answer: it is not counted on */
-	uint64_t since_ns;	 /* since when it is at its place */
+	uint64_t since_ns;	 /* since when it is at its place; of one that is here: since it began to return */
 	uint64_t idle_since_ns;	 /* since when it is idle; 0: it works */
 	uint64_t waits_since_ns; /* `called` or want_units; else 0 */
 	bool wish_away;		 /* the decision; a move under way continues */
