@@ -47,6 +47,23 @@ def twin_body(call):
             "\treturn result;", "}", ""]
 
 
+def behind_gate(spec):
+    """The calls that wait while the process is locked for a checkpoint."""
+    if not spec.door:
+        return []
+    return [c for c in spec.calls if c.returns == spec.result and not spec.outside.match(c.symbol)]
+
+
+def gated_body(call):
+    return [call.prototype("gated_" + call.symbol).replace(call.returns, f"static {call.returns}", 1), "{", f"\t{call.returns} result;", "",
+            "\tif (!soft_gate_is())", f"\t\treturn soft_{call.symbol}({call.names()});", "\tsoft_gate_enter();",
+            f"\tresult = soft_{call.symbol}({call.names()});", "\tsoft_gate_leave();", "\treturn result;", "}", ""]
+
+
+def body_of(call, done, gated):
+    return ("gated_" if call.symbol in gated else "soft_" if call.symbol in done else "no_") + call.symbol
+
+
 def soft_header(spec, implemented):
     n = spec.name
     out = [banner(spec, "the calls that the software device implements"), "#pragma once", "", f'#include "{n}_table.h"', "",
@@ -57,6 +74,12 @@ def soft_header(spec, implemented):
     if twins(implemented):
         out += ["#include <stdbool.h>", "", "/* In this thread the null stream is its own default stream. Defined by the device. */",
                 'extern __thread bool soft_per_thread __attribute__((visibility("hidden")));', ""]
+    if spec.door:
+        out += ["/* Calls of a process that can be checkpointed are counted, and wait while it is locked. Defined by the device. */",
+                "#include <stdatomic.h>", "#include <stdbool.h>", "",
+                'extern _Atomic bool soft_gated __attribute__((visibility("hidden")));', "void soft_gate_enter(void);", "void soft_gate_leave(void);", "",
+                "static inline bool soft_gate_is(void)", "{", "\treturn __builtin_expect(atomic_load_explicit(&soft_gated, memory_order_relaxed), 0);",
+                "}", ""]
     out += [f"{c.prototype('soft_' + c.symbol)};" for c in implemented]
     return "\n".join([*out, ""])
 
@@ -68,14 +91,17 @@ def soft_source(spec, implemented):
            '#define EXPORT __attribute__((visibility("default")))', ""]
     for c in twins(implemented):
         out += twin_body(c)
+    gated = {c.symbol for c in behind_gate(spec) if c.symbol in done}
     for c in spec.calls:
+        if c.symbol in gated:
+            out += gated_body(c)
         if c.symbol not in done:
             out += [f"static {c.prototype('no_' + c.symbol)}", "{", f"\tsoft_unsupported({up}_CALL_{c.symbol});",
                     f"\t{ret(c)}{failure(spec, c)};" if ret(c) else "\treturn;", "}", ""]
         out += [f"EXPORT {c.prototype()};", c.prototype(), "{",
-                f"\t{ret(c)}{'soft_' if c.symbol in done else 'no_'}{c.symbol}({c.names()});", "}", ""]
+                f"\t{ret(c)}{body_of(c, done, gated)}({c.names()});", "}", ""]
         if spec.also:
             out += [f'EXPORT {c.prototype(spec.also + c.symbol)} __attribute__((alias("{c.symbol}")));', ""]
     out += [f"const struct {n}_table soft_table = {{"]
-    out += [f"\t.{c.symbol} = {'soft_' if c.symbol in done else 'no_'}{c.symbol}," for c in spec.calls]
+    out += [f"\t.{c.symbol} = {body_of(c, done, gated)}," for c in spec.calls]
     return "\n".join([*out, "};", ""])

@@ -4,6 +4,7 @@
 #include "base/own_note.h"
 #include "softdev/arena.h"
 #include "softdev/check.h"
+#include "softdev/checkpoint.h"
 #include "softdev/config.h"
 #include "softdev/context.h"
 #include "softdev/duration.h"
@@ -33,6 +34,7 @@ static void driver_after_fork(void)
 	if (driver.state == DRIVER_READY)
 		driver.state = DRIVER_FORKED;
 	pthread_mutex_init(&init_mutex, NULL);
+	checkpoint_forked();
 }
 
 __attribute__((constructor)) static void driver_load(void)
@@ -236,6 +238,7 @@ static CUresult driver_open_locked(void)
 	profile_read();
 	atexit(driver_exit);
 	logs_begin();
+	checkpoint_begin();
 	atomic_store_explicit(&driver.state, DRIVER_READY, memory_order_release);
 	return CUDA_SUCCESS;
 }
