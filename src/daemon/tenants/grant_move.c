@@ -83,7 +83,8 @@ static enum verbs_result send_away(struct ask *ask, struct tenant *t, const char
 		return VERBS_ANSWERED;
 	r = suspension_send(t, where, way ? way : "", drain_s, error, sizeof(error));
 	if (!r)
-		log_line("grant %s: sent to %s by uid %u", t->grant.name, where, (unsigned int)ask->asker->uid);
+		log_of(ask->asker->uid, "grant %s: sent to %s by uid %u", t->grant.name, where,
+		       (unsigned int)ask->asker->uid);
 	return grant_answer_moved(ask, t, r == -ENOENT ? -EBUSY : r, id, error);
 }
 
