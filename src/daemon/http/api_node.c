@@ -11,7 +11,7 @@
 #include "daemon/http/http.h"
 #include "daemon/journal.h"
 #include "daemon/state.h"
-#include "daemon/tenants/residence.h"
+#include "daemon/tenants/suspension.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/terms.h"
 #include "daemon/workers/worker.h"
@@ -94,7 +94,7 @@ static void add_residence(struct json_text *j, const struct tenant *t, unsigned 
 	json_t *said = json_object();
 	const char *residence;
 
-	residence_share_json(t, i, said);
+	suspension_share_json(t, i, said);
 	residence = json_string_value(json_object_get(said, "residence"));
 	json_text_string(j, "residence", residence ? residence : "resident");
 	json_text_integer(j, "away_bytes", json_integer_value(json_object_get(said, "away_bytes")));
