@@ -21,8 +21,8 @@
 
 /*
  * An object: name to list of words ("--mem", "4G", ...), in the file's order; a new reference. `path` NULL: the usual
- * file, and without it the three. `ret_counts` NULL, or the place of an object that the caller owns, too: name to count,
- * of those shares that have one. NULL: a fault is set, and *ret_counts is NULL.
+ * file, and without it the three. `ret_counts` NULL, or the place of an object that the caller owns, too: name to
+ * count, of those shares that have one. NULL: a fault is set, and *ret_counts is NULL.
  */
 json_t *shares_read(const char *path, json_t **ret_counts, struct fault *f);
 

@@ -79,7 +79,8 @@ static void test_files(void)
 	unlink(path);
 	tap_ok(!symlink("/dev/null", path), "a file that keeps nothing");
 	snprintf(path, sizeof path, "%s/a/b", root);
-	tap_ok(dmem_limit(path, "0000:01:00.0", 4096, why) == -ENOENT, "a limit that does not stand afterwards is an error: %s", why);
+	tap_ok(dmem_limit(path, "0000:01:00.0", 4096, why) == -ENOENT,
+	       "a limit that does not stand afterwards is an error: %s", why);
 }
 
 static void test_nvml(const char *library)

@@ -353,7 +353,8 @@ static int check_any(const struct choice *ch, const struct share *s, struct faul
 						    (uint64_t)device_number(device, "total_bytes") > most) most =
 		(uint64_t)device_number(device, "total_bytes");
 	if (!driver_has_device(ch->list, ch->driver))
-		return fault_set(f, -ENODEV, "the %s driver has no device; `mete doctor` says what is missing", ch->driver);
+		return fault_set(f, -ENODEV, "the %s driver has no device; `mete doctor` says what is missing",
+				 ch->driver);
 	return s->mem.bytes <= most
 		       ? 0
 		       : fault_set(f, -EINVAL, "--mem %s: more than any device has (%s); give at most that",

@@ -138,7 +138,8 @@ static cl_mem CL_API_CALL create_buffer(cl_context c, cl_mem_flags flags, size_t
 	return (cl_mem)o;
 }
 
-static cl_mem CL_API_CALL create_with(cl_context c, const cl_mem_properties *properties, cl_mem_flags flags, size_t size,
+static cl_mem CL_API_CALL create_with(cl_context c, const cl_mem_properties *properties, cl_mem_flags flags,
+					size_t size,
 				      void *host, cl_int *r)
 {
 	return create_buffer(c, flags, size, host, r);

@@ -4,9 +4,9 @@
  *
  * Requests are executed in the order of the ring. One thread at a time is the executor. A handler that is going to
  * block (wait for the device, or for a payload that has not arrived) calls worker_yield() first: another thread
- * becomes the executor and goes on with requests of other threads of the client; the one that yielded answers when
- * it is done. What it has looked up does not end meanwhile: uses.h. As the client's thread waits for that answer, order is kept. A handler of a call that nobody waits for
- * never blocks.
+ * becomes the executor and goes on with requests of other threads of the client; the one that yielded answers when it
+ * is done. What it has looked up does not end meanwhile: uses.h. As the client's thread waits for that answer, order
+ * is kept. A handler of a call that nobody waits for never blocks.
  *
  * The client is not trusted. Sizes were checked by the decoder; ids are looked up here; addresses of device memory
  * are checked by worker_reaches(). No value from a message reaches the driver as a pointer into this process.
