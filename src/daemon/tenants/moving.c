@@ -47,7 +47,8 @@ static const char *const reasons[WORKER_STAY_COUNT] = {
 	[WORKER_STAY_PACKING] = "placed anew it would not fit into the quota",
 	[WORKER_STAY_DEVICES] = "its program uses several servers",
 	[WORKER_STAY_ARRAY] = "arrays or textures, which cannot move",
-	[WORKER_STAY_VARIABLE] = "variables of modules, or modules with some, which cannot move",
+	[WORKER_STAY_VARIABLE] =
+		"variables of modules whose address its program knows or that nobody knows, which cannot move",
 	[WORKER_STAY_GRAPH] = "graphs that were captured or copied, which cannot move",
 	[WORKER_STAY_LIBRARY] = "handles of libraries, which cannot move",
 	[WORKER_STAY_MAPPED] = "ranges that its program maps itself, which cannot move",
@@ -296,7 +297,7 @@ const char *moving_pins(const struct worker *w, char *text, size_t size)
 
 	*text = 0;
 	if (why >= WORKER_STAY_ARRAY && why < WORKER_STAY_SERVER && phase_of(w, &serial) == WORKER_SETTLED)
-		snprintf(text, size, "%u %s", stay >> 16, reasons[why]);
+		snprintf(text, size, "%u %.*s", stay >> 16, (int)strcspn(reasons[why], ","), reasons[why]);
 	return text;
 }
 
