@@ -185,8 +185,8 @@ def killed_at_random(m, c):
             wrong.append((victim, "hangs", r.lines[-3:]))
         if r.process.poll() is None:
             os.killpg(r.process.pid, signal.SIGKILL)
-        elif victim != "program" and not any(line.endswith(": 46") for line in r.lines):
-            wrong.append((victim, r.lines[-3:]))
+        elif victim != "program" and not until(lambda: any(line.endswith(": 46") for line in list(r.lines)), 10):
+            wrong.append((victim, r.process.returncode, r.lines[-3:]))
         r.process.wait()
         if not until(lambda: not share(c, "wall")["held_bytes"] and not c.grant("wall")["processes"], 20):
             left.append((victim, share(c, "wall")))

@@ -165,8 +165,8 @@ def anybody_killed(a, b):
         if r.process.poll() is None:
             r.go_on()
             os.killpg(r.process.pid, signal.SIGKILL)
-        elif victim != "program" and not any(line.endswith(": 46") for line in r.lines):
-            wrong.append((victim, r.lines[-3:]))
+        elif victim != "program" and not until(lambda: any(line.endswith(": 46") for line in list(r.lines)), 10):
+            wrong.append((victim, r.process.returncode, r.lines[-3:]))
         r.process.wait()
         if not until(lambda: not a.held() and not b.held(), 20):
             left.append((victim, a.held(), b.held()))

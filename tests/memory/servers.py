@@ -1,4 +1,5 @@
 """Several `mete serve`, each with devices and a meted of its own, and programs of another machine that run on one of them."""
+import atexit
 import json
 import os
 import signal
@@ -14,6 +15,18 @@ from harness import Control  # noqa: E402
 place = tempfile.TemporaryDirectory(prefix="mete-t-")
 KEYS = os.path.join(place.name, "keys")
 subprocess.run([METE, "key", "new", "alice", "--keys", KEYS], check=True, capture_output=True)
+
+
+opened = []
+
+
+@atexit.register
+def leave_nothing():
+    """Also when a test stops half-way: a private meted ends when nobody asks it any more."""
+    for server in opened:
+        if server.process.poll() is None:
+            server.process.terminate()
+            server.process.wait(20)
 
 
 class Server:
@@ -34,6 +47,7 @@ class Server:
         line = self.process.stdout.readline()
         if not line:
             raise SystemExit(f"Bail out! mete serve does not start: {self.process.stderr.read()}")
+        opened.append(self)
         self.address = json.loads(line)["listen"][0]
         self.control = Control(self.dir)
         self.lines = []
