@@ -170,6 +170,28 @@ static struct moving moving_of(const struct tenant *t, uint32_t drain_s)
 				.drain_s = drain_s ? drain_s : SUSPENSION_DRAIN_S };
 }
 
+static void unready(struct tenant *t)
+{
+	pool_unref(t->moving.ready);
+	t->moving.ready = NULL;
+}
+
+void moving_end(struct tenant *t)
+{
+	unready(t);
+}
+
+void moving_goes_to(struct tenant *t, const struct device *to)
+{
+	static struct grant there;
+
+	there = t->grant;
+	there.share[0].device = *to;
+	t->moving.goes = true;
+	t->moving.to = *to;
+	t->moving.ready = pool_ref(t->daemon, &there);
+}
+
 int moving_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t size)
 {
 	for (const struct client *c = t->clients; c; c = c->next)
@@ -189,6 +211,7 @@ int moving_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t size)
 				 t->grant.name);
 			return -ENOTSUP;
 		}
+	unready(t);
 	t->moving = moving_of(t, drain_s);
 	ask_all(t, t->moving.drain_s);
 	return 0;
@@ -227,6 +250,7 @@ int moving_send(struct tenant *t, const char *where, const char *way, uint32_t d
 	m.far = true;
 	snprintf(m.where, sizeof(m.where), "%s", where);
 	snprintf(m.way, sizeof(m.way), "%s", way);
+	unready(t);
 	t->moving = m;
 	ask_all(t, m.drain_s);
 	return 0;
@@ -264,6 +288,7 @@ static void undo(struct tenant *t, const char *why, uint32_t count)
 	s->state = SUSPENSION_REFUSED;
 	s->refused++;
 	t->moving.active = false;
+	unready(t);
 	journal_add(t->daemon, JOURNAL_ACTION, t->grant.name, t->grant.share[0].device.uuid, "not %s: %s",
 		    far ? "moved" : "suspended", s->why);
 	if (far) {
@@ -352,6 +377,7 @@ static int go_over(struct tenant *t, char *error, size_t size)
 		pool_unref(t->pool);
 		t->pool = pool;
 	}
+	unready(t);
 	arbitrate_terms(t);
 	device_watch_update(t->daemon);
 	return r;

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct pool;
 struct tenant;
 struct worker;
 
@@ -31,6 +32,7 @@ struct moving {
 	uint64_t gone_ns;     /* since then none of them is to be seen; 0: some are */
 	bool goes;	      /* when all of it is away it is this device's */
 	struct device to;
+	struct pool *ready;		 /* the other device's: its worker starts while the tenant leaves */
 	bool far;			/* its programs go to another server: */
 	char where[WORKER_WHERE_BYTES]; /* to this one */
 	char way[WORKER_WHERE_BYTES];	/* by this socket; "": as their own relays lead there */
@@ -51,6 +53,10 @@ void moving_begin(struct tenant *tenant);
 /* As suspension_begin() and suspension_end(), when the suspension's number and state have been set. */
 int moving_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size_t size);
 void moving_resume(struct tenant *tenant);
+/* It is being suspended: when all of it is away, it is to return to this device. */
+void moving_goes_to(struct tenant *tenant, const struct device *to);
+/* The tenant ends. */
+void moving_end(struct tenant *tenant);
 /*
  * Its programs go to another server, "HOST[:PORT][/OFFER]", as their relays call it, or by the socket of a relay of
  * this machine; they leave this one when they are there. `way` "": the former. The suspension's number and state are

@@ -107,8 +107,7 @@ int suspension_move(struct tenant *tenant, const struct device *to, uint32_t dra
 
 	if (r)
 		return r;
-	tenant->moving.goes = true;
-	tenant->moving.to = *to;
+	moving_goes_to(tenant, to);
 	return 0;
 }
 

@@ -139,6 +139,7 @@ void wall_shut(struct tenant *tenant, bool leaving)
 	watch_free(tenant->wall);
 	tenant->wall = NULL;
 	caller_drop_all(tenant);
+	moving_end(tenant);
 	if (tenant->pool) {
 		pool_forget(tenant->pool, tenant);
 		pool_unref(tenant->pool);

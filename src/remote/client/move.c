@@ -24,8 +24,10 @@
 #define CONNECT_MS 3600000u
 #define JOIN_MS 30000u	   /* for another server's worker */
 #define PAUSE_NS 50000000u /* between two tries to find a worker */
-#define TRIES 64u	   /* of workers that cannot take it up */
-#define LOOK_S 2	   /* between two looks at what would keep the session here */
+#define QUICK_NS 1000000u
+#define QUICK_TRIES 8u
+#define TRIES 64u /* of workers that cannot take it up */
+#define LOOK_S 2  /* between two looks at what would keep the session here */
 #define TOLD_BYTES (UINT64_C(8) << 20)
 
 static struct {
@@ -233,7 +235,7 @@ static CUresult take_up(struct move *m)
 static void come_back(struct move *m)
 {
 	struct session *s = m->session;
-	unsigned int failed = 0;
+	unsigned int failed = 0, sent_away = 0;
 	char why[320];
 
 	while (failed < TRIES) {
@@ -245,7 +247,8 @@ static void come_back(struct move *m)
 			return;
 		}
 		if (r) {
-			nap(PAUSE_NS); /* meted is away, or has no worker to give */
+			/* meted is away, or has no worker to give; or it is another device's workers now, at once. */
+			nap(r == WALL_AWAY && sent_away++ < QUICK_TRIES ? QUICK_NS : PAUSE_NS);
 			continue;
 		}
 		e = take_up(m);
