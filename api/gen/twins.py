@@ -318,6 +318,8 @@ def handler(way, c):
             body.append(f"\tforward_get_scalar(w_, &{a.name}, forward_type_bytes((unsigned int){way.length('scalar', c, a)}), "
                         "FORWARD_IN);")
             passed[a.name] = f"{a.name}.at"
+    if any(way.role(c, a) == "scratch" for a in c.args):
+        ready = scratch_needed(way, c, passed) + ready
     pointer = f"((__typeof__(((struct {way.spec.name}_table *)0)->{c.symbol}))w_->function)"
     checks = list_checks(way, c) + (["\tw_->ends = true;"] if way.ends(c) else [])
     call = f"{pointer}({', '.join(passed.get(a.name, a.name) for a in c.args)})"
@@ -331,6 +333,27 @@ def handler(way, c):
     if way.ends(c):
         after.append("\tforward_gone(w_);")
     return [*out, *after, "\treturn 0;", "}", ""]
+
+
+def scratch_needed(way, c, passed):
+    """The library writes as much as it needs, whatever it is told: it is asked how much that is."""
+    sizes = next(k for k in way.spec.calls if k.symbol == c.symbol + "_bufferSize")
+    mine = {a.name for a in c.args}
+    scratch = next(a for a in c.args if way.role(c, a) == "scratch")
+    counts = way.length("scratch", c, scratch)
+    given = []
+    for a in sizes.args:
+        if a.name == counts:
+            given.append("&needed_")
+        elif a.type.startswith("size_t *"):
+            given.append("&others_")
+        else:
+            given.append(passed.get(a.name, a.name) if a.name in mine else "&(int64_t){ 0 }")
+    function = f"functions_[{way.spec.upper}_CALL_{sizes.symbol}]"
+    call = f"((__typeof__(((struct {way.spec.name}_table *)0)->{sizes.symbol})){function})({', '.join(given)})"
+    return ["\tsize_t needed_ = 0, others_ = 0;", "", f"\tw_->status = {function} ? (int){call} : w_->library->status.not_supported;",
+            f"\tif (!w_->status && {counts} < needed_)", "\t\tw_->status = w_->library->status.invalid;", "\tif (w_->status)",
+            "\t\treturn 0;"]
 
 
 def list_checks(way, c):

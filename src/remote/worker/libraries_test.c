@@ -3,7 +3,7 @@
  * library goes on to use for an object although it has ended: its stream, its context.
  */
 #include "base/tap.h"
-#include "curand_table.h"
+#include "cusolver_table.h"
 #include "remote/libs/serve.h"
 #include "remote/worker/session.h"
 
@@ -52,58 +52,128 @@ static struct worker worker;
 static CUstream told; /* the stream that the library has */
 static int seeded;
 
-static curandStatus_t create(curandGenerator_t *ret, curandRngType_t type)
+/* cuRAND's and cuSOLVER's headers cannot be read by one file. */
+static unsigned int number_of(const struct forward_served *library, const char *name)
 {
-	*ret = (curandGenerator_t)&seeded;
-	return CURAND_STATUS_SUCCESS;
+	unsigned int i = 0;
+
+	while (strcmp(library->names[i], name))
+		i++;
+	return i;
 }
 
-static curandStatus_t set_stream(curandGenerator_t g, cudaStream_t stream)
+static int create(void **ret, int type)
 {
-	told = (CUstream)stream;
-	return CURAND_STATUS_SUCCESS;
+	*ret = &seeded;
+	return 0;
 }
 
-static curandStatus_t seeds(curandGenerator_t g)
+static int set_stream(void *generator, CUstream stream)
+{
+	told = stream;
+	return 0;
+}
+
+static int seeds(void *generator)
 {
 	seeded++;
-	return CURAND_STATUS_SUCCESS;
+	return 0;
 }
 
-/* Of the library, about the object. */
-static int32_t call(enum curand_call number, uint64_t object, uint64_t first, uint64_t second, unsigned int arguments)
+/* Of a library: the call's number, the object that it is about, arguments. */
+static int32_t ask(uint16_t library, const uint64_t *body, size_t bytes)
 {
 	static _Alignas(8) uint8_t out[64];
-	uint64_t body[] = { number, object, first, second };
 	struct work work = { .worker = &worker,
-			     .head = { .call = FORWARD_NUMBER_CURAND, .thread = 1, .context = CONTEXT },
-			     .in = { .data = (const uint8_t *)body, .size = (2 + arguments) * sizeof(body[0]) },
+			     .head = { .call = library, .thread = 1, .context = CONTEXT },
+			     .in = { .data = (const uint8_t *)body, .size = bytes },
 			     .out = { .data = out, .capacity = sizeof(out) } };
 
 	is(worker_other_library(&work), 0);
 	return work.result;
 }
 
+static int32_t call(const char *name, uint64_t object, uint64_t first, uint64_t second, unsigned int arguments)
+{
+	uint64_t body[] = { number_of(&curand_served, name), object, first, second };
+
+	return ask(FORWARD_NUMBER_CURAND, body, (2 + arguments) * sizeof(body[0]));
+}
+
 static void test_ended(void)
 {
 	void *stream = &told;
 
-	curand_served.functions[CURAND_CALL_curandCreateGenerator] = (void *)create;
-	curand_served.functions[CURAND_CALL_curandSetStream] = (void *)set_stream;
-	curand_served.functions[CURAND_CALL_curandGenerateSeeds] = (void *)seeds;
+	curand_served.functions[number_of(&curand_served, "curandCreateGenerator")] = (void *)create;
+	curand_served.functions[number_of(&curand_served, "curandSetStream")] = (void *)set_stream;
+	curand_served.functions[number_of(&curand_served, "curandGenerateSeeds")] = (void *)seeds;
 	is(ids_init(&worker.ids, NULL, NULL), 0);
 	is(ids_add(&worker.ids, KIND_CONTEXT, CONTEXT, &worker, 0), 0);
 	is(ids_add(&worker.ids, KIND_STREAM, STREAM, stream, CONTEXT), 0);
-	is(call(CURAND_CALL_curandCreateGenerator, 0, GENERATOR, CURAND_RNG_PSEUDO_DEFAULT, 2), CUDA_SUCCESS);
-	is(call(CURAND_CALL_curandSetStream, GENERATOR, STREAM, 0, 1), CUDA_SUCCESS);
-	is(call(CURAND_CALL_curandGenerateSeeds, GENERATOR, 0, 0, 0), CUDA_SUCCESS);
+	is(call("curandCreateGenerator", 0, GENERATOR, 100, 2), CUDA_SUCCESS);
+	is(call("curandSetStream", GENERATOR, STREAM, 0, 1), CUDA_SUCCESS);
+	is(call("curandGenerateSeeds", GENERATOR, 0, 0, 0), CUDA_SUCCESS);
 	ok(told == stream && seeded == 1);
 	ids_remove(&worker.ids, STREAM);
-	is(call(CURAND_CALL_curandGenerateSeeds, GENERATOR, 0, 0, 0), CUDA_SUCCESS);
+	is(call("curandGenerateSeeds", GENERATOR, 0, 0, 0), CUDA_SUCCESS);
 	tap_ok(!told && seeded == 2, "a stream that has ended is not the library's any more");
 	ids_remove(&worker.ids, CONTEXT);
-	is(call(CURAND_CALL_curandGenerateSeeds, GENERATOR, 0, 0, 0), CUDA_ERROR_INVALID_HANDLE);
+	is(call("curandGenerateSeeds", GENERATOR, 0, 0, 0), CUDA_ERROR_INVALID_HANDLE);
 	tap_ok(seeded == 2, "what was made in a context that has ended is no object any more");
+	ids_deinit(&worker.ids);
+}
+
+/* ---- what a library writes in this process ---- */
+
+#define HANDLE CALL_ID(KIND_FORWARDED, 1, 4)
+#define NEEDED 4096u
+
+extern const struct forward_served cusolver_served;
+static int factored;
+
+static cusolverStatus_t solver_create(cusolverDnHandle_t *ret)
+{
+	*ret = (cusolverDnHandle_t)&factored;
+	return CUSOLVER_STATUS_SUCCESS;
+}
+
+static cusolverStatus_t needs(cusolverDnHandle_t h, cusolverDnParams_t p, int64_t m, int64_t n, cudaDataType a,
+			      const void *A, int64_t lda, cudaDataType t, const void *tau, cudaDataType c,
+			      size_t *ret_device, size_t *ret_host)
+{
+	*ret_device = 0;
+	*ret_host = NEEDED;
+	return CUSOLVER_STATUS_SUCCESS;
+}
+
+/* As a library that relies on what it has said. */
+static cusolverStatus_t factor(cusolverDnHandle_t h, cusolverDnParams_t p, int64_t m, int64_t n, cudaDataType a, void *A,
+			       int64_t lda, cudaDataType t, void *tau, cudaDataType c, void *device, size_t device_bytes,
+			       void *host, size_t host_bytes, int *info)
+{
+	factored++;
+	memset(host, 0, host_bytes);
+	return CUSOLVER_STATUS_SUCCESS;
+}
+
+static void test_workspace(void)
+{
+	uint64_t made[] = { CUSOLVER_CALL_cusolverDnCreate, 0, HANDLE };
+	uint64_t body[15] = { CUSOLVER_CALL_cusolverDnXgeqrf, HANDLE };
+	enum { HOST_BYTES = 13 };
+
+	cusolver_served.functions[CUSOLVER_CALL_cusolverDnCreate] = (void *)solver_create;
+	cusolver_served.functions[CUSOLVER_CALL_cusolverDnXgeqrf] = (void *)factor;
+	cusolver_served.functions[CUSOLVER_CALL_cusolverDnXgeqrf_bufferSize] = (void *)needs;
+	is(ids_init(&worker.ids, NULL, NULL), 0);
+	is(ids_add(&worker.ids, KIND_CONTEXT, CONTEXT, &worker, 0), 0);
+	is(ask(FORWARD_NUMBER_CUSOLVER, made, sizeof(made)), CUDA_SUCCESS);
+	body[HOST_BYTES] = 1;
+	is(ask(FORWARD_NUMBER_CUSOLVER, body, sizeof(body)), CUDA_ERROR_INVALID_VALUE);
+	tap_ok(!factored, "a library is given no less memory of the worker's than it writes");
+	body[HOST_BYTES] = NEEDED;
+	is(ask(FORWARD_NUMBER_CUSOLVER, body, sizeof(body)), CUDA_SUCCESS);
+	is(factored, 1);
 	ids_deinit(&worker.ids);
 }
 
@@ -131,5 +201,6 @@ int main(void)
 	       "beside one that waits with another object of the call not");
 	tap_ok(passes_with(&shared, &named, &other, false), "where the library is made for it, it passes");
 	test_ended();
+	test_workspace();
 	return tap_end();
 }
