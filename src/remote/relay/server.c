@@ -267,8 +267,7 @@ static bool seat_yield(struct relay_server *s, const struct unproven_source *fro
 							.since_ns = seat->session.since_ns,
 							.known = seat->known,
 							.who = seat,
-							.tries = unproven_tries(&s->tries, &seat->from,
-										now_ns) };
+							.tries = unproven_tries(&s->tries, &seat->from, now_ns) };
 	gone = unproven_yields(&unproven_rule, there, n, from, known);
 	if (!gone)
 		return true;

@@ -10,7 +10,7 @@
 struct adding {
 	struct graph_add head;
 	CUgraph graph;
-	CUgraphNode *need; /* owned */
+	CUgraphNode *need;	     /* owned */
 	const CUgraphEdgeData *edge; /* in the request, or NULL */
 	struct node_params params;
 };
@@ -412,8 +412,8 @@ static int attribute_get(struct work *work)
 	} else {
 		of = worker_find_stream(work, g.object, &known);
 		if (known)
-			work->result = (int32_t)work->driver->cuStreamGetAttribute(
-				of, (CUlaunchAttributeID)g.attribute, &value);
+			work->result = (int32_t)work->driver->cuStreamGetAttribute(of, (CUlaunchAttributeID)g.attribute,
+										   &value);
 	}
 	memcpy(g.value, &value, sizeof(g.value));
 	remote_put(&work->out, &g, sizeof(g));

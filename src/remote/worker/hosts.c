@@ -21,7 +21,7 @@ struct host {
 	struct worker *worker;
 	uint64_t token;
 	enum host_kind kind;
-	uint64_t object; /* id, of whose destructor it is */
+	uint64_t object;	    /* id, of whose destructor it is */
 	struct call_payload brings; /* bytes 0: nothing */
 };
 

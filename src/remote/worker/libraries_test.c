@@ -17,15 +17,13 @@ static bool passes_with(const struct forward_served *library, struct forward_nam
 			bool ends)
 {
 	struct work work = { .head.flags = 0 };
-	struct forward_work w = {
-		.work = &work,
-		.library = library,
-		.function = (void *)nothing,
-		.named = named,
-		.ends = ends,
-		.used = { other },
-		.used_count = !!other
-	};
+	struct forward_work w = { .work = &work,
+				  .library = library,
+				  .function = (void *)nothing,
+				  .named = named,
+				  .ends = ends,
+				  .used = { other },
+				  .used_count = !!other };
 	bool passed = forward_ready(&w);
 
 	if (!passed)
@@ -147,9 +145,9 @@ static cusolverStatus_t needs(cusolverDnHandle_t h, cusolverDnParams_t p, int64_
 }
 
 /* As a library that relies on what it has said. */
-static cusolverStatus_t factor(cusolverDnHandle_t h, cusolverDnParams_t p, int64_t m, int64_t n, cudaDataType a, void *A,
-			       int64_t lda, cudaDataType t, void *tau, cudaDataType c, void *device, size_t device_bytes,
-			       void *host, size_t host_bytes, int *info)
+static cusolverStatus_t factor(cusolverDnHandle_t h, cusolverDnParams_t p, int64_t m, int64_t n, cudaDataType a,
+			       void *A, int64_t lda, cudaDataType t, void *tau, cudaDataType c, void *device,
+			       size_t device_bytes, void *host, size_t host_bytes, int *info)
 {
 	factored++;
 	memset(host, 0, host_bytes);

@@ -196,8 +196,7 @@ bool places_free_ordered(struct work *work, CUdeviceptr at, bool block, CUstream
 	p = *find_locked(at);
 	if (p) {
 		atomic_fetch_add(&p->users, 1);
-		work->result =
-			block ? work->driver->cuLaunchHostFunc(stream, reach, p) : CUDA_ERROR_INVALID_VALUE;
+		work->result = block ? work->driver->cuLaunchHostFunc(stream, reach, p) : CUDA_ERROR_INVALID_VALUE;
 		if (work->result != CUDA_SUCCESS)
 			unref(p);
 	}
