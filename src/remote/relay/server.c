@@ -633,7 +633,7 @@ static void pending_turn(struct relay_server *s, struct pending *p)
 		pending_end(s, p);
 }
 
-/* A place for one from there; or NULL. */
+/* A place for one from there. */
 static struct pending *pending_place(struct relay_server *s, const struct unproven_source *from, bool known)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -657,8 +657,6 @@ static struct pending *pending_place(struct relay_server *s, const struct unprov
 	gone = unproven_yields(&pending_rule, there, n, from, known);
 	if (!gone)
 		return free_place;
-	if (unproven_drops(gone, unproven_tries(&s->tries, from, now_ns), now_ns))
-		return NULL;
 	pending_end(s, gone->who);
 	return gone->who;
 }
@@ -676,10 +674,6 @@ static void accept_one(struct relay_server *s, struct listener *l)
 	known = unproven_knows(&s->known, &from);
 	unproven_tried(&s->tries, &from, clock_now_ns());
 	at = pending_place(s, &from, known);
-	if (!at) {
-		close(fd);
-		return;
-	}
 	*at = (struct pending){
 		.source = { PENDING }, .fd = fd, .from = from, .known = known, .since_ns = clock_now_ns()
 	};
