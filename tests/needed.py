@@ -2,7 +2,7 @@
 """
 What a build folder has to build for some of its tests: needed.py FOLDER [--suite NAME | --no-suite NAME]...
 
-Prints ninja's targets, one a line, by the same suites that `meson test` takes: all that is built by default, but not the
+Prints ninja's targets, one a line, by the same suites that `meson test` takes: all that is built by default without the
 programs of tests of other suites. `./check` builds no more than this where another build compiles the rest.
 """
 import json
@@ -39,7 +39,8 @@ def needed(folder, words):
     for test in introspect(folder, "tests"):
         (wanted if selected(test, take, leave) else spared).update(test["depends"])
     top = os.path.abspath(folder)
-    targets = [target for target in introspect(folder, "targets") if target["build_by_default"] or target["id"] in wanted]
+    every = introspect(folder, "targets")
+    targets = [target for target in every if target["build_by_default"] or target["id"] in wanted]
     return sorted(os.path.relpath(name, top) for target in targets
                   if target["id"] in wanted or target["id"] not in spared or not is_test(target)
                   for name in target["filename"])
