@@ -11,6 +11,7 @@
 #include "daemon/health/device_watch.h"
 #include "daemon/health/health.h"
 #include "daemon/health/probe.h"
+#include "daemon/tenants/checkpoint.h"
 #include "daemon/http/http.h"
 #include "daemon/journal.h"
 #include "daemon/log.h"
@@ -270,6 +271,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "meted: --probe wants LIBNVML and LIBCUDA (meted --help)\n");
 		return EXIT_USAGE;
 	}
+	if (argc == 6 && !strcmp(argv[1], "--checkpoint"))
+		return checkpointer_main(argv[2], argv[3], argv[4], argv[5]);
 	if (argc == 3 && !strcmp(argv[1], "--probe-opencl"))
 		return prober_opencl_main(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "--probe-hip"))

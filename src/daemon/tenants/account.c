@@ -51,7 +51,7 @@ uint64_t account_tenant_held(struct tenant *tenant, unsigned int device)
 	uint64_t held = ledger_of(tenant, device)->object_units;
 
 	for (struct client *c = tenant->clients; c; c = c->next)
-		held += account_held(c, device);
+		held += c->residing.saved ? 0 : account_held(c, device);
 	return held;
 }
 
@@ -75,6 +75,9 @@ uint64_t account_counted(const struct tenant *tenant, unsigned int device)
 
 	for (const struct client *c = tenant->clients; c && !device; c = c->next)
 		said += c->said_units;
+	for (const struct client *c = tenant->clients; c; c = c->next)
+		if (c->residing.saved)
+			charged -= smaller(c->granted_units[device], charged);
 	lent = charged - smaller(said, charged);
 	promised = tenant->grant.resident_units;
 	if (said)

@@ -282,7 +282,7 @@ static bool see(struct daemon *daemon, const uint8_t *uuid)
 			if (!has_place(&parts, t))
 				break;
 			of_one++;
-			held = lesser(account_lent(c, device), left);
+			held = c->residing.saved ? 0 : lesser(account_lent(c, device), left);
 			left -= held;
 			view.stay_units += residing_can_be_asked(c)
 						   ? lesser(staying_soon(c, now), share->ledger.quota_units)
@@ -537,7 +537,7 @@ static void on_look(void *owner)
 		if (residence_moves(t))
 			suspension_follow(t);
 		else
-			any |= moving_follow(t);
+			any |= moving_follow(t) || checkpoint_follow(t);
 	if (!any)
 		timer_stop(daemon->residence);
 }
@@ -556,7 +556,8 @@ void residence_begin(struct tenant *tenant)
 		tenant->suspension.state = tenant->grant.suspended ? SUSPENSION_LEAVING : SUSPENSION_NONE;
 	else
 		moving_begin(tenant);
-	if (residence_moves(tenant) || tenant->moving.active)
+	checkpoint_begin(tenant);
+	if (residence_moves(tenant) || tenant->moving.active || tenant->checkpointing.active)
 		residence_look_on(tenant->daemon);
 }
 
@@ -564,6 +565,8 @@ void residence_join(struct client *client, bool found)
 {
 	struct residing *r = &client->residing;
 
+	if (found || client->lost)
+		checkpoint_found(client);
 	if (!residence_moves(client->tenant))
 		return;
 	if (found) {

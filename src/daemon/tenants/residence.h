@@ -48,6 +48,8 @@ struct residing {
 	uint64_t leave_ns; /* without the time in which its work ended: the device was used then */
 	uint64_t works_ns; /* its work had not ended when it was looked at then */
 	bool called; /* the user wants it back */
+	bool saved;  /* the driver has taken its process off the device (checkpoint.h): it holds nothing there */
+	bool doubt;  /* it may have: a child was, or may have been, at it */
 };
 
 /* A tenant is served from now on. */

@@ -147,6 +147,8 @@ int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_
 
 	if (moving_takes(tenant))
 		return suspend_walled(tenant, drain_s, error, size);
+	if (checkpoint_takes(tenant))
+		return checkpoint_suspend(tenant, drain_s, error, size);
 	if (!residence_moves(tenant)) {
 		snprintf(error, size,
 			 "grant %s: its memory cannot leave the device: make the grant with --spill, or hold its work "
@@ -206,6 +208,8 @@ int suspension_end(struct tenant *tenant, bool now, char *error, size_t size)
 		return 0;
 	if (moving_takes(tenant))
 		return resume_walled(tenant, error, size);
+	if (checkpoint_takes(tenant))
+		return checkpoint_resume(tenant, now, error, size);
 	units = residence_away(tenant, 0, NULL);
 	left_units = residence_left(tenant);
 	if (now && units > left_units) {
@@ -240,7 +244,7 @@ void suspension_grant_json(const struct tenant *t, json_t *grant)
 	const struct suspension *s = &t->suspension;
 
 	json_object_set_new(grant, "spill", json_boolean(t->grant.spill));
-	if (!residence_moves(t) && !moving_takes(t))
+	if (!residence_moves(t) && !moving_takes(t) && !s->serial && !t->grant.suspended)
 		return;
 	if (residence_moves(t))
 		json_object_set_new(grant, "resident_bytes",
@@ -272,6 +276,7 @@ void suspension_client_json(const struct client *c, unsigned int device, json_t 
 
 	if (w && *moving_pins(w, pins, sizeof(pins)))
 		json_object_set_new(process, "stays", json_string(pins));
+	checkpoint_client_json(c, device, process);
 	if (!device && residing_can_be_asked(c))
 		place_json(process, residing_away(c), residing_movable(c), wire_place_state(place),
 			   wire_place_percent(place));
@@ -285,6 +290,8 @@ void suspension_share_json(const struct tenant *t, unsigned int device, json_t *
 	uint64_t movable = 0;
 	uint32_t percent = 0;
 
+	if (checkpoint_share_json(t, device, share))
+		return;
 	if (device || !residence_moves(t)) {
 		moving_share_json(t, device, share);
 		return;

@@ -8,6 +8,7 @@
 #include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/runtime.h"
+#include "daemon/tenants/checkpoint.h"
 #include "daemon/tenants/guarded.h"
 #include "daemon/tenants/moving.h"
 #include "daemon/tenants/objects.h"
@@ -71,6 +72,7 @@ struct tenant {
 	struct suspension suspension;
 	struct moving moving;
 	struct guarded guarded; /* what the guard counts */
+	struct checkpointing checkpointing;
 	int64_t drain_moved; /* the drain (health.h: since) that has sent it elsewhere, or has tried to */
 };
 

@@ -1,0 +1,445 @@
+/* checkpoint.c: see checkpoint.h. One program after the other, because they share the way to the host. */
+#include "daemon/tenants/checkpoint.h"
+
+#include "base/clock.h"
+#include "base/size.h"
+#include "daemon/daemon.h"
+#include "daemon/health/probe.h"
+#include "daemon/log.h"
+#include "daemon/store/store.h"
+#include "daemon/tenants/account.h"
+#include "daemon/tenants/client.h"
+#include "daemon/tenants/residing.h"
+#include "daemon/tenants/tenant.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OUTPUT_BYTES 256u
+#define FULL_NS 200000000u /* until a restore that found no room is tried again */
+#define FAILED_NS 5000000000u
+
+/* A child. The tenant is found by its number: it may end meanwhile. */
+struct job {
+	struct daemon *daemon;
+	uint64_t grant_id;
+	pid_t pid; /* of the program */
+	bool saves;
+	uint64_t began_ns;
+	uv_process_t process;
+	uv_pipe_t pipe;
+	unsigned int open; /* handles that still call back */
+	int64_t exit_status;
+	bool failed; /* it could not be started, or was killed */
+	size_t used;
+	char output[OUTPUT_BYTES];
+};
+
+static uint64_t client_units(const struct client *c)
+{
+	uint64_t units = 0;
+
+	for (unsigned int i = 0; i < c->tenant->grant.share_count; i++)
+		units += account_held(c, i);
+	return units;
+}
+
+/* It holds memory that the driver has not taken off the device. */
+static struct client *holder_find(const struct tenant *t)
+{
+	for (struct client *c = t->clients; c; c = c->next)
+		if (!c->ended_ns && c->page.map && !c->residing.saved && client_units(c))
+			return c;
+	return NULL;
+}
+
+/* One to bring back. */
+static struct client *away_find(const struct tenant *t)
+{
+	for (struct client *c = t->clients; c; c = c->next)
+		if (!c->ended_ns && (c->residing.saved || c->residing.doubt))
+			return c;
+	return NULL;
+}
+
+bool checkpoint_takes(const struct tenant *t)
+{
+	if (t->checkpointing.active)
+		return true;
+	return !t->grant.spill && !t->pool && *t->grant.libcuda &&
+	       device_kind_has_cuda(t->grant.share[0].device.kind) && holder_find(t);
+}
+
+uint64_t checkpoint_away(const struct tenant *t, unsigned int device)
+{
+	uint64_t units = 0;
+
+	for (const struct client *c = t->clients; c; c = c->next)
+		if (c->residing.saved)
+			units += account_held(c, device);
+	return units;
+}
+
+static void keep(struct tenant *t, bool suspended)
+{
+	char error[512];
+
+	t->grant.suspended = suspended;
+	if (store_update(t->daemon->store, &t->grant, error, sizeof(error)))
+		log_line("grant %s: %s", t->grant.name, error);
+}
+
+/* A child's end --------------------------------------------------------------------------------------------------- */
+
+static void set_place(struct tenant *t, pid_t pid, bool saved, bool doubt)
+{
+	for (struct client *c = t->clients; c; c = c->next)
+		if (c->process.pid == pid) {
+			c->residing.saved = saved;
+			c->residing.doubt = doubt;
+		}
+}
+
+static uint64_t pid_bytes(const struct tenant *t, pid_t pid)
+{
+	uint64_t units = 0;
+
+	for (const struct client *c = t->clients; c; c = c->next)
+		units += c->process.pid == pid ? client_units(c) : 0;
+	return units * WIRE_UNIT_BYTES;
+}
+
+static void saved(struct tenant *t, const struct job *job, uint64_t ns)
+{
+	struct suspension *s = &t->suspension;
+	char text[SIZE_TEXT_BYTES];
+
+	set_place(t, job->pid, true, false);
+	s->out_bytes += pid_bytes(t, job->pid);
+	s->moves++;
+	residing_note(t, JOURNAL_ACTION, "process %d: the driver has taken its %s off the device in %.2f s",
+		      (int)job->pid, size_format(pid_bytes(t, job->pid), text), (double)ns / 1e9);
+}
+
+/* What is away of it returns. A child that says why has left the program as it was; of one that was killed nobody
+ * knows. */
+static void refused(struct tenant *t, const struct job *job)
+{
+	struct suspension *s = &t->suspension;
+
+	set_place(t, job->pid, false, job->failed);
+	s->refused++;
+	s->state = SUSPENSION_REFUSED;
+	snprintf(s->why, sizeof(s->why), "process %d: %.150s", (int)job->pid,
+		 job->used ? job->output : "the child that asks the driver ended without an answer");
+	t->checkpointing.returns = true;
+	residing_note(t, JOURNAL_ACTION, "%s; its memory stays on the device", s->why);
+}
+
+static void restored(struct tenant *t, const struct job *job, uint64_t ns)
+{
+	char text[SIZE_TEXT_BYTES];
+
+	set_place(t, job->pid, false, false);
+	t->suspension.in_bytes += pid_bytes(t, job->pid);
+	residing_note(t, JOURNAL_ACTION, "process %d: the driver has brought its %s back in %.2f s", (int)job->pid,
+		      size_format(pid_bytes(t, job->pid), text), (double)ns / 1e9);
+}
+
+static void stays_away(struct tenant *t, const struct job *job)
+{
+	struct suspension *s = &t->suspension;
+	bool full = !job->failed && job->exit_status == CHECKPOINTER_FULL;
+
+	set_place(t, job->pid, full, !full);
+	t->checkpointing.again_ns = clock_now_ns() + (full ? FULL_NS : FAILED_NS);
+	if (full)
+		snprintf(s->why, sizeof(s->why), "waits: the device has no room for it yet");
+	else
+		snprintf(s->why, sizeof(s->why), "process %d: %.140s; it is tried again", (int)job->pid,
+			 job->used ? job->output : "the child that asks the driver ended without an answer");
+}
+
+static void job_end(struct job *job)
+{
+	bool done = !job->failed && job->exit_status == CHECKPOINTER_DONE;
+	bool none = !job->failed && job->exit_status == CHECKPOINTER_NONE;
+	uint64_t ns = clock_now_ns() - job->began_ns;
+	struct tenant *t = job->daemon->tenants;
+
+	while (t && t->grant.id != job->grant_id)
+		t = t->next;
+	if (!t)
+		return;
+	t->checkpointing.asks = false;
+	t->suspension.moving_ns += ns;
+	if (job->saves && done)
+		saved(t, job, ns);
+	else if (job->saves)
+		refused(t, job);
+	else if (done)
+		restored(t, job, ns);
+	else if (none)
+		set_place(t, job->pid, false, false);
+	else
+		stays_away(t, job);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct job *job = handle->data;
+
+	if (--job->open)
+		return;
+	if (!job->daemon->stopping)
+		job_end(job);
+	free(job);
+}
+
+static void on_exit_child(uv_process_t *process, int64_t exit_status, int term_signal)
+{
+	struct job *job = process->data;
+
+	job->exit_status = exit_status;
+	job->failed = term_signal != 0;
+	uv_close((uv_handle_t *)process, on_closed);
+}
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+{
+	struct job *job = handle->data;
+
+	(void)suggested;
+	buf->base = job->output + job->used;
+	buf->len = OUTPUT_BYTES - 1 - job->used;
+}
+
+static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+	struct job *job = stream->data;
+
+	(void)buf;
+	if (n > 0)
+		job->used += (size_t)n;
+	else if (n < 0)
+		uv_close((uv_handle_t *)stream, on_closed);
+}
+
+/* A child's beginning -----------------------------------------------------------------------------------------------
+ */
+
+static int spawn(struct job *job, const char *libcuda, uint32_t drain_s)
+{
+	char pid[16], ms[16];
+	char *args[] = { (char *)"/proc/self/exe",
+			 (char *)"--checkpoint",
+			 (char *)libcuda,
+			 (char *)(job->saves ? "save" : "restore"),
+			 pid,
+			 ms,
+			 NULL };
+	uv_stdio_container_t stdio[] = {
+		{ .flags = UV_IGNORE },
+		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&job->pipe },
+		{ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
+	};
+	char **environment = machine_environment();
+	uv_process_options_t options = { .file = args[0],
+					 .args = args,
+					 .env = environment,
+					 .exit_cb = on_exit_child,
+					 .stdio = stdio,
+					 .stdio_count = 3 };
+	int r;
+
+	snprintf(pid, sizeof(pid), "%d", (int)job->pid);
+	snprintf(ms, sizeof(ms), "%u", drain_s * 1000);
+	r = uv_spawn(job->daemon->loop, &job->process, &options);
+	free(environment);
+	return r;
+}
+
+static void start(struct tenant *t, pid_t pid, bool saves)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return;
+	*job = (struct job){ .daemon = t->daemon,
+			     .grant_id = t->grant.id,
+			     .pid = pid,
+			     .saves = saves,
+			     .began_ns = clock_now_ns(),
+			     .open = 2 };
+	job->process.data = job->pipe.data = job;
+	uv_pipe_init(t->daemon->loop, &job->pipe, 0);
+	t->checkpointing.asks = true;
+	if (spawn(job, t->grant.libcuda, t->checkpointing.drain_s)) {
+		job->failed = true;
+		uv_close((uv_handle_t *)&job->process, on_closed);
+		uv_close((uv_handle_t *)&job->pipe, on_closed);
+		return;
+	}
+	uv_read_start((uv_stream_t *)&job->pipe, on_room, on_output);
+}
+
+/* The steps ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Room for the program on each of its devices; where there is none others are asked to leave. */
+static bool has_room(struct client *c, bool asks)
+{
+	for (unsigned int i = 0; i < c->tenant->grant.share_count; i++) {
+		uint64_t units = account_lent(c, i);
+
+		if (units && residence_room(c, i, units) < units) {
+			if (asks)
+				residence_wait(c, i, units);
+			return false;
+		}
+	}
+	residence_has(c);
+	return true;
+}
+
+static void follow_out(struct tenant *t)
+{
+	const struct client *c = holder_find(t);
+
+	if (c) {
+		t->suspension.state = SUSPENSION_LEAVING;
+		set_place(t, c->process.pid, false, true);
+		start(t, c->process.pid, true);
+	} else {
+		t->suspension.state = SUSPENSION_AWAY;
+		*t->suspension.why = 0;
+	}
+}
+
+static void follow_back(struct tenant *t)
+{
+	struct suspension *s = &t->suspension;
+	struct client *c = away_find(t);
+
+	if (!c) {
+		t->checkpointing.active = false;
+		keep(t, false);
+		if (s->state == SUSPENSION_RETURNING) {
+			s->state = SUSPENSION_NONE;
+			*s->why = 0;
+		}
+		return;
+	}
+	if (c->residing.saved && !has_room(c, true)) {
+		snprintf(s->why, sizeof(s->why), "waits: the device has no room for it yet");
+		return;
+	}
+	/* Charged before its memory is copied in. */
+	set_place(t, c->process.pid, false, true);
+	start(t, c->process.pid, false);
+}
+
+bool checkpoint_follow(struct tenant *t)
+{
+	struct checkpointing *k = &t->checkpointing;
+
+	if (!k->active)
+		return false;
+	if (k->asks || clock_now_ns() < k->again_ns)
+		return true;
+	if (k->returns)
+		follow_back(t);
+	else
+		follow_out(t);
+	return true;
+}
+
+void checkpoint_begin(struct tenant *t)
+{
+	if (!t->grant.suspended || t->grant.spill || t->pool)
+		return;
+	t->checkpointing.active = true;
+	t->checkpointing.drain_s = SUSPENSION_DRAIN_S;
+	t->suspension.state = SUSPENSION_LEAVING;
+}
+
+void checkpoint_found(struct client *client)
+{
+	client->residing.doubt = client->tenant->checkpointing.active;
+}
+
+int checkpoint_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t size)
+{
+	if (t->grant.suspended && !t->checkpointing.returns)
+		return 0;
+	for (unsigned int i = 0; i < t->grant.share_count; i++)
+		if (t->grant.share[i].ledger.object_units) {
+			snprintf(error, size,
+				 "grant %s: its programs hold memory that other processes can open, which a driver "
+				 "cannot take off the device: end what opens it, or hold its work up with --freeze",
+				 t->grant.name);
+			return -EBUSY;
+		}
+	t->checkpointing = (struct checkpointing){ .active = true,
+						   .asks = t->checkpointing.asks,
+						   .drain_s = drain_s ? drain_s : SUSPENSION_DRAIN_S };
+	t->suspension.serial++;
+	t->suspension.state = SUSPENSION_LEAVING;
+	*t->suspension.why = 0;
+	keep(t, true);
+	residence_look_on(t->daemon);
+	residing_note(t, JOURNAL_ACTION, "suspended: the driver takes its programs off the device");
+	return 0;
+}
+
+int checkpoint_resume(struct tenant *t, bool now, char *error, size_t size)
+{
+	char away[SIZE_TEXT_BYTES];
+
+	for (struct client *c = t->clients; c && now; c = c->next)
+		if (c->residing.saved && !has_room(c, false)) {
+			snprintf(error, size,
+				 "grant %s: %s are away, and its device has no room for them: ask without --now, and "
+				 "it returns as soon as there is room",
+				 t->grant.name, size_format(checkpoint_away(t, 0) * WIRE_UNIT_BYTES, away));
+			return -EBUSY;
+		}
+	t->checkpointing.again_ns = 0;
+	t->suspension.serial++;
+	t->suspension.state = SUSPENSION_RETURNING;
+	*t->suspension.why = 0;
+	t->checkpointing.returns = true;
+	residence_look_on(t->daemon);
+	residing_note(t, JOURNAL_ACTION, "resumed: the driver brings its programs back to the device");
+	return 0;
+}
+
+/* What others are told ----------------------------------------------------------------------------------------------
+ */
+
+bool checkpoint_share_json(const struct tenant *t, unsigned int device, json_t *share)
+{
+	static const char *const words[] = { [SUSPENSION_NONE] = "resident",
+					     [SUSPENSION_LEAVING] = "leaving",
+					     [SUSPENSION_AWAY] = "away",
+					     [SUSPENSION_RETURNING] = "returning",
+					     [SUSPENSION_REFUSED] = "resident" };
+
+	if (!t->checkpointing.active)
+		return false;
+	json_object_set_new(share, "away_bytes",
+			    json_integer((json_int_t)(checkpoint_away(t, device) * WIRE_UNIT_BYTES)));
+	json_object_set_new(share, "residence", json_string(words[t->suspension.state]));
+	return true;
+}
+
+void checkpoint_client_json(const struct client *c, unsigned int device, json_t *process)
+{
+	if (!c->residing.saved)
+		return;
+	json_object_set_new(process, "away_bytes", json_integer((json_int_t)account_held(c, device) * WIRE_UNIT_BYTES));
+	json_object_set_new(process, "held_bytes", json_integer(0));
+	json_object_set_new(process, "residence", json_string("away"));
+}

@@ -1,0 +1,57 @@
+/*
+ * checkpoint.h: tenants whose programs the driver itself takes off their devices (cuCheckpointProcess*), contexts,
+ * arrays, pools and all, because their memory leaves in no other way: local programs of a grant without --spill.
+ *
+ * meted opens no vendor's library. A child per program and step, `meted --checkpoint LIBCUDA save|restore PID
+ * MILLISECONDS` (checkpointer.c), asks the driver. Both steps may be repeated whatever was killed in the middle of
+ * them. The grant is `suspended` until all of its programs are back, also in the store: a meted that comes after this
+ * one takes them off the device once more, so that none is left locked that nobody knows of.
+ *
+ * A program that is away is not charged to its device; before it returns it is charged again, and where others have
+ * the room they are asked to leave (residence.h). Its quota stays promised.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct client;
+struct tenant;
+
+/* Of a tenant; zero at first. What is said of it stands in its suspension. */
+struct checkpointing {
+	bool active;	   /* suspended, or on the way there or back */
+	bool returns;	   /* it is on the way back: resumed, or refused */
+	bool asks;	   /* a child is at it */
+	uint32_t drain_s;  /* for work to end */
+	uint64_t again_ns; /* what failed is not tried again before */
+};
+
+/* The tenant can be suspended so: a program of it holds memory that leaves in no other way. */
+bool checkpoint_takes(const struct tenant *tenant);
+/* A tenant is served from now on. */
+void checkpoint_begin(struct tenant *tenant);
+/* As suspension_begin() and suspension_end(). */
+int checkpoint_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size_t size);
+int checkpoint_resume(struct tenant *tenant, bool now, char *error, size_t size);
+/* A client was found by this meted: what the one before was about is not known. */
+void checkpoint_found(struct client *client);
+/* Takes the next step. False: there is nothing to look for. */
+bool checkpoint_follow(struct tenant *tenant);
+/* What is away of it, in units. */
+uint64_t checkpoint_away(const struct tenant *tenant, unsigned int device);
+/* Adds what there is to say of a share, and of a client. False: it is not suspended so. */
+bool checkpoint_share_json(const struct tenant *tenant, unsigned int device, json_t *share);
+void checkpoint_client_json(const struct client *client, unsigned int device, json_t *process);
+
+/* How the child ends. */
+enum checkpointer_exit {
+	CHECKPOINTER_DONE = 0,
+	CHECKPOINTER_FAILED = 1, /* a line on standard output says why; the program is as it was */
+	CHECKPOINTER_FULL = 3,	 /* restore: the device has no room */
+	CHECKPOINTER_NONE = 4,	 /* restore: the driver knows of no such process, so nothing of it is away */
+};
+
+int checkpointer_main(const char *libcuda, const char *verb, const char *pid, const char *drain_ms);

@@ -1,0 +1,148 @@
+/*
+ * checkpointer.c: the child that has the driver take a process off its devices, or bring it back: see checkpoint.h.
+ *
+ * The calls' types are written from their public documentation; they are there since CUDA 12.8. Each step begins with
+ * the process's state, so that it goes on where one before it was killed.
+ */
+#include "daemon/tenants/checkpoint.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SUCCESS 0
+#define ERROR_OUT_OF_MEMORY 2
+#define ERROR_NOT_READY 600
+
+enum state { RUNNING, LOCKED, CHECKPOINTED, FAILED };
+
+struct lock_args {
+	unsigned int timeout_ms;
+	unsigned int reserved[15];
+};
+
+static struct driver_calls {
+	int (*init)(unsigned int);
+	int (*name)(int, const char **);
+	int (*state)(int, int *);
+	int (*lock)(int, struct lock_args *);
+	int (*checkpoint)(int, void *);
+	int (*restore)(int, void *);
+	int (*unlock)(int, void *);
+} driver;
+
+static const struct {
+	const char *symbol;
+	void *to;
+} symbols[] = {
+	{ "cuInit", &driver.init },
+	{ "cuGetErrorName", &driver.name },
+	{ "cuCheckpointProcessGetState", &driver.state },
+	{ "cuCheckpointProcessLock", &driver.lock },
+	{ "cuCheckpointProcessCheckpoint", &driver.checkpoint },
+	{ "cuCheckpointProcessRestore", &driver.restore },
+	{ "cuCheckpointProcessUnlock", &driver.unlock },
+};
+
+__attribute__((format(printf, 1, 2))) static int fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	return CHECKPOINTER_FAILED;
+}
+
+static const char *name_of(int error)
+{
+	const char *name = NULL;
+
+	return !driver.name(error, &name) && name ? name : "an unknown error";
+}
+
+static int open_driver(const char *libcuda)
+{
+	void *library = dlopen(libcuda, RTLD_NOW | RTLD_LOCAL);
+	int r;
+
+	if (!library)
+		return fail("the driver does not open: %s", dlerror());
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
+		void *f = dlsym(library, symbols[i].symbol);
+
+		if (!f)
+			return fail("this driver cannot checkpoint a program (%s): drivers of CUDA 12.8 and newer can",
+				    symbols[i].symbol);
+		memcpy(symbols[i].to, &f, sizeof(f));
+	}
+	r = driver.init(0);
+	return r ? fail("the driver does not start: %s", name_of(r)) : 0;
+}
+
+static int save(int pid, unsigned int drain_ms)
+{
+	struct lock_args args = { .timeout_ms = drain_ms };
+	int state = FAILED, r = driver.state(pid, &state);
+
+	if (r)
+		return fail("the driver cannot checkpoint it (%s)", name_of(r));
+	if (state == FAILED)
+		return fail("a checkpoint of it has failed before: its program cannot go on, end it");
+	if (state == RUNNING) {
+		r = driver.lock(pid, &args);
+		if (r == ERROR_NOT_READY)
+			return fail("its work on the device did not end in time");
+		if (r)
+			return fail("the driver answers %s to the lock", name_of(r));
+		state = LOCKED;
+	}
+	if (state == LOCKED) {
+		r = driver.checkpoint(pid, NULL);
+		if (r) {
+			driver.unlock(pid, NULL);
+			return fail("the driver answers %s to the checkpoint: it holds memory that other processes "
+				    "can open, or what this driver cannot save",
+				    name_of(r));
+		}
+	}
+	return CHECKPOINTER_DONE;
+}
+
+static int restore(int pid)
+{
+	int state = FAILED, r = driver.state(pid, &state);
+
+	if (r)
+		return CHECKPOINTER_NONE;
+	if (state == CHECKPOINTED) {
+		r = driver.restore(pid, NULL);
+		if (r == ERROR_OUT_OF_MEMORY)
+			return CHECKPOINTER_FULL;
+		if (r)
+			return fail("the driver answers %s to the restore", name_of(r));
+		state = LOCKED;
+	}
+	if (state == LOCKED) {
+		r = driver.unlock(pid, NULL);
+		if (r)
+			return fail("the driver answers %s to the unlock", name_of(r));
+	}
+	return state == FAILED ? fail("a checkpoint of it has failed: its program cannot go on, end it")
+			       : CHECKPOINTER_DONE;
+}
+
+int checkpointer_main(const char *libcuda, const char *verb, const char *pid, const char *drain_ms)
+{
+	int r;
+
+	signal(SIGPIPE, SIG_IGN); /* a meted that ends does not end what is under way */
+	r = open_driver(libcuda);
+	if (!r)
+		r = !strcmp(verb, "restore") ? restore(atoi(pid)) : save(atoi(pid), (unsigned int)atoi(drain_ms));
+	fflush(stdout);
+	_Exit(r);
+}

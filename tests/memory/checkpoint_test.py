@@ -1,0 +1,194 @@
+"""
+Programs of a grant without --spill, which the driver itself takes off the device: contexts, arrays, pools and all. They come back with
+the same bits, whatever is killed on the way. METE_TEST_LONG=1 does some hundreds of kills. The judge is the device's own count:
+checkpoint_test.py BUILD
+"""
+import os
+import random
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from memory import MIB, Resider, mete  # noqa: E402
+from device import Device  # noqa: E402
+from harness import BUILD, Meted, finish, ok, same, until  # noqa: E402
+
+SIZE, QUOTA = 24 * MIB, 40 * MIB
+ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "1M", "METE_SOFT_CHECKPOINT": "1"}
+HOLDER = os.path.join(BUILD, "tests/memory/holder")
+TIMES = 200 if os.environ.get("METE_TEST_LONG") else 12
+SEED = int(os.environ.get("METE_TEST_SEED", random.randrange(1 << 30)))
+
+
+def share(c, name="plain"):
+    return c.grant(name)["devices"][0]
+
+
+def begin(m, program, *mode, **more):
+    r = Resider(m, "plain", SIZE, *mode, spill=False, **more) if not program else Resider(m, "plain", program, None, spill=False, program=HOLDER)
+    r.has("holds")
+    return r
+
+
+def comes_and_goes(m, c, judge):
+    r = begin(m, None, 4)
+    before = share(c)["held_bytes"]
+    ok(judge.used() == before >= SIZE + MIB, "it holds its memory and a context", before, judge.used())
+    for turn in range(3):
+        status, text = mete(m, "set", "plain", "--suspend")
+        s = share(c)
+        ok(not status and (s["residence"], s["held_bytes"], s["away_bytes"]) == ("away", 0, before) and not judge.used(),
+           "suspended: nothing of it is on the device, and its context neither", text, s, judge.used())
+        ok("away" in mete(m, "ps", "--wide")[1], "mete ps says so")
+        r.go_on()
+        ok(not r.done(turn + 1, 0.3), "its program waits")
+        status, text = mete(m, "set", "plain", "--resume")
+        ok(not status and share(c)["held_bytes"] == before == judge.used(), "resumed: it holds what it held", text, share(c), judge.used())
+        ok(r.done(turn + 1), "and goes on", r.lines)
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    moved = c.grant("plain")["moved"]
+    ok(moved["moves"] == 3 and moved["out_bytes"] == moved["in_bytes"] == 3 * before, "what has moved is counted", moved)
+
+
+def everything_moves(m, c, judge):
+    r = begin(m, "many")
+    for turn in range(4):
+        r.go_on()
+        ok(r.done(turn + 1), f"contexts, events, pools, graphs: round {turn + 1}", r.lines)
+        mete(m, "set", "plain", "--suspend")
+        ok(not judge.used(), "nothing is left on the device")
+        mete(m, "set", "plain", "--resume")
+    r.process.stdin.close()
+    same(r.end(), 0, "every result is what it has to be")
+    for kind in ("array", "variable", "managed", "graph"):
+        r = begin(m, kind)
+        status, text = mete(m, "set", "plain", "--suspend")
+        ok(not status and not judge.used(), f"one that holds a {kind} leaves", text, judge.used())
+        status, text = mete(m, "set", "plain", "--resume")
+        r.process.stdin.close()
+        same(r.end(), 0, "and returns")
+
+
+def refusals(m, c, judge):
+    status, text = mete(m, "set", "plain", "--suspend")
+    ok(status == 1 and "--spill" in text and text.count("\n") == 0, "a grant without programs: one line", status, text)
+    r = begin(m, None, 3, "endless")
+    r.go_on()
+    r.has("hangs")
+    status, text = mete(m, "set", "plain", "--suspend", "--drain", "1")
+    ok(status == 1 and "did not end in time" in text and text.count("\n") == 0, "work that does not end: one line", status, text)
+    ok(share(c)["held_bytes"] == judge.used() and until(lambda: not c.grant("plain")["suspended"]), "and the tenant is as it was", share(c))
+    r.go_on()
+    r.go_on()
+    ok(r.done(2), "its program goes on", r.lines)
+    status, text = mete(m, "set", "plain", "--suspend")
+    ok(not status, "when its work has ended it can be suspended", text)
+    r.go_on()
+    mete(m, "set", "plain", "--resume")
+    same(r.end(), 0, "every word is what it has to be")
+    m.env["METE_SOFT_CHECKPOINT"] = "0"
+    r = begin(m, None, 1)
+    status, text = mete(m, "set", "plain", "--suspend")
+    ok(status == 1 and "cannot checkpoint" in text and text.count("\n") == 0, "a driver that cannot: one line", status, text)
+    r.go_on()
+    same(r.end(), 0, "and its program goes on")
+    m.env["METE_SOFT_CHECKPOINT"] = "1"
+
+
+def others_have_the_room(m, c, judge):
+    r = begin(m, None, 2)
+    mete(m, "set", "plain", "--suspend")
+    m.make("chance", 60 * MIB, spill=True)
+    chance = Resider(m, "chance", 50 * MIB, 1000, 5)
+    ok(chance.done(2), "another tenant uses the room meanwhile", chance.lines)
+    status, text = mete(m, "set", "plain", "--resume", "--now")
+    ok(status == 1 and "has no room" in text and text.count("\n") == 0, "--resume --now fails in one line", status, text)
+    ok(share(c)["residence"] == "away", "and it stays away")
+    mete(m, "set", "plain", "--resume")
+    ok(until(lambda: share(c).get("residence", "resident") == "resident" and not c.grant("plain")["suspended"], 30), "--resume: the other one leaves for it", share(c))
+    r.go_on()
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    ok(judge.most <= 64 * MIB, "never more was on the device than it has")
+    chance.process.stdin.close()
+    same(chance.end(), 0, "the other one as well")
+    c.ask("grant_delete", name="chance")
+
+
+class Killer:
+    def __init__(self, m, c, judge):
+        self.m, self.c, self.judge, self.where = m, c, judge, {}
+
+    def once(self, random_):
+        what, returning = random_.choice(("meted", "program", "child")), random_.random() < 0.5
+        r = begin(self.m, None, 2, "exit")
+        self.c.ask("grant_suspend", name="plain")
+        if returning:
+            until(lambda: share(self.c).get("residence") == "away", 20)
+            self.c.ask("grant_resume", name="plain")
+        time.sleep(random_.random() * 0.08)
+        state = self.state()
+        self.where[state] = self.where.get(state, 0) + 1
+        if what == "program":
+            os.kill(self.c.grant("plain")["processes"][0]["pid"], signal.SIGKILL)
+            r.process.stdin.close()
+            r.process.wait(30)
+        elif what == "child":
+            self.kill_child()
+        else:
+            self.c.close()
+            self.m.process.send_signal(signal.SIGKILL)
+            self.m.process.wait()
+            self.m.start()
+            self.c = self.m.control()
+            until(lambda: self.c.grant("plain")["processes"], 20)
+        if what == "program":
+            if not until(lambda: not self.c.grant("plain")["processes"] and not self.judge.used(), 20):
+                return f"{self.judge.used()} bytes are left: {share(self.c)}"
+            self.c.ask("grant_resume", name="plain")
+            until(lambda: self.state() in ("none", "refused"), 20)
+            return None
+        until(lambda: self.state() in ("away", "none", "refused"), 20)
+        self.c.ask("grant_resume", name="plain")
+        try:
+            for _ in range(2):
+                r.go_on()
+        except BrokenPipeError:
+            return f"after {what}: the program has ended ({r.process.wait(30)}): {r.lines}"
+        wrong = r.end(60)
+        if wrong != 0 or not r.stays_in_place():
+            return f"after {what}: {wrong} words are wrong: {r.lines} {self.c.grant('plain')}"
+        return None if until(lambda: not self.judge.used(), 20) else f"after {what}: {self.judge.used()} bytes are left"
+
+    def state(self):
+        return self.c.grant("plain").get("suspension", {}).get("state", "none")
+
+    def kill_child(self):
+        with open(f"/proc/{self.m.process.pid}/task/{self.m.process.pid}/children", encoding="utf-8") as f:
+            for pid in f.read().split():
+                try:
+                    with open(f"/proc/{pid}/cmdline", "rb") as line:
+                        if b"--checkpoint" in line.read():
+                            os.kill(int(pid), signal.SIGKILL)
+                except OSError:
+                    pass
+
+
+m = Meted("--soft-only", env=ENV)
+c = m.control()
+judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "judge"), m.env)
+m.make("plain", QUOTA)
+comes_and_goes(m, c, judge)
+everything_moves(m, c, judge)
+refusals(m, c, judge)
+others_have_the_room(m, c, judge)
+print(f"# METE_TEST_SEED={SEED}")
+killer, random_ = Killer(m, c, judge), random.Random(SEED)
+faults = [f for f in (killer.once(random_) for _ in range(TIMES)) if f]
+ok(not faults, f"killed {TIMES} times ({killer.where}): accounts exact, the memory of who lives as it was", *faults[:5])
+judge.close()
+killer.c.close()
+m.close()
+finish()
