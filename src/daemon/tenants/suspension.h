@@ -1,6 +1,7 @@
 /*
  * suspension.h: the user's word: a tenant leaves its device until it is resumed, or goes on elsewhere. How it does that
- * is residing.h's, where its memory moves by itself (--spill), moving.h's, where a wall is before it, or checkpoint.h's.
+ * is residing.h's, where its memory moves by itself (--spill), moving.h's, where a wall is before it, or else
+ * checkpoint.h's.
  */
 #pragma once
 
