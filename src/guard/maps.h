@@ -25,6 +25,12 @@ struct guard_config {
 	uint32_t unused;
 };
 
+/* What a set of programs is told when it is loaded. */
+struct guard_options {
+	uint32_t rewrites; /* 0 where the kernel does not let a program write to a process (lockdown): replies stay */
+	uint32_t set;	   /* another number for each load */
+};
+
 #define GUARD_STRICT 1u /* who is no tenant and not root opens no device */
 
 /*

@@ -74,8 +74,7 @@ struct cgroup {
 struct linux_binprm;
 struct bpf_map;
 
-/* False where the kernel does not let a program write to a process (lockdown): then replies stay as they are. */
-const volatile bool guard_rewrites = true;
+const volatile struct guard_options guard_options = { .rewrites = 1 };
 
 enum stage { IDLE, RESERVED, CALLED };
 
@@ -85,9 +84,11 @@ struct work {
 			    (tenants_join) */
 	uint64_t tenant; /* that the call is charged to */
 	uint64_t reserved;
-	uint64_t file, data; /* the manager's record of the file; the kernel's copy of the argument */
-	uint64_t leaving;    /* the record of a file that is being released */
-	uint64_t memory;     /* the number that a free found, or that a dup has a reference of */
+	uint64_t file, data;		     /* the manager's record of the file; the kernel's copy of the argument */
+	uint64_t leaving;		     /* the record of a file that is being released */
+	uint64_t memory;		     /* the number that a free found, or that a dup has a reference of */
+	uint64_t shown_file, shown_argument; /* the call that was judged last, and by which set of programs */
+	uint32_t shown_command, set;
 	uint32_t stage;
 	uint32_t replied; /* what is nested was copied back */
 	struct guard_plan plan;
@@ -693,6 +694,20 @@ static uint32_t judge_shown(struct work *w, const struct guard_tenant *t, const 
 	return judge_objects(w, t, l);
 }
 
+/*
+ * While one set of programs takes over from another, and a moment longer, both are asked of a call: the first has
+ * reserved for it. Once only: what a set that is gone left is not this call's.
+ */
+static bool judged_by_others(struct work *w, uint64_t file, uint32_t command, uint64_t argument)
+{
+	bool others = w->stage == RESERVED && w->set != guard_options.set && w->shown_file == file &&
+		      w->shown_command == command && w->shown_argument == argument;
+
+	if (others)
+		w->set = guard_options.set;
+	return others;
+}
+
 static int call_shown(struct file *file, unsigned int command, unsigned long argument)
 {
 	uint32_t major, minor, reason;
@@ -720,7 +735,13 @@ static int call_shown(struct file *file, unsigned int command, unsigned long arg
 		refused(t, GUARD_FULL);
 		return -ENOMEM;
 	}
+	if (judged_by_others(w, key, command, argument))
+		return 0;
 	work_leave(w);
+	w->shown_file = key;
+	w->shown_command = command;
+	w->shown_argument = argument;
+	w->set = guard_options.set;
 	w->tenant = id;
 	reason = judge_shown(w, t, l, c->branch, command, argument);
 	if (!reason && w->plan.effect == GUARD_MEMORY && !account_charge(t, l->quota, w->plan.bytes))
@@ -929,7 +950,7 @@ int guard_answer(struct pt_regs *regs)
 	w->reserved = 0;
 	t = tenant_find(w->tenant);
 	l = limits_find(w->tenant);
-	if (guard_rewrites && t && l && !status && w->plan.nested == GUARD_NESTED_FB_INFO) {
+	if (guard_options.rewrites && t && l && !status && w->plan.nested == GUARD_NESTED_FB_INFO) {
 		struct rewrite r = { w->plan.pointer, l->quota, t->used };
 		uint32_t count = 0;
 

@@ -1,6 +1,7 @@
 /* programs.c: see programs.h. */
 #include "guard/bpf/programs.h"
 
+#include "base/clock.h"
 #include "guard/bpf/pins.h"
 #include "guard_object.h" /* the compiled programs */
 
@@ -95,6 +96,7 @@ static bool kernel_has(const char *function)
 static struct bpf_object *object_load(bool rewrites, char *why, int *ret)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "guard");
+	const struct guard_options options = { .rewrites = rewrites, .set = (uint32_t)(clock_now_ns() >> 10) };
 	struct bpf_object *object = bpf_object__open_mem(guard_object, sizeof guard_object, &o);
 	struct bpf_program *compat;
 	struct bpf_map *m;
@@ -111,8 +113,8 @@ static struct bpf_object *object_load(bool rewrites, char *why, int *ret)
 
 		/* By the whole name; what libbpf makes of sections has a dot in it. */
 		if (strchr(name, '.')) {
-			if (strstr(name, "rodata") && bpf_map__value_size(m) == sizeof rewrites)
-				bpf_map__set_initial_value(m, &rewrites, sizeof rewrites);
+			if (strstr(name, "rodata") && bpf_map__value_size(m) == sizeof options)
+				bpf_map__set_initial_value(m, &options, sizeof options);
 			continue;
 		}
 		snprintf(path, sizeof path, MAPS "/%s", name);
