@@ -44,8 +44,7 @@ static void print_way(json_t *way)
 		       json_string_value(json_object_get(way, "what")),
 		       strcmp(name, "GPU") && !json_is_true(json_object_get(way, "runtime"))
 			       ? "; its glibc is too old for mete's CUDA runtime library, so programs have to use the "
-				 "driver's "
-				 "interface"
+				 "driver's interface"
 			       : "");
 }
 

@@ -27,13 +27,11 @@ static const struct option_spec cdi_generate_options[] = {
 
 static const char *const cdi_generate_details[] = {
 	"Writes CDI files for this node. mete.io/device=0, by index or UUID, or all: what is not promised of the "
-	"device "
-	"when the container begins. mete.io/share=NAME: the shares of the file, each container with one of its own; "
-	"without a file small, medium and large: a quarter, half and all of device 0.",
+	"device when the container begins. mete.io/share=NAME: the shares of the file, each container with one of its "
+	"own; without a file small, medium and large: a quarter, half and all of device 0.",
 	"Docker, podman, containerd and CRI-O take them with --device; docs/containers.md says how. The container gets "
-	"its "
-	"share mounted, whatever its environment says: `exec` and ssh into it find the same. The grant ends with the "
-	"container. On a GPU, what NVIDIA's own CDI file lists goes along.",
+	"its share mounted, whatever its environment says: `exec` and ssh into it find the same. The grant ends with "
+	"the container. On a GPU, what NVIDIA's own CDI file lists goes along.",
 	NULL
 };
 
@@ -54,8 +52,7 @@ static const struct option_spec cdi_create_options[] = {
 	{ "name", 'n', "NAME", "The grant's name. Default: one is made up.", COMPLETE_NOTHING, false },
 	SWITCH("keep", 0,
 	       "The grant outlives containers, and several may use it together, until `mete cdi remove`. Default: it "
-	       "is "
-	       "for one container and ends with it."),
+	       "is for one container and ends with it."),
 	OPTION_EXPIRES("Default: 10m, or what containers.expires of meted.yaml says; with --keep never."),
 	OPTION_CDI_DIR("Where the CDI file is written. Default: /var/run/cdi; without root ~/.config/cdi, which podman "
 		       "reads with its option cdi-spec-dir."),
@@ -65,8 +62,7 @@ static const struct option_spec cdi_create_options[] = {
 
 static const char *const cdi_create_details[] = {
 	"Makes a grant for a container and prints the name by which the container gets it: mete.io/grant=NAME. The "
-	"share "
-	"is promised from now on; when the container ends, killed or not, the grant and its CDI file are gone.",
+	"share is promised from now on; when the container ends, killed or not, the grant and its CDI file are gone.",
 	NULL
 };
 
@@ -116,8 +112,7 @@ static const struct option_spec cdi_hook_options[] = {
 
 static const char *const cdi_hook_details[] = {
 	"What container runtimes call, as the CDI files say; not for people. create: a container is about to begin, "
-	"and "
-	"gets its share or does not begin. end: it has ended. Standard input: the container's state.",
+	"and gets its share or does not begin. end: it has ended. Standard input: the container's state.",
 	NULL
 };
 

@@ -144,8 +144,7 @@ static int check(struct agent *a)
 	}
 	if (!access(parts[1], F_OK) && access(parts[1], W_OK)) {
 		printf("missing  %s: %s; run mete-agent as root, or give another folder that the container runtime "
-		       "reads "
-		       "with --cdi-dir\n",
+		       "reads with --cdi-dir\n",
 		       parts[1], strerror(errno));
 		bad = 1;
 	}

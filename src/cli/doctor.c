@@ -395,9 +395,7 @@ static void check_remote(struct doctor *d)
 	else if (!*d->place.runtime_dir)
 		doctor_add(d, "remote", STATUS_WARNING, "install mete whole",
 			   "mete's CUDA runtime library is not installed: behind --remote and --wall only programs "
-			   "that use "
-			   "the "
-			   "driver's interface alone work");
+			   "that use the driver's interface alone work");
 	else
 		doctor_add(d, "remote", STATUS_OK, NULL, "`mete run --remote HOST` works: %s", d->place.remote_dir);
 	if (keys_open(&keys, NULL, false, &f) || keys_each(&keys, count_key, count, &f) <= 0)
@@ -467,8 +465,7 @@ static void check_wall(struct doctor *d)
 	else
 		doctor_add(d, "wall", STATUS_OK, NULL,
 			   "workers have no files, no sockets and no processes (seccomp), and %s; what this protects "
-			   "against, "
-			   "and what not, is said in docs/remote.md",
+			   "against, and what not, is said in docs/remote.md",
 			   geteuid() ? "run as this user, where meted is private to it"
 				     : "are not root, in an empty root folder");
 }
@@ -491,13 +488,9 @@ static void say_enforcement(struct doctor *d)
 		"programs that use the driver's interface; not a wall against a program written to get around it");
 	doctor_add(d, "compute", STATUS_NOTE, NULL,
 		   "shared out where it is asked for (--cores, --policy), by turns at the shim's gate, measured by the "
-		   "device's "
-		   "clock (tier T2): a kernel that runs is not interrupted, so one that is longer than a turn runs to "
-		   "its end "
-		   "and "
-		   "is paid for afterwards; not held to turns is work that bypasses the shim (static linking, direct "
-		   "ioctl, a "
-		   "page written by the program)");
+		   "device's clock (tier T2): a kernel that runs is not interrupted, so one that is longer than a turn "
+		   "runs to its end and is paid for afterwards; not held to turns is work that bypasses the shim "
+		   "(static linking, direct ioctl, a page written by the program)");
 	doctor_add(d, "programs", STATUS_NOTE, NULL,
 		   "reached: dynamically linked with glibc, and what they start; not reached: statically linked, musl, "
 		   "32-bit, and those that gain privileges when they start (`mete run` warns)");
@@ -505,9 +498,8 @@ static void say_enforcement(struct doctor *d)
 		doctor_add(
 			d, "programs", STATUS_NOTE, NULL,
 			"on the software device a program that uses the CUDA runtime gets mete's runtime library; one "
-			"that "
-			"has NVIDIA's linked in must be built with nvcc -cudart shared, for NVIDIA's accepts NVIDIA's "
-			"driver only");
+			"that has NVIDIA's linked in must be built with nvcc -cudart shared, for NVIDIA's accepts "
+			"NVIDIA's driver only");
 }
 
 static void print_checks(json_t *checks)

@@ -96,8 +96,7 @@ int keys_check_name(const char *name, struct fault *f)
 	if (!relay_name_good(name) || grant_name_check(name, &grant) || strlen(name) > 40)
 		return fault_set(f, -EINVAL,
 				 "%.64s: a key's name has 1 to 40 ASCII letters, digits, \".\", \"_\" and \"-\" and "
-				 "begins with a "
-				 "letter or digit; give one like alice",
+				 "begins with a letter or digit; give one like alice",
 				 *name ? name : "\"\"");
 	return 0;
 }

@@ -84,13 +84,11 @@ static const struct option_spec run_options[] = {
 	SWITCH("guard", 0, GUARD_WORDS),
 	SWITCH("strict", 0,
 	       "Do not start a program that the shim cannot reach: print why, and end with status 126. Default: start "
-	       "it "
-	       "without a limit, with a warning. Calls of a newer driver that take memory or start work, and that this "
-	       "release does not know, are refused too."),
+	       "it without a limit, with a warning. Calls of a newer driver that take memory or start work, and that "
+	       "this release does not know, are refused too."),
 	{ "remote", 'R', "HOST[:PORT]",
 	  "Use what `mete serve` on this machine offers; several with commas: their devices are 0 and up, in that "
-	  "order. "
-	  "Port: 7433.",
+	  "order. Port: 7433.",
 	  COMPLETE_NOTHING, false },
 	{ "offer", 0, "NAME",
 	  "With --remote: which of the server's offers. Default: the first that this client may have.",
@@ -111,18 +109,15 @@ static const char *const run_details[] = {
 	"Its input, output, terminal, signals and exit status are the program's own, as if mete were not there. Lines "
 	"that begin with \"mete:\" on standard error come from mete.",
 	"--cores gives it a share of the device's time as well, measured by the device's own clock: `mete policy` "
-	"lists "
-	"the ways of sharing, mete-policy(1) explains them. A kernel that is running is not interrupted.",
+	"lists the ways of sharing, mete-policy(1) explains them. A kernel that is running is not interrupted.",
 	"--remote HOST runs it on the devices of another machine, on which `mete serve` runs: the share is what that "
 	"offers, and this machine needs neither a GPU nor a driver. The program must use the driver's interface, or "
-	"the "
-	"shared CUDA runtime library. docs/remote.md says how this works, what it protects and what it cannot do.",
+	"the shared CUDA runtime library. docs/remote.md says how this works, what it protects and what it cannot do.",
 	"Where no meted runs, one is started for this user; it ends by itself. Should it be killed, it is started "
 	"again, and the program goes on with what it holds.",
 	"The shim cannot reach a program that is statically linked, built for another C library than glibc, or that "
 	"gains privileges when it starts. mete prints a warning and runs such a program without a limit; with --strict "
-	"it "
-	"does not start it. Only PROGRAM itself is examined (and the interpreter of a script), not what it starts.",
+	"it does not start it. Only PROGRAM itself is examined (and the interpreter of a script), not what it starts.",
 	NULL
 };
 
@@ -162,8 +157,7 @@ static const struct option_spec soft_run_options[] = {
 	  false },
 	{ "duration", 0, "LIST",
 	  "How long kernels take: scale=5ms,tiny*=200us,*=1ms; names or patterns, the first that fits. Default: as "
-	  "long "
-	  "as the CPU takes.",
+	  "long as the CPU takes.",
 	  COMPLETE_NOTHING, false },
 	{ "rate", 0, "N",
 	  "How long kernels take: so many warp instructions per second of the whole device (96G), or reference.",
@@ -217,15 +211,12 @@ static const struct option_spec soft_cc_options[] = { OPTION_END };
 
 static const char *const soft_cc_details[] = {
 	"Runs the CUDA toolkit's nvcc with all words that follow, changed so that the program runs on the software "
-	"device "
-	"(and on GPUs): targets of machine code become PTX (sm_90 becomes compute_90; without one: what METE_SOFT_CC "
-	"says, "
-	"or 9.0), and the CUDA runtime is the shared library. Where a build asks for -cudart static, mete's own "
-	"libcudart_static.a is found before NVIDIA's. It fits where a build system wants the name of a compiler, for "
-	"example `make NVCC=\"mete soft cc\"`.",
+	"device (and on GPUs): targets of machine code become PTX (sm_90 becomes compute_90; without one: what "
+	"METE_SOFT_CC says, or 9.0), and the CUDA runtime is the shared library. Where a build asks for -cudart "
+	"static, mete's own libcudart_static.a is found before NVIDIA's. It fits where a build system wants the name "
+	"of a compiler, for example `make NVCC=\"mete soft cc\"`.",
 	"nvcc is looked for in METE_NVCC, PATH, CUDA_HOME, CUDA_PATH, CONDA_PREFIX and /usr/local/cuda. Without one "
-	"the "
-	"exit status is 127; else it is nvcc's.",
+	"the exit status is 127; else it is nvcc's.",
 	NULL
 };
 
@@ -240,8 +231,7 @@ static const char *const soft_devices_details[] = {
 	"The software devices that a program of this user finds: those in use, or, when nobody uses any, those that "
 	"the METE_SOFT_ variables describe. `mete soft run` makes its own.",
 	"BUSY is the part of the time since the first kernel in which kernels were served. With --json, each device "
-	"tells "
-	"its time in nanoseconds: served + switch + idle = wall, and what each process on it was served.",
+	"tells its time in nanoseconds: served + switch + idle = wall, and what each process on it was served.",
 	NULL
 };
 
@@ -255,18 +245,15 @@ static const struct option_spec ps_options[] = {
 
 static const char *const ps_details[] = {
 	"Prints one line for each process and device. NAME is the grant's name, USER its owner, DEV the device's "
-	"number. "
-	"HELD is the memory that the process holds, PEAK the most that it has held, QUOTA what the grant may hold. "
-	"REQUESTED is the share of the device's time that the grant was made with, MEASURED the share that all its "
-	"processes together had over the last ten seconds, WAIT the part of that time in which they waited at the "
-	"gate. "
-	"TIER says how the share is enforced; CONTAINER is the beginning of the container's identity. A grant without "
-	"processes has one line for each of its devices, and says how long it waits for a program where it was made "
-	"with --expires. Requests that wait for room (--wait) stand below.",
+	"number. HELD is the memory that the process holds, PEAK the most that it has held, QUOTA what the grant may "
+	"hold. REQUESTED is the share of the device's time that the grant was made with, MEASURED the share that all "
+	"its processes together had over the last ten seconds, WAIT the part of that time in which they waited at the "
+	"gate. TIER says how the share is enforced; CONTAINER is the beginning of the container's identity. A grant "
+	"without processes has one line for each of its devices, and says how long it waits for a program where it was "
+	"made with --expires. Requests that wait for room (--wait) stand below.",
 	"Columns that the terminal has no room for are left out, and long names are cut (they then end in +). Where "
-	"the "
-	"output is no terminal it has 80 columns, or as many as COLUMNS says. --wide prints everything, and so does "
-	"--json, for programs.",
+	"the output is no terminal it has 80 columns, or as many as COLUMNS says. --wide prints everything, and so "
+	"does --json, for programs.",
 	NULL
 };
 
@@ -283,18 +270,13 @@ static const struct option_spec top_options[] = {
 
 static const char *const top_details[] = {
 	"A live table on the whole terminal. Above, the devices: a bar of the time in which the compute engine was "
-	"BUSY "
-	"with tenants' work over the last second, in percent; the HISTORY of the last minute, a column for every two "
-	"seconds; memory held of all; the sum of the guarantees (GUARANTEED), in percent; and WHO uses the device. "
-	"Below, "
-	"a line for each tenant and device: the policy, the class, the REQUESTED share, the share measured over 1, 10 "
-	"and "
-	"60 seconds (1S, 10S, 60S) in percent of the device's time, its history over the last minute, the memory held "
-	"and "
-	"the quota, the part of the time in which it waited at the gate (WAIT), the TIER, the number of processes (N) "
-	"and "
-	"the command. A dash stands for a figure that is not known. Columns that the terminal has no room for are left "
-	"out.",
+	"BUSY with tenants' work over the last second, in percent; the HISTORY of the last minute, a column for every "
+	"two seconds; memory held of all; the sum of the guarantees (GUARANTEED), in percent; and WHO uses the device. "
+	"Below, a line for each tenant and device: the policy, the class, the REQUESTED share, the share measured over "
+	"1, 10 and 60 seconds (1S, 10S, 60S) in percent of the device's time, its history over the last minute, the "
+	"memory held and the quota, the part of the time in which it waited at the gate (WAIT), the TIER, the number "
+	"of processes (N) and the command. A dash stands for a figure that is not known. Columns that the terminal has "
+	"no room for are left out.",
 	"Keys: the arrows select and sort, / filters, c changes the tenant's guarantee, l its limit, w its weight, f "
 	"freezes it and thaws it, e ends it after a confirmation, as `mete end` does; Enter shows its processes, h "
 	"explains the keys and the columns, q ends.",
@@ -349,13 +331,10 @@ static const char *const show_details[] = {
 	"asking meted.",
 	"Of the device's time: the REQUESTED share; the share MEASURED over the last 1, 10 and 60 seconds; the part of "
 	"ten seconds in which the grant had work (WANTED) and waited for its turn (WAIT); its LONGEST launch; the "
-	"number "
-	"of TURNS; the LAG, by which it is behind its share (below 0: ahead); the launches that PASSED a closed gate; "
-	"the "
-	"TIER that enforces the share, and what that cannot do.",
+	"number of TURNS; the LAG, by which it is behind its share (below 0: ahead); the launches that PASSED a closed "
+	"gate; the TIER that enforces the share, and what that cannot do.",
 	"Of events: the last ones. The refusals of one process are one line, with their number; `mete show --json` "
-	"lists "
-	"each.",
+	"lists each.",
 	NULL
 };
 
@@ -367,8 +346,7 @@ static const struct option_spec set_options[] = {
 	SWITCH("thaw", 'T', "Let it go on."),
 	SWITCH("suspend", 0,
 	       "Take its memory off the device (a grant with --spill): nothing new starts, what runs ends, all is "
-	       "copied "
-	       "to the host's memory. Its programs wait until --resume."),
+	       "copied to the host's memory. Its programs wait until --resume."),
 	SWITCH("resume", 0,
 	       "Bring its memory back, to the same addresses. Where the device is full it waits for room."),
 	SWITCH("now", 0, "With --resume: fail where there is no room at once."),
@@ -382,8 +360,7 @@ static const struct option_spec set_options[] = {
 
 static const char *const set_details[] = {
 	"Changes a grant while its programs run: its share of the device's time at once, a word that is not given "
-	"stays as "
-	"it was, unless a new --policy has no use for it.",
+	"stays as it was, unless a new --policy has no use for it.",
 	"Growing the quota is at once, as far as the device has memory that "
 	"is not promised. Shrinking below what is held is refused, unless --soon is given.",
 	NULL
@@ -399,10 +376,8 @@ static const struct option_spec move_options[] = {
 	OPTION_DEVICE("Where it is to go: a device of the same kind, with room for its quota."),
 	{ "remote", 0, "HOST",
 	  "The server to which the programs are to go: HOST[:PORT]. Programs of `mete run --remote` prove themselves "
-	  "there "
-	  "as they did here, and call it by this name on their machines. Programs of this machine go by a relay that "
-	  "is "
-	  "started for them: say how it proves itself.",
+	  "there as they did here, and call it by this name on their machines. Programs of this machine go by a relay "
+	  "that is started for them: say how it proves itself.",
 	  COMPLETE_NOTHING, false },
 	{ "offer", 0, "NAME",
 	  "With --remote: which of the server's offers. Default: the first that this client may have.",
@@ -417,14 +392,11 @@ static const struct option_spec move_options[] = {
 
 static const char *const move_details[] = {
 	"Sends a grant with --wall to another device of this machine while its programs run. Work in flight ends, "
-	"everything "
-	"is copied to the programs' own memory, and they go on with the other device, at the same addresses. A program "
-	"sees one call that takes longer.",
+	"everything is copied to the programs' own memory, and they go on with the other device, at the same "
+	"addresses. A program sees one call that takes longer.",
 	"With --remote its programs go to another machine's `mete serve`: those of another machine that this `mete "
-	"serve` "
-	"serves, or, with --key, --cert or --plain, those of this machine. They leave here when they are there; where "
-	"the "
-	"other server is lost on the way they stay.",
+	"serve` serves, or, with --key, --cert or --plain, those of this machine. They leave here when they are there; "
+	"where the other server is lost on the way they stay.",
 	"What cannot move is refused in one line, and the grant stays as it was: docs/memory.md lists it.", NULL
 };
 
@@ -475,9 +447,8 @@ static const char *const policy_details[] = {
 	"grants that name none. With DEVICE and NAME: sets the device's default; grants that are there keep theirs.",
 	"A share is a part of the device's time in which there is work, measured. fixed never gives more than --cores; "
 	"burst and elastic lend what is idle and take it back within milliseconds; fair and weighted divide; "
-	"besteffort "
-	"takes what is left; exclusive gives the whole device in long turns; native leaves time alone, but on a device "
-	"whose time is shared out it gets what guarantees leave, as fair does.",
+	"besteffort takes what is left; exclusive gives the whole device in long turns; native leaves time alone, but "
+	"on a device whose time is shared out it gets what guarantees leave, as fair does.",
 	NULL
 };
 
@@ -546,10 +517,9 @@ static const struct option_spec limits_options[] = { OPTION_JSON, OPTION_END };
 
 static const char *const limits_details[] = {
 	"What this user has (HAVE), and may have (MOST): grants, sockets that meted listens at for them, requests for "
-	"memory that "
-	"wait, processes of each grant, and of each device the memory that may be promised (mem) and the time that may "
-	"be guaranteed (cores) to all grants of the user together. KEY is the setting of meted.yaml that the figure "
-	"follows from: of this user, of a group of theirs, or of everybody.",
+	"memory that wait, processes of each grant, and of each device the memory that may be promised (mem) and the "
+	"time that may be guaranteed (cores) to all grants of the user together. KEY is the setting of meted.yaml that "
+	"the figure follows from: of this user, of a group of theirs, or of everybody.",
 	NULL
 };
 
@@ -637,11 +607,9 @@ static const struct option_spec serve_options[] = {
 
 static const char *const serve_details[] = {
 	"Lets programs on other machines use devices of this one, with `mete run --remote`, until it is interrupted. "
-	"Each "
-	"client has a grant of its own, named after its key or certificate, while it has programs here: `mete ps`, "
-	"`mete top` and `mete set` treat it as any other. Its programs' calls are executed by workers, a process for "
-	"each "
-	"of its processes, in which there is nothing else.",
+	"Each client has a grant of its own, named after its key or certificate, while it has programs here: `mete "
+	"ps`, `mete top` and `mete set` treat it as any other. Its programs' calls are executed by workers, a process "
+	"for each of its processes, in which there is nothing else.",
 	"What is offered is said with the options of `mete run`; several offers stand in a file, with the same words: "
 	"{\"offers\": [{\"name\": \"half\", \"mem\": \"50%\", \"cores\": 50, \"clients\": [\"alice\", "
 	"\"bob\"]}, ...]}. A client that asks for none by name gets the first that it may have.",
@@ -794,15 +762,11 @@ static const char *const doctor_details[] = {
 	"limits; says what will be enforced and how; names what is missing and the remedy. Ends with 1 when something "
 	"keeps `mete run` from working.",
 	"With --program or a command: what that is made of, and how it will fare, before it runs. Its files are read: "
-	"the "
-	"libraries that it is linked against, NVIDIA's runtime inside of one of them, the images of kernels (PTX for "
-	"what, "
-	"machine code for which GPUs), the calls of CUDA's interfaces. A command whose files do not say what it will "
-	"load "
-	"(a script, an interpreter) is run once on the software device, with its output on "
-	"standard error; what the dynamic linker loads in it (LD_DEBUG of ld.so(8)) is looked at. Ends with 1 when it "
-	"can "
-	"run in no way, or cannot be read.",
+	"the libraries that it is linked against, NVIDIA's runtime inside of one of them, the images of kernels (PTX "
+	"for what, machine code for which GPUs), the calls of CUDA's interfaces. A command whose files do not say what "
+	"it will load (a script, an interpreter) is run once on the software device, with its output on standard "
+	"error; what the dynamic linker loads in it (LD_DEBUG of ld.so(8)) is looked at. Ends with 1 when it can run "
+	"in no way, or cannot be read.",
 	NULL
 };
 

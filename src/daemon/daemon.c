@@ -58,8 +58,7 @@ bool daemon_keeps_back(struct daemon *daemon, uid_t uid)
 	if (descriptors_left(daemon, uid))
 		return false;
 	log_of(uid,
-	       "the descriptors that are left are kept for %s: something of uid %u is refused; raise the limit of "
-	       "open "
+	       "the descriptors that are left are kept for %s: something of uid %u is refused; raise the limit of open "
 	       "files (LimitNOFILE= of meted.service, ulimit -n)",
 	       geteuid() ? "root and meted's own user" : "root", (unsigned int)uid);
 	return true;

@@ -210,8 +210,7 @@ static int place_open(struct runtime *runtime, const char *path, struct place *r
 	ret->folder_fd = fd < 0 ? -1 : fd;
 	return fd < 0 ? fail(error, size, fd,
 			     "%s/%s: its folder cannot be used: %s: it must be uid %u's and writable by nobody else; "
-			     "move "
-			     "it away",
+			     "move it away",
 			     runtime->dir, path, strerror(-fd), (unsigned int)geteuid())
 		      : 0;
 }

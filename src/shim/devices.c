@@ -40,8 +40,7 @@ int devices_match(void)
 	ordinals_match(&devices, count, ordinal_uuid);
 	if (count > ORDINALS_MAX && !devices_told)
 		log_line("the driver shows %d devices; the first %d are looked at, and the rest are hidden: name those "
-			 "of "
-			 "the grant '%s' in CUDA_VISIBLE_DEVICES",
+			 "of the grant '%s' in CUDA_VISIBLE_DEVICES",
 			 count, ORDINALS_MAX, attach_welcome()->grant_name);
 	else if (count && !devices.seen_count && !devices_told)
 		log_line("none of the %d visible devices belongs to the grant '%s'; check CUDA_VISIBLE_DEVICES", count,

@@ -386,8 +386,7 @@ bool guarded_state(const struct place *place, char *text, size_t size)
 	else if (!no_notify)
 		snprintf(text, size,
 			 "notify: `mete run --guard` puts a supervisor before the driver (%s, branch %u), slower and "
-			 "for "
-			 "programs alone, not containers; not proven on hardware. bpf does not hold here: %s",
+			 "for programs alone, not containers; not proven on hardware. bpf does not hold here: %s",
 			 k.driver->module, k.branch, bpf);
 	else if (k.dmem)
 		snprintf(text, size,

@@ -129,8 +129,7 @@ static void tell_hidden(uint32_t there, uint32_t kept)
 
 	if (there && !kept && !atomic_exchange(&told, true))
 		log_line("none of the %u Vulkan devices of this machine is a device of the grant '%s'; ask for another "
-			 "device, or "
-			 "install the Vulkan driver of that one",
+			 "device, or install the Vulkan driver of that one",
 			 there, attach_welcome()->grant_name);
 }
 

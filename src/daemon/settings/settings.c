@@ -213,8 +213,7 @@ const struct setting settings[] = {
 	  .fallback = "0",
 	  .example = "64G",
 	  .text = "How much of the host's memory what has left the devices may take, of all tenants together. What "
-		  "finds "
-		  "no room there stays on its device. 0: half of what the host has." },
+		  "finds no room there stays on its device. 0: half of what the host has." },
 	{ .key = "memory.turn",
 	  .type = SETTING_MOMENTS,
 	  .offset = FIELD(memory.turn_ns),
@@ -224,8 +223,7 @@ const struct setting settings[] = {
 	  .fallback = "2",
 	  .example = "5",
 	  .text = "How long the memory of a tenant that works stays on a device at least, in seconds, while others of "
-		  "its "
-		  "class wait for the room. Where to leave and to return takes more than a fifth of it, it is "
+		  "its class wait for the room. Where to leave and to return takes more than a fifth of it, it is "
 		  "longer." },
 
 	{ .key = "containers.expires",
@@ -264,8 +262,7 @@ const struct setting settings[] = {
 	  .fallback = "true",
 	  .example = "false",
 	  .text = "Workers have namespaces of their own: of users, network, IPC and mounts. false: for a driver that "
-		  "does "
-		  "not start in them." },
+		  "does not start in them." },
 	{ .key = "workers.first_uid",
 	  .type = SETTING_NUMBER,
 	  .offset = FIELD(fence.first_uid),

@@ -632,8 +632,7 @@ static void report_damage(struct client *client, unsigned int device, uint32_t p
 
 	log_of(client->tenant->grant.uid,
 	       "grant %s: the page of %s is not as meted left it: device %u: it says %llu bytes, and %llu count from "
-	       "now "
-	       "on, until that process ends",
+	       "now on, until that process ends",
 	       name, client_text(client), client->tenant->grant.share[device].device.index,
 	       (unsigned long long)page_units * WIRE_UNIT_BYTES, (unsigned long long)units * WIRE_UNIT_BYTES);
 	event_add(&client->tenant->events, "the page of %s was damaged while meted was away", client_text(client));

@@ -205,8 +205,7 @@ bool container_bind(struct ask *ask, struct tenant *t)
 	if (t->grant.runner_pid && !c->keep) {
 		refuse(ask, CODE_BUSY,
 		       "grant %s is in use by the container with process %d: make another one (`mete cdi create`), or "
-		       "one "
-		       "that several use (--keep)",
+		       "one that several use (--keep)",
 		       t->grant.name, (int)t->grant.runner_pid);
 		return false;
 	}

@@ -221,8 +221,7 @@ static bool fill_name(struct ask *ask, struct grant *g)
 	if (!name || !grant_name_valid(name)) {
 		refuse(ask, CODE_BAD_NAME,
 		       "a grant's name is 1 to %u ASCII letters, digits, '.', '_' and '-', and begins with neither '.' "
-		       "nor "
-		       "'-'",
+		       "nor '-'",
 		       GRANT_NAME_BYTES - 1);
 		return false;
 	}

@@ -119,8 +119,7 @@ bool limit_admits(struct ask *ask, const struct grant *g)
 		return true;
 	refuse(ask, CODE_OVER_LIMIT,
 	       "the users of this machine have %u grants, and may have %llu together: wait, or let root end some or "
-	       "raise "
-	       "limits.all_grants in meted.yaml",
+	       "raise limits.all_grants in meted.yaml",
 	       made.all, (unsigned long long)ask->daemon->limits->all_grants);
 	return false;
 }
@@ -253,8 +252,7 @@ bool limit_admits_process(const struct tenant *tenant)
 		return true;
 	log_of(tenant->grant.uid,
 	       "grant %s: it has %u processes, all grants of uid %u %llu, and they may have no more: end some, or "
-	       "raise %s "
-	       "in meted.yaml",
+	       "raise %s in meted.yaml",
 	       tenant->grant.name, tenant->client_count, (unsigned int)tenant->grant.uid, (unsigned long long)all, key);
 	return false;
 }

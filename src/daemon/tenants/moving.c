@@ -229,8 +229,7 @@ static const char *bars(const struct worker *w, const char *way)
 		       "--key, --cert and --plain away";
 	if (!relayed && !*way)
 		return "its program is of this machine: say how it proves itself to the other server, with --key, "
-		       "--cert "
-		       "or --plain";
+		       "--cert or --plain";
 	return NULL;
 }
 

@@ -152,8 +152,7 @@ int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_
 	if (!residence_moves(tenant)) {
 		snprintf(error, size,
 			 "grant %s: its memory cannot leave the device: make the grant with --spill, or hold its work "
-			 "up "
-			 "with --freeze",
+			 "up with --freeze",
 			 tenant->grant.name);
 		return -ENOTSUP;
 	}
@@ -161,8 +160,7 @@ int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_
 		if (account_held(c, 0) && !residing_can_be_asked(c)) {
 			snprintf(error, size,
 				 "grant %s: %s holds %s that cannot leave the device: it was started without "
-				 "METE_SPILL=1 "
-				 "in its environment, as `mete run` sets it",
+				 "METE_SPILL=1 in its environment, as `mete run` sets it",
 				 tenant->grant.name, client_text(c),
 				 size_format((uint64_t)account_held(c, 0) * WIRE_UNIT_BYTES, held));
 			return -EBUSY;
@@ -174,8 +172,7 @@ int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_
 	if (units > residence_pool_room(tenant)) {
 		snprintf(error, size,
 			 "grant %s: the host has no room for its %s: %s are left of memory.pool: let others return, or "
-			 "raise it "
-			 "in meted.yaml",
+			 "raise it in meted.yaml",
 			 tenant->grant.name, size_format(units * WIRE_UNIT_BYTES, held),
 			 size_format(residence_pool_room(tenant) * WIRE_UNIT_BYTES, room));
 		return -EBUSY;
@@ -215,8 +212,7 @@ int suspension_end(struct tenant *tenant, bool now, char *error, size_t size)
 	if (now && units > left_units) {
 		snprintf(error, size,
 			 "grant %s: %s are away, and device %u has room for %s: ask without --now, and it returns as "
-			 "soon "
-			 "as there is room",
+			 "soon as there is room",
 			 tenant->grant.name, size_format(units * WIRE_UNIT_BYTES, away),
 			 tenant->grant.share[0].device.index, size_format(left_units * WIRE_UNIT_BYTES, room));
 		return -EBUSY;

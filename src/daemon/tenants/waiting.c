@@ -41,8 +41,7 @@ bool waiting_lets_pass(struct ask *ask, const struct device *device)
 		return true;
 	refuse(ask, CODE_QUEUED,
 	       "device %u (%s): %u request%s for it came before and wait%s: stand behind them (--wait), or take "
-	       "another "
-	       "device",
+	       "another device",
 	       device->index, device->name, before, before == 1 ? "" : "s", before == 1 ? "s" : "");
 	return false;
 }

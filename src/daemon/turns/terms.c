@@ -299,8 +299,7 @@ static const char *tier_note(const struct engine_reading *r, bool native)
 	if (r->is_long)
 		return "kernels longer than a turn run to their end: the share holds over longer times";
 	return "a kernel that runs is not interrupted; work that bypasses the shim (static linking, direct ioctl) is "
-	       "not "
-	       "seen";
+	       "not seen";
 }
 
 static void got_json(struct tenant *tenant, unsigned int i, json_t *json)

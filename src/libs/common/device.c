@@ -70,10 +70,8 @@ static bool driver_find_locked(const char *library)
 		return false; /* the driver has said why */
 	if (device.driver.export_table(&table, &id) || !table) {
 		log_line("%s: this library works on mete's software device itself, and the driver is another one; "
-			 "behind "
-			 "a wall and over the network there is no %s (docs/libraries.md); with NVIDIA's driver use "
-			 "NVIDIA's, "
-			 "without mete's folder in LD_LIBRARY_PATH and LD_PRELOAD",
+			 "behind a wall and over the network there is no %s (docs/libraries.md); with NVIDIA's driver "
+			 "use NVIDIA's, without mete's folder in LD_LIBRARY_PATH and LD_PRELOAD",
 			 library, library);
 		return false;
 	}

@@ -222,8 +222,7 @@ static void open_once(void)
 		library = open_named(names[i]);
 	if (!library) {
 		log_line("cuDNN on the software device: %s: convolutions will be several times slower; install the "
-			 "package "
-			 "libdnnl3 or libdnnl2, or name its library with METE_ONEDNN",
+			 "package libdnnl3 or libdnnl2, or name its library with METE_ONEDNN",
 			 dlerror());
 		return;
 	}
@@ -232,8 +231,7 @@ static void open_once(void)
 	have_key = dnnl.good;
 	if (!dnnl.good)
 		log_line("cuDNN on the software device: this oneDNN is of no version that is known: convolutions will "
-			 "be several "
-			 "times slower; install the package libdnnl3 or libdnnl2");
+			 "be several times slower; install the package libdnnl3 or libdnnl2");
 }
 
 bool onednn_open(void)

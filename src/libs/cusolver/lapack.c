@@ -39,8 +39,7 @@ static void open_once(void)
 		log_line("cuSOLVER on the software device: %s has no LAPACK; install the package libopenblas0", name);
 	} else if (!library) {
 		log_line("cuSOLVER on the software device: %s: install the package libopenblas0, or name its library "
-			 "with "
-			 "METE_OPENBLAS",
+			 "with METE_OPENBLAS",
 			 dlerror());
 	}
 }

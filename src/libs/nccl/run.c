@@ -85,8 +85,7 @@ static bool differs(struct ncclComm *c, const struct transfer *t, const struct f
 	else if (memcmp(came, &t->frame, sizeof(*came)))
 		nccl_fail(c, ncclInvalidUsage,
 			  "rank %d and rank %d call different things: kind %u, type %u, reduction %u, root %u, %llu "
-			  "bytes, "
-			  "and here %u, %u, %u, %u, %llu",
+			  "bytes, and here %u, %u, %u, %u, %llu",
 			  t->peer, c->rank, came->kind, came->type, came->reduction, came->root,
 			  (unsigned long long)came->bytes, t->frame.kind, t->frame.type, t->frame.reduction,
 			  t->frame.root, (unsigned long long)t->frame.bytes);

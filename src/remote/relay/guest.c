@@ -249,8 +249,7 @@ static const char *worker_failed(int r)
 		return "no worker of this server answers in time; try again, or see the server's log";
 	case WALL_WRONG_VERSION:
 		return "the program's library and the server's worker are of different versions; install the same mete "
-		       "on "
-		       "both";
+		       "on both";
 	default:
 		return "the server's worker ended before it began; see the server's log";
 	}
