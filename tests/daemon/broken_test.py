@@ -79,7 +79,7 @@ KEYS = {
     "images.keep": ("256M", SIZE),
     "memory.spill": ("false", SWITCH),
     "memory.pool": ("8G", SIZE),
-    "memory.turn": ("5", NUMBER + ["0", "31"]),
+    "memory.turn": ("0.5", [n for n in NUMBER if n != "1.5"] + ["0", "0.01", "31"]),
     "containers.expires": ("600", NUMBER + ["604801"]),
     "placement.rule": ("fit", ["best", "[fit]", "{a: 1}", ""]),
     "workers.observe_devices": ("false", SWITCH),
