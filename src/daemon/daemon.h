@@ -89,6 +89,7 @@ struct daemon {
 	struct ending *endings;		     /* of tenants at an operator's word */
 	struct timer *end;		     /* runs while there are any; NULL: none has been */
 	struct timer *residence;	     /* runs while some tenant's memory may move: tenants/residence.h */
+	struct checkpoint_job *checkpoints;  /* children that have a driver act on a program: tenants/checkpoint.h */
 	struct rounds *rounds;		     /* of the loop; NULL: they are not told apart */
 	struct round round;		     /* what users who are no owners have had of this one */
 	struct timer *sweep;		     /* runs while there are connections with too little time left */

@@ -6,6 +6,7 @@ checkpoint_test.py BUILD
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 
@@ -16,6 +17,7 @@ from harness import BUILD, Meted, finish, ok, same, until  # noqa: E402
 
 SIZE, QUOTA = 24 * MIB, 40 * MIB
 ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "1M", "METE_SOFT_CHECKPOINT": "1"}
+METED, DRIVER = os.path.join(BUILD, "src/daemon/meted"), os.path.join(BUILD, "src/softdev/libcuda.so.1")
 HOLDER = os.path.join(BUILD, "tests/memory/holder")
 TIMES = 200 if os.environ.get("METE_TEST_LONG") else 12
 SEED = int(os.environ.get("METE_TEST_SEED", random.randrange(1 << 30)))
@@ -117,6 +119,63 @@ def others_have_the_room(m, c, judge):
     c.ask("grant_delete", name="chance")
 
 
+def children(m):
+    """meted's own that ask a driver."""
+    with open(f"/proc/{m.process.pid}/task/{m.process.pid}/children", encoding="utf-8") as f:
+        return [int(pid) for pid in f.read().split() if b"--checkpoint" in command_line(pid)]
+
+
+def command_line(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return f.read()
+    except OSError:
+        return b""
+
+
+def another_has_its_number(m, c, judge):
+    """The process that meted means has ended, and its number is another's: nothing becomes of that one."""
+    r = begin(m, None, 1)
+    pid, used = c.grant("plain")["processes"][0]["pid"], judge.used()
+    gone = subprocess.Popen(["sleep", "1000"])
+    pidfd = os.pidfd_open(gone.pid)
+    gone.kill()
+    gone.wait()
+    for verb in ("save", "restore"):
+        child = subprocess.run(["sh", "-c", 'exec "$@" 3<&"$0"', str(pidfd), METED, "--checkpoint", DRIVER, verb, str(pid), "1000"],
+                               env=m.env, pass_fds=[pidfd], capture_output=True, text=True, timeout=60)
+        ok(child.returncode == 4, f"{verb}: the process has ended", child.returncode, child.stdout, child.stderr)
+    os.close(pidfd)
+    same(judge.used(), used, "and the one that has its number keeps its memory")
+    r.go_on()
+    same(r.end(), 0, "and goes on")
+
+
+def meted_leaves(m, c, judge):
+    """A program that is stopped holds up the child that asks the driver, and nobody else."""
+    r = begin(m, None, 1)
+    pid = c.grant("plain")["processes"][0]["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    c.ask("grant_suspend", name="plain")
+    ok(until(lambda: children(m)), "a child asks the driver")
+    c.close()
+    m.process.send_signal(signal.SIGTERM)
+    try:
+        same(m.process.wait(20), 0, "meted leaves all the same")
+    except subprocess.TimeoutExpired:
+        ok(False, "meted leaves all the same")
+        m.process.kill()
+        m.process.wait()
+    os.kill(pid, signal.SIGCONT)
+    m.start()
+    c = m.control()
+    ok(until(lambda: share(c).get("residence") == "away", 30), "the next one takes the program off its device", share(c))
+    mete(m, "set", "plain", "--resume")
+    r.go_on()
+    same(r.end(), 0, "and brings it back as it was")
+    return c
+
+
 class Killer:
     def __init__(self, m, c, judge):
         self.m, self.c, self.judge, self.where = m, c, judge, {}
@@ -166,14 +225,11 @@ class Killer:
         return self.c.grant("plain").get("suspension", {}).get("state", "none")
 
     def kill_child(self):
-        with open(f"/proc/{self.m.process.pid}/task/{self.m.process.pid}/children", encoding="utf-8") as f:
-            for pid in f.read().split():
-                try:
-                    with open(f"/proc/{pid}/cmdline", "rb") as line:
-                        if b"--checkpoint" in line.read():
-                            os.kill(int(pid), signal.SIGKILL)
-                except OSError:
-                    pass
+        for pid in children(self.m):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
 
 
 m = Meted("--soft-only", env=ENV)
@@ -184,6 +240,8 @@ comes_and_goes(m, c, judge)
 everything_moves(m, c, judge)
 refusals(m, c, judge)
 others_have_the_room(m, c, judge)
+another_has_its_number(m, c, judge)
+c = meted_leaves(m, c, judge)
 print(f"# METE_TEST_SEED={SEED}")
 killer, random_ = Killer(m, c, judge), random.Random(SEED)
 faults = [f for f in (killer.once(random_) for _ in range(TIMES)) if f]

@@ -21,11 +21,12 @@
 #define FULL_NS 200000000u /* until a restore that found no room is tried again */
 #define FAILED_NS 5000000000u
 
-/* A child. The tenant is found by its number: it may end meanwhile. */
-struct job {
+/* A child. The tenant is found by its number, and the client by its process: they may end meanwhile. */
+struct checkpoint_job {
+	struct checkpoint_job *next;
 	struct daemon *daemon;
 	uint64_t grant_id;
-	pid_t pid; /* of the program */
+	struct process program;
 	bool saves;
 	uint64_t began_ns;
 	uv_process_t process;
@@ -41,16 +42,22 @@ static uint64_t client_units(const struct client *c)
 {
 	uint64_t units = 0;
 
-	for (unsigned int i = 0; i < c->tenant->grant.share_count; i++)
+	for (unsigned int i = 0; c && i < c->tenant->grant.share_count; i++)
 		units += account_held(c, i);
 	return units;
+}
+
+/* A client outlives its process while somebody has a socket of it, and then its pid can be another's. */
+static bool lives(const struct client *c)
+{
+	return c->death && !c->ended_ns;
 }
 
 /* It holds memory that the driver has not taken off the device. */
 static struct client *holder_find(const struct tenant *t)
 {
 	for (struct client *c = t->clients; c; c = c->next)
-		if (!c->ended_ns && c->page.map && !c->residing.saved && client_units(c))
+		if (lives(c) && c->page.map && !c->residing.saved && client_units(c))
 			return c;
 	return NULL;
 }
@@ -59,7 +66,7 @@ static struct client *holder_find(const struct tenant *t)
 static struct client *away_find(const struct tenant *t)
 {
 	for (struct client *c = t->clients; c; c = c->next)
-		if (!c->ended_ns && (c->residing.saved || c->residing.doubt))
+		if (lives(c) && (c->residing.saved || c->residing.doubt))
 			return c;
 	return NULL;
 }
@@ -93,106 +100,115 @@ static void keep(struct tenant *t, bool suspended)
 
 /* A child's end --------------------------------------------------------------------------------------------------- */
 
-static void set_place(struct tenant *t, pid_t pid, bool saved, bool doubt)
+static void set_place(struct client *c, bool saved, bool doubt)
 {
-	for (struct client *c = t->clients; c; c = c->next)
-		if (c->process.pid == pid) {
-			c->residing.saved = saved;
-			c->residing.doubt = doubt;
-		}
+	if (!c)
+		return;
+	c->residing.saved = saved;
+	c->residing.doubt = doubt;
 }
 
-static uint64_t pid_bytes(const struct tenant *t, pid_t pid)
+static uint64_t client_bytes(const struct client *c)
 {
-	uint64_t units = 0;
-
-	for (const struct client *c = t->clients; c; c = c->next)
-		units += c->process.pid == pid ? client_units(c) : 0;
-	return units * WIRE_UNIT_BYTES;
+	return client_units(c) * WIRE_UNIT_BYTES;
 }
 
-static void saved(struct tenant *t, const struct job *job, uint64_t ns)
+static void saved(struct tenant *t, struct client *c, uint64_t ns)
 {
 	struct suspension *s = &t->suspension;
 	char text[SIZE_TEXT_BYTES];
 
-	set_place(t, job->pid, true, false);
-	s->out_bytes += pid_bytes(t, job->pid);
+	set_place(c, true, false);
+	s->out_bytes += client_bytes(c);
 	s->moves++;
 	residing_note(t, JOURNAL_ACTION, "process %d: the driver has taken its %s off the device in %.2f s",
-		      (int)job->pid, size_format(pid_bytes(t, job->pid), text), (double)ns / 1e9);
+		      (int)c->process.pid, size_format(client_bytes(c), text), (double)ns / 1e9);
 }
 
-/* What is away of it returns. A child that says why has left the program as it was; of one that was killed nobody
- * knows. */
-static void refused(struct tenant *t, const struct job *job)
+static const char *words_of(const struct checkpoint_job *job)
+{
+	return job->used ? job->output : "the child that asks the driver ended without an answer";
+}
+
+/* What is away of it returns. Whether this program is as it was the child says, unless it was killed. */
+static void refused(struct tenant *t, struct client *c, const struct checkpoint_job *job)
 {
 	struct suspension *s = &t->suspension;
 
-	set_place(t, job->pid, false, job->failed);
+	set_place(c, false, job->failed || job->exit_status != CHECKPOINTER_FAILED);
 	s->refused++;
 	s->state = SUSPENSION_REFUSED;
-	snprintf(s->why, sizeof(s->why), "process %d: %.150s", (int)job->pid,
-		 job->used ? job->output : "the child that asks the driver ended without an answer");
+	snprintf(s->why, sizeof(s->why), "process %d: %.150s", (int)job->program.pid, words_of(job));
 	t->checkpointing.returns = true;
 	residing_note(t, JOURNAL_ACTION, "%s; its memory stays on the device", s->why);
 }
 
-static void restored(struct tenant *t, const struct job *job, uint64_t ns)
+static void restored(struct tenant *t, struct client *c, uint64_t ns)
 {
 	char text[SIZE_TEXT_BYTES];
 
-	set_place(t, job->pid, false, false);
-	t->suspension.in_bytes += pid_bytes(t, job->pid);
-	residing_note(t, JOURNAL_ACTION, "process %d: the driver has brought its %s back in %.2f s", (int)job->pid,
-		      size_format(pid_bytes(t, job->pid), text), (double)ns / 1e9);
+	set_place(c, false, false);
+	t->suspension.in_bytes += client_bytes(c);
+	residing_note(t, JOURNAL_ACTION, "process %d: the driver has brought its %s back in %.2f s",
+		      (int)c->process.pid, size_format(client_bytes(c), text), (double)ns / 1e9);
 }
 
-static void stays_away(struct tenant *t, const struct job *job)
+static void stays_away(struct tenant *t, struct client *c, const struct checkpoint_job *job)
 {
 	struct suspension *s = &t->suspension;
 	bool full = !job->failed && job->exit_status == CHECKPOINTER_FULL;
 
-	set_place(t, job->pid, full, !full);
+	set_place(c, full, !full);
 	t->checkpointing.again_ns = clock_now_ns() + (full ? FULL_NS : FAILED_NS);
 	if (full)
 		snprintf(s->why, sizeof(s->why), "waits: the device has no room for it yet");
 	else
-		snprintf(s->why, sizeof(s->why), "process %d: %.140s; it is tried again", (int)job->pid,
-			 job->used ? job->output : "the child that asks the driver ended without an answer");
+		snprintf(s->why, sizeof(s->why), "process %d: %.140s; it is tried again", (int)job->program.pid,
+			 words_of(job));
 }
 
-static void job_end(struct job *job)
+static void job_end(const struct checkpoint_job *job)
 {
 	bool done = !job->failed && job->exit_status == CHECKPOINTER_DONE;
 	bool none = !job->failed && job->exit_status == CHECKPOINTER_NONE;
 	uint64_t ns = clock_now_ns() - job->began_ns;
-	struct tenant *t = job->daemon->tenants;
+	struct tenant *t = tenant_find_id(job->daemon, job->grant_id);
+	struct client *c = t ? client_find(t, &job->program) : NULL;
 
-	while (t && t->grant.id != job->grant_id)
-		t = t->next;
 	if (!t)
 		return;
 	t->checkpointing.asks = false;
 	t->suspension.moving_ns += ns;
-	if (job->saves && done)
-		saved(t, job, ns);
+	if (!c)
+		return;
+	if (none)
+		set_place(c, false, false);
+	else if (job->saves && done)
+		saved(t, c, ns);
 	else if (job->saves)
-		refused(t, job);
+		refused(t, c, job);
 	else if (done)
-		restored(t, job, ns);
-	else if (none)
-		set_place(t, job->pid, false, false);
+		restored(t, c, ns);
 	else
-		stays_away(t, job);
+		stays_away(t, c, job);
+}
+
+static void job_unlink(struct checkpoint_job *job)
+{
+	struct checkpoint_job **at = &job->daemon->checkpoints;
+
+	while (*at != job)
+		at = &(*at)->next;
+	*at = job->next;
 }
 
 static void on_closed(uv_handle_t *handle)
 {
-	struct job *job = handle->data;
+	struct checkpoint_job *job = handle->data;
 
 	if (--job->open)
 		return;
+	job_unlink(job);
 	if (!job->daemon->stopping)
 		job_end(job);
 	free(job);
@@ -200,7 +216,7 @@ static void on_closed(uv_handle_t *handle)
 
 static void on_exit_child(uv_process_t *process, int64_t exit_status, int term_signal)
 {
-	struct job *job = process->data;
+	struct checkpoint_job *job = process->data;
 
 	job->exit_status = exit_status;
 	job->failed = term_signal != 0;
@@ -209,7 +225,7 @@ static void on_exit_child(uv_process_t *process, int64_t exit_status, int term_s
 
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
-	struct job *job = handle->data;
+	struct checkpoint_job *job = handle->data;
 
 	(void)suggested;
 	buf->base = job->output + job->used;
@@ -218,7 +234,7 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 
 static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
-	struct job *job = stream->data;
+	struct checkpoint_job *job = stream->data;
 
 	(void)buf;
 	if (n > 0)
@@ -230,7 +246,7 @@ static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 /* A child's beginning -----------------------------------------------------------------------------------------------
  */
 
-static int spawn(struct job *job, const char *libcuda, uint32_t drain_s)
+static int spawn(struct checkpoint_job *job, const char *libcuda, uint32_t drain_s, int pidfd)
 {
 	char pid[16], ms[16];
 	char *args[] = { (char *)"/proc/self/exe",
@@ -244,6 +260,7 @@ static int spawn(struct job *job, const char *libcuda, uint32_t drain_s)
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&job->pipe },
 		{ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
+		[CHECKPOINTER_PIDFD] = { .flags = UV_INHERIT_FD, .data.fd = pidfd },
 	};
 	char **environment = machine_environment();
 	uv_process_options_t options = { .file = args[0],
@@ -251,38 +268,51 @@ static int spawn(struct job *job, const char *libcuda, uint32_t drain_s)
 					 .env = environment,
 					 .exit_cb = on_exit_child,
 					 .stdio = stdio,
-					 .stdio_count = 3 };
+					 .stdio_count = sizeof(stdio) / sizeof(*stdio) };
 	int r;
 
-	snprintf(pid, sizeof(pid), "%d", (int)job->pid);
+	snprintf(pid, sizeof(pid), "%d", (int)job->program.pid);
 	snprintf(ms, sizeof(ms), "%u", drain_s * 1000);
 	r = uv_spawn(job->daemon->loop, &job->process, &options);
 	free(environment);
 	return r;
 }
 
-static void start(struct tenant *t, pid_t pid, bool saves)
+static void start(struct client *c, bool saves)
 {
-	struct job *job = calloc(1, sizeof(*job));
+	struct checkpoint_job *job = calloc(1, sizeof(*job));
+	struct tenant *t = c->tenant;
 
 	if (!job)
 		return;
-	*job = (struct job){ .daemon = t->daemon,
-			     .grant_id = t->grant.id,
-			     .pid = pid,
-			     .saves = saves,
-			     .began_ns = clock_now_ns(),
-			     .open = 2 };
+	*job = (struct checkpoint_job){ .next = t->daemon->checkpoints,
+					.daemon = t->daemon,
+					.grant_id = t->grant.id,
+					.program = c->process,
+					.saves = saves,
+					.began_ns = clock_now_ns(),
+					.open = 2 };
+	t->daemon->checkpoints = job;
 	job->process.data = job->pipe.data = job;
 	uv_pipe_init(t->daemon->loop, &job->pipe, 0);
 	t->checkpointing.asks = true;
-	if (spawn(job, t->grant.libcuda, t->checkpointing.drain_s)) {
+	if (spawn(job, t->grant.libcuda, t->checkpointing.drain_s, c->pidfd)) {
 		job->failed = true;
 		uv_close((uv_handle_t *)&job->process, on_closed);
 		uv_close((uv_handle_t *)&job->pipe, on_closed);
 		return;
 	}
 	uv_read_start((uv_stream_t *)&job->pipe, on_room, on_output);
+}
+
+void checkpoint_stop(struct daemon *daemon)
+{
+	for (struct checkpoint_job *job = daemon->checkpoints; job; job = job->next) {
+		if (!uv_is_closing((uv_handle_t *)&job->process))
+			uv_close((uv_handle_t *)&job->process, on_closed);
+		if (!uv_is_closing((uv_handle_t *)&job->pipe))
+			uv_close((uv_handle_t *)&job->pipe, on_closed);
+	}
 }
 
 /* The steps ---------------------------------------------------------------------------------------------------------
@@ -306,12 +336,12 @@ static bool has_room(struct client *c, bool asks)
 
 static void follow_out(struct tenant *t)
 {
-	const struct client *c = holder_find(t);
+	struct client *c = holder_find(t);
 
 	if (c) {
 		t->suspension.state = SUSPENSION_LEAVING;
-		set_place(t, c->process.pid, false, true);
-		start(t, c->process.pid, true);
+		set_place(c, false, true);
+		start(c, true);
 	} else {
 		t->suspension.state = SUSPENSION_AWAY;
 		*t->suspension.why = 0;
@@ -337,8 +367,8 @@ static void follow_back(struct tenant *t)
 		return;
 	}
 	/* Charged before its memory is copied in. */
-	set_place(t, c->process.pid, false, true);
-	start(t, c->process.pid, false);
+	set_place(c, false, true);
+	start(c, false);
 }
 
 bool checkpoint_follow(struct tenant *t)

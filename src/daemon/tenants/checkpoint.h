@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct client;
+struct daemon;
 struct tenant;
 
 /* Of a tenant; zero at first. What is said of it stands in its suspension. */
@@ -40,6 +41,8 @@ int checkpoint_resume(struct tenant *tenant, bool now, char *error, size_t size)
 void checkpoint_found(struct client *client);
 /* Takes the next step. False: there is nothing to look for. */
 bool checkpoint_follow(struct tenant *tenant);
+/* meted leaves: what children are at they end without it. */
+void checkpoint_stop(struct daemon *daemon);
 /* What is away of it, in units. */
 uint64_t checkpoint_away(const struct tenant *tenant, unsigned int device);
 /* Adds what there is to say of a share, and of a client. False: it is not suspended so. */
@@ -50,8 +53,12 @@ void checkpoint_client_json(const struct client *client, unsigned int device, js
 enum checkpointer_exit {
 	CHECKPOINTER_DONE = 0,
 	CHECKPOINTER_FAILED = 1, /* a line on standard output says why; the program is as it was */
+	CHECKPOINTER_DOUBT = 2,	 /* save: so does one, and the program is locked, perhaps by another child */
 	CHECKPOINTER_FULL = 3,	 /* restore: the device has no room */
-	CHECKPOINTER_NONE = 4,	 /* restore: the driver knows of no such process, so nothing of it is away */
+	CHECKPOINTER_NONE = 4, /* the process has ended; restore: or the driver knows none, so nothing of it is away */
 };
+
+/* The child has a pidfd of the process here: the driver knows it by its number alone, which may be another's. */
+#define CHECKPOINTER_PIDFD 3
 
 int checkpointer_main(const char *libcuda, const char *verb, const char *pid, const char *drain_ms);

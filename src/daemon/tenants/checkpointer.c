@@ -7,8 +7,10 @@
 #include "daemon/tenants/checkpoint.h"
 
 #include <dlfcn.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,11 +85,30 @@ static int open_driver(const char *libcuda)
 	return r ? fail("the driver does not start: %s", name_of(r)) : 0;
 }
 
+/* The number may be another process's, and no answer of the driver's is about ours. */
+static bool has_ended(void)
+{
+	struct pollfd p = { .fd = CHECKPOINTER_PIDFD, .events = POLLIN };
+
+	return poll(&p, 1, 0) != 0;
+}
+
+/* The lock or the checkpoint has failed: another child, of a meted before this one, may be at it as well. */
+static int as_it_was(int pid)
+{
+	int state = FAILED;
+
+	return !driver.state(pid, &state) && (state == LOCKED || state == CHECKPOINTED) ? CHECKPOINTER_DOUBT
+											: CHECKPOINTER_FAILED;
+}
+
 static int save(int pid, unsigned int drain_ms)
 {
 	struct lock_args args = { .timeout_ms = drain_ms };
 	int state = FAILED, r = driver.state(pid, &state);
 
+	if (has_ended())
+		return CHECKPOINTER_NONE;
 	if (r)
 		return fail("the driver cannot checkpoint it (%s)", name_of(r));
 	if (state == FAILED)
@@ -96,17 +117,25 @@ static int save(int pid, unsigned int drain_ms)
 		r = driver.lock(pid, &args);
 		if (r == ERROR_NOT_READY)
 			return fail("its work on the device did not end in time");
-		if (r)
-			return fail("the driver answers %s to the lock", name_of(r));
+		if (r) {
+			fail("the driver answers %s to the lock", name_of(r));
+			return as_it_was(pid);
+		}
+		/* It lives: it has had its number all the time, and what is locked is it. */
+		if (has_ended()) {
+			driver.unlock(pid, NULL);
+			return CHECKPOINTER_NONE;
+		}
 		state = LOCKED;
 	}
 	if (state == LOCKED) {
 		r = driver.checkpoint(pid, NULL);
 		if (r) {
 			driver.unlock(pid, NULL);
-			return fail("the driver answers %s to the checkpoint: it holds memory that other processes "
-				    "can open, or what this driver cannot save",
-				    name_of(r));
+			fail("the driver answers %s to the checkpoint: it holds memory that other processes can open, "
+			     "or what this driver cannot save",
+			     name_of(r));
+			return as_it_was(pid);
 		}
 	}
 	return CHECKPOINTER_DONE;
@@ -116,7 +145,7 @@ static int restore(int pid)
 {
 	int state = FAILED, r = driver.state(pid, &state);
 
-	if (r)
+	if (r || has_ended())
 		return CHECKPOINTER_NONE;
 	if (state == CHECKPOINTED) {
 		r = driver.restore(pid, NULL);

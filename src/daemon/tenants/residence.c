@@ -582,6 +582,7 @@ void residence_stop(struct daemon *daemon)
 {
 	timer_free(daemon->residence);
 	daemon->residence = NULL;
+	checkpoint_stop(daemon);
 }
 
 uint64_t residence_pool_room(const struct tenant *tenant)
