@@ -7,11 +7,11 @@
  */
 #include "base/cleanup.h"
 #include "base/size.h"
+#include "guard/bpf/cgroups.h"
 #include "guard/bpf/programs.h"
 #include "guard/counts.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <getopt.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -103,24 +103,19 @@ static uint64_t tenant_id(const char *name)
 	return grant ? id | GUARD_BY_GRANT : id;
 }
 
-/* The cgroup with an id, found by walking: there is no call for it without the right to open by handle. */
-static uint64_t sought;
-static char found[4096];
-
-static int walk_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	if (type != FTW_D || st->st_ino != sought)
-		return 0;
-	snprintf(found, sizeof found, "%s", path);
-	return 1;
-}
-
+/* NULL: it is gone, or nobody can tell. */
 static const char *cgroup_path(uint64_t id)
 {
-	sought = id;
-	found[0] = 0;
-	nftw("/sys/fs/cgroup", walk_one, 16, FTW_PHYS | FTW_MOUNT);
-	return found[0] ? found : NULL;
+	static char path[4096];
+
+	return cgroups_find(cgroups_root(), id, path, sizeof path) ? NULL : path;
+}
+
+static bool cgroup_gone(uint64_t id)
+{
+	char path[4096];
+
+	return cgroups_find(cgroups_root(), id, path, sizeof path) == -ENOENT;
 }
 
 /* What every grant has, for meted. Of several tenants of one grant (its containers) the sum. */
@@ -169,7 +164,7 @@ static void sweep(void)
 		if (tenants_get(id, &l, &t))
 			continue;
 		snprintf(path, sizeof path, "/proc/%u", l.runner);
-		if (id & GUARD_BY_GRANT ? !t.files && access(path, F_OK) : !cgroup_path(id))
+		if (id & GUARD_BY_GRANT ? !t.files && access(path, F_OK) : cgroup_gone(id))
 			gone[count++] = id;
 	}
 	while (count) {

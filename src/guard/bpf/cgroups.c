@@ -1,0 +1,90 @@
+/* cgroups.c: see cgroups.h. */
+#include "guard/bpf/cgroups.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define CGROUP2_MAGIC 0x63677270
+#define HANDLE_KERNFS 0xfe /* FILEID_KERNFS: the number is the handle */
+#define FOLDERS_OPEN 16
+
+static bool is_cgroup2(const char *path)
+{
+	struct statfs fs;
+
+	return !statfs(path, &fs) && (unsigned int)fs.f_type == CGROUP2_MAGIC;
+}
+
+const char *cgroups_root(void)
+{
+	return !is_cgroup2("/sys/fs/cgroup") && is_cgroup2("/sys/fs/cgroup/unified") ? "/sys/fs/cgroup/unified"
+										     : "/sys/fs/cgroup";
+}
+
+/* By its number alone, which needs CAP_DAC_READ_SEARCH. */
+static int find_by_handle(const char *root, uint64_t id, char *path, size_t size)
+{
+	_cleanup_close_ int mount = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + sizeof id];
+	} h = { .handle = { .handle_bytes = sizeof id, .handle_type = HANDLE_KERNFS } };
+	char link[32];
+	ssize_t n;
+
+	if (mount < 0)
+		return -EAGAIN;
+	memcpy(h.room + offsetof(struct file_handle, f_handle), &id, sizeof id);
+	fd = open_by_handle_at(mount, &h.handle, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ESTALE ? -ENOENT : -EAGAIN;
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	n = readlink(link, path, size - 1);
+	path[n > 0 ? n : 0] = 0;
+	return 0;
+}
+
+static struct {
+	uint64_t id;
+	char *path;
+	size_t size;
+	bool unread; /* a folder that could not be looked into */
+} search;
+
+static int walk_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	search.unread |= type == FTW_DNR || type == FTW_NS;
+	if ((type != FTW_D && type != FTW_DNR) || st->st_ino != search.id)
+		return 0;
+	snprintf(search.path, search.size, "%s", path);
+	return 1;
+}
+
+/* The walk ends where a folder goes between two of its steps. */
+static int find_by_walk(const char *root, uint64_t id, char *path, size_t size)
+{
+	int r;
+
+	search.id = id;
+	search.path = path;
+	search.size = size;
+	search.unread = false;
+	r = nftw(root, walk_one, FOLDERS_OPEN, FTW_PHYS | FTW_MOUNT);
+	return r > 0 ? 0 : r < 0 || search.unread ? -EAGAIN : -ENOENT;
+}
+
+int cgroups_find(const char *root, uint64_t id, char *path, size_t size)
+{
+	int r = is_cgroup2(root) ? find_by_handle(root, id, path, size) : -EAGAIN;
+
+	return r == -EAGAIN ? find_by_walk(root, id, path, size) : r;
+}
