@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define CAP_SYS_PTRACE_BIT 19
 #define CAP_SYS_ADMIN_BIT 21
 #define CAP_PERFMON_BIT 38
 #define CAP_BPF_BIT 39
@@ -100,7 +101,7 @@ static void functions_look(struct guard_kernel *k)
 			snprintf(k->missing_function, sizeof k->missing_function, "%s", want[i]);
 }
 
-static bool capable(void)
+static unsigned long long capabilities(void)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/self/status", "re");
 	unsigned long long caps = 0;
@@ -109,7 +110,25 @@ static bool capable(void)
 	while (f && fgets(line, sizeof line, f))
 		if (sscanf(line, "CapEff: %llx", &caps) == 1)
 			break;
+	return caps;
+}
+
+static bool capable(void)
+{
+	unsigned long long caps = capabilities();
+
 	return caps >> CAP_SYS_ADMIN_BIT & 1 || (caps >> CAP_BPF_BIT & 1 && caps >> CAP_PERFMON_BIT & 1);
+}
+
+/* A supervisor is not above its program: Yama's 1 and 2 want CAP_SYS_PTRACE of it, 3 lets nobody. */
+static bool reaches(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	unsigned int scope = 0;
+
+	if (!f || fscanf(f, "%u", &scope) != 1)
+		return true;
+	return !scope || (scope < 3 && capabilities() >> CAP_SYS_PTRACE_BIT & 1);
 }
 
 /* User notification is of Linux 5.0, pidfd_getfd of 5.6. */
@@ -123,7 +142,7 @@ static bool notifies(void)
 
 void guard_driver_look(struct guard_kernel *ret)
 {
-	*ret = (struct guard_kernel){ .driver = guard_driver_loaded(), .notify = notifies() };
+	*ret = (struct guard_kernel){ .driver = guard_driver_loaded(), .notify = notifies(), .reaches = reaches() };
 	if (!ret->driver)
 		return;
 	ret->branch = branch_of(ret->driver->module);
@@ -199,6 +218,10 @@ bool guard_notify_doubt(const struct guard_kernel *k, char *text, size_t size)
 {
 	if (!k->notify)
 		snprintf(text, size, "this kernel has no seccomp user notification or no pidfd_getfd (Linux 5.6)");
+	else if (!k->reaches)
+		snprintf(text, size,
+			 "a supervisor may not reach into programs of its user here (kernel.yama.ptrace_scope): start it "
+			 "as root, or set that to 0");
 	else if (!k->driver)
 		snprintf(text, size, "NVIDIA's kernel module is not loaded");
 	else

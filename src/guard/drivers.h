@@ -33,6 +33,7 @@ struct guard_kernel {
 	bool branch_known, functions;
 	bool capable; /* this process may load programs */
 	bool notify;  /* seccomp brings calls to another process, which can fetch descriptors */
+	bool reaches; /* a process started by this one may reach into another (Yama's ptrace_scope) */
 	char missing_function[40];
 };
 

@@ -16,6 +16,7 @@ static struct guard_kernel good(void)
 		.kprobes = true,
 		.capable = true,
 		.notify = true,
+		.reaches = true,
 		.driver = driver,
 		.branch = 570,
 		.branch_known = true,
@@ -57,6 +58,7 @@ int main(void)
 	WITHOUT(locked_more, true, "locked down (confidentiality)", NULL, "a kernel that is locked down");
 	WITHOUT(locked, true, NULL, NULL, "lockdown of integrity, where replies stay");
 	WITHOUT(notify, false, NULL, "user notification", "a kernel without seccomp notification");
+	WITHOUT(reaches, false, NULL, "ptrace_scope", "Yama, and no right to reach into processes");
 	WITHOUT(driver, NULL, "not loaded", "not loaded", "no driver");
 	WITHOUT(branch_known, false, "branch 570", "branch 570", "another branch");
 	WITHOUT(functions, false, "no function", NULL, "a driver whose functions have other names");
