@@ -207,7 +207,7 @@ static int begin_notify(const struct place *place, json_t *grant, int *ret_socke
 	struct words w = { .argv = { "mete-guard-notify" }, .count = 1 };
 	posix_spawn_file_actions_t actions;
 	char helper[PATH_MAX];
-	int ends[2], r;
+	int ends[2], third, r;
 	pid_t p;
 
 	find_helper(place, "mete-guard-notify", helper);
@@ -217,8 +217,11 @@ static int begin_notify(const struct place *place, json_t *grant, int *ret_socke
 	add_limits(&w, grant);
 	posix_spawn_file_actions_init(&actions);
 	/* The same number twice would keep its mark to be closed. */
-	if (ends[1] == 3)
-		ends[1] = fcntl(ends[1], F_DUPFD_CLOEXEC, 4);
+	if (ends[1] == 3) {
+		third = ends[1];
+		ends[1] = fcntl(third, F_DUPFD_CLOEXEC, 4);
+		close(third);
+	}
 	posix_spawn_file_actions_adddup2(&actions, ends[1], 3);
 	r = posix_spawn(&p, helper, &actions, NULL, (char *const *)w.argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
