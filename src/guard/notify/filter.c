@@ -11,6 +11,9 @@
 #include <unistd.h>
 
 #define AT(field) ((unsigned int)offsetof(struct seccomp_data, field))
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5) /* Linux 5.19 */
+#endif
 #define I386_IOCTL 54
 #define I386_SECCOMP 354
 #define X32_BIT 0x40000000u
@@ -22,9 +25,11 @@
 
 /*
  * Of terminals, with a number in that range and a size. The driver has no call of these numbers and sizes
- * (rm/interface.h): TIOCGPTN, TIOCSPTLCK, TIOCGDEV, TIOCGPKT, TIOCGPTLCK, TIOCGEXCL.
+ * (rm/interface.h): TIOCGPTN, TIOCSPTLCK, TIOCGDEV, TIOCGPKT, TIOCGPTLCK, TIOCGEXCL; TCGETS2, TCSETS2, TCSETSW2,
+ * TCSETSF2, by which newer C libraries ask whether a file is a terminal (44 bytes).
  */
-static const unsigned int terminals[] = { 0x80045430, 0x40045431, 0x80045432, 0x80045438, 0x80045439, 0x80045440 };
+static const unsigned int terminals[] = { 0x80045430, 0x40045431, 0x80045432, 0x80045438, 0x80045439,
+					  0x80045440, 0x802c542a, 0x402c542b, 0x402c542c, 0x402c542d };
 #define TERMINALS (sizeof terminals / sizeof *terminals)
 
 struct writer {
@@ -140,6 +145,20 @@ static int listener_send(int socket, int fd)
 	return sendmsg(socket, &m, MSG_NOSIGNAL) == 1 ? 0 : -errno;
 }
 
+/*
+ * A call that the supervisor has taken is not taken back by a signal, where the kernel can: it would be made, and made
+ * again when the program goes on.
+ */
+static int filter_install(const struct sock_fprog *f)
+{
+	unsigned int flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+	int fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, f);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, f);
+	return fd;
+}
+
 int notify_enter(int socket)
 {
 	struct sock_filter program[FILTER_STEPS_MOST];
@@ -148,11 +167,11 @@ int notify_enter(int socket)
 	char x;
 
 	/* Without rights over the machine a filter is only for who gains none. */
-	fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &f);
+	fd = filter_install(&f);
 	if (fd < 0 && errno == EACCES) {
 		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 			return -errno;
-		fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &f);
+		fd = filter_install(&f);
 	}
 	if (fd < 0)
 		return -errno;

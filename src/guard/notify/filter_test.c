@@ -4,12 +4,17 @@
 #include "base/tap.h"
 #include "rm/interface.h"
 
+#include <asm/termbits.h>
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,6 +95,9 @@ static void test_numbers(void)
 	tap_ok(command(0x5413) == SECCOMP_RET_ALLOW && command(0x80045430) == SECCOMP_RET_ALLOW &&
 		       command(0x541b) == SECCOMP_RET_ALLOW && command(0x8912) == SECCOMP_RET_ALLOW,
 	       "terminals and sockets pass");
+	tap_ok(command(TCGETS2) == SECCOMP_RET_ALLOW && command(TCSETSW2) == SECCOMP_RET_ALLOW &&
+		       command(_IOC(3, 'F', RM_ESC_CONTROL, 44)) == SECCOMP_RET_USER_NOTIF,
+	       "what newer C libraries ask of a terminal passes too");
 	tap_ok(command(_IOC(3, 'T', 0x30, 4)) == SECCOMP_RET_USER_NOTIF, "but not what is nearly a terminal's");
 }
 
@@ -126,6 +134,84 @@ static void test_kernel(void)
 	tap_ok(!status, "the kernel takes the filter of %zu steps", length);
 }
 
+/* The program's side of test_signal(). */
+static volatile sig_atomic_t signals;
+
+static void count_signal(int number)
+{
+	signals++;
+}
+
+static int call_under_signal(int socket)
+{
+	struct sigaction a = { .sa_handler = count_signal };
+	uint32_t argument[12] = { 0 };
+
+	sigaction(SIGUSR1, &a, NULL);
+	if (notify_enter(socket))
+		return 100;
+	return ioctl(0, RM_REQUEST(RM_ESC_ALLOC, sizeof argument), argument) == 7 && signals == 1 ? 0 : 1;
+}
+
+/* The signal has been seen by the task: it waits with it, or has taken it. */
+static bool signal_seen(pid_t p)
+{
+	char path[64], text[2048] = "", *pending;
+	unsigned long long bits = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/status", p);
+	f = fopen(path, "re");
+	if (!f)
+		return true;
+	text[fread(text, 1, sizeof text - 1, f)] = 0;
+	fclose(f);
+	pending = strstr(text, "\nShdPnd:");
+	if (pending)
+		sscanf(pending, "\nShdPnd: %llx", &bits);
+	return !(bits >> (SIGUSR1 - 1) & 1) || strstr(text, "\nState:\tD");
+}
+
+static bool kernel_keeps_calls(void)
+{
+	/* No program is given: a flag that is known is looked past. */
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | 1u << 5, NULL) &&
+	       errno != EINVAL;
+}
+
+static void test_signal(void)
+{
+	struct seccomp_notif n = { 0 };
+	struct seccomp_notif_resp answer = { .val = 7 };
+	int ends[2], listener, status = -1;
+	bool sent;
+	pid_t p;
+
+	if (!kernel_keeps_calls() || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return;
+	p = fork();
+	if (!p) {
+		close(ends[0]);
+		_exit(call_under_signal(ends[1]));
+	}
+	close(ends[1]);
+	listener = notify_accept(ends[0]);
+	sent = listener >= 0 && !notify_go(ends[0]) && !ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &n);
+	answer.id = n.id;
+	if (sent) {
+		kill(p, SIGUSR1);
+		while (!signal_seen(p))
+			usleep(1000);
+		sent = !ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+	}
+	if (!sent)
+		kill(p, SIGKILL);
+	waitpid(p, &status, 0);
+	tap_ok(sent && !status, "a signal does not take back a call that is being made (%#x)", (unsigned int)status);
+	close(listener);
+	close(ends[0]);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -133,5 +219,6 @@ int main(void)
 	test_numbers();
 	test_other_ways();
 	test_kernel();
+	test_signal();
 	return tap_end();
 }
