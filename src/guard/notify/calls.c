@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #define ALLOC_MEMORY 128u /* NV_MEMORY_ALLOCATION_PARAMS since 545; 120 before, then 8 bytes too many are harmless */
 #define LISTS 3u
 #define FDS_MOST 1u
+#define FDS_FROM 4096 /* above all others here */
 #define PAGE 4096u
 
 /* A piece of the program's memory, and its copy. */
@@ -83,8 +85,7 @@ static uint8_t list_now[LISTS][PARAMETERS_MOST], list_before[LISTS][PARAMETERS_M
 /* One call while it is made. */
 struct making {
 	struct calls *c;
-	pid_t tid;
-	int pidfd;
+	const struct caller *caller;
 	uint32_t number;
 	struct guard_call call;
 	struct guard_plan plan;
@@ -109,6 +110,13 @@ struct making {
 
 /* ---- the program's memory ---- */
 
+bool caller_waits(const struct caller *caller)
+{
+	uint64_t id = caller->id;
+
+	return !ioctl(caller->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id);
+}
+
 /* Value: the bytes that could be read from the start. */
 static size_t read_there(pid_t tid, void *to, uint64_t from, size_t size)
 {
@@ -127,7 +135,7 @@ static int piece_read(struct making *m, struct piece *p, uint64_t there, size_t 
 
 	if (size > p->room)
 		return -EINVAL;
-	n = size ? read_there(m->tid, p->here, there, size) : 0;
+	n = size ? read_there(m->caller->tid, p->here, there, size) : 0;
 	if (n < size && (!may_be_less || !n))
 		return -EFAULT;
 	p->there = there;
@@ -150,7 +158,7 @@ static int piece_write(struct making *m, struct piece *p)
 			struct iovec here = { p->here + from, to - from },
 				     there = { (void *)(uintptr_t)(p->there + from), to - from };
 
-			if (process_vm_writev(m->tid, &here, 1, &there, 1, 0) != (ssize_t)(to - from))
+			if (process_vm_writev(m->caller->tid, &here, 1, &there, 1, 0) != (ssize_t)(to - from))
 				return -EFAULT;
 		}
 		from = to;
@@ -191,15 +199,21 @@ static void pointer_replace(struct making *m, struct piece *in, size_t at, const
 static int fd_replace(struct making *m, struct piece *in, size_t at, size_t size)
 {
 	uint64_t was = size == 8 ? long_at(in, at) : word_at(in, at);
-	int fd;
+	int fd, own;
 
 	if (at + size > in->size)
 		return -EINVAL;
 	if ((int32_t)was < 0)
 		return 0;
-	fd = (int)syscall(SYS_pidfd_getfd, m->pidfd, (int32_t)was, 0);
+	fd = (int)syscall(SYS_pidfd_getfd, m->caller->pidfd, (int32_t)was, 0);
 	if (fd < 0)
 		return -errno;
+	/* The driver tells a client's events apart by these numbers: each of the program's has one of its own here. */
+	own = dup3(fd, FDS_FROM + (int32_t)was, O_CLOEXEC);
+	if (own >= 0) {
+		close(fd);
+		fd = own;
+	}
 	m->fd[m->fd_count].in = in;
 	m->fd[m->fd_count].at = at;
 	m->fd[m->fd_count].size = size;
@@ -293,12 +307,10 @@ static int alloc_read(struct making *m)
 	 * What it does not say is read as far as any class goes; the driver takes what it needs. Of memory all is read
 	 * that is judged, whatever is said; and nothing of the call before is left behind what was read.
 	 */
+	if (said > ALLOC_MOST)
+		return -EINVAL;
 	memset(m->parameters.here, 0, ALLOC_MOST);
-	r = piece_read(m, &m->parameters, there,
-		       said && said <= ALLOC_MOST ? said
-		       : memory			  ? ALLOC_MEMORY
-						  : ALLOC_MOST,
-		       !said);
+	r = piece_read(m, &m->parameters, there, said ? said : memory ? ALLOC_MEMORY : ALLOC_MOST, !said);
 	if (r)
 		return r;
 	if (memory && m->parameters.size < GUARD_NESTED_BYTES)
@@ -386,7 +398,7 @@ static int refuse(struct making *m, uint32_t reason)
 
 	a->refused++;
 	a->last_reason = reason;
-	a->last_pid = (uint32_t)m->tid;
+	a->last_pid = (uint32_t)m->caller->tid;
 	return reason == GUARD_QUOTA || reason == GUARD_FULL || reason == GUARD_ABSURD ? -ENOMEM : -EPERM;
 }
 
@@ -399,6 +411,9 @@ static int judge(struct making *m)
 	if (m->plan.reason)
 		return refuse(m, m->plan.reason);
 	r = all_read(m);
+	/* What was read is the caller's only if it has waited all the time. */
+	if (!caller_waits(m->caller))
+		return -EINTR;
 	if (r == -EPERM)
 		return refuse(m, GUARD_CLASS);
 	if (r)
@@ -553,6 +568,9 @@ static int make(struct making *m, int fd, unsigned int command)
 	answer(m, fd, !r && !status);
 	if (!r && !status && m->plan.nested == GUARD_NESTED_FB_INFO)
 		answer_info(m);
+	/* It may have ended while the driver worked, and its number may be a process's of another user. */
+	if (!caller_waits(m->caller))
+		return -EINTR;
 	w = piece_write(m, &m->parameters);
 	for (unsigned int i = 0; !w && i < m->list_count; i++)
 		w = piece_write(m, &m->list[i]);
@@ -576,7 +594,7 @@ static int node_check(struct making *m, int fd)
 	return minor(s.st_rdev) < 64 && m->c->devices >> minor(s.st_rdev) & 1 ? 0 : refuse(m, GUARD_DEVICE);
 }
 
-int calls_make(struct calls *c, pid_t tid, int pidfd, int fd, unsigned int command, uint64_t there)
+int calls_make(struct calls *c, const struct caller *caller, int fd, unsigned int command, uint64_t there)
 {
 	static struct making m;
 	uint32_t size = _IOC_SIZE(command);
@@ -584,8 +602,7 @@ int calls_make(struct calls *c, pid_t tid, int pidfd, int fd, unsigned int comma
 
 	m = (struct making){
 		.c = c,
-		.tid = tid,
-		.pidfd = pidfd,
+		.caller = caller,
 		.number = _IOC_NR(command),
 		.call = { .number = _IOC_NR(command), .size = size },
 		.argument = { argument_now, argument_before, 0, 0, ARGUMENT_MOST },

@@ -34,6 +34,14 @@ struct calls {
 	uint32_t client[CALLS_CLIENTS_MOST]; /* by the number that it is watched under; 0: free */
 };
 
+/* Who waits for the answer of a call. */
+struct caller {
+	pid_t tid;
+	int pidfd;
+	int listener; /* of the notification `id` */
+	uint64_t id;
+};
+
 /* 0 or -errno. Afterwards this process maps nothing more. */
 int calls_begin(struct calls *c);
 /* What this process maps now; the last step before the first call. -errno */
@@ -42,6 +50,8 @@ int calls_ranges_read(struct calls *c);
  * Makes one call of a task on `fd`, which is here; `command`, `argument` as the program gave them. Value: 0 or -errno,
  * for the program.
  */
-int calls_make(struct calls *c, pid_t tid, int pidfd, int fd, unsigned int command, uint64_t argument);
+int calls_make(struct calls *c, const struct caller *caller, int fd, unsigned int command, uint64_t argument);
+/* False: it has ended, or a signal has taken its call back. Its number may be another's by now. */
+bool caller_waits(const struct caller *caller);
 /* Gives back what clients had whose files are released. Value: whether there were any. */
 bool calls_sweep(struct calls *c);

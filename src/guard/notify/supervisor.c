@@ -144,22 +144,18 @@ static int fetch(struct supervisor *s, pid_t tid, int number)
 	return s->pidfd < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, s->pidfd, number, 0);
 }
 
-static bool still_waits(const struct supervisor *s, uint64_t id)
-{
-	return !ioctl(s->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id);
-}
-
 static int serve(struct supervisor *s, const struct seccomp_notif *n)
 {
 	pid_t tid = (pid_t)n->pid;
 	_cleanup_close_ int fd = tid ? fetch(s, tid, (int)n->data.args[0]) : -1;
+	const struct caller caller = { tid, s->pidfd, s->listener, n->id };
 
 	if (fd < 0)
 		return errno == EBADF ? -EBADF : -EPERM;
-	/* Whose descriptor and whose memory this is: the one that waits. */
-	if (!still_waits(s, n->id))
+	/* Whose descriptor this is: the one that waits. */
+	if (!caller_waits(&caller))
 		return -EINTR;
-	return calls_make(&s->calls, tid, s->pidfd, fd, (unsigned int)n->data.args[1], n->data.args[2]);
+	return calls_make(&s->calls, &caller, fd, (unsigned int)n->data.args[1], n->data.args[2]);
 }
 
 static void take(struct supervisor *s)
@@ -199,7 +195,8 @@ static void run(struct supervisor *s)
 			take(s);
 		else if (r > 0 && p.revents & (POLLHUP | POLLERR | POLLNVAL))
 			return;
-		else if (!r) {
+		/* A program that calls all the time keeps its count no older than one that is idle. */
+		if (!r || now_ns() - s->published_ns > IDLE_MS * UINT64_C(1000000)) {
 			calls_sweep(&s->calls);
 			publish(s);
 		}
