@@ -132,12 +132,91 @@ static void forge(struct dnn_work *w)
 		w->operand[1].type = w->operand[2].type = forged_below(2) ? CUDNN_DATA_INT32 : CUDNN_DATA_INT64;
 }
 
+static struct dnn_operand operand_of_one(uint64_t from_end, uint8_t type)
+{
+	return (struct dnn_operand){ .at = (uint64_t)(uintptr_t)forged_memory + FORGED_ALLOWED - from_end,
+				     .type = type };
+}
+
+static enum forged_end run_one(const struct dnn_work *w)
+{
+	union params p;
+
+	memset(&p, 0, sizeof(p));
+	p.work = *w;
+	return forged_run(dnn_run, &p, 1, 900);
+}
+
+/* A seed of 1 byte at the end of the memory: a word there would be nobody's. */
+static void test_words(void)
+{
+	struct dnn_work w = { .kernel = DNN_RANDOM, .dim = { 1, 1, 1, 1, 1 } };
+
+	w.operand[0] = operand_of_one(8, CUDNN_DATA_FLOAT);
+	for (int i = 1; i < 3; i++) {
+		w.operand[1] = w.operand[2] = operand_of_one(8, CUDNN_DATA_INT64);
+		tap_ok(run_one(&w) == FORGED_DONE, "words are taken");
+		w.operand[i] = operand_of_one(1, CUDNN_DATA_INT8);
+		tap_ok(run_one(&w) == FORGED_REFUSED, "word %d of a byte is none", i);
+	}
+}
+
+/* An element that a matrix has often is not copied as often: the host's memory would be the client's. */
+static void test_copies(void)
+{
+	struct dnn_work w = { .kernel = DNN_MATMUL, .dim = { 1, 1, 1, 1, 1 << 20 }, .more = { 1 } };
+
+	for (int i = 0; i < 3; i++)
+		w.operand[i] = operand_of_one(8, CUDNN_DATA_FLOAT);
+	tap_ok(run_one(&w) == FORGED_REFUSED, "a row of one element is no matrix");
+}
+
+/* However much is reduced to one element, the device is told of it, and can stop it. */
+static void test_stopped(void)
+{
+	static const uint32_t kernels[] = { DNN_POINTWISE, DNN_REDUCE,	     DNN_NORM,
+					    DNN_NORM_DATA, DNN_NORM_WEIGHTS, DNN_POOL,
+					    DNN_SOFTMAX,   DNN_SOFTMAX_BACK, DNN_RANDOM };
+
+	for (size_t k = 0; k < sizeof(kernels) / sizeof(*kernels); k++)
+		for (int axis = 0; axis < DNN_DIMS; axis += DNN_DIMS - 1) {
+			struct dnn_work w = { .kernel = kernels[k],
+					      .mode = kernels[k] == DNN_POINTWISE ? CUDNN_POINTWISE_ADD : 0,
+					      .axes = (1u << DNN_DIMS) - 1,
+					      .dim = { 1, 1, 1, 1, 1 },
+					      .more = { kernels[k] == DNN_NORM_WEIGHTS ? (1u << DNN_DIMS) - 1 : 0 } };
+
+			if (kernels[k] == DNN_POOL) {
+				w.pool.x = w.pool.y = operand_of_one(8, CUDNN_DATA_FLOAT);
+				for (int i = 0; i < DNN_DIMS; i++)
+					w.pool.y_dim[i] = 1;
+				for (int i = 0; i < DNN_SPATIAL; i++)
+					w.pool.window[i] = w.pool.stride[i] = 1;
+				w.pool.y_dim[axis ? axis : 2] = DNN_SIZE_MOST;
+			} else {
+				w.dim[axis] = DNN_SIZE_MOST;
+				for (int i = 0; i < 6; i++)
+					w.operand[i] = operand_of_one(8, CUDNN_DATA_FLOAT);
+				w.operand[kernels[k] == DNN_RANDOM ? 2 : 6].at = 0;
+				if (kernels[k] == DNN_RANDOM)
+					w.operand[1].at = 0;
+			}
+			forged_goes_on = 3;
+			tap_ok(run_one(&w) == FORGED_DONE && forged_goes_on < 0, "kernel %u over dimension %d ends",
+			       kernels[k], axis);
+			forged_goes_on = INT64_MAX;
+		}
+}
+
 int main(void)
 {
 	int escaped = 0, done[DNN_KERNELS + 1] = { 0 };
 
 	tap_begin();
 	forged_begin();
+	test_words();
+	test_copies();
+	test_stopped();
 	for (int i = 0; i < ROUNDS; i++) {
 		enum forged_end end;
 		union params p;

@@ -117,7 +117,7 @@ static bool matmul_sound(struct soft_native *n, const struct dnn_work *w, int64_
 		/* A matrix may be copied: it must not be larger than what it is a copy of. */
 		for (int axis = ROW_AXIS; axis <= COLUMN_AXIS; axis++)
 			extent += dim[axis] ? (dim[axis] - 1) * o->stride[axis] : 0;
-		if (dim[ROW_AXIS] && dim[COLUMN_AXIS] && dim[ROW_AXIS] > extent / dim[COLUMN_AXIS] + 1)
+		if (dim[ROW_AXIS] && dim[COLUMN_AXIS] && dim[ROW_AXIS] > extent / dim[COLUMN_AXIS])
 			return n->refuse(n), false;
 	}
 	return true;

@@ -30,7 +30,8 @@ void walk_element(const int64_t dim[DNN_DIMS], uint8_t axes, int64_t k, int64_t 
 	}
 }
 
-void walk_begin(struct walk *w, const int64_t dim[DNN_DIMS], uint8_t axes, const struct dnn_operand *o)
+void walk_begin(struct walk *w, struct soft_native *n, const int64_t dim[DNN_DIMS], uint8_t axes,
+		const struct dnn_operand *o)
 {
 	int row = -1;
 
@@ -40,7 +41,7 @@ void walk_begin(struct walk *w, const int64_t dim[DNN_DIMS], uint8_t axes, const
 	for (int i = 0; row < 0 && i < DNN_DIMS; i++)
 		if (axes & 1 << i)
 			row = i;
-	*w = (struct walk){ .dim = dim, .axes = axes, .row = row < 0 ? 0 : row, .rows = 1, .length = 1 };
+	*w = (struct walk){ .n = n, .dim = dim, .axes = axes, .row = row < 0 ? 0 : row, .rows = 1, .length = 1 };
 	if (row < 0)
 		return;
 	w->length = dim[row];
@@ -131,6 +132,11 @@ static uint32_t philox(uint64_t seed, uint64_t offset, uint64_t index)
 		key[1] += 0xbb67ae85u;
 	}
 	return c[0];
+}
+
+static bool is_word(const struct dnn_operand *o)
+{
+	return !o->at || (!o->is_value && (o->type == CUDNN_DATA_INT32 || o->type == CUDNN_DATA_INT64));
 }
 
 /* A seed or an offset: from the device's memory, or its bits stand in the scalar. */
@@ -259,10 +265,10 @@ static bool pool_sound(const struct dnn_work *w)
 		if (whole > INT32_MAX)
 			return false;
 	}
+	if (back ? !p->dx.at || !p->dy.at || (!p->x.at && w->mode == DNN_POOL_MAX) : !p->x.at || !p->y.at)
+		return false;
 	/* A plane is copied: it must not be larger than what it is a copy of. */
 	if (plane > pool_extent(w, back ? &p->dx : &p->x) || (back && p->x.at && plane > pool_extent(w, &p->x)))
-		return false;
-	if (back ? !p->dx.at || !p->dy.at || (!p->x.at && w->mode == DNN_POOL_MAX) : !p->x.at || !p->y.at)
 		return false;
 	return p->y_dim[0] == w->dim[0] && p->y_dim[1] == w->dim[1];
 }
@@ -304,7 +310,7 @@ static bool work_sound(const struct dnn_work *w)
 		       (w->mode == DNN_NORM_COMPUTE ? !(w->more[0] & ~(uint64_t)w->axes)
 						    : (w->flag || o[NORM_MEAN].at) && o[NORM_INVERSE].at);
 	case DNN_RANDOM:
-		return o[0].at && !o[1].is_value && !o[2].is_value;
+		return o[0].at && is_word(&o[1]) && is_word(&o[2]);
 	default:
 		return true;
 	}

@@ -3,31 +3,43 @@
 
 #include "libs/cudnn/types.h"
 
-#define ROW 256 /* elements that are computed at once */
+#define ROW 256		  /* elements that are computed at once */
+#define UNTOLD_MOST 65536 /* elements after which the device is told that the work goes on */
 
 /*
  * Some dimensions of a tensor, as rows of one dimension: for k below `rows`, walk_at() gives the place of the k-th row,
  * which has `length` elements in dimension `row`.
  */
 struct walk {
+	struct soft_native *n;
 	const int64_t *dim;
 	uint8_t axes; /* those of the rows; bits */
 	int row;
 	int64_t rows, length;
+	int64_t since; /* elements since the device was told that the work goes on */
+	bool ended;    /* the launch has */
 };
 
 /* The row lies in the dimension among `axes` in which `o` has the smallest stride. */
-void walk_begin(struct walk *w, const int64_t dim[DNN_DIMS], uint8_t axes, const struct dnn_operand *o);
+void walk_begin(struct walk *w, struct soft_native *n, const int64_t dim[DNN_DIMS], uint8_t axes,
+		const struct dnn_operand *o);
 /* Sets the coordinates in the dimensions of `axes`; that of the row is 0. */
 void walk_at(const struct walk *w, int64_t k, int64_t at[DNN_DIMS]);
 /* Coordinates of the k-th element in the dimensions of `axes`. */
 void walk_element(const int64_t dim[DNN_DIMS], uint8_t axes, int64_t k, int64_t at[DNN_DIMS]);
 int64_t walk_count(const int64_t dim[DNN_DIMS], uint8_t axes);
 
-/* Elements of the row from `column` on that are computed at once. */
-static inline int64_t row_count(const struct walk *w, int64_t column)
+/* Elements of the row from `column` on that are computed at once. 0: that was its end, or the launch has ended. */
+static inline int64_t row_count(struct walk *w, int64_t column)
 {
-	return w->length - column < ROW ? w->length - column : ROW;
+	int64_t count = w->length - column < ROW ? w->length - column : ROW;
+
+	w->since += count;
+	if (w->since >= UNTOLD_MOST) {
+		w->since = 0;
+		w->ended = w->ended || !w->n->go_on(w->n, 0);
+	}
+	return w->ended ? 0 : count;
 }
 
 /* Where an element lies. */

@@ -103,9 +103,11 @@ static T NAMED(relu)(T x, const struct dnn_work *w)
 
 static T NAMED(relu_slope)(T x, const struct dnn_work *w)
 {
+	T high = (T)w->scalar[POINT_HIGH];
+
 	if (x <= (T)w->scalar[POINT_LOW])
 		return (T)w->scalar[POINT_SLOPE];
-	return x > (T)w->scalar[POINT_HIGH] ? 0 : 1;
+	return x > high || (w->flag && x == high) ? 0 : 1;
 }
 
 #define EACH(expression)                                                                                               \
@@ -332,7 +334,7 @@ static double NAMED(reduce_begin)(unsigned int op)
 
 /* Every row of x that belongs to the group at `at`: read into `row`, from `from` on. */
 #define ROWS(walk_, at_)                                                                                               \
-	for (int64_t k = 0; k < (walk_).rows; k++)                                                                     \
+	for (int64_t k = 0; k < (walk_).rows && !(walk_).ended; k++)                                                   \
 		for (int64_t column = (walk_at(&(walk_), k, at_), 0), count = row_count(&(walk_), column); count;      \
 		     column += count, count = row_count(&(walk_), column))
 
@@ -342,7 +344,7 @@ static bool NAMED(reduce)(struct soft_native *n, const struct dnn_work *w, int64
 	struct walk walk;
 	T row[ROW], value;
 
-	walk_begin(&walk, w->dim, w->axes, x);
+	walk_begin(&walk, n, w->dim, w->axes, x);
 	for (int64_t g = from; g < to; g++) {
 		double sum = NAMED(reduce_begin)(w->mode);
 		int64_t at[DNN_DIMS] = { 0 };
@@ -360,7 +362,7 @@ static bool NAMED(reduce)(struct soft_native *n, const struct dnn_work *w, int64
 		value = (T)sum;
 		walk_element(w->dim, ALL_AXES & ~w->axes, g, at);
 		NAMED(blend)(&value, y, at, 0, 0, 1, w->scalar[BLEND_ALPHA], w->scalar[BLEND_BETA]);
-		if (!n->go_on(n, (uint64_t)(walk.rows * walk.length) / 16 + 1))
+		if (walk.ended || !n->go_on(n, (uint64_t)(walk.rows * walk.length) / 16 + 1))
 			return false;
 	}
 	return true;
@@ -438,7 +440,7 @@ static bool NAMED(norm)(struct soft_native *n, const struct dnn_work *w, int64_t
 	struct walk walk;
 	T row[ROW], scale[ROW], bias[ROW];
 
-	walk_begin(&walk, w->dim, w->axes, &o[NORM_X]);
+	walk_begin(&walk, n, w->dim, w->axes, &o[NORM_X]);
 	for (int64_t g = from; g < to; g++) {
 		int64_t at[DNN_DIMS] = { 0 };
 		struct NAMED(norm) s;
@@ -462,7 +464,7 @@ static bool NAMED(norm)(struct soft_native *n, const struct dnn_work *w, int64_t
 		walk_element(w->dim, ALL_AXES & ~w->axes, g, at);
 		if (w->mode == DNN_NORM_COMPUTE)
 			NAMED(norm_give)(w, &s, at, (double)walk.rows * (double)walk.length);
-		if (!n->go_on(n, (uint64_t)(walk.rows * walk.length) / 8 + 1))
+		if (walk.ended || !n->go_on(n, (uint64_t)(walk.rows * walk.length) / 8 + 1))
 			return false;
 	}
 	return true;
@@ -475,7 +477,7 @@ static bool NAMED(norm_data)(struct soft_native *n, const struct dnn_work *w, in
 	struct walk walk;
 	T x[ROW], dy[ROW], scale[ROW];
 
-	walk_begin(&walk, w->dim, w->axes, &o[NORM_X]);
+	walk_begin(&walk, n, w->dim, w->axes, &o[NORM_X]);
 	for (int64_t g = from; g < to; g++) {
 		double all = (double)walk.rows * (double)walk.length, sum = 0, product = 0;
 		int64_t at[DNN_DIMS] = { 0 };
@@ -508,7 +510,7 @@ static bool NAMED(norm_data)(struct soft_native *n, const struct dnn_work *w, in
 				 w->scalar[NORM_BETA]);
 			}
 		}
-		if (!n->go_on(n, (uint64_t)(walk.rows * walk.length) / 4 + 1))
+		if (walk.ended || !n->go_on(n, (uint64_t)(walk.rows * walk.length) / 4 + 1))
 			return false;
 	}
 	return true;
@@ -523,14 +525,14 @@ static bool NAMED(norm_weights)(struct soft_native *n, const struct dnn_work *w,
 	struct walk walk;
 	T x[ROW], dy[ROW], value;
 
-	walk_begin(&walk, w->dim, inner, &o[NORM_X]);
+	walk_begin(&walk, n, w->dim, inner, &o[NORM_X]);
 	for (int64_t g = from; g < to; g++) {
 		double dscale = 0, dbias = 0;
 		int64_t at[DNN_DIMS] = { 0 }, first[DNN_DIMS] = { 0 };
 
 		walk_element(w->dim, ALL_AXES & ~w->axes, g, at);
 		memcpy(first, at, sizeof(at));
-		for (int64_t u = 0; u < groups; u++) {
+		for (int64_t u = 0; u < groups && !walk.ended; u++) {
 			struct NAMED(norm) s;
 
 			walk_element(w->dim, outer, u, at);
@@ -553,7 +555,7 @@ static bool NAMED(norm_weights)(struct soft_native *n, const struct dnn_work *w,
 		if (o[NORM_DBIAS].at)
 			NAMED(blend)
 		(&value, &o[NORM_DBIAS], first, 0, 0, 1, w->scalar[NORM_ALPHA], w->scalar[NORM_BETA]);
-		if (!n->go_on(n, (uint64_t)(groups * walk.rows * walk.length) / 8 + 1))
+		if (walk.ended || !n->go_on(n, (uint64_t)(groups * walk.rows * walk.length) / 8 + 1))
 			return false;
 	}
 	return true;
@@ -567,7 +569,7 @@ static bool NAMED(softmax)(struct soft_native *n, const struct dnn_work *w, int6
 	struct walk walk;
 	T row[ROW];
 
-	walk_begin(&walk, w->dim, w->axes, x);
+	walk_begin(&walk, n, w->dim, w->axes, x);
 	for (int64_t g = from; g < to; g++) {
 		int64_t at[DNN_DIMS] = { 0 };
 		double most = -HUGE_VAL, sum = 0;
@@ -592,7 +594,7 @@ static bool NAMED(softmax)(struct soft_native *n, const struct dnn_work *w, int6
 			NAMED(blend)
 			(row, y, at, walk.row, column, count, w->scalar[BLEND_ALPHA], w->scalar[BLEND_BETA]);
 		}
-		if (!n->go_on(n, (uint64_t)(walk.rows * walk.length) + 1))
+		if (walk.ended || !n->go_on(n, (uint64_t)(walk.rows * walk.length) + 1))
 			return false;
 	}
 	return true;
@@ -604,7 +606,7 @@ static bool NAMED(softmax_back)(struct soft_native *n, const struct dnn_work *w,
 	struct walk walk;
 	T value[ROW], slope[ROW];
 
-	walk_begin(&walk, w->dim, w->axes, y);
+	walk_begin(&walk, n, w->dim, w->axes, y);
 	for (int64_t g = from; g < to; g++) {
 		int64_t at[DNN_DIMS] = { 0 };
 		double sum = 0;
@@ -627,7 +629,7 @@ static bool NAMED(softmax_back)(struct soft_native *n, const struct dnn_work *w,
 				(value, dx, at, walk.row, column, count, w->scalar[BLEND_ALPHA], w->scalar[BLEND_BETA]);
 			}
 		}
-		if (!n->go_on(n, (uint64_t)(walk.rows * walk.length) / 2 + 1))
+		if (walk.ended || !n->go_on(n, (uint64_t)(walk.rows * walk.length) / 2 + 1))
 			return false;
 	}
 	return true;
@@ -691,14 +693,19 @@ static bool NAMED(pool_plane)(struct soft_native *n, const struct dnn_work *w, c
 {
 	const struct dnn_pool_work *p = &w->pool;
 	int64_t out[DNN_DIMS] = { image[0], image[1] }, whole = (int64_t)p->window[0] * p->window[1] * p->window[2];
+	int64_t each = whole, since = 0;
 	struct NAMED(window) win = { 0 };
 	T value;
 
 	for (out[2] = 0; out[2] < p->y_dim[2]; out[2]++)
-		for (out[3] = 0; out[3] < p->y_dim[3]; out[3]++) {
-			if (!n->go_on(n, (uint64_t)(p->y_dim[4] * whole) / 8 + 1))
-				return false;
+		for (out[3] = 0; out[3] < p->y_dim[3]; out[3]++)
 			for (out[4] = 0; out[4] < p->y_dim[4]; out[4]++) {
+				since += each;
+				if (since >= UNTOLD_MOST) {
+					if (!n->go_on(n, (uint64_t)since / 8))
+						return false;
+					since = 0;
+				}
 				NAMED(window_of)(w, &win, out);
 				if (w->mode == DNN_POOL_MEAN_INSIDE)
 					whole = win.inside;
@@ -722,8 +729,7 @@ static bool NAMED(pool_plane)(struct soft_native *n, const struct dnn_work *w, c
 							gradient[(d * w->dim[3] + h) * w->dim[4] + c] +=
 								value / (T)whole;
 			}
-		}
-	return true;
+	return n->go_on(n, (uint64_t)since / 8 + 1);
 }
 
 static bool NAMED(pool)(struct soft_native *n, const struct dnn_work *w, int64_t from, int64_t to)
