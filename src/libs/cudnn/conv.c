@@ -17,6 +17,8 @@
 #define PRODUCTS_AT_ONCE 2e8 /* multiplications in one go: some milliseconds */
 #define FILTER_AT_ONCE 6e8   /* where each go's result is added to the others' */
 #define LENGTH_MOST (1 << 28)
+#define STEP_USUAL (1 << 12)
+#define COUNT_USUAL (1 << 28) /* elements of an image, and of a filter */
 
 /* Part of a convolution: some groups, or some channels of the only one. */
 struct piece {
@@ -473,6 +475,28 @@ static bool conv_sound(const struct dnn_work *w)
 	       c->w_dim[1] * c->groups == w->dim[1] && work_size_good(w);
 }
 
+/*
+ * What oneDNN is made for. Its generated code counts bytes in 32 bits in places, and nobody has tried it with padding
+ * beyond the window: such a convolution, which is sound, is computed here.
+ */
+static bool is_usual(const struct dnn_work *w)
+{
+	const struct dnn_conv_work *c = &w->conv;
+	int64_t in = w->dim[1], out = c->y_dim[1], window = c->w_dim[0] * c->w_dim[1];
+
+	for (int i = 0; i < DNN_SPATIAL; i++) {
+		int64_t reach = (c->w_dim[2 + i] - 1) * (int64_t)c->dilation[i] + 1;
+		int64_t behind = (c->y_dim[2 + i] - 1) * (int64_t)c->stride[i] + reach - w->dim[2 + i] - c->pad[i];
+
+		if (c->stride[i] > STEP_USUAL || c->dilation[i] > STEP_USUAL || c->pad[i] >= reach || behind >= reach)
+			return false;
+		in *= w->dim[2 + i];
+		out *= c->y_dim[2 + i];
+		window *= c->w_dim[2 + i];
+	}
+	return in <= COUNT_USUAL && out <= COUNT_USUAL && window <= COUNT_USUAL;
+}
+
 bool conv_run(struct soft_native *n, const struct dnn_work *w)
 {
 	const struct dnn_conv_work *c = &w->conv;
@@ -487,7 +511,7 @@ bool conv_run(struct soft_native *n, const struct dnn_work *w)
 		return false;
 	if (!is_spread(&c->x, w->dim) || !is_spread(&c->w, c->w_dim) || !is_spread(&c->y, c->y_dim))
 		return n->refuse(n), false;
-	b.own = w->wide || !onednn_open();
+	b.own = w->wide || !onednn_open() || !is_usual(w);
 	good = block_run(&b, &fits);
 	if (fits)
 		return good;
