@@ -486,6 +486,34 @@ static void test_batch(void)
 		end(list[i]);
 }
 
+/* What a function has computed in the place of its argument is all that its gradient has of it. */
+static void test_in_place(cudnnActivationDescriptor_t f, const struct tensor *a, const struct tensor *c)
+{
+	static const cudnnActivationMode_t modes[] = { CUDNN_ACTIVATION_SIGMOID, CUDNN_ACTIVATION_RELU,
+						       CUDNN_ACTIVATION_TANH, CUDNN_ACTIVATION_CLIPPED_RELU,
+						       CUDNN_ACTIVATION_ELU };
+	static double wanted[MOST];
+	static struct tensor y;
+	float one = 1, zero = 0;
+
+	make(&y, CUDNN_DATA_FLOAT, false, a->rank, a->dim);
+	for (size_t m = 0; m < sizeof(modes) / sizeof(*modes); m++) {
+		GOOD(t.cudnnSetActivationDescriptor(f, modes[m], CUDNN_PROPAGATE_NAN, 0.5));
+		CU(cuMemcpyDtoD(y.memory, a->memory, (size_t)count(a) * sizeof(float)));
+		GOOD(t.cudnnActivationForward(handle, f, &one, y.descriptor, at(y.memory), &zero, y.descriptor,
+					      at(y.memory)));
+		GOOD(t.cudnnActivationBackward(handle, f, &one, a->descriptor, at(y.memory), a->descriptor,
+					       at(a->memory), a->descriptor, at(a->memory), &zero, c->descriptor,
+					       at(c->memory)));
+		load(c, wanted);
+		GOOD(t.cudnnActivationBackward(handle, f, &one, y.descriptor, at(y.memory), a->descriptor,
+					       at(a->memory), y.descriptor, at(y.memory), &zero, c->descriptor,
+					       at(c->memory)));
+		same(c, wanted, "the gradient of a function in place");
+	}
+	end(&y);
+}
+
 static void test_tensors(void)
 {
 	static struct tensor a, b, c;
@@ -542,6 +570,7 @@ static void test_tensors(void)
 	for (int k = 0; k < 120; k++)
 		wanted[k] = 2 * (a.value[k] > 0 ? a.value[k] : 0.5 * expm1(a.value[k]));
 	same(&c, wanted, "an activation");
+	test_in_place(f, &a, &c);
 	GOOD(t.cudnnDestroyActivationDescriptor(f));
 	GOOD(t.cudnnSetTensor(handle, c.descriptor, at(c.memory), &half));
 	GOOD(t.cudnnScaleTensor(handle, c.descriptor, at(c.memory), &half));
@@ -1070,6 +1099,48 @@ static void test_captured(void)
 	end(&b);
 }
 
+/* A view of a view of the program's tensor, (4, 6) as 24 as (6, 4) by columns: it is the tensor's memory. */
+static void test_views(void)
+{
+	static const int names[] = { CUDNN_ATTR_OPERATION_RESHAPE_XDESC, CUDNN_ATTR_OPERATION_RESHAPE_YDESC };
+	static struct tensor x, y;
+	static double wanted[MOST];
+	int xd[] = { 1, 4, 6 }, flat[] = { 1, 24, 1 }, yd[] = { 1, 6, 4 }, turned[] = { 24, 1, 6 };
+	int64_t ids[] = { 'x', 'y' };
+	cudnnDataType_t type = CUDNN_DATA_FLOAT;
+	object tx, ty, v1, v2, list[3], plan, pack;
+	CUdeviceptr workspace;
+	void *pointers[2];
+
+	make(&x, type, false, 3, xd);
+	make(&y, type, false, 3, yd);
+	tx = graph_tensor('x', type, 3, xd, NULL, false, false);
+	v1 = graph_tensor(100, type, 3, flat, NULL, true, false);
+	v2 = graph_tensor(101, type, 3, yd, turned, true, false);
+	ty = graph_tensor('y', type, 3, yd, NULL, false, false);
+	list[0] = operation(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, 2, names, (object[]){ tx, v1 });
+	list[1] = operation(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, 2, names, (object[]){ v1, v2 });
+	list[2] = pointwise(CUDNN_POINTWISE_NEG, v2, NULL, NULL, ty, 0);
+	plan = plan_of(list, 3);
+	CU(cuMemAlloc(&workspace, (size_t)workspace_of(plan) + 1));
+	pointers[0] = at(x.memory);
+	pointers[1] = at(y.memory);
+	pack = pack_of(2, ids, pointers, at(workspace));
+	GOOD(t.cudnnBackendExecute(handle, plan, pack));
+	for (int k = 0; k < 24; k++)
+		wanted[k] = -x.value[k % 4 * 6 + k / 4];
+	same(&y, wanted, "a view of a view");
+	cuMemFree(workspace);
+	{
+		object all[] = { tx, ty, v1, v2, plan, pack };
+
+		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+			GOOD(t.cudnnBackendDestroyDescriptor(all[i]));
+	}
+	end(&x);
+	end(&y);
+}
+
 /* ---- what is wrong ---- */
 
 static void test_wrong_objects(void)
@@ -1235,6 +1306,7 @@ int main(void)
 	test_layer(false);
 	test_layer(true);
 	test_captured();
+	test_views();
 	test_wrong_objects();
 	test_wrong();
 	return soft_end();

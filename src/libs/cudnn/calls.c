@@ -334,21 +334,23 @@ cudnnStatus_t soft_cudnnActivationBackward(cudnnHandle_t handle, cudnnActivation
 	struct dnn_tensor tx, tdy, tdx;
 	struct dnn_work work;
 	unsigned int mode;
-	bool good;
+	bool value, good;
 
 	if (status)
 		return status;
 	if (!tensor_at(dyDesc, dy, &tdy) || !tensor_at(dxDesc, dx, &tdx) ||
 	    !older_activation(activationDesc, true, &mode, scalar))
 		return strange("cudnnActivationBackward");
-	good = tensor_at(xDesc, x, &tx) || (tensor_at(yDesc, y, &tx) && mode != CUDNN_POINTWISE_SWISH_BWD);
+	/* of what was computed in place the value alone is left */
+	value = y && (!x || x == y) && mode != CUDNN_POINTWISE_SWISH_BWD;
+	good = value ? tensor_at(yDesc, y, &tx) : tensor_at(xDesc, x, &tx);
 	if (!good)
 		return strange("cudnnActivationBackward");
 	scalar[POINT_BLEND] = dnn_scalar(beta, tdx.type);
 	scalar[POINT_SCALE] = dnn_scalar(alpha, tdx.type);
 	status = mode == CUDNN_POINTWISE_IDENTITY ? lower_pointwise(&work, mode, &tdy, NULL, NULL, &tdx, scalar)
 						  : lower_pointwise(&work, mode, &tx, &tdy, NULL, &tdx, scalar);
-	work.flag = !x;
+	work.flag = value;
 	return finish(handle, status, &work);
 }
 
@@ -565,8 +567,7 @@ cudnnStatus_t soft_cudnnBatchNormalizationBackwardEx(
 	n.dbias = like(&shape, dBnBiasData);
 	if (!status)
 		status = lower_norm_back(work, &count, &n);
-	/* the weights' first: dx may be where dy is */
-	for (int i = count - 1; i >= 0 && !status; i--)
+	for (int i = 0; i < count && !status; i++)
 		status = dnn_launch(handle, &work[i]);
 	return status;
 }

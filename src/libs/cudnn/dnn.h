@@ -186,7 +186,7 @@ struct dnn_norm {
 };
 
 cudnnStatus_t lower_norm(struct dnn_work *w, const struct dnn_norm *n);
-/* At most two kernels. */
+/* At most two kernels, the weights' first: dx may be where dy is. */
 cudnnStatus_t lower_norm_back(struct dnn_work w[2], int *ret_count, const struct dnn_norm *n);
 /* The dimension of a kernel that a tensor's dimension is, where images and channels come first. */
 int lower_axis(const struct dnn_tensor *t, int axis);

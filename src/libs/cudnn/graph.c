@@ -252,18 +252,28 @@ static double host_value(uint64_t at, unsigned int type)
 	return value;
 }
 
-/* The view's origin that is the program's own, where both are not virtual, or one. */
+/* Are both virtual, and views of the same memory? */
+static bool is_same(const struct graph *g, const struct virtual_tensor *v, const struct descriptor *other)
+{
+	const struct virtual_tensor *o = is_virtual(other) ? virtual_find(g, id_of(other)) : NULL;
+
+	return o && o->same == v->same;
+}
+
+/* The view's origin that is the program's own, where there is one: of a view of a view as well. */
 static const struct descriptor *view_origin(const struct graph *g, const struct descriptor *tensor)
 {
-	for (int64_t s = g->steps - 1; s >= 0; s--) {
+	const struct virtual_tensor *v = is_virtual(tensor) ? virtual_find(g, id_of(tensor)) : NULL;
+
+	for (int64_t s = g->steps - 1; v && s >= 0; s--) {
 		struct descriptor *x = attribute_descriptor(g->step[s], CUDNN_ATTR_OPERATION_RESHAPE_XDESC, 0);
 		struct descriptor *y = attribute_descriptor(g->step[s], CUDNN_ATTR_OPERATION_RESHAPE_YDESC, 0);
 
 		if (g->step[s]->type != CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR || !x || !y)
 			continue;
-		if (is_virtual(tensor) && id_of(y) == id_of(tensor) && !is_virtual(x))
+		if (is_same(g, v, y) && !is_virtual(x))
 			return x;
-		if (is_virtual(tensor) && id_of(x) == id_of(tensor) && !is_virtual(y))
+		if (is_same(g, v, x) && !is_virtual(y))
 			return y;
 	}
 	return tensor;

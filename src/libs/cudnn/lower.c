@@ -105,7 +105,7 @@ static void image_dims(int64_t dim[DNN_DIMS], const struct dnn_tensor *t)
 {
 	for (int i = 0; i < DNN_DIMS; i++)
 		dim[i] = 1;
-	for (int i = 0; i < t->rank && i < DNN_DIMS; i++)
+	for (int i = 0; i < t->rank && t->rank <= DNN_DIMS; i++)
 		dim[lower_axis(t, i)] = t->dim[i];
 }
 
@@ -460,7 +460,9 @@ cudnnStatus_t lower_conv(struct dnn_work *w, enum dnn_kernel kernel, const struc
 	}
 	w->conv.groups = (int32_t)c->groups;
 	w->conv.flip = c->flip;
-	w->wide = x->type == CUDNN_DATA_DOUBLE || filter->type == CUDNN_DATA_DOUBLE || y->type == CUDNN_DATA_DOUBLE;
+	/* sums of whole numbers are exact */
+	w->wide = x->type == CUDNN_DATA_DOUBLE || filter->type == CUDNN_DATA_DOUBLE || y->type == CUDNN_DATA_DOUBLE ||
+		  y->type == CUDNN_DATA_INT32;
 	return status;
 }
 
@@ -589,7 +591,7 @@ cudnnStatus_t lower_norm_back(struct dnn_work w[2], int *ret_count, const struct
 	cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
 	int count = 0;
 
-	for (int kind = 0; kind < 2; kind++) {
+	for (int kind = 1; kind >= 0; kind--) {
 		const struct dnn_tensor *list[] = { &n->x,
 						    &n->y,
 						    &n->mean,
