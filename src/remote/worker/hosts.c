@@ -267,6 +267,7 @@ int worker_cuStreamAddCallback(struct work *work)
  */
 struct object {
 	uint64_t references;
+	uint64_t given; /* to graphs, ever: what the driver counts in may have 32 bits */
 };
 
 static CUresult object_create(struct work *work, const struct host_object *o, struct object *held, CUuserObject *ret)
@@ -390,12 +391,15 @@ int worker_cuGraphRetainUserObject(struct work *work)
 	moves = flags & CU_GRAPH_USER_OBJECT_MOVE;
 	graph = worker_find(work, KIND_GRAPH, graph_id, &known);
 	held = object_find(work, id, moves ? count : 1, &object);
-	if (!graph || !held || flags & ~(uint32_t)CU_GRAPH_USER_OBJECT_MOVE) {
+	if (!graph || !held || flags & ~(uint32_t)CU_GRAPH_USER_OBJECT_MOVE || held->given + count > INT32_MAX) {
 		work->result = CUDA_ERROR_INVALID_VALUE;
 		return 0;
 	}
 	work->result = (int32_t)work->driver->cuGraphRetainUserObject(graph, object, count, 0);
-	if (moves && work->result == CUDA_SUCCESS)
+	if (work->result != CUDA_SUCCESS)
+		return 0;
+	held->given += count;
+	if (moves)
 		object_give(work, held, object, count);
 	return 0;
 }
