@@ -12,10 +12,12 @@
 
 #include <string.h>
 
-#define COLUMNS 256
-#define CHANNELS_AT_ONCE 16  /* what vectors of the processor like */
-#define PRODUCTS_AT_ONCE 2e8 /* multiplications in one go: some milliseconds */
-#define FILTER_AT_ONCE 6e8   /* where each go's result is added to the others' */
+#define COLUMNS_MOST 256
+#define COLUMNS_LEAST 16
+#define COLUMNS_ROOM (1 << 22) /* elements of all, with more than the least */
+#define CHANNELS_AT_ONCE 16    /* what vectors of the processor like */
+#define PRODUCTS_AT_ONCE 2e8   /* multiplications in one go: some milliseconds */
+#define FILTER_AT_ONCE 6e8     /* where each go's result is added to the others' */
 #define LENGTH_MOST (1 << 28)
 #define STEP_USUAL (1 << 12)
 #define COUNT_USUAL (1 << 28) /* elements of an image, and of a filter */
@@ -26,6 +28,7 @@ struct piece {
 	int64_t in_from, out_from;	   /* first channels, counted through all groups */
 	int64_t filter_from;		   /* first input channel of the filter */
 	int64_t in_size, out_size, window_size;
+	int64_t columns; /* windows at once */
 	int64_t in[DNN_SPATIAL], out[DNN_SPATIAL], window[DNN_SPATIAL];
 	const struct dnn_conv_work *c;
 };
@@ -235,11 +238,11 @@ static bool block_room(struct block *b, const struct piece *p)
 	if (filter)
 		bytes += ((size_t)view_count(&b->view[FILTER]) * each + 63) & ~(size_t)63;
 	if (b->own)
-		bytes += (size_t)(p->in_each * p->window_size) * COLUMNS * each;
+		bytes += (size_t)(p->in_each * p->window_size * p->columns) * each;
 	b->room = scratch_get(bytes + 64);
 	if (!b->room)
 		return false;
-	b->columns = b->room + bytes - (b->own ? (size_t)(p->in_each * p->window_size) * COLUMNS * each : 0);
+	b->columns = b->room + bytes - (b->own ? (size_t)(p->in_each * p->window_size * p->columns) * each : 0);
 	for (int i = 0; i < 3; i++)
 		b->view[i].at = is_copied(b, i) ? b->room + at[i] : NULL;
 	return true;
@@ -362,6 +365,11 @@ static bool piece_run(struct block *b, const struct piece *p, int64_t image, int
 	return true;
 }
 
+static int64_t min(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Groups, or channels of the only group, from `from` to `to` of `all`. */
 static void piece_of(const struct dnn_work *w, struct piece *p, int64_t from, int64_t to)
 {
@@ -387,11 +395,9 @@ static void piece_of(const struct dnn_work *w, struct piece *p, int64_t from, in
 		p->out_size *= p->out[i] = c->y_dim[2 + i];
 		p->window_size *= p->window[i] = c->w_dim[2 + i];
 	}
-}
-
-static int64_t min(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
+	p->columns = COLUMNS_ROOM / (p->in_each * p->window_size);
+	p->columns = p->columns < COLUMNS_LEAST ? COLUMNS_LEAST : p->columns;
+	p->columns = min(p->columns, min(COLUMNS_MOST, p->out_size));
 }
 
 /* This block's part. */

@@ -39,8 +39,8 @@ static bool NAMED(conv_own)(struct soft_native *n, const struct piece *p, enum d
 	if (kernel == DNN_CONV_DATA)
 		memset(x, 0, (size_t)(p->groups * p->in_each * p->in_size) * sizeof(T));
 	for (int64_t g = 0; g < p->groups; g++)
-		for (int64_t from = 0; from < p->out_size; from += COLUMNS) {
-			int64_t count = p->out_size - from < COLUMNS ? p->out_size - from : COLUMNS;
+		for (int64_t from = 0; from < p->out_size; from += p->columns) {
+			int64_t count = p->out_size - from < p->columns ? p->out_size - from : p->columns;
 			T *image = x + g * p->in_each * p->in_size, *result = y + g * p->out_each * p->out_size + from;
 			T *filter = w + g * p->out_each * inner;
 

@@ -128,6 +128,7 @@ bool matmul_run(struct soft_native *n, const struct dnn_work *w)
 	const struct dnn_operand *oa = &w->operand[MATMUL_A], *ob = &w->operand[MATMUL_B], *oc = &w->operand[MATMUL_C];
 	int64_t inner = (int64_t)w->more[0], rows = w->dim[ROW_AXIS], columns = w->dim[COLUMN_AXIS], from, to,
 		batch = -1;
+	int64_t most = rows < ROWS_AT_ONCE ? rows : ROWS_AT_ONCE;
 	size_t each = type_size(w);
 	struct matrix b = { 0 };
 	char *room;
@@ -137,19 +138,17 @@ bool matmul_run(struct soft_native *n, const struct dnn_work *w)
 	library_part(n, walk_count(w->dim, (uint8_t)(ALL_AXES & ~(1u << COLUMN_AXIS))), &from, &to);
 	if (from >= to || !columns)
 		return true;
-	room = scratch_get(((size_t)(ROWS_AT_ONCE + columns) * (size_t)inner + (size_t)ROWS_AT_ONCE * (size_t)columns) *
-				   each +
-			   256);
+	room = scratch_get(((size_t)(most + columns) * (size_t)inner + (size_t)most * (size_t)columns) * each + 256);
 	if (!room)
 		return n->refuse(n), false;
 	while (from < to) {
-		char *room_c = room + (size_t)(ROWS_AT_ONCE + columns) * (size_t)inner * each;
+		char *room_c = room + (size_t)(most + columns) * (size_t)inner * each;
 		int64_t at[DNN_DIMS] = { 0 }, count = rows - from % rows, first[DNN_DIMS];
 		bool direct = is_plain(w, oc) && oc->stride[COLUMN_AXIS] == 1 && oc->stride[ROW_AXIS] >= columns;
 		struct matrix a;
 
 		count = count < to - from ? count : to - from;
-		count = count < ROWS_AT_ONCE ? count : ROWS_AT_ONCE;
+		count = count < most ? count : most;
 		walk_element(w->dim, (uint8_t)(ALL_AXES & ~(1u << COLUMN_AXIS)), from, at);
 		a = matrix_get(w, oa, operand_at(oa, at), oa->stride[ROW_AXIS], oa->stride[COLUMN_AXIS], count, inner,
 			       room);
@@ -157,7 +156,7 @@ bool matmul_run(struct soft_native *n, const struct dnn_work *w)
 		first[ROW_AXIS] = 0;
 		if (batch != from / rows)
 			b = matrix_get(w, ob, operand_at(ob, first), ob->stride[ROW_AXIS], ob->stride[COLUMN_AXIS],
-				       inner, columns, room + (size_t)ROWS_AT_ONCE * (size_t)inner * each);
+				       inner, columns, room + (size_t)most * (size_t)inner * each);
 		batch = from / rows;
 		product_run(w, &a, &b, count, columns, inner, direct ? operand_at(oc, at) : room_c,
 			    direct ? oc->stride[ROW_AXIS] : columns);
