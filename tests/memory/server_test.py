@@ -10,7 +10,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from memory import MIB, Resider, mete  # noqa: E402
+from memory import MIB, RESIDER, Resider, mete  # noqa: E402
 from harness import PATIENCE, Control, Meted, finish, ok, same, until  # noqa: E402
 from servers import KEYS, Remote, Server, place  # noqa: E402
 
@@ -109,6 +109,23 @@ def refused(a, b):
     ok(until(lambda: not a.held(), 20), "nothing is left", a.held())
 
 
+def next_comes_here(a, b):
+    """A program that was refused at the other server ends: the next one of its relay begins where it began."""
+    go = os.path.join(place.name, "go")
+    words = f"{RESIDER} {SIZE} 100000 5; while [ ! -e {go} ]; do sleep 0.05; done; {RESIDER} {SIZE} 3 0"
+    r = Remote(a, "-c", words, program="/bin/sh")
+    r.has("holds")
+    stays(r, a, "no offer", "move", "alice", "--remote", b.address + "/gold")
+    for _ in range(3):
+        stays(r, a, "no offer", "move", "alice", "--remote", b.address + "/silver")
+    r.process.stdin.close()
+    ok(until(lambda: not a.workers(), 20), "it ends", a.grant())
+    open(go, "w", encoding="ascii").close()
+    r.end()
+    same([line for line in r.lines if line.startswith("wrong ") and line.split()[1] != "0"], [], "no word is wrong")
+    same(sum(line.startswith("wrong ") for line in r.lines), 2, "the next program of the relay runs where the one before it did")
+
+
 def killed(a):
     """The other server is gone in the middle: at every step that chance gives."""
     r = Remote(a, SIZE, 1000000, 0)
@@ -179,6 +196,7 @@ goes(a, b)
 from_here(a, b)
 many_moves(a, b)
 refused(a, b)
+next_comes_here(a, b)
 killed(a)
 anybody_killed(a, b)
 a.end()

@@ -158,12 +158,31 @@ void moving_begin(struct tenant *t)
 	t->suspension.state = SUSPENSION_LEAVING;
 }
 
+/* A program of it has answered a wish of this number, perhaps one of a meted before this one. */
+static bool is_used(const struct tenant *t, uint32_t serial)
+{
+	uint32_t said;
+
+	for (const struct worker *w = t->daemon->workers; w; w = w->next)
+		if (is_of(w, t) && w->traffic && (phase_of(w, &said), said == serial))
+			return true;
+	return false;
+}
+
+static uint32_t next_serial(const struct tenant *t)
+{
+	uint32_t serial = t->moving.serial;
+
+	do
+		serial = serial < 0xffffu ? serial + 1 : 1;
+	while (is_used(t, serial));
+	return serial;
+}
+
 static struct moving moving_of(const struct tenant *t, uint32_t drain_s)
 {
-	const uint32_t serial = (t->moving.serial + 1) & 0xffffu;
-
 	return (struct moving){ .active = true,
-				.serial = serial ? serial : 1,
+				.serial = next_serial(t),
 				.asked_ns = clock_now_ns(),
 				.came_ns = clock_now_ns(),
 				.clients = worker_count(t->daemon, t->grant.id),
@@ -265,6 +284,8 @@ void moving_ends(struct tenant *t, const struct worker *w)
 
 void moving_resume(struct tenant *t)
 {
+	t->moving.goes = false;
+	unready(t);
 	t->moving.clients = pool_returning(t->pool, t, NULL);
 	t->moving.gone_ns = 0;
 	t->moving.returns_ns = clock_now_ns();

@@ -340,9 +340,11 @@ static bool change(struct move *m, struct wall *other)
 	struct session *s = m->session;
 	uint64_t serial = 0;
 	CUresult r;
+	int owed;
 
 	if (!move_say(m, WORKER_LEFT, true))
 		return false;
+	owed = atomic_load_explicit(&s->owed, memory_order_relaxed);
 	link_turn(&s->link, other, &serial, true);
 	r = move_is_alike(m) ? take_up(m) : CUDA_ERROR_NOT_SUPPORTED;
 	if (r == CUDA_SUCCESS) {
@@ -355,6 +357,9 @@ static bool change(struct move *m, struct wall *other)
 	else if (m->stay != WORKER_STAY_SERVER)
 		move_refused(m, "%s: its worker could not take the session up (CUDA error %d)", move_server(m), (int)r);
 	link_turn(&s->link, other, &serial, false);
+	/* What went wrong there is nothing that its program has done; here nothing had (come_to_rest()). */
+	atomic_store_explicit(&s->owed, owed, memory_order_relaxed);
+	atomic_store_explicit(&s->faulted, 0, memory_order_relaxed);
 	return false;
 }
 
@@ -414,7 +419,7 @@ static void tell_pins(struct session *s, uint32_t serial)
 	uint32_t *told = &threads[s->index].told, pins;
 	struct move m = { .session = s, .serial = serial };
 
-	if (move_objects_look(&m))
+	if (!move_objects_pinned(&m))
 		move_memory_look(&m);
 	pins = m.stay >= WORKER_STAY_ARRAY ? (m.count < UINT16_MAX ? m.count : UINT16_MAX) << 16 | m.stay : 0;
 	if (pins != *told) {

@@ -98,6 +98,8 @@ void move_memory_free(struct move *m);
 
 /* move_objects.c: the same of objects. */
 bool move_objects_look(struct move *m);
+/* Something stays, as move_objects_look() would say; may be asked while the program works, and gathers nothing. */
+bool move_objects_pinned(struct move *m);
 bool move_images_out(struct move *m);
 CUresult move_contexts_again(struct move *m);
 CUresult move_objects_again(struct move *m);

@@ -176,15 +176,27 @@ static int by_age(const void *a, const void *b)
 	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
+static bool look_at_all(struct move *m, struct look *l)
+{
+	handles_each(&m->session->handles, look_at, l);
+	look_for_graphs(l);
+	return !l->stay || move_stays(m, l->stay, l->count);
+}
+
+bool move_objects_pinned(struct move *m)
+{
+	struct look l = { .m = m };
+
+	return !look_at_all(m, &l);
+}
+
 bool move_objects_look(struct move *m)
 {
 	struct look l = { .m = m };
 	struct gather g = { .m = m, .contexts = true };
 
-	handles_each(&m->session->handles, look_at, &l);
-	look_for_graphs(&l);
-	if (l.stay)
-		return move_stays(m, l.stay, l.count);
+	if (!look_at_all(m, &l))
+		return false;
 	m->slot = l.slot;
 	m->deed = calloc(l.deeds + 1, sizeof(struct deed *));
 	if (!m->deed)

@@ -36,7 +36,7 @@
 struct road {
 	const struct relay_target *now, *next; /* NULL: nobody is on the way */
 	struct relay_target target[2];	       /* of those that servers have named: by turns */
-	char where[2][WALL_WHERE_BYTES];       /* their texts */
+	char where[2][2 * WALL_WHERE_BYTES];   /* their texts */
 	unsigned int named;
 	int told[2]; /* a pair of sockets: the programs' processes write struct road_word */
 };
@@ -124,15 +124,18 @@ static void tell_road(struct host *h, enum road_kind kind, const char *where)
 		say(h, "the relay has ended");
 }
 
-/* The program's library does what is asked, and comes to the relay again (client/move.c). */
+/*
+ * The program's library does what is asked, and comes to the relay again (client/move.c). A wish that is taken back
+ * names the other server all the same.
+ */
 static void pass_wish(void *host, uint32_t wish, const char *where)
 {
 	struct host *h = host;
 	struct wall_area *area = (void *)h->wall.control;
+	const bool goes = *where && WALL_WISH_DRAIN(wish);
 
-	tell_road(h, ROAD_NEXT, where);
-	if (*where)
-		__atomic_store_n(&h->sent, true, __ATOMIC_RELAXED);
+	tell_road(h, ROAD_NEXT, goes ? where : "");
+	__atomic_store_n(&h->sent, goes, __ATOMIC_RELAXED);
 	snprintf(area->where, sizeof(area->where), "%s", where);
 	/* Release: pairs with the client's look (client/move.c). */
 	__atomic_store_n(&area->wish, wish, __ATOMIC_RELEASE);
@@ -291,16 +294,19 @@ void relay_split_where(char *where, struct relay_target *t)
 		*colon = 0;
 }
 
-/* The same proof, to another server. */
+/* The same proof, to another server, and the same offer where no other is named. */
 static void name_next(struct road *road, const char *where)
 {
+	const char *offer = road->now->offer && !strchr(where, '/') ? road->now->offer : NULL;
 	unsigned int i = road->named % 2;
 	struct relay_target *t = &road->target[i];
 
 	/* What is in use is not overwritten. */
 	if (t == road->now)
 		t = &road->target[i = 1 - i];
-	snprintf(road->where[i], sizeof(road->where[i]), "%s", where);
+	/* Of the target before it goes with its text, which the one after the next overwrites. */
+	snprintf(road->where[i], sizeof(road->where[i]), "%s%s%.*s", where, offer ? "/" : "", WALL_WHERE_BYTES - 1,
+		 offer ? offer : "");
 	*t = *road->now;
 	t->server_name = NULL;
 	relay_split_where(road->where[i], t);
