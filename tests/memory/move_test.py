@@ -104,11 +104,7 @@ def killed(m, c):
     r.go_on()
     r.done(1)
     mete(m, "set", "wall", "--suspend")
-    c.close()
-    m.process.kill()
-    m.process.wait()
-    m.start()
-    c = m.control()
+    c = begin_again(m, c)
     ok(until(lambda: c.grant("wall")["suspension"]["state"] == "away") and not share(c, "wall")["held_bytes"],
        "meted was killed: the next one finds the tenant away", share(c, "wall"))
     r.go_on()
@@ -138,6 +134,40 @@ def killed(m, c):
     status, text = mete(m, "set", "wall", "--resume")
     ok(not status and until(lambda: not share(c, "wall")["held_bytes"] and not c.grant("wall")["processes"]),
        "its program was killed while it was away: nothing is left", text, share(c, "wall"))
+    return c
+
+
+def begin_again(m, c):
+    c.close()
+    m.process.kill()
+    m.process.wait()
+    m.start()
+    return m.control()
+
+
+def refused_by_the_one_before(m, c):
+    """What a program has answered a meted is no answer to the first question of the next one."""
+    c = begin_again(m, c)
+    r = Resider(m, "wall", SIZE, 3, "endless", wall=True, spill=False)
+    r.has("holds")
+    r.go_on()
+    r.has("hangs")
+    stays(m, c, "wall", "did not end in time", "set", "wall", "--suspend", "--drain", "1")
+    c = begin_again(m, c)
+    until(lambda: c.grant("wall")["processes"])
+    r.go_on()
+    r.go_on()
+    ok(r.done(2), "its work has ended", r.lines)
+    # Its answer to the new question comes late.
+    os.killpg(r.process.pid, signal.SIGSTOP)
+    c.ask("grant_suspend", name="wall")
+    ok(not until(lambda: c.grant("wall")["suspension"]["state"] != "leaving", 0.3), "the next meted waits for it", c.grant("wall")["suspension"])
+    os.killpg(r.process.pid, signal.SIGCONT)
+    ok(until(lambda: share(c, "wall")["residence"] == "away", 20), "and suspends it", share(c, "wall"))
+    mete(m, "set", "wall", "--resume")
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    until(lambda: not c.grant("wall")["processes"])
     return c
 
 
@@ -172,11 +202,7 @@ def killed_at_random(m, c):
         elif victim == "program":
             os.killpg(r.process.pid, signal.SIGKILL)
         else:
-            c.close()
-            m.process.kill()
-            m.process.wait()
-            m.start()
-            c = m.control()
+            c = begin_again(m, c)
         if victim == "meted" and c.grant("wall")["suspended"]:
             until(lambda: c.grant("wall")["suspension"]["state"] != "leaving", 20)
             c.ask("grant_resume", name="wall")
@@ -268,6 +294,7 @@ holds_many(m, c, "variables")
 cannot_move(m, c)
 drained(m, c)
 many_moves(m, c)
+c = refused_by_the_one_before(m, c)
 c = killed(m, c)
 c = killed_at_random(m, c)
 c.close()
