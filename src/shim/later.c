@@ -161,7 +161,7 @@ static bool take_done(bool all, struct record *ret)
 
 	pthread_mutex_lock(&lock);
 	for (struct later *l = list; l < list + LATER_MOST && !found; l++) {
-		if (l->state == LATER_FREE || (l->state == LATER_KEPT && !all) ||
+		if (l->state == LATER_FREE || (l->state == LATER_KEPT && !all && stays_kept(l)) ||
 		    (l->state == LATER_WAITS && face->marker_look(l->marker) != FACE_HAPPENED))
 			continue;
 		found = true;

@@ -925,6 +925,7 @@ CUresult shim_cuMemPoolDestroy(CUmemoryPool pool)
 		if (!again) {
 			replace_current(pool, p->device);
 			p->dying = true;
+			atomic_store_explicit(&p->threshold_bytes, 0, memory_order_relaxed);
 			settle_locked(p, &none);
 		}
 	}
@@ -932,6 +933,9 @@ CUresult shim_cuMemPoolDestroy(CUmemoryPool pool)
 	gate_leave();
 	if (again)
 		return CUDA_ERROR_INVALID_VALUE;
+	/* What it has kept is given back, before its slot is another's. */
+	if (ours)
+		later_look();
 	return ours ? CUDA_SUCCESS : shim_real.cuMemPoolDestroy(pool);
 }
 

@@ -64,6 +64,24 @@ static void keep(CUmemoryPool pool, CUstream stream)
 	is(!reserved(pool), "what a pool keeps is not given back when it is trimmed");
 }
 
+/* What a pool has kept goes with it, and is no other pool's. */
+static void destroy(const CUmemPoolProps *props, CUstream stream)
+{
+	uint64_t threshold = UINT64_MAX;
+	CUmemoryPool pool;
+	CUdeviceptr at;
+
+	must(cuMemPoolCreate(&pool, props), "cuMemPoolCreate");
+	must(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold), "cuMemPoolSetAttribute");
+	must(cuMemAllocFromPoolAsync(&at, BYTES, pool, stream), "cuMemAllocFromPoolAsync");
+	must(cuMemFreeAsync(at, stream), "cuMemFreeAsync");
+	must(cuStreamSynchronize(stream), "cuStreamSynchronize");
+	must(cuMemPoolDestroy(pool), "cuMemPoolDestroy");
+	must(cuMemPoolCreate(&pool, props), "cuMemPoolCreate");
+	is(!reserved(pool), "what a destroyed pool has kept is another pool's");
+	must(cuMemPoolDestroy(pool), "cuMemPoolDestroy");
+}
+
 int main(void)
 {
 	CUdeviceptr word_at, freed, again, other, late, own;
@@ -119,6 +137,7 @@ int main(void)
 	must(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used), "cuMemPoolGetAttribute");
 	is(!used, "the pool counts what was freed as used");
 	keep(pool, free_one);
+	destroy(&props, free_one);
 	printf("wrong %u longest 0\n", wrong);
 	return 0;
 }
