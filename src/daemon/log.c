@@ -22,7 +22,7 @@
 #define LIMITED_EACH_NS UINT64_C(5000000000)
 #define USER_MOST 40u
 #define USER_EACH_NS UINT64_C(100000000)
-#define USERS 64u /* whose lines are counted: of more the one who has caused none for longest is forgotten */
+#define SOURCES 256u /* that are counted: of more the one that has caused no line for longest is forgotten */
 
 static int log_fd = -1;
 static char log_path[4096];
@@ -162,44 +162,78 @@ void log_limited(struct log_limit *limit, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* What a user may still cause. */
-static struct log_limit *limit_of(uid_t user)
+/* Whose lines they are: a user's, or those of one grant of an owner's (`grant` 0: a user). */
+struct source {
+	uid_t user;
+	uint64_t grant;
+};
+
+static bool same_source(const struct source *a, const struct source *b)
+{
+	return a->user == b->user && a->grant == b->grant;
+}
+
+/* What a source may still cause. */
+static struct log_limit *limit_of(const struct source *source)
 {
 	static struct {
-		uid_t user;
+		struct source source;
 		uint64_t at_ns; /* of the last line; 0: a free place */
 		struct log_limit limit;
-	} known[USERS];
+	} known[SOURCES];
 	unsigned int at = 0;
 
-	for (unsigned int i = 0; i < USERS; i++) {
-		if (known[i].at_ns && known[i].user == user) {
+	for (unsigned int i = 0; i < SOURCES; i++) {
+		if (known[i].at_ns && same_source(&known[i].source, source)) {
 			at = i;
 			break;
 		}
 		if (known[i].at_ns < known[at].at_ns)
 			at = i;
 	}
-	if (!known[at].at_ns || known[at].user != user) {
-		known[at].user = user;
+	if (!known[at].at_ns || !same_source(&known[at].source, source)) {
+		known[at].source = *source;
 		known[at].limit = (struct log_limit){ 0 };
 	}
 	known[at].at_ns = clock_now_ns();
 	return &known[at].limit;
 }
 
-void log_of(uid_t uid, const char *fmt, ...)
+/* `source` NULL: no limit. */
+__attribute__((format(printf, 2, 0))) static void write_limited(const struct source *source, const char *fmt,
+								va_list ap)
 {
-	struct log_limit *limit = owner_is(uid) ? NULL : limit_of(subordinate_user(uid));
-	va_list ap;
+	struct log_limit *limit = source ? limit_of(source) : NULL;
 
 	if (limit && !limit_admits(limit, USER_MOST, USER_EACH_NS))
 		return;
-	if (limit && limit->dropped)
-		log_line("%u more lines about uid %u were left out", limit->dropped, (unsigned int)uid);
+	if (limit && limit->dropped && source->grant)
+		log_line("%u more lines about programs of grant number %llu were left out", limit->dropped,
+			 (unsigned long long)source->grant);
+	else if (limit && limit->dropped)
+		log_line("%u more lines about uid %u were left out", limit->dropped, (unsigned int)source->user);
 	if (limit)
 		limit->dropped = 0;
-	va_start(ap, fmt);
 	write_line(fmt, ap);
+}
+
+void log_of(uid_t uid, const char *fmt, ...)
+{
+	const struct source source = { .user = subordinate_user(uid) };
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_limited(owner_is(uid) ? NULL : &source, fmt, ap);
+	va_end(ap);
+}
+
+void log_of_programs(uid_t uid, uint64_t grant, const char *fmt, ...)
+{
+	const bool owners = owner_is(uid);
+	const struct source source = { .user = owners ? 0 : subordinate_user(uid), .grant = owners ? grant : 0 };
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_limited(&source, fmt, ap);
 	va_end(ap);
 }

@@ -2,8 +2,8 @@
  * log.h: what meted writes for the operator, one line each: to standard error, or appended to a file. With the time,
  * unless that is the journal, which has its own.
  *
- * A line is one write, so that several writers share a file. log_of() is for what a user causes, by requests and by
- * what his programs send: more than a few lines a second of one user are counted instead of written, so that nobody can
+ * A line is one write, so that several writers share a file. log_of() is for what a user causes by requests,
+ * log_of_programs() for what his programs send: more than a few lines a second of one user are counted instead of written, so that nobody can
  * fill a disk, slow meted down, or keep others' lines out. log_peer() is the same for all of whom no user is known.
  */
 #pragma once
@@ -30,5 +30,10 @@ __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
 __attribute__((format(printf, 1, 2))) void log_peer(const char *fmt, ...);
 /* Of owners all are written; of any other user, with his subordinate ids, 40 at once and 10 a second. */
 __attribute__((format(printf, 2, 3))) void log_of(uid_t uid, const char *fmt, ...);
+/*
+ * The same for what programs of a grant cause. An owner's may be a container of anybody's image: of his 40 lines at
+ * once and 10 a second are written for each grant.
+ */
+__attribute__((format(printf, 3, 4))) void log_of_programs(uid_t uid, uint64_t grant, const char *fmt, ...);
 /* 20 lines at once, one more every 5 seconds; how many were left out is said with the next one. */
 __attribute__((format(printf, 2, 3))) void log_limited(struct log_limit *limit, const char *fmt, ...);

@@ -60,5 +60,23 @@ s.make("roots", 1 << 20)
 for _ in range(2 * AT_ONCE):
     s.control().ask("grant_set", name="roots", devices=[{"device": "0", "mem_bytes": 1 << 20}])
 same(len(lines("grant roots: changed by uid 0")), 2 * AT_ONCE, "of root's all are written")
+
+
+# In a container of root's may be anybody's image.
+def words(path, count):
+    for _ in range(count):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as e:
+            e.connect(path)
+            e.send(b"nonsense")
+
+
+path = s.make("container", 1 << 20)
+before, began = len(lines("grant container: ")), time.monotonic()
+words(path, 10 * AT_ONCE)
+ok(until(lambda: len(lines("grant container: ")) - before >= AT_ONCE), "what a program of root's sends is written")
+s.control().ask("devices")
+bound = AT_ONCE + A_SECOND * (time.monotonic() - began + 1)
+ok(len(lines("grant container: ")) - before <= bound, "its lines are bounded too", len(lines("grant container: ")), bound)
+ok(until(lambda: words(path, 1) or lines("more lines about programs of grant"), 10), "that some were left out is said")
 s.close()
 finish()

@@ -171,7 +171,8 @@ static void end_incident(struct daemon *daemon, struct incident *i)
 		snprintf(whose, sizeof(whose), "%s",
 			 cause_of(i) == XID_PROGRAM ? "not known whose" : "of the device itself");
 	if (t)
-		log_of(t->grant.uid, "device %u: %s: grant %s: %s", i->device.index, what, t->grant.name, whose);
+		log_of_programs(t->grant.uid, t->grant.id, "device %u: %s: grant %s: %s", i->device.index, what,
+				t->grant.name, whose);
 	else
 		log_peer("device %u: %s: %s", i->device.index, what, whose);
 	journal_add(daemon, JOURNAL_FAULT, t ? t->grant.name : NULL, i->device.uuid, "%s: %s", what, whose);

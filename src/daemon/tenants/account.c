@@ -119,9 +119,9 @@ static void check(struct client *client, unsigned int device)
 
 	if (!client->reported && (client->page.broken || granted != client->granted_units[device])) {
 		client->reported = true;
-		log_of(client->tenant->grant.uid, "grant %s: %s has written into its account: its page is %s",
-		       client->tenant->grant.name, client_text(client),
-		       client->page.broken ? "cut short" : "not as meted left it");
+		log_of_programs(client->tenant->grant.uid, client->tenant->grant.id,
+				"grant %s: %s has written into its account: its page is %s", client->tenant->grant.name,
+				client_text(client), client->page.broken ? "cut short" : "not as meted left it");
 		event_add(&client->tenant->events, "%s has written into its account", client_text(client));
 	}
 	if (client->page.broken || granted <= client->granted_units[device])
@@ -630,11 +630,12 @@ static void report_damage(struct client *client, unsigned int device, uint32_t p
 {
 	const char *name = client->tenant->grant.name;
 
-	log_of(client->tenant->grant.uid,
-	       "grant %s: the page of %s is not as meted left it: device %u: it says %llu bytes, and %llu count from "
-	       "now on, until that process ends",
-	       name, client_text(client), client->tenant->grant.share[device].device.index,
-	       (unsigned long long)page_units * WIRE_UNIT_BYTES, (unsigned long long)units * WIRE_UNIT_BYTES);
+	log_of_programs(
+		client->tenant->grant.uid, client->tenant->grant.id,
+		"grant %s: the page of %s is not as meted left it: device %u: it says %llu bytes, and %llu count from "
+		"now on, until that process ends",
+		name, client_text(client), client->tenant->grant.share[device].device.index,
+		(unsigned long long)page_units * WIRE_UNIT_BYTES, (unsigned long long)units * WIRE_UNIT_BYTES);
 	event_add(&client->tenant->events, "the page of %s was damaged while meted was away", client_text(client));
 }
 
@@ -732,9 +733,9 @@ void account_recover_lost(struct client *client)
 {
 	struct tenant *tenant = client->tenant;
 
-	log_of(tenant->grant.uid,
-	       "grant %s: the page of %s is lost: all that it may hold counts as held until it connects again",
-	       tenant->grant.name, client_text(client));
+	log_of_programs(tenant->grant.uid, tenant->grant.id,
+			"grant %s: the page of %s is lost: all that it may hold counts as held until it connects again",
+			tenant->grant.name, client_text(client));
 	event_add(&tenant->events, "the page of %s was lost while meted was away", client_text(client));
 	recall_said(client);
 	for (unsigned int d = 0; d < tenant->grant.share_count; d++) {

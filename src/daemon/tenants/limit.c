@@ -250,10 +250,12 @@ bool limit_admits_process(const struct tenant *tenant)
 		all += same_user(t->grant.uid, tenant->grant.uid) ? t->client_count : 0;
 	if (tenant->client_count < most && (most == UINT64_MAX || all / LIMIT_PROCESSES_OF_USER < most))
 		return true;
-	log_of(tenant->grant.uid,
-	       "grant %s: it has %u processes, all grants of uid %u %llu, and they may have no more: end some, or "
-	       "raise %s in meted.yaml",
-	       tenant->grant.name, tenant->client_count, (unsigned int)tenant->grant.uid, (unsigned long long)all, key);
+	log_of_programs(
+		tenant->grant.uid, tenant->grant.id,
+		"grant %s: it has %u processes, all grants of uid %u %llu, and they may have no more: end some, or "
+		"raise %s in meted.yaml",
+		tenant->grant.name, tenant->client_count, (unsigned int)tenant->grant.uid, (unsigned long long)all,
+		key);
 	return false;
 }
 
@@ -267,9 +269,10 @@ bool limit_admits_waiting(const struct tenant *tenant)
 			have += t->waiting_count;
 	if (have < most)
 		return true;
-	log_of(tenant->grant.uid,
-	       "grant %s: %llu requests for memory of uid %u wait, and no more may (%s in meted.yaml): one is decided "
-	       "at once",
-	       tenant->grant.name, (unsigned long long)have, (unsigned int)tenant->grant.uid, key);
+	log_of_programs(
+		tenant->grant.uid, tenant->grant.id,
+		"grant %s: %llu requests for memory of uid %u wait, and no more may (%s in meted.yaml): one is decided "
+		"at once",
+		tenant->grant.name, (unsigned long long)have, (unsigned int)tenant->grant.uid, key);
 	return false;
 }

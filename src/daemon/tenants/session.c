@@ -61,8 +61,9 @@ void session_make_room(struct tenant *tenant)
 	}
 	if (silent < SILENT_MAX)
 		return;
-	log_of(tenant->grant.uid, "grant %s: %u connections have said no HELLO: the oldest is closed",
-	       tenant->grant.name, silent);
+	log_of_programs(tenant->grant.uid, tenant->grant.id,
+			"grant %s: %u connections have said no HELLO: the oldest is closed", tenant->grant.name,
+			silent);
 	session_free(oldest);
 }
 
@@ -123,8 +124,9 @@ static void send_with(struct session *session, const void *message, size_t size,
 	if (send_fds(session->fd, message, size, fds, count, MSG_DONTWAIT) >= 0)
 		return;
 	if (errno == EAGAIN)
-		log_of(session->tenant->grant.uid, "grant %s: %s does not read its answers: connection closed",
-		       session->tenant->grant.name, peer_text(session));
+		log_of_programs(session->tenant->grant.uid, session->tenant->grant.id,
+				"grant %s: %s does not read its answers: connection closed",
+				session->tenant->grant.name, peer_text(session));
 	end_soon(session);
 }
 
@@ -159,12 +161,14 @@ void session_answer_again(struct session *session, uint32_t serial, unsigned int
 static bool senseless(struct session *session, uint32_t type, const char *why)
 {
 	telemetry_refused(session->tenant, REFUSAL_PROTOCOL);
-	log_of(session->tenant->grant.uid, "grant %s: %s sent a %s that makes no sense: %s",
-	       session->tenant->grant.name, peer_text(session), wire_type_name(type), why);
+	log_of_programs(session->tenant->grant.uid, session->tenant->grant.id,
+			"grant %s: %s sent a %s that makes no sense: %s", session->tenant->grant.name,
+			peer_text(session), wire_type_name(type), why);
 	if (++session->bad < BAD_MAX)
 		return true;
-	log_of(session->tenant->grant.uid, "grant %s: %s goes on sending nonsense: connection closed",
-	       session->tenant->grant.name, peer_text(session));
+	log_of_programs(session->tenant->grant.uid, session->tenant->grant.id,
+			"grant %s: %s goes on sending nonsense: connection closed", session->tenant->grant.name,
+			peer_text(session));
 	return false;
 }
 
@@ -190,8 +194,8 @@ static bool may_begin(struct session *session, const struct process *process, co
 
 	if (client_find(tenant, process) || tenant_may_begin(tenant, &ours, &answer.wait_s, why, sizeof(why)))
 		return true;
-	log_of(tenant->grant.uid, "grant %s: pid %d (%s) is refused: %s", tenant->grant.name, (int)process->pid,
-	       process->command, why);
+	log_of_programs(tenant->grant.uid, tenant->grant.id, "grant %s: pid %d (%s) is refused: %s", tenant->grant.name,
+			(int)process->pid, process->command, why);
 	status = hello->version < 3 ? WIRE_FULL : ours ? WIRE_QUARANTINED : WIRE_OUT_OF_SERVICE;
 	wire_head(&answer.head, WIRE_WELCOME, sizeof(answer), hello->head.serial, status);
 	snprintf(answer.grant_name, sizeof(answer.grant_name), "%s", tenant->grant.name);
@@ -234,8 +238,9 @@ static bool has_many(const struct session *session, const struct process *proces
 
 	if (!client || client->sessions < SESSIONS_OF_CLIENT)
 		return false;
-	log_of(session->tenant->grant.uid, "grant %s: pid %d (%s) has %u connections already: one more is refused",
-	       session->tenant->grant.name, (int)process->pid, process->command, client->sessions);
+	log_of_programs(session->tenant->grant.uid, session->tenant->grant.id,
+			"grant %s: pid %d (%s) has %u connections already: one more is refused",
+			session->tenant->grant.name, (int)process->pid, process->command, client->sessions);
 	return true;
 }
 
@@ -250,10 +255,11 @@ static bool on_hello(struct session *session, const void *packet)
 	int r;
 
 	if (hello->version < WIRE_VERSION_OLDEST || hello->version > WIRE_VERSION) {
-		log_of(tenant->grant.uid,
-		       "grant %s: a client speaks version %u of the protocol, this meted speaks %u to %u: %s",
-		       tenant->grant.name, hello->version, WIRE_VERSION_OLDEST, WIRE_VERSION,
-		       hello->version > WIRE_VERSION ? "it may come again with a lower one" : "restart the program");
+		log_of_programs(tenant->grant.uid, tenant->grant.id,
+				"grant %s: a client speaks version %u of the protocol, this meted speaks %u to %u: %s",
+				tenant->grant.name, hello->version, WIRE_VERSION_OLDEST, WIRE_VERSION,
+				hello->version > WIRE_VERSION ? "it may come again with a lower one"
+							      : "restart the program");
 		return refuse_hello(session, hello->head.serial, WIRE_WRONG_VERSION);
 	}
 	if (session->client) {
@@ -263,8 +269,9 @@ static bool on_hello(struct session *session, const void *packet)
 	r = session->peer_pid ? process_find(session->peer_pid, &process, &pidfd)
 			      : process_of_peer(session->fd, &process, &pidfd);
 	if (r) {
-		log_of(tenant->grant.uid, "grant %s: a client cannot be named: %s", tenant->grant.name,
-		       r == -EXDEV ? "its pid namespace is not visible from meted's" : strerror(-r));
+		log_of_programs(tenant->grant.uid, tenant->grant.id, "grant %s: a client cannot be named: %s",
+				tenant->grant.name,
+				r == -EXDEV ? "its pid namespace is not visible from meted's" : strerror(-r));
 		return refuse_hello(session, hello->head.serial, WIRE_BAD);
 	}
 	if (!may_begin(session, &process, hello))
@@ -273,8 +280,9 @@ static bool on_hello(struct session *session, const void *packet)
 		return refuse_hello(session, hello->head.serial, WIRE_FULL);
 	r = client_attach(tenant, &process, &pidfd, hello, &session->client, &page_fd, &resumed);
 	if (r) {
-		log_of(tenant->grant.uid, "grant %s: no page for pid %d (%s) in %s/pages: %s", tenant->grant.name,
-		       (int)process.pid, process.command, tenant->daemon->runtime.dir, strerror(-r));
+		log_of_programs(tenant->grant.uid, tenant->grant.id,
+				"grant %s: no page for pid %d (%s) in %s/pages: %s", tenant->grant.name,
+				(int)process.pid, process.command, tenant->daemon->runtime.dir, strerror(-r));
 		return refuse_hello(session, hello->head.serial, WIRE_FULL);
 	}
 	redeem(session);
@@ -283,8 +291,8 @@ static bool on_hello(struct session *session, const void *packet)
 	client_join(session->client);
 	arbitrate_hello(session->client, false);
 	if (bell_fd < 0) {
-		log_of(tenant->grant.uid, "grant %s: no doorbell for pid %d (%s): %s", tenant->grant.name,
-		       (int)process.pid, process.command, strerror(-bell_fd));
+		log_of_programs(tenant->grant.uid, tenant->grant.id, "grant %s: no doorbell for pid %d (%s): %s",
+				tenant->grant.name, (int)process.pid, process.command, strerror(-bell_fd));
 		return refuse_hello(session, hello->head.serial, WIRE_FULL);
 	}
 	wire_head(&answer.head, WIRE_WELCOME, sizeof(answer), hello->head.serial, WIRE_OK);
@@ -389,8 +397,8 @@ static bool on_event(struct session *session, const void *packet)
 		telemetry_unknown_call(tenant);
 	event_add(&tenant->events, "device %u: %s: %s", tenant->grant.share[q->device].device.index,
 		  client_text(session->client), q->text);
-	log_of(tenant->grant.uid, "grant %s: device %u: %s: %s", tenant->grant.name,
-	       tenant->grant.share[q->device].device.index, client_text(session->client), q->text);
+	log_of_programs(tenant->grant.uid, tenant->grant.id, "grant %s: device %u: %s: %s", tenant->grant.name,
+			tenant->grant.share[q->device].device.index, client_text(session->client), q->text);
 	return true;
 }
 
@@ -441,8 +449,9 @@ static bool malformed(struct session *session, const void *packet, size_t size, 
 
 	if (size >= sizeof(head))
 		memcpy(&head, packet, sizeof(head));
-	log_of(session->tenant->grant.uid, "grant %s: %s sent a packet of %zu bytes (%s) that is %s: connection closed",
-	       session->tenant->grant.name, peer_text(session), size, wire_type_name(head.type), why);
+	log_of_programs(session->tenant->grant.uid, session->tenant->grant.id,
+			"grant %s: %s sent a packet of %zu bytes (%s) that is %s: connection closed",
+			session->tenant->grant.name, peer_text(session), size, wire_type_name(head.type), why);
 	wire_head(&head, WIRE_WELCOME, sizeof(head), head.serial, WIRE_BAD);
 	session_answer(session, &head, sizeof(head));
 	return false;
@@ -508,8 +517,9 @@ unsigned int session_sweep(struct tenant *tenant, uint64_t now_ns)
 			waiting++;
 			continue;
 		}
-		log_of(tenant->grant.uid, "grant %s: a connection said no HELLO for %llu s: closed", tenant->grant.name,
-		       HELLO_NS / 1000000000ull);
+		log_of_programs(tenant->grant.uid, tenant->grant.id,
+				"grant %s: a connection said no HELLO for %llu s: closed", tenant->grant.name,
+				HELLO_NS / 1000000000ull);
 		session_free(s);
 	}
 	return waiting;

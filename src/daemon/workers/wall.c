@@ -63,8 +63,8 @@ void wall_hear(struct tenant *tenant, int fd, unsigned int said)
 							    "install both from one release"
 							  : "this is no client of mete");
 	} else if (!tenant_may_begin(tenant, &quarantined, &wait_s, why, sizeof(why))) {
-		log_of(tenant->grant.uid, "grant %s: a program behind the wall is refused: %s", tenant->grant.name,
-		       why);
+		log_of_programs(tenant->grant.uid, tenant->grant.id,
+				"grant %s: a program behind the wall is refused: %s", tenant->grant.name, why);
 		wall_turn_away(fd, quarantined ? WALL_REFUSED : WALL_NO_DEVICE, why);
 	} else {
 		pool_knock(tenant->pool, tenant, fd);

@@ -165,8 +165,10 @@ static void note_signal(struct worker *worker, int term_signal)
 	struct tenant *tenant = tenant_find_id(worker->daemon, worker->grant_id);
 
 	if (worker->state == WORKER_BUSY && term_signal)
-		log_of(tenant ? tenant->grant.uid : 0, "grant %s: a worker (pid %d) ended with signal %d (%s)",
-		       tenant ? tenant->grant.name : "?", (int)worker->pid, term_signal, strsignal(term_signal));
+		log_of_programs(tenant ? tenant->grant.uid : 0, worker->grant_id,
+				"grant %s: a worker (pid %d) ended with signal %d (%s)",
+				tenant ? tenant->grant.name : "?", (int)worker->pid, term_signal,
+				strsignal(term_signal));
 }
 
 /* Its connections to the grant that have not said who they are: they would be taken for whoever has its number next. */
