@@ -3,8 +3,9 @@
  * unless that is the journal, which has its own.
  *
  * A line is one write, so that several writers share a file. log_of() is for what a user causes by requests,
- * log_of_programs() for what his programs send: more than a few lines a second of one user are counted instead of written, so that nobody can
- * fill a disk, slow meted down, or keep others' lines out. log_peer() is the same for all of whom no user is known.
+ * log_of_programs() for what his programs send: more than a few lines a second of one are counted instead of written,
+ * so that nobody can fill a disk, slow meted down, or keep others' lines out. log_peer() is the same for all of whom no
+ * user is known.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* cgroups_test.c: a cgroup is said to be gone only where all were looked at. In a folder of files, and of this kernel. */
+/* cgroups_test.c: a cgroup is said to be gone only where all were looked at. In a folder, and of this kernel. */
 #include "guard/bpf/cgroups.h"
 
 #include "base/tap.h"
@@ -69,7 +69,8 @@ static void test_kernel(void)
 	struct stat s;
 	int r;
 
-	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) && access("/sys/fs/cgroup/unified/cgroup.controllers", F_OK))
+	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) &&
+	    access("/sys/fs/cgroup/unified/cgroup.controllers", F_OK))
 		return;
 	if (stat(here, &s))
 		return;
