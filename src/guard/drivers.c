@@ -220,7 +220,7 @@ bool guard_notify_doubt(const struct guard_kernel *k, char *text, size_t size)
 		snprintf(text, size, "this kernel has no seccomp user notification or no pidfd_getfd (Linux 5.6)");
 	else if (!k->reaches)
 		snprintf(text, size,
-			 "a supervisor may not reach into programs of its user here (kernel.yama.ptrace_scope): be root, "
+			 "no supervisor may reach into programs of its user (kernel.yama.ptrace_scope): be root, "
 			 "or set that to 0");
 	else if (!k->driver)
 		snprintf(text, size, "NVIDIA's kernel module is not loaded");
