@@ -339,7 +339,7 @@ static int guard(struct hook *h, struct fault *f)
 		return fault_set(f, -ENOTSUP,
 				 "--guard: the container's first process %d is in no cgroup (version 2) of its own",
 				 (int)h->state.pid);
-	return guarded_begin(&h->place, h->grant, h->state.pid, path, &(struct guarded){ 0 }, f);
+	return guarded_begin(&h->place, h->grant, true, h->state.pid, path, &(struct guarded){ 0 }, f);
 }
 
 static int create(struct hook *h, struct fault *f)

@@ -382,7 +382,8 @@ static int prepare(struct run *run, struct fault *f)
 	if (!r)
 		r = run->wall ? set_remote(run, f) : set_env(run, f);
 	if (!r && run->guard) {
-		r = guarded_begin(&run->place, run->grant, getpid(), NULL, &run->guarded, f);
+		r = guarded_begin(&run->place, run->grant, option_given(run->line, "grant"), getpid(), NULL,
+				  &run->guarded, f);
 		if (!r && *run->guarded.note)
 			say_note("--guard: %s", run->guarded.note);
 	}

@@ -186,13 +186,16 @@ static int begin_bpf(const struct place *place, json_t *grant, pid_t pid, const 
 
 /* ---- notify ---- */
 
-static bool doubt_notify(const struct place *place, const struct guard_kernel *k, const char *cgroup, char *text,
-			 size_t size)
+static bool doubt_notify(const struct place *place, const struct guard_kernel *k, const char *cgroup, bool shared,
+			 char *text, size_t size)
 {
 	char helper[PATH_MAX];
 
 	if (cgroup)
 		snprintf(text, size, "a supervisor holds the processes of one program, not a container");
+	else if (shared)
+		snprintf(text, size,
+			 "a supervisor counts one program, and each of a grant would have all its quota (--grant)");
 	else if (guard_notify_doubt(k, text, size))
 		return true;
 	else if (!find_helper(place, "mete-guard-notify", helper))
@@ -306,21 +309,22 @@ static int check_kind(json_t *grant, struct fault *f)
 	return 0;
 }
 
-int guarded_begin(const struct place *place, json_t *grant, pid_t pid, const char *cgroup, struct guarded *ret,
-		  struct fault *f)
+int guarded_begin(const struct place *place, json_t *grant, bool shared, pid_t pid, const char *cgroup,
+		  struct guarded *ret, struct fault *f)
 {
 	char bpf[256], notify[256], dmem[DMEM_WHY];
 	struct guard_kernel k;
 	int r = check_kind(grant, f);
 
 	*ret = GUARDED_NONE;
+	ret->shared = shared;
 	if (r)
 		return r;
 	guard_kernel_look(&k);
 	if (!doubt_bpf(place, &k, bpf, sizeof bpf)) {
 		r = begin_bpf(place, grant, pid, cgroup, f);
 		ret->front = "bpf";
-	} else if (!doubt_notify(place, &k, cgroup, notify, sizeof notify)) {
+	} else if (!doubt_notify(place, &k, cgroup, shared, notify, sizeof notify)) {
 		r = begin_notify(place, grant, &ret->socket, f);
 		ret->front = "notify";
 		snprintf(ret->note, sizeof ret->note, "held by a supervisor (notify), not in the kernel: %.180s", bpf);
@@ -350,19 +354,26 @@ int guarded_enter(const struct guarded *g)
 	return g->socket < 0 ? 0 : notify_enter(g->socket);
 }
 
-void guarded_end(const struct place *place, json_t *grant, struct guarded *g)
+static void tenant_end(const struct place *place, json_t *grant, const char *front)
 {
 	char helper[PATH_MAX], tenant[64];
 	const char *argv[] = { "mete-guard", "drop", tenant, NULL };
 	struct fault f;
 
-	if (!g->front)
-		return;
 	name_tenant(grant, tenant, sizeof tenant);
-	if (!strcmp(g->front, "bpf") && find_helper(place, "mete-guard", helper))
+	if (!strcmp(front, "bpf") && find_helper(place, "mete-guard", helper))
 		ask_helper(helper, (char *const *)argv, &f);
 	else
 		counts_drop((uint64_t)device_number(grant, "id"));
+}
+
+void guarded_end(const struct place *place, json_t *grant, struct guarded *g)
+{
+	if (!g->front)
+		return;
+	/* Others of the grant are limited by the same account, which mete-guard forgets when all have ended. */
+	if (!g->shared)
+		tenant_end(place, grant, g->front);
 	if (g->socket >= 0)
 		close(g->socket);
 	if (*g->cgroup)
@@ -378,7 +389,7 @@ bool guarded_state(const struct place *place, char *text, size_t size)
 
 	guard_kernel_look(&k);
 	no_bpf = doubt_bpf(place, &k, bpf, sizeof bpf);
-	no_notify = doubt_notify(place, &k, NULL, notify, sizeof notify);
+	no_notify = doubt_notify(place, &k, NULL, false, notify, sizeof notify);
 	if (!no_bpf)
 		snprintf(text, size,
 			 "bpf: programs in the kernel hold a quota against any program here (driver %s, branch %u)%s; "

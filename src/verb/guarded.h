@@ -11,6 +11,7 @@
 #include "client/place.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define GUARDED_RESERVE_BYTES (UINT64_C(512) << 20)
@@ -19,6 +20,7 @@
 struct guarded {
 	const char *front; /* "bpf", "notify", "dmem"; NULL: not */
 	int socket;	   /* to its supervisor (notify_enter), of notify; -1 */
+	bool shared;	   /* the grant is not this program's alone, and goes on when it ends */
 	char cgroup[128];  /* to be entered by the program, where the driver limits cgroups; "" */
 	char note[256];	   /* why it is not a better one; "" */
 };
@@ -27,14 +29,14 @@ struct guarded {
 
 /*
  * Limits the process and what it starts, by the best front end that holds here; `cgroup` (NULL: not) is the
- * container's, whose later processes are the tenant's too. `grant` is meted's row. Value: 0, or a negative errno with a
- * fault: then nothing may be started under this grant.
+ * container's, whose later processes are the tenant's too. `grant` is meted's row; `shared`: other programs may be
+ * under it. Value: 0, or a negative errno with a fault: then nothing may be started under this grant.
  */
-int guarded_begin(const struct place *place, json_t *grant, pid_t pid, const char *cgroup, struct guarded *ret,
-		  struct fault *f);
+int guarded_begin(const struct place *place, json_t *grant, bool shared, pid_t pid, const char *cgroup,
+		  struct guarded *ret, struct fault *f);
 /* In the process that becomes the program, last before it does. 0 or -errno. */
 int guarded_enter(const struct guarded *g);
-/* The grant has ended; its processes get nothing more. */
+/* The program has ended; with a grant of its own, what is left of it gets nothing more. */
 void guarded_end(const struct place *place, json_t *grant, struct guarded *g);
 /* Which way of the guard holds here, for `mete doctor`. Value: it can hold; else `text` says why not. */
 bool guarded_state(const struct place *place, char *text, size_t size);
