@@ -46,9 +46,11 @@ static struct {
 	uint64_t wanted, settled; /* payload_settle(): asked for, done */
 	pthread_cond_t settled_more;
 	uint64_t registered; /* id of the context in which the arena is registered */
+	uint64_t left;	     /* contexts that have ended, and 1: the next one may have the handle of one of them */
 } later = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	    .more = PTHREAD_COND_INITIALIZER,
 	    .last = &later.first,
+	    .left = 1,
 	    .told = PTHREAD_COND_INITIALIZER,
 	    .settled_more = PTHREAD_COND_INITIALIZER };
 
@@ -71,12 +73,14 @@ static void tell(struct worker *worker, struct pending *p)
 	}
 }
 
-static void borrow(const struct cuda_table *driver, CUcontext context)
+static void borrow_locked(const struct cuda_table *driver, CUcontext context)
 {
+	static _Thread_local uint64_t seen;
 	CUcontext now = NULL;
 
-	if (driver->cuCtxGetCurrent(&now) != CUDA_SUCCESS || now != context)
+	if (seen != later.left || driver->cuCtxGetCurrent(&now) != CUDA_SUCCESS || now != context)
 		contexts_borrow(driver, context);
+	seen = later.left;
 }
 
 /* Whether the device has come there. An event that is gone went with its context, which had waited for its work. */
@@ -124,7 +128,7 @@ static struct pending *ready_locked(const struct cuda_table *driver, enum pendin
 		if ((only && (*at)->kind != *only) || (!only && older_locked(*at)))
 			continue;
 		if (!only)
-			borrow(driver, (*at)->context);
+			borrow_locked(driver, (*at)->context);
 		if (reached(driver, *at))
 			return unlist_locked(at);
 	}
@@ -231,6 +235,7 @@ void payload_leave(CUcontext context)
 	pthread_mutex_lock(&later.lock);
 	while (awaits_locked(context))
 		pthread_cond_wait(&later.told, &later.lock);
+	later.left++;
 	pthread_mutex_unlock(&later.lock);
 }
 
