@@ -197,7 +197,7 @@ def handler(spec, c):
     elif c.settles:
         body += ["\tif (work_->head.ticket)", "\t\tworker_yield(work_);"]
     for a in ending(spec, c):
-        body += [f"\tif (!worker_ending(work_, {a.name}_id_))", "\t\treturn 0;"]
+        body += [f"\tif (!worker_ending(work_, {a.name}_id_, (void *)(uintptr_t){a.name}))", "\t\treturn 0;"]
         if len(c.args) == 1:
             body += [f"\tif (worker_later(work_, {a.name}_id_, (worker_end)(void (*)(void))work_->driver->{c.symbol},",
                      f"\t\t\t (void *)(uintptr_t){a.name}))", "\t\treturn 0;"]

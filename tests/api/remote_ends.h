@@ -288,7 +288,7 @@ uint64_t worker_name(struct work *work, enum remote_kind kind, void *handle, uin
 	return end_name(kind, id, handle, owner) ? 0 : id;
 }
 
-bool worker_ending(struct work *work, uint64_t id)
+bool worker_ending(struct work *work, uint64_t id, const void *handle)
 {
 	return true;
 }

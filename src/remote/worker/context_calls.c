@@ -59,7 +59,7 @@ static int primary_end(struct work *work)
 	worker_yield(work);
 	uses_leave(work);
 	contexts_primary_lock(work);
-	if (retain(work, device, &context, &id) && worker_ending(work, id)) {
+	if (retain(work, device, &context, &id) && worker_ending(work, id, context)) {
 		payload_leave(context);
 		work->result = work->driver->cuDevicePrimaryCtxReset_v2(device);
 		worker_remove(work, id);
@@ -126,7 +126,7 @@ int worker_cuCtxDestroy_v2(struct work *work)
 	worker_yield(work);
 	/* Of two requests each may have the other's context current. */
 	uses_leave(work);
-	if (!worker_ending(work, id)) {
+	if (!worker_ending(work, id, context)) {
 		work->result = CUDA_ERROR_INVALID_CONTEXT;
 		return 0;
 	}

@@ -120,6 +120,25 @@ static void test_twice(void)
 	is(unloads, 1); /* the handle may be another module's by now */
 }
 
+static void end_and_make(void)
+{
+	end_module();
+	is(ids_add(&worker.ids, KIND_MODULE, MODULE, &reader, 0), 0);
+}
+
+/* A client that gives an id again is not asked which of the two it meant: what the first one named has ended. */
+static void test_given_again(void)
+{
+	int before = unloads;
+
+	is(ids_add(&worker.ids, KIND_MODULE, MODULE, &unloads, 0), 0);
+	meanwhile = end_and_make;
+	is(end(worker_cuModuleUnload, MODULE), CUDA_ERROR_INVALID_HANDLE);
+	is(unloads, before + 1);
+	ok(ids_find(&worker.ids, KIND_MODULE, MODULE));
+	ids_remove(&worker.ids, MODULE);
+}
+
 static void tell(int wanted_params)
 {
 	static _Alignas(8) uint8_t out[4096];
@@ -163,6 +182,7 @@ int main(void)
 	ids_reader_init(&worker.ids, &reader);
 	ids_reader_init(&worker.ids, &other_reader);
 	test_twice();
+	test_given_again();
 	test_known();
 	ids_deinit(&worker.ids);
 	return tap_end();

@@ -529,14 +529,15 @@ static void own_twins_locked(struct ids *ids, struct id_entry *root)
 			own_locked(ids, e, root);
 }
 
-static bool set_hidden(struct ids *ids, uint64_t id, bool hidden)
+/* `handle`: that it must have; NULL: any. */
+static bool set_hidden(struct ids *ids, uint64_t id, const void *handle, bool hidden)
 {
 	struct id_entry *root;
 	bool changed;
 
 	pthread_mutex_lock(&ids->lock);
 	root = id ? entry_at(ids, id) : NULL;
-	if (root && id_of(root) != id)
+	if (root && (id_of(root) != id || (handle && handle_of(root) != handle)))
 		root = NULL;
 	changed = root && root->hidden != hidden;
 	if (changed && hidden)
@@ -554,14 +555,14 @@ static bool set_hidden(struct ids *ids, uint64_t id, bool hidden)
 	return changed;
 }
 
-bool ids_hide(struct ids *ids, uint64_t id)
+bool ids_hide(struct ids *ids, uint64_t id, const void *handle)
 {
-	return set_hidden(ids, id, true);
+	return set_hidden(ids, id, handle, true);
 }
 
 void ids_show(struct ids *ids, uint64_t id)
 {
-	set_hidden(ids, id, false);
+	set_hidden(ids, id, NULL, false);
 }
 
 static void tell_removed(struct ids *ids, struct ids_gone *list)

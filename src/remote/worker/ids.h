@@ -96,9 +96,10 @@ int ids_want(struct ids *ids, uint32_t next, const uint64_t *list, uint32_t coun
  * The driver is about to end the object and all that it owns: their handles name nothing from now on, for the driver
  * may give them to another thread's objects before it answers, and their ids find nothing. What they get meanwhile is
  * hidden as well. Until ids_remove(); or ids_show(), where the driver has refused. Other ids of the same handle go with
- * it from now on.
+ * it from now on. False: it is hidden, or names nothing or another handle: a client may have given the id again to what
+ * it made since the handle was found.
  */
-bool ids_hide(struct ids *ids, uint64_t id);
+bool ids_hide(struct ids *ids, uint64_t id, const void *handle);
 void ids_show(struct ids *ids, uint64_t id);
 
 /* An entry that was found is in use until ids_leave(), by this thread. Its object may be hidden already. */

@@ -85,7 +85,7 @@ static void test_twins(struct ids *ids)
 	is(ids_add(ids, KIND_GRAPH, graph, handle(30), 0), 0);
 	is(ids_add(ids, KIND_GRAPH, other, handle(32), 0), 0);
 	ok(ids_find(ids, KIND_GRAPH, named) && ids_find(ids, KIND_GRAPH, graph));
-	ok(ids_hide(ids, graph));
+	ok(ids_hide(ids, graph, handle(30)));
 	ok(!ids_find(ids, KIND_GRAPH, named) && !ids_find(ids, KIND_GRAPH_NODE, node));
 	ids_remove(ids, graph);
 	ok(!ids_look(ids, KIND_GRAPH, named) && !ids_look(ids, KIND_GRAPH_NODE, node));
@@ -105,7 +105,8 @@ static void test_handle_again(struct ids *ids)
 
 	is(ids_add(ids, KIND_MODULE, old, handle(20), 0), 0);
 	was = ids_name(ids, KIND_FUNCTION, handle(21), old, &is_new);
-	ok(ids_hide(ids, old) && !ids_hide(ids, old));
+	ok(!ids_hide(ids, old, handle(22))); /* another one's id by now */
+	ok(ids_hide(ids, old, handle(20)) && !ids_hide(ids, old, handle(20)));
 	ok(!ids_find(ids, KIND_FUNCTION, was) && !ids_find(ids, KIND_MODULE, old) && ids_look(ids, KIND_MODULE, old));
 	is(ids_add(ids, KIND_MODULE, new, handle(20), 0), 0);
 	is_now = ids_name(ids, KIND_FUNCTION, handle(21), new, &is_new);
@@ -115,7 +116,7 @@ static void test_handle_again(struct ids *ids)
 	is(ids_name(ids, KIND_FUNCTION, handle(21), new, &is_new), is_now);
 	is(ids_name(ids, KIND_MODULE, handle(20), 0, &is_new), new);
 	/* The driver has refused to end it. */
-	ids_hide(ids, new);
+	ids_hide(ids, new, handle(20));
 	ids_show(ids, new);
 	is(ids_name(ids, KIND_FUNCTION, handle(21), new, &is_new), is_now);
 	ids_remove(ids, new);

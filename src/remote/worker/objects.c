@@ -99,13 +99,13 @@ void *worker_kept(struct work *work, enum remote_kind kind, uint64_t id)
 	return e && ids_kind(id) == kind ? atomic_load_explicit(&e->kept, memory_order_acquire) : NULL;
 }
 
-bool worker_ending(struct work *work, uint64_t id)
+bool worker_ending(struct work *work, uint64_t id, const void *handle)
 {
 	struct id_entry *e = ids_look(&work->worker->ids, ids_kind(id), id);
 
 	if (e && e->ranges)
 		ranges_remove_owner(&work->worker->ranges, id);
-	if (!ids_hide(&work->worker->ids, id)) {
+	if (!ids_hide(&work->worker->ids, id, handle)) {
 		work->result = error_of(ids_kind(id));
 		return false;
 	}

@@ -72,7 +72,7 @@ int worker_cuMemRelease(struct work *work)
 	last = !left || !*left;
 	if (!last)
 		--*left;
-	else if (!worker_ending(work, sent[0]))
+	else if (!worker_ending(work, sent[0], (void *)(uintptr_t)handle))
 		return 0;
 	work->result = work->driver->cuMemRelease(handle);
 	if (last)

@@ -108,9 +108,9 @@ void *worker_kept(struct work *work, enum remote_kind kind, uint64_t id);
  * The object is about to go: its ranges leave the table, and its handle and those of all that it owns name nothing any
  * more, because the driver may give addresses and handles to what another thread makes before it answers. A handler
  * that has yielded waits here for those that use it. One that has not calls worker_later() next.
- * False: another thread is ending it already, or has; work->result says so.
+ * False: another thread is ending it already, or has; work->result says so. `handle`: what the id was found to name.
  */
-bool worker_ending(struct work *work, uint64_t id);
+bool worker_ending(struct work *work, uint64_t id, const void *handle);
 /*
  * In a handler that nobody waits for: where a thread waits in the driver with the object, the last such thread calls
  * `end` afterwards, and the id goes now. False: nobody does, the handler goes on.
