@@ -36,10 +36,10 @@ int worker_cuDevicePrimaryCtxRetain(struct work *work)
 	remote_get(&work->in, &device, sizeof(device));
 	if (!whole(work))
 		return -EPROTO;
-	contexts_primary_lock(work);
+	contexts_primary_lock(work, device);
 	if (retain(work, device, &context, &id))
 		remote_put(&work->out, &id, sizeof(id));
-	contexts_primary_unlock();
+	contexts_primary_unlock(device);
 	return 0;
 }
 
@@ -58,13 +58,13 @@ static int primary_end(struct work *work)
 		return -EPROTO;
 	worker_yield(work);
 	uses_leave(work);
-	contexts_primary_lock(work);
+	contexts_primary_lock(work, device);
 	if (retain(work, device, &context, &id) && worker_ending(work, id, context)) {
 		payload_leave(context);
 		work->result = work->driver->cuDevicePrimaryCtxReset_v2(device);
 		worker_remove(work, id);
 	}
-	contexts_primary_unlock();
+	contexts_primary_unlock(device);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #define STACK_MOST 64u
+#define PRIMARY_LOCKS 64u
 
 struct thread_stream {
 	struct thread_stream *next;
@@ -153,21 +154,26 @@ void contexts_changed(struct contexts *contexts)
 	atomic_fetch_add(&contexts->epoch, 1);
 }
 
-static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t primary_lock[PRIMARY_LOCKS] = { [0 ... PRIMARY_LOCKS - 1] = PTHREAD_MUTEX_INITIALIZER };
 
-void contexts_primary_lock(struct work *work)
+static pthread_mutex_t *lock_of(int32_t device)
 {
-	if (!pthread_mutex_trylock(&primary_lock))
+	return &primary_lock[(uint32_t)device % PRIMARY_LOCKS];
+}
+
+void contexts_primary_lock(struct work *work, int32_t device)
+{
+	if (!pthread_mutex_trylock(lock_of(device)))
 		return;
 	worker_yield(work);
 	/* Who holds the lock may be waiting for whoever uses this request's context. */
 	uses_leave(work);
-	pthread_mutex_lock(&primary_lock);
+	pthread_mutex_lock(lock_of(device));
 }
 
-void contexts_primary_unlock(void)
+void contexts_primary_unlock(int32_t device)
 {
-	pthread_mutex_unlock(&primary_lock);
+	pthread_mutex_unlock(lock_of(device));
 }
 
 void contexts_gone(struct contexts *contexts, uint64_t id)

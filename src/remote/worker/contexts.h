@@ -32,11 +32,11 @@ CUstream contexts_thread_stream(struct work *work);
 /* What threads remember of theirs is looked up anew. */
 void contexts_changed(struct contexts *contexts);
 /*
- * Nobody else retains or ends primary contexts meanwhile. May yield; then the request uses nothing any more, its
- * context neither.
+ * Nobody else retains or ends the device's primary context meanwhile. May yield; then the request uses nothing any
+ * more, its context neither.
  */
-void contexts_primary_lock(struct work *work);
-void contexts_primary_unlock(void);
+void contexts_primary_lock(struct work *work, int32_t device);
+void contexts_primary_unlock(int32_t device);
 /* A context has ended, and its streams with it. */
 void contexts_gone(struct contexts *contexts, uint64_t id);
 /* Makes a context of the driver current in a thread that executes nothing (a helper's). */

@@ -17,6 +17,7 @@
 #define EVENT_NEXT CALL_ID(KIND_EVENT, 2, 3)
 #define HANDLE(id) ((void *)(uintptr_t)((id)&0xffff))
 #define PRIMARY ((CUcontext)(uintptr_t)0x1000)
+#define OTHER_PRIMARY ((CUcontext)(uintptr_t)0x2000) /* of device 1 */
 
 static struct wall wall;
 static struct worker worker;
@@ -99,10 +100,10 @@ static CUresult pop_current(CUcontext *ret)
 
 static CUresult retain(CUcontext *ret, CUdevice device)
 {
-	*ret = PRIMARY;
+	*ret = device ? OTHER_PRIMARY : PRIMARY;
 	pthread_mutex_lock(&lock);
-	retained++;
-	ended_beside += in_reset;
+	retained += !device;
+	ended_beside += !device && in_reset;
 	pthread_mutex_unlock(&lock);
 	return CUDA_SUCCESS;
 }
@@ -302,7 +303,7 @@ static void test_crosswise(void)
 static void test_primary(void)
 {
 	struct asked retains = request(CUDA_CALL_cuDevicePrimaryCtxRetain, 0, 0, true), again = retains, last;
-	struct asked ends = request(CUDA_CALL_cuDevicePrimaryCtxRelease_v2, 0, 0, true), query, late;
+	struct asked ends = request(CUDA_CALL_cuDevicePrimaryCtxRelease_v2, 0, 0, true), query, late, other;
 	uint64_t id;
 	bool is_new;
 
@@ -328,6 +329,11 @@ static void test_primary(void)
 	hold_calls = true;
 	ask(&late); /* would stay in the driver */
 	is(late.result, 0);
+	/* Another device's has nothing to do with it. */
+	other = request(CUDA_CALL_cuDevicePrimaryCtxRetain, 0, 1, true);
+	ask(&other);
+	ids_remove(&worker.ids, ids_name(&worker.ids, KIND_CONTEXT, OTHER_PRIMARY, 0, &is_new));
+	ok(!is_new);
 	begin(&again);
 	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
 	let(&hold_resets);

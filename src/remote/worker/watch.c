@@ -53,9 +53,9 @@ int worker_other_watch(struct work *work)
 	if (work->in.bad || work->in.used != work->in.size)
 		return -EPROTO;
 	memcpy(f.driver_version, version, sizeof(version));
-	contexts_primary_lock(work);
+	contexts_primary_lock(work, device);
 	work->result = figures_read(work->driver, device, &f);
-	contexts_primary_unlock();
+	contexts_primary_unlock(device);
 	if (work->result == CUDA_SUCCESS)
 		remote_put(&work->out, &f, sizeof(f));
 	return 0;
