@@ -29,7 +29,8 @@ os.write(2, b"taken\\n")
 deaf = b"deaf" in socket.socket(fileno=fds[0]).recv(200)
 meted.setblocking(False)
 said = waits = 0
-while True:
+parent = os.getppid()
+while os.getppid() == parent: # not beyond the test
     try:
         if deaf or not waits:
             meted.send(struct.pack("=IIiIQ64s256s", 3, 1, 0, 0, 0, b"", b""))
