@@ -100,9 +100,14 @@ static uint64_t promised_units(const struct tenant *t, const struct grant_share 
 	return t->grant.overcommit ? 0 : t->grant.spill ? t->grant.resident_units : share->ledger.quota_units;
 }
 
+/* What a driver has taken off the device is granted, and not there. */
 static uint64_t unused_units(const struct tenant *t, const struct grant_share *share)
 {
-	return less(promised_units(t, share), share->ledger.granted_units + share->ledger.object_units);
+	uint64_t taken = share->ledger.granted_units + share->ledger.object_units;
+
+	for (const struct client *c = t->clients; c; c = c->next)
+		taken = less(taken, c->residing.saved ? c->granted_units[share - t->grant.share] : 0);
+	return less(promised_units(t, share), taken);
 }
 
 /* What others were promised of the device, and have not taken: what cannot leave gets nothing of it either. */
