@@ -347,6 +347,15 @@ void checkpoint_forked(void)
 
 /* The callers' side ------------------------------------------------------------------------------------------------ */
 
+/* The name is anybody's to take: who answers is the process itself. */
+static bool is_of(int fd, pid_t pid)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && peer.pid == pid;
+}
+
 static CUresult tell(pid_t pid, const struct ask *ask, struct answer *ret)
 {
 	_cleanup_close_ int fd = -1;
@@ -362,7 +371,7 @@ static CUresult tell(pid_t pid, const struct ask *ask, struct answer *ret)
 	if (fd < 0)
 		return CUDA_ERROR_OPERATING_SYSTEM;
 	size = address_of(pid, &address);
-	if (pid <= 0 || connect(fd, (struct sockaddr *)&address, size) ||
+	if (pid <= 0 || connect(fd, (struct sockaddr *)&address, size) || !is_of(fd, pid) ||
 	    send(fd, ask, sizeof(*ask), MSG_NOSIGNAL) != sizeof(*ask) || recv(fd, ret, sizeof(*ret), 0) != sizeof(*ret))
 		return CUDA_ERROR_INVALID_VALUE;
 	return ret->result;
