@@ -62,8 +62,9 @@ static const char *word(json_t *suspension, const char *key)
 static int judge(json_t *grant, const char *name, const char *verb, bool suspend, json_int_t serial, struct fault *f)
 {
 	json_t *suspension = json_object_get(grant, "suspension");
-	const char *state = word(suspension, "state"), *why = word(suspension, "why");
+	const char *state = suspension ? word(suspension, "state") : "none", *why = word(suspension, "why");
 
+	/* What was never suspended says nothing of it. */
 	if (json_integer_value(json_object_get(suspension, "serial")) != serial) {
 		fault_set(f, 0, "%s %s: it was suspended or resumed again meanwhile; `mete show %s` says how it is",
 			  verb, name, name);
@@ -91,10 +92,15 @@ static void print(json_t *grant, const char *name, const char *remote)
 		printf("%s: its programs have gone to %s\n", name, remote);
 		return;
 	}
-	json_array_foreach(json_object_get(grant, "devices"), i, device) printf(
-		"%s: device %lld: %s, %s away, %s on the device%s%s\n", name, (long long)device_number(device, "index"),
-		device_text(device, "residence"), size_format((uint64_t)device_number(device, "away_bytes"), away),
-		size_format((uint64_t)device_number(device, "held_bytes"), held), *why ? "; " : "", why);
+	json_array_foreach(json_object_get(grant, "devices"), i, device)
+	{
+		const char *residence = device_text(device, "residence");
+
+		printf("%s: device %lld: %s, %s away, %s on the device%s%s\n", name,
+		       (long long)device_number(device, "index"), *residence ? residence : "resident",
+		       size_format((uint64_t)device_number(device, "away_bytes"), away),
+		       size_format((uint64_t)device_number(device, "held_bytes"), held), *why ? "; " : "", why);
+	}
 }
 
 json_int_t suspend_serial(json_t *answer)

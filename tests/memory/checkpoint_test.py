@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from memory import MIB, Resider, mete  # noqa: E402
+from memory import METE, MIB, Resider, mete  # noqa: E402
 from device import Device  # noqa: E402
 from harness import BUILD, Meted, finish, ok, same, until  # noqa: E402
 
@@ -151,6 +151,13 @@ def another_has_its_number(m, c, judge):
     same(r.end(), 0, "and goes on")
 
 
+def never_suspended(m, c):
+    m.make("never", MIB)
+    status, text = mete(m, "set", "never", "--resume", patience=30)
+    same((status, text), (0, "never: device 0: resident, 0 B away, 0 B on the device"), "what was never suspended is resumed at once")
+    c.ask("grant_delete", name="never")
+
+
 def meted_leaves(m, c, judge):
     """A program that is stopped holds up the child that asks the driver, and nobody else."""
     r = begin(m, None, 1)
@@ -169,8 +176,12 @@ def meted_leaves(m, c, judge):
     os.kill(pid, signal.SIGCONT)
     m.start()
     c = m.control()
-    ok(until(lambda: share(c).get("residence") == "away", 30), "the next one takes the program off its device", share(c))
-    mete(m, "set", "plain", "--resume")
+    # The child that goes on alone may be at it as well: then the driver refuses one of the two, and it stays as it was.
+    ok(until(lambda: share(c).get("residence") == "away" or "stays on the device" in str(c.grant("plain")["events"][-3:]), 30),
+       "the next one takes the program off its device, or leaves it as it was", c.grant("plain"))
+    p = subprocess.run([METE, "set", "plain", "--resume"], env={**m.env, "METE_RUNTIME_DIR": m.dir}, stdin=subprocess.DEVNULL,
+                       capture_output=True, text=True, timeout=60)
+    ok(p.returncode == 0 or "it goes on as before" in p.stderr, "and is told to bring it back", p.returncode, p.stdout, p.stderr)
     r.go_on()
     same(r.end(), 0, "and brings it back as it was")
     return c
@@ -241,6 +252,7 @@ everything_moves(m, c, judge)
 refusals(m, c, judge)
 others_have_the_room(m, c, judge)
 another_has_its_number(m, c, judge)
+never_suspended(m, c)
 c = meted_leaves(m, c, judge)
 print(f"# METE_TEST_SEED={SEED}")
 killer, random_ = Killer(m, c, judge), random.Random(SEED)
