@@ -76,10 +76,11 @@ static uint16_t half_of(double v)
 {
 	int e;
 	double m = frexp(fabs(v), &e);
-	int bits = (int)rint(ldexp(m, 11));
+	int bits;
 
-	if (v == 0 || e < -13)
-		return 0;
+	if (v == 0 || e < -13 || !isfinite(v))
+		return isfinite(v) ? 0 : isnan(v) ? 0x7e00 : (uint16_t)((v < 0) << 15 | 0x7c00);
+	bits = (int)rint(ldexp(m, 11));
 	if (bits == 2048) {
 		bits = 1024;
 		e++;

@@ -456,7 +456,8 @@ static int ask_beside(struct liar *l, uint16_t call, const void *body, size_t by
 	size_t size;
 
 	memcpy(m.bytes, &head, sizeof(head));
-	memcpy(m.bytes + sizeof(head), body, bytes);
+	if (bytes)
+		memcpy(m.bytes + sizeof(head), body, bytes);
 	send_bytes(&l->wall, m.bytes, head.size);
 	while (ring_next(&l->wall.replies, &at, &size, UINT64_C(5000000000)) == 1) {
 		memcpy(&reply, at, sizeof(reply));

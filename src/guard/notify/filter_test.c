@@ -87,7 +87,7 @@ static void test_numbers(void)
 	tap_ok(!bad, "every number that the driver has is brought, with any letter and direction (%u)", bad);
 	bad = 0;
 	for (unsigned int size = 1; size < 16384; size++)
-		bad += command(_IOC(3, 'F', RM_ESC_ALLOC, size)) != SECCOMP_RET_USER_NOTIF;
+		bad += command(_IOC(3u, 'F', RM_ESC_ALLOC, size)) != SECCOMP_RET_USER_NOTIF;
 	tap_ok(!bad, "with any size (%u)", bad);
 	tap_ok(call(AUDIT_ARCH_X86_64, SYS_ioctl, 3, UINT64_C(0xdeadbeef00000000) | RM_REQUEST(RM_ESC_ALLOC, 48)) ==
 		       SECCOMP_RET_USER_NOTIF,
@@ -96,9 +96,9 @@ static void test_numbers(void)
 		       command(0x541b) == SECCOMP_RET_ALLOW && command(0x8912) == SECCOMP_RET_ALLOW,
 	       "terminals and sockets pass");
 	tap_ok(command(TCGETS2) == SECCOMP_RET_ALLOW && command(TCSETSW2) == SECCOMP_RET_ALLOW &&
-		       command(_IOC(3, 'F', RM_ESC_CONTROL, 44)) == SECCOMP_RET_USER_NOTIF,
+		       command(_IOC(3u, 'F', RM_ESC_CONTROL, 44)) == SECCOMP_RET_USER_NOTIF,
 	       "what newer C libraries ask of a terminal passes too");
-	tap_ok(command(_IOC(3, 'T', 0x30, 4)) == SECCOMP_RET_USER_NOTIF, "but not what is nearly a terminal's");
+	tap_ok(command(_IOC(3u, 'T', 0x30, 4)) == SECCOMP_RET_USER_NOTIF, "but not what is nearly a terminal's");
 }
 
 static void test_other_ways(void)

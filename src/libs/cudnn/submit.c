@@ -9,7 +9,10 @@
 CUresult dnn_submit(const struct device_driver *driver, CUcontext context, cudaStream_t stream, struct dnn_work *work,
 		    uint32_t blocks)
 {
-	return library_launch(driver, context, work->kernel, blocks, stream, work);
+	_Alignas(struct dnn_work) char room[DEVICE_PARAM_BYTES] = { 0 };
+
+	memcpy(room, work, sizeof(*work));
+	return library_launch(driver, context, work->kernel, blocks, stream, room);
 }
 
 bool dnn_handle_known(const void *handle)
