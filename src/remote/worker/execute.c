@@ -173,6 +173,8 @@ static int answer(struct work *work)
 	payload_flush(work);
 	output_flush(work->worker);
 	head = worker_reply_head(work);
+	/* Before the client learns of it: what it ends next would be left to us, and its memory free only then. */
+	uses_leave(work);
 	return worker_reply(work->worker, &head, work->reply_payload.bytes ? &work->reply_payload : NULL,
 			    work->out.data, work->out.used);
 }
