@@ -185,7 +185,7 @@ static void *open_named(const char *name)
 	void *library;
 	int flags = RTLD_NOW | RTLD_LOCAL;
 
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which refuse it */
 	flags |= RTLD_DEEPBIND; /* PyTorch exports oneDNN's names of a version of its own */
 #endif
 	/* threads that it makes at once get no signals of the program's */
