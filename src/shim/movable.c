@@ -307,19 +307,21 @@ static bool is_left(const struct piece *p, struct leftover *left)
 /* Takes one empty piece out. */
 static bool take_empty(struct leftover left, struct piece *ret)
 {
+	bool found;
 	uint32_t i;
 
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < piece_count; i++)
 		if (is_empty(&pieces[i]) && !is_left(&pieces[i], &left))
 			break;
-	if (i < piece_count) {
+	found = i < piece_count;
+	if (found) {
 		*ret = pieces[i];
 		pieces[i].bytes = 0;
 		packed_bytes -= ret->packed ? ret->bytes : 0;
 	}
 	pthread_mutex_unlock(&lock);
-	return i < piece_count && ret->bytes;
+	return found && ret->bytes;
 }
 
 /*
