@@ -198,7 +198,8 @@ static void named(void)
 	section[3].sh_type = SHT_PROGBITS;
 	ok(!strcmp(written(image), "?"));
 	section[3].sh_type = SHT_SYMTAB;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* what it reads is what the process has, and not the image alone */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	/* what it reads is what the process has, and not the image alone */
 	/* damaged in every byte: whatever comes, nothing breaks */
 	for (unsigned int i = 0; i < sizeof(image); i++)
 		for (unsigned int bit = 0; bit < 8; bit++) {
