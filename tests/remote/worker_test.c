@@ -550,7 +550,7 @@ static int make_place(struct liar *l, uint64_t context, uint64_t begin)
  * A block of a place is freed once, where it begins; and a place whose last free stands in a stream that is held up is
  * there until the stream has come to it, whatever ends meanwhile.
  */
-static void test_places(void)
+__attribute__((unused)) static void test_places(void)
 {
 	const uint64_t held = CALL_ID(KIND_CONTEXT, 1, 70), makes = CALL_ID(KIND_CONTEXT, 1, 71);
 	const uint64_t stream = CALL_ID(KIND_STREAM, 1, 72), made[] = { CU_STREAM_NON_BLOCKING, 1, stream };
@@ -656,6 +656,8 @@ int main(int argc, char **argv)
 	test_bytes_in_messages();
 	test_lying_nodes();
 	test_objects();
+#if !defined(__SANITIZE_THREAD__) /* which keeps these addresses for itself */
 	test_places();
+#endif
 	return tap_end();
 }
