@@ -1,6 +1,7 @@
 /* types.c: see types.h. Loops over elements that lie side by side are written so that compilers make vectors of them.
  */
 #include "libs/blas/types.h"
+#include "libs/common/half.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,45 +35,6 @@ bool type_is_complex(unsigned int type)
 	return type == CUDA_C_32F || type == CUDA_C_64F;
 }
 
-static inline float float_of(uint32_t bits)
-{
-	float f;
-
-	memcpy(&f, &bits, sizeof(f));
-	return f;
-}
-
-static inline uint32_t bits_of(float f)
-{
-	uint32_t bits;
-
-	memcpy(&bits, &f, sizeof(bits));
-	return bits;
-}
-
-/* A product with 2^112 moves the exponent to its place, for subnormal numbers too. */
-static inline float half_read(uint16_t h)
-{
-	uint32_t magnitude = (uint32_t)(h & 0x7fff) << 13, sign = (uint32_t)(h & 0x8000) << 16;
-	float scaled = float_of(magnitude) * 0x1p112f;
-	uint32_t special = magnitude >= 0x0f800000u ? 0x7f800000u : 0;
-
-	return float_of(bits_of(scaled) | special | sign);
-}
-
-static inline uint16_t half_write(float value)
-{
-	uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffffu;
-	/* subnormal results: adding 0.5 leaves the rounded value in the lowest bits */
-	uint32_t small = bits_of(float_of(magnitude) + 0.5f) - 0x3f000000u;
-	uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1)) >> 13;
-	uint32_t result = magnitude < 0x38800000u ? small : normal;
-
-	result = magnitude >= 0x47800000u ? 0x7c00u : result;
-	result = magnitude > 0x7f800000u ? 0x7e00u : result;
-	return (uint16_t)(result | sign);
-}
-
 float type_half(uint16_t bits)
 {
 	return half_read(bits);
@@ -81,14 +43,6 @@ float type_half(uint16_t bits)
 uint16_t type_to_half(float value)
 {
 	return half_write(value);
-}
-
-static inline uint16_t bfloat_write(float value)
-{
-	uint32_t bits = bits_of(value);
-	uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
-
-	return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16 | 0x40u) : rounded);
 }
 
 /* FP8: `mantissa` bits, an exponent's `bias`. */
@@ -157,7 +111,7 @@ void type_read(unsigned int type, const void *from, int64_t step, int64_t count,
 	case CUDA_R_16F:
 		READ(uint16_t, half_read(v))
 	case CUDA_R_16BF:
-		READ(uint16_t, float_of((uint32_t)v << 16))
+		READ(uint16_t, bfloat_read(v))
 	case CUDA_R_8I:
 		READ(int8_t, v)
 	case CUDA_R_8U:

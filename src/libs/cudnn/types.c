@@ -1,5 +1,6 @@
 /* types.c: the elements of tensors as floats and doubles, and back. */
 #include "libs/cudnn/types.h"
+#include "libs/common/half.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,58 +29,6 @@ uint32_t dnn_type_bytes(unsigned int type)
 bool dnn_type_is_wide(unsigned int type)
 {
 	return type == CUDNN_DATA_DOUBLE || type == CUDNN_DATA_INT64 || type == CUDNN_DATA_INT32;
-}
-
-static inline float float_of(uint32_t bits)
-{
-	float f;
-
-	memcpy(&f, &bits, sizeof(f));
-	return f;
-}
-
-static inline uint32_t bits_of(float f)
-{
-	uint32_t bits;
-
-	memcpy(&bits, &f, sizeof(bits));
-	return bits;
-}
-
-/* A product with 2^112 moves the exponent to its place, for subnormal numbers too. */
-static inline float half_read(uint16_t h)
-{
-	uint32_t magnitude = (uint32_t)(h & 0x7fff) << 13, sign = (uint32_t)(h & 0x8000) << 16;
-	uint32_t special = magnitude >= 0x0f800000u ? 0x7f800000u : 0;
-
-	return float_of(bits_of(float_of(magnitude) * 0x1p112f) | special | sign);
-}
-
-static inline uint16_t half_write(float value)
-{
-	uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffffu;
-	/* subnormal results: adding 0.5 leaves the rounded value in the lowest bits */
-	uint32_t small = bits_of(float_of(magnitude) + 0.5f) - 0x3f000000u;
-	uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1)) >> 13;
-	uint32_t result = magnitude < 0x38800000u ? small : normal;
-
-	result = magnitude >= 0x47800000u ? 0x7c00u : result;
-	result = magnitude > 0x7f800000u ? 0x7e00u : result;
-	return (uint16_t)(result | sign);
-}
-
-static inline float bfloat_read(uint16_t b)
-{
-	return float_of((uint32_t)b << 16);
-}
-
-static inline uint16_t bfloat_write(float value)
-{
-	uint32_t bits = bits_of(value);
-
-	if ((bits & 0x7fffffffu) > 0x7f800000u)
-		return (uint16_t)(bits >> 16 | 0x40);
-	return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
 
 /* Nearest whole number within the limits of the type; NaN is 0. */
