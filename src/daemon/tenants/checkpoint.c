@@ -121,7 +121,7 @@ static void saved(struct tenant *t, struct client *c, uint64_t ns)
 	set_place(c, true, false);
 	s->out_bytes += client_bytes(c);
 	s->moves++;
-	residing_note(t, JOURNAL_ACTION, "process %d: the driver has taken its %s off the device in %.2f s",
+	tenant_note(t, 0, JOURNAL_ACTION, "process %d: the driver has taken its %s off the device in %.2f s",
 		      (int)c->process.pid, size_format(client_bytes(c), text), (double)ns / 1e9);
 }
 
@@ -140,7 +140,7 @@ static void refused(struct tenant *t, struct client *c, const struct checkpoint_
 	s->state = SUSPENSION_REFUSED;
 	snprintf(s->why, sizeof(s->why), "process %d: %.150s", (int)job->program.pid, words_of(job));
 	t->checkpointing.returns = true;
-	residing_note(t, JOURNAL_ACTION, "%s; its memory stays on the device", s->why);
+	tenant_note(t, 0, JOURNAL_ACTION, "%s; its memory stays on the device", s->why);
 }
 
 static void restored(struct tenant *t, struct client *c, uint64_t ns)
@@ -149,7 +149,7 @@ static void restored(struct tenant *t, struct client *c, uint64_t ns)
 
 	set_place(c, false, false);
 	t->suspension.in_bytes += client_bytes(c);
-	residing_note(t, JOURNAL_ACTION, "process %d: the driver has brought its %s back in %.2f s",
+	tenant_note(t, 0, JOURNAL_ACTION, "process %d: the driver has brought its %s back in %.2f s",
 		      (int)c->process.pid, size_format(client_bytes(c), text), (double)ns / 1e9);
 }
 
@@ -420,7 +420,7 @@ int checkpoint_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t s
 	*t->suspension.why = 0;
 	keep(t, true);
 	residence_look_on(t->daemon);
-	residing_note(t, JOURNAL_ACTION, "suspended: the driver takes its programs off the device");
+	tenant_note(t, 0, JOURNAL_ACTION, "suspended: the driver takes its programs off the device");
 	return 0;
 }
 
@@ -442,7 +442,7 @@ int checkpoint_resume(struct tenant *t, bool now, char *error, size_t size)
 	*t->suspension.why = 0;
 	t->checkpointing.returns = true;
 	residence_look_on(t->daemon);
-	residing_note(t, JOURNAL_ACTION, "resumed: the driver brings its programs back to the device");
+	tenant_note(t, 0, JOURNAL_ACTION, "resumed: the driver brings its programs back to the device");
 	return 0;
 }
 

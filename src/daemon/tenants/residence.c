@@ -470,7 +470,7 @@ static void tell_turn(struct tenant *t)
 	    (s->turn_told_ns && turn < 2 * s->turn_told_ns))
 		return;
 	s->turn_told_ns = turn;
-	residing_note(t, JOURNAL_ACTION,
+	tenant_note(t, 0, JOURNAL_ACTION,
 		      "to leave and to return takes more than a fifth of a turn: turns are %.1f s now",
 		      (double)turn / 1e9);
 }

@@ -85,19 +85,6 @@ bool residing_is_to_leave(const struct client *c)
 	       (place & WIRE_PLACE_MOVES && wire_place_state(place) == WIRE_RESIDENT && residing_wishes_away(c));
 }
 
-void residing_note(struct tenant *t, enum journal_kind kind, const char *fmt, ...)
-{
-	const struct device *device = &t->grant.share[0].device;
-	char text[EVENT_BYTES];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	event_add(&t->events, "device %u: %s", device->index, text);
-	journal_add(t->daemon, kind, t->grant.name, device->uuid, "%s", text);
-}
-
 void residing_wish(struct client *c, bool away)
 {
 	struct wire_account *account = residing_account(c, 0);
@@ -143,7 +130,7 @@ static void left(struct client *c, uint64_t now)
 	s->moves++;
 	s->moving_ns += r->leave_ns;
 	account_recall(c->tenant, 0, &(struct ledger_units){ account_credit(c, 0), 0 }, NULL, NULL);
-	residing_note(c->tenant, JOURNAL_ACTION, "%s: %s left the device in %.2f s", client_text(c),
+	tenant_note(c->tenant, 0, JOURNAL_ACTION, "%s: %s left the device in %.2f s", client_text(c),
 		      size_format(bytes, text), (double)(now - r->asked_ns) / 1e9);
 }
 
@@ -159,7 +146,7 @@ static void returned(struct client *c, uint64_t now)
 	r->called = false;
 	s->in_bytes += bytes;
 	s->moving_ns += ns;
-	residing_note(c->tenant, JOURNAL_ACTION, "%s: %s returned to the device in %.2f s", client_text(c),
+	tenant_note(c->tenant, 0, JOURNAL_ACTION, "%s: %s returned to the device in %.2f s", client_text(c),
 		      size_format(bytes, text), (double)ns / 1e9);
 }
 
@@ -172,7 +159,7 @@ static void stayed(struct client *c, uint64_t now, const char *why, uint64_t for
 
 	s->refused++;
 	r->stays_until_ns = now + for_ns;
-	residing_note(c->tenant, JOURNAL_ACTION, "%s stays on the device: %s", client_text(c), why);
+	tenant_note(c->tenant, 0, JOURNAL_ACTION, "%s stays on the device: %s", client_text(c), why);
 	if (c->tenant->grant.suspended) {
 		snprintf(s->why, sizeof(s->why), "%s: %s", client_text(c), why);
 		s->state = SUSPENSION_REFUSED;
@@ -214,7 +201,7 @@ static void look_whether_silent(struct client *c, uint64_t now)
 	}
 	r->stays_until_ns = now + for_ns;
 	r->came_ns = now + for_ns;
-	residing_note(c->tenant, JOURNAL_ACTION, "%s does not come back to the device: others do not wait for it",
+	tenant_note(c->tenant, 0, JOURNAL_ACTION, "%s does not come back to the device: others do not wait for it",
 		      client_text(c));
 }
 

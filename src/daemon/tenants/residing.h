@@ -35,6 +35,3 @@ bool residing_is_to_leave(const struct client *client);
 void residing_look(struct client *client, uint64_t now);
 /* Why a client stays, for people to read. */
 const char *residing_reason(enum wire_stay why);
-/* An event and a line of the journal about the tenant's device. */
-__attribute__((format(printf, 3, 4))) void residing_note(struct tenant *tenant, enum journal_kind kind, const char *fmt,
-							 ...);

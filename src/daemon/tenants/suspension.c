@@ -96,7 +96,7 @@ static int suspend_walled(struct tenant *t, uint32_t drain_s, char *error, size_
 		moving_resume(t);
 		return r;
 	}
-	residing_note(t, JOURNAL_ACTION, "suspended: its programs leave the device");
+	tenant_note(t, 0, JOURNAL_ACTION, "suspended: its programs leave the device");
 	residence_look_on(t->daemon);
 	return 0;
 }
@@ -119,7 +119,7 @@ int suspension_send(struct tenant *tenant, const char *where, const char *way, u
 	if (r)
 		return r;
 	begin(tenant, SUSPENSION_LEAVING);
-	residing_note(tenant, JOURNAL_ACTION, "its programs go to %s", where);
+	tenant_note(tenant, 0, JOURNAL_ACTION, "its programs go to %s", where);
 	residence_look_on(tenant->daemon);
 	return 0;
 }
@@ -133,7 +133,7 @@ static int resume_walled(struct tenant *t, char *error, size_t size)
 	begin(t, SUSPENSION_RETURNING);
 	t->moving.active = true;
 	moving_resume(t);
-	residing_note(t, JOURNAL_ACTION, "resumed: its programs return to the device");
+	tenant_note(t, 0, JOURNAL_ACTION, "resumed: its programs return to the device");
 	residence_look_on(t->daemon);
 	return 0;
 }
@@ -190,7 +190,7 @@ int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_
 		if (residing_can_be_asked(c))
 			residing_wish(c, true);
 	}
-	residing_note(tenant, JOURNAL_ACTION, "suspended: its memory leaves the device");
+	tenant_note(tenant, 0, JOURNAL_ACTION, "suspended: its memory leaves the device");
 	return 0;
 }
 
@@ -225,7 +225,7 @@ int suspension_end(struct tenant *tenant, bool now, char *error, size_t size)
 	*s->why = 0;
 	for (struct client *c = tenant->clients; c; c = c->next)
 		c->residing.called = true;
-	residing_note(tenant, JOURNAL_ACTION, "resumed: its memory returns to the device");
+	tenant_note(tenant, 0, JOURNAL_ACTION, "resumed: its memory returns to the device");
 	residence_look_now(tenant->daemon);
 	return 0;
 }

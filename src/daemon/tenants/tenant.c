@@ -311,9 +311,7 @@ void tenant_clock_set(struct daemon *daemon)
 	}
 }
 
-/* What happened to a share: an event of the tenant's, and a line in the journal. */
-__attribute__((format(printf, 4, 5))) static void note(struct tenant *tenant, unsigned int i, enum journal_kind kind,
-						       const char *fmt, ...)
+void tenant_note(struct tenant *tenant, unsigned int i, enum journal_kind kind, const char *fmt, ...)
 {
 	const struct device *device = &tenant->grant.share[i].device;
 	char text[EVENT_BYTES];
@@ -358,7 +356,7 @@ static void refuse(struct session *session, const struct account_request *reques
 
 	ledger->refused++;
 	telemetry_memory_refused(tenant, request->device);
-	note(tenant, request->device, JOURNAL_REFUSAL, "%s was refused %s: %s of %s are held",
+	tenant_note(tenant, request->device, JOURNAL_REFUSAL, "%s was refused %s: %s of %s are held",
 	     client_text(session->client), size_format((uint64_t)request->need_units * WIRE_UNIT_BYTES, asked),
 	     size_format(account_tenant_held(tenant, request->device) * WIRE_UNIT_BYTES, held),
 	     size_format(ledger->target_units * WIRE_UNIT_BYTES, quota));
@@ -528,7 +526,7 @@ static void shrink_step(struct tenant *tenant)
 			continue;
 		account_recall(tenant, i, &(struct ledger_units){ ledger_excess(ledger), 0 }, NULL, NULL);
 		if (ledger_shrink_done(ledger)) {
-			note(tenant, i, JOURNAL_GRANT, "the quota is %s now",
+			tenant_note(tenant, i, JOURNAL_GRANT, "the quota is %s now",
 			     size_format(ledger->quota_units * WIRE_UNIT_BYTES, text));
 			done = true;
 		} else {
@@ -610,9 +608,9 @@ static void set_compute(struct tenant *tenant, unsigned int i, const struct gran
 	if (!memcmp(&share->compute, compute, sizeof(*compute)))
 		return;
 	if (share->compute.terms.frozen != compute->terms.frozen)
-		note(tenant, i, JOURNAL_ACTION, "%s", compute->terms.frozen ? "frozen: nothing runs" : "thawed");
+		tenant_note(tenant, i, JOURNAL_ACTION, "%s", compute->terms.frozen ? "frozen: nothing runs" : "thawed");
 	else
-		note(tenant, i, JOURNAL_GRANT, "the policy is %s now, guaranteed %.1f %%, at most %.1f %%",
+		tenant_note(tenant, i, JOURNAL_GRANT, "the policy is %s now, guaranteed %.1f %%, at most %.1f %%",
 		     policy_name((enum policy)compute->wish.policy), compute->terms.guarantee_ppm / 1e4,
 		     compute->terms.limit_ppm / 1e4);
 	share->compute = *compute;
@@ -639,7 +637,7 @@ int tenant_change(struct tenant *tenant, const uint64_t quota_units[WIRE_MAX_DEV
 		if (!quota_units[i])
 			continue;
 		set_quota(ledger, quota_units[i]);
-		note(tenant, i, JOURNAL_GRANT, "the quota %s %s",
+		tenant_note(tenant, i, JOURNAL_GRANT, "the quota %s %s",
 		     ledger_shrink_pending(ledger) ? "goes down to" : "is now",
 		     size_format(quota_units[i] * WIRE_UNIT_BYTES, text));
 	}

@@ -5,6 +5,7 @@
 
 #include "daemon/turns/arbitrate.h"
 #include "daemon/event.h"
+#include "daemon/journal.h"
 #include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/runtime.h"
@@ -82,6 +83,10 @@ int tenant_new(struct daemon *daemon, const struct grant *grant, bool listen, st
 
 /* Stops serving; clients that are attached keep their pages (leaving) or lose them. */
 void tenant_free(struct tenant *tenant, bool leaving);
+
+/* What happened to a share, by its index: an event of the tenant's, and a line in the journal. */
+__attribute__((format(printf, 4, 5))) void tenant_note(struct tenant *tenant, unsigned int i, enum journal_kind kind,
+						       const char *fmt, ...);
 
 struct tenant *tenant_find(struct daemon *daemon, const char *name);
 struct tenant *tenant_find_id(struct daemon *daemon, uint64_t id);
