@@ -47,13 +47,19 @@ void nodes_find(struct nodes *nodes)
 	closedir(folder);
 }
 
+/* One that everybody may pass, whatever umask meted has: the worker's user is another one by then. */
+static bool make_folder(const char *path)
+{
+	return (!mkdir(path, 0755) && !chmod(path, 0755)) || errno == EEXIST;
+}
+
 static bool make_folders(char *path, size_t root)
 {
 	for (char *slash = strchr(path + root + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		bool good;
 
 		*slash = 0;
-		good = !mkdir(path, 0755) || errno == EEXIST;
+		good = make_folder(path);
 		*slash = '/';
 		if (!good)
 			return false;
@@ -71,7 +77,7 @@ static bool put(const char *root, const char *path)
 	    !make_folders(target, strlen(root)))
 		return false;
 	if (S_ISDIR(st.st_mode))
-		return !mkdir(target, 0755) && !mount(path, target, NULL, MS_BIND, NULL);
+		return make_folder(target) && !mount(path, target, NULL, MS_BIND, NULL);
 	fd = open(target, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0444);
 	return fd >= 0 && !mount(path, target, NULL, MS_BIND, NULL);
 }

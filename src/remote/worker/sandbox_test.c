@@ -252,6 +252,7 @@ static long reopen(void)
 
 	if (!make_dev())
 		return -1;
+	umask(077); /* meted's, and a worker has it from meted */
 	sandbox_begin(&sandbox, SANDBOX_LISTED, true, 0);
 	if (!(sandbox.fence & WORKER_FENCE_MOUNTS) || open("/dev/nvidia-uvm", O_RDWR | O_CLOEXEC) < 0)
 		return -1;
