@@ -20,6 +20,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+static const char text[] = ".version 6.0\n.target sm_60\n.address_size 64\n.visible .entry probe() { ret; }\n";
+
 #define UID 1900000001u
 
 static const char *parts;
@@ -55,6 +57,7 @@ static const struct {
 	{ 'U', "its own user before the driver" },
 	{ 'P', "memory in stream order before the fence" },
 	{ 'C', "a context before the fence" },
+	{ 'J', "a module of PTX before the fence, as a worker has it" },
 };
 
 #define REAL 9u /* a worker of root's */
@@ -81,8 +84,13 @@ static void before_driver(struct sandbox *sandbox)
 static void use_driver(struct cuda_table *d, CUdevice device, CUcontext primary)
 {
 	CUcontext context;
+	CUmodule module;
 	CUdeviceptr p;
 
+	if (has('J') && !d->cuCtxSetCurrent(primary) && !d->cuModuleLoadData(&module, text)) {
+		d->cuModuleUnload(module);
+		d->cuCtxSetCurrent(NULL);
+	}
 	if (has('P')) {
 		d->cuCtxSetCurrent(primary);
 		if (!d->cuMemAllocAsync(&p, 1 << 20, NULL))
@@ -130,7 +138,6 @@ static void say(const char *name, CUresult r)
 static void try_calls(struct cuda_table *d, CUdevice device)
 {
 	CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED };
-	char ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n.visible .entry probe() { ret; }\n";
 	CUcontext primary, context;
 	CUmemoryPool pool;
 	CUfunction function;
@@ -152,7 +159,7 @@ static void try_calls(struct cuda_table *d, CUdevice device)
 	say("array", d->cuArrayCreate_v2(&array, &(CUDA_ARRAY_DESCRIPTOR){ .Width = 64, .Height = 64, .Format = CU_AD_FORMAT_FLOAT,
 									   .NumChannels = 1 }));
 	say("stream", d->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	r = d->cuModuleLoadData(&module, ptx);
+	r = d->cuModuleLoadData(&module, text);
 	say("module", r);
 	if (!r && !(r = d->cuModuleGetFunction(&function, module, "probe"))) {
 		say("launch", d->cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL));
@@ -220,7 +227,8 @@ static void run(const char *driver, const char *chosen)
 
 int main(int argc, char **argv)
 {
-	static const char *const more[] = { "skrlfdRcD", "skUlfdRcD", "sklfudRcDP", "sklfudRcDC", "sklfudRcDPC" };
+	static const char *const more[] = { "skrlfdRcD", "skUlfdRcD", "sklfudRcDJ", "sklfudRcDJP", "sklfudRcDJC",
+					     "sfJ", "sfJC" };
 	char chosen[PARTS + 1];
 
 	if (argc < 2) {

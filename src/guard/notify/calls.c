@@ -1,20 +1,24 @@
 /* calls.c: see calls.h. One thread; all memory is here from the start. */
 #include "guard/notify/calls.h"
 
+#include "base/cleanup.h"
 #include "rm/interface.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define ARGUMENT_MOST 16384u
@@ -25,6 +29,7 @@
 #define FDS_MOST 1u
 #define FDS_FROM 4096 /* above all others here */
 #define PAGE 4096u
+#define PAGES_MOST (UINT64_C(1) << 42)
 
 /* A piece of the program's memory, and its copy. */
 struct piece {
@@ -75,6 +80,7 @@ static const struct {
 };
 
 #define CLASS_OS_PAGES 0x71 /* NV01_MEMORY_SYSTEM_OS_DESCRIPTOR: the caller's own pages */
+#define OS_PAGES_AT 24u      /* NVOS02_PARAMETERS: pMemory, and limit behind it: the bytes, less one */
 #define CLASS_OS_EVENT 0x79 /* NV01_EVENT_OS_EVENT: `data` of its parameters, at 16, is a descriptor */
 #define OS_EVENT_DATA_AT 16u
 
@@ -104,6 +110,7 @@ struct making {
 		int here;
 	} fd[FDS_MOST];
 	unsigned int fd_count;
+	struct piece shared; /* the program's own pages, mapped here for this call */
 	uint64_t charged;
 	uint32_t memory_from; /* a dup's source */
 };
@@ -265,8 +272,79 @@ static bool leads_here(const struct making *m, const struct piece *p)
 	return false;
 }
 
+/* ---- the program's own pages ---- */
+
+struct mapping {
+	unsigned long long from, to, offset;
+};
+
+/* The program's mapping that has all of it, if it is one that others can share. */
+static bool mapping_find(pid_t tid, uint64_t there, uint64_t size, struct mapping *ret)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	char path[64], line[512], rights[8];
+
+	snprintf(path, sizeof path, "/proc/%d/maps", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "%llx-%llx %7s %llx", &ret->from, &ret->to, rights, &ret->offset) == 4 &&
+		    there >= ret->from && there < ret->to)
+			return rights[3] == 's' && size <= ret->to - there;
+	return false;
+}
+
+/* Its file, where it lies in memory alone. Opened by nobody before it is known what it is: a device's would act. */
+static int mapping_open(pid_t tid, const struct mapping *of)
+{
+	_cleanup_close_ int there = -1;
+	struct statfs system;
+	struct stat s;
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%d/map_files/%llx-%llx", tid, of->from, of->to);
+	there = open(path, O_PATH | O_CLOEXEC);
+	if (there < 0 || fstat(there, &s) || fstatfs(there, &system))
+		return -errno;
+	if (!S_ISREG(s.st_mode) || system.f_type != TMPFS_MAGIC)
+		return -EPERM;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", there);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * The program's own pages for the device (NV01_MEMORY_SYSTEM_OS_DESCRIPTOR): NVIDIA's driver makes each context with
+ * some, and gives such for pinned memory. The manager takes the pages of whoever calls, by address; so they are mapped
+ * here while the call is made. That can be done with memory that is shared (the driver's is); not with a program's
+ * private memory (cuMemHostRegister of what malloc gave).
+ */
+static int pages_map(struct making *m, struct piece *in, size_t at)
+{
+	uint64_t there = long_at(in, at), size = long_at(in, at + 8) + 1;
+	_cleanup_close_ int fd = -1;
+	struct mapping mapping;
+	void *here;
+
+	if (!size || size > PAGES_MOST || there % PAGE || !mapping_find(m->caller->tid, there, size, &mapping))
+		return -EPERM;
+	fd = mapping_open(m->caller->tid, &mapping);
+	if (fd < 0)
+		return -EPERM;
+	here = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    (off_t)(mapping.offset + (there - mapping.from)));
+	if (here == MAP_FAILED)
+		return -ENOMEM;
+	m->shared = (struct piece){ .here = here, .there = there, .size = size };
+	pointer_replace(m, in, at, &m->shared);
+	return 0;
+}
+
 static void put_back(struct making *m)
 {
+	if (m->shared.size)
+		munmap(m->shared.here, m->shared.size);
+	m->shared.size = 0;
 	while (m->pointer_count) {
 		m->pointer_count--;
 		memcpy(m->pointer[m->pointer_count].in->here + m->pointer[m->pointer_count].at,
@@ -352,7 +430,7 @@ static int all_read(struct making *m)
 		return word_at(&m->argument, 8) == RM_HEAP_OS_DESCRIPTOR ? -EPERM : 0;
 	case RM_ESC_ALLOC_MEMORY:
 		if (m->plan.class == CLASS_OS_PAGES)
-			return -EPERM;
+			return pages_map(m, &m->argument, OS_PAGES_AT);
 		break;
 	default:
 		break;
@@ -594,6 +672,19 @@ static int node_check(struct making *m, int fd)
 	return minor(s.st_rdev) < 64 && m->c->devices >> minor(s.st_rdev) & 1 ? 0 : refuse(m, GUARD_DEVICE);
 }
 
+/* For whoever looks for the reason of a driver's error under the guard: what is refused here, and what the driver refuses. */
+static void tell(const struct making *m, int r)
+{
+	uint32_t status = m->plan.status_at != GUARD_NO_PLACE ? word_at(&m->argument, m->plan.status_at) : 0;
+
+	if (m->plan.reason)
+		fprintf(stderr, "mete-guard-notify: call 0x%x of %u bytes, class or control 0x%x: refused: %s\n", m->number,
+			m->call.size, m->plan.class, guard_reason_text(m->plan.reason));
+	else if (r || status)
+		fprintf(stderr, "mete-guard-notify: call 0x%x of %u bytes, class or control 0x%x: %s, status 0x%x\n",
+			m->number, m->call.size, m->plan.class, r ? strerror(-r) : "done", status);
+}
+
 int calls_make(struct calls *c, const struct caller *caller, int fd, unsigned int command, uint64_t there)
 {
 	static struct making m;
@@ -619,8 +710,11 @@ int calls_make(struct calls *c, const struct caller *caller, int fd, unsigned in
 	memcpy(m.call.bytes, m.argument.here, size < GUARD_ARGUMENT_BYTES ? size : GUARD_ARGUMENT_BYTES);
 	r = judge(&m);
 	if (!r)
-		return make(&m, fd, command);
-	put_back(&m);
+		r = make(&m, fd, command);
+	else
+		put_back(&m);
+	if (c->observes)
+		tell(&m, r);
 	return r;
 }
 

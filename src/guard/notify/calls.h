@@ -4,8 +4,8 @@
  *
  * What a call points to is copied as well and the pointers are replaced. A call is only made when no other word of it
  * leads into this process's own memory: then the driver finds nothing behind a pointer that this table does not know,
- * and refuses the call. Calls that name the caller's own pages (a host memory object by its address) cannot be made in
- * another process's place and are refused.
+ * and refuses the call. Calls that name the caller's own pages (a host memory object by its address) are made with the
+ * same pages mapped here, where the program's mapping is one that can be shared; else they are refused.
  *
  * A client of the resource manager ends with the file that made it. The file is watched by an epoll set, which holds no
  * reference: an entry that is gone from it is a file that is released (calls_sweep).
@@ -15,6 +15,7 @@
 #include "guard/classify.h"
 #include "guard/tenants.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define CALLS_RANGES_MOST 512u
@@ -24,6 +25,7 @@ struct calls {
 	struct tenant_account *account;
 	struct guard_terms terms;
 	uint64_t devices; /* bit n: minor n */
+	bool observes;	  /* each call that is refused or fails stands on standard error */
 	uint32_t groups_most, major;
 	int watch_fd, watch_info_fd; /* the epoll set, and what /proc says of it */
 	struct {
@@ -42,7 +44,7 @@ struct caller {
 	uint64_t id;
 };
 
-/* 0 or -errno. Afterwards this process maps nothing more. */
+/* 0 or -errno. Afterwards this process maps nothing more, but pages of a program's while a call is made. */
 int calls_begin(struct calls *c);
 /* What this process maps now; the last step before the first call. -errno */
 int calls_ranges_read(struct calls *c);

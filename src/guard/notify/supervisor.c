@@ -5,8 +5,8 @@
  * program, and the program's filter (filter.c) brings the calls here. It ends when the last process of the program has.
  * If it is killed, the kernel answers those calls with ENOSYS: the tenant gets nothing more, and keeps what it has.
  *
- * It drops every right but that to reach into the program's processes, and is closed to the program: it cannot be
- * traced or read (PR_SET_DUMPABLE), it maps nothing once it has begun, and no call leads into its memory (calls.h).
+ * It drops every right but those to reach into the program's processes and to map what they have mapped, and is closed
+ * to the program: it cannot be traced or read (PR_SET_DUMPABLE), and no call leads into its memory (calls.h).
  */
 #include "base/cleanup.h"
 #include "base/size.h"
@@ -39,6 +39,9 @@
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS _IOW('!', 4, uint64_t)
 #endif
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40 /* Linux 5.9 */
+#endif
 #define SYNC_WAKE_UP 1ull      /* SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP, Linux 6.6: the program runs on at once */
 #define PIDFD_OF_THREAD O_EXCL /* PIDFD_THREAD, Linux 6.9 */
 
@@ -48,7 +51,8 @@ static const char help[] =
 	"\n"
 	"Makes the calls of NVIDIA's driver of a program in its place, within a quota. Started by mete run --guard "
 	"where the\n"
-	"kernel cannot run the guard's programs; the program's filter comes through the socket. See mete-guard(8).\n";
+	"kernel cannot run the guard's programs; the program's filter comes through the socket. See mete-guard(8).\n"
+	"With METE_GUARD_OBSERVE set, each call that is refused or fails stands on standard error.\n";
 
 struct supervisor {
 	struct calls calls;
@@ -205,7 +209,20 @@ static void run(struct supervisor *s)
 
 /* ---- beginning ---- */
 
-/* All rights but that to reach into processes of other users, which a program of root's may have become. */
+/*
+ * What is kept: to reach into processes of other users, which a program of root's may have become, and to map what they
+ * have mapped (/proc/PID/map_files; calls.c).
+ */
+static const unsigned int kept[] = { CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE };
+
+static bool is_kept(unsigned int right)
+{
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+		if (kept[i] == right)
+			return true;
+	return false;
+}
+
 static int rights_drop(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -213,11 +230,13 @@ static int rights_drop(void)
 
 	if (syscall(SYS_capget, &head, now))
 		return -errno;
-	then[CAP_SYS_PTRACE / 32].permitted = now[CAP_SYS_PTRACE / 32].permitted & 1u << CAP_SYS_PTRACE % 32;
-	then[CAP_SYS_PTRACE / 32].effective = then[CAP_SYS_PTRACE / 32].permitted;
-	for (unsigned int c = 0; c <= CAP_LAST_CAP; c++)
-		if (c != CAP_SYS_PTRACE)
+	for (unsigned int c = 0; c < 64; c++)
+		if (is_kept(c))
+			then[c / 32].permitted |= now[c / 32].permitted & 1u << c % 32;
+		else if (c <= CAP_LAST_CAP)
 			prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
+	for (size_t i = 0; i < 2; i++)
+		then[i].effective = then[i].permitted;
 	if (syscall(SYS_capset, &head, then) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		return -errno;
@@ -310,6 +329,7 @@ static int begin(struct supervisor *s, uint64_t quota)
 		return fail(1, why, "");
 	s->calls.terms.branch = k.branch;
 	s->calls.major = k.major;
+	s->calls.observes = getenv("METE_GUARD_OBSERVE") != NULL;
 	if (!getrlimit(RLIMIT_NOFILE, &most)) {
 		most.rlim_cur = most.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &most);

@@ -19,13 +19,17 @@ def pause(what):
     sys.stdin.readline()
 
 
+def total(block):
+    return sum(piece.sum(dtype=torch.int64).item() for piece in block.split(16 * MIB))
+
+
 def trained(disturbed):
     torch.manual_seed(7)
     model = nn.Sequential(nn.Linear(256, 1024), nn.GELU(), nn.LayerNorm(1024), nn.Linear(1024, 16)).cuda()
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
     inputs, targets = torch.randn(512, 256, device="cuda"), torch.randn(512, 16, device="cuda")
     block = torch.randint(0, 1 << 30, (256 * MIB,), dtype=torch.int32, device="cuda")  # 1 GiB that nobody touches
-    sums = [block.sum(dtype=torch.int64).item()]
+    sums = [total(block)]
     for step in range(40):
         optimiser.zero_grad()
         loss = nn.functional.mse_loss(model(inputs), targets)
@@ -33,7 +37,7 @@ def trained(disturbed):
         optimiser.step()
         if disturbed and step in (10, 25):
             pause(f"after step {step}")
-    sums.append(block.sum(dtype=torch.int64).item())
+    sums.append(total(block))
     return sums, [p.detach().cpu() for p in model.parameters()]
 
 
