@@ -316,6 +316,23 @@ static int parse(struct supervisor *s, int argc, char **argv, uint64_t *ret_quot
 	return r;
 }
 
+/*
+ * NVIDIA's manager makes a device's object only for a process that has the device's node open itself
+ * (nv_is_gpu_accessible() of kernel-open/nvidia/nv.c; seen with driver 580: status 0x1b of NV01_DEVICE_0). Open until
+ * the end. A node that is not there, or not to be opened, is refused to the program as well when it asks.
+ */
+static void nodes_open(uint64_t devices)
+{
+	char path[32];
+
+	for (unsigned int i = 0; i < 64; i++) {
+		if (!(devices >> i & 1))
+			continue;
+		snprintf(path, sizeof path, "/dev/nvidia%u", i);
+		(void)!open(path, O_RDWR | O_CLOEXEC);
+	}
+}
+
 /* Everything that may fail, before the program goes on. */
 static int begin(struct supervisor *s, uint64_t quota)
 {
@@ -337,6 +354,7 @@ static int begin(struct supervisor *s, uint64_t quota)
 	s->calls.account = tenant_account_new(quota);
 	if (!s->calls.account || calls_begin(&s->calls))
 		return fail(1, "cannot begin", strerror(errno));
+	nodes_open(s->calls.devices);
 	if (s->grant && counts_begin())
 		s->grant = 0; /* not the owner of the folder: nobody is told what it counts */
 	s->listener = notify_accept(s->socket);
