@@ -65,6 +65,9 @@ static CUresult take(struct piece *t, size_t bytes)
 				     .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
 	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
+	/* A GPU packs what is smaller than its pages, so that pieces take less than they do alone. */
+	if (!kit.soft)
+		bytes = kit_taken(bytes);
 	switch (t->kind) {
 	case PLAIN:
 		r = cuMemAlloc(&t->p, bytes);

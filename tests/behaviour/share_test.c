@@ -417,10 +417,14 @@ static void death(pid_t pid)
 	ok(message_send(s, END, NULL, NO_FD));
 	waitpid(pid, &status, 0);
 	is(status, 0);
-	/* A death is noticed within a moment. */
-	for (int i = 0; i < 500 && kit_free() != before; i++)
+	/* A death is noticed within a moment. The importer's context goes with it, which is more on a GPU than on the
+	 * software device. */
+	for (int i = 0; i < 500 && (kit.soft ? kit_free() != before : kit_free() < before); i++)
 		usleep(10000);
-	is(kit_free(), before);
+	if (kit.soft)
+		is(kit_free(), before);
+	else
+		tap_ok(kit_free() >= before, "the importer's memory is free");
 }
 
 int main(int argc, char **argv)

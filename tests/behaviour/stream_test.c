@@ -439,9 +439,10 @@ static void bad_values(CUdeviceptr p)
 	answers(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(NULL, nowhere, 0, 0));
 	answers(CUDA_ERROR_INVALID_VALUE, cuStreamWaitValue32(NULL, nowhere, 0, 0));
 	answers(CUDA_ERROR_INVALID_VALUE, cuStreamWaitValue64(NULL, p + 4, 0, 0));
-	answers(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp(NULL, 0, &op, 0));
+	works(cuStreamBatchMemOp(NULL, 0, &op, 0));
 	answers(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp(NULL, 257, &op, 0));
-	answers(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp(NULL, 1, NULL, 0));
+	if (kit.soft || kit.worker) /* NVIDIA's driver ends in SIGSEGV */
+		answers(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp(NULL, 1, NULL, 0));
 	works(cuStreamSynchronize(NULL));
 }
 

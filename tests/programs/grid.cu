@@ -47,7 +47,7 @@ int main(void)
 {
 	unsigned *even, *odd, *state, *a, *b, *t;
 	int blocks = 0, n, i, r, rounds_count = ROUNDS;
-	void *args[4];
+	void *args[4] = { &a, &b, &state, &rounds_count };
 
 	if (!attribute(cudaDevAttrCooperativeLaunch))
 		SKIP("the device has no cooperative launch");

@@ -179,6 +179,16 @@ static inline int attribute(enum cudaDeviceAttr which)
 	return value;
 }
 
+/* NVIDIA's driver answers some calls in its own way. */
+static inline int on_gpu(void)
+{
+	FILE *f = fopen("/dev/nvidiactl", "r");
+
+	if (f)
+		fclose(f);
+	return f != NULL;
+}
+
 static inline int capability(void)
 {
 	return attribute(cudaDevAttrComputeCapabilityMajor) * 10 + attribute(cudaDevAttrComputeCapabilityMinor);

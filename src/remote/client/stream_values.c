@@ -6,13 +6,17 @@
 #include "remote/client/call.h"
 #include "remote/client/unified.h"
 
-static void values_begin(CUstream stream)
+/* Value: whether the stream is one. */
+static CUresult values_begin(CUstream stream)
 {
 	struct client_call c;
+	CUresult r;
 
 	client_call_stream(&c, CUDA_CALL_cuStreamBatchMemOp_v2, stream);
-	if (client_end(&c) == CUDA_SUCCESS && unified_any(c.session))
+	r = client_end(&c);
+	if (r == CUDA_SUCCESS && unified_any(c.session))
 		unified_begin(c.session, stream);
+	return r;
 }
 
 #define VALUE_CALL(name, word)                                                                                         \
@@ -34,13 +38,17 @@ VALUE_CALL(cuStreamWaitValue64_v2, cuuint64_t)
 CUresult client_cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray,
 				   unsigned int flags)
 {
-	values_begin(stream);
-	return client_plain_cuStreamBatchMemOp(stream, count, paramArray, flags);
+	CUresult r = values_begin(stream);
+
+	/* Nothing to do is no fault: NVIDIA's driver 580. */
+	return !count && !flags ? r : client_plain_cuStreamBatchMemOp(stream, count, paramArray, flags);
 }
 
 CUresult client_cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray,
 				      unsigned int flags)
 {
-	values_begin(stream);
-	return client_plain_cuStreamBatchMemOp_v2(stream, count, paramArray, flags);
+	CUresult r = values_begin(stream);
+
+	/* Nothing to do is no fault: NVIDIA's driver 580. */
+	return !count && !flags ? r : client_plain_cuStreamBatchMemOp_v2(stream, count, paramArray, flags);
 }
