@@ -8,8 +8,10 @@
 
 #include "guard/classify.h"
 
-#define GUARD_MAPS_VERSION 2u
-#define GUARD_TENANTS_MOST 1024u
+#define GUARD_MAPS_VERSION 3u
+#define GUARD_TENANTS_MOST 1024u /* a power of two: the low bits of an account's number are its row */
+#define GUARD_MARKS_MOST 4096u
+#define GUARD_CGROUPS_MOST 1024u
 #define GUARD_FILES_MOST 65536u
 #define GUARD_OBJECTS_MOST 131072u
 /* What one tenant may have of the two tables above, so that no tenant can fill them for others. */
@@ -22,8 +24,17 @@ struct guard_config {
 	uint32_t major;	    /* of the control node and the devices */
 	uint32_t uvm_major; /* 0: none */
 	uint32_t flags;	    /* GUARD_STRICT */
+	uint32_t changed;   /* counts new names of tenants; at GUARD_CHANGES_MOST nothing is remembered any more */
+	uint32_t accounts;  /* that there ever were */
 	uint32_t unused;
 };
+
+/*
+ * What is remembered of a cgroup that is no tenant's: its id above these bits, and `changed` of that moment in them. An id
+ * is never another cgroup's, and a cgroup never gets other ancestors.
+ */
+#define GUARD_CHANGES_BITS 20u
+#define GUARD_CHANGES_MOST ((1u << GUARD_CHANGES_BITS) - 1)
 
 /* What a set of programs is told when it is loaded. */
 struct guard_options {
@@ -34,13 +45,20 @@ struct guard_options {
 #define GUARD_STRICT 1u /* who is no tenant and not root opens no device */
 
 /*
- * A tenant's key: the id of its cgroup (the inode number of its folder), or the number of its grant with this bit, for
- * processes that were named one by one and those that they start.
+ * A tenant's name: the id of its cgroup (the inode number of its folder), or the number of its grant with this bit, for
+ * processes that were named one by one and those that they start. Several cgroups may be names of one tenant.
  */
 #define GUARD_BY_GRANT (1ull << 63)
 
+/*
+ * A tenant's account is a row of two tables. Its number is the row, and above it a count that makes it another number
+ * for each tenant that the row had: what is left of one that was dropped does not find its successor.
+ */
+#define GUARD_ROW(account) ((uint32_t)(account) & (GUARD_TENANTS_MOST - 1))
+
 /* What a tenant may; written by mete-guard alone. */
 struct guard_limits {
+	uint64_t account; /* 0: the row is free */
 	uint64_t quota;	  /* bytes */
 	uint64_t devices; /* bit n: minor n; the control node goes with any */
 	uint64_t slice_most_us;
@@ -66,11 +84,11 @@ struct guard_key {
 struct guard_object {
 	uint64_t memory; /* number in the map of memories; 0: none */
 	uint64_t file;	 /* the manager's record of the file whose release ends it */
-	uint64_t tenant;
+	uint64_t account;
 	uint32_t parent, class;
 };
 
 /* Device memory, until its last name is gone. */
 struct guard_memory {
-	uint64_t tenant, bytes, references;
+	uint64_t account, bytes, references;
 };

@@ -51,8 +51,11 @@ struct file {
 	struct inode *f_inode;
 } __attribute__((preserve_access_index));
 
+struct bpf_local_storage;
+
 struct task_struct {
 	struct task_struct *group_leader;
+	struct bpf_local_storage *bpf_storage;
 } __attribute__((preserve_access_index));
 
 struct cgroup;
@@ -80,9 +83,9 @@ enum stage { IDLE, RESERVED, CALLED };
 
 /* A task's, from its first call on; the call in progress. */
 struct work {
-	uint64_t owner;	 /* the tenant that the task stays with; 0: none yet. The first word: mete-guard writes it
-			    (tenants_join) */
-	uint64_t tenant; /* that the call is charged to */
+	uint64_t owner;	  /* the account that the task stays with; 0: none yet. The first word: mete-guard writes it
+			     (tenants_join) */
+	uint64_t account; /* that the call is charged to */
 	uint64_t reserved;
 	uint64_t file, data;		     /* the manager's record of the file; the kernel's copy of the argument */
 	uint64_t leaving;		     /* the record of a file that is being released */
@@ -103,21 +106,45 @@ struct {
 	__type(value, struct guard_config);
 } guard_config SEC(".maps");
 
+/* name -> account */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, GUARD_TENANTS_MOST);
 	__type(key, uint64_t);
-	__type(value, struct guard_tenant);
-} guard_tenants SEC(".maps");
+	__type(value, uint64_t);
+} guard_names SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, GUARD_TENANTS_MOST);
-	__type(key, uint64_t);
+	__type(key, uint32_t);
 	__type(value, struct guard_limits);
 } guard_limits SEC(".maps");
 
-/* struct file -> tenant */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, GUARD_TENANTS_MOST);
+	__type(key, uint32_t);
+	__type(value, struct guard_tenant);
+} guard_tenants SEC(".maps");
+
+/* How many of guard_files have this mark (mark_of): where there is none, no lookup is needed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, GUARD_MARKS_MOST);
+	__type(key, uint32_t);
+	__type(value, uint32_t);
+} guard_marks SEC(".maps");
+
+/* Cgroups that are no tenant's and below none's, as far as they are remembered. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, GUARD_CGROUPS_MOST);
+	__type(key, uint32_t);
+	__type(value, uint64_t);
+} guard_nobodys SEC(".maps");
+
+/* struct file -> account */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, GUARD_FILES_MOST);
@@ -125,7 +152,7 @@ struct {
 	__type(value, uint64_t);
 } guard_files SEC(".maps");
 
-/* the manager's record of a file, with objects of a tenant -> tenant */
+/* the manager's record of a file, with objects of a tenant -> account */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, GUARD_FILES_MOST);
@@ -171,14 +198,28 @@ static struct guard_config *config_get(void)
 	return bpf_map_lookup_elem(&guard_config, &zero);
 }
 
-static struct guard_tenant *tenant_find(uint64_t id)
+/* The account of a name; 0: none. */
+static uint64_t name_find(uint64_t id)
 {
-	return bpf_map_lookup_elem(&guard_tenants, &id);
+	uint64_t *account = bpf_map_lookup_elem(&guard_names, &id);
+
+	return account ? *account : 0;
 }
 
-static struct guard_limits *limits_find(uint64_t id)
+static struct guard_limits *limits_find(uint64_t account)
 {
-	return bpf_map_lookup_elem(&guard_limits, &id);
+	uint32_t row = GUARD_ROW(account);
+	struct guard_limits *l = bpf_map_lookup_elem(&guard_limits, &row);
+
+	return l && account && l->account == account ? l : NULL;
+}
+
+/* NULL: it is dropped. */
+static struct guard_tenant *tenant_find(uint64_t account)
+{
+	uint32_t row = GUARD_ROW(account);
+
+	return limits_find(account) ? bpf_map_lookup_elem(&guard_tenants, &row) : NULL;
 }
 
 /* ---- the account ---- */
@@ -199,9 +240,9 @@ static bool account_charge(struct guard_tenant *t, uint64_t quota, uint64_t byte
 	return false;
 }
 
-static void account_refund(uint64_t id, uint64_t bytes)
+static void account_refund(uint64_t account, uint64_t bytes)
 {
-	struct guard_tenant *t = bytes ? tenant_find(id) : NULL;
+	struct guard_tenant *t = bytes ? tenant_find(account) : NULL;
 
 	if (t)
 		__sync_fetch_and_sub(&t->used, bytes);
@@ -214,9 +255,9 @@ static void refused(struct guard_tenant *t, uint32_t reason)
 	__sync_fetch_and_add(&t->refused, 1);
 }
 
-static void end_process(uint64_t id, uint32_t reason)
+static void end_process(uint64_t account, uint32_t reason)
 {
-	struct guard_tenant *t = tenant_find(id);
+	struct guard_tenant *t = tenant_find(account);
 
 	bpf_send_signal(SIGKILL);
 	if (!t)
@@ -229,14 +270,14 @@ static void end_process(uint64_t id, uint32_t reason)
 /* Sets the reservation to what was really taken. */
 static void work_settle(struct work *w, uint64_t bytes)
 {
-	struct guard_tenant *t = tenant_find(w->tenant);
-	struct guard_limits *l = limits_find(w->tenant);
+	struct guard_tenant *t = tenant_find(w->account);
+	struct guard_limits *l = limits_find(w->account);
 
 	if (bytes <= w->reserved) {
-		account_refund(w->tenant, w->reserved - bytes);
+		account_refund(w->account, w->reserved - bytes);
 	} else if (t && !account_charge(t, l ? l->quota : 0, bytes - w->reserved)) {
 		__sync_fetch_and_add(&t->used, bytes - w->reserved);
-		end_process(w->tenant, GUARD_CHANGED);
+		end_process(w->account, GUARD_CHANGED);
 	}
 	w->reserved = bytes;
 }
@@ -249,7 +290,7 @@ static void memory_unref(uint64_t number)
 
 	if (!m || __sync_fetch_and_sub(&m->references, 1) != 1)
 		return;
-	account_refund(m->tenant, m->bytes);
+	account_refund(m->account, m->bytes);
 	bpf_map_delete_elem(&guard_memories, &number);
 }
 
@@ -270,7 +311,7 @@ static bool memory_ref(uint64_t number)
 
 static void object_gone(const struct guard_object *o)
 {
-	struct guard_tenant *t = tenant_find(o->tenant);
+	struct guard_tenant *t = tenant_find(o->account);
 
 	if (!t)
 		return;
@@ -291,26 +332,35 @@ static bool object_give_back(struct guard_object *o, uint64_t number)
 static void object_put(const struct work *w, const struct guard_key *key, uint32_t parent, uint32_t class,
 		       uint64_t number)
 {
-	struct guard_key client = { key->client, key->client };
-	struct guard_object *old = bpf_map_lookup_elem(&guard_objects, key), *c;
 	struct guard_object o = { .memory = number,
 				  .file = w->file,
-				  .tenant = w->tenant,
+				  .account = w->account,
 				  .parent = parent,
 				  .class = class };
-	struct guard_tenant *t = tenant_find(w->tenant);
+	struct guard_tenant *t = tenant_find(w->account);
 
-	c = bpf_map_lookup_elem(&guard_objects, &client);
-	if (c)
-		o.file = c->file;
-	if (old) {
-		/* The one before under this name is gone; who freed it has not come round to saying so. */
-		object_give_back(old, old->memory);
-		object_gone(old);
+	if (key->client != key->handle) {
+		struct guard_key client = { key->client, key->client };
+		struct guard_object *c = bpf_map_lookup_elem(&guard_objects, &client);
+
+		if (c)
+			o.file = c->file;
+		else
+			bpf_map_update_elem(&guard_records, &o.file, &o.account, BPF_ANY);
+	} else {
+		bpf_map_update_elem(&guard_records, &o.file, &o.account, BPF_ANY);
 	}
-	bpf_map_update_elem(&guard_records, &o.file, &o.tenant, BPF_ANY);
-	if (bpf_map_update_elem(&guard_objects, key, &o, BPF_ANY))
-		return;
+	if (bpf_map_update_elem(&guard_objects, key, &o, BPF_NOEXIST)) {
+		struct guard_object *old = bpf_map_lookup_elem(&guard_objects, key);
+
+		/* The one before under this name is gone; who freed it has not come round to saying so. */
+		if (old) {
+			object_give_back(old, old->memory);
+			object_gone(old);
+		}
+		if (bpf_map_update_elem(&guard_objects, key, &o, BPF_ANY))
+			return;
+	}
 	if (!t)
 		return;
 	__sync_fetch_and_add(&t->objects, 1);
@@ -321,7 +371,7 @@ static void object_put(const struct work *w, const struct guard_key *key, uint32
 static void memory_put(const struct work *w, const struct guard_key *key, uint64_t bytes)
 {
 	struct guard_key above = { key->client, w->plan.parent };
-	struct guard_memory m = { .tenant = w->tenant, .bytes = bytes, .references = 1 };
+	struct guard_memory m = { .account = w->account, .bytes = bytes, .references = 1 };
 	uint32_t zero = 0;
 	uint64_t *last = bpf_map_lookup_elem(&guard_number, &zero), number;
 
@@ -406,7 +456,7 @@ static void work_leave(struct work *w)
 	if (w->stage != IDLE && w->plan.effect == GUARD_MEMORY && w->reserved)
 		memory_put(w, &key, w->reserved);
 	else if (w->stage != IDLE)
-		account_refund(w->tenant, w->reserved);
+		account_refund(w->account, w->reserved);
 	w->reserved = 0;
 	w->stage = IDLE;
 }
@@ -425,58 +475,80 @@ static void file_leave(struct work *w)
 
 /* ---- whose process ---- */
 
-/* The nearest cgroup above the task's that is a tenant's. */
-static uint64_t tenant_by_cgroup(void)
+/* The account of the nearest cgroup above the task's that is a tenant's. */
+static uint64_t account_by_cgroup(const struct guard_config *c)
 {
-	uint64_t found = 0;
+	uint64_t own = bpf_get_current_cgroup_id(), found = 0, *nobodys;
+	uint32_t changed = *(volatile const uint32_t *)&c->changed, at = own & (GUARD_CGROUPS_MOST - 1);
+	bool keeps = changed < GUARD_CHANGES_MOST && !(own >> (64 - GUARD_CHANGES_BITS));
+	uint64_t seen = own << GUARD_CHANGES_BITS | changed;
 
+	nobodys = bpf_map_lookup_elem(&guard_nobodys, &at);
+	if (nobodys && keeps && *(volatile uint64_t *)nobodys == seen)
+		return 0;
 	for (int level = 1; level <= GUARD_DEPTH; level++) {
-		uint64_t id = bpf_get_current_ancestor_cgroup_id(level);
+		uint64_t id = bpf_get_current_ancestor_cgroup_id(level), account;
 
 		if (!id)
 			break;
-		if (tenant_find(id))
-			found = id;
+		account = name_find(id);
+		if (account)
+			found = account;
 	}
+	if (nobodys && keeps && !found)
+		*(volatile uint64_t *)nobodys = seen;
 	return found;
+}
+
+/* What this task left; NULL: nothing. Most tasks have no storage of anybody's. */
+static struct work *work_of_current(void)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+
+	if (bpf_core_field_exists(me->bpf_storage) && !me->bpf_storage)
+		return NULL;
+	return bpf_task_storage_get(&guard_work, me, NULL, 0);
 }
 
 /* Since 6.2 a task's leader may be looked at under this lock alone; before, the kernel did not ask. */
 extern void bpf_rcu_read_lock(void) __ksym __weak;
 extern void bpf_rcu_read_unlock(void) __ksym __weak;
 
-/* The tenant that the first thread of the task's process stays with. */
-static uint64_t tenant_of_leader(struct task_struct *me)
+/* The account that the first thread of the task's process stays with. */
+static uint64_t account_of_leader(struct task_struct *me)
 {
 	struct task_struct *leader;
 	struct work *first;
-	uint64_t id = 0;
+	uint64_t account = 0;
 
 	if (bpf_rcu_read_lock)
 		bpf_rcu_read_lock();
 	leader = me->group_leader;
-	first = leader ? bpf_task_storage_get(&guard_work, leader, NULL, 0) : NULL;
+	if (leader && bpf_core_field_exists(leader->bpf_storage) && !leader->bpf_storage)
+		first = NULL;
+	else
+		first = leader ? bpf_task_storage_get(&guard_work, leader, NULL, 0) : NULL;
 	if (first)
-		id = first->owner;
+		account = first->owner;
 	if (bpf_rcu_read_unlock)
 		bpf_rcu_read_unlock();
-	return id;
+	return account;
 }
 
-static uint64_t tenant_of_current(void)
+static uint64_t account_of_current(void)
 {
-	struct task_struct *me = bpf_get_current_task_btf();
-	struct work *w = bpf_task_storage_get(&guard_work, me, NULL, 0);
-	uint64_t id;
+	struct guard_config *c = config_get();
+	struct work *w = work_of_current();
+	uint64_t account;
 
 	if (w && w->owner)
 		return w->owner;
-	id = tenant_of_leader(me);
-	if (!id)
-		id = tenant_by_cgroup();
-	if (id && w)
-		w->owner = id;
-	return id;
+	account = account_of_leader(bpf_get_current_task_btf());
+	if (!account && c)
+		account = account_by_cgroup(c);
+	if (account && w)
+		w->owner = account;
+	return account;
 }
 
 /* A process that enters a tenant's cgroup is the tenant's from then on. The kernel tells of its first thread. */
@@ -488,10 +560,10 @@ int BPF_PROG(guard_attach, struct cgroup *to, const char *path, struct task_stru
 
 	for (int level = 0; level < GUARD_DEPTH && to && !found; level++) {
 		struct cgroup_subsys_state *above = BPF_CORE_READ(to, self.parent);
-		uint64_t id = BPF_CORE_READ(to, kn, id);
+		uint64_t account = name_find(BPF_CORE_READ(to, kn, id));
 
-		if (tenant_find(id))
-			found = id;
+		if (account)
+			found = account;
 		to = above ? BPF_CORE_READ(above, cgroup) : NULL;
 	}
 	if (!found)
@@ -505,36 +577,36 @@ int BPF_PROG(guard_attach, struct cgroup *to, const char *path, struct task_stru
 SEC("lsm/task_alloc")
 int BPF_PROG(guard_task_alloc, struct task_struct *task, unsigned long flags, int ret)
 {
-	uint64_t id = ret ? 0 : tenant_of_current();
+	uint64_t account = ret ? 0 : account_of_current();
 	struct work *w;
 
-	if (!id)
+	if (!account)
 		return ret;
 	w = bpf_task_storage_get(&guard_work, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!w)
 		return -ENOMEM;
-	w->owner = id;
+	w->owner = account;
 	return 0;
 }
 
 SEC("lsm/bprm_committed_creds")
 int BPF_PROG(guard_exec, struct linux_binprm *bprm)
 {
-	uint64_t id = tenant_of_current();
+	uint64_t account = account_of_current();
 	struct work *w;
 
-	if (!id)
+	if (!account)
 		return 0;
 	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (w)
-		w->owner = id;
+		w->owner = account;
 	return 0;
 }
 
 SEC("raw_tp/sched_process_exit")
 int guard_exit(void *context)
 {
-	struct work *w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, 0);
+	struct work *w = work_of_current();
 
 	if (w)
 		work_leave(w);
@@ -554,17 +626,38 @@ static bool device_of(struct file *file, uint32_t *ret_major, uint32_t *ret_mino
 	return true;
 }
 
+/* The mark of a file; NULL never, which the verifier does not know. */
+static uint32_t *mark_of(uint64_t file)
+{
+	uint32_t at;
+
+	/* Half a pointer is a number to the verifier, and a whole one is not. */
+	__asm__ volatile("%0 = %1" : "=w"(at) : "w"((uint32_t)file));
+	at = (at >> 8 ^ at >> 20) & (GUARD_MARKS_MOST - 1);
+	return bpf_map_lookup_elem(&guard_marks, &at);
+}
+
+/* The account that a file belongs to; 0: it was opened by nobody's. */
+static uint64_t account_of_file(uint64_t file)
+{
+	uint32_t *mark = mark_of(file);
+	uint64_t *account = mark && !*(volatile uint32_t *)mark ? NULL : bpf_map_lookup_elem(&guard_files, &file);
+
+	return account ? *account : 0;
+}
+
 static int open_device(struct guard_config *c, uint64_t file, uint32_t minor)
 {
-	uint64_t id = tenant_of_current();
+	uint64_t account = account_of_current();
+	uint32_t *mark = mark_of(file);
 	struct guard_tenant *t;
 	struct guard_limits *l;
 
-	if (!id)
+	if (!account)
 		return c->flags & GUARD_STRICT && (uint32_t)bpf_get_current_uid_gid() ? -EPERM : 0;
-	t = tenant_find(id);
-	l = limits_find(id);
-	if (!t || !l)
+	t = tenant_find(account);
+	l = limits_find(account);
+	if (!t || !l || !mark)
 		return -EPERM;
 	if (minor != CONTROL_MINOR && (minor >= 64 || !(l->devices >> minor & 1))) {
 		refused(t, GUARD_DEVICE);
@@ -573,7 +666,10 @@ static int open_device(struct guard_config *c, uint64_t file, uint32_t minor)
 	/* While one set of programs takes over from another, both come here. */
 	if (bpf_map_lookup_elem(&guard_files, &file))
 		return 0;
-	if (t->files >= GUARD_TENANT_FILES || bpf_map_update_elem(&guard_files, &file, &id, BPF_NOEXIST)) {
+	/* The mark first, and gone last: it is never missing. */
+	__sync_fetch_and_add(mark, 1);
+	if (t->files >= GUARD_TENANT_FILES || bpf_map_update_elem(&guard_files, &file, &account, BPF_NOEXIST)) {
+		__sync_fetch_and_sub(mark, 1);
 		refused(t, GUARD_FULL);
 		return -ENOMEM;
 	}
@@ -595,7 +691,7 @@ int BPF_PROG(guard_open, struct file *file, int ret)
 	if (major == c->major)
 		return open_device(c, (uint64_t)file, minor);
 	/* Of nvidia-uvm the second node shows other processes' events. */
-	if (c->uvm_major && major == c->uvm_major && minor && tenant_of_current())
+	if (c->uvm_major && major == c->uvm_major && minor && account_of_current())
 		return -EPERM;
 	return 0;
 }
@@ -603,18 +699,23 @@ int BPF_PROG(guard_open, struct file *file, int ret)
 SEC("lsm/file_free_security")
 int BPF_PROG(guard_file_free, struct file *file)
 {
-	uint64_t key = (uint64_t)file, *id = bpf_map_lookup_elem(&guard_files, &key);
+	uint64_t key = (uint64_t)file, account = account_of_file(key);
+	uint32_t *mark = mark_of(key);
 	struct guard_tenant *t;
 	struct work *w;
 
-	if (!id)
+	if (!account)
 		return 0;
 	/* Where the kernel did not tell of the end of the release. */
-	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, 0);
+	w = work_of_current();
 	if (w)
 		file_leave(w);
-	t = tenant_find(*id);
-	if (!bpf_map_delete_elem(&guard_files, &key) && t)
+	t = tenant_find(account);
+	if (bpf_map_delete_elem(&guard_files, &key))
+		return 0;
+	if (mark)
+		__sync_fetch_and_sub(mark, 1);
+	if (t)
 		__sync_fetch_and_sub(&t->files, 1);
 	return 0;
 }
@@ -634,7 +735,7 @@ static uint32_t judge_objects(const struct work *w, const struct guard_tenant *t
 			return GUARD_FOREIGN;
 		key.handle = w->plan.source_object;
 		o = bpf_map_lookup_elem(&guard_objects, &key);
-		if (o && o->memory && o->tenant != w->tenant)
+		if (o && o->memory && o->account != w->account)
 			return GUARD_FOREIGN;
 	}
 	if (w->plan.effect != GUARD_NOTHING && w->plan.effect != GUARD_FREE && t->objects >= GUARD_TENANT_OBJECTS)
@@ -711,7 +812,7 @@ static bool judged_by_others(struct work *w, uint64_t file, uint32_t command, ui
 static int call_shown(struct file *file, unsigned int command, unsigned long argument)
 {
 	uint32_t major, minor, reason;
-	uint64_t key = (uint64_t)file, *opener, id;
+	uint64_t key = (uint64_t)file, account;
 	struct guard_config *c;
 	struct guard_tenant *t;
 	struct guard_limits *l;
@@ -722,12 +823,13 @@ static int call_shown(struct file *file, unsigned int command, unsigned long arg
 	c = config_get();
 	if (!c || major != c->major)
 		return 0;
-	opener = bpf_map_lookup_elem(&guard_files, &key);
-	id = opener ? *opener : tenant_of_current();
-	if (!id)
+	account = account_of_file(key);
+	if (!account)
+		account = account_of_current();
+	if (!account)
 		return 0;
-	t = tenant_find(id);
-	l = limits_find(id);
+	t = tenant_find(account);
+	l = limits_find(account);
 	if (!t || !l)
 		return -EPERM;
 	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -742,7 +844,7 @@ static int call_shown(struct file *file, unsigned int command, unsigned long arg
 	w->shown_command = command;
 	w->shown_argument = argument;
 	w->set = guard_options.set;
-	w->tenant = id;
+	w->account = account;
 	reason = judge_shown(w, t, l, c->branch, command, argument);
 	if (!reason && w->plan.effect == GUARD_MEMORY && !account_charge(t, l->quota, w->plan.bytes))
 		reason = GUARD_QUOTA;
@@ -769,17 +871,19 @@ int BPF_PROG(guard_ioctl, struct file *file, unsigned int command, unsigned long
 SEC("?lsm/file_ioctl_compat")
 int BPF_PROG(guard_ioctl_compat, struct file *file, unsigned int command, unsigned long argument, int ret)
 {
-	uint64_t key = (uint64_t)file, *opener = bpf_map_lookup_elem(&guard_files, &key), id;
 	struct guard_config *c = config_get();
+	uint64_t account;
 	struct guard_tenant *t;
 	uint32_t major, minor;
 
 	if (ret || !c || !device_of(file, &major, &minor) || major != c->major)
 		return ret;
-	id = opener ? *opener : tenant_of_current();
-	if (!id)
+	account = account_of_file((uint64_t)file);
+	if (!account)
+		account = account_of_current();
+	if (!account)
 		return 0;
-	t = tenant_find(id);
+	t = tenant_find(account);
 	if (t)
 		refused(t, GUARD_COMPAT);
 	return -EPERM;
@@ -789,7 +893,7 @@ int BPF_PROG(guard_ioctl_compat, struct file *file, unsigned int command, unsign
 SEC("kprobe")
 int guard_call(struct pt_regs *regs)
 {
-	struct work *w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, 0);
+	struct work *w = work_of_current();
 	struct guard_config *c = config_get();
 	struct guard_tenant *t;
 	struct guard_limits *l;
@@ -797,8 +901,8 @@ int guard_call(struct pt_regs *regs)
 
 	if (!w || w->stage != RESERVED || !c)
 		return 0;
-	t = tenant_find(w->tenant);
-	l = limits_find(w->tenant);
+	t = tenant_find(w->account);
+	l = limits_find(w->account);
 	if (!t || !l) {
 		/* Its grant ended at this moment. */
 		bpf_send_signal(SIGKILL);
@@ -814,12 +918,12 @@ int guard_call(struct pt_regs *regs)
 	w->call.size = (uint32_t)regs->r9;
 	size = bounded(w->call.size, GUARD_ARGUMENT_BYTES);
 	if (size && bpf_probe_read_kernel(w->call.bytes, size, (const void *)w->data)) {
-		end_process(w->tenant, GUARD_UNREADABLE);
+		end_process(w->account, GUARD_UNREADABLE);
 		return 0;
 	}
 	work_judge(w, l, c->branch);
 	if (w->plan.reason || judge_objects(w, t, l)) {
-		end_process(w->tenant, GUARD_CHANGED);
+		end_process(w->account, GUARD_CHANGED);
 		return 0;
 	}
 	if (w->plan.effect == GUARD_MEMORY && !w->plan.nested)
@@ -846,7 +950,7 @@ int guard_call(struct pt_regs *regs)
 SEC("kprobe")
 int guard_copy_out(struct pt_regs *regs)
 {
-	struct work *w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, 0);
+	struct work *w = work_of_current();
 	struct guard_config *c;
 	struct guard_limits *l;
 	uint64_t size = bounded(PT_REGS_PARM3(regs), GUARD_NESTED_BYTES);
@@ -854,7 +958,7 @@ int guard_copy_out(struct pt_regs *regs)
 	if (!w || w->stage != CALLED || !w->plan.nested_bytes || (uint64_t)PT_REGS_PARM1(regs) != w->plan.pointer)
 		return 0;
 	c = config_get();
-	l = limits_find(w->tenant);
+	l = limits_find(w->account);
 	if (!c || !l)
 		return 0;
 	__builtin_memset(w->nested, 0, sizeof w->nested);
@@ -863,7 +967,7 @@ int guard_copy_out(struct pt_regs *regs)
 	w->replied = 1;
 	work_judge_nested(w, l, c->branch);
 	if (w->plan.reason)
-		end_process(w->tenant, GUARD_CHANGED);
+		end_process(w->account, GUARD_CHANGED);
 	else if (w->plan.effect == GUARD_MEMORY)
 		work_settle(w, w->plan.bytes);
 	return 0;
@@ -884,14 +988,30 @@ static long rewrite_one(uint32_t i, struct rewrite *r)
 	return 0;
 }
 
+/* Memory information says the tenant's quota. */
+static void answer_info(const struct work *w)
+{
+	struct guard_limits *l = limits_find(w->account);
+	struct guard_tenant *t = tenant_find(w->account);
+	struct rewrite r = { .at = w->plan.pointer };
+	uint32_t count = 0;
+
+	if (!t || !l)
+		return;
+	r.quota = l->quota;
+	r.used = t->used;
+	bpf_probe_read_user(&count, sizeof count, (const void *)r.at);
+	bpf_loop(count > RM_FB_MOST ? RM_FB_MOST : count, rewrite_one, &r, 0);
+}
+
 static void answer_memory(struct work *w, const struct guard_key *key, bool succeeded)
 {
 	if (!succeeded && !w->replied) {
-		account_refund(w->tenant, w->reserved);
+		account_refund(w->account, w->reserved);
 	} else {
 		/* The driver took memory and has shown nobody how much: not a driver that this guard knows. */
 		if (w->plan.nested && w->plan.effect == GUARD_MEMORY && !w->replied)
-			end_process(w->tenant, GUARD_CHANGED);
+			end_process(w->account, GUARD_CHANGED);
 		memory_put(w, key, w->reserved);
 	}
 	w->reserved = 0;
@@ -931,10 +1051,8 @@ static void answer(struct work *w, uint32_t status, uint32_t handle)
 SEC("kretprobe")
 int guard_answer(struct pt_regs *regs)
 {
-	struct work *w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, 0);
+	struct work *w = work_of_current();
 	uint32_t status = 0, handle;
-	struct guard_tenant *t;
-	struct guard_limits *l;
 
 	if (!w || w->stage != CALLED)
 		return 0;
@@ -946,17 +1064,10 @@ int guard_answer(struct pt_regs *regs)
 		bpf_probe_read_kernel(&handle, sizeof handle, (const void *)(w->data + w->plan.object_at));
 	answer(w, status, handle);
 	/* What is left was reserved for what the kernel then read as something else. */
-	account_refund(w->tenant, w->reserved);
+	account_refund(w->account, w->reserved);
 	w->reserved = 0;
-	t = tenant_find(w->tenant);
-	l = limits_find(w->tenant);
-	if (guard_options.rewrites && t && l && !status && w->plan.nested == GUARD_NESTED_FB_INFO) {
-		struct rewrite r = { w->plan.pointer, l->quota, t->used };
-		uint32_t count = 0;
-
-		bpf_probe_read_user(&count, sizeof count, (const void *)r.at);
-		bpf_loop(count > RM_FB_MOST ? RM_FB_MOST : count, rewrite_one, &r, 0);
-	}
+	if (guard_options.rewrites && !status && w->plan.nested == GUARD_NESTED_FB_INFO)
+		answer_info(w);
 	return 0;
 }
 
@@ -980,7 +1091,7 @@ int guard_release(struct pt_regs *regs)
 SEC("kretprobe")
 int guard_released(struct pt_regs *regs)
 {
-	struct work *w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, 0);
+	struct work *w = work_of_current();
 	if (w)
 		file_leave(w);
 	return 0;

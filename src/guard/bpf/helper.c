@@ -118,47 +118,39 @@ static bool cgroup_gone(uint64_t id)
 	return cgroups_find(cgroups_root(), id, path, sizeof path) == -ENOENT;
 }
 
-/* What every grant has, for meted. Of several tenants of one grant (its containers) the sum. */
-static void publish(void)
+static void publish_one(const struct guard_limits *l, const struct guard_tenant *t)
 {
-	static struct guard_count list[GUARD_TENANTS_MOST];
-	struct guard_limits l;
-	struct guard_tenant t;
-	size_t count = 0, i;
-	uint64_t id = 0;
+	struct guard_count c = { .front = GUARD_FRONT_BPF,
+				 .grant = l->grant,
+				 .quota = l->quota,
+				 .used = t->used,
+				 .peak = t->peak,
+				 .channel_groups = t->groups,
+				 .refused = t->refused,
+				 .killed = t->killed,
+				 .last_reason = t->last_reason,
+				 .last_pid = t->last_pid };
 
-	if (counts_begin())
-		return;
-	for (bool first = true; count < GUARD_TENANTS_MOST && tenants_next(&id, first); first = false) {
-		if (tenants_get(id, &l, &t) || !l.grant)
-			continue;
-		for (i = 0; i < count && list[i].grant != l.grant; i++)
-			;
-		if (i == count)
-			list[count++] = (struct guard_count){ .front = GUARD_FRONT_BPF, .grant = l.grant };
-		list[i].quota += l.quota;
-		list[i].used += t.used;
-		list[i].peak += t.peak;
-		list[i].channel_groups += t.groups;
-		list[i].refused += t.refused;
-		list[i].killed += t.killed;
-		if (t.last_reason) {
-			list[i].last_reason = t.last_reason;
-			list[i].last_pid = t.last_pid;
-		}
-	}
-	for (i = 0; i < count; i++)
-		counts_put(&list[i]);
+	if (l->grant)
+		counts_put(&c);
 }
 
-/* Tenants whose cgroup is gone, or whose first process is and that have no file open, are forgotten. */
+/* What every grant has, for meted. */
+static void publish(void)
+{
+	if (!counts_begin())
+		tenants_each(publish_one);
+}
+
+/* Names whose cgroup is gone, or whose first process is and that have no file open, are forgotten. */
 static void sweep(void)
 {
 	struct guard_limits l;
 	struct guard_tenant t;
-	char why[GUARD_WHY], path[32];
+	char path[32];
 	uint64_t id = 0, gone[GUARD_TENANTS_MOST];
 	size_t count = 0;
+	bool last;
 
 	for (bool first = true; count < GUARD_TENANTS_MOST && tenants_next(&id, first); first = false) {
 		if (tenants_get(id, &l, &t))
@@ -168,9 +160,9 @@ static void sweep(void)
 			gone[count++] = id;
 	}
 	while (count) {
-		if (!tenants_get(gone[--count], &l, &t) && l.grant)
+		id = gone[--count];
+		if (!tenants_get(id, &l, &t) && !tenants_forget(id, &last) && last && l.grant)
 			counts_drop(l.grant);
-		tenants_drop(gone[count], why);
 	}
 }
 
@@ -334,11 +326,12 @@ static void show_one(uint64_t id, const struct guard_limits *l, const struct gua
 		path = cgroup_path(id);
 
 	if (json)
-		printf("%s{\"id\":%llu,\"path\":\"%s\",\"quota_bytes\":%llu,\"used_bytes\":%llu,\"peak_bytes\":%llu,"
+		printf("%s{\"id\":%llu,\"account\":%llu,\"path\":\"%s\",\"quota_bytes\":%llu,\"used_bytes\":%llu,\"peak_bytes\":%llu,"
 		       "\"files\":%llu,\"objects\":%llu,\"groups\":%llu,\"refused\":%llu,\"killed\":%llu,\"last_"
 		       "reason\":\"%s\","
 		       "\"last_pid\":%u}",
-		       first ? "" : ",", (unsigned long long)(id & ~GUARD_BY_GRANT), path ? path : "",
+		       first ? "" : ",", (unsigned long long)(id & ~GUARD_BY_GRANT), (unsigned long long)l->account,
+		       path ? path : "",
 		       (unsigned long long)l->quota, (unsigned long long)t->used, (unsigned long long)t->peak,
 		       (unsigned long long)t->files, (unsigned long long)t->objects, (unsigned long long)t->groups,
 		       (unsigned long long)t->refused, (unsigned long long)t->killed,

@@ -1,6 +1,7 @@
 /* programs.c: see programs.h. */
 #include "guard/bpf/programs.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "guard/bpf/pins.h"
 #include "guard_object.h" /* the compiled programs */
@@ -9,10 +10,12 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -185,14 +188,17 @@ static int attach_all(struct bpf_object *object, const struct guard_driver *d, c
 
 static int config_put(struct bpf_object *object, const struct guard_kernel *k, uint32_t flags)
 {
-	struct guard_config c = { .version = GUARD_MAPS_VERSION,
-				  .branch = k->branch,
-				  .major = k->major,
-				  .uvm_major = k->uvm_major,
-				  .flags = flags };
-	uint32_t zero = 0;
 	int fd = bpf_object__find_map_fd_by_name(object, "guard_config");
+	struct guard_config c;
+	uint32_t zero = 0;
 
+	if (bpf_map_lookup_elem(fd, &zero, &c))
+		return -errno;
+	c.version = GUARD_MAPS_VERSION;
+	c.branch = k->branch;
+	c.major = k->major;
+	c.uvm_major = k->uvm_major;
+	c.flags = flags;
 	return bpf_map_update_elem(fd, &zero, &c, BPF_ANY) ? -errno : 0;
 }
 
@@ -249,92 +255,252 @@ int programs_unload(char *why)
 	return r;
 }
 
-static int tenants_open(const char *map, char *why)
-{
-	int fd = programs_there() ? map_open(map) : -1;
+/* The tables of tenants, and the right to change them; closed by tables_close(). */
+struct tables {
+	int names, limits, tenants, config, lock;
+};
 
-	if (fd < 0 && why)
-		say(why, 0, "the guard is not loaded (mete-guard load)");
-	return fd < 0 ? -ENOENT : fd;
+#define TABLES_CLOSED { -1, -1, -1, -1, -1 }
+
+static void tables_close(struct tables *t)
+{
+	int *const fds[] = { &t->names, &t->limits, &t->tenants, &t->config, &t->lock };
+
+	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+		if (*fds[i] >= 0)
+			close(*fds[i]);
 }
 
-int tenants_get(uint64_t id, struct guard_limits *ret_limits, struct guard_tenant *ret)
-{
-	int limits = tenants_open("guard_limits", NULL), counts = tenants_open("guard_tenants", NULL);
-	int r = limits < 0 ? limits : counts < 0 ? counts : 0;
+#define _cleanup_tables_ __attribute__((cleanup(tables_close)))
 
-	if (!r && (bpf_map_lookup_elem(limits, &id, ret_limits) || bpf_map_lookup_elem(counts, &id, ret)))
+static int tables_open(struct tables *t, bool changes, char *why)
+{
+	bool there = programs_there();
+
+	t->names = there ? map_open("guard_names") : -1;
+	t->limits = there ? map_open("guard_limits") : -1;
+	t->tenants = there ? map_open("guard_tenants") : -1;
+	t->config = there ? map_open("guard_config") : -1;
+	if (t->names < 0 || t->limits < 0 || t->tenants < 0 || t->config < 0)
+		return why ? say(why, -ENOENT, "the guard is not loaded (mete-guard load)") : -ENOENT;
+	if (!changes)
+		return 0;
+	t->lock = open(GUARD_PINS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t->lock >= 0 && !flock(t->lock, LOCK_EX))
+		return 0;
+	return why ? say(why, -errno, GUARD_PINS " cannot be locked (%s)", strerror(errno)) : -errno;
+}
+
+static uint64_t account_find(const struct tables *t, uint64_t id)
+{
+	uint64_t account = 0;
+
+	return bpf_map_lookup_elem(t->names, &id, &account) ? 0 : account;
+}
+
+static bool row_get(const struct tables *t, uint32_t row, struct guard_limits *ret_limits, struct guard_tenant *ret)
+{
+	return !bpf_map_lookup_elem(t->limits, &row, ret_limits) && ret_limits->account &&
+	       !bpf_map_lookup_elem(t->tenants, &row, ret);
+}
+
+/* The account of a grant, under whatever names; 0: it has none. */
+static uint64_t account_of_grant(const struct tables *t, uint64_t grant)
+{
+	struct guard_limits l;
+	struct guard_tenant n;
+
+	for (uint32_t row = 0; grant && row < GUARD_TENANTS_MOST; row++)
+		if (row_get(t, row, &l, &n) && l.grant == grant)
+			return l.account;
+	return 0;
+}
+
+/* An account that no tenant had before, in a free row. 0: there is none. */
+static uint64_t account_new(const struct tables *t)
+{
+	const struct guard_tenant none = { 0 };
+	struct guard_config c;
+	struct guard_limits l;
+	struct guard_tenant n;
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(t->config, &zero, &c))
+		return 0;
+	for (uint32_t i = 0; i < GUARD_TENANTS_MOST; i++) {
+		uint64_t account = (uint64_t)++c.accounts * GUARD_TENANTS_MOST;
+		uint32_t row = c.accounts % GUARD_TENANTS_MOST;
+
+		if (row_get(t, row, &l, &n))
+			continue;
+		if (bpf_map_update_elem(t->config, &zero, &c, BPF_ANY) ||
+		    bpf_map_update_elem(t->tenants, &row, &none, BPF_ANY))
+			return 0;
+		return account | row;
+	}
+	return 0;
+}
+
+static int row_put(const struct tables *t, uint64_t account, const struct guard_limits *limits)
+{
+	struct guard_limits l = *limits;
+	uint32_t row = GUARD_ROW(account);
+
+	l.account = account;
+	return bpf_map_update_elem(t->limits, &row, &l, BPF_ANY) ? -errno : 0;
+}
+
+static void row_free(const struct tables *t, uint64_t account)
+{
+	const struct guard_limits none = { 0 };
+	uint32_t row = GUARD_ROW(account);
+
+	bpf_map_update_elem(t->limits, &row, &none, BPF_ANY);
+}
+
+/* What the programs remember of cgroups that were nobody's is of before. */
+static int names_changed(const struct tables *t)
+{
+	struct guard_config c;
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(t->config, &zero, &c))
+		return -errno;
+	if (c.changed < GUARD_CHANGES_MOST)
+		c.changed++;
+	return bpf_map_update_elem(t->config, &zero, &c, BPF_ANY) ? -errno : 0;
+}
+
+static int tenant_make(const struct tables *t, uint64_t id, const struct guard_limits *limits)
+{
+	uint64_t account = account_of_grant(t, limits->grant);
+	bool is_new = !account;
+	int r;
+
+	if (is_new)
+		account = account_new(t);
+	if (!account)
+		return -E2BIG;
+	/* The limits first: from the name on it is a tenant. */
+	r = row_put(t, account, limits);
+	if (!r && bpf_map_update_elem(t->names, &id, &account, BPF_NOEXIST))
 		r = -errno;
-	if (limits >= 0)
-		close(limits);
-	if (counts >= 0)
-		close(counts);
+	if (!r)
+		r = names_changed(t);
+	if (r && is_new)
+		row_free(t, account);
 	return r;
 }
 
 int tenants_set(uint64_t id, const struct guard_limits *limits, char *why)
 {
-	struct guard_tenant none = { 0 };
-	int fd = tenants_open("guard_limits", why), counts, r;
+	_cleanup_tables_ struct tables t = TABLES_CLOSED;
+	int r = tables_open(&t, true, why);
+	uint64_t account;
 
-	if (fd < 0)
-		return fd;
-	r = bpf_map_update_elem(fd, &id, limits, BPF_ANY) ? -errno : 0;
-	close(fd);
-	/* The limits first: from the second entry on it is a tenant. */
-	counts = r ? -1 : tenants_open("guard_tenants", why);
-	if (counts >= 0) {
-		if (bpf_map_update_elem(counts, &id, &none, BPF_NOEXIST) && errno != EEXIST)
-			r = -errno;
-		close(counts);
-	}
+	if (r)
+		return r;
+	account = account_find(&t, id);
+	r = account ? row_put(&t, account, limits) : tenant_make(&t, id, limits);
 	if (r == -E2BIG)
 		return say(why, r, "there are %u tenants already, which is the most", GUARD_TENANTS_MOST);
 	return r ? say(why, r, "the tenant cannot be written (%s)", strerror(-r)) : 0;
 }
 
+int tenants_get(uint64_t id, struct guard_limits *ret_limits, struct guard_tenant *ret)
+{
+	_cleanup_tables_ struct tables t = TABLES_CLOSED;
+	int r = tables_open(&t, false, NULL);
+	uint64_t account = r ? 0 : account_find(&t, id);
+
+	if (r)
+		return r;
+	return account && row_get(&t, GUARD_ROW(account), ret_limits, ret) ? 0 : -ENOENT;
+}
+
+void tenants_each(void (*each)(const struct guard_limits *limits, const struct guard_tenant *t))
+{
+	_cleanup_tables_ struct tables t = TABLES_CLOSED;
+	struct guard_limits l;
+	struct guard_tenant n;
+
+	if (tables_open(&t, false, NULL))
+		return;
+	for (uint32_t row = 0; row < GUARD_TENANTS_MOST; row++)
+		if (row_get(&t, row, &l, &n))
+			each(&l, &n);
+}
+
+/* Any name of the account behind *id. */
+static bool name_next(const struct tables *t, uint64_t account, uint64_t *id, bool first)
+{
+	while (!bpf_map_get_next_key(t->names, first ? NULL : id, id)) {
+		if (account_find(t, *id) == account)
+			return true;
+		first = false;
+	}
+	return false;
+}
+
 int tenants_drop(uint64_t id, char *why)
 {
-	int limits = tenants_open("guard_limits", why), counts = tenants_open("guard_tenants", NULL), r;
+	_cleanup_tables_ struct tables t = TABLES_CLOSED;
+	int r = tables_open(&t, true, why);
+	uint64_t account = r ? 0 : account_find(&t, id);
 
-	if (limits < 0 || counts < 0)
-		return -ENOENT;
-	r = bpf_map_delete_elem(counts, &id) ? -errno : 0;
-	bpf_map_delete_elem(limits, &id);
-	close(limits);
-	close(counts);
-	return r ? say(why, r, "there is no such tenant") : 0;
+	if (r)
+		return r;
+	if (!account)
+		return say(why, -ENOENT, "there is no such tenant");
+	/* The row first: what the tenant has left is refused from now on, and is nobody's afterwards. */
+	row_free(&t, account);
+	while (name_next(&t, account, &id, true))
+		bpf_map_delete_elem(t.names, &id);
+	return 0;
+}
+
+int tenants_forget(uint64_t id, bool *ret_last)
+{
+	_cleanup_tables_ struct tables t = TABLES_CLOSED;
+	int r = tables_open(&t, true, NULL);
+	uint64_t account = r ? 0 : account_find(&t, id);
+
+	*ret_last = false;
+	if (r || !account)
+		return r ? r : -ENOENT;
+	bpf_map_delete_elem(t.names, &id);
+	*ret_last = !name_next(&t, account, &id, true);
+	if (*ret_last)
+		row_free(&t, account);
+	return 0;
 }
 
 int tenants_join(uint64_t id, int pid, char *why)
 {
-	int fd = tenants_open("guard_work", why), pidfd, r;
+	_cleanup_tables_ struct tables t = TABLES_CLOSED;
+	_cleanup_close_ int fd = -1, pidfd = -1;
 	struct bpf_map_info info = { 0 };
 	uint32_t length = sizeof info;
-	uint64_t work[128] = { id };
+	uint64_t work[128] = { 0 };
+	int r = tables_open(&t, false, why);
 
-	if (fd < 0)
-		return fd;
+	if (r)
+		return r;
+	work[0] = account_find(&t, id);
+	fd = map_open("guard_work");
 	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (pidfd < 0) {
-		close(fd);
+	if (pidfd < 0)
 		return say(why, -errno, "there is no process %d", pid);
-	}
-	if (bpf_obj_get_info_by_fd(fd, &info, &length) || info.value_size > sizeof work)
+	if (!work[0] || bpf_obj_get_info_by_fd(fd, &info, &length) || info.value_size > sizeof work)
 		r = -EPROTO;
 	else
 		r = bpf_map_update_elem(fd, &pidfd, work, BPF_NOEXIST) ? -errno : 0;
-	close(pidfd);
-	close(fd);
 	return r ? say(why, r, "process %d cannot become the tenant's (%s)", pid, strerror(-r)) : 0;
 }
 
 bool tenants_next(uint64_t *id, bool first)
 {
-	int fd = tenants_open("guard_tenants", NULL);
-	bool more = fd >= 0 && !bpf_map_get_next_key(fd, first ? NULL : id, id);
+	_cleanup_tables_ struct tables t = TABLES_CLOSED;
 
-	if (fd >= 0)
-		close(fd);
-	return more;
+	return !tables_open(&t, false, NULL) && !bpf_map_get_next_key(t.names, first ? NULL : id, id);
 }
