@@ -28,6 +28,7 @@ static const struct {
 	{ "full", case_full },
 	{ "end", case_end },
 	{ "grant", case_grant },
+	{ "accounts", case_accounts },
 	{ "helper", case_helper },
 	{ "killed", case_killed },
 	{ "race", case_race },

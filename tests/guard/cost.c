@@ -1,11 +1,16 @@
-/* cost.c: what a call costs with the guard, and a kernel that is locked down. */
+/* cost.c: what a call costs with the guard, in instructions (guest_test.py), and a kernel that is locked down. */
 #include "ground.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+/* What was reached, with little room: docs/guard.md has the figures, and what is not reached. */
+#define OTHERS_MOST 2.05
+#define TENANT_MOST 4.0
+
 static uint64_t cost_ns;
+static int turns;
 
 static int body_cost(void)
 {
@@ -15,8 +20,7 @@ static int body_cost(void)
 
 	if (session_open(&s))
 		return 2;
-	/* A call through a supervisor takes many times as long. */
-	for (int turn = 0; turn < (front_notify ? 4 : 30); turn++) {
+	for (int turn = 0; turn < turns; turn++) {
 		uint64_t from = now_ns();
 
 		for (int i = 0; i < 500; i++) {
@@ -37,6 +41,8 @@ static uint64_t cost(const char *name)
 	int fd;
 
 	cost_ns = 0;
+	/* A call through a supervisor takes many times as long. */
+	turns = front_notify && *name ? 4 : 30;
 	if (as(name, body_cost))
 		return 0;
 	fd = open("/tmp/cost", O_RDONLY);
@@ -46,23 +52,39 @@ static uint64_t cost(const char *name)
 	return cost_ns;
 }
 
+/* Programs are taken out some time after they were given up: the figure that does not fall any more. */
+static uint64_t cost_settled(void)
+{
+	uint64_t best = cost(""), again;
+
+	for (int same = 0; best && same < 3; same++) {
+		usleep(300000);
+		again = cost("");
+		if (again < best) {
+			best = again;
+			same = 0;
+		}
+	}
+	return best;
+}
+
 void case_cost(void)
 {
 	uint64_t bare, other = cost(""), tenant = cost("c");
 
 	if (front_notify) {
-		ok(other && tenant, "a call in this guest, emulated: bare %llu ns, through a supervisor %llu ns (%.2f)",
+		ok(other && tenant, "a call in this guest: bare %llu instructions, through a supervisor %llu (%.2f)",
 		   (unsigned long long)other, (unsigned long long)tenant, (double)tenant / (double)other);
 		return;
 	}
 	run((const char *[]){ "/mete-guard", "unload", NULL });
-	bare = cost("");
+	bare = cost_settled();
 	guard_load();
 	tenant_set("a", "1G", "0");
 	tenant_set("b", "2G", "0");
 	tenant_set("c", "512M", "0");
-	ok(bare && other && tenant,
-	   "a call in this guest, emulated: bare %llu ns, others %llu ns (%.2f), a tenant's %llu ns (%.2f)",
+	ok(bare && other && tenant && other <= bare * OTHERS_MOST && tenant <= bare * TENANT_MOST,
+	   "a call in this guest: bare %llu instructions, others %llu (%.2f), a tenant's %llu (%.2f)",
 	   (unsigned long long)bare, (unsigned long long)other, (double)other / (double)bare,
 	   (unsigned long long)tenant, (double)tenant / (double)bare);
 }

@@ -3,9 +3,12 @@
 
 Boots Debian's kernel under emulation with the stand-in driver (standin/), mete-guard and cases.c, and passes on what they say. What is
 booted is in the folder METE_TEST_GUEST, which tests/guard/make_guest fills; every kernel in it is tried.
+
+Where the cost is taken, the guest's clock counts instructions, one a nanosecond: the same figures whatever this machine does beside.
 """
 import glob
 import gzip
+import hashlib
 import os
 import re
 import shutil
@@ -57,14 +60,53 @@ def pack(module, to):
         f.write(b"".join(parts))
 
 
+# QEMU's emulation of two processors may run code that the kernel is just rewriting: then it ends before anything of ours has begun.
+EMULATION = "Oops: int3"
+BOOTS_MOST = 4
+counted = "cost" in cases.split(",")
+
+
+def boot_until(folder):
+    """The guest's lines; of a boot that emulation has spoilt nothing but that it was."""
+    for _ in range(BOOTS_MOST):
+        began, spoilt = False, False
+        for line in boot(folder):
+            began |= line.startswith(("ok ", "not ok ", "the guard "))
+            spoilt |= EMULATION in line and not began
+            if not spoilt:
+                yield line
+        if not spoilt:
+            return
+        yield "# booted again: the emulated kernel failed before its first process began"
+
+
+def source_id():
+    """Of the stand-in, as make_guest writes it beside the module."""
+    digest = hashlib.sha256()
+    for name in ("Makefile", "mete_standin.c"):
+        with open(os.path.join(here, "standin", name), "rb") as f:
+            digest.update(f.read())
+    return digest.hexdigest()
+
+
+def is_old(folder):
+    try:
+        with open(os.path.join(folder, "standin.sha256"), encoding="ascii") as f:
+            return f.read().strip() != source_id()
+    except OSError:
+        return True
+
+
 def boot(folder):
     """The guest's lines, as they come."""
     with tempfile.TemporaryDirectory() as temporary:
         image = os.path.join(temporary, "initramfs")
         pack(os.path.join(folder, "mete_standin.ko"), image)
-        command = ["nice", "-n", "5", qemu, "-machine", "q35", "-cpu", "max", "-accel", "tcg,thread=multi", "-smp", processors, "-m", "512", "-no-reboot",
+        command = ["nice", "-n", "5", qemu, "-machine", "q35", "-cpu", "max", "-accel", "tcg,thread=" + ("single" if counted else "multi"), "-smp", processors, "-m", "512", "-no-reboot",
                    "-nodefaults", "-display", "none", "-serial", "stdio", "-kernel", os.path.join(folder, "vmlinuz"), "-initrd", image,
                    "-append", f"console=ttyS0 panic=-1 quiet no_timer_check {words} cases={cases}"]
+        if counted:
+            command += ["-icount", "shift=0,sleep=off"]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
             watchdog = threading.Timer(LIMIT_S, process.kill)
             watchdog.start()
@@ -87,7 +129,12 @@ if not guests:
 count = bad = 0
 for guest in guests:
     ended = False
-    for line in boot(guest):
+    if is_old(guest):
+        count += 1
+        bad += 1
+        print(f"not ok {count} - {os.path.basename(guest)}: its stand-in is built from another source: run tests/guard/make_guest again")
+        continue
+    for line in boot_until(guest):
         m = re.match(r"(not )?ok \d+ - (.*)", line.strip())
         if m:
             count += 1

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -16,6 +17,7 @@
 #define CGROUP2_MAGIC 0x63677270
 #define HANDLE_KERNFS 0xfe /* FILEID_KERNFS: the number is the handle */
 #define FOLDERS_OPEN 16
+#define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 static bool is_cgroup2(const char *path)
 {
@@ -87,4 +89,40 @@ int cgroups_find(const char *root, uint64_t id, char *path, size_t size)
 	int r = is_cgroup2(root) ? find_by_handle(root, id, path, size) : -EAGAIN;
 
 	return r == -EAGAIN ? find_by_walk(root, id, path, size) : r;
+}
+
+static void processes_of(int folder, void (*each)(int pid, void *owner), void *owner)
+{
+	int fd = openat(folder, "cgroup.procs", O_RDONLY | O_CLOEXEC), pid;
+	_cleanup_fclose_ FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	while (f && fscanf(f, "%d", &pid) == 1)
+		each(pid, owner);
+}
+
+/* Takes the descriptor. */
+static void processes_below(int folder, unsigned int depth, void (*each)(int pid, void *owner), void *owner)
+{
+	DIR *d = fdopendir(folder);
+
+	if (!d) {
+		close(folder);
+		return;
+	}
+	processes_of(folder, each, owner);
+	for (struct dirent *e; depth && (e = readdir(d));) {
+		int below = e->d_name[0] == '.' || e->d_type != DT_DIR ? -1 : openat(folder, e->d_name, FOLDER);
+
+		if (below >= 0)
+			processes_below(below, depth - 1, each, owner);
+	}
+	closedir(d);
+}
+
+void cgroups_processes(const char *path, unsigned int depth, void (*each)(int pid, void *owner), void *owner)
+{
+	int folder = open(path, FOLDER);
+
+	if (folder >= 0)
+		processes_below(folder, depth, each, owner);
 }

@@ -11,3 +11,8 @@ const char *cgroups_root(void);
  * two are sure: whoever makes and removes folders of his own can end a search for another's.
  */
 int cgroups_find(const char *root, uint64_t id, char *path, size_t size);
+/*
+ * Each process that is in the cgroup of this folder, or in one below it, down to `depth`. One that comes, goes or moves
+ * meanwhile may be left out; folders that go meanwhile end nothing.
+ */
+void cgroups_processes(const char *path, unsigned int depth, void (*each)(int pid, void *owner), void *owner);

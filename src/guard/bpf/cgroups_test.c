@@ -62,6 +62,62 @@ static void test_folder(void)
 	rmdir(root);
 }
 
+static int seen[8];
+static size_t seen_count;
+
+static void see(int pid, void *owner)
+{
+	if (seen_count < 8)
+		seen[seen_count++] = pid;
+	/* Somebody removes a folder while its parent is read. */
+	if (owner)
+		drop(owner);
+}
+
+static void processes_write(const char *name, const char *text)
+{
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s/cgroup.procs", root, name);
+	f = fopen(path, "w");
+	if (!f || fputs(text, f) < 0 || fclose(f))
+		exit(1);
+}
+
+static void processes_drop(const char *name)
+{
+	snprintf(path, sizeof path, "%s/%s/cgroup.procs", root, name);
+	unlink(path);
+	drop(name);
+}
+
+static void test_processes(void)
+{
+	char top[80], gone[] = "a/gone";
+
+	snprintf(root, sizeof root, "/tmp/cgroups_testXXXXXX");
+	if (!mkdtemp(root))
+		exit(1);
+	make("a");
+	make("a/b");
+	make("a/gone");
+	processes_write("a", "11\n12\n");
+	processes_write("a/b", "13\n");
+	snprintf(top, sizeof top, "%s/a", root);
+	cgroups_processes(top, 0, see, NULL);
+	tap_ok(seen_count == 2 && seen[0] == 11 && seen[1] == 12, "the processes of a cgroup");
+	seen_count = 0;
+	cgroups_processes(top, 4, see, gone);
+	tap_ok(seen_count == 3 && seen[2] == 13, "... and of those below it, whatever goes meanwhile (%zu)", seen_count);
+	seen_count = 0;
+	snprintf(top, sizeof top, "%s/none", root);
+	cgroups_processes(top, 4, see, NULL);
+	tap_ok(!seen_count, "... and none of one that is gone");
+	processes_drop("a/b");
+	processes_drop("a");
+	rmdir(root);
+}
+
 /* Where this machine has cgroups of version 2. */
 static void test_kernel(void)
 {
@@ -84,6 +140,7 @@ int main(void)
 {
 	tap_begin();
 	test_folder();
+	test_processes();
 	test_kernel();
 	return tap_end();
 }

@@ -230,6 +230,17 @@ static int parse_number(const char *option, const char *text, uint64_t *ret)
 	return 0;
 }
 
+/*
+ * What is in a cgroup when it becomes a tenant's stays the tenant's, also where it leaves before it calls. Who is another
+ * tenant's already stays that one's. What they start is the tenant's from the moment that the name was there.
+ */
+static void take_in(int pid, void *owner)
+{
+	char why[GUARD_WHY];
+
+	tenants_join(*(uint64_t *)owner, pid, why);
+}
+
 static int set(int argc, char **argv)
 {
 	static const struct option options[] = { { "memory", 1, NULL, 'm' },	 { "devices", 1, NULL, 'd' },
@@ -297,6 +308,8 @@ static int set(int argc, char **argv)
 		tenants_drop(id, why + strlen(why));
 		return fail(1, "set: %s%s", why, "");
 	}
+	if (!(id & GUARD_BY_GRANT))
+		cgroups_processes(argv[optind], GUARD_DEPTH, take_in, &id);
 	publish();
 	return 0;
 }
