@@ -3,6 +3,7 @@
 #include "core/capture.h"
 #include "core/map.h"
 #include "hip/devices.h"
+#include "hip/ipc.h"
 #include "hip/memory.h"
 #include "hip/work.h"
 
@@ -11,69 +12,138 @@
 
 #define POOLS_AT_ONCE 32u
 
-enum {
-	UNITS,
-	DEVICE,
-	POOL
-}; /* the values of what a pool keeps; NULL: memory that is in no pool, or in none any more */
+/*
+ * Each pool has a number of its own, for the next pool may have its handle: memory of a number that is no pool's any
+ * more is in no pool. So is memory of number 0.
+ */
+enum { UNITS, DEVICE, NUMBER }; /* the values of what a pool keeps */
+enum { NAME, PLACE };		/* of a pool by its handle: its number, and 1 + its device */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards kept */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the maps and last_number */
 static struct map kept;
+static struct map pools;   /* by handle */
+static struct map handles; /* by number */
+static uint32_t last_number;
 static _Atomic bool holds; /* a pool was told to keep memory */
+/* Read: a pool that is trimmed stays; write: one ends. Taken before the lock, and held over the library's call. */
+static pthread_rwlock_t living = PTHREAD_RWLOCK_INITIALIZER;
 
-static uint64_t key_of(hipMemPool_t pool, unsigned int device)
+static uint64_t key_of_pool(hipMemPool_t pool)
 {
-	return map_hash((uint64_t)(uintptr_t)pool) ^ device ^ 1ull << 63;
+	return (uint64_t)(uintptr_t)pool;
+}
+
+/* The device's own pools have no device here (0), which is that of the one who asks. Value: NULL: no memory. */
+static const struct map_entry *name_locked(hipMemPool_t pool, unsigned int place)
+{
+	struct map_entry entry = { .key = key_of_pool(pool), .value = { last_number + 1, place } };
+	struct map_entry handle = { .key = last_number + 1, .value = { key_of_pool(pool) } };
+	const struct map_entry *known = map_find(&pools, entry.key);
+
+	if (known)
+		return known;
+	if (!map_add(&handles, &handle))
+		return NULL;
+	if (!map_add(&pools, &entry)) {
+		map_remove(&handles, handle.key, NULL);
+		return NULL;
+	}
+	last_number++;
+	return map_find(&pools, entry.key);
+}
+
+static uint32_t number_of(hipMemPool_t pool)
+{
+	const struct map_entry *e;
+	uint32_t number;
+
+	if (!pool)
+		return 0;
+	pthread_mutex_lock(&lock);
+	e = name_locked(pool, 0);
+	number = e ? (uint32_t)e->value[NAME] : 0;
+	pthread_mutex_unlock(&lock);
+	return number;
+}
+
+/* NULL: it has ended. */
+static hipMemPool_t handle_locked(uint64_t number)
+{
+	const struct map_entry *e = map_find(&handles, number);
+
+	return e ? (hipMemPool_t)(uintptr_t)e->value[0] : NULL;
+}
+
+/* The device on which a pool of the program's own has its memory. False: it is the stream's. */
+static bool place_of(hipMemPool_t pool, unsigned int *ret_device)
+{
+	const struct map_entry *e;
+	uint64_t place;
+
+	pthread_mutex_lock(&lock);
+	e = map_find(&pools, key_of_pool(pool));
+	place = e ? e->value[PLACE] : 0;
+	pthread_mutex_unlock(&lock);
+	if (!place)
+		return false;
+	*ret_device = (unsigned int)place - 1;
+	return true;
+}
+
+static uint64_t key_of(uint64_t number, unsigned int device)
+{
+	return number << 8 | device | 1ull << 63;
 }
 
 /* Value: false: no memory. */
-static bool keep_locked(hipMemPool_t pool, unsigned int device, uint64_t units)
+static bool keep_locked(uint64_t number, unsigned int device, uint64_t units)
 {
-	struct map_entry entry = { .key = key_of(pool, device), .value = { units, device, (uint64_t)(uintptr_t)pool } };
-	struct map_entry *e = map_find(&kept, entry.key);
+	struct map_entry entry = { .value = { units, device, handle_locked(number) ? number : 0 } };
+	struct map_entry *e;
 
+	entry.key = key_of(entry.value[NUMBER], device);
+	e = map_find(&kept, entry.key);
 	if (!e)
 		return map_add(&kept, &entry);
 	e->value[UNITS] += units;
 	return true;
 }
 
-static void keep(hipMemPool_t pool, unsigned int device, uint32_t units)
+static void keep(uint64_t number, unsigned int device, uint64_t units)
 {
 	bool kept_so;
 
 	if (!units)
 		return;
 	pthread_mutex_lock(&lock);
-	kept_so = keep_locked(pool, device, units);
+	kept_so = keep_locked(number, device, units);
 	pthread_mutex_unlock(&lock);
 	if (!kept_so)
-		memory_give(device, units);
+		memory_give(device, (uint32_t)units);
 }
 
 /* What is on its way back. */
 struct back {
 	unsigned int device;
-	bool plain; /* what no pool may keep, alone */
-	uint64_t units;
-	hipMemPool_t pool[POOLS_AT_ONCE];
+	bool plain;		      /* what no pool may keep, alone */
+	uint64_t units;		      /* of all of it */
+	uint64_t pool[POOLS_AT_ONCE]; /* their numbers */
+	uint64_t of[POOLS_AT_ONCE];   /* how much of it is theirs */
 	unsigned int pools;
 };
 
 static bool collect_one(const struct map_entry *e, void *data)
 {
 	struct back *b = data;
-	hipMemPool_t pool = (hipMemPool_t)(uintptr_t)e->value[POOL];
 
-	if (e->value[DEVICE] != b->device || (b->plain && pool))
+	if (e->value[DEVICE] != b->device || (b->plain && e->value[NUMBER]))
 		return false;
-	for (unsigned int i = 0; pool && i < b->pools; i++)
-		if (b->pool[i] == pool)
-			pool = NULL;
-	if (pool && b->pools == POOLS_AT_ONCE)
+	if (e->value[NUMBER] && b->pools == POOLS_AT_ONCE)
 		return false;
-	if (pool)
-		b->pool[b->pools++] = pool;
+	if (e->value[NUMBER]) {
+		b->pool[b->pools] = e->value[NUMBER];
+		b->of[b->pools++] = e->value[UNITS];
+	}
 	b->units += e->value[UNITS];
 	return true;
 }
@@ -87,14 +157,39 @@ static void collect(struct back *b, unsigned int device, bool plain)
 	pthread_mutex_unlock(&lock);
 }
 
+/* Another thread may end the pool meanwhile. */
+static void trim(uint64_t number)
+{
+	hipMemPool_t pool;
+
+	pthread_rwlock_rdlock(&living);
+	pthread_mutex_lock(&lock);
+	pool = handle_locked(number);
+	pthread_mutex_unlock(&lock);
+	if (pool)
+		shim_real.hipMemPoolTrimTo(pool, 0);
+	pthread_rwlock_unlock(&living);
+}
+
+static void put_back(const struct back *b)
+{
+	uint64_t left = b->units;
+
+	for (unsigned int i = 0; i < b->pools; i++) {
+		keep(b->pool[i], b->device, b->of[i]);
+		left -= b->of[i];
+	}
+	keep(0, b->device, left);
+}
+
 static void finish(const struct back *b, bool waited)
 {
 	if (!waited) {
-		keep(b->pools ? b->pool[0] : NULL, b->device, (uint32_t)b->units);
+		put_back(b);
 		return;
 	}
 	for (unsigned int i = 0; i < b->pools; i++)
-		shim_real.hipMemPoolTrimTo(b->pool[i], 0);
+		trim(b->pool[i]);
 	if (b->units)
 		memory_give(b->device, (uint32_t)b->units);
 }
@@ -138,8 +233,10 @@ uint64_t pools_reset(unsigned int device)
 
 void pools_let_go(const struct record *record)
 {
-	if (record->kind == RECORD_POOL)
-		keep((hipMemPool_t)(uintptr_t)record->context, record->device, record->units);
+	if (ipc_is(record))
+		ipc_let_go(record);
+	else if (record->kind == RECORD_POOL)
+		keep(record->extra, record->device, record->units);
 	else
 		memory_give(record->device, record->units);
 }
@@ -163,8 +260,7 @@ static hipError_t allocate(void **pointer, size_t size, hipMemPool_t pool, hipSt
 		memory_made(&m, r, 0, 0, 0);
 		return r;
 	}
-	m.charge.context = pool;
-	if (memory_made(&m, r, record_pointer((uint64_t)(uintptr_t)*pointer), RECORD_POOL, 0))
+	if (memory_made(&m, r, record_pointer((uint64_t)(uintptr_t)*pointer), RECORD_POOL, number_of(pool)))
 		return r;
 	shim_real.hipFreeAsync(*pointer, stream);
 	*pointer = NULL;
@@ -219,9 +315,16 @@ hipError_t shim_hipMallocFromPoolAsync(void **dev_ptr, size_t size, hipMemPool_t
 		return shim_real.hipMallocFromPoolAsync(dev_ptr, size, mem_pool, stream);
 	if (is_recorded(stream))
 		return hipErrorNotSupported;
-	if (!work_device(stream, &device))
+	if (!place_of(mem_pool, &device) && !work_device(stream, &device))
 		return start_no_memory();
 	return allocate(dev_ptr, size, mem_pool, stream, device, from_pool);
+}
+
+/* The library lets go when the stream has come so far. */
+static void ipc_let_go_after(const struct record *record, hipStream_t stream)
+{
+	shim_real.hipStreamSynchronize(stream);
+	ipc_let_go(record);
 }
 
 hipError_t shim_hipFreeAsync(void *dev_ptr, hipStream_t stream)
@@ -234,10 +337,10 @@ hipError_t shim_hipFreeAsync(void *dev_ptr, hipStream_t stream)
 		return r;
 	if (r != hipSuccess)
 		records_add(&record);
-	else if (record.kind == RECORD_POOL)
-		keep((hipMemPool_t)(uintptr_t)record.context, record.device, record.units);
-	else /* plain memory: it goes when the stream has come so far */
-		keep(NULL, record.device, record.units);
+	else if (ipc_is(&record)) /* when the stream has come so far */
+		ipc_let_go_after(&record, stream);
+	else /* what is in no pool goes when the stream has come so far */
+		keep(record.kind == RECORD_POOL ? record.extra : 0, record.device, record.units);
 	return r;
 }
 
@@ -250,9 +353,9 @@ hipError_t shim_hipMemPoolSetAttribute(hipMemPool_t mem_pool, hipMemPoolAttr att
 	return r;
 }
 
-/* Of a pool that ends: by device. */
+/* Of a pool that ends. */
 struct ending {
-	hipMemPool_t pool;
+	uint64_t number;
 	uint64_t units[WIRE_MAX_DEVICES];
 };
 
@@ -260,27 +363,67 @@ static bool take_ending(const struct map_entry *e, void *data)
 {
 	struct ending *ending = data;
 
-	if (e->value[POOL] != (uint64_t)(uintptr_t)ending->pool)
+	if (!ending->number || e->value[NUMBER] != ending->number)
 		return false;
 	ending->units[e->value[DEVICE] % WIRE_MAX_DEVICES] += e->value[UNITS];
 	return true;
 }
 
+/* What the pool keeps is out of everybody's reach, so that nobody gives it back while the library is asked. */
+static struct ending end_begin(hipMemPool_t pool)
+{
+	struct ending ending = { 0 };
+	const struct map_entry *e;
+
+	pthread_mutex_lock(&lock);
+	e = pool ? map_find(&pools, key_of_pool(pool)) : NULL;
+	ending.number = e ? e->value[NAME] : 0;
+	map_sweep(&kept, take_ending, &ending);
+	pthread_mutex_unlock(&lock);
+	return ending;
+}
+
 /*
- * What it keeps goes when its work is done: the next wait gives it back, and does not ask the pool. The next pool may
- * have its handle.
+ * What it keeps goes when its work is done: the next wait gives it back, and does not ask the pool. The library may
+ * refuse (a device's own pool does not end): then all of it stays the pool's.
  */
 hipError_t shim_hipMemPoolDestroy(hipMemPool_t mem_pool)
 {
-	struct ending ending = { .pool = mem_pool };
+	struct ending ending;
+	hipError_t r;
 
-	pthread_mutex_lock(&lock);
-	if (mem_pool)
-		map_sweep(&kept, take_ending, &ending);
-	pthread_mutex_unlock(&lock);
+	pthread_rwlock_wrlock(&living);
+	ending = end_begin(mem_pool);
+	r = shim_real.hipMemPoolDestroy(mem_pool);
+	if (r == hipSuccess && ending.number) {
+		pthread_mutex_lock(&lock);
+		map_remove(&pools, key_of_pool(mem_pool), NULL);
+		map_remove(&handles, ending.number, NULL);
+		pthread_mutex_unlock(&lock);
+	}
 	for (unsigned int i = 0; i < WIRE_MAX_DEVICES; i++)
-		keep(NULL, i, (uint32_t)ending.units[i]);
-	return shim_real.hipMemPoolDestroy(mem_pool);
+		keep(ending.number, i, ending.units[i]);
+	pthread_rwlock_unlock(&living);
+	return r;
+}
+
+/* A pool whose device could not be remembered is not had: its memory would be charged to the stream's. */
+static hipError_t created(hipError_t r, hipMemPool_t *pool, const hipMemLocation *where)
+{
+	unsigned int device;
+	bool named;
+
+	if (r != hipSuccess || !start_is_metered() || where->type != hipMemLocationTypeDevice ||
+	    !devices_find(where->id, &device))
+		return r;
+	pthread_mutex_lock(&lock);
+	named = name_locked(*pool, device + 1) != NULL;
+	pthread_mutex_unlock(&lock);
+	if (named)
+		return r;
+	shim_real.hipMemPoolDestroy(*pool);
+	*pool = NULL;
+	return start_no_memory();
 }
 
 hipError_t shim_hipMemPoolCreate(hipMemPool_t *mem_pool, const hipMemPoolProps *pool_props)
@@ -292,13 +435,15 @@ hipError_t shim_hipMemPoolCreate(hipMemPool_t *mem_pool, const hipMemPoolProps *
 		return r == hipSuccess ? shim_real.hipMemPoolCreate(mem_pool, pool_props) : r;
 	props = *pool_props;
 	props.location = devices_location(props.location);
-	return shim_real.hipMemPoolCreate(mem_pool, &props);
+	return created(shim_real.hipMemPoolCreate(mem_pool, &props), mem_pool, &props.location);
 }
 
 void pools_forget(void)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+	pthread_rwlock_t unlocked_too = PTHREAD_RWLOCK_INITIALIZER;
 
 	lock = unlocked;
-	kept = (struct map){ 0 };
+	living = unlocked_too;
+	kept = pools = handles = (struct map){ 0 };
 }

@@ -2,7 +2,7 @@
  * vmm.c: memory that is made, mapped and released as handles.
  *
  * Charged when it is made. It goes back when the last handle is released and the last mapping is gone. Memory of
- * another process (hipMemImportFromShareableHandle) is charged there.
+ * another process (hipMemImportFromShareableHandle) is charged here as well: it stays when its owner lets go of it.
  */
 #include "core/account.h"
 #include "core/gate.h"
@@ -11,10 +11,14 @@
 #include "hip/memory.h"
 #include "hip/vmm.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define ACCESSES 64u
 #define MAPPINGS 64u
+#define FD_MOST (UINT64_C(1) << 20) /* an address is above */
 #define FIRST_VERSION 50300000 /* of the library whose properties of memory have the layout that we know */
 
 enum { HOLDS, UNITS, DEVICE }; /* the values of a handle */
@@ -35,15 +39,39 @@ static bool is_known_layout(void)
 	return shim_real.hipRuntimeGetVersion(&version) == hipSuccess && version >= FIRST_VERSION;
 }
 
+/* What a call made is charged; it is remembered, or undone. */
+static hipError_t made(hipError_t r, struct charge *c, hipMemGenericAllocationHandle_t handle)
+{
+	struct map_entry entry = { .key = key_of(handle), .value = { 1, c->units, c->device } };
+	struct map_entry *known;
+	bool added;
+
+	if (r != hipSuccess) {
+		charge_cancel(c);
+		return r;
+	}
+	pthread_mutex_lock(&lock);
+	known = map_find(&handles, entry.key);
+	if (known) /* our own memory came back under its handle */
+		known->value[HOLDS]++;
+	added = known || map_add(&handles, &entry);
+	pthread_mutex_unlock(&lock);
+	if (!added)
+		shim_real.hipMemRelease(handle);
+	if (known || !added)
+		charge_cancel(c);
+	else
+		gate_leave();
+	return added ? r : start_no_memory();
+}
+
 hipError_t shim_hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size, const hipMemAllocationProp *prop,
 			     unsigned long long flags)
 {
 	hipError_t r = start_refusal();
 	hipMemAllocationProp mine;
-	struct map_entry entry = { 0 };
 	unsigned int device;
 	struct charge c = { 0 };
-	bool added;
 
 	if (r != hipSuccess || !start_is_metered() || !prop || !handle)
 		return r == hipSuccess ? shim_real.hipMemCreate(handle, size, prop, flags) : r;
@@ -58,21 +86,7 @@ hipError_t shim_hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t siz
 	if (charge_begin_units(&c, device, wire_units(size)) != CHARGE_HELD)
 		return start_no_memory();
 	r = shim_real.hipMemCreate(handle, size, &mine, flags);
-	if (r != hipSuccess) {
-		charge_cancel(&c);
-		return r;
-	}
-	entry = (struct map_entry){ .key = key_of(*handle), .value = { 1, c.units, device } };
-	pthread_mutex_lock(&lock);
-	added = map_add(&handles, &entry);
-	pthread_mutex_unlock(&lock);
-	if (added) {
-		gate_leave();
-		return r;
-	}
-	shim_real.hipMemRelease(*handle);
-	charge_cancel(&c);
-	return start_no_memory();
+	return made(r, &c, r == hipSuccess ? *handle : NULL);
 }
 
 /* One more holds it. Nothing happens for what is not ours. */
@@ -128,6 +142,70 @@ static void drop(uint64_t key)
 
 	let_go(key, &gone);
 	give_back(&gone);
+}
+
+/*
+ * The size of exported memory, as its descriptor tells it (a dma-buf's, or the software device's file). The library
+ * takes a number, or the address of one. 0: unknown.
+ */
+static uint64_t exported_units(void *os_handle)
+{
+	uint64_t value = (uint64_t)(uintptr_t)os_handle;
+	int fd = value < FD_MOST ? (int)value : *(const int *)os_handle, saved = errno;
+	long size = syscall(SYS_lseek, fd, 0, SEEK_END);
+
+	if (size > 0)
+		syscall(SYS_lseek, fd, 0, SEEK_SET);
+	errno = saved;
+	return size > 0 ? wire_units((uint64_t)size) : 0;
+}
+
+/* Moves the charge to the device on which the library says that the memory is. False: it is not to be had. */
+static bool charge_where(hipMemGenericAllocationHandle_t handle, struct charge *c)
+{
+	hipMemAllocationProp prop = { 0 };
+	struct charge there = { 0 };
+	unsigned int device;
+
+	if (!is_known_layout() || !start_has(HIP_CALL_hipMemGetAllocationPropertiesFromHandle) ||
+	    shim_real.hipMemGetAllocationPropertiesFromHandle(&prop, handle) != hipSuccess)
+		return true;
+	if (prop.location.type != hipMemLocationTypeDevice || !devices_find(prop.location.id, &device))
+		return false;
+	if (device == c->device)
+		return true;
+	gate_leave();
+	if (charge_begin_units(&there, device, c->units) != CHARGE_HELD) {
+		gate_enter();
+		return false;
+	}
+	account_give(c->device, c->units);
+	*c = there;
+	return true;
+}
+
+/* Of what size it is not known cannot be charged, so it is not had. */
+hipError_t shim_hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *handle, void *osHandle,
+						hipMemAllocationHandleType shHandleType)
+{
+	hipError_t r = start_refusal();
+	struct charge c = { 0 };
+	unsigned int device;
+	uint64_t units;
+
+	if (r != hipSuccess || !start_is_metered() || !handle)
+		return r == hipSuccess ? shim_real.hipMemImportFromShareableHandle(handle, osHandle, shHandleType) : r;
+	units = exported_units(osHandle);
+	if (!units)
+		return hipErrorNotSupported;
+	if (!devices_current(&device) || charge_begin_units(&c, device, units) != CHARGE_HELD)
+		return start_no_memory();
+	r = shim_real.hipMemImportFromShareableHandle(handle, osHandle, shHandleType);
+	if (r == hipSuccess && !charge_where(*handle, &c)) {
+		shim_real.hipMemRelease(*handle);
+		r = start_no_memory();
+	}
+	return made(r, &c, r == hipSuccess ? *handle : NULL);
 }
 
 hipError_t shim_hipMemRelease(hipMemGenericAllocationHandle_t handle)

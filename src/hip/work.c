@@ -6,6 +6,7 @@
 #include "core/gate.h"
 #include "core/records.h"
 #include "hip/devices.h"
+#include "hip/ipc.h"
 #include "hip/pools.h"
 
 #define COPY_SEED 0x68697063u
@@ -214,6 +215,8 @@ hipError_t shim_hipStreamDestroy(hipStream_t stream)
 struct sweep {
 	unsigned int device;
 	uint64_t units;
+	struct record shared[WIRE_MAX_OBJECTS];
+	unsigned int shared_count;
 };
 
 /*
@@ -226,6 +229,12 @@ static bool is_ours(const struct record *r, void *data)
 
 	if (r->device != s->device || r->context != devices_place(s->device))
 		return false;
+	if (ipc_is(r)) {
+		if (s->shared_count == WIRE_MAX_OBJECTS)
+			return false;
+		s->shared[s->shared_count++] = *r;
+		return true;
+	}
 	s->units += r->units;
 	return true;
 }
@@ -244,6 +253,8 @@ static void swept(unsigned int device)
 		s.units -= part;
 	}
 	gate_leave();
+	for (unsigned int i = 0; i < s.shared_count; i++)
+		ipc_let_go(&s.shared[i]);
 }
 
 hipError_t shim_hipDeviceReset(void)

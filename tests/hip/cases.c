@@ -5,6 +5,10 @@
  *	devices              what the library says of its devices: a line each
  *	quota BYTES STEP     takes blocks until it is refused; prints how many bytes it had, and the refusal
  *	exact BYTES          all of the quota, then one unit more, by every call that takes memory; and back
+ *	shared WAY BYTES     memory of another process (ipc, fd, pool) is charged as long as somebody has it
+ *	shared WAY BYTES dies	the other one is killed
+ *	ended BYTES          pools that end, that do not, and devices that are reset
+ *	across BYTES         a pool of the second device with a stream of the first one
  *	pools BYTES          stream-ordered memory: kept while it is a pool's, and back when it is needed
  *	fork BYTES           a child has an account of its own
  *	hold BYTES           takes one block, says so, and waits for a line on its input
@@ -17,12 +21,14 @@
 #include "hip_table.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,7 +53,10 @@
 	X(hipModuleLoadData) X(hipModuleGetFunction) X(hipModuleLaunchKernel) X(hipLaunchKernel)               \
 	X(hipGetLastError) X(hipPeekAtLastError) X(hipDeviceReset) X(hipGetProcAddress)                        \
 	X(__hipRegisterFatBinary) X(__hipRegisterFunction) X(hipGraphAddMemAllocNode)                          \
-	X(hipRuntimeGetVersion)
+	X(hipRuntimeGetVersion) X(hipIpcGetMemHandle) X(hipIpcOpenMemHandle) X(hipIpcCloseMemHandle)           \
+	X(hipMemExportToShareableHandle) X(hipMemImportFromShareableHandle)                                    \
+	X(hipMemPoolExportToShareableHandle) X(hipMemPoolImportFromShareableHandle)                            \
+	X(hipMemPoolExportPointer) X(hipMemPoolImportPointer) X(hipMemPoolTrimTo)
 /* clang-format on */
 
 /* The library's, as the linker binds them. */
@@ -70,7 +79,7 @@ static const char code[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			   "	ret;\n}\n"
 			   ".visible .entry spin_a()\n{\n	ret;\n}\n";
 
-static void bind(const char *library)
+static void bind_calls(const char *library)
 {
 	void *handle = library ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : NULL;
 
@@ -415,6 +424,238 @@ static int kept(uint64_t bytes)
 	return 0;
 }
 
+/* Memory that one process makes and another one opens: what goes between them. */
+struct offer {
+	hipIpcMemHandle_t handle; /* ipc */
+	char pointer[64];	  /* pool: of the memory in it */
+};
+
+static void send_offer(int to, const struct offer *offer, int fd)
+{
+	struct iovec data = { (void *)offer, sizeof *offer };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof fd)];
+	} with = { .head = { CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS } };
+	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&with.head), &fd, sizeof fd);
+		m.msg_control = &with;
+		m.msg_controllen = sizeof with;
+	}
+	if (sendmsg(to, &m, 0) < 0)
+		exit(4);
+}
+
+static int take_offer(int from, struct offer *ret)
+{
+	struct iovec data = { ret, sizeof *ret };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} with;
+	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &with, .msg_controllen = sizeof with };
+	int fd = -1;
+
+	if (recvmsg(from, &m, 0) != sizeof *ret)
+		exit(4);
+	if (m.msg_controllen)
+		memcpy(&fd, CMSG_DATA(&with.head), sizeof fd);
+	return fd;
+}
+
+static const hipMemAllocationProp exportable = { .type = 1,
+						 .requestedHandleType = 1,
+						 .location = { hipMemLocationTypeDevice, 0 } };
+
+/* The maker's process: until it is told that it may free, and has. */
+static void make_and_offer(int other, const char *way, uint64_t bytes)
+{
+	hipMemPoolProps props = { .allocType = 1, .handleTypes = 1, .location = { hipMemLocationTypeDevice, 0 } };
+	hipMemGenericAllocationHandle_t handle = NULL;
+	struct offer offer = { .pointer = "" };
+	hipMemPool_t pool = NULL;
+	hipStream_t stream;
+	void *p = NULL;
+	int fd = -1;
+	char c;
+
+	need(hip.hipStreamCreate(&stream), "hipStreamCreate");
+	if (!strcmp(way, "fd")) {
+		need(hip.hipMemCreate(&handle, bytes, &exportable, 0), "hipMemCreate");
+		need(hip.hipMemExportToShareableHandle(&fd, handle, 1, 0), "hipMemExportToShareableHandle");
+	} else if (!strcmp(way, "pool")) {
+		need(hip.hipMemPoolCreate(&pool, &props), "hipMemPoolCreate");
+		need(hip.hipMallocFromPoolAsync(&p, bytes, pool, stream), "hipMallocFromPoolAsync");
+		need(hip.hipMemPoolExportToShareableHandle(&fd, pool, 1, 0), "hipMemPoolExportToShareableHandle");
+		need(hip.hipMemPoolExportPointer((void *)offer.pointer, p), "hipMemPoolExportPointer");
+	} else {
+		need(hip.hipMalloc(&p, bytes), "hipMalloc");
+		need(hip.hipIpcGetMemHandle(&offer.handle, p), "hipIpcGetMemHandle");
+	}
+	send_offer(other, &offer, fd);
+	if (fd >= 0)
+		close(fd);
+	if (read(other, &c, 1) != 1)
+		exit(4);
+	if (handle)
+		need(hip.hipMemRelease(handle), "hipMemRelease");
+	else
+		need(pool ? hip.hipFreeAsync(p, stream) : hip.hipFree(p), "hipFree");
+	need(hip.hipDeviceSynchronize(), "hipDeviceSynchronize");
+	if (pool)
+		need(hip.hipMemPoolDestroy(pool), "hipMemPoolDestroy");
+	if (write(other, &c, 1) != 1 || read(other, &c, 1) != 0)
+		exit(4);
+	exit(0);
+}
+
+/* An importer's hold. */
+struct import {
+	hipMemGenericAllocationHandle_t handle;
+	hipMemPool_t pool;
+	void *p;
+};
+
+static void import_offer(struct import *i, const char *way, const struct offer *offer, int fd)
+{
+	if (!strcmp(way, "fd")) {
+		need(hip.hipMemImportFromShareableHandle(&i->handle, (void *)(intptr_t)fd, 1),
+		     "hipMemImportFromShareableHandle");
+	} else if (!strcmp(way, "pool")) {
+		need(hip.hipMemPoolImportFromShareableHandle(&i->pool, (void *)(intptr_t)fd, 1, 0),
+		     "hipMemPoolImportFromShareableHandle");
+		need(hip.hipMemPoolImportPointer(&i->p, i->pool, (void *)offer->pointer), "hipMemPoolImportPointer");
+	} else {
+		need(hip.hipIpcOpenMemHandle(&i->p, offer->handle, 1), "hipIpcOpenMemHandle");
+		need(hip.hipIpcOpenMemHandle(&i->p, offer->handle, 1), "hipIpcOpenMemHandle, once more");
+		need(hip.hipIpcCloseMemHandle(i->p), "hipIpcCloseMemHandle");
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+static void let_go(const struct import *i)
+{
+	if (i->handle)
+		need(hip.hipMemRelease(i->handle), "hipMemRelease");
+	else
+		need(i->pool ? hip.hipFree(i->p) : hip.hipIpcCloseMemHandle(i->p), "letting go");
+	if (i->pool)
+		need(hip.hipMemPoolDestroy(i->pool), "hipMemPoolDestroy");
+}
+
+static bool comes_to(uint64_t bytes)
+{
+	for (int i = 0; i < 3000 && room() != bytes; i++)
+		usleep(10000);
+	return room() == bytes;
+}
+
+static int shared(const char *way, uint64_t bytes, bool dies)
+{
+	struct import import = { 0 };
+	struct offer offer;
+	int pair[2], fd;
+	void *p, *q;
+	pid_t maker;
+	char c = 0;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		return 3;
+	maker = fork();
+	if (!maker) {
+		close(pair[0]);
+		make_and_offer(pair[1], way, bytes / 2);
+	}
+	close(pair[1]);
+	fd = take_offer(pair[0], &offer);
+	ok(room() == bytes / 2, "%s: its maker has it", way);
+	import_offer(&import, way, &offer, fd);
+	ok(room() == (strcmp(way, "ipc") ? 0 : bytes / 2), "%s: its importer is charged, or it is the grant's", way);
+	if (dies)
+		kill(maker, SIGKILL);
+	else if (write(pair[0], &c, 1) != 1)
+		return 3;
+	ok(read(pair[0], &c, 1) == !dies && comes_to(bytes / 2), "%s: its maker has let go; it stays charged", way);
+	ok(hip.hipMalloc(&p, bytes / 2 + UNIT) == hipErrorOutOfMemory, "%s: so that there is no more than the rest", way);
+	need(hip.hipMalloc(&p, bytes / 2), "the rest");
+	printf("full\n");
+	fflush(stdout);
+	if (getchar() < 0)
+		return 3;
+	let_go(&import);
+	ok(comes_to(bytes / 2), "%s: its importer has let go, and nothing of it is charged", way);
+	need(hip.hipMalloc(&q, bytes / 2), "the other half");
+	close(pair[0]);
+	waitpid(maker, NULL, 0);
+	return done();
+}
+
+/* What a pool keeps, however it comes to its end. */
+static int ended(uint64_t bytes)
+{
+	hipMemPoolProps props = { .allocType = 1, .location = { hipMemLocationTypeDevice, 0 } };
+	hipMemPool_t pool, next, own;
+	uint64_t keep = UINT64_MAX;
+	hipStream_t stream;
+	void *p, *q;
+
+	need(hip.hipStreamCreate(&stream), "hipStreamCreate");
+	need(hip.hipDeviceGetDefaultMemPool(&own, 0), "hipDeviceGetDefaultMemPool");
+	need(hip.hipMemPoolSetAttribute(own, hipMemPoolAttrReleaseThreshold, &keep), "hipMemPoolSetAttribute");
+	in_stream(own, &p, bytes / 2, stream);
+	need(hip.hipFreeAsync(p, stream), "hipFreeAsync");
+	ok(hip.hipMemPoolDestroy(own) != hipSuccess, "the device's own pool does not end");
+	need(hip.hipDeviceSynchronize(), "hipDeviceSynchronize");
+	ok(room() == bytes - bytes / 2, "and what it keeps stays charged");
+	ok(hip.hipMalloc(&p, bytes) == hipSuccess, "until it is needed");
+	need(hip.hipFree(p), "hipFree");
+
+	need(hip.hipMemPoolCreate(&pool, &props), "hipMemPoolCreate");
+	in_stream(pool, &p, bytes / 2, stream);
+	need(hip.hipMemPoolDestroy(pool), "hipMemPoolDestroy");
+	ok(room() == bytes - bytes / 2, "memory outlives its pool, and is charged");
+	need(hip.hipMemPoolCreate(&next, &props), "hipMemPoolCreate");
+	need(hip.hipMemPoolSetAttribute(next, hipMemPoolAttrReleaseThreshold, &keep), "hipMemPoolSetAttribute");
+	in_stream(next, &q, bytes / 4, stream);
+	need(hip.hipFreeAsync(p, stream), "hipFreeAsync");
+	need(hip.hipFreeAsync(q, stream), "hipFreeAsync");
+	need(hip.hipDeviceSynchronize(), "hipDeviceSynchronize");
+	ok(room() == bytes - bytes / 4, "it is not kept by the next pool, whatever that one's handle is");
+	ok(hip.hipMalloc(&q, bytes) == hipSuccess, "all of it can be had");
+	need(hip.hipFree(q), "hipFree");
+
+	in_stream(next, &p, bytes / 2, stream);
+	in_stream(next, &q, bytes / 4, stream);
+	need(hip.hipFreeAsync(q, stream), "hipFreeAsync");
+	need(hip.hipDeviceReset(), "hipDeviceReset");
+	ok(room() == bytes, "a reset leaves nothing of a pool charged");
+	ok(hip.hipMalloc(&q, bytes) == hipSuccess, "and all can be had");
+	return done();
+}
+
+static int across(uint64_t bytes)
+{
+	hipMemPoolProps props = { .allocType = 1, .location = { hipMemLocationTypeDevice, 1 } };
+	hipMemPool_t pool;
+	hipStream_t stream;
+	uint64_t there;
+	void *p;
+
+	need(hip.hipSetDevice(0), "hipSetDevice");
+	need(hip.hipStreamCreate(&stream), "hipStreamCreate");
+	need(hip.hipMemPoolCreate(&pool, &props), "hipMemPoolCreate");
+	in_stream(pool, &p, bytes, stream);
+	ok(room() == bytes, "the stream's device has none of it");
+	need(hip.hipSetDevice(1), "hipSetDevice");
+	there = room();
+	ok(!there, "the pool's has all (%llu left)", (unsigned long long)there);
+	ok(hip.hipMalloc(&p, UNIT) == hipErrorOutOfMemory, "and nothing more");
+	return done();
+}
+
 static int forked(uint64_t bytes)
 {
 	void *p;
@@ -615,7 +856,7 @@ int main(int argc, char **argv)
 		argv += 2;
 		argc -= 2;
 	}
-	bind(library);
+	bind_calls(library);
 	what = argc > 1 ? argv[1] : "";
 	a = argc > 2 ? strtoull(argv[2], NULL, 0) : 0;
 	b = argc > 3 ? strtoull(argv[3], NULL, 0) : 0;
@@ -627,6 +868,12 @@ int main(int argc, char **argv)
 		return exact(a);
 	if (!strcmp(what, "pools"))
 		return pools(a);
+	if (!strcmp(what, "shared") && argc > 3)
+		return shared(argv[2], b, argc > 4);
+	if (!strcmp(what, "ended"))
+		return ended(a);
+	if (!strcmp(what, "across"))
+		return across(a);
 	if (!strcmp(what, "kept"))
 		return kept(a);
 	if (!strcmp(what, "fork"))

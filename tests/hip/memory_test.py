@@ -11,7 +11,7 @@ from kit import CASES, FACE, METE, MIB, SOFT, Place, finish, ok, same, until, ve
 from device import Device
 
 place = Place()
-for words in (["exact", str(64 * MIB)], ["pools", str(64 * MIB)], ["fork", str(64 * MIB)], ["order"]):
+for words in (["exact", str(64 * MIB)], ["pools", str(64 * MIB)], ["fork", str(64 * MIB)], ["order"], ["ended", str(64 * MIB)]):
     verdicts(place.run(CASES, *words), words[0])
 
 # Opened by hand, by whatever name; on a device that the library numbers otherwise than the program.
@@ -37,6 +37,19 @@ for turn in range(3):
     program.stdin.write("\n")
     program.stdin.flush()
 same((program.communicate(timeout=60)[1], program.returncode), ("", 0), "the program ends as it should")
+for way in ("ipc", "fd", "pool"):
+    for end in ((), ("dies",)):
+        program = place.start(CASES, "shared", way, str(64 * MIB), *end)
+        said = []
+        while not said or said[-1] not in ("full\n", ""):
+            said.append(program.stdout.readline())
+        ok(judge.used() <= 64 * MIB, f"memory of another process by {way}, full: no more than the quota is on the device", judge.used())
+        out, err = program.communicate("\n", timeout=60)
+        for line in "".join([*said, out]).splitlines():
+            if "ok " in line:
+                ok(line.startswith("ok "), " ".join([*end, line.split(" - ", 1)[1]]))
+        ok(program.returncode == 0 and "1.." in out, f"by {way}: the program ends as it should", program.returncode, err, said, out)
+verdicts(place.run(CASES, "across", str(64 * MIB), options=("--soft", "--device", "0,1")), "a pool on another device than the stream")
 ok(judge.most <= 64 * MIB, "never", judge.most)
 judge.close()
 

@@ -242,6 +242,45 @@ hipError_t soft_hipFree(void *ptr)
 	return ptr ? state_said(soft_cu.cuMemFree_v2((CUdeviceptr)(uintptr_t)ptr)) : hipSuccess;
 }
 
+/* Between processes: handles and attributes are those of the driver beside it, and the handles are of the same size. */
+_Static_assert(sizeof(hipIpcMemHandle_t) == sizeof(CUipcMemHandle), "a handle is one of the driver's");
+
+hipError_t soft_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *devPtr)
+{
+	ON_DEVICE;
+	return state_said(
+		soft_cu.cuIpcGetMemHandle((CUipcMemHandle *)(void *)handle, (CUdeviceptr)(uintptr_t)devPtr));
+}
+
+hipError_t soft_hipIpcOpenMemHandle(void **devPtr, hipIpcMemHandle_t handle, unsigned int flags)
+{
+	CUipcMemHandle is;
+
+	memcpy(&is, &handle, sizeof is);
+	ON_DEVICE;
+	return state_said(soft_cu.cuIpcOpenMemHandle_v2((CUdeviceptr *)(void *)devPtr, is, flags));
+}
+
+hipError_t soft_hipIpcCloseMemHandle(void *devPtr)
+{
+	ON_DEVICE;
+	return state_said(soft_cu.cuIpcCloseMemHandle((CUdeviceptr)(uintptr_t)devPtr));
+}
+
+hipError_t soft_hipMemGetAddressRange(hipDeviceptr_t *pbase, size_t *psize, hipDeviceptr_t dptr)
+{
+	ON_DEVICE;
+	return state_said(soft_cu.cuMemGetAddressRange_v2((CUdeviceptr *)(void *)pbase, psize,
+							  (CUdeviceptr)(uintptr_t)dptr));
+}
+
+hipError_t soft_hipPointerGetAttribute(void *data, int attribute, hipDeviceptr_t ptr)
+{
+	ON_DEVICE;
+	return state_said(soft_cu.cuPointerGetAttribute(data, (CUpointer_attribute)attribute,
+							(CUdeviceptr)(uintptr_t)ptr));
+}
+
 hipError_t soft_hipHostMalloc(void **ptr, size_t size, unsigned int flags)
 {
 	(void)flags;
@@ -347,6 +386,7 @@ hipError_t soft_hipDeviceGetDefaultMemPool(hipMemPool_t *mem_pool, hip_ordinal d
 hipError_t soft_hipMemPoolCreate(hipMemPool_t *mem_pool, const hipMemPoolProps *p)
 {
 	CUmemPoolProps is = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+			      .handleTypes = (CUmemAllocationHandleType)p->handleTypes,
 			      .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = p->location.id } };
 
 	ON_DEVICE;
@@ -379,6 +419,36 @@ hipError_t soft_hipMemPoolGetAttribute(hipMemPool_t mem_pool, hipMemPoolAttr att
 		soft_cu.cuMemPoolGetAttribute((CUmemoryPool)(void *)mem_pool, (CUmemPool_attribute)attr, value));
 }
 
+hipError_t soft_hipMemPoolExportToShareableHandle(void *shared_handle, hipMemPool_t mem_pool,
+						  hipMemAllocationHandleType handle_type, unsigned int flags)
+{
+	ON_DEVICE;
+	return state_said(soft_cu.cuMemPoolExportToShareableHandle(
+		shared_handle, (CUmemoryPool)(void *)mem_pool, (CUmemAllocationHandleType)handle_type, flags));
+}
+
+hipError_t soft_hipMemPoolImportFromShareableHandle(hipMemPool_t *mem_pool, void *shared_handle,
+						    hipMemAllocationHandleType handle_type, unsigned int flags)
+{
+	ON_DEVICE;
+	return state_said(soft_cu.cuMemPoolImportFromShareableHandle((CUmemoryPool *)(void *)mem_pool, shared_handle,
+								     (CUmemAllocationHandleType)handle_type, flags));
+}
+
+hipError_t soft_hipMemPoolExportPointer(hipMemPoolPtrExportData *export_data, void *dev_ptr)
+{
+	ON_DEVICE;
+	return state_said(soft_cu.cuMemPoolExportPointer((CUmemPoolPtrExportData *)(void *)export_data,
+							 (CUdeviceptr)(uintptr_t)dev_ptr));
+}
+
+hipError_t soft_hipMemPoolImportPointer(void **dev_ptr, hipMemPool_t mem_pool, hipMemPoolPtrExportData *export_data)
+{
+	ON_DEVICE;
+	return state_said(soft_cu.cuMemPoolImportPointer((CUdeviceptr *)(void *)dev_ptr, (CUmemoryPool)(void *)mem_pool,
+							 (CUmemPoolPtrExportData *)(void *)export_data));
+}
+
 /* Memory that is made, reserved and mapped --------------------------------------------------------------------------
  */
 
@@ -386,6 +456,7 @@ hipError_t soft_hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t siz
 			     unsigned long long flags)
 {
 	CUmemAllocationProp is = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				   .requestedHandleTypes = (CUmemAllocationHandleType)prop->requestedHandleType,
 				   .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = prop->location.id } };
 
 	ON_DEVICE;
@@ -395,6 +466,36 @@ hipError_t soft_hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t siz
 static CUmemGenericAllocationHandle plain(hipMemGenericAllocationHandle_t handle)
 {
 	return (CUmemGenericAllocationHandle)(uintptr_t)handle;
+}
+
+hipError_t soft_hipMemExportToShareableHandle(void *shareableHandle, hipMemGenericAllocationHandle_t handle,
+					      hipMemAllocationHandleType handleType, unsigned long long flags)
+{
+	ON_DEVICE;
+	return state_said(soft_cu.cuMemExportToShareableHandle(shareableHandle, plain(handle),
+							       (CUmemAllocationHandleType)handleType, flags));
+}
+
+hipError_t soft_hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *handle, void *osHandle,
+						hipMemAllocationHandleType shHandleType)
+{
+	ON_DEVICE;
+	return state_said(soft_cu.cuMemImportFromShareableHandle((CUmemGenericAllocationHandle *)(void *)handle,
+								 osHandle, (CUmemAllocationHandleType)shHandleType));
+}
+
+hipError_t soft_hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *prop,
+							hipMemGenericAllocationHandle_t handle)
+{
+	CUmemAllocationProp is;
+	hipError_t r;
+
+	ON_DEVICE;
+	r = state_said(soft_cu.cuMemGetAllocationPropertiesFromHandle(&is, plain(handle)));
+	*prop = (hipMemAllocationProp){ .type = (int)is.type,
+					.requestedHandleType = (int)is.requestedHandleTypes,
+					.location = { (int)is.location.type, is.location.id } };
+	return r;
 }
 
 hipError_t soft_hipMemRelease(hipMemGenericAllocationHandle_t handle)
