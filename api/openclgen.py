@@ -151,7 +151,8 @@ def front(calls):
     for c in exported(calls):
         handle = "false" if c.returns == "cl_int" else "true"
         lines += [f'\t{{ "{c.symbol}", offsetof(struct _cl_icd_dispatch, {c.symbol}), {handle} }},']
-    return "\n".join([*lines, "};", "", f"const unsigned int front_count = {len(exported(calls))}u;"]) + "\n"
+    return "\n".join([*lines, "};", "", f"const unsigned int front_count = {len(exported(calls))}u;",
+                      f"void *front_own[{len(exported(calls))}];"]) + "\n"
 
 
 def version_map(calls):

@@ -61,6 +61,7 @@ shim_lazy:
 	movups	%xmm6, 96(%rsp)
 	movups	%xmm7, 112(%rsp)
 	call	shim_start
+	movq	%rax, %r10
 	movups	(%rsp), %xmm0
 	movups	16(%rsp), %xmm1
 	movups	32(%rsp), %xmm2
@@ -79,7 +80,6 @@ shim_lazy:
 	popq	%rsi
 	popq	%rdi
 	.cfi_adjust_cfa_offset -200
-	leaq	shim_table(%rip), %r10
 	jmp	*(%r10,%r11,8)
 	.cfi_endproc
 	.size	shim_lazy, .-shim_lazy
@@ -134,6 +134,7 @@ shim_lazy:
 	stp	q4, q5, [sp, #160]
 	stp	q6, q7, [sp, #192]
 	bl	shim_start
+	mov	x17, x0
 	ldp	q6, q7, [sp, #192]
 	ldp	q4, q5, [sp, #160]
 	ldp	q2, q3, [sp, #128]
@@ -147,8 +148,6 @@ shim_lazy:
 	.cfi_adjust_cfa_offset -224
 	.cfi_restore x29
 	.cfi_restore x30
-	adrp	x17, shim_table
-	add	x17, x17, :lo12:shim_table
 	add	x17, x17, x16, lsl #3
 	ldar	x16, [x17]
 	br	x16
@@ -189,8 +188,9 @@ def shim_header(spec):
            f"extern struct {n}_table shim_table {hidden};", f"extern struct {n}_table shim_real {hidden};", "",
            "/*",
            " * Written by the shim: called by the first call of the program, and by others that come meanwhile, each on its own",
-           " * thread. When it returns, shim_bind() or shim_refuse() has been called, or the caller comes again for ever.",
-           " */", "void shim_start(void);", "",
+           " * thread. When it returns, shim_bind() or shim_refuse() has been called, or the caller comes again for ever. Value:",
+           " * the table by which this call goes on, shim_table.",
+           " */", "void **shim_start(void);", "",
            "/* Binds both tables: `find` gives the driver's function by its symbol, or NULL. Once, under the shim's lock. */",
            "void shim_bind(void *(*find)(void *arg, const char *symbol), void *arg);", "",
            "/* Every call answers `why` from now on (functions that return something else: what the spec says for them). */",

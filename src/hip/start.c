@@ -58,7 +58,7 @@ static void bind_locked(void)
 		pass_all();
 }
 
-void shim_start(void)
+void **shim_start(void)
 {
 	int saved = errno;
 
@@ -68,6 +68,7 @@ void shim_start(void)
 	bound = true;
 	pthread_mutex_unlock(&lock);
 	errno = saved;
+	return (void **)&shim_table;
 }
 
 static enum start_state start_locked(void)

@@ -48,14 +48,14 @@ static void **entry_of(const struct _cl_icd_dispatch *table, const struct front_
 }
 
 /* What the loader lacks, fails. Release: whoever jumps to a body of ours sees its tables filled. */
-static void put_all(const struct _cl_icd_dispatch *table, void *otherwise)
+static void put_all(void **to, const struct _cl_icd_dispatch *table, void *otherwise)
 {
 	for (unsigned int i = 0; i < front_count; i++) {
 		void *entry = *entry_of(table, &front_calls[i]);
 
 		if (!*entry_of(&loader, &front_calls[i]))
 			entry = front_calls[i].handle ? (void *)no_handle : otherwise;
-		__atomic_store_n(&shim_table[i], entry, __ATOMIC_RELEASE);
+		__atomic_store_n(&to[i], entry, __ATOMIC_RELEASE);
 	}
 }
 
@@ -89,27 +89,30 @@ static void start_locked(void)
 {
 	account_init();
 	if (!find_loader()) {
-		put_all(&loader, (void *)no_loader);
+		put_all(shim_table, &loader, (void *)no_loader);
 		return;
 	}
+	put_all(front_own, &loader, (void *)no_call);
 	if (attach_wanted())
 		ask_platforms();
-	put_all(attach_wanted() ? layer_front(&loader) : &loader, (void *)no_call);
+	put_all(shim_table, attach_wanted() ? layer_front(&loader) : &loader, (void *)no_call);
 }
 
-/* A driver or a layer may itself call what the loader exports: it gets the loader's own. */
-void shim_start(void)
+/*
+ * A driver or a layer may itself call what the loader exports: this thread gets the loader's own meanwhile. Others wait:
+ * a context that they made now would be of devices that nobody meters.
+ */
+void **shim_start(void)
 {
 	int saved = errno;
 
-	if (asking) {
-		put_all(&loader, (void *)no_call);
-		return;
-	}
+	if (asking)
+		return front_own;
 	pthread_mutex_lock(&lock);
 	if (!started)
 		start_locked();
 	started = true;
 	pthread_mutex_unlock(&lock);
 	errno = saved;
+	return shim_table;
 }

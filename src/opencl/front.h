@@ -21,7 +21,8 @@ struct front_call {
 /* Generated. */
 extern const struct front_call front_calls[];
 extern const unsigned int front_count;
+extern void *front_own[]; /* the loader's own exports, in the order of shim_table: filled by the start */
 extern void *shim_table[];
 
-/* Called by the exports, until shim_table holds what they jump to. */
-void shim_start(void);
+/* Called by the exports, until shim_table holds what they jump to. Value: the table by which this call goes on. */
+void **shim_start(void);

@@ -182,7 +182,7 @@ static void start_locked(void)
 	faults_watch();
 }
 
-void shim_start(void)
+void **shim_start(void)
 {
 	int saved = errno;
 
@@ -192,6 +192,7 @@ void shim_start(void)
 	bound = true;
 	pthread_mutex_unlock(&lock);
 	errno = saved;
+	return (void **)&shim_table;
 }
 
 /* The driver is initialised: whom it shows is compared with the grant. */

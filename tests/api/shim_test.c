@@ -103,11 +103,12 @@ static void spoil(void)
 #endif
 }
 
-void shim_start(void)
+void **shim_start(void)
 {
 	pthread_once(&once, start);
 	if (spoil_registers)
 		spoil();
+	return (void **)&shim_table;
 }
 
 void shim_count(int call)

@@ -13,6 +13,7 @@
  *	sum N                a computation, its result printed
  *	both BYTES           CUDA and OpenCL on one card: refused at the sum
  *	cuda SECONDS         kernels of CUDA's one after another, without OpenCL; prints how many
+ *	beside BYTES         its first call is a context's, and begins while another thread's first call finds the drivers
  *	price N BATCH        what an enqueue (BATCH of them before a wait), and a create and release (beside N
  *	                     live buffers) cost: least and median of rounds, in nanoseconds
  */
@@ -23,6 +24,7 @@
 #include <CL/cl_ext.h>
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -645,6 +647,29 @@ static int price(unsigned int live, unsigned int batch)
 	return 0;
 }
 
+static void *find_platforms(void *data)
+{
+	clGetPlatformIDs(1, &platform, NULL);
+	return NULL;
+}
+
+static int beside(uint64_t bytes)
+{
+	uint64_t total = 0;
+	pthread_t first;
+	cl_int r;
+
+	pthread_create(&first, NULL, find_platforms, NULL);
+	usleep(100000);
+	context = clCreateContextFromType(NULL, CL_DEVICE_TYPE_GPU, NULL, NULL, &r);
+	pthread_join(first, NULL);
+	need(r, "clCreateContextFromType");
+	while (total <= bytes && buffer(1 << 20, &r))
+		total += 1 << 20;
+	printf("%llu %d\n", (unsigned long long)total, r);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
@@ -652,6 +677,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(name, "cuda"))
 		return cuda_spin(argc > 2 ? atof(argv[2]) : 1);
+	if (!strcmp(name, "beside"))
+		return beside(a);
 	begin();
 	if (!strcmp(name, "quota"))
 		return quota(a, b);

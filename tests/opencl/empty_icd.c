@@ -9,10 +9,12 @@
 #include <CL/cl_ext.h>
 #include <CL/cl_icd.h>
 
+#include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Any object: the loader wants the table first. */
 struct object {
@@ -113,6 +115,20 @@ static cl_context CL_API_CALL create_context(const cl_context_properties *p, cl_
 {
 	*r = CL_SUCCESS;
 	return (cl_context)&context;
+}
+
+static cl_context CL_API_CALL create_context_of(const cl_context_properties *p, cl_device_type type,
+						void(CL_CALLBACK *f)(const char *, const void *, size_t, void *),
+						void *u, cl_int *r)
+{
+	return create_context(p, 1, NULL, f, u, r);
+}
+
+static cl_int CL_API_CALL context_info(cl_context c, cl_context_info what, size_t room, void *ret, size_t *ret_size)
+{
+	cl_device_id of = (cl_device_id)&device;
+
+	return what == CL_CONTEXT_DEVICES ? tell(&of, sizeof of, room, ret, ret_size) : CL_INVALID_VALUE;
 }
 
 static cl_command_queue CL_API_CALL create_queue(cl_context c, cl_device_id d, const cl_queue_properties *p, cl_int *r)
@@ -254,6 +270,8 @@ __attribute__((constructor)) static void fill(void)
 	table.clGetDeviceIDs = get_devices;
 	table.clGetDeviceInfo = device_info;
 	table.clCreateContext = create_context;
+	table.clCreateContextFromType = create_context_of;
+	table.clGetContextInfo = context_info;
 	table.clCreateCommandQueueWithProperties = create_queue;
 	table.clGetCommandQueueInfo = queue_info;
 	table.clCreateBuffer = create_buffer;
@@ -276,8 +294,21 @@ __attribute__((constructor)) static void fill(void)
 	table.clGetExtensionFunctionAddress = by_name;
 }
 
+/* As some drivers do, it calls an export of the loader while that looks for drivers; and takes its time then. */
+static void call_loader(void)
+{
+	const char *ms = getenv("EMPTY_ICD_CALLS");
+	cl_int (*release)(cl_context) = ms ? (cl_int(*)(cl_context))dlsym(RTLD_DEFAULT, "clReleaseContext") : NULL;
+
+	if (!release)
+		return;
+	release(NULL);
+	usleep((useconds_t)atoi(ms) * 1000);
+}
+
 cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint most, cl_platform_id *ret, cl_uint *count)
 {
+	call_loader();
 	return get_platforms(most, ret, count);
 }
 

@@ -62,4 +62,15 @@ done = subprocess.run([*NO_LAYER, CASES, "quota", str(2 * MIB), str(MIB)], stdou
                       env={**place.env, "LD_LIBRARY_PATH": os.path.dirname(FRONT)}, timeout=100)
 same((done.stdout.split()[:1], done.stderr), ([str(3 * MIB)], ""), "outside a grant the face passes every call, and says nothing")
 place.close()
+
+# Two threads' first calls, over a driver that itself calls the loader while that looks for drivers.
+vendors = os.path.join(place.meted.dir + "-vendors")
+os.mkdir(vendors)
+with open(os.path.join(vendors, "empty.icd"), "w", encoding="utf-8") as f:
+    f.write(os.path.join(os.path.dirname(CASES), "libempty_icd.so") + "\n")
+place = Place(OCL_ICD_VENDORS=vendors)
+done = place.run(*NO_LAYER, "EMPTY_ICD_CALLS=500", CASES, "beside", str(64 * MIB))
+same(done.stdout.split(), [str(64 * MIB), "-4"], "a call beside another thread's first one waits for the layer, and is metered")
+place.close()
+shutil.rmtree(vendors)
 finish()

@@ -93,7 +93,7 @@ static void pass_all(void)
 		__atomic_store_n(&table[i], real[i], __ATOMIC_RELEASE);
 }
 
-void shim_start(void)
+void **shim_start(void)
 {
 	int saved = errno;
 	void *library;
@@ -112,4 +112,5 @@ void shim_start(void)
 	}
 	pthread_mutex_unlock(&lock);
 	errno = saved;
+	return (void **)&shim_table;
 }
