@@ -99,8 +99,8 @@ static void start_locked(void)
 }
 
 /*
- * A driver or a layer may itself call what the loader exports: this thread gets the loader's own meanwhile. Others wait:
- * a context that they made now would be of devices that nobody meters.
+ * A driver or a layer may itself call what the loader exports: this thread gets the loader's own meanwhile. Others
+ * wait: a context that they made now would be of devices that nobody meters.
  */
 void **shim_start(void)
 {

@@ -74,6 +74,32 @@ answer = ask_as(VICTIM, s.dir, soft("384M", "more"))[0]
 ok(answer["ok"], "nor does one whose memory may leave keep new promises from being made", answer)
 s.close()
 
+# A user's part of the host's memory: of all of his grants together.
+settings.seek(0)
+settings.write("{memory: {pool: 400M}, limits: {mem: 25}}\n")
+settings.flush()
+s = system("--config", settings.name, env={"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "1G"})
+answers = [*ask_as(UID, s.dir, soft("64M", "first", spill=True), soft("64M", "second", spill=True)),
+           *ask_as(VICTIM, s.dir, soft("64M", "others", spill=True))]
+ok(all(a["ok"] for a in answers), "two users make grants with --spill", answers)
+UNITS = (64 << 20) // 512
+for name in ("first", "second", "others"):
+    client = joined(name)
+    client.ask("place", 0, 0, 0, 0)
+    ok(client.hold(0, UNITS), f"{name}: 64 MiB are on the device")
+    client.ask("place", 0, 0, 0, UNITS)
+answer = ask_as(UID, s.dir, {"op": "grant_suspend", "name": "first"})[0]
+ok(answer["ok"], "a user has one of his suspended", answer)
+answer = ask_as(UID, s.dir, {"op": "grant_suspend", "name": "second"})[0]
+ok(not answer["ok"] and "limits.mem" in answer["error"] and "36" in answer["error"], "the next finds no room in his part of the host's memory", answer)
+answer = ask_as(VICTIM, s.dir, {"op": "grant_suspend", "name": "others"})[0]
+ok(answer["ok"], "and another user does in his own", answer)
+s.close()
+settings.seek(0)
+settings.truncate()
+settings.write("memory: {pool: 6G}\n")
+settings.flush()
+
 # As many programs of one user as meted looks at.
 if SANITIZED:
     skip("hundreds of programs", "they are too large with a sanitizer")

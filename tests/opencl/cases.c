@@ -13,7 +13,7 @@
  *	sum N                a computation, its result printed
  *	both BYTES           CUDA and OpenCL on one card: refused at the sum
  *	cuda SECONDS         kernels of CUDA's one after another, without OpenCL; prints how many
- *	beside BYTES         its first call is a context's, and begins while another thread's first call finds the drivers
+ *	beside BYTES         a context made while another thread's first call finds the drivers
  *	price N BATCH        what an enqueue (BATCH of them before a wait), and a create and release (beside N
  *	                     live buffers) cost: least and median of rounds, in nanoseconds
  */

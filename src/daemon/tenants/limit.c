@@ -136,11 +136,26 @@ static uint64_t bytes_of_user(const struct ask *ask, const struct device *device
 	return bytes;
 }
 
+static uint64_t part_of(uint64_t whole, uint64_t pct)
+{
+	return pct >= 100 ? UINT64_MAX : whole / 100 * pct + whole % 100 * pct / 100;
+}
+
 static uint64_t most_bytes(const struct ask *ask, const struct device *device, char key[KEY_BYTES])
 {
-	uint64_t pct = most_of(ask, LIMIT_MEM, key);
+	return part_of(device->total_bytes, most_of(ask, LIMIT_MEM, key));
+}
 
-	return pct >= 100 ? UINT64_MAX : device->total_bytes / 100 * pct + device->total_bytes % 100 * pct / 100;
+uint64_t limit_part(const struct tenant *tenant, uint64_t whole)
+{
+	char key[KEY_BYTES];
+
+	return part_of(whole, most_of_tenant(tenant, LIMIT_MEM, key));
+}
+
+bool limit_same_user(const struct tenant *a, const struct tenant *b)
+{
+	return same_user(a->grant.uid, b->grant.uid);
 }
 
 uint64_t limit_rest_bytes(struct ask *ask, const struct device *device, const struct tenant *except)

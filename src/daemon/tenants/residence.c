@@ -12,6 +12,7 @@
 #include "daemon/subordinate.h"
 #include "daemon/tenants/account.h"
 #include "daemon/tenants/client.h"
+#include "daemon/tenants/limit.h"
 #include "daemon/tenants/residing.h"
 #include "daemon/tenants/suspension.h"
 #include "daemon/tenants/tenant.h"
@@ -420,8 +421,10 @@ bool residence_stay_waits(struct client *client)
 	return false;
 }
 
-/* The host's memory for what has left devices, and what is taken of it, in units. */
+/* The host's memory for what has left devices, and what is taken of it, in units; by each grant: suspension.pool_units.
+ */
 struct pool_state {
+	const struct daemon *daemon;
 	uint64_t units;
 	uint64_t owners, others; /* by grants of owners, and of all others */
 };
@@ -431,18 +434,35 @@ static uint64_t *pool_part(struct pool_state *pool, const struct tenant *t)
 	return is_users(t) ? &pool->others : &pool->owners;
 }
 
+static void pool_take(struct pool_state *pool, struct tenant *t, uint64_t units)
+{
+	*pool_part(pool, t) += units;
+	t->suspension.pool_units += units;
+}
+
 static struct pool_state pool_now(const struct daemon *daemon)
 {
-	struct pool_state pool = { .units = daemon->memory->pool_bytes / WIRE_UNIT_BYTES };
+	struct pool_state pool = { .daemon = daemon, .units = daemon->memory->pool_bytes / WIRE_UNIT_BYTES };
 
 	if (!pool.units)
 		pool.units = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE) / WIRE_UNIT_BYTES;
-	for (const struct tenant *t = daemon->tenants; t; t = t->next) {
-		*pool_part(&pool, t) += residence_away(t, 0, NULL) + moving_away_bytes(t) / WIRE_UNIT_BYTES;
+	for (struct tenant *t = daemon->tenants; t; t = t->next) {
+		t->suspension.pool_units = 0;
+		pool_take(&pool, t, residence_away(t, 0, NULL) + moving_away_bytes(t) / WIRE_UNIT_BYTES);
 		for (const struct client *c = t->clients; c && residence_moves(t); c = c->next)
-			*pool_part(&pool, t) += residing_is_to_leave(c) ? residing_movable(c) : 0;
+			pool_take(&pool, t, residing_is_to_leave(c) ? residing_movable(c) : 0);
 	}
 	return pool;
+}
+
+/* Of his part of it (limits.mem) what all grants of the tenant's user have left. */
+static uint64_t user_room(const struct pool_state *pool, const struct tenant *tenant)
+{
+	uint64_t most = limit_part(tenant, pool->units), taken = 0;
+
+	for (const struct tenant *t = pool->daemon->tenants; most != UINT64_MAX && t; t = t->next)
+		taken += limit_same_user(t, tenant) ? t->suspension.pool_units : 0;
+	return less(most, taken);
 }
 
 /*
@@ -451,10 +471,13 @@ static struct pool_state pool_now(const struct daemon *daemon)
  */
 static uint64_t pool_room(const struct pool_state *pool, const struct tenant *tenant)
 {
-	uint64_t most = pool->units - pool->units / POOL_KEPT_PART, left = less(pool->units, pool->owners);
+	uint64_t most = pool->units - pool->units / POOL_KEPT_PART, left = less(pool->units, pool->owners), users;
 
-	if (is_users(tenant))
-		return less(left < most ? left : most, pool->others);
+	if (is_users(tenant)) {
+		users = user_room(pool, tenant);
+		left = less(left < most ? left : most, pool->others);
+		return left < users ? left : users;
+	}
 	return less(left, pool->others < most ? pool->others : most);
 }
 
@@ -476,7 +499,7 @@ static void tell_turn(struct tenant *t)
 }
 
 /* Of those who are to leave now, those whom the host takes no more stay. Value: there was one: it is decided anew. */
-static bool beyond_pool(struct pool_state pool)
+static bool beyond_pool(struct pool_state *pool)
 {
 	bool any = false;
 
@@ -485,24 +508,25 @@ static bool beyond_pool(struct pool_state pool)
 
 		if (c->place != RESIDENCE_HERE || !c->wish_away || residing_wishes_away(view.client[i]))
 			continue;
-		if (c->movable_units > pool_room(&pool, view.client[i]->tenant))
+		if (c->movable_units > pool_room(pool, view.client[i]->tenant))
 			c->stays = any = true;
 		else
-			*pool_part(&pool, view.client[i]->tenant) += c->movable_units;
+			pool_take(pool, view.client[i]->tenant, c->movable_units);
 	}
 	return any;
 }
 
 static void decide(struct daemon *daemon, const uint8_t *uuid, uint64_t now)
 {
-	const struct pool_state pool = pool_now(daemon);
+	struct pool_state pool;
 
 	see(daemon, uuid);
 	do {
+		pool = pool_now(daemon);
 		for (unsigned int i = 0; i < view.count; i++)
 			view.list[i].wish_away = view.client[i]->residing.wish & WIRE_LEAVE;
 		residence_decide(&view.device, view.list, view.count, now);
-	} while (beyond_pool(pool));
+	} while (beyond_pool(&pool));
 	for (unsigned int i = 0; i < view.count; i++)
 		if (residing_can_be_asked(view.client[i]))
 			residing_wish(view.client[i], view.list[i].wish_away);
@@ -595,6 +619,15 @@ uint64_t residence_pool_room(const struct tenant *tenant)
 	const struct pool_state pool = pool_now(tenant->daemon);
 
 	return pool_room(&pool, tenant);
+}
+
+const char *residence_pool_bound(const struct tenant *tenant)
+{
+	const struct pool_state pool = pool_now(tenant->daemon);
+
+	return is_users(tenant) && user_room(&pool, tenant) == pool_room(&pool, tenant)
+		       ? "memory.pool to its user (limits.mem)"
+		       : "memory.pool";
 }
 
 void residence_look_now(struct daemon *daemon)

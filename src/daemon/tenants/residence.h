@@ -92,6 +92,8 @@ uint64_t residence_away(const struct tenant *tenant, unsigned int device, const 
 bool residence_moves(const struct tenant *tenant);
 /* Units of the host's memory that may be taken by what leaves of the tenant (memory.pool). */
 uint64_t residence_pool_room(const struct tenant *tenant);
+/* What bounds that, for a line. */
+const char *residence_pool_bound(const struct tenant *tenant);
 /* Units of the tenant's device that nobody has. */
 uint64_t residence_left(const struct tenant *tenant);
 /* Pages are looked at while there is something to see; and at once. */

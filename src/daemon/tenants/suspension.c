@@ -79,10 +79,10 @@ static int suspend_walled(struct tenant *t, uint32_t drain_s, char *error, size_
 		held += account_held(c, 0);
 	if (held > residence_pool_room(t)) {
 		snprintf(error, size,
-			 "grant %s: the host has no room for its %s: %s are left of memory.pool: let others return, or "
+			 "grant %s: the host has no room for its %s: %s are left of %s: let others return, or "
 			 "raise it in meted.yaml",
 			 t->grant.name, size_format(held * WIRE_UNIT_BYTES, held_text),
-			 size_format(residence_pool_room(t) * WIRE_UNIT_BYTES, room));
+			 size_format(residence_pool_room(t) * WIRE_UNIT_BYTES, room), residence_pool_bound(t));
 		return -EBUSY;
 	}
 	r = moving_suspend(t, drain_s, error, size);
@@ -171,10 +171,11 @@ int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_
 		units += residing_can_be_asked(c) ? residing_movable(c) : 0;
 	if (units > residence_pool_room(tenant)) {
 		snprintf(error, size,
-			 "grant %s: the host has no room for its %s: %s are left of memory.pool: let others return, or "
+			 "grant %s: the host has no room for its %s: %s are left of %s: let others return, or "
 			 "raise it in meted.yaml",
 			 tenant->grant.name, size_format(units * WIRE_UNIT_BYTES, held),
-			 size_format(residence_pool_room(tenant) * WIRE_UNIT_BYTES, room));
+			 size_format(residence_pool_room(tenant) * WIRE_UNIT_BYTES, room),
+			 residence_pool_bound(tenant));
 		return -EBUSY;
 	}
 	r = keep(tenant, true, error, size);
