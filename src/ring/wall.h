@@ -174,10 +174,12 @@ int wall_connect_socket(struct wall *ret, int take_socket, const struct wall_hel
 int wall_leave(struct wall *wall);
 /*
  * A second worker beside the first one, by the same arena, which stays the first one's: before the client leaves that.
- * `hello` has WALL_BRINGS. As wall_connect(). wall_leave() ends it.
+ * `hello` has WALL_BRINGS. As wall_connect(). wall_part() ends it.
  */
 int wall_join(struct wall *ret, const struct wall *first, const char *path, const struct wall_hello *hello,
 	      unsigned int timeout_ms);
+/* The client leaves one of two workers, whatever has become of the arena's descriptor: the other one has the arena. */
+void wall_part(struct wall *wall);
 /* The two take each other's place. Nobody reads or writes meanwhile. */
 void wall_exchange(struct wall *a, struct wall *b);
 /* Goes on with another worker, by the same arena. `hello` has WALL_BRINGS. As wall_connect(); may be tried again. */

@@ -311,6 +311,15 @@ int wall_leave(struct wall *wall)
 	return 0;
 }
 
+void wall_part(struct wall *wall)
+{
+	int saved = errno;
+
+	wall_hang_up(wall);
+	leave(wall);
+	errno = saved;
+}
+
 int wall_return(struct wall *wall, const char *path, const struct wall_hello *hello, unsigned int timeout_ms)
 {
 	const struct wall_welcome before = wall->welcome;

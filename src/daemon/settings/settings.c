@@ -340,8 +340,8 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "100",
 	  .example = "50",
-	  .text = "How much of each device's memory may be promised to the grants of a user, in percent; and how much of "
-		"memory.pool what has left them may take." },
+	  .text = "How much of each device's memory may be promised to the grants of a user, in percent; and how much "
+		  "of memory.pool may be taken by what has left them." },
 	{ .key = "limits.cores",
 	  .type = SETTING_NUMBER,
 	  .offset = FIELD(limits.most[LIMIT_CORES]),

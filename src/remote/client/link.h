@@ -126,7 +126,7 @@ int link_leave(struct link *link);
 int link_return(struct link *link, const char *path, uint32_t fingerprint, uint64_t bytes, unsigned int timeout_ms);
 /*
  * A second worker, of another server, by the same arena: before the first one is left. As link_open(); the line goes
- * on with the first one. `next` stays where it is until wall_leave().
+ * on with the first one. `next` stays where it is until wall_part().
  */
 int link_join(struct link *link, struct wall *next, const char *path, uint32_t fingerprint, unsigned int timeout_ms);
 /*

@@ -376,7 +376,7 @@ static bool go_far(struct move *m)
 	m->until_ns += now_ns() - m->began_ns; /* work may take as long as it was said */
 	gone = come_to_rest(m) && can_be_parted(m, &other) && change(m, &other);
 	/* The other one of the two, whichever it is. */
-	wall_leave(&other);
+	wall_part(&other);
 	return gone;
 }
 

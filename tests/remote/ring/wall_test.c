@@ -347,6 +347,60 @@ static void killed(void)
 	wall_close(&worker);
 }
 
+static int turn[2]; /* a pipe: the second worker's has come */
+
+/* The second worker of a client: by the arena that it brings. */
+static int serve_second(uint32_t flags)
+{
+	struct wall_shape shape = { .heap_bytes = HEAP, .flags = flags };
+	struct wall_welcome more = { .fingerprint = FINGERPRINT };
+	struct wall_hello said;
+	struct wall wall;
+	int fd, arena;
+	char c;
+
+	if (read(turn[0], &c, 1) != 1 || wall_make(&wall, &shape))
+		return 20;
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	if (wall_receive_hello(fd, FINGERPRINT, &said, 5000) || !(said.flags & WALL_BRINGS))
+		return 21;
+	more.base = said.brings.base;
+	if (wall_welcome(&wall, fd, &more) || wall_receive_arena(fd, &arena, 5000) ||
+	    wall_bring(&wall, arena, said.brings.base))
+		return 22;
+	return echo(&wall) == -EPIPE ? 0 : 23;
+}
+
+/* A program closes the arena's descriptor while it has two workers: of the one it leaves nothing stays. */
+static void parted(void)
+{
+	struct wall_hello again = hello;
+	struct wall wall, other;
+	pid_t pid, second;
+
+	is(pipe(turn), 0);
+	second = start(serve_second, 0); /* before this process has an arena, which it would inherit */
+	pid = start(serve, 0);
+	is(wall_connect(&wall, path, &hello, 5000), 0);
+	memcpy(wall_arena(&wall, wall.welcome.heap_offset, 5), "hello", 5);
+	is(write(turn[1], "", 1), 1);
+	again.flags |= WALL_BRINGS;
+	again.brings.base = wall.welcome.base;
+	is(wall_join(&other, &wall, path, &again, 5000), 0);
+	is(ask(&other, 5), 6);
+	close(wall.arena_fd);
+	is(wall_leave(&other), -EBADF);
+	wall_part(&other);
+	ok(!other.control && other.bell.socket < 0);
+	is(status_of(second), 0);
+	is(ask(&wall, 7), 8);
+	wall.arena_fd = -1;
+	wall_close(&wall);
+	is(status_of(pid), 0);
+	close(turn[0]);
+	close(turn[1]);
+}
+
 /* A session that goes on elsewhere has its arena where it was: also where the one that was made is in the way. */
 static void rebased(void)
 {
@@ -389,6 +443,9 @@ int main(void)
 	refused();
 	lied_to();
 	killed();
+#ifndef __SANITIZE_THREAD__
+	parted();
+#endif
 	close(listener);
 	unlink(path);
 	return tap_end();
