@@ -313,9 +313,8 @@ static const struct ptx_texture *texref_seen(struct texref *r, struct context *c
 
 const struct ptx_texture *texture_find(void *context, uint64_t handle, enum ptx_texture_use use)
 {
-	const void *h = (const void *)(uintptr_t)handle;
-	struct texture *t = handle_find(use == PTX_USE_SURFACE ? HANDLE_SURFACE : HANDLE_TEXTURE, h);
-	struct texref *r = t ? NULL : handle_find(HANDLE_TEXREF, h);
+	struct texture *t = handle_numbered(use == PTX_USE_SURFACE ? HANDLE_SURFACE : HANDLE_TEXTURE, handle);
+	struct texref *r = t ? NULL : handle_find(HANDLE_TEXREF, (const void *)(uintptr_t)handle);
 
 	if (r)
 		return texref_seen(r, context, use);
@@ -351,7 +350,7 @@ CUresult soft_cuTexObjectCreate(CUtexObject *ret, const CUDA_RESOURCE_DESC *reso
 	if (area)
 		t->area = *area;
 	t->view = view;
-	*ret = (CUtexObject)(uintptr_t)t;
+	*ret = handle_number(t);
 	return CUDA_SUCCESS;
 }
 
@@ -362,7 +361,7 @@ static CUresult object_find(enum handle_type type, uint64_t handle, struct textu
 
 	if (e)
 		return e;
-	*ret = handle_find(type, (const void *)(uintptr_t)handle);
+	*ret = handle_numbered(type, handle);
 	return *ret ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -447,7 +446,7 @@ CUresult soft_cuSurfObjectCreate(CUsurfObject *ret, const CUDA_RESOURCE_DESC *re
 	t->context = c;
 	t->resource = *resource;
 	t->view = view;
-	*ret = (CUsurfObject)(uintptr_t)t;
+	*ret = handle_number(t);
 	return CUDA_SUCCESS;
 }
 

@@ -117,7 +117,7 @@ enum worker_stay {
 	WORKER_STAY_GRAPH,
 	WORKER_STAY_LIBRARY,
 	WORKER_STAY_MAPPED,
-	WORKER_STAY_MANAGED,
+	WORKER_STAY_MANAGED, /* clients of earlier releases say so */
 	WORKER_STAY_OTHER,
 	WORKER_STAY_SHARED, /* pinned memory that kernels reach, which lies on both sides of a relay */
 	WORKER_STAY_SERVER, /* no number: the other server does not take it; `why` */

@@ -382,13 +382,15 @@ static void hold_generator(void)
 	must(cuCtxSynchronize(), "a wait");
 }
 
-static void hold_array(void)
+static void hold_reference(void)
 {
-	CUDA_ARRAY_DESCRIPTOR d = { .Width = 8, .Height = 8, .Format = CU_AD_FORMAT_UNSIGNED_INT32, .NumChannels = 1 };
-	static CUarray array[2];
+	static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n.global .texref image;\n"
+				   ".visible .entry nothing() { ret; }\n";
+	static CUmodule module;
+	static CUtexref reference;
 
-	must(cuArrayCreate(&array[0], &d), "an array");
-	must(cuArrayCreate(&array[1], &d), "an array");
+	must(cuModuleLoadData(&module, text), "a module");
+	must(cuModuleGetTexRef(&reference, module, "image"), "a reference");
 }
 
 static void hold_variable(void)
@@ -399,13 +401,6 @@ static void hold_variable(void)
 
 	must(cuModuleLoadData(&module, variable), "a module");
 	must(cuModuleGetGlobal(&at, &bytes, module, "count"), "where it lies");
-}
-
-static void hold_managed(void)
-{
-	static CUdeviceptr at;
-
-	must(cuMemAllocManaged(&at, 4096, CU_MEM_ATTACH_GLOBAL), "managed memory");
 }
 
 static void hold_mapped(void)
@@ -460,9 +455,9 @@ static void hold_instance(void)
 static const struct {
 	const char *kind;
 	void (*hold)(void);
-} kinds[] = { { "array", hold_array },	     { "variable", hold_variable },  { "managed", hold_managed },
-	      { "mapped", hold_mapped },     { "capture", hold_capture },    { "graph", hold_graph },
-	      { "instance", hold_instance }, { "generator", hold_generator } };
+} kinds[] = { { "reference", hold_reference }, { "variable", hold_variable }, { "mapped", hold_mapped },
+	      { "capture", hold_capture },     { "graph", hold_graph },	      { "instance", hold_instance },
+	      { "generator", hold_generator } };
 
 int main(int argc, char **argv)
 {

@@ -7,6 +7,7 @@
 #include "remote/client/ranges.h"
 #include "remote/client/unified.h"
 #include "remote/client/start.h"
+#include "remote/client/textures.h"
 #include "remote/client/thread.h"
 #include "remote/client/visible.h"
 
@@ -62,6 +63,7 @@ static struct context *context_make(struct session *s, CUdevice device, uint64_t
 static void context_end(struct context *c)
 {
 	made[c->device]--;
+	textures_drop_context(c->handle);
 	unified_drop_context(c->handle);
 	ranges_drop_context(c->handle, pinned_gone);
 	client_drop((const void *)(uintptr_t)c->handle);
@@ -311,6 +313,7 @@ static CUresult primary_close_locked(struct context *p, enum cuda_call call)
 
 	p->retains = 0;
 	atomic_store_explicit(&p->active, false, memory_order_release);
+	textures_drop_context(p->handle);
 	unified_drop_context(p->handle);
 	ranges_drop_context(p->handle, pinned_gone);
 	handles_renew(&p->session->handles, p->handle, 0);

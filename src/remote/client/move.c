@@ -94,7 +94,7 @@ bool move_say(struct move *m, enum worker_phase phase, bool wait)
 				  .stay = m->stay,
 				  .count = m->count,
 				  .done = m->done,
-				  .total = m->total };
+				  .total = m->total + m->aside };
 	struct link_answer answer;
 	CUresult r;
 
@@ -202,7 +202,7 @@ static bool come_to_rest(struct move *m)
 		return move_stays(m, WORKER_STAY_FAULT, 0);
 	parked_let_go();
 	return move_objects_look(m) && move_memory_look(m) && move_memory_fits(m) && all_rest(m) &&
-	       move_images_out(m) && move_memory_out(m) && is_asked(m);
+	       move_images_out(m) && move_memory_out(m) && move_arrays_out(m) && is_asked(m);
 }
 
 static bool leave(struct move *m)
@@ -239,7 +239,7 @@ static void come_back(struct move *m)
 	char why[320];
 
 	while (failed < TRIES) {
-		int r = link_return(&s->link, s->path, CUDA_REMOTE_FINGERPRINT, m->total, CONNECT_MS);
+		int r = link_return(&s->link, s->path, CUDA_REMOTE_FINGERPRINT, m->total + m->aside, CONNECT_MS);
 		CUresult e;
 
 		if (r == WALL_REFUSED || r == WALL_WRONG_VERSION || r == WALL_BAD) {

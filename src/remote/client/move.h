@@ -47,6 +47,14 @@ struct move_kept_variable {
 	uint8_t data[];
 };
 
+/* What an array, or a level of a mipmapped one, held. */
+struct move_kept_array {
+	struct move_kept_array *next;
+	uint64_t handle;
+	uint64_t row_bytes, height, depth;
+	uint8_t *data;
+};
+
 #define MOVE_CONTEXTS 256u
 
 struct move {
@@ -61,6 +69,8 @@ struct move {
 	uint64_t total, done, told;
 	struct move_kept_image *images;
 	struct move_kept_variable *variables;
+	struct move_kept_array *arrays;
+	uint64_t aside;			 /* bytes of arrays, beside `total` */
 	char where[WALL_WHERE_BYTES];	 /* "": by the way that it came */
 	char why[WORKER_WHERE_BYTES];	 /* WORKER_STAY_SERVER */
 	uint64_t context[MOVE_CONTEXTS]; /* ids of those that live */
@@ -104,6 +114,12 @@ bool move_images_out(struct move *m);
 CUresult move_contexts_again(struct move *m);
 CUresult move_objects_again(struct move *m);
 void move_objects_free(struct move *m);
+
+/* move_arrays.c: the same of what is in arrays; looked at before objects are. */
+bool move_arrays_look(struct move *m);
+bool move_arrays_out(struct move *m);
+CUresult move_arrays_in(struct move *m);
+void move_arrays_free(struct move *m);
 
 /* move_variables.c: those of one module, or of one library in this context. False: it stays. */
 struct code_load;

@@ -7,6 +7,7 @@
 
 #include "cuda_remote.h"
 #include "remote/client/context.h"
+#include "remote/client/copy.h"
 #include "remote/client/unified.h"
 #include "remote/copy.h"
 
@@ -31,7 +32,7 @@ static enum worker_stay fixed(const struct range *r)
 	case RANGE_MAPPED:
 		return WORKER_STAY_MAPPED;
 	default:
-		return r->managed ? WORKER_STAY_MANAGED : WORKER_STAY_NOTHING;
+		return WORKER_STAY_NOTHING;
 	}
 }
 
@@ -92,10 +93,7 @@ bool move_memory_look(struct move *m)
 			why = stay;
 		count += stay && stay == why;
 	}
-	if (!why && unified_any(m->session)) {
-		why = WORKER_STAY_SHARED;
-		count = (uint32_t)atomic_load_explicit(&m->session->unified, memory_order_relaxed);
-	}
+	m->aside += unified_aside(m->session);
 	return !why || move_stays(m, why, count);
 }
 
@@ -105,6 +103,21 @@ bool move_memory_fits(struct move *m)
 }
 
 /* ---- out ---- */
+
+/* Of the device, whatever the program has at that address. */
+static CUresult copy_piece(const struct move *m, uint64_t device, uint8_t *here, uint64_t bytes, bool out)
+{
+	const struct copy_end there = { .type = CU_MEMORYTYPE_DEVICE, .address = device };
+	const struct copy_end mine = { .type = CU_MEMORYTYPE_HOST, .address = ADDRESS(here) };
+	const struct copy k = { .from = out ? there : mine,
+				.to = out ? mine : there,
+				.width = bytes,
+				.height = 1,
+				.depth = 1,
+				.at = m->session };
+
+	return copy_plain(&k);
+}
 
 static CUresult copy(struct move *m, bool out)
 {
@@ -120,8 +133,7 @@ static CUresult copy(struct move *m, bool out)
 		for (uint64_t done = 0; r == CUDA_SUCCESS && done < range->bytes; done += PIECE) {
 			uint64_t bytes = range->bytes - done < PIECE ? range->bytes - done : PIECE;
 
-			r = out ? client_cuMemcpyDtoH_v2(at + done, range->begin + done, bytes)
-				: client_cuMemcpyHtoD_v2(range->begin + done, at + done, bytes);
+			r = copy_piece(m, range->begin + done, at + done, bytes, out);
 			m->done += bytes;
 			if (r == CUDA_SUCCESS && !move_say(m, out ? WORKER_LEAVING : WORKER_RETURNING, false))
 				r = CLIENT_LOST;
@@ -142,6 +154,8 @@ bool move_memory_out(struct move *m)
 	}
 	madvise(m->store, m->total + 1, MADV_HUGEPAGE);
 	r = copy(m, true);
+	if (r == CUDA_SUCCESS)
+		r = unified_out(m->session);
 	return r == CUDA_SUCCESS || move_stays(m, WORKER_STAY_FAULT, 0);
 }
 
@@ -217,7 +231,9 @@ CUresult move_memory_in(struct move *m)
 		else if (range->kind == RANGE_REGISTERED && range->other != range->begin)
 			r = pin(m, range, range->copy);
 	}
-	return r == CUDA_SUCCESS ? copy(m, false) : r;
+	if (r == CUDA_SUCCESS)
+		r = copy(m, false);
+	return r == CUDA_SUCCESS ? unified_in(m->session) : r;
 }
 
 void move_memory_free(struct move *m)
@@ -225,4 +241,5 @@ void move_memory_free(struct move *m)
 	if (m->store)
 		munmap(m->store, m->total + 1);
 	free(m->range);
+	unified_keep_none();
 }

@@ -7,6 +7,7 @@
 #include "cuda_remote.h"
 #include "remote/client/context.h"
 #include "remote/client/functions.h"
+#include "remote/client/textures.h"
 #include "remote/client/thread.h"
 #include "remote/code.h"
 
@@ -24,8 +25,6 @@ static enum worker_stay fixed_kind(enum remote_kind kind)
 	case KIND_MIPMAPPED_ARRAY:
 	case KIND_TEXTURE_REFERENCE:
 	case KIND_SURFACE_REFERENCE:
-	case KIND_TEXTURE_OBJECT:
-	case KIND_SURFACE_OBJECT:
 		return WORKER_STAY_ARRAY;
 	case KIND_GRAPH:
 	case KIND_GRAPH_NODE:
@@ -74,9 +73,8 @@ static bool variables_are_known(uint64_t handle, const struct object *o)
 
 static bool may_be_covered(enum remote_kind kind)
 {
-	return kind != KIND_LINK && kind != KIND_ARRAY && kind != KIND_MIPMAPPED_ARRAY && kind != KIND_MEMORY_HANDLE &&
-	       kind != KIND_TEXTURE_REFERENCE && kind != KIND_SURFACE_REFERENCE && kind != KIND_SURFACE_OBJECT &&
-	       kind != KIND_TEXTURE_OBJECT;
+	return kind != KIND_LINK && kind != KIND_MEMORY_HANDLE && kind != KIND_TEXTURE_REFERENCE &&
+	       kind != KIND_SURFACE_REFERENCE;
 }
 
 static void ids_add(struct ids *ids, uint64_t id)
@@ -195,7 +193,8 @@ bool move_objects_look(struct move *m)
 	struct look l = { .m = m };
 	struct gather g = { .m = m, .contexts = true };
 
-	if (!look_at_all(m, &l))
+	/* What it asks for leaves deeds. */
+	if (!move_arrays_look(m) || !look_at_all(m, &l))
 		return false;
 	m->slot = l.slot;
 	m->deed = calloc(l.deeds + 1, sizeof(struct deed *));
@@ -499,6 +498,10 @@ CUresult move_objects_again(struct move *m)
 	if (r == CUDA_SUCCESS)
 		r = want(m, NULL, 0);
 	if (r == CUDA_SUCCESS)
+		r = move_arrays_in(m);
+	if (r == CUDA_SUCCESS)
+		r = textures_again(m->session);
+	if (r == CUDA_SUCCESS)
 		r = move_variables_in(m);
 	return r == CUDA_SUCCESS ? record_again(m) : r;
 }
@@ -506,6 +509,7 @@ CUresult move_objects_again(struct move *m)
 void move_objects_free(struct move *m)
 {
 	move_variables_free(m);
+	move_arrays_free(m);
 	while (m->images) {
 		struct move_kept_image *i = m->images;
 

@@ -296,6 +296,7 @@ static bool host_find(const void *p, struct range *ret)
 
 CUresult client_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
+	CUresult shared = CUDA_SUCCESS;
 	struct context *context;
 	struct client_call c;
 	struct range r;
@@ -309,9 +310,12 @@ CUresult client_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsign
 		return client_end(&c);
 	if (!pdptr || Flags || !host_find(p, &r))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (r.kind == RANGE_REGISTERED ? registered_share(&r) != CUDA_SUCCESS
-				       : !r.session->coherent && share(&r) != CUDA_SUCCESS)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (r.kind == RANGE_REGISTERED)
+		shared = registered_share(&r);
+	else if (!r.session->coherent)
+		shared = share(&r);
+	if (shared != CUDA_SUCCESS)
+		return shared == CLIENT_LOST ? shared : CUDA_ERROR_OUT_OF_MEMORY;
 	*pdptr = r.other + ((uint64_t)(uintptr_t)p - r.begin);
 	return CUDA_SUCCESS;
 }

@@ -8,6 +8,7 @@
 #include "remote/client/gate.h"
 #include "remote/client/ranges.h"
 #include "remote/client/session.h"
+#include "remote/client/textures.h"
 #include "remote/client/thread.h"
 #include "remote/client/unified.h"
 #include "core/log.h"
@@ -42,6 +43,7 @@ static void in_child(void)
 		session_forget_all();
 		context_forget();
 		ranges_forget();
+		textures_forget();
 		unified_forget();
 		captures_forget();
 	}

@@ -38,7 +38,8 @@ struct unified {
 	CUevent gone_out; /* recorded in it behind what goes out; NULL: not made yet */
 	CUstream waits;	  /* the last stream that waits for it, while `going_out` */
 	bool going_out;
-	uint8_t *known; /* what the device had */
+	uint8_t *known;	       /* what the device had */
+	uint8_t *aside;	       /* of a session that moves: what the device has; or NULL */
 	struct advice *advice; /* owned */
 };
 
@@ -203,7 +204,7 @@ static bool follow(struct unified *u, CUstream stream, bool new)
 {
 	if (!u->gone_out && client_plain_cuEventCreate(&u->gone_out, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
 		return false;
-	if (new && client_cuEventRecord(u->gone_out, u->stream) != CUDA_SUCCESS)
+	if (new &&client_cuEventRecord(u->gone_out, u->stream) != CUDA_SUCCESS)
 		return false;
 	/* The stream of a thread without a name is another one in each. */
 	if (!new && u->waits == stream && stream != CU_STREAM_PER_THREAD)
@@ -514,6 +515,79 @@ void unified_drop_owner(uint64_t owner)
 {
 	if (all)
 		drop(of_owner, owner, true);
+}
+
+/* ---- moving to another worker ---- */
+
+static bool is_aside(const struct unified *u, const struct session *session)
+{
+	return u->place.session == session && u->place.start == UNIFIED_FROM_HOST;
+}
+
+uint64_t unified_aside(const struct session *session)
+{
+	uint64_t bytes = 0;
+
+	if (!all || !enter())
+		return 0;
+	for (const struct unified *u = all; u; u = u->next)
+		bytes += is_aside(u, session) ? u->place.bytes : 0;
+	leave();
+	return bytes;
+}
+
+static CUresult copy_aside(const struct unified *u, bool out)
+{
+	struct copy k = copy_of(u, 0, u->aside, u->place.bytes, !out);
+	CUresult r;
+
+	if (!context_enter(u))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	k.stream = NULL;
+	k.async = false;
+	r = copy_plain(&k);
+	client_cuCtxPopCurrent_v2(NULL);
+	return r;
+}
+
+CUresult unified_out(const struct session *session)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (!all || !enter())
+		return r;
+	for (struct unified *u = all; r == CUDA_SUCCESS && u; u = u->next) {
+		if (!is_aside(u, session))
+			continue;
+		u->aside = malloc(u->place.bytes);
+		r = u->aside ? copy_aside(u, true) : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	leave();
+	return r;
+}
+
+CUresult unified_in(const struct session *session)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (!all || !enter())
+		return r;
+	for (struct unified *u = all; r == CUDA_SUCCESS && u; u = u->next)
+		if (is_aside(u, session) && u->aside)
+			r = copy_aside(u, false);
+	leave();
+	return r;
+}
+
+void unified_keep_none(void)
+{
+	if (!all || !enter())
+		return;
+	for (struct unified *u = all; u; u = u->next) {
+		free(u->aside);
+		u->aside = NULL;
+	}
+	leave();
 }
 
 void unified_forget(void)

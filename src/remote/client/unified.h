@@ -34,6 +34,15 @@ void unified_drop_owner(uint64_t owner);
 struct advice **unified_advice_enter(struct advice_span part, struct advice_span *ret_whole);
 void unified_advice_leave(void);
 void unified_forget(void);
+/*
+ * Of a session that moves: what the device has of memory that is pinned here, beside ranges of the device, which
+ * whoever moves the session copies itself. Counted; copied here; copied to the next worker, and forgotten.
+ * CUDA_ERROR_OUT_OF_MEMORY.
+ */
+uint64_t unified_aside(const struct session *session);
+CUresult unified_out(const struct session *session);
+CUresult unified_in(const struct session *session);
+void unified_keep_none(void);
 
 static inline bool unified_any(struct session *s)
 {

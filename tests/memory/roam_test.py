@@ -1,0 +1,143 @@
+"""
+Programs of many kinds behind a wall and on another server that are suspended, moved to another device and to another server
+at random times, and of whose processes one or another is killed: every result is that of a run that nobody has touched.
+What has no such result here cannot move at all (move_test.py says what that is): roam_test.py BUILD
+"""
+import os
+import random
+import signal
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from memory import MIB, Resider, mete  # noqa: E402
+from servers import Remote, Server  # noqa: E402
+from harness import BUILD, PATIENCE, Meted, finish, ok, same, until  # noqa: E402
+
+ROAMER = os.path.join(BUILD, "tests/memory/roamer")
+KINDS = ("textures", "shared")
+QUOTA = 40 * MIB
+LONG = bool(os.environ.get("METE_TEST_LONG"))
+ENV = {"METE_SOFT_DEVICES": "2", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "3M"}
+
+
+def roamer(m, kind, rounds):
+    return Resider(m, "wall", kind, rounds, wall=True, spill=False, program=ROAMER)
+
+
+def empty(c):
+    return until(lambda: not c.grant("wall")["processes"] and not c.grant("wall")["devices"][0]["held_bytes"], 20)
+
+
+class Alone:
+    """What a run says that nobody touches, as far as it has been asked for."""
+
+    def __init__(self, m, kind):
+        self.m, self.kind, self.lines = m, kind, []
+
+    def differs(self, rounds):
+        """The first of these lines that is another than it has to be."""
+        if len(rounds) > len(self.lines):
+            r = roamer(self.m, self.kind, 2 * len(rounds) + 50)
+            r.end()
+            self.lines = r.rounds()
+        return next(((here, there) for here, there in zip(rounds, self.lines) if here != there), None)
+
+
+def moves_at_random(m, c, kind, alone):
+    """Until it has been moved so often, in all ways."""
+    r = roamer(m, kind, 1000000)
+    ok(r.has("holds"), f"{kind}: it runs behind the wall", r.lines)
+    failed = []
+    for turn in range(40 if LONG else 8):
+        time.sleep(random.uniform(0, 0.1) * PATIENCE)
+        device = c.grant("wall")["devices"][0]["index"]
+        for words in ([("move", "wall", "--device", str(1 - device))] if turn % 2 else [("set", "wall", "--suspend"), ("set", "wall", "--resume")]):
+            status, text = mete(m, *words)
+            if status:
+                failed.append((words, text))
+        done = len(r.rounds())
+        if not r.done(done + 2):
+            failed.append((turn, "hangs", r.lines[-3:]))
+            break
+    ok(not failed, "it is suspended and moved at random times", failed, r.lines[-3:])
+    ok("stays:" not in mete(m, "ps", "--wide")[1], "and nothing would keep it", mete(m, "ps", "--wide"))
+    end(r)
+    same(alone.differs(r.rounds()), None, f"{kind}: every result is that of a run that nobody touched")
+    ok(empty(c), "and nothing is left", c.grant("wall"))
+
+
+def end(r):
+    r.process.stdin.close()
+    if r.process.poll() is None:
+        os.killpg(r.process.pid, signal.SIGKILL)
+    r.process.wait()
+    r.thread.join(10)
+
+
+def killed_at_random(m, c, kind, alone):
+    """The worker, or meted, at any step: it goes on with the right results, or hears the documented error."""
+    wrong = []
+    for turn in range(20 if LONG else 2):
+        r = roamer(m, kind, 1000000)
+        r.has("holds")
+        c.ask("grant_move", name="wall", device=str(1 - c.grant("wall")["devices"][0]["index"]))
+        time.sleep(random.uniform(0, 0.15) * PATIENCE)
+        if turn % 2:
+            for p in c.grant("wall")["processes"]:
+                os.kill(p["pid"], signal.SIGKILL)
+        else:
+            c.close()
+            m.process.kill()
+            m.process.wait()
+            m.start()
+            c = m.control()
+            if c.grant("wall")["suspended"]:
+                until(lambda: c.grant("wall")["suspension"]["state"] != "leaving", 20)
+                c.ask("grant_resume", name="wall")
+        done = len(r.rounds())
+        if not until(lambda: len(r.rounds()) > done + 1 or r.process.poll() is not None, 30):
+            wrong.append((turn, "hangs", r.lines[-3:]))
+        if r.process.poll() is not None and not until(lambda: any(line.endswith(": 46") for line in list(r.lines)), 10):
+            wrong.append((turn, r.process.returncode, r.lines[-3:]))
+        end(r)
+        wrong.append(alone.differs(r.rounds())) if alone.differs(r.rounds()) else None
+        empty(c)
+        until(lambda: c.grant("wall")["suspension"]["state"] in ("none", "refused", "away"), 20)
+        c.ask("grant_resume", name="wall")
+    ok(not wrong, f"{kind}: somebody was killed in the middle: the results are right, or the error is the documented one", wrong)
+    return c
+
+
+def between_servers(a, b, kind, alone):
+    r = Remote(a, kind, 1000000, program=ROAMER)
+    ok(r.has("holds"), f"{kind}: it runs on a server", r.lines)
+    failed = []
+    for turn in range(20 if LONG else 3):
+        here, there = (a, b) if turn % 2 == 0 else (b, a)
+        time.sleep(random.uniform(0, 0.1) * PATIENCE)
+        status, text = here.mete("move", "alice", "--remote", there.address)
+        done = len(r.rounds())
+        if status or not r.done(done + 2):
+            failed.append((turn, status, text, r.lines[-3:]))
+            break
+    ok(not failed, "it is moved from server to server", failed)
+    end(r)
+    same(alone.differs(r.rounds()), None, f"{kind}: every result is that of a run that nobody touched")
+
+
+m = Meted("--soft-only", env=ENV)
+c = m.control()
+m.make("wall", QUOTA, wall=True, spill=False)
+a, b = Server("a"), Server("b")
+for kind in KINDS if len(sys.argv) < 3 else sys.argv[2:]:
+    alone = Alone(m, kind)
+    moves_at_random(m, c, kind, alone)
+    between_servers(a, b, kind, alone)
+    c = killed_at_random(m, c, kind, alone)
+a.end()
+b.end()
+c.close()
+m.close()
+finish()

@@ -1,0 +1,19 @@
+/* roamer.h: what the kinds of roamer.c share. */
+#pragma once
+
+#include <cuda.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Says what has failed, and ends. */
+void must(CUresult r, const char *what);
+void digest(uint64_t *d, const void *data, size_t bytes);
+/* One thread each; a multiple of 32. */
+void run(CUfunction f, unsigned int threads, CUstream stream, void **args);
+CUfunction function_of(CUmodule m, const char *name);
+
+void shared_make(void);
+void shared_round(unsigned int n, uint64_t *d);
+void textures_make(void);
+void textures_round(unsigned int n, uint64_t *d);
