@@ -130,22 +130,6 @@ void *handle_find(enum handle_type type, const void *p)
 	return atomic_load_explicit(&h->live, memory_order_acquire) ? h : NULL;
 }
 
-uint64_t handle_number(const void *object)
-{
-	const struct slab *s = &slabs[((const struct handle *)object)->type];
-
-	return ((uintptr_t)object - s->base) / s->stride + 1;
-}
-
-void *handle_numbered(enum handle_type type, uint64_t number)
-{
-	const struct slab *s = &slabs[type];
-
-	if (!number || number > s->used)
-		return NULL;
-	return handle_find(type, (const void *)(s->base + s->stride * (number - 1)));
-}
-
 bool handle_retire(void *object)
 {
 	struct handle *h = object;

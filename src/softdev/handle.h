@@ -50,9 +50,6 @@ void *handle_begin(enum handle_type type);
 void handle_publish(void *object);
 /* The object, or NULL for anything that is not a live handle of this type. */
 void *handle_find(enum handle_type type, const void *h);
-/* What kernels and the API know textures by: 1 and more, the lowest free one as a rule. */
-uint64_t handle_number(const void *object);
-void *handle_numbered(enum handle_type type, uint64_t number);
 /* Programs can no longer name it; the object stays until handle_free(). False: somebody else retired it first. */
 bool handle_retire(void *object);
 void handle_free(void *object);

@@ -8,10 +8,12 @@
 #include "softdev/format.h"
 #include "softdev/stream.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define ALIGNMENT 512u		  /* as the attributes say */
 #define PITCH_ALIGNMENT 32u	  /* likewise */
+#define NUMBERS (1u << 20)	  /* as many as the device has descriptors of */
 #define LINEAR_MOST (1u << 27)	  /* elements */
 #define PITCH_WIDTH_MOST 131072u  /* elements */
 #define PITCH_HEIGHT_MOST 65000u  /* rows */
@@ -291,6 +293,49 @@ CUresult surface_view_make(const CUDA_RESOURCE_DESC *r, struct texture_view *ret
 	return e;
 }
 
+/* ---- numbers ---- */
+
+/*
+ * Textures and surfaces have one table, and the next one has the lowest free number, from 1 on: seen on an H200 with
+ * driver 580, where each context has a table of its own.
+ */
+static pthread_mutex_t number_mutex = PTHREAD_MUTEX_INITIALIZER; /* guards changes, and what follows */
+static struct texture *_Atomic numbered[NUMBERS];
+static uint32_t lowest = 1; /* nothing below is free */
+
+/* False: too many. */
+static bool number_take(struct texture *t)
+{
+	bool found;
+
+	pthread_mutex_lock(&number_mutex);
+	while (lowest < NUMBERS && numbered[lowest])
+		lowest++;
+	found = lowest < NUMBERS;
+	if (found) {
+		t->number = lowest;
+		numbered[lowest++] = t;
+	}
+	pthread_mutex_unlock(&number_mutex);
+	return found;
+}
+
+static void number_give(uint32_t number)
+{
+	pthread_mutex_lock(&number_mutex);
+	numbered[number] = NULL;
+	if (number < lowest)
+		lowest = number;
+	pthread_mutex_unlock(&number_mutex);
+}
+
+static struct texture *number_find(enum handle_type type, uint64_t number)
+{
+	struct texture *t = number && number < NUMBERS ? numbered[number] : NULL;
+
+	return t && t->head.type == (uint32_t)type ? handle_find(type, t) : NULL;
+}
+
 /* ---- what a handle means to a kernel ---- */
 
 static bool view_live(const struct texture_view *v, struct context *c)
@@ -313,7 +358,7 @@ static const struct ptx_texture *texref_seen(struct texref *r, struct context *c
 
 const struct ptx_texture *texture_find(void *context, uint64_t handle, enum ptx_texture_use use)
 {
-	struct texture *t = handle_numbered(use == PTX_USE_SURFACE ? HANDLE_SURFACE : HANDLE_TEXTURE, handle);
+	struct texture *t = number_find(use == PTX_USE_SURFACE ? HANDLE_SURFACE : HANDLE_TEXTURE, handle);
 	struct texref *r = t ? NULL : handle_find(HANDLE_TEXREF, (const void *)(uintptr_t)handle);
 
 	if (r)
@@ -324,6 +369,23 @@ const struct ptx_texture *texture_find(void *context, uint64_t handle, enum ptx_
 }
 
 /* ---- texture objects ---- */
+
+static struct texture *texture_new(enum handle_type type)
+{
+	struct texture *t = handle_new(type);
+
+	if (t && number_take(t))
+		return t;
+	if (t)
+		handle_free(t);
+	return NULL;
+}
+
+static void texture_free(struct texture *t)
+{
+	number_give(t->number);
+	handle_free(t);
+}
 
 CUresult soft_cuTexObjectCreate(CUtexObject *ret, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *sampling,
 				const CUDA_RESOURCE_VIEW_DESC *area)
@@ -340,7 +402,7 @@ CUresult soft_cuTexObjectCreate(CUtexObject *ret, const CUDA_RESOURCE_DESC *reso
 	e = texture_view_make(c, resource, sampling, area, &view);
 	if (e)
 		return e;
-	t = handle_new(HANDLE_TEXTURE);
+	t = texture_new(HANDLE_TEXTURE);
 	if (!t)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t->context = c;
@@ -350,7 +412,7 @@ CUresult soft_cuTexObjectCreate(CUtexObject *ret, const CUDA_RESOURCE_DESC *reso
 	if (area)
 		t->area = *area;
 	t->view = view;
-	*ret = handle_number(t);
+	*ret = t->number;
 	return CUDA_SUCCESS;
 }
 
@@ -361,7 +423,7 @@ static CUresult object_find(enum handle_type type, uint64_t handle, struct textu
 
 	if (e)
 		return e;
-	*ret = handle_numbered(type, handle);
+	*ret = number_find(type, handle);
 	return *ret ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -375,7 +437,7 @@ static CUresult object_destroy(enum handle_type type, uint64_t handle)
 	stream_wait_device(t->context->device); /* kernels in flight look it up when they come to it */
 	if (!handle_retire(t))
 		return CUDA_ERROR_INVALID_VALUE;
-	handle_free(t);
+	texture_free(t);
 	return CUDA_SUCCESS;
 }
 
@@ -440,13 +502,13 @@ CUresult soft_cuSurfObjectCreate(CUsurfObject *ret, const CUDA_RESOURCE_DESC *re
 	e = surface_view_make(resource, &view);
 	if (e)
 		return e;
-	t = handle_new(HANDLE_SURFACE);
+	t = texture_new(HANDLE_SURFACE);
 	if (!t)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t->context = c;
 	t->resource = *resource;
 	t->view = view;
-	*ret = handle_number(t);
+	*ret = t->number;
 	return CUDA_SUCCESS;
 }
 
@@ -486,7 +548,7 @@ static void object_end(void *object, void *context)
 	struct texture *t = object;
 
 	if (t->context == context)
-		handle_free(t);
+		texture_free(t);
 }
 
 static void texref_end(void *object, void *context)

@@ -25,6 +25,7 @@ struct texture_view {
 struct texture {
 	struct handle head;
 	struct context *context;
+	uint32_t number; /* by which kernels and the API know it */
 	CUDA_RESOURCE_DESC resource;
 	CUDA_TEXTURE_DESC sampling;
 	CUDA_RESOURCE_VIEW_DESC area;
