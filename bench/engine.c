@@ -280,6 +280,9 @@ static const struct bench_case *case_find(const char *kernel)
 	for (unsigned i = 0; i < varied_case_count; i++)
 		if (!strcmp(kernel, varied_cases[i].kernel))
 			return &varied_cases[i];
+	for (unsigned i = 0; i < tensor_case_count; i++)
+		if (!strcmp(kernel, tensor_cases[i].kernel))
+			return &tensor_cases[i];
 	return NULL;
 }
 
@@ -368,6 +371,7 @@ int main(int argc, char **argv)
 	printf("{\"row\":\"loops\",\"plain\":\"%s\",\"native\":\"%s\"}\n", loops_plain.flags, loops_native.flags);
 	good = cases_run(bench_cases, bench_case_count, m, kernel, one, two, turns);
 	good &= cases_run(varied_cases, varied_case_count, m, kernel, one, two, turns);
+	good &= cases_run(tensor_cases, tensor_case_count, m, kernel, one, two, turns);
 	if (!kernel && ptx_module_kernel_find(m, "nothing")) {
 		decode_run(text, bytes, isa, turns < 3 ? turns : 5);
 		launch_cost(m, one, 32);
