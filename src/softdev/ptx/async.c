@@ -136,11 +136,45 @@ void fence_all(struct warp *w, const struct op *o)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* Copies of lanes that read all or nothing. False: look at each lane. */
+static bool copy_lanes(struct warp *w, const struct op *o, u32 bytes)
+{
+	const u64 *to = at(w, o->a), *from = at(w, o->b);
+	const u32 *count = o->c == LOC_NONE ? NULL : at(w, o->c);
+	u32 reading = w->mask, partly = 0;
+
+	for (u32 i = 0; count && i < LANES; i++) {
+		reading &= count[i] ? ~0u : ~lane_bit[i];
+		partly |= count[i] && count[i] < bytes ? lane_bit[i] : 0;
+	}
+	if (o->e != LOC_NONE || partly & w->mask || !reach_lanes(w, w->mask, to, bytes, bytes, true) ||
+	    (reading && !reach_lanes(w, reading, from, bytes, bytes, false)))
+		return false;
+	for (u32 left = w->mask; left; left &= left - 1) {
+		const u32 i = (u32)__builtin_ctz(left);
+		u8 data[16] = { 0 };
+
+		/* sizes that are known make moves of them */
+		if (bytes == 16) {
+			if (reading & lane_bit[i])
+				memcpy(data, (const void *)(uintptr_t)from[i], 16);
+			memcpy((void *)(uintptr_t)to[i], data, 16);
+		} else {
+			if (reading & lane_bit[i])
+				memcpy(data, (const void *)(uintptr_t)from[i], bytes);
+			memcpy((void *)(uintptr_t)to[i], data, bytes);
+		}
+	}
+	return true;
+}
+
 /* [a] shared, [b] global, imm bytes; c: bytes that are read, the rest is zero; e: read nothing. */
 void async_copy(struct warp *w, const struct op *o)
 {
 	const u32 bytes = (u32)o->imm;
 
+	if (copy_lanes(w, o, bytes))
+		return;
 	for (u32 left = w->mask; left; left &= left - 1) {
 		const u32 i = (u32)__builtin_ctz(left);
 		const bool ignore = o->e != LOC_NONE && ((const u32 *)at(w, o->e))[i];

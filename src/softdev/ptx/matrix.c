@@ -10,7 +10,9 @@
 #include "softdev/ptx/fp.h"
 #include "softdev/ptx/isa.h"
 #include "softdev/ptx/matrix.h"
+#include "softdev/ptx/matrix_quad.h"
 #include "softdev/ptx/narrow.h"
+#include "softdev/ptx/tile.h"
 
 /* Of a sparse product A is half as wide. */
 struct floats {
@@ -22,8 +24,6 @@ struct floats {
 #else
 #define MULADD(a, b, c) ((a) * (b) + (c))
 #endif
-
-#define TILE_BYTES 128u
 
 /* The elements of `bytes` bytes, one behind the other: of a tile register, 8 rows of e values, e = count / 8. */
 static inline void widen_bytes(f32 *to, const void *from, u32 bytes, enum element element)
@@ -528,6 +528,7 @@ static void multiply_volta(struct warp *w, const struct op_list *l, const struct
 #define GROUP_K_MAX 64u /* of a sparse product; A is at most 32 wide */
 #define GROUP_A_MAX 32u
 #define GROUP_N_MAX 256u
+#define GROUP_DEEP 2u /* of a product that is not sparse: 16 bytes along the sum, twice */
 
 /*
  * Where a matrix lies in shared memory, as its descriptor says (PTX ISA, "Matrix Descriptor Format" and "Strides").
@@ -610,6 +611,36 @@ static void widen_integers(s32 *to, const void *chunk, u32 bytes, enum element e
 	}
 DESCRIBED(f32, f32, widen_bytes)
 DESCRIBED(s32, s32, widen_integers)
+
+/*
+ * Eight rows with the 16 bytes number `deep` along the sum, as a tile lies in registers. False: some are outside of
+ * shared memory.
+ */
+static inline bool described_tile(const struct block *b, const struct described *m, u32 row, u32 deep, u32 *tile)
+{
+	const u32 bits = m->swizzle, chunks = 1u << bits, pitch = CHUNK_BYTES << bits;
+	u32 first, step = pitch;
+
+	if (!m->transposed) {
+		first = row * m->stride + deep * (bits ? CHUNK_BYTES : m->leading);
+	} else if (bits) {
+		first = row % chunks * CHUNK_BYTES + row / chunks * m->leading + deep * m->stride;
+	} else {
+		first = deep * m->leading + row * m->stride;
+		step = CHUNK_BYTES;
+	}
+	for (u32 i = 0; i < 8; i++) {
+		u32 at = m->start + first + i * step;
+
+		at ^= (((at >> 7) - m->base) & (chunks - 1)) << 4;
+		if ((u64)at + CHUNK_BYTES > b->shared_bytes)
+			return false;
+		memcpy(tile + i * 4, b->shared + at, CHUNK_BYTES);
+	}
+	if (m->transposed)
+		tile_turn(tile, tile);
+	return true;
+}
 
 static u64 descriptor(const struct warp *w, u32 loc)
 {
@@ -730,8 +761,47 @@ static void group_b1(struct warp *w, const struct op *o, const struct matrix_use
 	give_d_s32(w, o->list, u, c);
 }
 
+#ifdef HOST_HAS_QUADS
+/* False: it is of another kind, or an operand is outside of shared memory. */
+static bool quads_group(struct warp *w, const struct op *o, const struct matrix_use *u)
+{
+	const struct described mb = described_by(descriptor(w, o->b), u->b_col);
+	const struct described ma = described_by(u->a_described ? descriptor(w, o->a) : 0, u->a_col);
+	u32 a[2 * GROUP_DEEP][LANES] __attribute__((aligned(64))), b[QUAD_TILES_B][LANES] __attribute__((aligned(64)));
+	struct quad_tiles tiles;
+
+	if (u->sparse || u->a.element == EL_b1)
+		return false;
+	for (u32 t = 0; t < 2 * GROUP_DEEP; t++) {
+		tiles.a[t] = u->a_described ? a[t] : tile_of(w, o->list, &u->a, t);
+		if (u->a_described && !described_tile(w->block, &ma, w->index % 4 * 2 + t % 2, t / 2, a[t]))
+			return false;
+	}
+	for (u32 t = 0; t < u->n / 8u * GROUP_DEEP; t++) {
+		tiles.b[t] = b[t];
+		if (!described_tile(w->block, &mb, t / GROUP_DEEP, t % GROUP_DEEP, b[t]))
+			return false;
+	}
+	if (u->a.element == EL_s8 || u->a.element == EL_u8)
+		quads_multiply_s32(w, o->list, u, &tiles, GROUP_DEEP, counts(w, o));
+	else
+		quads_multiply_f32(w, o->list, u, &tiles, GROUP_DEEP, counts(w, o));
+	return true;
+}
+#else
+static bool quads_group(struct warp *w, const struct op *o, const struct matrix_use *u)
+{
+	(void)w;
+	(void)o;
+	(void)u;
+	return false;
+}
+#endif
+
 static void multiply_group(struct warp *w, const struct op *o, const struct matrix_use *u)
 {
+	if (quads_group(w, o, u))
+		return;
 	switch ((enum element)u->a.element) {
 	case EL_s8:
 	case EL_u8:
@@ -754,6 +824,8 @@ void ISA_NAME(matrix_multiply)(struct warp *w, const struct op *o)
 		multiply_group(w, o, u);
 		return;
 	}
+	if (quads_multiply(w, o->list, u))
+		return;
 	if (u->blocks) {
 		multiply_scaled(w, o->list, u);
 		return;

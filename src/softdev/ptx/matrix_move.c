@@ -6,6 +6,7 @@
 #include "softdev/ptx/matrix.h"
 #include "softdev/ptx/once.h"
 #include "softdev/ptx/reach.h"
+#include "softdev/ptx/tile.h"
 
 struct cell {
 	u32 row, column;
@@ -111,21 +112,14 @@ void wmma_store(struct warp *w, const struct op *o)
 	}
 }
 
-static void transpose(u16 *tile)
-{
-	for (u32 r = 0; r < 8; r++)
-		for (u32 c = 0; c < r; c++) {
-			const u16 v = tile[r * 8 + c];
-
-			tile[r * 8 + c] = tile[c * 8 + r];
-			tile[c * 8 + r] = v;
-		}
-}
-
 static void give_tile(struct warp *w, u32 loc, const u16 *tile)
 {
 	u32 *d = at(w, loc), v;
 
+	if (w->mask == ~0u) {
+		memcpy(d, tile, TILE_BYTES);
+		return;
+	}
 	for (u32 i = 0; i < LANES; i++) {
 		memcpy(&v, tile + i * 2, sizeof(v));
 		d[i] = w->mask & lane_bit[i] ? v : d[i];
@@ -142,8 +136,7 @@ static void unpack_row(u8 *to, const u8 *from, u32 bits)
 	}
 }
 
-/* Lane 8 i + r names row r of matrix i. */
-/* The 16 bytes of a row whose address lane i has. NULL: a fault. */
+/* Lane 8 i + r names row r of matrix i: the 16 bytes of a row whose address lane i has. NULL: a fault. */
 static u8 *row_of(struct warp *w, const struct op *o, const struct matrix_use *u, u32 i, bool write)
 {
 	return reach_bytes(w, o, i, lane_value(w, o->a, i, u->shared) + o->list->imm, u->shared, 16, 16, write);
@@ -192,16 +185,36 @@ static void store_turned(struct warp *w, const struct op *o, const struct matrix
 	}
 }
 
+/* All rows as they are. False: something is special about them, or an address is wrong. */
+static bool load_rows(const struct warp *w, const struct op *o, const struct matrix_use *u, u16 (*tile)[64])
+{
+	const u32 *address = at(w, o->a), first = (u32)o->list->imm;
+	const struct block *b = w->block;
+
+	if (!u->shared || u->unpack)
+		return false;
+	for (u32 i = 0; i < u->d.count * 8u; i++) {
+		const u32 from = address[i] + first;
+
+		if (from % 16 || (u64)from + 16 > b->shared_bytes)
+			return false;
+		memcpy(tile[i / 8] + i % 8 * 8, b->shared + from, 16);
+	}
+	return true;
+}
+
 void ldmatrix(struct warp *w, const struct op *o)
 {
 	const struct matrix_use *u = o->list->what;
 	u16 tile[4][64];
+	bool loaded;
 
 	if (u->bytes) {
 		load_turned(w, o, u);
 		return;
 	}
-	for (u32 i = 0; i < u->d.count * 8u; i++) {
+	loaded = load_rows(w, o, u, tile);
+	for (u32 i = 0; !loaded && i < u->d.count * 8u; i++) {
 		const u8 *row = row_of(w, o, u, i, false);
 
 		if (!row)
@@ -213,7 +226,7 @@ void ldmatrix(struct warp *w, const struct op *o)
 	}
 	for (u32 i = 0; i < u->d.count; i++) {
 		if (u->trans)
-			transpose(tile[i]);
+			tile_turn(tile[i], tile[i]);
 		give_tile(w, o->list->loc[u->d.first + i], tile[i]);
 	}
 }
@@ -230,7 +243,7 @@ void stmatrix(struct warp *w, const struct op *o)
 	for (u32 i = 0; i < u->d.count; i++) {
 		memcpy(tile[i], at(w, o->list->loc[u->d.first + i]), sizeof(tile[i]));
 		if (u->trans)
-			transpose(tile[i]);
+			tile_turn(tile[i], tile[i]);
 	}
 	for (u32 i = 0; i < u->d.count * 8u; i++) {
 		u8 *row = row_of(w, o, u, i, true);
@@ -245,8 +258,7 @@ void movmatrix(struct warp *w, const struct op *o)
 {
 	u16 tile[64];
 
-	memcpy(tile, at(w, o->a), sizeof(tile));
-	transpose(tile);
+	tile_turn(tile, at(w, o->a));
 	give_tile(w, o->d, tile);
 }
 

@@ -31,6 +31,29 @@ static inline u8 *reach_bytes(struct warp *w, const struct op *o, u32 lane, u64 
 	return (u8 *)(uintptr_t)at;
 }
 
+/* Whether all these lanes, one at least, may touch `bytes` at their addresses; false: look at each. */
+static inline bool reach_lanes(struct warp *w, u32 lanes, const u64 *address, u32 bytes, u32 align, bool write)
+{
+	const struct block *b = w->block;
+	u64 low = ~0ull, high = 0, any = 0;
+	const struct ptx_range *r;
+
+	for (u32 i = 0; i < LANES; i++) {
+		const u64 x = address[i];
+
+		if (!(lanes & lane_bit[i]))
+			continue;
+		any |= x;
+		low = x < low ? x : low;
+		high = x > high ? x : high;
+	}
+	if (any & (align - 1) || high + bytes < high || !warp_reach(w, low, low + bytes, write))
+		return false;
+	r = &b->range[b->range_last];
+	/* range 1 is the threads' own memory, a part for each */
+	return b->range_last != 1 && low >= r->begin && high + bytes <= r->end && !(write && r->read_only);
+}
+
 /* The lane's value of an operand that is 4 bytes wide when `narrow`. */
 static inline u64 lane_value(const struct warp *w, u32 loc, u32 lane, bool narrow)
 {
