@@ -381,10 +381,25 @@ int ids_want(struct ids *ids, uint32_t next, const uint64_t *list, uint32_t coun
 	return 0;
 }
 
+/* NULL: none that was used is free. */
+static struct id_entry *take_unused_locked(struct ids *ids)
+{
+	struct id_entry *e;
+
+	do {
+		e = ids->unused;
+		if (!e)
+			return NULL;
+		ids->unused = e->spare;
+		e->listed = false;
+	} while (id_of(e));
+	return e;
+}
+
 static uint64_t make_name_locked(struct ids *ids, enum remote_kind kind, void *handle, uint64_t owner)
 {
 	uint64_t wanted = wanted_locked(ids, kind, handle, owner);
-	struct id_entry *e = ids->unused;
+	struct id_entry *e = wanted ? NULL : take_unused_locked(ids);
 	uint32_t slot;
 	uint64_t id;
 
@@ -393,7 +408,6 @@ static uint64_t make_name_locked(struct ids *ids, enum remote_kind kind, void *h
 	if (!e && ids->next >= IDS_CHUNK * IDS_CHUNKS)
 		return 0;
 	if (e) {
-		ids->unused = e->same;
 		/* A free slot keeps its number where its children would be counted from. */
 		slot = (uint32_t)e->owner;
 	} else {
@@ -456,9 +470,11 @@ static void take_out_locked(struct ids *ids, struct id_entry *e, struct ids_gone
 	e->gone = NULL;
 	e->ranges = false;
 	e->owner = 0;
-	if (id & CALL_ID_WORKER) {
+	if (id & CALL_ID_WORKER)
 		e->owner = (uint32_t)id;
-		e->same = ids->unused;
+	if (id & CALL_ID_WORKER && !e->listed) {
+		e->listed = true;
+		e->spare = ids->unused;
 		ids->unused = e;
 	}
 }

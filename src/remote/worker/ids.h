@@ -30,7 +30,9 @@ struct id_entry {
 	struct id_entry *parent;	 /* the owner's entry while it lives; this and the rest: under the lock */
 	struct id_entry *child;		 /* the last one that it was made the owner of */
 	struct id_entry *before, *after; /* the owner's other children */
-	struct id_entry *same;		 /* next in the bucket of handles; or in the list of free slots */
+	struct id_entry *same;		 /* next in the bucket of handles */
+	struct id_entry *spare;		 /* next in the list of free slots */
+	bool listed;			 /* is there: a client may want the id of a slot that is (ids_want()) */
 	uint64_t generation;		 /* of ids made here: how often the slot was used */
 	_Atomic(void *) kept;
 	void (*gone)(void *data);
@@ -61,7 +63,7 @@ struct ids {
 	_Atomic(struct id_entry *) chunk[2][IDS_CHUNKS]; /* [0]: the client's slots, [1]: the worker's */
 	struct id_entry **bucket;			 /* by handle and kind */
 	uint32_t buckets, count;
-	struct id_entry *unused; /* slots of the worker's that were used and are free */
+	struct id_entry *unused; /* slots of the worker's that were used; those with an id are not free any more */
 	uint32_t next;		 /* the worker's first slot that was never used */
 	struct ids_reader *readers;
 	struct ids_gone *retired; /* kept data whose readers have not ended */

@@ -158,6 +158,67 @@ static void test_readers(struct ids *ids)
 	ids_reader_deinit(ids, &first);
 }
 
+#define NAMES 4
+
+/* A client wants an id whose slot is free again. Value: a name that was given later leads to what another id keeps. */
+static bool want_free_slot(uintptr_t wanted)
+{
+	uint64_t link = CALL_ID(KIND_LINK, 1, 0), name[NAMES], first, second;
+	bool is_new, good = true;
+	struct ids ids;
+	int kept = 0;
+
+	if (ids_init(&ids, on_gone, NULL) || ids_add(&ids, KIND_LINK, link, handle(1), 0))
+		return true;
+	ids_keep(&ids, link, &kept, on_kept);
+	first = ids_name(&ids, KIND_FUNCTION, handle(2), 0, &is_new);
+	second = ids_name(&ids, KIND_FUNCTION, handle(3), 0, &is_new);
+	ids_remove(&ids, first);
+	ids_remove(&ids, second);
+	good = !ids_want(&ids, 100, &first, 1);
+	for (unsigned int i = 0; i < NAMES; i++)
+		name[i] = ids_name(&ids, KIND_FUNCTION, handle(i ? 10 + i : wanted), 0, &is_new);
+	good = good && name[0] == first;
+	for (unsigned int i = 0; i < NAMES; i++) {
+		const struct id_entry *e = ids_find(&ids, KIND_FUNCTION, name[i]);
+
+		good = good && e && e->handle == handle(i ? 10 + i : wanted) && !e->kept;
+	}
+	good = good && ids_find(&ids, KIND_LINK, link) && ids_find(&ids, KIND_LINK, link)->kept == &kept;
+	ids_deinit(&ids);
+	return !good;
+}
+
+/* Whatever chain of the hash its handle comes into. */
+static void test_want_free_slot(void)
+{
+	unsigned int bad = 0;
+
+	for (uintptr_t wanted = 100; wanted < 4100; wanted++)
+		bad += want_free_slot(wanted);
+	is(bad, 0);
+}
+
+/* One that was wanted and has gone is free once, and then the worker's. */
+static void test_want_again(struct ids *ids)
+{
+	uint64_t first, second, third;
+	bool is_new;
+
+	first = ids_name(ids, KIND_EVENT, handle(40), 0, &is_new);
+	ids_remove(ids, first);
+	is(ids_want(ids, 0x1000, &first, 1), 0);
+	is(ids_name(ids, KIND_EVENT, handle(41), 0, &is_new), first);
+	ids_remove(ids, first);
+	second = ids_name(ids, KIND_EVENT, handle(42), 0, &is_new);
+	third = ids_name(ids, KIND_EVENT, handle(43), 0, &is_new);
+	ok(second != first && second != third && (uint32_t)second != (uint32_t)third);
+	ok(ids_find(ids, KIND_EVENT, second)->handle == handle(42));
+	ok(ids_find(ids, KIND_EVENT, third)->handle == handle(43));
+	ids_remove(ids, second);
+	ids_remove(ids, third);
+}
+
 int main(void)
 {
 	struct ids ids;
@@ -169,6 +230,8 @@ int main(void)
 	test_twins(&ids);
 	test_handle_again(&ids);
 	test_readers(&ids);
+	test_want_free_slot();
+	test_want_again(&ids);
 	ids_deinit(&ids);
 	return tap_end();
 }
