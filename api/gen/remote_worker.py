@@ -39,10 +39,29 @@ static inline bool covers_(struct work *work_, uint64_t at, uint64_t row, uint64
 """
 
 
+HELPERS_KNOWN = """/* Of what somebody refers to, and may have ended since: 0 then. */
+static inline bool told_object_(struct work *work_, enum remote_kind kind, void *handle, uint64_t *id)
+{
+	*id = worker_known(work_, kind, handle);
+	return true;
+}
+
+/* Of what goes with the same object as `like`. */
+static inline bool beside_object_(struct work *work_, enum remote_kind kind, void *handle, uint64_t like, uint64_t *id)
+{
+	uint64_t owner = worker_owner(work_, like);
+
+	return owner ? name_object_(work_, kind, handle, owner, id) : told_object_(work_, kind, handle, id);
+}
+"""
+
+
 def dispatch_source(spec):
     n, up = spec.name, spec.upper
     out = [banner(spec, f"the worker of the {n} API over a link"), f'#include "{n}_remote.h"', f'#include "{spec.worker}"', "",
            "#include <errno.h>", "", HELPERS]
+    if any(o.get("known") for o in spec.objects.values()):
+        out.append(HELPERS_KNOWN)
     for r in converted_records(spec, lambda a: not a.pointer or a.direction != "out"):
         if tails(spec, r):
             out += take_tail(spec, r)
@@ -168,7 +187,7 @@ def name_record(spec, r):
             body += blocked(guard, [f"if (!name_{spec.record(f.type).tag}(work_, &{at}, inout_))", "\treturn false;"])
         elif conversion(spec, f.type) in ("handle", "stream"):
             ctype = plain_type(f.type)
-            lines = [f"if (!name_object_(work_, {kind_name(spec, ctype)}, (void *)(uintptr_t){at}, 0, &id_))", "\treturn false;",
+            lines = [f"if (!{named_by(spec, ctype, '(void *)(uintptr_t)' + at)})", "\treturn false;",
                      f"{at} = ({ctype})(uintptr_t)id_;"]
             if f.direction != "out":
                 lines = ["if (inout_) {", f"\t{at} = 0;", "} else {", *("\t" + s for s in lines), "}"]
@@ -177,6 +196,21 @@ def name_record(spec, r):
     return ["/* Handles become ids, in place; in a record that the program filled, those that are no results are left out. */",
             f"static bool name_{r.tag}(struct work *work_, {record_type(spec, r)} *v_, bool inout_)", "{", *declared, *body,
             "\treturn true;", "}", ""]
+
+
+def named_by(spec, ctype, handle, c=None, a=None):
+    """The expression that gives a handle an id: of the kinds that the spec calls known, what goes with nothing at hand has one
+    already, or has ended, and by a new name of it the driver would use what it has freed. What is told of a failure lies
+    anywhere below its graph, and so goes with nothing at hand."""
+    kind, name = spec.kind_of(ctype), kind_name(spec, ctype)
+    known = spec.objects.get(kind, {}).get("known")
+    owner = owner_of(spec, c, ctype) if a and "always" not in a.flags else None
+    like = next((b for b in c.args if not b.pointer and spec.kind_of(b.type) == kind), None) if a else None
+    if owner or not known:
+        return f"name_object_(work_, {name}, {handle}, {owner.name + '_id_' if owner else '0'}, &id_)"
+    if like:
+        return f"beside_object_(work_, {name}, {handle}, {like.name}_id_, &id_)"
+    return f"told_object_(work_, {name}, {handle}, &id_)"
 
 
 # Handlers ----------------------------------------------------------------------------------------------------------------
@@ -369,15 +403,13 @@ def naming(spec, c, a):
     if what in (None, "device"):
         return []
     n = f"{a.name}_room_ / sizeof(*{a.name})" if keeps_room(spec, a) else "1"
-    owner = owner_of(spec, c, a.target)
-    owner = f"{owner.name}_id_" if owner else "0"
     full = [f"\t\t\twork_->result = {spec.full};", "\t\t\tw_->used = start_;", "\t\t\treturn 0;"]
     if what == "record":
         inout = "true" if a.direction == "inout" else "false"
         return [f"\tif ({a.name}) {{", f"\t\tif (!name_{spec.record(a.target).tag}(work_, {a.name}, {inout})) {{", *full, "\t\t}", "\t}"]
     ctype = plain_type(a.target)
     return [f"\tfor (uint64_t i_ = 0; {a.name} && i_ < {n}; i_++) {{",
-            f"\t\tif (!name_object_(work_, {kind_name(spec, ctype)}, (void *)(uintptr_t){a.name}[i_], {owner}, &id_)) {{", *full, "\t\t}",
+            f"\t\tif (!{named_by(spec, ctype, '(void *)(uintptr_t)' + a.name + '[i_]', c, a)}) {{", *full, "\t\t}",
             f"\t\t{a.name}[i_] = ({ctype})(uintptr_t)id_;", "\t}"]
 
 

@@ -281,7 +281,7 @@ class Spec:
         self.constants = data.get("constant", {})
         self.objects = data.get("object", {})
         for kind, block in self.objects.items():
-            self.unknown_keys(f"object.{kind}", block, {"owner", "destroy", "raw"})
+            self.unknown_keys(f"object.{kind}", block, {"owner", "destroy", "raw", "known"})
         self.enums, self.records = [], []
         for tag, block in data.get("enum", {}).items():
             self.unknown_keys(f"enum.{tag}", block, ENUM_KEYS)

@@ -276,14 +276,29 @@ int worker_add(struct work *work, enum remote_kind kind, uint64_t id, void *hand
 	return id >> 56 != kind || id & CALL_ID_WORKER ? -EPROTO : end_name(kind, id, handle, owner);
 }
 
-uint64_t worker_name(struct work *work, enum remote_kind kind, void *handle, uint64_t owner)
+uint64_t worker_known(struct work *work, enum remote_kind kind, void *handle)
 {
-	static uint32_t slot;
-	uint64_t id;
-
 	for (size_t i = 0; i < END_OBJECTS; i++)
 		if (end_worker[i].id && end_worker[i].kind == kind && end_worker[i].handle == handle)
 			return end_worker[i].id;
+	return 0;
+}
+
+uint64_t worker_owner(struct work *work, uint64_t id)
+{
+	for (size_t i = 0; i < END_OBJECTS; i++)
+		if (end_worker[i].id == id)
+			return end_worker[i].owner;
+	return 0;
+}
+
+uint64_t worker_name(struct work *work, enum remote_kind kind, void *handle, uint64_t owner)
+{
+	static uint32_t slot;
+	uint64_t id = worker_known(work, kind, handle);
+
+	if (id)
+		return id;
 	id = CALL_ID(kind, 1, CALL_ID_WORKER | ++slot);
 	return end_name(kind, id, handle, owner) ? 0 : id;
 }

@@ -20,6 +20,8 @@ void *worker_find(struct work *work, enum remote_kind kind, uint64_t id, bool *k
 tyqueue worker_find_stream(struct work *work, uint64_t id, bool *known);
 int worker_add(struct work *work, enum remote_kind kind, uint64_t id, void *handle, uint64_t owner);
 uint64_t worker_name(struct work *work, enum remote_kind kind, void *handle, uint64_t owner);
+uint64_t worker_known(struct work *work, enum remote_kind kind, void *handle);
+uint64_t worker_owner(struct work *work, uint64_t id);
 bool worker_ending(struct work *work, uint64_t id, const void *handle);
 typedef tyresult (*worker_end)(void *handle);
 bool worker_later(struct work *work, uint64_t id, worker_end end, void *handle);

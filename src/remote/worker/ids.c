@@ -439,6 +439,30 @@ uint64_t ids_name(struct ids *ids, enum remote_kind kind, void *handle, uint64_t
 	return id;
 }
 
+uint64_t ids_known(struct ids *ids, enum remote_kind kind, const void *handle)
+{
+	struct id_entry *e;
+	uint64_t id;
+
+	pthread_mutex_lock(&ids->lock);
+	e = find_handle_locked(ids, kind, handle);
+	id = e ? id_of(e) : 0;
+	pthread_mutex_unlock(&ids->lock);
+	return id;
+}
+
+uint64_t ids_owner(struct ids *ids, uint64_t id)
+{
+	struct id_entry *e;
+	uint64_t owner;
+
+	pthread_mutex_lock(&ids->lock);
+	e = id ? entry_at(ids, id) : NULL;
+	owner = e && id_of(e) == id && e->parent ? id_of(e->parent) : 0;
+	pthread_mutex_unlock(&ids->lock);
+	return owner;
+}
+
 static void unlink_locked(struct id_entry *e)
 {
 	if (e->before)

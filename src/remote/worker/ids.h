@@ -89,6 +89,10 @@ struct id_entry *ids_look(struct ids *ids, enum remote_kind kind, uint64_t id);
 int ids_add(struct ids *ids, enum remote_kind kind, uint64_t id, void *handle, uint64_t owner);
 /* Found, or made: 0 when there is no room. *ret_new says which. */
 uint64_t ids_name(struct ids *ids, enum remote_kind kind, void *handle, uint64_t owner, bool *ret_new);
+/* 0: no object that anybody may find has this handle. */
+uint64_t ids_known(struct ids *ids, enum remote_kind kind, const void *handle);
+/* What the object goes with; 0: nothing, or there is none. */
+uint64_t ids_owner(struct ids *ids, uint64_t id);
 /*
  * What is named next has these ids, in this order; from slot `next` on names are the worker's own. 0; -ENOMEM; -EPROTO:
  * one is none of the worker's, or taken.

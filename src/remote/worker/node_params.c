@@ -393,7 +393,7 @@ void node_params_deinit(struct node_params *p)
 
 static uint64_t context_id(struct work *work, CUcontext context)
 {
-	return context ? worker_name(work, KIND_CONTEXT, context, 0) : 0;
+	return worker_known(work, KIND_CONTEXT, context);
 }
 
 static void put_head(struct work *work, CUgraphNodeType type, uint64_t context)
@@ -413,12 +413,16 @@ static void write_kernel(struct work *work, CUgraphNode node)
 	work->result = (int32_t)work->driver->cuGraphKernelNodeGetParams_v2(node, &k);
 	if (work->result != CUDA_SUCCESS)
 		return;
-	h.function = k.kern ? worker_name(work, KIND_KERNEL, k.kern, 0) : worker_name(work, KIND_FUNCTION, k.func, 0);
+	h.function = k.kern ? worker_known(work, KIND_KERNEL, k.kern) : worker_name_loose(work, k.func);
 	known = h.function ? functions_known(work, h.function) : NULL;
-	if (!known || !known->layout) {
-		work->result = known ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!h.function)
+		work->result = k.kern ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+	else if (!known)
+		work->result = CUDA_ERROR_OUT_OF_MEMORY;
+	else if (!known->layout)
+		work->result = CUDA_ERROR_NOT_SUPPORTED;
+	if (work->result != CUDA_SUCCESS)
 		return;
-	}
 	h.grid[0] = k.gridDimX;
 	h.grid[1] = k.gridDimY;
 	h.grid[2] = k.gridDimZ;
@@ -457,8 +461,8 @@ static void write_copy(struct work *work, CUgraphNode node)
 	g.to_offset = offset_of(work, c->dstHost, &g.to);
 	c->srcHost = NULL;
 	c->dstHost = NULL;
-	c->srcArray = (CUarray)(uintptr_t)(c->srcArray ? worker_name(work, KIND_ARRAY, c->srcArray, 0) : 0);
-	c->dstArray = (CUarray)(uintptr_t)(c->dstArray ? worker_name(work, KIND_ARRAY, c->dstArray, 0) : 0);
+	c->srcArray = (CUarray)(uintptr_t)worker_known(work, KIND_ARRAY, c->srcArray);
+	c->dstArray = (CUarray)(uintptr_t)worker_known(work, KIND_ARRAY, c->dstArray);
 	put_head(work, CU_GRAPH_NODE_TYPE_MEMCPY, 0);
 	remote_put(&work->out, &g, sizeof(g));
 }

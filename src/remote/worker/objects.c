@@ -84,6 +84,38 @@ uint64_t worker_name(struct work *work, enum remote_kind kind, void *handle, uin
 	return id;
 }
 
+uint64_t worker_known(struct work *work, enum remote_kind kind, void *handle)
+{
+	return handle ? ids_known(&work->worker->ids, kind, handle) : 0;
+}
+
+uint64_t worker_owner(struct work *work, uint64_t id)
+{
+	return ids_owner(&work->worker->ids, id);
+}
+
+/* What all functions belong to that were named without their module: an object that no request can name. */
+static uint64_t loose_find(struct worker *worker)
+{
+	return ids_known(&worker->ids, KIND_NONE, &worker->code_ended);
+}
+
+uint64_t worker_name_loose(struct work *work, void *function)
+{
+	struct worker *worker = work->worker;
+	uint64_t id = worker_known(work, KIND_FUNCTION, function), loose;
+
+	if (id || !function || atomic_load(&worker->code_ended))
+		return id;
+	loose = worker_name(work, KIND_NONE, &worker->code_ended, 0);
+	return loose ? worker_name(work, KIND_FUNCTION, function, loose) : 0;
+}
+
+static bool holds_code(uint64_t id)
+{
+	return ids_kind(id) == KIND_MODULE || ids_kind(id) == KIND_LIBRARY || ids_kind(id) == KIND_CONTEXT;
+}
+
 void worker_keep(struct work *work, uint64_t id, void *data, void (*gone)(void *data))
 {
 	ids_keep(&work->worker->ids, id, data, gone);
@@ -111,8 +143,13 @@ bool worker_ending(struct work *work, uint64_t id, const void *handle)
 	}
 	if (ids_kind(id) == KIND_CONTEXT)
 		contexts_changed(&work->worker->contexts);
+	if (holds_code(id))
+		atomic_store(&work->worker->code_ended, true);
 	if (work->holds)
 		uses_await(work, id);
+	/* After that nobody names another one: the executor was waited for, or is this thread. */
+	if (holds_code(id))
+		ids_remove(&work->worker->ids, loose_find(work->worker));
 	return true;
 }
 

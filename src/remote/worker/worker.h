@@ -95,8 +95,20 @@ void *worker_find(struct work *work, enum remote_kind kind, uint64_t id, bool *k
 CUstream worker_find_stream(struct work *work, uint64_t id, bool *known);
 /* Remembers what the client minted an id for. 0; -EPROTO: the id is malformed or taken; -ENOSPC: too many. */
 int worker_add(struct work *work, enum remote_kind kind, uint64_t id, void *handle, uint64_t owner);
-/* The id of a handle that the driver gave out: found, or a new one of the worker's. 0: too many. */
+/*
+ * The id of a handle that the driver gave out: found, or a new one of the worker's. 0: too many. Only of what is there
+ * for as long as `owner`, or as the session: by the name of what has ended the driver would use what it has freed.
+ */
 uint64_t worker_name(struct work *work, enum remote_kind kind, void *handle, uint64_t owner);
+/* The id of what the driver says somebody refers to, which may have ended. 0: it has no id, or none any more. */
+uint64_t worker_known(struct work *work, enum remote_kind kind, void *handle);
+/* What the object of an id goes with; 0: nothing. */
+uint64_t worker_owner(struct work *work, uint64_t id);
+/*
+ * The id of a function that a node of a graph has, of a module that nobody has asked for. It goes when anything that
+ * holds functions does, and after that there are no more such: 0.
+ */
+uint64_t worker_name_loose(struct work *work, void *function);
 /* KIND_FUNCTION: the id of a kernel is found as well. */
 /*
  * What whoever made an object keeps with its id; `gone` gets it when the id has been removed and nobody looks at it.
