@@ -31,6 +31,7 @@
 #define STATE_DIR "/var/lib/mete"
 #define ANSWER_MS 5000
 #define DAY_S 86400
+#define CERTIFICATE_DAYS 14 /* before its end one is to be renewed */
 #define LITTLE_BYTES (UINT64_C(64) << 20)
 #define NOTHING_BYTES (UINT64_C(1) << 20)
 
@@ -377,6 +378,25 @@ static void check_http(struct doctor *d, const struct control *control, const ch
 			   *address ? " and " : "", address);
 }
 
+/* A certificate that ends soon, or has ended, by the wall clock. */
+static void check_certificate(struct doctor *d, const json_t *ends)
+{
+	static const char remedy[] = "renew the certificate of http.cert, then restart meted, which reads it at its start";
+	time_t when = (time_t)json_integer_value(ends), left = when - time(NULL);
+	char text[40] = "?";
+	struct tm tm;
+
+	if (!json_is_integer(ends) || left > CERTIFICATE_DAYS * DAY_S)
+		return;
+	if (localtime_r(&when, &tm))
+		strftime(text, sizeof(text), "%F %T %z", &tm);
+	if (left < 0)
+		doctor_add(d, "certificate", STATUS_WARNING, remedy,
+			   "it has expired at %s: clients refuse the console and the metrics", text);
+	else
+		doctor_add(d, "certificate", STATUS_WARNING, remedy, "it expires at %s", text);
+}
+
 static void list_words(const json_t *words, char *text, size_t size)
 {
 	size_t i, used = 0;
@@ -413,6 +433,7 @@ void doctor_check_meted(struct doctor *d, const struct control *control, json_t 
 	check_modes(d, control);
 	check_store(d, device_text(hello, "state_dir"));
 	check_http(d, control, device_text(hello, "http"));
+	check_certificate(d, json_object_get(hello, "http_certificate_ends"));
 	check_fence(d, json_object_get(hello, "fence"));
 	check_network(d, control, device_text(hello, "http"));
 }

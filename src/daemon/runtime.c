@@ -31,6 +31,13 @@ __attribute__((format(printf, 4, 5))) static int fail(char *error, size_t size, 
 	return r;
 }
 
+/* What is to be done about an error of the runtime directory's file system. */
+static const char *remedy(int error)
+{
+	return error == ENOSPC || error == EDQUOT ? "free some room there, or name another --runtime-dir"
+						  : "name another --runtime-dir";
+}
+
 /* A directory that is ours alone to write. Made with `mode` when it is not there. */
 static int open_dir(int at, const char *path, mode_t mode, int *ret_fd, char *error, size_t size)
 {
@@ -38,10 +45,12 @@ static int open_dir(int at, const char *path, mode_t mode, int *ret_fd, char *er
 	struct stat st;
 
 	if (mkdirat(at, path, mode) && errno != EEXIST)
-		return fail(error, size, -errno, "cannot make the directory %s: %s", path, strerror(errno));
+		return fail(error, size, -errno, "cannot make the directory %s: %s: %s", path, strerror(errno),
+			    remedy(errno));
 	fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st))
-		return fail(error, size, -errno, "cannot use %s as a directory: %s", path, strerror(errno));
+		return fail(error, size, -errno, "cannot use %s as a directory: %s: %s", path, strerror(errno),
+			    remedy(errno));
 	if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))
 		return fail(error, size, -EPERM,
 			    "%s belongs to uid %u with mode %04o: it must be ours (uid %u) and writable by nobody else",
@@ -100,7 +109,8 @@ static int lock(struct runtime *runtime, char *error, size_t size)
 	}
 	fd = openat(runtime->dir_fd, "meted.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return fail(error, size, -errno, "cannot open %s/meted.lock: %s", runtime->dir, strerror(errno));
+		return fail(error, size, -errno, "cannot open %s/meted.lock: %s: %s", runtime->dir, strerror(errno),
+			    remedy(errno));
 	/* One that does not listen is just leaving, or just coming: both are decided in a moment. */
 	for (int i = 0; (r = flock(fd, LOCK_EX | LOCK_NB)) && i < LEAVING_TRIES && !somebody_listens(runtime); i++)
 		usleep(LEAVING_MS * 1000);
@@ -111,7 +121,8 @@ static int lock(struct runtime *runtime, char *error, size_t size)
 			    n > 0 ? pid : "?", runtime->dir);
 	}
 	if (!write_pid(fd))
-		return fail(error, size, -EIO, "cannot write %s/meted.lock: %s", runtime->dir, strerror(errno));
+		return fail(error, size, -EIO, "cannot write %s/meted.lock: %s: %s", runtime->dir, strerror(errno),
+			    remedy(errno));
 	runtime->lock_fd = steal_fd(&fd);
 	return 0;
 }

@@ -129,10 +129,44 @@ def test_group():
     st = os.stat(os.path.join(m.dir, "http.sock"))
     same((st.st_mode & 0o777, st.st_gid), (0o660, gid), "http.sock is the group's")
     m.close()
-    m = Meted("--http-group", "no-such-group", expect=False)
-    m.wait()
-    ok(not m.up and "no group no-such-group" in m.error and "getent group" in m.error, "one that there is not is refused", m.error)
+    m = Meted("--http-group", "no-such-group")
+    st = os.stat(os.path.join(m.dir, "http.sock"))
+    same(st.st_gid, os.getegid(), "without such a group meted serves, and http.sock is its own group's")
+    ok("no-such-group: there is no such group: `getent group`" in m.log(), "the log says so", m.log())
+    said = checked("--http-group", "no-such-group")
+    ok(said[0] == 1 and "--http-group no-such-group: there is no such group: `getent group`" in said[1], "--check-config refuses it", said)
     m.close()
+
+
+def checked(*options):
+    done = subprocess.run([METED, *options, "--check-config"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=60)
+    return done.returncode, done.stderr
+
+
+def test_certificate_ends():
+    """One that is over takes no meted down: it is said where an operator looks. So is one that ends soon."""
+    if not shutil.which("openssl"):
+        skip("certificates that end", "no openssl")
+        return
+    folder = tempfile.mkdtemp(prefix="mete-t-", dir="/tmp")
+    cert, key = make_cert(folder)
+    over, request = os.path.join(folder, "over.pem"), os.path.join(folder, "request.pem")
+    for command in (["req", "-new", "-key", key, "-subj", "/CN=localhost", "-out", request],
+                    ["x509", "-req", "-in", request, "-signkey", key, "-days", "-1", "-out", over]):
+        subprocess.run(["openssl", *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for path, words in ((cert, "it expires at "), (over, "it has expired at ")):
+        options = ["--http", "127.0.0.1:0", "--http-cert", path, "--http-key", key]
+        m = Meted(*options)
+        doctor = subprocess.run([os.path.join(BUILD, "src/cli/mete"), "doctor"], env={**m.env, "METE_RUNTIME_DIR": m.dir},
+                                stdout=subprocess.PIPE, text=True, timeout=120).stdout
+        ok(f"certificate: {words}" in doctor and "-> renew the certificate" in doctor, f"doctor: {words}", doctor)
+        status, said = checked(*options)
+        same((status, "expired at" in said and "renew" in said), (int(path == over), path == over), "--check-config knows which")
+        same("expired at" in m.log(), path == over, "and so does the log")
+        same(get(Local(m.dir), "/healthz")[0], 200, "meted serves with both")
+        m.close()
+    shutil.rmtree(folder)
 
 
 def test_data(m, connection):
@@ -183,5 +217,6 @@ m.close()
 ok(not os.path.exists(os.path.join(m.dir, "http.sock")), "http.sock goes with meted")
 test_refused_starts()
 test_group()
+test_certificate_ends()
 test_beyond_loopback()
 finish()

@@ -11,7 +11,7 @@ int http_check_group(const char *group, char *why, size_t size)
 {
 	if (getgrnam(group))
 		return 0;
-	snprintf(why, size, "there is no group %.80s: `getent group` lists those that there are", group);
+	snprintf(why, size, "there is no such group: `getent group` lists those that there are");
 	return -EINVAL;
 }
 

@@ -18,6 +18,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 struct daemon;
 struct handover;
@@ -91,7 +92,10 @@ struct http_options {
 	const char *group; /* of http.sock; NULL: meted's own */
 };
 
-/* 0, or -EINVAL with what is wrong in `why`: there is no such group. */
+/*
+ * 0, or -EINVAL with what is wrong in `why`: there is no such group. meted starts all the same: the groups of a network
+ * may not be there yet, or the group was deleted.
+ */
 int http_check_group(const char *group, char *why, size_t size);
 
 /* The setting that is at fault. */
@@ -120,3 +124,5 @@ bool http_busy(const struct daemon *daemon);
 json_t *http_save(const struct daemon *daemon, struct handover *h);
 /* The address and port that are listened at, or "". */
 const char *http_address(const struct daemon *daemon);
+/* When the certificate that is served ends, in seconds since 1970; 0: there is none, or its times cannot be read. */
+time_t http_certificate_ends(const struct daemon *daemon);

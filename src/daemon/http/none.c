@@ -40,3 +40,9 @@ const char *http_address(const struct daemon *daemon)
 	(void)daemon;
 	return "";
 }
+
+time_t http_certificate_ends(const struct daemon *daemon)
+{
+	(void)daemon;
+	return 0;
+}

@@ -12,6 +12,7 @@
 #include "daemon/http/address.h"
 #include "daemon/http/group.h"
 #include "daemon/http/token.h"
+#include "daemon/http/validity.h"
 #include "daemon/upgrade/handover.h"
 
 #include <errno.h>
@@ -30,6 +31,11 @@
 const char *http_address(const struct daemon *daemon)
 {
 	return daemon->http ? daemon->http->address : "";
+}
+
+time_t http_certificate_ends(const struct daemon *daemon)
+{
+	return daemon->http ? daemon->http->certificate_ends : 0;
 }
 
 static void run(struct listener *l)
@@ -255,6 +261,19 @@ static const char *value_of(const struct http_options *o, enum http_fault fault)
 	return fault == HTTP_FAULT_CERT ? o->cert : fault == HTTP_FAULT_KEY ? o->key : o->listen;
 }
 
+/* meted serves with a certificate that is not valid: the shares are worth more, and clients see it themselves. */
+static void note_validity(struct http_server *server, const struct http_options *o, const char *pem)
+{
+	struct validity v;
+	char why[200];
+
+	if (!pem || !validity_read(pem, &v))
+		return;
+	server->certificate_ends = v.ends;
+	if (validity_is_over(&v, time(NULL), why, sizeof(why)))
+		log_line("http.cert %.200s %s", o->cert, why);
+}
+
 static int start_net(struct http_server *server, const struct http_options *o, char *error, size_t size)
 {
 	_cleanup_free_ char *cert = NULL, *key = NULL;
@@ -272,8 +291,10 @@ static int start_net(struct http_server *server, const struct http_options *o, c
 		fault = HTTP_FAULT_LISTEN;
 	if (!fault && !server->net.loopback)
 		fault = check_beyond(o, server->daemon->state_dir, why, sizeof(why));
-	if (!fault)
+	if (!fault) {
+		note_validity(server, o, cert);
 		return open_listener(&server->net, fd, cert, key, error, size);
+	}
 	if (fd >= 0)
 		close(fd);
 	snprintf(error, size, "%s %.200s: %s", http_fault_key(fault), value_of(o, fault), why);
@@ -344,6 +365,7 @@ int http_start(struct daemon *daemon, const struct http_options *o, char *error,
 {
 	struct http_server *server = calloc(1, sizeof(*server));
 	gid_t group = getegid();
+	char why[200];
 	int fd, r;
 
 	if (!server) {
@@ -360,12 +382,10 @@ int http_start(struct daemon *daemon, const struct http_options *o, char *error,
 		snprintf(error, size, "no memory");
 		return -ENOMEM;
 	}
-	if (o->group && !http_find_group(o->group, &group)) {
-		snprintf(error, size,
-			 "--http-group %.80s: there is no such group: `getent group` lists those that there are",
-			 o->group);
-		return -EINVAL;
-	}
+	if (o->group && http_check_group(o->group, why, sizeof(why)))
+		log_line("http.group %.80s: %s; http.sock is meted's own group's until meted starts anew", o->group, why);
+	else if (o->group)
+		http_find_group(o->group, &group);
 	fd = runtime_listen(&daemon->runtime, "http.sock", SOCK_STREAM,
 			    daemon->runtime.system || o->group ? 0660 : 0600, geteuid(), getegid(), error, size);
 	if (fd < 0)

@@ -49,6 +49,7 @@ struct http_server {
 	struct spent time; /* what answers to sources without the token have taken */
 	const char *listen; /* as the settings say it; NULL: http.sock alone */
 	char address[INET6_ADDRSTRLEN + 16];
+	time_t certificate_ends; /* of the one that is served; 0: none, or not known */
 };
 
 #define LINKS_MOST 128u /* connections of a listener */

@@ -148,8 +148,7 @@ const struct setting settings[] = {
 	  .fallback = "meted's own",
 	  .example = "video",
 	  .text = "Whose members may connect to http.sock, which `ssh -L` carries elsewhere: they read what `mete ps` "
-		  "tells everybody; actions want the token there as well.",
-	  .check = http_check_group },
+		  "tells everybody; actions want the token there as well." },
 
 	{ .key = "faults.count",
 	  .type = SETTING_NUMBER,

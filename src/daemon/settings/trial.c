@@ -4,6 +4,7 @@
 #include "base/clean_text.h"
 #include "base/cleanup.h"
 #include "daemon/http/http.h"
+#include "daemon/http/validity.h"
 #include "daemon/runtime.h"
 #include "daemon/settings/settings.h"
 #include "daemon/store/store.h"
@@ -21,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ASK_SECONDS 2
@@ -191,6 +193,25 @@ static void try_http(struct trial *t)
 
 /* What meted does without. */
 
+static void try_group(struct trial *t)
+{
+	char why[WHY_BYTES];
+
+	if (t->o->http.group && http_check_group(t->o->http.group, why, sizeof(why)))
+		complain(t, "http.group", "%s", why);
+}
+
+/* Clients refuse a certificate that is not valid; the node's shares do not depend on it. */
+static void try_validity(struct trial *t)
+{
+	struct validity v;
+	char why[WHY_BYTES];
+
+	if (t->o->http.cert && validity_of_file(t->o->http.cert, &v) &&
+	    validity_is_over(&v, time(NULL), why, sizeof(why)))
+		complain(t, "http.cert", "%s", why);
+}
+
 static void try_library(struct trial *t, const char *key, const char *path)
 {
 	struct stat st;
@@ -246,6 +267,8 @@ unsigned int trial_run(const struct options *o, enum trial_depth depth, const ch
 	try_http(&t);
 	if (depth == TRIAL_START)
 		return t.faults;
+	try_group(&t);
+	try_validity(&t);
 	try_cgroup(&t);
 	try_library(&t, "driver.libcuda", o->machine.libcuda);
 	try_library(&t, "driver.libnvml", o->machine.libnvml);

@@ -548,7 +548,7 @@ static void shrink_step(struct tenant *tenant)
 		timer_start(tenant->shrink, SHRINK_MS, SHRINK_MS);
 }
 
-/* Gets back what credit there is above the new quota. Value: as tenant_resize(). */
+/* Gets back what credit there is above the new quota. Value: as tenant_change(). */
 static int make_room(struct tenant *tenant, unsigned int share, uint64_t quota_units, char *error, size_t size)
 {
 	struct ledger *ledger = &tenant->grant.share[share].ledger;
