@@ -17,6 +17,7 @@
 #include "cli/probe.h"
 #include "verb/connector.h"
 #include "verb/guarded.h"
+#include "verb/output.h"
 #include "verb/say.h"
 #include "client/tenant_env.h"
 #include "client/tier.h"
@@ -24,6 +25,7 @@
 #include "cli/wall_env.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,9 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+#define DETAIL_COLUMN 9  /* behind the status */
+#define REMEDY_COLUMN 12 /* behind the arrow */
 
 static void check_parts(struct doctor *d)
 {
@@ -505,7 +510,9 @@ static void say_enforcement(struct doctor *d)
 static void print_checks(json_t *checks)
 {
 	static const char *const colours[] = { "\033[32m", "\033[36m", "\033[33m", "\033[31m" };
+	int columns = isatty(STDOUT_FILENO) ? output_columns() : INT_MAX;
 	bool colour = colour_wanted(stdout);
+	char text[1400];
 	json_t *check;
 	size_t i;
 
@@ -516,10 +523,13 @@ static void print_checks(json_t *checks)
 
 		while (s < STATUS_FAILED && strcmp(doctor_status_name[s], status))
 			s++;
-		printf("%s%-8s%s %s: %s\n", colour ? colours[s] : "", status, colour ? "\033[0m" : "",
-		       device_text(check, "name"), device_text(check, "detail"));
-		if (*remedy)
-			printf("         -> %s\n", remedy);
+		snprintf(text, sizeof(text), "%s: %s", device_text(check, "name"), device_text(check, "detail"));
+		printf("%s%-8s%s ", colour ? colours[s] : "", status, colour ? "\033[0m" : "");
+		output_words(text, DETAIL_COLUMN, DETAIL_COLUMN, columns);
+		if (!*remedy)
+			continue;
+		printf("%*s-> ", DETAIL_COLUMN, "");
+		output_words(remedy, REMEDY_COLUMN, REMEDY_COLUMN, columns);
 	}
 }
 

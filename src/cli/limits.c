@@ -4,6 +4,7 @@
 #include "client/control.h"
 #include "client/grants.h"
 #include "client/requests.h"
+#include "verb/output.h"
 #include "verb/say.h"
 #include "verb/table.h"
 #include "verb/verb.h"
@@ -44,7 +45,7 @@ static void print_rows(json_t *answer)
 	}
 	table_end(&t);
 	if (!json_is_true(json_object_get(answer, "bounded")))
-		puts("The settings bound neither root nor the user that meted runs as.");
+		output_words("The settings bound neither root nor the user that meted runs as.", 0, 0, output_columns());
 }
 
 VERB(limits)

@@ -62,6 +62,7 @@ static void print_shares(json_t *devices)
 {
 	static const char *const heads[] = { ">DEVICE",	      "POLICY", "CLASS", ">REQUESTED",
 					     ">MEASURED 1 S", ">10 S",	">60 S", NULL };
+	static const unsigned char ranks[] = { 0, 0, 1, 0, 0, 0, 0 };
 	static const char *const rates[] = { "share_1s", "share_10s", "share_60s", NULL };
 	char text[48], figure[24];
 	struct table t;
@@ -69,6 +70,7 @@ static void print_shares(json_t *devices)
 	size_t i;
 
 	table_begin(&t, heads);
+	table_fit(&t, ranks);
 	json_array_foreach(devices, i, device)
 	{
 		table_cell(&t, "%lld", (long long)device_number(device, "index"));
@@ -88,12 +90,14 @@ static void print_turns(json_t *devices)
 {
 	static const char *const heads[] = { ">DEVICE", ">WANTED", ">WAIT", ">LONGEST", ">TURNS",
 					     ">LAG",	">PASSED", "TIER",  NULL };
+	static const unsigned char ranks[] = { 0, 0, 0, 2, 1, 0, 1, 0 };
 	char figure[24];
 	struct table t;
 	json_t *device;
 	size_t i;
 
 	table_begin(&t, heads);
+	table_fit(&t, ranks);
 	json_array_foreach(devices, i, device)
 	{
 		table_cell(&t, "%lld", (long long)device_number(device, "index"));
@@ -137,6 +141,7 @@ static void print_processes(json_t *grant)
 {
 	static const char *const heads[] = { ">PID",  ">DEVICE",	">HELD",   ">CREDIT",
 					     ">PEAK", ">MEASURED 10 S", "COMMAND", NULL };
+	static const unsigned char ranks[] = { 0, 0, 0, 2, 1, 0, 0 };
 	char measured[16], held[SIZE_TEXT_BYTES], credit[SIZE_TEXT_BYTES], peak[SIZE_TEXT_BYTES];
 	json_t *processes = json_object_get(grant, "processes"), *process, *device;
 	struct table t;
@@ -147,6 +152,7 @@ static void print_processes(json_t *grant)
 		return;
 	}
 	table_begin(&t, heads);
+	table_fit(&t, ranks);
 	json_array_foreach(processes, i, process) json_array_foreach(json_object_get(process, "devices"), j, device)
 	{
 		table_cell(&t, "%lld", (long long)device_number(process, "pid"));
