@@ -24,7 +24,6 @@ struct api {
 	struct watch timer; /* curl's */
 	struct api_call *calls;
 	struct api_watch *watches;
-	unsigned long requests;
 };
 
 struct api_call {
@@ -61,11 +60,6 @@ struct api_watch **api_watches(struct api *a)
 const char *api_url(const struct api *a)
 {
 	return a->identity.url;
-}
-
-unsigned long api_requests(const struct api *a)
-{
-	return a->requests;
 }
 
 static void call_free(struct api_call *c)
@@ -377,7 +371,6 @@ static struct api_call *call_begin(struct api *a, const struct asking *ask, api_
 	if (!r && ask->body)
 		r = set_body(c, ask->method, ask->body);
 	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers);
-	a->requests++;
 	if (!r && curl_multi_add_handle(a->multi, c->easy))
 		r = -ENOMEM;
 	if (r) {

@@ -78,5 +78,3 @@ void api_watch_end(struct api_watch *w);
 
 /* How long to wait before the try after so many that failed: 1 s, 2 s, ... 60 s, each a quarter more or less. */
 uint64_t api_pause_ns(unsigned int failed);
-/* How many requests were begun since it was opened. */
-unsigned long api_requests(const struct api *a);

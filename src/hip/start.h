@@ -3,7 +3,7 @@
  *
  * libmete-hip.so is preloaded, and stands in the folder hip/ under the names that programs ask for
  * (libamdhip64.so.5 to .7): glibc loads one file once, whatever its names. The first call of the program opens the
- * library behind it (find.h) and binds the tables; without METE_SOCKET everything then goes straight to it. HIP needs
+ * library behind it (core/behind.h) and binds the tables; without METE_SOCKET everything then goes straight to it. HIP needs
  * no initialisation, so that any treated call may be the one with which the process attaches to meted.
  */
 #pragma once

@@ -65,12 +65,6 @@ static inline cudaStream_t rt_stream_of_thread(cudaStream_t stream)
 	return stream ? stream : (cudaStream_t)CU_STREAM_PER_THREAD;
 }
 
-/* The default stream of the running call, where the driver's call has a stream and the runtime's has none. */
-static inline CUstream rt_default_stream(void)
-{
-	return rt_thread.per_thread ? CU_STREAM_PER_THREAD : NULL;
-}
-
 /* ---- errors (error.c) ---- */
 
 struct rt_error_name {

@@ -3,7 +3,7 @@
  *
  * A call fills a struct blas_work (generated from api/cublas-soft.toml) and goes to blas_call(). The body's begin
  * checks it, takes scalars from the program's memory or notes their addresses, and launches a kernel with the struct as
- * its parameters, or a struct product. The kernel hands over to body_run() on the device's threads, in stream order.
+ * its parameters, or a struct product. The kernel hands over to run_native() on the device's threads, in stream order.
  *
  * A handle of cuBLAS is one of cuBLASLt too. Scalars and results follow the handle's pointer mode as documented: a
  * result in the program's memory is waited for.

@@ -35,16 +35,6 @@ bool type_is_complex(unsigned int type)
 	return type == CUDA_C_32F || type == CUDA_C_64F;
 }
 
-float type_half(uint16_t bits)
-{
-	return half_read(bits);
-}
-
-uint16_t type_to_half(float value)
-{
-	return half_write(value);
-}
-
 /* FP8: `mantissa` bits, an exponent's `bias`. */
 static float fp8_read(uint8_t v, int mantissa, int bias)
 {

@@ -19,8 +19,6 @@ bool type_is_complex(unsigned int type);
 void type_read(unsigned int type, const void *from, int64_t step, int64_t count, float *to);
 void type_write(unsigned int type, const float *from, int64_t count, void *to, int64_t step);
 
-float type_half(uint16_t bits);
-uint16_t type_to_half(float value);
 /* One element of any real type. */
 double type_get(unsigned int type, const void *from);
 void type_put(unsigned int type, double value, void *to);

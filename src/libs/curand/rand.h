@@ -11,7 +11,7 @@
  * Sources: cuRAND documentation, "Generator Options"; G. Marsaglia, "Xorshift RNGs"; P. L'Ecuyer, "Good parameters and
  * implementations for combined multiple recursive random number generators"; J. Salmon et al., "Parallel random
  * numbers: as easy as 1, 2, 3". How cuRAND seeds, orders and converts was measured by NVIDIA's host generator:
- * tests/curand.
+ * tests/libs/curand_oracle_test.c.
  */
 #pragma once
 

@@ -416,15 +416,6 @@ CUresult worker_payload_before(struct work *work, CUstream stream)
 						    work->payload.serial, CU_STREAM_WAIT_VALUE_GEQ);
 }
 
-bool worker_payload_wait(struct work *work)
-{
-	if (arrived(work))
-		return true;
-	worker_yield(work);
-	payload_arrive(work->worker, work->payload.serial);
-	return arrived(work);
-}
-
 void worker_payload_reply(struct work *work, uint64_t offset, uint64_t bytes)
 {
 	work->reply_payload = (struct call_payload){ .offset = offset, .bytes = bytes };

@@ -154,14 +154,6 @@ void worker_log(const char *fmt, ...)
 	fprintf(stderr, "mete-worker: %s\n", line);
 }
 
-void worker_fail(struct worker *worker, const char *why)
-{
-	if (!atomic_exchange_explicit(&worker->failed, true, memory_order_relaxed))
-		worker_log("the session ends: %s", why);
-	inbox_end(&worker->inbox, -EPIPE);
-	ring_close(&worker->wall->requests);
-}
-
 bool worker_coherent(const struct worker *worker)
 {
 	return worker->wall->welcome.flags & WALL_COHERENT;

@@ -31,7 +31,6 @@ struct worker {
 	struct contexts contexts;
 	bool hosts_ended; /* nobody waits for the client's functions any more; guarded by hosts.c's lock */
 	_Atomic int32_t deferred; /* the first error of a call without a context that nobody waited for */
-	_Atomic bool failed; /* worker_fail() has said why */
 	_Atomic bool code_ended; /* a module, a library or a context has: functions may be of one of them */
 };
 

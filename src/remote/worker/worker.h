@@ -164,12 +164,11 @@ void *worker_arena(struct work *work, uint64_t offset, size_t bytes);
 /* Payloads
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Makes what comes behind on `stream` wait until the request's payload is there: nothing to do when it is
- * (always, with a
- * coherent arena), else cuStreamWaitValue64 on the board. CUresult. */
+/*
+ * Makes later work on `stream` wait until the request's payload has arrived: cuStreamWaitValue64 on the board, and
+ * nothing where it has arrived, as it always has with a coherent arena. CUresult.
+ */
 CUresult worker_payload_before(struct work *work, CUstream stream);
-/* Blocks until it is there; the executor yields. False: the client is gone. */
-bool worker_payload_wait(struct work *work);
 /* A payload of the reply: it is made equal at the client's end before the reply is delivered. */
 void worker_payload_reply(struct work *work, uint64_t offset, uint64_t bytes);
 /* When all that is on `stream` now has been executed: the notice RETIRED of `serial`, ... */
@@ -200,8 +199,6 @@ bool worker_coherent(const struct worker *worker);
 const struct wall_welcome *worker_welcome(const struct worker *worker);
 /* The table that the worker's own threads call, for helpers that have no request in hand. */
 const struct cuda_table *worker_driver(const struct worker *worker);
-/* The session cannot go on (malformed, no memory for what was promised): it ends, with one line in the log. */
-void worker_fail(struct worker *worker, const char *why);
 /* A log line of the worker. */
 __attribute__((format(printf, 1, 2))) void worker_log(const char *fmt, ...);
 /* Sends a notice, from any thread. 0, or -EPIPE. */

@@ -155,8 +155,10 @@ void state_uuid(const uint8_t uuid[16], char ret[41])
 	*at = 0;
 }
 
-/* What exports.c tells of calls that are not implemented: clients ask for everything and take "not supported" for an
- * answer. */
+/*
+ * The generated exports call this for calls that are not implemented. It prints nothing: clients ask for everything,
+ * and take "not supported" for an answer.
+ */
 void soft_unsupported(enum nvml_call call)
 {
 	(void)call;
