@@ -1,10 +1,10 @@
 /*
- * changes.h: the request "changes", which waits until what meted answers about grants and devices has changed.
+ * changes.h: the request "changes", which waits until the grants or the devices have changed.
  *
- * What counts is what others decide by: which grants there are, their sizes, states, containers and labels, and of each
- * device its state and what is promised of it. What programs hold, use and wait for does not count: it changes with
- * every call. The state is a number made of all that, and whoever asks says which one he has seen; so nothing is missed
- * between two requests, nor while meted restarts.
+ * Only what other programs base decisions on counts: the existing grants with their sizes, states, containers and
+ * labels, and each device's state and promises. What programs hold, use and wait for does not count, because it
+ * changes with every call. The state is a number that is computed from all of this. A client sends the number that it
+ * has seen, so it misses no change between two requests or while meted restarts.
  */
 #pragma once
 

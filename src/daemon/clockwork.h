@@ -1,6 +1,5 @@
 /*
- * clockwork.h: what the loop does of itself: it ends grants that are over, an idle meted, and connections that are
- * slow.
+ * clockwork.h: what the loop does by itself: it ends expired grants, an idle meted, and connections that are too slow.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /*
- * codes.h: the codes of refusals on the control socket, {"ok": false, "code": WORD, "error": LINE}, for programs; the
- * line is for people. docs/control.md has what each means and what to do about it, and a test compares the two.
+ * codes.h: the codes of refusals on the control socket: {"ok": false, "code": WORD, "error": LINE}. The code is for
+ * programs, the line is for people. docs/control.md gives the meaning and the remedy of each code, and a test compares
+ * the two.
  */
 #pragma once
 

@@ -1,13 +1,14 @@
 /*
- * control.h: the control socket: `mete` and other programs of users ask in JSON, one object per line, answered in
- * order.
+ * control.h: the control socket: `mete` and other programs of users send requests in JSON, one object per line. meted
+ * answers them in order.
  *
- * Who asks is the kernel's word (SO_PEERCRED). A meted started with --system lets any user make grants, within limits
- * (tenants/limit.h), and see all; one's own grants may be changed, by root and by meted's own user all. Other meteds
- * serve their own user and root.
+ * The kernel identifies the peer (SO_PEERCRED). A meted that was started with --system lets every user create grants
+ * within limits (tenants/limit.h) and see all grants; a user can change only their own grants, root and meted's own
+ * user can change all. Other meteds serve only their own user and root.
  *
- * Connections have places by model/admission.h. One that has sent a part of a line must send the rest, and one that has
- * been answered must read the answer, within a time; and no more is read from it before it has.
+ * model/admission.h assigns places to connections. A connection that has sent a part of a line must send the rest
+ * within a time limit. A connection that has been answered must read the answer within a time limit, and meted reads
+ * nothing more from it before that.
  */
 #pragma once
 

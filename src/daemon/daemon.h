@@ -1,4 +1,6 @@
-/* daemon.h: what the parts of meted share: the loop, the runtime directory, the tenants, the machine and the store. */
+/*
+ * daemon.h: what the parts of meted share: the loop, the runtime directory, the tenants, the machine and the store.
+ */
 #pragma once
 
 #include "daemon/log.h"

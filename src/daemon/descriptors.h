@@ -1,8 +1,8 @@
 /*
- * descriptors.h: of the descriptors that meted may have, some are kept for its owners and for itself.
+ * descriptors.h: reserves some of meted's descriptors for its owners and for meted itself.
  *
- * Connections, clients, grants and workers of other users are refused when no more than these are left: then root can
- * still look, and end what takes them.
+ * When only the reserve is left, connections, clients, grants and workers of other users are refused. Root can then
+ * still inspect the node and end the programs that use up the descriptors.
  */
 #pragma once
 

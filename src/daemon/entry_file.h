@@ -1,9 +1,9 @@
 /*
- * entry_file.h: files of the runtime directory that meted maps: a head that says what they are, and entries of one
+ * entry_file.h: files of the runtime directory that meted maps: a head that identifies the file, and entries of one
  * size.
  *
- * Such a file is sparse: it is as long as it can ever be, and room on the disk is reserved as it is needed, so that a
- * full disk is an answer and no SIGBUS. A file that is not what its head should say is made anew.
+ * Such a file is sparse. Its length is the maximum length from the start, and disk space is reserved as it is needed:
+ * a full disk is then an error and no SIGBUS. A file with a wrong head is created anew.
  */
 #pragma once
 

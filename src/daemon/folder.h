@@ -1,9 +1,9 @@
 /*
- * folder.h: folders below the runtime directory that are meted's own, reached by descriptor.
+ * folder.h: folders below the runtime directory that belong to meted, reached by descriptor.
  *
- * Every folder on the way is opened from the one above it, never through a link, and must belong to this meted and be
- * writable by nobody else. So what is opened, renamed or removed in such a folder is what meted has put there, whatever
- * another user does meanwhile.
+ * Every folder on the path is opened from its parent, never through a link. It must belong to this meted, and no other
+ * user may have write permission. Whatever other users do meanwhile, meted therefore opens, renames and removes only
+ * files that it has put there.
  */
 #pragma once
 

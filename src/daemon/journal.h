@@ -1,13 +1,14 @@
 /*
- * journal.h: the last things that happened on this node, for operators: a bounded ring of lines with growing ids.
+ * journal.h: the latest events of this node, for operators: a bounded ring of lines with increasing ids.
  *
- * Lines go to whoever asks (`mete events`, /api/v1/events) and, every second, to history.db, so that a restarted meted
- * goes on with them. A line that repeats the newest one of its kind, tenant and device is counted instead of added; so
- * is a refusal or a fault that follows another within REPEAT_S whatever it says, for these a program can cause by the
- * thousand. Each line is of a user: whose grant it is about, or who asked; root, meted's own user and the node itself
- * are one. When there are JOURNAL_LINES, a line of the user who has most goes: the oldest of the kind of which that
- * user has most. So nobody drives out what others have, nor what the node itself says. A line that was counted up gets
- * a new id, and becomes the newest, at the next second.
+ * `mete events` and /api/v1/events read the lines. Every second they are written to history.db, from which a restarted
+ * meted continues. A line that repeats the newest line of its kind, tenant and device is counted instead of added. The
+ * same holds for a refusal or a fault that follows another one within REPEAT_S, whatever its text, because programs
+ * can cause thousands of them. Each line belongs to a user: the user of the grant that it is about, or the user who
+ * made the request. Root, meted's own user and the node itself count as one user. When there are JOURNAL_LINES lines,
+ * meted drops a line of the user who has the most: the oldest one of the kind of which that user has the most. No user
+ * can therefore displace the lines of others or of the node. A line whose count has grown gets a new id within a
+ * second, and becomes the newest.
  */
 #pragma once
 

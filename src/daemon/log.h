@@ -1,11 +1,11 @@
 /*
- * log.h: what meted writes for the operator, one line each: to standard error, or appended to a file. With the time,
- * unless that is the journal, which has its own.
+ * log.h: the log for the operator, one line per message, on standard error or appended to a file. Lines have a time,
+ * except in the journal, which adds its own.
  *
- * A line is one write, so that several writers share a file. log_of() is for what a user causes by requests,
- * log_of_programs() for what his programs send: more than a few lines a second of one are counted instead of written,
- * so that nobody can fill a disk, slow meted down, or keep others' lines out. log_peer() is the same for all of whom no
- * user is known.
+ * A line is one write(), so that several writers can share a file. log_of() is for what a user causes by requests,
+ * log_of_programs() for what the user's programs send. Lines of one user above a few per second are counted instead of
+ * written, so that nobody can fill a disk, slow meted down, or displace the lines of others. log_peer() is the same
+ * for all peers whose user is unknown.
  */
 #pragma once
 

@@ -1,8 +1,9 @@
 /*
- * loop.h: descriptors, timers and rounds on libuv's loop, with lives that follow their owners.
+ * loop.h: descriptors, timers and rounds on libuv's loop, with lifetimes that follow their owners.
  *
- * libuv frees a handle only after a turn of the loop; here watch_free() and timer_free() end it at once for the owner:
- * no callback comes after them. A watch does not own its descriptor, and is freed before the descriptor is closed.
+ * libuv frees a handle only after a turn of the loop. For the owner, watch_free() and timer_free() take effect at
+ * once: no callback comes after them. A watch does not own its descriptor, and must be freed before the descriptor is
+ * closed.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
- * metrics.h: the figures of this node as a text for Prometheus (exposition format 0.0.4); docs/metrics.md explains
- * each.
+ * metrics.h: the figures of this node as text for Prometheus (exposition format 0.0.4). docs/metrics.md explains each.
  *
- * Base units, names under mete_, counters end in _total. Labels: device (its index) and uuid, tenant; of a tenant's
- * share tenant and device, so that a scrape of many tenants stays small: mete_device_info says which uuid a device has.
+ * Units are base units, names begin with mete_, counters end in _total. Labels: device (its index) and uuid; tenant.
+ * The figures of a tenant's share have tenant and device only, so that a scrape of many tenants stays small;
+ * mete_device_info maps a device to its uuid.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* metrics_text.h: how metrics are written; for metrics.c and metrics_dcgm.c. */
+/* metrics_text.h: the format of metrics, for metrics.c and metrics_dcgm.c. */
 #pragma once
 
 #include "model/device.h"

@@ -1,10 +1,10 @@
 /*
- * operator.h: what an operator does from the command line is written down, like what is done from the console:
- * audit.log in the state directory (http/audit.h), before it is done and when it is. What cannot be written down is not
- * done.
+ * operator.h: records what an operator does from the command line, as actions from the console are recorded: in
+ * audit.log in the state directory (http/audit.h), before the action and after it. An action that cannot be recorded
+ * is not performed.
  *
- * An operator is root, or who meted runs as. A user's own acts, about what is theirs, are not written down: the log has
- * no bound. HTTP writes its own (http/action.c).
+ * An operator is root, or the user that meted runs as. What other users do with their own grants is not recorded,
+ * because the log is not bounded. HTTP records its own actions (http/action.c).
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* owner.h: whose word counts for all: root, and whoever meted runs as. */
+/* owner.h: the owners of a meted, who may act on everything: root, and the user that meted runs as. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /*
- * parts.h: what meted is made of, as one table: how each part starts, takes up what there was before, says what the
- * next meted is to know, and ends.
+ * parts.h: the parts of meted as one table: how each part starts, restores its previous state, saves state for the
+ * next meted, and stops.
  *
- * Parts start in the order of the table, then all are restored in it; they end in the opposite order, also where the
- * start was given up half way. So whatever a part uses stands above it.
+ * Parts start in the order of the table; then all are restored in that order. They stop in the reverse order, also
+ * when a start fails half way. A part may therefore use only the parts above it.
  */
 #pragma once
 

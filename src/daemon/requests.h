@@ -1,9 +1,9 @@
 /*
- * requests.h: what can be asked on the control socket, as a table: each request, the fields that it may have, and who
- * treats it. docs/control.md documents it, and a test compares the two.
+ * requests.h: the requests of the control socket as a table: each request, its fields, and its handler.
+ * docs/control.md documents them, and a test compares the two.
  *
- * A field that is not in the table is taken out before the request is treated: so a meted ignores what it does not
- * know, and nothing can be read that is not written down here.
+ * A field that is not in the table is removed before the handler is called. meted therefore ignores fields that it
+ * does not know, and a handler can read only fields that are declared here.
  */
 #pragma once
 

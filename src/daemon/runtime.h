@@ -1,8 +1,8 @@
 /*
  * runtime.h: the directory in which one meted lives: its lock, its sockets, its pages.
  *
- * There is one meted per directory (flock on meted.lock, held by the kernel for as long as it lives). What it finds at
- * the place of one of its sockets it replaces only when it is a socket of its own user.
+ * One meted runs per directory: it holds flock() on meted.lock for as long as it lives. It replaces a file at the path
+ * of one of its sockets only if that file is a socket of its own user.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
- * serving.h: the priority of the thread that answers. Programs that begin wait for it, and where more of them want a
- * core than there are it would get no more of one than each of them; so it runs at a raised priority, where that is
- * permitted. What it does for those who ask without end must not be done before the work of everybody else: while it
- * takes more than its part of a core it runs at the usual priority.
+ * serving.h: the priority of the thread that answers requests. Programs that start wait for these answers. When more
+ * of them want a core than there are cores, the thread would get no more than each of them. It therefore runs at a
+ * raised priority, where that is permitted. Requests without end must not get precedence over everybody's work: while
+ * the thread uses more than its part of a core, it runs at the usual priority.
  */
 #pragma once
 

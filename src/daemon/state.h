@@ -1,4 +1,4 @@
-/* state.h: in one word each, how tenants and devices are; for the console and the metrics. */
+/* state.h: the state of a tenant or a device in one word, for the console and the metrics. */
 #pragma once
 
 #include <stdint.h>

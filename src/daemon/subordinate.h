@@ -1,6 +1,7 @@
 /*
- * subordinate.h: whose user ids are whose. Who has subordinate ids (subuid(5); useradd(8) gives everybody 65536) can be
- * as many users as he likes, in user namespaces of his own. What bounds a user bounds all of his ids together.
+ * subordinate.h: maps subordinate user ids to their owners. A user with subordinate ids (subuid(5); useradd(8) assigns
+ * 65536 to every user) can act as many users, in user namespaces. The limits of a user apply to all of these ids
+ * together.
  */
 #pragma once
 

@@ -2,12 +2,12 @@
  * telemetry.h: what devices and tenants have held, used and been refused: totals that only grow, and a history of the
  * last day.
  *
- * Once a second all is read and written down (model/history.h); totals are read when they are asked for. Both are kept
- * over restarts in history.db (store/history.h): of a tenant under its grant's id, which no other one ever has. Totals
- * are counters: they never fall and never jump, also when meted is killed (store/meters.h).
+ * Once a second all figures are read and recorded (model/history.h); totals are read on request. Both persist in
+ * history.db (store/history.h). A tenant's are stored under the id of its grant, which no other grant ever gets.
+ * Totals are counters: they never fall and never jump, also when meted is killed (store/meters.h).
  *
- * Time is the monotonic clock plus one offset. When the wall clock is set, by years even, the offset follows, histories
- * and times move with it, so that all is as long ago as before, and the journal gets one event.
+ * Time is the monotonic clock plus one offset. When the wall clock is set, even by years, the offset changes with it
+ * and histories and times are moved. Everything then remains as long ago as it was, and the journal gets one event.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /*
- * device_watch.h: hearing of devices' errors while there are tenants on them.
+ * device_watch.h: receives the errors of devices while there are tenants on them.
  *
- * NVML tells of errors as they happen, to a process that has it open and waits. As with probe.h that process is not
- * meted but a child, `meted --watch LIBNVML LOG`, one for each kind of device that somebody has a grant on. It prints a
- * JSON object a line (an error, or every few seconds what sensors.h has), ends with meted, and is started again when it
- * ends by itself. LOG is the kernel's log, in which the driver says which process an error is about (on Linux
+ * NVML reports errors as they occur, to a process that keeps it open and waits. As with probe.h, this process is not
+ * meted but a child, `meted --watch LIBNVML LOG`, one for each kind of device that has a grant. It prints one JSON
+ * object per line: an error, or every few seconds the values of sensors.h. It ends with meted, and is restarted when
+ * it ends by itself. LOG is the kernel's log, where the driver names the process that caused an error (on Linux
  * /dev/kmsg; the software device has a file of its own).
  */
 #pragma once

@@ -1,9 +1,9 @@
 /*
- * drain.h: waiting for tenants to leave a device, and ending those that do not.
+ * drain.h: waits for tenants to leave a device, and ends those that do not.
  *
- * Who has left is who has no process attached; a grant without one may stay. When all have, the device is cordoned and
- * drained. At the end of patience those who are left get SIGTERM and, END_KILL_S later (end.h), SIGKILL, where the
- * operator asked for that; else the device stays cordoned, and the drain is over.
+ * A tenant has left when it has no attached process; its grant may remain. When all have left, the device is cordoned
+ * and drained. At the end of the grace period, the remaining processes get SIGTERM and, END_KILL_S later (end.h),
+ * SIGKILL, if the operator requested that. Otherwise the device stays cordoned, and the drain ends.
  */
 #pragma once
 

@@ -1,14 +1,15 @@
 /*
- * faults.h: errors of devices: whose they are, how many there were, and what follows for the tenant.
+ * faults.h: errors of devices: which tenant caused them, how many there were, and the consequences for the tenant.
  *
- * There are two sources. The device reports (device_watch.h): a number, and on real hardware the process where the
- * kernel's log tells it. A client reports that a context of its own is broken (WIRE_ERROR). The two are put together
- * when they come within HOLD_MS, are of one device, and speak of the same kind of error; what the device reports and
- * nobody owns up to is "not known whose". A tenant is never blamed for what another one's client said, and what a
- * client says can only harm its own tenant.
+ * There are two sources. The device reports a number and, on real hardware, the process if the kernel's log names it
+ * (device_watch.h). A client reports that a context of its own is broken (WIRE_ERROR). Two reports are combined when
+ * they come within HOLD_MS, concern one device, and are of the same kind. An error of the device that no client
+ * reports is of unknown origin. A tenant is never blamed for a report of another tenant's client, and a client's
+ * report can affect only its own tenant.
  *
- * Faults of programs count for their tenant; too many of them within a time (model/quarantine.h, settings faults.*),
- * and its new processes are refused for a while. Those that run go on, others are not touched.
+ * Faults count for the tenant of the program. After too many within a time (model/quarantine.h, settings faults.*),
+ * new processes of the tenant are refused for a while. Its running processes continue, and other tenants are not
+ * affected.
  */
 #pragma once
 

@@ -1,12 +1,12 @@
 /*
- * health.h: the state of each device: in service, cordoned, being drained, or lost; and what it is refused for.
+ * health.h: the state of each device: in service, cordoned, draining, or lost; and what is refused in that state.
  *
- * A cordoned device takes no new grants; who has one goes on. One that is being drained, or has been, lets nobody begin
- * anew either: a tenant with running programs may start more of them, one without may not. A lost device is one that
- * its driver cannot reach any more: its grants stay, and it is in service again when the driver answers for it.
- * Cordoned and lost are kept apart: a device that comes back is what it was before.
+ * A cordoned device accepts no new grants; existing grants continue. On a device that is draining or drained, a tenant
+ * with running programs may start more of them, a tenant without may not. A lost device is one that its driver cannot
+ * reach: its grants remain, and it is in service again when the driver reports it again. Cordoned and lost are
+ * separate states: a device that returns has the state that it had before.
  *
- * States and counts of errors are in the store; counts are written a few seconds late.
+ * States and counts of errors are in the store; counts are written with a delay of a few seconds.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* own_library.h: is a library that has been loaded one of ours, which stand in for a driver's? */
+/* own_library.h: recognises a loaded library of mete's own, which takes the place of a driver's. */
 #pragma once
 
 struct link_map;

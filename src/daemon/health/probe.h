@@ -1,15 +1,15 @@
 /*
- * probe.h: which drivers this machine has and which devices they drive.
+ * probe.h: finds the drivers of this machine and their devices.
  *
- * A vendor's library never lives in meted: it may hang, start threads, or take the process with it. A short-lived
- * child, `meted --probe LIBNVML LIBCUDA`, opens it, asks, prints one JSON object, then what devices say of themselves
- * (sensors.h), and ends; see prober.c. It is given ten seconds. OpenCL's loader, with all drivers that it knows, has a
- * child of its own (`meted --probe-opencl LIBOPENCL`, prober_opencl.c), and so has AMD's library (`meted --probe-hip
+ * A vendor's library is never loaded into meted: it may hang, start threads, or crash the process. A short-lived
+ * child, `meted --probe LIBNVML LIBCUDA`, opens it, queries it, prints one JSON object and the devices' sensor values
+ * (sensors.h), and exits; see prober.c. It has ten seconds. OpenCL's loader, with all drivers that it knows, gets a
+ * child of its own (`meted --probe-opencl LIBOPENCL`, prober_opencl.c), and so does AMD's library (`meted --probe-hip
  * LIBAMDHIP64`, prober_hip.c).
  *
- * A card is one device here, whatever APIs it has: a HIP or OpenCL device with the UUID of one of NVIDIA's or of the
- * software device is that one, with its ledger and its turns, and so is an OpenCL device with that of a HIP device.
- * Cards that tell no UUID have one of their place on the PCI bus (base/hip_card.h).
+ * A card is one device, whatever its APIs. A HIP or OpenCL device with the UUID of one of NVIDIA's devices or of a
+ * software device is that device, with its ledger and its turns; so is an OpenCL device with the UUID of a HIP device.
+ * A card without a UUID gets one from its address on the PCI bus (base/hip_card.h).
  */
 #pragma once
 

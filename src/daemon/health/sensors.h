@@ -1,9 +1,9 @@
 /*
- * sensors.h: what a device says of its power, temperature and utilisation, as NVML has them.
+ * sensors.h: the power, temperature and utilisation of a device, as NVML reports them.
  *
- * The children that have NVML open read them: the prober when drivers are asked, the watcher every few seconds while
- * there are tenants. What a device does not support is not known, and nobody is told 0 for it; neither is what nobody
- * has said for a minute.
+ * The children that have NVML open read them: the prober when drivers are queried, the watcher every few seconds while
+ * there are tenants. A value that a device does not support is unknown, and is never shown as 0. A value that has not
+ * been reported for a minute is unknown as well.
  */
 #pragma once
 

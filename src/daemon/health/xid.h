@@ -1,8 +1,8 @@
 /*
- * xid.h: what the numbers mean by which a device reports errors.
+ * xid.h: the meaning of the error numbers that devices report.
  *
- * NVIDIA's list is public ("Xid Errors", docs.nvidia.com/deploy/xid-errors); here is what an operator wants to know of
- * each: in a few words what happened, and who has to do something about it.
+ * NVIDIA's list is public ("Xid Errors", docs.nvidia.com/deploy/xid-errors). This table says for each number, in a few
+ * words, what happened and who has to act.
  */
 #pragma once
 

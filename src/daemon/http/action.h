@@ -1,7 +1,7 @@
 /*
- * action.h: what may be done over HTTP with the token: POST /api/v1/tenants/NAME/ACTION and
- * /api/v1/devices/UUID/ACTION, the body a JSON object. Each is what the control socket does at the word of meted's own
- * user, written down in the audit log before and after.
+ * action.h: the actions that the token permits over HTTP: POST /api/v1/tenants/NAME/ACTION and
+ * /api/v1/devices/UUID/ACTION, with a JSON object as the body. Each does what the control socket does for meted's own
+ * user. The audit log records it before and after.
  */
 #pragma once
 

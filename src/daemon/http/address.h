@@ -1,4 +1,4 @@
-/* address.h: an address and a port, as a user writes them, and a socket that listens there. */
+/* address.h: an address and a port as a user writes them, and a socket that listens there. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* api.h: the routes that give data, in JSON; docs/metrics.md has their form. */
+/* api.h: the routes that return data as JSON; docs/metrics.md documents them. */
 #pragma once
 
 struct http_request;

@@ -1,10 +1,10 @@
 /*
- * audit.h: who did what over HTTP, and with the token: audit.log in the state directory, one JSON object a line, only
- * ever appended to and written through to the disk.
+ * audit.h: the record of actions over HTTP with the token: audit.log in the state directory, one JSON object per line.
+ * The file is only appended to, and is written through to the disk.
  *
- * An action is written down before it is done, {"id","time","who","action","target","request"}, and once more when its
- * outcome is known, {"id","time","outcome"}. What cannot be written down is not done. The file is opened for each line,
- * so that it may be moved away at any time; it holds no token.
+ * An action is recorded before it is performed, {"id","time","who","action","target","request"}, and again when its
+ * outcome is known, {"id","time","outcome"}. An action that cannot be recorded is not performed. The file is opened
+ * for each line, so that it can be moved away at any time. It contains no token.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* console.h: the page over HTTP, and its files, which stand in meted itself. */
+/* console.h: serves the console's page and its files, which are compiled into meted. */
 #pragma once
 
 struct http_request;

@@ -1,4 +1,4 @@
-/* group.h: the group whose members reach http.sock. */
+/* group.h: the group whose members may connect to http.sock. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,13 +1,14 @@
 /*
- * http.h: what meted serves over HTTP: a table of routes, and what a route is given and gives back.
+ * http.h: what meted serves over HTTP: a table of routes, and the request and reply that a route handles.
  *
- * Listeners: http.sock in the runtime directory (always; the folder's users), and with --http an address and port. On
- * the loop, without a thread; connections, headers, bodies and the time for each are bounded (serve.c, link.c).
+ * Listeners: http.sock in the runtime directory (always; for the directory's users), and with --http an address and
+ * port. All of it runs on the loop, without a thread. Connections, headers, bodies and the time for each are bounded
+ * (serve.c, link.c).
  *
- * Who may do what: HTTP_OPEN routes (the console's page, /healthz) everybody; HTTP_READ routes everybody on http.sock
- * and on a loopback address, beyond loopback whoever has a token; HTTP_ACT routes whoever has the token that acts. The
- * two are token.h's and come as "Authorization: Bearer TOKEN". A request by a loopback address must name it (Host), so
- * that no page of another site gets in by DNS rebinding; there is no CORS.
+ * Access: everybody may use HTTP_OPEN routes (the console's page, /healthz). HTTP_READ routes are open to everybody on
+ * http.sock and on a loopback address; on other addresses they require a token. HTTP_ACT routes require the token that
+ * acts. The two tokens are those of token.h, sent as "Authorization: Bearer TOKEN". A request to a loopback address
+ * must name that address (Host), so that no page of another site gets in by DNS rebinding. There is no CORS.
  *
  * A refusal is a status and one line {"error": TEXT} with the remedy.
  */

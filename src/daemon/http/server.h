@@ -1,4 +1,4 @@
-/* server.h: meted's HTTP server and its connections, as serve.c, link.c and send.c share them. */
+/* server.h: meted's HTTP server and its connections, shared by serve.c, link.c and send.c. */
 #pragma once
 
 #include "daemon/http/http.h"

@@ -1,7 +1,7 @@
 /*
- * source.h: whose a connection to the port is: on this machine a user's, else an address's.
+ * source.h: the source of a connection to the port: a user of this machine, or an address.
  *
- * Only to share out places: a user who is not known is like another one.
+ * It serves only to divide places. All users who cannot be identified count as one.
  */
 #pragma once
 

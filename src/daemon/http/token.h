@@ -1,9 +1,9 @@
 /*
- * token.h: the secrets that let an HTTP client act, and read where meted is reached over the network.
+ * token.h: the secrets that permit an HTTP client to act, and to read where meted is reached over the network.
  *
- * There are two per node: one that acts and reads, in the file console.token of the state directory, and one that reads
- * alone, in reader.token, for who collects metrics (mode 0600; a line of 64 hexadecimal digits, 256 random bits).
- * They are read anew each time, so that a revoked one is refused at once.
+ * A node has two: one that permits actions and reading, in the file console.token of the state directory, and one that
+ * permits reading only, in reader.token, for collectors of metrics (mode 0600; a line of 64 hexadecimal digits, 256
+ * random bits). They are read for each request, so that a revoked token is refused at once.
  */
 #pragma once
 

@@ -1,12 +1,12 @@
 /*
- * config.h: reads meted.yaml: settings as YAML, one level of groups.
+ * config.h: reads meted.yaml: settings as YAML, with one level of groups.
  *
  *   runtime_dir: /run/mete
  *   driver:
  *     libcuda: /opt/driver/libcuda.so.1
  *
- * Everything that is not understood is refused with its line: unknown keys with the nearest one, keys that are there
- * twice, lists, anchors, values of the wrong kind. The file must be writable by nobody but root and its reader.
+ * Everything else is refused with its line number: unknown keys (with the nearest known key), duplicate keys, lists,
+ * anchors, values of the wrong type. Only root and the user who reads the file may have write permission for it.
  */
 #pragma once
 

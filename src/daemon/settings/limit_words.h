@@ -1,13 +1,13 @@
 /*
- * limit_words.h: limits.users.NAME and limits.groups.NAME of meted.yaml: what one user or group may have.
+ * limit_words.h: limits.users.NAME and limits.groups.NAME of meted.yaml: the limits of one user or group.
  *
  *   limits:
  *     users:
  *       alice:
  *         grants: 256
  *
- * A name is one of this machine, or a number. meted starts with a name that it does not find, as when the users of a
- * network are not there yet, and does not use what is said of it; --check-config refuses it.
+ * A name is a user or group of this machine, or a number. meted starts even if a name is unknown, for example while a
+ * directory service is not available yet, and ignores the entry; --check-config refuses it.
  */
 #pragma once
 

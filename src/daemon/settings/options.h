@@ -1,9 +1,9 @@
 /*
- * options.h: how meted is to run: what the command line and the file meted.yaml say.
+ * options.h: the options of meted, from the command line and from meted.yaml.
  *
- * Every setting is a row of the table in settings.c, whether it is given as an option or as a key; the command line
- * wins over the file. Parts of meted read their settings from daemon->options when they need them; SIGHUP reads the
- * file again, and what may change while meted runs (settings.h, `reload`) is then changed in place.
+ * Every setting is a row of the table in settings.c, both as an option and as a key; the command line has precedence
+ * over the file. Parts of meted read their settings from daemon->options when they need them. SIGHUP reads the file
+ * again and changes in place what may change while meted runs (settings.h, `reload`).
  */
 #pragma once
 

@@ -1,10 +1,9 @@
 /*
- * refusal.h: who is told that a meted of a service manager does not start, and why.
+ * refusal.h: tells clients why a meted under a service manager does not start.
  *
- * The service manager holds control.sock: whoever waits there is answered with the reason, so that nobody waits in vain
- * and no connection is left that would have meted started again. For whoever comes later the reason stands in the file
- * "refused" of the runtime directory; `mete` reads it before it connects. It goes with the next start that comes
- * further.
+ * The service manager holds control.sock. A client that waits there is answered with the reason; otherwise its
+ * connection would start meted again. For later clients the reason is in the file "refused" of the runtime directory,
+ * which `mete` reads before it connects. The next start that gets further removes the file.
  */
 #pragma once
 

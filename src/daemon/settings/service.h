@@ -1,9 +1,9 @@
 /*
- * service.h: what a service manager and meted tell each other, by the protocols of sd_notify(3) and sd_listen_fds(3)
- * (systemd), spoken by hand.
+ * service.h: the exchange between a service manager and meted, by the protocols of sd_notify(3) and sd_listen_fds(3)
+ * (systemd), implemented here without a library.
  *
- * A socket unit may hold control.sock: then it is there before meted is and while meted is replaced, and whoever asks
- * first starts it. Without a service manager all of this does nothing.
+ * A socket unit may hold control.sock: it then exists before meted and while meted is replaced, and the first client
+ * starts meted. Without a service manager these functions do nothing.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
- * settings.h: the table of meted's settings, from which options, the keys of meted.yaml, --help, the sample file and
- * the manual page meted.yaml(5) are made.
+ * settings.h: the table of meted's settings. The options, the keys of meted.yaml, --help, the sample file and the
+ * manual page meted.yaml(5) are generated from it.
  *
- * To add one: a field in struct options, a row in settings.c. Rows of one group (http.listen, http.token) stand
- * together.
+ * To add a setting: a field in struct options, and a row in settings.c. Rows of one group (http.listen, http.token)
+ * must be adjacent.
  */
 #pragma once
 

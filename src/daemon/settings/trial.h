@@ -1,11 +1,13 @@
 /*
- * trial.h: whether meted could start with these settings: folders, certificates, the address, the store, libraries.
+ * trial.h: checks whether meted could start with these settings: folders, certificates, the address, the store,
+ * libraries.
  *
- * What a file says may be well written and yet not work. Each fault is a line "FILE:LINE: KEY VALUE: ...", or
- * "--OPTION VALUE: ..." where the command line has said it, with the remedy. Nothing is made, changed or kept open.
+ * A file can be well formed and yet not work. Each error is a line "FILE:LINE: KEY VALUE: ...", or "--OPTION VALUE:
+ * ..." for a setting of the command line, with the remedy. A trial creates nothing, changes nothing and keeps nothing
+ * open.
  *
- * A trial is of one moment and of one process: what a service manager's sandbox hides is seen by `systemctl reload`,
- * whose trial runs in the sandbox, and by `mete doctor`.
+ * A trial is valid for one moment and one process. What a service manager's sandbox hides is found by `systemctl
+ * reload`, whose trial runs in the sandbox, and by `mete doctor`.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* health.h: the state of devices and of tenants that were quarantined, in the store. */
+/* health.h: the states of devices and of quarantined tenants, in the store. */
 #pragma once
 
 #include "daemon/health/health.h"

@@ -1,11 +1,11 @@
 /*
  * history.h: history.db in the state directory: the journal, and the totals and histories of telemetry.h.
  *
- * It is a convenience: without it, or when it breaks (full disk, damaged file), meted serves on and says so in one
- * event. A damaged file is moved to history.db.bad. It is written by a thread of libuv's pool, from a copy that the
- * loop has made, so that no disk holds the loop up: events, and totals of tenants with remote traffic, every second,
- * the rest every 30 s. What a killed meted had not written yet is lost; one that leaves, or is replaced, writes all of
- * it, the finest resolution too.
+ * It is a convenience. Without it, or when it fails (full disk, damaged file), meted continues to serve and reports
+ * one event. A damaged file is moved to history.db.bad. A thread of libuv's pool writes from a copy that the loop has
+ * made, so that no disk delays the loop. Events, and totals of tenants with remote traffic, are written every second,
+ * the rest every 30 s. What a killed meted had not written is lost. A meted that stops or is replaced writes
+ * everything, including the finest resolution.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
- * history_file.h: history.db as its writer (history.c) and its reader (history_restore.c) see it.
+ * history_file.h: history.db, as its writer (history.c) and its reader (history_restore.c) see it.
  *
- * A key is a grant's id, 0 for a device, and a uuid; of what goes through workers it is the id alone, 0 for the node.
- * Numbers are little-endian. A meted that does not know the length of a key leaves its rows alone.
+ * A key is the id of a grant (0: a device) and a uuid. For what passes through workers it is the id alone, 0 for the
+ * node. Numbers are little-endian. A meted that does not know the length of a key leaves its rows alone.
  */
 #pragma once
 

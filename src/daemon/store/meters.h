@@ -1,11 +1,11 @@
 /*
- * meters.h: the file `meters` of the runtime directory: all counters as they were last told to anybody.
+ * meters.h: the file `meters` of the runtime directory: all counters as they were last reported.
  *
- * A counter that falls is taken for one that began anew, and all that it has counted for use of the last minute. So
- * what has been told must still be there after a kill at any instruction. The file is mapped, and has two tables: one
- * is written while the other one counts, and one store makes it the one that counts. What is written between two of
- * these stores belongs together. It lasts as long as the runtime directory; history.db (history.h) has the same, half
- * a minute old, for longer.
+ * Readers take a counter that falls for a new beginning, and count its whole value as use within the last minute. A
+ * reported value must therefore survive a kill at any instruction. The file is mapped and has two tables: one is
+ * written while the other one is valid, and a single store makes the written one valid. All values that are written
+ * between two such stores belong together. The file lasts as long as the runtime directory; history.db (history.h) has
+ * the same values, up to half a minute old, for longer.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* meters_keep.h: which counters stand in the file `meters` (meters.h), and where they come from and go to. */
+/* meters_keep.h: the counters that the file `meters` (meters.h) contains, and where they come from and go to. */
 #pragma once
 
 struct daemon;

@@ -1,9 +1,9 @@
 /*
- * site.h: the store's file and its folder, before they are trusted.
+ * site.h: checks the store's file and its folder before meted trusts them.
  *
- * Who may write there gives shares: folder and file must be ours or root's, and writable by nobody else. A new file
- * comes into being complete, under another name first, so that an empty one is never one that was being made: it has
- * been cut short, and the grants in it are not silently forgotten.
+ * Whoever can write there can give shares: folder and file must belong to meted's user or root, and no other user may
+ * have write permission. A new file is completed under another name first. An empty file is therefore never one that
+ * was being created: it has been truncated, and its grants must not be forgotten silently.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /*
- * steps.h: the versions of the store's file, and the way from each to the next.
+ * steps.h: the versions of the store's file, and the step from each version to the next.
  *
- * The version stands in the file (PRAGMA user_version). Step n makes version n + 1 out of version n; a file of any
- * earlier version goes through all steps from its own on, in one transaction. A step is never changed once it has been
- * released: what is to be different is another step. A later version is refused: what an older meted does not know it
- * would lose. A copy of the file as it was is kept beside it (mete.db.v3), which is the way back.
+ * The version is in the file (PRAGMA user_version). Step n converts version n to version n + 1; a file of an earlier
+ * version passes through all later steps in one transaction. A released step is never changed: a change is another
+ * step. A later version is refused, because an older meted would lose what it does not know. A copy of the previous
+ * file is kept beside it (mete.db.v3), for the way back.
  *
  * Every step has a dump of the version before it in tests/daemon/stores.
  */

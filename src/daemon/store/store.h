@@ -1,9 +1,9 @@
 /*
- * store.h: the grants that survive meted, and the devices' default policies, in an SQLite file.
+ * store.h: the grants that outlive meted, and the devices' default policies, in an SQLite file.
  *
- * Only these are kept, and only when they change: accounts live on the pages. Every function is one transaction; when
- * it fails (full disk, broken file) nothing has changed, `error` is the line for the user, and what is being served
- * goes on.
+ * Only these are stored, and only when they change: accounts are on the pages. Every function is one transaction. When
+ * it fails (full disk, damaged file), nothing has changed, `error` is the line for the user, and meted continues to
+ * serve what it serves.
  */
 #pragma once
 

@@ -1,11 +1,11 @@
 /*
- * account.h: a tenant's ledgers and its clients' pages, moved together.
+ * account.h: a tenant's ledgers and its clients' pages, changed together.
  *
- * The page's account word is the truth and survives meted; the ledger is the sum that decides. Both are changed in one
- * go here and nowhere else. Killed between any two instructions, the pages alone say what is charged: a grant is one
- * word, an object is complete or not there, and a move between the two says whether it has happened (WIRE_MOVED).
- * Whether a page still says what it said is seen by the book (book.h), which is written here before and after each
- * change.
+ * The page's account word is authoritative and outlives meted; the ledger is the sum on which decisions rest. Only
+ * this file changes them, both in one step. After a kill between any two instructions, the pages alone determine what
+ * is charged: a grant is one word, an object is complete or absent, and a move between the two is marked as done or
+ * not done (WIRE_MOVED). The book (book.h), which is written here before and after each change, shows whether a page
+ * still has the values that meted knew.
  */
 #pragma once
 

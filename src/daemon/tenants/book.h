@@ -1,12 +1,12 @@
 /*
- * book.h: meted's own record of what each client may hold, beside the pages and in nobody else's hands.
+ * book.h: meted's own record of each client's grant, beside the pages, which no other process can write.
  *
- * The page has the truth, and can be damaged, cut short or lost while meted is down. Then a restarted meted would lend
- * memory to others that a process still holds. So what meted alone changes, a client's grant and its objects, stands a
- * second time in the file `accounts` of the runtime directory, one entry a client. Each figure is a range of two halves
- * of one word: before meted changes a page the range covers both what it is and what it will be, and afterwards only
- * that. So after a kill at any instruction a page that nobody has damaged lies within the range.
- * Without a book (no room, or a meted from before it) pages are believed as they are.
+ * The page is authoritative, but it can be damaged, truncated or lost while meted is down. A restarted meted would
+ * then lend memory that a process still holds. The values that only meted changes, a client's grant and its objects,
+ * are therefore also in the file `accounts` of the runtime directory, one entry per client. Each value is a range, two
+ * halves of one word. Before meted changes a page, the range covers the old and the new value; afterwards it covers
+ * only the new one. After a kill at any instruction, an undamaged page therefore lies within the range. Without a book
+ * (no disk space, or a meted of an earlier release) meted trusts the pages.
  */
 #pragma once
 

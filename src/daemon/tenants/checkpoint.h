@@ -1,14 +1,15 @@
 /*
- * checkpoint.h: tenants whose programs the driver itself takes off their devices (cuCheckpointProcess*), contexts,
- * arrays, pools and all, because their memory leaves in no other way: local programs of a grant without --spill.
+ * checkpoint.h: suspends tenants by the driver's own checkpoint (cuCheckpointProcess*), which takes contexts, arrays
+ * and pools off the device. It is used where memory cannot leave in another way: for local programs of a grant without
+ * --spill.
  *
  * meted opens no vendor's library. A child per program and step, `meted --checkpoint LIBCUDA save|restore PID
- * MILLISECONDS` (checkpointer.c), asks the driver. Both steps may be repeated whatever was killed in the middle of
- * them. The grant is `suspended` until all of its programs are back, also in the store: a meted that comes after this
- * one takes them off the device once more, so that none is left locked that nobody knows of.
+ * MILLISECONDS` (checkpointer.c), calls the driver. Both steps can be repeated, whatever was killed during them. The
+ * grant is `suspended` until all of its programs have returned; the store records this. The next meted then takes the
+ * programs off the device again, so that no program remains locked and forgotten.
  *
- * A program that is away is not charged to its device; before it returns it is charged again, and where others have
- * the room they are asked to leave (residence.h). Its quota stays promised.
+ * A program that is away is not charged to its device. It is charged again before it returns; where others occupy the
+ * room, they are asked to leave (residence.h). Its quota remains promised.
  */
 #pragma once
 

@@ -1,8 +1,9 @@
 /*
  * client.h: one process of a tenant, with its page and its account on every device of the grant.
  *
- * A client exists from its first HELLO until its process has ended and its sockets are closed: only then has the driver
- * its memory back. Between the two, and while meted restarts, a client has no session and keeps its account.
+ * A client exists from its first HELLO until its process has ended and its sockets are closed: only then has the
+ * driver freed its memory. In between, and while meted restarts, a client can be without a session; its account
+ * remains.
  */
 #pragma once
 

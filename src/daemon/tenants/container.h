@@ -1,11 +1,11 @@
 /*
  * container.h: the folder of a grant that was made for a container.
  *
- * RUNTIME/containers/UID/NAME/, which a hook mounts into the container at /run/mete: the grant's socket (grant.sock, or
- * wall.sock and no other when the grant is walled), and files for the injected libraries (settings, preload). The
- * folder stays the same over restarts of meted, so that a mount of it leads to the new sockets. The sockets are open to
- * every user, because an image's programs may be of any; the folder above lets the owner through and no other user of
- * the machine. Nothing in these folders can be written, renamed or removed by anybody but meted.
+ * A hook mounts RUNTIME/containers/UID/NAME/ into the container at /run/mete. The folder contains the grant's socket
+ * (grant.sock, or only wall.sock if the grant is walled) and files for the injected libraries (settings, preload). It
+ * remains the same across restarts of meted, so a mount of it leads to the new sockets. The sockets are open to every
+ * user, because an image's programs may run as any user; the parent folder admits the owner and no other user of the
+ * machine. Only meted can write, rename or remove anything in these folders.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
- * end.h: ending a tenant at an operator's word: its processes get SIGTERM and, END_KILL_S later, SIGKILL; when all are
- * gone, the grant is deleted.
+ * end.h: ends a tenant on request: its processes get SIGTERM and, END_KILL_S later, SIGKILL. When all have exited, the
+ * grant is deleted.
  *
- * What it was asked of does not outlive meted: after a restart the tenant goes on, and is to be ended again.
+ * The request does not outlive meted: after a restart the tenant continues, and must be ended again.
  */
 #pragma once
 

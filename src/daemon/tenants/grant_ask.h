@@ -1,4 +1,4 @@
-/* grant_ask.h: what is asked on the control socket about grants, and what its files share. */
+/* grant_ask.h: the requests about grants on the control socket, and what their files share. */
 #pragma once
 
 #include "daemon/ask.h"

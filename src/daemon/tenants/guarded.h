@@ -1,7 +1,7 @@
 /*
- * guarded.h: one ledger: what the guard counts of a tenant at the kernel's boundary (guard/counts.h), beside what its
- * clients say. The difference is what the driver takes for contexts, or a program that calls the driver itself. A
- * difference above the reserve for contexts is an event, as is every call that the guard refuses.
+ * guarded.h: compares what the guard counts of a tenant at the kernel's boundary (guard/counts.h) with what its
+ * clients report. The difference is what the driver takes for contexts, or the memory of a program that calls the
+ * driver itself. A difference above the reserve for contexts is an event, and so is every call that the guard refuses.
  */
 #pragma once
 

@@ -1,13 +1,13 @@
 /*
- * holder.h: a process that holds the descriptors of sealed pages, so that they outlive a meted that is killed.
+ * holder.h: a process that holds the descriptors of sealed pages, so that they outlive a killed meted.
  *
- * A page of a system's meted is sealed memory without a name (page.h): it is there for as long as somebody holds it.
- * Its client cannot be relied on. So meted hands each page's descriptor to a small process of its own user, which holds
- * nothing else and is reached by a socket in the runtime directory that meted's user alone may connect to; the meted
- * that comes next gets them back from it. What has been sent is safe at once: the kernel holds it for the receiver.
- * The holder is no child of meted and no part of an upgrade. When no meted is connected it lets go of pages whose
- * process has ended, and ends with the last of them. If it dies, meted notices at its next word to it, starts another
- * one and hands all pages over again.
+ * A page of a system's meted is sealed memory without a name (page.h). It exists as long as a process holds it, and
+ * meted cannot rely on the client. meted therefore sends each page's descriptor to a small process of its own user.
+ * That process holds nothing else, and its socket in the runtime directory admits only meted's user. The next meted
+ * gets the descriptors back from it. A descriptor is safe as soon as it is sent, because the kernel keeps it for the
+ * receiver. The holder is no child of meted and no part of an upgrade. When no meted is connected, it releases pages
+ * whose process has ended, and exits with the last of them. If it dies, meted notices at the next message, starts
+ * another holder and sends all pages again.
  */
 #pragma once
 

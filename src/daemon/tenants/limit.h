@@ -1,8 +1,8 @@
 /*
- * limit.h: what a user who is no owner may create and promise (model/limits.h), and what is refused beyond.
+ * limit.h: what a user who is no owner may create and promise (model/limits.h), and the refusals beyond that.
  *
- * The groups of who asks are the kernel's word. What a grant's programs do has no asker: there the group counts under
- * which the grant was made.
+ * The kernel reports the groups of the user who asks. What a grant's programs do has no such user: the group under
+ * which the grant was made counts.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /*
- * moving.h: tenants behind a wall whose clients leave their workers, and go on with others (docs/memory.md): so that
- * nothing of theirs, contexts included, is on the device meanwhile.
+ * moving.h: tenants behind a wall whose clients leave their workers and continue with others (docs/memory.md). Nothing
+ * of such a tenant, contexts included, is on the device meanwhile.
  *
- * meted asks by a word that it shares with each worker (wire/worker.h); the client copies everything into its own
- * process, leaves, and comes to the wall again, where it waits for as long as the tenant is suspended. What is said of
- * it stands in the tenant's suspension, as of memory that leaves in the shim (suspension.h).
+ * meted asks by a word that it shares with each worker (wire/worker.h). The client copies everything into its own
+ * process, leaves, and connects to the wall again, where it waits as long as the tenant is suspended. The state is
+ * kept in the tenant's suspension, as for memory that leaves through the shim (suspension.h).
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * objects.h: a tenant's shared objects by their keys. Programs choose the keys, and have as many objects as they like:
- * the table grows with them, and whose keys meet in it nobody outside can tell.
+ * objects.h: a tenant's shared objects by their keys. Programs choose the keys and may have any number of objects. The
+ * table therefore grows, and its hash has a secret, so that no program can choose keys that collide.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * others.h: what a client finds on its page of the rest of its tenant: how many other processes there are, and what
- * shared objects take. With the words of those processes, which it may read, it knows what the tenant holds without
- * asking.
+ * others.h: what a client finds on its page about the rest of its tenant: the number of other processes, and the
+ * memory of shared objects. Together with the words of those processes, which it may read, it can compute what the
+ * tenant holds without asking meted.
  */
 #pragma once
 

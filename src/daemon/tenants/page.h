@@ -1,15 +1,15 @@
 /*
  * page.h: the files behind the pages of src/wire/page.h.
  *
- * Under a system's meted a page is sealed memory: its client, who is another user, can make it neither longer nor
- * shorter. It is held by a process that outlives meted (holder.h). Under a user's own meted, and where there is no
- * holder, a page is a file in <runtime>/pages: there the client has the same rights in that folder anyway.
+ * Under a system's meted, a page is sealed memory: its client, which is another user, can neither extend nor truncate
+ * it. A process that outlives meted holds it (holder.h). Under a user's own meted, and where there is no holder, a
+ * page is a file in <runtime>/pages, where the client has the same rights anyway.
  *
- * Either is named by grant, pid and start time of its process. Its magic number is written last and the client gets it
- * after that: a page without it holds nothing. The room for the accounts and the turns is reserved when the page is
- * made, the room for objects when there are any: a full disk is an error and no SIGBUS. A file can be cut short by its
- * client; meted then does meet SIGBUS on its mapping: page_guard() puts an empty page in its place and marks it broken,
- * so that the account goes on with meted's own figures.
+ * The name of a page has the grant, and the pid and start time of its process. Its magic number is written last,
+ * before the client gets it: a page without the number holds nothing. The space for the accounts and the turns is
+ * reserved when the page is created, the space for objects when there are any: a full disk is then an error and no
+ * SIGBUS. A client can truncate a file; meted then gets SIGBUS on its mapping. page_guard() puts an empty page in its
+ * place and marks it as broken, so that the account continues with meted's own values.
  */
 #pragma once
 

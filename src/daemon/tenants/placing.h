@@ -1,4 +1,4 @@
-/* placing.h: which device meted takes for a share that may be on any (model/placement.h), and the setting for it. */
+/* placing.h: chooses the device of a share that names none (model/placement.h), and the setting for it. */
 #pragma once
 
 #include "daemon/ask.h"

@@ -1,8 +1,8 @@
 /*
- * process.h: which process is at the other end, and when it is gone.
+ * process.h: identifies the process at the other end, and notices when it ends.
  *
- * A process is named by its pid and its start time; the kernel's word for both, never the peer's. A pidfd pins it: it
- * becomes readable when the process has ended.
+ * A process is identified by its pid and its start time. Both come from the kernel, never from the peer. A pidfd pins
+ * the process: it becomes readable when the process has ended.
  */
 #pragma once
 

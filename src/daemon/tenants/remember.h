@@ -1,4 +1,4 @@
-/* remember.h: what happened under grants before this meted was started. */
+/* remember.h: what happened under grants before this meted started. */
 #pragma once
 
 struct daemon;

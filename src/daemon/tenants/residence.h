@@ -1,10 +1,10 @@
 /*
- * residence.h: the memory of tenants that may leave a device (`--spill`): who is asked to leave and to return, and what
- * may be given of a device that such tenants share.
+ * residence.h: the memory of tenants that may leave a device (`--spill`): which of them is asked to leave and to
+ * return, and how much of a shared device may be granted.
  *
- * src/model/residence.h decides. Here are read what clients say on their pages, and written what is asked of them. The
- * sum of what clients are granted on such a device, held or credit, never exceeds what it has: account.c asks
- * residence_room() before it grants, and whoever finds no room waits while others leave.
+ * src/model/residence.h decides. This part reads what clients write on their pages, and writes requests to them. The
+ * sum of what clients are granted on such a device, held or credit, never exceeds the device: account.c calls
+ * residence_room() before it grants. A client that finds no room waits while others leave.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * residing.h: one client whose memory may leave its device: what it says of it on its page, what it is asked, and what
- * has become of that. Who is asked when is residence.c's to decide.
+ * residing.h: one client whose memory may leave its device: its reports on its page, the requests to it, and their
+ * outcome. residence.c decides which client is asked and when.
  */
 #pragma once
 

@@ -1,9 +1,10 @@
 /*
- * sender.h: signals of meted to processes that somebody else has named, with no more rights than he has.
+ * sender.h: sends meted's signals to processes that a user has named, with no more rights than that user has.
  *
- * The kernel decides, in the moment of the signal: it is sent by a child that has become that user. So it reaches what
- * he could end himself: his own processes, and those in user namespaces that he has made (containers without root). A
- * process whose user ids differ from each other is executing a set-user-id program: it is nobody's here.
+ * The kernel decides at the moment of the signal: a child that has changed to that user sends it. The signal therefore
+ * reaches what the user could end: their own processes, and those in user namespaces that they have created
+ * (containers without root). A process whose user ids differ from each other is executing a set-user-id program: it
+ * counts as nobody's.
  */
 #pragma once
 

@@ -1,9 +1,8 @@
 /*
  * session.h: one connection of a client, and the messages on it.
  *
- * Packets are judged by wire_check_request() and go to one handler per type. A packet that is no message ends the
- * session with one line in the log; a message that makes no sense is answered WIRE_BAD, and ends the session when it
- * goes on like that.
+ * wire_check_request() checks each packet, and one handler per type processes it. A packet that is no message ends the
+ * session with one line in the log. An invalid message is answered with WIRE_BAD; repeated ones end the session.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * suspension.h: the user's word: a tenant leaves its device until it is resumed, or goes on elsewhere. How it does that
- * is residing.h's, where its memory moves by itself (--spill), moving.h's, where a wall is before it, or else
- * checkpoint.h's.
+ * suspension.h: a tenant leaves its device at a user's request until it is resumed, or moves elsewhere. residing.h
+ * does this where memory moves by itself (--spill), moving.h behind a wall, checkpoint.h otherwise.
  */
 #pragma once
 

@@ -1,6 +1,4 @@
-/*
- * tenant.h: a grant that is being served: its socket, its clients, and those of their requests that wait.
- */
+/* tenant.h: a grant in service: its socket, its clients, and their waiting requests. */
 #pragma once
 
 #include "daemon/turns/arbitrate.h"

@@ -1,9 +1,9 @@
 /*
  * waiting.h: requests that wait for room: grant_create with "wait": true.
  *
- * meted does not hold such a request up: it refuses it with the code "waiting", the place in the queue (model/queue.h)
- * and what is waited for, and keeps the place for the connection, which asks again within seconds. The place goes when
- * the connection ends, when it gets the grant, or when it does not ask any more; an upgrade keeps it.
+ * meted does not hold such a request. It refuses it with the code "waiting", the place in the queue (model/queue.h)
+ * and the reason, and keeps the place for the connection, which repeats the request within seconds. The place ends
+ * when the connection ends, when it gets the grant, or when it stops asking. An upgrade keeps it.
  */
 #pragma once
 

@@ -1,12 +1,12 @@
 /*
- * arbitrate.h: the thread of meted that gives turns.
+ * arbitrate.h: meted's thread that gives turns.
  *
- * Turns last milliseconds; the loop may be held up for longer, by a disk or by many requests. So turns are given by a
- * thread of their own, at a higher priority where that is permitted, which sleeps until a client rings its doorbell or
- * a turn ends. It knows engines, places and seats (engine.h) and the doorbells; all that happens to them happens under
- * one lock, which the loop's thread takes for a few microseconds when tenants and clients come, go and change.
+ * Turns last milliseconds, and a disk or many requests can delay the loop for longer. A separate thread therefore
+ * gives turns, at a higher priority where that is permitted. It sleeps until a client rings its doorbell or a turn
+ * ends. It knows engines, places and seats (engine.h) and the doorbells. All changes to them happen under one lock,
+ * which the loop's thread takes for a few microseconds when tenants and clients come, go and change.
  *
- * That lock also guards the list of mapped pages (page.c), for a page that was cut short can be met by either thread.
+ * The lock also guards the list of mapped pages (page.c), because either thread can meet a truncated page.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /*
- * doorbell.h: what a tenant's processes wake meted with.
+ * doorbell.h: the doorbell by which a tenant's processes wake meted.
  *
- * A pipe for each tenant. Its processes get a descriptor that is open for reading and writing: a write never finds the
- * pipe without a reader, so no signal comes when meted is away, and never waits. meted reads from a descriptor of its
- * own, whose flags no process can change. A full pipe loses nothing: it has been rung. Who reads from it, or rings all
- * the time, harms the own tenant alone.
+ * It is a pipe for each tenant. The tenant's processes get a descriptor that is open for reading and writing: a write
+ * always finds a reader, so it causes no signal while meted is away, and it never blocks. meted reads from a
+ * descriptor of its own, whose flags no process can change. A full pipe loses nothing, because it means that the bell
+ * has been rung. A process that reads from the pipe, or rings all the time, harms only its own tenant.
  */
 #pragma once
 

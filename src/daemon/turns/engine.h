@@ -2,10 +2,10 @@
  * engine.h: one engine of one device: its arbiter, the tenants that share it, and the turns on their clients' pages.
  *
  * A place is a tenant's share of the engine, a seat the turn of one of its clients. engine_run() takes what clients
- * have noted on their pages, lets the arbiter decide, and writes what it decided. What a page says is believed as far
- * as it harms only who wrote it: edges begin and end by turns, never go back in time and are never in the future.
+ * have noted on their pages, calls the arbiter, and writes its decisions. meted trusts a page only where a lie harms
+ * its writer alone: edges must alternate between begin and end, never go back in time and never lie in the future.
  *
- * Everything here is called with the lock of arbitrate.h taken.
+ * Everything here is called with the lock of arbitrate.h held.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
- * log.h: what the arbitration did, noted for traces: turns that were given and taken away, edges that were taken.
+ * log.h: notes of the arbitration for traces: turns that were given and ended, edges that were taken.
  *
- * The arbitrating thread must not wait, allocate or know of traces; so it notes what it does in a ring of fixed length,
- * and the loop's thread reads it (trace.c). Writers hold the lock of the arbitration; there is one reader. While nobody
- * traces a note costs one load.
+ * The arbitration thread must not wait, allocate or know of traces. It writes its notes to a ring of fixed length, and
+ * the loop's thread reads them (trace.c). Writers hold the lock of the arbitration; there is one reader. A note costs
+ * one load while no trace runs.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* recorder.h: one trace: what trace.c fills and trace_ask.c gives out. */
+/* recorder.h: one trace, which trace.c fills and trace_ask.c returns. */
 #pragma once
 
 #include "daemon/loop.h"

@@ -1,8 +1,9 @@
 /*
- * resume.h: what the meted after this one is told of turns beyond what the pages say: totals, and the windows of which
- * `mete ps` and `mete top` show rates.
+ * resume.h: the state of turns that the next meted gets beyond what the pages contain: totals, and the windows from
+ * which `mete ps` and `mete top` compute rates.
  *
- * Charged time and lag stand on the pages of a tenant's clients; here they are for a tenant that has no client now.
+ * Charged time and lag are on the pages of a tenant's clients. Here they are kept for a tenant that has no client at
+ * the moment.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * state.h: an engine's own state, for the files that it is made of: seat.c (a client's turn, on its page),
- * place.c (a tenant's share, and which of its clients has its turn), engine.c (the engine, and when what is done).
- * Nobody else includes it.
+ * state.h: an engine's own state, for the files that implement it: seat.c (a client's turn, on its page), place.c (a
+ * tenant's share, and which of its clients has its turn), engine.c (the engine, and when each is done). No other file
+ * includes it.
  */
 #pragma once
 

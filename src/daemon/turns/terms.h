@@ -1,5 +1,5 @@
 /*
- * terms.h: shares of a device's time in requests and answers: what people ask for, judged, and what they get, told.
+ * terms.h: shares of a device's time in requests and answers: checks what users request, and reports what they get.
  */
 #pragma once
 

@@ -1,12 +1,13 @@
 /*
- * trace.h: what happened in a span of time, for `mete trace`: launches, turns, and when engines were busy with whom.
+ * trace.h: what happened in a span of time, for `mete trace`: launches, turns, and which tenant's work kept an engine
+ * busy.
  *
- * Launches are written by clients into the ring on their page (struct wire_trace) while `on` is set, and drained from
- * there before they are overwritten; turns and edges are noted by the arbitration (log.h). All of it goes into one
- * queue of bounded length per trace, in the order in which meted learns of it, and out of it by the reads of whoever
- * asked for the trace. What does not fit is counted, not waited for.
+ * Clients write launches into the ring on their page (struct wire_trace) while `on` is set; meted reads them before
+ * they are overwritten. The arbitration notes turns and edges (log.h). All of it goes into one queue of bounded length
+ * per trace, in the order in which meted learns of it, and out of it by the requests of the trace's reader. What does
+ * not fit is counted, and nothing waits.
  *
- * A trace that is not read ends by itself: its reader has died.
+ * A trace that is not read ends by itself, because its reader has died.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * children.h: processes that the meted before this one has started, and that nobody here knows: probes and watchers of
- * devices that were just ending, workers whose client has gone. They are ours to reap.
+ * children.h: processes that the previous meted started and this one does not know: probes and watchers of devices
+ * that were about to exit, workers whose client has exited. This meted must reap them.
  */
 #pragma once
 

@@ -1,15 +1,14 @@
 /*
- * handover.h: what a meted leaves to the one that takes its place in the same process (upgrade.h): descriptors and
- * text.
+ * handover.h: what a meted leaves to its successor in the same process (upgrade.h): descriptors and text.
  *
  * The next meted is the same process after execve(), so it has the same children, and descriptors that are not closed
- * keep their numbers. Everything else that shall not be lost stands in a memory file that it is given: a line with the
- * format's number and the moment when turns were stopped, then JSON:
+ * keep their numbers. All other state that must not be lost is in a memory file that it gets: a line with the format's
+ * number and the moment when turns were stopped, then JSON:
  *   {"version", "binary", "fds": [every descriptor that is left open], "asked_by"..., and a part per module that has
  *   something to say, under its own name}
- * A reader takes what it knows; what it does not take is closed. A format it does not know is refused before anything
- * happens (upgrade.c asks the next meted first). The handover adds to what a restart after a kill finds on pages and in
- * the store, and takes nothing from it: whatever is missing here is as it were after a kill.
+ * A reader takes what it knows and closes the rest. An unknown format is refused before anything happens (upgrade.c
+ * asks the next meted first). The handover adds to what a restart after a kill finds on pages and in the store, and
+ * removes nothing from it: state that is missing here is as it were after a kill.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* handover_tenants.h: what is handed over of grants, their clients' connections, and the requests that wait. */
+/* handover_tenants.h: the handover of grants, their clients' connections, and the requests that wait. */
 #pragma once
 
 struct daemon;

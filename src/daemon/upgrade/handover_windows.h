@@ -1,7 +1,7 @@
 /*
- * handover_windows.h: the samples that rates over the last minute are made of (turns/resume.h), in a memory file of
- * their own: they are many, and as JSON they would take longer than turns may pause. They are read when turns are given
- * again. A file that is not as this meted knows it is left: windows begin anew then.
+ * handover_windows.h: the samples from which the rates over the last minute are computed (turns/resume.h), in a memory
+ * file of their own: as JSON, so many would take longer than turns may pause. They are read after turns are given
+ * again. A file of another format is ignored, and the windows start empty.
  */
 #pragma once
 

@@ -1,15 +1,15 @@
 /*
- * keeper.h: who gives turns between one meted and the next, and takes over again when the next one dies.
+ * keeper.h: the process that gives turns between one meted and the next, and takes over again if the next one dies.
  *
- * The meted that goes forks before it becomes the next one by execve(). The child, the keeper, knows all that it knew,
- * and goes on giving turns while the next one is loaded, reads its store and maps the pages. Asked to, it stops, and
- * tells when; from there to the next one's first turn is all that tenants notice. Then it waits: when the next one says
- * that it serves, the keeper ends. When the next one ends before, or does not get so far in time, the keeper makes an
- * end of it, and becomes the meted before again, with all sockets, connections and doorbells; under another pid, and
- * with the store put back as it was.
+ * The old meted forks before it becomes the next one by execve(). The child, the keeper, has all of its state, and
+ * gives turns while the next one is loaded, reads its store and maps the pages. On request it stops, and reports the
+ * time. Tenants notice only the span from there to the next meted's first turn. The keeper then waits. When the next
+ * meted reports that it serves, the keeper exits. If the next meted exits before, or does not get so far in time, the
+ * keeper kills it and becomes the old meted again, with all sockets, connections and doorbells, under another pid and
+ * with the store restored.
  *
- * A next meted that knows nothing of keepers gets none ("keeper" of --check-upgrade). To the service manager the
- * keeper is the service's main process as long as it is there: else a next one that dies would be the service's end.
+ * A next meted that does not support keepers gets none ("keeper" of --check-upgrade). For the service manager the
+ * keeper is the service's main process while it exists; otherwise the death of the next meted would end the service.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* own.h: what this meted was started as, and how it becomes another program. For the files of this folder. */
+/* own.h: how this meted was started, and how it becomes another program. For the files of this folder. */
 #pragma once
 
 #define OPTIONS_MOST 62

@@ -1,6 +1,6 @@
 /*
- * priority.h: while no turns are given, from the one meted to the next, the thread that sees to it runs before all
- * others, where that is permitted: other programs may hold every core.
+ * priority.h: while no turns are given, between one meted and the next, the thread in charge runs before all others,
+ * where that is permitted, because other programs may occupy every core.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * trusted.h: whether anybody but root and meted's own user could change a program before it is executed: its file, or a
- * folder on the way to it.
+ * trusted.h: checks whether any user except root and meted's own could change a program before it is executed: its
+ * file, or a folder of its path.
  */
 #pragma once
 

@@ -1,13 +1,13 @@
 /*
- * upgrade.h: another meted takes this one's place while programs run.
+ * upgrade.h: another meted takes the place of this one while programs run.
  *
  * The file that this meted was started from, or another one, is asked whether it can take over (--check-upgrade): it
- * starts, knows these options, reads this handover's format, and gets through a copy of the store. Then turns are
- * stopped where they stand and the process becomes that program by execve(): same pid, same children, the same lock,
- * sockets, connections and doorbells (handover.h), so that no client notices more than a late answer. Where the new one
- * fails before it has touched anything, it becomes the old program again (the file may be gone: by its descriptor).
+ * must start, know these options, read this handover's format, and open a copy of the store. Turns then stop, and the
+ * process becomes that program by execve(): same pid, same children, the same lock, sockets, connections and doorbells
+ * (handover.h). Clients notice no more than a late answer. Where the new program fails before it has changed anything,
+ * it becomes the old program again (by its descriptor, because the file may be gone).
  *
- * Asked for by `mete upgrade`, or by SIGUSR2.
+ * `mete upgrade` or SIGUSR2 starts an upgrade.
  */
 #pragma once
 

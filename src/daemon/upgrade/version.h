@@ -1,4 +1,4 @@
-/* version.h: the release that this meted is of. */
+/* version.h: the release of this meted. */
 #pragma once
 
 /* "0.6.0" */

@@ -1,9 +1,9 @@
 /*
- * caller.h: a connection to a wall that has not said who it is yet.
+ * caller.h: a connection to a wall that has not identified itself yet.
  *
- * A client says its hello in the moment in which it connects. Until that is there nothing is done for it: no worker, no
- * place among those who wait, no memory of a device. Who says nothing for CALLER_SILENT_MS is dropped, and of more than
- * CALLERS_OF_GRANT the one that has been silent for longest.
+ * A client sends its hello as soon as it connects. Before that, meted does nothing for it: it gets no worker, no place
+ * among those that wait, and no memory of a device. A connection that says nothing for CALLER_SILENT_MS is dropped.
+ * When a grant has more than CALLERS_OF_GRANT of them, the one that has been silent for longest is dropped.
  */
 #pragma once
 

@@ -1,13 +1,12 @@
 /*
  * cgroup.h: a cgroup (version 2) for the workers of each grant, which bounds their memory and their threads.
  *
- * The folder in which they are made is meted's to divide: it is the one above meted's own where the service manager
- * says so (Delegate=, with DelegateSubgroup=meted), or one that the settings name. No process may stand in it. Where
- * there is none, or it cannot be written, workers have no cgroups; the log says so once.
+ * The parent folder must be delegated to meted: it is the parent of meted's own cgroup where the service manager
+ * delegates that (Delegate=, with DelegateSubgroup=meted), or one that the settings name. It must contain no process.
+ * Without a writable folder, workers have no cgroups; the log says so once.
  *
- * A cgroup's name has its grant's id and the runtime directory in it, so the meted after this one finds it. A worker
- * enters by itself, by a descriptor that it gets with its client: nobody else could name it without a race for its
- * number.
+ * A cgroup's name contains its grant's id and the runtime directory, so the next meted finds it. A worker enters by
+ * itself, through a descriptor that it gets with its client: naming it by number would be a race.
  */
 #pragma once
 

@@ -1,8 +1,9 @@
 /*
- * fence.h: what closes workers in besides their filter of system calls: what the operator wants of it, what there is.
+ * fence.h: the measures that confine workers in addition to their filter of system calls: what the operator requires,
+ * and what the machine provides.
  *
- * A machine may refuse any of it. What workers have, and what they lack, is said once in the log, and to `mete doctor`;
- * a worker that lacks what `workers.demand` names is not used.
+ * A machine may refuse any of them. The log reports once what workers have and what they lack, and `mete doctor` shows
+ * it. A worker that lacks a measure that `workers.demand` names is not used.
  */
 #pragma once
 

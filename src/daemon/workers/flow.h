@@ -1,8 +1,8 @@
 /*
- * flow.h: how fast data goes through workers: bytes a second, of a tenant and of the node, over the last day.
+ * flow.h: the rate of data through workers, in bytes per second, of a tenant and of the node, over the last day.
  *
- * A tenant whose programs never came by a worker has no history of it, and costs nothing. Of those that a meted finds,
- * the first second is left out, for what went through while there was none would look like a burst.
+ * A tenant whose programs never used a worker has no such history, and costs nothing. The first second of a tenant
+ * that a restarted meted finds is left out: the traffic during the restart would look like a burst.
  */
 #pragma once
 

@@ -1,13 +1,13 @@
 /*
- * images.h: images of kernels that clients have sent, kept for the next workers of the same tenant.
+ * images.h: images of kernels that clients have sent, kept for the next workers of the same owner.
  *
- * A worker asks for memory before it gets an image. When it has worked out the hash meted seals the memory, and shows
- * it to the workers of the same owner that come later: they need not be sent it. An owner is a grant; or, where
- * whoever made the grant said so (`images` of grant_create), their uid and that word, and then what is kept outlives
- * the grant. Nobody sees, or can ask for, what another owner has.
+ * A worker asks for memory before it gets an image. When it has computed the hash, meted seals the memory and shows it
+ * to later workers of the same owner, so that clients need not send it again. An owner is a grant. If the creator of
+ * the grant requested it (`images` of grant_create), the owner is the creator's uid and that word, and what is kept
+ * outlives the grant. No owner can see or request the images of another.
  *
- * meted does not look into images: a worker works out the hash of what it is shown before it uses it. All of this may
- * fail, or be lost with a meted that is killed, at any time: images are then sent once more.
+ * meted does not read images: a worker verifies the hash before it uses one. Any of this may fail, or be lost with a
+ * killed meted, at any time; images are then sent again.
  */
 #pragma once
 

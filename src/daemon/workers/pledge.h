@@ -1,9 +1,10 @@
 /*
- * pledge.h: what a client's contexts will take, charged to its grant before it gets a worker that has them.
+ * pledge.h: charges what a client's contexts will take to its grant, before the client gets a worker that has them.
  *
- * A waiting worker's contexts are nobody's. From the pledge on they are the grant's: it stays while the client waits
- * and while its worker attaches, and becomes the credit of the worker's account then. Whose quota has no room for it
- * gets no worker, so no number of clients makes a grant take more of a device than it was promised.
+ * The contexts of a waiting worker belong to nobody. From the pledge on they are the grant's. The pledge lasts while
+ * the client waits and while its worker attaches, and then becomes the credit of the worker's account. A grant whose
+ * quota has no room for it gets no worker. A grant therefore cannot take more of a device than it was promised,
+ * however many clients it has.
  */
 #pragma once
 

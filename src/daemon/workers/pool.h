@@ -1,15 +1,15 @@
 /*
- * pool.h: workers that wait, with the driver started and a context made on each device of a set.
+ * pool.h: workers that wait, with the driver started and a context created on each device of a set.
  *
- * There is a pool for each set of devices that a walled grant has; without such grants there is none. A client takes a
- * worker at once when one waits; others are started in the background up to POOL_IDLE. Where none waits the client
- * does, for WALL_WAIT_NS at most.
+ * There is a pool for each set of devices that a walled grant has, and none without such grants. A client takes a
+ * waiting worker at once, and others are started in the background, up to POOL_IDLE. Where none waits, the client
+ * waits, for WALL_WAIT_NS at most.
  *
- * Contexts take memory of the devices. A client's grant is charged for them before it gets a worker (pledge.h), and no
- * more workers wait than fit into what a device has promised to nobody (spare.h), nor more than POOL_SPARE in all. What
- * a context takes is known from the first worker on; until then one is started at a time.
+ * Contexts take memory of the devices. A client's grant is charged for them before it gets a worker (pledge.h).
+ * Waiting workers are limited to what a device has promised to nobody (spare.h), and to POOL_SPARE in all. The first
+ * worker shows what a context takes; until then, one is started at a time.
  *
- * Grants take their turns: the next worker goes to that one which got one longest ago.
+ * Grants take turns: the next worker goes to the grant that has waited longest since its last one.
  */
 #pragma once
 

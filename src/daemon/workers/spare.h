@@ -1,6 +1,6 @@
 /*
- * spare.h: for how many waiting workers there is room: their contexts are charged to no grant, so they may take of a
- * device only what it has promised to nobody; and of the machine's memory only what a bounded number takes.
+ * spare.h: how many waiting workers there is room for. Their contexts are charged to no grant, so they may take only
+ * what a device has promised to nobody, and a bounded part of the machine's memory.
  */
 #pragma once
 

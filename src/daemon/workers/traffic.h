@@ -1,9 +1,9 @@
 /*
- * traffic.h: what goes through a worker: its counts (wire/worker.h) become totals of its tenant.
+ * traffic.h: adds the counts of a worker's traffic (wire/worker.h) to the totals of its tenant.
  *
- * The file of a worker lies beside its socket, under the socket's name and TRAFFIC_SUFFIX, and says how much of it is
- * in the totals: so nothing is counted twice, whoever of the two is started anew. What was taken since the totals were
- * last kept, within a second, is lost with a killed meted.
+ * The file of a worker is beside its socket, under the socket's name and TRAFFIC_SUFFIX. It records how much of it is
+ * in the totals, so nothing is counted twice, whichever of the two is restarted. What was added since the totals were
+ * last saved, within a second, is lost with a killed meted.
  */
 #pragma once
 

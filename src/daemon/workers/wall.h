@@ -1,4 +1,6 @@
-/* wall.h: the second socket of a grant that may be walled: who connects there gets a worker, not the grant. */
+/*
+ * wall.h: the second socket of a grant that may be walled: a client that connects there gets a worker, not the grant.
+ */
 #pragma once
 
 #include <jansson.h>

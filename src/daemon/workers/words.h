@@ -1,12 +1,12 @@
 /*
- * words.h: what a worker writes to its standard error, as lines of meted's log.
+ * words.h: passes on what a worker writes to its standard error, as lines of meted's log.
  *
- * It gets a pipe of its own, not the descriptor of the log: whoever has taken a worker over can neither close nor
- * change what meted writes to, nor write a line that looks like meted's. A line says which worker's it is, has a
- * bounded length and only what can be printed; of a grant's lines more than a few are counted instead of written; and
- * meted reads a little at a time, however much there is.
+ * A worker gets a pipe of its own, not the descriptor of the log. Somebody who has taken over a worker can therefore
+ * neither close nor change meted's log, nor write a line that looks like meted's. Each line names its worker, has a
+ * bounded length and contains only printable characters. Lines of a grant above a few are counted instead of written,
+ * and meted reads a little at a time.
  *
- * Who survives meted's death without an upgrade has nobody to tell, and is silent.
+ * A worker that outlives meted without an upgrade has no reader, and is silent.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * worker.h: a worker process, from its start to its end: it waits with the driver started, then has a client of a
+ * worker.h: a worker process, from start to exit: it waits with the driver started, and then serves a client of a
  * grant.
  */
 #pragma once
