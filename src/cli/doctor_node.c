@@ -381,7 +381,8 @@ static void check_http(struct doctor *d, const struct control *control, const ch
 /* A certificate that ends soon, or has ended, by the wall clock. */
 static void check_certificate(struct doctor *d, const json_t *ends)
 {
-	static const char remedy[] = "renew the certificate of http.cert, then restart meted, which reads it at its start";
+	static const char remedy[] = "renew the certificate of http.cert, then restart meted, which reads it when it "
+				     "starts";
 	time_t when = (time_t)json_integer_value(ends), left = when - time(NULL);
 	char text[40] = "?";
 	struct tm tm;

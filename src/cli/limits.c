@@ -45,7 +45,8 @@ static void print_rows(json_t *answer)
 	}
 	table_end(&t);
 	if (!json_is_true(json_object_get(answer, "bounded")))
-		output_words("The settings bound neither root nor the user that meted runs as.", 0, 0, output_columns());
+		output_words("The settings bound neither root nor the user that meted runs as.", 0, 0,
+			     output_columns());
 }
 
 VERB(limits)

@@ -34,13 +34,13 @@ static enum verbs_result do_hello(struct ask *ask)
 {
 	time_t ends = http_certificate_ends(ask->daemon);
 
-	return answer(ask,
-		      json_pack("{s:s s:i s:i s:s s:b s:s s:s s:o s:s s:b s:o}", "version", daemon_version(), "protocol",
-				DAEMON_PROTOCOL, "pid", (int)getpid(), "runtime_dir", ask->daemon->runtime.dir,
-				"system", ask->daemon->runtime.system, "turns", arbitrate_priority(), "http",
-				http_address(ask->daemon), "http_certificate_ends",
-				ends ? json_integer((json_int_t)ends) : json_null(), "state_dir", ask->daemon->state_dir, "replaced",
-				upgrade_replaced(), "fence", fence_json(ask->daemon)));
+	return answer(
+		ask,
+		json_pack("{s:s s:i s:i s:s s:b s:s s:s s:o s:s s:b s:o}", "version", daemon_version(), "protocol",
+			  DAEMON_PROTOCOL, "pid", (int)getpid(), "runtime_dir", ask->daemon->runtime.dir, "system",
+			  ask->daemon->runtime.system, "turns", arbitrate_priority(), "http", http_address(ask->daemon),
+			  "http_certificate_ends", ends ? json_integer((json_int_t)ends) : json_null(), "state_dir",
+			  ask->daemon->state_dir, "replaced", upgrade_replaced(), "fence", fence_json(ask->daemon)));
 }
 
 /* The part of the last moments in which it was at work, whoever's that was; null: it does not say. */

@@ -1,10 +1,10 @@
 /*
  * start.h: how HIP's face comes to life, and which library lies behind it.
  *
- * libmete-hip.so is preloaded, and stands in the folder hip/ under the names that programs ask for
- * (libamdhip64.so.5 to .7): glibc loads one file once, whatever its names. The first call of the program opens the
- * library behind it (core/behind.h) and binds the tables; without METE_SOCKET everything then goes straight to it. HIP needs
- * no initialisation, so that any treated call may be the one with which the process attaches to meted.
+ * libmete-hip.so is preloaded, and stands in the folder hip/ under the names that programs ask for (libamdhip64.so.5
+ * to .7): glibc loads one file once, whatever its names. The first call of the program opens the library behind it
+ * (core/behind.h) and binds the tables; without METE_SOCKET everything then goes straight to it. HIP needs no
+ * initialisation, so that any treated call may be the one with which the process attaches to meted.
  */
 #pragma once
 

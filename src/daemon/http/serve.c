@@ -383,7 +383,8 @@ int http_start(struct daemon *daemon, const struct http_options *o, char *error,
 		return -ENOMEM;
 	}
 	if (o->group && http_check_group(o->group, why, sizeof(why)))
-		log_line("http.group %.80s: %s; http.sock is meted's own group's until meted starts anew", o->group, why);
+		log_line("http.group %.80s: %s; http.sock is meted's own group's until meted starts anew", o->group,
+			 why);
 	else if (o->group)
 		http_find_group(o->group, &group);
 	fd = runtime_listen(&daemon->runtime, "http.sock", SOCK_STREAM,

@@ -13,7 +13,13 @@
 #define PEM_BEGIN "-----BEGIN CERTIFICATE-----"
 #define FILE_BYTES 65536u /* the first certificate lies in these */
 
-enum tag { TAG_INTEGER = 0x02, TAG_UTC_TIME = 0x17, TAG_GENERALIZED_TIME = 0x18, TAG_SEQUENCE = 0x30, TAG_VERSION = 0xa0 };
+enum tag {
+	TAG_INTEGER = 0x02,
+	TAG_UTC_TIME = 0x17,
+	TAG_GENERALIZED_TIME = 0x18,
+	TAG_SEQUENCE = 0x30,
+	TAG_VERSION = 0xa0
+};
 
 struct der {
 	const unsigned char *at, *end;
@@ -149,11 +155,12 @@ bool validity_is_over(const struct validity *v, time_t now, char *why, size_t si
 	if (gmtime_r(&moment, &tm))
 		strftime(text, sizeof(text), "%F %T UTC", &tm);
 	if (now > v->ends)
-		snprintf(why, size, "expired at %s, so clients refuse it: renew the certificate, then restart meted", text);
+		snprintf(why, size, "expired at %s, so clients refuse it: renew the certificate, then restart meted",
+			 text);
 	else
 		snprintf(why, size,
-			 "is valid from %s on, so clients refuse it: set the clock (timedatectl), or name a certificate "
-			 "that is valid",
+			 "is valid from %s on, so clients refuse it: set the clock (timedatectl), or name another "
+			 "certificate",
 			 text);
 	return true;
 }
