@@ -108,6 +108,82 @@ static void forge_pool(struct dnn_work *w)
 	forge_operand(&p->dy, p->y_dim);
 }
 
+/* Numbers in the memory that a kernel reads lengths, offsets and pages from. */
+static void forge_words(struct dnn_operand *o)
+{
+	uint64_t at = o->at - (uint64_t)(uintptr_t)forged_memory;
+
+	o->type = forged_below(40) ? CUDNN_DATA_INT32 : CUDNN_DATA_INT64;
+	o->is_value = !forged_below(80);
+	for (int i = 0; i < 16 && at <= FORGED_ALLOWED - 4 * (uint64_t)(i + 1); i++) {
+		int32_t word = forged_below(20) ? (int32_t)forged_below(4) : (int32_t)forged_number();
+
+		memcpy(forged_memory + at + 4 * i, &word, sizeof(word));
+	}
+	if (o->type == CUDNN_DATA_INT32 && forged_below(3))
+		for (int i = 1; i < 8 && at <= FORGED_ALLOWED - 64; i++)
+			*(int32_t *)(void *)(forged_memory + at + 4 * i) = i;
+}
+
+static void forge_counts(struct dnn_work *w)
+{
+	for (int i = MATMUL_M; i <= MATMUL_K; i++) {
+		struct dnn_operand *o = &w->operand[i];
+
+		if (forged_below(2))
+			*o = (struct dnn_operand){ 0 };
+		else
+			forge_words(o);
+		if (forged_below(20))
+			o->stride[DNN_DIMS - 1] = o->stride[DNN_DIMS - 2] = 0;
+	}
+	w->more[0] = forged_below(20) ? (uint64_t)(1 + forged_below(5)) : w->more[0];
+	w->operand[MATMUL_A].is_value = w->operand[MATMUL_B].is_value = 0;
+}
+
+static void forge_scores(struct dnn_work *w)
+{
+	struct dnn_operand *o = w->operand;
+
+	w->axes = forged_below(40) ? 1u << (DNN_DIMS - 1) : w->axes;
+	o[0].is_value = !forged_below(40);
+	switch ((enum dnn_kernel)w->kernel) {
+	case DNN_BAND:
+		w->mode = forged_below(2) ? CUDNN_POINTWISE_LOGICAL_AND
+					  : CUDNN_POINTWISE_CMP_EQ + (uint16_t)forged_below(7);
+		for (int i = BAND_VALUE; i <= BAND_SHIFT; i++)
+			if (forged_below(2))
+				o[i] = (struct dnn_operand){ .is_value = (uint8_t)forged_below(2) };
+		break;
+	case DNN_SCORES:
+		w->mode = !forged_below(40);
+		for (int i = SCORES_STATS; i <= SCORES_SINK; i++)
+			if (forged_below(2))
+				o[i].at = 0;
+		break;
+	case DNN_RAGGED:
+		w->mode = (uint16_t)forged_below(2);
+		w->more[0] = forged_below(40) ? forged_below(DNN_DIMS - 1) : w->more[0];
+		w->more[1] = forged_below(40) ? 1 + forged_below(3) : w->more[1];
+		for (uint64_t i = 0; i < w->more[0] && i < DNN_DIMS && forged_below(40); i++)
+			w->dim[i] = 1;
+		if (w->more[0] < DNN_DIMS && forged_below(40))
+			w->axes = (uint8_t)((1u << DNN_DIMS) - 1u - (1u << w->more[0]));
+		o[RAGGED_Y].is_value = 0;
+		forge_words(&o[RAGGED_OFFSETS]);
+		break;
+	default:
+		w->mode = 0;
+		w->dim[0] = forged_below(40) ? 1 : w->dim[0];
+		w->more[0] = forged_below(40) ? 1 + forged_below(5) : w->more[0];
+		w->more[1] = forged_below(40) ? 1 + forged_below(4) : w->more[1];
+		forge_words(&o[PAGED_TABLE]);
+		forge_words(&o[PAGED_LENGTH]);
+		if (forged_below(3) == 0)
+			o[PAGED_LENGTH].at = 0;
+	}
+}
+
 static void forge(struct dnn_work *w)
 {
 	w->kernel = (uint32_t)forged_below(DNN_KERNELS + 1);
@@ -128,6 +204,10 @@ static void forge(struct dnn_work *w)
 	else
 		for (int i = 0; i < DNN_OPERANDS; i++)
 			forge_operand(&w->operand[i], w->dim);
+	if (w->kernel == DNN_MATMUL)
+		forge_counts(w);
+	if (w->kernel >= DNN_BAND && w->kernel <= DNN_PAGED)
+		forge_scores(w);
 	if (w->kernel == DNN_RANDOM)
 		w->operand[1].type = w->operand[2].type = forged_below(2) ? CUDNN_DATA_INT32 : CUDNN_DATA_INT64;
 }
@@ -171,12 +251,45 @@ static void test_copies(void)
 	tap_ok(run_one(&w) == FORGED_REFUSED, "a row of one element is no matrix");
 }
 
+/* What the memory says of pages and offsets is believed by no kernel. */
+static void test_told(void)
+{
+	struct dnn_work w = { .kernel = DNN_PAGED, .axes = 1 << 4, .dim = { 1, 1, 1, 1, 1 }, .more = { 1, 1 } };
+	int32_t *words = (int32_t *)(void *)forged_memory;
+
+	for (int i = 0; i < 3; i++)
+		w.operand[i] = operand_of_one(8, CUDNN_DATA_FLOAT);
+	w.operand[PAGED_TABLE] = (struct dnn_operand){ .at = (uint64_t)(uintptr_t)words, .type = CUDNN_DATA_INT32 };
+	for (int page = -1; page < 2; page++) {
+		words[0] = page;
+		tap_ok(run_one(&w) == (page ? FORGED_REFUSED : FORGED_DONE), "page %d of one", page);
+	}
+	w = (struct dnn_work){ .kernel = DNN_RAGGED, .axes = 15 << 1, .dim = { 1, 1, 1, 1, 4 }, .more = { 0, 1 } };
+	for (int i = 0; i < 3; i++)
+		w.operand[i] = operand_of_one(64, CUDNN_DATA_FLOAT);
+	w.operand[RAGGED_X].stride[4] = w.operand[RAGGED_Y].stride[4] = 1;
+	w.operand[RAGGED_OFFSETS] = w.operand[0];
+	w.operand[RAGGED_OFFSETS].at = (uint64_t)(uintptr_t)words;
+	w.operand[RAGGED_OFFSETS].type = CUDNN_DATA_INT32;
+	for (int way = 0; way < 2; way++) {
+		static const int32_t ends[][3] = { { 0, 4, 1 }, { 4, 0, 0 }, { -1, 4, 0 }, { 14, 20, 0 }, { 0, 0, 1 } };
+
+		w.mode = (uint16_t)way;
+		for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+			memcpy(words, ends[i], 8);
+			tap_ok(run_one(&w) == (ends[i][2] ? FORGED_DONE : FORGED_REFUSED), "an image from %d to %d",
+			       ends[i][0], ends[i][1]);
+		}
+	}
+}
+
 /* However much is reduced to one element, the device is told of it, and can stop it. */
 static void test_stopped(void)
 {
 	static const uint32_t kernels[] = { DNN_POINTWISE, DNN_REDUCE,	     DNN_NORM,
 					    DNN_NORM_DATA, DNN_NORM_WEIGHTS, DNN_POOL,
-					    DNN_SOFTMAX,   DNN_SOFTMAX_BACK, DNN_RANDOM };
+					    DNN_SOFTMAX,   DNN_SOFTMAX_BACK, DNN_RANDOM,
+					    DNN_BAND,	   DNN_SCORES };
 
 	for (size_t k = 0; k < sizeof(kernels) / sizeof(*kernels); k++)
 		for (int axis = 0; axis < DNN_DIMS; axis += DNN_DIMS - 1) {
@@ -201,6 +314,10 @@ static void test_stopped(void)
 				if (kernels[k] == DNN_RANDOM)
 					w.operand[1].at = 0;
 			}
+			if (kernels[k] >= DNN_BAND) {
+				w.axes = 1u << (DNN_DIMS - 1);
+				w.mode = kernels[k] == DNN_BAND ? CUDNN_POINTWISE_CMP_GE : 0;
+			}
 			forged_goes_on = 3;
 			tap_ok(run_one(&w) == FORGED_DONE && forged_goes_on < 0, "kernel %u over dimension %d ends",
 			       kernels[k], axis);
@@ -216,6 +333,7 @@ int main(void)
 	forged_begin();
 	test_words();
 	test_copies();
+	test_told();
 	test_stopped();
 	for (int i = 0; i < ROUNDS; i++) {
 		enum forged_end end;

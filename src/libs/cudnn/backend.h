@@ -57,6 +57,16 @@ struct descriptor *graph_step(const struct graph *g, int64_t index);
 /* Enqueues with the addresses of a variant pack. */
 cudnnStatus_t graph_execute(cudnnHandle_t handle, const struct graph *g, const struct descriptor *pack);
 
+/* ---- attention.c ---- */
+
+cudnnStatus_t attention_check(const struct descriptor *d);
+/*
+ * What operations are made of: attention of products and softmax, cumulative lengths of differences, ragged tensors of
+ * copies; most are what they are. *ret holds each.
+ */
+cudnnStatus_t operations_expand(struct descriptor *const *operations, int64_t count, struct descriptor ***ret,
+				int64_t *ret_count);
+
 /* ---- serial.c ---- */
 
 /* Writes at most `room` bytes. Value: the bytes of the whole text, with the 0 at its end. */

@@ -34,6 +34,10 @@ enum dnn_kernel {
 	DNN_SOFTMAX,
 	DNN_SOFTMAX_BACK,
 	DNN_RANDOM,
+	DNN_BAND,
+	DNN_SCORES,
+	DNN_RAGGED,
+	DNN_PAGED,
 	DNN_KERNELS
 };
 
@@ -44,6 +48,11 @@ struct dnn_tensor {
 	uint8_t type;  /* cudnnDataType_t */
 	uint8_t rank;
 	int64_t dim[DNN_TENSOR_DIMS], stride[DNN_TENSOR_DIMS];
+	/* of a ragged tensor: where each image begins, in elements * ragged_by; `ragged_type` is their type */
+	bool is_ragged;
+	uint8_t ragged_type;
+	uint64_t ragged; /* address */
+	int64_t ragged_count, ragged_by;
 };
 
 struct dnn_conv {
@@ -112,7 +121,12 @@ enum { POINT_ALPHA1, POINT_ALPHA2, POINT_BLEND, POINT_LOW, POINT_HIGH, POINT_SLO
 enum { NORM_X, NORM_Y, NORM_MEAN, NORM_INVERSE, NORM_SCALE, NORM_BIAS, NORM_RUN_MEAN, NORM_RUN_VARIANCE };
 enum { NORM_DY = NORM_Y, NORM_DX = NORM_BIAS, NORM_DSCALE = NORM_BIAS, NORM_DBIAS = NORM_RUN_MEAN };
 enum { NORM_EPSILON, NORM_FACTOR, NORM_ALPHA, NORM_BETA };
-enum { MATMUL_A, MATMUL_B, MATMUL_C };
+/* Behind the matrices: how many rows, columns and inner elements a product of the batch has, where not all count. */
+enum { MATMUL_A, MATMUL_B, MATMUL_C, MATMUL_M, MATMUL_N, MATMUL_K };
+enum { BAND_X, BAND_Y, BAND_VALUE, BAND_LENGTH_Q, BAND_LENGTH_KV, BAND_LEFT, BAND_SHIFT };
+enum { SCORES_X, SCORES_Y, SCORES_STATS, SCORES_MAX, SCORES_SUM, SCORES_SINK };
+enum { RAGGED_X, RAGGED_Y, RAGGED_OFFSETS }; /* mode 0: X is ragged; 1: Y is */
+enum { PAGED_X, PAGED_Y, PAGED_TABLE, PAGED_LENGTH };
 enum { BLEND_ALPHA, BLEND_BETA, SOFT_LOG = 2, RANDOM_KEEP = 0, RANDOM_VALUE = 1, RANDOM_SEED = 2, RANDOM_OFFSET = 3 };
 
 /* Statistics of a normalisation. */
@@ -166,8 +180,9 @@ cudnnStatus_t lower_conv(struct dnn_work *w, enum dnn_kernel kernel, const struc
 /* The dimensions of a convolution's result. */
 cudnnStatus_t lower_conv_result(const struct dnn_conv *c, const struct dnn_tensor *x, const struct dnn_tensor *filter,
 				int64_t dim[DNN_TENSOR_DIMS]);
+/* `counts`: of rows, columns and inner elements, each with one number for a product of the batch; absent ones are NULL. */
 cudnnStatus_t lower_matmul(struct dnn_work *w, const struct dnn_tensor *a, const struct dnn_tensor *b,
-			   const struct dnn_tensor *c);
+			   const struct dnn_tensor *c, const struct dnn_tensor *const counts[3], double padding);
 /* `scalar`: as POINT_ALPHA1 and so on say. x, b and t may be absent. */
 cudnnStatus_t lower_pointwise(struct dnn_work *w, unsigned int mode, const struct dnn_tensor *x,
 			      const struct dnn_tensor *b, const struct dnn_tensor *t, const struct dnn_tensor *y,
@@ -201,6 +216,40 @@ cudnnStatus_t lower_softmax(struct dnn_work *w, uint8_t axes, bool logarithm, co
 /* y is `value` where a random number is below `keep`, else 0. `seed` and `offset` may be in device memory. */
 cudnnStatus_t lower_random(struct dnn_work *w, const struct dnn_tensor *y, const struct dnn_tensor *seed,
 			   const struct dnn_tensor *offset, double keep, double value);
+
+/*
+ * Tensors of any dimensions as operands o: their dimensions are those of `whole`, or 1. The first tensor's strides decide
+ * about the order of dimensions; `keep`: they stay as they are, and the last is the kernel's last.
+ */
+cudnnStatus_t lower_shape(struct dnn_work *w, struct dnn_operand *const o[], const struct dnn_tensor *const t[],
+			  int tensors, const struct dnn_tensor *whole, const struct dnn_tensor *result, bool keep);
+
+/* ---- scores_lower.c: what attention has beside products and pointwise functions ---- */
+
+/*
+ * y is x where the comparison holds, else `value`. Of row r and column c it compares r + kv - q + shift with c, or, where
+ * there is `left`, c + left - kv + q with r; lengths q and kv are numbers of each image, or absent. With
+ * CUDNN_POINTWISE_LOGICAL_AND r is compared with q and c with kv.
+ */
+struct dnn_band {
+	unsigned int mode; /* cudnnPointwiseMode_t */
+	const struct dnn_tensor *x, *y, *value, *length_q, *length_kv, *left, *shift;
+};
+
+cudnnStatus_t lower_band(struct dnn_work *w, const struct dnn_band *b);
+
+/* A softmax over the last dimension; all but x and y may be absent. `two`: the statistics' logarithm is that of 2. */
+struct dnn_scores {
+	const struct dnn_tensor *x, *y, *stats, *max, *sum, *sink;
+	bool two;
+};
+
+cudnnStatus_t lower_scores(struct dnn_work *w, const struct dnn_scores *s);
+/* A copy of the ragged one of two tensors to or from one that is not. Elements that no image has are 0. */
+cudnnStatus_t lower_ragged(struct dnn_work *w, const struct dnn_tensor *x, const struct dnn_tensor *y);
+/* y (images, heads, rows, columns, or the last two the other way round) from pages (pages, heads, rows, columns). */
+cudnnStatus_t lower_paged(struct dnn_work *w, const struct dnn_tensor *pages, const struct dnn_tensor *table,
+			  const struct dnn_tensor *length, const struct dnn_tensor *y);
 
 /* ---- run.c: where kernels arrive ---- */
 

@@ -13,7 +13,9 @@
 
 #define ALIGNMENT 256
 #define OPERATIONS_MOST 1024
-#define NOWHERE UINT64_C(0x1000) /* an address for trying only */
+/* Addresses for trying only: of the program's tensors, and of the workspace. */
+#define NOWHERE UINT64_C(0x1000)
+#define NO_WORKSPACE (UINT64_C(1) << 60)
 
 /* A virtual tensor. */
 struct virtual_tensor {
@@ -146,6 +148,22 @@ static cudnnStatus_t virtual_note(struct graph *g, const struct descriptor *tens
 	return CUDNN_STATUS_SUCCESS;
 }
 
+static bool is_ragged(const struct descriptor *tensor)
+{
+	return attribute_descriptor(tensor, CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC, 0);
+}
+
+/* A reshape, which is a copy where one of both is ragged or of another type. */
+static bool is_view(const struct descriptor *step)
+{
+	struct descriptor *x = attribute_descriptor(step, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, 0);
+	struct descriptor *y = attribute_descriptor(step, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, 0);
+
+	return step->type == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR && x && y && !is_ragged(x) && !is_ragged(y) &&
+	       attribute_number(x, CUDNN_ATTR_TENSOR_DATA_TYPE, -1) ==
+		       attribute_number(y, CUDNN_ATTR_TENSOR_DATA_TYPE, -1);
+}
+
 /* A view has the memory of what it is a view of. */
 static void view_note(struct graph *g, const struct descriptor *reshape)
 {
@@ -216,7 +234,7 @@ static cudnnStatus_t virtuals_find(struct graph *g)
 				status = virtual_note(g, tensor, (int)s);
 		}
 	for (int64_t s = 0; s < g->steps; s++)
-		if (g->step[s]->type == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR)
+		if (is_view(g->step[s]))
 			view_note(g, g->step[s]);
 	if (!status)
 		place_all(g);
@@ -269,7 +287,7 @@ static const struct descriptor *view_origin(const struct graph *g, const struct 
 		struct descriptor *x = attribute_descriptor(g->step[s], CUDNN_ATTR_OPERATION_RESHAPE_XDESC, 0);
 		struct descriptor *y = attribute_descriptor(g->step[s], CUDNN_ATTR_OPERATION_RESHAPE_YDESC, 0);
 
-		if (g->step[s]->type != CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR || !x || !y)
+		if (!is_view(g->step[s]))
 			continue;
 		if (is_same(g, v, y) && !is_virtual(x))
 			return x;
@@ -277,6 +295,22 @@ static const struct descriptor *view_origin(const struct graph *g, const struct 
 			return y;
 	}
 	return tensor;
+}
+
+/* Where the images of a ragged tensor begin. */
+static bool offsets_find(const struct operation_tensors *from, const struct descriptor *tensor, struct dnn_tensor *ret)
+{
+	struct descriptor *offsets = attribute_descriptor(tensor, CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC, 0);
+	struct dnn_tensor o;
+
+	if (offsets->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR || is_ragged(offsets) ||
+	    !from->find(from, offsets, &o) || o.by_value || o.stride[0] != 1)
+		return false;
+	ret->ragged = o.at;
+	ret->ragged_type = o.type;
+	ret->ragged_count = o.dim[0];
+	ret->ragged_by = attribute_number(tensor, CUDNN_ATTR_TENSOR_RAGGED_OFFSET_MULTIPLIER, 1);
+	return true;
 }
 
 static bool address_find(const struct operation_tensors *from, const struct descriptor *tensor, struct dnn_tensor *ret)
@@ -302,6 +336,8 @@ static bool address_find(const struct operation_tensors *from, const struct desc
 		return v && a->workspace;
 	}
 	ret->at = a->pack ? pack_find(a->pack, id_of(origin)) : NOWHERE;
+	if (ret->is_ragged && !offsets_find(from, tensor, ret))
+		return false;
 	return ret->at;
 }
 
@@ -323,7 +359,7 @@ static cudnnStatus_t graph_run(cudnnHandle_t handle, const struct graph *g, cons
 	return status;
 }
 
-cudnnStatus_t graph_make(struct descriptor *const *operations, int64_t count, struct graph **ret)
+static cudnnStatus_t steps_make(struct descriptor *const *operations, int64_t count, struct graph **ret)
 {
 	struct graph *g;
 	cudnnStatus_t status;
@@ -351,13 +387,27 @@ cudnnStatus_t graph_make(struct descriptor *const *operations, int64_t count, st
 	if (!status)
 		status = virtuals_find(g);
 	if (!status)
-		status = graph_run(NULL, g, NULL, NOWHERE);
+		status = graph_run(NULL, g, NULL, NO_WORKSPACE);
 	if (status) {
 		graph_let(g);
 		return status;
 	}
 	*ret = g;
 	return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t graph_make(struct descriptor *const *operations, int64_t count, struct graph **ret)
+{
+	struct descriptor **all;
+	cudnnStatus_t status = operations_expand(operations, count, &all, &count);
+
+	if (status)
+		return status;
+	status = steps_make(all, count, ret);
+	for (int64_t i = 0; i < count; i++)
+		descriptor_let(all[i]);
+	free(all);
+	return status;
 }
 
 cudnnStatus_t graph_execute(cudnnHandle_t handle, const struct graph *g, const struct descriptor *pack)

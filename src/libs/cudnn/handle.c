@@ -32,6 +32,10 @@ static const char *const kernels[DNN_KERNELS] = {
 	[DNN_SOFTMAX] = "cudnn_softmax",
 	[DNN_SOFTMAX_BACK] = "cudnn_softmax_data",
 	[DNN_RANDOM] = "cudnn_random",
+	[DNN_BAND] = "cudnn_mask",
+	[DNN_SCORES] = "cudnn_attention_softmax",
+	[DNN_RAGGED] = "cudnn_ragged",
+	[DNN_PAGED] = "cudnn_paged",
 };
 
 struct cudnnContext {

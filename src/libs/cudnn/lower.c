@@ -10,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-#define OPERANDS_MOST 4
+#define OPERANDS_MOST DNN_OPERANDS
+#define POINT_OPERANDS 4
 #define LENGTH_MOST INT64_C(1 << 28)
 
 int64_t dnn_tensor_bytes(const struct dnn_tensor *t)
@@ -169,9 +170,8 @@ static void shape_join(struct shape *s)
 		}
 }
 
-/* The tensors' dimensions are those of `whole`, or 1. The first tensor's strides decide about the order. */
-static cudnnStatus_t shape_set(struct dnn_work *w, struct dnn_operand *const o[], const struct dnn_tensor *const t[],
-			       int tensors, const struct dnn_tensor *whole, const struct dnn_tensor *result, bool keep)
+cudnnStatus_t lower_shape(struct dnn_work *w, struct dnn_operand *const o[], const struct dnn_tensor *const t[],
+			  int tensors, const struct dnn_tensor *whole, const struct dnn_tensor *result, bool keep)
 {
 	struct shape s = { .rank = whole->rank, .tensors = tensors };
 	cudnnStatus_t status = dnn_tensor_check(whole);
@@ -270,9 +270,9 @@ cudnnStatus_t lower_pointwise(struct dnn_work *w, unsigned int mode, const struc
 			      const double scalar[8])
 {
 	int inputs = pointwise_inputs(mode);
-	const struct dnn_tensor *tensors[OPERANDS_MOST] = { y, inputs > 0 ? x : NULL, inputs > 1 ? b : NULL,
+	const struct dnn_tensor *tensors[POINT_OPERANDS] = { y, inputs > 0 ? x : NULL, inputs > 1 ? b : NULL,
 							    inputs > 2 ? t : NULL };
-	struct dnn_operand *const operands[OPERANDS_MOST] = { &w->operand[POINT_Y], &w->operand[POINT_X],
+	struct dnn_operand *const operands[POINT_OPERANDS] = { &w->operand[POINT_Y], &w->operand[POINT_X],
 							      &w->operand[POINT_B], &w->operand[POINT_T] };
 
 	*w = (struct dnn_work){ .kernel = DNN_POINTWISE, .mode = (uint16_t)mode };
@@ -287,22 +287,54 @@ cudnnStatus_t lower_pointwise(struct dnn_work *w, unsigned int mode, const struc
 					y->rank);
 		w->scalar[POINT_AXIS] += DNN_DIMS - y->rank;
 	}
-	return shape_set(w, operands, tensors, OPERANDS_MOST, y, y, mode == CUDNN_POINTWISE_GEN_INDEX);
+	return lower_shape(w, operands, tensors, POINT_OPERANDS, y, y, mode == CUDNN_POINTWISE_GEN_INDEX);
+}
+
+/* Heads of attention that share one of another tensor: (batch, heads, ...) as (batch, shared, of one, ...). */
+static void heads_split(struct dnn_tensor *t, int64_t shared, int64_t each)
+{
+	for (int i = 4; i > 2; i--) {
+		t->dim[i] = t->dim[i - 1];
+		t->stride[i] = t->stride[i - 1];
+	}
+	t->rank = 5;
+	t->dim[2] = t->dim[1] == shared * each ? each : 1;
+	t->stride[2] = t->dim[2] == 1 ? 0 : t->stride[1];
+	if (t->dim[1] == shared * each) {
+		t->dim[1] = shared;
+		t->stride[1] *= each;
+	}
 }
 
 cudnnStatus_t lower_reduce(struct dnn_work *w, cudnnReduceTensorOp_t op, const struct dnn_tensor *x,
 			   const struct dnn_tensor *y, double alpha, double beta)
 {
-	const struct dnn_tensor *tensors[] = { x, y };
+	struct dnn_tensor whole = *x, part = *y;
+	const struct dnn_tensor *tensors[] = { &whole, &part };
 	struct dnn_operand *const operands[] = { &w->operand[0], &w->operand[1] };
+	int64_t shared;
 
 	*w = (struct dnn_work){ .kernel = DNN_REDUCE, .mode = (uint16_t)op, .scalar = { alpha, beta } };
 	if ((unsigned int)op > CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS)
 		return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "reduction %d", (int)op);
-	if (x->rank != y->rank || x->by_value || y->by_value)
+	if (whole.rank != part.rank || whole.by_value || part.by_value)
 		return dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "a reduction of %d dimensions to %d", x->rank,
 				y->rank);
-	return shape_set(w, operands, tensors, 2, x, y, false);
+	/* the gradients of heads that share one of keys or values */
+	shared = part.dim[1];
+	if (whole.rank == 4 && shared > 1 && shared < whole.dim[1] && whole.dim[1] % shared == 0) {
+		int64_t each = whole.dim[1] / shared;
+
+		heads_split(&whole, shared, each);
+		part.rank = 5;
+		for (int i = 4; i > 2; i--) {
+			part.dim[i] = part.dim[i - 1];
+			part.stride[i] = part.stride[i - 1];
+		}
+		part.dim[2] = 1;
+		part.stride[2] = 0;
+	}
+	return lower_shape(w, operands, tensors, 2, &whole, &part, false);
 }
 
 static cudnnStatus_t matrix_set(struct dnn_operand *o, const struct dnn_tensor *t, const int64_t dim[DNN_DIMS],
@@ -352,36 +384,44 @@ static cudnnStatus_t lower_matrices(struct dnn_work *w, const struct dnn_tensor 
 	return status;
 }
 
-/* Heads of attention that share one of another tensor: (batch, heads, ...) as (batch, shared, of one, ...). */
-static void heads_split(struct dnn_tensor *t, int64_t shared, int64_t each)
+static bool is_count(const struct dnn_tensor *t)
 {
-	for (int i = 4; i > 2; i--) {
-		t->dim[i] = t->dim[i - 1];
-		t->stride[i] = t->stride[i - 1];
-	}
-	t->rank = 5;
-	t->dim[2] = t->dim[1] == shared * each ? each : 1;
-	t->stride[2] = t->dim[2] == 1 ? 0 : t->stride[1];
-	if (t->dim[1] == shared * each) {
-		t->dim[1] = shared;
-		t->stride[1] *= each;
-	}
+	return !t->by_value && (t->type == CUDNN_DATA_INT32 || t->type == CUDNN_DATA_INT64);
 }
 
 cudnnStatus_t lower_matmul(struct dnn_work *w, const struct dnn_tensor *a_whole, const struct dnn_tensor *b_whole,
-			   const struct dnn_tensor *c_whole)
+			   const struct dnn_tensor *c_whole, const struct dnn_tensor *const counts[3], double padding)
 {
-	struct dnn_tensor t[3] = { *a_whole, *b_whole, *c_whole };
+	struct dnn_tensor t[6] = { *a_whole, *b_whole, *c_whole };
 	const struct dnn_tensor *a = &t[0], *b = &t[1], *c = &t[2];
 	int64_t heads = t[2].dim[1], shared = heads;
+	cudnnStatus_t status;
 
+	for (int i = 0; i < 3; i++) {
+		if (counts[i])
+			t[3 + i] = *counts[i];
+		if (counts[i] && !is_count(counts[i]))
+			return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
+					"counts of a product's rows of type %u: whole numbers of 32 or 64 bits",
+					counts[i]->type);
+		if (counts[i] && (counts[i]->rank != c->rank || counts[i]->dim[c->rank - 1] != 1 ||
+				  counts[i]->dim[c->rank - 2] != 1))
+			return dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
+					"counts of a product's rows are one for each product");
+	}
 	for (int i = 0; i < 2; i++)
 		if (t[i].rank == 4 && t[2].rank == 4 && t[i].dim[1] > 1 && t[i].dim[1] < shared &&
 		    heads % t[i].dim[1] == 0)
 			shared = t[i].dim[1];
-	for (int i = 0; shared != heads && i < 3; i++)
-		heads_split(&t[i], shared, heads / shared);
-	return lower_matrices(w, a, b, c);
+	for (int i = 0; shared != heads && i < 6; i++)
+		if (t[i].rank)
+			heads_split(&t[i], shared, heads / shared);
+	status = lower_matrices(w, a, b, c);
+	for (int i = 0; i < 3 && !status; i++)
+		if (counts[i])
+			status = matrix_set(&w->operand[MATMUL_M + i], &t[3 + i], w->dim, 1, 1);
+	w->scalar[0] = padding;
+	return status;
 }
 
 /* ---- convolutions ---- */
@@ -654,5 +694,5 @@ cudnnStatus_t lower_random(struct dnn_work *w, const struct dnn_tensor *y, const
 	}
 	if (y->by_value)
 		return CUDNN_STATUS_BAD_PARAM;
-	return shape_set(w, operands, tensors, 1, y, y, true);
+	return lower_shape(w, operands, tensors, 1, y, y, true);
 }

@@ -31,7 +31,10 @@ static const struct {
 	{ CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR,
 	  1,
 	  { AT(GENSTATS_XDESC), AT(GENSTATS_SUMDESC), AT(GENSTATS_SQSUMDESC) } },
-	{ CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, 2, { AT(MATMUL_ADESC), AT(MATMUL_BDESC), AT(MATMUL_CDESC) } },
+	{ CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR,
+	  5,
+	  { AT(MATMUL_ADESC), AT(MATMUL_BDESC), AT(MATMUL_GEMM_M_OVERRIDE_DESC), AT(MATMUL_GEMM_N_OVERRIDE_DESC),
+	    AT(MATMUL_GEMM_K_OVERRIDE_DESC), AT(MATMUL_CDESC) } },
 	{ CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, 1, { AT(REDUCTION_XDESC), AT(REDUCTION_YDESC) } },
 	{ CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR,
 	  1,
@@ -54,6 +57,22 @@ static const struct {
 	    AT(NORM_FWD_OUTPUT_RUNNING_MEAN_DESC), AT(NORM_FWD_OUTPUT_RUNNING_VAR_DESC) } },
 	{ CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, 1, { AT(RESHAPE_XDESC), AT(RESHAPE_YDESC) } },
 	{ CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR, 2, { AT(RNG_SEED), AT(RNG_OFFSET_DESC), AT(RNG_YDESC) } },
+	{ CUDNN_BACKEND_OPERATION_DIAGONAL_BAND_MASK_DESCRIPTOR,
+	  8,
+	  { AT(DIAGONAL_BAND_MASK_XDESC), AT(DIAGONAL_BAND_MASK_BDESC), AT(DIAGONAL_BAND_MASK_SEQ_LEN_QDESC),
+	    AT(DIAGONAL_BAND_MASK_SEQ_LEN_KVDESC), AT(DIAGONAL_BAND_MASK_CU_SEQ_LEN_QDESC),
+	    AT(DIAGONAL_BAND_MASK_CU_SEQ_LEN_KVDESC), AT(DIAGONAL_BAND_MASK_LEFT_BOUND_DESC),
+	    AT(DIAGONAL_BAND_MASK_SHIFT_RIGHT_BOUND_DESC), AT(DIAGONAL_BAND_MASK_YDESC) } },
+	{ CUDNN_BACKEND_OPERATION_SOFTMAX_DESCRIPTOR,
+	  2,
+	  { AT(SOFTMAX_XDESC), AT(SOFTMAX_SINK_DESC), AT(SOFTMAX_YDESC), AT(SOFTMAX_STATS_DESC),
+	    AT(SOFTMAX_MAX_DESC), AT(SOFTMAX_SUM_EXP_DESC) } },
+	{ CUDNN_BACKEND_OPERATION_PAGED_CACHE_LOAD_DESCRIPTOR,
+	  3,
+	  { AT(PAGED_CACHE_LOAD_CONTAINER_DESC), AT(PAGED_CACHE_LOAD_SEQUENCE_DESC),
+	    AT(PAGED_CACHE_LOAD_PAGE_TABLE_DESC), AT(PAGED_CACHE_LOAD_YDESC) } },
+	{ CUDNN_BACKEND_OPERATION_TRANSPOSE_DESCRIPTOR, 1, { AT(TRANSPOSE_XDESC), AT(TRANSPOSE_YDESC) } },
+	{ CUDNN_BACKEND_OPERATION_SLICE_DESCRIPTOR, 1, { AT(SLICE_XDESC), AT(SLICE_YDESC) } },
 };
 
 int operation_port(cudnnBackendDescriptorType_t type, int k, bool *ret_result)
@@ -73,6 +92,28 @@ bool operation_known(cudnnBackendDescriptorType_t type)
 	return operation_port(type, 0, &result);
 }
 
+/* Do two elements have the same place? Strides are compared as if dimensions lay one within another. */
+static bool is_overlapping(const struct dnn_tensor *t)
+{
+	int64_t extent = 1;
+	uint8_t left = 0;
+
+	for (int i = 0; i < t->rank; i++)
+		left |= (uint8_t)(t->dim[i] > 1 ? 1u << i : 0);
+	while (left) {
+		int least = -1;
+
+		for (int i = 0; i < t->rank; i++)
+			if (left & 1 << i && (least < 0 || t->stride[i] < t->stride[least]))
+				least = i;
+		if (t->stride[least] < extent)
+			return true;
+		extent += (t->dim[least] - 1) * t->stride[least];
+		left &= (uint8_t) ~(1u << least);
+	}
+	return false;
+}
+
 cudnnStatus_t operation_tensor(const struct descriptor *d, struct dnn_tensor *ret)
 {
 	int64_t dims, strides;
@@ -88,9 +129,9 @@ cudnnStatus_t operation_tensor(const struct descriptor *d, struct dnn_tensor *re
 		return dnn_fail(CUDNN_STATUS_BAD_PARAM, "a tensor without id or type");
 	ret->rank = (uint8_t)dims;
 	ret->by_value = attribute_number(d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, 0);
-	if (attribute_number(d, CUDNN_ATTR_TENSOR_VECTOR_COUNT, 1) != 1 ||
-	    attribute_descriptor(d, CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC, 0))
-		return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_LAYOUT, "vectors of channels and ragged tensors");
+	if (attribute_number(d, CUDNN_ATTR_TENSOR_VECTOR_COUNT, 1) != 1)
+		return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_LAYOUT, "vectors of channels");
+	ret->is_ragged = attribute_descriptor(d, CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC, 0);
 	if (value && value->count && (value->type == CUDNN_TYPE_FLOAT || value->type == CUDNN_TYPE_DOUBLE)) {
 		ret->by_value = true;
 		ret->value = attribute_real(d, CUDNN_ATTR_TENSOR_CONSTANT_VALUE, 0);
@@ -98,6 +139,9 @@ cudnnStatus_t operation_tensor(const struct descriptor *d, struct dnn_tensor *re
 		ret->by_value = true;
 		ret->value = (double)attribute_number(d, CUDNN_ATTR_TENSOR_CONSTANT_VALUE, 0);
 	}
+	/* where a tensor lies that only the graph has is up to the graph */
+	if (attribute_number(d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, 0) && !dnn_tensor_check(ret) && is_overlapping(ret))
+		dnn_tensor_pack(ret);
 	return dnn_tensor_check(ret);
 }
 
@@ -122,6 +166,9 @@ static bool tensor_find(struct lowering *l, int name, struct dnn_tensor *ret)
 	if (!l->from->find(l->from, tensor, ret) && !l->status)
 		l->status = dnn_fail(CUDNN_STATUS_BAD_PARAM, "the variant pack has no address for tensor %lld",
 				     (long long)attribute_number(tensor, CUDNN_ATTR_TENSOR_UNIQUE_ID, 0));
+	if (!l->status && ret->is_ragged && l->d->type != CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR)
+		l->status = dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_LAYOUT, "a ragged tensor of an operation of type %d",
+				     (int)l->d->type);
 	return !l->status;
 }
 
@@ -272,15 +319,26 @@ static void stats_lower(struct lowering *l)
 	l->count = 2;
 }
 
+/* A tensor that may be absent: `room`, filled, or NULL. */
+static const struct dnn_tensor *tensor_maybe(struct lowering *l, int name, struct dnn_tensor *room)
+{
+	return tensor_find(l, name, room) ? room : NULL;
+}
+
 static void matmul_lower(struct lowering *l)
 {
-	struct dnn_tensor a, b, c;
+	struct descriptor *d = attribute_descriptor(l->d, AT(MATMUL_DESC), 0);
+	struct dnn_tensor a, b, c, room[3];
+	const struct dnn_tensor *counts[3];
 
 	tensor_need(l, AT(MATMUL_ADESC), &a);
 	tensor_need(l, AT(MATMUL_BDESC), &b);
 	tensor_need(l, AT(MATMUL_CDESC), &c);
+	for (int i = 0; i < 3; i++)
+		counts[i] = tensor_maybe(l, AT(MATMUL_GEMM_M_OVERRIDE_DESC) + i, &room[i]);
 	if (!l->status)
-		l->status = lower_matmul(l->work, &a, &b, &c);
+		l->status = lower_matmul(l->work, &a, &b, &c, counts,
+					 d ? attribute_real(d, CUDNN_ATTR_MATMUL_PADDING_VALUE, 0) : 0);
 	l->count = 1;
 }
 
@@ -455,17 +513,37 @@ static void norm_back_lower(struct lowering *l)
 	l->status = lower_norm_back(l->work, &l->count, &n);
 }
 
-/* A view: graph.c gives both tensors the same memory. */
+static void copy_lower(struct lowering *l, const struct dnn_tensor *x, const struct dnn_tensor *y)
+{
+	static const double scalar[8] = { 1, 1, 0, 0, DBL_MAX, 0, 0, 1 };
+
+	if (!l->status)
+		l->status = lower_pointwise(l->work, CUDNN_POINTWISE_IDENTITY, x, NULL, NULL, y, scalar);
+	l->count = 1;
+}
+
+/* A view: graph.c gives both tensors the same memory. Of a ragged tensor it is a copy. */
 static void reshape_lower(struct lowering *l)
 {
-	struct dnn_tensor x, y;
+	struct dnn_tensor x, y, view;
 
 	tensor_need(l, AT(RESHAPE_XDESC), &x);
 	tensor_need(l, AT(RESHAPE_YDESC), &y);
-	if (!l->status && x.at != y.at)
-		l->status =
-			dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "a reshape from one tensor of the program's to another");
+	if (!l->status && (x.is_ragged || y.is_ragged)) {
+		l->status = lower_ragged(l->work, &x, &y);
+		l->count = 1;
+		return;
+	}
 	l->count = 0;
+	if (l->status || (x.at == y.at && x.type == y.type))
+		return;
+	/* of another type, or to another tensor of the program's: a copy of what the view would show */
+	view = y;
+	view.at = x.at;
+	view.type = x.type;
+	if (x.at == y.at || dnn_tensor_bytes(&view) != dnn_tensor_bytes(&x))
+		l->status = dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "a reshape between tensors of different layouts");
+	copy_lower(l, &view, &y);
 }
 
 static void random_lower(struct lowering *l)
@@ -492,6 +570,106 @@ static void random_lower(struct lowering *l)
 	l->count = 1;
 }
 
+static void band_lower(struct lowering *l)
+{
+	struct dnn_tensor x, y, value, q, kv, left, shift;
+	struct dnn_band b = { .mode = (unsigned int)attribute_number(l->d, AT(DIAGONAL_BAND_MASK_COMPARISON_MODE),
+								      CUDNN_POINTWISE_CMP_GE),
+			      .x = &x,
+			      .y = &y };
+
+	tensor_need(l, AT(DIAGONAL_BAND_MASK_XDESC), &x);
+	tensor_need(l, AT(DIAGONAL_BAND_MASK_YDESC), &y);
+	b.value = tensor_maybe(l, AT(DIAGONAL_BAND_MASK_BDESC), &value);
+	b.length_q = tensor_maybe(l, AT(DIAGONAL_BAND_MASK_SEQ_LEN_QDESC), &q);
+	b.length_kv = tensor_maybe(l, AT(DIAGONAL_BAND_MASK_SEQ_LEN_KVDESC), &kv);
+	b.left = tensor_maybe(l, AT(DIAGONAL_BAND_MASK_LEFT_BOUND_DESC), &left);
+	b.shift = tensor_maybe(l, AT(DIAGONAL_BAND_MASK_SHIFT_RIGHT_BOUND_DESC), &shift);
+	if (!l->status)
+		l->status = lower_band(l->work, &b);
+	l->count = 1;
+}
+
+static void scores_lower(struct lowering *l)
+{
+	struct dnn_tensor x, y, stats, max, sum, sink;
+	struct dnn_scores s = { .x = &x, .y = &y, .two = attribute_number(l->d, AT(SOFTMAX_STATS_LOG2), 0) };
+
+	tensor_need(l, AT(SOFTMAX_XDESC), &x);
+	tensor_need(l, AT(SOFTMAX_YDESC), &y);
+	s.stats = tensor_maybe(l, AT(SOFTMAX_STATS_DESC), &stats);
+	s.max = tensor_maybe(l, AT(SOFTMAX_MAX_DESC), &max);
+	s.sum = tensor_maybe(l, AT(SOFTMAX_SUM_EXP_DESC), &sum);
+	s.sink = tensor_maybe(l, AT(SOFTMAX_SINK_DESC), &sink);
+	if (!l->status)
+		l->status = lower_scores(l->work, &s);
+	l->count = 1;
+}
+
+static void paged_lower(struct lowering *l)
+{
+	struct dnn_tensor pages, table, length, y;
+	const struct dnn_tensor *held;
+
+	tensor_need(l, AT(PAGED_CACHE_LOAD_CONTAINER_DESC), &pages);
+	tensor_need(l, AT(PAGED_CACHE_LOAD_PAGE_TABLE_DESC), &table);
+	tensor_need(l, AT(PAGED_CACHE_LOAD_YDESC), &y);
+	held = tensor_maybe(l, AT(PAGED_CACHE_LOAD_SEQUENCE_DESC), &length);
+	if (!l->status)
+		l->status = lower_paged(l->work, &pages, &table, held, &y);
+	l->count = 1;
+}
+
+static void transpose_lower(struct lowering *l)
+{
+	int64_t order[DNN_TENSOR_DIMS], count = attribute_list(l->d, AT(TRANSPOSE_PERMUTATION), order, DNN_TENSOR_DIMS);
+	struct dnn_tensor x, y, turned;
+
+	tensor_need(l, AT(TRANSPOSE_XDESC), &x);
+	tensor_need(l, AT(TRANSPOSE_YDESC), &y);
+	if (l->status)
+		return;
+	turned = x;
+	for (int i = 0; i < x.rank && !l->status; i++) {
+		if (count != x.rank || y.rank != x.rank || order[i] < 0 || order[i] >= x.rank ||
+		    y.dim[i] != x.dim[order[i]]) {
+			l->status = dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
+					     "a transposition of %d dimensions with %lld places", x.rank,
+					     (long long)count);
+			return;
+		}
+		turned.dim[i] = x.dim[order[i]];
+		turned.stride[i] = x.stride[order[i]];
+	}
+	copy_lower(l, &turned, &y);
+}
+
+static void slice_lower(struct lowering *l)
+{
+	int64_t from[DNN_TENSOR_DIMS], to[DNN_TENSOR_DIMS], by[DNN_TENSOR_DIMS];
+	int64_t begins = attribute_list(l->d, AT(SLICE_START_INDICES), from, DNN_TENSOR_DIMS);
+	int64_t ends = attribute_list(l->d, AT(SLICE_LIMIT_INDICES), to, DNN_TENSOR_DIMS);
+	int64_t steps = attribute_list(l->d, AT(SLICE_STRIDES), by, DNN_TENSOR_DIMS);
+	struct dnn_tensor x, y;
+
+	tensor_need(l, AT(SLICE_XDESC), &x);
+	tensor_need(l, AT(SLICE_YDESC), &y);
+	for (int i = 0; i < x.rank && !l->status; i++) {
+		int64_t step = steps ? by[i] : 1;
+
+		if (begins != x.rank || ends != x.rank || (steps && steps != x.rank) || y.rank != x.rank ||
+		    from[i] < 0 || to[i] <= from[i] || to[i] > x.dim[i] || step < 1 ||
+		    y.dim[i] != (to[i] - from[i] - 1) / step + 1 ||
+		    __builtin_mul_overflow(x.stride[i], step, &x.stride[i])) {
+			l->status = dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "a slice of dimension %d", i);
+			return;
+		}
+		x.at += (uint64_t)(from[i] * (x.stride[i] / step)) * dnn_type_bytes(x.type);
+		x.dim[i] = y.dim[i];
+	}
+	copy_lower(l, &x, &y);
+}
+
 static const struct {
 	cudnnBackendDescriptorType_t type;
 	void (*lower)(struct lowering *l);
@@ -509,6 +687,11 @@ static const struct {
 	{ CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR, norm_back_lower },
 	{ CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, reshape_lower },
 	{ CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR, random_lower },
+	{ CUDNN_BACKEND_OPERATION_DIAGONAL_BAND_MASK_DESCRIPTOR, band_lower },
+	{ CUDNN_BACKEND_OPERATION_SOFTMAX_DESCRIPTOR, scores_lower },
+	{ CUDNN_BACKEND_OPERATION_PAGED_CACHE_LOAD_DESCRIPTOR, paged_lower },
+	{ CUDNN_BACKEND_OPERATION_TRANSPOSE_DESCRIPTOR, transpose_lower },
+	{ CUDNN_BACKEND_OPERATION_SLICE_DESCRIPTOR, slice_lower },
 };
 
 cudnnStatus_t operation_lower(const struct descriptor *operation, const struct operation_tensors *tensors,

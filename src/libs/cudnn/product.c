@@ -2,7 +2,8 @@
  * product.c: products of matrices (cudnnBackendExecute() with a matmul).
  *
  * A block takes some rows of one result of the batch. Operands of float whose rows or columns lie side by side are used
- * where they are; others are copied into rows.
+ * where they are; others are copied into rows. Where a product of the batch has fewer rows, columns or inner elements
+ * than its matrices, as of a sequence that is shorter than the longest, the rest of the result is the padding value.
  */
 #include "libs/cudnn/conv.h"
 
@@ -97,6 +98,51 @@ static void result_put(const struct dnn_work *w, const struct dnn_operand *o, in
 	at[ROW_AXIS] = first;
 }
 
+/* A count of this product of the batch; whatever the program's memory says, it is within the matrices. */
+static int64_t count_of(const struct dnn_operand *o, const int64_t at[DNN_DIMS], int64_t most)
+{
+	int64_t place[DNN_DIMS], count;
+	int32_t narrow;
+
+	if (!o->at)
+		return most;
+	memcpy(place, at, sizeof(place));
+	place[ROW_AXIS] = place[COLUMN_AXIS] = 0;
+	if (o->type == CUDNN_DATA_INT64) {
+		memcpy(&count, operand_at(o, place), sizeof(count));
+	} else {
+		memcpy(&narrow, operand_at(o, place), sizeof(narrow));
+		count = narrow;
+	}
+	return count < 0 ? 0 : count < most ? count : most;
+}
+
+static bool counts_sound(struct soft_native *n, const struct dnn_work *w)
+{
+	int64_t dim[DNN_DIMS];
+
+	memcpy(dim, w->dim, sizeof(dim));
+	dim[ROW_AXIS] = dim[COLUMN_AXIS] = 1;
+	for (int i = MATMUL_M; i <= MATMUL_K; i++) {
+		const struct dnn_operand *o = &w->operand[i];
+
+		if (o->is_value || (o->at && o->type != CUDNN_DATA_INT32 && o->type != CUDNN_DATA_INT64))
+			return n->refuse(n), false;
+		if (!operand_reach(n, o, dim, false))
+			return false;
+	}
+	return true;
+}
+
+static void fill(const struct dnn_work *w, void *room, int64_t count)
+{
+	for (int64_t i = 0; i < count; i++)
+		if (w->wide)
+			((double *)room)[i] = w->scalar[0];
+		else
+			((float *)room)[i] = (float)w->scalar[0];
+}
+
 static bool matmul_sound(struct soft_native *n, const struct dnn_work *w, int64_t inner)
 {
 	int64_t dim[DNN_DIMS];
@@ -130,10 +176,12 @@ bool matmul_run(struct soft_native *n, const struct dnn_work *w)
 		batch = -1;
 	int64_t most = rows < ROWS_AT_ONCE ? rows : ROWS_AT_ONCE;
 	size_t each = type_size(w);
+	bool counted = w->operand[MATMUL_M].at || w->operand[MATMUL_N].at || w->operand[MATMUL_K].at;
+	int64_t n_held = columns, k_held = inner;
 	struct matrix b = { 0 };
 	char *room;
 
-	if (!matmul_sound(n, w, inner))
+	if (!matmul_sound(n, w, inner) || !counts_sound(n, w))
 		return false;
 	library_part(n, walk_count(w->dim, (uint8_t)(ALL_AXES & ~(1u << COLUMN_AXIS))), &from, &to);
 	if (from >= to || !columns)
@@ -144,22 +192,32 @@ bool matmul_run(struct soft_native *n, const struct dnn_work *w)
 	while (from < to) {
 		char *room_c = room + (size_t)(most + columns) * (size_t)inner * each;
 		int64_t at[DNN_DIMS] = { 0 }, count = rows - from % rows, first[DNN_DIMS];
-		bool direct = is_plain(w, oc) && oc->stride[COLUMN_AXIS] == 1 && oc->stride[ROW_AXIS] >= columns;
+		bool direct = !counted && is_plain(w, oc) && oc->stride[COLUMN_AXIS] == 1 &&
+			      oc->stride[ROW_AXIS] >= columns;
+		int64_t held;
 		struct matrix a;
 
 		count = count < to - from ? count : to - from;
 		count = count < most ? count : most;
 		walk_element(w->dim, (uint8_t)(ALL_AXES & ~(1u << COLUMN_AXIS)), from, at);
-		a = matrix_get(w, oa, operand_at(oa, at), oa->stride[ROW_AXIS], oa->stride[COLUMN_AXIS], count, inner,
-			       room);
 		memcpy(first, at, sizeof(at));
 		first[ROW_AXIS] = 0;
-		if (batch != from / rows)
+		if (batch != from / rows) {
+			n_held = count_of(&w->operand[MATMUL_N], first, columns);
+			k_held = count_of(&w->operand[MATMUL_K], first, inner);
 			b = matrix_get(w, ob, operand_at(ob, first), ob->stride[ROW_AXIS], ob->stride[COLUMN_AXIS],
-				       inner, columns, room + (size_t)most * (size_t)inner * each);
+				       k_held, n_held, room + (size_t)most * (size_t)inner * each);
+		}
+		held = count_of(&w->operand[MATMUL_M], first, rows) - at[ROW_AXIS];
+		held = held < 0 ? 0 : held < count ? held : count;
+		a = matrix_get(w, oa, operand_at(oa, at), oa->stride[ROW_AXIS], oa->stride[COLUMN_AXIS], held, k_held,
+			       room);
 		batch = from / rows;
-		product_run(w, &a, &b, count, columns, inner, direct ? operand_at(oc, at) : room_c,
-			    direct ? oc->stride[ROW_AXIS] : columns);
+		if (counted)
+			fill(w, room_c, count * columns);
+		if (!counted || (held && n_held && k_held))
+			product_run(w, &a, &b, held, n_held, k_held, direct ? operand_at(oc, at) : room_c,
+				    direct ? oc->stride[ROW_AXIS] : columns);
 		if (!direct)
 			result_put(w, oc, at, count, columns, room_c);
 		from += count;

@@ -5,6 +5,7 @@
 #include "libs/cudnn/conv.h"
 
 #include "libs/common/scratch.h"
+#include "libs/cudnn/scores.h"
 
 #include <math.h>
 #include <string.h>
@@ -218,12 +219,16 @@ static const struct {
 	[DNN_SOFTMAX] = { 2, 1 << 1, 1 },
 	[DNN_SOFTMAX_BACK] = { 3, 1 << 2, 1 },
 	[DNN_RANDOM] = { 3, 1 << 0, 0 },
+	[DNN_BAND] = { 0, 0, UINT16_MAX },
+	[DNN_RAGGED] = { 0, 0, 1 },
 };
 
 static bool reach_operands(struct soft_native *n, const struct dnn_work *w)
 {
 	uint8_t written = shapes[w->kernel].written;
 
+	if (w->kernel >= DNN_BAND)
+		return scores_reach(n, w);
 	if (w->kernel == DNN_NORM && w->mode == DNN_NORM_COMPUTE)
 		written |= 1 << NORM_MEAN | 1 << NORM_INVERSE;
 	for (int i = 0; i < shapes[w->kernel].operands; i++)
@@ -312,7 +317,7 @@ static bool work_sound(const struct dnn_work *w)
 	case DNN_RANDOM:
 		return o[0].at && is_word(&o[1]) && is_word(&o[2]);
 	default:
-		return true;
+		return scores_sound(w);
 	}
 }
 
@@ -329,6 +334,10 @@ static const run_function runs[DNN_KERNELS][2] = {
 	[DNN_SOFTMAX] = { softmax_f, softmax_d },
 	[DNN_SOFTMAX_BACK] = { softmax_back_f, softmax_back_d },
 	[DNN_RANDOM] = { random_run, random_run },
+	[DNN_BAND] = { band_run, band_run },
+	[DNN_SCORES] = { scores_run, scores_run },
+	[DNN_RAGGED] = { ragged_run, ragged_run },
+	[DNN_PAGED] = { paged_run, paged_run },
 };
 
 static int64_t work_parts(const struct dnn_work *w)
