@@ -18,8 +18,10 @@
 #define CAP_BPF_BIT 39
 
 static const struct guard_driver drivers[] = {
-	{ "nvidia", "nvidia-frontend", "rm_ioctl", "os_memcpy_to_user", "rm_cleanup_file_private", "nvidia-uvm" },
-	{ "mete_standin", "mete-standin", "standin_ioctl", "standin_copy_to_user", "standin_cleanup", NULL },
+	{ "nvidia", "nvidia-frontend", "rm_ioctl", "os_memcpy_to_user", "rm_cleanup_file_private", "nvidia-uvm",
+	  "/dev/nvidia" },
+	{ "mete_standin", "mete-standin", "standin_ioctl", "standin_copy_to_user", "standin_cleanup", NULL,
+	  "/dev/standin" },
 };
 #define DRIVERS (sizeof drivers / sizeof *drivers)
 

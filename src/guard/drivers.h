@@ -15,7 +15,8 @@
 struct guard_driver {
 	const char *module, *devices; /* in /sys/module, in /proc/devices */
 	const char *call, *copy_out, *cleanup;
-	const char *uvm; /* in /proc/devices; NULL: it has none */
+	const char *uvm;  /* in /proc/devices; NULL: it has none */
+	const char *node; /* of a device: before its minor number */
 };
 
 /* NULL: there is no driver of that name. */

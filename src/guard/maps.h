@@ -30,8 +30,8 @@ struct guard_config {
 };
 
 /*
- * What is remembered of a cgroup that is no tenant's: its id above these bits, and `changed` of that moment in them. An id
- * is never another cgroup's, and a cgroup never gets other ancestors.
+ * What is remembered of a cgroup that is no tenant's: its id above these bits, and `changed` of that moment in them. An
+ * id is never another cgroup's, and a cgroup never gets other ancestors.
  */
 #define GUARD_CHANGES_BITS 20u
 #define GUARD_CHANGES_MOST ((1u << GUARD_CHANGES_BITS) - 1)

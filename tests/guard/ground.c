@@ -88,6 +88,15 @@ int node(int minor)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
+/* A device's object is made only for who has a device's node open; a tenant has not each of them. */
+static void device_open(void)
+{
+	static bool open;
+
+	for (int minor = 0; minor < 8 && !open; minor++)
+		open = node(minor) >= 0;
+}
+
 /* 0, a status, or -errno. */
 int rm_alloc(int fd, uint32_t client, uint32_t parent, uint32_t *object, uint32_t class, void *parameters)
 {
@@ -97,6 +106,8 @@ int rm_alloc(int fd, uint32_t client, uint32_t parent, uint32_t *object, uint32_
 			   .class = class,
 			   .parameters = (uintptr_t)parameters };
 
+	if (class == 0x80)
+		device_open();
 	if (ioctl(fd, REQUEST(0x2b, sizeof a), &a))
 		return -errno;
 	*object = a.object;

@@ -205,6 +205,56 @@ static int body_pages(void)
 	return rm_alloc(s.fd, s.client, 2, &o, 0x71, page) == -EPERM ? 0 : 5;
 }
 
+struct own_pages { /* nv_ioctl_nvos02_parameters_with_fd */
+	uint32_t client, parent, object, class, flags, unused;
+	uint64_t address, limit;
+	uint32_t status, unused_too;
+	int fd;
+};
+
+/* 0, a status, or -errno; on a device's node, as NVIDIA's driver does it. */
+static int pages_name(int device, const struct session *s, void *from, uint64_t bytes)
+{
+	struct own_pages p = { .client = s->client,
+			       .parent = 2,
+			       .class = 0x71,
+			       .address = (uintptr_t)from,
+			       .limit = bytes - 1,
+			       .fd = -1 };
+
+	return ioctl(device, REQUEST(0x27, 56), &p) ? -errno : (int)p.status;
+}
+
+/*
+ * Shared pages are the program's own wherever the call is made, whatever lies beside them; more than the mapping, what
+ * is private, and what is no memory are refused.
+ */
+static int body_shared(void)
+{
+	const size_t bytes = 4 * 4096;
+	uint32_t *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *own = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int device = node(0), zero = open("/dev/zero", O_RDWR);
+	char *none = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, zero, 0);
+	struct session s;
+
+	if (session_open(&s) || device < 0 || shared == MAP_FAILED || own == MAP_FAILED || none == MAP_FAILED ||
+	    ioctl(device, REQUEST(201, sizeof s.fd), &s.fd))
+		return 2;
+	for (uint32_t i = 0; i < 4; i++)
+		shared[i * 1024] = 40 + i;
+	if (pages_name(device, &s, shared, bytes) || pages_name(device, &s, shared + 2 * 1024, 4096))
+		return 3;
+	if (shared[0] != 41 || shared[1024] != 41 || shared[2 * 1024] != 43 || shared[3 * 1024] != 43)
+		return 4;
+	if (pages_name(device, &s, shared, bytes + 4096) != -EPERM || pages_name(device, &s, own, bytes) != -EPERM ||
+	    pages_name(device, &s, none, bytes) != -EPERM ||
+	    pages_name(device, &s, (char *)shared + 8, 4096) != -EPERM ||
+	    pages_name(device, &s, NULL, 4096) != -EPERM || pages_name(device, &s, shared, 0) != -EPERM)
+		return 5;
+	return shared[0] == 41 && shared[2 * 1024] == 43 ? 0 : 6;
+}
+
 /* Parameters that are said to be shorter than they are, or end with the memory: nothing of a call before is taken for
  * them. */
 static int body_short(void)
@@ -245,7 +295,9 @@ void case_notify(void)
 	r = as("c", body_renames);
 	ok(!r, "a client's name used again on another file keeps its charge (%d)", r);
 	r = as("c", body_pages);
-	ok(!r, "the caller's own pages are refused (%d)", r);
+	ok(!r, "the caller's own pages are refused where they cannot be shared (%d)", r);
+	r = as("c", body_shared);
+	ok(!r, "the caller's own pages that can be shared are named in its place (%d)", r);
 	r = as("c", body_short);
 	ok(!r, "parameters that are shorter than they should be: nothing left of a call before is taken for them (%d)",
 	   r);

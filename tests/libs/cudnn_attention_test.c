@@ -234,8 +234,10 @@ static object softmax_of(struct attention *a)
 	float sink[H];
 	bool two = true;
 
-	refer(d, CUDNN_ATTR_OPERATION_SOFTMAX_XDESC, own(a, graph_tensor(1100, CUDNN_DATA_FLOAT, 4, dim, NULL, true, false)));
-	refer(d, CUDNN_ATTR_OPERATION_SOFTMAX_YDESC, own(a, graph_tensor(1101, CUDNN_DATA_FLOAT, 4, dim, NULL, true, false)));
+	refer(d, CUDNN_ATTR_OPERATION_SOFTMAX_XDESC,
+	      own(a, graph_tensor(1100, CUDNN_DATA_FLOAT, 4, dim, NULL, true, false)));
+	refer(d, CUDNN_ATTR_OPERATION_SOFTMAX_YDESC,
+	      own(a, graph_tensor(1101, CUDNN_DATA_FLOAT, 4, dim, NULL, true, false)));
 	for (int i = 0; i < 3; i++) {
 		refer(d, CUDNN_ATTR_OPERATION_SOFTMAX_STATS_DESC + i,
 		      plain_tensor(a, ID_STATS + (enum id)i, CUDNN_DATA_FLOAT, B, H, Q, 1));
@@ -527,7 +529,8 @@ static void test_refused(void)
 	mask = plain_tensor(&a, 60, CUDNN_DATA_UINT8, B, H, 1, 1);
 	refer(d, CUDNN_ATTR_OPERATION_SDPA_FWD_SUBGRAPH, mask);
 	is(t.cudnnBackendFinalize(d), CUDNN_STATUS_BAD_PARAM);
-	refer(d, CUDNN_ATTR_OPERATION_SDPA_FWD_SUBGRAPH, causal_graph(&a)); /* without the tensors that it begins with */
+	refer(d, CUDNN_ATTR_OPERATION_SDPA_FWD_SUBGRAPH,
+	      causal_graph(&a)); /* without the tensors that it begins with */
 	refer(d, CUDNN_ATTR_OPERATION_SDPA_FWD_BLOCK_MASK_DESC, mask);
 	GOOD(t.cudnnBackendFinalize(d));
 	for (int i = 0; i < 2; i++) {
@@ -583,7 +586,9 @@ int main(void)
 				       SINK | TWO,
 				       SINK | CAUSAL | SHARED,
 				       DROPOUT | CAUSAL };
-	static const int backward[] = { 0, SHARED, CAUSAL, CAUSAL | SHARED | LENGTHS, CUMULATIVE, LENGTHS | RAGGED | SHARED };
+	static const int backward[] = { 0,	    SHARED,
+					CAUSAL,	    CAUSAL | SHARED | LENGTHS,
+					CUMULATIVE, LENGTHS | RAGGED | SHARED };
 	CUstream stream;
 
 	cudnn_begin();

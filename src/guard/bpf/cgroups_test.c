@@ -108,7 +108,8 @@ static void test_processes(void)
 	tap_ok(seen_count == 2 && seen[0] == 11 && seen[1] == 12, "the processes of a cgroup");
 	seen_count = 0;
 	cgroups_processes(top, 4, see, gone);
-	tap_ok(seen_count == 3 && seen[2] == 13, "... and of those below it, whatever goes meanwhile (%zu)", seen_count);
+	tap_ok(seen_count == 3 && seen[2] == 13, "... and of those below it, whatever goes meanwhile (%zu)",
+	       seen_count);
 	seen_count = 0;
 	snprintf(top, sizeof top, "%s/none", root);
 	cgroups_processes(top, 4, see, NULL);

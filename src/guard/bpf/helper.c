@@ -231,8 +231,8 @@ static int parse_number(const char *option, const char *text, uint64_t *ret)
 }
 
 /*
- * What is in a cgroup when it becomes a tenant's stays the tenant's, also where it leaves before it calls. Who is another
- * tenant's already stays that one's. What they start is the tenant's from the moment that the name was there.
+ * What is in a cgroup when it becomes a tenant's stays the tenant's, also where it leaves before it calls. Who is
+ * another tenant's already stays that one's. What they start is the tenant's from the moment that the name was there.
  */
 static void take_in(int pid, void *owner)
 {
@@ -339,15 +339,15 @@ static void show_one(uint64_t id, const struct guard_limits *l, const struct gua
 		path = cgroup_path(id);
 
 	if (json)
-		printf("%s{\"id\":%llu,\"account\":%llu,\"path\":\"%s\",\"quota_bytes\":%llu,\"used_bytes\":%llu,\"peak_bytes\":%llu,"
+		printf("%s{\"id\":%llu,\"account\":%llu,\"path\":\"%s\",\"quota_bytes\":%llu,\"used_bytes\":%llu,"
+		       "\"peak_bytes\":%llu,"
 		       "\"files\":%llu,\"objects\":%llu,\"groups\":%llu,\"refused\":%llu,\"killed\":%llu,\"last_"
 		       "reason\":\"%s\","
 		       "\"last_pid\":%u}",
 		       first ? "" : ",", (unsigned long long)(id & ~GUARD_BY_GRANT), (unsigned long long)l->account,
-		       path ? path : "",
-		       (unsigned long long)l->quota, (unsigned long long)t->used, (unsigned long long)t->peak,
-		       (unsigned long long)t->files, (unsigned long long)t->objects, (unsigned long long)t->groups,
-		       (unsigned long long)t->refused, (unsigned long long)t->killed,
+		       path ? path : "", (unsigned long long)l->quota, (unsigned long long)t->used,
+		       (unsigned long long)t->peak, (unsigned long long)t->files, (unsigned long long)t->objects,
+		       (unsigned long long)t->groups, (unsigned long long)t->refused, (unsigned long long)t->killed,
 		       t->last_reason ? guard_reason_text(t->last_reason) : "", t->last_pid);
 	else
 		printf("%s (%llu): %llu of %llu bytes, peak %llu; %llu refused, %llu killed%s%s\n",

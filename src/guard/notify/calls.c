@@ -672,14 +672,15 @@ static int node_check(struct making *m, int fd)
 	return minor(s.st_rdev) < 64 && m->c->devices >> minor(s.st_rdev) & 1 ? 0 : refuse(m, GUARD_DEVICE);
 }
 
-/* For whoever looks for the reason of a driver's error under the guard: what is refused here, and what the driver refuses. */
+/* For whoever looks for the reason of a driver's error under the guard: what is refused here, and what the driver
+ * refuses. */
 static void tell(const struct making *m, int r)
 {
 	uint32_t status = m->plan.status_at != GUARD_NO_PLACE ? word_at(&m->argument, m->plan.status_at) : 0;
 
 	if (m->plan.reason)
-		fprintf(stderr, "mete-guard-notify: call 0x%x of %u bytes, class or control 0x%x: refused: %s\n", m->number,
-			m->call.size, m->plan.class, guard_reason_text(m->plan.reason));
+		fprintf(stderr, "mete-guard-notify: call 0x%x of %u bytes, class or control 0x%x: refused: %s\n",
+			m->number, m->call.size, m->plan.class, guard_reason_text(m->plan.reason));
 	else if (r || status)
 		fprintf(stderr, "mete-guard-notify: call 0x%x of %u bytes, class or control 0x%x: %s, status 0x%x\n",
 			m->number, m->call.size, m->plan.class, r ? strerror(-r) : "done", status);

@@ -321,14 +321,14 @@ static int parse(struct supervisor *s, int argc, char **argv, uint64_t *ret_quot
  * (nv_is_gpu_accessible() of kernel-open/nvidia/nv.c; seen with driver 580: status 0x1b of NV01_DEVICE_0). Open until
  * the end. A node that is not there, or not to be opened, is refused to the program as well when it asks.
  */
-static void nodes_open(uint64_t devices)
+static void nodes_open(const char *node, uint64_t devices)
 {
-	char path[32];
+	char path[48];
 
 	for (unsigned int i = 0; i < 64; i++) {
 		if (!(devices >> i & 1))
 			continue;
-		snprintf(path, sizeof path, "/dev/nvidia%u", i);
+		snprintf(path, sizeof path, "%s%u", node, i);
 		(void)!open(path, O_RDWR | O_CLOEXEC);
 	}
 }
@@ -354,7 +354,7 @@ static int begin(struct supervisor *s, uint64_t quota)
 	s->calls.account = tenant_account_new(quota);
 	if (!s->calls.account || calls_begin(&s->calls))
 		return fail(1, "cannot begin", strerror(errno));
-	nodes_open(s->calls.devices);
+	nodes_open(k.driver->node, s->calls.devices);
 	if (s->grant && counts_begin())
 		s->grant = 0; /* not the owner of the folder: nobody is told what it counts */
 	s->listener = notify_accept(s->socket);

@@ -574,7 +574,8 @@ static void backward_expand(struct parts *p, const struct descriptor *d)
 
 	s.q = lengths(p, d, AT(SDPA_BWD_SEQ_LEN_QDESC), AT(SDPA_BWD_CU_SEQ_LEN_QDESC));
 	s.kv = lengths(p, d, AT(SDPA_BWD_SEQ_LEN_KVDESC), AT(SDPA_BWD_CU_SEQ_LEN_KVDESC));
-	if (!p->status && !(part(d, AT(SDPA_BWD_DQDESC)) && part(d, AT(SDPA_BWD_DKDESC)) && part(d, AT(SDPA_BWD_DVDESC))))
+	if (!p->status &&
+	    !(part(d, AT(SDPA_BWD_DQDESC)) && part(d, AT(SDPA_BWD_DKDESC)) && part(d, AT(SDPA_BWD_DVDESC))))
 		p->status = dnn_fail(CUDNN_STATUS_BAD_PARAM, "gradients of attention without all three");
 	if (!p->status && sink)
 		p->status = dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "the gradient of a sink of attention");

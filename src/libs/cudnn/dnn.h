@@ -180,7 +180,8 @@ cudnnStatus_t lower_conv(struct dnn_work *w, enum dnn_kernel kernel, const struc
 /* The dimensions of a convolution's result. */
 cudnnStatus_t lower_conv_result(const struct dnn_conv *c, const struct dnn_tensor *x, const struct dnn_tensor *filter,
 				int64_t dim[DNN_TENSOR_DIMS]);
-/* `counts`: of rows, columns and inner elements, each with one number for a product of the batch; absent ones are NULL. */
+/* `counts`: of rows, columns and inner elements, each with one number for a product of the batch; absent ones are NULL.
+ */
 cudnnStatus_t lower_matmul(struct dnn_work *w, const struct dnn_tensor *a, const struct dnn_tensor *b,
 			   const struct dnn_tensor *c, const struct dnn_tensor *const counts[3], double padding);
 /* `scalar`: as POINT_ALPHA1 and so on say. x, b and t may be absent. */
@@ -218,8 +219,8 @@ cudnnStatus_t lower_random(struct dnn_work *w, const struct dnn_tensor *y, const
 			   const struct dnn_tensor *offset, double keep, double value);
 
 /*
- * Tensors of any dimensions as operands o: their dimensions are those of `whole`, or 1. The first tensor's strides decide
- * about the order of dimensions; `keep`: they stay as they are, and the last is the kernel's last.
+ * Tensors of any dimensions as operands o: their dimensions are those of `whole`, or 1. The first tensor's strides
+ * decide about the order of dimensions; `keep`: they stay as they are, and the last is the kernel's last.
  */
 cudnnStatus_t lower_shape(struct dnn_work *w, struct dnn_operand *const o[], const struct dnn_tensor *const t[],
 			  int tensors, const struct dnn_tensor *whole, const struct dnn_tensor *result, bool keep);
@@ -227,8 +228,8 @@ cudnnStatus_t lower_shape(struct dnn_work *w, struct dnn_operand *const o[], con
 /* ---- scores_lower.c: what attention has beside products and pointwise functions ---- */
 
 /*
- * y is x where the comparison holds, else `value`. Of row r and column c it compares r + kv - q + shift with c, or, where
- * there is `left`, c + left - kv + q with r; lengths q and kv are numbers of each image, or absent. With
+ * y is x where the comparison holds, else `value`. Of row r and column c it compares r + kv - q + shift with c, or,
+ * where there is `left`, c + left - kv + q with r; lengths q and kv are numbers of each image, or absent. With
  * CUDNN_POINTWISE_LOGICAL_AND r is compared with q and c with kv.
  */
 struct dnn_band {

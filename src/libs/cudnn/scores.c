@@ -357,8 +357,8 @@ static bool copy_reach(struct soft_native *n, const struct dnn_work *w)
 			if (w->dim[i] != 1)
 				return n->refuse(n), false;
 		return operand_reach(n, &o[other], w->dim, !w->mode) &&
-		       library_reach(n, o[RAGGED_OFFSETS].at, w->dim[images] + 1, dnn_type_bytes(o[RAGGED_OFFSETS].type),
-				     false);
+		       library_reach(n, o[RAGGED_OFFSETS].at, w->dim[images] + 1,
+				     dnn_type_bytes(o[RAGGED_OFFSETS].type), false);
 	}
 	if (!operand_reach(n, &o[PAGED_Y], w->dim, true))
 		return false;

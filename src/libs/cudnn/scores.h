@@ -5,7 +5,8 @@
 
 /* Parameters that such a kernel can be executed with. */
 bool scores_sound(const struct dnn_work *w);
-/* Its memory may be used; what the program tells in its memory is checked when it is read. False: the launch has its fault. */
+/* Its memory may be used; what the program tells in its memory is checked when it is read. False: the launch has its
+ * fault. */
 bool scores_reach(struct soft_native *n, const struct dnn_work *w);
 
 /* Each returns false when the launch has ended. */

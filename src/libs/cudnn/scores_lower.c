@@ -1,6 +1,7 @@
 /*
- * scores_lower.c: what attention has beside products and pointwise functions: masks along a diagonal, a softmax with its
- * statistics, and copies of ragged and paged tensors. Dimensions stay as they are: rows and columns are a kernel's last.
+ * scores_lower.c: what attention has beside products and pointwise functions: masks along a diagonal, a softmax with
+ * its statistics, and copies of ragged and paged tensors. Dimensions stay as they are: rows and columns are a kernel's
+ * last.
  */
 #include "libs/cudnn/dnn.h"
 

@@ -9,17 +9,21 @@
  * is as in the published driver: the argument is copied once and then handed to one function; what it points to is
  * copied later, by another function, at a moment when the program can have changed it; a reply is copied back by a
  * third; a client belongs to the control file that made it, and all goes when that file is released. A reply that
- * cannot be copied back leaves the object that was made.
+ * cannot be copied back leaves the object that was made. A device's object is made only for a process that has a
+ * device's node open itself; the caller's own pages are found by its address, and their first word is counted up.
  *
  * /proc/mete_standin: "used peak objects calls"; writing to it sets the peak to what is used; a 1 makes the driver slow,
  * anything else fast again.
  */
 #include <linux/cdev.h>
 #include <linux/file.h>
+#include <linux/fdtable.h>
 #include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/hashtable.h>
+#include <linux/highmem.h>
 #include <linux/list.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
@@ -236,6 +240,36 @@ static u32 take(u32 client, u32 parent, u32 *handle, u64 *size, u32 attr, u32 at
 
 /* --- calls; `d` is the kernel's copy of the argument by words --- */
 
+static const struct file_operations operations;
+
+static int is_device(const void *unused, struct file *file, unsigned int fd)
+{
+	const struct standin_file *f = file->f_op == &operations ? file->private_data : NULL;
+
+	return f && !f->control;
+}
+
+static bool has_device_open(void)
+{
+	return iterate_fd(current->files, 0, is_device, NULL);
+}
+
+/* As a device would write to them. */
+static u32 count_up(u64 address)
+{
+	struct page *page;
+	u32 *word;
+
+	if (get_user_pages_fast(address, 1, FOLL_WRITE, &page) != 1)
+		return INVALID;
+	word = kmap_local_page(page);
+	++*word;
+	kunmap_local(word);
+	set_page_dirty_lock(page);
+	put_page(page);
+	return OK;
+}
+
 static u32 alloc(struct standin_file *f, u32 *d)
 {
 	u32 client = d[0], parent = d[1], class = d[3];
@@ -257,7 +291,7 @@ static u32 alloc(struct standin_file *f, u32 *d)
 		o->parent = o->handle;
 		return OK;
 	}
-	if (!owns(f, client))
+	if (!owns(f, client) || (class == 0x80 && !has_device_open()))
 		return NO_RIGHT;
 	if (class != 0x40)
 		return find(client, parent) && !(d[2] && find(client, d[2])) && add(client, parent, &d[2], class) ?
@@ -275,6 +309,8 @@ static u32 alloc_memory(struct standin_file *f, u32 *d)
 
 	if (!owns(f, d[0]))
 		return NO_RIGHT;
+	if (d[3] == 0x71 && count_up(*(u64 *)(d + 6)))
+		return INVALID;
 	if (d[3] != 0x40 && (d[4] >> 8 & 0xf) != 2)
 		return add(d[0], d[1], &d[2], d[3]) ? OK : INVALID;
 	return take(d[0], d[1], &d[2], &size, 0, 0);
@@ -454,8 +490,6 @@ static int standin_release(struct inode *inode, struct file *file)
 	kfree(f);
 	return 0;
 }
-
-static const struct file_operations operations;
 
 static int register_control(struct standin_file *f, int fd)
 {
