@@ -315,31 +315,60 @@ static bool cgroup_own(const char *path, pid_t pid)
 	return file && fscanf(file, "%d", &is) == 1 && is == (int)pid && fscanf(file, "%d", &other) != 1;
 }
 
-/*
- * The container's cgroup becomes the tenant: what the runtime starts in it later (exec) is the tenant's as well. It is
- * forgotten when the cgroup is gone.
- */
-static int guard(struct hook *h, struct fault *f)
+/* "": its first process is in no cgroup of its own. */
+static void cgroup_of(pid_t pid, char path[PATH_MAX + 32])
 {
-	char name[64], line[PATH_MAX], path[PATH_MAX + 32] = "";
+	char name[64], line[PATH_MAX];
 
-	if (h->way == INSIDE_WALL)
-		return fault_set(
-			f, -EINVAL,
-			"--wall with --guard: behind a wall the container has no device node; leave --guard away");
-	snprintf(name, sizeof(name), "/proc/%d/cgroup", (int)h->state.pid);
+	*path = 0;
+	snprintf(name, sizeof(name), "/proc/%d/cgroup", (int)pid);
 	_cleanup_fclose_ FILE *file = fopen(name, "re");
 
 	while (file && fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = 0;
 		if (!strncmp(line, "0::/", 4) && line[4])
-			snprintf(path, sizeof(path), "/sys/fs/cgroup%s", line + 3);
+			snprintf(path, PATH_MAX + 32, "/sys/fs/cgroup%s", line + 3);
 	}
-	if (!*path || !cgroup_own(path, h->state.pid))
+	if (*path && !cgroup_own(path, pid))
+		*path = 0;
+}
+
+/*
+ * The container's cgroup becomes the tenant: what the runtime starts in it later (exec) is the tenant's as well. It is
+ * forgotten when the cgroup is gone. Other containers of the grant are the same tenant.
+ */
+static int guard_begin(struct hook *h, struct guarded *ret, struct fault *f)
+{
+	char path[PATH_MAX + 32];
+
+	if (h->way == INSIDE_WALL)
+		return fault_set(
+			f, -EINVAL,
+			"--wall with --guard: behind a wall the container has no device node; leave --guard away");
+	cgroup_of(h->state.pid, path);
+	if (!*path)
 		return fault_set(f, -ENOTSUP,
 				 "--guard: the container's first process %d is in no cgroup (version 2) of its own",
 				 (int)h->state.pid);
-	return guarded_begin(&h->place, h->grant, true, h->state.pid, path, &(struct guarded){ 0 }, f);
+	return guarded_begin(&h->place, h->grant, true, h->state.pid, path, ret, f);
+}
+
+/* By --guard, or by the node's rule. */
+static int guard(struct hook *h, struct fault *f)
+{
+	bool asked = option_given(h->line, "guard");
+	enum guarding_wish wish = guarded_wish(h->grant, asked, h->way == INSIDE_WALL);
+	struct guarded held = GUARDED_NONE;
+	int r;
+
+	if (wish == GUARDING_NONE)
+		return 0;
+	r = guard_begin(h, &held, f);
+	if (r)
+		r = guarded_unheld(wish, asked, r, held.note, f);
+	if (!r && *held.note)
+		say_note("%s", held.note);
+	return r;
 }
 
 static int create(struct hook *h, struct fault *f)
@@ -355,7 +384,7 @@ static int create(struct hook *h, struct fault *f)
 	if (!r)
 		r = ask_share(h, &choice, f);
 	choose_deinit(&choice);
-	if (!r && option_given(h->line, "guard"))
+	if (!r)
 		r = guard(h, f);
 	if (r)
 		give_up(h);

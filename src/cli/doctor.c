@@ -302,6 +302,7 @@ static void check_daemon(struct doctor *d)
 		   (int)control.daemon_pid, control.dir, count,
 		   control.started ? " (started for this check, ends by itself)" : "");
 	doctor_check_devices(d, json_object_get(answer, "devices"));
+	d->guarding = guarding_find(device_text(answer, "guard"));
 	json_decref(answer);
 	control_close(&control);
 	for (const struct connector *const *c = connectors; count && *c; c++)
@@ -478,11 +479,15 @@ static void check_wall(struct doctor *d)
 /* Whether --guard works, and if not, what the kernel lacks. */
 static void check_guard(struct doctor *d)
 {
+	bool required = d->guarding == GUARDING_REQUIRED, holds;
 	char text[400];
 
-	doctor_add(d, "guard", STATUS_NOTE,
-		   guarded_state(&d->place, text, sizeof(text)) ? NULL : "docs/guard.md says what it needs", "%s",
-		   text);
+	holds = guarded_state(&d->place, text, sizeof(text));
+	doctor_add(d, "guard", required && !holds && d->has_driver ? STATUS_FAILED : STATUS_NOTE,
+		   holds ? NULL : "docs/guard.md says what it needs", "%s%s", text,
+		   required			       ? "; this node requires it of every grant (guard.grants)"
+		   : d->guarding == GUARDING_PREFERRED ? "; this node prefers it for every grant (guard.grants)"
+						       : "");
 }
 
 static void say_enforcement(struct doctor *d)

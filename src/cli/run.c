@@ -362,6 +362,22 @@ static void say_end(struct run *run)
 	json_decref(grants);
 }
 
+/* By the guard, where --guard or the node's rule wants that. */
+static int hold(struct run *run, struct fault *f)
+{
+	enum guarding_wish wish = guarded_wish(run->grant, run->guard, run->wall);
+	int r;
+
+	if (wish == GUARDING_NONE)
+		return 0;
+	r = guarded_begin(&run->place, run->grant, option_given(run->line, "grant"), getpid(), NULL, &run->guarded, f);
+	if (r)
+		r = guarded_unheld(wish, run->guard, r, run->guarded.note, f);
+	if (!r && *run->guarded.note)
+		say_note("%s", run->guarded.note);
+	return r;
+}
+
 static int prepare(struct run *run, struct fault *f)
 {
 	int r;
@@ -381,12 +397,8 @@ static int prepare(struct run *run, struct fault *f)
 		r = tenant_log_open(&run->log, run->control.dir, f);
 	if (!r)
 		r = run->wall ? set_remote(run, f) : set_env(run, f);
-	if (!r && run->guard) {
-		r = guarded_begin(&run->place, run->grant, option_given(run->line, "grant"), getpid(), NULL,
-				  &run->guarded, f);
-		if (!r && *run->guarded.note)
-			say_note("--guard: %s", run->guarded.note);
-	}
+	if (!r)
+		r = hold(run, f);
 	if (r)
 		return r;
 	set_tier(run);

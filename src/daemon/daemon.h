@@ -83,6 +83,7 @@ struct daemon {
 	struct faults *faults; /* faults.c */
 	struct queue queue;    /* of those who wait for room: tenants/waiting.h */
 	struct quarantine_rule fault_rule;
+	const char *guard;     /* the setting guard.grants; NULL: the usual one (tenants/guarded.h) */
 	const char *placement; /* the setting placement.rule; NULL: the usual one (placing.h) */
 	uint64_t container_expires_ns; /* of a container's grant that no container has begun with; 0: it stays */
 	struct sensors *sensors;	     /* what devices say of themselves */

@@ -110,6 +110,7 @@ static void reload(struct daemon *daemon)
 	daemon->idle_exit_ns = idle_exit_ns(&options);
 	daemon->machine.options = options.machine;
 	daemon->fault_rule = options.faults;
+	daemon->guard = options.guard;
 	daemon->placement = options.placement;
 	daemon->container_expires_ns = options.container_expires_ns;
 	images_limit(daemon, options.images_bytes);
@@ -197,6 +198,7 @@ static int serve(const struct options *o)
 				  .control_fd = -1,
 				  .idle_exit_ns = idle_exit_ns(o),
 				  .fault_rule = o->faults,
+				  .guard = o->guard,
 				  .placement = o->placement,
 				  .container_expires_ns = o->container_expires_ns,
 				  .images_most_bytes = o->images_bytes,

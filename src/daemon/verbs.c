@@ -101,8 +101,8 @@ static enum verbs_result do_devices(struct ask *ask)
 							 "nvml", ask_path_json(d->libnvml), "version",
 							 ask_path_json(d->version), "status", d->status));
 	}
-	return answer(ask, json_pack("{s:o s:o s:s}", "devices", devices, "drivers", drivers, "placement",
-				     placing_rule_word(ask->daemon)));
+	return answer(ask, json_pack("{s:o s:o s:s s:s}", "devices", devices, "drivers", drivers, "placement",
+				     placing_rule_word(ask->daemon), "guard", guarded_rule_word(ask->daemon)));
 }
 
 static void set_policy(struct ask *ask, const struct device *device)

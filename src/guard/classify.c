@@ -119,6 +119,7 @@ static void alloc(const struct rm_alloc *a, uint32_t size, const struct guard_te
 		p->effect = GUARD_PARENT;
 		break;
 	case RM_CLASS_MEMORY:
+	case RM_CLASS_EXTENDED:
 		p->effect = GUARD_MEMORY;
 		p->nested = GUARD_NESTED_MEMORY;
 		p->pointer = a->parameters;
@@ -128,9 +129,13 @@ static void alloc(const struct rm_alloc *a, uint32_t size, const struct guard_te
 		p->effect = GUARD_GROUP;
 		break;
 	case RM_CLASS_REGISTERS:
+	case RM_CLASS_SYSTEM_LIST:
 	case RM_CLASS_FB_LIST:
+	case RM_CLASS_OBJECT_LIST:
+	case RM_CLASS_PHYSICAL:
 		p->reason = GUARD_CLASS;
 		break;
+	case RM_CLASS_EXPORT:
 	case RM_CLASS_FLA:
 	case RM_CLASS_FABRIC:
 	case RM_CLASS_FABRIC_IMPORT:
@@ -151,9 +156,10 @@ static void alloc_memory(const struct rm_alloc_memory *a, struct guard_plan *p)
 	p->parent = a->parent;
 	p->object = a->object;
 	p->class = a->class;
-	if (a->class == RM_CLASS_REGISTERS || a->class == RM_CLASS_FB_LIST)
+	if (a->class == RM_CLASS_REGISTERS || a->class == RM_CLASS_FB_LIST || a->class == RM_CLASS_SYSTEM_LIST ||
+	    a->class == RM_CLASS_OBJECT_LIST || a->class == RM_CLASS_PHYSICAL)
 		p->reason = GUARD_CLASS;
-	else if (a->class == RM_CLASS_MEMORY || RM_MEMORY_FLAGS_LOCATION(a->flags) == RM_MEMORY_VIDEO)
+	else if (a->class == RM_CLASS_MEMORY || a->class == RM_CLASS_EXTENDED || RM_MEMORY_FLAGS_LOCATION(a->flags) == RM_MEMORY_VIDEO)
 		charge(p, a->limit + 1 ? a->limit + 1 : UINT64_MAX, 0, 0);
 }
 

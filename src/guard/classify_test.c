@@ -125,6 +125,29 @@ static void old_memory(void)
 	       "a limit that wraps is refused");
 	a.class = RM_CLASS_REGISTERS;
 	tap_ok(judge(RM_ESC_ALLOC_MEMORY, &a, sizeof a, &usual).reason == GUARD_CLASS, "registers are refused");
+	a = (struct rm_alloc_memory){ .class = RM_CLASS_EXTENDED, .limit = MIB(64) - 1 };
+	tap_ok(judge(RM_ESC_ALLOC_MEMORY, &a, sizeof a, &usual).bytes == MIB(64), "extended memory is charged");
+}
+
+/* By either call: what names memory by its address or by another object's pages, and what has the usual parameters. */
+static void classes(void)
+{
+	static const uint32_t refused[] = { RM_CLASS_REGISTERS, RM_CLASS_SYSTEM_LIST, RM_CLASS_FB_LIST,
+					    RM_CLASS_OBJECT_LIST, RM_CLASS_PHYSICAL };
+	struct rm_alloc extended = { .class = RM_CLASS_EXTENDED, .parameters = 0x1000 };
+	struct guard_plan p = judge(RM_ESC_ALLOC, &extended, 48, &usual);
+	int good = 0;
+
+	for (int i = 0; i < 5; i++) {
+		struct rm_alloc a = { .class = refused[i] };
+		struct rm_alloc_memory m = { .class = refused[i], .limit = 4095 };
+
+		good += judge(RM_ESC_ALLOC, &a, 48, &usual).reason == GUARD_CLASS;
+		good += judge(RM_ESC_ALLOC_MEMORY, &m, sizeof m, &usual).reason == GUARD_CLASS;
+	}
+	tap_ok(good == 10, "classes that name memory by its address are refused by both calls (%d)", good);
+	tap_ok(p.effect == GUARD_MEMORY && p.nested == GUARD_NESTED_MEMORY && p.nested_bytes == GUARD_NESTED_BYTES,
+	       "extended memory is judged by its parameters, as any");
 }
 
 static void heap(void)
@@ -183,15 +206,15 @@ static void controls(void)
 		exported += judge(RM_ESC_CONTROL, &c, sizeof c, &usual).reason == GUARD_EXPORT;
 		exported += judge(RM_ESC_CONTROL, &c, sizeof c, &may).reason == GUARD_FINE;
 	}
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		static const uint32_t classes[] = { RM_CLASS_FLA, RM_CLASS_FABRIC, RM_CLASS_FABRIC_IMPORT,
-						    RM_CLASS_FABRIC_REF };
+						    RM_CLASS_FABRIC_REF, RM_CLASS_EXPORT };
 		struct rm_alloc a = { .class = classes[i] };
 
 		exported += judge(RM_ESC_ALLOC, &a, 48, &usual).reason == GUARD_EXPORT;
 		exported += judge(RM_ESC_ALLOC, &a, 48, &may).reason == GUARD_FINE;
 	}
-	tap_ok(exported == 16, "memory leaves and enters by descriptors only where that is allowed");
+	tap_ok(exported == 18, "memory leaves and enters by descriptors only where that is allowed");
 	for (uint64_t us = 1999; us < 2003; us++) {
 		struct rm_control c = { .command = RM_GROUP_SET_SLICE, .parameters = 8, .parameters_size = 8 };
 		struct guard_plan p = judge(RM_ESC_CONTROL, &c, sizeof c, &usual);
@@ -225,6 +248,7 @@ int main(void)
 	sizes();
 	memory();
 	old_memory();
+	classes();
 	heap();
 	controls();
 	replies();

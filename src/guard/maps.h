@@ -83,6 +83,7 @@ struct guard_key {
 /* An object of a tenant: memory, or what memory may be below. */
 struct guard_object {
 	uint64_t memory; /* number in the map of memories; 0: none */
+	uint64_t number; /* of the object itself: what is made later has a greater one */
 	uint64_t file;	 /* the manager's record of the file whose release ends it */
 	uint64_t account;
 	uint32_t parent, class;

@@ -12,6 +12,7 @@
  *   src/nvidia/arch/nvalloc/unix/src/escape.c     which device takes which call, and that sizes must be exact
  *   src/common/sdk/nvidia/inc/nvos.h              NVOS00, NVOS02, NVOS21, NVOS32, NVOS54, NVOS55, NVOS64, and
  *                                                 NV_MEMORY_ALLOCATION_PARAMS
+ *   src/nvidia/src/kernel/rmapi/resource_list.h   the classes, with their parameters and who may make them
  *   src/common/sdk/nvidia/inc/ctrl/ctrl0000/ctrl0000unix.h   objects that are exported to and imported from descriptors
  *   src/common/sdk/nvidia/inc/ctrl/ctrl2080/ctrl2080fb.h   FB_GET_INFO_V2
  *   src/common/sdk/nvidia/inc/ctrl/ctrla06c.h     controls of a channel group
@@ -198,6 +199,11 @@ enum rm_class {
 	RM_CLASS_MEMORY = 0x40,	   /* NV01_MEMORY_LOCAL_USER */
 	RM_CLASS_CLIENT = 0x41,
 	RM_CLASS_DEVICE = 0x80,
+	RM_CLASS_EXTENDED = 0x42,    /* NV_MEMORY_EXTENDED_USER, with RM_CLASS_MEMORY's parameters; since 550 */
+	RM_CLASS_SYSTEM_LIST = 0x81, /* NV01_MEMORY_LIST_SYSTEM, as RM_CLASS_FB_LIST */
+	RM_CLASS_OBJECT_LIST = 0x83, /* NV01_MEMORY_LIST_OBJECT: pages of another object */
+	RM_CLASS_PHYSICAL = 0xc2,    /* NV01_MEMORY_LOCAL_PHYSICAL: device memory by its address */
+	RM_CLASS_EXPORT = 0xe0,	     /* NV_MEMORY_EXPORT: memory that others attach */
 	RM_CLASS_FLA = 0xf3,	 /* memory of others, by addresses of the fabric */
 	RM_CLASS_FABRIC = 0xf8,
 	RM_CLASS_FABRIC_IMPORT = 0xf9,

@@ -20,6 +20,7 @@ struct doctor {
 	bool failed;
 	struct place place;
 	bool has_driver; /* the machine's own driver, with a device */
+	int guarding; /* the rule of the node (model/guarding.h); below 0: not known */
 	bool has_soft;
 };
 

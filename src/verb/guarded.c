@@ -327,13 +327,38 @@ int guarded_begin(const struct place *place, json_t *grant, bool shared, pid_t p
 	} else if (!doubt_notify(place, &k, cgroup, shared, notify, sizeof notify)) {
 		r = begin_notify(place, grant, &ret->socket, f);
 		ret->front = "notify";
-		snprintf(ret->note, sizeof ret->note, "held by a supervisor (notify), not in the kernel: %.180s", bpf);
+		snprintf(ret->note, sizeof ret->note, "--guard: held by a supervisor (notify), not in the kernel: %.180s", bpf);
 	}
 	if (r)
 		return r;
 	if (!begin_dmem(grant, cgroup, ret, dmem) || ret->front)
 		return 0;
 	return fault_set(f, -ENOTSUP, "--guard: bpf: %s; notify: %s; dmem: %s", bpf, notify, dmem);
+}
+
+enum guarding_wish guarded_wish(json_t *grant, bool asked, bool walled)
+{
+	/* A meted of before has no rule. */
+	int rule = guarding_find(device_text(grant, "guard_rule"));
+
+	return guarding_wish(rule < 0 ? GUARDING_ASKED : (enum guarding)rule, asked,
+			     device_text(json_object_get(grant, "driver"), "kind"), walled);
+}
+
+int guarded_unheld(enum guarding_wish wish, bool asked, int r, char note[256], struct fault *f)
+{
+	static const char option[] = "--guard: ";
+	char why[sizeof(f->text)];
+
+	if (asked)
+		return r;
+	/* Nobody has written --guard. */
+	snprintf(why, sizeof(why), "%s", f->text + (strncmp(f->text, option, strlen(option)) ? 0 : strlen(option)));
+	if (wish == GUARDING_IF_IT_HOLDS) {
+		snprintf(note, 256, "the shim alone limits it (guard.grants: preferred); the guard: %.190s", why);
+		return 0;
+	}
+	return fault_set(f, r, "this node guards every grant (guard.grants: required, in meted.yaml): %s", why);
 }
 
 int guarded_enter(const struct guarded *g)

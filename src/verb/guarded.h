@@ -9,6 +9,7 @@
 
 #include "client/fault.h"
 #include "client/place.h"
+#include "model/guarding.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -34,6 +35,13 @@ struct guarded {
  */
 int guarded_begin(const struct place *place, json_t *grant, bool shared, pid_t pid, const char *cgroup,
 		  struct guarded *ret, struct fault *f);
+/* What is to be done for a program or a container under this grant: --guard (`asked`), or the node's rule. */
+enum guarding_wish guarded_wish(json_t *grant, bool asked, bool walled);
+/*
+ * What it comes to that nothing holds (r, f of guarded_begin). Value: 0 and a line in `note`, where the node's rule is
+ * that the shim alone does then; else r.
+ */
+int guarded_unheld(enum guarding_wish wish, bool asked, int r, char note[256], struct fault *f);
 /* In the process that becomes the program, last before it does. 0 or -errno. */
 int guarded_enter(const struct guarded *g);
 /* The program has ended; with a grant of its own, what is left of it gets nothing more. */

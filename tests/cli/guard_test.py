@@ -1,9 +1,14 @@
 """mete run --guard, mete cdi create --guard: where the kernel cannot limit a program, nothing is started, and a line says why."""
 import json
 import os
+import signal
+import subprocess
 
 import place
-from place import wait_for
+from place import BUILD, wait_for
+
+METED = os.path.join(BUILD, 'src/daemon/meted')
+SOFT = os.path.join(BUILD, 'src/softdev')
 
 
 class Guarded(place.MeteTest):
@@ -40,6 +45,70 @@ class Guarded(place.MeteTest):
         for hook in create:
             self.assertIn('--guard', hook['args'])
         self.assertEqual(self.mete('cdi', 'remove', 'boxed', '--dir', self.path('cdi')).returncode, 0)
+
+
+class Node(place.MeteTest):
+    """guard.grants of meted.yaml. The software device stands for NVIDIA's driver; no kernel module is there."""
+
+    def serve(self, rule):
+        os.makedirs(self.runtime, mode=0o700, exist_ok=True)
+        self.config = self.path('meted.yaml')
+        self.write_rule(rule)
+        self.meted = subprocess.Popen(
+            [METED, '--runtime-dir', self.runtime, '--libcuda', f'{SOFT}/libcuda.so.1', '--libnvml', f'{SOFT}/libnvidia-ml.so.1',
+             '--config', self.config, '--foreground'], env=self.env, start_new_session=True, stderr=subprocess.DEVNULL)
+        self.started.append(self.meted)
+        wait_for(lambda: self.mete('ps').returncode == 0 and 'nvidia' in self.mete('devices').stdout, 'meted serves')
+
+    def write_rule(self, rule):
+        with open(self.config, 'w', encoding='ascii') as file:
+            file.write(f'guard:\n  grants: "{rule}"\n')
+        os.chmod(self.config, 0o600)
+
+    def run_one(self, *words):
+        return self.mete('run', '-m', '8M', *words, 'touch', self.path('started'))
+
+    def test_required_starts_nothing_that_it_cannot_hold(self):
+        self.serve('required')
+        done = self.run_one()
+        self.assertEqual(done.returncode, 125, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn('guard.grants: required', done.stderr)
+        self.assertIn("NVIDIA's kernel module is not loaded", done.stderr)
+        self.assertFalse(os.path.exists(self.path('started')))
+        wait_for(lambda: not json.loads(self.mete('ps', '--json').stdout)['grants'], 'the grant is gone')
+        # What has no driver of NVIDIA's in its process is not the guard's.
+        self.assertEqual(self.run_one('--soft').returncode, 0)
+
+    def test_preferred_goes_on_with_the_shim_alone_and_says_so(self):
+        self.serve('preferred')
+        done = self.run_one()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('the shim alone limits it (guard.grants: preferred)', done.stderr)
+        self.assertTrue(os.path.exists(self.path('started')))
+        # Who asks for it by name gets it or nothing.
+        os.remove(self.path('started'))
+        self.assertEqual(self.run_one('--guard').returncode, 125)
+        self.assertFalse(os.path.exists(self.path('started')))
+
+    def test_the_rule_changes_while_meted_runs_and_is_told(self):
+        self.serve('asked')
+        self.assertEqual(self.run_one().returncode, 0)
+        doctor = json.loads(self.mete('doctor', '--json').stdout)['checks']
+        self.assertNotIn('guard.grants', [c for c in doctor if c['name'] == 'guard'][0]['detail'])
+        self.write_rule('required')
+        self.meted.send_signal(signal.SIGHUP)
+        wait_for(lambda: self.run_one().returncode == 125, 'the rule holds')
+        doctor = json.loads(self.mete('doctor', '--json').stdout)['checks']
+        self.assertIn('this node requires it of every grant', [c for c in doctor if c['name'] == 'guard'][0]['detail'])
+
+    def test_other_words_are_refused(self):
+        with open(self.path('bad.yaml'), 'w', encoding='ascii') as file:
+            file.write('guard:\n  grants: "on"\n')
+        os.chmod(self.path('bad.yaml'), 0o600)
+        done = subprocess.run([METED, '--config', self.path('bad.yaml'), '--check-config'], env=self.env, capture_output=True, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('asked, preferred, required', done.stderr + done.stdout)
 
 
 if __name__ == '__main__':

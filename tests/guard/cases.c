@@ -29,6 +29,7 @@ static const struct {
 	{ "end", case_end },
 	{ "grant", case_grant },
 	{ "accounts", case_accounts },
+	{ "attacks", case_attacks },
 	{ "helper", case_helper },
 	{ "killed", case_killed },
 	{ "race", case_race },

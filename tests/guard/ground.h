@@ -107,6 +107,7 @@ void case_helper(void);
 void case_end(void);
 void case_grant(void);
 void case_accounts(void);
+void case_attacks(void);
 void case_cost(void);
 void case_locked(void);
 void case_notify(void);

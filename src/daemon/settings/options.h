@@ -58,6 +58,7 @@ struct options {
 	struct residence_options memory;
 	struct fence_options fence;
 	uint64_t container_expires_ns;
+	const char *guard; /* a word of model/guarding.h; NULL: asked */
 	const char *placement; /* a rule of placement.h, or "first"; NULL: that */
 	struct limits limits;
 

@@ -4,6 +4,7 @@
 #include "base/size.h"
 #include "base/text_distance.h"
 #include "daemon/settings/limit_words.h"
+#include "daemon/tenants/guarded.h"
 #include "daemon/tenants/placing.h"
 #include "daemon/workers/fence.h"
 
@@ -234,6 +235,17 @@ const struct setting settings[] = {
 	  .example = "3600",
 	  .text = "How long a grant of `mete cdi create` waits for its container, in seconds; then it ends. 0: for "
 		  "ever. --expires says it for one grant; one with --keep waits for ever." },
+
+	{ .key = "guard.grants",
+	  .type = SETTING_TEXT,
+	  .offset = FIELD(guard),
+	  .reload = true,
+	  .fallback = "asked",
+	  .example = "required",
+	  .text = "Which programs and containers that use NVIDIA's driver themselves the guard holds (docs/guard.md): "
+		  "asked, those with --guard; preferred, all, and where nothing can hold them the shim alone does, "
+		  "which a line says; required, all, and where nothing can hold them they are not started.",
+	  .check = guarded_check_rule },
 
 	{ .key = "placement.rule",
 	  .type = SETTING_TEXT,

@@ -144,6 +144,7 @@ json_t *grant_json(struct tenant *t)
 	faults_json(t, json);
 	suspension_grant_json(t, json);
 	json_object_set_new(json, "guard", guarded_json(t));
+	json_object_set_new(json, "guard_rule", json_string(guarded_rule_word(t->daemon)));
 	json_object_set_new(json, "unknown_calls",
 			    json_integer(t->telemetry ? (json_int_t)t->telemetry->unknown_calls : 0));
 	return json;

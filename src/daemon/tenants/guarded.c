@@ -8,9 +8,23 @@
 #include "daemon/tenants/tenant.h"
 #include "guard/classify.h"
 #include "guard/counts.h"
+#include "model/guarding.h"
 
 #include <errno.h>
 #include <unistd.h>
+
+const char *guarded_rule_word(const struct daemon *daemon)
+{
+	return daemon->guard ? daemon->guard : guarding_word(GUARDING_ASKED);
+}
+
+int guarded_check_rule(const char *value, char *why, size_t size)
+{
+	if (guarding_find(value) >= 0)
+		return 0;
+	snprintf(why, size, "knows no \"%.40s\"; its words are asked, preferred, required", value);
+	return -EINVAL;
+}
 
 static uint64_t said_bytes(struct tenant *t)
 {

@@ -24,6 +24,10 @@ struct guarded {
 
 #define GUARDED_STALE_S 10
 
+/* The setting guard.grants as it holds, a word of model/guarding.h; and its check (settings.h). */
+const char *guarded_rule_word(const struct daemon *daemon);
+int guarded_check_rule(const char *value, char *why, size_t size);
+
 /* Reads the counts of all tenants; adds events. Once a second. */
 void guarded_read(struct daemon *daemon);
 /* What the guard counts above what the clients say; below 0: they hold more than it has seen. */

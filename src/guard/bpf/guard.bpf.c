@@ -8,7 +8,7 @@
  *process kprobe copy_out		the reply of an allocation, still in the kernel: what was really taken. The
  *reservation is set to it kretprobe call		the manager's answer: the reservation becomes an object, or goes
  *back; replies are rewritten kretprobe cleanup	the manager has freed all that a file had cgroup_attach_task, lsm
- *task_alloc, bprm_committed_creds   whose process: a tenant's stays the tenant's, whatever cgroup it moves to
+ *task_alloc, bprm_creds_for_exec   whose process: a tenant's stays the tenant's, whatever cgroup it moves to
  *
  * `call`, `copy_out` and `cleanup` are functions of the driver; mete-guard names them (drivers.c).
  *
@@ -90,10 +90,13 @@ struct work {
 	uint64_t file, data;		     /* the manager's record of the file; the kernel's copy of the argument */
 	uint64_t leaving;		     /* the record of a file that is being released */
 	uint64_t memory;		     /* the number that a free found, or that a dup has a reference of */
+	uint64_t until, leaving_until;	     /* the last number when a free, and when a release, began */
 	uint64_t shown_file, shown_argument; /* the call that was judged last, and by which set of programs */
 	uint32_t shown_command, set;
 	uint32_t stage;
 	uint32_t replied; /* what is nested was copied back */
+	uint32_t group;	  /* 1: a channel group is counted that is not made yet */
+	uint32_t unused;
 	struct guard_plan plan;
 	struct guard_call call;
 	uint8_t nested[GUARD_NESTED_BYTES] __attribute__((aligned(8)));
@@ -174,7 +177,7 @@ struct {
 	__type(value, struct guard_memory);
 } guard_memories SEC(".maps");
 
-/* the last number of a memory */
+/* the last number of a memory or of an object */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -329,10 +332,28 @@ static bool object_give_back(struct guard_object *o, uint64_t number)
 	return true;
 }
 
-static void object_put(const struct work *w, const struct guard_key *key, uint32_t parent, uint32_t class,
+/* A number that nothing has; of two the later is the greater. 0: never. */
+static uint64_t number_next(void)
+{
+	uint32_t zero = 0;
+	uint64_t *last = bpf_map_lookup_elem(&guard_number, &zero);
+
+	return last ? __sync_fetch_and_add(last, 1) + 1 : 0;
+}
+
+static uint64_t number_last(void)
+{
+	uint32_t zero = 0;
+	uint64_t *last = bpf_map_lookup_elem(&guard_number, &zero);
+
+	return last ? *(volatile uint64_t *)last : 0;
+}
+
+static void object_put(struct work *w, const struct guard_key *key, uint32_t parent, uint32_t class,
 		       uint64_t number)
 {
 	struct guard_object o = { .memory = number,
+				  .number = number_next(),
 				  .file = w->file,
 				  .account = w->account,
 				  .parent = parent,
@@ -364,20 +385,18 @@ static void object_put(const struct work *w, const struct guard_key *key, uint32
 	if (!t)
 		return;
 	__sync_fetch_and_add(&t->objects, 1);
-	if (class == RM_CLASS_GROUP)
+	if (class == RM_CLASS_GROUP && !w->group)
 		__sync_fetch_and_add(&t->groups, 1);
+	else if (class == RM_CLASS_GROUP)
+		w->group = 0; /* it has been counted */
 }
 
-static void memory_put(const struct work *w, const struct guard_key *key, uint64_t bytes)
+static void memory_put(struct work *w, const struct guard_key *key, uint64_t bytes)
 {
 	struct guard_key above = { key->client, w->plan.parent };
 	struct guard_memory m = { .account = w->account, .bytes = bytes, .references = 1 };
-	uint32_t zero = 0;
-	uint64_t *last = bpf_map_lookup_elem(&guard_number, &zero), number;
+	uint64_t number = number_next();
 
-	if (!last)
-		return;
-	number = __sync_fetch_and_add(last, 1) + 1;
 	/* A table that is full leaves the charge for ever, which harms nobody else. */
 	if (bpf_map_update_elem(&guard_memories, &number, &m, BPF_NOEXIST))
 		return;
@@ -386,9 +405,16 @@ static void memory_put(const struct work *w, const struct guard_key *key, uint64
 	object_put(w, key, w->plan.parent, RM_CLASS_MEMORY, number);
 }
 
+/*
+ * What goes with a file, or with an object and what is below it. Not what was made since that began: under the same names
+ * it is another's, and is below the new ones.
+ */
 struct sweep {
-	uint64_t file; /* of a release; 0: of a free */
+	uint64_t file;	/* of a release; 0: of a free */
+	uint64_t until; /* the last number then */
 	uint32_t client, handle;
+	uint32_t memory_only; /* what lies below is found through what is between, which goes last */
+	uint32_t unused;
 };
 
 static bool object_below(uint32_t client, uint32_t parent, uint32_t handle)
@@ -412,6 +438,8 @@ static long sweep_one(struct bpf_map *map, struct guard_key *key, struct guard_o
 {
 	struct guard_key k = *key;
 
+	if (o->number > s->until || (s->memory_only && !o->memory))
+		return 0;
 	if (s->file ? o->file != s->file
 		    : k.client != s->client || (s->handle != s->client && k.handle != s->handle &&
 						!object_below(k.client, o->parent, s->handle)))
@@ -426,7 +454,7 @@ static void object_free(const struct work *w)
 {
 	struct guard_key key = { w->plan.client, w->plan.object };
 	struct guard_object *o = bpf_map_lookup_elem(&guard_objects, &key);
-	struct sweep s = { 0, key.client, key.handle };
+	struct sweep s = { .until = w->until, .client = key.client, .handle = key.handle };
 
 	if (!o)
 		return;
@@ -438,9 +466,22 @@ static void object_free(const struct work *w)
 	} else if (o->class == RM_CLASS_GROUP) {
 		object_gone(o);
 		bpf_map_delete_elem(&guard_objects, &key);
-	} else if (!o->memory) {
+	} else if (!o->memory && o->number <= s.until) {
+		s.memory_only = key.client != key.handle;
+		if (s.memory_only)
+			bpf_for_each_map_elem(&guard_objects, sweep_one, &s, 0);
+		s.memory_only = 0;
 		bpf_for_each_map_elem(&guard_objects, sweep_one, &s, 0);
 	}
+}
+
+static void group_leave(struct work *w)
+{
+	struct guard_tenant *t = w->group ? tenant_find(w->account) : NULL;
+
+	w->group = 0;
+	if (t)
+		__sync_fetch_and_sub(&t->groups, 1);
 }
 
 /*
@@ -457,6 +498,7 @@ static void work_leave(struct work *w)
 		memory_put(w, &key, w->reserved);
 	else if (w->stage != IDLE)
 		account_refund(w->account, w->reserved);
+	group_leave(w);
 	w->reserved = 0;
 	w->stage = IDLE;
 }
@@ -464,7 +506,7 @@ static void work_leave(struct work *w)
 /* The file whose release began in this task is released. */
 static void file_leave(struct work *w)
 {
-	struct sweep s = { .file = w->leaving };
+	struct sweep s = { .file = w->leaving, .until = w->leaving_until };
 
 	if (!s.file)
 		return;
@@ -589,18 +631,22 @@ int BPF_PROG(guard_task_alloc, struct task_struct *task, unsigned long flags, in
 	return 0;
 }
 
-SEC("lsm/bprm_committed_creds")
-int BPF_PROG(guard_exec, struct linux_binprm *bprm)
+/*
+ * Before the other threads end: the one that calls becomes the first, and what was known of that is gone then. Some have
+ * been there since before their cgroup was a tenant's.
+ */
+SEC("lsm/bprm_creds_for_exec")
+int BPF_PROG(guard_exec, struct linux_binprm *bprm, int ret)
 {
 	uint64_t account = account_of_current();
 	struct work *w;
 
 	if (!account)
-		return 0;
+		return ret;
 	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (w)
 		w->owner = account;
-	return 0;
+	return ret;
 }
 
 SEC("raw_tp/sched_process_exit")
@@ -740,9 +786,20 @@ static uint32_t judge_objects(const struct work *w, const struct guard_tenant *t
 	}
 	if (w->plan.effect != GUARD_NOTHING && w->plan.effect != GUARD_FREE && t->objects >= GUARD_TENANT_OBJECTS)
 		return GUARD_FULL;
-	if (w->plan.effect == GUARD_GROUP && t->groups >= l->groups_most)
-		return GUARD_GROUPS;
 	return GUARD_FINE;
+}
+
+/* Counts the group that a call is to make, before it is made: others may ask for the last one at the same time. */
+static bool group_take(struct work *w, struct guard_tenant *t, const struct guard_limits *l)
+{
+	if (w->plan.effect != GUARD_GROUP || w->group)
+		return true;
+	if (__sync_fetch_and_add(&t->groups, 1) >= l->groups_most) {
+		__sync_fetch_and_sub(&t->groups, 1);
+		return false;
+	}
+	w->group = 1;
+	return true;
 }
 
 static void work_judge(struct work *w, const struct guard_limits *l, uint32_t branch)
@@ -846,6 +903,8 @@ static int call_shown(struct file *file, unsigned int command, unsigned long arg
 	w->set = guard_options.set;
 	w->account = account;
 	reason = judge_shown(w, t, l, c->branch, command, argument);
+	if (!reason && !group_take(w, t, l))
+		reason = GUARD_GROUPS;
 	if (!reason && w->plan.effect == GUARD_MEMORY && !account_charge(t, l->quota, w->plan.bytes))
 		reason = GUARD_QUOTA;
 	if (reason) {
@@ -911,6 +970,7 @@ int guard_call(struct pt_regs *regs)
 	w->stage = CALLED;
 	w->replied = 0;
 	w->memory = 0;
+	w->until = number_last();
 	w->file = PT_REGS_PARM3(regs);
 	w->data = PT_REGS_PARM5(regs);
 	__builtin_memset(&w->call, 0, sizeof w->call);
@@ -922,7 +982,7 @@ int guard_call(struct pt_regs *regs)
 		return 0;
 	}
 	work_judge(w, l, c->branch);
-	if (w->plan.reason || judge_objects(w, t, l)) {
+	if (w->plan.reason || judge_objects(w, t, l) || !group_take(w, t, l)) {
 		end_process(w->account, GUARD_CHANGED);
 		return 0;
 	}
@@ -1022,8 +1082,9 @@ static void answer(struct work *w, uint32_t status, uint32_t handle)
 	struct guard_key key = { w->plan.client, handle };
 	bool succeeded = !status;
 
+	/* A client is below nothing, whatever the call says. */
 	if (w->plan.class == RM_CLASS_CLIENT && w->plan.effect == GUARD_PARENT)
-		key.client = handle;
+		key.client = w->plan.parent = handle;
 	switch (w->plan.effect) {
 	case GUARD_MEMORY:
 		answer_memory(w, &key, succeeded);
@@ -1063,6 +1124,7 @@ int guard_answer(struct pt_regs *regs)
 	if (w->plan.object_at != GUARD_NO_PLACE)
 		bpf_probe_read_kernel(&handle, sizeof handle, (const void *)(w->data + w->plan.object_at));
 	answer(w, status, handle);
+	group_leave(w);
 	/* What is left was reserved for what the kernel then read as something else. */
 	account_refund(w->account, w->reserved);
 	w->reserved = 0;
@@ -1084,6 +1146,7 @@ int guard_release(struct pt_regs *regs)
 	if (w) {
 		file_leave(w);
 		w->leaving = file;
+		w->leaving_until = number_last();
 	}
 	return 0;
 }

@@ -371,7 +371,7 @@ static uint32_t alloc_said(const struct making *m)
 static int alloc_read(struct making *m)
 {
 	uint64_t there = long_at(&m->argument, 16);
-	bool memory = m->plan.class == RM_CLASS_MEMORY;
+	bool memory = m->plan.effect == GUARD_MEMORY;
 	uint32_t said = memory ? 0 : alloc_said(m);
 	int r;
 

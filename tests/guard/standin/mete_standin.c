@@ -293,7 +293,10 @@ static u32 alloc(struct standin_file *f, u32 *d)
 	}
 	if (!owns(f, client) || (class == 0x80 && !has_device_open()))
 		return NO_RIGHT;
-	if (class != 0x40)
+	if (class == 0xa06c)
+		take_time();
+	/* 0x42: extended memory, with the same parameters. */
+	if (class != 0x40 && class != 0x42)
 		return find(client, parent) && !(d[2] && find(client, d[2])) && add(client, parent, &d[2], class) ?
 			       OK :
 			       INVALID;
@@ -336,6 +339,9 @@ static u32 heap(struct standin_file *f, u32 *d)
 	case 6:
 	case 14:
 	case 19:
+		/* Addresses alone (a flag), or the host's memory (the location): no memory of the device. */
+		if (d[13] & 0x80000 || (attr >> 25 & 3) == 1)
+			return add(d[0], d[1], &d[11], 0x3e) ? OK : NO_MEMORY;
 		return take(d[0], d[1], &d[11], size, attr, 0);
 	}
 	return OK;

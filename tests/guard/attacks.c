@@ -1,0 +1,254 @@
+/* attacks.c: ways that were looked for with the guard's source at hand. */
+#include "ground.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A client that names an object of its own, to come, as what it is below: then all would be below that object. */
+static int body_client_parent(void)
+{
+	uint32_t below = 0x77;
+	struct session s = { .fd = node(CONTROL) };
+	uint32_t device = 2;
+	int r = rm_alloc(s.fd, 0, below, &s.client, 0x41, NULL);
+
+	if (r)
+		return r == -EPERM ? 0 : 2; /* refused is well too */
+	if (rm_alloc(s.fd, s.client, s.client, &device, 0x80, NULL) ||
+	    rm_alloc(s.fd, s.client, s.client, &below, 0x2080, NULL) || grab(&s, MIB(8), MIB(4096)) != MIB(512))
+		return 3;
+	if (rm_free(s.fd, s.client, below))
+		return 4;
+	return grab(&s, MIB(8), MIB(512)) || truth().used != MIB(512) ? 5 : 0;
+}
+
+/* What is below an object that is below the one that is freed comes back as well, in whatever order it is looked at. */
+static int body_depths(void)
+{
+	struct session s;
+
+	for (int i = 0; i < 3; i++) {
+		uint32_t device = 2, subdevice = 3, o;
+		int n = 0;
+
+		if (session_open(&s))
+			return 2;
+		for (struct memory_parameters m = { .size = MIB(8) };
+		     o = 0, !rm_alloc(s.fd, s.client, subdevice, &o, 0x40, &m); n++)
+			;
+		if (n != 64)
+			return 3;
+		if (rm_free(s.fd, s.client, device) || truth().used)
+			return 4;
+		if (rm_alloc(s.fd, s.client, s.client, &device, 0x80, NULL) || grab(&s, MIB(8), MIB(4096)) != MIB(512))
+			return 5;
+		close(s.fd);
+	}
+	return 0;
+}
+
+static struct session shared;
+static _Atomic bool stop;
+
+static void *free_device(void *unused)
+{
+	while (!stop)
+		rm_free(shared.fd, shared.client, 2);
+	return unused;
+}
+
+/*
+ * A device is freed, and made again with memory below while what was below the old one is still being given back.
+ */
+static int body_made_again(void)
+{
+	pthread_t t;
+
+	if (session_open(&shared) || pthread_create(&t, NULL, free_device, NULL))
+		return 2;
+	for (int i = 0; i < 4000; i++) {
+		uint32_t device = 2;
+
+		rm_alloc(shared.fd, shared.client, shared.client, &device, 0x80, NULL);
+		for (uint32_t o = 0x100; o < 0x104; o++) {
+			uint32_t name = o;
+
+			rm_memory(shared.fd, shared.client, &name, MIB(64));
+		}
+	}
+	stop = true;
+	pthread_join(t, NULL);
+	rm_alloc(shared.fd, shared.client, shared.client, &(uint32_t){ 2 }, 0x80, NULL);
+	grab(&shared, MIB(16), MIB(4096));
+	return truth().used > MIB(512) ? 3 : 0;
+}
+
+static void *make_groups(void *made)
+{
+	uint32_t o;
+
+	for (int i = 0; i < 4; i++) {
+		o = 0;
+		if (!rm_alloc(shared.fd, shared.client, 2, &o, 0xa06c, NULL))
+			atomic_fetch_add((_Atomic int *)made, 1);
+	}
+	return NULL;
+}
+
+/* Many threads ask for the last channel group at once. */
+static int body_groups(void)
+{
+	static _Atomic int made;
+	pthread_t t[32];
+
+	if (session_open(&shared))
+		return 2;
+	for (int i = 0; i < 32; i++)
+		if (pthread_create(&t[i], NULL, make_groups, &made))
+			return 3;
+	for (int i = 0; i < 32; i++)
+		pthread_join(t[i], NULL);
+	return made == 3 ? 0 : 4;
+}
+
+/* A child that begins its life in another cgroup. */
+static int body_clone_into(void)
+{
+	struct clone_args a = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };
+	int fd = open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY), status;
+	pid_t p;
+
+	a.cgroup = (uint64_t)fd;
+	p = (pid_t)syscall(SYS_clone3, &a, sizeof a);
+	if (p < 0)
+		return 2;
+	if (!p)
+		_exit(body_grab());
+	waitpid(p, &status, 0);
+	return status ? 3 : 0;
+}
+
+static void *grab_alone(void *result)
+{
+	/* The first thread has ended; the kernel shows it as a zombie until this one has as well. */
+	usleep(100000);
+	enter("");
+	_exit(*(int *)result = body_grab());
+}
+
+/* The first thread ends, and another goes on. */
+static int body_leader_ends(void)
+{
+	static int result;
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, grab_alone, &result))
+		return 2;
+	pthread_exit(NULL);
+}
+
+/* Classes of the published list that are memory, but not of the usual class. */
+static int body_classes(void)
+{
+	static const uint32_t refused[] = { 0x3f, 0x81, 0x82, 0x83, 0xc2, 0xe0, 0xf3, 0xf8, 0xf9, 0xfb };
+	struct memory_parameters m = { .size = MIB(1024) };
+	struct session s;
+	uint32_t o;
+
+	if (session_open(&s))
+		return 2;
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+		o = 0;
+		if (rm_alloc(s.fd, s.client, 2, &o, refused[i], &m) != -EPERM)
+			return (int)(10 + i);
+	}
+	/* Extended memory is charged like any. */
+	o = 0;
+	return rm_alloc(s.fd, s.client, 2, &o, 0x42, &m) == NO_MEMORY ? 0 : 3;
+}
+
+static int go[2];
+
+static void *exec_elsewhere(void *unused)
+{
+	char x;
+
+	if (read(go[0], &x, 1) != 1)
+		return unused;
+	enter("");
+	execl("/cases", "cases", "--grab", "256", NULL);
+	return unused;
+}
+
+/* A thread that was there before the cgroup was a tenant's becomes the whole process in another cgroup. */
+static int body_exec_thread(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, exec_elsewhere, NULL) || write(hold_fds[1], "x", 1) != 1)
+		return 2;
+	pthread_join(t, NULL);
+	return 3;
+}
+
+static void exec_thread(void)
+{
+	const char *path = "/sys/fs/cgroup/early4";
+	int status;
+	pid_t p;
+	char x;
+
+	if (pipe(hold_fds) || pipe(go))
+		exit(1);
+	mkdir(path, 0755);
+	p = fork();
+	if (!p) {
+		enter("early4");
+		_exit(body_exec_thread());
+	}
+	if (read(hold_fds[0], &x, 1) != 1)
+		exit(1);
+	run((const char *[]){ "/mete-guard", "set", path, "--memory", "256M", NULL });
+	if (write(go[1], "x", 1) != 1)
+		exit(1);
+	waitpid(p, &status, 0);
+	ok(!status, "a thread that was there before its cgroup was a tenant's leaves it and becomes the process (%x)",
+	   status);
+	run((const char *[]){ "/mete-guard", "drop", path, NULL });
+}
+
+static void one(int (*body)(void), const char *what)
+{
+	int r = as("c", body);
+
+	ok(!r, "%s (%d)", what, r);
+	/* A process whose first thread had ended is gone a moment later. */
+	for (int i = 0; i < 100 && truth().used; i++)
+		usleep(10000);
+}
+
+void case_attacks(void)
+{
+	one(body_client_parent, "a client that says what it is below gives nothing back with that");
+	one(body_made_again, "a device that is made again while the old one is given back");
+	one(body_depths, "memory two objects below the one that is freed");
+	truth_reset(true);
+	one(body_groups, "32 threads ask for the last channel group at once");
+	truth_reset(false);
+	one(body_leader_ends, "the first thread ends and another goes on, in another cgroup");
+	one(body_classes, "classes of memory that are not the usual one");
+	if (!front_notify) {
+		one(body_clone_into, "a child that is born in another cgroup");
+		exec_thread();
+	}
+	clean("attacks");
+}
