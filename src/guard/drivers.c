@@ -84,6 +84,9 @@ static unsigned int branch_of(const char *module)
 	return f && fscanf(f, "%u", &branch) == 1 ? branch : 0;
 }
 
+/* By which the kernel attaches programs to its own functions; its name goes on in some versions. */
+#define DIRECT_CALLS "register_ftrace_direct"
+
 static void functions_look(struct guard_kernel *k)
 {
 	const char *want[] = { k->driver->call, k->driver->copy_out, k->driver->cleanup };
@@ -96,6 +99,7 @@ static void functions_look(struct guard_kernel *k)
 			continue;
 		for (int i = 0; i < 3; i++)
 			have[i] |= !strcmp(name, want[i]);
+		k->traces |= !strncmp(name, DIRECT_CALLS, strlen(DIRECT_CALLS));
 	}
 	k->functions = have[0] && have[1] && have[2];
 	for (int i = 0; i < 3; i++)
@@ -192,8 +196,6 @@ bool guard_kernel_doubt(const struct guard_kernel *k, char *text, size_t size)
 	} rows[] = {
 		{ !k->btf, "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one that is built with "
 			   "CONFIG_DEBUG_INFO_BTF" },
-		{ !k->lsm,
-		  "bpf is not among this kernel's security modules (/sys/kernel/security/lsm): boot with lsm=...,bpf" },
 		{ !k->kprobes, "this kernel has no kprobes: use one that is built with CONFIG_KPROBES" },
 		{ !k->cgroup2, "cgroup version 2 is not mounted at /sys/fs/cgroup" },
 		{ k->locked_more, "this kernel is locked down (confidentiality): its programs may not read what the "
@@ -208,7 +210,11 @@ bool guard_kernel_doubt(const struct guard_kernel *k, char *text, size_t size)
 		}
 	if (driver_doubt(k, text, size))
 		return true;
-	if (!k->functions)
+	if (!k->lsm && !k->traces)
+		snprintf(text, size,
+			 "bpf is not among this kernel's security modules (/sys/kernel/security/lsm), and programs cannot be "
+			 "attached to its functions (CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS): boot with lsm=...,bpf");
+	else if (!k->functions)
 		snprintf(text, size, "the driver %s has no function %s in /proc/kallsyms", k->driver->module,
 			 k->missing_function);
 	else

@@ -26,6 +26,7 @@ const struct guard_driver *guard_driver_loaded(void);
 
 struct guard_kernel {
 	bool btf, lsm, cgroup2, kprobes;
+	bool traces;	  /* programs can be attached to the kernel's own functions */
 	bool locked;	  /* lockdown: replies cannot be rewritten */
 	bool locked_more; /* lockdown=confidentiality: no program may read the kernel's memory */
 	bool dmem;	  /* the kernel has device memory in cgroups */

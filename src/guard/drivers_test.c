@@ -52,7 +52,14 @@ int main(void)
 	driver = guard_driver_find("nvidia");
 	check(good(), NULL, NULL, "all is there");
 	WITHOUT(btf, false, "no BTF", NULL, "a kernel without BTF");
-	WITHOUT(lsm, false, "security modules", NULL, "a kernel without the BPF LSM");
+	WITHOUT(lsm, false, "security modules", NULL, "a kernel without the BPF LSM, whose functions take no programs");
+	{
+		struct guard_kernel k = good();
+
+		k.lsm = false;
+		k.traces = true;
+		check(k, NULL, NULL, "a kernel without the BPF LSM, whose functions take programs");
+	}
 	WITHOUT(kprobes, false, "no kprobes", NULL, "a kernel without kprobes");
 	WITHOUT(cgroup2, false, "cgroup version 2", NULL, "cgroups of version 1");
 	WITHOUT(locked_more, true, "locked down (confidentiality)", NULL, "a kernel that is locked down");

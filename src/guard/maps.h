@@ -40,6 +40,7 @@ struct guard_config {
 struct guard_options {
 	uint32_t rewrites; /* 0 where the kernel does not let a program write to a process (lockdown): replies stay */
 	uint32_t set;	   /* another number for each load */
+	uint32_t traced;   /* attached to the kernel's functions, not to its security modules' hooks */
 };
 
 #define GUARD_STRICT 1u /* who is no tenant and not root opens no device */

@@ -33,6 +33,7 @@ static const struct {
 	{ "helper", case_helper },
 	{ "killed", case_killed },
 	{ "race", case_race },
+	{ "crowd", case_crowd },
 	{ "race-class", case_race_class },
 	{ "race-pointer", case_race_pointer },
 	{ "cost", case_cost },

@@ -96,6 +96,7 @@ void case_descriptors(void);
 void case_calls(void);
 void case_devices(void);
 void case_race(void);
+void case_crowd(void);
 void case_race_class(void);
 void case_race_pointer(void);
 void case_sibling(void);

@@ -119,6 +119,58 @@ void case_race_pointer(void)
 	race_all(2, "a thread races the pointer", 10000, 400000000000u);
 }
 
+static _Atomic unsigned int left_over;
+static struct session crowd_session;
+
+/*
+ * Takes and frees as fast as it can. More than the quota, by a call that the guard ended the process for, lasts until it
+ * is dead: who lives on with it has won.
+ */
+static void *crowd_one(void *unused)
+{
+	for (int i = 0; i < 3000 && !left_over; i++) {
+		uint32_t o = 0;
+
+		if (rm_memory(crowd_session.fd, crowd_session.client, &o, MIB(64)))
+			continue;
+		for (int k = 0; truth().used > MIB(512); k++) {
+			if (k == 100)
+				left_over++;
+			if (k == 100)
+				break;
+			usleep(5000);
+		}
+		rm_free(crowd_session.fd, crowd_session.client, o);
+	}
+	return unused;
+}
+
+static int body_crowd(void)
+{
+	pthread_t t[24];
+
+	if (session_open(&crowd_session))
+		return 2;
+	for (int i = 0; i < 24; i++)
+		if (pthread_create(&t[i], NULL, crowd_one, NULL))
+			return 3;
+	for (int i = 0; i < 24; i++)
+		pthread_join(t[i], NULL);
+	return left_over ? 4 : 0;
+}
+
+/* More tasks on a processor than it can run: where the kernel preempts itself, the guard's programs are left out. */
+void case_crowd(void)
+{
+	int r = as("c", body_crowd);
+
+	ok(!r || r == -SIGKILL, "24 threads that preempt each other in the guard: never over the quota%s (%d)",
+	   r == -SIGKILL ? ", or ended for it" : "", r);
+	for (int i = 0; i < 200 && truth().used; i++)
+		usleep(10000);
+	ok(!truth().used, "... and nothing is left");
+}
+
 /* A sibling writes into the process while it calls. */
 static int body_sibling(void)
 {

@@ -2,23 +2,32 @@
 /*
  * guard.bpf.c: the guard's programs in the kernel.
  *
- *	lsm file_open		whose file it is, and may he
- *	lsm file_ioctl		the call as the program shows it: refused, or its charge is reserved
- *	kprobe call		the same as the kernel has copied it: judged again. What was changed meanwhile ends its
- *process kprobe copy_out		the reply of an allocation, still in the kernel: what was really taken. The
- *reservation is set to it kretprobe call		the manager's answer: the reservation becomes an object, or goes
- *back; replies are rewritten kretprobe cleanup	the manager has freed all that a file had cgroup_attach_task, lsm
- *task_alloc, bprm_creds_for_exec   whose process: a tenant's stays the tenant's, whatever cgroup it moves to
+ *	file_open		whose file it is, and may he
+ *	file_ioctl		the call as the program shows it: refused, or its charge is reserved
+ *	kprobe call		the same as the kernel has copied it, judged again: what was changed ends its process
+ *	kprobe copy_out		the reply of an allocation, still in the kernel: the reservation becomes what was taken
+ *	kretprobe call		the manager's answer: the reservation becomes an object, or goes back
+ *	kretprobe cleanup	the manager has freed all that a file had
+ *	task_alloc, exec, cgroup_attach_task	whose process: a tenant's stays the tenant's, whatever cgroup it moves to
+ *
+ * The first two are hooks of the kernel's security modules, where bpf is one of them (lsm=). Elsewhere the same programs
+ * are attached to the functions that call those hooks (security_file_ioctl() and others; "traced" below): the kernel
+ * lets a program change the result of any function of that name (check_attach_modify_return() of kernel/bpf/verifier.c).
+ * Two things are different then. Such a program cannot wait for a page of the program's. And the kernel leaves it out
+ * when another task on the same processor was interrupted in it (bpf_prog_enter_recur()), which a tenant can provoke
+ * where the kernel preempts itself. So nothing rests on it alone: a tenant's call that was not shown is judged at
+ * `call`, where a kprobe is never left out that way, and ends its process if it may not pass; a child is noted by a
+ * tracepoint; and whose file it is, is looked at again with each call.
  *
  * `call`, `copy_out` and `cleanup` are functions of the driver; mete-guard names them (drivers.c).
  *
  * A program of this kind cannot stop the driver once it is past file_ioctl. So a call that took more than was reserved,
- *with no room for the difference, keeps its charge, and its process is killed before it returns to its own code.
+ * with no room for the difference, keeps its charge, and its process is killed before it returns to its own code.
  *
  * The charge is taken in file_ioctl by compare and swap, so that it is never above the quota at any time; every other
- *step moves it by the difference. An object's record holds one reference of its memory. Who changes `memory` of a
- *record from its number to 0, by compare and swap, gives the reference back: so it is given back once, whoever frees
- *the same name at once.
+ * step moves it by the difference. An object's record holds one reference of its memory. Who changes `memory` of a
+ * record from its number to 0, by compare and swap, gives the reference back: so it is given back once, whoever frees
+ * the same name at once.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -616,7 +625,7 @@ int BPF_PROG(guard_attach, struct cgroup *to, const char *path, struct task_stru
 	return 0;
 }
 
-SEC("lsm/task_alloc")
+SEC("?lsm/task_alloc")
 int BPF_PROG(guard_task_alloc, struct task_struct *task, unsigned long flags, int ret)
 {
 	uint64_t account = ret ? 0 : account_of_current();
@@ -631,12 +640,28 @@ int BPF_PROG(guard_task_alloc, struct task_struct *task, unsigned long flags, in
 	return 0;
 }
 
+/* Before the child runs for the first time. The fork cannot be refused here. */
+SEC("?tp_btf/sched_process_fork")
+int BPF_PROG(guard_fork, struct task_struct *parent, struct task_struct *child)
+{
+	uint64_t account = account_of_current();
+	struct work *w;
+
+	if (!account)
+		return 0;
+	w = bpf_task_storage_get(&guard_work, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (w)
+		w->owner = account;
+	else
+		end_process(account, GUARD_FULL);
+	return 0;
+}
+
 /*
  * Before the other threads end: the one that calls becomes the first, and what was known of that is gone then. Some have
  * been there since before their cgroup was a tenant's.
  */
-SEC("lsm/bprm_creds_for_exec")
-int BPF_PROG(guard_exec, struct linux_binprm *bprm, int ret)
+static int process_keep(int ret)
 {
 	uint64_t account = account_of_current();
 	struct work *w;
@@ -647,6 +672,18 @@ int BPF_PROG(guard_exec, struct linux_binprm *bprm, int ret)
 	if (w)
 		w->owner = account;
 	return ret;
+}
+
+SEC("?lsm/bprm_creds_for_exec")
+int BPF_PROG(guard_exec, struct linux_binprm *bprm, int ret)
+{
+	return process_keep(ret);
+}
+
+SEC("?fmod_ret/security_bprm_creds_for_exec")
+int BPF_PROG(guard_exec_traced, struct linux_binprm *bprm, int ret)
+{
+	return UNDISTURBED(process_keep(ret));
 }
 
 SEC("raw_tp/sched_process_exit")
@@ -692,60 +729,9 @@ static uint64_t account_of_file(uint64_t file)
 	return account ? *account : 0;
 }
 
-static int open_device(struct guard_config *c, uint64_t file, uint32_t minor)
+static int file_freed(uint64_t key)
 {
-	uint64_t account = account_of_current();
-	uint32_t *mark = mark_of(file);
-	struct guard_tenant *t;
-	struct guard_limits *l;
-
-	if (!account)
-		return c->flags & GUARD_STRICT && (uint32_t)bpf_get_current_uid_gid() ? -EPERM : 0;
-	t = tenant_find(account);
-	l = limits_find(account);
-	if (!t || !l || !mark)
-		return -EPERM;
-	if (minor != CONTROL_MINOR && (minor >= 64 || !(l->devices >> minor & 1))) {
-		refused(t, GUARD_DEVICE);
-		return -EPERM;
-	}
-	/* While one set of programs takes over from another, both come here. */
-	if (bpf_map_lookup_elem(&guard_files, &file))
-		return 0;
-	/* The mark first, and gone last: it is never missing. */
-	__sync_fetch_and_add(mark, 1);
-	if (t->files >= GUARD_TENANT_FILES || bpf_map_update_elem(&guard_files, &file, &account, BPF_NOEXIST)) {
-		__sync_fetch_and_sub(mark, 1);
-		refused(t, GUARD_FULL);
-		return -ENOMEM;
-	}
-	__sync_fetch_and_add(&t->files, 1);
-	return 0;
-}
-
-SEC("lsm/file_open")
-int BPF_PROG(guard_open, struct file *file, int ret)
-{
-	uint32_t major, minor;
-	struct guard_config *c;
-
-	if (ret || !device_of(file, &major, &minor))
-		return ret;
-	c = config_get();
-	if (!c)
-		return 0;
-	if (major == c->major)
-		return open_device(c, (uint64_t)file, minor);
-	/* Of nvidia-uvm the second node shows other processes' events. */
-	if (c->uvm_major && major == c->uvm_major && minor && account_of_current())
-		return -EPERM;
-	return 0;
-}
-
-SEC("lsm/file_free_security")
-int BPF_PROG(guard_file_free, struct file *file)
-{
-	uint64_t key = (uint64_t)file, account = account_of_file(key);
+	uint64_t account = account_of_file(key);
 	uint32_t *mark = mark_of(key);
 	struct guard_tenant *t;
 	struct work *w;
@@ -764,6 +750,87 @@ int BPF_PROG(guard_file_free, struct file *file)
 	if (t)
 		__sync_fetch_and_sub(&t->files, 1);
 	return 0;
+}
+
+static bool may_use(const struct guard_limits *l, uint32_t minor)
+{
+	return minor == CONTROL_MINOR || (minor < 64 && l->devices >> minor & 1);
+}
+
+static int open_device(struct guard_config *c, uint64_t file, uint32_t minor)
+{
+	uint64_t account = account_of_current();
+	uint32_t *mark = mark_of(file);
+	struct guard_tenant *t;
+	struct guard_limits *l;
+
+	/* Of a file that was at the same place, whose end was left out. */
+	if (guard_options.traced && account_of_file(file) != account)
+		file_freed(file);
+	if (!account)
+		return c->flags & GUARD_STRICT && (uint32_t)bpf_get_current_uid_gid() ? -EPERM : 0;
+	t = tenant_find(account);
+	l = limits_find(account);
+	if (!t || !l || !mark)
+		return -EPERM;
+	if (!may_use(l, minor)) {
+		refused(t, GUARD_DEVICE);
+		return -EPERM;
+	}
+	/* While one set of programs takes over from another, both come here. */
+	if (bpf_map_lookup_elem(&guard_files, &file))
+		return 0;
+	/* The mark first, and gone last: it is never missing. */
+	__sync_fetch_and_add(mark, 1);
+	if (t->files >= GUARD_TENANT_FILES || bpf_map_update_elem(&guard_files, &file, &account, BPF_NOEXIST)) {
+		__sync_fetch_and_sub(mark, 1);
+		refused(t, GUARD_FULL);
+		return -ENOMEM;
+	}
+	__sync_fetch_and_add(&t->files, 1);
+	return 0;
+}
+
+static int file_opened(struct file *file)
+{
+	uint32_t major, minor;
+	struct guard_config *c;
+
+	if (!device_of(file, &major, &minor))
+		return 0;
+	c = config_get();
+	if (!c)
+		return 0;
+	if (major == c->major)
+		return open_device(c, (uint64_t)file, minor);
+	/* Of nvidia-uvm the second node shows other processes' events. */
+	if (c->uvm_major && major == c->uvm_major && minor && account_of_current())
+		return -EPERM;
+	return 0;
+}
+
+SEC("?lsm/file_open")
+int BPF_PROG(guard_open, struct file *file, int ret)
+{
+	return ret ? ret : file_opened(file);
+}
+
+SEC("?fmod_ret/security_file_open")
+int BPF_PROG(guard_open_traced, struct file *file, int ret)
+{
+	return ret ? ret : file_opened(file);
+}
+
+SEC("?lsm/file_free_security")
+int BPF_PROG(guard_file_free, struct file *file)
+{
+	return file_freed((uint64_t)file);
+}
+
+SEC("?fentry/security_file_free")
+int BPF_PROG(guard_free_traced, struct file *file)
+{
+	return file_freed((uint64_t)file);
 }
 
 /* ---- calls ---- */
@@ -824,8 +891,14 @@ static __always_inline uint64_t bounded(uint64_t size, uint64_t most)
 	return size > most ? most : size;
 }
 
+/* What the program shows. In a traced function the page must be there, as it is when the program has just written it. */
+static long user_read(void *to, uint64_t size, const void *from)
+{
+	return guard_options.traced ? bpf_probe_read_user(to, size, from) : bpf_copy_from_user(to, size, from);
+}
+
 /* Reads and judges what the program shows. */
-static uint32_t judge_shown(struct work *w, const struct guard_tenant *t, const struct guard_limits *l, uint32_t branch,
+static __always_inline uint32_t judge_shown(struct work *w, const struct guard_tenant *t, const struct guard_limits *l, uint32_t branch,
 			    uint32_t command, unsigned long argument)
 {
 	uint64_t size = command >> 16 & 0x3fff;
@@ -834,7 +907,7 @@ static uint32_t judge_shown(struct work *w, const struct guard_tenant *t, const 
 	w->call.number = command & 0xff;
 	w->call.size = (uint32_t)size;
 	size = bounded(size, GUARD_ARGUMENT_BYTES);
-	if (size && bpf_copy_from_user(w->call.bytes, size, (const void *)argument))
+	if (size && user_read(w->call.bytes, size, (const void *)argument))
 		return GUARD_UNREADABLE;
 	work_judge(w, l, branch);
 	if (w->plan.reason)
@@ -843,7 +916,7 @@ static uint32_t judge_shown(struct work *w, const struct guard_tenant *t, const 
 		__builtin_memset(w->nested, 0, sizeof w->nested);
 		size = bounded(w->plan.nested_bytes, GUARD_NESTED_BYTES);
 		/* Nothing there: the manager will find that too. */
-		if (!w->plan.pointer || bpf_copy_from_user(w->nested, size, (const void *)w->plan.pointer))
+		if (!w->plan.pointer || user_read(w->nested, size, (const void *)w->plan.pointer))
 			return GUARD_UNREADABLE;
 		work_judge_nested(w, l, branch);
 		if (w->plan.reason)
@@ -889,6 +962,11 @@ static int call_shown(struct file *file, unsigned int command, unsigned long arg
 	l = limits_find(account);
 	if (!t || !l)
 		return -EPERM;
+	/* Its opening may have been left out. */
+	if (guard_options.traced && !may_use(l, minor)) {
+		refused(t, GUARD_DEVICE);
+		return -EPERM;
+	}
 	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!w) {
 		refused(t, GUARD_FULL);
@@ -916,8 +994,14 @@ static int call_shown(struct file *file, unsigned int command, unsigned long arg
 	return 0;
 }
 
-SEC("lsm.s/file_ioctl")
+SEC("?lsm.s/file_ioctl")
 int BPF_PROG(guard_ioctl, struct file *file, unsigned int command, unsigned long argument, int ret)
+{
+	return ret ? ret : call_shown(file, command, argument);
+}
+
+SEC("?fmod_ret/security_file_ioctl")
+int BPF_PROG(guard_ioctl_traced, struct file *file, unsigned int command, unsigned long argument, int ret)
 {
 	return ret ? ret : call_shown(file, command, argument);
 }
@@ -927,16 +1011,15 @@ int BPF_PROG(guard_ioctl, struct file *file, unsigned int command, unsigned long
  * and the driver's libraries have no 32-bit form any more: a tenant has none. Where there is no such hook they are
  * judged like others.
  */
-SEC("?lsm/file_ioctl_compat")
-int BPF_PROG(guard_ioctl_compat, struct file *file, unsigned int command, unsigned long argument, int ret)
+static int call_of_32_bits(struct file *file)
 {
 	struct guard_config *c = config_get();
 	uint64_t account;
 	struct guard_tenant *t;
 	uint32_t major, minor;
 
-	if (ret || !c || !device_of(file, &major, &minor) || major != c->major)
-		return ret;
+	if (!c || !device_of(file, &major, &minor) || major != c->major)
+		return 0;
 	account = account_of_file((uint64_t)file);
 	if (!account)
 		account = account_of_current();
@@ -946,6 +1029,40 @@ int BPF_PROG(guard_ioctl_compat, struct file *file, unsigned int command, unsign
 	if (t)
 		refused(t, GUARD_COMPAT);
 	return -EPERM;
+}
+
+SEC("?lsm/file_ioctl_compat")
+int BPF_PROG(guard_ioctl_compat, struct file *file, unsigned int command, unsigned long argument, int ret)
+{
+	return ret ? ret : call_of_32_bits(file);
+}
+
+SEC("?fmod_ret/security_file_ioctl_compat")
+int BPF_PROG(guard_ioctl_compat_traced, struct file *file, unsigned int command, unsigned long argument, int ret)
+{
+	return ret ? ret : call_of_32_bits(file);
+}
+
+/*
+ * A tenant's call that was not shown, because the program for that was left out: nothing is reserved for it. NULL: the
+ * task is no tenant's, or it is ended.
+ */
+static struct work *work_unshown(void)
+{
+	uint64_t account = account_of_current();
+	struct work *w;
+
+	if (!account)
+		return NULL;
+	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!w) {
+		end_process(account, GUARD_FULL);
+		return NULL;
+	}
+	work_leave(w);
+	w->account = account;
+	w->stage = RESERVED;
+	return w;
 }
 
 /* The manager's (stack, state, file, number, argument, size). */
@@ -958,6 +1075,8 @@ int guard_call(struct pt_regs *regs)
 	struct guard_limits *l;
 	uint64_t size;
 
+	if (guard_options.traced && (!w || w->stage != RESERVED))
+		w = work_unshown();
 	if (!w || w->stage != RESERVED || !c)
 		return 0;
 	t = tenant_find(w->account);

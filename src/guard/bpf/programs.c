@@ -96,12 +96,44 @@ static bool kernel_has(const char *function)
 	return has;
 }
 
-static struct bpf_object *object_load(bool rewrites, char *why, int *ret)
+/*
+ * Programs of which a kernel gets one kind: at the hooks of its security modules, or at the functions that call those.
+ * The others are loaded always.
+ */
+static const struct {
+	const char *name;
+	bool traced;
+	const char *function; /* without which there is no such hook; NULL: it is always there */
+} entries[] = {
+	{ "guard_task_alloc", false, NULL },
+	{ "guard_exec", false, NULL },
+	{ "guard_open", false, NULL },
+	{ "guard_file_free", false, NULL },
+	{ "guard_ioctl", false, NULL },
+	{ "guard_ioctl_compat", false, "bpf_lsm_file_ioctl_compat" },
+	{ "guard_fork", true, NULL },
+	{ "guard_exec_traced", true, NULL },
+	{ "guard_open_traced", true, NULL },
+	{ "guard_free_traced", true, NULL },
+	{ "guard_ioctl_traced", true, NULL },
+	{ "guard_ioctl_compat_traced", true, "security_file_ioctl_compat" },
+};
+
+static void entries_choose(struct bpf_object *object, bool traced)
+{
+	for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
+		bpf_program__set_autoload(bpf_object__find_program_by_name(object, entries[i].name),
+					  entries[i].traced == traced &&
+						  (!entries[i].function || kernel_has(entries[i].function)));
+}
+
+static struct bpf_object *object_load(bool traced, bool rewrites, char *why, int *ret)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "guard");
-	const struct guard_options options = { .rewrites = rewrites, .set = (uint32_t)(clock_now_ns() >> 10) };
+	const struct guard_options options = { .rewrites = rewrites,
+					       .set = (uint32_t)(clock_now_ns() >> 10),
+					       .traced = traced };
 	struct bpf_object *object = bpf_object__open_mem(guard_object, sizeof guard_object, &o);
-	struct bpf_program *compat;
 	struct bpf_map *m;
 	char path[128];
 
@@ -123,8 +155,7 @@ static struct bpf_object *object_load(bool rewrites, char *why, int *ret)
 		snprintf(path, sizeof path, MAPS "/%s", name);
 		bpf_map__set_pin_path(m, path);
 	}
-	compat = bpf_object__find_program_by_name(object, "guard_ioctl_compat");
-	bpf_program__set_autoload(compat, kernel_has("bpf_lsm_file_ioctl_compat"));
+	entries_choose(object, traced);
 	*ret = bpf_object__load(object);
 	if (!*ret)
 		return object;
@@ -223,10 +254,10 @@ int programs_load(const struct guard_kernel *k, uint32_t flags, struct guard_loa
 	r = pins_remove(GUARD_PINS, new, why); /* of a helper that was killed */
 	if (r)
 		return r;
-	object = object_load(ret->rewrites, why, &r);
+	object = object_load(!k->lsm, ret->rewrites, why, &r);
 	if (!object && ret->rewrites) {
 		ret->rewrites = false;
-		object = object_load(false, why, &r);
+		object = object_load(!k->lsm, false, why, &r);
 	}
 	if (!object)
 		return r;
