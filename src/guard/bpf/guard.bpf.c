@@ -565,6 +565,24 @@ static struct work *work_of_current(void)
 extern void bpf_rcu_read_lock(void) __ksym __weak;
 extern void bpf_rcu_read_unlock(void) __ksym __weak;
 
+/*
+ * Since 6.10: the traced programs are not interrupted by other tasks, so that those find the programs free. Before, such
+ * kernels were not the usual ones.
+ */
+extern void bpf_preempt_disable(void) __ksym __weak;
+extern void bpf_preempt_enable(void) __ksym __weak;
+
+#define UNDISTURBED(call)                                                                                              \
+	({                                                                                                             \
+		int result_;                                                                                           \
+		if (bpf_preempt_disable)                                                                               \
+			bpf_preempt_disable();                                                                         \
+		result_ = (call);                                                                                      \
+		if (bpf_preempt_enable)                                                                                \
+			bpf_preempt_enable();                                                                          \
+		result_;                                                                                               \
+	})
+
 /* The account that the first thread of the task's process stays with. */
 static uint64_t account_of_leader(struct task_struct *me)
 {
@@ -818,7 +836,7 @@ int BPF_PROG(guard_open, struct file *file, int ret)
 SEC("?fmod_ret/security_file_open")
 int BPF_PROG(guard_open_traced, struct file *file, int ret)
 {
-	return ret ? ret : file_opened(file);
+	return ret ? ret : UNDISTURBED(file_opened(file));
 }
 
 SEC("?lsm/file_free_security")
@@ -830,7 +848,7 @@ int BPF_PROG(guard_file_free, struct file *file)
 SEC("?fentry/security_file_free")
 int BPF_PROG(guard_free_traced, struct file *file)
 {
-	return file_freed((uint64_t)file);
+	return UNDISTURBED(file_freed((uint64_t)file));
 }
 
 /* ---- calls ---- */
@@ -1003,7 +1021,7 @@ int BPF_PROG(guard_ioctl, struct file *file, unsigned int command, unsigned long
 SEC("?fmod_ret/security_file_ioctl")
 int BPF_PROG(guard_ioctl_traced, struct file *file, unsigned int command, unsigned long argument, int ret)
 {
-	return ret ? ret : call_shown(file, command, argument);
+	return ret ? ret : UNDISTURBED(call_shown(file, command, argument));
 }
 
 /*
@@ -1040,7 +1058,7 @@ int BPF_PROG(guard_ioctl_compat, struct file *file, unsigned int command, unsign
 SEC("?fmod_ret/security_file_ioctl_compat")
 int BPF_PROG(guard_ioctl_compat_traced, struct file *file, unsigned int command, unsigned long argument, int ret)
 {
-	return ret ? ret : call_of_32_bits(file);
+	return ret ? ret : UNDISTURBED(call_of_32_bits(file));
 }
 
 /*
@@ -1274,6 +1292,17 @@ SEC("kretprobe")
 int guard_released(struct pt_regs *regs)
 {
 	struct work *w = work_of_current();
+	if (w)
+		file_leave(w);
+	return 0;
+}
+
+/* The last of a task: what it released while guard_free_traced was left out. */
+SEC("?tp_btf/sched_process_free")
+int BPF_PROG(guard_task_free, struct task_struct *task)
+{
+	struct work *w = bpf_task_storage_get(&guard_work, task, NULL, 0);
+
 	if (w)
 		file_leave(w);
 	return 0;

@@ -113,6 +113,7 @@ static const struct {
 	{ "guard_ioctl_compat", false, "bpf_lsm_file_ioctl_compat" },
 	{ "guard_fork", true, NULL },
 	{ "guard_exec_traced", true, NULL },
+	{ "guard_task_free", true, NULL },
 	{ "guard_open_traced", true, NULL },
 	{ "guard_free_traced", true, NULL },
 	{ "guard_ioctl_traced", true, NULL },
