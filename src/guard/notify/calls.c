@@ -275,25 +275,41 @@ static bool leads_here(const struct making *m, const struct piece *p)
 /* ---- the program's own pages ---- */
 
 struct mapping {
-	unsigned long long from, to, offset;
+	unsigned long long from, to, offset, inode;
+	dev_t device;
 };
 
-/* The program's mapping that has all of it, if it is one that others can share. */
+/*
+ * The program's mapping that has all of it, if it is one that others can share, and the program may write to: the
+ * device writes, and this process may be root's and the program another user's, who may only read the file.
+ */
 static bool mapping_find(pid_t tid, uint64_t there, uint64_t size, struct mapping *ret)
 {
-	_cleanup_fclose_ FILE *f = NULL;
 	char path[64], line[512], rights[8];
+	_cleanup_fclose_ FILE *f = NULL;
+	unsigned int high, low;
+	bool begins, ends = true;
 
 	snprintf(path, sizeof path, "/proc/%d/maps", tid);
 	f = fopen(path, "re");
-	while (f && fgets(line, sizeof line, f))
-		if (sscanf(line, "%llx-%llx %7s %llx", &ret->from, &ret->to, rights, &ret->offset) == 4 &&
-		    there >= ret->from && there < ret->to)
-			return rights[3] == 's' && size <= ret->to - there;
+	while (f && fgets(line, sizeof line, f)) {
+		/* The rest of a line that is longer is a path, which may read like any mapping. */
+		begins = ends;
+		ends = strchr(line, '\n');
+		if (!begins || sscanf(line, "%llx-%llx %7s %llx %x:%x %llu", &ret->from, &ret->to, rights, &ret->offset,
+				      &high, &low, &ret->inode) != 7)
+			continue;
+		ret->device = makedev(high, low);
+		if (there >= ret->from && there < ret->to)
+			return rights[1] == 'w' && rights[3] == 's' && size <= ret->to - there;
+	}
 	return false;
 }
 
-/* Its file, where it lies in memory alone. Opened by nobody before it is known what it is: a device's would act. */
+/*
+ * Its file, where it lies in memory alone. Opened by nobody before it is known what it is: a device's would act.
+ * Another thread of the program's may have put another mapping in its place: it must be that file.
+ */
 static int mapping_open(pid_t tid, const struct mapping *of)
 {
 	_cleanup_close_ int there = -1;
@@ -306,7 +322,7 @@ static int mapping_open(pid_t tid, const struct mapping *of)
 	there = open(path, O_PATH | O_CLOEXEC);
 	if (there < 0 || fstat(there, &s) || fstatfs(there, &system))
 		return -errno;
-	if (!S_ISREG(s.st_mode) || system.f_type != TMPFS_MAGIC)
+	if (!S_ISREG(s.st_mode) || system.f_type != TMPFS_MAGIC || s.st_dev != of->device || s.st_ino != of->inode)
 		return -EPERM;
 	snprintf(path, sizeof path, "/proc/self/fd/%d", there);
 	fd = open(path, O_RDWR | O_CLOEXEC);
@@ -316,8 +332,8 @@ static int mapping_open(pid_t tid, const struct mapping *of)
 /*
  * The program's own pages for the device (NV01_MEMORY_SYSTEM_OS_DESCRIPTOR): NVIDIA's driver makes each context with
  * some, and gives such for pinned memory. The manager takes the pages of whoever calls, by address; so they are mapped
- * here while the call is made. That can be done with memory that is shared (the driver's is); not with a program's
- * private memory (cuMemHostRegister of what malloc gave).
+ * here while the call is made. That can be done with memory that is shared and may be written to (the driver's is); not
+ * with a program's private memory (cuMemHostRegister of what malloc gave).
  */
 static int pages_map(struct making *m, struct piece *in, size_t at)
 {
