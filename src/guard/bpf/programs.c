@@ -218,12 +218,24 @@ static int attach_all(struct bpf_object *object, const struct guard_driver *d, c
 	return 0;
 }
 
+/* The right to change tables, until it is closed. -errno */
+static int tables_lock(void)
+{
+	_cleanup_close_ int fd = open(GUARD_PINS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 || flock(fd, LOCK_EX) ? -errno : steal_fd(&fd);
+}
+
+/* What else is there of tenants stays, whoever makes one meanwhile. */
 static int config_put(struct bpf_object *object, const struct guard_kernel *k, uint32_t flags)
 {
 	int fd = bpf_object__find_map_fd_by_name(object, "guard_config");
+	_cleanup_close_ int lock = tables_lock();
 	struct guard_config c;
 	uint32_t zero = 0;
 
+	if (lock < 0)
+		return lock;
 	if (bpf_map_lookup_elem(fd, &zero, &c))
 		return -errno;
 	c.version = GUARD_MAPS_VERSION;
@@ -317,10 +329,10 @@ static int tables_open(struct tables *t, bool changes, char *why)
 		return why ? say(why, -ENOENT, "the guard is not loaded (mete-guard load)") : -ENOENT;
 	if (!changes)
 		return 0;
-	t->lock = open(GUARD_PINS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (t->lock >= 0 && !flock(t->lock, LOCK_EX))
+	t->lock = tables_lock();
+	if (t->lock >= 0)
 		return 0;
-	return why ? say(why, -errno, GUARD_PINS " cannot be locked (%s)", strerror(errno)) : -errno;
+	return why ? say(why, t->lock, GUARD_PINS " cannot be locked (%s)", strerror(-t->lock)) : t->lock;
 }
 
 static uint64_t account_find(const struct tables *t, uint64_t id)
