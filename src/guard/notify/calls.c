@@ -151,8 +151,28 @@ static int piece_read(struct making *m, struct piece *p, uint64_t there, size_t 
 	return 0;
 }
 
+/*
+ * Whoever waits may end at any moment, or another program take its place (execve by another thread), root's perhaps,
+ * under the same number. What is open is the memory of the program that was there; that it is the caller's is known if
+ * the caller still waits afterwards.
+ */
+static int memory_open(const struct caller *caller)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%d/mem", caller->tid);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return caller_waits(caller) ? -EFAULT : -EINTR;
+	if (caller_waits(caller))
+		return fd;
+	close(fd);
+	return -EINTR;
+}
+
 /* Writes what has changed, so that nothing that the program changed beside it is lost. */
-static int piece_write(struct making *m, struct piece *p)
+static int piece_write(int memory, const struct piece *p)
 {
 	size_t from = 0, to;
 
@@ -161,13 +181,9 @@ static int piece_write(struct making *m, struct piece *p)
 			from++;
 		for (to = from; to < p->size && p->here[to] != p->before[to];)
 			to++;
-		if (from < to) {
-			struct iovec here = { p->here + from, to - from },
-				     there = { (void *)(uintptr_t)(p->there + from), to - from };
-
-			if (process_vm_writev(m->caller->tid, &here, 1, &there, 1, 0) != (ssize_t)(to - from))
-				return -EFAULT;
-		}
+		if (from < to &&
+		    pwrite(memory, p->here + from, to - from, (off_t)(p->there + from)) != (ssize_t)(to - from))
+			return -EFAULT;
 		from = to;
 	}
 	return 0;
@@ -652,6 +668,7 @@ static void answer_info(struct making *m)
 
 static int make(struct making *m, int fd, unsigned int command)
 {
+	_cleanup_close_ int memory = -1;
 	uint32_t status = 0;
 	int r, w;
 
@@ -662,14 +679,14 @@ static int make(struct making *m, int fd, unsigned int command)
 	answer(m, fd, !r && !status);
 	if (!r && !status && m->plan.nested == GUARD_NESTED_FB_INFO)
 		answer_info(m);
-	/* It may have ended while the driver worked, and its number may be a process's of another user. */
-	if (!caller_waits(m->caller))
-		return -EINTR;
-	w = piece_write(m, &m->parameters);
+	memory = memory_open(m->caller);
+	if (memory < 0)
+		return memory;
+	w = piece_write(memory, &m->parameters);
 	for (unsigned int i = 0; !w && i < m->list_count; i++)
-		w = piece_write(m, &m->list[i]);
+		w = piece_write(memory, &m->list[i]);
 	if (!w)
-		w = piece_write(m, &m->argument);
+		w = piece_write(memory, &m->argument);
 	return r ? r : w;
 }
 

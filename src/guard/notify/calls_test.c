@@ -1,10 +1,12 @@
 /*
- * calls_test.c: whose pages a call names, when the program's own are mapped here for it. The device's node is
- * /dev/null's, and what the driver would do is done here (ioctl, by the linker's --wrap): it writes to the pages.
+ * calls_test.c: whose pages a call names, when the program's own are mapped here for it, and whose memory a reply goes
+ * to. The device's node is /dev/null's, and what the driver would do is done here (ioctl, by the linker's --wrap): it
+ * writes to the pages.
  */
 #include "guard/notify/calls.h"
 
 #include "base/tap.h"
+#include "guard/notify/rights.h"
 #include "rm/interface.h"
 
 #include <errno.h>
@@ -18,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +29,7 @@
 #define BYTES 8192u
 #define AT ((char *)0x500000000000)
 #define BELOW ((char *)0x4f0000000000)
+#define OWN ((char *)0x4e0000000000)
 #define COMMAND _IOWR('F', RM_ESC_ALLOC_MEMORY, struct own_pages)
 #define LINE 511u	/* of /proc/PID/maps that is read at once */
 #define PATH_BEGINS 73u /* of such a line */
@@ -46,23 +50,14 @@ static struct program {
 } * program;		 /* shared with it */
 
 static struct calls calls;
-static int null;
+static int null, self;
 static char folder[64] = "/dev/shm/calls_testXXXXXX", owned[96];
 static bool changes; /* the program puts other pages in the place of its own when they have been looked at */
+static int executes; /* the program becomes another one when it is asked so many times whether the call waits */
 
 int __wrap_ioctl(int fd, unsigned long request, void *argument);
 int __wrap_fclose(FILE *f);
 int __real_fclose(FILE *f);
-
-int __wrap_ioctl(int fd, unsigned long request, void *argument)
-{
-	struct own_pages *call = argument;
-
-	(void)fd;
-	if (request != SECCOMP_IOCTL_NOTIF_ID_VALID)
-		memcpy((void *)(uintptr_t)call->address, "device", 6);
-	return 0;
-}
 
 static char tell(char what)
 {
@@ -71,6 +66,21 @@ static char tell(char what)
 	if (write(program->ask, &what, 1) != 1 || read(program->answer, &done, 1) != 1)
 		return 0;
 	return done;
+}
+
+int __wrap_ioctl(int fd, unsigned long request, void *argument)
+{
+	struct own_pages *call = argument;
+
+	(void)fd;
+	if (request == SECCOMP_IOCTL_NOTIF_ID_VALID) {
+		if (executes && !--executes)
+			tell('x');
+		return 0;
+	}
+	memcpy((void *)(uintptr_t)call->address, "device", 6);
+	call->object = 0x12345678;
+	return 0;
 }
 
 int __wrap_fclose(FILE *f)
@@ -126,6 +136,32 @@ static bool map_forged(void)
 	return map_file(path, O_RDWR | O_CREAT, PROT_READ | PROT_WRITE, BELOW) && map_owned();
 }
 
+/* Another program takes this one's place, as root's does when it is executed: its number and nothing else stays. */
+static _Noreturn void execute(int asked, int answers)
+{
+	char ask[16], answer[16];
+	const char *const args[] = { "calls_test", "image", ask, answer, NULL }, *const none[] = { NULL };
+
+	snprintf(ask, sizeof ask, "%d", asked);
+	snprintf(answer, sizeof answer, "%d", answers);
+	syscall(SYS_execveat, self, "", args, none, AT_EMPTY_PATH);
+	_exit(1);
+}
+
+/* What is there then. Its memory lies where the call was. */
+static int image(int asked, int answers)
+{
+	const char *own = mmap(OWN, sizeof *program, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	char what, is = own == OWN ? 'y' : 'n';
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (write(answers, &is, 1) == 1 && read(asked, &what, 1) == 1 && what != 'q')
+		for (size_t i = 0; i < sizeof *program; i++)
+			is = own[i] ? 'n' : is;
+	return 0;
+}
+
 static bool act(char what)
 {
 	char path[128];
@@ -159,9 +195,14 @@ _Noreturn static void program_run(int asked, int answers)
 	char what, done;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (setgid(NOBODY) || setuid(NOBODY))
+	/* As after the execve of a program. */
+	if (setgid(NOBODY) || setuid(NOBODY) || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
 		_exit(1);
 	while (read(asked, &what, 1) == 1) {
+		if (what == 'q')
+			break;
+		if (what == 'x')
+			execute(asked, answers);
 		done = act(what) ? 'y' : 'n';
 		program->call = (struct own_pages){ .client = 1,
 						    .parent = 2,
@@ -180,8 +221,10 @@ static bool program_begin(void)
 	int ask[2], answer[2];
 	pid_t pid;
 
-	program = mmap(NULL, sizeof *program, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (program == MAP_FAILED || pipe(ask) || pipe(answer))
+	program = mmap(OWN, sizeof *program, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+		       -1, 0);
+	self = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	if (program == MAP_FAILED || self < 0 || pipe(ask) || pipe(answer))
 		return false;
 	program->ask = ask[1];
 	program->answer = answer[0];
@@ -235,14 +278,16 @@ static bool begin(void)
 	calls.terms.branch = 580;
 	calls.devices = UINT64_MAX;
 	calls.major = 1;
-	return calls.account && !calls_begin(&calls) && program_begin() && !calls_ranges_read(&calls);
+	return calls.account && !calls_begin(&calls) && program_begin() && !rights_drop() && !calls_ranges_read(&calls);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	char remove[128];
 	int r;
 
+	if (argc == 4 && !strcmp(argv[1], "image"))
+		return image(atoi(argv[2]), atoi(argv[3]));
 	if (geteuid())
 		tap_skip_all("only root may open what processes of others have mapped");
 	alarm(60);
@@ -261,7 +306,10 @@ int main(void)
 	tap_ok(r == -EPERM && owned_is_whole(), "... also where they take the place of its own meanwhile (%d)", r);
 	r = name_pages('l');
 	tap_ok(r == -EPERM && owned_is_whole(), "... also where the path of another mapping says otherwise (%d)", r);
-	kill(program->pid, SIGKILL);
+	executes = 2; /* before the call, and before its reply */
+	r = name_pages('a');
+	tap_ok(!executes && tell('z') == 'y', "a reply goes to no program that has taken the caller's place (%d)", r);
+	tap_ok(write(program->ask, "q", 1) == 1, "the program ends");
 	waitpid(program->pid, NULL, 0);
 	snprintf(remove, sizeof remove, "rm -rf %s", folder);
 	tap_ok(!system(remove), "the test cleans up");

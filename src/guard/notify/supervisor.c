@@ -14,11 +14,11 @@
 #include "guard/drivers.h"
 #include "guard/notify/calls.h"
 #include "guard/notify/filter.h"
+#include "guard/notify/rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
@@ -26,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -38,9 +37,6 @@
 #define IDLE_MS 1000
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS _IOW('!', 4, uint64_t)
-#endif
-#ifndef CAP_CHECKPOINT_RESTORE
-#define CAP_CHECKPOINT_RESTORE 40 /* Linux 5.9 */
 #endif
 #define SYNC_WAKE_UP 1ull      /* SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP, Linux 6.6: the program runs on at once */
 #define PIDFD_OF_THREAD O_EXCL /* PIDFD_THREAD, Linux 6.9 */
@@ -208,40 +204,6 @@ static void run(struct supervisor *s)
 }
 
 /* ---- beginning ---- */
-
-/*
- * What is kept: to reach into processes of other users, which a program of root's may have become, and to map what they
- * have mapped (/proc/PID/map_files; calls.c).
- */
-static const unsigned int kept[] = { CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE };
-
-static bool is_kept(unsigned int right)
-{
-	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-		if (kept[i] == right)
-			return true;
-	return false;
-}
-
-static int rights_drop(void)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct now[2] = { 0 }, then[2] = { 0 };
-
-	if (syscall(SYS_capget, &head, now))
-		return -errno;
-	for (unsigned int c = 0; c < 64; c++)
-		if (is_kept(c))
-			then[c / 32].permitted |= now[c / 32].permitted & 1u << c % 32;
-		else if (c <= CAP_LAST_CAP)
-			prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
-	for (size_t i = 0; i < 2; i++)
-		then[i].effective = then[i].permitted;
-	if (syscall(SYS_capset, &head, then) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
-		return -errno;
-	return 0;
-}
 
 static int parse_devices(char *text, uint64_t *ret)
 {
