@@ -20,6 +20,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,10 +141,19 @@ struct prepared {
 	struct onednn_conv shape;
 	object primitive;
 	struct part part[3]; /* x, w, y */
+	size_t bytes;	     /* of their rooms */
 	uint64_t used;
 };
 
+/*
+ * The rooms are the host's memory, which no quota counts: all threads together keep KEPT_MOST bytes of them, and hold
+ * HELD_MOST while they compute. A convolution that would need more is the device's own loops' to compute.
+ */
 #define PREPARED_MOST 16
+#define KEPT_MOST (UINT64_C(256) << 20)
+#define HELD_MOST (UINT64_C(1) << 30)
+
+static _Atomic uint64_t held;
 
 struct thread {
 	object stream;
@@ -167,6 +177,7 @@ static void prepared_free(struct prepared *p)
 		free(p->part[i].room);
 	}
 	dnnl.primitive_destroy(p->primitive);
+	atomic_fetch_sub_explicit(&held, p->bytes, memory_order_relaxed);
 	free(p);
 }
 
@@ -374,17 +385,28 @@ static object convolution(const struct onednn_conv *c, md any[3], object hint)
 	return e ? NULL : made;
 }
 
-/* The memory of one operand, and how it comes to oneDNN's layout or from it. */
-static bool part_prepare(struct part *p, md plain, md own, bool result)
+static bool room_take(struct prepared *of, size_t bytes)
 {
+	uint64_t before = atomic_fetch_add_explicit(&held, bytes, memory_order_relaxed);
+
+	of->bytes += bytes;
+	return bytes <= HELD_MOST && before <= HELD_MOST - bytes;
+}
+
+/* The memory of one operand, and how it comes to oneDNN's layout or from it. */
+static bool part_prepare(struct prepared *of, int which, md plain, md own, bool result)
+{
+	struct part *p = &of->part[which];
 	object desc = NULL;
-	size_t bytes = dnnl.memory_desc_get_size(own);
+	size_t bytes = (dnnl.memory_desc_get_size(own) + 63) & ~(size_t)63;
 
 	if (dnnl.memory_create(&p->plain, plain, dnnl.engine, NULL))
 		return false;
 	if (dnnl.memory_desc_equal(plain, own))
 		return true;
-	p->room = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+	if (!room_take(of, bytes))
+		return false;
+	p->room = aligned_alloc(64, bytes);
 	if (!p->room || dnnl.memory_create(&p->own, own, dnnl.engine, p->room) ||
 	    dnnl.reorder(&desc, result ? own : plain, dnnl.engine, result ? plain : own, dnnl.engine, NULL))
 		return false;
@@ -427,7 +449,7 @@ static bool prepare(struct prepared *p, struct description plain[3], struct desc
 	desc = convolution(&p->shape, list, hint);
 	good = desc && !dnnl.primitive_create(&p->primitive, desc);
 	for (int i = 0; good && i < 3; i++)
-		good = part_prepare(&p->part[i], plain[i].at,
+		good = part_prepare(p, i, plain[i].at,
 				    dnnl.primitive_desc_query_md(desc, queries[p->shape.direction][i], 0),
 				    i == results[p->shape.direction]);
 	if (hint)
@@ -435,6 +457,37 @@ static bool prepare(struct prepared *p, struct description plain[3], struct desc
 	if (desc)
 		dnnl.primitive_desc_destroy(desc);
 	return good;
+}
+
+static void place_free(struct thread *t, int i)
+{
+	if (t->last == t->prepared[i])
+		t->last = NULL;
+	prepared_free(t->prepared[i]);
+	t->prepared[i] = NULL;
+}
+
+/* Those of this thread that have been used longest ago go, until no more than `bytes` are held. */
+static void make_room(struct thread *t, uint64_t bytes, const struct prepared *but)
+{
+	while (atomic_load_explicit(&held, memory_order_relaxed) > bytes) {
+		int oldest = -1;
+
+		for (int i = 0; i < PREPARED_MOST; i++)
+			if (t->prepared[i] && t->prepared[i] != but && t->prepared[i]->bytes &&
+			    (oldest < 0 || t->prepared[i]->used < t->prepared[oldest]->used))
+				oldest = i;
+		if (oldest < 0)
+			return;
+		place_free(t, oldest);
+	}
+}
+
+/* What is held beyond what may be kept goes: of others first. */
+static void keep_less(struct thread *t, struct prepared *p)
+{
+	make_room(t, KEPT_MOST, p);
+	make_room(t, KEPT_MOST, NULL);
 }
 
 static struct prepared *prepared_get(struct thread *t, const struct onednn_conv *shape)
@@ -467,9 +520,7 @@ static struct prepared *prepared_get(struct thread *t, const struct onednn_conv 
 		prepared_free(p);
 		return NULL;
 	}
-	if (t->last == t->prepared[oldest])
-		t->last = NULL;
-	prepared_free(t->prepared[oldest]);
+	place_free(t, oldest);
 	t->prepared[oldest] = p;
 	return p;
 }
@@ -483,17 +534,13 @@ static bool bring(struct thread *t, const struct part *p, bool back)
 	return !p->reorder || !dnnl.primitive_execute(p->reorder, t->stream, 2, list);
 }
 
-bool onednn_conv(const struct onednn_conv *shape, const float *x, const float *w, const float *y, bool same_filter)
+static bool execute(struct thread *t, struct prepared *p, const float *const data[3], bool same_filter)
 {
 	static const int numbers[3] = { ARG_SRC, ARG_WEIGHTS, ARG_DST };
-	const float *data[3] = { x, w, y };
-	struct thread *t = thread_get();
-	struct prepared *p = t ? prepared_get(t, shape) : NULL;
+	const struct onednn_conv *shape = &p->shape;
 	int result = results[shape->direction];
 	struct argument list[3];
 
-	if (!p)
-		return false;
 	p->used = ++t->clock;
 	for (int i = 0; i < 3; i++) {
 		bool gradient =
@@ -508,4 +555,16 @@ bool onednn_conv(const struct onednn_conv *shape, const float *x, const float *w
 	t->last = p;
 	return !dnnl.primitive_execute(p->primitive, t->stream, 3, list) && bring(t, &p->part[result], true) &&
 	       !dnnl.stream_wait(t->stream);
+}
+
+bool onednn_conv(const struct onednn_conv *shape, const float *x, const float *w, const float *y, bool same_filter)
+{
+	const float *data[3] = { x, w, y };
+	struct thread *t = thread_get();
+	struct prepared *p = t ? prepared_get(t, shape) : NULL;
+	bool good = p && execute(t, p, data, same_filter);
+
+	if (p)
+		keep_less(t, p);
+	return good;
 }
