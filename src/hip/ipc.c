@@ -45,8 +45,7 @@ hipError_t shim_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *devPtr)
 	    shim_real.hipMemGetAddressRange(&base, &size, devPtr) != hipSuccess)
 		return r;
 	key = record_pointer((uint64_t)(uintptr_t)base);
-	if (records_find(key, &record) && !is_too_small(record.device, record.size_units) &&
-	    records_lift(key, &record))
+	if (records_find(key, &record) && !is_too_small(record.device, record.size_units) && records_lift(key, &record))
 		move(handle, &record);
 	return r;
 }

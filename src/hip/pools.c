@@ -9,24 +9,31 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #define POOLS_AT_ONCE 32u
+#define SHRINK_S 10 /* for another thread to have done so */
 
 /*
  * Each pool has a number of its own, for the next pool may have its handle: memory of a number that is no pool's any
  * more is in no pool. So is memory of number 0.
  */
-enum { UNITS, DEVICE, NUMBER }; /* the values of what a pool keeps */
+enum { UNITS, DEVICE, NUMBER }; /* the values of what a pool keeps, and of what is in use of it */
 enum { NAME, PLACE };		/* of a pool by its handle: its number, and 1 + its device */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the maps and last_number */
-static struct map kept;
+#define RESERVED 5 /* hipMemPoolAttrReservedMemCurrent */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the maps, last_number and given */
+static struct map kept, used;
 static struct map pools;   /* by handle */
 static struct map handles; /* by number */
 static uint32_t last_number;
+static uint64_t given;	   /* how often something of `kept` was taken out */
 static _Atomic bool holds; /* a pool was told to keep memory */
 /* Read: a pool that is trimmed stays; write: one ends. Taken before the lock, and held over the library's call. */
 static pthread_rwlock_t living = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_mutex_t shrinking = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic uint64_t shrunk; /* how often something was given back so */
 
 static uint64_t key_of_pool(hipMemPool_t pool)
 {
@@ -96,17 +103,71 @@ static uint64_t key_of(uint64_t number, unsigned int device)
 }
 
 /* Value: false: no memory. */
-static bool keep_locked(uint64_t number, unsigned int device, uint64_t units)
+static bool add_locked(struct map *m, uint64_t number, unsigned int device, uint64_t units)
 {
-	struct map_entry entry = { .value = { units, device, handle_locked(number) ? number : 0 } };
-	struct map_entry *e;
+	struct map_entry entry = { .key = key_of(number, device), .value = { units, device, number } };
+	struct map_entry *e = map_find(m, entry.key);
 
-	entry.key = key_of(entry.value[NUMBER], device);
-	e = map_find(&kept, entry.key);
 	if (!e)
-		return map_add(&kept, &entry);
+		return map_add(m, &entry);
 	e->value[UNITS] += units;
 	return true;
+}
+
+/* What is counted of a pool, on all devices. */
+struct sum {
+	uint64_t number, units;
+};
+
+static bool add_one(const struct map_entry *e, void *data)
+{
+	struct sum *sum = data;
+
+	sum->units += e->value[NUMBER] == sum->number ? e->value[UNITS] : 0;
+	return false;
+}
+
+static uint64_t sum_locked(struct map *m, uint64_t number)
+{
+	struct sum sum = { .number = number };
+
+	map_sweep(m, add_one, &sum);
+	return sum.units;
+}
+
+/* A pool that has ended lets go of what it keeps when nothing of it is in use any more: then that is in no pool. */
+static bool is_over_locked(uint64_t number)
+{
+	return !handle_locked(number) && !sum_locked(&used, number);
+}
+
+static bool keep_locked(uint64_t number, unsigned int device, uint64_t units)
+{
+	struct map_entry before = { 0 };
+
+	if (!number || !is_over_locked(number))
+		return add_locked(&kept, number, device, units);
+	map_remove(&kept, key_of(number, device), &before);
+	return add_locked(&kept, 0, device, units + before.value[UNITS]);
+}
+
+static void use(uint64_t number, unsigned int device, uint64_t units)
+{
+	if (!number)
+		return;
+	pthread_mutex_lock(&lock);
+	add_locked(&used, number, device, units);
+	pthread_mutex_unlock(&lock);
+}
+
+static void unuse_locked(uint64_t number, unsigned int device, uint64_t units)
+{
+	struct map_entry *e = map_find(&used, key_of(number, device));
+
+	if (e && e->value[UNITS] > units)
+		e->value[UNITS] -= units;
+	else if (e)
+		map_remove(&used, e->key, NULL);
 }
 
 static void keep(uint64_t number, unsigned int device, uint64_t units)
@@ -116,6 +177,19 @@ static void keep(uint64_t number, unsigned int device, uint64_t units)
 	if (!units)
 		return;
 	pthread_mutex_lock(&lock);
+	kept_so = keep_locked(number, device, units);
+	pthread_mutex_unlock(&lock);
+	if (!kept_so)
+		memory_give(device, (uint32_t)units);
+}
+
+/* Memory of a pool is in use no more. */
+static void keep_used(uint64_t number, unsigned int device, uint64_t units)
+{
+	bool kept_so;
+
+	pthread_mutex_lock(&lock);
+	unuse_locked(number, device, units);
 	kept_so = keep_locked(number, device, units);
 	pthread_mutex_unlock(&lock);
 	if (!kept_so)
@@ -138,7 +212,7 @@ static bool collect_one(const struct map_entry *e, void *data)
 
 	if (e->value[DEVICE] != b->device || (b->plain && e->value[NUMBER]))
 		return false;
-	if (e->value[NUMBER] && b->pools == POOLS_AT_ONCE)
+	if (e->value[NUMBER] && (b->pools == POOLS_AT_ONCE || !handle_locked(e->value[NUMBER])))
 		return false;
 	if (e->value[NUMBER]) {
 		b->pool[b->pools] = e->value[NUMBER];
@@ -154,21 +228,74 @@ static void collect(struct back *b, unsigned int device, bool plain)
 	*b = (struct back){ .device = device, .plain = plain };
 	pthread_mutex_lock(&lock);
 	map_sweep(&kept, collect_one, b);
+	given++;
 	pthread_mutex_unlock(&lock);
 }
 
-/* Another thread may end the pool meanwhile. */
-static void trim(uint64_t number)
+/*
+ * A pool lets go of no block of which a part is in use, and an allocation may have got a block that is larger: what it
+ * has of the device beyond what is counted stays charged. What others free or take meanwhile makes this too much, never
+ * too little. Value: units; 0 also where the library does not say.
+ */
+static uint64_t trim(hipMemPool_t pool, uint64_t counted)
 {
+	uint64_t reserved = 0, units;
+
+	shim_real.hipMemPoolTrimTo(pool, 0);
+	if (shim_real.hipMemPoolGetAttribute(pool, RESERVED, &reserved) != hipSuccess)
+		return 0;
+	units = wire_units(reserved);
+	return units > counted ? units - counted : 0;
+}
+
+/*
+ * What is counted of a pool beyond what it has of the device goes back: a request that it served from what it kept was
+ * charged anew. What others take meanwhile makes this too little; where somebody gives back meanwhile, nothing goes.
+ */
+static void correct(uint64_t number, unsigned int device)
+{
+	uint64_t reserved = 0, counted, before, more = 0;
+	struct map_entry *e;
+	hipMemPool_t pool;
+
+	pthread_mutex_lock(&lock);
+	pool = map_find(&kept, key_of(number, device)) ? handle_locked(number) : NULL;
+	counted = sum_locked(&used, number) + sum_locked(&kept, number);
+	before = given;
+	pthread_mutex_unlock(&lock);
+	if (!pool || shim_real.hipMemPoolGetAttribute(pool, RESERVED, &reserved) != hipSuccess ||
+	    wire_units(reserved) >= counted)
+		return;
+	counted -= wire_units(reserved);
+	pthread_mutex_lock(&lock);
+	e = before == given ? map_find(&kept, key_of(number, device)) : NULL;
+	if (e) {
+		more = e->value[UNITS] < counted ? e->value[UNITS] : counted;
+		e->value[UNITS] -= more;
+		given++;
+		if (!e->value[UNITS])
+			map_remove(&kept, e->key, NULL);
+	}
+	pthread_mutex_unlock(&lock);
+	if (more)
+		memory_give(device, (uint32_t)more);
+}
+
+/* Another thread may end the pool meanwhile. Value: units that it has not let go of. */
+static uint64_t trim_numbered(uint64_t number)
+{
+	uint64_t counted, left = 0;
 	hipMemPool_t pool;
 
 	pthread_rwlock_rdlock(&living);
 	pthread_mutex_lock(&lock);
 	pool = handle_locked(number);
+	counted = sum_locked(&used, number) + sum_locked(&kept, number);
 	pthread_mutex_unlock(&lock);
 	if (pool)
-		shim_real.hipMemPoolTrimTo(pool, 0);
+		left = trim(pool, counted);
 	pthread_rwlock_unlock(&living);
+	return left;
 }
 
 static void put_back(const struct back *b)
@@ -182,16 +309,25 @@ static void put_back(const struct back *b)
 	keep(0, b->device, left);
 }
 
-static void finish(const struct back *b, bool waited)
+/* Value: something has been given back. */
+static bool finish(const struct back *b, bool waited)
 {
+	uint64_t units = b->units;
+
 	if (!waited) {
 		put_back(b);
-		return;
+		return false;
 	}
-	for (unsigned int i = 0; i < b->pools; i++)
-		trim(b->pool[i]);
-	if (b->units)
-		memory_give(b->device, (uint32_t)b->units);
+	for (unsigned int i = 0; i < b->pools; i++) {
+		uint64_t left = trim_numbered(b->pool[i]);
+
+		left = left < b->of[i] ? left : b->of[i];
+		keep(b->pool[i], b->device, left);
+		units -= left;
+	}
+	if (units)
+		memory_give(b->device, (uint32_t)units);
+	return units;
 }
 
 hipError_t pools_wait(hipError_t (*wait)(void))
@@ -208,26 +344,57 @@ hipError_t pools_wait(hipError_t (*wait)(void))
 	return r;
 }
 
-bool pools_shrink(unsigned int device)
+static bool shrink_alone(unsigned int device)
 {
 	struct back b;
-	bool waited;
+	bool some;
 
-	if (capture_going() || !face->enter(devices_place(device)))
+	if (!face->enter(devices_place(device)))
 		return false;
 	collect(&b, device, false);
-	waited = b.units && shim_real.hipDeviceSynchronize() == hipSuccess;
-	if (b.units)
-		finish(&b, waited);
+	some = b.units && finish(&b, shim_real.hipDeviceSynchronize() == hipSuccess);
 	face->leave();
-	return waited;
+	return some;
+}
+
+/* What another thread is giving back is waited for: it may be what is needed. */
+bool pools_shrink(unsigned int device)
+{
+	uint64_t before = atomic_load(&shrunk);
+	struct timespec until;
+	bool some;
+
+	if (capture_going())
+		return false;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += SHRINK_S;
+	if (pthread_mutex_timedlock(&shrinking, &until))
+		return false;
+	some = atomic_load(&shrunk) != before || shrink_alone(device);
+	if (some)
+		atomic_fetch_add(&shrunk, 1);
+	pthread_mutex_unlock(&shrinking);
+	return some;
+}
+
+static bool is_of_device(const struct map_entry *e, void *data)
+{
+	struct back *b = data;
+
+	if (e->value[DEVICE] != b->device)
+		return false;
+	b->units += e->value[UNITS];
+	return true;
 }
 
 uint64_t pools_reset(unsigned int device)
 {
-	struct back b;
+	struct back b = { .device = device }, ended = { .device = device };
 
-	collect(&b, device, false);
+	pthread_mutex_lock(&lock);
+	map_sweep(&kept, is_of_device, &b);
+	map_sweep(&used, is_of_device, &ended); /* whose records go as all others do */
+	pthread_mutex_unlock(&lock);
 	return b.units;
 }
 
@@ -236,7 +403,7 @@ void pools_let_go(const struct record *record)
 	if (ipc_is(record))
 		ipc_let_go(record);
 	else if (record->kind == RECORD_POOL)
-		keep(record->extra, record->device, record->units);
+		keep_used(record->extra, record->device, record->units);
 	else
 		memory_give(record->device, record->units);
 }
@@ -245,13 +412,14 @@ void pools_let_go(const struct record *record)
  */
 
 /*
- * It is charged whatever the pool keeps: whether something of that serves the request only the library knows. What is
- * charged twice goes back with what is kept.
+ * It is charged whatever the pool keeps: whether something of that serves the request only the library knows. What was
+ * charged twice goes back afterwards.
  */
 static hipError_t allocate(void **pointer, size_t size, hipMemPool_t pool, hipStream_t stream, unsigned int device,
 			   hipError_t (*call)(void **pointer, size_t size, hipMemPool_t pool, hipStream_t stream))
 {
 	struct making m;
+	uint32_t number = number_of(pool);
 	hipError_t r = memory_begin_on(&m, device, size);
 
 	if (r == hipSuccess)
@@ -260,8 +428,11 @@ static hipError_t allocate(void **pointer, size_t size, hipMemPool_t pool, hipSt
 		memory_made(&m, r, 0, 0, 0);
 		return r;
 	}
-	if (memory_made(&m, r, record_pointer((uint64_t)(uintptr_t)*pointer), RECORD_POOL, number_of(pool)))
+	if (memory_made(&m, r, record_pointer((uint64_t)(uintptr_t)*pointer), RECORD_POOL, number)) {
+		use(number, device, wire_units(size));
+		correct(number, device);
 		return r;
+	}
 	shim_real.hipFreeAsync(*pointer, stream);
 	*pointer = NULL;
 	return start_no_memory();
@@ -339,8 +510,10 @@ hipError_t shim_hipFreeAsync(void *dev_ptr, hipStream_t stream)
 		records_add(&record);
 	else if (ipc_is(&record)) /* when the stream has come so far */
 		ipc_let_go_after(&record, stream);
-	else /* what is in no pool goes when the stream has come so far */
-		keep(record.kind == RECORD_POOL ? record.extra : 0, record.device, record.units);
+	else if (record.kind == RECORD_POOL)
+		keep_used(record.extra, record.device, record.units);
+	else /* it goes when the stream has come so far */
+		keep(0, record.device, record.units);
 	return r;
 }
 
@@ -443,7 +616,7 @@ void pools_forget(void)
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 	pthread_rwlock_t unlocked_too = PTHREAD_RWLOCK_INITIALIZER;
 
-	lock = unlocked;
+	lock = shrinking = unlocked;
 	living = unlocked_too;
-	kept = pools = handles = (struct map){ 0 };
+	kept = used = pools = handles = (struct map){ 0 };
 }

@@ -19,7 +19,7 @@
 #define ACCESSES 64u
 #define MAPPINGS 64u
 #define FD_MOST (UINT64_C(1) << 20) /* an address is above */
-#define FIRST_VERSION 50300000 /* of the library whose properties of memory have the layout that we know */
+#define FIRST_VERSION 50300000	    /* of the library whose properties of memory have the layout that we know */
 
 enum { HOLDS, UNITS, DEVICE }; /* the values of a handle */
 enum { HANDLE, SIZE };	       /* and of a mapping */

@@ -12,7 +12,10 @@
 
 static const char *const versions[] = { ".1", "", NULL };
 static const char *const folders[] = {
-	"/usr/local/cuda/lib64", "/opt/intel/oneapi/compiler/latest/lib", "/opt/rocm/lib", NULL,
+	"/usr/local/cuda/lib64",
+	"/opt/intel/oneapi/compiler/latest/lib",
+	"/opt/rocm/lib",
+	NULL,
 };
 static const struct behind behind = { .stem = "libOpenCL.so",
 				      .versions = versions,

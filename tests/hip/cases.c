@@ -356,7 +356,8 @@ static int pools(uint64_t bytes)
 	ok(hip.hipMallocAsync(&q, bytes / 2 + UNIT, stream) == hipErrorOutOfMemory, "and refused beyond the quota");
 	need(hip.hipFreeAsync(p, stream), "hipFreeAsync");
 	need(hip.hipMallocAsync(&p, bytes / 4, stream), "hipMallocAsync");
-	ok(room() == bytes - bytes / 2 - bytes / 4, "what the stream freed stays charged, for it may not serve the next request");
+	ok(room() == bytes / 2 || room() == bytes / 4,
+	   "what the stream freed stays charged, as far as the pool has it");
 	need(hip.hipFreeAsync(p, stream), "hipFreeAsync");
 	need(hip.hipDeviceSynchronize(), "hipDeviceSynchronize");
 	ok(room() == bytes, "a wait for the device gives back what pools keep");
@@ -579,7 +580,8 @@ static int shared(const char *way, uint64_t bytes, bool dies)
 	else if (write(pair[0], &c, 1) != 1)
 		return 3;
 	ok(read(pair[0], &c, 1) == !dies && comes_to(bytes / 2), "%s: its maker has let go; it stays charged", way);
-	ok(hip.hipMalloc(&p, bytes / 2 + UNIT) == hipErrorOutOfMemory, "%s: so that there is no more than the rest", way);
+	ok(hip.hipMalloc(&p, bytes / 2 + UNIT) == hipErrorOutOfMemory, "%s: so that there is no more than the rest",
+	   way);
 	need(hip.hipMalloc(&p, bytes / 2), "the rest");
 	printf("full\n");
 	fflush(stdout);

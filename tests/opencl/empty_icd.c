@@ -155,7 +155,7 @@ static cl_mem CL_API_CALL create_buffer(cl_context c, cl_mem_flags flags, size_t
 }
 
 static cl_mem CL_API_CALL create_with(cl_context c, const cl_mem_properties *properties, cl_mem_flags flags,
-					size_t size, void *host, cl_int *r)
+				      size_t size, void *host, cl_int *r)
 {
 	return create_buffer(c, flags, size, host, r);
 }

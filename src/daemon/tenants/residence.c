@@ -494,8 +494,8 @@ static void tell_turn(struct tenant *t)
 		return;
 	s->turn_told_ns = turn;
 	tenant_note(t, 0, JOURNAL_ACTION,
-		      "to leave and to return takes more than a fifth of a turn: turns are %.1f s now",
-		      (double)turn / 1e9);
+		    "to leave and to return takes more than a fifth of a turn: turns are %.1f s now",
+		    (double)turn / 1e9);
 }
 
 /* Of those who are to leave now, those whom the host takes no more stay. Value: there was one: it is decided anew. */

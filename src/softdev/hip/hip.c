@@ -248,8 +248,7 @@ _Static_assert(sizeof(hipIpcMemHandle_t) == sizeof(CUipcMemHandle), "a handle is
 hipError_t soft_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *devPtr)
 {
 	ON_DEVICE;
-	return state_said(
-		soft_cu.cuIpcGetMemHandle((CUipcMemHandle *)(void *)handle, (CUdeviceptr)(uintptr_t)devPtr));
+	return state_said(soft_cu.cuIpcGetMemHandle((CUipcMemHandle *)(void *)handle, (CUdeviceptr)(uintptr_t)devPtr));
 }
 
 hipError_t soft_hipIpcOpenMemHandle(void **devPtr, hipIpcMemHandle_t handle, unsigned int flags)
@@ -270,15 +269,15 @@ hipError_t soft_hipIpcCloseMemHandle(void *devPtr)
 hipError_t soft_hipMemGetAddressRange(hipDeviceptr_t *pbase, size_t *psize, hipDeviceptr_t dptr)
 {
 	ON_DEVICE;
-	return state_said(soft_cu.cuMemGetAddressRange_v2((CUdeviceptr *)(void *)pbase, psize,
-							  (CUdeviceptr)(uintptr_t)dptr));
+	return state_said(
+		soft_cu.cuMemGetAddressRange_v2((CUdeviceptr *)(void *)pbase, psize, (CUdeviceptr)(uintptr_t)dptr));
 }
 
 hipError_t soft_hipPointerGetAttribute(void *data, int attribute, hipDeviceptr_t ptr)
 {
 	ON_DEVICE;
-	return state_said(soft_cu.cuPointerGetAttribute(data, (CUpointer_attribute)attribute,
-							(CUdeviceptr)(uintptr_t)ptr));
+	return state_said(
+		soft_cu.cuPointerGetAttribute(data, (CUpointer_attribute)attribute, (CUdeviceptr)(uintptr_t)ptr));
 }
 
 hipError_t soft_hipHostMalloc(void **ptr, size_t size, unsigned int flags)
@@ -423,8 +422,8 @@ hipError_t soft_hipMemPoolExportToShareableHandle(void *shared_handle, hipMemPoo
 						  hipMemAllocationHandleType handle_type, unsigned int flags)
 {
 	ON_DEVICE;
-	return state_said(soft_cu.cuMemPoolExportToShareableHandle(
-		shared_handle, (CUmemoryPool)(void *)mem_pool, (CUmemAllocationHandleType)handle_type, flags));
+	return state_said(soft_cu.cuMemPoolExportToShareableHandle(shared_handle, (CUmemoryPool)(void *)mem_pool,
+								   (CUmemAllocationHandleType)handle_type, flags));
 }
 
 hipError_t soft_hipMemPoolImportFromShareableHandle(hipMemPool_t *mem_pool, void *shared_handle,
