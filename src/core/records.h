@@ -15,6 +15,7 @@ enum record_kind {
 	RECORD_ARRAY,	  /* array or mipmap: measured, or RECORD_EXACT */
 	RECORD_MOVABLE,	  /* a block of memory that moves: charged by its piece (shim/movable.h) */
 	RECORD_IMPORTED,  /* of another process: charged to object `extra`; SHARING_OWN: `size_units` to this one */
+	RECORD_EXTERNAL,  /* of another API, or a part of it that is mapped: charged to the import `extra` */
 	RECORD_SVM,	  /* OpenCL's shared virtual memory: `units` on each device of the mask `extra` */
 };
 

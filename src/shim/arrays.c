@@ -277,7 +277,7 @@ static CUresult destroy(void *array, CUresult (*real)(void *))
 	if (!array || !records_take(record_handle(array), &record))
 		return real(array);
 	mapped = vmm_array_leaves(array);
-	exact = record.flags & RECORD_EXACT;
+	exact = record.flags & RECORD_EXACT || record.kind == RECORD_EXTERNAL;
 	if (exact)
 		gate_enter();
 	else

@@ -3,6 +3,7 @@
 #include "shim/contexts.h"
 #include "shim/cuda_figure.h"
 #include "shim/devices.h"
+#include "shim/external.h"
 #include "core/face.h"
 #include "shim/faults.h"
 #include "shim/graphs.h"
@@ -190,6 +191,7 @@ static void forget(void)
 	movable_reset();
 	mover_reset();
 	vmm_reset();
+	external_forget();
 	contexts_reset();
 	faults_reset();
 	modules_reset();

@@ -1010,6 +1010,41 @@ static void case_passed(void)
 	agree(10 * M);
 }
 
+/*
+ * Memory of another API: its maker may let go of it, and the driver keeps it as long as it is imported, or mapped.
+ * Quota 64 MiB.
+ */
+static void case_external(void)
+{
+	CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = { .type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, .size = 40 * M };
+	CUDA_EXTERNAL_MEMORY_BUFFER_DESC whole = { .size = 40 * M };
+	CUexternalMemory external, more;
+	CUcontext context = begin(0);
+	CUdeviceptr p, q;
+
+	is(cu.cuImportExternalMemory(&external, &desc), CUDA_SUCCESS);
+	agree(40 * M);
+	is(cu.cuImportExternalMemory(&more, &desc), CUDA_ERROR_OUT_OF_MEMORY);
+	is(cu.cuMemAlloc_v2(&p, 26 * M), CUDA_ERROR_OUT_OF_MEMORY);
+	is(cu.cuMemAlloc_v2(&p, 24 * M), CUDA_SUCCESS);
+	agree(64 * M);
+	is(cu.cuExternalMemoryGetMappedBuffer(&q, external, &whole), CUDA_SUCCESS);
+	is(cu.cuDestroyExternalMemory(external), CUDA_SUCCESS);
+	agree(64 * M);
+	is(cu.cuMemFree_v2(q), CUDA_SUCCESS);
+	agree(24 * M);
+	is(cu.cuImportExternalMemory(&external, &desc), CUDA_SUCCESS);
+	is(cu.cuExternalMemoryGetMappedBuffer(&q, external, &whole), CUDA_SUCCESS);
+	is(cu.cuMemFree_v2(q), CUDA_SUCCESS);
+	agree(64 * M);
+	is(cu.cuExternalMemoryGetMappedBuffer(&q, external, &whole), CUDA_SUCCESS);
+	is(cu.cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+	is(truth->used[0], 0);
+	is(cu.cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+	is(cu.cuCtxSetCurrent(context), CUDA_SUCCESS);
+	agree(0);
+}
+
 /* What is exported through a device node, as NVIDIA's driver does: the inode tells nothing, a mark on the open file
  * does. */
 static void case_node(void)
@@ -1313,40 +1348,18 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "plain", case_plain },
-	{ "failing", case_failing },
-	{ "blocks", case_blocks },
-	{ "later", case_later },
-	{ "passed", case_passed },
-	{ "pitch", case_pitch },
-	{ "pools", case_pools },
-	{ "vmm", case_vmm },
-	{ "sparse", case_sparse },
-	{ "primary", case_primary },
-	{ "starved", case_starved },
-	{ "stack", case_stack },
-	{ "crowd", case_crowd },
-	{ "homeless", case_homeless },
-	{ "graphs", case_graphs },
-	{ "unsized", case_unsized },
-	{ "changed", case_changed },
-	{ "handles", case_handles },
-	{ "measured", case_measured },
-	{ "floor", case_floor },
-	{ "debt", case_debt },
-	{ "devices", case_devices },
-	{ "fork", case_fork },
-	{ "closed", case_closed },
-	{ "restart", case_restart },
-	{ "unreachable", case_unreachable },
-	{ "race", case_race },
-	{ "threads", case_threads },
-	{ "share", case_share },
-	{ "node", case_node },
-	{ "behind", case_behind },
-	{ "procs", case_procs },
-	{ "newer", case_newer },
-	{ "loading", case_loading },
+	{ "plain", case_plain },     { "failing", case_failing },   { "blocks", case_blocks },
+	{ "later", case_later },     { "passed", case_passed },	    { "external", case_external },
+	{ "pitch", case_pitch },     { "pools", case_pools },	    { "vmm", case_vmm },
+	{ "sparse", case_sparse },   { "primary", case_primary },   { "starved", case_starved },
+	{ "stack", case_stack },     { "crowd", case_crowd },	    { "homeless", case_homeless },
+	{ "graphs", case_graphs },   { "unsized", case_unsized },   { "changed", case_changed },
+	{ "handles", case_handles }, { "measured", case_measured }, { "floor", case_floor },
+	{ "debt", case_debt },	     { "devices", case_devices },   { "fork", case_fork },
+	{ "closed", case_closed },   { "restart", case_restart },   { "unreachable", case_unreachable },
+	{ "race", case_race },	     { "threads", case_threads },   { "share", case_share },
+	{ "node", case_node },	     { "behind", case_behind },	    { "procs", case_procs },
+	{ "newer", case_newer },     { "loading", case_loading },
 };
 
 int main(int argc, char **argv)

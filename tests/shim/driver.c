@@ -47,6 +47,7 @@ struct allocation {
 	uint64_t taken;		 /* bytes of the device that go with it, where no block is shared */
 	struct context *context;
 	struct pool *pool;
+	struct external *external; /* it is a part of that */
 	int device;
 	bool shares; /* lies in blocks that others may use as well */
 };
@@ -136,7 +137,8 @@ static void read_visible(void)
 		return;
 	}
 	snprintf(copy, sizeof copy, "%s", list);
-	for (word = strtok_r(copy, ",", &save); word && visible_count < strangers + DEVICES; word = strtok_r(NULL, ",", &save)) {
+	for (word = strtok_r(copy, ",", &save); word && visible_count < strangers + DEVICES;
+	     word = strtok_r(NULL, ",", &save)) {
 		int index = strncmp(word, "GPU-d", 5) ? atoi(word) : word[5] - '0';
 
 		if (index < 0 || index >= DEVICES)
@@ -439,9 +441,28 @@ static CUresult allocate(CUdeviceptr *ret, uint64_t bytes)
 	return r;
 }
 
+/* Memory of another API: the device keeps it while it is imported or mapped. */
+struct external {
+	uint64_t bytes;
+	struct context *context;
+	int device, holds;
+};
+
+static struct external *externals[16]; /* a context takes them along */
+
+static void leave_external(struct external *e)
+{
+	if (--e->holds)
+		return;
+	give(e->device, e->bytes);
+	free(e);
+}
+
 static void release(struct allocation *a)
 {
-	if (a->pool) {
+	if (a->external) {
+		leave_external(a->external);
+	} else if (a->pool) {
 		a->pool->used -= a->bytes;
 		a->pool->live--;
 		if (a->pool->dead && !a->pool->live) {
@@ -474,6 +495,11 @@ static void free_context_memory(struct context *c)
 			arrays[i] = NULL;
 		}
 	pthread_mutex_lock(&lock);
+	for (int i = 0; i < 16; i++)
+		if (externals[i] && externals[i]->context == c) {
+			leave_external(externals[i]);
+			externals[i] = NULL;
+		}
 	for (int i = 0; i < ALLOCATIONS_MAX; i++)
 		if (allocations[i].bytes && allocations[i].context == c)
 			release(&allocations[i]);
@@ -863,6 +889,49 @@ EXPORT CUresult cuModuleUnload(CUmodule module)
 
 	give(m->device, m->bytes);
 	free(m);
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuImportExternalMemory(CUexternalMemory *ret, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *d)
+{
+	struct external *e = calloc(1, sizeof *e);
+	int i = 0;
+
+	while (i < 15 && externals[i])
+		i++;
+	if (!take(current->device, d->size)) {
+		free(e);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*e = (struct external){ .bytes = d->size, .context = current, .device = current->device, .holds = 1 };
+	externals[i] = e;
+	*ret = (CUexternalMemory)e;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDestroyExternalMemory(CUexternalMemory external)
+{
+	for (int i = 0; i < 16; i++)
+		if (externals[i] == (struct external *)external)
+			externals[i] = NULL;
+	leave_external((struct external *)external);
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ret, CUexternalMemory external,
+						const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *d)
+{
+	struct external *e = (struct external *)external;
+	struct allocation *a = place();
+
+	e->holds++;
+	*a = (struct allocation){ .address = next_address = up(next_address, granule),
+				  .bytes = d->size,
+				  .context = current,
+				  .external = e,
+				  .device = e->device };
+	next_address += up(d->size, granule);
+	*ret = a->address;
 	return CUDA_SUCCESS;
 }
 

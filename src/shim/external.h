@@ -1,0 +1,14 @@
+/*
+ * external.h: memory of another API, or of another process by such an API's handle (cuImportExternalMemory). The driver
+ * keeps it for as long as it is imported, or a part of it is mapped, whatever its maker does; so it is charged here as
+ * well, at the size that the program names. It is in no figure of CUDA's.
+ */
+#pragma once
+
+#include <stdint.h>
+
+/* One hold of an import (the `extra` of a RECORD_EXTERNAL) is gone, after the driver has let go. Inside the gate. */
+void external_drop(uint32_t import);
+
+/* In the child of fork(). */
+void external_forget(void);
