@@ -120,7 +120,8 @@ def covering(spec, a, args, at, prefix, fail):
     sizes = [number_of(spec, e, args, "&bad_", prefix) for e in a.range]
     row, rows, pitch = sizes if len(sizes) == 3 else (sizes[0], "1", "0")
     # In order: what a size finds bad must be known before it is looked at.
-    return ["bad_ = false;", f"size_ = {row};", f"rows_ = {rows};", f"pitch_ = {pitch};",
+    here = f"{at} = ({plain_type(a.type)})(uintptr_t)worker_at((uint64_t)(uintptr_t){at});"
+    return [here, "bad_ = false;", f"size_ = {row};", f"rows_ = {rows};", f"pitch_ = {pitch};",
             f"if (!covers_(work_, (uint64_t)(uintptr_t){at}, size_, rows_, pitch_, bad_)) {{", f"\twork_->result = {spec.invalid};",
             f"\t{fail}", "}"]
 

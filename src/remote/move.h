@@ -19,9 +19,11 @@ enum move_call {
 	CALL_MOVE_IMAGE,	     /* struct move_image; answered with the bytes, padded */
 	CALL_MOVE_SAY,		     /* struct move_said: how far it is; nobody waits */
 	CALL_MOVE_WHY,		     /* struct move_why, before MOVE_SAY: why the other server does not take it */
-	CALL_MOVE_VARIABLES, /* struct move_variables; answered with uint64_t bytes, a name each: see below */
+	CALL_MOVE_VARIABLES, /* struct move_variables; answered with uint64_t address, bytes, a name each: see below */
 	CALL_MOVE_VARIABLE,  /* struct move_variable, a name; answered with the bytes, padded */
 	CALL_MOVE_VARIABLE_IN, /* the same and the bytes, padded */
+	CALL_MOVE_VARIABLE_AT, /* struct move_variable, a name: the program has been told that it lies `at` */
+	CALL_MOVE_RESERVE,     /* struct move_place without blocks: addresses where nothing may come to lie */
 };
 
 struct move_names {

@@ -28,4 +28,5 @@ bool worker_later(struct work *work, uint64_t id, worker_end end, void *handle);
 void worker_stays(struct work *work, uint64_t id);
 void worker_remove(struct work *work, uint64_t id);
 bool worker_reaches(struct work *work, tyaddress at, size_t bytes);
+uint64_t worker_at(uint64_t at);
 void worker_yield(struct work *work);

@@ -239,7 +239,7 @@ def holds_many(m, c, kind):
 
 
 def cannot_move(m, c):
-    for kind, part in (("reference", "1 texture references"), ("variable", "1 variables"), ("mapped", "1 ranges"),
+    for kind, part in (("reference", "1 texture references"), ("variable", "addresses of variables"), ("mapped", "1 ranges"),
                        ("capture", "capture"), ("graph", "graphs"), ("instance", "graphs"), ("generator", "1 handles of libraries")):
         r = Resider(m, "wall", kind, None, wall=True, spill=False, program=HOLDER)
         r.has("holds")

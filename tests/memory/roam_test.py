@@ -16,7 +16,8 @@ from servers import Remote, Server  # noqa: E402
 from harness import BUILD, PATIENCE, Meted, finish, ok, same, until  # noqa: E402
 
 ROAMER = os.path.join(BUILD, "tests/memory/roamer")
-KINDS = ("textures", "shared")
+KINDS = ("textures", "shared", "symbols")
+HELD = "addresses of variables"  # for a moment such a table lies in the memory of one kind
 QUOTA = 40 * MIB
 LONG = bool(os.environ.get("METE_TEST_LONG"))
 ENV = {"METE_SOFT_DEVICES": "2", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "3M"}
@@ -49,19 +50,22 @@ def moves_at_random(m, c, kind, alone):
     """Until it has been moved so often, in all ways."""
     r = roamer(m, kind, 1000000)
     ok(r.has("holds"), f"{kind}: it runs behind the wall", r.lines)
-    failed = []
+    failed, went = [], 0
     for turn in range(40 if LONG else 8):
         time.sleep(random.uniform(0, 0.1) * PATIENCE)
         device = c.grant("wall")["devices"][0]["index"]
+        refused = False
         for words in ([("move", "wall", "--device", str(1 - device))] if turn % 2 else [("set", "wall", "--suspend"), ("set", "wall", "--resume")]):
-            status, text = mete(m, *words)
-            if status:
+            status, text = mete(m, *words) if not refused else (0, "")
+            refused = status and HELD in text
+            went += not status
+            if status and not refused:
                 failed.append((words, text))
         done = len(r.rounds())
         if not r.done(done + 2):
             failed.append((turn, "hangs", r.lines[-3:]))
             break
-    ok(not failed, "it is suspended and moved at random times", failed, r.lines[-3:])
+    ok(not failed and went > 2, "it is suspended and moved at random times", failed, went, r.lines[-3:])
     ok("stays:" not in mete(m, "ps", "--wide")[1], "and nothing would keep it", mete(m, "ps", "--wide"))
     end(r)
     same(alone.differs(r.rounds()), None, f"{kind}: every result is that of a run that nobody touched")
@@ -119,7 +123,7 @@ def between_servers(a, b, kind, alone):
         time.sleep(random.uniform(0, 0.1) * PATIENCE)
         status, text = here.mete("move", "alice", "--remote", there.address)
         done = len(r.rounds())
-        if status or not r.done(done + 2):
+        if (status and HELD not in text) or not r.done(done + 2):
             failed.append((turn, status, text, r.lines[-3:]))
             break
     ok(not failed, "it is moved from server to server", failed)

@@ -45,6 +45,7 @@ static const struct {
 	void (*round)(unsigned int n, uint64_t *d);
 } kinds[] = {
 	{ "shared", shared_make, shared_round },
+	{ "symbols", symbols_make, symbols_round },
 	{ "textures", textures_make, textures_round },
 };
 

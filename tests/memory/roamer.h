@@ -15,5 +15,7 @@ CUfunction function_of(CUmodule m, const char *name);
 
 void shared_make(void);
 void shared_round(unsigned int n, uint64_t *d);
+void symbols_make(void);
+void symbols_round(unsigned int n, uint64_t *d);
 void textures_make(void);
 void textures_round(unsigned int n, uint64_t *d);

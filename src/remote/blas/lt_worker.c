@@ -165,11 +165,13 @@ static bool complete(void)
 	return true;
 }
 
-static int addresses(struct forward_work *w, const uint64_t *at, size_t count)
+static int addresses(struct forward_work *w, uint64_t *at, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		at[i] = worker_at(at[i]);
 		if (!forward_device_good(w, at[i]))
 			return CUBLAS_STATUS_EXECUTION_FAILED;
+	}
 	return CUBLAS_STATUS_SUCCESS;
 }
 

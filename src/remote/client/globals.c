@@ -31,6 +31,13 @@ void globals_free(struct global *g)
 	}
 }
 
+void globals_each(const struct code *code, void (*fn)(void *arg, const struct global_known *known), void *arg)
+{
+	for (const struct global *g = atomic_load_explicit(&code->globals, memory_order_acquire); g; g = g->next)
+		fn(arg, &(struct global_known){
+				.context = g->context, .address = g->address, .bytes = g->bytes, .name = g->name });
+}
+
 static const struct global *find(struct code *code, uint64_t context, bool managed, const char *name)
 {
 	struct global *g = atomic_load_explicit(&code->globals, memory_order_acquire); /* add() */

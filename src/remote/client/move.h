@@ -47,6 +47,19 @@ struct move_kept_variable {
 	uint8_t data[];
 };
 
+/* A variable whose address the program has been told; it may lie elsewhere by now (worker/moved.h). */
+struct move_known {
+	struct move_known *next;
+	uint64_t owner, context; /* ids; of a module's 0 */
+	uint64_t address, bytes;
+	const char *name; /* the client's */
+};
+
+/* Where a variable lies, or has lain when the program was told. */
+struct move_span {
+	uint64_t begin, end;
+};
+
 /* What an array, or a level of a mipmapped one, held. */
 struct move_kept_array {
 	struct move_kept_array *next;
@@ -69,6 +82,10 @@ struct move {
 	uint64_t total, done, told;
 	struct move_kept_image *images;
 	struct move_kept_variable *variables;
+	struct move_known *known;
+	struct move_span *span; /* sorted when the memory is copied */
+	size_t spans, span_room;
+	uint64_t words; /* of memory, that hold the address of a variable */
 	struct move_kept_array *arrays;
 	uint64_t aside;			 /* bytes of arrays, beside `total` */
 	char where[WALL_WHERE_BYTES];	 /* "": by the way that it came */
@@ -123,6 +140,17 @@ void move_arrays_free(struct move *m);
 
 /* move_variables.c: those of one module, or of one library in this context. False: it stays. */
 struct code_load;
+/* All that the program knows the address of. False: no memory. */
+bool move_known_look(struct move *m);
+/* Those of a module that have not been kept yet: in constant memory. `context`: of the module. */
+bool move_known_out(struct move *m, uint64_t owner, uint64_t context);
 bool move_variables_out(struct move *m, const struct code_load *load, uint64_t context);
 CUresult move_variables_in(struct move *m);
+/* Nothing comes to lie where they have lain; before anything is loaded. */
+CUresult move_known_reserve(struct move *m);
+/* The module or library has been loaded. */
+CUresult move_known_again(struct move *m, uint64_t owner, uint64_t context);
+/* Memory that moves: words in it that are addresses of variables are counted. Such a session stays. */
+void move_spans_sort(struct move *m);
+void move_words_count(struct move *m, const void *data, uint64_t bytes);
 void move_variables_free(struct move *m);

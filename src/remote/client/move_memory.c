@@ -26,8 +26,6 @@ static bool on_device(const struct range *r)
 static enum worker_stay fixed(const struct range *r)
 {
 	switch (r->kind) {
-	case RANGE_VARIABLE:
-		return WORKER_STAY_VARIABLE;
 	case RANGE_RESERVED:
 	case RANGE_MAPPED:
 		return WORKER_STAY_MAPPED;
@@ -135,12 +133,26 @@ static CUresult copy(struct move *m, bool out)
 
 			r = copy_piece(m, range->begin + done, at + done, bytes, out);
 			m->done += bytes;
+			if (out && r == CUDA_SUCCESS)
+				move_words_count(m, at + done, bytes);
 			if (r == CUDA_SUCCESS && !move_say(m, out ? WORKER_LEAVING : WORKER_RETURNING, false))
 				r = CLIENT_LOST;
 		}
 		at += range->bytes;
 	}
 	return r;
+}
+
+/* Memory here that kernels read as well. */
+static void look_through_host(struct move *m)
+{
+	for (size_t i = 0; m->spans && i < m->ranges; i++) {
+		const struct range *r = &m->range[i];
+
+		if (r->kind == RANGE_HOST || (on_device(r) && r->managed) ||
+		    (r->kind == RANGE_REGISTERED && r->other != r->begin))
+			move_words_count(m, (const void *)(uintptr_t)r->begin, r->bytes);
+	}
 }
 
 bool move_memory_out(struct move *m)
@@ -156,6 +168,10 @@ bool move_memory_out(struct move *m)
 	r = copy(m, true);
 	if (r == CUDA_SUCCESS)
 		r = unified_out(m->session);
+	if (r == CUDA_SUCCESS)
+		look_through_host(m);
+	if (m->words)
+		return move_stays(m, WORKER_STAY_VARIABLE, m->words < UINT32_MAX ? (uint32_t)m->words : UINT32_MAX);
 	return r == CUDA_SUCCESS || move_stays(m, WORKER_STAY_FAULT, 0);
 }
 
@@ -222,6 +238,8 @@ CUresult move_memory_in(struct move *m)
 		next = place_of(m, i, &at);
 		r = place(m, i, next, &at);
 	}
+	if (r == CUDA_SUCCESS)
+		r = move_known_reserve(m);
 	for (size_t i = 0; r == CUDA_SUCCESS && i < m->ranges; i++) {
 		const struct range *range = &m->range[i];
 		uint64_t arena = (uint64_t)(uintptr_t)m->session->link.wall.arena;

@@ -63,14 +63,6 @@ static struct code *code_of(uint64_t handle, const struct object *o)
 							   : NULL;
 }
 
-/* The program was told where one of its variables lies, and may have put that anywhere. */
-static bool variables_are_known(uint64_t handle, const struct object *o)
-{
-	struct code *code = code_of(handle, o);
-
-	return code && atomic_load_explicit(&code->globals, memory_order_acquire);
-}
-
 static bool may_be_covered(enum remote_kind kind)
 {
 	return kind != KIND_LINK && kind != KIND_MEMORY_HANDLE && kind != KIND_TEXTURE_REFERENCE &&
@@ -141,8 +133,6 @@ static void look_at(void *arg, uint64_t handle, const struct object *o)
 		l->slot = ((uint32_t)id & ~CALL_ID_WORKER) + 1;
 	if (!stay && (!may_be_covered(kind) || !atomic_load_explicit(&o->covered, memory_order_relaxed)))
 		stay = fixed_kind(kind);
-	else if (!stay && variables_are_known(handle, o))
-		stay = WORKER_STAY_VARIABLE;
 	else if (!stay && kind == KIND_GRAPH_EXEC)
 		want_graphs(l, o);
 	if (kind == KIND_GRAPH)
@@ -194,7 +184,7 @@ bool move_objects_look(struct move *m)
 	struct gather g = { .m = m, .contexts = true };
 
 	/* What it asks for leaves deeds. */
-	if (!move_arrays_look(m) || !look_at_all(m, &l))
+	if (!move_arrays_look(m) || !move_known_look(m) || !look_at_all(m, &l))
 		return false;
 	m->slot = l.slot;
 	m->deed = calloc(l.deeds + 1, sizeof(struct deed *));
@@ -279,12 +269,19 @@ static void find_owner(void *arg, uint64_t handle, const struct object *o)
 	owners->count++;
 }
 
-static bool variables_out(struct move *m, const struct deed *d)
+static struct call_request head_of(const struct deed *d)
 {
-	const struct code_load *load = load_of(d);
 	struct call_request head;
 
 	memcpy(&head, d->message, sizeof(head));
+	return head;
+}
+
+static bool variables_out(struct move *m, const struct deed *d)
+{
+	const struct code_load *load = load_of(d);
+	const struct call_request head = head_of(d);
+
 	if (load->id >> 56 == KIND_MODULE)
 		return move_variables_out(m, load, head.context);
 	for (unsigned int i = 0; i < m->context_count; i++)
@@ -311,6 +308,12 @@ static bool all_variables_out(struct move *m)
 			if (load_of(m->deed[i])->id == owners.id[k])
 				good = variables_out(m, m->deed[i]);
 	free(owners.id);
+	for (size_t i = 0; good && i < m->deeds; i++)
+		if (is_load(m->deed[i]))
+			good = move_known_out(m, load_of(m->deed[i])->id, head_of(m->deed[i]).context);
+	move_spans_sort(m);
+	for (const struct move_kept_variable *v = m->variables; v; v = v->next)
+		move_words_count(m, v->data, v->bytes);
 	return good;
 }
 
@@ -420,6 +423,8 @@ static CUresult repeat(struct move *m, const struct deed *d)
 			r = CUDA_SUCCESS;
 		link_done(&answer);
 	}
+	if (r == CUDA_SUCCESS && !missing && is_load(d))
+		r = move_known_again(m, load_of(d)->id, head_of(d).context);
 	return r == CUDA_SUCCESS && missing ? CUDA_ERROR_NOT_FOUND : r;
 }
 

@@ -121,6 +121,7 @@ void forward_get_device(struct forward_work *w, uint64_t *at)
 {
 	*at = 0;
 	remote_get(&w->work->in, at, sizeof(*at));
+	*at = worker_at(*at);
 	if (!w->work->in.bad && !forward_device_good(w, *at))
 		w->strange = w->unsound = true;
 }

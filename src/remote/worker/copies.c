@@ -7,6 +7,7 @@
 
 #include "remote/worker/box.h"
 #include "remote/worker/memory.h"
+#include "remote/worker/moved.h"
 #include "remote/worker/payload.h"
 
 #include <errno.h>
@@ -80,7 +81,10 @@ static bool place(struct work *work, const struct copy_side *s, const struct cop
 		return place_array(work, s, r, ret);
 	case COPY_DEVICE:
 		ret->type = CU_MEMORYTYPE_DEVICE;
-		return place_linear(s, r, ret, &ret->at) && memory_good(work, ret->at, ret->bytes);
+		if (!place_linear(s, r, ret, &ret->at))
+			return false;
+		ret->at = worker_at(ret->at);
+		return memory_good(work, ret->at, ret->bytes);
 	case COPY_ARENA:
 		return place_arena(work, s, r, ret);
 	case COPY_INLINE:
@@ -170,6 +174,28 @@ static CUresult finish(struct work *work, CUstream stream)
 	return work->driver->cuStreamSynchronize(stream);
 }
 
+/*
+ * Addresses of variables that have moved, in what goes to the device: they become the new ones where the bytes are a
+ * copy. False: they are the program's own, which nobody may change.
+ */
+static bool addresses_renew(struct work *work, const struct copy_request *r, const struct placed *from)
+{
+	const bool change = staged(work, &r->source, from->offset);
+	uint64_t found = 0;
+
+	if (r->source.kind == COPY_ARENA && from->bytes && !payload_wait_here(work))
+		return false;
+	for (uint64_t z = 0; z < r->depth; z++)
+		for (uint64_t y = 0; y < r->height; y++)
+			found += moved_words((uint8_t *)(uintptr_t)from->at +
+						     (z * from->place.height + y) * from->place.pitch,
+					     r->width, change);
+	if (found && !change)
+		worker_log("a copy from pinned memory holds the address of a variable that lies elsewhere since the "
+			   "program has moved");
+	return !found || change;
+}
+
 static CUresult copy(struct work *work, const struct copy_request *r, CUstream stream, struct placed *to)
 {
 	struct placed from;
@@ -184,6 +210,9 @@ static CUresult copy(struct work *work, const struct copy_request *r, CUstream s
 		if (e != CUDA_SUCCESS)
 			return e;
 	}
+	if (moved_any() && to->type == CU_MEMORYTYPE_DEVICE && from.type == CU_MEMORYTYPE_HOST &&
+	    !addresses_renew(work, r, &from))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	return linear(r, &from) && linear(r, to) ? copy_line(work->driver, r, &from, to, stream)
 						 : copy_box(work->driver, r, &from, to, stream);
 }
@@ -287,6 +316,7 @@ static int fill_handle(struct work *work)
 	if (work->in.bad || work->in.used != work->in.size || (r.element != 1 && r.element != 2 && r.element != 4) ||
 	    !r.width || !r.height)
 		return -EPROTO;
+	r.at = worker_at(r.at);
 	stream = worker_find_stream(work, r.stream, &known);
 	if (!known)
 		return 0;

@@ -6,6 +6,7 @@
 #include "remote/worker/launches.h"
 
 #include "cuda_remote.h"
+#include "remote/worker/moved.h"
 
 #include <errno.h>
 #include <string.h>
@@ -105,6 +106,7 @@ int launch_read(struct work *work, struct launch *l)
 	l->packed = remote_take(&work->in, l->head.param_bytes);
 	if (work->in.bad)
 		return -EPROTO;
+	moved_words((void *)(uintptr_t)l->packed, l->head.param_bytes, true); /* the request is this thread's own */
 	r = attributes_read(work, l);
 	if (r)
 		return r;

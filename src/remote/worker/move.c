@@ -3,6 +3,7 @@
 
 #include "remote/move.h"
 #include "remote/worker/images.h"
+#include "remote/worker/moved.h"
 #include "remote/worker/places.h"
 #include "remote/worker/session.h"
 #include "remote/worker/traffic.h"
@@ -95,6 +96,10 @@ int worker_other_move(struct work *work)
 		return variables_out(work);
 	case CALL_MOVE_VARIABLE_IN:
 		return variables_in(work);
+	case CALL_MOVE_VARIABLE_AT:
+		return variables_at(work);
+	case CALL_MOVE_RESERVE:
+		return moved_reserve(work);
 	case CALL_MOVE_WHY:
 		return why(work);
 	default:

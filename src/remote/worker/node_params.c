@@ -106,6 +106,7 @@ static bool place_linear(struct work *work, const struct box *box, struct end *e
 	}
 	end->type = CU_MEMORYTYPE_DEVICE; /* the client says what lies there */
 	end->host = NULL;
+	end->device = worker_at(end->device);
 	return !__builtin_add_overflow(end->device, span.first, &at) && memory_good(work, at, span.bytes);
 }
 
@@ -234,8 +235,12 @@ static int read_alloc(struct work *work, struct node_params *p)
 	return 0;
 }
 
-static void operation_touches(struct work *work, const CUstreamBatchMemOpParams *p)
+static void operation_touches(struct work *work, CUstreamBatchMemOpParams *p)
 {
+	/* Of waits and writes it lies at the same place. */
+	if (p->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || p->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
+	    p->operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 || p->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64)
+		p->waitValue.address = worker_at(p->waitValue.address);
 	switch (p->operation) {
 	case CU_STREAM_MEM_OP_WAIT_VALUE_32:
 		touches(work, p->waitValue.address, sizeof(cuuint32_t));
@@ -284,11 +289,12 @@ static int read_batch(struct work *work, struct node_params *p, CUcontext contex
 
 static int read_memset(struct work *work, struct node_params *p, CUcontext context)
 {
-	const CUDA_MEMSET_NODE_PARAMS_v2 *m = &p->driver.memset;
+	CUDA_MEMSET_NODE_PARAMS_v2 *m = &p->driver.memset;
 	uint64_t row, bytes;
 
-	remote_get(&work->in, &p->driver.memset, sizeof(p->driver.memset));
-	p->driver.memset.ctx = context;
+	remote_get(&work->in, m, sizeof(*m));
+	m->ctx = context;
+	m->dst = worker_at(m->dst);
 	if (work->in.bad)
 		return -EPROTO;
 	if (m->elementSize != 1 && m->elementSize != 2 && m->elementSize != 4)

@@ -416,6 +416,13 @@ CUresult worker_payload_before(struct work *work, CUstream stream)
 						    work->payload.serial, CU_STREAM_WAIT_VALUE_GEQ);
 }
 
+bool payload_wait_here(struct work *work)
+{
+	if (!arrived(work))
+		payload_arrive(work->worker, work->payload.serial);
+	return arrived(work);
+}
+
 void worker_payload_reply(struct work *work, uint64_t offset, uint64_t bytes)
 {
 	work->reply_payload = (struct call_payload){ .offset = offset, .bytes = bytes };

@@ -21,3 +21,5 @@ void payload_end(void);
  * work, but the driver waits inside the call.
  */
 bool payload_register(struct work *work);
+/* Until the request's payload is there; nobody else executes meanwhile. False: the client is gone. */
+bool payload_wait_here(struct work *work);

@@ -35,6 +35,16 @@ static struct place **find_locked(CUdeviceptr at)
 	return p;
 }
 
+bool places_has(CUdeviceptr at)
+{
+	bool found;
+
+	pthread_mutex_lock(&lock);
+	found = *find_locked(at);
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
 static void unref(struct place *p)
 {
 	if (atomic_fetch_sub(&p->users, 1) == 1)

@@ -9,6 +9,8 @@
 
 /* CALL_MOVE_PLACE */
 int places_add(struct work *work);
+/* Whether one lies there. */
+bool places_has(CUdeviceptr at);
 /*
  * The block at this address, which is in the session's ranges no more, was in such a place: it is freed when the
  * device, or what is on the stream now, has ended. False: it was not; the driver is to be told. `block`: one of the

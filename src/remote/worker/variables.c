@@ -1,13 +1,14 @@
 /*
  * variables.c: see variables.h. The names come from the image, the places from the driver: what it does not know by a
  * name that the image has cannot be copied, and so keeps the session where it is. What lies in constant memory no
- * kernel can write, and is as the image has it, unless the program has asked for its address (client/move_objects.c).
+ * kernel can write, and is as the image has it, unless the program has asked for its address: then it names it.
  */
 #include "remote/worker/variables.h"
 
 #include "remote/image.h"
 #include "remote/move.h"
 #include "remote/worker/images.h"
+#include "remote/worker/moved.h"
 #include "remote/worker/session.h"
 #include "shim/image.h"
 
@@ -57,6 +58,7 @@ static void list_one(void *arg, const char *name, size_t length)
 		l->result = CUDA_ERROR_NOT_FOUND;
 		return;
 	}
+	remote_put(&l->work->out, &at, sizeof(at));
 	bytes = size;
 	remote_put(&l->work->out, &bytes, sizeof(bytes));
 	remote_put_string(&l->work->out, text);
@@ -187,5 +189,36 @@ int variables_in(struct work *work)
 		return -EPROTO;
 	if (work->result == CUDA_SUCCESS && p.at)
 		copy(work, &p, NULL, in);
+	return 0;
+}
+
+/* ---- where they are ---- */
+
+int variables_at(struct work *work)
+{
+	struct move_variable m;
+	CUdeviceptr at = 0;
+	const char *name;
+	size_t size = 0;
+	void *owner;
+	bool known;
+
+	remote_get(&work->in, &m, sizeof(m));
+	name = remote_take_string(&work->in);
+	if (work->in.bad || work->in.used != work->in.size || !is_container(m.owner) || m.at + m.bytes < m.at)
+		return -EPROTO;
+	work->created = true;
+	owner = worker_find(work, (enum remote_kind)(m.owner >> 56), m.owner, &known);
+	if (!owner)
+		return 0;
+	work->result = (int32_t)find(work, m.owner, owner, name, &at, &size);
+	if (work->result == CUDA_SUCCESS && size != m.bytes)
+		work->result = CUDA_ERROR_INVALID_VALUE;
+	if (work->result != CUDA_SUCCESS || !size)
+		return 0;
+	if (!worker_range(work, at, size))
+		worker_range_add(work, at, size, m.owner);
+	if (at != m.at && moved_add(m.at, size, at))
+		work->result = CUDA_ERROR_OUT_OF_MEMORY;
 	return 0;
 }

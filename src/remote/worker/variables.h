@@ -8,3 +8,5 @@ int variables_list(struct work *work);
 /* CALL_MOVE_VARIABLE, CALL_MOVE_VARIABLE_IN */
 int variables_out(struct work *work);
 int variables_in(struct work *work);
+/* CALL_MOVE_VARIABLE_AT */
+int variables_at(struct work *work);

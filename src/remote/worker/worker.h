@@ -73,7 +73,7 @@ worker_handler worker_other_find(uint16_t call);
  * CUDA_ERROR_NOT_SUPPORTED. All may rely on `driver` having a function in every place: those that the driver lacks
  * answer CUDA_ERROR_NOT_SUPPORTED.
  */
-int worker_other_open(struct work *work); /* CALL_OPEN: the snapshot */
+int worker_other_open(struct work *work);  /* CALL_OPEN: the snapshot */
 int worker_other_watch(struct work *work); /* src/remote/watch.h */
 int worker_other_ping(struct work *work);
 int worker_other_host_done(struct work *work);
@@ -150,6 +150,8 @@ void worker_remove(struct work *work, uint64_t id);
 bool worker_range(struct work *work, CUdeviceptr at, size_t bytes);
 /* The same, or memory that the client shares with the device, or that came without our doing: of graphs, of modules. */
 bool worker_reaches(struct work *work, CUdeviceptr at, size_t bytes);
+/* What a device address that the client names is here: another one if it is of a variable that has moved (moved.h). */
+uint64_t worker_at(uint64_t at);
 int worker_range_add(struct work *work, CUdeviceptr at, size_t bytes, uint64_t owner);
 /* The same for memory that the driver has just given out. */
 int worker_range_put(struct work *work, CUdeviceptr at, size_t bytes, uint64_t owner);
