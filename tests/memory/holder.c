@@ -421,6 +421,7 @@ static void hold_capture(void)
 	must(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), "a capture");
 }
 
+/* Memory of graphs lies elsewhere each time. */
 static void hold_graph(void)
 {
 	static CUstream stream;
@@ -428,38 +429,38 @@ static void hold_graph(void)
 	static CUdeviceptr at;
 	static CUgraphExec exec;
 
-	must(cuMemAlloc(&at, 64), "memory");
 	must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "a stream");
 	must(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), "a capture");
+	must(cuMemAllocAsync(&at, 4096, stream), "memory of a graph");
 	must(cuMemsetD32Async(at, 1, 16, stream), "a fill");
+	must(cuMemFreeAsync(at, stream), "its end");
 	must(cuStreamEndCapture(stream, &graph), "the capture's end");
 	must(cuGraphInstantiate(&exec, graph, 0), "an instance");
 }
 
-/* A graph made by hand, whose instance has outlived it. */
-static void hold_instance(void)
+/* A graph of which a node has been taken out. */
+static void hold_rest(void)
 {
-	static CUgraphNode node;
-	static CUgraphExec exec;
+	static CUgraphNode node[2];
 	static CUdeviceptr at;
+	static CUgraph graph;
 	CUDA_MEMSET_NODE_PARAMS p = { .elementSize = 4, .width = 16, .height = 1, .value = 1 };
 	CUcontext context;
-	CUgraph graph;
 
 	must(cuCtxGetCurrent(&context), "a context");
 	must(cuMemAlloc(&at, 64), "memory");
 	p.dst = at;
 	must(cuGraphCreate(&graph, 0), "a graph");
-	must(cuGraphAddMemsetNode(&node, graph, NULL, 0, &p, context), "a node");
-	must(cuGraphInstantiate(&exec, graph, 0), "an instance");
-	must(cuGraphDestroy(graph), "the graph's end");
+	must(cuGraphAddMemsetNode(&node[0], graph, NULL, 0, &p, context), "a node");
+	must(cuGraphAddMemsetNode(&node[1], graph, &node[0], 1, &p, context), "a node");
+	must(cuGraphDestroyNode(node[0]), "a node's end");
 }
 
 static const struct {
 	const char *kind;
 	void (*hold)(void);
 } kinds[] = { { "reference", hold_reference }, { "variable", hold_variable }, { "mapped", hold_mapped },
-	      { "capture", hold_capture },     { "graph", hold_graph },	      { "instance", hold_instance },
+	      { "capture", hold_capture },     { "graph", hold_graph },	      { "rest", hold_rest },
 	      { "generator", hold_generator } };
 
 int main(int argc, char **argv)

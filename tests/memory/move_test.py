@@ -240,7 +240,7 @@ def holds_many(m, c, kind):
 
 def cannot_move(m, c):
     for kind, part in (("reference", "1 texture references"), ("variable", "addresses of variables"), ("mapped", "1 ranges"),
-                       ("capture", "capture"), ("graph", "graphs"), ("instance", "graphs"), ("generator", "1 handles of libraries")):
+                       ("capture", "capture"), ("graph", "graphs"), ("rest", "2 graphs"), ("generator", "1 handles of libraries")):
         r = Resider(m, "wall", kind, None, wall=True, spill=False, program=HOLDER)
         r.has("holds")
         if part[0].isdigit():

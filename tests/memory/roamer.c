@@ -44,6 +44,7 @@ static const struct {
 	void (*make)(void);
 	void (*round)(unsigned int n, uint64_t *d);
 } kinds[] = {
+	{ "captures", captures_make, captures_round },
 	{ "shared", shared_make, shared_round },
 	{ "symbols", symbols_make, symbols_round },
 	{ "textures", textures_make, textures_round },
@@ -63,6 +64,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strcmp(kind, "all") || !strcmp(kind, kinds[i].name))
 			kinds[i].make();
+	must(cuCtxSynchronize(), "a wait");
 	puts("holds");
 	for (unsigned int n = 1; n <= rounds; n++) {
 		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)

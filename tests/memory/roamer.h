@@ -13,6 +13,8 @@ void digest(uint64_t *d, const void *data, size_t bytes);
 void run(CUfunction f, unsigned int threads, CUstream stream, void **args);
 CUfunction function_of(CUmodule m, const char *name);
 
+void captures_make(void);
+void captures_round(unsigned int n, uint64_t *d);
 void shared_make(void);
 void shared_round(unsigned int n, uint64_t *d);
 void symbols_make(void);

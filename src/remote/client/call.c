@@ -6,6 +6,7 @@
 #include "remote/client/grave.h"
 #include "remote/client/parked.h"
 #include "remote/client/ranges.h"
+#include "remote/client/recordings.h"
 #include "remote/client/session.h"
 #include "remote/client/visible.h"
 #include "remote/client/start.h"
@@ -18,7 +19,7 @@
 static void clear(struct client_call *c, uint16_t number, struct session *session)
 {
 	memset(c, 0, offsetof(struct client_call, answer));
-	c->call = number;
+	c->call = c->api = number;
 	c->session = session;
 	c->answer.longer = NULL;
 }
@@ -65,7 +66,7 @@ static CUresult wrong(const struct client_call *c, enum remote_kind kind)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	case KIND_STREAM:
 		return context_current(c->thread, &context) == CUDA_ERROR_INVALID_CONTEXT ? CUDA_ERROR_INVALID_CONTEXT
-											   : CUDA_ERROR_INVALID_HANDLE;
+											  : CUDA_ERROR_INVALID_HANDLE;
 	case KIND_GRAPH:
 	case KIND_GRAPH_NODE:
 	case KIND_GRAPH_EXEC:
@@ -141,13 +142,15 @@ uint64_t client_use_first(struct client_call *c, enum remote_kind kind, const vo
 
 uint64_t client_use_stream(struct client_call *c, CUstream stream)
 {
-	if (!stream || stream == CU_STREAM_LEGACY) {
+	if (!stream || stream == CU_STREAM_LEGACY)
 		c->implicit = captures_any();
-		return ID_STREAM_LEGACY;
-	}
-	if (stream == CU_STREAM_PER_THREAD)
-		return ID_STREAM_PER_THREAD;
-	return client_use(c, KIND_STREAM, stream);
+	if (!stream || stream == CU_STREAM_LEGACY)
+		c->stream = ID_STREAM_LEGACY;
+	else if (stream == CU_STREAM_PER_THREAD)
+		c->stream = ID_STREAM_PER_THREAD;
+	else
+		c->stream = client_use(c, KIND_STREAM, stream);
+	return c->stream;
 }
 
 int32_t client_use_device(struct client_call *c, CUdevice device)
@@ -455,6 +458,8 @@ void client_post(struct client_call *c)
 		return;
 	}
 	memcpy(c->out.data, &size, sizeof size);
+	if (recordings_any())
+		recordings_note(c);
 	deeds_note(c);
 	link_send(&c->session->link, size);
 	c->posted = c->waits;

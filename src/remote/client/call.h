@@ -38,6 +38,7 @@ struct thread;	/* thread.h */
 
 struct client_call {
 	uint16_t call;	 /* enum cuda_call or enum call_other */
+	uint16_t api;	 /* the call of the program, where another number goes over the wire */
 	CUresult result; /* what the program gets; an error that was found before anything was sent ends the call */
 	struct session *session;  /* chosen; NULL until then */
 	struct remote_writer out; /* the request, in the ring; valid between begin and send */
@@ -56,6 +57,8 @@ struct client_call {
 	bool chose_current;	   /* nothing was named: the memo's answer is for the current context alone */
 	uint64_t payload_serial;   /* of the request that was begun */
 	uint64_t made, subject;	   /* handles: the first one minted; the first object named: deeds.h */
+	uint64_t stream;	   /* id of that which was named, or 0 */
+	uint64_t recording;	   /* number: it is part of a capture; recordings.h */
 	struct deed *deed;	   /* the request as it was sent, until the call is over; or NULL */
 	uint16_t change;	   /* of a library's request: CLIENT_SETS() or CLIENT_SPOILS */
 	struct link_answer answer; /* the last member, because it is not cleared */

@@ -6,6 +6,7 @@
 #include "remote/client/graphs.h"
 #include "remote/client/handles.h"
 #include "remote/client/ranges.h"
+#include "remote/client/recordings.h"
 #include "remote/client/start.h"
 #include "remote/client/thread.h"
 
@@ -112,10 +113,40 @@ CUresult captures_unsafe(void)
 	return r;
 }
 
+/* What is said from now on is kept; CUDA_SUCCESS, or what the stream is wrong with. */
+static void record(CUstream stream, bool on)
+{
+	struct client_call c;
+
+	client_request(&c, CUDA_CALL_cuStreamBeginCapture_v2);
+	client_use_stream(&c, stream);
+	if (c.result == CUDA_SUCCESS && !c.session)
+		client_use_current(&c);
+	if (c.result == CUDA_SUCCESS && c.stream != ID_STREAM_LEGACY)
+		(on ? recordings_begin : recordings_stop)(&c);
+	client_end(&c);
+}
+
+/* The graph is 0 where there is none. */
+static void recorded(CUstream stream, CUgraph graph)
+{
+	struct client_call c;
+
+	client_request(&c, CUDA_CALL_cuStreamEndCapture);
+	client_use_stream(&c, stream);
+	if (c.result == CUDA_SUCCESS && !c.session)
+		client_use_current(&c);
+	if (c.result == CUDA_SUCCESS)
+		recordings_end(c.session, c.stream, (uint64_t)(uintptr_t)graph);
+	client_end(&c);
+}
+
 static CUresult began(CUresult r, CUstream stream, CUstreamCaptureMode mode)
 {
-	if (r != CUDA_SUCCESS)
+	if (r != CUDA_SUCCESS) {
+		record(stream, false);
 		return r;
+	}
 	atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed);
 	if (mode != CU_STREAM_CAPTURE_MODE_RELAXED)
 		forbid(stream, mode);
@@ -124,6 +155,7 @@ static CUresult began(CUresult r, CUstream stream, CUstreamCaptureMode mode)
 
 CUresult client_cuStreamBeginCapture(CUstream hStream)
 {
+	record(hStream, true);
 	return began(client_plain_cuStreamBeginCapture(hStream), hStream, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
@@ -135,6 +167,7 @@ CUresult client_cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mo
 	struct client_call c;
 	uint64_t id;
 
+	record(hStream, true);
 	client_call(&c, CUDA_CALL_cuStreamBeginCapture_v2);
 	id = client_use_stream(&c, hStream);
 	if (client_begin(&c, !sure)) {
@@ -149,6 +182,7 @@ CUresult client_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, co
 					    const CUgraphEdgeData *dependencyData, size_t numDependencies,
 					    CUstreamCaptureMode mode)
 {
+	record(hStream, true);
 	return began(client_plain_cuStreamBeginCaptureToGraph(hStream, hGraph, dependencies, dependencyData,
 							      numDependencies, mode),
 		     hStream, mode);
@@ -164,8 +198,10 @@ CUresult client_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 		*phGraph = NULL;
 	else if (r == CUDA_SUCCESS && phGraph)
 		graphs_own(*phGraph);
-	if (r == CUDA_SUCCESS || failed)
+	if (r == CUDA_SUCCESS || failed) {
 		allow(hStream);
+		recorded(hStream, r == CUDA_SUCCESS && phGraph ? *phGraph : NULL);
+	}
 	if ((r == CUDA_SUCCESS || failed) && captures_any())
 		atomic_fetch_sub_explicit(&begun, 1, memory_order_relaxed);
 	return r;

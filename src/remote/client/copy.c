@@ -24,7 +24,7 @@
 #include <string.h>
 
 #define COPY_HOST 100u /* memory of the program that is not pinned: never sent as such */
-#define FLIGHT 16u      /* pieces on their way back */
+#define FLIGHT 16u     /* pieces on their way back */
 
 /* One side, found out. */
 struct found {
@@ -262,6 +262,7 @@ static void call_begin(struct client_call *c, const struct plan *p)
 {
 	client_request(c, CALL_COPY);
 	c->session = p->session;
+	c->stream = p->stream;
 	c->context = p->context;
 }
 

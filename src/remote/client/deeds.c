@@ -7,6 +7,7 @@
 #include "cuda_remote.h"
 #include "remote/client/call.h"
 #include "remote/client/context.h"
+#include "remote/client/recordings.h"
 #include "remote/client/session.h"
 #include "remote/client/thread.h"
 #include "remote/code.h"
@@ -21,10 +22,12 @@ enum {
 	NAMES = 1 << 8,		/* its answer may name objects, and it is a deed of the first new one */
 	SPOILS = CLIENT_SPOILS, /* what it makes of the object nobody could repeat */
 	CHANGES = CLIENT_CHANGES,
+	EVERY = 1 << 11, /* none takes another one's place */
 };
 
 #define SETS(words) (CHANGES | (words))
 #define ADDS SETS(0xff)
+#define ALL (CHANGES | EVERY)
 
 /* By call: the 8-byte words of its arguments that say what is set; two that are equal in them set the same. */
 static const uint16_t changes[CUDA_CALL_COUNT] = {
@@ -33,6 +36,9 @@ static const uint16_t changes[CUDA_CALL_COUNT] = {
 	[CUDA_CALL_cuDeviceGetMemPool] = NAMES,
 	[CUDA_CALL_cuArrayGetPlane] = NAMES,
 	[CUDA_CALL_cuMipmappedArrayGetLevel] = NAMES,
+	[CUDA_CALL_cuGraphGetNodes] = NAMES,
+	[CUDA_CALL_cuGraphGetRootNodes] = NAMES,
+	[CUDA_CALL_cuGraphNodeFindInClone] = NAMES,
 	[CUDA_CALL_cuDeviceSetMemPool] = SETS(1),
 	[CUDA_CALL_cuCtxSetLimit] = SETS(1),
 	[CUDA_CALL_cuCtxSetCacheConfig] = SETS(0),
@@ -47,10 +53,10 @@ static const uint16_t changes[CUDA_CALL_COUNT] = {
 	[CUDA_CALL_cuStreamCopyAttributes] = ADDS,
 	[CUDA_CALL_cuMemPoolSetAttribute] = SETS(3),
 	[CUDA_CALL_cuMemPoolSetAccess] = ADDS,
-	[CUDA_CALL_cuGraphAddDependencies] = ADDS,
-	[CUDA_CALL_cuGraphAddDependencies_v2] = ADDS,
-	[CUDA_CALL_cuGraphRemoveDependencies] = ADDS,
-	[CUDA_CALL_cuGraphRemoveDependencies_v2] = ADDS,
+	[CUDA_CALL_cuGraphAddDependencies] = ALL,
+	[CUDA_CALL_cuGraphAddDependencies_v2] = ALL,
+	[CUDA_CALL_cuGraphRemoveDependencies] = ALL,
+	[CUDA_CALL_cuGraphRemoveDependencies_v2] = ALL,
 	[CUDA_CALL_cuGraphKernelNodeCopyAttributes] = ADDS,
 	[CUDA_CALL_cuGraphKernelNodeSetAttribute] = SETS(3),
 	[CUDA_CALL_cuGraphKernelNodeSetParams] = SETS(1),
@@ -74,8 +80,8 @@ static const uint16_t changes[CUDA_CALL_COUNT] = {
 	[CUDA_CALL_cuGraphExecBatchMemOpNodeSetParams] = SETS(3),
 	[CUDA_CALL_cuGraphExecChildGraphNodeSetParams] = SPOILS,
 	[CUDA_CALL_cuGraphExecNodeSetParams] = SETS(3),
-	[CUDA_CALL_cuGraphExecUpdate] = SPOILS,
-	[CUDA_CALL_cuGraphExecUpdate_v2] = SPOILS,
+	[CUDA_CALL_cuGraphExecUpdate] = SETS(1),
+	[CUDA_CALL_cuGraphExecUpdate_v2] = SETS(1),
 	[CUDA_CALL_cuTexRefSetAddress_v2] = SPOILS,
 	[CUDA_CALL_cuTexRefSetAddress2D_v3] = SPOILS,
 	[CUDA_CALL_cuTexRefSetArray] = SPOILS,
@@ -100,9 +106,22 @@ static uint16_t change_of(uint16_t call)
 
 static void deed_free(struct deed *d)
 {
-	if (d)
-		free(d->named);
+	if (!d)
+		return;
+	deeds_free(d->needs);
+	free(d->named);
 	free(d);
+}
+
+struct deed *deed_copy(const struct deed *d)
+{
+	struct deed *copy = malloc(sizeof(*copy) + d->bytes);
+
+	if (!copy)
+		return NULL;
+	*copy = (struct deed){ .seq = d->seq, .call = d->call, .change = d->change, .bytes = d->bytes };
+	memcpy(copy->message, d->message, d->bytes);
+	return copy;
 }
 
 void deeds_free(struct deed *list)
@@ -123,12 +142,13 @@ static uint64_t context_of_message(const struct deed *d)
 	return head.context;
 }
 
-static bool same(const struct deed *a, const struct deed *b)
+bool deeds_same(const struct deed *a, const struct deed *b)
 {
 	const size_t skip = sizeof(struct call_request) / sizeof(uint64_t);
 	unsigned int words = a->change & 0xff;
 
-	if (a->call != b->call || !(a->change & b->change & CHANGES) || context_of_message(a) != context_of_message(b))
+	if (a->call != b->call || !(a->change & b->change & CHANGES) || a->change & EVERY ||
+	    context_of_message(a) != context_of_message(b))
 		return false;
 	for (unsigned int i = 0; i < WORDS; i++) {
 		bool has =
@@ -140,20 +160,6 @@ static bool same(const struct deed *a, const struct deed *b)
 	/* What only adds is the same when all of it is. */
 	return words != 0xff || (a->bytes == b->bytes && !memcmp((const uint8_t *)a->message + 24,
 								 (const uint8_t *)b->message + 24, a->bytes - 24));
-}
-
-struct deed *deeds_add(struct deed *list, struct deed *deed)
-{
-	for (struct deed **at = &list; *at; at = &(*at)->next)
-		if (same(*at, deed)) {
-			struct deed *old = *at;
-
-			*at = old->next;
-			deed_free(old);
-			break;
-		}
-	deed->next = list;
-	return deed;
 }
 
 /* ---- a call ---- */
@@ -175,10 +181,10 @@ static uint64_t subject_of(const struct client_call *c)
 
 void deeds_note(struct client_call *c)
 {
-	const uint16_t change = c->change ? c->change : change_of(c->call);
+	const uint16_t change = c->change ? c->change : change_of(c->call) | change_of(c->api);
 	struct deed *d;
 
-	if ((!c->made && !change) || !is_kept(c))
+	if ((!c->made && !change && !c->recording) || !is_kept(c))
 		return;
 	d = malloc(sizeof(*d) + c->out.used);
 	c->deed = d;
@@ -218,6 +224,13 @@ void deeds_settle(struct client_call *c)
 	uint64_t whose = c->made;
 
 	c->deed = NULL;
+	if (d && c->recording) {
+		if (c->result == CUDA_SUCCESS)
+			recordings_add(c, d);
+		else
+			deed_free(d);
+		return;
+	}
 	if (!whose && d && d->change & (CHANGES | SPOILS))
 		whose = subject_of(c);
 	if (c->result != CUDA_SUCCESS || !whose || !handles_deed(&c->session->handles, whose, d))

@@ -25,6 +25,8 @@
 
 struct client_call;
 
+#define DEED_FIRST (sizeof(struct call_request) / sizeof(uint64_t)) /* word of a message behind its head */
+
 struct deed {
 	struct deed *next; /* of the same object, newest first */
 	uint64_t seq;
@@ -32,6 +34,9 @@ struct deed {
 	uint32_t named_count;
 	uint16_t call, change; /* as in the table of deeds.c, or of a library */
 	bool spoilt;	       /* bytes of the arena went with it: it cannot be repeated */
+	struct deed *needs;    /* the first one of a capture: what made its streams and events */
+	struct deed *begun;    /* the last one: the first. Not its own */
+	uint64_t made_id;      /* of one of `needs` */
 	size_t bytes;
 	uint64_t message[]; /* whole */
 };
@@ -42,7 +47,9 @@ void deeds_note(struct client_call *c);
 void deeds_name(struct client_call *c, uint64_t handle, uint64_t id);
 /* The call is over: the deed is its object's, or nobody's. */
 void deeds_settle(struct client_call *c);
+/* A copy that is on no list. NULL: no memory. */
+struct deed *deed_copy(const struct deed *d);
 /* The deeds of one object end. */
 void deeds_free(struct deed *list);
-/* Takes the place of one of the list that set the same, else goes to its front. */
-struct deed *deeds_add(struct deed *list, struct deed *deed);
+/* Whether the newer one sets what the older one has set. */
+bool deeds_same(const struct deed *older, const struct deed *newer);

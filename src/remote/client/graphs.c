@@ -1,5 +1,6 @@
 /* graphs.c: calls about nodes whose parameters hold more than plain values; see remote/graph.h and nodes.h. */
 #include "remote/client/graphs.h"
+#include "remote/client/handles.h"
 #include "remote/client/nodes.h"
 #include "remote/client/ranges.h"
 #include "remote/client/unified.h"
@@ -7,6 +8,7 @@
 
 #include "cuda_remote.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +83,7 @@ static CUresult add(enum cuda_call call, CUgraphNode *ret, const struct adding *
 	struct graph_added added = { 0 };
 	struct client_call c;
 	struct node_out n;
+	bool unmovable = false;
 	void *node = NULL;
 	uint64_t id;
 
@@ -98,6 +101,7 @@ static CUresult add(enum cuda_call call, CUgraphNode *ret, const struct adding *
 		if (p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
 			p->alloc.dptr = added.address;
 			note_memory(&c, a, added.address, p->alloc.bytesize);
+			unmovable = true; /* it lies elsewhere each time */
 		}
 		if (n.copy.before || n.copy.after)
 			node_bounces(&c, node, &p->memcpy.copyParams);
@@ -106,6 +110,8 @@ static CUresult add(enum cuda_call call, CUgraphNode *ret, const struct adding *
 	}
 	if (client_end(&c) == CUDA_SUCCESS) {
 		*ret = node;
+		if (unmovable)
+			handles_deed(&c.session->handles, (uint64_t)(uintptr_t)node, NULL);
 	} else {
 		node_out_void(&c, &n);
 		if (node)
@@ -234,9 +240,10 @@ static CUresult set(enum cuda_call call, CUgraphExec exec, bool of_exec, CUgraph
 
 	client_call(&c, call);
 	c.call = CALL_GRAPH_SET;
-	head.node = client_use(&c, KIND_GRAPH_NODE, node);
+	/* An instance first: it is what changes. */
 	if (of_exec)
 		head.exec = client_use(&c, KIND_GRAPH_EXEC, exec);
+	head.node = client_use(&c, KIND_GRAPH_NODE, node);
 	if (c.result == CUDA_SUCCESS && (!head.node || (of_exec && !head.exec)))
 		c.result = CUDA_ERROR_INVALID_VALUE;
 	if (c.result != CUDA_SUCCESS || !node_out_prepare(&c, &n, p))
@@ -470,18 +477,102 @@ CUresult client_cuGraphNodeGetParams(CUgraphNode hNode, CUgraphNodeParams *p)
 
 /* ---- ending ---- */
 
-#define OWN 1u /* the word of its handle */
+/*
+ * A graph that the program destroys may be needed yet, where the session can move: what was made of it can be made
+ * again of it alone. Then it lives on, until the last such thing has ended.
+ */
+#define OWN 1u	 /* in the word of its handle: see graphs_own() */
+#define HOLDS 2u /* see graphs_hold() */
+#define OVER 4u	 /* the program has destroyed it */
+#define OVER_MOST 1024u
+
+static pthread_mutex_t over_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
+static CUgraph over[OVER_MOST];
+static unsigned int over_count;
+
+void graphs_forget(void)
+{
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	over_lock = unlocked;
+	over_count = 0;
+}
+
+static struct session *session_of_graph(const void *handle)
+{
+	int index = handle_session((uint64_t)(uintptr_t)handle);
+
+	return index >= 0 && (unsigned int)index < session_count ? sessions[index] : NULL;
+}
+
+/* Made here by the program, not named by the worker. */
+static bool is_minted(CUgraph graph)
+{
+	struct client_call c;
+	uint64_t id;
+
+	client_request(&c, CUDA_CALL_cuGraphDestroy);
+	id = client_use(&c, KIND_GRAPH, graph);
+	client_end(&c);
+	return id && !(id & CALL_ID_WORKER);
+}
+
+static bool is_wanted(CUgraph graph)
+{
+	struct session *s = session_of_graph(graph);
+
+	return s && s->link.wall.welcome.flags & WALL_MOVES && handles_wanted(&s->handles, (uint64_t)(uintptr_t)graph);
+}
+
+static bool keep_over(CUgraph graph, _Atomic uint32_t *word)
+{
+	bool kept;
+
+	if (atomic_load(word) & HOLDS || !is_wanted(graph))
+		return false;
+	pthread_mutex_lock(&over_lock);
+	kept = over_count < OVER_MOST;
+	if (kept)
+		over[over_count++] = graph;
+	pthread_mutex_unlock(&over_lock);
+	if (kept)
+		atomic_fetch_or(word, OVER);
+	return kept;
+}
+
+/* One that nothing needs any more, taken off the list; or NULL. */
+static CUgraph take_over(void)
+{
+	CUgraph found = NULL;
+
+	pthread_mutex_lock(&over_lock);
+	for (unsigned int i = 0; i < over_count && !found; i++)
+		if (!is_wanted(over[i])) {
+			found = over[i];
+			over[i] = over[--over_count];
+		}
+	pthread_mutex_unlock(&over_lock);
+	return found;
+}
 
 void graphs_own(CUgraph graph)
 {
 	_Atomic uint32_t *word = client_word(graph);
 
 	if (word)
-		atomic_store_explicit(word, OWN, memory_order_relaxed);
+		atomic_fetch_or(word, OWN);
+}
+
+void graphs_hold(CUgraph graph)
+{
+	_Atomic uint32_t *word = client_word(graph);
+
+	if (word)
+		atomic_fetch_or(word, HOLDS);
 }
 
 /* Of a graph that the worker named it alone knows whether it is part of another one, unless it came from a capture. */
-CUresult client_cuGraphDestroy(CUgraph hGraph)
+static CUresult destroy(CUgraph hGraph)
 {
 	_Atomic uint32_t *word = NULL;
 	struct client_call c;
@@ -491,11 +582,48 @@ CUresult client_cuGraphDestroy(CUgraph hGraph)
 	id = client_use(&c, KIND_GRAPH, hGraph);
 	if (id)
 		word = client_word(hGraph);
-	if (client_begin(&c, !id || (id & CALL_ID_WORKER && (!word || atomic_load(word) != OWN)))) {
+	if (client_begin(&c, !id || (id & CALL_ID_WORKER && (!word || !(atomic_load(word) & OWN))))) {
 		remote_put(&c.out, &id, sizeof(id));
 		client_send(&c);
 	}
 	if (c.result == CUDA_SUCCESS)
 		client_drop(hGraph);
 	return client_end(&c);
+}
+
+CUresult client_cuGraphDestroy(CUgraph hGraph)
+{
+	const bool is_graph = handle_kind((uint64_t)(uintptr_t)hGraph) == KIND_GRAPH;
+	_Atomic uint32_t *word = is_graph ? client_word(hGraph) : NULL;
+	CUgraph ended;
+
+	while ((ended = take_over()))
+		destroy(ended);
+	if (word && atomic_load(word) & OVER)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* Of one that may be part of another graph the worker alone knows whether it can be destroyed. */
+	if (word && (atomic_load(word) & OWN || is_minted(hGraph)) && keep_over(hGraph, word))
+		return CUDA_SUCCESS;
+	return destroy(hGraph);
+}
+
+CUresult client_cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned int count, unsigned int flags)
+{
+	CUresult r = client_plain_cuGraphRetainUserObject(graph, object, count, flags);
+
+	if (r == CUDA_SUCCESS)
+		graphs_hold(graph);
+	return r;
+}
+
+/* A graph that has lost a node cannot be made again from what made it. */
+CUresult client_cuGraphDestroyNode(CUgraphNode hNode)
+{
+	struct session *s = session_of_graph(hNode);
+	uint64_t graph = s ? handles_owner(&s->handles, (uint64_t)(uintptr_t)hNode) : 0;
+	CUresult r = client_plain_cuGraphDestroyNode(hNode);
+
+	if (r == CUDA_SUCCESS && graph)
+		handles_deed(&s->handles, graph, NULL);
+	return r;
 }

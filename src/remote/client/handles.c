@@ -165,6 +165,13 @@ static uint64_t named_locked(struct handles *h, uint64_t id)
 	return 0;
 }
 
+static struct object *object_named_locked(struct handles *h, uint64_t id)
+{
+	uint64_t handle = id ? named_locked(h, id) : 0;
+
+	return handle ? handles_find(h, handle) : NULL;
+}
+
 uint64_t handles_meet(struct handles *h, enum remote_kind kind, uint64_t owner, uint64_t id)
 {
 	uint64_t handle;
@@ -208,11 +215,90 @@ struct ended {
 	void (*gone)(void *kept);
 };
 
+static void want_add(struct object *graph, uint64_t seq)
+{
+	const uint32_t room = graph->want_room ? 2 * graph->want_room : 4;
+	uint64_t *more = graph->wanted < graph->want_room ? graph->want : realloc(graph->want, room * sizeof(*more));
+
+	if (!more)
+		return; /* it may end too early, and then what was made of it stays */
+	graph->want_room = graph->wanted < graph->want_room ? graph->want_room : room;
+	graph->want = more;
+	graph->want[graph->wanted++] = seq;
+}
+
+static void want_remove(struct object *graph, uint64_t seq)
+{
+	for (uint32_t i = 0; i < graph->wanted; i++)
+		if (graph->want[i] == seq) {
+			graph->want[i] = graph->want[--graph->wanted];
+			return;
+		}
+}
+
+/* Graphs that a deed of the object names are needed as long as it is kept; its own, and what it is part of, is there.
+ */
+static void want_locked(struct handles *h, const struct object *o, const struct deed *d, bool more)
+{
+	const enum remote_kind kind = handle_kind(atomic_load_explicit(&o->handle, memory_order_relaxed));
+	const uint64_t owner = o->owner ? known(h, o->owner)->id : 0;
+
+	if (kind != KIND_GRAPH && kind != KIND_GRAPH_NODE && kind != KIND_GRAPH_EXEC)
+		return;
+	for (size_t i = DEED_FIRST; i < d->bytes / sizeof(*d->message); i++) {
+		const uint64_t id = d->message[i];
+		struct object *graph =
+			id >> 56 == KIND_GRAPH && id != o->id && id != owner ? object_named_locked(h, id) : NULL;
+
+		if (graph)
+			(more ? want_add : want_remove)(graph, d->seq);
+	}
+}
+
+/* Something was made of the node's graph between the two deeds: as it was then. */
+static bool made_between_locked(struct handles *h, const struct object *o, uint64_t older, uint64_t newer)
+{
+	const struct object *graph = o->owner ? known(h, o->owner) : NULL;
+
+	if (!graph || handle_kind(atomic_load_explicit(&o->handle, memory_order_relaxed)) != KIND_GRAPH_NODE)
+		return false;
+	for (uint32_t i = 0; i < graph->wanted; i++)
+		if (graph->want[i] > older && graph->want[i] < newer)
+			return true;
+	return false;
+}
+
+/* Ends those that set the same, unless something was made of it meanwhile. */
+static void supersede_locked(struct handles *h, struct object *o, const struct deed *take)
+{
+	uint64_t newer = take->seq;
+
+	for (struct deed **at = &o->deeds; *at;) {
+		struct deed *d = *at;
+		const bool same = deeds_same(d, take);
+
+		if (same && !made_between_locked(h, o, d->seq, newer)) {
+			*at = d->next;
+			d->next = NULL;
+			want_locked(h, o, d, false);
+			deeds_free(d);
+			continue;
+		}
+		newer = same ? d->seq : newer;
+		at = &d->next;
+	}
+}
+
 static void end_one_locked(struct handles *h, uint32_t slot, struct ended **ended)
 {
 	struct object *o = known(h, slot);
 	void *kept = atomic_load_explicit(&o->kept, memory_order_relaxed);
 
+	for (const struct deed *d = o->deeds; d; d = d->next)
+		want_locked(h, o, d, false);
+	free(o->want);
+	o->want = NULL;
+	o->wanted = o->want_room = 0;
 	atomic_store_explicit(&o->handle, 0, memory_order_release);
 	disown_locked(h, o);
 	unchain_locked(h, o, slot);
@@ -317,6 +403,84 @@ void handles_renew(struct handles *h, uint64_t handle, uint64_t id)
 	tell(ended);
 }
 
+void handles_deeds(struct handles *h, uint64_t handle, struct deed *newest, struct deed *oldest)
+{
+	struct object *o;
+
+	pthread_mutex_lock(&h->lock);
+	o = handles_find(h, handle);
+	if (o) {
+		oldest->next = o->deeds;
+		o->deeds = newest;
+	}
+	pthread_mutex_unlock(&h->lock);
+	if (!o)
+		deeds_free(newest);
+}
+
+struct deed *handles_deed_copy(struct handles *h, uint64_t id)
+{
+	struct deed *copy = NULL;
+	struct object *o;
+
+	pthread_mutex_lock(&h->lock);
+	o = object_named_locked(h, id);
+	for (const struct deed *d = o ? o->deeds : NULL; d; d = d->next)
+		if (!d->next)
+			copy = deed_copy(d);
+	pthread_mutex_unlock(&h->lock);
+	return copy;
+}
+
+uint64_t handles_deed_word(struct handles *h, uint64_t handle, enum remote_kind kind)
+{
+	uint64_t word = 0;
+	struct object *o;
+
+	pthread_mutex_lock(&h->lock);
+	o = handles_find(h, handle);
+	for (const struct deed *d = o ? o->deeds : NULL; d && !word; d = d->next)
+		for (size_t i = DEED_FIRST; i < d->bytes / sizeof(word) && !word; i++)
+			word = d->message[i] >> 56 == kind ? d->message[i] : 0;
+	pthread_mutex_unlock(&h->lock);
+	return word;
+}
+
+bool handles_names(struct handles *h, uint64_t id)
+{
+	bool found;
+
+	pthread_mutex_lock(&h->lock);
+	found = object_named_locked(h, id);
+	pthread_mutex_unlock(&h->lock);
+	return found;
+}
+
+uint64_t handles_owner(struct handles *h, uint64_t handle)
+{
+	uint64_t owner = 0;
+	struct object *o;
+
+	pthread_mutex_lock(&h->lock);
+	o = handles_find(h, handle);
+	if (o && o->owner)
+		owner = known(h, o->owner)->handle;
+	pthread_mutex_unlock(&h->lock);
+	return owner;
+}
+
+uint32_t handles_wanted(struct handles *h, uint64_t handle)
+{
+	uint32_t wanted;
+	struct object *o;
+
+	pthread_mutex_lock(&h->lock);
+	o = handles_find(h, handle);
+	wanted = o ? o->wanted : 0;
+	pthread_mutex_unlock(&h->lock);
+	return wanted;
+}
+
 bool handles_deed(struct handles *h, uint64_t handle, struct deed *take)
 {
 	struct object *o;
@@ -324,8 +488,12 @@ bool handles_deed(struct handles *h, uint64_t handle, struct deed *take)
 
 	pthread_mutex_lock(&h->lock);
 	o = handles_find(h, handle);
-	if (o && take && !spoilt)
-		o->deeds = deeds_add(o->deeds, take);
+	if (o && take && !spoilt) {
+		supersede_locked(h, o, take);
+		take->next = o->deeds;
+		o->deeds = take;
+		want_locked(h, o, take, true);
+	}
 	if (o)
 		atomic_store_explicit(&o->covered,
 				      !spoilt && (atomic_load_explicit(&o->covered, memory_order_relaxed) ||

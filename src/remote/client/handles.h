@@ -28,7 +28,9 @@ struct object {
 	void (*gone)(void *kept);
 	/* The handle of the context that it belongs to, or 0: what is sent when no other fits. */
 	_Atomic uint64_t context;
-	struct deed *deeds;		       /* under the lock: what made and changed it; deeds.h */
+	struct deed *deeds; /* under the lock: what made and changed it; deeds.h */
+	uint64_t *want;	    /* of graphs, under the lock: when deeds of others were done that need it */
+	uint32_t wanted, want_room;
 	_Atomic bool covered;		       /* a deed of its own, or of what it came with, makes it */
 	uint32_t owner, first, next, previous; /* slots, 0: none; under the lock, as the rest */
 	uint32_t chain;			       /* next with the same hash of an id of the worker's; or next free slot */
@@ -63,6 +65,18 @@ struct deed;
  * be repeated, or NULL, ends that for good. False: it is no live object.
  */
 bool handles_deed(struct handles *h, uint64_t handle, struct deed *take);
+/* All of a list, which ends with `oldest`; they make the object. */
+void handles_deeds(struct handles *h, uint64_t handle, struct deed *newest, struct deed *oldest);
+/* A copy of what made the object of an id, or NULL. */
+struct deed *handles_deed_copy(struct handles *h, uint64_t id);
+/* The first id of a kind in the newest deed of the object that has any, or 0. */
+uint64_t handles_deed_word(struct handles *h, uint64_t handle, enum remote_kind kind);
+/* Whether an id names a live object. */
+bool handles_names(struct handles *h, uint64_t id);
+/* The handle of what it goes away with, or 0. */
+uint64_t handles_owner(struct handles *h, uint64_t handle);
+/* How many deeds of other objects name this one, which is a graph: it is needed to make those again. */
+uint32_t handles_wanted(struct handles *h, uint64_t handle);
 bool handles_covered(struct handles *h, uint64_t handle);
 void handles_cover(struct handles *h, uint64_t handle);
 /* Told of each live object; with the lock held. `fn` is to make no call of these. */

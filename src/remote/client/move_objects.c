@@ -48,7 +48,7 @@ struct ids {
 
 struct look {
 	struct move *m;
-	struct ids graphs, wanted; /* that live; of which there are instances */
+	struct ids wanted; /* what nodes and instances of graphs are made of */
 	enum worker_stay stay;
 	uint32_t count;
 	size_t deeds;
@@ -83,35 +83,28 @@ static void ids_add(struct ids *ids, uint64_t id)
 	ids->id[ids->count++] = id;
 }
 
-static bool ids_have(const struct ids *ids, uint64_t id)
-{
-	for (size_t i = 0; i < ids->count; i++)
-		if (ids->id[i] == id)
-			return true;
-	return false;
-}
-
-/* An instance is made anew of its graph: of one that the program has destroyed nothing can be made. */
-static void want_graphs(struct look *l, const struct object *o)
+/* A node or an instance is made anew of graphs, nodes and events: of one that has ended nothing can be made. */
+static void want_parts(struct look *l, const struct object *o)
 {
 	for (const struct deed *d = o->deeds; d; d = d->next)
-		for (size_t i = sizeof(struct call_request) / sizeof(*d->message); i < d->bytes / sizeof(*d->message);
-		     i++)
-			if (d->message[i] >> 56 == KIND_GRAPH)
+		for (size_t i = DEED_FIRST; i < d->bytes / sizeof(*d->message); i++) {
+			const uint64_t kind = d->message[i] >> 56;
+
+			if (kind == KIND_GRAPH || kind == KIND_GRAPH_NODE || kind == KIND_EVENT)
 				ids_add(&l->wanted, d->message[i]);
+		}
 }
 
-static void look_for_graphs(struct look *l)
+static void look_for_parts(struct look *l)
 {
 	for (size_t i = 0; i < l->wanted.count; i++)
-		if (!ids_have(&l->graphs, l->wanted.id[i])) {
+		if (!handles_names(&l->m->session->handles, l->wanted.id[i])) {
 			l->stay = l->stay ? l->stay : WORKER_STAY_GRAPH;
 			l->count += l->stay == WORKER_STAY_GRAPH;
 		}
-	if (!l->stay && (l->wanted.short_of_memory || l->graphs.short_of_memory))
+	if (!l->stay && l->wanted.short_of_memory)
 		l->stay = WORKER_STAY_HOST;
 	free(l->wanted.id);
-	free(l->graphs.id);
 }
 
 static void look_at(void *arg, uint64_t handle, const struct object *o)
@@ -133,10 +126,8 @@ static void look_at(void *arg, uint64_t handle, const struct object *o)
 		l->slot = ((uint32_t)id & ~CALL_ID_WORKER) + 1;
 	if (!stay && (!may_be_covered(kind) || !atomic_load_explicit(&o->covered, memory_order_relaxed)))
 		stay = fixed_kind(kind);
-	else if (!stay && kind == KIND_GRAPH_EXEC)
-		want_graphs(l, o);
-	if (kind == KIND_GRAPH)
-		ids_add(&l->graphs, id);
+	else if (!stay && (kind == KIND_GRAPH_EXEC || kind == KIND_GRAPH_NODE))
+		want_parts(l, o);
 	if (!l->stay)
 		l->stay = stay;
 	l->count += stay && stay == l->stay;
@@ -167,7 +158,7 @@ static int by_age(const void *a, const void *b)
 static bool look_at_all(struct move *m, struct look *l)
 {
 	handles_each(&m->session->handles, look_at, l);
-	look_for_graphs(l);
+	look_for_parts(l);
 	return !l->stay || move_stays(m, l->stay, l->count);
 }
 
@@ -400,7 +391,7 @@ static bool may_fail(const struct deed *d)
 	return d->call >= CALL_LIBRARY && d->change;
 }
 
-static CUresult repeat(struct move *m, const struct deed *d)
+static CUresult repeat_one(struct move *m, const struct deed *d)
 {
 	CUresult r = want(m, d->named, d->named_count);
 	struct move_kept_image *image;
@@ -426,6 +417,43 @@ static CUresult repeat(struct move *m, const struct deed *d)
 	if (r == CUDA_SUCCESS && !missing && is_load(d))
 		r = move_known_again(m, load_of(d)->id, head_of(d).context);
 	return r == CUDA_SUCCESS && missing ? CUDA_ERROR_NOT_FOUND : r;
+}
+
+/* What made a stream or an event of a capture that has ended since. */
+static CUresult stand_in(struct move *m, const struct deed *d, bool begins)
+{
+	const bool stream = d->made_id >> 56 == KIND_STREAM;
+	struct link_answer answer;
+	CUresult r;
+
+	if (handles_names(&m->session->handles, d->made_id))
+		return CUDA_SUCCESS;
+	if (begins)
+		r = move_ask(m, d->message, d->bytes, &answer);
+	else
+		r = move_request(m, stream ? CUDA_CALL_cuStreamDestroy_v2 : CUDA_CALL_cuEventDestroy_v2,
+				 head_of(d).context, &d->made_id, sizeof(d->made_id), &answer);
+	link_done(&answer);
+	return r;
+}
+
+static CUresult stand_ins(struct move *m, struct deed *list, bool begin)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	for (struct deed *d = list; r == CUDA_SUCCESS && d; d = d->next) {
+		settle_context(m, d);
+		r = stand_in(m, d, begin);
+	}
+	return r;
+}
+
+static CUresult repeat(struct move *m, const struct deed *d)
+{
+	CUresult r = stand_ins(m, d->needs, true);
+
+	r = r == CUDA_SUCCESS ? repeat_one(m, d) : r;
+	return r == CUDA_SUCCESS && d->begun ? stand_ins(m, d->begun->needs, false) : r;
 }
 
 CUresult move_contexts_again(struct move *m)

@@ -6,7 +6,9 @@
 #include "remote/client/captures.h"
 #include "remote/client/context.h"
 #include "remote/client/gate.h"
+#include "remote/client/graphs.h"
 #include "remote/client/ranges.h"
+#include "remote/client/recordings.h"
 #include "remote/client/session.h"
 #include "remote/client/textures.h"
 #include "remote/client/thread.h"
@@ -46,6 +48,8 @@ static void in_child(void)
 		textures_forget();
 		unified_forget();
 		captures_forget();
+		recordings_forget();
+		graphs_forget();
 	}
 	errno = saved;
 }
