@@ -5,12 +5,13 @@
  * attributes of a function, a graph made by hand and its instance. Each line on standard input is a round, in which all
  * of them are used; "round N" says that it is over, and the last line how many results were wrong. libraries: the same
  * with a handle of cuBLAS and a plan of cuFFT; variables: with variables of a module and of a library. Any other kind:
- * it holds one thing that cannot move; the next line ends it.
+ * it holds one thing, which cannot move as a rule; the next line ends it.
  */
 #include <cuda.h>
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,6 +137,8 @@ static void make(struct many *m)
 	memset(m->pinned, 0, 4096);
 	must(cuMemHostGetDevicePointer(&m->pinned_device, m->pinned, 0), "its address");
 	make_graph(m);
+	/* The streams do not wait for the fills, which are in none of them. */
+	must(cuCtxSynchronize(), "a wait");
 }
 
 static uint32_t word_at(CUdeviceptr at)
@@ -211,6 +214,8 @@ static int many(void)
 
 	make(&m);
 	pthread_create(&thread, NULL, write_pinned, m.pinned);
+	while (!*((volatile uint32_t *)m.pinned + 64))
+		sched_yield();
 	puts("holds");
 	while (line()) {
 		rounds++;
@@ -366,7 +371,7 @@ static int with_variables(void)
 	return 0;
 }
 
-/* ---- what cannot move ---- */
+/* ---- one thing; most of them cannot move ---- */
 
 /* One that has given numbers: nobody knows how to make the next one that goes on with them. */
 static void hold_generator(void)
@@ -380,6 +385,22 @@ static void hold_generator(void)
 	is((uint64_t)create(&generator, 100), 0, "a generator");
 	is((uint64_t)generate(generator, (void *)(uintptr_t)at, 1024), 0, "numbers");
 	must(cuCtxSynchronize(), "a wait");
+}
+
+static void hold_array(void)
+{
+	CUDA_ARRAY_DESCRIPTOR d = { .Width = 8, .Height = 8, .Format = CU_AD_FORMAT_UNSIGNED_INT32, .NumChannels = 1 };
+	static CUarray array[2];
+
+	must(cuArrayCreate(&array[0], &d), "an array");
+	must(cuArrayCreate(&array[1], &d), "an array");
+}
+
+static void hold_managed(void)
+{
+	static CUdeviceptr at;
+
+	must(cuMemAllocManaged(&at, 4096, CU_MEM_ATTACH_GLOBAL), "managed memory");
 }
 
 static void hold_reference(void)
@@ -459,9 +480,9 @@ static void hold_rest(void)
 static const struct {
 	const char *kind;
 	void (*hold)(void);
-} kinds[] = { { "reference", hold_reference }, { "variable", hold_variable }, { "mapped", hold_mapped },
-	      { "capture", hold_capture },     { "graph", hold_graph },	      { "rest", hold_rest },
-	      { "generator", hold_generator } };
+} kinds[] = { { "array", hold_array },	     { "managed", hold_managed }, { "reference", hold_reference },
+	      { "variable", hold_variable }, { "mapped", hold_mapped },	  { "capture", hold_capture },
+	      { "graph", hold_graph },	     { "rest", hold_rest },	  { "generator", hold_generator } };
 
 int main(int argc, char **argv)
 {

@@ -16,7 +16,7 @@ from servers import Remote, Server  # noqa: E402
 from harness import BUILD, PATIENCE, Meted, finish, ok, same, until  # noqa: E402
 
 ROAMER = os.path.join(BUILD, "tests/memory/roamer")
-KINDS = ("captures", "textures", "shared", "symbols")
+KINDS = ("captures", "products", "textures", "shared", "symbols")
 HELD = "addresses of variables"  # for a moment such a table lies in the memory of one kind
 QUOTA = 40 * MIB
 LONG = bool(os.environ.get("METE_TEST_LONG"))
