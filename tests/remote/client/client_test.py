@@ -87,6 +87,12 @@ def ended(statuses):
     return statuses == [0] * len(statuses)
 
 
+# Ten seconds pass until it is given up, beside the other cases.
+forlorn = Place(1)
+forlorn.workers[0].kill()
+forlorn.workers[0].wait()
+nobody = forlorn.start("nobody")
+
 lines, workers = run("handles")
 check(sum("linked into it" in line for line in lines) == 1, "a refused table is spoken of once, and others than the runtime's are not")
 check(any("-cudart shared" in line for line in lines), "a program with the vendor's runtime in it is told what to do")
@@ -101,17 +107,6 @@ run("graphs")
 run("unloads")
 lines, workers = run("obstacle")
 check(not lines, "memory beside what the program has itself: nothing had to be said")
-
-place = Place(1)
-try:
-    place.workers[0].kill()
-    place.workers[0].wait()
-    program = place.start("nobody")
-    out, _ = program.communicate(timeout=60)
-    judge("nobody behind the socket", out, program.returncode)
-    check(any(place.sockets[0] in line for line in place.lines()), "the line in the log names the socket")
-finally:
-    place.end()
 
 place = Place(1)
 try:
@@ -131,6 +126,13 @@ try:
     check(len(told) == 1, "one line in the log says so")
 finally:
     place.end()
+
+try:
+    out, _ = nobody.communicate(timeout=60)
+    judge("nobody behind the socket", out, nobody.returncode)
+    check(any(forlorn.sockets[0] in line for line in forlorn.lines()), "the line in the log names the socket")
+finally:
+    forlorn.end()
 
 print(f"1..{count}")
 sys.exit(failed != 0)
