@@ -101,4 +101,4 @@ class End(place.MeteTest):
 
 
 if __name__ == '__main__':
-    place.main()
+    place.main(beside=('End.test_deaf', 'End.test_meted_killed'))

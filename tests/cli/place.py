@@ -153,9 +153,33 @@ class MeteTest(unittest.TestCase):
         self.assert_line(done.stderr, *parts)
 
 
-def main():
+def main(beside=()):
+    """Runs the tests. `beside`: those that mostly wait for a time of meted's; each is run by a process of its own beside the
+    others, and what it says follows at the end."""
     # Under nohup and in the background of a shell they are ignored, in all that is started here as well.
     for number, usual in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGQUIT, signal.SIG_DFL),
                           (signal.SIGINT, signal.default_int_handler)):
         signal.signal(number, usual)
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)
+    apart = []
+    for name in () if sys.argv[2:] else beside:
+        said = tempfile.TemporaryFile()
+        apart.append((said, subprocess.Popen([sys.executable, '-B', sys.argv[0], BUILD, name], stdout=said, stderr=said)))
+    names = sys.argv[2:] or [name for name in all_tests() if name not in beside]
+    done = unittest.main(argv=[sys.argv[0], *names], verbosity=2, exit=False)
+    good = done.result.wasSuccessful()
+    for said, process in apart:
+        good &= not process.wait()
+        said.seek(0)
+        print(said.read().decode(errors='replace'), file=sys.stderr, flush=True)
+    sys.exit(not good)
+
+
+def all_tests():
+    """'Class.test_name' of the test that runs."""
+    found = []
+
+    def look(suite):
+        for one in suite:
+            found.append('.'.join(one.id().split('.')[-2:])) if isinstance(one, unittest.TestCase) else look(one)
+    look(unittest.defaultTestLoader.loadTestsFromModule(sys.modules['__main__']))
+    return found

@@ -205,4 +205,4 @@ class Run(place.MeteTest):
 
 
 if __name__ == '__main__':
-    place.main()
+    place.main(beside=('Run.test_somebody_else_there',))
