@@ -170,7 +170,8 @@ static void job_test(const struct job *j, void *mine, void *here, void *other)
 	       "%s: a generator of the host gives the same", what);
 	if (j->fingerprint)
 		tap_ok(fingerprint(mine, bytes) == j->fingerprint, "%s: the fingerprint of NVIDIA's", what);
-	if (!theirs_there)
+	/* NVIDIA's generator takes most of the time here, and what has its fingerprint has been judged by that. */
+	if (!theirs_there || (j->fingerprint && !getenv("METE_TEST_LONG")))
 		return;
 	tap_ok(numbers(&theirs, false, j, other), "%s: NVIDIA's generator of the host", what);
 	if (j->fingerprint)

@@ -32,15 +32,17 @@ def bundle(folder):
     top = os.path.join(folder, f"mete-0.0.1-{machine}")
     for part in ("bin", "lib/mete/soft", "lib/mete/shim", "share/man/man1"):
         os.makedirs(os.path.join(top, part))
-    shutil.copy(mete, os.path.join(top, "bin/mete"))
+    def put(path, name):  # as in a bundle, without what a debugger wants
+        subprocess.run(["strip", "-g", "-o", os.path.join(top, name), path], check=True)
+    put(mete, "bin/mete")
     for part in ("soft", "shim"):
-        shutil.copy(driver, os.path.join(top, f"lib/mete/{part}/libcuda.so.1.0.0"))
+        put(driver, f"lib/mete/{part}/libcuda.so.1.0.0")
         os.symlink("libcuda.so.1.0.0", os.path.join(top, f"lib/mete/{part}/libcuda.so.1"))
         os.symlink("libcuda.so.1", os.path.join(top, f"lib/mete/{part}/libcuda.so"))
     for name in ("share/man/man1/mete.1", "LICENSE"):
         with open(os.path.join(top, name), "w", encoding="utf-8") as f:
             f.write("text\n")
-    with tarfile.open(top + ".tar.gz", "w:gz") as tar:
+    with tarfile.open(top + ".tar.gz", "w:gz", compresslevel=1) as tar:
         tar.add(top, arcname=os.path.basename(top))
 
 
@@ -60,10 +62,13 @@ with tempfile.TemporaryDirectory(prefix="mete-w-") as tmp:
     check([n for n in names if "libcuda" in n] == [f"mete-0.0.1.data/data/lib/mete/{p}/libcuda.so.1" for p in ("shim", "soft")],
           "each library stands there once, under the name that programs ask for", names)
     place = os.path.join(tmp, "env")
-    subprocess.run([sys.executable, "-m", "venv", place], check=True)
     python = os.path.join(place, "bin/python")
-    done = subprocess.run([python, "-m", "pip", "install", "-q", "--no-index", os.path.join(tmp, wheels[0])], capture_output=True,
-                          text=True)
+    # This interpreter's pip installs for the other one, where it can: to bring pip there takes longer than all else.
+    ours = [sys.executable, "-m", "pip", "--python", python]
+    with_pip = subprocess.run([sys.executable, "-m", "pip", "--python", sys.executable, "--version"], capture_output=True).returncode != 0
+    subprocess.run([sys.executable, "-m", "venv", *([] if with_pip else ["--without-pip"]), place], check=True)
+    done = subprocess.run([*([python, "-m", "pip"] if with_pip else ours), "install", "-q", "--no-index",
+                           os.path.join(tmp, wheels[0])], capture_output=True, text=True)
     check(done.returncode == 0, "pip installs it without an index", done.stderr)
     for words in ([os.path.join(place, "bin/mete")], [python, "-m", "mete"]):
         done = subprocess.run([*words, "--version"], capture_output=True, text=True)
