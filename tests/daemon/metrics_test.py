@@ -25,6 +25,15 @@ def test_documents(served, dcgm):
     described = set(re.findall(r"^\| `((?:mete|DCGM)_\w+)`", read("docs/metrics.md"), re.M))
     typed = set(re.findall(r"^# TYPE (\w+) ", served + dcgm, re.M))
     same(sorted(described), sorted(typed), "docs/metrics.md has every metric, and no other")
+    said = {name: {word.strip() for word in labels.split(",") if word.strip()} for name, labels in
+            re.findall(r"^\| `((?:mete|DCGM)_\w+)` \|([^|]*)\|", read("docs/metrics.md"), re.M)}
+    shown = {}
+    for name, labels in re.findall(r"^(\w+)(?:\{(.*)\})? ", served + dcgm, re.M):
+        shown.setdefault(name, set()).update(re.findall(r'(\w+)="', labels))
+    of_some = {"container", "pod", "namespace", "tenant"}  # lines of the device itself, and grants without these labels, lack them
+    wrong = {name: (sorted(labels), sorted(said[name])) for name, labels in shown.items()
+             if labels - said[name] or said[name] - labels - (of_some if name.startswith("DCGM") or "info" in name else set())}
+    same(wrong, {}, "and the labels of each")
     for name in ("packaging/prometheus/mete.rules.yml", "packaging/grafana/mete.json"):
         asked = {n for n in re.findall(r"\bmete_[a-z_]+", read(name)) if n != "mete_"}
         same(sorted(asked - typed), [], f"{name} asks for what there is")
