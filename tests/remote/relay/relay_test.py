@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The relay over loopback: messages, payloads, who is let in, what ends a session. relay_test.py BUILD"""
+import concurrent.futures
 import os
 import random
 import re
@@ -516,13 +517,16 @@ class Strangers(unittest.TestCase):
         hello += struct.pack('<IIIIi', 0x6d657465, 1, 7, 0, 1)
         whole = bytearray(preface + hello.ljust(24 + 116, b'\0'))
         dice = random.Random(4711)
+        words = []
+        for _ in range(150):
+            said = bytearray(whole)
+            for _ in range(dice.randrange(4)):
+                said[dice.randrange(len(said))] = dice.choice((0, 1, 0x7f, 0x80, 0xff, dice.randrange(256)))
+            words.append(bytes(said[:dice.choice((len(said), len(said), dice.randrange(len(said))))]))
         with Relay(self.place) as relay:
-            for _ in range(150):
-                said = bytearray(whole)
-                for _ in range(dice.randrange(4)):
-                    said[dice.randrange(len(said))] = dice.choice((0, 1, 0x7f, 0x80, 0xff, dice.randrange(256)))
-                end = dice.choice((len(said), len(said), dice.randrange(len(said))))
-                self.say(relay.port, bytes(said[:end]), 0.05)
+            with concurrent.futures.ThreadPoolExecutor(8) as strangers:  # each waits a moment for an answer
+                for done in [strangers.submit(self.say, relay.port, said, 0.05) for said in words]:
+                    done.result()
             self.assertEqual(relay.play('ping', 3)[0], DONE)
             wait_for(lambda: not relay.sessions() and not relay.workers(), 'all of them end')
 
