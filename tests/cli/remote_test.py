@@ -132,7 +132,9 @@ class Offers(place.MeteTest):
         self.refused(1, ['serve', '--soft', '--cert', self.path('c.pem'), '--cert-key', 'k', '--ca', 'a'], 'c.pem')
 
     def test_no_such_address(self):
-        self.refused(1, ['serve', '--soft', '--keys', self.keys, '--listen', '192.0.2.1:7433'], '192.0.2.1')
+        self.refused(1, ['serve', '--soft', '--keys', self.keys, '--listen', '192.0.2.1:7433'], '192.0.2.1', '`ip address`')
+        for port in ('99999', '65536', '4294967376', '00000000000000000080'):  # which getaddrinfo() takes for another one
+            self.refused(1, ['serve', '--soft', '--keys', self.keys, '--listen', f'127.0.0.1:{port}'], port, '1 to 65535')
         with socket.create_server(('127.0.0.1', 0)) as taken:
             port = taken.getsockname()[1]
             self.refused(1, ['serve', '--soft', '--keys', self.keys, '--listen', f'127.0.0.1:{port}'], str(port))
@@ -196,6 +198,8 @@ class Run(place.MeteTest):
             self.refused(125, words, '127.0.0.1', str(port), 'mete serve')
         self.refused(1, ['remote', f'127.0.0.1:{port}', '--key', self.key], '127.0.0.1', str(port))
         self.refused(125, ['run', '--remote', 'no-such-host.invalid', '--key', self.key, 'true'], 'no-such-host.invalid')
+        for port in ('99999', '0'):
+            self.refused(125, ['run', '--remote', f'127.0.0.1:{port}', '--key', self.key, 'true'], port, '1 to 65535')
 
     def test_somebody_else_there(self):
         """A server that accepts and says nothing is given up within a bounded time."""

@@ -15,7 +15,9 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -214,6 +216,14 @@ static int dial_one(const struct addrinfo *a, uint64_t until_ns)
 	return steal_fd(&fd);
 }
 
+/* getaddrinfo() takes the lower 16 bits of any number: 99999 would be port 34463. A name of a service is left to it. */
+static bool port_fits(const char *port, unsigned long least)
+{
+	unsigned long n = strtoul(port, NULL, 10);
+
+	return port[strspn(port, "0123456789")] || (strlen(port) <= 5 && n >= least && n <= UINT16_MAX);
+}
+
 static void say_unreachable(const char *host, const char *port, int error, char *text)
 {
 	switch (error) {
@@ -235,8 +245,14 @@ static void say_unreachable(const char *host, const char *port, int error, char 
 int tcp_dial(const char *host, const char *port, uint64_t until_ns, char ret_text[RELAY_TEXT_BYTES])
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG }, *all = NULL;
-	int r = getaddrinfo(host, port, &hints, &all), fd = -EHOSTUNREACH;
+	int r, fd = -EHOSTUNREACH;
 
+	if (!port_fits(port, 1)) {
+		snprintf(ret_text, RELAY_TEXT_BYTES, "%s, port %s: there is no such port; give one from 1 to 65535",
+			 host, port);
+		return -1;
+	}
+	r = getaddrinfo(host, port, &hints, &all);
 	if (r) {
 		snprintf(ret_text, RELAY_TEXT_BYTES, "there is no host %s, port %s: %s; check how it is written", host,
 			 port, r == EAI_SYSTEM ? strerror(errno) : gai_strerror(r));
@@ -299,6 +315,20 @@ static int listen_one(const struct addrinfo *a)
 	return steal_fd(&fd);
 }
 
+static const char *listen_remedy(int error)
+{
+	switch (error) {
+	case EADDRINUSE:
+		return "; another server has it: end that, or choose another port";
+	case EADDRNOTAVAIL:
+		return "; `ip address` lists the addresses of this machine";
+	case EACCES:
+		return "; choose a port from 1024 on, or start it as root";
+	default:
+		return "; choose another address or port";
+	}
+}
+
 int tcp_listen(const char *where, char ret_address[64], char ret_text[RELAY_TEXT_BYTES])
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *all = NULL;
@@ -309,6 +339,11 @@ int tcp_listen(const char *where, char ret_address[64], char ret_text[RELAY_TEXT
 
 	if (!split(where, host, port)) {
 		snprintf(ret_text, RELAY_TEXT_BYTES, "%s is no address to listen on; say ADDRESS:PORT", where);
+		return -1;
+	}
+	if (!port_fits(port, 0)) {
+		snprintf(ret_text, RELAY_TEXT_BYTES,
+			 "cannot listen on %s: there is no port %s; give one from 1 to 65535, or 0 for any", where, port);
 		return -1;
 	}
 	r = getaddrinfo(host[0] ? host : NULL, port, &hints, &all);
@@ -322,7 +357,7 @@ int tcp_listen(const char *where, char ret_address[64], char ret_text[RELAY_TEXT
 	freeaddrinfo(all);
 	if (fd < 0) {
 		snprintf(ret_text, RELAY_TEXT_BYTES, "cannot listen on %s: %s%s", where, strerror(-fd),
-			 fd == -EADDRINUSE ? "; another server has it: end that, or choose another port" : "");
+			 listen_remedy(-fd));
 		return -1;
 	}
 	if (getsockname(fd, (struct sockaddr *)&bound, &size) == 0)
