@@ -17,6 +17,14 @@ static int fail(int r, const char *text, char *why, size_t size)
 	return r;
 }
 
+static int fail_open(int error, char *why, size_t size)
+{
+	snprintf(why, size, "%s%s", strerror(error),
+		 error == ENOENT || error == ENOTDIR ? "; correct the path"
+		 : error == EACCES ? "; let this user read it, or name another file" : "");
+	return -error;
+}
+
 static int read_all(int fd, char *bytes, size_t most, size_t *ret_size)
 {
 	size_t used = 0;
@@ -43,9 +51,9 @@ int plain_file_read(const char *path, char **ret, size_t *ret_size, char *why, s
 	int r;
 
 	if (fd < 0 || fstat(fd, &st))
-		return fail(-errno, strerror(errno), why, why_size);
+		return fail_open(errno, why, why_size);
 	if (!S_ISREG(st.st_mode))
-		return fail(-EINVAL, "it is no plain file", why, why_size);
+		return fail(-EINVAL, "it is no plain file; name one", why, why_size);
 	if (st.st_size > PLAIN_FILE_MOST)
 		return fail(-EFBIG, "it has more than 64 MiB", why, why_size);
 	bytes = malloc((size_t)st.st_size + 1);

@@ -234,6 +234,9 @@ static int split(const char *listen, char host[64], const char **port)
 	if (!colon || !colon[1] || length >= 60)
 		return -EINVAL;
 	*port = colon + 1;
+	/* getaddrinfo() takes the lower 16 bits of any number. */
+	if (strspn(*port, "0123456789") != strlen(*port) || strlen(*port) > 5 || strtoul(*port, NULL, 10) > UINT16_MAX)
+		return -EINVAL;
 	if (length > 1 && *listen == '[' && listen[length - 1] == ']')
 		snprintf(host, 64, "%.*s", (int)length - 2, listen + 1);
 	else
@@ -275,7 +278,9 @@ static int open_socket(const char *at, struct fault *f)
 	for (a = list; a && fd < 0; a = a->ai_next)
 		fd = listen_at(a);
 	freeaddrinfo(list);
-	return fd >= 0 ? fd : fault_set(f, fd, "--listen %s: %s", at, strerror(-fd));
+	return fd >= 0 ? fd
+		       : fault_set(f, fd, "--listen %s: %s; choose an address of this machine and a free port", at,
+				   strerror(-fd));
 }
 
 int serve_refresh_ca(char **ca, const char *path, bool *ret_new, struct fault *f)

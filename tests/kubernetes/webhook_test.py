@@ -647,8 +647,11 @@ def test_start():
         ok(done.returncode == 2 and words in done.stderr, f"{' '.join(options) or 'no options'}: {words}", done.stderr)
     done = subprocess.run([WEBHOOK, "--cert-dir", "/proc/nowhere", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True, timeout=30)
     ok(done.returncode == 1 and "/proc/nowhere" in done.stderr, "a folder that cannot be made", done.stderr)
-    done = subprocess.run([WEBHOOK, "--cert-dir", "/tmp", "--listen", "nowhere"], stderr=subprocess.PIPE, text=True, timeout=30)
-    ok(done.returncode == 1 and "--listen nowhere" in done.stderr, "no address", done.stderr)
+    for at in ("nowhere", "127.0.0.1:99999", "127.0.0.1:65536", "127.0.0.1:4294967376", "127.0.0.1:-1"):
+        done = subprocess.run([WEBHOOK, "--cert-dir", "/tmp", "--listen", at], stderr=subprocess.PIPE, text=True, timeout=30)
+        ok(done.returncode == 1 and f"--listen {at}: give ADDRESS:PORT" in done.stderr, f"no address: {at}", done.stderr)
+    done = subprocess.run([WEBHOOK, "--cert-dir", "/tmp", "--shares", "/nowhere"], stderr=subprocess.PIPE, text=True, timeout=30)
+    ok(done.returncode == 1 and "/nowhere" in done.stderr and "correct the path" in done.stderr, "no shares there", done.stderr)
     for name in ("ca.crt", "ca.key"):
         if os.path.exists(f"/tmp/{name}"):
             os.unlink(f"/tmp/{name}")
