@@ -4,6 +4,7 @@ The behaviour tests over a worse line: delays.py BUILD "--delay MS --loss PERCEN
 
 Each is run by way.py, the way `remote`, with these options. A selection of them; all with METE_TEST_LONG=1.
 """
+import concurrent.futures
 import os
 import subprocess
 import sys
@@ -16,12 +17,19 @@ if not os.environ.get("METE_TEST_LONG"):
     chosen = [p for p in chosen if p[0] in QUICK]
 failed = 0
 
+
+def behave(name, arguments):
+    return subprocess.run([sys.executable, "-B", os.path.join(here, "../way.py"), "remote", "--build", build, *line.split(),
+                           *arguments.split(), "--", os.path.join(build, "tests/behaviour", name + "_test")], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+# Over a long line they mostly wait, each with a server of its own.
+runs = concurrent.futures.ThreadPoolExecutor(3)
+runs = [(name, runs.submit(behave, name, arguments)) for name, _, arguments in chosen]
 print(f"1..{len(chosen)}")
-for number, (name, _, arguments) in enumerate(chosen, 1):
-    program = os.path.join(build, "tests/behaviour", name + "_test")
-    done = subprocess.run([sys.executable, "-B", os.path.join(here, "../way.py"), "remote", "--build", build,
-                           *line.split(), *arguments.split(), "--", program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True)
+for number, (name, run) in enumerate(runs, 1):
+    done = run.result()
     if done.returncode == 77:
         print(f"ok {number} - {name}, {line} # SKIP {done.stdout.strip()[:200]}", flush=True)
         continue
