@@ -154,17 +154,17 @@ class MeteTest(unittest.TestCase):
 
 
 def main(beside=()):
-    """Runs the tests. `beside`: those that mostly wait for a time of meted's; each is run by a process of its own beside the
-    others, and what it says follows at the end."""
+    """Runs the tests. `beside`: those that mostly wait for a time of meted's, several with blanks between; each text is of a
+    process that runs them one after the other, beside all else, and what it says follows at the end."""
     # Under nohup and in the background of a shell they are ignored, in all that is started here as well.
     for number, usual in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGQUIT, signal.SIG_DFL),
                           (signal.SIGINT, signal.default_int_handler)):
         signal.signal(number, usual)
     apart = []
-    for name in () if sys.argv[2:] else beside:
+    for some in () if sys.argv[2:] else beside:
         said = tempfile.TemporaryFile()
-        apart.append((said, subprocess.Popen([sys.executable, '-B', sys.argv[0], BUILD, name], stdout=said, stderr=said)))
-    names = sys.argv[2:] or [name for name in all_tests() if name not in beside]
+        apart.append((said, subprocess.Popen([sys.executable, '-B', sys.argv[0], BUILD, *some.split()], stdout=said, stderr=said)))
+    names = sys.argv[2:] or [name for name in all_tests() if name not in ' '.join(beside).split()]
     done = unittest.main(argv=[sys.argv[0], *names], verbosity=2, exit=False)
     good = done.result.wasSuccessful()
     for said, process in apart:

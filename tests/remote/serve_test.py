@@ -601,4 +601,5 @@ class Ends(RemoteTest):
 
 
 if __name__ == '__main__':
-    place.main()
+    place.main(beside=('Shares.test_images_are_kept Shares.test_meted_that_is_silent Ends.test_session_killed',
+                       'Ends.test_hostile_client Ends.test_line_cut Ends.test_line_silent Ends.test_worker_killed'))
