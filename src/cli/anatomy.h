@@ -1,9 +1,9 @@
 /*
- * anatomy.h: what a program is made of, read from its files without running anything: the libraries that it is linked
- * against, NVIDIA's runtime inside of one of them, the images of kernels, the calls of CUDA's interfaces.
+ * anatomy.h: what a program consists of, read from its files without running anything: the libraries that it is linked
+ * against, NVIDIA's runtime inside one of them, the images of kernels, the calls of CUDA's interfaces.
  *
- * The files may be anybody's, and may be cut off or change meanwhile: they are read piece by piece, never mapped, and
- * every count has a bound. Nothing is judged here.
+ * The files may belong to anybody, may be truncated, and may change meanwhile. They are read piece by piece, never
+ * mapped, and every count is bounded. This file reports; it does not judge.
  */
 #pragma once
 

@@ -1,13 +1,14 @@
 /*
- * guests.h: the clients that a server has, and the grants in meted that they work under.
+ * guests.h: the clients of a server, and their grants in meted.
  *
- * Each client has, for each offer that it uses, one grant named after it: NAME where one thing is offered, NAME.OFFER
- * where several are. It is made when the client's first program comes and deleted some seconds after its last one has
- * gone, or with the server, whatever ended that: until then `mete ps`, `mete top` and `mete set` treat it as any other.
- * A grant of that name that exists already and belongs to the server's user or root is used as it is, and stays.
+ * Each client has one grant for each offer that it uses, named after the client: NAME where the server has one offer,
+ * NAME.OFFER where it has several. The grant is created when the client's first program arrives. It is deleted some
+ * seconds after the last one has left, or when the server ends, for whatever reason. Until then `mete ps`, `mete top`
+ * and `mete set` treat it like any other. An existing grant of that name that belongs to the server's user or root is
+ * used as it is, and remains.
  *
- * Meted is asked without waiting for its answers: whoever comes meanwhile is served. Who needs a grant that is being
- * made waits, and hears of it by `came`.
+ * The server does not wait for meted's answers, so other clients are served meanwhile. A client whose grant is being
+ * created waits, and is told by `came`.
  */
 #pragma once
 

@@ -1,4 +1,7 @@
-/* image_owner.h: under what meted keeps a client's images of kernels for its next programs (grant_create, "images"). */
+/*
+ * image_owner.h: the name under which meted keeps a client's images of kernels for its next programs (grant_create,
+ * "images").
+ */
 #pragma once
 
 #include "cli/keys.h"

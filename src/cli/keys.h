@@ -1,8 +1,9 @@
 /*
- * keys.h: the folder of keys of a server: a file NAME.key for each client that may come.
+ * keys.h: the folder of a server's keys: a file NAME.key for each client that may connect.
  *
- * --keys DIR, else /etc/mete/keys for root, else mete/keys in the user's folder of settings ($XDG_CONFIG_HOME, or
- * ~/.config). Nobody but its owner may write in it: whoever can put a key there is a client.
+ * The folder is --keys DIR; by default /etc/mete/keys for root, and mete/keys in the user's configuration folder
+ * ($XDG_CONFIG_HOME, or ~/.config) for others. Only its owner may write to it, because anybody who can add a key
+ * becomes a client.
  */
 #pragma once
 

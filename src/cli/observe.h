@@ -1,9 +1,9 @@
 /*
- * observe.h: which libraries a command loads, found by running it: for scripts, whose files do not say it.
+ * observe.h: finds the libraries that a command loads by running it, for scripts, whose files do not name them.
  *
- * The command runs under `mete soft run`, on software devices of its own. ld.so writes what it loads (LD_DEBUG=libs
- * into files that LD_DEBUG_OUTPUT names; ld.so(8)), for every process of the command; the software device writes what
- * it refused (METE_LOG). The command's own output goes to standard error.
+ * The command runs under `mete soft run`, on software devices of its own. ld.so writes what it loads, for every
+ * process of the command (LD_DEBUG=libs, into files that LD_DEBUG_OUTPUT names; ld.so(8)). The software device writes
+ * what it refused (METE_LOG). The command's own output goes to standard error.
  */
 #pragma once
 

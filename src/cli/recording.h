@@ -1,8 +1,8 @@
 /*
- * recording.h: what `mete trace` has got from meted: launches, turns and edges, as arrays.
+ * recording.h: what `mete trace` received from meted: launches, turns and edges, as arrays.
  *
- * Times are nanoseconds since the trace began. Numbers of clients, tenants and devices are indices into the lists of
- * the same name; whoever sends others sends nonsense, and such lines are dropped and counted.
+ * Times are nanoseconds since the start of the trace. Numbers of clients, tenants and devices are indices into the
+ * lists of the same name. Lines with other numbers are invalid; they are dropped and counted.
  */
 #pragma once
 

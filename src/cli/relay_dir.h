@@ -1,8 +1,9 @@
 /*
- * relay_dir.h: the folder of a `mete run --remote`, where its relays' sockets and its log are.
+ * relay_dir.h: the folder of a `mete run --remote`, with the sockets of its relays and its log.
  *
- * Whoever uses it holds a lock on it, mete and each relay. What nobody holds any more was left by processes that were
- * killed: the last of them that was not, or the next mete that makes a folder, removes it with all that is in it.
+ * Every process that uses it, mete and each relay, holds a lock on it. A folder without a lock was left by killed
+ * processes. The last process that exits normally removes it with its contents; otherwise the next mete that creates
+ * such a folder does.
  */
 #pragma once
 

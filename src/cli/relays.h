@@ -1,8 +1,9 @@
 /*
- * relays.h: the relays of a `mete run --remote`: one process for each server, and a socket each where programs find it.
+ * relays.h: the relays of a `mete run --remote`: one process for each server, each with a socket at which programs
+ * find it.
  *
- * A relay is a child of mete. It proves who it is and asks the server first; only then does the program start. It ends
- * with mete, however that ends: it holds a pipe whose other end is mete's alone.
+ * A relay is a child of mete. It first authenticates and asks the server; only then does the program start. It ends
+ * with mete, in whatever way mete ends: it holds a pipe whose other end only mete has.
  */
 #pragma once
 

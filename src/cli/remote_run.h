@@ -1,4 +1,4 @@
-/* remote_run.h: `mete run --remote`: a program whose devices are those of servers. */
+/* remote_run.h: `mete run --remote`: runs a program on the devices of servers. */
 #pragma once
 
 #include "verb/verb.h"

@@ -1,7 +1,7 @@
 /*
- * serve_socket.h: where `mete remote` asks a `mete serve` of this machine: a unix socket serve-PID.sock, mode 0600, in
- * the runtime directory (or in the private one where the system's may not be written). Who connects gets one JSON
- * document, and the end.
+ * serve_socket.h: the socket at which `mete remote` asks a `mete serve` of this machine: a unix socket serve-PID.sock,
+ * mode 0600, in the runtime directory (or in the private one where the system's may not be written). A client that
+ * connects gets one JSON document, and the connection closes.
  */
 #pragma once
 

@@ -1,8 +1,9 @@
 /*
- * soft_dir.h: a folder for software devices of one command's own.
+ * soft_dir.h: a folder for the software devices of one command.
  *
- * The first process makes the devices and later ones take them as they are, so a command that configures them needs
- * some that nobody else is using. The folder goes with the command; what a killed one left, the next removes.
+ * The first process creates the devices, and later ones use them as they are. A command that configures its devices
+ * therefore needs a folder that no other command uses. The folder is removed with the command; the next command
+ * removes what a killed one left.
  */
 #pragma once
 

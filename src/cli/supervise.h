@@ -1,12 +1,12 @@
 /*
- * supervise.h: runs the program and stands beside it until it ends.
+ * supervise.h: runs the program and stays beside it until it exits.
  *
- * mete stays the parent, to tell meted when the grant may end, to show the log and to keep a meted running. For the
- * program and for whoever started mete it is as if mete were not there:
- *   - terminal, descriptors, signal mask, dispositions, umask and folder are the program's as they were mete's;
- *   - signals sent to mete go on to the program; those that the terminal sends reach the program by themselves;
+ * mete remains the parent: it tells meted when the grant may end, shows the log, and keeps a meted running. The
+ * program, and the process that started mete, notice no difference:
+ *   - the program gets mete's terminal, descriptors, signal mask, dispositions, umask and folder;
+ *   - signals sent to mete are passed on to the program; the terminal's signals reach the program by themselves;
  *   - when the program stops (^Z), mete stops, and continues with it, whichever of the two is continued (waker.h);
- *   - when the program dies of a signal, mete ends by the same one.
+ *   - when a signal kills the program, mete ends by the same signal.
  */
 #pragma once
 

@@ -1,14 +1,14 @@
 /*
  * tenant_log.h: the lines that the shim and the software device write for the operator.
  *
- * They append to METE_LOG, a file of this user alone in the runtime directory (in the folder for temporary files where
- * a system meted's directory cannot be written); `mete run` shows its lines on its stderr as they come, and removes it
- * at the end. A pipe would have been simpler to wait on, but a program must never block because mete was stopped. A
- * line that comes again (eight processes that meet the same trouble) is shown once.
+ * They append to METE_LOG, a file of this user in the runtime directory (in the folder for temporary files where a
+ * system meted's directory cannot be written). `mete run` shows new lines on its stderr, and removes the file at the
+ * end. A pipe would be simpler to wait on, but a program must never block because mete is stopped. A repeated line
+ * (eight processes with the same problem) is shown once.
  *
- * Limit: after kill -9 of mete its file, which is as a rule empty, stays until the next `mete run`, which removes what
- * the dead have left. A memory file reached as /proc/PID/fd/N would not outlive mete, but its name is a link, and those
- * who write a log rightly refuse to follow links.
+ * Limit: after kill -9 of mete its file, which is usually empty, remains until the next `mete run`, which removes the
+ * files of dead processes. A memory file reached as /proc/PID/fd/N would not outlive mete, but its name is a link, and
+ * writers of logs rightly refuse to follow links.
  */
 #pragma once
 

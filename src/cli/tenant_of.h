@@ -1,6 +1,4 @@
-/*
- * tenant_of.h: whose a grant is, in words for people: its user, and the container that its processes are in.
- */
+/* tenant_of.h: the owner of a grant in words for people: its user, and the container of its processes. */
 #pragma once
 
 #include "client/control.h"

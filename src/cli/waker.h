@@ -1,8 +1,9 @@
 /*
- * waker.h: continues this process when the program that it stopped with is continued.
+ * waker.h: continues mete when the program that it stopped with is continued.
  *
- * A shell continues a whole job, mete and program. Whoever continues the program alone, by its process id, would leave
- * mete stopped for ever, and a stopped process hears of nothing: so another one looks, for as long as that lasts.
+ * A shell continues the whole job, mete and the program. A signal to the program's process id continues the program
+ * alone; mete, which is stopped and receives nothing, would then stay stopped for ever. A separate process therefore
+ * watches the program as long as mete is stopped.
  */
 #pragma once
 

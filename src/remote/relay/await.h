@@ -1,9 +1,10 @@
 /*
- * await.h: reads from a socket what a program waits for.
+ * await.h: reads from a socket the bytes for which a program waits.
  *
- * Who sleeps until bytes come is late: by the time that his processor takes to wake up. So who knows when they are due
- * looks for them then: by how long the last waits took (ring/forecast.h), or by something of this side that they
- * usually follow (ring/sequel.h), which another thread tells of. One thread reads; any other may tell.
+ * A thread that sleeps until bytes arrive is late by the time that its processor takes to wake up. A thread that knows
+ * when they are due therefore polls at that time: by the durations of the last waits (ring/forecast.h), or by an event
+ * of this side that they usually follow (ring/sequel.h), which another thread reports. One thread reads; any other
+ * thread may report.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* certificate.h: what a certificate says of itself, for texts that name what is wrong with it. */
+/* certificate.h: the contents of a certificate in words, for messages that say what is wrong with it. */
 #pragma once
 
 #include <openssl/x509v3.h>

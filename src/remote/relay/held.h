@@ -1,7 +1,8 @@
 /*
- * held.h: messages for a program that came before the payloads that they speak of.
+ * held.h: messages for a program that arrived before the payloads that they refer to.
  *
- * They wait here, in the order in which they came; others pass. Bounded: who has too many to keep waits. Not locked.
+ * They are kept in the order of their arrival; other messages pass. The number is bounded: a thread with too many
+ * waits. Not locked.
  */
 #pragma once
 

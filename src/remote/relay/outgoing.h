@@ -1,9 +1,9 @@
 /*
  * outgoing.h: payloads on their way to the lanes: a queue of places in the arena, not of bytes.
  *
- * One thread adds, the lanes' threads take pieces, in order. The bytes stay where they are until they are sent: their
- * owner does not use that room again before the other end has said that it is done with it. The queue is bounded; who
- * adds to a full one waits, and with it the ring's writer.
+ * One thread adds, the lanes' threads take pieces, in order. The bytes remain in place until they are sent: their
+ * owner does not reuse the space before the other end has reported that it is done with it. The queue is bounded: a
+ * thread that adds to a full queue waits, and with it the ring's writer.
  */
 #pragma once
 

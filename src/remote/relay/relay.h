@@ -1,17 +1,17 @@
 /*
- * relay.h: a ring that goes over a network, from a program's machine to a worker's.
+ * relay.h: a ring that extends over a network, from a program's machine to a worker's.
  *
- *	program == wall == relay (client)  -- TCP, TLS 1.3, UCX --  relay (server) == wall == worker
+ * 	program == wall == relay (client)  -- TCP, TLS 1.3, UCX --  relay (server) == wall == worker
  *
- * Towards the program the client's relay is a worker (ring/wall.h), towards the worker the server's relay is a program.
- * Both take messages out of one ring and put them into the other's, in order, unchanged; payload bytes go on lanes of
- * their own into the same places of the other arena. One process per session on either side: whatever a peer sends, it
- * harms its own session only. Nothing is replayed: a lost line ends the session, with one line of text.
+ * For the program, the client's relay is a worker (ring/wall.h); for the worker, the server's relay is a program. Both
+ * take messages from one ring and put them into the other, in order and unchanged. Payload bytes travel on separate
+ * lanes to the same places of the other arena. Each session has one process on either side, so a peer can harm only
+ * its own session, whatever it sends. Nothing is repeated: a lost line ends the session, with one line of text.
  *
- * Who a peer is, is proved by TLS 1.3: with a key that both have (a name and 32 bytes), or with certificates of one
- * authority on both sides. Without TLS only on loopback, or where somebody asked for it by name.
+ * TLS 1.3 authenticates the peer: by a key that both sides have (a name and 32 bytes), or by certificates of one
+ * authority on both sides. TLS is omitted only on loopback, or where the user requested that explicitly.
  *
- * A text is one line for the user, without a full stop or newline: what went wrong and the remedy.
+ * A text is one line for the user, without a full stop or newline: what went wrong, and the remedy.
  */
 #pragma once
 

@@ -1,18 +1,18 @@
 /*
  * session.h: one program's ring over a network, at one of its two ends.
  *
- * Both ends do the same, mirrored: take messages out of one ring and send them; receive messages and put them into the
- * other ring; send pieces of payloads, receive pieces into the arena. Each line has a thread of its own, and each of
- * these can wait for one thing alone, so none holds up another: a large copy does not hold up a launch.
+ * Both ends do the same, mirrored: they take messages from one ring and send them, receive messages and put them into
+ * the other ring, send pieces of payloads, and receive pieces into the arena. Each line has a thread of its own, and
+ * each of these waits for one thing only, so none delays another: a large copy does not delay a launch.
  *
- * Nothing grows. What comes in goes to its place at once (a payload) or into a ring that has room (a message); where
- * there is none, nothing more is read, and TCP's own window stops the sender, whose ring fills, whose program waits.
- * What goes out lies in the ring and the arena until then. The one thing that is kept aside are replies whose payload
- * has not come, and these have a bound.
+ * Nothing grows. Incoming data goes to its place at once (a payload), or into a ring that has room (a message). Where
+ * there is no room, the end stops reading, and TCP's own window stops the sender, whose ring fills and whose program
+ * waits. Outgoing data stays in the ring and the arena until it is sent. Only replies whose payload has not arrived
+ * are kept aside, and their number is bounded.
  *
- * A line lives while bytes come: each end says something on each of its lines four times in the agreed time. If a
- * thread has waited longer than that for bytes, the line is lost. A reader that is stopped by its own ring does not
- * wait for bytes, so a program that reads no replies for an hour is not taken for a lost line.
+ * A line is alive while bytes arrive: each end sends something on each of its lines four times in the agreed time. A
+ * line is lost if a thread has waited longer than that for bytes. A reader that its own ring stops does not wait for
+ * bytes, so a program that reads no replies for an hour does not count as a lost line.
  */
 #pragma once
 

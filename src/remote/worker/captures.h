@@ -1,9 +1,10 @@
 /*
- * captures.h: stream captures of a client whose requests are executed by whichever thread of the worker has the turn.
+ * captures.h: stream captures of a client whose requests are executed by whichever thread of the worker is the
+ * executor.
  *
- * To the driver every capture is relaxed, because it would compare threads of ours otherwise. What the client asked for
- * is kept here: a capture that is not relaxed ends in the client's thread that began it. What the modes forbid in the
- * meantime (calls that are potentially unsafe during a capture) the client refuses by itself.
+ * To the driver every capture is relaxed, because otherwise it would compare the worker's threads. The mode that the
+ * client requested is recorded here: a capture that is not relaxed must end in the client's thread that began it. The
+ * client itself refuses what the modes forbid meanwhile (calls that are potentially unsafe during a capture).
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
- * empty_root.h: a folder without anything, in which nothing can be made, as the root of all paths.
+ * empty_root.h: an empty folder, in which nothing can be created, as the root of all paths.
  *
- * The filter of system calls lets no path through, or those alone that lead to the driver's nodes (nodes.h). Behind it
- * lies this: whoever finds a way round it finds no files.
+ * The filter of system calls permits no paths, or only those of the driver's nodes (nodes.h). The empty root is behind
+ * it: code that evades the filter finds no files.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
- * identity.h: which user a worker becomes.
+ * identity.h: the user that a worker becomes.
  *
- * Where meted is root each worker has a number of its own, which no user of the machine has (meted chooses it); else it
- * becomes mete-worker, or nobody. Where it is nobody's to change users it stays what it is.
+ * Where meted is root, each worker has a user id of its own, which no user of the machine has (meted chooses it);
+ * otherwise it becomes mete-worker, or nobody. Without the right to change users it keeps its own.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * images.h: the images that have come, by their hash. What is known by its hash is the same for whoever names it, so
- * the table belongs to the process. Any thread.
+ * images.h: the images that have arrived, by their hash. An image that is known by its hash is the same for every
+ * client, so the table belongs to the process. Any thread may use it.
  */
 #pragma once
 

@@ -1,13 +1,14 @@
 /*
- * inbox.h: whose turn it is to read the client's requests.
+ * inbox.h: which thread reads the client's requests.
  *
- * Requests are executed in the order of the ring, by one thread at a time, which has the turn. Who is going to block
- * gives it away (inbox_yield()) and goes on by itself; another thread, one that sleeps or a new one, then reads on. A
- * thread that is done with what it had yielded for takes the turn again if it is free, and else sleeps.
+ * Requests are executed in the order of the ring by one thread at a time, which has the turn. A thread that is about
+ * to block gives the turn up (inbox_yield()) and continues; another thread, a sleeping or a new one, then reads on.
+ * When a thread is done with the work for which it yielded, it takes the turn again if it is free, and otherwise
+ * sleeps.
  *
- * Nobody holds the turn while the ring is empty: all threads without work sleep on the ring's own bell, and the
- * client's message wakes one of them, whichever it is. So giving the turn away costs no call to the kernel as long as
- * nothing is there to read.
+ * No thread holds the turn while the ring is empty: all idle threads sleep on the ring's own bell, and the client's
+ * message wakes any one of them. Giving up the turn therefore costs no system call as long as there is nothing to
+ * read.
  */
 #pragma once
 

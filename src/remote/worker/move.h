@@ -1,4 +1,4 @@
-/* move.h: what a client asks whose session goes on here (remote/move.h), and what meted asks of it. */
+/* move.h: the requests of a client whose session continues here (remote/move.h), and meted's request to leave. */
 #pragma once
 
 struct wall;

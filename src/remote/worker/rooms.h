@@ -1,10 +1,10 @@
 /*
- * rooms.h: where the bytes of a copy lie that are in a message themselves, one room for each thread that executes.
+ * rooms.h: memory for the bytes of a copy that are in a message themselves: one room for each thread that executes.
  *
- * A driver is given the address of a room and never that of a message: should it come back there after the request's
- * end (a graph that has captured the copy after all), it meets bytes that nobody believes, instead of a request that is
- * being checked. All rooms lie in one place, which stays what it is until the session ends. Only rooms that have been
- * used take memory.
+ * A driver gets the address of a room and never that of a message. If the driver returns to the address after the
+ * request's end (a graph that captured the copy after all), it finds bytes that nothing relies on, instead of a
+ * request that is being checked. All rooms are in one area, which remains until the session ends. Only used rooms take
+ * memory.
  */
 #pragma once
 

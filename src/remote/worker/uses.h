@@ -1,12 +1,12 @@
 /*
- * uses.h: objects that a request has looked up and goes on using after it has given the executor's role away.
+ * uses.h: objects that a request has looked up and continues to use after it has given up the executor's role.
  *
- * A driver looks at a handle for as long as a call with it lasts, and no longer than that may the object be there: a
- * client can end an event while another of its threads waits for it. So what ends an object waits until nobody is in
- * the driver with it, or leaves that to the last one (worker_ending(), worker_later()).
+ * A driver uses a handle for the duration of a call with it, and the object must exist for that long: a client can end
+ * an event while another of its threads waits for it. The request that ends an object therefore waits until no thread
+ * is in the driver with it, or leaves the end to the last one (worker_ending(), worker_later()).
  *
- * Until a request yields it need not say what it uses: the executor is one at a time, and who ends something with the
- * role given away waits until the executor's request has ended or yielded (a section).
+ * Before a request yields it need not declare its uses: there is one executor at a time, and a request that ends
+ * something after it has given up the role waits until the executor's request has ended or yielded (a section).
  */
 #pragma once
 

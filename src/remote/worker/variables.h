@@ -1,4 +1,4 @@
-/* variables.h: the variables of modules whose session leaves, or goes on here (remote/move.h). */
+/* variables.h: the variables of modules whose session leaves, or continues here (remote/move.h). */
 #pragma once
 
 #include "remote/worker/worker.h"

@@ -1,15 +1,14 @@
 /*
- * worker.h: the worker's session with its one client: ids, contexts, replies, what hand-written handlers are made
- * of.
+ * worker.h: the worker's session with its one client: ids, contexts, replies, and what hand-written handlers need.
  *
- * Requests are executed in the order of the ring. One thread at a time is the executor. A handler that is going to
- * block (wait for the device, or for a payload that has not arrived) calls worker_yield() first: another thread
- * becomes the executor and goes on with requests of other threads of the client; the one that yielded answers when it
- * is done. What it has looked up does not end meanwhile: uses.h. As the client's thread waits for that answer, order
- * is kept. A handler of a call that nobody waits for never blocks.
+ * Requests are executed in the order of the ring. One thread at a time is the executor. A handler that is about to
+ * block (it waits for the device, or for a payload that has not arrived) first calls worker_yield(): another thread
+ * becomes the executor and continues with requests of the client's other threads, and the one that yielded answers
+ * when it is done. What it has looked up does not end meanwhile (uses.h). The client's thread waits for that answer,
+ * so order is kept. A handler of a call that nobody waits for never blocks.
  *
- * The client is not trusted. Sizes were checked by the decoder; ids are looked up here; addresses of device memory
- * are checked by worker_reaches(). No value from a message reaches the driver as a pointer into this process.
+ * The client is not trusted. The decoder has checked sizes; ids are looked up here; worker_reaches() checks addresses
+ * of device memory. No value from a message reaches the driver as a pointer into this process.
  */
 #pragma once
 
