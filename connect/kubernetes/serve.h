@@ -1,10 +1,11 @@
 /*
- * serve.h: a small server of requests that are answered at once: HTTP or HTTPS, by libmicrohttpd in threads of its own.
+ * serve.h: a small server of requests that are answered at once: HTTP or HTTPS, by libmicrohttpd in threads of its
+ * own.
  *
  * Bounded: so many connections, half of them of one address; so many bytes of a request, so many bytes of all large
  * requests that are being read; beyond that 503 or 413. A connection that says nothing is closed, and one whose body
- * takes too long. The certificate can be changed while it serves: new
- * connections get the new one, old ones go on until they have been quiet for a while.
+ * takes too long. The certificate can be changed while it serves: new connections get the new one, old ones go on
+ * until they have been quiet for a while.
  */
 #pragma once
 

@@ -4,9 +4,8 @@
  * One process per device, with three tracks for each tenant and engine: its turns (from opened to closed, with the
  * reason and the lag), when the engine was busy with its work (measured), and when it stood at the gate. One process
  * per client, with a track per thread (the launching calls, from submitted to passed) and one per stream (where the
- * launch ran, as it was predicted, fitted into what was measured); an arrow leads from a call to its run. Only complete
- * events
- * ("X") are used, and on a track none overlaps another.
+ * launch ran, as it was predicted, fitted into what was measured); an arrow leads from a call to its run. Only
+ * complete events ("X") are used, and on a track none overlaps another.
  */
 #pragma once
 

@@ -84,9 +84,10 @@ uint64_t client_use_first(struct client_call *c, enum remote_kind kind, const vo
 uint64_t client_use_stream(struct client_call *c, CUstream stream);
 /* The worker's ordinal of a device of this program. */
 int32_t client_use_device(struct client_call *c, CUdevice device);
-/* Chooses the session of the context that is current, or sets CUDA_ERROR_INVALID_CONTEXT / NOT_INITIALIZED.
- * begin() does
- * it for a call that named nothing. */
+/*
+ * Chooses the session of the context that is current, or sets CUDA_ERROR_INVALID_CONTEXT / NOT_INITIALIZED. begin()
+ * does it for a call that named nothing.
+ */
 bool client_use_current(struct client_call *c);
 /* Whether a call that touches this memory may be refused, and is waited for: not all of it is known, or not open. */
 bool client_doubts(uint64_t address, uint64_t bytes);
@@ -98,9 +99,10 @@ uint64_t client_call_stream(struct client_call *c, enum cuda_call call, CUstream
 /* As an owner: the object goes away with nothing. It is no handle. */
 #define CLIENT_ALONE ((const void *)1)
 
-/* A new handle of the chosen session; *id names it. NULL: c->result says why. `owner`: what it goes away with
- * (a module's
- * functions, a graph's nodes, a context's everything), or NULL. */
+/*
+ * A new handle of the chosen session; *id names it. NULL: c->result says why. `owner`: what it goes away with (a
+ * module's functions, a graph's nodes, a context's everything), or NULL.
+ */
 void *client_mint(struct client_call *c, enum remote_kind kind, const void *owner, uint64_t *id);
 /* The handle of an object that the worker named: found, or made when it is new. */
 void *client_meet(struct client_call *c, enum remote_kind kind, const void *owner, uint64_t id);

@@ -1,8 +1,7 @@
 /*
- * start.h: whether this process can be served: nothing is done before the first cuInit, which opens the sessions unless
- * an NVML has (watch.h). In a
- * child made by fork after that every call answers CUDA_ERROR_NOT_INITIALIZED, as the vendor documents; a child of a
- * parent that had not called cuInit starts afresh.
+ * start.h: whether this process can be served: nothing is done before the first cuInit, which opens the sessions
+ * unless an NVML has (watch.h). In a child made by fork after that every call answers CUDA_ERROR_NOT_INITIALIZED, as
+ * the vendor documents; a child of a parent that had not called cuInit starts afresh.
  */
 #pragma once
 

@@ -1,13 +1,13 @@
 /*
- * inbox.h: which thread reads the client's requests.
+ * inbox.h: which thread reads the client's requests: the executor.
  *
- * Requests are executed in the order of the ring by one thread at a time, which has the turn. A thread that is about
- * to block gives the turn up (inbox_yield()) and continues; another thread, a sleeping or a new one, then reads on.
- * When a thread is done with the work for which it yielded, it takes the turn again if it is free, and otherwise
+ * Requests are executed in the order of the ring by one thread at a time, the executor. A thread that is about to
+ * block gives this role up (inbox_yield()) and continues; another thread, a sleeping or a new one, then reads on. When
+ * a thread is done with the work for which it yielded, it becomes the executor again if there is none, and otherwise
  * sleeps.
  *
- * No thread holds the turn while the ring is empty: all idle threads sleep on the ring's own bell, and the client's
- * message wakes any one of them. Giving up the turn therefore costs no system call as long as there is nothing to
+ * There is no executor while the ring is empty: all idle threads sleep on the ring's own bell, and the client's
+ * message wakes any one of them. Giving up the role therefore costs no system call as long as there is nothing to
  * read.
  */
 #pragma once

@@ -85,9 +85,10 @@ int worker_other_library(struct work *work); /* CALL_LIBRARY ... 0xffff */
 /* Ids
  * ---------------------------------------------------------------------------------------------------------------- */
 
-/* The driver's handle, or NULL: no such object (work->result is set to the documented error by kind). id 0
- * gives NULL
- * and leaves work->result alone; *known says which. */
+/*
+ * The driver's handle, or NULL: no such object (work->result is set to the documented error by kind). id 0 gives NULL
+ * and leaves work->result alone; *known says which.
+ */
 void *worker_find(struct work *work, enum remote_kind kind, uint64_t id, bool *known);
 /* Streams: 0 and 1 legacy, 2 the per-thread stream of work->head.thread in the current context, made when
  * first used. */
@@ -135,9 +136,10 @@ void worker_stays(struct work *work, uint64_t id);
 /* The object is gone, with all that it owns. */
 void worker_remove(struct work *work, uint64_t id);
 
-/* Contexts: set by the executor before the handler runs, as work->head.context says;
- * CUDA_ERROR_INVALID_CONTEXT when
- * it names none. 0 leaves none current. */
+/*
+ * Contexts: set by the executor before the handler runs, as work->head.context says; CUDA_ERROR_INVALID_CONTEXT when
+ * it names none. 0 leaves none current.
+ */
 
 /* Addresses
  * ----------------------------------------------------------------------------------------------------------- */
