@@ -846,7 +846,7 @@ static void test_wrong(void)
 	    bad[] = { 1, 0 };
 	cudnnConvolutionDescriptor_t c, unset;
 	cudnnTensorDescriptor_t d;
-	cudnnRNNDescriptor_t rnn;
+	cudnnLRNDescriptor_t lrn;
 	float one = 1, zero = 0, wanted[12];
 	double sum[MOST];
 	cudnnHandle_t none = NULL;
@@ -863,7 +863,7 @@ static void test_wrong(void)
 	ok(!strcmp(t.cudnnGetErrorString(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH),
 		   "CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH"));
 	ok(t.cudnnGetErrorString((cudnnStatus_t)4711) != NULL);
-	is(t.cudnnCreateRNNDescriptor(&rnn), CUDNN_STATUS_NOT_SUPPORTED);
+	is(t.cudnnCreateLRNDescriptor(&lrn), CUDNN_STATUS_NOT_SUPPORTED);
 	GOOD(t.cudnnCreateTensorDescriptor(&d));
 	is(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FLOAT, 2, bad, stride), CUDNN_STATUS_BAD_PARAM);
 	is(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FLOAT, 0, xd, xd), CUDNN_STATUS_BAD_PARAM);

@@ -184,6 +184,51 @@ static void forge_scores(struct dnn_work *w)
 	}
 }
 
+static int64_t few(void)
+{
+	return forged_below(60) ? 1 + (int64_t)forged_below(4) : forged_number();
+}
+
+static void forge_rnn(struct dnn_work *w)
+{
+	static const uint8_t gates[] = { 1, 1, 4, 3 };
+	static const uint8_t types[] = { CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16 };
+	struct dnn_rnn_work *r = &w->rnn;
+	uint64_t *address = &r->gates;
+	struct dnn_operand lengths = { .at = forged_address() };
+	uint64_t at = lengths.at - (uint64_t)(uintptr_t)forged_memory;
+
+	if (w->kernel == DNN_WORDS) {
+		w->more[0] = forged_address();
+		w->more[1] = forged_below(30) ? forged_below(130) : (uint64_t)forged_number();
+		return;
+	}
+	w->mode = (uint16_t)forged_below(forged_below(60) ? 4 : 400);
+	for (int i = 0; i < 3; i++)
+		w->dim[i] = few();
+	w->dim[3] = w->mode < 4 && forged_below(60) ? gates[w->mode] : few();
+	w->dim[4] = forged_below(60) ? 1 : few();
+	w->wide = (uint8_t)forged_below(2);
+	for (int i = 0; i < 16; i++)
+		address[i] = forged_below(6) ? forged_address() & ~UINT64_C(63) : 0;
+	r->rows = forged_below(60) ? 16 : forged_number();
+	if (w->dim[0] > 0 && w->dim[0] < 9 && w->dim[1] > 0 && w->dim[1] < 9 && forged_below(60))
+		r->rows = w->dim[0] * w->dim[1];
+	r->stride = forged_below(60) ? 4 + (int64_t)forged_below(8) : forged_number();
+	r->y_stride = forged_below(60) ? 4 + (int64_t)forged_below(8) : forged_number();
+	r->type = forged_below(60) ? types[forged_below(4)] : (uint8_t)forged_below(40);
+	r->y_type = forged_below(60) ? types[forged_below(4)] : (uint8_t)forged_below(40);
+	r->layout = (uint8_t)forged_below(forged_below(60) ? 3 : 40);
+	r->reverse = (uint8_t)forged_below(forged_below(60) ? 2 : 40);
+	r->lengths = forged_below(2) ? 0 : lengths.at;
+	for (int i = 0; r->lengths && i < 8 && at <= FORGED_ALLOWED - 4 * (uint64_t)(i + 1); i++) {
+		int32_t word = forged_below(30) ? (int32_t)(w->dim[1] - i) : (int32_t)forged_number();
+
+		word = word < 1 && forged_below(30) ? 1 : word;
+		memcpy(forged_memory + at + 4 * i, &word, sizeof(word));
+	}
+}
+
 static void forge(struct dnn_work *w)
 {
 	w->kernel = (uint32_t)forged_below(DNN_KERNELS + 1);
@@ -208,6 +253,8 @@ static void forge(struct dnn_work *w)
 		forge_counts(w);
 	if (w->kernel >= DNN_BAND && w->kernel <= DNN_PAGED)
 		forge_scores(w);
+	if (w->kernel >= DNN_RNN && w->kernel <= DNN_WORDS)
+		forge_rnn(w);
 	if (w->kernel == DNN_RANDOM)
 		w->operand[1].type = w->operand[2].type = forged_below(2) ? CUDNN_DATA_INT32 : CUDNN_DATA_INT64;
 }

@@ -38,6 +38,10 @@ enum dnn_kernel {
 	DNN_SCORES,
 	DNN_RAGGED,
 	DNN_PAGED,
+	DNN_RNN,
+	DNN_RNN_BACK,
+	DNN_RNN_TAKE,
+	DNN_WORDS,
 	DNN_KERNELS
 };
 
@@ -93,6 +97,25 @@ struct dnn_pool_work {
 	int32_t window[DNN_SPATIAL], pad[DNN_SPATIAL], stride[DNN_SPATIAL];
 };
 
+/*
+ * One layer of a recurrent network in one direction. dim[]: images, steps, hidden size, gates. Rows of matrices are the
+ * steps of all images, in the program's order; all but what the program has are of the type of computing.
+ */
+struct dnn_rnn_work {
+	uint64_t gates, hidden, cell, before; /* rows: gates, GRU's recurrent part of the new gate, LSTM's cell, h before */
+	uint64_t out, y;		      /* rows: h for the next layer; what the program gets, or its gradient */
+	uint64_t first_h, first_c, last_h, last_c; /* images: the program's, or 0; backward their gradients */
+	uint64_t given_c;			   /* backward: the cell before the first step, or 0 */
+	uint64_t slopes, slopes_hidden;		   /* backward, rows: gradients of gates, and of `hidden` */
+	uint64_t recurrent, bias, bias_recurrent;  /* the program's weights; biases may be 0 */
+	uint64_t lengths;			   /* a word for each image; 0: all steps */
+	int64_t rows, stride, y_stride;		   /* elements from row to row of out, and of y */
+	uint8_t type, y_type, layout, reverse;
+};
+
+/* Words that go to the device's memory. */
+#define DNN_WORDS_MOST 120
+
 #define DNN_OPERANDS 8
 
 struct dnn_work {
@@ -110,6 +133,8 @@ struct dnn_work {
 		struct dnn_operand operand[DNN_OPERANDS];
 		struct dnn_conv_work conv;
 		struct dnn_pool_work pool;
+		struct dnn_rnn_work rnn;
+		int32_t words[DNN_WORDS_MOST]; /* to more[0]; more[1] is their number */
 	};
 };
 
@@ -123,6 +148,7 @@ enum { NORM_DY = NORM_Y, NORM_DX = NORM_BIAS, NORM_DSCALE = NORM_BIAS, NORM_DBIA
 enum { NORM_EPSILON, NORM_FACTOR, NORM_ALPHA, NORM_BETA };
 /* Behind the matrices: how many rows, columns and inner elements a product of the batch has, where not all count. */
 enum { MATMUL_A, MATMUL_B, MATMUL_C, MATMUL_M, MATMUL_N, MATMUL_K };
+enum { MATMUL_PADDING, MATMUL_BLEND };
 enum { BAND_X, BAND_Y, BAND_VALUE, BAND_LENGTH_Q, BAND_LENGTH_KV, BAND_LEFT, BAND_SHIFT };
 enum { SCORES_X, SCORES_Y, SCORES_STATS, SCORES_MAX, SCORES_SUM, SCORES_SINK };
 enum { RAGGED_X, RAGGED_Y, RAGGED_OFFSETS }; /* mode 0: X is ragged; 1: Y is */

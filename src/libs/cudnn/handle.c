@@ -36,6 +36,10 @@ static const char *const kernels[DNN_KERNELS] = {
 	[DNN_SCORES] = "cudnn_attention_softmax",
 	[DNN_RAGGED] = "cudnn_ragged",
 	[DNN_PAGED] = "cudnn_paged",
+	[DNN_RNN] = "cudnn_rnn",
+	[DNN_RNN_BACK] = "cudnn_rnn_data",
+	[DNN_RNN_TAKE] = "cudnn_rnn_input",
+	[DNN_WORDS] = "cudnn_words",
 };
 
 struct cudnnContext {

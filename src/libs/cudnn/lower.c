@@ -420,7 +420,7 @@ cudnnStatus_t lower_matmul(struct dnn_work *w, const struct dnn_tensor *a_whole,
 	for (int i = 0; i < 3 && !status; i++)
 		if (counts[i])
 			status = matrix_set(&w->operand[MATMUL_M + i], &t[3 + i], w->dim, 1, 1);
-	w->scalar[0] = padding;
+	w->scalar[MATMUL_PADDING] = padding;
 	return status;
 }
 

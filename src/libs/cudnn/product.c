@@ -72,13 +72,15 @@ static struct matrix matrix_get(const struct dnn_work *w, const struct dnn_opera
 	return (struct matrix){ room, columns, false };
 }
 
+/* `blend`: what is there counts so often. */
 static void product_run(const struct dnn_work *w, const struct matrix *a, const struct matrix *b, int64_t rows,
-			int64_t columns, int64_t inner, void *c, int64_t ldc)
+			int64_t columns, int64_t inner, double blend, void *c, int64_t ldc)
 {
 	if (w->wide)
-		product_d(a->turned, b->turned, rows, columns, inner, 1, a->at, a->ld, b->at, b->ld, 0, c, ldc);
+		product_d(a->turned, b->turned, rows, columns, inner, 1, a->at, a->ld, b->at, b->ld, blend, c, ldc);
 	else
-		product_f(a->turned, b->turned, rows, columns, inner, 1, a->at, a->ld, b->at, b->ld, 0, c, ldc);
+		product_f(a->turned, b->turned, rows, columns, inner, 1, a->at, a->ld, b->at, b->ld, (float)blend,
+			  c, ldc);
 }
 
 static void result_put(const struct dnn_work *w, const struct dnn_operand *o, int64_t at[DNN_DIMS], int64_t rows,
@@ -96,6 +98,27 @@ static void result_put(const struct dnn_work *w, const struct dnn_operand *o, in
 				    o->stride[COLUMN_AXIS], columns);
 	}
 	at[ROW_AXIS] = first;
+}
+
+/* Adds what is there. */
+static void result_blend(const struct dnn_work *w, const struct dnn_operand *o, int64_t at[DNN_DIMS], int64_t rows,
+			 int64_t columns, void *room)
+{
+	int64_t first = at[ROW_AXIS];
+	double old;
+
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t k = 0; k < columns; k++) {
+			at[ROW_AXIS] = first + i;
+			at[COLUMN_AXIS] = k;
+			dnn_read_d(&old, o->type, operand_at(o, at), 1, 1);
+			if (w->wide)
+				((double *)room)[i * columns + k] += w->scalar[MATMUL_BLEND] * old;
+			else
+				((float *)room)[i * columns + k] += (float)(w->scalar[MATMUL_BLEND] * old);
+		}
+	at[ROW_AXIS] = first;
+	at[COLUMN_AXIS] = 0;
 }
 
 /* A count of this product of the batch; whatever the program's memory says, it is within the matrices. */
@@ -138,9 +161,9 @@ static void fill(const struct dnn_work *w, void *room, int64_t count)
 {
 	for (int64_t i = 0; i < count; i++)
 		if (w->wide)
-			((double *)room)[i] = w->scalar[0];
+			((double *)room)[i] = w->scalar[MATMUL_PADDING];
 		else
-			((float *)room)[i] = (float)w->scalar[0];
+			((float *)room)[i] = (float)w->scalar[MATMUL_PADDING];
 }
 
 static bool matmul_sound(struct soft_native *n, const struct dnn_work *w, int64_t inner)
@@ -216,8 +239,10 @@ bool matmul_run(struct soft_native *n, const struct dnn_work *w)
 		if (counted)
 			fill(w, room_c, count * columns);
 		if (!counted || (held && n_held && k_held))
-			product_run(w, &a, &b, held, n_held, k_held, direct ? operand_at(oc, at) : room_c,
-				    direct ? oc->stride[ROW_AXIS] : columns);
+			product_run(w, &a, &b, held, n_held, k_held, direct ? w->scalar[MATMUL_BLEND] : 0,
+				    direct ? operand_at(oc, at) : room_c, direct ? oc->stride[ROW_AXIS] : columns);
+		if (!direct && w->scalar[MATMUL_BLEND] != 0)
+			result_blend(w, oc, at, count, columns, room_c);
 		if (!direct)
 			result_put(w, oc, at, count, columns, room_c);
 		from += count;

@@ -788,6 +788,11 @@ cudnnStatus_t soft_cudnnGetDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDes
 	return CUDNN_STATUS_SUCCESS;
 }
 
+bool older_is_dropout(cudnnDropoutDescriptor_t d)
+{
+	return IS(d, DROPOUT);
+}
+
 bool older_dropout(cudnnDropoutDescriptor_t d, bool next, double *ret_keep, int64_t *ret_seed, int64_t *ret_offset)
 {
 	if (!IS(d, DROPOUT))
