@@ -504,6 +504,118 @@ static void test_simulated(void)
 	tap_ok(room[0] == 0 && room[7] == 0, "a group that is only simulated: %g", (double)room[0]);
 }
 
+/* One rank of a communicator that is made smaller, in a thread of its own. */
+struct shrinking {
+	pthread_t thread;
+	ncclComm_t parent, made;
+	int without, flags;
+	bool revokes;
+	ncclResult_t result;
+};
+
+static void *shrink(void *given)
+{
+	struct shrinking *s = given;
+
+	if (s->revokes)
+		s->result = t.ncclCommRevoke(s->parent, 0);
+	if (!s->result)
+		s->result = t.ncclCommShrink(s->parent, &s->without, 1, &s->made, NULL, s->flags);
+	return NULL;
+}
+
+static void shrink_all(struct shrinking *s, const ncclComm_t *parents, int without, int flags, bool revokes)
+{
+	for (int k = 0; k < RANKS; k++) {
+		s[k] = (struct shrinking){ .parent = parents[k], .without = without, .flags = flags, .revokes = revokes };
+		if (k != without)
+			pthread_create(&s[k].thread, NULL, shrink, &s[k]);
+	}
+	for (int k = 0; k < RANKS; k++)
+		if (k != without) {
+			pthread_join(s[k].thread, NULL);
+			is(s[k].result, ncclSuccess);
+		}
+}
+
+/* What is left of it computes: each rank's sum of the ranks that stay. */
+static void sum_all(const struct shrinking *s, int without)
+{
+	int32_t mine, sum, rank, wanted = 0, next = 0;
+
+	GOOD(t.ncclGroupStart());
+	for (int k = 0; k < RANKS; k++) {
+		mine = 1 << k;
+		if (k == without)
+			continue;
+		wanted += mine;
+		CU(cuCtxSetCurrent(contexts[k]));
+		CU(cuMemcpyHtoD(from[k], &mine, sizeof(mine)));
+		GOOD(t.ncclAllReduce(at(from[k]), at(to[k]), 1, ncclInt32, ncclSum, s[k].made, streams[k]));
+	}
+	GOOD(t.ncclGroupEnd());
+	for (int k = 0; k < RANKS; k++) {
+		if (k == without)
+			continue;
+		CU(cuCtxSetCurrent(contexts[k]));
+		CU(cuStreamSynchronize(streams[k]));
+		CU(cuMemcpyDtoH(&sum, to[k], sizeof(sum)));
+		GOOD(t.ncclCommUserRank(s[k].made, &rank));
+		tap_ok(sum == wanted && rank == next++, "without %d: rank %d is %d and has the sum %d", without, k, rank, sum);
+	}
+	for (int k = 0; k < RANKS; k++)
+		if (k != without)
+			GOOD(t.ncclCommDestroy(s[k].made));
+}
+
+/*
+ * Ranks leave a communicator that is well, one whose operation never ends because a rank does not take part in it, and
+ * one that is revoked.
+ */
+static void test_shrink(void)
+{
+	static struct shrinking s[RANKS];
+	ncclComm_t parent[RANKS], none;
+	int devices[RANKS], list[] = { 1, 1 };
+	ncclResult_t state;
+
+	for (int k = 0; k < RANKS; k++)
+		devices[k] = k;
+	GOOD(t.ncclCommInitAll(parent, RANKS, devices));
+	is(t.ncclCommShrink(parent[0], NULL, 0, &none, NULL, 0), ncclInvalidArgument);
+	is(t.ncclCommShrink(parent[0], list, 2, &none, NULL, 0), ncclInvalidArgument);
+	is(t.ncclCommShrink(parent[1], list, 1, &none, NULL, 0), ncclInvalidArgument);
+	is(t.ncclCommShrink(parent[0], list, 1, &none, NULL, 2), ncclInvalidArgument);
+	is(t.ncclCommRevoke(parent[0], 1), ncclInvalidArgument);
+	shrink_all(s, parent, 0, 0, false);
+	sum_all(s, 0);
+	/* the parent is as it was */
+	for (int k = 0; k < RANKS; k++)
+		s[k].made = parent[k];
+	for (int way = 0; way < 2; way++) {
+		int without = way ? 1 : RANKS - 1;
+
+		for (int k = 0; k < RANKS; k++) {
+			CU(cuCtxSetCurrent(contexts[k]));
+			if (k != without)
+				GOOD(t.ncclAllReduce(at(from[k]), at(to[k]), 4096, ncclInt32, ncclSum, parent[k], streams[k]));
+		}
+		shrink_all(s, parent, without, way ? 0 : 1, way);
+		sum_all(s, without);
+		for (int k = 0; k < RANKS; k++) {
+			if (k == without)
+				continue;
+			GOOD(t.ncclCommGetAsyncError(parent[k], &state));
+			is(state, ncclSuccess);
+			is(t.ncclAllReduce(at(from[k]), at(to[k]), 1, ncclInt32, ncclSum, parent[k], streams[k]), ncclInvalidUsage);
+		}
+		for (int k = 0; k < RANKS; k++)
+			GOOD(t.ncclCommAbort(parent[k]));
+		if (!way)
+			GOOD(t.ncclCommInitAll(parent, RANKS, devices));
+	}
+}
+
 /* Ranks that call different things find it out, and nothing hangs. */
 static void test_wrong(void)
 {
@@ -528,7 +640,6 @@ static void test_wrong(void)
 	is(t.ncclAllReduce(at(from[0]), at(to[0]), 4, ncclInt32, ncclSum, NULL, NULL), ncclInvalidArgument);
 	is(t.ncclBroadcast(at(from[0]), at(to[0]), 4, ncclInt32, RANKS, comms[0], NULL), ncclInvalidArgument);
 	GOOD(t.ncclAllReduce(NULL, NULL, 0, ncclInt32, ncclSum, comms[0], NULL));
-	is(t.ncclCommShrink(comms[0], NULL, 0, &c, NULL, 0), ncclInvalidUsage);
 	GOOD(t.ncclCommRegister(comms[0], at(from[0]), 64, &handle));
 	GOOD(t.ncclCommDeregister(comms[0], handle));
 	tap_ok(!strcmp(t.ncclGetErrorString(ncclInvalidUsage), "invalid usage"), "texts");
@@ -576,6 +687,7 @@ int main(void)
 	test_captured_most();
 	test_simulated();
 	test_abort_split();
+	test_shrink();
 	test_wrong();
 	for (int r = 0; r < RANKS; r++)
 		GOOD(t.ncclCommFinalize(comms[r]));

@@ -1,6 +1,7 @@
 /*
  * nccl_ranks.c: one rank of a small training by gradients, for nccl_test.py: RANK RANKS ID_FILE STEPS
- * [die|orphan STEP]; `orphan` leaves a process behind that was made by fork().
+ * [die|orphan STEP|survive RANK]; `orphan` leaves a process behind that was made by fork(); `survive` goes on without a
+ * rank once the communicator has an error: it prints the ranks that are left, and their sum of 1 << rank.
  *
  * A line through points: each rank has every RANKS-th of the points, and the gradients are summed by NCCL. RANKS 0: one
  * process does it all, and sums the gradients of two ranks itself. Prints the bits of the parameters; or "error N" with
@@ -115,11 +116,34 @@ static int failed(ncclComm_t comm, ncclResult_t r, double since)
 	return 1;
 }
 
+/* A communicator without the rank that is gone, and a sum over it. */
+static int survive(ncclComm_t comm, int gone, int rank, CUdeviceptr at, CUstream stream)
+{
+	float mine = (float)(1 << rank), sum = 0;
+	ncclComm_t left = NULL;
+	int count = 0;
+	double begin = now();
+	ncclResult_t r = t.ncclCommShrink(comm, &gone, 1, &left, NULL, 1);
+
+	if (r)
+		return failed(comm, r, begin);
+	if (cuMemcpyHtoDAsync(at, &mine, sizeof(mine), stream))
+		return 2;
+	r = t.ncclAllReduce((void *)(uintptr_t)at, (void *)(uintptr_t)at, 1, ncclFloat32, ncclSum, left, stream);
+	if (r || cuMemcpyDtoHAsync(&sum, at, sizeof(sum), stream) || cuStreamSynchronize(stream) ||
+	    t.ncclCommCount(left, &count))
+		return 2;
+	printf("left %d sum %d\n", count, (int)sum);
+	t.ncclCommAbort(comm);
+	return t.ncclCommDestroy(left) ? 2 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	static float g[PARAMETERS];
 	int rank = atoi(argv[1]), ranks = atoi(argv[2]), steps = atoi(argv[4]);
-	int dies = argc > 6 ? atoi(argv[6]) : -1;
+	bool survives = argc > 6 && !strcmp(argv[5], "survive");
+	int number = argc > 6 ? atoi(argv[6]) : -1, dies = survives ? -1 : number;
 	bool forks = argc > 6 && !strcmp(argv[5], "orphan");
 	ncclResult_t r, state = ncclSuccess;
 	ncclComm_t comm = NULL;
@@ -162,7 +186,7 @@ int main(int argc, char **argv)
 		    t.ncclCommGetAsyncError(comm, &state))
 			return 2;
 		if (state)
-			return failed(comm, state, begin);
+			return survives ? survive(comm, number, rank, at, stream) : failed(comm, state, begin);
 		step(g);
 	}
 	show();

@@ -94,6 +94,14 @@ words = said[0][0].split()
 check(words[:2] == ["error", "6"] and float(words[2]) < 10, "a killed rank: ncclRemoteError of the other", said)
 check("rank 1 has ended" in said[0][0] and "NCCL: rank 1 has ended" in said[0][1], "which names it", said)
 
+# One of three is killed, and the two others go on without it (ncclCommShrink).
+for what, env in (("shared memory", {**soft, "METE_SOFT_DEVICES": "3"}), ("sockets", {**tcp, "METE_SOFT_DEVICES": "3"})):
+    path = id_file()
+    ranks = [start([METE, "soft", "run"], {**env, "CUDA_VISIBLE_DEVICES": str(r)}, r, 3, path, *(["die", "20"] if r == 0 else ["survive", "0"]))
+             for r in range(3)]
+    said = [end(p) for p in ranks]
+    check(all(out == "left 2 sum 6" for out, _ in said[1:]), f"by {what}: two go on without the one that was killed", said)
+
 # It leaves a child behind, which has what its parent had open: by shared memory and by sockets.
 for what, env in (("shared memory", soft), ("sockets", tcp)):
     path = id_file()

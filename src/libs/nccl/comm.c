@@ -288,6 +288,14 @@ static ncclResult_t create(ncclComm_t *ret, int ranks, const ncclUniqueId *id, i
 	return r;
 }
 
+ncclResult_t nccl_create(ncclComm_t *ret, int ranks, const ncclUniqueId *id, int rank, const ncclConfig_t *config,
+			 const struct ncclComm *parent)
+{
+	const ncclConfig_t same = { .size = sizeof(same), .magic = 0xcafebeef, .blocking = parent->blocking };
+
+	return create(ret, ranks, id, rank, config ? config : &same, parent->context);
+}
+
 ncclResult_t soft_ncclGetVersion(int *version)
 {
 	if (!version)
@@ -395,7 +403,7 @@ ncclResult_t soft_ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t 
 	if (!r)
 		r = nccl_words(c, &id, ids, sizeof(id));
 	if (!r && color >= 0)
-		r = create(newcomm, count, &ids[same[0].rank], rank, config, c->context);
+		r = nccl_create(newcomm, count, &ids[same[0].rank], rank, config, c);
 	free(all);
 	free(same);
 	free(ids);
@@ -404,7 +412,7 @@ ncclResult_t soft_ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t 
 
 /* ---- ended ---- */
 
-static void initialiser_join(struct ncclComm *c)
+void nccl_join(struct ncclComm *c)
 {
 	if (c->has_initialiser)
 		pthread_join(c->initialiser, NULL);
@@ -427,7 +435,7 @@ ncclResult_t soft_ncclCommFinalize(ncclComm_t comm)
 
 	if (!c)
 		return ncclInvalidArgument;
-	initialiser_join(c);
+	nccl_join(c);
 	if (c->finalized)
 		return ncclInvalidUsage;
 	drain(c);
@@ -435,7 +443,7 @@ ncclResult_t soft_ncclCommFinalize(ncclComm_t comm)
 }
 
 /* Streams that still wait go on. */
-static void words_write(struct ncclComm *c)
+void nccl_words_write(struct ncclComm *c)
 {
 	CUcontext popped;
 
@@ -471,7 +479,7 @@ static ncclResult_t end(struct ncclComm *c)
 		return ncclSuccess;
 	}
 	/* Functions in streams still lead here, and streams wait for its words: what they need stays. */
-	words_write(c);
+	nccl_words_write(c);
 	for (int i = 0; i < c->ranks; i++) {
 		line_free(c->lines[i], c->state != ncclSuccess || c->abort);
 		c->lines[i] = NULL;
@@ -488,7 +496,7 @@ ncclResult_t soft_ncclCommDestroy(ncclComm_t comm)
 		return ncclSuccess;
 	if (!c)
 		return ncclInvalidArgument;
-	initialiser_join(c);
+	nccl_join(c);
 	drain(c);
 	return end(c);
 }
@@ -502,7 +510,7 @@ ncclResult_t soft_ncclCommAbort(ncclComm_t comm)
 	if (!c)
 		return ncclInvalidArgument;
 	c->abort = true;
-	initialiser_join(c);
+	nccl_join(c);
 	drain(c);
 	return end(c);
 }

@@ -89,7 +89,7 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static int64_t timeout_ms(void)
+int64_t nccl_timeout_ms(void)
 {
 	const char *set = getenv("METE_NCCL_TIMEOUT");
 	long seconds = set && *set ? strtol(set, NULL, 10) : 0;
@@ -468,7 +468,7 @@ static void *root_thread(void *given)
 
 			gathering_take(&g, &k);
 			if (first && g.ranks)
-				end = now_ms() + timeout_ms();
+				end = now_ms() + nccl_timeout_ms();
 		}
 		gathering_look(&g);
 		if (now_ms() < end)
@@ -476,7 +476,7 @@ static void *root_thread(void *given)
 		if (!g.ranks)
 			break; /* nobody took the id */
 		snprintf(text, sizeof(text), "%u of %u ranks came within %lld s (METE_NCCL_TIMEOUT)", g.come, g.ranks,
-			 (long long)timeout_ms() / 1000);
+			 (long long)nccl_timeout_ms() / 1000);
 		gathering_fail(&g, ncclRemoteError, text);
 	}
 	gathering_end(&g);
@@ -654,7 +654,7 @@ static bool lines_make(struct meeting *m)
 
 ncclResult_t meet_all(struct ncclComm *c, const ncclUniqueId *id)
 {
-	struct meeting m = { .c = c, .tcp = -1, .local = -1, .end = now_ms() + timeout_ms() };
+	struct meeting m = { .c = c, .tcp = -1, .local = -1, .end = now_ms() + nccl_timeout_ms() };
 	const char *shm = getenv("NCCL_SHM_DISABLE");
 	ncclResult_t r = ncclSystemError;
 

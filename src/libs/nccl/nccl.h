@@ -71,6 +71,7 @@ enum nccl_kind {
 	NCCL_SCATTER,
 	NCCL_PEERS, /* sends and receives of a group */
 	NCCL_WORDS, /* of the host: each rank's to all */
+	NCCL_NEWS,  /* of the host: the root's to some */
 };
 
 /* One send or receive of a group. */
@@ -102,6 +103,7 @@ struct nccl_op {
 	/* of the host */
 	const void *words;
 	void *ret_words;
+	const bool *to_whom; /* of news */
 	bool *done;
 	uint32_t parts_count;
 	struct nccl_part *parts;
@@ -164,6 +166,8 @@ void nccl_scalar_read(ncclDataType_t type, const void *at, double *ret, int64_t 
 
 /* meet.c: ranks that find each other. */
 ncclResult_t meet_id(ncclUniqueId *ret);
+/* How long ranks are waited for. */
+int64_t nccl_timeout_ms(void);
 /* The lines of a communicator; its error says why not. */
 ncclResult_t meet_all(struct ncclComm *c, const ncclUniqueId *id);
 
@@ -174,5 +178,17 @@ void *nccl_thread(void *comm);
 ncclResult_t nccl_submit(struct nccl_op op, const struct nccl_part *part);
 /* An exchange of the host: `bytes` of each rank to all. */
 ncclResult_t nccl_words(struct ncclComm *c, const void *words, void *ret, uint64_t bytes);
+/* The same of the root alone, to the ranks that call this. */
+ncclResult_t nccl_news(struct ncclComm *c, const bool *to_whom, int root, void *words, uint64_t bytes);
 /* A communicator that is made in a group, or at once. */
 ncclResult_t nccl_begin(struct ncclComm *c);
+
+/* comm.c, for shrink.c */
+
+/* Waits until the communicator is made, or has an error. */
+void nccl_join(struct ncclComm *c);
+/* Streams that wait for the communicator go on. */
+void nccl_words_write(struct ncclComm *c);
+/* A communicator on the parent's device; without a configuration it has the parent's. */
+ncclResult_t nccl_create(ncclComm_t *ret, int ranks, const ncclUniqueId *id, int rank, const ncclConfig_t *config,
+			 const struct ncclComm *parent);

@@ -421,14 +421,13 @@ ncclResult_t soft_ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype
 
 /* ---- of the host ---- */
 
-ncclResult_t nccl_words(struct ncclComm *c, const void *words, void *ret, uint64_t bytes)
+static ncclResult_t wait_for(struct ncclComm *c, struct nccl_op op)
 {
 	bool done = false;
 	ncclResult_t r;
-	struct nccl_op op = {
-		.comm = c, .kind = NCCL_WORDS, .count = bytes, .words = words, .ret_words = ret, .done = &done
-	};
 
+	op.comm = c;
+	op.done = &done;
 	pthread_mutex_lock(&c->mutex);
 	c->callers++;
 	if (!c->abort && !c->ending) {
@@ -445,4 +444,18 @@ ncclResult_t nccl_words(struct ncclComm *c, const void *words, void *ret, uint64
 	pthread_cond_broadcast(&c->cond);
 	pthread_mutex_unlock(&c->mutex);
 	return r;
+}
+
+ncclResult_t nccl_words(struct ncclComm *c, const void *words, void *ret, uint64_t bytes)
+{
+	return wait_for(c, (struct nccl_op){ .kind = NCCL_WORDS, .count = bytes, .words = words, .ret_words = ret });
+}
+
+ncclResult_t nccl_news(struct ncclComm *c, const bool *to_whom, int root, void *words, uint64_t bytes)
+{
+	return wait_for(c, (struct nccl_op){ .kind = NCCL_NEWS,
+					     .root = root,
+					     .count = bytes,
+					     .ret_words = words,
+					     .to_whom = to_whom });
 }

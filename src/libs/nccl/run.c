@@ -479,6 +479,21 @@ static bool words(struct ncclComm *c, const struct nccl_op *op)
 	return good;
 }
 
+static bool news(struct ncclComm *c, const struct nccl_op *op)
+{
+	struct exchange x = { .c = c };
+	bool good;
+
+	for (int r = 0; r < c->ranks; r++)
+		if (op->to_whom[r] && c->rank == op->root)
+			add(&x, op, r, true, op->ret_words, op->count);
+	if (c->rank != op->root)
+		add(&x, op, op->root, false, op->ret_words, op->count);
+	good = exchange(&x);
+	free(x.t);
+	return good;
+}
+
 static bool scale_fetch(struct ncclComm *c, struct nccl_op *op)
 {
 	uint8_t value[8];
@@ -510,6 +525,9 @@ static void run(struct ncclComm *c, struct nccl_op *given)
 		break;
 	case NCCL_WORDS:
 		words(c, &op);
+		break;
+	case NCCL_NEWS:
+		news(c, &op);
 		break;
 	default:
 		moves(c, &op);
