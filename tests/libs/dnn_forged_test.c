@@ -229,6 +229,34 @@ static void forge_rnn(struct dnn_work *w)
 	}
 }
 
+static void forge_ctc(struct dnn_work *w)
+{
+	struct dnn_operand *o = w->operand;
+
+	w->mode = (uint16_t)forged_below(2);
+	w->axes = 1 << 2 | 1 << 4;
+	for (int i = 0; i < DNN_DIMS; i++)
+		w->dim[i] = i < 2 ? (forged_below(80) ? 1 : few()) : few();
+	w->more[0] = forged_below(60) ? forged_below(4) : (uint64_t)forged_number();
+	for (int i = 0; i < CTC_OPERANDS; i++) {
+		int64_t stride = 1;
+
+		o[i] = (struct dnn_operand){ .at = forged_address(),
+					     .type = forged_below(80) ? CUDNN_DATA_FLOAT : (uint8_t)forged_below(26),
+					     .is_value = !forged_below(80) };
+		for (int k = DNN_DIMS - 1; k >= 0; k--) {
+			o[i].stride[k] = forged_below(80) ? stride : forged_number();
+			stride *= w->dim[k] > 0 && w->dim[k] < 100 ? w->dim[k] : 1;
+		}
+	}
+	for (int i = CTC_LABELS; i <= CTC_INPUT_LENGTHS; i++) {
+		o[i].at = (uint64_t)(uintptr_t)forged_memory + 64 * forged_below(64);
+		forge_words(&o[i]);
+	}
+	if (!forged_below(4))
+		o[CTC_GRADIENTS].at = 0;
+}
+
 static void forge(struct dnn_work *w)
 {
 	w->kernel = (uint32_t)forged_below(DNN_KERNELS + 1);
@@ -253,6 +281,8 @@ static void forge(struct dnn_work *w)
 		forge_counts(w);
 	if (w->kernel >= DNN_BAND && w->kernel <= DNN_PAGED)
 		forge_scores(w);
+	if (w->kernel == DNN_CTC)
+		forge_ctc(w);
 	if (w->kernel >= DNN_RNN && w->kernel <= DNN_WORDS)
 		forge_rnn(w);
 	if (w->kernel == DNN_RANDOM)

@@ -42,6 +42,7 @@ enum dnn_kernel {
 	DNN_RNN_BACK,
 	DNN_RNN_TAKE,
 	DNN_WORDS,
+	DNN_CTC,
 	DNN_KERNELS
 };
 
@@ -153,6 +154,17 @@ enum { BAND_X, BAND_Y, BAND_VALUE, BAND_LENGTH_Q, BAND_LENGTH_KV, BAND_LEFT, BAN
 enum { SCORES_X, SCORES_Y, SCORES_STATS, SCORES_MAX, SCORES_SUM, SCORES_SINK };
 enum { RAGGED_X, RAGGED_Y, RAGGED_OFFSETS }; /* mode 0: X is ragged; 1: Y is */
 enum { PAGED_X, PAGED_Y, PAGED_TABLE, PAGED_LENGTH };
+/* The dimensions are steps, images and labels; more[0] is the most labels of an image, scalar[0] asks for NaN. */
+enum {
+	CTC_PROBS,
+	CTC_GRADIENTS,
+	CTC_COSTS,
+	CTC_LABELS,
+	CTC_LABEL_LENGTHS,
+	CTC_INPUT_LENGTHS,
+	CTC_PATHS, /* steps * (2 * labels + 1) numbers of 64 bits for each image */
+	CTC_OPERANDS
+};
 enum { BLEND_ALPHA, BLEND_BETA, SOFT_LOG = 2, RANDOM_KEEP = 0, RANDOM_VALUE = 1, RANDOM_SEED = 2, RANDOM_OFFSET = 3 };
 
 /* Statistics of a normalisation. */

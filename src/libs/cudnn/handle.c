@@ -40,6 +40,7 @@ static const char *const kernels[DNN_KERNELS] = {
 	[DNN_RNN_BACK] = "cudnn_rnn_data",
 	[DNN_RNN_TAKE] = "cudnn_rnn_input",
 	[DNN_WORDS] = "cudnn_words",
+	[DNN_CTC] = "cudnn_ctc_loss",
 };
 
 struct cudnnContext {

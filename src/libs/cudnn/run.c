@@ -5,6 +5,7 @@
 #include "libs/cudnn/conv.h"
 
 #include "libs/common/scratch.h"
+#include "libs/cudnn/ctc.h"
 #include "libs/cudnn/recurrent.h"
 #include "libs/cudnn/scores.h"
 
@@ -363,6 +364,10 @@ void dnn_run(struct soft_native *n)
 	}
 	if (w->kernel == DNN_MATMUL) {
 		matmul_run(n, w);
+		return;
+	}
+	if (w->kernel == DNN_CTC) {
+		ctc_run(n, w);
 		return;
 	}
 	if (w->kernel >= DNN_RNN && w->kernel <= DNN_WORDS) {
