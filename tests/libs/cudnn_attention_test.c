@@ -23,8 +23,31 @@ enum option {
 static const int lengths_q[] = { 7, 4 }, lengths_kv[] = { 11, 6 };
 
 /* Everything that a graph names, by its id. */
-enum id { ID_Q = 1, ID_K, ID_V, ID_O, ID_DO, ID_DQ, ID_DK, ID_DV, ID_STATS, ID_MAX, ID_SUM, ID_SINK, ID_SCALE, ID_LOW,
-	  ID_LENGTH_Q, ID_LENGTH_KV, ID_TABLE, ID_OFFSETS_Q, ID_OFFSETS_KV, ID_SEED, ID_OFFSET, ID_DUMP, IDS };
+enum id {
+	ID_Q = 1,
+	ID_K,
+	ID_V,
+	ID_O,
+	ID_DO,
+	ID_DQ,
+	ID_DK,
+	ID_DV,
+	ID_STATS,
+	ID_MAX,
+	ID_SUM,
+	ID_SINK,
+	ID_SCALE,
+	ID_LOW,
+	ID_LENGTH_Q,
+	ID_LENGTH_KV,
+	ID_TABLE,
+	ID_OFFSETS_Q,
+	ID_OFFSETS_KV,
+	ID_SEED,
+	ID_OFFSET,
+	ID_DUMP,
+	IDS
+};
 
 struct attention {
 	int options, shared;
@@ -265,10 +288,10 @@ static object forward_of(struct attention *a)
 	int dim[] = { B, H, Q, KV }, one[] = { 1, 1, 1, 1 };
 
 	refer(d, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, data_tensor(a, ID_Q, H, Q, lengths_q, a->q));
-	refer(d, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, paged ? paged_tensor(a, ID_K, a->shared, a->k)
-							    : data_tensor(a, ID_K, a->shared, KV, lengths_kv, a->k));
-	refer(d, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, paged ? paged_tensor(a, ID_V, a->shared, a->v)
-							    : data_tensor(a, ID_V, a->shared, KV, lengths_kv, a->v));
+	refer(d, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC,
+	      paged ? paged_tensor(a, ID_K, a->shared, a->k) : data_tensor(a, ID_K, a->shared, KV, lengths_kv, a->k));
+	refer(d, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC,
+	      paged ? paged_tensor(a, ID_V, a->shared, a->v) : data_tensor(a, ID_V, a->shared, KV, lengths_kv, a->v));
 	refer(d, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, data_tensor(a, ID_O, H, Q, lengths_q, NULL));
 	if (paged) {
 		for (int i = 0; i < 2; i++)

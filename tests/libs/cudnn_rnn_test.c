@@ -20,9 +20,11 @@ struct network {
 	cudnnDropoutDescriptor_t dropout;
 	CUdeviceptr dropout_states;
 	int dirs, gates, rows, length[IMAGES], weights;
-	/* where each layer's weights are in w: [layer][direction][matrix or bias of the input or recurrent][gate], or -1 */
+	/* where each layer's weights are in w: [layer][direction][matrix or bias of the input or recurrent][gate], or
+	 * -1 */
 	int place[LAYERS][2][2][2][4];
-	double x[STEPS * IMAGES * INPUT], w[WEIGHTS_MOST], h[LAYERS * 2 * IMAGES * HIDDEN], c[LAYERS * 2 * IMAGES * HIDDEN];
+	double x[STEPS * IMAGES * INPUT], w[WEIGHTS_MOST], h[LAYERS * 2 * IMAGES * HIDDEN],
+		c[LAYERS * 2 * IMAGES * HIDDEN];
 	double gy[STEPS * IMAGES * HIDDEN * 2], gh[LAYERS * 2 * IMAGES * HIDDEN], gc[LAYERS * 2 * IMAGES * HIDDEN];
 	/* results of the loop */
 	double y[STEPS * IMAGES * HIDDEN * 2], hy[LAYERS * 2 * IMAGES * HIDDEN], cy[LAYERS * 2 * IMAGES * HIDDEN];
@@ -76,8 +78,7 @@ static void cell(const struct network *n, int layer, int dir, const double *in, 
 			h[k] = tanh(a[0][k] + b[0][k]);
 			break;
 		case CUDNN_LSTM:
-			c[k] = sigmoid(a[1][k] + b[1][k]) * c[k] +
-			       sigmoid(a[0][k] + b[0][k]) * tanh(a[2][k] + b[2][k]);
+			c[k] = sigmoid(a[1][k] + b[1][k]) * c[k] + sigmoid(a[0][k] + b[0][k]) * tanh(a[2][k] + b[2][k]);
 			h[k] = sigmoid(a[3][k] + b[3][k]) * tanh(c[k]);
 			break;
 		default: {
@@ -138,7 +139,8 @@ static CUdeviceptr put(const struct network *n, const double *value, int count_)
 	for (int i = 0; value && i < count_; i++)
 		narrow[i] = (float)value[i];
 	if (value)
-		CU(cuMemcpyHtoD(memory, n->type == CUDNN_DATA_DOUBLE ? (const void *)value : narrow, bytes_of(n, count_)));
+		CU(cuMemcpyHtoD(memory, n->type == CUDNN_DATA_DOUBLE ? (const void *)value : narrow,
+				bytes_of(n, count_)));
 	else
 		CU(cuMemsetD8(memory, 0xff, bytes_of(n, count_))); /* NaN: what nobody writes is seen */
 	return memory;
@@ -177,11 +179,13 @@ static void places_find(struct network *n, CUdeviceptr space, size_t bytes)
 
 			GOOD(t.cudnnGetRNNWeightParams(handle, n->d, p, bytes, at(space), id, m, &matrix, b, &bias));
 			to[0][id / n->gates][id % n->gates] = (int)((char *)matrix - (char *)at(space)) / each;
-			to[1][id / n->gates][id % n->gates] = bias ? (int)((char *)bias - (char *)at(space)) / each : -1;
+			to[1][id / n->gates][id % n->gates] =
+				bias ? (int)((char *)bias - (char *)at(space)) / each : -1;
 		}
 	is(t.cudnnGetRNNWeightParams(handle, n->d, LAYERS * n->dirs, bytes, at(space), 0, m, NULL, b, NULL),
 	   CUDNN_STATUS_BAD_PARAM);
-	is(t.cudnnGetRNNWeightParams(handle, n->d, 0, bytes - 1, at(space), 0, m, NULL, b, NULL), CUDNN_STATUS_BAD_PARAM);
+	is(t.cudnnGetRNNWeightParams(handle, n->d, 0, bytes - 1, at(space), 0, m, NULL, b, NULL),
+	   CUDNN_STATUS_BAD_PARAM);
 	GOOD(t.cudnnDestroyTensorDescriptor(m));
 	GOOD(t.cudnnDestroyTensorDescriptor(b));
 }
@@ -211,8 +215,8 @@ static void network_begin(struct network *n)
 	}
 	GOOD(t.cudnnCreateRNNDescriptor(&n->d));
 	GOOD(t.cudnnSetRNNDescriptor_v8(n->d, CUDNN_RNN_ALGO_STANDARD, n->mode, n->bias,
-					n->both ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, n->type,
-					n->type, CUDNN_DEFAULT_MATH, INPUT, HIDDEN, HIDDEN, LAYERS, n->dropout,
+					n->both ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT,
+					n->type, n->type, CUDNN_DEFAULT_MATH, INPUT, HIDDEN, HIDDEN, LAYERS, n->dropout,
 					1 /* padded sequences */));
 	GOOD(t.cudnnCreateRNNDataDescriptor(&n->xd));
 	GOOD(t.cudnnCreateRNNDataDescriptor(&n->yd));
@@ -294,9 +298,9 @@ static void backward(struct network *n, const struct memory *m, cudnnWgradMode_t
 				       at(m->h), at(m->gh), at(m->dh), n->state, lstm ? at(m->c) : NULL,
 				       lstm ? at(m->gc) : NULL, lstm ? at(m->dc) : NULL, m->weight_bytes, at(m->w),
 				       m->work_bytes, at(m->work), m->reserve_bytes, at(m->reserve)));
-	GOOD(t.cudnnRNNBackwardWeights_v8(handle, n->d, mode, NULL, n->xd, at(m->x), n->state, at(m->h), n->yd, at(m->y),
-					  m->weight_bytes, at(m->dw), m->work_bytes, at(m->work), m->reserve_bytes,
-					  at(m->reserve)));
+	GOOD(t.cudnnRNNBackwardWeights_v8(handle, n->d, mode, NULL, n->xd, at(m->x), n->state, at(m->h), n->yd,
+					  at(m->y), m->weight_bytes, at(m->dw), m->work_bytes, at(m->work),
+					  m->reserve_bytes, at(m->reserve)));
 }
 
 static void rooms(struct network *n, struct memory *m, cudnnForwardMode_t mode)
@@ -414,14 +418,13 @@ static void test_network(struct network n, CUstream captured)
 	network_end(&n);
 }
 
-/* With all numbers between layers dropped, the last layer's input is nothing: the first one's weights have no gradient. */
+/* With all numbers between layers dropped, the last layer's input is nothing: the first one's weights have no gradient.
+ */
 static void test_dropout(void)
 {
-	static struct network n = { .mode = CUDNN_LSTM,
-				    .bias = CUDNN_RNN_DOUBLE_BIAS,
-				    .even = true,
-				    .type = CUDNN_DATA_DOUBLE,
-				    .dropped = 1 };
+	static struct network n = {
+		.mode = CUDNN_LSTM, .bias = CUDNN_RNN_DOUBLE_BIAS, .even = true, .type = CUDNN_DATA_DOUBLE, .dropped = 1
+	};
 	static double got[WEIGHTS_MOST];
 	struct memory m;
 	bool none = true, some = false;
@@ -447,7 +450,9 @@ static void test_dropout(void)
 
 static void test_refused(void)
 {
-	static struct network n = { .mode = CUDNN_LSTM, .bias = CUDNN_RNN_DOUBLE_BIAS, .even = true, .type = CUDNN_DATA_FLOAT };
+	static struct network n = {
+		.mode = CUDNN_LSTM, .bias = CUDNN_RNN_DOUBLE_BIAS, .even = true, .type = CUDNN_DATA_FLOAT
+	};
 	static const int rising[] = { 1, 2, 3 }, long_[] = { 5, 2, 1 };
 	cudnnRNNDataDescriptor_t bad;
 	struct memory m;
@@ -458,14 +463,14 @@ static void test_refused(void)
 	memory_begin(&n, &m);
 	rooms(&n, &m, CUDNN_FWD_MODE_TRAINING);
 	GOOD(t.cudnnCreateRNNDataDescriptor(&bad));
-	is(t.cudnnSetRNNDataDescriptor(bad, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, STEPS, IMAGES, INPUT,
-				       rising, NULL),
+	is(t.cudnnSetRNNDataDescriptor(bad, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, STEPS, IMAGES,
+				       INPUT, rising, NULL),
 	   CUDNN_STATUS_BAD_PARAM);
-	is(t.cudnnSetRNNDataDescriptor(bad, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, STEPS, IMAGES, INPUT,
-				       long_, NULL),
+	is(t.cudnnSetRNNDataDescriptor(bad, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, STEPS, IMAGES,
+				       INPUT, long_, NULL),
 	   CUDNN_STATUS_BAD_PARAM);
-	is(t.cudnnSetRNNDataDescriptor(bad, CUDNN_DATA_INT8, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, STEPS, IMAGES, INPUT,
-				       n.length, NULL),
+	is(t.cudnnSetRNNDataDescriptor(bad, CUDNN_DATA_INT8, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED, STEPS, IMAGES,
+				       INPUT, n.length, NULL),
 	   CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE);
 	m.work_bytes--;
 	is(forward(&n, &m, CUDNN_FWD_MODE_TRAINING), CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT);
@@ -483,8 +488,8 @@ static void test_refused(void)
 				      CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_DEFAULT_MATH, INPUT,
 				      HIDDEN, HIDDEN - 1, LAYERS, NULL, 0),
 	   CUDNN_STATUS_NOT_SUPPORTED);
-	is(t.cudnnRNNForward(handle, NULL, CUDNN_FWD_MODE_TRAINING, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-			     NULL, NULL, 0, NULL, 0, NULL, 0, NULL),
+	is(t.cudnnRNNForward(handle, NULL, CUDNN_FWD_MODE_TRAINING, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+			     NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL),
 	   CUDNN_STATUS_BAD_PARAM);
 	GOOD(t.cudnnDestroyRNNDataDescriptor(bad));
 	memory_end(&m);
@@ -499,7 +504,11 @@ int main(void)
 		{ .mode = CUDNN_GRU, .bias = CUDNN_RNN_SINGLE_REC_BIAS },
 		{ .mode = CUDNN_RNN_TANH, .bias = CUDNN_RNN_SINGLE_REC_BIAS, .both = true, .layout = 2 },
 		{ .mode = CUDNN_LSTM, .bias = CUDNN_RNN_DOUBLE_BIAS, .both = true, .type = CUDNN_DATA_FLOAT },
-		{ .mode = CUDNN_GRU, .bias = CUDNN_RNN_DOUBLE_BIAS, .type = CUDNN_DATA_FLOAT, .layout = 1, .both = true },
+		{ .mode = CUDNN_GRU,
+		  .bias = CUDNN_RNN_DOUBLE_BIAS,
+		  .type = CUDNN_DATA_FLOAT,
+		  .layout = 1,
+		  .both = true },
 	};
 	CUstream stream;
 

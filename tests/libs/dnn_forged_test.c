@@ -363,10 +363,9 @@ static void test_told(void)
 /* However much is reduced to one element, the device is told of it, and can stop it. */
 static void test_stopped(void)
 {
-	static const uint32_t kernels[] = { DNN_POINTWISE, DNN_REDUCE,	     DNN_NORM,
-					    DNN_NORM_DATA, DNN_NORM_WEIGHTS, DNN_POOL,
-					    DNN_SOFTMAX,   DNN_SOFTMAX_BACK, DNN_RANDOM,
-					    DNN_BAND,	   DNN_SCORES };
+	static const uint32_t kernels[] = { DNN_POINTWISE,    DNN_REDUCE, DNN_NORM,    DNN_NORM_DATA,
+					    DNN_NORM_WEIGHTS, DNN_POOL,	  DNN_SOFTMAX, DNN_SOFTMAX_BACK,
+					    DNN_RANDOM,	      DNN_BAND,	  DNN_SCORES };
 
 	for (size_t k = 0; k < sizeof(kernels) / sizeof(*kernels); k++)
 		for (int axis = 0; axis < DNN_DIMS; axis += DNN_DIMS - 1) {

@@ -527,7 +527,9 @@ static void *shrink(void *given)
 static void shrink_all(struct shrinking *s, const ncclComm_t *parents, int without, int flags, bool revokes)
 {
 	for (int k = 0; k < RANKS; k++) {
-		s[k] = (struct shrinking){ .parent = parents[k], .without = without, .flags = flags, .revokes = revokes };
+		s[k] = (struct shrinking){
+			.parent = parents[k], .without = without, .flags = flags, .revokes = revokes
+		};
 		if (k != without)
 			pthread_create(&s[k].thread, NULL, shrink, &s[k]);
 	}
@@ -561,7 +563,8 @@ static void sum_all(const struct shrinking *s, int without)
 		CU(cuStreamSynchronize(streams[k]));
 		CU(cuMemcpyDtoH(&sum, to[k], sizeof(sum)));
 		GOOD(t.ncclCommUserRank(s[k].made, &rank));
-		tap_ok(sum == wanted && rank == next++, "without %d: rank %d is %d and has the sum %d", without, k, rank, sum);
+		tap_ok(sum == wanted && rank == next++, "without %d: rank %d is %d and has the sum %d", without, k,
+		       rank, sum);
 	}
 	for (int k = 0; k < RANKS; k++)
 		if (k != without)
@@ -598,7 +601,8 @@ static void test_shrink(void)
 		for (int k = 0; k < RANKS; k++) {
 			CU(cuCtxSetCurrent(contexts[k]));
 			if (k != without)
-				GOOD(t.ncclAllReduce(at(from[k]), at(to[k]), 4096, ncclInt32, ncclSum, parent[k], streams[k]));
+				GOOD(t.ncclAllReduce(at(from[k]), at(to[k]), 4096, ncclInt32, ncclSum, parent[k],
+						     streams[k]));
 		}
 		shrink_all(s, parent, without, way ? 0 : 1, way);
 		sum_all(s, without);
@@ -607,7 +611,8 @@ static void test_shrink(void)
 				continue;
 			GOOD(t.ncclCommGetAsyncError(parent[k], &state));
 			is(state, ncclSuccess);
-			is(t.ncclAllReduce(at(from[k]), at(to[k]), 1, ncclInt32, ncclSum, parent[k], streams[k]), ncclInvalidUsage);
+			is(t.ncclAllReduce(at(from[k]), at(to[k]), 1, ncclInt32, ncclSum, parent[k], streams[k]),
+			   ncclInvalidUsage);
 		}
 		for (int k = 0; k < RANKS; k++)
 			GOOD(t.ncclCommAbort(parent[k]));

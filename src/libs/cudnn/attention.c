@@ -165,8 +165,8 @@ static struct descriptor *tensor_at(struct parts *p, const struct descriptor *d,
 	else
 		p->status = operation_tensor(t, ret);
 	if (!p->status && ret->rank != 4)
-		p->status = dnn_fail(CUDNN_STATUS_BAD_PARAM, "a tensor of attention has %d dimensions, not 4",
-				     ret->rank);
+		p->status =
+			dnn_fail(CUDNN_STATUS_BAD_PARAM, "a tensor of attention has %d dimensions, not 4", ret->rank);
 	return p->status ? NULL : t;
 }
 
@@ -345,8 +345,7 @@ static struct descriptor *find_id(const struct graph *g, int64_t id, bool wanted
 	for (int64_t s = 0; (step = graph_step(g, s)); s++)
 		for (int k = 0; (name = operation_port(step->type, k, &result)); k++) {
 			t = attribute_descriptor(step, name, 0);
-			if (t && result == wanted_result &&
-			    attribute_number(t, CUDNN_ATTR_TENSOR_UNIQUE_ID, 0) == id)
+			if (t && result == wanted_result && attribute_number(t, CUDNN_ATTR_TENSOR_UNIQUE_ID, 0) == id)
 				return t;
 		}
 	return NULL;
@@ -435,8 +434,8 @@ static void forward_softmax(struct scores *s, const struct descriptor *d)
 }
 
 /* 1 for each score that is kept, else 0; NULL: all are. */
-static struct descriptor *kept(struct scores *s, double probability, struct descriptor *seed,
-			       struct descriptor *offset, struct descriptor *dump)
+static struct descriptor *kept(struct scores *s, double probability, struct descriptor *seed, struct descriptor *offset,
+			       struct descriptor *dump)
 {
 	static const cudnnRngDistribution_t kind = CUDNN_RNG_DISTRIBUTION_BERNOULLI;
 	struct parts *p = s->p;
@@ -528,8 +527,8 @@ static void forward_expand(struct parts *p, const struct descriptor *d)
 	if (part(d, AT(SDPA_FWD_SCALE_SDESC)) || part(d, AT(SDPA_FWD_SCALE_ODESC)) ||
 	    part(d, AT(SDPA_FWD_DESCALE_SDESC)) || part(d, AT(SDPA_FWD_DESCALE_VDESC)) ||
 	    part(d, AT(SDPA_FWD_AMAX_ODESC)))
-		p->status = p->status ? p->status
-				      : dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "attention of numbers of 8 bits");
+		p->status =
+			p->status ? p->status : dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "attention of numbers of 8 bits");
 	multiply(p, s.now, v, o, s.q, NULL, s.kv);
 }
 

@@ -156,13 +156,15 @@ static cudnnStatus_t loss_begin(struct loss *l, cudnnHandle_t handle, cudnnCTCLo
 	if (!dnn_handle_good(handle))
 		return CUDNN_STATUS_NOT_INITIALIZED;
 	if (!IS(d) || !dnn_tensor_of(probs, &l->probs) || l->probs.rank != 3)
-		return dnn_fail(CUDNN_STATUS_BAD_PARAM, "a CTC loss without its descriptor, or without (steps, images, labels)");
+		return dnn_fail(CUDNN_STATUS_BAD_PARAM,
+				"a CTC loss without its descriptor, or without (steps, images, labels)");
 	l->has_gradients = dnn_tensor_of(gradients, &l->gradients);
 	if (l->probs.type != CUDNN_DATA_FLOAT || (l->has_gradients && l->gradients.type != CUDNN_DATA_FLOAT))
 		return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE, "a CTC loss: float only");
 	for (int i = 0; l->has_gradients && i < 3; i++)
 		if (l->gradients.rank != 3 || l->gradients.dim[i] != l->probs.dim[i])
-			return dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "gradients of a CTC loss of another shape");
+			return dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
+					"gradients of a CTC loss of another shape");
 	l->longest = host ? 0 : d->longest;
 	for (int64_t i = 0; host && i < l->probs.dim[1]; i++) {
 		if (host[i] < 0 || host[i] > LABEL_MOST)
@@ -198,8 +200,9 @@ cudnnStatus_t soft_cudnnGetCTCLossWorkspaceSize_v8(cudnnHandle_t handle, cudnnCT
 
 cudnnStatus_t soft_cudnnGetCTCLossWorkspaceSize(cudnnHandle_t handle, const cudnnTensorDescriptor_t probsDesc,
 						const cudnnTensorDescriptor_t gradientsDesc, const int *labels,
-						const int *labelLengths, const int *inputLengths, cudnnCTCLossAlgo_t algo,
-						cudnnCTCLossDescriptor_t ctcLossDesc, size_t *sizeInBytes)
+						const int *labelLengths, const int *inputLengths,
+						cudnnCTCLossAlgo_t algo, cudnnCTCLossDescriptor_t ctcLossDesc,
+						size_t *sizeInBytes)
 {
 	struct loss l;
 	cudnnStatus_t status;

@@ -103,8 +103,9 @@ struct dnn_pool_work {
  * steps of all images, in the program's order; all but what the program has are of the type of computing.
  */
 struct dnn_rnn_work {
-	uint64_t gates, hidden, cell, before; /* rows: gates, GRU's recurrent part of the new gate, LSTM's cell, h before */
-	uint64_t out, y;		      /* rows: h for the next layer; what the program gets, or its gradient */
+	uint64_t gates, hidden, cell,
+		before;	 /* rows: gates, GRU's recurrent part of the new gate, LSTM's cell, h before */
+	uint64_t out, y; /* rows: h for the next layer; what the program gets, or its gradient */
 	uint64_t first_h, first_c, last_h, last_c; /* images: the program's, or 0; backward their gradients */
 	uint64_t given_c;			   /* backward: the cell before the first step, or 0 */
 	uint64_t slopes, slopes_hidden;		   /* backward, rows: gradients of gates, and of `hidden` */

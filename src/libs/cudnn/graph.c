@@ -303,8 +303,8 @@ static bool offsets_find(const struct operation_tensors *from, const struct desc
 	struct descriptor *offsets = attribute_descriptor(tensor, CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC, 0);
 	struct dnn_tensor o;
 
-	if (offsets->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR || is_ragged(offsets) ||
-	    !from->find(from, offsets, &o) || o.by_value || o.stride[0] != 1)
+	if (offsets->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR || is_ragged(offsets) || !from->find(from, offsets, &o) ||
+	    o.by_value || o.stride[0] != 1)
 		return false;
 	ret->ragged = o.at;
 	ret->ragged_type = o.type;

@@ -271,9 +271,9 @@ cudnnStatus_t lower_pointwise(struct dnn_work *w, unsigned int mode, const struc
 {
 	int inputs = pointwise_inputs(mode);
 	const struct dnn_tensor *tensors[POINT_OPERANDS] = { y, inputs > 0 ? x : NULL, inputs > 1 ? b : NULL,
-							    inputs > 2 ? t : NULL };
+							     inputs > 2 ? t : NULL };
 	struct dnn_operand *const operands[POINT_OPERANDS] = { &w->operand[POINT_Y], &w->operand[POINT_X],
-							      &w->operand[POINT_B], &w->operand[POINT_T] };
+							       &w->operand[POINT_B], &w->operand[POINT_T] };
 
 	*w = (struct dnn_work){ .kernel = DNN_POINTWISE, .mode = (uint16_t)mode };
 	if (inputs < 0)

@@ -65,8 +65,8 @@ static const struct {
 	    AT(DIAGONAL_BAND_MASK_SHIFT_RIGHT_BOUND_DESC), AT(DIAGONAL_BAND_MASK_YDESC) } },
 	{ CUDNN_BACKEND_OPERATION_SOFTMAX_DESCRIPTOR,
 	  2,
-	  { AT(SOFTMAX_XDESC), AT(SOFTMAX_SINK_DESC), AT(SOFTMAX_YDESC), AT(SOFTMAX_STATS_DESC),
-	    AT(SOFTMAX_MAX_DESC), AT(SOFTMAX_SUM_EXP_DESC) } },
+	  { AT(SOFTMAX_XDESC), AT(SOFTMAX_SINK_DESC), AT(SOFTMAX_YDESC), AT(SOFTMAX_STATS_DESC), AT(SOFTMAX_MAX_DESC),
+	    AT(SOFTMAX_SUM_EXP_DESC) } },
 	{ CUDNN_BACKEND_OPERATION_PAGED_CACHE_LOAD_DESCRIPTOR,
 	  3,
 	  { AT(PAGED_CACHE_LOAD_CONTAINER_DESC), AT(PAGED_CACHE_LOAD_SEQUENCE_DESC),
@@ -574,7 +574,7 @@ static void band_lower(struct lowering *l)
 {
 	struct dnn_tensor x, y, value, q, kv, left, shift;
 	struct dnn_band b = { .mode = (unsigned int)attribute_number(l->d, AT(DIAGONAL_BAND_MASK_COMPARISON_MODE),
-								      CUDNN_POINTWISE_CMP_GE),
+								     CUDNN_POINTWISE_CMP_GE),
 			      .x = &x,
 			      .y = &y };
 
@@ -633,9 +633,9 @@ static void transpose_lower(struct lowering *l)
 	for (int i = 0; i < x.rank && !l->status; i++) {
 		if (count != x.rank || y.rank != x.rank || order[i] < 0 || order[i] >= x.rank ||
 		    y.dim[i] != x.dim[order[i]]) {
-			l->status = dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
-					     "a transposition of %d dimensions with %lld places", x.rank,
-					     (long long)count);
+			l->status =
+				dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
+					 "a transposition of %d dimensions with %lld places", x.rank, (long long)count);
 			return;
 		}
 		turned.dim[i] = x.dim[order[i]];

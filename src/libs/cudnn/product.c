@@ -79,8 +79,8 @@ static void product_run(const struct dnn_work *w, const struct matrix *a, const 
 	if (w->wide)
 		product_d(a->turned, b->turned, rows, columns, inner, 1, a->at, a->ld, b->at, b->ld, blend, c, ldc);
 	else
-		product_f(a->turned, b->turned, rows, columns, inner, 1, a->at, a->ld, b->at, b->ld, (float)blend,
-			  c, ldc);
+		product_f(a->turned, b->turned, rows, columns, inner, 1, a->at, a->ld, b->at, b->ld, (float)blend, c,
+			  ldc);
 }
 
 static void result_put(const struct dnn_work *w, const struct dnn_operand *o, int64_t at[DNN_DIMS], int64_t rows,
@@ -215,8 +215,8 @@ bool matmul_run(struct soft_native *n, const struct dnn_work *w)
 	while (from < to) {
 		char *room_c = room + (size_t)(most + columns) * (size_t)inner * each;
 		int64_t at[DNN_DIMS] = { 0 }, count = rows - from % rows, first[DNN_DIMS];
-		bool direct = !counted && is_plain(w, oc) && oc->stride[COLUMN_AXIS] == 1 &&
-			      oc->stride[ROW_AXIS] >= columns;
+		bool direct =
+			!counted && is_plain(w, oc) && oc->stride[COLUMN_AXIS] == 1 && oc->stride[ROW_AXIS] >= columns;
 		int64_t held;
 		struct matrix a;
 

@@ -60,8 +60,7 @@ static bool lengths_get(struct block *b)
 		b->length[i] = (int32_t)b->steps;
 		if (b->r->lengths)
 			memcpy(&b->length[i], (const char *)(uintptr_t)b->r->lengths + 4 * i, 4);
-		if (b->length[i] < 0 || b->length[i] > b->steps ||
-		    (packed && i && b->length[i] > b->length[i - 1]))
+		if (b->length[i] < 0 || b->length[i] > b->steps || (packed && i && b->length[i] > b->length[i - 1]))
 			return false;
 		rows += b->length[i];
 		if (i >= b->from && i < b->from + b->count && b->length[i] > b->longest)

@@ -18,8 +18,9 @@ static void NAMED(state_get)(const struct block *b, T *to, uint64_t at)
 
 	for (int64_t i = 0; i < b->count; i++)
 		if (at)
-			NAMED(dnn_read)(to + i * b->hidden, b->r->type,
-					(const char *)(uintptr_t)at + (b->from + i) * b->hidden * each, 1, b->hidden);
+			NAMED(dnn_read)
+			(to + i * b->hidden, b->r->type, (const char *)(uintptr_t)at + (b->from + i) * b->hidden * each,
+			 1, b->hidden);
 		else
 			memset(to + i * b->hidden, 0, (size_t)b->hidden * sizeof(T));
 }
@@ -29,8 +30,9 @@ static void NAMED(state_put)(const struct block *b, const T *from, uint64_t at)
 	uint32_t each = dnn_type_bytes(b->r->type);
 
 	for (int64_t i = 0; at && i < b->count; i++)
-		NAMED(dnn_write)(from + i * b->hidden, b->r->type,
-				 (char *)(uintptr_t)at + (b->from + i) * b->hidden * each, 1, b->hidden);
+		NAMED(dnn_write)
+		(from + i * b->hidden, b->r->type, (char *)(uintptr_t)at + (b->from + i) * b->hidden * each, 1,
+		 b->hidden);
 }
 
 /* A row of what the program gets, or of its gradient. */
@@ -122,8 +124,8 @@ static bool NAMED(forward)(const struct block *b)
 			}
 			if (r->before)
 				memcpy(NAMED(row_at)(r->before, row, n), h + i * n, (size_t)n * sizeof(T));
-			NAMED(step)(b, gates, own, h + i * n, c + i * n,
-				    r->hidden ? NAMED(row_at)(r->hidden, row, n) : NULL);
+			NAMED(step)
+			(b, gates, own, h + i * n, c + i * n, r->hidden ? NAMED(row_at)(r->hidden, row, n) : NULL);
 			if (r->cell)
 				memcpy(NAMED(row_at)(r->cell, row, n), c + i * n, (size_t)n * sizeof(T));
 			memcpy(NAMED(row_at)(r->out, row, r->stride), h + i * n, (size_t)n * sizeof(T));
@@ -143,10 +145,10 @@ static bool NAMED(forward)(const struct block *b)
 		NAMED(rest_clear)(b, image, r->before, n, n);
 		for (int64_t s = b->length[image]; r->y && !packed && s < b->steps; s++)
 			for (int64_t k = 0; k < n; k++)
-				NAMED(dnn_write)(&fill, r->y_type,
-						 (char *)NAMED(y_at)(b, row_of(b, image, s)) +
-							 k * (int64_t)dnn_type_bytes(r->y_type),
-						 1, 1);
+				NAMED(dnn_write)
+				(&fill, r->y_type,
+				 (char *)NAMED(y_at)(b, row_of(b, image, s)) + k * (int64_t)dnn_type_bytes(r->y_type),
+				 1, 1);
 		if (!b->n->go_on(b->n, (uint64_t)(b->steps - b->length[image]) * (uint64_t)n / 8 + 1))
 			return false;
 	}
@@ -231,11 +233,11 @@ static bool NAMED(backward)(const struct block *b)
 			for (int64_t k = 0; k < n; k++)
 				dh[i * n + k] += dy[k];
 			slopes = NAMED(row_at)(r->slopes, row, all);
-			NAMED(step_back)(b, NAMED(row_at)(r->gates, row, all),
-					 r->cell ? NAMED(row_at)(r->cell, row, n) : NULL, cell_before,
-					 r->hidden ? NAMED(row_at)(r->hidden, row, n) : NULL,
-					 r->before ? NAMED(row_at)(r->before, row, n) : NULL, dh + i * n, dc + i * n,
-					 slopes, part + i * all);
+			NAMED(step_back)
+			(b, NAMED(row_at)(r->gates, row, all), r->cell ? NAMED(row_at)(r->cell, row, n) : NULL,
+			 cell_before, r->hidden ? NAMED(row_at)(r->hidden, row, n) : NULL,
+			 r->before ? NAMED(row_at)(r->before, row, n) : NULL, dh + i * n, dc + i * n, slopes,
+			 part + i * all);
 			if (r->slopes_hidden)
 				memcpy(NAMED(row_at)(r->slopes_hidden, row, n), part + i * all + (b->gates - 1) * n,
 				       (size_t)n * sizeof(T));
@@ -269,8 +271,8 @@ static bool NAMED(take)(const struct block *b)
 		for (int64_t s = 0; s < b->length[image]; s++) {
 			int64_t row = row_of(b, image, s);
 
-			NAMED(dnn_read)(NAMED(row_at)(r->out, row, r->stride), r->y_type, NAMED(y_at)(b, row), 1,
-					b->hidden);
+			NAMED(dnn_read)
+			(NAMED(row_at)(r->out, row, r->stride), r->y_type, NAMED(y_at)(b, row), 1, b->hidden);
 		}
 		NAMED(rest_clear)(b, image, r->out, r->stride, b->hidden);
 		if (!b->n->go_on(b->n, (uint64_t)b->steps * (uint64_t)b->hidden / 8 + 1))

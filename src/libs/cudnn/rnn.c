@@ -100,7 +100,8 @@ cudnnStatus_t soft_cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnnDesc, cudnnR
 	if (projSize && projSize != hiddenSize)
 		return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "recurrent networks with a projection of %d", projSize);
 	if (inputMode == CUDNN_SKIP_INPUT)
-		return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "recurrent networks whose first layer takes its input as it is");
+		return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED,
+				"recurrent networks whose first layer takes its input as it is");
 	*rnnDesc = (struct cudnnRNNStruct){ .kind = RNN,
 					    .is_set = true,
 					    .algorithm = algo,
@@ -224,14 +225,16 @@ cudnnStatus_t soft_cudnnDestroyRNNDataDescriptor(cudnnRNNDataDescriptor_t rnnDat
 	return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t lengths_check(cudnnRNNDataLayout_t layout, int steps, int images, const int *length, bool *ret_even)
+static cudnnStatus_t lengths_check(cudnnRNNDataLayout_t layout, int steps, int images, const int *length,
+				   bool *ret_even)
 {
 	bool packed = layout == CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED;
 
 	*ret_even = true;
 	for (int i = 0; i < images; i++) {
 		if (length[i] < packed || length[i] > steps)
-			return dnn_fail(CUDNN_STATUS_BAD_PARAM, "a sequence of %d steps, of at most %d", length[i], steps);
+			return dnn_fail(CUDNN_STATUS_BAD_PARAM, "a sequence of %d steps, of at most %d", length[i],
+					steps);
 		if (packed && i && length[i] > length[i - 1])
 			return dnn_fail(CUDNN_STATUS_BAD_PARAM, "packed sequences that do not begin with the longest");
 		*ret_even = *ret_even && length[i] == steps;
@@ -356,7 +359,8 @@ static cudnnStatus_t network_check(cudnnHandle_t handle, cudnnRNNDescriptor_t d)
 	if (!dnn_handle_good(handle))
 		return CUDNN_STATUS_NOT_INITIALIZED;
 	if (!IS(d, RNN) || !d->is_set)
-		return dnn_fail(CUDNN_STATUS_BAD_PARAM, "a descriptor of a recurrent network that is none or is not set");
+		return dnn_fail(CUDNN_STATUS_BAD_PARAM,
+				"a descriptor of a recurrent network that is none or is not set");
 	if (d->clip != CUDNN_RNN_CLIP_NONE)
 		return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "recurrent networks whose cells are clipped");
 	if (matrices_of(d, 1) > DNN_SIZE_MOST / (2 * LAYERS_MOST) || matrices_of(d, 0) > DNN_SIZE_MOST / 4)
@@ -691,9 +695,8 @@ static cudnnStatus_t states_check(const struct call *c, cudnnTensorDescriptor_t 
 		return CUDNN_STATUS_BAD_PARAM;
 	while (t.rank > 3 && t.dim[t.rank - 1] == 1) /* as frameworks fill up dimensions */
 		t.rank--;
-	if (t.rank != 3 || t.dim[0] != c->d->layers * c->dirs || t.dim[1] != c->images ||
-	    t.dim[2] != c->d->hidden || t.type != c->d->type || t.stride[2] != 1 || t.stride[1] != t.dim[2] ||
-	    t.stride[0] != t.dim[1] * t.dim[2])
+	if (t.rank != 3 || t.dim[0] != c->d->layers * c->dirs || t.dim[1] != c->images || t.dim[2] != c->d->hidden ||
+	    t.type != c->d->type || t.stride[2] != 1 || t.stride[1] != t.dim[2] || t.stride[0] != t.dim[1] * t.dim[2])
 		return dnn_fail(CUDNN_STATUS_BAD_PARAM,
 				"%s of a recurrent network: (%d, %lld, %d) of its type, dense, is needed", what,
 				c->d->layers * c->dirs, (long long)c->images, c->d->hidden);
@@ -708,7 +711,8 @@ static cudnnStatus_t result_check(const struct call *c, cudnnRNNDataDescriptor_t
 	if (!IS(y, RNN_DATA) || !y->length || y->type != x->type || y->layout != x->layout || y->steps != x->steps ||
 	    y->images != x->images || y->wide != c->d->hidden * c->dirs ||
 	    memcmp(y->length, x->length, sizeof(*y->length) * (size_t)x->images))
-		return dnn_fail(CUDNN_STATUS_BAD_PARAM, "sequences of a recurrent network's result that are not its own");
+		return dnn_fail(CUDNN_STATUS_BAD_PARAM,
+				"sequences of a recurrent network's result that are not its own");
 	return CUDNN_STATUS_SUCCESS;
 }
 
@@ -752,7 +756,8 @@ cudnnStatus_t soft_cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rn
 	lengths_put(&c);
 	input = input_take(&c, x);
 	for (int layer = 0; layer < c.d->layers; layer++) {
-		int64_t hidden = c.d->hidden, wide = hidden * c.dirs, all = c.gates * hidden, line = c.rows * hidden * c.each;
+		int64_t hidden = c.d->hidden, wide = hidden * c.dirs, all = c.gates * hidden,
+			line = c.rows * hidden * c.each;
 		bool last = layer == c.d->layers - 1;
 
 		for (int dir = 0; dir < c.dirs; dir++) {
@@ -818,7 +823,8 @@ cudnnStatus_t soft_cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescrip
 	lengths_put(&c);
 	keep = keep_of(&c);
 	for (int layer = c.d->layers - 1; layer >= 0; layer--) {
-		int64_t hidden = c.d->hidden, wide = hidden * c.dirs, all = c.gates * hidden, line = c.rows * hidden * c.each;
+		int64_t hidden = c.d->hidden, wide = hidden * c.dirs, all = c.gates * hidden,
+			line = c.rows * hidden * c.each;
 		int64_t in = input_of(c.d, layer);
 		bool last = layer == c.d->layers - 1;
 		/* of the numbers that the layer below gives, or of the program's */
@@ -826,7 +832,8 @@ cudnnStatus_t soft_cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescrip
 						: matrix(c.d->type, (uint64_t)(uintptr_t)dx, c.rows, in, in, false);
 		/* two directions are added in numbers of computing */
 		bool apart = c.dirs == 2 && below.type != c.number;
-		struct dnn_tensor sum = apart ? matrix(c.number, c.work + (uint64_t)c.more_at, c.rows, in, in, false) : below;
+		struct dnn_tensor sum =
+			apart ? matrix(c.number, c.work + (uint64_t)c.more_at, c.rows, in, in, false) : below;
 
 		for (int dir = 0; dir < c.dirs; dir++) {
 			int pseudo = layer * c.dirs + dir;
@@ -864,7 +871,8 @@ cudnnStatus_t soft_cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescrip
 			struct weights w = weights_of(&c, weightSpace, pseudo);
 
 			multiply(&c,
-				 matrix(c.number, place(&c, c.slopes_at, line * c.gates, pseudo), c.rows, all, all, false),
+				 matrix(c.number, place(&c, c.slopes_at, line * c.gates, pseudo), c.rows, all, all,
+					false),
 				 matrix(c.d->type, w.input, all, in, in, false), sum, dir);
 		}
 		if (apart)
@@ -917,14 +925,16 @@ cudnnStatus_t soft_cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDesc
 	lengths_put(&c);
 	input = input_take(&c, x);
 	for (int layer = 0; layer < c.d->layers; layer++) {
-		int64_t hidden = c.d->hidden, wide = hidden * c.dirs, all = c.gates * hidden, line = c.rows * hidden * c.each;
+		int64_t hidden = c.d->hidden, wide = hidden * c.dirs, all = c.gates * hidden,
+			line = c.rows * hidden * c.each;
 		/* gates whose recurrent part has the gradient of the whole */
 		int64_t same = c.d->mode == CUDNN_GRU ? 2 * hidden : all;
 
 		for (int dir = 0; dir < c.dirs; dir++) {
 			int pseudo = layer * c.dirs + dir;
 			struct weights w = weights_of(&c, dweightSpace, pseudo);
-			uint64_t slopes = place(&c, c.slopes_at, line * c.gates, pseudo), each = dnn_type_bytes(c.d->type);
+			uint64_t slopes = place(&c, c.slopes_at, line * c.gates, pseudo),
+				 each = dnn_type_bytes(c.d->type);
 			struct dnn_tensor before =
 				matrix(c.number, place(&c, c.before_at, line, pseudo), c.rows, hidden, hidden, false);
 
@@ -938,11 +948,11 @@ cudnnStatus_t soft_cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDesc
 				continue;
 			slopes = place(&c, c.slopes_hidden_at, line, pseudo);
 			multiply(&c, matrix(c.number, slopes, hidden, c.rows, hidden, true), before,
-				 matrix(c.d->type, w.recurrent + (uint64_t)(same * hidden) * each, hidden, hidden, hidden,
-					false),
+				 matrix(c.d->type, w.recurrent + (uint64_t)(same * hidden) * each, hidden, hidden,
+					hidden, false),
 				 blend);
-			bias_sum(&c, slopes, hidden,
-				 w.bias_recurrent ? w.bias_recurrent + (uint64_t)same * each : 0, hidden, blend);
+			bias_sum(&c, slopes, hidden, w.bias_recurrent ? w.bias_recurrent + (uint64_t)same * each : 0,
+				 hidden, blend);
 		}
 		input = matrix(c.number, out_place(&c, layer), c.rows, wide, wide, false);
 	}

@@ -168,8 +168,7 @@ static bool row_copy(struct walk *walk, const struct dnn_operand *x, const void 
 
 	for (int64_t column = 0, count; (count = row_count(walk, column)); column += count) {
 		if (from)
-			dnn_read_d(row, x->type, element_at(x, from, column * x->stride[LAST]), x->stride[LAST],
-				   count);
+			dnn_read_d(row, x->type, element_at(x, from, column * x->stride[LAST]), x->stride[LAST], count);
 		dnn_write_d(row, y->type, element_at(y, to, column * y->stride[LAST]), y->stride[LAST], count);
 	}
 	return !walk->ended;

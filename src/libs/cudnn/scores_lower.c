@@ -24,8 +24,8 @@ static bool is_wide(const struct dnn_tensor *t)
 cudnnStatus_t lower_band(struct dnn_work *w, const struct dnn_band *b)
 {
 	const struct dnn_tensor *t[] = { b->x, b->y, b->value, b->length_q, b->length_kv, b->left, b->shift };
-	struct dnn_operand *const o[] = { &w->operand[BAND_X],	      &w->operand[BAND_Y],
-					  &w->operand[BAND_VALUE],    &w->operand[BAND_LENGTH_Q],
+	struct dnn_operand *const o[] = { &w->operand[BAND_X],	       &w->operand[BAND_Y],
+					  &w->operand[BAND_VALUE],     &w->operand[BAND_LENGTH_Q],
 					  &w->operand[BAND_LENGTH_KV], &w->operand[BAND_LEFT],
 					  &w->operand[BAND_SHIFT] };
 	int count = sizeof(t) / sizeof(*t);
@@ -125,8 +125,7 @@ cudnnStatus_t lower_paged(struct dnn_work *w, const struct dnn_tensor *pages, co
 		to.stride[3] = y->stride[2];
 	}
 	if (to.dim[1] != pages->dim[1] || to.dim[3] != pages->dim[3] || table->dim[0] != to.dim[0] ||
-	    (to.dim[2] + pages->dim[2] - 1) / pages->dim[2] > table->dim[2] ||
-	    (length && length->dim[0] != to.dim[0]))
+	    (to.dim[2] + pages->dim[2] - 1) / pages->dim[2] > table->dim[2] || (length && length->dim[0] != to.dim[0]))
 		return dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
 				"%lld rows of %lld heads from pages of %lld rows and %lld heads, %lld of an image",
 				(long long)to.dim[2], (long long)to.dim[1], (long long)pages->dim[2],

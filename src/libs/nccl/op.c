@@ -453,9 +453,7 @@ ncclResult_t nccl_words(struct ncclComm *c, const void *words, void *ret, uint64
 
 ncclResult_t nccl_news(struct ncclComm *c, const bool *to_whom, int root, void *words, uint64_t bytes)
 {
-	return wait_for(c, (struct nccl_op){ .kind = NCCL_NEWS,
-					     .root = root,
-					     .count = bytes,
-					     .ret_words = words,
-					     .to_whom = to_whom });
+	return wait_for(
+		c, (struct nccl_op){
+			   .kind = NCCL_NEWS, .root = root, .count = bytes, .ret_words = words, .to_whom = to_whom });
 }
