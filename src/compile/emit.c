@@ -290,6 +290,22 @@ static void sync_operand(struct emit *e, const struct compile_operand *o)
 		reg_to_frame(e, r, &e->s[r]);
 }
 
+/* From the frame, where a function has left it. */
+static void take_result(struct emit *e, const struct compile_operand *o, uint8_t shape)
+{
+	const uint32_t r = flow_reg(e->flow, o);
+	struct value x = { .shape = shape };
+	LLVMTypeRef t;
+
+	if (r == UINT32_MAX)
+		return;
+	t = type_int(e, e->flow->reg_lane[r]);
+	if (shape == SHAPE_LANES)
+		t = type_lanes(t);
+	x.v[0] = value_load(e, t, value_at(e, e->frame, e->flow->reg_at[r], t), VECTOR_ALIGN);
+	reg_store(e, r, &x);
+}
+
 static void make_call(struct emit *e, const struct plan *p)
 {
 	const struct compile_op *o = operation(e);
@@ -301,6 +317,8 @@ static void make_call(struct emit *e, const struct plan *p)
 	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
 		if (!(o->defs >> k & 1) || o->guard.place != COMPILE_NONE)
 			sync_operand(e, &o->operand[k]);
+	for (uint32_t k = o->more_defs; k < o->more_count; k++)
+		sync_operand(e, &o->more[k]);
 	sync_operand(e, &o->guard);
 	op = value_at(e, value_field(e, e->warp, offsetof(struct warp, code), e->bytes),
 		      (uint64_t)e->at * sizeof(struct op), e->i8);
@@ -321,21 +339,11 @@ static void make_call(struct emit *e, const struct plan *p)
 		LLVMBuildRet(e->b, LLVMConstInt(e->i32, 1, false));
 		LLVMPositionBuilderAtEnd(e->b, on);
 	}
-	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++) {
-		const uint32_t r = o->defs >> k & 1 ? flow_reg(e->flow, &o->operand[k]) : UINT32_MAX;
-		LLVMTypeRef lane;
-
-		if (r == UINT32_MAX)
-			continue;
-		lane = type_int(e, e->flow->reg_lane[r]);
-		if (p->result[k].shape == SHAPE_LANES)
-			lane = type_lanes(lane);
-		result(e, &o->operand[k],
-		       (struct value){ .shape = p->result[k].shape,
-				       .v = { value_load(e, lane, value_at(e, e->frame, e->flow->reg_at[r], lane),
-							 VECTOR_ALIGN) } },
-		       false);
-	}
+	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
+		if (o->defs >> k & 1)
+			take_result(e, &o->operand[k], p->result[k].shape);
+	for (uint32_t k = 0; k < o->more_defs; k++)
+		take_result(e, &o->more[k], SHAPE_LANES);
 }
 
 static LLVMValueRef extend(struct emit *e, LLVMValueRef v, const struct access_form *a)

@@ -64,6 +64,9 @@ static int find_registers(struct flow *f, char *why, size_t why_bytes)
 		for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
 			if (o->operand[k].place == COMPILE_REG && o->operand[k].at > most)
 				most = o->operand[k].at;
+		for (uint32_t k = 0; k < o->more_count; k++)
+			if (o->more[k].place == COMPILE_REG && o->more[k].at > most)
+				most = o->more[k].at;
 		if (o->guard.place == COMPILE_REG && o->guard.at > most)
 			most = o->guard.at;
 	}
@@ -78,6 +81,8 @@ static int find_registers(struct flow *f, char *why, size_t why_bytes)
 
 		for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
 			good = good && reg_add(f, &o->operand[k]);
+		for (uint32_t k = 0; k < o->more_count; k++)
+			good = good && reg_add(f, &o->more[k]);
 		if (!good)
 			return refuse(why, why_bytes, "it has more registers than are compiled");
 	}
@@ -191,6 +196,9 @@ void flow_live_before(const struct flow *f, uint32_t i, uint8_t *live)
 	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
 		if (o->defs >> k & 1 && (r = flow_reg(f, &o->operand[k])) != UINT32_MAX)
 			live[r] = guarded;
+	for (uint32_t k = 0; k < o->more_count; k++)
+		if ((r = flow_reg(f, &o->more[k])) != UINT32_MAX)
+			live[r] = k >= o->more_defs; /* sources come last */
 	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
 		if (!(o->defs >> k & 1) && (r = flow_reg(f, &o->operand[k])) != UINT32_MAX)
 			live[r] = 1;

@@ -474,8 +474,13 @@ void plan_apply(const struct flow *f, uint32_t i, const struct plan *p, struct s
 		for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
 			if (!(o->defs >> k & 1) || o->guard.place != COMPILE_NONE)
 				sync(f, &o->operand[k], s);
+		for (uint32_t k = o->more_defs; k < o->more_count; k++)
+			sync(f, &o->more[k], s);
 		sync(f, &o->guard, s);
 	}
+	for (uint32_t k = 0; k < o->more_defs; k++)
+		if ((r = flow_reg(f, &o->more[k])) != UINT32_MAX)
+			s[r] = (struct state){ .shape = SHAPE_LANES, .synced = true };
 	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
 		if (o->defs >> k & 1 && (r = flow_reg(f, &o->operand[k])) != UINT32_MAX) {
 			s[r] = p->result[k];

@@ -3,7 +3,8 @@
  * quanta, as on the reference executor (reference/), and when they are compiled, where the compiler was built.
  *
  * Without arguments: kernels of a fixed seed and of a fresh one, which is printed. --seed N --count N repeats. A kernel
- * that differs is made smaller while it still differs and is written to random_<seed>.ptx in the current folder.
+ * that differs is made smaller while it still differs and is written to random_<seed>.ptx in the current folder. With
+ * --compile-each 1 every kernel is compiled too, and not one in ten.
  */
 #include "generator.h"
 #include "harness.h"
@@ -214,8 +215,7 @@ static enum verdict run_engine(const char *text, const struct generated *g, cons
 	return v;
 }
 
-#define COMPILE_EACH 10u /* compiling takes far longer than all the rest */
-
+static uint32_t compile_each = 10; /* of so many kernels one: compiling takes far longer than all the rest */
 static bool compiles; /* the library is there: METE_SOFT_COMPILER */
 static uint32_t compile_turn; /* the kernel's number */
 
@@ -235,7 +235,9 @@ static enum verdict judge(const char *text, const struct generated *g)
 			if (v != SAME)
 				return v;
 		}
-		v = i && compiles && compile_turn % COMPILE_EACH == (uint32_t)i ? run_engine(text, g, isas[i], 32, PTX_COMPILE_ALWAYS) : SAME;
+		v = SAME;
+		if (i && compiles && (compile_turn + (uint32_t)i) % compile_each == 0)
+			v = run_engine(text, g, isas[i], 32, PTX_COMPILE_ALWAYS);
 		if (v != SAME)
 			return v;
 	}
@@ -373,6 +375,8 @@ int main(int argc, char **argv)
 			seed = strtoull(argv[i + 1], NULL, 0);
 		if (!strcmp(argv[i], "--count"))
 			count = atoi(argv[i + 1]);
+		if (!strcmp(argv[i], "--compile-each"))
+			compile_each = (uint32_t)strtoul(argv[i + 1], NULL, 0);
 	}
 	compiles = getenv("METE_SOFT_COMPILER");
 	tap_begin();

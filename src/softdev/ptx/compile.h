@@ -25,7 +25,7 @@
 #define COMPILE_LIBRARY "libmete-compile.so.0"
 #define COMPILE_SYMBOL "mete_compile"
 
-#define COMPILE_FORM 2u /* raised with every change of what is made of the same operations */
+#define COMPILE_FORM 3u /* raised with every change of what is made of the same operations */
 #define COMPILE_ABI                                                                                                    \
 	((uint32_t)(COMPILE_FORM * 1000003u + sizeof(struct warp) * 31u + sizeof(struct block) * 7u +                  \
 		    sizeof(struct ptx_launch) * 3u + __builtin_offsetof(struct block, range) +                         \
@@ -65,6 +65,8 @@ struct compile_op {
 	uint32_t to;  /* of a branch */
 	uint64_t imm; /* of others */
 	struct compile_operand operand[COMPILE_OPERANDS], guard;
+	const struct compile_operand *more; /* of fragments of matrices; the first `more_defs` are results */
+	uint32_t more_count, more_defs;	   /* where there are some there is no guard */
 };
 
 /* What is known of how threads lie in warps; each has code of its own. */

@@ -4,6 +4,7 @@
  */
 #include "softdev/ptx/count.h"
 #include "softdev/ptx/hot.h"
+#include "softdev/ptx/matrix.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -90,6 +91,47 @@ static void atomic_operands(const struct function *f, const struct op *o, struct
 	add(f, o, c, 3, t, false);
 }
 
+/* Has a list of operands. */
+static bool is_matrix(const struct row *row)
+{
+	static const char *const names[] = { "%mma", "%ldmatrix", "%stmatrix", "%wmma.load", "%wmma.store" };
+
+	for (size_t i = 0; row && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], row->pattern))
+			return true;
+	return false;
+}
+
+static const struct row *row_of(const struct function *f, const struct op *o)
+{
+	const struct isa *isa = module_isa(f->module);
+	const uint32_t n = count_row(isa, o);
+
+	return n == UINT32_MAX ? NULL : isa_row(isa, n);
+}
+
+/* Fragments, and what lies beside them: an address or two descriptors, and whether C counts or how far rows are apart.
+ */
+static void matrix_operands(const struct function *f, const struct op *o, struct compile_op *c,
+			    struct compile_operand **more)
+{
+	const struct matrix_use *u = o->list->what;
+	const bool memory = strcmp(c->name, "%mma") != 0;
+
+	if (o->a != LOC_NONE)
+		add(f, o, c, 1, memory && u->shared ? TY_b32 : TY_b64, false);
+	if (o->b != LOC_NONE)
+		add(f, o, c, 2, memory ? TY_b32 : TY_b64, false);
+	if (o->c != LOC_NONE)
+		add(f, o, c, 3, TY_pred, false);
+	c->imm = o->list->imm;
+	c->more = *more;
+	c->more_count = o->list->count;
+	c->more_defs = o->list->defs;
+	for (uint32_t k = 0; k < o->list->count; k++)
+		*(*more)++ = operand(f, o->list->loc[k], u->d.element == EL_f64 ? 8 : 4);
+}
+
 /* Rows that the decoder chooses itself. False: their operands are not known here. */
 static bool internal(const struct function *f, const struct op *o, struct compile_op *c)
 {
@@ -101,7 +143,7 @@ static bool internal(const struct function *f, const struct op *o, struct compil
 		{ "%dynamic_shared.b32", TY_b32, TY_none }, { "%local_address.b64", TY_b64, TY_none },
 		{ "%param_address.b64", TY_b64, TY_none },  { "%local_offset.b32", TY_b32, TY_none },
 		{ "%isspacep", TY_pred, TY_b64 },	    { "%strong", TY_none, TY_none },
-		{ "%nothing", TY_none, TY_none },
+		{ "%nothing", TY_none, TY_none },	    { "%shared.generic", TY_b64, TY_b32 },
 	};
 
 	if (!strncmp(c->name, "%ld.", 4) || !strncmp(c->name, "%st.", 4)) {
@@ -110,6 +152,13 @@ static bool internal(const struct function *f, const struct op *o, struct compil
 	}
 	if (!strncmp(c->name, "%atom.", 6)) {
 		atomic_operands(f, o, c);
+		return true;
+	}
+	if (!strcmp(c->name, "%cp.async")) { /* to, from, bytes that are read, whether nothing is */
+		add(f, o, c, 1, TY_b64, false);
+		add(f, o, c, 2, TY_b64, false);
+		add(f, o, c, 3, TY_b32, false);
+		add(f, o, c, 4, TY_pred, false);
 		return true;
 	}
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -139,12 +188,10 @@ static void control_operands(const struct function *f, const struct op *o, struc
 	}
 }
 
-static void operation(const struct function *f, uint32_t i, struct compile_op *c)
+static void operation(const struct function *f, uint32_t i, struct compile_op *c, struct compile_operand **more)
 {
 	const struct op *o = &f->code[i];
-	const struct isa *isa = module_isa(f->module);
-	const uint32_t n = count_row(isa, o);
-	const struct row *row = n == UINT32_MAX ? NULL : isa_row(isa, n);
+	const struct row *row = row_of(f, o);
 
 	*c = (struct compile_op){ .name = row ? row->pattern : "", .imm = o->imm };
 	c->weight = (uint8_t)(o->run > 1 ? o->weight - o[1].weight : o->weight);
@@ -159,6 +206,8 @@ static void operation(const struct function *f, uint32_t i, struct compile_op *c
 		c->kind = COMPILE_STOP;
 	else if (row->form == FORM_PLAIN || row->form == FORM_SETP || row->form == FORM_SYNC)
 		plain(f, o, row, c);
+	else if (is_matrix(row))
+		matrix_operands(f, o, c, more);
 	else if (row->form != FORM_INTERNAL || !internal(f, o, c))
 		c->kind = COMPILE_STOP;
 	if (c->kind == COMPILE_STOP) {
@@ -175,16 +224,30 @@ static void mark_wild(const struct function *f, struct compile_op *c)
 			c[f->code[i].targets[k]].wild = true;
 }
 
+static size_t count_more(const struct function *f)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < f->count; i++)
+		if (f->code[i].control == CTL_SYNC && is_matrix(row_of(f, &f->code[i])))
+			n += f->code[i].list->count;
+	return n;
+}
+
 int describe(const struct function *f, struct compile_op **ret, bool *ret_good)
 {
-	struct compile_op *c = calloc(f->count + 1, sizeof(*c));
+	struct compile_operand *more;
+	struct compile_op *c = NULL;
 
 	*ret_good = f->count && f->count <= COMPILE_OPS_MAX;
+	if (*ret_good)
+		c = calloc(1, (f->count + 1) * sizeof(*c) + count_more(f) * sizeof(*more));
 	*ret = c;
 	if (!c)
-		return -ENOMEM;
-	for (uint32_t i = 0; *ret_good && i < f->count; i++)
-		operation(f, i, &c[i]);
+		return *ret_good ? -ENOMEM : 0;
+	more = (struct compile_operand *)(c + f->count + 1);
+	for (uint32_t i = 0; i < f->count; i++)
+		operation(f, i, &c[i], &more);
 	if (*ret_good)
 		mark_wild(f, c);
 	return 0;

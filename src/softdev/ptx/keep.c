@@ -101,6 +101,9 @@ static struct key key_of(const struct compile_request *q)
 		for (uint32_t n = 0; n < COMPILE_OPERANDS; n++)
 			put_operand(&k, &o->operand[n]);
 		put_operand(&k, &o->guard);
+		put_number(&k, o->more_count | (uint64_t)o->more_defs << 32);
+		for (uint32_t n = 0; n < o->more_count; n++)
+			put_operand(&k, &o->more[n]);
 	}
 	while (!k.failed && k.count % 8)
 		put(&k, "", 1);

@@ -342,18 +342,27 @@ static void quad_tiles_of(const struct warp *w, const struct op_list *l, const s
 
 /* ---- products ---- */
 
+/* The places of sums, a kilobyte, are left as they are. */
+static inline void quads_shape(struct quads *q, const struct matrix_use *u, u32 deep)
+{
+	q->rows = u->m / 8;
+	q->columns = u->n / 8;
+	q->deep = deep;
+}
+
 /* f32 sums. `adds`: C counts. */
 static void quads_multiply_f32(struct warp *w, const struct op_list *l, const struct matrix_use *u,
 			       const struct quad_tiles *tiles, u32 deep, bool adds)
 {
 	const u32 planes = quad_planes((enum element)u->a.element);
 	const bool in_place = quads_in_place(w, l, u, adds);
-	struct quads q = { .rows = (u->group ? 16u : u->m) / 8, .columns = u->n / 8u, .deep = deep };
+	struct quads q;
 	f32 a[QUAD_TILES_A * 2 * LANES] __attribute__((aligned(64)));
 	f32 b[QUAD_TILES_B * QUAD_PLANES_MAX * LANES] __attribute__((aligned(64)));
 	f32 plane[QUAD_PLANES_MAX * LANES] __attribute__((aligned(64)));
 	u32 room[QUAD_SUMS_MAX * LANES] __attribute__((aligned(64)));
 
+	quads_shape(&q, u, deep);
 	for (u32 t = 0; t < q.rows * deep; t++)
 		quad_widen(a + t * planes * LANES, tiles->a[t], (enum element)u->a.element);
 	for (u32 i = 0; u->negate && i < q.rows * deep * planes * LANES; i++)
@@ -494,7 +503,7 @@ static void quads_multiply_s32(struct warp *w, const struct op_list *l, const st
 	const enum element ea = (enum element)u->a.element, eb = (enum element)u->b.element;
 	const bool in_place = quads_in_place(w, l, u, adds), sa = quad_signed(ea), sb = quad_signed(eb);
 	const u32 parts = quad_parts(ea);
-	struct quads q = { .rows = (u->group ? 16u : u->m) / 8, .columns = u->n / 8u, .deep = deep * parts };
+	struct quads q;
 	s32 a[QUAD_TILES_A * 2 * LANES] __attribute__((aligned(64)));
 	s32 b[QUAD_TILES_B * 2 * LANES] __attribute__((aligned(64)));
 	s32 plane[2 * LANES] __attribute__((aligned(64)));
@@ -504,6 +513,7 @@ static void quads_multiply_s32(struct warp *w, const struct op_list *l, const st
 #ifdef QUADS_BYTES
 	bytes = host_has_vnni();
 #endif
+	quads_shape(&q, u, deep * parts);
 	for (u32 t = 0; t < q.rows * q.deep; t++) {
 		const u32 row = t % q.rows, part = t / q.rows % parts,
 			  *tile = tiles->a[t / q.rows / parts * q.rows + row];
