@@ -10,9 +10,7 @@
  * kernel and the loops take turns. With two threads there is no such time: the wall clock counts, and the sum of CPU
  * times beside it says what is lost to the work itself and not to other programs.
  */
-#include "engine_cases.h"
-
-#include "softdev/ptx/ptx.h"
+#include "engine_run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,114 +19,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define DEVICE_BYTES ((size_t)1 << 30)
-
 int latency_main(const char *library, const char *ptx); /* engine_latency.c */
-
-static uint8_t *device;
-static size_t device_used;
-static char message[400];
-
-void *device_take(size_t bytes)
-{
-	void *p = device + device_used;
-
-	device_used += (bytes + 4095) & ~(size_t)4095;
-	if (device_used > DEVICE_BYTES) {
-		fprintf(stderr, "engine: out of memory\n");
-		exit(1);
-	}
-	return p;
-}
-
-static bool device_find(void *unused, uint64_t address, struct ptx_range *ret)
-{
-	const uint64_t base = (uintptr_t)device;
-
-	if (address < base || address >= base + DEVICE_BYTES)
-		return false;
-	*ret = (struct ptx_range){ base, base + DEVICE_BYTES, false };
-	return true;
-}
-
-static double clock_of(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static struct ptx_module *module_load(const char *text, size_t bytes, const char *isa)
-{
-	struct ptx_text one = { text, bytes };
-	const char *compile = getenv("METE_SOFT_COMPILE");
-	struct ptx_options options = { .isa = isa,
-				       .compile = compile && !strcmp(compile, "always") ? PTX_COMPILE_ALWAYS
-											: PTX_COMPILE_NEVER };
-	struct ptx_module *m;
-
-	if (ptx_module_load(&one, 1, &options, &m, message, sizeof(message)) || ptx_module_bind(m, NULL)) {
-		fprintf(stderr, "engine: %s\n", message);
-		exit(1);
-	}
-	return m;
-}
-
-static struct ptx_launch launch_of(const struct ptx_module *m, const char *kernel, const struct setup *s)
-{
-	struct ptx_launch l = { .kernel = ptx_module_kernel_find(m, kernel),
-				.params = s->params.bytes,
-				.memory = { .find = device_find } };
-
-	memcpy(l.grid, s->grid, sizeof(l.grid));
-	memcpy(l.block, s->block, sizeof(l.block));
-	return l;
-}
-
-static void launch_run(struct ptx_pool *pool, struct ptx_launch *l)
-{
-	int r = ptx_launch_run(pool, l);
-
-	if (!r)
-		return;
-	fprintf(stderr, "engine: %s failed: %d, fault %d at line %u\n", l->kernel ? l->kernel->name : "?", r,
-		l->fault.kind, l->fault.line);
-	exit(1);
-}
-
-static bool agrees(const struct bench_case *c, const struct setup *s)
-{
-	const float *f = s->out, *g = s->expect;
-	const double *d = s->out, *e = s->expect;
-	const int32_t *i32 = s->out, *j32 = s->expect;
-	double sum[2] = { 0, 0 };
-	size_t differ = 0;
-
-	switch (c->comparison) {
-	case SAME:
-		return !memcmp(s->out, s->expect, s->out_bytes);
-	case CLOSE_F64:
-		for (size_t i = 0; i < s->out_bytes / 8; i++)
-			differ += !(fabs(d[i] - e[i]) <= c->tolerance * (1 + fabs(e[i])));
-		return !differ;
-	case MOSTLY_S32:
-		for (size_t i = 0; i < s->out_bytes / 4; i++)
-			differ += i32[i] != j32[i];
-		return (double)differ <= c->tolerance * (double)(s->out_bytes / 4);
-	case SUM_F32:
-		for (size_t i = 0; i < s->out_bytes / 4; i++) {
-			sum[0] += f[i];
-			sum[1] += g[i];
-		}
-		return fabs(sum[0] - sum[1]) <= c->tolerance * fabs(sum[1]);
-	case CLOSE_F32:
-		for (size_t i = 0; i < s->out_bytes / 4; i++)
-			differ += !(fabsf(f[i] - g[i]) <= c->tolerance * (1 + fabsf(g[i])));
-		return !differ;
-	}
-	return false;
-}
 
 static double least(double a, double b)
 {
@@ -152,7 +43,7 @@ static bool case_run(const struct bench_case *c, const struct ptx_module *m, str
 	double kernel = 1e9, plain = 1e9, native = 1e9, wall_one = 1e9, wall_two = 1e9, cpu_two = 1e9;
 	bool good;
 
-	device_used = 0;
+	device_clear();
 	c->prepare(&s);
 	l = launch_of(m, c->kernel, &s);
 	launch_run(one, &l);
@@ -182,21 +73,6 @@ static bool case_run(const struct bench_case *c, const struct ptx_module *m, str
 	       wall_one / wall_two, 2 * kernel / cpu_two, good ? "true" : "false");
 	fflush(stdout);
 	return good;
-}
-
-static char *file_read(const char *path, size_t *ret_bytes)
-{
-	FILE *f = fopen(path, "rb");
-	char *text = malloc(1 << 24);
-
-	if (!f || !text) {
-		perror(path);
-		exit(1);
-	}
-	*ret_bytes = fread(text, 1, (1 << 24) - 1, f);
-	text[*ret_bytes] = 0;
-	fclose(f);
-	return text;
 }
 
 /* The text again and again, with other kernel names, until it has `bytes`. */
@@ -272,20 +148,6 @@ static uint64_t hash_of(const uint8_t *p, size_t bytes)
 	return h;
 }
 
-static const struct bench_case *case_find(const char *kernel)
-{
-	for (unsigned i = 0; i < bench_case_count; i++)
-		if (!strcmp(kernel, bench_cases[i].kernel))
-			return &bench_cases[i];
-	for (unsigned i = 0; i < varied_case_count; i++)
-		if (!strcmp(kernel, varied_cases[i].kernel))
-			return &varied_cases[i];
-	for (unsigned i = 0; i < tensor_case_count; i++)
-		if (!strcmp(kernel, tensor_cases[i].kernel))
-			return &tensor_cases[i];
-	return NULL;
-}
-
 /* One build's turn at a kernel. The hash is of the first run's result: later runs may add to it. */
 static int turn_main(const char *path, const char *kernel, int runs, const char *isa)
 {
@@ -325,11 +187,6 @@ static int turn_main(const char *path, const char *kernel, int runs, const char 
 	return 0;
 }
 
-static void *device_map(void)
-{
-	return mmap(NULL, DEVICE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-}
-
 static bool cases_run(const struct bench_case *c, unsigned count, const struct ptx_module *m, const char *kernel,
 		      struct ptx_pool *one, struct ptx_pool *two, int turns)
 {
@@ -353,9 +210,7 @@ int main(int argc, char **argv)
 
 	if (argc == 4 && !strcmp(argv[1], "latency"))
 		return latency_main(argv[2], argv[3]);
-	device = device_map();
-	if (device == MAP_FAILED)
-		return 1;
+	device_open(NULL);
 	if (argc >= 5 && !strcmp(argv[1], "turn"))
 		return turn_main(argv[2], argv[3], atoi(argv[4]), argc > 5 && *argv[5] ? argv[5] : NULL);
 	if (argc < 2) {
