@@ -47,7 +47,8 @@ static cl_device_id device_find_opencl(void)
 		    svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER)
 			return device;
 	}
-	fprintf(stderr, "engine_opencl: no OpenCL device of this processor that takes addresses as they are (PoCL does)\n");
+	fprintf(stderr,
+		"engine_opencl: no OpenCL device of this processor that takes addresses as they are (PoCL does)\n");
 	exit(77);
 }
 

@@ -146,7 +146,9 @@ const struct bench_case *case_find(const char *kernel)
 
 void device_open(void *memory)
 {
-	device = memory ? memory : mmap(NULL, DEVICE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	device = memory ? memory
+			: mmap(NULL, DEVICE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			       -1, 0);
 	if (device == MAP_FAILED) {
 		fprintf(stderr, "engine: out of memory\n");
 		exit(1);
@@ -157,4 +159,3 @@ void device_clear(void)
 {
 	device_used = 0;
 }
-

@@ -222,6 +222,21 @@ static LLVMValueRef integer(struct arith *a, const struct compile_op *o, const s
 	}
 }
 
+/* Which sources of a row of 16 bits have 16 bits. */
+static bool is_short(const struct inline_row *row, uint32_t operand)
+{
+	switch ((enum code)row->code) {
+	case CODE_SHL:
+	case CODE_SHR_U:
+	case CODE_SHR_S:
+		return operand == 1;
+	case CODE_SELECT:
+		return operand < 3;
+	default:
+		return true;
+	}
+}
+
 /* A subnormal is a zero of its sign. */
 static LLVMValueRef flush(struct arith *a, LLVMValueRef bits)
 {
@@ -249,10 +264,10 @@ static LLVMValueRef extreme(struct arith *a, LLVMValueRef *x, bool min)
 	return LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealUNO, p, p, ""), x[2], r, "");
 }
 
-static LLVMValueRef one(struct arith *a)
+static LLVMValueRef real_number(struct arith *a, double x)
 {
 	LLVMTypeRef t = LLVMGetTypeKind(a->real) == LLVMVectorTypeKind ? LLVMGetElementType(a->real) : a->real;
-	LLVMValueRef each[LANES], v = LLVMConstReal(t, 1.0);
+	LLVMValueRef each[LANES], v = LLVMConstReal(t, x);
 
 	if (t == a->real)
 		return v;
@@ -291,6 +306,52 @@ static LLVMRealPredicate real_predicate(enum code code)
 	}
 }
 
+/* to_s32_f32() of softdev/ptx/cvt.h; nothing is converted that does not fit. */
+static LLVMValueRef int_of_f32(struct arith *a, LLVMValueRef v)
+{
+	LLVMBuilderRef b = a->b;
+	LLVMValueRef least = real_number(a, -0x1p31), most = real_number(a, 0x1p31 - 128), in, r;
+
+	in = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, v, least, ""), v, least, "");
+	in = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOLT, in, most, ""), in, most, "");
+	r = LLVMBuildFPToSI(b, in, a->narrow, "");
+	r = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGE, v, real_number(a, 0x1p31), ""), number(r, INT32_MAX), r,
+			    "");
+	return LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealUNO, v, v, ""), number(r, 0), r, "");
+}
+
+/* to_s64_f64() */
+static LLVMValueRef long_of_f64(struct arith *a, LLVMValueRef v)
+{
+	LLVMBuilderRef b = a->b;
+	LLVMValueRef below = LLVMBuildFCmp(b, LLVMRealOLT, v, real_number(a, 0x1p63), "");
+	LLVMValueRef above = LLVMBuildFCmp(b, LLVMRealOGT, v, real_number(a, -0x1p63), ""), r;
+
+	r = LLVMBuildFPToSI(b, LLVMBuildSelect(b, LLVMBuildAnd(b, below, above, ""), v, real_number(a, 0), ""), a->wide,
+			    "");
+	r = LLVMBuildSelect(b, below, r, number(r, INT64_MAX), "");
+	return LLVMBuildSelect(b, above, r, number(r, 1ull << 63), ""); /* not a number too */
+}
+
+/* Between f32 and f64. */
+static LLVMValueRef float_of_float(struct arith *a, const struct compile_op *o, LLVMValueRef bits)
+{
+	const bool lanes = value_is_lanes(bits);
+	LLVMTypeRef f32 = formed(lanes, a->e->f32), f64 = formed(lanes, a->e->f64);
+
+	if (o->operand[1].lane == 4)
+		return LLVMBuildFPExt(a->b, LLVMBuildBitCast(a->b, bits, f32, ""), f64, "");
+	return LLVMBuildFPTrunc(a->b, LLVMBuildBitCast(a->b, bits, f64, ""), f32, "");
+}
+
+static const char *rounding(enum code code)
+{
+	return code == CODE_ROUND_EVEN	 ? "llvm.rint"
+	       : code == CODE_ROUND_ZERO ? "llvm.trunc"
+	       : code == CODE_ROUND_DOWN ? "llvm.floor"
+					 : "llvm.ceil";
+}
+
 static LLVMValueRef floating(struct arith *a, enum code code, LLVMValueRef *x)
 {
 	LLVMBuilderRef b = a->b;
@@ -308,9 +369,18 @@ static LLVMValueRef floating(struct arith *a, enum code code, LLVMValueRef *x)
 	case CODE_FDIV:
 		return LLVMBuildFDiv(b, args[0], args[1], "");
 	case CODE_FRCP:
-		return LLVMBuildFDiv(b, one(a), args[0], "");
+		return LLVMBuildFDiv(b, real_number(a, 1), args[0], "");
 	case CODE_FSQRT:
 		return value_intrinsic(a->e, "llvm.sqrt", a->real, args, 1);
+	case CODE_ROUND_EVEN:
+	case CODE_ROUND_ZERO:
+	case CODE_ROUND_DOWN:
+	case CODE_ROUND_UP:
+		return value_intrinsic(a->e, rounding(code), a->real, args, 1);
+	case CODE_INT_OF_F32:
+		return int_of_f32(a, args[0]);
+	case CODE_LONG_OF_F64:
+		return long_of_f64(a, args[0]);
 	default:
 		return predicate(a, LLVMBuildFCmp(b, real_predicate(code), args[0], args[1], ""));
 	}
@@ -322,8 +392,17 @@ LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inli
 	struct arith a = { e, e->b, formed(lanes, e->i32), formed(lanes, e->i64),
 			   formed(lanes, row->flags & ROW_F64 ? e->f64 : e->f32) };
 	LLVMTypeRef result = formed(lanes, type_int(e, o->operand[0].lane));
+	const uint64_t sign = row->flags & ROW_F64 ? 1ull << 63 : 1ull << 31;
+	const bool is_16 = row->flags & (ROW_U16 | ROW_S16);
 	LLVMValueRef r;
 
+	for (uint32_t k = 1; is_16 && k < COMPILE_OPERANDS; k++)
+		if (x[k] && is_short(row, k))
+			x[k] = narrow(&a, x[k], 16, row->flags & ROW_S16);
+	if (is_16) {
+		r = integer(&a, o, row, x);
+		return row->flags & (ROW_WHOLE | ROW_S16) ? r : narrow(&a, r, 16, false);
+	}
 	for (uint32_t k = 1; row->flags & ROW_FTZ && k < COMPILE_OPERANDS; k++)
 		if (x[k])
 			x[k] = flush(&a, x[k]);
@@ -333,10 +412,12 @@ LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inli
 					      : LLVMBuildUIToFP(e->b, x[1], a.real, "");
 		return LLVMBuildBitCast(e->b, r, result, "");
 	}
+	if (row->code == CODE_FWIDEN || row->code == CODE_FSHORTEN)
+		return LLVMBuildBitCast(e->b, float_of_float(&a, o, x[1]), result, "");
 	if (row->code == CODE_FNEG)
-		return LLVMBuildXor(e->b, x[1], number(x[1], 0x80000000u), "");
+		return LLVMBuildXor(e->b, x[1], number(x[1], sign), "");
 	if (row->code == CODE_FABS)
-		return LLVMBuildAnd(e->b, x[1], number(x[1], 0x7fffffffu), "");
+		return LLVMBuildAnd(e->b, x[1], number(x[1], sign - 1), "");
 	if (row->code == CODE_FMIN || row->code == CODE_FMAX)
 		return extreme(&a, x, row->code == CODE_FMIN);
 	if (!(row->flags & (ROW_F32 | ROW_F64)))

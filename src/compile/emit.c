@@ -407,11 +407,11 @@ static LLVMValueRef reachable(struct emit *e, LLVMValueRef address, uint64_t spa
 	return phi;
 }
 
-/* Where the first lane's access of a line is, checked for all `lanes` of it. */
-static LLVMValueRef accessible(struct emit *e, const struct access_form *a, LLVMValueRef x, uint32_t lanes)
+/* Where an access begins that touches `span` bytes, checked. */
+static LLVMValueRef accessible(struct emit *e, const struct access_form *a, LLVMValueRef x, uint64_t span)
 {
 	const struct compile_op *o = operation(e);
-	const uint64_t bytes = (uint64_t)a->bytes * a->count, span = bytes * lanes;
+	const uint64_t bytes = (uint64_t)a->bytes * a->count;
 	LLVMValueRef at, size, good = NULL;
 
 	if (a->shared) {
@@ -441,6 +441,7 @@ static LLVMValueRef accessible(struct emit *e, const struct access_form *a, LLVM
 struct places {
 	LLVMValueRef at[2];
 	uint32_t count; /* places */
+	int64_t stride; /* of lanes that are apart */
 	bool row;	/* one element behind the other; else all lanes, or all of a half, at one place */
 };
 
@@ -452,7 +453,7 @@ static struct places access_places(struct emit *e, const struct access_form *a)
 	LLVMValueRef n;
 
 	for (uint32_t k = 0; k < p.count; k++)
-		p.at[k] = accessible(e, a, x.v[k], p.row ? LANES / p.count : 1);
+		p.at[k] = accessible(e, a, x.v[k], bytes * (p.row ? LANES / p.count : 1));
 	if (!a->shared) {
 		n = LLVMConstInt(e->i64, p.row ? bytes : 1, false);
 		if (!p.row && p.count == 2)
@@ -529,6 +530,78 @@ static LLVMValueRef shortened(struct emit *e, LLVMValueRef v, const struct acces
 	LLVMTypeRef t = type_int(e, a->bytes);
 
 	return a->bytes < 4 ? LLVMBuildTrunc(e->b, v, value_is_lanes(v) ? type_lanes(t) : t, "") : v;
+}
+
+/*
+ * The places of lanes that are apart: the first of a line, of a half's. All between the first and the last lane must be
+ * accessible, which is more than is touched: where it is not, the interpreter looks at each.
+ */
+static struct places strided_places(struct emit *e, const struct access_form *a)
+{
+	const struct value x = source(e, &operation(e)->operand[1], true);
+	const int64_t size = x.stride < 0 ? -x.stride : x.stride;
+	struct places p = { .count = x.shape == SHAPE_HALVES ? 2 : 1 };
+	const uint32_t lanes = LANES / p.count;
+
+	for (uint32_t k = 0; k < p.count; k++) {
+		LLVMTypeRef t = LLVMTypeOf(x.v[k]);
+		const uint64_t down = x.stride < 0 ? (uint64_t)(x.stride * (int64_t)(lanes - 1)) : 0;
+		LLVMValueRef low = LLVMBuildAdd(e->b, x.v[k], LLVMConstInt(t, down, true), "");
+
+		p.at[k] = accessible(e, a, low, (uint64_t)size * (lanes - 1) + (uint64_t)a->bytes * a->count);
+	}
+	if (!a->shared)
+		add_to(e, e->sectors, 0, LLVMConstInt(e->i64, LANES, false));
+	for (uint32_t k = 0; k < p.count; k++) {
+		LLVMValueRef back = LLVMConstInt(e->i64, x.stride < 0 ? (uint64_t)size * (lanes - 1) : 0, false);
+
+		p.at[k] = a->shared ? LLVMBuildGEP2(e->b, e->i8, e->shared, &p.at[k], 1, "")
+				    : LLVMBuildIntToPtr(e->b, p.at[k], e->bytes, "");
+		p.at[k] = LLVMBuildGEP2(e->b, e->i8, p.at[k], &back, 1, "");
+	}
+	p.stride = x.stride;
+	return p;
+}
+
+/* Element k of a lane. */
+static LLVMValueRef strided_place(struct emit *e, const struct access_form *a, const struct places *p, uint32_t lane,
+				  uint32_t k)
+{
+	const uint32_t lanes = LANES / p->count;
+	const int64_t from = p->stride * (int64_t)(lane % lanes) + (int64_t)k * a->bytes;
+	LLVMValueRef index = LLVMConstInt(e->i64, (uint64_t)from, true);
+
+	return value_at(e, LLVMBuildGEP2(e->b, e->i8, p->at[lane / lanes], &index, 1, ""), 0, type_int(e, a->bytes));
+}
+
+static void strided_load(struct emit *e, const struct access_form *a)
+{
+	const struct compile_op *o = operation(e);
+	const struct places p = strided_places(e, a);
+	LLVMTypeRef t = type_int(e, a->bytes);
+
+	for (uint32_t k = 0; k < a->count; k++) {
+		LLVMValueRef v = LLVMGetUndef(type_lanes(t));
+
+		for (uint32_t i = 0; i < LANES; i++)
+			v = LLVMBuildInsertElement(e->b, v, value_load(e, t, strided_place(e, a, &p, i, k), a->bytes),
+						   LLVMConstInt(e->i32, i, false), "");
+		result(e, &o->operand[element_operand[0][k]], all_lanes(extend(e, v, a)), false);
+	}
+}
+
+static void strided_store(struct emit *e, const struct access_form *a)
+{
+	const struct compile_op *o = operation(e);
+	const struct places p = strided_places(e, a);
+
+	for (uint32_t k = 0; k < a->count; k++) {
+		LLVMValueRef v = shortened(e, source_lanes(e, &o->operand[element_operand[1][k]], true), a);
+
+		for (uint32_t i = 0; i < LANES; i++)
+			value_store(e, LLVMBuildExtractElement(e->b, v, LLVMConstInt(e->i32, i, false), ""),
+				    strided_place(e, a, &p, i, k), a->bytes);
+	}
 }
 
 /* Of lanes that write to one place the last one stays: of all, or of each half. */
@@ -747,10 +820,10 @@ static bool make_operation(struct emit *e, const struct plan *p)
 		make_call(e, p);
 		break;
 	case HOW_LOAD:
-		make_load(e, &p->access);
+		(p->strided ? strided_load : make_load)(e, &p->access);
 		break;
 	case HOW_STORE:
-		make_store(e, &p->access);
+		(p->strided ? strided_store : make_store)(e, &p->access);
 		break;
 	case HOW_PARAM:
 		make_param(e, &p->access);

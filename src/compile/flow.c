@@ -14,6 +14,7 @@
 #define PLACE_BYTES (LANES * 4u)
 #define SPILLS_FEW 2000u /* that many cost a fast loop less than to write all that it computes */
 #define SPILLS_MAX 6000u
+#define ACCESSES_FEW 48u /* elements of loads and stores */
 
 /* Whether the interpreter may have to take over at the operation. */
 static bool plan_leaves(const struct plan *p)
@@ -362,6 +363,7 @@ static int find_shapes(struct flow *f)
 int flow_init(struct flow *f, const struct compile_request *request, char *why, size_t why_bytes)
 {
 	uint64_t spills = 0;
+	uint32_t elements = 0;
 	int r;
 
 	memset(f, 0, sizeof(*f));
@@ -375,6 +377,9 @@ int flow_init(struct flow *f, const struct compile_request *request, char *why, 
 		r = find_blocks(f);
 	if (r)
 		return r;
+	for (uint32_t i = 0; i < request->count; i++)
+		elements += access_form(request->op[i].name).good ? access_form(request->op[i].name).count : 0;
+	f->many_accesses = elements > ACCESSES_FEW;
 	for (uint32_t i = 0; i < request->count; i++)
 		f->strong |= request->op[i].name && !strcmp(request->op[i].name, "%strong");
 	find_edges(f);

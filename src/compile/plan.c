@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STRIDE_MAX (1 << 20)
+
 #define INT_ROWS(bits, names)                                                                                          \
 	{ "add." names, CODE_ADD, 0, 0 }, { "sub." names, CODE_SUB, 0, 0 }, { "mul.lo." names, CODE_MUL, 0, 0 },       \
 		{ "mad.lo." names, CODE_MAD, 0, 0 }, { "min.u" bits, CODE_MIN_U, 0, 0 },                               \
@@ -34,7 +36,39 @@
 		"setp.geu" suffix, CODE_FGEU, flags, 0                                                                 \
 	}
 
+#define SHORT_ROWS(type, flag)                                                                                         \
+	{ "mul.wide." type, CODE_MUL, flag | ROW_WHOLE, 0 },                                                           \
+		{ "min." type, flag == ROW_S16 ? CODE_MIN_S : CODE_MIN_U, flag, 0 },                                   \
+	{                                                                                                              \
+		"max." type, flag == ROW_S16 ? CODE_MAX_S : CODE_MAX_U, flag, 0                                        \
+	}
+#define SHORT_COMPARES(names, flag, less, less_or_same, more, more_or_same)                                            \
+	{ "setp.eq." names, CODE_EQ, flag | ROW_WHOLE, 0 }, { "setp.ne." names, CODE_NE, flag | ROW_WHOLE, 0 },        \
+		{ "setp.{lt,lo}." names, less, flag | ROW_WHOLE, 0 },                                                  \
+		{ "setp.{le,ls}." names, less_or_same, flag | ROW_WHOLE, 0 },                                          \
+		{ "setp.{gt,hi}." names, more, flag | ROW_WHOLE, 0 },                                                  \
+	{                                                                                                              \
+		"setp.{ge,hs}." names, more_or_same, flag | ROW_WHOLE, 0                                               \
+	}
+
 static const struct inline_row rows[] = {
+	{ "add.{u16,s16}", CODE_ADD, ROW_U16, 0 },
+	{ "sub.{u16,s16}", CODE_SUB, ROW_U16, 0 },
+	{ "mul.lo.{u16,s16}", CODE_MUL, ROW_U16, 0 },
+	{ "mad.lo.{u16,s16}", CODE_MAD, ROW_U16, 0 },
+	{ "neg.s16", CODE_NEG, ROW_U16, 0 },
+	{ "and.b16", CODE_AND, ROW_U16, 0 },
+	{ "or.b16", CODE_OR, ROW_U16, 0 },
+	{ "xor.b16", CODE_XOR, ROW_U16, 0 },
+	{ "not.b16", CODE_NOT, ROW_U16, 0 },
+	{ "shl.b16", CODE_SHL, ROW_U16, 0 },
+	{ "shr.{b16,u16}", CODE_SHR_U, ROW_U16, 0 },
+	{ "shr.s16", CODE_SHR_S, ROW_S16, 0 },
+	{ "selp.{b16,u16,s16,f16,bf16}", CODE_SELECT, ROW_U16, 0 },
+	SHORT_ROWS("u16", ROW_U16),
+	SHORT_ROWS("s16", ROW_S16),
+	SHORT_COMPARES("{b16,u16}", ROW_U16, CODE_LT_U, CODE_LE_U, CODE_GT_U, CODE_GE_U),
+	SHORT_COMPARES("s16", ROW_S16, CODE_LT_S, CODE_LE_S, CODE_GT_S, CODE_GE_S),
 	INT_ROWS("32", "{u32,s32}"),
 	INT_ROWS("64", "{u64,s64}"),
 	FLOAT_COMPARES(".f32", ROW_F32),
@@ -104,6 +138,19 @@ static const struct inline_row rows[] = {
 	{ "cvt.rn.f32.u32", CODE_FLOAT_U, 0, 0 },
 	{ "cvt.rn.f64.s32", CODE_FLOAT_S, 0, 0 },
 	{ "cvt.rn.f64.u32", CODE_FLOAT_U, 0, 0 },
+	{ "cvt.rn.f64.s64", CODE_FLOAT_S, 0, 0 },
+	{ "cvt.rzi{,.ftz}{,.sat}.s32.f32", CODE_INT_OF_F32, ROW_F32, 0 },
+	{ "cvt.rzi{,.sat}.s64.f64", CODE_LONG_OF_F64, ROW_F64, 0 },
+	{ "cvt.f64.f32", CODE_FWIDEN, 0, 0 },
+	{ "cvt.rn.f32.f64", CODE_FSHORTEN, ROW_NAN, 0 },
+	{ "cvt.rni.f32.f32", CODE_ROUND_EVEN, ROW_F32 | ROW_NAN, 0 },
+	{ "cvt.rzi.f32.f32", CODE_ROUND_ZERO, ROW_F32 | ROW_NAN, 0 },
+	{ "cvt.rmi.f32.f32", CODE_ROUND_DOWN, ROW_F32 | ROW_NAN, 0 },
+	{ "cvt.rpi.f32.f32", CODE_ROUND_UP, ROW_F32 | ROW_NAN, 0 },
+	{ "cvt.rni.f64.f64", CODE_ROUND_EVEN, ROW_F64, 0 },
+	{ "cvt.rzi.f64.f64", CODE_ROUND_ZERO, ROW_F64, 0 },
+	{ "cvt.rmi.f64.f64", CODE_ROUND_DOWN, ROW_F64, 0 },
+	{ "cvt.rpi.f64.f64", CODE_ROUND_UP, ROW_F64, 0 },
 	{ "add{,.rn}.f32", CODE_FADD, ROW_F32 | ROW_NAN, 0 },
 	{ "sub{,.rn}.f32", CODE_FSUB, ROW_F32 | ROW_NAN, 0 },
 	{ "mul{,.rn}.f32", CODE_FMUL, ROW_F32 | ROW_NAN, 0 },
@@ -124,6 +171,11 @@ static const struct inline_row rows[] = {
 	{ "mul{,.rn}.f64", CODE_FMUL, ROW_F64, 0 },
 	{ "{fma,mad}{,.rn}.f64", CODE_FMA, ROW_F64, 0 },
 	{ "div.rn.f64", CODE_FDIV, ROW_F64, 0 },
+	{ "rcp.rn.f64", CODE_FRCP, ROW_F64, 0 },
+	{ "neg.f64", CODE_FNEG, ROW_F64, 0 },
+	{ "abs.f64", CODE_FABS, ROW_F64, 0 },
+	{ "min.f64", CODE_FMIN, ROW_F64, 0 },
+	{ "max.f64", CODE_FMAX, ROW_F64, 0 },
 	{ "sqrt.rn.f64", CODE_FSQRT, ROW_F64, 0 },
 	{ "shf.l.wrap.b32", CODE_FUNNEL_L, 0, 0 },
 	{ "shf.r.wrap.b32", CODE_FUNNEL_R, 0, 0 },
@@ -259,6 +311,8 @@ static bool line_of(const struct flow *f, const struct compile_op *o, const stru
 	}
 	if (uniform)
 		return true;
+	if (row->flags & (ROW_U16 | ROW_S16))
+		return false; /* it wraps elsewhere */
 	switch ((enum code)row->code) {
 	case CODE_ADD:
 		*ret = x[1].stride + x[2].stride;
@@ -364,6 +418,14 @@ static void plan_inline(const struct flow *f, const struct compile_op *o, const 
 	r->nan &= old.nan;
 }
 
+/* Lanes do not share bytes, and are aligned when the first is. */
+static bool apart(const struct access_form *a, int64_t stride)
+{
+	const int64_t bytes = a->bytes * a->count;
+
+	return stride % bytes == 0 && stride < STRIDE_MAX && stride > -STRIDE_MAX;
+}
+
 static bool plan_access(const struct flow *f, const struct compile_op *o, const struct state *s, struct plan *p)
 {
 	const struct access_form a = p->access;
@@ -374,11 +436,12 @@ static bool plan_access(const struct flow *f, const struct compile_op *o, const 
 	if (a.param) {
 		p->how = HOW_PARAM;
 	} else {
-		if (address.shape == SHAPE_LANES || (address.stride && address.stride != a.bytes * a.count))
+		p->strided = address.stride && address.stride != a.bytes * a.count;
+		if (address.shape == SHAPE_LANES || (p->strided && (f->many_accesses || !apart(&a, address.stride))))
 			return false;
 		p->how = a.store ? HOW_STORE : HOW_LOAD;
 	}
-	for (uint32_t k = 0; !a.store && k < a.count; k++)
+	for (uint32_t k = 0; !a.store && k < a.count; k++) /* of one address for all, or a half, so is what is there */
 		p->result[element_operand[0][k]] = (struct state){ .shape = a.param	      ? SHAPE_LINE
 									    : !address.stride ? address.shape
 											      : SHAPE_LANES };

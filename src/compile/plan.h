@@ -81,14 +81,25 @@ enum code {
 	CODE_COUNT_BITS,
 	CODE_FLOAT_S,
 	CODE_FLOAT_U,
+	CODE_INT_OF_F32, /* towards zero, clamped */
+	CODE_LONG_OF_F64,
+	CODE_FWIDEN,
+	CODE_FSHORTEN,
+	CODE_ROUND_EVEN,
+	CODE_ROUND_ZERO,
+	CODE_ROUND_DOWN,
+	CODE_ROUND_UP,
 	CODE_SHARED_GENERIC,
 };
 
 #define ROW_F32 1u /* sources are f32 whose NaN bits do not matter */
 #define ROW_NAN 2u /* the result is one, as N1, N2, N3 of rows.h make it */
 #define ROW_F64 4u
-#define ROW_PASS 8u /* passes its sources' bits on */
-#define ROW_FTZ 16u /* subnormals are zeroes, of the sources and of an f32 result */
+#define ROW_PASS 8u    /* passes its sources' bits on */
+#define ROW_FTZ 16u    /* subnormals are zeroes, of the sources and of an f32 result */
+#define ROW_U16 32u    /* sources, but for counts and predicates, are 16 bits in a lane of 32 */
+#define ROW_S16 64u    /* likewise, with a sign */
+#define ROW_WHOLE 128u /* and the result is not: a product of twice the bits, a predicate */
 
 struct inline_row {
 	const char *name;
@@ -123,6 +134,7 @@ struct plan {
 	uint8_t how;
 	const struct inline_row *row;
 	struct access_form access;
+	bool strided;	/* HOW_LOAD, HOW_STORE: lanes are apart */
 	bool checks;	/* HOW_INLINE: a line is widened, which holds only while it does not wrap */
 	uint8_t shape;	/* HOW_INLINE: what it is computed on: bases or lanes */
 	int64_t stride; /* of a guarded one's line, before it is mixed with what was there */
