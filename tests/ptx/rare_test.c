@@ -383,6 +383,95 @@ static void test_random_rounding(void)
 	ptx_module_free(m);
 }
 
+/* A narrow float of `e` and `m` bits, cut off after r / 65536 of its last place has been added, computed with doubles.
+ */
+static u32 cut_off(float v, u32 e, u32 m, u32 most, u32 nan, u32 r, bool relu)
+{
+	const int bias = (1 << (e - 1)) - 1;
+	const u32 sign = signbit(v) ? 1u << (e + m) : 0;
+	double x = fabs((double)v), best;
+	u32 found = 0;
+
+	if (v != v)
+		return nan;
+	if (relu && sign)
+		return 0;
+	for (u32 k = 0; k <= most;
+	     k++) { /* the largest number that is not above the sum, in units of the value's own place */
+		const u32 exponent = k >> m;
+		const double fraction = (k & ((1u << m) - 1)) + (exponent ? 1u << m : 0);
+		const int place = isinf(v) ? 99 : x == 0 ? -99 : ilogb(x);
+		const double unit = ldexp(1, (place < 1 - bias ? 1 - bias : place) - (int)m);
+
+		best = ldexp(fraction, (int)(exponent ? exponent : 1) - bias - (int)m);
+		if (best <= (floor(x / unit * 65536) + r) / 65536 * unit)
+			found = k;
+	}
+	return sign | found;
+}
+
+static void test_four_random(void)
+{
+	static const struct {
+		const char *name;
+		u32 e, m, most, nan;
+	} formats[] = { { "e4m3", 4, 3, 0x7e, 0x7f },
+			{ "e5m2", 5, 2, 0x7b, 0x7f },
+			{ "e2m3", 2, 3, 0x1f, 0x1f },
+			{ "e3m2", 3, 2, 0x1f, 0x1f },
+			{ "e2m1", 2, 1, 7, 7 } };
+
+	for (u32 k = 0; k < 10; k++) {
+		const bool relu = k & 1, narrow = k / 2 == 4;
+		const u32 bits = narrow ? 4 : 8;
+		struct ptx_module *m;
+		char text[300];
+		u32 bad = 0;
+
+		words_begin();
+		for (u32 i = 0; i < WORDS; i++) {
+			const u32 exponent = 120 + i % 14;
+
+			word_a[i] = (u32)(random_bits() >> 16);
+			word_b[i] = (u32)(random_bits() >> 41) | exponent << 23 | (i & 1) << 31;
+			word_c[i] = (u32)(random_bits() >> 16);
+		}
+		word_a[0] = 0x7f800000;
+		word_a[1] = 0xffc00001;
+		word_a[2] = 0x80000000;
+		snprintf(
+			text, sizeof(text),
+			narrow ? ".reg .b16 %%h; cvt.rs%s.satfinite.%sx4.f32 %%h, {%%fa, %%fb, 0f3F99999A, %%fb}, %%c; "
+				 "cvt.u32.u16 %%d, %%h;"
+			       : "cvt.rs%s.satfinite.%sx4.f32 %%d, {%%fa, %%fb, 0f3F99999A, %%fb}, %%c;",
+			relu ? ".relu" : "", formats[k / 2].name);
+		m = one_kernel("", text);
+		is(words_launch(m, WORDS, 0), 0);
+		for (u32 i = 0; i < WORDS; i++) {
+			const u32 c = word_c[i];
+			const u32 first = narrow ? (c >> 24) << 8 | (c >> 8 & 255) : c >> 16;
+			const u32 second = narrow ? (c >> 16 & 255) << 8 | (c & 255) : c & 0xffff;
+			const u32 random[4] = { first, first, second, second };
+			u32 want = 0;
+			float v[4];
+
+			memcpy(&v[0], &word_a[i], 4);
+			memcpy(&v[1], &word_b[i], 4);
+			v[2] = 1.2f;
+			v[3] = v[1];
+			for (u32 n = 0; n < 4; n++)
+				want = want << bits | cut_off(v[n], formats[k / 2].e, formats[k / 2].m,
+							      formats[k / 2].most, formats[k / 2].nan, random[n], relu);
+			bad += word_d[i] != want;
+			if (word_d[i] != want && bad < 4)
+				printf("# %s: {%a, %a, ...}, %08x: %08x instead of %08x\n", formats[k / 2].name,
+				       (double)v[0], (double)v[1], c, word_d[i], want);
+		}
+		tap_ok(!bad, "cvt.rs%s to four %s", relu ? ".relu" : "", formats[k / 2].name);
+		ptx_module_free(m);
+	}
+}
+
 int main(void)
 {
 	tap_begin();
@@ -393,6 +482,7 @@ int main(void)
 	test_redux();
 	test_atomics();
 	test_random_rounding();
+	test_four_random();
 	device_close();
 	return tap_end();
 }

@@ -261,7 +261,10 @@ void form_decode(struct decoder *d, const struct insn_match *m, const struct for
 		form_async(d, m, words);
 		break;
 	case FORM_VIDEO:
-		form_video(d);
+		if (m->row->count == 1)
+			form_random_four(d);
+		else
+			form_video(d);
 		break;
 	case FORM_STACK:
 		form_stack(d, words);

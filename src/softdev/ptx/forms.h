@@ -87,6 +87,7 @@ void form_exit(struct decoder *d);
 void form_bar(struct decoder *d, const struct insn_match *m);
 /* forms_video.c */
 void form_video(struct decoder *d);
+void form_random_four(struct decoder *d);
 void form_stack(struct decoder *d, const struct form_words *words);
 void form_stack_begin(struct decoder *d);
 void form_stack_end(struct decoder *d);

@@ -531,7 +531,6 @@ const char *form_refusal(struct name opcode)
 		{ "cp.async.bulk.tensor.",
 		  "no such copy through tensor maps is supported; im2col::w (sm_100a) is not" },
 		{ "cp.async.bulk.prefetch.tensor.", "im2col::w (sm_100a) through tensor maps is not supported" },
-		{ "cvt.rs.", "stochastic rounding of four values (sm_100a) is not supported" },
 		{ "cvt.rn.satfinite.s2f6x2", "fixed point (s2f6) is not supported" },
 		{ "cvt.rn.bf16x2.s2f6x2", "fixed point (s2f6) is not supported" },
 		{ "multimem.", "memory of several devices at one address is not supported" },

@@ -188,6 +188,46 @@ void form_video(struct decoder *d)
 	s->list = list;
 }
 
+/* cvt.rs of four values: d, {a, b, e, f}, random bits: as two pairs. */
+void form_random_four(struct decoder *d)
+{
+	const struct operand *o = d->insn->operand;
+	const bool relu = memmem(d->insn->opcode.p, d->insn->opcode.bytes, ".relu", 5) != NULL;
+	const char *type = memmem(d->insn->opcode.p, d->insn->opcode.bytes, ".satfinite.", 11);
+	const bool four_bits = memmem(d->insn->opcode.p, d->insn->opcode.bytes, ".e2m1x4", 7) != NULL;
+	uint32_t pair[2], random, value[2], dest;
+	struct step *s;
+
+	if (!decode_count(d, 3, 3))
+		return;
+	if (o[1].kind != OPD_VECTOR || o[1].count != 4) {
+		decode_fail(d, "%.*s takes {a, b, e, f}", (int)d->insn->opcode.bytes, d->insn->opcode.p);
+		return;
+	}
+	random = decode_source(d, &o[2], TY_u32);
+	dest = decode_dest(d, &o[0], four_bits ? TY_b16 : TY_b32);
+	for (uint32_t i = 0; i < 2; i++) {
+		char row[40];
+
+		snprintf(row, sizeof(row), "%%cvt.rs.%s%s.%.4s", relu ? "relu." : "", i ? "second" : "first",
+			 type + 11);
+		for (uint32_t k = 0; k < 2; k++)
+			value[k] = decode_source(d, &o[1].item[i * 2 + k], TY_f32);
+		pair[i] = decode_temp(d, TY_u32);
+		if (d->failed)
+			return;
+		s = decode_step(d, decode_row(d, row));
+		step_def(s, 0, pair[i]);
+		step_use(s, 1, value[0]);
+		step_use(s, 2, value[1]);
+		step_use(s, 3, random);
+	}
+	s = decode_step(d, decode_row(d, four_bits ? "%pack.b16" : "%pack.b32"));
+	step_use(s, 1, pair[1]);
+	step_use(s, 2, pair[0]);
+	step_def(s, 0, dest);
+}
+
 /* alloca d, size {, align}; stacksave d; stackrestore a */
 void form_stack(struct decoder *d, const struct form_words *words)
 {

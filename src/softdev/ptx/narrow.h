@@ -37,6 +37,28 @@ static inline f32 narrow_value(u32 x, const struct narrow *n)
 }
 
 /*
+ * Cut off after the random bits, of 16, have been added below the last place; clamped to the largest number. What is
+ * left of the value below those bits does not count.
+ */
+static inline u32 narrow_random(f32 v, const struct narrow *n, u32 random)
+{
+	const u32 bits = n->exponent + n->mantissa, b = bits32(v), sign = b >> 31 << bits;
+	const s32 least = 1 - (s32)n->bias;
+	const f64 x = fabs((f64)v);
+	s32 e = (s32)(bits64(x) >> 52 & 2047) - 1023;
+	u32 r;
+
+	if (v != v)
+		return n->nan ? n->nan : n->most;
+	e = e < least ? least : e;
+	if (e > 64)
+		return sign | n->most;
+	r = (u32)(x / f64_of((u64)(e - (s32)n->mantissa + 1023) << 52) + random * 0x1p-16);
+	r += (u32)(e - least) << n->mantissa;
+	return sign | (r > n->most ? n->most : r);
+}
+
+/*
  * To nearest even, clamped to the largest number when `satfinite`; otherwise what is too large becomes infinity or not
  * a number. Formats without NaN give the largest number for it.
  */

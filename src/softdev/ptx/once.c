@@ -13,6 +13,9 @@
 #define PACKED(f, bits, high, low, relu)                                                                               \
 	(narrow_relu(narrow_of(high, &narrow_##f, true), bits, f##_bits, relu) << (bits) |                             \
 	 narrow_relu(narrow_of(low, &narrow_##f, true), bits, f##_bits, relu))
+#define RANDOM_NARROW(f, bits, random, relu)                                                                           \
+	(narrow_relu(narrow_random(a, &narrow_##f, random), bits, f##_bits, relu) << (bits) |                          \
+	 narrow_relu(narrow_random(b, &narrow_##f, random), bits, f##_bits, relu))
 #define UPPER(f, bits) narrow_value(a >> (bits) & ((1u << (bits)) - 1), &narrow_##f)
 #define LOWER(f, bits) narrow_value(a &((1u << (bits)) - 1), &narrow_##f)
 

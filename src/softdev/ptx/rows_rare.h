@@ -60,6 +60,22 @@ RANDOM_PAIR(".relu.bf16x2.f32", relu_bf16x2, f2b_random, brelu, false)
 RANDOM_PAIR(".satfinite.bf16x2.f32", fin_bf16x2, f2b_random, , true)
 RANDOM_PAIR(".relu.satfinite.bf16x2.f32", relu_fin_bf16x2, f2b_random, brelu, true)
 
+/*
+ * Four narrow floats, as two pairs (forms_video.c). The first pair's random bits are the upper half of the register, the
+ * second one's the lower half; of floats of 4 bits they are the upper and the lower byte of both halves.
+ */
+#define RANDOM_FOUR(f, bits, first, second)                                                                            \
+	RF("cvt.rs{,.relu}.satfinite." #f "x4.f32", FORM_VIDEO, 1)                                                     \
+	R3("%cvt.rs.first." #f, cvt_rs_first_##f, u32, f32, f32, u32, RANDOM_NARROW(f, bits, first, false))            \
+	R3("%cvt.rs.relu.first." #f, cvt_rs_relu_first_##f, u32, f32, f32, u32, RANDOM_NARROW(f, bits, first, true))   \
+	R3("%cvt.rs.second." #f, cvt_rs_second_##f, u32, f32, f32, u32, RANDOM_NARROW(f, bits, second, false))         \
+	R3("%cvt.rs.relu.second." #f, cvt_rs_relu_second_##f, u32, f32, f32, u32, RANDOM_NARROW(f, bits, second, true))
+RANDOM_FOUR(e4m3, 8, c >> 16, c & 0xffff)
+RANDOM_FOUR(e5m2, 8, c >> 16, c & 0xffff)
+RANDOM_FOUR(e2m3, 8, c >> 16, c & 0xffff)
+RANDOM_FOUR(e3m2, 8, c >> 16, c & 0xffff)
+RANDOM_FOUR(e2m1, 4, (c >> 24) << 8 | (c >> 8 & 255), (c >> 16 & 255) << 8 | (c & 255))
+
 /* What kernels call to launch kernels: children.c. Operands are places in the frame's local memory. */
 RH("%launch.buffer", launch_buffer, FORM_INTERNAL, 0)
 RH("%launch.device", launch_device, FORM_INTERNAL, 0)
