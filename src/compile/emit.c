@@ -510,6 +510,27 @@ static void make_load(struct emit *e, const struct access_form *a)
 	}
 }
 
+/* Each lane's element of shared memory. Offsets that are wrong are the interpreter's. */
+static void scattered_load(struct emit *e, const struct access_form *a)
+{
+	const struct compile_op *o = operation(e);
+	LLVMTypeRef t = type_int(e, a->bytes), types[2] = { type_lanes(t), type_lanes(LLVMPointerType(t, 0)) };
+	LLVMValueRef size = value_field(e, e->block, offsetof(struct block, shared_bytes), e->i32);
+	LLVMValueRef bytes = LLVMConstInt(e->i32, a->bytes, false), at = source_lanes(e, &o->operand[1], true), good,
+		     places;
+
+	at = LLVMBuildAdd(e->b, at, value_number(LLVMTypeOf(at), o->imm & 0xffffffffu), "");
+	good = LLVMBuildICmp(e->b, LLVMIntULE, at, value_spread(e, LLVMBuildSub(e->b, size, bytes, "")), "");
+	good = LLVMBuildAnd(e->b, good,
+			    LLVMBuildICmp(e->b, LLVMIntEQ,
+					  LLVMBuildAnd(e->b, at, value_number(LLVMTypeOf(at), a->bytes - 1u), ""),
+					  value_number(LLVMTypeOf(at), 0), ""),
+			    "");
+	leave_unless(e, LLVMBuildAnd(e->b, value_all(e, good), LLVMBuildICmp(e->b, LLVMIntUGE, size, bytes, ""), ""));
+	places = LLVMBuildBitCast(e->b, LLVMBuildGEP2(e->b, e->i8, e->shared, &at, 1, ""), types[1], "");
+	result(e, &o->operand[0], all_lanes(value_gather(e, types, places, a->bytes)), false);
+}
+
 static void make_param(struct emit *e, const struct access_form *a)
 {
 	const struct compile_op *o = operation(e);
@@ -820,7 +841,7 @@ static bool make_operation(struct emit *e, const struct plan *p)
 		make_call(e, p);
 		break;
 	case HOW_LOAD:
-		(p->strided ? strided_load : make_load)(e, &p->access);
+		(p->scattered ? scattered_load : p->strided ? strided_load : make_load)(e, &p->access);
 		break;
 	case HOW_STORE:
 		(p->strided ? strided_store : make_store)(e, &p->access);

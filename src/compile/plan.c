@@ -426,6 +426,12 @@ static bool apart(const struct access_form *a, int64_t stride)
 	return stride % bytes == 0 && stride < STRIDE_MAX && stride > -STRIDE_MAX;
 }
 
+/* What the host does at once, and of which nothing is counted. */
+static bool can_gather(const struct access_form *a)
+{
+	return a->shared && !a->store && a->count == 1 && a->bytes >= 4;
+}
+
 static bool plan_access(const struct flow *f, const struct compile_op *o, const struct state *s, struct plan *p)
 {
 	const struct access_form a = p->access;
@@ -436,8 +442,10 @@ static bool plan_access(const struct flow *f, const struct compile_op *o, const 
 	if (a.param) {
 		p->how = HOW_PARAM;
 	} else {
+		p->scattered = address.shape == SHAPE_LANES && can_gather(&a);
 		p->strided = address.stride && address.stride != a.bytes * a.count;
-		if (address.shape == SHAPE_LANES || (p->strided && (f->many_accesses || !apart(&a, address.stride))))
+		if ((address.shape == SHAPE_LANES && !p->scattered) ||
+		    (p->strided && (f->many_accesses || !apart(&a, address.stride))))
 			return false;
 		p->how = a.store ? HOW_STORE : HOW_LOAD;
 	}

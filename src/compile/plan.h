@@ -135,6 +135,7 @@ struct plan {
 	const struct inline_row *row;
 	struct access_form access;
 	bool strided;	/* HOW_LOAD, HOW_STORE: lanes are apart */
+	bool scattered; /* HOW_LOAD: in shared memory, in any order */
 	bool checks;	/* HOW_INLINE: a line is widened, which holds only while it does not wrap */
 	uint8_t shape;	/* HOW_INLINE: what it is computed on: bases or lanes */
 	int64_t stride; /* of a guarded one's line, before it is mixed with what was there */

@@ -1,6 +1,7 @@
 /* value.c: see value.h. */
 #include "compile/value.h"
 
+#include <llvm/Config/llvm-config.h>
 #include <string.h>
 
 LLVMTypeRef type_int(struct emit *e, uint32_t lane)
@@ -104,6 +105,22 @@ LLVMValueRef value_intrinsic(struct emit *e, const char *name, LLVMTypeRef t, LL
 	LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->module, id, &t, 1);
 
 	return LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, &t, 1), f, args, count, "");
+}
+
+LLVMValueRef value_gather(struct emit *e, LLVMTypeRef types[2], LLVMValueRef pointers, uint32_t align)
+{
+	static const char name[] = "llvm.masked.gather";
+	const unsigned id = LLVMLookupIntrinsicID(name, sizeof(name) - 1);
+	LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->module, id, types, 2);
+	LLVMValueRef lanes = LLVMConstAllOnes(type_lanes(e->i1));
+#if LLVM_VERSION_MAJOR < 22
+	LLVMValueRef args[] = { pointers, LLVMConstInt(e->i32, align, false), lanes, LLVMGetUndef(types[0]) };
+#else /* the alignment is no argument, and 1 is taken */
+	LLVMValueRef args[] = { pointers, lanes, LLVMGetUndef(types[0]) };
+#endif
+
+	return LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, types, 2), f, args,
+			      sizeof(args) / sizeof(args[0]), "");
 }
 
 LLVMValueRef value_all(struct emit *e, LLVMValueRef condition)

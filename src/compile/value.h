@@ -38,6 +38,8 @@ LLVMValueRef value_load(struct emit *e, LLVMTypeRef t, LLVMValueRef pointer, uin
 void value_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, uint32_t align);
 LLVMValueRef value_field(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMTypeRef t);
 LLVMValueRef value_intrinsic(struct emit *e, const char *name, LLVMTypeRef t, LLVMValueRef *args, unsigned count);
+/* Of all lanes; types: of the value, of the pointers. */
+LLVMValueRef value_gather(struct emit *e, LLVMTypeRef types[2], LLVMValueRef pointers, uint32_t align);
 /* All lanes of a condition, a vector of i1. */
 LLVMValueRef value_all(struct emit *e, LLVMValueRef condition);
 LLVMValueRef value_any(struct emit *e, LLVMValueRef condition);
