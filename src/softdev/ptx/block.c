@@ -116,7 +116,7 @@ static void block_attach(struct block *b, struct run *run)
 	b->range_last = 0;
 }
 
-static void warp_start(struct warp *w, uint32_t threads)
+static void warp_start(struct warp *w, uint32_t threads, const struct machine *machine)
 {
 	const uint32_t left = threads - w->index * LANES;
 
@@ -134,7 +134,7 @@ static void warp_start(struct warp *w, uint32_t threads)
 	if (w->has_stack)
 		memset(w->stack_taken, 0, sizeof(w->stack_taken));
 	w->has_stack = w->group_waits = false;
-	w->machine = hot_machine(w->block->run->function, w->block->launch);
+	w->machine = machine;
 	w->misses = 0;
 	warp_set_group(w, w->entry_frame, 0, w->live);
 }
@@ -155,6 +155,8 @@ static void block_place(struct block *b, uint64_t id)
 
 void block_start(struct block *b, uint64_t id)
 {
+	const struct machine *machine;
+
 	block_place(b, id);
 	b->number = id;
 	if (b->run->cluster_count == 1) {
@@ -172,8 +174,9 @@ void block_start(struct block *b, uint64_t id)
 	b->fault = (struct ptx_fault){ 0 };
 	b->waits = 0;
 	memset(b->group_arrived, 0, sizeof(b->group_arrived));
+	machine = hot_machine(b->run->function, b->launch);
 	for (uint32_t k = 0; k < b->warp_count; k++)
-		warp_start(&b->warp[k], b->threads);
+		warp_start(&b->warp[k], b->threads, machine);
 }
 
 struct block *block_get(struct run *run)
