@@ -742,6 +742,37 @@ static void make_special(struct emit *e, const struct plan *p)
 	}
 }
 
+/* Which lane lane i gets its value from, as softdev/ptx/cross.h finds it; *ret_in: it is in its segment. */
+static uint32_t shuffle_from(uint32_t kind, uint32_t i, uint32_t b, uint32_t c, bool *ret_in)
+{
+	const uint32_t by = b & 31, segment = c >> 8 & 31, least = i & segment, most = least | (c & 31 & ~segment);
+	const uint32_t to = kind == 0 ? i - by : kind == 1 ? i + by : kind == 2 ? i ^ by : least | (by & ~segment);
+
+	*ret_in = kind == 0 ? (int32_t)to >= (int32_t)most : to <= most;
+	return *ret_in ? to & 31 : i;
+}
+
+static void make_shuffle(struct emit *e, const struct plan *p)
+{
+	const struct compile_op *o = operation(e);
+	LLVMValueRef v = source_lanes(e, &o->operand[1], false), from[LANES], in[LANES];
+	uint64_t b, c;
+
+	operand_number(e->flow, &o->operand[2], e->s, &b);
+	operand_number(e->flow, &o->operand[3], e->s, &c);
+	for (uint32_t i = 0; i < LANES; i++) {
+		bool inside;
+
+		from[i] = LLVMConstInt(e->i32, shuffle_from((uint32_t)o->imm & 3, i, (uint32_t)b, (uint32_t)c, &inside),
+				       false);
+		in[i] = LLVMConstInt(e->i32, inside ? 0xffffffffu : 0, false);
+	}
+	v = LLVMBuildShuffleVector(e->b, v, LLVMGetUndef(LLVMTypeOf(v)), LLVMConstVector(from, LANES), "");
+	result(e, &o->operand[0], all_lanes(v), p->result[0].nan);
+	if (o->defs & 1u << 4)
+		result(e, &o->operand[4], all_lanes(LLVMConstVector(in, LANES)), false);
+}
+
 /* ---- blocks ---- */
 
 static void count_pending(struct emit *e)
@@ -851,6 +882,9 @@ static bool make_operation(struct emit *e, const struct plan *p)
 		break;
 	case HOW_SPECIAL:
 		make_special(e, p);
+		break;
+	case HOW_SHUFFLE:
+		make_shuffle(e, p);
 		break;
 	case HOW_STRONG:
 		value_store(e, LLVMConstInt(e->i8, 1, false),

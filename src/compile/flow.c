@@ -252,6 +252,10 @@ static bool state_join(struct state *to, const struct state *from)
 	} else if (from->shape > to->shape) {
 		to->shape = from->shape;
 	}
+	if (to->known && (!from->known || from->value != to->value)) {
+		to->known = false;
+		to->value = 0;
+	}
 	to->nan &= from->nan;
 	to->synced &= from->synced;
 	return memcmp(&before, to, sizeof(before)) != 0;

@@ -18,7 +18,9 @@ struct state {
 	uint8_t shape; /* enum shape */
 	bool nan;      /* bits of a NaN do not matter, and may not be the device's: see plan.c */
 	bool synced;   /* the frame holds it too */
+	bool known;    /* all lanes hold `value`, whatever way they have come */
 	int64_t stride;
+	uint64_t value;
 };
 
 struct block_of_code {

@@ -229,6 +229,14 @@ struct state operand_state(const struct flow *f, const struct compile_operand *o
 	return (struct state){ .shape = SHAPE_LANES };
 }
 
+bool operand_number(const struct flow *f, const struct compile_operand *o, const struct state *s, uint64_t *ret)
+{
+	const uint32_t r = flow_reg(f, o);
+
+	*ret = r != UINT32_MAX ? s[r].value : o->value;
+	return r != UINT32_MAX ? s[r].known : o->place == COMPILE_FIXED;
+}
+
 static bool is_uniform(struct state s)
 {
 	return s.shape == SHAPE_LINE && !s.stride;
@@ -402,6 +410,10 @@ static void plan_inline(const struct flow *f, const struct compile_op *o, const 
 	}
 	r->stride = wrapped(r->stride, o->operand[0].lane);
 	r->shape = p->shape;
+	if (p->row->code == CODE_COPY && o->guard.place == COMPILE_NONE)
+		r->known = operand_number(f, &o->operand[1], s, &r->value);
+	if (!r->known)
+		r->value = 0;
 	r->nan = p->row->flags & (ROW_NAN | ROW_PASS);
 	for (uint32_t k = 1; p->row->flags & ROW_PASS && k < 3; k++)
 		r->nan &= o->operand[k].place == COMPILE_NONE || x[k].nan;
@@ -473,6 +485,21 @@ static bool plan_special(const struct flow *f, const struct compile_op *o, struc
 	return true;
 }
 
+/* shfl whose operands but the value are numbers: which lane each gets is known, as all are together. */
+static bool plan_shuffle(const struct flow *f, const struct compile_op *o, const struct state *s, struct plan *p)
+{
+	struct state *r = p->result;
+	uint64_t number;
+
+	if (o->guard.place != COMPILE_NONE || !operand_number(f, &o->operand[2], s, &number) ||
+	    !operand_number(f, &o->operand[3], s, &number))
+		return false;
+	p->how = HOW_SHUFFLE;
+	r[0] = (struct state){ .shape = SHAPE_LANES, .nan = operand_state(f, &o->operand[1], s).nan };
+	r[4] = (struct state){ .shape = SHAPE_LANES };
+	return true;
+}
+
 static void plan_call(const struct flow *f, const struct compile_op *o, const struct state *s, struct plan *p)
 {
 	bool uniform = o->lanewise && o->guard.place == COMPILE_NONE;
@@ -510,7 +537,8 @@ void plan_make(const struct flow *f, uint32_t i, const struct state *s, struct p
 	}
 	ret->access = access_form(o->name);
 	if ((ret->access.good && plan_access(f, o, s, ret)) ||
-	    (!strcmp(o->name, "%special.b32") && plan_special(f, o, ret)))
+	    (!strcmp(o->name, "%special.b32") && plan_special(f, o, ret)) ||
+	    (!strncmp(o->name, "shfl.", 5) && plan_shuffle(f, o, s, ret)))
 		return;
 	plan_call(f, o, s, ret);
 }

@@ -117,6 +117,7 @@ enum how {
 	HOW_STORE,
 	HOW_PARAM,   /* a load of kernel parameters */
 	HOW_SPECIAL, /* a special register */
+	HOW_SHUFFLE, /* between lanes, as numbers of the text say */
 	HOW_STRONG,
 	HOW_LEAVE, /* ends the compiled stretch */
 	HOW_BRANCH,
@@ -145,6 +146,8 @@ struct plan {
 void plan_make(const struct flow *f, uint32_t i, const struct state *s, struct plan *ret);
 /* The states behind the operation. */
 void plan_apply(const struct flow *f, uint32_t i, const struct plan *p, struct state *s);
+/* The value of an operand that is the same number wherever it is read here. False: it is not known. */
+bool operand_number(const struct flow *f, const struct compile_operand *o, const struct state *s, uint64_t *ret);
 struct state operand_state(const struct flow *f, const struct compile_operand *o, const struct state *s);
 struct access_form access_form(const char *name);
 extern const uint8_t element_operand[2][4]; /* of loads, of stores: which operand an element is */

@@ -307,6 +307,24 @@ static void exchange(void)
 	put("\tld.shared.u32 %%w%u, [%%i1]; bar.sync 0;\n", below(WORDS));
 }
 
+/* Between the lanes of whole warps; numbers of the text, in registers too, and others. */
+static void shuffle(void)
+{
+	static const uint32_t clamps[] = { 0x1f, 0, 0x101f, 0x181f, 0x1c1f, 0x1e03, 0x1f };
+	const char *how = (const char *[]){ "up", "down", "bfly", "idx" }[below(4)];
+	const uint32_t lane = below(40), clamp = clamps[below(7)];
+	const char *b = chance(80) ? "%i0" : "%i3";
+
+	put("\tmov.u32 %%i0, %u; mov.u32 %%i1, %u; and.b32 %%i3, %%w%u, 31;\n", lane, clamp, below(WORDS));
+	if (chance(20)) /* which of two numbers it is, is known to the text alone */
+		put("\t@%%p%u mov.u32 %%i0, %u;\n", below(PREDICATES), below(32));
+	if (chance(50))
+		put("\tshfl.sync.%s.b32 %%w%u|%%p%u, %%w%u, %s, %%i1, -1;\n", how, below(WORDS), below(PREDICATES),
+		    below(WORDS), b);
+	else
+		put("\tshfl.sync.%s.b32 %%w%u, %%w%u, %s, %u, -1;\n", how, below(WORDS), below(WORDS), b, clamp);
+}
+
 static void statements(uint32_t count);
 
 static void condition(void)
@@ -369,6 +387,8 @@ static void statements(uint32_t count)
 			store();
 		else if (k < 90 && w.together)
 			exchange();
+		else if (k < 93 && w.together && w.block.x * w.block.y % 32 == 0)
+			shuffle();
 		else if (k < 95 && w.depth < 3)
 			condition();
 		else if (w.depth < 3)

@@ -61,8 +61,8 @@ RANDOM_PAIR(".satfinite.bf16x2.f32", fin_bf16x2, f2b_random, , true)
 RANDOM_PAIR(".relu.satfinite.bf16x2.f32", relu_fin_bf16x2, f2b_random, brelu, true)
 
 /*
- * Four narrow floats, as two pairs (forms_video.c). The first pair's random bits are the upper half of the register, the
- * second one's the lower half; of floats of 4 bits they are the upper and the lower byte of both halves.
+ * Four narrow floats, as two pairs (forms_video.c). The first pair's random bits are the upper half of the register,
+ * the second one's the lower half; of floats of 4 bits they are the upper and the lower byte of both halves.
  */
 #define RANDOM_FOUR(f, bits, first, second)                                                                            \
 	RF("cvt.rs{,.relu}.satfinite." #f "x4.f32", FORM_VIDEO, 1)                                                     \
