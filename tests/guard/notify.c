@@ -187,6 +187,34 @@ static int body_renames(void)
 	return 0;
 }
 
+/* A process ends, and another asks for the room while the driver has not freed it yet. */
+static int body_released(void)
+{
+	for (int i = 0; i < 20; i++) {
+		struct session s, t;
+		int status, tries = 0;
+		pid_t p = fork();
+
+		if (!p) {
+			_exit(session_open(&s) || grab(&s, MIB(64), MIB(65536)) != MIB(512));
+		}
+		waitpid(p, &status, 0);
+		if (status || session_open(&t))
+			return 2;
+		while (grab(&t, MIB(64), MIB(65536)) < MIB(512) && truth().used < MIB(512) && tries++ < 200)
+			;
+		/* Its own files as well. */
+		if (truth().peak > MIB(512))
+			return 3;
+		close(t.fd);
+		for (tries = 0; tries < 100 && truth().used; tries++)
+			usleep(10000);
+		if (truth().used)
+			return 4;
+	}
+	return 0;
+}
+
 /* The caller's own pages, and what a call may not point to. */
 static int body_pages(void)
 {
@@ -294,6 +322,10 @@ void case_notify(void)
 	ok(!r, "a thread that puts another file in the descriptor's place: never over the quota (%d)", r);
 	r = as("c", body_renames);
 	ok(!r, "a client's name used again on another file keeps its charge (%d)", r);
+	truth_reset(true);
+	r = as("c", body_released);
+	truth_reset(false);
+	ok(!r, "what a file had is given back when the driver has freed it, not when its release begins (%d)", r);
 	r = as("c", body_pages);
 	ok(!r, "the caller's own pages are refused where they cannot be shared (%d)", r);
 	r = as("c", body_shared);

@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ARGUMENT_MOST 16384u
@@ -30,6 +31,7 @@
 #define FDS_FROM 4096 /* above all others here */
 #define PAGE 4096u
 #define PAGES_MOST (UINT64_C(1) << 42)
+#define RELEASE_MOST_NS UINT64_C(10000000000)
 
 /* A piece of the program's memory, and its copy. */
 struct piece {
@@ -551,6 +553,17 @@ static int judge(struct making *m)
 
 /* ---- answers ---- */
 
+/* The node that the program has open, opened anew. */
+static void control_open(struct calls *c, int fd)
+{
+	char path[32];
+
+	if (c->control_fd >= 0)
+		return;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	c->control_fd = open(path, O_RDWR | O_CLOEXEC);
+}
+
 static bool client_watch(struct calls *c, int fd, uint32_t client)
 {
 	uint32_t i = 0;
@@ -576,6 +589,8 @@ static bool client_watch(struct calls *c, int fd, uint32_t client)
 		at = there;
 	}
 	c->client[i] = client;
+	c->released_ns[i] = 0;
+	control_open(c, fd);
 	return true;
 }
 
@@ -754,6 +769,34 @@ int calls_make(struct calls *c, const struct caller *caller, int fd, unsigned in
 
 /* ---- files that are released ---- */
 
+/* The driver gives a client the name that is asked for, unless another has it; then that one is not freed yet. */
+static bool client_is_gone(struct calls *c, uint32_t client)
+{
+	struct rm_alloc a = { .object = client, .class = RM_CLASS_CLIENT };
+	struct rm_free f = { .client = client, .object = client };
+	int status = rm_alloc_status(c->terms.branch, 32);
+
+	if (c->control_fd < 0 || status < 0 || ioctl(c->control_fd, RM_REQUEST(RM_ESC_ALLOC, 32), &a) ||
+	    a.rest[status])
+		return false;
+	ioctl(c->control_fd, RM_REQUEST(RM_ESC_FREE, sizeof f), &f);
+	return true;
+}
+
+/* Value: it is gone. A driver that gives nobody the name must not keep the charge for ever. */
+static bool client_released(struct calls *c, uint32_t i)
+{
+	struct timespec t;
+	uint64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	if (!c->released_ns[i])
+		c->released_ns[i] = now;
+	return c->client[i] == UINT32_MAX || client_is_gone(c, c->client[i]) ||
+	       now - c->released_ns[i] > RELEASE_MOST_NS;
+}
+
 bool calls_sweep(struct calls *c)
 {
 	static char text[CALLS_CLIENTS_MOST * 112];
@@ -776,10 +819,11 @@ bool calls_sweep(struct calls *c)
 			there[i] = true;
 	}
 	for (uint32_t i = 0; i < CALLS_CLIENTS_MOST; i++)
-		if (c->client[i] && !there[i]) {
+		if (c->client[i] && !there[i] && client_released(c, i)) {
 			if (c->client[i] != UINT32_MAX)
 				tenant_free_object(c->account, c->client[i], c->client[i]);
 			c->client[i] = 0;
+			c->released_ns[i] = 0;
 			any = true;
 		}
 	return any;
@@ -791,6 +835,7 @@ int calls_begin(struct calls *c)
 
 	/* Its pages are there from now on. */
 	memset(argument_now, 0, sizeof argument_now);
+	c->control_fd = -1;
 	c->watch_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (c->watch_fd < 0)
 		return -errno;

@@ -8,7 +8,8 @@
  * same pages mapped here, where the program's mapping is one that can be shared; else they are refused.
  *
  * A client of the resource manager ends with the file that made it. The file is watched by an epoll set, which holds no
- * reference: an entry that is gone from it is a file that is released (calls_sweep).
+ * reference: an entry that is gone from it is a file whose release has begun (calls_sweep). The driver frees a moment
+ * later: a client is gone when its name can be had.
  */
 #pragma once
 
@@ -34,6 +35,8 @@ struct calls {
 	size_t range_count;
 	uint64_t lowest, highest;	     /* of all; most words lie outside */
 	uint32_t client[CALLS_CLIENTS_MOST]; /* by the number that it is watched under; 0: free */
+	uint64_t released_ns[CALLS_CLIENTS_MOST]; /* when its file's release was seen; 0: not */
+	int control_fd;				  /* a control file of our own, to ask whether a client is gone; -1 */
 };
 
 /* Who waits for the answer of a call. */

@@ -35,6 +35,7 @@
 #define TOTAL (16ull << 30)
 #define OK 0
 #define NO_RIGHT 0x1b
+#define DUPLICATE 0x19
 #define INVALID 0x1f
 #define NO_MEMORY 0x51
 
@@ -283,7 +284,7 @@ static u32 alloc(struct standin_file *f, u32 *d)
 
 	if (class == 0 || class == 1 || class == 0x41) {
 		if (d[2] && find(d[2], d[2]))
-			return INVALID;
+			return DUPLICATE;
 		o = add(0, 0, &d[2], 0x41);
 		if (!o)
 			return NO_MEMORY;
@@ -429,11 +430,13 @@ noinline u32 standin_ioctl(void *stack, void *state, struct standin_file *f, u32
 	case 0x29:
 		if (size != 16 || !f->control)
 			break;
-		if (!owns(f, d[0]) || !find(d[0], d[2])) {
+		if (!owns(f, d[0])) {
 			d[3] = INVALID;
 			break;
 		}
-		drop_tree(d[0], d[2]);
+		/* As the manager (RS_COMPATABILITY_MODE): what is not there is free. */
+		if (find(d[0], d[2]))
+			drop_tree(d[0], d[2]);
 		d[3] = OK;
 		break;
 	case 0x2a:
@@ -492,6 +495,9 @@ static int standin_release(struct inode *inode, struct file *file)
 {
 	struct standin_file *f = file->private_data;
 
+	/* What is watched of the file has been told by now, and the driver has freed nothing yet. */
+	if (slow)
+		usleep_range(20000, 30000);
 	standin_cleanup(NULL, NULL, f);
 	kfree(f);
 	return 0;
