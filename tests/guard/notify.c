@@ -187,30 +187,41 @@ static int body_renames(void)
 	return 0;
 }
 
-/* A process ends, and another asks for the room while the driver has not freed it yet. */
+/* A file is closed, and another process asks for the room while the driver has not freed it yet. */
 static int body_released(void)
 {
+	int told[2];
+
+	if (pipe(told))
+		return 9;
 	for (int i = 0; i < 20; i++) {
 		struct session s, t;
 		int status, tries = 0;
+		char x = 0;
 		pid_t p = fork();
 
 		if (!p) {
-			_exit(session_open(&s) || grab(&s, MIB(64), MIB(65536)) != MIB(512));
+			bool bad = session_open(&s) || grab(&s, MIB(64), MIB(65536)) != MIB(512);
+
+			if (write(told[1], "x", 1) != 1)
+				_exit(1);
+			close(s.fd);
+			_exit(bad);
 		}
-		waitpid(p, &status, 0);
-		if (status || session_open(&t))
+		if (read(told[0], &x, 1) != 1 || session_open(&t))
 			return 2;
-		while (grab(&t, MIB(64), MIB(65536)) < MIB(512) && truth().used < MIB(512) && tries++ < 200)
+		while (!grab(&t, MIB(64), MIB(65536)) && tries++ < 1000)
 			;
-		/* Its own files as well. */
 		if (truth().peak > MIB(512))
 			return 3;
+		waitpid(p, &status, 0);
+		if (status || tries > 1000)
+			return 4;
 		close(t.fd);
-		for (tries = 0; tries < 100 && truth().used; tries++)
+		for (tries = 0; tries < 300 && truth().used; tries++)
 			usleep(10000);
 		if (truth().used)
-			return 4;
+			return 5;
 	}
 	return 0;
 }
