@@ -268,9 +268,14 @@ def door_source(spec):
     """Every call once more, as one that is inside the door while it runs."""
     calls, out = behind_door(spec), [f'#include "{spec.door}"', "", f"static struct {spec.name}_table inner;", "static bool doored;", ""]
     for c in calls:
+        goes = f"__atomic_load_n(&inner.{c.symbol}, __ATOMIC_ACQUIRE)"
+        enter, leave, call = "door_enter", "door_leave", [f"\tr = {goes}({c.names()});"]
+        if c.straight:
+            enter, leave = "door_in", "door_out"
+            call = [f"\tif (__builtin_expect({goes} == shim_{c.symbol} && {c.straight}, 1))",
+                    f"\t\tr = shim_real.{c.symbol}({c.names()});", "\telse", f"\t{call[0]}"]
         out += [c.prototype("door_" + c.symbol).replace(spec.result, f"static {spec.result}", 1), "{", f"\t{spec.result} r;", "",
-                "\tdoor_enter();", f"\tr = __atomic_load_n(&inner.{c.symbol}, __ATOMIC_ACQUIRE)({c.names()});",
-                "\tdoor_leave();", "\treturn r;", "}", ""]
+                f"\t{enter}();", *call, f"\t{leave}();", "\treturn r;", "}", ""]
     out += [f"static void *const doors[{spec.upper}_CALL_COUNT] = {{"]
     out += [f"\t[{spec.upper}_CALL_{c.symbol}] = (void *)door_{c.symbol}," for c in calls]
     return [*out, "};", "", DOOR_TAIL.replace("$n", spec.name).replace("$UP", spec.upper)]

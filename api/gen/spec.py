@@ -25,7 +25,7 @@ PER_THREAD = ("ptsz", "ptds", "spt")
 
 BODY_WORDS = {"REAL", "ARGS", "MAPPED", "TOLD", "CALL", "SYMBOL", "RETURNS", "FAILURE", "BYTES", "STREAM", "PER_THREAD"}
 
-CALL_KEYS = {"args", "returns", "otherwise", "since", "macro", "header", "sync", "charge", "treat", "travel", "gate", "as",
+CALL_KEYS = {"args", "returns", "otherwise", "since", "macro", "header", "sync", "charge", "treat", "travel", "gate", "straight", "as",
              "check", "forgets", "reports", "settles", *PER_THREAD}
 REQUIRED = ("sync", "charge")
 API_KEYS = {"name", "result", "success", "not_supported", "version", "version_macro", "per_thread_macro", "header",
@@ -151,6 +151,7 @@ class Call:
         gate = GATE.match(block.get("gate", ""))
         self.gate = ("copy" if gate[2] else gate[1] or "not") if gate else "not"  # the engine that the call submits to
         self.gate_bytes = gate[2] if gate else ""
+        self.straight = block.get("straight", "")
         self.gate_reason = (gate[3] or "") if gate else ""
         self.stream = next((a.name for a in self.args if a.type == spec.stream), "") if spec.stream else ""
         self.index = -1

@@ -43,6 +43,16 @@ static void say_state(json_t *device)
 		       *who ? " (by " : "", who, *who ? ")" : "");
 }
 
+static void say_disk(json_t *disk)
+{
+	char taken[SIZE_TEXT_BYTES], most[SIZE_TEXT_BYTES];
+
+	if (json_is_object(disk))
+		printf("disk: %s of %s taken by memory that has left its device, in %s\n",
+		       size_format((uint64_t)device_number(disk, "taken_bytes"), taken),
+		       size_format((uint64_t)device_number(disk, "most_bytes"), most), device_text(disk, "folder"));
+}
+
 VERB(devices)
 {
 	static const char *const heads[] = { ">DEVICE", "DRIVER", ">TOTAL", ">PROMISED", ">HELD", ">USED",
@@ -77,6 +87,7 @@ VERB(devices)
 		say_state(device);
 		per_user |= json_is_true(json_object_get(device, "per_user"));
 	}
+	say_disk(json_object_get(answer, "disk"));
 	if (per_user)
 		puts("Software devices are each user's own: what they do for users is not seen here, but for what "
 		     "tenants hold.");

@@ -36,8 +36,12 @@ static const char *moved_text(json_t *holder, char text[MOVED_BYTES])
 	if (!strcmp(residence, "leaving") || !strcmp(residence, "returning"))
 		snprintf(text, MOVED_BYTES, "%s, %lld %%", residence, (long long)device_number(holder, "moved_pct"));
 	else if (!strcmp(residence, "away"))
-		snprintf(text, MOVED_BYTES, "%s away",
-			 size_format((uint64_t)device_number(holder, "away_bytes"), away));
+		snprintf(text, MOVED_BYTES, "%s away%s",
+			 size_format((uint64_t)device_number(holder, "away_bytes"), away),
+			 device_number(holder, "disk_bytes") ? ", on disk" : "");
+	if (json_is_number(json_object_get(holder, "late_seconds")))
+		snprintf(text + strlen(text), MOVED_BYTES - strlen(text), "%sleaves late: asked %.0f s ago",
+			 *text ? ", " : "", json_number_value(json_object_get(holder, "late_seconds")));
 	return text;
 }
 
@@ -138,7 +142,15 @@ static void print_moving(json_t *grants)
 	json_array_foreach(grants, i, grant)
 	{
 		const char *why = json_string_value(json_object_get(json_object_get(grant, "suspension"), "why"));
+		json_t *yield = json_object_get(grant, "yield");
+		char bytes[SIZE_TEXT_BYTES];
 
+		if (device_number(yield, "waiting_bytes"))
+			printf("%s: waits since %.1f s for %s that it is promised and others were lent; they have %g "
+			       "s\n",
+			       device_text(grant, "name"), json_number_value(json_object_get(yield, "waiting_seconds")),
+			       size_format((uint64_t)device_number(yield, "waiting_bytes"), bytes),
+			       json_number_value(json_object_get(yield, "within_seconds")));
 		if (why)
 			printf("%s: %s\n", device_text(grant, "name"), why);
 	}

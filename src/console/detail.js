@@ -73,7 +73,7 @@ function shareRow(s, m) {
 		h("h2", {}, h("a", { href: address.to("device", s.uuid) }, `Device ${s.index}`)),
 		only ? [memoryBar(only, 26), timeBar(only, 14)] : null,
 		h("dl", { class: "facts" },
-			fact("Held", bytes(s.held_bytes)), s.away_bytes ? fact("Away", bytes(s.away_bytes)) : null, fact("Peak", bytes(s.peak_bytes)), fact("Quota", bytes(s.quota_bytes)),
+			fact("Held", bytes(s.held_bytes)), s.away_bytes ? fact("Away", bytes(s.away_bytes) + (s.disk_bytes ? `, ${bytes(s.disk_bytes)} of it on disk` : "")) : null, fact("Peak", bytes(s.peak_bytes)), fact("Quota", bytes(s.quota_bytes)),
 			s.residence === "resident" ? null : fact("Memory is", s.residence + (s.residence === "away" ? "" : `, ${s.moved_pct} %`)),
 			fact("Not used", h("span", { class: s.held_bytes * 2 < s.quota_bytes ? "waste" : "" }, bytes(Math.max(0, s.quota_bytes - s.held_bytes)))),
 			fact("Got", s.got_10s === null ? "–" : `${part(s.got_10s)} (1 s ${part(s.got_1s)}, 60 s ${part(s.got_60s)})`), fact("Wanted", part(s.wanted_10s)), fact("Waited", part(s.waited_10s)),

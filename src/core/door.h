@@ -5,6 +5,10 @@
  * leaves, the door is shut: new calls wait there until the memory has returned, and calls inside leave when their work
  * ends. A thread that waits for its turn or for meted's answer steps out meanwhile, because the driver does not depend
  * on it. Nested calls on one thread count once.
+ *
+ * Each thread says in a slot of its own whether it is inside, by a plain store, and looks at the door's state by a
+ * plain load. Whoever shuts the door makes every running thread pass a memory barrier (membarrier(2)); so an entry
+ * needs none. Where the kernel does not have that call, or a filter refuses it, entries have barriers of their own.
  */
 #pragma once
 
@@ -13,32 +17,64 @@
 #include <stdint.h>
 
 #define DOOR_SHUT (1u << 31)
+#define DOOR_FENCED 1u		 /* entries need barriers of their own */
+#define DOOR_FOR_EVER (1u << 16) /* of door_depth */
 
-extern _Atomic uint32_t door_state;   /* DOOR_SHUT and the number of threads inside */
+/* One thread's. */
+struct door_slot {
+	_Alignas(64) _Atomic uint32_t passed; /* goes up when it enters and when it leaves; odd: it is inside */
+	_Atomic uint32_t taken;
+};
+
+extern _Atomic uint32_t door_state;   /* 0: open; a futex */
 extern _Atomic uint32_t door_waiting; /* threads that wait for it to open */
-extern _Atomic uint32_t door_passed;  /* changes with each entry; of two entries at once one may not count */
 extern __thread uint32_t door_depth __attribute__((tls_model("initial-exec")));
+extern __thread struct door_slot *door_mine __attribute__((tls_model("initial-exec"))); /* NULL: none yet */
 
-void door_enter_slow(void);
-void door_leave_slow(void);
+struct door_slot *door_claim(void);
+void door_enter_slow(struct door_slot *mine);
+void door_leave_slow(struct door_slot *mine);
+
+/* The way of launches, which are many. */
+__attribute__((always_inline)) static inline void door_in(void)
+{
+	struct door_slot *mine = door_mine;
+
+	if (door_depth++)
+		return;
+	if (__builtin_expect(!mine, 0))
+		mine = door_claim();
+	/* Its thread alone writes it. The order of the two is that of the program: see door_shut(). */
+	atomic_store_explicit(&mine->passed, atomic_load_explicit(&mine->passed, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	/* Acquire: pairs with door_open(): what has moved has moved. */
+	if (__builtin_expect(atomic_load_explicit(&door_state, memory_order_acquire), 0))
+		door_enter_slow(mine);
+}
+
+__attribute__((always_inline)) static inline void door_out(void)
+{
+	struct door_slot *mine = door_mine;
+
+	if (--door_depth)
+		return;
+	/* Release: what the call has done comes before. */
+	atomic_store_explicit(&mine->passed, atomic_load_explicit(&mine->passed, memory_order_relaxed) + 1,
+			      memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(atomic_load_explicit(&door_state, memory_order_relaxed), 0))
+		door_leave_slow(mine);
+}
 
 static inline void door_enter(void)
 {
-	if (door_depth++)
-		return;
-	atomic_store_explicit(&door_passed, atomic_load_explicit(&door_passed, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	/* Sequentially consistent, as the rest: pairs with door_shut(). */
-	if (__builtin_expect(atomic_fetch_add(&door_state, 1) & DOOR_SHUT, 0))
-		door_enter_slow();
+	door_in();
 }
 
 static inline void door_leave(void)
 {
-	if (--door_depth)
-		return;
-	if (__builtin_expect(atomic_fetch_sub(&door_state, 1) == (DOOR_SHUT | 1), 0))
-		door_leave_slow();
+	door_out();
 }
 
 /* Around a wait for something other than the driver. No effect if the thread is not inside. */
@@ -51,12 +87,22 @@ static inline bool door_is_shut(void)
 	return __builtin_expect(atomic_load_explicit(&door_state, memory_order_relaxed) & DOOR_SHUT, 0);
 }
 
+/* Before the door can be shut, in each process. */
+void door_begin(void);
 /*
  * Shuts the door and waits until no thread is inside. False: some thread still was at `until_ns` (CLOCK_MONOTONIC); the
  * door is open again.
  */
 bool door_shut(uint64_t until_ns);
 void door_open(void);
+/* A thread is inside, or has been since *passed, which is changed. */
+bool door_used(uint32_t *passed);
+
+/* This thread waits at no door any more, and is inside none: the process ends. */
+static inline void door_pass_for_ever(void)
+{
+	door_depth += DOOR_FOR_EVER;
+}
 
 /* In the child of fork(): the door is open; the depth of this thread is kept. */
 void door_reset(void);

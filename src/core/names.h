@@ -16,6 +16,7 @@
 #define account_quota_bytes mete_core_account_quota_bytes
 #define account_take mete_core_account_take
 #define accounts mete_core_accounts
+#define attach_ask_fd mete_core_attach_ask_fd
 #define attach_event mete_core_attach_event
 #define attach_fault mete_core_attach_fault
 #define attach_page mete_core_attach_page
@@ -39,13 +40,17 @@
 #define charge_more mete_core_charge_more
 #define charge_try_units mete_core_charge_try_units
 #define charge_units mete_core_charge_units
+#define connection_move_high mete_core_connection_move_high
+#define door_begin mete_core_door_begin
+#define door_claim mete_core_door_claim
 #define door_depth mete_core_door_depth
 #define door_enter_slow mete_core_door_enter_slow
 #define door_leave_slow mete_core_door_leave_slow
+#define door_mine mete_core_door_mine
 #define door_open mete_core_door_open
-#define door_passed mete_core_door_passed
 #define door_shut mete_core_door_shut
 #define door_state mete_core_door_state
+#define door_used mete_core_door_used
 #define door_waiting mete_core_door_waiting
 #define estimate_table mete_core_estimate_table
 #define faces_begin mete_core_faces_begin

@@ -71,6 +71,7 @@ struct daemon {
 	unsigned int next_uid;	    /* fence_choose_uid() */
 	struct cgroups *cgroups;    /* NULL: not looked for yet */
 	const struct residence_options *memory; /* tenants/residence.h */
+	int disk_fd; /* the folder of memory.disk; -1: none */
 	uint64_t images_most_bytes; /* 0: none are kept */
 	const struct limits *limits; /* of users who are no owners; NULL: none */
 	int control_fd;
@@ -92,6 +93,7 @@ struct daemon {
 	struct ending *endings;		     /* of tenants at an operator's word */
 	struct timer *end;		     /* runs while there are any; NULL: none has been */
 	struct timer *residence;	     /* runs while some tenant's memory may move: tenants/residence.h */
+	bool looks_soon;		     /* it does so in a moment */
 	struct checkpoint_job *checkpoints;  /* children that have a driver act on a program: tenants/checkpoint.h */
 	struct rounds *rounds;		     /* of the loop; NULL: they are not told apart */
 	struct round round;		     /* what users who are no owners have had of this one */

@@ -20,6 +20,7 @@
 #include "daemon/settings/options.h"
 #include "daemon/settings/refusal.h"
 #include "daemon/settings/service.h"
+#include "daemon/tenants/disk.h"
 #include "daemon/tenants/holder.h"
 #include "daemon/tenants/page.h"
 #include "daemon/upgrade/children.h"
@@ -114,6 +115,7 @@ static void reload(struct daemon *daemon)
 	daemon->placement = options.placement;
 	daemon->container_expires_ns = options.container_expires_ns;
 	images_limit(daemon, options.images_bytes);
+	disk_open(daemon);
 	daemon->fence = options.fence;
 	cgroup_limit(daemon);
 	machine_refresh(daemon, clockwork_tell_drivers, daemon);
@@ -196,6 +198,7 @@ static int serve(const struct options *o)
 	daemon = (struct daemon){ .loop = &loop,
 				  .runtime = RUNTIME_NONE,
 				  .control_fd = -1,
+				  .disk_fd = -1,
 				  .idle_exit_ns = idle_exit_ns(o),
 				  .fault_rule = o->faults,
 				  .guard = o->guard,

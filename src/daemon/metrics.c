@@ -90,11 +90,21 @@ static unsigned int tenants(const struct daemon *daemon)
 	return n;
 }
 
+static uint64_t disk_most(const struct daemon *daemon)
+{
+	uint64_t most;
+
+	residence_disk_bytes(daemon, &most);
+	return most;
+}
+
 VALUE(node_started, s->daemon->meter.started)
 VALUE(node_devices, s->daemon->machine.device_count)
 VALUE(node_tenants, tenants(s->daemon))
 VALUE(node_resident, resident_bytes())
 VALUE(node_cpu, cpu_seconds())
+VALUE(node_disk, residence_disk_bytes(s->daemon, &(uint64_t){ 0 }))
+VALUE(node_disk_most, disk_most(s->daemon))
 VALUE(node_images, images_kept_bytes(s->daemon))
 VALUE(node_image_hits, images_hits(s->daemon))
 VALUE(node_image_saved, images_saved_bytes(s->daemon))
@@ -106,6 +116,8 @@ static const struct family of_node[] = {
 	{ "mete_tenants", "Grants that meted serves.", false, UNIT_COUNT, node_tenants },
 	{ "mete_process_resident_memory_bytes", "Memory of meted.", false, UNIT_COUNT, node_resident },
 	{ "mete_process_cpu_seconds_total", "Processor time that meted has used.", true, UNIT_SECONDS, node_cpu },
+	{ "mete_disk_bytes", "Memory of devices that is on the disk of memory.disk.", false, UNIT_COUNT, node_disk },
+	{ "mete_disk_most_bytes", "What may be there; 0: there is no such disk.", false, UNIT_COUNT, node_disk_most },
 	{ "mete_images_kept_bytes", "Images of kernels that are kept for remote and walled programs.", false,
 	  UNIT_COUNT, node_images },
 	{ "mete_images_hits_total", "Requests for an image that was kept.", true, UNIT_COUNT, node_image_hits },
@@ -189,6 +201,8 @@ VALUE_IF(tenant_guard_difference, s->tenant->guarded.known, guarded_difference(&
 VALUE_IF(tenant_guard_stale, s->tenant->guarded.known, s->tenant->guarded.stale)
 VALUE_IF(tenant_guard_refused, s->tenant->guarded.known, s->tenant->guarded.refused)
 VALUE_IF(tenant_guard_killed, s->tenant->guarded.known, s->tenant->guarded.killed)
+VALUE_IF(tenant_yield, s->tenant->yielding.waits, s->tenant->yielding.longest_ns / 1e9)
+VALUE_IF(tenant_late, s->tenant->grant.spill, s->tenant->suspension.late)
 VALUE_IF(tenant_moving, s->tenant->grant.spill, s->tenant->suspension.moving_ns / 1e9)
 
 static const struct family of_tenant[] = {
@@ -206,6 +220,11 @@ static const struct family of_tenant[] = {
 	  tenant_moved_in },
 	{ "mete_tenant_memory_moving_seconds_total", "Time in which its programs waited while their memory moved.",
 	  true, UNIT_SECONDS, tenant_moving },
+	{ "mete_tenant_memory_late_total", "Programs of it that had not left a device within memory.yield_within.",
+	  true, UNIT_COUNT, tenant_late },
+	{ "mete_tenant_memory_yield_longest_seconds",
+	  "The longest that it has waited for memory that it is promised and others were lent.", false, UNIT_SECONDS,
+	  tenant_yield },
 	{ "mete_tenant_guard_quota_bytes", "Quota of the guard: the tenant's, and a reserve for contexts.", false,
 	  UNIT_COUNT, tenant_guard_quota },
 	{ "mete_tenant_guard_used_bytes", "Memory that the guard counts for the tenant.", false, UNIT_COUNT,
@@ -229,6 +248,7 @@ VALUE(share_quota, s->share->ledger.quota_units *WIRE_UNIT_BYTES)
 VALUE(share_held, account_tenant_held(s->tenant, (unsigned int)(s->share - s->tenant->grant.share)) * WIRE_UNIT_BYTES)
 VALUE(share_peak, s->share->ledger.peak_units *WIRE_UNIT_BYTES)
 VALUE_IF(share_away, s->tenant->grant.spill, residence_away(s->tenant, 0, NULL) * WIRE_UNIT_BYTES)
+VALUE_IF(share_disk, s->tenant->grant.spill, residence_disk(s->tenant) * WIRE_UNIT_BYTES)
 VALUE(share_guarantee, s->share->compute.terms.guarantee_ppm / 1e6)
 VALUE(share_limit, s->share->compute.terms.limit_ppm / 1e6)
 VALUE_IF(share_used, TIMED, s->meter->time_ns[METER_USED] / 1e9)
@@ -241,6 +261,8 @@ static const struct family of_share[] = {
 	{ "mete_tenant_memory_peak_bytes", "Most memory that the tenant has held.", false, UNIT_COUNT, share_peak },
 	{ "mete_tenant_memory_away_bytes", "Memory of the tenant that is away from the device, if it may leave.", false,
 	  UNIT_COUNT, share_away },
+	{ "mete_tenant_memory_disk_bytes", "The part of this that is on the disk of memory.disk.", false, UNIT_COUNT,
+	  share_disk },
 	{ "mete_tenant_compute_guaranteed_ratio", "Guarantee of the tenant on the device's time.", false, UNIT_RATIO,
 	  share_guarantee },
 	{ "mete_tenant_compute_limit_ratio", "Limit of the tenant on the device's time.", false, UNIT_RATIO,

@@ -21,6 +21,7 @@
 #include "daemon/store/meters.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/book.h"
+#include "daemon/tenants/disk.h"
 #include "daemon/tenants/end.h"
 #include "daemon/tenants/remember.h"
 #include "daemon/tenants/residence.h"
@@ -113,6 +114,12 @@ static int start_journal(struct daemon *daemon, const struct starting *s)
 {
 	daemon->journal = journal_new();
 	return daemon->journal ? 0 : -ENOMEM;
+}
+
+static int start_disk(struct daemon *daemon, const struct starting *s)
+{
+	disk_open(daemon);
+	return 0;
 }
 
 static void stop_journal(struct daemon *daemon)
@@ -274,6 +281,7 @@ static const struct part parts[] = {
 	{ "meters", NULL, NULL, NULL, stop_meters },
 	{ "book", NULL, NULL, NULL, stop_book },
 	{ "residence", NULL, NULL, NULL, residence_stop },
+	{ "disk", start_disk, NULL, NULL, disk_close },
 	{ "tenants", NULL, restore_tenants, NULL, stop_tenants },
 	{ "measures", NULL, restore_measures, NULL, NULL },
 	{ "history", NULL, restore_history, NULL, stop_history },

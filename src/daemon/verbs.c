@@ -54,6 +54,7 @@ static json_t *utilisation_json(const struct daemon *daemon, const struct device
 static json_t *device_json(struct daemon *daemon, const struct device *d)
 {
 	char uuid[DEVICE_UUID_TEXT];
+	uint64_t away, disk;
 	json_t *json;
 
 	json = json_pack("{s:s s:i s:s s:s s:I s:I s:o s:o s:i s:s s:f s:s}", "driver", device_kind_name(d->kind),
@@ -65,6 +66,9 @@ static json_t *device_json(struct daemon *daemon, const struct device *d)
 			 (int)d->granule_bytes, "policy", policy_name(terms_default(daemon, d->uuid)), "promised_cores",
 			 daemon_promised_ppm(daemon, d->uuid, NULL) / 1e4, "native",
 			 store_native(daemon->store, d->uuid) ? "allow" : "hold");
+	disk = residence_disk_of_device(daemon, d->uuid, &away);
+	json_object_set_new(json, "away_bytes", json_integer((json_int_t)(away * WIRE_UNIT_BYTES)));
+	json_object_set_new(json, "disk_bytes", json_integer((json_int_t)(disk * WIRE_UNIT_BYTES)));
 	json_object_set_new(json, "per_user", json_boolean(machine_is_per_user(daemon, d->kind)));
 	json_object_set_new(json, "utilisation", utilisation_json(daemon, d));
 	health_json(daemon, d->uuid, json);
@@ -78,6 +82,17 @@ static bool asks_drivers(const struct ask *ask)
 	uint64_t age_ns = clock_now_ns() - ask->daemon->machine.asked_ns;
 
 	return !ask_is_known(ask) && (ask_is_owner(ask) || age_ns > DEVICES_FRESH_NS);
+}
+
+/* Where memory of devices goes that finds no room in the host's; null: there is none. */
+static json_t *disk_json(const struct daemon *daemon)
+{
+	uint64_t most, taken = residence_disk_bytes(daemon, &most);
+
+	if (daemon->disk_fd < 0)
+		return json_null();
+	return json_pack("{s:s s:I s:I}", "folder", daemon->memory->disk, "taken_bytes", (json_int_t)taken,
+			 "most_bytes", (json_int_t)most);
 }
 
 static enum verbs_result do_devices(struct ask *ask)
@@ -101,8 +116,9 @@ static enum verbs_result do_devices(struct ask *ask)
 							 "nvml", ask_path_json(d->libnvml), "version",
 							 ask_path_json(d->version), "status", d->status));
 	}
-	return answer(ask, json_pack("{s:o s:o s:s s:s}", "devices", devices, "drivers", drivers, "placement",
-				     placing_rule_word(ask->daemon), "guard", guarded_rule_word(ask->daemon)));
+	return answer(ask, json_pack("{s:o s:o s:s s:s s:o}", "devices", devices, "drivers", drivers, "placement",
+				     placing_rule_word(ask->daemon), "guard", guarded_rule_word(ask->daemon), "disk",
+				     disk_json(ask->daemon)));
 }
 
 static void set_policy(struct ask *ask, const struct device *device)

@@ -134,6 +134,7 @@ static void make_room(const struct residence_device *device, struct residence_cl
 		if (!best)
 			break;
 		best->wish_away = true;
+		best->urgent = !whom->class;
 		chosen[n++] = best;
 		got += best->movable_units;
 	}
@@ -164,7 +165,7 @@ void residence_decide(const struct residence_device *device, struct residence_cl
 
 	for (unsigned int i = 0; i < count; i++) {
 		c = &client[i];
-		c->decided = false;
+		c->decided = c->urgent = false;
 		if (c->place == RESIDENCE_HERE)
 			c->wish_away = c->suspended && !c->stays;
 		else if (c->place == RESIDENCE_AWAY)

@@ -37,6 +37,7 @@ struct residence_client {
 	uint64_t idle_since_ns;	 /* since when it is idle; 0: it works */
 	uint64_t waits_since_ns; /* `called` or want_units; else 0 */
 	bool wish_away;		 /* the decision; a move under way continues */
+	bool urgent;		 /* with wish_away: for one of class 0, which is promised the memory */
 	bool decided;		 /* internal to residence_decide() */
 };
 

@@ -190,7 +190,8 @@ int wall_return(struct wall *wall, const char *path, const struct wall_hello *he
 
 /* The shared memory; there may be no client yet. 0 or -errno. */
 int wall_make(struct wall *ret, const struct wall_shape *shape);
-/* What a connected client says. 0; above 0: refuse it so (enum wall_status); -errno: it went away, or said nothing. */
+/* What a connected client says; one that brings its arena may send it from then on. 0; above 0: refuse it so (enum
+ * wall_status); -errno: it went away, or said nothing. */
 int wall_receive_hello(int socket, uint32_t fingerprint, struct wall_hello *ret, unsigned int timeout_ms);
 /*
  * After the welcome of a client that brings its arena (WALL_BRINGS): the descriptor. Not before, because nobody but the

@@ -206,7 +206,6 @@ int wall_receive_arena(int socket, int *ret, unsigned int timeout_ms)
 	int r;
 
 	*ret = -1;
-	send_fds_admit(socket, true);
 	r = wait_readable(socket, timeout_ms);
 	if (r)
 		return r;
@@ -233,7 +232,12 @@ int wall_receive_hello(int socket, uint32_t fingerprint, struct wall_hello *ret,
 	r = judge_hello(ret, n);
 	if (r)
 		return r;
-	return ret->fingerprint == fingerprint ? 0 : WALL_WRONG_VERSION;
+	if (ret->fingerprint != fingerprint)
+		return WALL_WRONG_VERSION;
+	/* Before the client is welcome, and sends it at once: the kernel would refuse to take it. */
+	if (ret->flags & WALL_BRINGS)
+		send_fds_admit(socket, true);
+	return 0;
 }
 
 bool wall_base_good(uint64_t base)

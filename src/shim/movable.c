@@ -20,6 +20,7 @@
 #include "cuda_shim.h"
 #include "shim/devices.h"
 #include "shim/start.h"
+#include "shim/stash.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -48,7 +49,8 @@ struct piece {
 	bool whole;	     /* not packed: the block is there */
 	uint64_t emptied_ns; /* not packed: since when it is not */
 	struct pack pack;
-	void *host; /* while it is away, and on its way; else NULL */
+	void *host;		/* while it is away, and on its way; else NULL */
+	struct stash_part part; /* where it is away and `host` is NULL: on the disk */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
@@ -669,7 +671,10 @@ static uint64_t bytes_in_all(unsigned int device, bool resident)
 struct way {
 	uint64_t done, all;
 	movable_fn go_on;
-	void *stage; /* STAGE_BYTES of the driver's; NULL: none yet */
+	void *stage;	   /* STAGE_BYTES of the driver's; NULL: none yet */
+	char *window;	   /* two of STAGE_BYTES, through which memory goes to the disk; NULL: it does not */
+	bool pinned;	   /* the window */
+	unsigned int turn; /* of the two, the one that is next */
 };
 
 static bool on_the_way(struct way *w)
@@ -736,8 +741,88 @@ static enum movable_result copy(struct piece *p, bool out, struct way *w)
 	return r;
 }
 
+/* Memory goes by way of the disk. False: there is none for the window. */
+static bool way_by_disk(struct way *w)
+{
+	int saved = errno;
+
+	w->window = mmap(NULL, 2 * STAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	errno = saved;
+	if (w->window == MAP_FAILED) {
+		w->window = NULL;
+		return false;
+	}
+	madvise(w->window, 2 * STAGE_BYTES, MADV_DONTFORK);
+	w->pinned = shim_real.cuMemHostRegister_v2(w->window, 2 * STAGE_BYTES, 0) == CUDA_SUCCESS;
+	return true;
+}
+
+static char *next_window(struct way *w)
+{
+	return w->window + (w->turn++ % 2) * STAGE_BYTES;
+}
+
+static uint64_t part_at(const struct piece *p, uint64_t at)
+{
+	return p->bytes - at < STAGE_BYTES ? p->bytes - at : STAGE_BYTES;
+}
+
+static bool has_come(struct way *w, uint64_t bytes)
+{
+	w->done += bytes;
+	return on_the_way(w);
+}
+
+/* While one window is written the other one is filled. The last is still being written in the end. */
+static enum movable_result copy_to_disk(struct piece *p, struct way *w)
+{
+	for (uint64_t at = 0, n; at < p->bytes; at += n) {
+		char *window = next_window(w);
+
+		n = part_at(p, at);
+		if (copy_part(window, p->at + at, n, true, w) != CUDA_SUCCESS)
+			return MOVABLE_FAULT;
+		if (!stash_wait())
+			return MOVABLE_DISK;
+		stash_begin_write(&p->part, at, window, n);
+		if (!has_come(w, n))
+			return MOVABLE_FAULT;
+	}
+	return MOVABLE_DONE;
+}
+
+/* While one window is emptied the other one is read. */
+static enum movable_result copy_from_disk(struct piece *p, struct way *w)
+{
+	char *window = next_window(w);
+
+	stash_begin_read(&p->part, 0, window, part_at(p, 0));
+	for (uint64_t at = 0, n; at < p->bytes; at += n) {
+		char *here = window;
+
+		n = part_at(p, at);
+		if (!stash_wait())
+			return MOVABLE_DISK;
+		if (at + n < p->bytes) {
+			window = next_window(w);
+			stash_begin_read(&p->part, at + n, window, part_at(p, at + n));
+		}
+		if (copy_part(here, p->at + at, n, false, w) != CUDA_SUCCESS || !has_come(w, n))
+			return MOVABLE_FAULT;
+	}
+	return stash_is_whole(&p->part) ? MOVABLE_DONE : MOVABLE_DISK;
+}
+
 static void way_end(struct way *w)
 {
+	int saved = errno;
+
+	stash_wait();
+	if (w->pinned)
+		shim_real.cuMemHostUnregister(w->window);
+	if (w->window)
+		munmap(w->window, 2 * STAGE_BYTES);
+	errno = saved;
 	if (w->stage)
 		shim_real.cuMemFreeHost(w->stage);
 }
@@ -760,21 +845,37 @@ static void let_go(struct piece *p)
 	gate_leave();
 }
 
+/* meted says where to, and by that way it goes. */
+static enum movable_result way_out(unsigned int device, struct way *w)
+{
+	enum stash_place place = stash_begin(device, w->all);
+
+	return place == STASH_NOWHERE || (place == STASH_DISK && !way_by_disk(w)) ? MOVABLE_HOST : MOVABLE_DONE;
+}
+
 enum movable_result movable_leave(unsigned int device, movable_fn go_on)
 {
 	struct way w = { .all = bytes_in_all(device, true), .go_on = go_on };
 	enum movable_result r = on_the_way(&w) ? MOVABLE_DONE : MOVABLE_FAULT;
 
+	if (r == MOVABLE_DONE)
+		r = way_out(device, &w);
 	for (uint32_t i = 0; r == MOVABLE_DONE && i < piece_count; i++) {
 		struct piece *p = &pieces[i];
 
 		if (!concerns(p, device, true) || is_empty(p))
 			continue;
-		r = host_new(p) ? copy(p, true, &w) : MOVABLE_HOST;
+		if (w.window)
+			r = copy_to_disk(p, &w);
+		else
+			r = host_new(p) ? copy(p, true, &w) : MOVABLE_HOST;
 	}
+	if (!stash_wait() && r == MOVABLE_DONE)
+		r = MOVABLE_DISK;
 	way_end(&w);
 	if (r != MOVABLE_DONE) {
 		free_hosts(device, true);
+		stash_end();
 		return r;
 	}
 	movable_trim(true);
@@ -798,7 +899,7 @@ static enum movable_result bring_back(struct piece *p, struct way *w)
 	p->resident = true;
 	away_add(p->device, -units_of(p));
 	gate_leave();
-	return copy(p, false, w);
+	return w->window ? copy_from_disk(p, w) : copy(p, false, w);
 }
 
 enum movable_result movable_return(unsigned int device, movable_fn go_on)
@@ -807,12 +908,16 @@ enum movable_result movable_return(unsigned int device, movable_fn go_on)
 	enum movable_result r = MOVABLE_DONE;
 	uint32_t i;
 
+	if (stash_open() && !way_by_disk(&w))
+		return MOVABLE_HOST;
 	for (i = 0; r == MOVABLE_DONE && i < piece_count; i++)
 		if (concerns(&pieces[i], device, false))
 			r = bring_back(&pieces[i], &w);
 	way_end(&w);
-	if (r == MOVABLE_DONE)
+	if (r == MOVABLE_DONE) {
 		free_hosts(device, true);
+		stash_end();
+	}
 	/* Nothing has run meanwhile: what the host has still stands. */
 	for (i = 0; r != MOVABLE_DONE && i < piece_count; i++)
 		if (concerns(&pieces[i], device, true))
@@ -826,6 +931,7 @@ void movable_reset(void)
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
 	lock = unlocked;
+	stash_reset();
 	memset(pieces, 0, piece_count * sizeof *pieces);
 	piece_count = late_count = 0;
 	memset(away_units, 0, sizeof away_units);

@@ -68,17 +68,18 @@ bool movable_find(CUdeviceptr p, struct movable_block *ret);
 
 enum movable_result {
 	MOVABLE_DONE = 0,
-	MOVABLE_HOST,	/* no memory in the host */
+	MOVABLE_HOST,	/* no memory in the host, and no room on the disk */
 	MOVABLE_DEVICE, /* no room on the device */
 	MOVABLE_FAULT,	/* the driver answers an error */
+	MOVABLE_DISK,	/* the disk does */
 };
 
 /* Asked between two pieces; `percent`: of the way. False: stop, and undo. */
 typedef bool (*movable_fn)(unsigned int percent);
 
 /*
- * Copies all that is resident on the device to the host, and lets go of it there. Anything but MOVABLE_DONE: nothing
- * has moved. A context of the device is current.
+ * Copies all that is resident on the device to the host, or to the disk (stash.h), and lets go of it there. Anything
+ * but MOVABLE_DONE: nothing has moved. A context of the device is current.
  */
 enum movable_result movable_leave(unsigned int device, movable_fn go_on);
 /* The way back. Anything but MOVABLE_DONE: all is away as before. */

@@ -17,6 +17,7 @@
 #include "shim/contexts.h"
 #include "shim/later.h"
 #include "shim/movable.h"
+#include "shim/stash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,8 @@ static struct wire_account *wire_of(unsigned int device)
 
 static void publish(unsigned int device, unsigned int percent)
 {
-	uint32_t place = (uint32_t)state[device] | WIRE_PLACE_MOVES | used;
+	uint32_t place = (uint32_t)state[device] | WIRE_PLACE_MOVES | WIRE_PLACE_STORES | used |
+			 (stash_open() ? WIRE_PLACE_DISK : 0);
 
 	if (atomic_load_explicit(&door_waiting, memory_order_relaxed))
 		place |= WIRE_PLACE_WAITED;
@@ -158,10 +160,8 @@ void mover_let_go(const void *context)
 static enum wire_stay why_of(enum movable_result r)
 {
 	static const enum wire_stay is[] = {
-		[MOVABLE_DONE] = WIRE_STAY_NOT,
-		[MOVABLE_HOST] = WIRE_STAY_HOST,
-		[MOVABLE_DEVICE] = WIRE_STAY_DEVICE,
-		[MOVABLE_FAULT] = WIRE_STAY_FAULT,
+		[MOVABLE_DONE] = WIRE_STAY_NOT,	   [MOVABLE_HOST] = WIRE_STAY_HOST, [MOVABLE_DEVICE] = WIRE_STAY_DEVICE,
+		[MOVABLE_FAULT] = WIRE_STAY_FAULT, [MOVABLE_DISK] = WIRE_STAY_DISK,
 	};
 
 	return is[r];
@@ -264,7 +264,7 @@ static void stay_out(void)
 	atomic_store(&ending, true);
 	while (atomic_load(&in_driver) && tick_now() < until)
 		tick_wait(&in_driver, 1, NAP_NS / 10, false);
-	door_depth++;
+	door_pass_for_ever();
 }
 
 /* Sequentially consistent: pairs with stay_out(). */
@@ -293,11 +293,7 @@ static void look(unsigned int device)
 
 static void look_at_door(uint32_t *passed)
 {
-	uint32_t now = atomic_load_explicit(&door_passed, memory_order_relaxed);
-	bool inside = atomic_load_explicit(&door_state, memory_order_relaxed) & ~DOOR_SHUT;
-
-	used = inside || now != *passed ? WIRE_PLACE_USED : 0;
-	*passed = now;
+	used = door_used(passed) ? WIRE_PLACE_USED : 0;
 }
 
 static void *move(void *unused)
@@ -331,6 +327,7 @@ void mover_start(void)
 		return;
 	if (!atomic_exchange(&told_exit, true))
 		atexit(stay_out);
+	door_begin();
 	away_keep(); /* a program that waits for its memory asks nobody: a meted that comes back has to know of it */
 	if (!thread_start(move, NULL)) {
 		atomic_store(&started, 0);

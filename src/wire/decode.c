@@ -29,6 +29,8 @@ static const struct row rows[] = {
 	[WIRE_ERROR] = { "ERROR", sizeof(struct wire_error), true, 0, 0 },
 	[WIRE_PEER] = { "PEER", sizeof(struct wire_peer), true, 0, 0 },
 	[WIRE_PEER_IS] = { "PEER_IS", sizeof(struct wire_peer_is), false, 0, 0 },
+	[WIRE_STORE] = { "STORE", sizeof(struct wire_store), true, 0, 0 },
+	[WIRE_STORED] = { "STORED", sizeof(struct wire_stored), false, 0, 0 },
 	[WIRE_PROCESSES_ARE] = { "PROCESSES_ARE", sizeof(struct wire_processes_are), false, 0, 0 },
 };
 

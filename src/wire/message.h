@@ -42,6 +42,8 @@ enum wire_type {
 	WIRE_ERROR, /* no answer: a context of mine on a device answers an error from now on, whatever it is asked */
 	WIRE_PEER,  /* -> PEER_IS: the page of another process of the tenant, to read its accounts */
 	WIRE_PEER_IS,
+	WIRE_STORE, /* -> STORED: where what I hold goes when it leaves the device */
+	WIRE_STORED,
 };
 
 enum wire_status {
@@ -79,6 +81,7 @@ struct wire_hello {
 enum wire_device_flags {
 	WIRE_DEVICE_SOFT = 1 << 0,	  /* the software device */
 	WIRE_DEVICE_STAYS_ASKED = 1 << 1, /* WIRE_RESERVE_STAYS is understood, and wanted */
+	WIRE_DEVICE_STORES = 1 << 2,	  /* WIRE_STORE is understood, and wanted before memory leaves */
 };
 
 struct wire_device {
@@ -200,6 +203,23 @@ struct wire_peer {
 struct wire_peer_is { /* carries one descriptor when the status is WIRE_OK: of the page, for reading alone */
 	struct wire_header head;
 	uint32_t crew; /* others_crew: indices mean the same as long as it is the same */
+	uint32_t unused;
+};
+
+/*
+ * Asked by a client that leaves (its place is WIRE_LEAVING), where WIRE_DEVICE_STORES is set. WIRE_OK without a
+ * descriptor: to the host's memory. With one: into this file, which has no name, no other user, and room for `units`;
+ * it is O_DIRECT, and the client closes it when its memory has returned. WIRE_NO_ROOM: nowhere; it stays.
+ */
+struct wire_store {
+	struct wire_header head;
+	uint32_t device;
+	uint32_t units;
+};
+
+struct wire_stored {
+	struct wire_header head;
+	uint32_t disk; /* 1: carries a descriptor */
 	uint32_t unused;
 };
 

@@ -97,7 +97,9 @@ enum wire_place {
 	WIRE_PLACE_USED = 1 << 4,     /* the program has called the driver lately, or waits in it */
 	WIRE_PLACE_REASON_SHIFT = 5,  /* enum wire_stay, 3 bits: why the last wish was not done */
 	WIRE_PLACE_PERCENT_SHIFT = 8, /* of the way, 7 bits */
+	WIRE_PLACE_DISK = 1 << 15,    /* what is away is in the file that meted gave (WIRE_STORE), or goes there */
 	WIRE_PLACE_SERIAL_SHIFT = 16, /* the serial of the wish that this answers, 15 bits */
+	WIRE_PLACE_STORES = 1u << 31, /* the client asks where its memory goes (WIRE_STORE), if meted wants it */
 };
 
 /* Why memory stays where it is. */
@@ -109,6 +111,7 @@ enum wire_stay {
 	WIRE_STAY_FAULT,   /* a context has failed */
 	WIRE_STAY_HOST,	   /* the host has no memory for it */
 	WIRE_STAY_DEVICE,  /* the device has no room for it */
+	WIRE_STAY_DISK,	   /* the disk answers an error, or gives back other bytes than it was given */
 };
 
 static inline enum wire_place wire_place_state(uint32_t place)

@@ -66,6 +66,22 @@ def skip(what, why):
     print(f"ok {count} - {what} # SKIP {why}", flush=True)
 
 
+def disk_folder():
+    """A folder for memory.disk, of the tree that is built or of a temporary one; None: neither has direct writes to files without a name."""
+    for parent in (BUILD, tempfile.gettempdir(), "/var/tmp"):
+        try:
+            folder = tempfile.mkdtemp(prefix="mete-disk-", dir=parent)
+        except OSError:
+            continue
+        atexit.register(shutil.rmtree, folder, True)
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+            f.write(f"memory: {{disk: {folder}}}\n")
+            f.flush()
+            if subprocess.run([METED, "--config", f.name, "--check-config"], stdin=subprocess.DEVNULL, capture_output=True).returncode == 0:
+                return folder
+    return None
+
+
 def until(what, seconds=5.0):
     """Waits for a condition, longer where a sanitizer slows everything down; its value."""
     end = time.monotonic() + seconds * PATIENCE

@@ -283,6 +283,18 @@ static void do_info(char *rest)
 	say("%d %" PRIu64 " %" PRIu64, r, answer.quota_bytes, answer.held_bytes);
 }
 
+/* Where so much goes when it leaves: the status, and whether there is a file for it. */
+static void do_store(char *rest)
+{
+	struct wire_store q = { .device = (uint32_t)number(&rest) };
+	struct wire_stored answer = { 0 };
+	int r;
+
+	q.units = (uint32_t)number(&rest);
+	r = ask(&q, WIRE_STORE, sizeof(q), &answer, sizeof(answer));
+	say("%d %u", r, answer.disk);
+}
+
 static void do_object(enum wire_type type, char *rest)
 {
 	const char *key = strsep(&rest, " ");
@@ -454,6 +466,7 @@ static const struct {
 	{ "exec", do_exec },	       { "record", do_record }, { "tracing", do_tracing }, { "head", do_head },
 	{ "plant", do_plant },
 	{ "stand", do_stand },	       { "place", do_place },	{ "wish", do_wish },
+	{ "store", do_store },
 };
 
 static void obey(char *line)

@@ -1,28 +1,35 @@
 """
 kill -9 of the program, of its worker or of meted at any step of leaving and returning, and the program's own exit: accounts stay
-exact, and the memory of who lives is what it was. The judge is the device's own count. METE_TEST_LONG=1 does some hundreds: kill_test.py BUILD
+exact, and the memory of who lives is what it was, whether it goes to the host's memory or to a disk, where nothing is left. The judge is the
+device's own count. METE_TEST_LONG=1 does some hundreds: kill_test.py BUILD
 """
 import os
 import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from memory import MIB, Resider  # noqa: E402
 from device import Device  # noqa: E402
-from harness import Meted, finish, ok, until  # noqa: E402
+from harness import Meted, disk_folder, finish, ok, skip, until  # noqa: E402
 
 SIZE, QUOTA = 20 * MIB, 32 * MIB
 ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
-TIMES = 300 if os.environ.get("METE_TEST_LONG") else 20
+TIMES = 300 if os.environ.get("METE_TEST_LONG") else 10
 SEED = int(os.environ.get("METE_TEST_SEED", random.randrange(1 << 30)))
 
 
 class Killer:
-    def __init__(self):
-        self.m = Meted("--soft-only", env=ENV)
+    def __init__(self, folder):
+        self.folder = folder
+        self.settings = tempfile.NamedTemporaryFile("w", suffix=".yaml")  # each meted reads it
+        if folder:
+            self.settings.write(f"memory: {{pool: 1M, disk: {folder}, disk_size: 64M}}\n")
+            self.settings.flush()
+        self.m = Meted("--soft-only", env={**ENV, "METE_CONFIG": self.settings.name})
         self.c = self.m.control()
         self.judge = Device(self.m.env["METE_SOFT_DIR"], os.path.join(self.m.dir, "judge"), self.m.env)
         self.where = {}
@@ -47,9 +54,8 @@ class Killer:
         self.m.start()
         self.c = self.m.control()
 
-    def once(self, random_):
+    def once(self, random_, returning):
         wall, what = random_.random() < 0.5, random_.choice((self.after_meted, self.after_client, self.after_exit))
-        returning = random_.random() < 0.5
         name = self.name(wall)
         r = Resider(self.m, name, SIZE, 3, "exit", wall=wall)
         if not r.has("holds"):
@@ -59,6 +65,8 @@ class Killer:
         self.c.ask("grant_suspend", name=name)
         if returning:
             until(lambda: self.share(name)["residence"] == "away", 20)
+            if self.share(name)["disk_bytes"] != (self.share(name)["away_bytes"] if self.folder else 0):
+                return f"{name}: it is not where it should be: {self.share(name)}"
             self.c.ask("grant_resume", name=name)
         time.sleep(random_.random() * 0.06)
         self.note(name)
@@ -100,23 +108,47 @@ class Killer:
         if not until(lambda: not self.c.grant(name)["processes"] and not self.judge.used(), 20):
             return f"{name}: {self.judge.used()} bytes are left: {self.share(name)}"
         s = self.share(name)
-        if s["held_bytes"] or s["away_bytes"] or s["granted_bytes"]:
+        if s["held_bytes"] or s["away_bytes"] or s["disk_bytes"] or s["granted_bytes"]:
             return f"{name}: {s}"
+        if self.folder and not until(lambda: not self.c.ask("devices")["disk"]["taken_bytes"] and not self.files(), 5):
+            return f"{name}: on the disk is left {self.c.ask('devices')['disk']}, files {self.files()}"
         self.c.ask("grant_resume", name=name)
         return None
 
+    def files(self):
+        """Of any process: a file without a name is gone with the last of them. meted has the folder."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+            except OSError:
+                continue
+            found += [f"{pid}: {link}" for link in links if link.startswith(self.folder + "/")]
+        return found + os.listdir(self.folder)
+
+
+def kill(folder):
+    where = "a disk" if folder else "the host's memory"
+    k = Killer(folder)
+    faults = [f for f in (k.once(random_, i % 2 == 1) for i in range(TIMES)) if f]
+    ok(not faults, f"{where}: killed {TIMES} times ({k.where}): accounts exact, the memory of who lives as it was", *faults[:5])
+    moved = {name: k.c.grant(name)["moved"] for name in ("local", "wall")}
+    # The counts of moves are kept once a second, and meted is killed more often here: what was seen of places tells more.
+    # What returns was away.
+    ok((k.where.get("away") or k.where.get("returning")) and not any(m["refused"] for m in moved.values()),
+       f"{where}: memory was away, and was never refused to leave", k.where, moved)
+    ok(k.judge.most <= 64 * MIB, f"{where}: never more was on the device than it has")
+    k.judge.close()
+    k.c.close()
+    k.m.close()
+
 
 print(f"# METE_TEST_SEED={SEED}")
-k = Killer()
 random_ = random.Random(SEED)
-faults = [f for f in (k.once(random_) for _ in range(TIMES)) if f]
-ok(not faults, f"killed {TIMES} times ({k.where}): accounts exact, the memory of who lives as it was", *faults[:5])
-moved = {name: k.c.grant(name)["moved"] for name in ("local", "wall")}
-# The counts of moves are kept once a second, and meted is killed more often here: what was seen of places tells more.
-# What returns was away.
-ok((k.where.get("away") or k.where.get("returning")) and not any(m["refused"] for m in moved.values()), "memory was away, and was never refused to leave", k.where, moved)
-ok(k.judge.most <= 64 * MIB, "never more was on the device than it has")
-k.judge.close()
-k.c.close()
-k.m.close()
+kill(None)
+FOLDER = disk_folder()
+if FOLDER:
+    kill(FOLDER)
+else:
+    skip("kills while memory is on a disk", "no folder here has direct writes to files without a name")
 finish()

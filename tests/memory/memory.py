@@ -29,8 +29,8 @@ class Resider:
         for line in self.process.stdout:
             self.lines.append(line.strip())
 
-    def go_on(self):
-        self.process.stdin.write("\n")
+    def go_on(self, word=""):
+        self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
 
     def rounds(self):

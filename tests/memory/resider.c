@@ -158,7 +158,6 @@ static uint64_t places(void)
 	return sum;
 }
 
-/* False: standard input has ended. */
 /* Neither the parent's connection nor its pipes are used. */
 static void fork_child(void)
 {
@@ -171,6 +170,23 @@ static void fork_child(void)
 	fflush(stdout);
 }
 
+/* As programs do that close whatever they find open; of memory a file without a name is none. */
+static void close_unnamed(void)
+{
+	char path[64], text[4096];
+
+	for (int fd = 3; fd < 65536; fd++) {
+		ssize_t n;
+
+		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		n = readlink(path, text, sizeof text - 1);
+		text[n > 0 ? n : 0] = 0;
+		if (strstr(text, " (deleted)") && strncmp(text, "/memfd:", 7) && strncmp(text, "/dev/", 5))
+			close(fd);
+	}
+}
+
+/* False: standard input has ended. "f" in a line: it forks; "d": it closes descriptors. */
 static bool next_line(int most_ms)
 {
 	struct pollfd p = { .fd = 0, .events = POLLIN };
@@ -183,6 +199,8 @@ static bool next_line(int most_ms)
 			return false;
 		if (c == 'f')
 			fork_child();
+		if (c == 'd')
+			close_unnamed();
 	} while (c != '\n');
 	return true;
 }

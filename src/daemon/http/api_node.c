@@ -98,6 +98,7 @@ static void add_residence(struct json_text *j, const struct tenant *t, unsigned 
 	residence = json_string_value(json_object_get(said, "residence"));
 	json_text_string(j, "residence", residence ? residence : "resident");
 	json_text_integer(j, "away_bytes", json_integer_value(json_object_get(said, "away_bytes")));
+	json_text_integer(j, "disk_bytes", json_integer_value(json_object_get(said, "disk_bytes")));
 	json_text_integer(j, "moved_pct", json_integer_value(json_object_get(said, "moved_pct")));
 	json_decref(said);
 }

@@ -214,6 +214,30 @@ const struct setting settings[] = {
 	  .example = "64G",
 	  .text = "How much of the host's memory what has left the devices may take, of all tenants together. What "
 		  "finds no room there stays on its device. 0: half of what the host has." },
+	{ .key = "memory.disk",
+	  .type = SETTING_PATH,
+	  .offset = FIELD(memory.disk),
+	  .reload = true,
+	  .fallback = "none: what finds no room in memory.pool stays on its device",
+	  .example = "/var/lib/mete-disk",
+	  .text = "A folder on a disk for what leaves the devices and finds no room in memory.pool. It must be "
+		  "meted's own, of mode 700, on a file system that has direct writes and files without a name (ext4, "
+		  "XFS, Btrfs). What is written there is encrypted with keys that are never written." },
+	{ .key = "memory.disk_size",
+	  .type = SETTING_SIZE,
+	  .offset = FIELD(memory.disk_bytes),
+	  .reload = true,
+	  .fallback = "16G",
+	  .example = "200G",
+	  .text = "How much of that disk may be taken, by all tenants together." },
+	{ .key = "memory.disk_user",
+	  .type = SETTING_SIZE,
+	  .offset = FIELD(memory.disk_user_bytes),
+	  .reload = true,
+	  .fallback = "0",
+	  .example = "50G",
+	  .text = "How much of it the grants of one user may take together, who is not root nor whom meted runs as. "
+		  "0: half of memory.disk_size." },
 	{ .key = "memory.turn",
 	  .type = SETTING_MOMENTS,
 	  .offset = FIELD(memory.turn_ns),
@@ -225,6 +249,25 @@ const struct setting settings[] = {
 	  .text = "How long the memory of a tenant that works stays on a device at least, in seconds, while others of "
 		  "its class wait for the room. Where to leave and to return takes more than a fifth of it, it is "
 		  "longer." },
+
+	{ .key = "memory.yield_within",
+	  .type = SETTING_MOMENTS,
+	  .offset = FIELD(memory.yield_ns),
+	  .least = 100,
+	  .most = 600000,
+	  .reload = true,
+	  .fallback = "10",
+	  .example = "2",
+	  .text = "Within how many seconds a grant with --spill gives up what it was lent, when a grant that is "
+		  "promised the memory asks for it. Half of it is for work in flight to end. An event, `mete ps` and "
+		  "the grant say who has been late." },
+	{ .key = "memory.yield_end",
+	  .type = SETTING_SWITCH,
+	  .offset = FIELD(memory.yield_end),
+	  .reload = true,
+	  .fallback = "false: who is promised the memory waits on",
+	  .example = "true",
+	  .text = "End a program (SIGKILL) that has not given up by then what it was lent." },
 
 	{ .key = "containers.expires",
 	  .type = SETTING_SECONDS,

@@ -8,6 +8,7 @@
 #include "daemon/runtime.h"
 #include "daemon/settings/settings.h"
 #include "daemon/store/store.h"
+#include "daemon/tenants/disk.h"
 #include "daemon/workers/cgroup.h"
 
 #include <errno.h>
@@ -236,6 +237,19 @@ static void try_cgroup(struct trial *t)
 		 "%s: name a folder of cgroups of version 2 that meted may write, or \"" FENCE_AUTO "\"", why);
 }
 
+static void try_disk(struct trial *t)
+{
+	const char *path = t->o->memory.disk;
+	_cleanup_close_ int fd = -1;
+	char why[WHY_BYTES];
+
+	if (!path)
+		return;
+	fd = disk_try(path, NULL, why, sizeof(why));
+	if (fd < 0 && !is_hidden(t, -fd))
+		complain(t, "memory.disk", "%s", why);
+}
+
 /* The store of a meted that runs is that meted's, and is looked at all the same. */
 static void try_store(struct trial *t)
 {
@@ -270,6 +284,7 @@ unsigned int trial_run(const struct options *o, enum trial_depth depth, const ch
 	try_group(&t);
 	try_validity(&t);
 	try_cgroup(&t);
+	try_disk(&t);
 	try_library(&t, "driver.libcuda", o->machine.libcuda);
 	try_library(&t, "driver.libnvml", o->machine.libnvml);
 	try_library(&t, "driver.libhip", o->machine.libhip);

@@ -78,7 +78,7 @@ static void put_share(struct meters *to, const struct tenant *t, unsigned int i)
 }
 
 /* Its memory that has moved; an entry of its own. */
-enum { MOVED_OUT, MOVED_IN, MOVES, MOVES_REFUSED, MOVING_NS };
+enum { MOVED_OUT, MOVED_IN, MOVES, MOVES_REFUSED, MOVING_NS, MOVES_LATE };
 
 static void put_moved(struct meters *to, const struct tenant *t)
 {
@@ -95,6 +95,7 @@ static void put_moved(struct meters *to, const struct tenant *t)
 	e->value[MOVES] = s->moves;
 	e->value[MOVES_REFUSED] = s->refused;
 	e->value[MOVING_NS] = s->moving_ns;
+	e->value[MOVES_LATE] = s->late;
 }
 
 static void put_device(struct daemon *daemon, const struct device_meter *d)
@@ -230,6 +231,7 @@ static void restore_moved(struct daemon *daemon, struct tenant *t)
 	take_most(&s->moves, e->value[MOVES]);
 	take_most(&s->refused, e->value[MOVES_REFUSED]);
 	take_most(&s->moving_ns, e->value[MOVING_NS]);
+	take_most(&s->late, e->value[MOVES_LATE]);
 }
 
 struct restoring {

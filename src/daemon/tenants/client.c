@@ -275,6 +275,9 @@ void client_free(struct client *client, bool leaving)
 	if (client->page.map && !leaving)
 		others_change(client->tenant);
 	client_unlink(client);
+	residence_unstore(client, leaving);
+	if (!leaving && client->tenant->moving.active)
+		residence_look_soon(client->tenant->daemon);
 	if (client->page.map) {
 		trace_forget(client);
 		account_close(client);

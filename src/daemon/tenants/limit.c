@@ -153,11 +153,6 @@ uint64_t limit_part(const struct tenant *tenant, uint64_t whole)
 	return part_of(whole, most_of_tenant(tenant, LIMIT_MEM, key));
 }
 
-bool limit_same_user(const struct tenant *a, const struct tenant *b)
-{
-	return same_user(a->grant.uid, b->grant.uid);
-}
-
 uint64_t limit_rest_bytes(struct ask *ask, const struct device *device, const struct tenant *except)
 {
 	char key[KEY_BYTES];

@@ -28,7 +28,6 @@ bool limit_check_ppm(struct ask *ask, const struct device *device, uint32_t ppm,
 
 /* The part of something shared that the user of the grant may take by limits.mem. UINT64_MAX: all of it. */
 uint64_t limit_part(const struct tenant *tenant, uint64_t whole);
-bool limit_same_user(const struct tenant *a, const struct tenant *b);
 
 /* "limits": {"limits":[{"limit","of","have","most","key"}]}: what bounds the asker; a bound of null is none. */
 enum verbs_result limits_ask(struct ask *ask);

@@ -280,6 +280,8 @@ void moving_ends(struct tenant *t, const struct worker *w)
 
 	if (t->moving.active && t->moving.far && is_of(w, t) && phase_of(w, &serial) == WORKER_LEFT)
 		t->moving.gone++;
+	if (t->moving.active)
+		residence_look_soon(t->daemon);
 }
 
 void moving_resume(struct tenant *t)

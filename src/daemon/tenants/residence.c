@@ -8,26 +8,33 @@
 
 #include "base/clock.h"
 #include "daemon/daemon.h"
+#include "daemon/log.h"
 #include "daemon/owner.h"
 #include "daemon/subordinate.h"
 #include "daemon/tenants/account.h"
 #include "daemon/tenants/client.h"
+#include "daemon/tenants/disk.h"
 #include "daemon/tenants/limit.h"
 #include "daemon/tenants/residing.h"
 #include "daemon/tenants/suspension.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/tenants/yielding.h"
+#include "daemon/workers/worker.h"
+#include "model/offload.h"
 #include "model/residence.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #define LOOK_MS 10u
+#define LOOK_SOON_MS 1u	   /* users bring that about, and not more often */
 #define CLIENTS 512u	   /* of a device, whose memory moves: those beyond stay where they are */
 #define CLIENTS_OF_ONE 64u /* of a tenant: the processes of one leave places for those of others */
 #define USERS 64u	   /* who have parts of these places; all others share the last one */
 #define HOPE_NS 200000000u
 #define STAY_NS 50000000u /* what was allowed is taken within it */
-#define POOL_KEPT_PART 4u /* of the host's memory, for owners' grants, where others have some as well */
 
 /* A grant whose memory moves has one device. */
 bool residence_moves(const struct tenant *t)
@@ -374,6 +381,7 @@ bool residence_wait(struct client *client, unsigned int device, uint64_t units)
 
 void residence_has(struct client *client)
 {
+	yielding_has(client);
 	client->residing.want_units = client->residing.hopeless_ns = 0;
 	if (!residence_moves(client->tenant))
 		client->residing.waits_since_ns = 0;
@@ -421,64 +429,155 @@ bool residence_stay_waits(struct client *client)
 	return false;
 }
 
-/* The host's memory for what has left devices, and what is taken of it, in units; by each grant: suspension.pool_units.
- */
-struct pool_state {
-	const struct daemon *daemon;
-	uint64_t units;
-	uint64_t owners, others; /* by grants of owners, and of all others */
-};
-
-static uint64_t *pool_part(struct pool_state *pool, const struct tenant *t)
-{
-	return is_users(t) ? &pool->others : &pool->owners;
-}
-
-static void pool_take(struct pool_state *pool, struct tenant *t, uint64_t units)
-{
-	*pool_part(pool, t) += units;
-	t->suspension.pool_units += units;
-}
-
-static struct pool_state pool_now(const struct daemon *daemon)
-{
-	struct pool_state pool = { .daemon = daemon, .units = daemon->memory->pool_bytes / WIRE_UNIT_BYTES };
-
-	if (!pool.units)
-		pool.units = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE) / WIRE_UNIT_BYTES;
-	for (struct tenant *t = daemon->tenants; t; t = t->next) {
-		t->suspension.pool_units = 0;
-		pool_take(&pool, t, residence_away(t, 0, NULL) + moving_away_bytes(t) / WIRE_UNIT_BYTES);
-		for (const struct client *c = t->clients; c && residence_moves(t); c = c->next)
-			pool_take(&pool, t, residing_is_to_leave(c) ? residing_movable(c) : 0);
-	}
-	return pool;
-}
-
-/* Of his part of it (limits.mem) what all grants of the tenant's user have left. */
-static uint64_t user_room(const struct pool_state *pool, const struct tenant *tenant)
-{
-	uint64_t most = limit_part(tenant, pool->units), taken = 0;
-
-	for (const struct tenant *t = pool->daemon->tenants; most != UINT64_MAX && t; t = t->next)
-		taken += limit_same_user(t, tenant) ? t->suspension.pool_units : 0;
-	return less(most, taken);
-}
+/* Where memory goes that leaves, in units. */
 
 /*
- * Units that it still takes of the tenant. A part is kept for owners' grants, which are lent what others are promised
- * and must be able to leave, whatever other users' programs say that they have away.
+ * A local program of another user's would have the file in its hands, and could make it as large as the disk: of users
+ * only workers get one, which are mete's own.
  */
-static uint64_t pool_room(const struct pool_state *pool, const struct tenant *tenant)
+static bool may_have_disk(const struct client *c)
 {
-	uint64_t most = pool->units - pool->units / POOL_KEPT_PART, left = less(pool->units, pool->owners), users;
+	return residing_place(c) & WIRE_PLACE_STORES &&
+	       (!is_users(c->tenant) || worker_find(c->tenant->daemon, c->process.pid));
+}
 
-	if (is_users(tenant)) {
-		users = user_room(pool, tenant);
-		left = less(left < most ? left : most, pool->others);
-		return left < users ? left : users;
+/* Of the host's memory (`host_units`) a user has the part that limits.mem says. */
+static struct offload_owner owner_of(const struct tenant *t, uint64_t host_units, bool disk)
+{
+	return (struct offload_owner){ .owner = !is_users(t),
+				       .user = subordinate_user(t->grant.uid),
+				       .host_most = limit_part(t, host_units),
+				       .disk = disk };
+}
+
+uint64_t residence_client_disk(const struct client *c)
+{
+	if (c->residing.disk_fd)
+		return c->residing.disk_units;
+	/* A meted before this one has given it the file. */
+	return residing_place(c) & WIRE_PLACE_DISK && may_have_disk(c) ? residing_away(c) : 0;
+}
+
+uint64_t residence_disk(const struct tenant *tenant)
+{
+	uint64_t units = 0;
+
+	for (const struct client *c = tenant->clients; c && residence_moves(tenant); c = c->next)
+		units += residence_client_disk(c);
+	return units;
+}
+
+/* `but`: what it has, or will have, is left out. */
+static struct offload offload_now(const struct daemon *daemon, const struct client *but)
+{
+	const struct residence_options *o = daemon->memory;
+	struct offload now = { .host_most = o->pool_bytes / WIRE_UNIT_BYTES };
+
+	if (!now.host_most)
+		now.host_most =
+			(uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE) / WIRE_UNIT_BYTES;
+	now.disk_most = daemon->disk_fd < 0 ? 0 : o->disk_bytes / WIRE_UNIT_BYTES;
+	now.disk_user_most = o->disk_user_bytes ? o->disk_user_bytes / WIRE_UNIT_BYTES : now.disk_most / 2;
+	for (const struct tenant *t = daemon->tenants; t; t = t->next) {
+		const struct offload_owner whose = owner_of(t, now.host_most, true);
+		uint64_t away = residence_away(t, 0, NULL), disk = 0;
+
+		for (const struct client *c = t->clients; c && residence_moves(t); c = c->next) {
+			uint64_t units = residence_client_disk(c);
+
+			if (c == but)
+				continue;
+			if (units)
+				disk += units;
+			else if (residing_is_to_leave(c))
+				offload_add(&now, &whose, OFFLOAD_HOST, residing_movable(c));
+		}
+		offload_add(&now, &whose, OFFLOAD_DISK, disk);
+		offload_add(&now, &whose, OFFLOAD_HOST, less(away, disk) + moving_away_bytes(t) / WIRE_UNIT_BYTES);
 	}
-	return less(left, pool->others < most ? pool->others : most);
+	return now;
+}
+
+uint64_t residence_disk_bytes(const struct daemon *daemon, uint64_t *ret_most_bytes)
+{
+	const struct offload now = offload_now(daemon, NULL);
+
+	*ret_most_bytes = now.disk_most * WIRE_UNIT_BYTES;
+	return now.disk * WIRE_UNIT_BYTES;
+}
+
+uint64_t residence_pool_room(const struct tenant *tenant)
+{
+	const struct offload now = offload_now(tenant->daemon, NULL);
+	const struct offload_owner whose = owner_of(tenant, now.host_most, false);
+
+	return offload_room(&now, &whose, OFFLOAD_HOST);
+}
+
+bool residence_takes(const struct tenant *tenant, uint64_t units)
+{
+	const struct offload now = offload_now(tenant->daemon, NULL);
+	struct offload_owner whose = owner_of(tenant, now.host_most, false);
+	uint64_t room = offload_room(&now, &whose, OFFLOAD_HOST);
+
+	for (const struct client *c = tenant->clients; c && residence_moves(tenant); c = c->next)
+		whose.disk |= may_have_disk(c);
+	return units <= room || units - room <= offload_room(&now, &whose, OFFLOAD_DISK);
+}
+
+void residence_unstore(struct client *client, bool leaving)
+{
+	struct residing *r = &client->residing;
+
+	if (!r->disk_fd)
+		return;
+	if (!leaving && ftruncate(r->disk_fd, 0)) /* whoever has it open beside us */
+		log_line("grant %s: the file of %s keeps its room on the disk: %s", client->tenant->grant.name,
+			 client_text(client), strerror(errno));
+	close(r->disk_fd);
+	r->disk_fd = 0;
+	r->disk_units = 0;
+}
+
+enum wire_status residence_store(struct client *client, uint64_t units, int *ret_fd)
+{
+	struct tenant *t = client->tenant;
+	struct residing *r = &client->residing;
+	struct offload_owner whose;
+	struct offload now;
+	int fd;
+
+	*ret_fd = r->disk_fd ? r->disk_fd : -1;
+	*r->why = 0;
+	if (r->disk_fd && units == r->disk_units) /* it has lost the descriptor */
+		return WIRE_OK;
+	*ret_fd = -1;
+	if (residing_place(client) & WIRE_PLACE_DISK && wire_place_state(residing_place(client)) != WIRE_LEAVING)
+		return WIRE_NO_ROOM; /* the meted that had it as well is gone */
+	if (!residence_moves(t) || wire_place_state(residing_place(client)) != WIRE_LEAVING ||
+	    units > t->grant.share[0].ledger.quota_units)
+		return WIRE_BAD;
+	residence_unstore(client, false);
+	now = offload_now(t->daemon, client);
+	whose = owner_of(t, now.host_most, may_have_disk(client));
+	switch (offload_choose(&now, &whose, units)) {
+	case OFFLOAD_HOST:
+		return WIRE_OK;
+	case OFFLOAD_DISK:
+		fd = disk_file(t->daemon, units * WIRE_UNIT_BYTES, r->why, sizeof(r->why));
+		if (fd < 0)
+			return WIRE_NO_ROOM;
+		*ret_fd = r->disk_fd = fd;
+		r->disk_units = units;
+		return WIRE_OK;
+	case OFFLOAD_NOWHERE:
+		break;
+	}
+	snprintf(r->why, sizeof(r->why), "memory.pool has no room for it%s",
+		 t->daemon->disk_fd < 0 ? ""
+		 : whose.disk		? ", nor has memory.disk"
+					: ", and memory.disk is not for it");
+	return WIRE_NO_ROOM;
 }
 
 /* Who is asked ---------------------------------------------------------------------------------------------------- */
@@ -499,26 +598,51 @@ static void tell_turn(struct tenant *t)
 }
 
 /* Of those who are to leave now, those whom the host takes no more stay. Value: there was one: it is decided anew. */
-static bool beyond_pool(struct pool_state *pool)
+static bool beyond_pool(struct offload now)
 {
+	enum offload_place where;
 	bool any = false;
 
 	for (unsigned int i = 0; i < view.count; i++) {
 		struct residence_client *c = &view.list[i];
+		struct offload_owner whose;
 
 		if (c->place != RESIDENCE_HERE || !c->wish_away || residing_wishes_away(view.client[i]))
 			continue;
-		if (c->movable_units > pool_room(pool, view.client[i]->tenant))
+		whose = owner_of(view.client[i]->tenant, now.host_most, may_have_disk(view.client[i]));
+		where = offload_choose(&now, &whose, c->movable_units);
+		if (where == OFFLOAD_NOWHERE)
 			c->stays = any = true;
 		else
-			pool_take(pool, view.client[i]->tenant, c->movable_units);
+			offload_add(&now, &whose, where, c->movable_units);
 	}
 	return any;
 }
 
+/* Of those whose memory moves: asked to leave, or was just now, and has not. */
+static bool is_in_the_way(unsigned int i, uint64_t now)
+{
+	const struct residence_client *c = &view.list[i];
+
+	return residing_can_be_asked(view.client[i]) && c->held_units > c->keeps_units && c->place != RESIDENCE_AWAY &&
+	       (residing_wishes_away(view.client[i]) || now < view.client[i]->residing.stays_until_ns);
+}
+
+/* Who is promised memory has waited for it as long as was stated. */
+static void look_who_is_late(uint64_t now)
+{
+	for (unsigned int i = 0; i < view.count; i++) {
+		if (!yielding_is_late(view.client[i], now))
+			continue;
+		for (unsigned int k = 0; k < view.count; k++)
+			if (is_in_the_way(k, now))
+				yielding_blame(view.client[k], view.client[i], now);
+	}
+}
+
 static void decide(struct daemon *daemon, const uint8_t *uuid, uint64_t now)
 {
-	struct pool_state pool;
+	const struct offload now_taken = offload_now(daemon, NULL);
 
 	see(daemon, uuid);
 	do {
@@ -526,10 +650,11 @@ static void decide(struct daemon *daemon, const uint8_t *uuid, uint64_t now)
 		for (unsigned int i = 0; i < view.count; i++)
 			view.list[i].wish_away = view.client[i]->residing.wish & WIRE_LEAVE;
 		residence_decide(&view.device, view.list, view.count, now);
-	} while (beyond_pool(&pool));
+	} while (beyond_pool(now_taken));
 	for (unsigned int i = 0; i < view.count; i++)
 		if (residing_can_be_asked(view.client[i]))
-			residing_wish(view.client[i], view.list[i].wish_away);
+			residing_wish(view.client[i], view.list[i].wish_away, view.list[i].urgent);
+	look_who_is_late(now);
 	for (unsigned int i = 0; i < view.count; i++)
 		if (view.client[i]->residing.swap_ns)
 			tell_turn(view.client[i]->tenant);
@@ -551,6 +676,7 @@ static void on_look(void *owner)
 	uint64_t now = clock_now_ns();
 	bool any = false;
 
+	daemon->looks_soon = false;
 	for (struct tenant *t = daemon->tenants; t; t = t->next) {
 		if (!residence_moves(t))
 			continue;
@@ -579,6 +705,14 @@ void residence_look_on(struct daemon *daemon)
 		timer_start(daemon->residence, LOOK_MS, LOOK_MS);
 }
 
+void residence_look_soon(struct daemon *daemon)
+{
+	if (daemon->looks_soon || !daemon->residence || !timer_running(daemon->residence))
+		return;
+	daemon->looks_soon = true;
+	timer_start(daemon->residence, LOOK_SOON_MS, LOOK_MS);
+}
+
 void residence_begin(struct tenant *tenant)
 {
 	if (residence_moves(tenant))
@@ -604,7 +738,7 @@ void residence_join(struct client *client, bool found)
 		r->since_ns = r->asked_ns = r->came_ns = clock_now_ns();
 	}
 	if (client->tenant->grant.suspended)
-		residing_wish(client, true);
+		residing_wish(client, true, false);
 }
 
 void residence_stop(struct daemon *daemon)
@@ -614,20 +748,12 @@ void residence_stop(struct daemon *daemon)
 	checkpoint_stop(daemon);
 }
 
-uint64_t residence_pool_room(const struct tenant *tenant)
-{
-	const struct pool_state pool = pool_now(tenant->daemon);
-
-	return pool_room(&pool, tenant);
-}
-
 const char *residence_pool_bound(const struct tenant *tenant)
 {
-	const struct pool_state pool = pool_now(tenant->daemon);
+	const struct offload now = offload_now(tenant->daemon, NULL);
+	const struct offload_owner whose = owner_of(tenant, now.host_most, false);
 
-	return is_users(tenant) && user_room(&pool, tenant) == pool_room(&pool, tenant)
-		       ? "memory.pool to its user (limits.mem)"
-		       : "memory.pool";
+	return offload_is_users_part(&now, &whose) ? "memory.pool to its user (limits.mem)" : "memory.pool";
 }
 
 void residence_look_now(struct daemon *daemon)
@@ -639,4 +765,17 @@ uint64_t residence_left(const struct tenant *tenant)
 {
 	see(tenant->daemon, tenant->grant.share[0].device.uuid);
 	return residence_free(&view.device, view.list, view.count, NULL);
+}
+
+uint64_t residence_disk_of_device(const struct daemon *daemon, const uint8_t *uuid, uint64_t *ret_away)
+{
+	uint64_t disk = 0;
+
+	*ret_away = 0;
+	for (struct tenant *t = daemon->tenants; t; t = t->next)
+		if (grant_find_share(&t->grant, uuid) && (residence_moves(t) || t->grant.share_count == 1)) {
+			disk += residence_disk(t);
+			*ret_away += residence_away(t, 0, NULL) + moving_away_bytes(t) / WIRE_UNIT_BYTES;
+		}
+	return disk;
 }

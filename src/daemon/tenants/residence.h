@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include "wire/message.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,12 +21,19 @@ struct tenant;
 
 /* Settings. */
 struct residence_options {
-	bool spill;	     /* new grants are made with it */
-	uint64_t pool_bytes; /* of the host's memory; 0: half of it */
+	bool spill;		  /* new grants are made with it */
+	uint64_t pool_bytes;	  /* of the host's memory; 0: half of it */
+	const char *disk;	  /* a folder for what finds no room there; NULL: none */
+	uint64_t disk_bytes;	  /* that it may take */
+	uint64_t disk_user_bytes; /* of one user who is no owner; 0: half of that */
 	uint64_t turn_ns;
+	uint64_t yield_ns; /* what was lent is given up within */
+	bool yield_end;	   /* else its program is ended */
 };
 
-#define RESIDENCE_OPTIONS ((struct residence_options){ .turn_ns = 2000000000u })
+#define RESIDENCE_OPTIONS                                                                                              \
+	((struct residence_options){                                                                                   \
+		.turn_ns = 2000000000u, .yield_ns = UINT64_C(10000000000), .disk_bytes = UINT64_C(16) << 30 })
 
 /* What meted knows of a client's memory; zero at first. */
 struct residing {
@@ -44,12 +53,18 @@ struct residing {
 	uint32_t silences;	      /* that it has not answered in time; since it has done what was asked */
 	uint32_t counted;	      /* the wish whose move is counted */
 	uint64_t moving_units;
-	uint64_t swap_ns; /* the last time to leave and the last to return, together */
-	uint64_t leave_ns; /* without the time in which its work ended: the device was used then */
-	uint64_t works_ns; /* its work had not ended when it was looked at then */
-	bool called; /* the user wants it back */
-	bool saved;  /* the driver has taken its process off the device (checkpoint.h): it holds nothing there */
-	bool doubt;  /* it may have: a child was, or may have been, at it */
+	uint64_t swap_ns;    /* the last time to leave and the last to return, together */
+	uint64_t leave_ns;   /* without the time in which its work ended: the device was used then */
+	uint64_t works_ns;   /* its work had not ended when it was looked at then */
+	int disk_fd;	     /* of the file that it was given, which it writes or has written; 0: none */
+	uint64_t disk_units; /* its size */
+	uint32_t told;	     /* the wish of which it was said that it cannot be done */
+	uint64_t late_ns;    /* yielding.h: since then it, or who is in its way, is late; 0: not */
+	char why[200];	     /* it was told that its memory finds room nowhere; empty: nothing to say */
+	bool urgent;	     /* the wish is for whom the memory is promised to */
+	bool called;	     /* the user wants it back */
+	bool saved; /* the driver has taken its process off the device (checkpoint.h): it holds nothing there */
+	bool doubt; /* it may have: a child was, or may have been, at it */
 };
 
 /* A tenant is served from now on. */
@@ -94,8 +109,26 @@ bool residence_moves(const struct tenant *tenant);
 uint64_t residence_pool_room(const struct tenant *tenant);
 /* What bounds that, for a line. */
 const char *residence_pool_bound(const struct tenant *tenant);
+/* So many units of the tenant's find room where memory goes that leaves (memory.pool, memory.disk). */
+bool residence_takes(const struct tenant *tenant, uint64_t units);
+/* What is on the disk: of a client, and of a tenant, in units. */
+uint64_t residence_client_disk(const struct client *client);
+uint64_t residence_disk(const struct tenant *tenant);
+/* Of all that have left a device, with what is away of them at all, in units. */
+uint64_t residence_disk_of_device(const struct daemon *daemon, const uint8_t *uuid, uint64_t *ret_away);
+/* Of all, with what may be there, in bytes; 0: there is none. */
+uint64_t residence_disk_bytes(const struct daemon *daemon, uint64_t *ret_most_bytes);
+/*
+ * A client that leaves asks where to. WIRE_OK: to the host's memory, or with a descriptor, which remains meted's, to
+ * this file. WIRE_NO_ROOM: it stays.
+ */
+enum wire_status residence_store(struct client *client, uint64_t units, int *ret_fd);
+/* The client is gone, or has its memory back. `leaving`: this meted goes, and the file stays the client's. */
+void residence_unstore(struct client *client, bool leaving);
 /* Units of the tenant's device that nobody has. */
 uint64_t residence_left(const struct tenant *tenant);
 /* Pages are looked at while there is something to see; and at once. */
 void residence_look_on(struct daemon *daemon);
 void residence_look_now(struct daemon *daemon);
+/* In a moment, where they are looked at: something has happened that somebody may wait for. */
+void residence_look_soon(struct daemon *daemon);

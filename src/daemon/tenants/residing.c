@@ -10,6 +10,7 @@
 #include "daemon/tenants/account.h"
 #include "daemon/tenants/client.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/tenants/yielding.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -21,6 +22,7 @@
 #define STAYS_NS 5000000000u  /* one that could not leave is left alone for so long */
 #define SILENT_NS 5000000000u /* one that does not begin to leave within it does not answer */
 #define STUCK_NS 10000000000u /* nor does one that comes no further on its way */
+#define LOST_NS 10000000000u  /* nor for one whose memory the disk keeps */
 #define SILENCES 6u	      /* each in a row is believed half as often as the one before, so many times */
 
 static uint64_t lesser(uint64_t a, uint64_t b)
@@ -85,13 +87,27 @@ bool residing_is_to_leave(const struct client *c)
 	       (place & WIRE_PLACE_MOVES && wire_place_state(place) == WIRE_RESIDENT && residing_wishes_away(c));
 }
 
-void residing_wish(struct client *c, bool away)
+/* Half of the time that is stated is for work in flight: what is left is for the copy, or for others who are asked
+ * then. */
+static uint64_t patience_of(const struct client *c, bool urgent, uint64_t usual_ns)
+{
+	return urgent ? lesser(usual_ns, c->tenant->daemon->memory->yield_ns / 2) : usual_ns;
+}
+
+static uint32_t drain_of(const struct client *c, bool urgent)
+{
+	const struct suspension *s = &c->tenant->suspension;
+
+	if (c->tenant->grant.suspended && s->drain)
+		return s->drain;
+	return (uint32_t)(patience_of(c, urgent, SUSPENSION_DRAIN_S * 1000000000ull) / WIRE_DRAIN_NS);
+}
+
+void residing_wish(struct client *c, bool away, bool urgent)
 {
 	struct wire_account *account = residing_account(c, 0);
 	uint32_t serial = (wire_wish_serial(c->residing.wish) + 1) & WIRE_WISH_SERIALS;
-	uint32_t drain = c->tenant->grant.suspended && c->tenant->suspension.drain
-				 ? c->tenant->suspension.drain
-				 : (uint32_t)(SUSPENSION_DRAIN_S * 1000000000ull / WIRE_DRAIN_NS);
+	uint32_t drain = drain_of(c, urgent);
 	enum wire_place place;
 
 	if (residing_wishes_away(c) == away)
@@ -99,6 +115,7 @@ void residing_wish(struct client *c, bool away)
 	c->residing.wish = serial * WIRE_WISH_SERIAL | (away ? WIRE_LEAVE : 0) | drain << WIRE_DRAIN_SHIFT;
 	c->residing.asked_ns = c->residing.came_ns = clock_now_ns();
 	c->residing.came_percent = 0;
+	c->residing.urgent = urgent;
 	/* It is there, or goes there without having been asked. */
 	place = wire_place_state(c->residing.place);
 	if (away ? place == WIRE_AWAY : place != WIRE_AWAY && place != WIRE_LEAVING)
@@ -115,6 +132,7 @@ static const char *const reasons[] = {
 	[WIRE_STAY_FAULT] = "the driver answers an error: a context of the program has failed",
 	[WIRE_STAY_HOST] = "the host has no memory to take it",
 	[WIRE_STAY_DEVICE] = "the device has no room for it",
+	[WIRE_STAY_DISK] = "the disk of memory.disk answers an error, which its log has",
 	"a reason that this meted does not know",
 };
 
@@ -125,13 +143,14 @@ static void left(struct client *c, uint64_t now)
 	char text[SIZE_TEXT_BYTES];
 	uint64_t bytes = residing_away(c) * WIRE_UNIT_BYTES;
 
+	yielding_left(c);
 	r->leave_ns = now - (r->works_ns > r->asked_ns ? r->works_ns : r->asked_ns);
 	s->out_bytes += bytes;
 	s->moves++;
 	s->moving_ns += r->leave_ns;
 	account_recall(c->tenant, 0, &(struct ledger_units){ account_credit(c, 0), 0 }, NULL, NULL);
 	tenant_note(c->tenant, 0, JOURNAL_ACTION, "%s: %s left the device in %.2f s", client_text(c),
-		      size_format(bytes, text), (double)(now - r->asked_ns) / 1e9);
+		    size_format(bytes, text), (double)(now - r->asked_ns) / 1e9);
 }
 
 static void returned(struct client *c, uint64_t now)
@@ -147,7 +166,7 @@ static void returned(struct client *c, uint64_t now)
 	s->in_bytes += bytes;
 	s->moving_ns += ns;
 	tenant_note(c->tenant, 0, JOURNAL_ACTION, "%s: %s returned to the device in %.2f s", client_text(c),
-		      size_format(bytes, text), (double)ns / 1e9);
+		    size_format(bytes, text), (double)ns / 1e9);
 }
 
 /* It was asked to leave, and has answered that it cannot, or not at all. */
@@ -169,7 +188,7 @@ static void stayed(struct client *c, uint64_t now, const char *why, uint64_t for
 		for (struct client *other = c->tenant->clients; other; other = other->next)
 			other->residing.called = true;
 	}
-	residing_wish(c, false);
+	residing_wish(c, false, false);
 }
 
 /* What is asked is done, or so the client says. */
@@ -183,7 +202,7 @@ static void look_whether_silent(struct client *c, uint64_t now)
 {
 	struct residing *r = &c->residing;
 	enum wire_place place = wire_place_state(r->place);
-	uint64_t patience = place == WIRE_RESIDENT ? SILENT_NS : STUCK_NS, for_ns;
+	uint64_t patience = place == WIRE_RESIDENT ? patience_of(c, r->urgent, SILENT_NS) : STUCK_NS, for_ns;
 	uint32_t percent = place == WIRE_LEAVING || place == WIRE_RETURNING ? wire_place_percent(r->place) : 0;
 
 	if (percent > r->came_percent && percent <= 100) {
@@ -202,7 +221,26 @@ static void look_whether_silent(struct client *c, uint64_t now)
 	r->stays_until_ns = now + for_ns;
 	r->came_ns = now + for_ns;
 	tenant_note(c->tenant, 0, JOURNAL_ACTION, "%s does not come back to the device: others do not wait for it",
-		      client_text(c));
+		    client_text(c));
+}
+
+/*
+ * The disk does not give it back: it stays where it is, and is tried again from time to time. Its program waits, for
+ * there is nothing right that it could be told.
+ */
+static void look_whether_lost(struct client *c, uint64_t now, uint32_t place)
+{
+	struct residing *r = &c->residing;
+
+	if (residing_wishes_away(c) || wire_place_serial(place) != wire_wish_serial(r->wish) || r->told == r->wish)
+		return;
+	r->told = r->wish;
+	r->stays_until_ns = r->came_ns = now + LOST_NS;
+	c->tenant->suspension.refused++;
+	tenant_note(c->tenant, 0, JOURNAL_ACTION,
+		    "%s: its memory stays away: the disk of memory.disk does not give it back as it was; its log says "
+		    "more, and `mete end %s` ends it",
+		    client_text(c), c->tenant->grant.name);
 }
 
 /* What has become of what was asked. */
@@ -213,8 +251,12 @@ void residing_look(struct client *c, uint64_t now)
 	enum wire_place from = wire_place_state(was), to = wire_place_state(is);
 
 	r->place = is;
+	if (to == WIRE_RESIDENT)
+		residence_unstore(c, false);
 	if (!(is & WIRE_PLACE_MOVES))
 		return;
+	if (to == WIRE_AWAY && wire_place_reason(is) == WIRE_STAY_DISK)
+		look_whether_lost(c, now, is);
 	/* The way back is part of its turn: it is done for the tenant. */
 	if (!r->since_ns || (from != to && !(from == WIRE_RETURNING && to == WIRE_RESIDENT)))
 		r->since_ns = now;
@@ -231,7 +273,9 @@ void residing_look(struct client *c, uint64_t now)
 	}
 	if (to == WIRE_RESIDENT && residing_wishes_away(c) && wire_place_reason(is) &&
 	    wire_place_serial(is) == wire_wish_serial(r->wish))
-		stayed(c, now, reasons[wire_place_reason(is)], STAYS_NS);
+		stayed(c, now,
+		       wire_place_reason(is) == WIRE_STAY_HOST && *r->why ? r->why : reasons[wire_place_reason(is)],
+		       STAYS_NS);
 	else
 		look_whether_silent(c, now);
 	/* What was not there could not be used. */

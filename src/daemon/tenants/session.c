@@ -219,7 +219,7 @@ static void fill_welcome(const struct session *session, struct wire_welcome *w)
 		w->device[i].total_bytes = share->device.total_bytes;
 		w->device[i].granule_bytes = share->device.granule_bytes;
 		w->device[i].flags = (share->device.kind == DEVICE_SOFT ? WIRE_DEVICE_SOFT : 0) |
-				     (session->tenant->grant.spill ? WIRE_DEVICE_STAYS_ASKED : 0);
+				     (session->tenant->grant.spill ? WIRE_DEVICE_STAYS_ASKED | WIRE_DEVICE_STORES : 0);
 	}
 }
 
@@ -362,6 +362,22 @@ static bool on_peer(struct session *session, const void *packet)
 	return true;
 }
 
+static bool on_store(struct session *session, const void *packet)
+{
+	const struct wire_store *q = packet;
+	struct wire_stored answer = { 0 };
+	enum wire_status status = WIRE_BAD;
+	int fd = -1;
+
+	if (device_known(session, q->device))
+		status = residence_store(session->client, q->units, &fd);
+	wire_head(&answer.head, WIRE_STORED, sizeof(answer), q->head.serial, status);
+	answer.disk = fd >= 0;
+	if (!session->ending)
+		send_with(session, &answer, sizeof(answer), &fd, fd >= 0);
+	return status != WIRE_BAD || senseless(session, q->head.type, "its memory does not leave the device");
+}
+
 static bool on_object(struct session *session, const void *packet)
 {
 	const struct wire_object_request *q = packet;
@@ -439,7 +455,7 @@ static const handler_fn handlers[] = {
 	[WIRE_HELLO] = on_hello,  [WIRE_RESERVE] = on_reserve,	   [WIRE_INFO] = on_info,
 	[WIRE_SHARE] = on_object, [WIRE_IMPORT] = on_object,	   [WIRE_DROP] = on_object,
 	[WIRE_EVENT] = on_event,  [WIRE_PROCESSES] = on_processes, [WIRE_ERROR] = on_error,
-	[WIRE_PEER] = on_peer,
+	[WIRE_PEER] = on_peer,	  [WIRE_STORE] = on_store,
 };
 
 /* A packet that is no message: answered when it has a header to answer to. */

@@ -1,6 +1,7 @@
 /* suspension.c: see suspension.h. */
 #include "daemon/tenants/suspension.h"
 
+#include "base/clock.h"
 #include "base/size.h"
 #include "daemon/daemon.h"
 #include "daemon/store/store.h"
@@ -169,13 +170,13 @@ int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_
 		return 0;
 	for (struct client *c = tenant->clients; c; c = c->next)
 		units += residing_can_be_asked(c) ? residing_movable(c) : 0;
-	if (units > residence_pool_room(tenant)) {
+	if (!residence_takes(tenant, units)) {
 		snprintf(error, size,
-			 "grant %s: the host has no room for its %s: %s are left of %s: let others return, or "
+			 "grant %s: the host has no room for its %s: %s are left of %s%s: let others return, or "
 			 "raise it in meted.yaml",
 			 tenant->grant.name, size_format(units * WIRE_UNIT_BYTES, held),
 			 size_format(residence_pool_room(tenant) * WIRE_UNIT_BYTES, room),
-			 residence_pool_bound(tenant));
+			 residence_pool_bound(tenant), tenant->daemon->disk_fd < 0 ? "" : ", and less of memory.disk");
 		return -EBUSY;
 	}
 	r = keep(tenant, true, error, size);
@@ -189,7 +190,7 @@ int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_
 		c->residing.called = false;
 		c->residing.stays_until_ns = 0;
 		if (residing_can_be_asked(c))
-			residing_wish(c, true);
+			residing_wish(c, true, false);
 	}
 	tenant_note(tenant, 0, JOURNAL_ACTION, "suspended: its memory leaves the device");
 	return 0;
@@ -241,6 +242,7 @@ void suspension_grant_json(const struct tenant *t, json_t *grant)
 	const struct suspension *s = &t->suspension;
 
 	json_object_set_new(grant, "spill", json_boolean(t->grant.spill));
+	yielding_grant_json(t, grant);
 	if (!residence_moves(t) && !moving_takes(t) && !s->serial && !t->grant.suspended)
 		return;
 	if (residence_moves(t))
@@ -251,15 +253,22 @@ void suspension_grant_json(const struct tenant *t, json_t *grant)
 			    json_pack("{s:I s:s s:o}", "serial", (json_int_t)s->serial, "state", words[s->state], "why",
 				      *s->why ? json_string(s->why) : json_null()));
 	json_object_set_new(grant, "moved",
-			    json_pack("{s:I s:I s:I s:I s:f}", "out_bytes", (json_int_t)s->out_bytes, "in_bytes",
+			    json_pack("{s:I s:I s:I s:I s:I s:f}", "out_bytes", (json_int_t)s->out_bytes, "in_bytes",
 				      (json_int_t)s->in_bytes, "moves", (json_int_t)s->moves, "refused",
-				      (json_int_t)s->refused, "seconds", (double)s->moving_ns / 1e9));
+				      (json_int_t)s->refused, "late", (json_int_t)s->late, "seconds",
+				      (double)s->moving_ns / 1e9));
 }
 
-static void place_json(json_t *to, uint64_t away_units, uint64_t movable_units, enum wire_place place, uint32_t percent)
+/* What a client or a tenant has where, in units. */
+struct placed {
+	uint64_t away, disk, movable;
+};
+
+static void place_json(json_t *to, const struct placed *is, enum wire_place place, uint32_t percent)
 {
-	json_object_set_new(to, "away_bytes", json_integer((json_int_t)(away_units * WIRE_UNIT_BYTES)));
-	json_object_set_new(to, "movable_bytes", json_integer((json_int_t)(movable_units * WIRE_UNIT_BYTES)));
+	json_object_set_new(to, "away_bytes", json_integer((json_int_t)(is->away * WIRE_UNIT_BYTES)));
+	json_object_set_new(to, "disk_bytes", json_integer((json_int_t)(is->disk * WIRE_UNIT_BYTES)));
+	json_object_set_new(to, "movable_bytes", json_integer((json_int_t)(is->movable * WIRE_UNIT_BYTES)));
 	json_object_set_new(to, "residence", json_string(place_words[place]));
 	if (place == WIRE_LEAVING || place == WIRE_RETURNING)
 		json_object_set_new(to, "moved_pct", json_integer(percent < 100 ? percent : 100));
@@ -274,9 +283,12 @@ void suspension_client_json(const struct client *c, unsigned int device, json_t 
 	if (w && *moving_pins(w, pins, sizeof(pins)))
 		json_object_set_new(process, "stays", json_string(pins));
 	checkpoint_client_json(c, device, process);
+	if (!device && residing_can_be_asked(c) && c->residing.late_ns)
+		json_object_set_new(process, "late_seconds",
+				    json_real((double)(clock_now_ns() - c->residing.asked_ns) / 1e9));
 	if (!device && residing_can_be_asked(c))
-		place_json(process, residing_away(c), residing_movable(c), wire_place_state(place),
-			   wire_place_percent(place));
+		place_json(process, &(struct placed){ residing_away(c), residence_client_disk(c), residing_movable(c) },
+			   wire_place_state(place), wire_place_percent(place));
 }
 
 /* Of several clients the one says it that is furthest from being there. */
@@ -284,7 +296,7 @@ void suspension_share_json(const struct tenant *t, unsigned int device, json_t *
 {
 	static const int order[] = { [WIRE_RESIDENT] = 0, [WIRE_RETURNING] = 1, [WIRE_LEAVING] = 2, [WIRE_AWAY] = 3 };
 	enum wire_place worst = WIRE_RESIDENT;
-	uint64_t movable = 0;
+	struct placed is = { 0 };
 	uint32_t percent = 0;
 
 	if (checkpoint_share_json(t, device, share))
@@ -298,11 +310,13 @@ void suspension_share_json(const struct tenant *t, unsigned int device, json_t *
 
 		if (!residing_can_be_asked(c))
 			continue;
-		movable += residing_movable(c);
+		is.movable += residing_movable(c);
 		if (order[wire_place_state(place)] <= order[worst])
 			continue;
 		worst = wire_place_state(place);
 		percent = wire_place_percent(place);
 	}
-	place_json(share, residence_away(t, 0, NULL), movable, worst, percent);
+	is.away = residence_away(t, 0, NULL);
+	is.disk = residence_disk(t);
+	place_json(share, &is, worst, percent);
 }

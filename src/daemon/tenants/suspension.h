@@ -29,8 +29,8 @@ struct suspension {
 	char why[200];				      /* it stays, or waits */
 	uint64_t out_bytes, in_bytes, moves, refused; /* in all */
 	uint64_t moving_ns;			      /* programs stood still while memory moved */
+	uint64_t late;				      /* programs that had not left in the stated time */
 	uint64_t turn_told_ns;			      /* the turn that an event has spoken of */
-	uint64_t pool_units;			      /* residence.c's: of the host's memory */
 };
 
 #define SUSPENSION_DRAIN_S 10u /* for work in flight to end, where nothing else is asked for */

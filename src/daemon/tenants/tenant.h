@@ -13,6 +13,7 @@
 #include "daemon/tenants/objects.h"
 #include "daemon/tenants/residence.h"
 #include "daemon/tenants/suspension.h"
+#include "daemon/tenants/yielding.h"
 #include "model/grant.h"
 #include "model/quarantine.h"
 #include "wire/message.h"
@@ -69,6 +70,7 @@ struct tenant {
 	bool faults_unsaved;
 	struct quarantine quarantine;
 	struct suspension suspension;
+	struct yielding yielding;
 	struct moving moving;
 	struct guarded guarded; /* what the guard counts */
 	struct checkpointing checkpointing;

@@ -251,6 +251,8 @@ static struct knock *add_knock(struct pool *pool, struct tenant *tenant, int fd)
 		at = &(*at)->next;
 	*at = k;
 	pool->waiting_count++;
+	if (k->returns && tenant->moving.active)
+		residence_look_soon(tenant->daemon);
 	return k;
 }
 

@@ -1,0 +1,48 @@
+/*
+ * offload.h: where memory goes that leaves a device: to the host's memory, and when that is full to a disk, each up to
+ * a bound. What finds room in neither stays on its device.
+ *
+ * Grants are those of owners (root, and whoever meted runs as) and of other users. Of the host's memory a part is kept
+ * for owners, who are lent what others are promised and must be able to leave, whatever other users' programs say that
+ * they have away. Of both a user has a bound of his own.
+ *
+ * Pure: no I/O, no clock.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define OFFLOAD_KEPT_PART 4u /* of the host's memory, for owners */
+#define OFFLOAD_USERS 256u   /* known by name; all others share one account */
+
+enum offload_place { OFFLOAD_HOST, OFFLOAD_DISK, OFFLOAD_NOWHERE };
+
+/* All in one unit, whichever. */
+struct offload {
+	uint64_t host_most, host_owners, host_users;
+	uint64_t disk_most; /* 0: there is none */
+	uint64_t disk_user_most, disk;
+	unsigned int user_count;
+	struct {
+		uint32_t user;
+		uint64_t host, disk;
+	} of[OFFLOAD_USERS + 1];
+};
+
+/* Whose memory it is. */
+struct offload_owner {
+	bool owner;
+	uint32_t user;
+	uint64_t host_most; /* of the host's memory, where it is no owner; UINT64_MAX: no bound of his own */
+	bool disk;	    /* its programs can write to the disk, and may */
+};
+
+/* So much is there, or on the way. */
+void offload_add(struct offload *o, const struct offload_owner *whose, enum offload_place where, uint64_t units);
+/* So much more of it finds room there. */
+uint64_t offload_room(const struct offload *o, const struct offload_owner *whose, enum offload_place where);
+/* What bounds its room in the host's memory is the user's own bound. */
+bool offload_is_users_part(const struct offload *o, const struct offload_owner *whose);
+/* Where so much of it goes: all to one place. */
+enum offload_place offload_choose(const struct offload *o, const struct offload_owner *whose, uint64_t units);

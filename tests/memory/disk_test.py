@@ -1,0 +1,415 @@
+"""
+Memory that leaves its device and finds no room in the host's memory goes to a disk, up to bounds, into a file without a name, encrypted; what
+goes wrong there is one line, and the tenant as it was. The judge is the device's own count: disk_test.py BUILD
+"""
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from memory import MIB, Resider, mete  # noqa: E402
+from device import Device  # noqa: E402
+from harness import BUILD, METED, Meted, disk_folder, finish, ok, same, skip, until  # noqa: E402
+
+SIZE, QUOTA = 24 * MIB, 40 * MIB
+ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
+FOLDER = disk_folder()
+if not FOLDER:
+    skip("memory on a disk", "no folder here has direct writes to files without a name")
+    finish()
+
+
+class Place:
+    def __init__(self, memory, env=ENV, wrap=(), folder=FOLDER):
+        self.yaml = tempfile.NamedTemporaryFile("w", suffix=".yaml")
+        self.say(memory, folder)
+        self.m = Meted("--soft-only", env={**env, "METE_CONFIG": self.yaml.name}, wrap=wrap)
+        self.c = self.m.control()
+        self.judge = Device(self.m.env["METE_SOFT_DIR"], os.path.join(self.m.dir, "judge"), self.m.env)
+
+    def say(self, memory, folder=FOLDER):
+        self.yaml.seek(0)
+        self.yaml.truncate()
+        self.yaml.write(f"memory: {{{memory}, disk: {folder}}}\n")
+        self.yaml.flush()
+
+    def share(self, name):
+        return self.c.grant(name)["devices"][0]
+
+    def disk(self):
+        return self.c.ask("devices")["disk"]
+
+    def suspend(self, name):
+        return mete(self.m, "set", name, "--suspend")
+
+    def resume(self, name):
+        return mete(self.m, "set", name, "--resume")
+
+    def events(self):
+        return [e["text"] for e in self.c.ask("events")["events"]]
+
+    def close(self):
+        self.judge.close()
+        self.c.close()
+        self.m.close()
+        self.yaml.close()
+
+
+def files(pid, folder=FOLDER):
+    """Descriptors of a process that name a file of the folder: they have no name any more."""
+    found = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            if os.readlink(f"/proc/{pid}/fd/{fd}").startswith(folder + "/"):
+                found.append(int(fd))
+        except OSError:
+            pass
+    return found
+
+
+def content(pid):
+    with open(f"/proc/{pid}/fd/{files(pid)[0]}", "rb") as f:
+        return f.read()
+
+
+def pid_of(p, name):
+    return p.c.grant(name)["processes"][0]["pid"]
+
+
+def comes_and_goes(p, wall, ordered=False):
+    name = "ordered" if ordered else "wall" if wall else "local"
+    p.m.make(name, QUOTA, spill=True, wall=wall)
+    r = Resider(p.m, name, SIZE, 4, wall=wall, ordered=ordered)
+    r.has("holds")
+    r.go_on()
+    r.done(1)
+    held = p.share(name)["held_bytes"]
+    for turn in range(2):
+        status, text = p.suspend(name)
+        s = p.share(name)
+        ok(not status and s["residence"] == "away" and not s["held_bytes"] and not p.judge.used(), f"{name}: suspended", text, s)
+        same(s["disk_bytes"], s["away_bytes"], f"{name}: all of it is on the disk")
+        ok(SIZE <= p.disk()["taken_bytes"] <= held + 2 * MIB, f"{name}: which counts it", p.disk())
+        status, text = mete(p.m, "ps", "--wide")
+        ok("away, on disk" in text, f"{name}: mete ps says so", text)
+        status, text = mete(p.m, "devices")
+        ok(re.search(rf"^disk: \S+ \S+ of 64 MiB taken by memory that has left its device, in {FOLDER}$", text, re.M), f"{name}: and mete devices", text)
+        status, text = mete(p.m, "metrics")
+        ok(f'mete_tenant_memory_disk_bytes{{tenant="{name}",device="0"}} {s["disk_bytes"]}\n' in text and
+           f"mete_disk_bytes {p.disk()['taken_bytes']}\n" in text and f"mete_disk_most_bytes {64 * MIB}\n" in text, f"{name}: and the metrics", text)
+        same(os.listdir(FOLDER), [], f"{name}: no file has a name")
+        pid = pid_of(p, name)
+        there = content(pid)
+        zeros = sum(not any(there[i:i + 4096]) for i in range(0, s["disk_bytes"], 4096))
+        ok(len(there) >= s["disk_bytes"] and not zeros, f"{name}: what is there cannot be read: not even zeros look like zeros ({zeros})")
+        status, text = p.resume(name)
+        ok(not status and p.share(name)["residence"] == "resident" and p.judge.used() == held, f"{name}: resumed", text)
+        same((p.share(name)["disk_bytes"], files(pid)), (0, []), f"{name}: nothing of it is on the disk")
+        ok(until(lambda: not p.disk()["taken_bytes"] and not files(p.m.process.pid)[1:]), f"{name}: and its file is gone", p.disk())
+        r.go_on()
+        ok(r.done(turn + 2), f"{name}: its program goes on", r.lines)
+    r.go_on()
+    same(r.end(), 0, f"{name}: every word is what it has to be")
+    ok(r.stays_in_place(), f"{name}: all addresses stayed")
+
+
+def host_first(p):
+    """The host's memory is taken first, then the disk, each to its bound; whoever finds no room stays as he was."""
+    p.say("pool: 30M, disk_size: 40M, turn: 0.2")
+    p.m.process.send_signal(1)
+    ok(until(lambda: p.disk()["most_bytes"] == 40 * MIB), "the bounds can be changed while meted runs", p.disk())
+    names = ["first", "second", "third"]
+    residers = {}
+    for name in names:
+        p.m.make(name, QUOTA, spill=True)
+        residers[name] = Resider(p.m, name, 17 * MIB, 1)
+        residers[name].has("holds")
+    same([p.suspend(name)[0] for name in names[:2]], [0, 0], "two tenants of 17 MiB leave; the host's memory takes 30 MiB")
+    same([bool(p.share(name)["disk_bytes"]) for name in names[:2]], [False, True], "the first goes to it, the second to the disk")
+    for name in ("third",):
+        status, text = p.suspend(name)
+        same((status, p.share(name)["disk_bytes"] > 0), (0, True), "so does the third: 40 MiB are two of them")
+    p.m.make("fourth", QUOTA, spill=True)
+    fourth = Resider(p.m, "fourth", 17 * MIB, 1)
+    fourth.has("holds")
+    status, text = p.suspend("fourth")
+    ok(status == 1 and "memory.pool" in text and "memory.disk" in text and "\n" not in text, "the fourth finds no room: one line", status, text)
+    s = p.share("fourth")
+    ok(s["residence"] == "resident" and s["held_bytes"] and not p.c.grant("fourth")["suspended"], "and is as it was", s)
+    fourth.go_on()
+    same(fourth.end(), 0, "every word of it is what it has to be")
+    for name in names:
+        p.resume(name)
+        residers[name].go_on()
+    same([residers[name].end() for name in names], [0] * 3, "and of the others")
+    for name in names + ["fourth"]:
+        p.c.ask("grant_delete", name=name)
+    p.say("pool: 1M, disk_size: 64M, turn: 0.2")
+    p.m.process.send_signal(1)
+    until(lambda: p.disk()["most_bytes"] == 64 * MIB)
+
+
+def turns(p):
+    """More tenants than fit, without a word of a user's, by way of the disk."""
+    for i in range(2):
+        p.m.make(f"turn-{i}", 56 * MIB, spill=True)
+    residers = [Resider(p.m, f"turn-{i}", 44 * MIB, 40, 0) for i in range(2)]
+    same([r.end(150) for r in residers], [0, 0], "two tenants that do not fit together take turns: every word is what it has to be")
+    moved = [p.c.grant(f"turn-{i}")["moved"]["moves"] for i in range(2)]
+    ok(sum(moved) >= 1, f"their memory moved {moved} times")
+    ok(p.judge.most <= 64 * MIB, "never more was on the device than it has")
+
+
+def limited_program(p):
+    """The program's own limit of a file's size is an error of the disk like any other. The kernel would send a signal."""
+    p.m.make("limit", QUOTA, spill=True)
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8 * MIB, old[1]))
+    r = Resider(p.m, "limit", SIZE, 2)
+    resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    r.has("holds")
+    status, text = p.suspend("limit")
+    ok(status == 1 and "stays on the device" not in text and "\n" not in text, "a program that may write no such file stays: one line", status, text)
+    s = p.share("limit")
+    ok(s["residence"] == "resident" and s["held_bytes"] == p.judge.used() and not p.c.grant("limit")["suspended"], "and is as it was", s)
+    for _ in range(2):
+        r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    ok(until(lambda: not p.disk()["taken_bytes"]), "nothing is on the disk", p.disk())
+
+
+def other_bytes(p):
+    """A disk that gives back other bytes than it was given."""
+    p.m.make("lies", QUOTA, spill=True)
+    r = Resider(p.m, "lies", SIZE, 2)
+    r.has("holds")
+    r.go_on()
+    r.done(1)
+    p.suspend("lies")
+    pid = pid_of(p, "lies")
+    path, at = f"/proc/{pid}/fd/{files(pid)[0]}", 5 * MIB + 77
+    with open(path, "r+b", 0) as f:
+        f.seek(at)
+        byte = f.read(1)
+        f.seek(at)
+        f.write(bytes([byte[0] ^ 4]))
+        os.fsync(f.fileno())
+    p.c.ask("grant_resume", name="lies")
+    ok(until(lambda: any("does not give it back as it was" in e for e in p.events()), 20), "one bit is wrong: an event says so", p.events()[-3:])
+    r.go_on()
+    ok(not r.done(2, 0.5), "its program gets nothing wrong: it waits")
+    s = p.share("lies")
+    ok(until(lambda: p.share("lies")["residence"] == "away" and not p.judge.used(), 10) and s["disk_bytes"], "its memory stays away", s)
+    same(len([e for e in p.events() if "does not give it back" in e]), 1, "the event comes once")
+    with open(path, "r+b", 0) as f:
+        f.seek(at)
+        f.write(byte)
+        os.fsync(f.fileno())
+    ok(r.done(2, 40), "where the disk comes to its senses the program goes on", r.lines)
+    same(r.end(), 0, "every word is what it has to be")
+
+
+def closed(p):
+    """A program that closes descriptors that are not its own: meted has the file as well."""
+    p.m.make("closes", QUOTA, spill=True)
+    r = Resider(p.m, "closes", SIZE, 2)
+    r.has("holds")
+    r.go_on()
+    r.done(1)
+    p.suspend("closes")
+    pid = pid_of(p, "closes")
+    same(len(files(pid)), 1, "a program's memory is on the disk")
+    r.go_on("d")
+    ok(until(lambda: not files(pid)), "it closes all descriptors of files without a name")
+    status, text = p.resume("closes")
+    ok(not status, "its memory returns all the same", text, r.lines)
+    same(r.end(), 0, "every word is what it has to be")
+
+
+def killed(p):
+    """Whoever is killed when: no file is left, and no account of it."""
+    p.m.make("killed", QUOTA, spill=True)
+    r = Resider(p.m, "killed", SIZE, 2)
+    r.has("holds")
+    p.suspend("killed")
+    os.kill(pid_of(p, "killed"), 9)
+    ok(until(lambda: not p.disk()["taken_bytes"] and not p.c.grant("killed")["processes"]), "a program is killed: nothing is on the disk", p.disk())
+    same(files(p.m.process.pid)[1:], [], "and no file is left")
+    p.resume("killed")
+    r = Resider(p.m, "killed", SIZE, 3)
+    r.has("holds")
+    r.go_on()
+    r.done(1)
+    p.suspend("killed")
+    taken = p.disk()["taken_bytes"]
+    p.c.close()
+    p.m.process.kill()
+    p.m.process.wait()
+    p.m.start()
+    pid = [pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) != p.m.process.pid and files_or_none(pid)]
+    same(files(p.m.process.pid)[1:], [], "the next meted has no file")
+    same(len(pid), 1, "meted is killed: the program alone has the file")
+    p.c = p.m.control()
+    ok(until(lambda: p.share("killed").get("disk_bytes")), "the next meted finds it")
+    ok(abs(p.disk()["taken_bytes"] - taken) <= 2 * MIB, "and counts it", p.disk(), taken)
+    status, text = p.resume("killed")
+    ok(not status and until(lambda: not p.disk()["taken_bytes"]), "it returns", text, p.disk())
+    for _ in range(2):
+        r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+
+
+def upgraded(p):
+    """In the middle of the way out, and while it is away."""
+    p.m.make("upgrades", QUOTA, spill=True)
+    for away in (False, True):
+        r = Resider(p.m, "upgrades", SIZE, 2)
+        r.has("holds")
+        p.c.ask("grant_suspend", name="upgrades")
+        if away:
+            until(lambda: p.share("upgrades")["residence"] == "away", 20)
+        answer = p.c.ask("upgrade")
+        ok(answer and answer["ok"], f"meted is upgraded while memory is {'on the disk' if away else 'leaving for the disk'}", answer)
+        p.c.close()
+        p.c = p.m.control()
+        ok(until(lambda: p.share("upgrades")["residence"] == "away", 20), "the next one sees it away", p.share("upgrades"))
+        s = p.share("upgrades")
+        ok(s["disk_bytes"] == s["away_bytes"] and p.disk()["taken_bytes"] >= s["disk_bytes"], "on the disk", s, p.disk())
+        ok(len(files(p.m.process.pid)) <= 2, "and has kept no descriptors of it", files(p.m.process.pid))
+        r.go_on()
+        status, text = p.resume("upgrades")
+        ok(not status and r.done(1), "and brings it back", text)
+        r.go_on()
+        same(r.end(), 0, "every word is what it has to be")
+        ok(until(lambda: not p.disk()["taken_bytes"]), "nothing is left there", p.disk())
+
+
+def files_or_none(pid):
+    try:
+        return files(pid)
+    except OSError:
+        return None
+
+
+def forked(p):
+    """A child of fork() does not keep the file."""
+    p.m.make("forks", QUOTA, spill=True)
+    r = Resider(p.m, "forks", SIZE, 2)
+    r.has("holds")
+    p.suspend("forks")
+    pid = pid_of(p, "forks")
+    r.go_on("f")
+    ok(r.has("child"), "a program forks while its memory is on the disk", r.lines)
+    child = int(next(line for line in r.lines if line.startswith("child")).split()[1])
+    ok(until(lambda: not files(child)) and len(files(pid)) == 1, "its child has no descriptor of it", files(child), files(pid))
+    p.resume("forks")
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    os.kill(child, 9)
+
+
+def full_disk():
+    """A disk of its own that is smaller than memory.disk_size."""
+    if os.geteuid() or not os.path.exists("/dev/loop-control"):
+        skip("a disk that is full", "it takes root and a loop device")
+        return
+    with tempfile.TemporaryDirectory() as place:
+        image, at = os.path.join(place, "image"), os.path.join(place, "at")
+        os.mkdir(at)
+        with open(image, "wb") as f:
+            f.truncate(24 * MIB)
+        made = subprocess.run(["mkfs.ext4", "-q", "-O", "^has_journal", image], capture_output=True).returncode if os.path.exists("/usr/sbin/mkfs.ext4") else 1
+        if made or subprocess.run(["mount", "-o", "loop", image, at], capture_output=True).returncode:
+            skip("a disk that is full", "no loop device can be mounted here")
+            return
+        try:
+            os.chmod(at, 0o700)
+            p = Place("pool: 1M, disk_size: 1G", folder=at)
+            p.m.make("full", QUOTA, spill=True)
+            r = Resider(p.m, "full", SIZE, 2)
+            r.has("holds")
+            status, text = p.suspend("full")
+            ok(status == 1 and "No space left on device" in text and at in text and "\n" not in text, "the disk is full: one line", status, text)
+            s = p.share("full")
+            ok(s["residence"] == "resident" and s["held_bytes"] == p.judge.used() and not p.c.grant("full")["suspended"], "the tenant is as it was", s)
+            ok("has room for" in p.m.log(), "meted has said at its start that there is less than it may take", p.m.log())
+            for _ in range(2):
+                r.go_on()
+            same(r.end(), 0, "every word is what it has to be")
+            p.close()
+        finally:
+            subprocess.run(["umount", at], check=False)
+
+
+def check(folder):
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write(f"memory:\n  disk: {folder}\n")
+        f.flush()
+        done = subprocess.run([METED, "--config", f.name, "--check-config"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return done.returncode, done.stderr.strip()
+
+
+def refused_folders():
+    good = os.path.join(FOLDER, "good")
+    os.mkdir(good, 0o700)
+    open_ = os.path.join(FOLDER, "open")
+    os.mkdir(open_, 0o750)
+    link = os.path.join(FOLDER, "link")
+    os.symlink(good, link)
+    file = os.path.join(FOLDER, "file")
+    with open(file, "w"):
+        pass
+    rows = [(open_, "others may enter it"), (link, "symbolic link"), (link + "/..", "symbolic link"), (file, "Not a directory"), (FOLDER + "/none", "No such file"),
+            ("/proc", "mode 700" if os.geteuid() else "others may enter it")]
+    if os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK):
+        shm = tempfile.mkdtemp(dir="/dev/shm")
+        rows.append((shm, "host's memory itself"))
+    if not os.geteuid():
+        alien = os.path.join(FOLDER, "alien")
+        os.mkdir(alien, 0o700)
+        os.chown(alien, 65534, 65534)
+        rows.append((alien, "belongs to another user"))
+    for folder, said in rows:
+        status, text = check(folder)
+        ok(status == 1 and said in text and "\n" not in text and ":2: memory.disk " in text, f"a folder of which is said: {said}", status, text)
+    same(check(good), (0, ""), "a good one")
+    p = Place("pool: 1M, disk_size: 64M", folder=open_)
+    same(p.disk(), None, "a meted that is started with a bad one serves without")
+    ok("others may enter it: chmod 700; no memory goes to a disk" in p.m.log(), "and says so", p.m.log())
+    p.m.make("local", QUOTA, spill=True)
+    r = Resider(p.m, "local", SIZE, 1)
+    r.has("holds")
+    status, text = p.suspend("local")
+    ok(status == 1 and "memory.pool" in text, "what finds no room in the host's memory stays", text)
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    p.close()
+    for path in (good, open_) + (() if os.geteuid() else (alien,)):
+        os.rmdir(path)
+    for path in (link, file):
+        os.unlink(path)
+    if os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK):
+        os.rmdir(shm)
+
+
+p = Place("pool: 1M, disk_size: 64M, turn: 0.2")
+only = sys.argv[2:]
+for what in (comes_and_goes, host_first, turns, limited_program, other_bytes, closed, killed, upgraded, forked):
+    if only and what.__name__ not in only:
+        continue
+    if what is comes_and_goes:
+        comes_and_goes(p, False)
+        comes_and_goes(p, True)
+        comes_and_goes(p, False, ordered=True)
+    else:
+        what(p)
+p.close()
+if not only:
+    full_disk()
+    refused_folders()
+same(os.listdir(FOLDER), [], "nothing is left in the folder")
+finish()
