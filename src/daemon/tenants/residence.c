@@ -646,7 +646,6 @@ static void decide(struct daemon *daemon, const uint8_t *uuid, uint64_t now)
 
 	see(daemon, uuid);
 	do {
-		pool = pool_now(daemon);
 		for (unsigned int i = 0; i < view.count; i++)
 			view.list[i].wish_away = view.client[i]->residing.wish & WIRE_LEAVE;
 		residence_decide(&view.device, view.list, view.count, now);
