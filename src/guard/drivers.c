@@ -19,7 +19,7 @@
 
 static const struct guard_driver drivers[] = {
 	{ "nvidia", "nvidia-frontend", "rm_ioctl", "os_memcpy_to_user", "rm_cleanup_file_private", "nvidia-uvm",
-	  "/dev/nvidia" },
+	  "/dev/nvidia", false },
 	{ "mete_standin", "mete-standin", "standin_ioctl", "standin_copy_to_user", "standin_cleanup", NULL,
 	  "/dev/standin" },
 };
@@ -148,7 +148,8 @@ static bool notifies(void)
 
 void guard_driver_look(struct guard_kernel *ret)
 {
-	*ret = (struct guard_kernel){ .driver = guard_driver_loaded(), .notify = notifies(), .reaches = reaches() };
+	*ret = (struct guard_kernel){ .driver = guard_driver_loaded(), .notify = notifies(), .reaches = reaches(),
+				      .tries = getenv("METE_GUARD_NOTIFY") };
 	if (!ret->driver)
 		return;
 	ret->branch = branch_of(ret->driver->module);
@@ -232,7 +233,13 @@ bool guard_notify_doubt(const struct guard_kernel *k, char *text, size_t size)
 			 "or set that to 0");
 	else if (!k->driver)
 		snprintf(text, size, "NVIDIA's kernel module is not loaded");
+	else if (driver_doubt(k, text, size))
+		return true;
+	else if (!k->driver->notify && !k->tries)
+		snprintf(text, size,
+			 "NVIDIA's driver makes no context for a program whose calls another process makes (tried with "
+			 "580.159; METE_GUARD_NOTIFY=1 tries it all the same)");
 	else
-		return driver_doubt(k, text, size);
+		return false;
 	return true;
 }

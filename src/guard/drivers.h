@@ -17,6 +17,7 @@ struct guard_driver {
 	const char *call, *copy_out, *cleanup;
 	const char *uvm;  /* in /proc/devices; NULL: it has none */
 	const char *node; /* of a device: before its minor number */
+	bool notify;	  /* programs work when a supervisor makes their calls */
 };
 
 /* NULL: there is no driver of that name. */
@@ -35,6 +36,7 @@ struct guard_kernel {
 	bool branch_known, functions;
 	bool capable; /* this process may load programs */
 	bool notify;  /* seccomp brings calls to another process, which can fetch descriptors */
+	bool tries;   /* METE_GUARD_NOTIFY: also where a driver's programs are known not to work so */
 	bool reaches; /* a process started by this one may reach into another (Yama's ptrace_scope) */
 	char missing_function[40];
 };

@@ -17,6 +17,7 @@ static struct guard_kernel good(void)
 		.capable = true,
 		.notify = true,
 		.reaches = true,
+		.tries = true,
 		.driver = driver,
 		.branch = 570,
 		.branch_known = true,
@@ -65,6 +66,7 @@ int main(void)
 	WITHOUT(locked_more, true, "locked down (confidentiality)", NULL, "a kernel that is locked down");
 	WITHOUT(locked, true, NULL, NULL, "lockdown of integrity, where replies stay");
 	WITHOUT(notify, false, NULL, "user notification", "a kernel without seccomp notification");
+	WITHOUT(tries, false, NULL, "makes no context", "NVIDIA's driver and a supervisor");
 	WITHOUT(reaches, false, NULL, "ptrace_scope", "Yama, and no right to reach into processes");
 	WITHOUT(driver, NULL, "not loaded", "not loaded", "no driver");
 	WITHOUT(branch_known, false, "branch 570", "branch 570", "another branch");
