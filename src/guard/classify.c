@@ -159,7 +159,8 @@ static void alloc_memory(const struct rm_alloc_memory *a, struct guard_plan *p)
 	if (a->class == RM_CLASS_REGISTERS || a->class == RM_CLASS_FB_LIST || a->class == RM_CLASS_SYSTEM_LIST ||
 	    a->class == RM_CLASS_OBJECT_LIST || a->class == RM_CLASS_PHYSICAL)
 		p->reason = GUARD_CLASS;
-	else if (a->class == RM_CLASS_MEMORY || a->class == RM_CLASS_EXTENDED || RM_MEMORY_FLAGS_LOCATION(a->flags) == RM_MEMORY_VIDEO)
+	else if (a->class == RM_CLASS_MEMORY || a->class == RM_CLASS_EXTENDED ||
+		 RM_MEMORY_FLAGS_LOCATION(a->flags) == RM_MEMORY_VIDEO)
 		charge(p, a->limit + 1 ? a->limit + 1 : UINT64_MAX, 0, 0);
 }
 

@@ -327,7 +327,8 @@ int guarded_begin(const struct place *place, json_t *grant, bool shared, pid_t p
 	} else if (!doubt_notify(place, &k, cgroup, shared, notify, sizeof notify)) {
 		r = begin_notify(place, grant, &ret->socket, f);
 		ret->front = "notify";
-		snprintf(ret->note, sizeof ret->note, "--guard: held by a supervisor (notify), not in the kernel: %.180s", bpf);
+		snprintf(ret->note, sizeof ret->note,
+			 "--guard: held by a supervisor (notify), not in the kernel: %.180s", bpf);
 	}
 	if (r)
 		return r;

@@ -123,8 +123,8 @@ static _Atomic unsigned int left_over;
 static struct session crowd_session;
 
 /*
- * Takes and frees as fast as it can. More than the quota, by a call that the guard ended the process for, lasts until it
- * is dead: who lives on with it has won.
+ * Takes and frees as fast as it can. More than the quota, by a call that the guard ended the process for, lasts until
+ * it is dead: who lives on with it has won.
  */
 static void *crowd_one(void *unused)
 {

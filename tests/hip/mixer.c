@@ -31,12 +31,17 @@
 
 /* clang-format off */
 #define CALLS(X)                                                                                               \
-	X(hipSetDevice) X(hipMemGetInfo) X(hipMalloc) X(hipExtMallocWithFlags) X(hipMallocManaged) X(hipMallocPitch)      \
-	X(hipArray3DCreate) X(hipFree) X(hipArrayDestroy) X(hipMallocAsync) X(hipMallocFromPoolAsync) X(hipFreeAsync)     \
-	X(hipMemPoolCreate) X(hipMemPoolDestroy) X(hipMemPoolSetAttribute) X(hipDeviceGetDefaultMemPool)                  \
-	X(hipMemPoolTrimTo) X(hipMemCreate) X(hipMemRelease) X(hipMemMap) X(hipMemUnmap) X(hipMemAddressReserve)          \
-	X(hipMemAddressFree) X(hipMemRetainAllocationHandle) X(hipMemExportToShareableHandle)                            \
-	X(hipMemImportFromShareableHandle) X(hipIpcGetMemHandle) X(hipIpcOpenMemHandle) X(hipIpcCloseMemHandle)          \
+	X(hipSetDevice) X(hipMemGetInfo) X(hipMalloc) X(hipExtMallocWithFlags) X(hipMallocManaged) \
+	X(hipMallocPitch) \
+	X(hipArray3DCreate) X(hipFree) X(hipArrayDestroy) X(hipMallocAsync) \
+	X(hipMallocFromPoolAsync) X(hipFreeAsync) \
+	X(hipMemPoolCreate) X(hipMemPoolDestroy) X(hipMemPoolSetAttribute) \
+	X(hipDeviceGetDefaultMemPool) \
+	X(hipMemPoolTrimTo) X(hipMemCreate) X(hipMemRelease) X(hipMemMap) X(hipMemUnmap) \
+	X(hipMemAddressReserve) \
+	X(hipMemAddressFree) X(hipMemRetainAllocationHandle) X(hipMemExportToShareableHandle) \
+	X(hipMemImportFromShareableHandle) X(hipIpcGetMemHandle) X(hipIpcOpenMemHandle) \
+	X(hipIpcCloseMemHandle) \
 	X(hipStreamCreate) X(hipStreamSynchronize) X(hipDeviceSynchronize) X(hipDeviceReset)
 /* clang-format on */
 

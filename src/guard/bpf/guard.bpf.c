@@ -8,16 +8,16 @@
  *	kprobe copy_out		the reply of an allocation, still in the kernel: the reservation becomes what was taken
  *	kretprobe call		the manager's answer: the reservation becomes an object, or goes back
  *	kretprobe cleanup	the manager has freed all that a file had
- *	task_alloc, exec, cgroup_attach_task	whose process: a tenant's stays the tenant's, whatever cgroup it moves to
+ *	task_alloc, exec, cgroup_attach_task	whose process: a tenant's stays the tenant's
  *
- * The first two are hooks of the kernel's security modules, where bpf is one of them (lsm=). Elsewhere the same programs
- * are attached to the functions that call those hooks (security_file_ioctl() and others; "traced" below): the kernel
- * lets a program change the result of any function of that name (check_attach_modify_return() of kernel/bpf/verifier.c).
- * Two things are different then. Such a program cannot wait for a page of the program's. And the kernel leaves it out
- * when another task on the same processor was interrupted in it (bpf_prog_enter_recur()), which a tenant can provoke
- * where the kernel preempts itself. So nothing rests on it alone: a tenant's call that was not shown is judged at
- * `call`, where a kprobe is never left out that way, and ends its process if it may not pass; a child is noted by a
- * tracepoint; and whose file it is, is looked at again with each call.
+ * The first two are hooks of the kernel's security modules, where bpf is one of them (lsm=). Elsewhere the same
+ * programs are attached to the functions that call those hooks (security_file_ioctl() and others; "traced" below): the
+ * kernel lets a program change the result of any function of that name (check_attach_modify_return() of
+ * kernel/bpf/verifier.c). Two things are different then. Such a program cannot wait for a page of the program's. And
+ * the kernel leaves it out when another task on the same processor was interrupted in it (bpf_prog_enter_recur()),
+ * which a tenant can provoke where the kernel preempts itself. So nothing rests on it alone: a tenant's call that was
+ * not shown is judged at `call`, where a kprobe is never left out that way, and ends its process if it may not pass; a
+ * child is noted by a tracepoint; and whose file it is, is looked at again with each call.
  *
  * `call`, `copy_out` and `cleanup` are functions of the driver; mete-guard names them (drivers.c).
  *
@@ -415,8 +415,8 @@ static void memory_put(struct work *w, const struct guard_key *key, uint64_t byt
 }
 
 /*
- * What goes with a file, or with an object and what is below it. Not what was made since that began: under the same names
- * it is another's, and is below the new ones.
+ * What goes with a file, or with an object and what is below it. Not what was made since that began: under the same
+ * names it is another's, and is below the new ones.
  */
 struct sweep {
 	uint64_t file;	/* of a release; 0: of a free */
@@ -566,8 +566,8 @@ extern void bpf_rcu_read_lock(void) __ksym __weak;
 extern void bpf_rcu_read_unlock(void) __ksym __weak;
 
 /*
- * Since 6.10: the traced programs are not interrupted by other tasks, so that those find the programs free. Before, such
- * kernels were not the usual ones.
+ * Since 6.10: the traced programs are not interrupted by other tasks, so that those find the programs free. Before,
+ * such kernels were not the usual ones.
  */
 extern void bpf_preempt_disable(void) __ksym __weak;
 extern void bpf_preempt_enable(void) __ksym __weak;
@@ -676,8 +676,8 @@ int BPF_PROG(guard_fork, struct task_struct *parent, struct task_struct *child)
 }
 
 /*
- * Before the other threads end: the one that calls becomes the first, and what was known of that is gone then. Some have
- * been there since before their cgroup was a tenant's.
+ * Before the other threads end: the one that calls becomes the first, and what was known of that is gone then. Some
+ * have been there since before their cgroup was a tenant's.
  */
 static int process_keep(int ret)
 {
@@ -909,15 +909,17 @@ static __always_inline uint64_t bounded(uint64_t size, uint64_t most)
 	return size > most ? most : size;
 }
 
-/* What the program shows. In a traced function the page must be there, as it is when the program has just written it. */
+/*
+ * What the program shows. In a traced function the page must be there, as it is when the program has just written it.
+ */
 static long user_read(void *to, uint64_t size, const void *from)
 {
 	return guard_options.traced ? bpf_probe_read_user(to, size, from) : bpf_copy_from_user(to, size, from);
 }
 
 /* Reads and judges what the program shows. */
-static __always_inline uint32_t judge_shown(struct work *w, const struct guard_tenant *t, const struct guard_limits *l, uint32_t branch,
-			    uint32_t command, unsigned long argument)
+static __always_inline uint32_t judge_shown(struct work *w, const struct guard_tenant *t, const struct guard_limits *l,
+					    uint32_t branch, uint32_t command, unsigned long argument)
 {
 	uint64_t size = command >> 16 & 0x3fff;
 

@@ -343,7 +343,8 @@ int tcp_listen(const char *where, char ret_address[64], char ret_text[RELAY_TEXT
 	}
 	if (!port_fits(port, 0)) {
 		snprintf(ret_text, RELAY_TEXT_BYTES,
-			 "cannot listen on %s: there is no port %s; give one from 1 to 65535, or 0 for any", where, port);
+			 "cannot listen on %s: there is no port %s; give one from 1 to 65535, or 0 for any", where,
+			 port);
 		return -1;
 	}
 	r = getaddrinfo(host[0] ? host : NULL, port, &hints, &all);
