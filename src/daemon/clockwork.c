@@ -11,6 +11,7 @@
 #include "daemon/log.h"
 #include "daemon/serving.h"
 #include "daemon/store/store.h"
+#include "daemon/tenants/client.h"
 #include "daemon/tenants/session.h"
 #include "daemon/tenants/tenant.h"
 
@@ -70,7 +71,7 @@ static void on_sweep(void *owner)
 	unsigned int waiting = 0;
 
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
-		waiting += session_sweep(t, clock_now_ns());
+		waiting += session_sweep(t, clock_now_ns()) + client_sweep(t, clock_now_ns());
 	waiting += control_sweep(daemon, clock_now_ns());
 	if (!waiting)
 		timer_stop(daemon->sweep);

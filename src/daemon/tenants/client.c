@@ -16,6 +16,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#define EXEC_NS 3000000000u /* a driver frees what a program held while its process becomes another */
+#define LOOK_MOST_NS 60000000000u
+
+/* A program that has closed its descriptors is looked at ever more rarely. */
+static void look_later(struct client *client, uint64_t every_ns)
+{
+	client->look_every_ns = every_ns < LOOK_MOST_NS ? every_ns : LOOK_MOST_NS;
+	client->look_ns = clock_now_ns() + client->look_every_ns;
+	daemon_sweep_soon(client->tenant->daemon);
+}
+
 const char *client_text(const struct client *client)
 {
 	static char text[64];
@@ -49,6 +60,14 @@ static void close_if_over(struct client *client)
 	daemon_reap_soon(tenant->daemon);
 }
 
+static void end(struct client *client)
+{
+	watch_free(client->death);
+	client->death = NULL;
+	arbitrate_detach(client, false);
+	close_if_over(client);
+}
+
 /* What is to be done then takes a while, and a thousand may end at once: those who wait are seen in the next round. */
 static void on_death(void *owner)
 {
@@ -59,10 +78,7 @@ static void on_death(void *owner)
 
 	if (!daemon_may_hear(daemon, uid) || !process_ended(client->pidfd))
 		return;
-	watch_free(client->death);
-	client->death = NULL;
-	arbitrate_detach(client, false);
-	close_if_over(client);
+	end(client);
 	daemon_heard(daemon, uid, since_ns);
 }
 
@@ -205,6 +221,7 @@ int client_recover(struct tenant *tenant, const struct process *process, int *ta
 	tenant_joined(tenant);
 	others_change(tenant);
 	account_recover(client);
+	look_later(client, EXEC_NS);
 	account_publish_to(client);
 	residence_join(client, true);
 	others_publish(tenant, true);
@@ -265,7 +282,35 @@ void client_part(struct client *client)
 	if (--client->sessions)
 		return;
 	client->parted_ns = clock_now_ns();
+	look_later(client, EXEC_NS);
 	close_if_over(client);
+}
+
+static bool has_become_another(struct client *client)
+{
+	if (page_is_mapped(&client->page, client->process.pid) || process_ended(client->pidfd)) {
+		look_later(client, 2 * client->look_every_ns);
+		return false;
+	}
+	log_of_programs(client->tenant->grant.uid, client->tenant->grant.id,
+			"grant %s: %s has become another program, which does not use the device: its account is closed",
+			client->tenant->grant.name, client_text(client));
+	return true;
+}
+
+unsigned int client_sweep(struct tenant *tenant, uint64_t now_ns)
+{
+	unsigned int waiting = 0;
+
+	for (struct client *c = tenant->clients, *next; c; c = next) {
+		next = c->next;
+		if (c->sessions || !c->death || !c->look_ns || c->lost)
+			continue;
+		waiting++;
+		if (now_ns >= c->look_ns && has_become_another(c))
+			end(c);
+	}
+	return waiting;
 }
 
 void client_free(struct client *client, bool leaving)

@@ -26,6 +26,7 @@ struct client {
 	struct watch *death;   /* NULL once the process has ended */
 	unsigned int sessions; /* sockets that said HELLO for this process */
 	uint64_t parted_ns;    /* when the last of them closed; 0: not yet */
+	uint64_t look_ns, look_every_ns; /* when to look whether it is another program by now */
 	uint64_t ended_ns;     /* when the process was first seen to have ended; 0: it lives */
 	struct page page;
 	uint32_t granted_units[WIRE_MAX_DEVICES]; /* meted's own copy of the upper half of the account words */
@@ -56,6 +57,12 @@ int client_recover(struct tenant *tenant, const struct process *process, int *ta
  */
 int client_recover_lost(struct tenant *tenant, const struct process *process, int *take_pidfd,
 			struct book_entry *entry);
+
+/*
+ * Closes the accounts of processes that have become other programs (execve()), which do not use the devices: what they
+ * held went with what they were. Value: how many have no connection and are to be looked at again.
+ */
+unsigned int client_sweep(struct tenant *tenant, uint64_t now_ns);
 
 struct client *client_find(struct tenant *tenant, const struct process *process);
 

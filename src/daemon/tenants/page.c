@@ -5,6 +5,7 @@
 #include "daemon/log.h"
 #include "daemon/runtime.h"
 #include "daemon/tenants/holder.h"
+#include "daemon/tenants/process.h"
 #include "daemon/turns/arbitrate.h"
 
 #include <errno.h>
@@ -91,6 +92,8 @@ static int map(int fd, const char *name, struct page *ret)
 
 /* What the accounts and the first objects need. */
 #define FIRST_BYTES 4096
+/* For people, and for page_is_mapped(). */
+#define SEALED_NAME "mete-page"
 
 _Static_assert(offsetof(struct wire_page, object) + sizeof(struct wire_object) <= FIRST_BYTES, "accounts fit");
 
@@ -137,7 +140,7 @@ static int hold(struct runtime *runtime, const char *name, int fd)
 /* Of its full size. Value: the descriptor or -errno. */
 static int create_sealed(struct runtime *runtime, const char *name)
 {
-	_cleanup_close_ int fd = memfd_create("mete-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	_cleanup_close_ int fd = memfd_create(SEALED_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int r;
 
 	if (fd < 0 || fchmod(fd, 0600) || ftruncate(fd, sizeof(struct wire_page)) || fcntl(fd, F_ADD_SEALS, SEALS))
@@ -254,6 +257,17 @@ int page_reopen(const struct runtime *runtime, const struct page *page)
 		return open_file(runtime, page->name);
 	fd = fcntl(page->sealed_fd, F_DUPFD_CLOEXEC, 3);
 	return fd < 0 ? -errno : fd;
+}
+
+bool page_is_mapped(const struct page *page, pid_t pid)
+{
+	struct stat st;
+
+	if (page->broken || !page->map)
+		return true;
+	if (page->sealed_fd < 0)
+		return process_has_mapped(pid, page->name, 0) != 0;
+	return fstat(page->sealed_fd, &st) || process_has_mapped(pid, SEALED_NAME, st.st_ino) != 0;
 }
 
 int page_open_to_read(const struct runtime *runtime, const struct page *page)

@@ -53,6 +53,12 @@ int page_open(struct runtime *runtime, const char *name, int take_sealed, struct
 /* A descriptor of a mapped page for a client that connects again. */
 int page_reopen(const struct runtime *runtime, const struct page *page);
 
+/*
+ * Whether the process has it mapped, as every program does that has said HELLO: one that has become another program by
+ * execve() has not. True where that cannot be told.
+ */
+bool page_is_mapped(const struct page *page, pid_t pid);
+
 /* One for reading alone, for other processes of its tenant. -EACCES: who has it could cut it short under them. */
 int page_open_to_read(const struct runtime *runtime, const struct page *page);
 

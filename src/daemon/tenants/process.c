@@ -138,6 +138,35 @@ int process_uids(pid_t pid, unsigned int uids[4])
 	return line && sscanf(line, "\nUid: %u %u %u %u", &uids[0], &uids[1], &uids[2], &uids[3]) == 4 ? 0 : -EBADMSG;
 }
 
+#define MAPS_MOST (4u << 20) /* bytes of /proc/PID/maps that are read */
+
+static bool is_mapping_of(const char *line, const char *name, uint64_t inode)
+{
+	unsigned long long is = 0;
+
+	return strstr(line, name) && (!inode || (sscanf(line, "%*s %*s %*s %*s %llu", &is) == 1 && is == inode));
+}
+
+int process_has_mapped(pid_t pid, const char *name, uint64_t inode)
+{
+	char path[32], line[1024];
+	size_t bytes = 0;
+	int r = -EAGAIN;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	while (f && r != 1 && bytes < MAPS_MOST && fgets(line, sizeof(line), f)) {
+		bytes += strlen(line);
+		r = is_mapping_of(line, name, inode);
+	}
+	if (f && r != 1 && (ferror(f) || !feof(f)))
+		r = -EAGAIN;
+	if (f)
+		fclose(f);
+	return r;
+}
+
 uint64_t process_own_bytes(pid_t pid)
 {
 	_cleanup_close_ int fd = -1;

@@ -40,5 +40,11 @@ int process_uids(pid_t pid, unsigned int uids[4]);
 /* What it takes of the machine's memory for itself alone; 0: not known. */
 uint64_t process_own_bytes(pid_t pid);
 
+/*
+ * Whether the process has mapped the file of this inode, which is named so. 1 or 0; -EAGAIN: it cannot be told: it ends,
+ * or its mappings are too many, or hidden.
+ */
+int process_has_mapped(pid_t pid, const char *name, uint64_t inode);
+
 /* True when the process behind a pidfd has ended. */
 bool process_ended(int pidfd);
