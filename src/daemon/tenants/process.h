@@ -41,8 +41,8 @@ int process_uids(pid_t pid, unsigned int uids[4]);
 uint64_t process_own_bytes(pid_t pid);
 
 /*
- * Whether the process has mapped the file of this inode, which is named so. 1 or 0; -EAGAIN: it cannot be told: it ends,
- * or its mappings are too many, or hidden.
+ * Whether the process has mapped the file of this inode, which is named so. 1 or 0; -EAGAIN: it cannot be told: it
+ * ends, or its mappings are too many, or hidden.
  */
 int process_has_mapped(pid_t pid, const char *name, uint64_t inode);
 
