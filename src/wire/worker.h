@@ -121,6 +121,7 @@ enum worker_stay {
 	WORKER_STAY_OTHER,
 	WORKER_STAY_SHARED, /* pinned memory that kernels reach, which lies on both sides of a relay */
 	WORKER_STAY_SERVER, /* no number: the other server does not take it; `why` */
+	WORKER_STAY_HEAP,   /* kernels take memory themselves; so many of their images */
 	WORKER_STAY_COUNT,
 };
 

@@ -427,6 +427,30 @@ static void hold_variable(void)
 	must(cuMemcpyHtoD(table + 8, &at, sizeof(at)), "a table of addresses");
 }
 
+/* What kernels allocate nobody else knows of. */
+static void hold_heap(void)
+{
+	static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+				   ".extern .func (.param .b64 block) malloc(.param .b64 bytes);\n"
+				   ".visible .entry take(.param .u64 to) {\n"
+				   "	.reg .u64 %d<3>;\n"
+				   "	ld.param.u64 %d0, [to]; mov.u64 %d1, 64;\n"
+				   "	{ .param .b64 size; .param .b64 got; st.param.b64 [size], %d1; call.uni (got), "
+				   "malloc, (size);\n"
+				   "	ld.param.b64 %d2, [got]; }\n"
+				   "	st.global.u64 [%d0], %d2; ret;\n}\n";
+	static CUmodule module;
+	static CUdeviceptr at;
+	CUfunction f;
+	void *args[] = { &at };
+
+	must(cuMemAlloc(&at, 64), "memory");
+	must(cuModuleLoadData(&module, text), "a module");
+	must(cuModuleGetFunction(&f, module, "take"), "a function");
+	must(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL), "a launch");
+	must(cuCtxSynchronize(), "a wait");
+}
+
 static void hold_mapped(void)
 {
 	static CUdeviceptr at;
@@ -480,9 +504,10 @@ static void hold_rest(void)
 static const struct {
 	const char *kind;
 	void (*hold)(void);
-} kinds[] = { { "array", hold_array },	     { "managed", hold_managed }, { "reference", hold_reference },
-	      { "variable", hold_variable }, { "mapped", hold_mapped },	  { "capture", hold_capture },
-	      { "graph", hold_graph },	     { "rest", hold_rest },	  { "generator", hold_generator } };
+} kinds[] = { { "array", hold_array },	      { "managed", hold_managed }, { "reference", hold_reference },
+	      { "variable", hold_variable },  { "heap", hold_heap },	   { "mapped", hold_mapped },
+	      { "capture", hold_capture },    { "graph", hold_graph },	   { "rest", hold_rest },
+	      { "generator", hold_generator } };
 
 int main(int argc, char **argv)
 {

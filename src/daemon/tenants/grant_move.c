@@ -88,6 +88,16 @@ static enum verbs_result send_away(struct ask *ask, struct tenant *t, const char
 	return grant_answer_moved(ask, t, r == -ENOENT ? -EBUSY : r, id, error);
 }
 
+/* The memory of a local program could be made on another device; its contexts, and so its kernels, would stay. */
+static const char *why_not(const struct tenant *t)
+{
+	if (t->grant.share_count != 1)
+		return "it has several devices";
+	if (t->pool)
+		return "its memory leaves for others (--spill) and returns to the same device";
+	return "contexts and kernels of a local program are of its device as long as it runs";
+}
+
 enum verbs_result grant_move_ask(struct ask *ask)
 {
 	const char *device = json_string_value(json_object_get(ask->request, "device"));
@@ -104,11 +114,10 @@ enum verbs_result grant_move_ask(struct ask *ask)
 	if (!device == !remote || (device && json_object_get(ask->request, "socket")))
 		return refuse(ask, CODE_MALFORMED, "grant_move wants one of device and remote");
 	if (!moving_takes(t) || t->grant.share_count != 1)
-		return refuse(
-			ask, CODE_NOT_MOVABLE,
-			"grant %s: only a grant with --wall, of one device and without --spill, can go to another "
-			"device",
-			t->grant.name);
+		return refuse(ask, CODE_NOT_MOVABLE,
+			      "grant %s: %s; only a grant with --wall, of one device and without "
+			      "--spill, can go to another device",
+			      t->grant.name, why_not(t));
 	if (t->moving.active)
 		return refuse(ask, CODE_BUSY, "grant %s is suspended, or on the way: resume it first", t->grant.name);
 	if (remote)

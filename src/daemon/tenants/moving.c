@@ -56,6 +56,7 @@ static const char *const reasons[WORKER_STAY_COUNT] = {
 	[WORKER_STAY_OTHER] = "objects that its worker has named, which cannot move",
 	[WORKER_STAY_SHARED] = "blocks of pinned memory that kernels reach through a relay, which cannot move",
 	[WORKER_STAY_SERVER] = "the other server does not take it",
+	[WORKER_STAY_HEAP] = "modules whose kernels allocate memory themselves (malloc), which cannot move",
 };
 
 bool moving_takes(const struct tenant *t)
@@ -343,7 +344,8 @@ const char *moving_pins(const struct worker *w, char *text, size_t size)
 	const uint32_t why = stay & 0xffffu;
 
 	*text = 0;
-	if (why >= WORKER_STAY_ARRAY && why < WORKER_STAY_SERVER && phase_of(w, &serial) == WORKER_SETTLED)
+	if (why >= WORKER_STAY_ARRAY && why < WORKER_STAY_COUNT && why != WORKER_STAY_SERVER &&
+	    phase_of(w, &serial) == WORKER_SETTLED)
 		snprintf(text, size, "%u %.*s", stay >> 16, (int)strcspn(reasons[why], ","), reasons[why]);
 	return text;
 }

@@ -211,6 +211,29 @@ static struct move_kept_image *find_image(const struct move *m, const uint8_t ha
 	return i;
 }
 
+static bool is_name(uint8_t c)
+{
+	return ((c | 32) >= 'a' && (c | 32) <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
+}
+
+/*
+ * Kernels that take memory by themselves have it from a heap of the driver's, of which nobody here knows. A compressed
+ * image, where the name cannot be seen, does not come here: nobody knows its variables either.
+ */
+static bool takes_memory(const uint8_t *image, uint64_t bytes)
+{
+	static const char name[] = "malloc";
+	const size_t length = sizeof(name) - 1;
+	const uint8_t *end = image + bytes, *at = image;
+
+	while ((at = memmem(at, (size_t)(end - at), name, length))) {
+		if ((at == image || !is_name(at[-1])) && (at + length == end || !is_name(at[length])))
+			return true;
+		at += length;
+	}
+	return false;
+}
+
 static bool image_out(struct move *m, const struct code_load *load)
 {
 	struct move_kept_image *i = find_image(m, load->hash) ? NULL : malloc(sizeof(*i) + load->whole);
@@ -308,12 +331,21 @@ static bool all_variables_out(struct move *m)
 	return good;
 }
 
+static bool heaps_look(struct move *m)
+{
+	uint32_t count = 0;
+
+	for (const struct move_kept_image *i = m->images; i; i = i->next)
+		count += takes_memory(i->data, i->bytes);
+	return !count || move_stays(m, WORKER_STAY_HEAP, count);
+}
+
 bool move_images_out(struct move *m)
 {
 	for (size_t i = 0; i < m->deeds; i++)
 		if (is_load(m->deed[i]) && !image_out(m, load_of(m->deed[i])))
 			return false;
-	return all_variables_out(m);
+	return heaps_look(m) && all_variables_out(m);
 }
 
 static CUresult image_in(struct move *m, const struct move_kept_image *i)
