@@ -542,7 +542,7 @@ static unsigned run_seeds(uint64_t seed, unsigned count, unsigned *wrong)
 int main(int argc, char **argv)
 {
 	uint64_t seed = 0, fresh;
-	unsigned count = 24, wrong = 0, compiled;
+	unsigned count = 16, wrong = 0, compiled;
 	struct timespec now;
 
 	if (!getenv("METE_SOFT_COMPILER") || !isa_find("avx2")) {
