@@ -612,36 +612,6 @@ static void widen_integers(s32 *to, const void *chunk, u32 bytes, enum element e
 DESCRIBED(f32, f32, widen_bytes)
 DESCRIBED(s32, s32, widen_integers)
 
-/*
- * Eight rows with the 16 bytes number `deep` along the sum, as a tile lies in registers. False: some are outside of
- * shared memory.
- */
-static inline bool described_tile(const struct block *b, const struct described *m, u32 row, u32 deep, u32 *tile)
-{
-	const u32 bits = m->swizzle, chunks = 1u << bits, pitch = CHUNK_BYTES << bits;
-	u32 first, step = pitch;
-
-	if (!m->transposed) {
-		first = row * m->stride + deep * (bits ? CHUNK_BYTES : m->leading);
-	} else if (bits) {
-		first = row % chunks * CHUNK_BYTES + row / chunks * m->leading + deep * m->stride;
-	} else {
-		first = deep * m->leading + row * m->stride;
-		step = CHUNK_BYTES;
-	}
-	for (u32 i = 0; i < 8; i++) {
-		u32 at = m->start + first + i * step;
-
-		at ^= (((at >> 7) - m->base) & (chunks - 1)) << 4;
-		if ((u64)at + CHUNK_BYTES > b->shared_bytes)
-			return false;
-		memcpy(tile + i * 4, b->shared + at, CHUNK_BYTES);
-	}
-	if (m->transposed)
-		tile_turn(tile, tile);
-	return true;
-}
-
 static u64 descriptor(const struct warp *w, u32 loc)
 {
 	return ((const u64 *)at(w, loc))[__builtin_ctz(w->mask)];
@@ -762,6 +732,36 @@ static void group_b1(struct warp *w, const struct op *o, const struct matrix_use
 }
 
 #ifdef HOST_HAS_QUADS
+/*
+ * Eight rows with the 16 bytes number `deep` along the sum, as a tile lies in registers. False: some are outside of
+ * shared memory.
+ */
+static inline bool described_tile(const struct block *b, const struct described *m, u32 row, u32 deep, u32 *tile)
+{
+	const u32 bits = m->swizzle, chunks = 1u << bits, pitch = CHUNK_BYTES << bits;
+	u32 first, step = pitch;
+
+	if (!m->transposed) {
+		first = row * m->stride + deep * (bits ? CHUNK_BYTES : m->leading);
+	} else if (bits) {
+		first = row % chunks * CHUNK_BYTES + row / chunks * m->leading + deep * m->stride;
+	} else {
+		first = deep * m->leading + row * m->stride;
+		step = CHUNK_BYTES;
+	}
+	for (u32 i = 0; i < 8; i++) {
+		u32 at = m->start + first + i * step;
+
+		at ^= (((at >> 7) - m->base) & (chunks - 1)) << 4;
+		if ((u64)at + CHUNK_BYTES > b->shared_bytes)
+			return false;
+		memcpy(tile + i * 4, b->shared + at, CHUNK_BYTES);
+	}
+	if (m->transposed)
+		tile_turn(tile, tile);
+	return true;
+}
+
 /* False: it is of another kind, or an operand is outside of shared memory. */
 static bool quads_group(struct warp *w, const struct op *o, const struct matrix_use *u)
 {
