@@ -17,6 +17,16 @@
 /* What one tenant may have of the two tables above, so that no tenant can fill them for others. */
 #define GUARD_TENANT_OBJECTS 16384u
 #define GUARD_TENANT_FILES 8192u
+/*
+ * So many each tenant finds room for, whatever all others have. Above that it takes from a pool that all share: the rest of
+ * the table, less what calls in progress may take beyond it.
+ */
+#define GUARD_OWN_OBJECTS 48u
+#define GUARD_OWN_FILES 16u
+#define GUARD_POOL_OBJECTS (GUARD_OBJECTS_MOST - GUARD_TENANTS_MOST * GUARD_OWN_OBJECTS - 8192u)
+#define GUARD_POOL_FILES (GUARD_FILES_MOST - GUARD_TENANTS_MOST * GUARD_OWN_FILES - 8192u)
+/* In the number of a file's account: it is of the pool. */
+#define GUARD_POOLED (1ull << 63)
 #define GUARD_DEPTH 16 /* of cgroups below the root that are looked at */
 
 struct guard_config {
@@ -77,6 +87,11 @@ struct guard_tenant {
 	uint32_t last_reason, last_pid;
 };
 
+/* What is taken of the pools. */
+struct guard_pool {
+	uint64_t objects, files;
+};
+
 struct guard_key {
 	uint32_t client, handle;
 };
@@ -85,9 +100,11 @@ struct guard_key {
 struct guard_object {
 	uint64_t memory; /* number in the map of memories; 0: none */
 	uint64_t number; /* of the object itself: what is made later has a greater one */
+	uint64_t counted; /* the same, until it is taken from the counts */
 	uint64_t file;	 /* the manager's record of the file whose release ends it */
 	uint64_t account;
 	uint32_t parent, class;
+	uint32_t pooled, unused;
 };
 
 /* Device memory, until its last name is gone. */

@@ -26,6 +26,7 @@ static const struct {
 	{ "names", case_names },
 	{ "many", case_many },
 	{ "full", case_full },
+	{ "full-all", case_full_all },
 	{ "end", case_end },
 	{ "grant", case_grant },
 	{ "accounts", case_accounts },

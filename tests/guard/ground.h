@@ -103,6 +103,7 @@ void case_sibling(void);
 void case_names(void);
 void case_many(void);
 void case_full(void);
+void case_full_all(void);
 void case_killed(void);
 void case_helper(void);
 void case_end(void);

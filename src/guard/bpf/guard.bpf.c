@@ -49,6 +49,7 @@
 #define CHARACTER 0020000
 #define CONTROL_MINOR 255
 #define MODESET_MINOR 254
+#define PUT_TRIES 256
 
 /* Of the kernel's structures what is read here; their places are found when the program is loaded. */
 struct inode {
@@ -186,6 +187,13 @@ struct {
 	__type(value, struct guard_memory);
 } guard_memories SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct guard_pool);
+} guard_pool SEC(".maps");
+
 /* the last number of a memory or of an object */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -208,6 +216,13 @@ static struct guard_config *config_get(void)
 	uint32_t zero = 0;
 
 	return bpf_map_lookup_elem(&guard_config, &zero);
+}
+
+static struct guard_pool *pool_get(void)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_lookup_elem(&guard_pool, &zero);
 }
 
 /* The account of a name; 0: none. */
@@ -321,15 +336,32 @@ static bool memory_ref(uint64_t number)
 	return false;
 }
 
-static void object_gone(const struct guard_object *o)
+static void object_uncount(const struct guard_object *o)
 {
 	struct guard_tenant *t = tenant_find(o->account);
+	struct guard_pool *pool = o->pooled ? pool_get() : NULL;
 
+	if (pool)
+		__sync_fetch_and_sub(&pool->objects, 1);
 	if (!t)
 		return;
 	__sync_fetch_and_sub(&t->objects, 1);
 	if (o->class == RM_CLASS_GROUP)
 		__sync_fetch_and_sub(&t->groups, 1);
+}
+
+/*
+ * Once, whoever comes first: two threads may free what is above it, and its place may be another's by now. True: this
+ * one; who takes it from the counts takes it out of the table, and nobody else does.
+ */
+static bool object_gone(struct guard_object *o)
+{
+	uint64_t number = *(volatile uint64_t *)&o->number;
+
+	if (!number || __sync_val_compare_and_swap(&o->counted, number, 0) != number)
+		return false;
+	object_uncount(o);
+	return true;
 }
 
 /* False: another has been quicker. */
@@ -358,6 +390,41 @@ static uint64_t number_last(void)
 	return last ? *(volatile uint64_t *)last : 0;
 }
 
+/* Counts an object; its group may have been counted already (group_take). */
+static void object_come(struct work *w, struct guard_object *o, struct guard_tenant *t)
+{
+	struct guard_pool *pool = pool_get();
+
+	if (o->class == RM_CLASS_GROUP && t && !w->group)
+		__sync_fetch_and_add(&t->groups, 1);
+	else if (o->class == RM_CLASS_GROUP)
+		w->group = 0;
+	if (!t || !pool || __sync_fetch_and_add(&t->objects, 1) < GUARD_OWN_OBJECTS)
+		return;
+	__sync_fetch_and_add(&pool->objects, 1);
+	o->pooled = 1;
+}
+
+struct put {
+	struct guard_key key;
+	struct guard_object object;
+	uint64_t done;
+};
+
+/* The one before under this name is gone; who freed it has not come round to saying so, or is about to take it out. */
+static long put_once(uint32_t i, struct put *p)
+{
+	struct guard_object *old;
+
+	p->done = !bpf_map_update_elem(&guard_objects, &p->key, &p->object, BPF_NOEXIST);
+	old = p->done ? NULL : bpf_map_lookup_elem(&guard_objects, &p->key);
+	if (old && object_gone(old)) {
+		object_give_back(old, old->memory);
+		p->done = !bpf_map_update_elem(&guard_objects, &p->key, &p->object, BPF_ANY);
+	}
+	return p->done;
+}
+
 static void object_put(struct work *w, const struct guard_key *key, uint32_t parent, uint32_t class,
 		       uint64_t number)
 {
@@ -368,7 +435,10 @@ static void object_put(struct work *w, const struct guard_key *key, uint32_t par
 				  .parent = parent,
 				  .class = class };
 	struct guard_tenant *t = tenant_find(w->account);
+	struct put p = { .done = 0 };
 
+	o.counted = o.number;
+	object_come(w, &o, t);
 	if (key->client != key->handle) {
 		struct guard_key client = { key->client, key->client };
 		struct guard_object *c = bpf_map_lookup_elem(&guard_objects, &client);
@@ -380,24 +450,13 @@ static void object_put(struct work *w, const struct guard_key *key, uint32_t par
 	} else {
 		bpf_map_update_elem(&guard_records, &o.file, &o.account, BPF_ANY);
 	}
-	if (bpf_map_update_elem(&guard_objects, key, &o, BPF_NOEXIST)) {
-		struct guard_object *old = bpf_map_lookup_elem(&guard_objects, key);
-
-		/* The one before under this name is gone; who freed it has not come round to saying so. */
-		if (old) {
-			object_give_back(old, old->memory);
-			object_gone(old);
-		}
-		if (bpf_map_update_elem(&guard_objects, key, &o, BPF_ANY))
-			return;
-	}
-	if (!t)
-		return;
-	__sync_fetch_and_add(&t->objects, 1);
-	if (class == RM_CLASS_GROUP && !w->group)
-		__sync_fetch_and_add(&t->groups, 1);
-	else if (class == RM_CLASS_GROUP)
-		w->group = 0; /* it has been counted */
+	p.key = *key;
+	p.object = o;
+	bpf_loop(PUT_TRIES, put_once, &p, 0);
+	/* Nobody lets go of the name: the charge stays until the file is released. */
+	p.key.handle = bpf_get_prandom_u32() | 0x80000000;
+	if (!p.done && bpf_map_update_elem(&guard_objects, &p.key, &p.object, BPF_NOEXIST))
+		object_uncount(&o);
 }
 
 static void memory_put(struct work *w, const struct guard_key *key, uint64_t bytes)
@@ -454,8 +513,8 @@ static long sweep_one(struct bpf_map *map, struct guard_key *key, struct guard_o
 						!object_below(k.client, o->parent, s->handle)))
 		return 0;
 	object_give_back(o, o->memory);
-	object_gone(o);
-	bpf_map_delete_elem(&guard_objects, &k);
+	if (object_gone(o))
+		bpf_map_delete_elem(&guard_objects, &k);
 	return 0;
 }
 
@@ -468,13 +527,11 @@ static void object_free(const struct work *w)
 	if (!o)
 		return;
 	if (w->memory) {
-		if (object_give_back(o, w->memory)) {
-			object_gone(o);
+		if (object_give_back(o, w->memory) && object_gone(o))
 			bpf_map_delete_elem(&guard_objects, &key);
-		}
 	} else if (o->class == RM_CLASS_GROUP) {
-		object_gone(o);
-		bpf_map_delete_elem(&guard_objects, &key);
+		if (o->number <= s.until && object_gone(o))
+			bpf_map_delete_elem(&guard_objects, &key);
 	} else if (!o->memory && o->number <= s.until) {
 		s.memory_only = key.client != key.handle;
 		if (s.memory_only)
@@ -744,18 +801,42 @@ static uint64_t account_of_file(uint64_t file)
 	uint32_t *mark = mark_of(file);
 	uint64_t *account = mark && !*(volatile uint32_t *)mark ? NULL : bpf_map_lookup_elem(&guard_files, &file);
 
-	return account ? *account : 0;
+	return account ? *account & ~GUARD_POOLED : 0;
+}
+
+static int file_come(struct guard_tenant *t, uint32_t *mark, uint64_t file, uint64_t account)
+{
+	bool pooled = __sync_fetch_and_add(&t->files, 1) >= GUARD_OWN_FILES;
+	struct guard_pool *pool = pool_get();
+
+	if (pooled)
+		account |= GUARD_POOLED;
+	/* The mark first, and gone last: it is never missing. */
+	__sync_fetch_and_add(mark, 1);
+	if (pool && t->files <= GUARD_TENANT_FILES && !(pooled && pool->files >= GUARD_POOL_FILES) &&
+	    !bpf_map_update_elem(&guard_files, &file, &account, BPF_NOEXIST)) {
+		if (pooled)
+			__sync_fetch_and_add(&pool->files, 1);
+		return 0;
+	}
+	__sync_fetch_and_sub(mark, 1);
+	__sync_fetch_and_sub(&t->files, 1);
+	return -ENOMEM;
 }
 
 static int file_freed(uint64_t key)
 {
-	uint64_t account = account_of_file(key);
+	uint64_t account = account_of_file(key), *value;
+	struct guard_pool *pool = NULL;
 	uint32_t *mark = mark_of(key);
 	struct guard_tenant *t;
 	struct work *w;
 
 	if (!account)
 		return 0;
+	value = bpf_map_lookup_elem(&guard_files, &key);
+	if (value && *value & GUARD_POOLED)
+		pool = pool_get();
 	/* Where the kernel did not tell of the end of the release. */
 	w = work_of_current();
 	if (w)
@@ -765,6 +846,8 @@ static int file_freed(uint64_t key)
 		return 0;
 	if (mark)
 		__sync_fetch_and_sub(mark, 1);
+	if (pool)
+		__sync_fetch_and_sub(&pool->files, 1);
 	if (t)
 		__sync_fetch_and_sub(&t->files, 1);
 	return 0;
@@ -798,14 +881,10 @@ static int open_device(struct guard_config *c, uint64_t file, uint32_t minor)
 	/* While one set of programs takes over from another, both come here. */
 	if (bpf_map_lookup_elem(&guard_files, &file))
 		return 0;
-	/* The mark first, and gone last: it is never missing. */
-	__sync_fetch_and_add(mark, 1);
-	if (t->files >= GUARD_TENANT_FILES || bpf_map_update_elem(&guard_files, &file, &account, BPF_NOEXIST)) {
-		__sync_fetch_and_sub(mark, 1);
+	if (file_come(t, mark, file, account)) {
 		refused(t, GUARD_FULL);
 		return -ENOMEM;
 	}
-	__sync_fetch_and_add(&t->files, 1);
 	return 0;
 }
 
@@ -857,6 +936,7 @@ int BPF_PROG(guard_free_traced, struct file *file)
 static uint32_t judge_objects(const struct work *w, const struct guard_tenant *t, const struct guard_limits *l)
 {
 	struct guard_key key = { w->plan.source_client, w->plan.source_client };
+	struct guard_pool *pool = pool_get();
 	struct guard_object *o;
 
 	if (w->plan.effect == GUARD_DUP) {
@@ -869,9 +949,10 @@ static uint32_t judge_objects(const struct work *w, const struct guard_tenant *t
 		if (o && o->memory && o->account != w->account)
 			return GUARD_FOREIGN;
 	}
-	if (w->plan.effect != GUARD_NOTHING && w->plan.effect != GUARD_FREE && t->objects >= GUARD_TENANT_OBJECTS)
-		return GUARD_FULL;
-	return GUARD_FINE;
+	if (w->plan.effect == GUARD_NOTHING || w->plan.effect == GUARD_FREE || t->objects < GUARD_OWN_OBJECTS)
+		return GUARD_FINE;
+	return !pool || t->objects >= GUARD_TENANT_OBJECTS || pool->objects >= GUARD_POOL_OBJECTS ? GUARD_FULL :
+												    GUARD_FINE;
 }
 
 /* Counts the group that a call is to make, before it is made: others may ask for the last one at the same time. */

@@ -40,7 +40,7 @@
 #define NO_MEMORY 0x51
 
 struct standin_file {
-	bool control;
+	bool control, has_client;
 	struct standin_file *registered; /* the control file of a device's */
 };
 
@@ -289,6 +289,7 @@ static u32 alloc(struct standin_file *f, u32 *d)
 		if (!o)
 			return NO_MEMORY;
 		o->file = f;
+		f->has_client = true;
 		o->parent = o->handle;
 		return OK;
 	}
@@ -463,10 +464,10 @@ noinline u32 standin_ioctl(void *stack, void *state, struct standin_file *f, u32
 noinline void standin_cleanup(void *stack, void *state, struct standin_file *f)
 {
 	struct object *o;
-	bool again;
+	bool again = f->has_client;
 
 	mutex_lock(&lock);
-	do {
+	while (again) {
 		again = false;
 		list_for_each_entry(o, &objects, link)
 			if (o->class == 0x41 && o->file == f) {
@@ -474,7 +475,7 @@ noinline void standin_cleanup(void *stack, void *state, struct standin_file *f)
 				again = true;
 				break;
 			}
-	} while (again);
+	}
 	mutex_unlock(&lock);
 }
 
