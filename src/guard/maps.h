@@ -8,7 +8,7 @@
 
 #include "guard/classify.h"
 
-#define GUARD_MAPS_VERSION 3u
+#define GUARD_MAPS_VERSION 4u
 #define GUARD_TENANTS_MOST 1024u /* a power of two: the low bits of an account's number are its row */
 #define GUARD_MARKS_MOST 4096u
 #define GUARD_CGROUPS_MOST 1024u
