@@ -8,6 +8,7 @@ hidden; tests/opencl shows them.
 import atexit
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 BUILD = os.path.abspath(sys.argv[1])
 METED = os.path.join(BUILD, "src/daemon/meted")
@@ -90,6 +92,46 @@ def until(what, seconds=5.0):
         if value or time.monotonic() > end:
             return value
         time.sleep(0.002)
+
+
+class Beside:
+    """Parts of a test that mostly wait and need nothing of the others: each in a process of its own, beside what follows.
+    end() waits for them, and tells what they have found."""
+
+    def __init__(self, *parts):
+        self.runs = []
+        for part in parts:
+            said = tempfile.TemporaryFile()
+            sys.stdout.flush()
+            pid = os.fork()
+            if not pid:
+                self.run(part, said)
+            self.runs.append((part.__name__, pid, said))
+
+    @staticmethod
+    def run(part, said):
+        global count, failed
+        os.dup2(said.fileno(), 1)
+        count, status = 0, 1
+        opened.clear()  # they are the parent's
+        try:
+            part()
+            status = 0
+        except BaseException as why:
+            print(f"# {why!r}", *traceback.format_exc().splitlines(), sep="\n# ")
+        leave_nothing()
+        sys.stdout.flush()
+        os._exit(status)
+
+    def end(self):
+        for name, pid, said in self.runs:
+            status = os.waitpid(pid, 0)[1]
+            said.seek(0)
+            for line in said.read().decode(errors="replace").splitlines():
+                found = re.match(r"(not )?ok \d+ - (.*)", line)
+                ok(not found[1], found[2]) if found else print(line, flush=True)
+            if status:
+                ok(False, f"{name} comes to its end")
 
 
 class Control:

@@ -556,15 +556,29 @@ def crowded():
 if "crowded" in sys.argv:
     crowded()
     finish()
-node = Node()
-node.start()
-for part in (registers, publishes, prepares, many_requests, parameters, bad_claims, admin_access, outside, health,
-             slices_of_others, kills, away, hostile, rests, identities, refuses, expired):
-    if part in (registers, publishes) or not sys.argv[2:] or part.__name__ in sys.argv[2:]:
+
+
+def on_a_node(*parts):
+    node = Node()
+    node.start()
+    for part in (registers, publishes, *parts):
         part(node)
-node.close()
+    node.close()
+
+
+def lasting():
+    on_a_node(kills, away, hostile)
+
+
+def resting():
+    on_a_node(rests, identities, refuses, expired)
+
+
 if sys.argv[2:]:
+    on_a_node(*[globals()[name] for name in sys.argv[2:]])
     finish()
-older()
+beside = harness.Beside(lasting, resting, older)
+on_a_node(prepares, many_requests, parameters, bad_claims, admin_access, outside, health, slices_of_others)
+beside.end()
 crowded()
 finish()
