@@ -537,8 +537,36 @@ def test_authority():
     api.down()
 
 
-for part in (test_verdicts, test_hostile_node, test_terminal, test_published, test_claims, test_sweep, test_authority, test_scale):
-    if not sys.argv[2:] or part.__name__.removeprefix("test_") in sys.argv[2:]:
+def elsewhere(*parts):
+    """In a process of its own, whose home and configuration are others."""
+    global home, config
+    home = tempfile.mkdtemp(prefix="mete-x-", dir="/tmp")
+    config = os.path.join(home, "kubeconfig")
+    for part in parts:
         part()
+    shutil.rmtree(home)
+
+
+def published():
+    elsewhere(test_published)
+
+
+def claims():
+    elsewhere(test_claims, test_sweep)
+
+
+def authority():
+    elsewhere(test_authority)
+
+
+if sys.argv[2:]:
+    for word in sys.argv[2:]:
+        globals()[f"test_{word}"]()
+else:
+    beside = harness.Beside(published, claims, authority)
+    for part in (test_verdicts, test_hostile_node, test_terminal):
+        part()
+    beside.end()
+    test_scale()
 shutil.rmtree(home)
 finish()
