@@ -1,4 +1,4 @@
-/* fnv.h: FNV-1a of 32 bits, for tables and names; no defence against who chooses the bytes. */
+/* fnv.h: FNV-1a of 32 bits, for tables and names. It is no protection against an adversary who chooses the bytes. */
 #pragma once
 
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /*
- * hip_card.h: which card a HIP device is: the UUID by which meted and HIP's face call it.
+ * hip_card.h: identifies the card of a HIP device: the UUID that meted and HIP's face use for it.
  *
- * AMD's library tells 16 characters of a serial number, which no other API tells. So such a card is called by its place
- * on the PCI bus: four numbers of 32 bits, domain, bus, device and function. Mesa's drivers call AMD's cards the same
- * in Vulkan and OpenCL, and cl_khr_pci_bus_info tells just these bytes (opencl_card.c). What tells another UUID keeps
- * it: the software device, whose UUID is that of CUDA.
+ * AMD's library returns 16 characters of a serial number, which no other API returns. Such a card is therefore
+ * identified by its address on the PCI bus: four 32-bit numbers, domain, bus, device and function. Mesa's drivers
+ * identify AMD's cards in the same way in Vulkan and OpenCL, and cl_khr_pci_bus_info returns the same numbers
+ * (opencl_card.c). A device that returns another UUID keeps it: the software device, whose UUID is that of CUDA.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
- * json_text.h: JSON as it is written, member after member, into one text that grows: for what is long and asked for
- * often, where a tree of values would cost more than all that is in it.
+ * json_text.h: writes JSON, member after member, into one growing text. It is for long documents that are requested
+ * often, for which a tree of values would cost more than the rest of the work.
  *
- * Who calls keeps to the order: a key in an object, none (NULL) in a list, a close for each open. No memory makes the
- * whole text fail, which json_text_take() says once.
+ * The caller must keep the order: a key in an object, no key (NULL) in a list, a close for each open. When memory runs
+ * out, the whole text fails; json_text_take() reports that.
  */
 #pragma once
 

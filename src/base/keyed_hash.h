@@ -1,6 +1,6 @@
 /*
- * keyed_hash.h: a hash of 32 bytes for tables whose keys others choose: who does not know the secret cannot choose keys
- * that meet. Multilinear, so that any two keys meet with a probability of about 2^-32, whatever they are.
+ * keyed_hash.h: a hash of 32 bytes for tables whose keys an adversary may choose: without the secret, nobody can
+ * choose keys that collide. It is multilinear, so any two keys collide with a probability of about 2^-32.
  */
 #pragma once
 

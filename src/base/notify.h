@@ -1,4 +1,7 @@
-/* notify.h: what a service tells who has started it, by the protocol of sd_notify(3), spoken by hand. */
+/*
+ * notify.h: messages from a service to the service manager that started it, by the protocol of sd_notify(3),
+ * implemented here without a library.
+ */
 #pragma once
 
 /* As "READY=1". Without a service manager (NOTIFY_SOCKET) nothing. */

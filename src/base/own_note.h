@@ -1,6 +1,6 @@
 /*
- * own_note.h: what our own libraries that stand in for a driver's are known by: a note in the file, of owner "mete",
- * whose text says which it is. It is no symbol, and no program sees it.
+ * own_note.h: identifies mete's own libraries that take the place of a driver's: a note in the file, of owner "mete",
+ * whose text says which library it is. It is no symbol, and programs do not see it.
  */
 #pragma once
 

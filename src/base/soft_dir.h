@@ -1,8 +1,9 @@
 /*
- * soft_dir.h: where the software devices of a user have their shared state.
+ * soft_dir.h: the folder of the shared state of a user's software devices.
  *
- * Containers have devices of their own, in a folder beside it, which is open to programs of any user. Nobody outside
- * attaches himself there: a process trusts what lies in the shared state, so whoever can write there can take it over.
+ * Containers have separate devices, in a folder beside it that is open to programs of any user. Programs outside
+ * containers never attach to those: a process trusts the shared state, so anybody who can write to it can take the
+ * process over.
  */
 #pragma once
 

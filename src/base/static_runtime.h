@@ -1,4 +1,4 @@
-/* static_runtime.h: what a driver of ours says to a program that has NVIDIA's CUDA runtime linked into it. */
+/* static_runtime.h: the message of mete's drivers to a program that has NVIDIA's CUDA runtime linked in. */
 #pragma once
 
 #include <stdbool.h>

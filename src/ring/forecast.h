@@ -1,10 +1,10 @@
 /*
- * forecast.h: when a wait is going to end, by how long the last ones took.
+ * forecast.h: predicts the end of a wait from the durations of the last ones.
  *
- * A thread that sleeps is some 5 to 30 us late when what it waits for comes: its processor sleeps as well. Whoever
- * waits for kernels of much the same length, one after the other, can wake up a little earlier by a timer and look, for
- * as long as the waits differ. That time is bounded by a part of the wait, and there is none while waits are of all
- * lengths, or while others want the processor. Pure: times come in, times go out.
+ * A sleeping thread is 5 to 30 us late, because its processor sleeps as well. A thread that waits for kernels of
+ * similar length, one after the other, can wake up a little earlier by a timer and poll, for as long as the waits
+ * differ. Polling is limited to a part of the wait. It stops while waits are of very different lengths, and while
+ * other threads need the processor. Pure: times in, times out.
  */
 #pragma once
 

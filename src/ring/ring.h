@@ -1,20 +1,19 @@
 /*
  * ring.h: a one-way queue of messages in memory that two sides share.
  *
- * Bytes in a power-of-two buffer; positions only grow. One side writes, the other reads; several threads of one side
- * take turns by a lock of their own. A message lies in one piece: where it would wrap, a filler goes before it. What
- * is in the shared memory is the other side's to change at any instant, so each side keeps its own position and the
- * capacity in private memory, checks every position it reads, and the reader copies a message out before it looks at
- * it. A position that cannot be is -EPROTO, for good. Nothing in the area is a pointer.
+ * It is a buffer whose size is a power of two; positions only grow. One side writes, the other reads; several threads
+ * of one side take turns by a lock of their own. A message is contiguous: where it would wrap, a filler precedes it.
+ * The other side can change the shared memory at any instant. Each side therefore keeps its own position and the
+ * capacity in private memory and checks every position that it reads, and the reader copies a message before it
+ * examines it. An impossible position is -EPROTO, permanently. The area contains no pointers.
  *
- * Waiting: a short spin where that makes waits shorter, then the doorbell; a reader whose waits are all of much the
- * same length wakes up shortly before it should ring and looks (forecast.h), and so does one whose messages follow
- * something that this side knows of (sequel.h). The sleeper raises the lowest bit of `..._waits` and looks again;
- * the other side publishes its position, then looks at that bit, and who sees it clears it and wakes: one of the two
- * sees the other. The bits above it count how often it was raised, so that a sleeper that comes late finds another
- * value. The bell is a futex on the shared word, or a hook where the two sides have no futex in common. Every sleep
- * ends after RING_PATIENCE_NS at the latest, to ask `alive`: so the death of the other side at any instruction is
- * known within a second, whatever it had begun.
+ * Waiting: a short spin where that shortens waits, then the doorbell. A reader whose waits have similar lengths wakes
+ * shortly before the expected ring and polls (forecast.h); so does one whose messages follow an event that this side
+ * knows of (sequel.h). The sleeper raises the lowest bit of `..._waits` and checks again; the other side publishes its
+ * position, then checks that bit, and if it is set clears it and wakes the sleeper: at least one of the two sees the
+ * other. The bits above count how often it was raised, so that a late sleeper finds another value. The bell is a futex
+ * on the shared word, or a hook where the two sides have no futex in common. Every sleep ends after RING_PATIENCE_NS
+ * at the latest, to call `alive`: the death of the other side at any instruction is therefore noticed within a second.
  */
 #pragma once
 

@@ -1,13 +1,13 @@
 /*
- * sequel.h: how soon after one thing another follows: a request after the reply that its program has waited for.
+ * sequel.h: predicts how soon one event follows another: a request after the reply that its program waited for.
  *
- * A forecast (forecast.h) knows waits that are all of one length. But what a program does when a reply has come takes
- * much the same time however long its kernel was. So whoever passes a reply on says so (the cause), and whoever waits
- * for the request that follows is awake then, and looks for as long as such requests usually take to come; if that is
- * long, as over a long line, he sleeps for the most of it. Looking takes a part of all time at most, and rests for a
- * while when others want the processor. Pure: times come in, times go out.
+ * A forecast (forecast.h) applies to waits of similar length. What a program does after a reply, however, takes a
+ * similar time whatever the length of its kernel. The thread that passes a reply on therefore reports it (the cause).
+ * The thread that waits for the next request is awake then, and polls for as long as such requests usually take. Where
+ * that is long, as over a long line, it sleeps for most of it. Polling is limited to a part of all time, and pauses
+ * while other threads need the processor. Pure: times in, times out.
  *
- * Causes are told by any thread, all else by the one that waits.
+ * Any thread may report causes; all other functions are for the waiting thread.
  */
 #pragma once
 

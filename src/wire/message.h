@@ -1,11 +1,10 @@
 /*
- * message.h: what a client (the shim, later the worker) and meted say to each other.
+ * message.h: the messages between a client (the shim, or the shim in a worker) and meted.
  *
- * One SOCK_SEQPACKET unix socket per grant; a client connects, sends HELLO and gets WELCOME with two descriptors: its
- * page (page.h) and the grant's doorbell (turn.h). Every message is one packet: a header and a fixed body, host byte
- * order (both ends are one machine).
- * Every request is idempotent: a client whose meted was replaced in between connects, says HELLO and asks again.
- * Only the client asks; meted never sends what was not asked for.
+ * Each grant has one SOCK_SEQPACKET unix socket. A client connects, sends HELLO and gets WELCOME with two descriptors:
+ * its page (page.h) and the grant's doorbell (turn.h). Every message is one packet: a header and a fixed body, in host
+ * byte order (both ends are on one machine). Every request is idempotent: a client whose meted was replaced connects,
+ * sends HELLO and asks again. Only the client sends requests; meted sends only answers.
  */
 #pragma once
 

@@ -1,23 +1,23 @@
 /*
- * page.h: the page that a client and meted share, and the account word in it.
+ * page.h: the page that a client and meted share, and the account word on it.
  *
- * One page per client, made by meted and handed to the client as a descriptor: sealed memory, or a file in the daemon's
- * runtime directory (tmpfs), see src/daemon/tenants/page.h. Per device there is one 64-bit account word: the upper half
- * is what meted has granted to this client, the lower half what the client holds, both in units of WIRE_UNIT_BYTES.
- * Both change it with compare-and-swap, so it is consistent after a kill -9 of either side at any instruction, and a
- * restarted meted reads the truth from it.
+ * Each client has one page, which meted creates and passes on as a descriptor: sealed memory, or a file in the
+ * daemon's runtime directory (tmpfs), see src/daemon/tenants/page.h. Per device it has one 64-bit account word: the
+ * upper half is what meted has granted to this client, the lower half what the client holds, both in units of
+ * WIRE_UNIT_BYTES. Both sides change it by compare-and-swap. It is therefore consistent after a kill -9 of either side
+ * at any instruction, and a restarted meted reads the valid account from it:
  *
- *   meted alone changes `granted` (raises it on RESERVE, lowers it, never below `held`, when it recalls credit);
- *   the client alone changes `held` (raises it before it asks the driver, lowers it after the driver has let go);
- *   credit = granted - held, what the client may take without asking.
+ *   only meted changes `granted` (it raises it on RESERVE, and lowers it, never below `held`, when it recalls credit);
+ *   only the client changes `held` (it raises it before it asks the driver, and lowers it after the driver has freed);
+ *   credit = granted - held: what the client may take without asking.
  *   One exception: on SHARE meted lowers both halves by the same units and flips the word's top bit in the same
- *   compare-and-swap, so that a restarted meted can tell whether the charge has moved to the object or not.
+ *   compare-and-swap, so that a restarted meted can tell whether the charge has moved to the object.
  *
- * Other processes of the tenant may map the first WIRE_PEER_BYTES of it, for reading alone: what the tenant holds is
- * the sum of its pages' `held` and of its objects (src/core/others.c).
+ * Other processes of the tenant may map the first WIRE_PEER_BYTES of it read-only: the tenant holds the sum of its
+ * pages' `held` and of its objects (src/core/others.c).
  *
- * The page is an account between honest sides, not a fence: meted keeps its own copy of `granted` and reports a page
- * whose upper half was written by the client. What fences off a tenant who cheats is the worker and the guard.
+ * The page is an account between honest sides, not a barrier. meted keeps its own copy of `granted` and reports a page
+ * whose upper half the client has written. The worker and the guard are the barriers against a tenant who cheats.
  */
 #pragma once
 

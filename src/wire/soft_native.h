@@ -1,13 +1,14 @@
 /*
- * soft_native.h: how a library of the program's process has its own functions executed by the software device as
+ * soft_native.h: how a library in the program's process has its own functions executed by the software device as
  * kernels, through cuGetExportTable() of the driver with SOFT_NATIVE_ID.
  *
  * The library registers a function and gets a number for it. It loads PTX whose kernel calls mete_native with that
- * number, and launches the kernel as any other: the work takes its place in the stream, is captured, charged and timed
- * as a kernel, and its blocks are spread over the device's threads. A function runs once a block, for one thread of it.
+ * number, and launches the kernel like any other: the work takes its place in the stream, is captured, charged and
+ * timed as a kernel, and its blocks are spread over the device's threads. A function runs once per block, on one
+ * thread.
  *
- * The parameters are bytes that anybody can launch the kernel with who finds the number out: a function believes none
- * of them, and touches no memory of theirs but what `reach` has allowed.
+ * Anybody who finds out the number can launch the kernel with any parameters. A function therefore trusts none of
+ * them, and accesses no memory through them that `reach` has not permitted.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * soft_usage.h: what a software device tells of its time and memory, through cuGetExportTable() of its driver, to
- * whoever asks with SOFT_USAGE_ID: exact figures, where NVML has percentages.
+ * soft_usage.h: the time and memory that a software device has used, as exact figures where NVML has percentages. Any
+ * program gets them through cuGetExportTable() of its driver with SOFT_USAGE_ID.
  */
 #pragma once
 

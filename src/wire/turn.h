@@ -1,24 +1,24 @@
 /*
- * turn.h: how a client and meted share the time of an engine: the turn, the work in flight, and what was measured.
+ * turn.h: how a client and meted share the time of an engine: the turn, the work in flight, and the measurements.
  *
- * One struct wire_turn per device and engine on the client's page. meted opens and closes the gate; the client lets
- * work through while it is open, keeps what is in flight below the bound, and reports when the engine was busy with its
- * work, as the device's own clock saw it. Each half is written by one side alone and lies in cache lines of its own, so
- * that a launch that passes an open gate reads one line and asks nobody.
+ * The client's page has one struct wire_turn per device and engine. meted opens and closes the gate. The client
+ * submits work while the gate is open, keeps the work in flight below the bound, and reports when the engine was busy
+ * with its work, by the device's own clock. Each half is written by one side only and has cache lines of its own, so
+ * that a launch through an open gate reads one line and sends no request.
  *
- * Who holds what, as absences:
- *   - The client never submits with the gate closed, but for a wait that has lasted WIRE_STUCK_NS without anything
- *     of its own coming to an end: the work before may be waiting for this very launch.
- *   - meted never waits for a client: a turn that is over is over, whatever its process does.
- *   - Submission and closing cannot cross unseen: the client writes busy_since_ns, then looks at the gate again; meted
- *     closes the gate, then looks at busy_since_ns. Both sequentially consistent.
+ * What each side never does:
+ *   - The client never submits with the gate closed, except after a wait of WIRE_STUCK_NS in which none of its own work
+ *     has ended: the work in flight may depend on this very launch.
+ *   - meted never waits for a client: a turn ends when its time is over, whatever the process does.
+ *   - A submission and a closing gate cannot miss each other: the client writes busy_since_ns and then reads the gate;
+ *     meted closes the gate and then reads busy_since_ns. Both are sequentially consistent.
  *
- * meted is woken through the doorbell, a pipe's descriptor that comes with the page: rung only about what `listen` asks
- * for, with a write of 8 bytes that never waits: a bell that is full has been rung.
- * Clients are woken by a futex on `gate` (shared, not private).
+ * The doorbell wakes meted. It is a pipe whose descriptor comes with the page. The client rings it only for what
+ * `listen` requests, with a write of 8 bytes that never blocks: a full pipe means that it has been rung. A futex on
+ * `gate` (shared, not private) wakes clients.
  *
- * What is here keeps honest clients in their turns. One that writes its page as it likes, or passes the shim by, is
- * not stopped by it (docs/protection.md).
+ * This keeps honest clients within their turns. It does not stop a client that writes its page at will or bypasses the
+ * shim (docs/protection.md).
  */
 #pragma once
 

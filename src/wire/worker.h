@@ -1,34 +1,34 @@
 /*
- * worker.h: what meted and a worker process say to each other.
+ * worker.h: the messages between meted and a worker process.
  *
  * meted starts a worker with a connected SOCK_SEQPACKET socket (WORKER_CONTROL_FD) and one that is bound but does not
- * listen yet (WORKER_LISTEN_FD); the worker listens on it, so that the kernel names the worker to whoever connects.
- * Each message is one struct worker_word; descriptors go along where it says so.
+ * listen yet (WORKER_LISTEN_FD). The worker itself listens on it, so that the kernel reports the worker as the peer to
+ * a process that connects. Each message is one struct worker_word; descriptors accompany it where stated:
  *
- *   worker: READY when its driver has started and its contexts are made, with what they take; or why not
- *   meted:  TAKE with a client's connection, and to a worker that said so with its grant's cgroup, which it enters;
- *           from then on the worker runs under that grant. The grant has been charged
- *           for the contexts before
- *   meted:  ENTER with a cgroup to one that waits: of the grant that will probably be the next to want it
- *   worker: CONNECT whenever its shim wants a connection to the grant; a worker can make no socket itself
+ *   worker: READY when its driver has started and its contexts are created, with the memory that they take; or the
+ *           reason for a failure
+ *   meted:  TAKE with a client's connection, and to a worker that supports it with its grant's cgroup, which the worker
+ *           enters; from then on the worker runs under that grant. The grant has been charged for the contexts before
+ *   meted:  ENTER with a cgroup to a waiting worker: that of the grant that will probably need it next
+ *   worker: CONNECT whenever its shim needs a connection to the grant; a worker cannot create a socket itself
  *   meted:  CONNECTED with one
  *
- * Counts of what goes through a worker lie in a file that both map (struct worker_traffic, WORKER_TRAFFIC_FD, beside
- * the worker's socket): they outlive either side. A worker that got none counts for nobody.
+ * Counts of a worker's traffic are in a file that both map (struct worker_traffic, WORKER_TRAFFIC_FD, beside the
+ * worker's socket), so they outlive either side. A worker without such a file does not count.
  *
- * A meted that was restarted connects to the second socket, and that connection takes the place of the first one.
+ * A restarted meted connects to the second socket, and that connection replaces the first one.
  *
- * Images of kernels have a connection of their own (WORKER_IMAGES_FD, of a worker that was started with --images):
- * each message is one struct worker_image, and the descriptor that goes along is memory for the image and at least a
- * page of zeroes behind it. Descriptors go to the worker alone: meted makes the memory, for it must not close what a
- * worker that was taken over could send it. Either side may go on without the other's end.
+ * Images of kernels have a separate connection (WORKER_IMAGES_FD, in a worker that was started with --images). Each
+ * message is one struct worker_image; the descriptor that accompanies it is memory for the image, followed by at least
+ * a page of zeros. Only meted sends descriptors: it creates the memory, because it must not have to close what a
+ * compromised worker might send. Either side continues when the other exits:
  *
  *   meted:  HELD with the sealed memory of each image that is kept for the grant, before TAKE
- *   worker: USED when one of them was asked for
- *   worker: ROOM for a new image, by the hash that its client has named
- *   meted:  ROOM with memory of that size, or without when it would not be kept
- *   worker: KEEP when the image lies there, its hash is worked out, and the worker can no longer write to it. meted
- *           seals it
+ *   worker: USED when one of them was requested
+ *   worker: ROOM for a new image, with the hash that its client named
+ *   meted:  ROOM with memory of that size, or without where the image would not be kept
+ *   worker: KEEP when the image is in place, its hash is verified, and the worker can no longer write to it. meted
+ *           seals the memory
  */
 #pragma once
 
