@@ -191,6 +191,8 @@ void deeds_note(struct client_call *c)
 	/* Without memory for it the object cannot move. */
 	if (!d && change & (CHANGES | SPOILS))
 		handles_deed(&c->session->handles, subject_of(c), NULL);
+	if (!d && c->recording)
+		recordings_spoil(c);
 	if (!d)
 		return;
 	*d = (struct deed){ .seq = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1,

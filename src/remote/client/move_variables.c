@@ -160,26 +160,48 @@ static bool is_of(const struct move *m, const struct move_known *k, uint64_t own
 	return k->owner == owner && (owner >> 56 == KIND_MODULE || lives(m, k->context));
 }
 
+/* The spans of all of them, sorted. NULL: no memory. */
+static struct move_span *known_spans(const struct move *m, size_t *ret_count)
+{
+	struct move_span *span;
+	size_t count = 0;
+
+	for (const struct move_known *k = m->known; k; k = k->next)
+		count++;
+	span = malloc((count + 1) * sizeof(*span));
+	*ret_count = count;
+	if (!span)
+		return NULL;
+	for (const struct move_known *k = m->known; k; k = k->next)
+		span[--count] = (struct move_span){ k->address, k->address + k->bytes };
+	qsort(span, *ret_count, sizeof(*span), by_begin);
+	return span;
+}
+
 CUresult move_known_reserve(struct move *m)
 {
-	struct move_span granules = { 0 };
+	uint64_t done = 0; /* up to this address */
 	CUresult r = CUDA_SUCCESS;
+	size_t count;
+	struct move_span *span = known_spans(m, &count);
 
-	/* Of all spans, which are sorted, also those of variables that the program knows nothing of. */
-	for (size_t i = 0; r == CUDA_SUCCESS && i < m->spans; i++) {
-		struct move_place place = { .begin = m->span[i].begin / MOVE_GRANULE * MOVE_GRANULE };
+	if (!span)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t i = 0; r == CUDA_SUCCESS && i < count; i++) {
+		const uint64_t end = (span[i].end + MOVE_GRANULE - 1) / MOVE_GRANULE * MOVE_GRANULE;
+		struct move_place place = { .begin = span[i].begin / MOVE_GRANULE * MOVE_GRANULE };
 		struct link_answer answer;
 
-		if (place.begin < granules.end)
-			place.begin = granules.end;
-		granules.end = (m->span[i].end + MOVE_GRANULE - 1) / MOVE_GRANULE * MOVE_GRANULE;
-		if (place.begin >= granules.end)
+		place.begin = place.begin < done ? done : place.begin;
+		if (place.begin >= end)
 			continue;
-		place.bytes = granules.end - place.begin;
+		place.bytes = end - place.begin;
+		done = end;
 		r = move_request(m, CALL_MOVE_RESERVE, m->context_count ? m->context[0] : 0, &place, sizeof(place),
 				 &answer);
 		link_done(&answer);
 	}
+	free(span);
 	return r;
 }
 

@@ -251,6 +251,14 @@ void recordings_add(struct client_call *c, struct deed *take)
 	deeds_free(take);
 }
 
+void recordings_spoil(struct client_call *c)
+{
+	pthread_mutex_lock(&lock);
+	for (struct recording *r = all; r; r = r->next)
+		r->spoilt |= r->number == c->recording;
+	pthread_mutex_unlock(&lock);
+}
+
 /* ---- begin and end ---- */
 
 void recordings_begin(struct client_call *c)
