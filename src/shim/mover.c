@@ -57,8 +57,8 @@ static struct wire_account *wire_of(unsigned int device)
 
 static void publish(unsigned int device, unsigned int percent)
 {
-	uint32_t place = (uint32_t)state[device] | WIRE_PLACE_MOVES | WIRE_PLACE_STORES | used |
-			 (stash_open() ? WIRE_PLACE_DISK : 0);
+	uint32_t place = (uint32_t)state[device] | WIRE_PLACE_MOVES | used |
+			 (stash_asks(device) ? WIRE_PLACE_STORES : 0) | (stash_open() ? WIRE_PLACE_DISK : 0);
 
 	if (atomic_load_explicit(&door_waiting, memory_order_relaxed))
 		place |= WIRE_PLACE_WAITED;

@@ -88,13 +88,18 @@ static bool take(int fd)
 	return false;
 }
 
+bool stash_asks(unsigned int device)
+{
+	return attach_page() && attach_welcome()->device[device].flags & WIRE_DEVICE_STORES;
+}
+
 enum stash_place stash_begin(unsigned int device, uint64_t bytes)
 {
 	enum stash_place place;
 	int fd;
 
 	stash_end();
-	if (!attach_page() || !(attach_welcome()->device[device].flags & WIRE_DEVICE_STORES))
+	if (!stash_asks(device))
 		return STASH_HOST;
 	place = ask(device, bytes, &fd);
 	if (place != STASH_DISK)

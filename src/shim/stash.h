@@ -16,6 +16,8 @@
 
 enum stash_place { STASH_HOST, STASH_DISK, STASH_NOWHERE };
 
+/* meted has a disk, and wants to be asked. Of a process that attached before it had one it does not. */
+bool stash_asks(unsigned int device);
 /*
  * meted says where so many bytes of a device go; STASH_DISK: there is a file for them. STASH_NOWHERE also where meted
  * does not answer.

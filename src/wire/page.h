@@ -99,7 +99,7 @@ enum wire_place {
 	WIRE_PLACE_PERCENT_SHIFT = 8, /* of the way, 7 bits */
 	WIRE_PLACE_DISK = 1 << 15,    /* what is away is in the file that meted gave (WIRE_STORE), or goes there */
 	WIRE_PLACE_SERIAL_SHIFT = 16, /* the serial of the wish that this answers, 15 bits */
-	WIRE_PLACE_STORES = 1u << 31, /* the client asks where its memory goes (WIRE_STORE), if meted wants it */
+	WIRE_PLACE_STORES = 1u << 31, /* the client asks where its memory goes (WIRE_STORE) */
 };
 
 /* Why memory stays where it is. */

@@ -219,7 +219,8 @@ static void fill_welcome(const struct session *session, struct wire_welcome *w)
 		w->device[i].total_bytes = share->device.total_bytes;
 		w->device[i].granule_bytes = share->device.granule_bytes;
 		w->device[i].flags = (share->device.kind == DEVICE_SOFT ? WIRE_DEVICE_SOFT : 0) |
-				     (session->tenant->grant.spill ? WIRE_DEVICE_STAYS_ASKED | WIRE_DEVICE_STORES : 0);
+				     (grant->spill ? WIRE_DEVICE_STAYS_ASKED : 0) |
+				     (grant->spill && session->tenant->daemon->disk_fd >= 0 ? WIRE_DEVICE_STORES : 0);
 	}
 }
 
