@@ -18,8 +18,8 @@
 #define GUARD_TENANT_OBJECTS 16384u
 #define GUARD_TENANT_FILES 8192u
 /*
- * So many each tenant finds room for, whatever all others have. Above that it takes from a pool that all share: the rest of
- * the table, less what calls in progress may take beyond it.
+ * So many each tenant finds room for, whatever all others have. Above that it takes from a pool that all share: the
+ * rest of the table, less what calls in progress may take beyond it.
  */
 #define GUARD_OWN_OBJECTS 48u
 #define GUARD_OWN_FILES 16u
