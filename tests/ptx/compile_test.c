@@ -312,6 +312,35 @@ static void test_together(void)
 	unlink(path);
 }
 
+/* A process that ends while the compiler works waits for it. */
+static void test_ending(void)
+{
+	const struct ptx_options options = { .compile = PTX_COMPILE_HOT };
+	int good = 0;
+
+	for (unsigned i = 0; i < 4; i++) {
+		int status = -1;
+		pid_t child;
+
+		fflush(NULL);
+		child = fork();
+		if (!child) {
+			setenv("METE_SOFT_COMPILER", library, 1);
+			setenv("METE_SOFT_COMPILE_CACHE", "off", 1);
+			device_open(1);
+			struct ptx_module *m = load_text(text, strlen(text), &options);
+
+			for (int k = 0; k < 1500; k++)
+				launch(m, "row", (struct dims){ 1, 1, 1 }, (struct dims){ 32, 1, 1 },
+				       (uint64_t[]){ PTR(device), 0, 0, 0 });
+			usleep(i * 40000); /* somewhere in the middle */
+			exit(0);
+		}
+		good += waitpid(child, &status, 0) == child && !status;
+	}
+	ok(good == 4);
+}
+
 /* A kernel becomes hot while it is launched again and again; nobody waits for the compiler. */
 static void test_hot(void)
 {
@@ -397,6 +426,7 @@ int main(void)
 		return 1;
 	test_kept();
 	test_together();
+	test_ending();
 	device_open(2);
 	test_results();
 	test_faults();

@@ -130,6 +130,24 @@ static void wait_for_end(void)
 	pthread_mutex_unlock(&all.lock);
 }
 
+/*
+ * LLVM makes objects when it first needs them, which exit() destroys before it calls a handler that was registered
+ * earlier. So it compiles a function that only returns, and the handler that waits for the compiler comes after that.
+ */
+static void warm_up(compile_fn *compile)
+{
+	const struct compile_op end = { .name = "", .kind = COMPILE_END };
+	const struct compile_request request = {
+		.abi = COMPILE_ABI, .count = 1, .op = &end, .isa = isa_find(NULL)->name, .layout = COMPILE_ROWS
+	};
+	void *object = NULL;
+	size_t bytes;
+	char why[200];
+
+	if (!compile(&request, &object, &bytes, why, sizeof(why)))
+		free(object);
+}
+
 static compile_fn *compiler(void)
 {
 	void *library;
@@ -139,6 +157,8 @@ static compile_fn *compiler(void)
 	all.looked = true;
 	library = library_open();
 	all.compile = library ? (compile_fn *)dlsym(library, COMPILE_SYMBOL) : NULL;
+	if (all.compile)
+		warm_up(all.compile);
 	if (all.compile && atexit(wait_for_end))
 		all.compile = NULL;
 	return all.compile;
