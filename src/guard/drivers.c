@@ -21,7 +21,7 @@ static const struct guard_driver drivers[] = {
 	{ "nvidia", "nvidia-frontend", "rm_ioctl", "os_memcpy_to_user", "rm_cleanup_file_private", "nvidia-uvm",
 	  "/dev/nvidia", false },
 	{ "mete_standin", "mete-standin", "standin_ioctl", "standin_copy_to_user", "standin_cleanup", NULL,
-	  "/dev/standin" },
+	  "/dev/standin", true },
 };
 #define DRIVERS (sizeof drivers / sizeof *drivers)
 
