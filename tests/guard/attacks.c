@@ -248,7 +248,11 @@ void case_attacks(void)
 	r = as("c", body_groups);
 	ok(!r || r == -SIGKILL, "32 threads ask for the last channel group at once (%d)", r);
 	truth_reset(false);
-	one(body_leader_ends, "the first thread ends and another goes on, in another cgroup");
+	/* Before Linux 6.9 a supervisor reaches no descriptor of a process whose first thread has ended. */
+	r = as("c", body_leader_ends);
+	ok(!r || (front_notify && r == 2), "the first thread ends and another goes on, in another cgroup (%d)", r);
+	for (int i = 0; i < 100 && truth().used; i++)
+		usleep(10000);
 	one(body_classes, "classes of memory that are not the usual one");
 	if (!front_notify) {
 		one(body_clone_into, "a child that is born in another cgroup");
