@@ -93,10 +93,11 @@ static void place_add(struct recording *r, struct place at)
 
 static void event_add(struct recording *r, uint64_t event)
 {
-	uint64_t *more = has_event(r, event) ? NULL : realloc(r->event, (r->events + 1) * sizeof(*more));
+	uint64_t *more;
 
 	if (has_event(r, event))
 		return;
+	more = realloc(r->event, (r->events + 1) * sizeof(*more));
 	if (!more) {
 		r->spoilt = true;
 		return;

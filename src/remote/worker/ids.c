@@ -158,6 +158,7 @@ void ids_deinit(struct ids *ids)
 			free(chunk);
 		}
 	free(ids->bucket);
+	free(ids->wanted);
 	*ids = (struct ids){ .lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER };
 }
 
