@@ -623,6 +623,7 @@ int main(void)
 	test_refused();
 	CU(cuStreamDestroy(stream));
 	test_wrong_page();
-	GOOD(t.cudnnDestroy(handle));
+	/* Its context has had a fault, which whoever asks first is told. */
+	(void)t.cudnnDestroy(handle);
 	return soft_end();
 }
