@@ -40,7 +40,7 @@ struct peer {
 	int fd;			 /* the client's */
 };
 
-static struct daemon daemon_under_test;
+static struct daemon daemon_under_test = { .disk_fd = -1 };
 static uv_loop_t loop;
 static char directory[64];
 static struct tenant *tenant;

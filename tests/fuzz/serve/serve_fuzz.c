@@ -57,7 +57,7 @@ int __wrap_upgrade_begin(struct daemon *daemon, const char *binary, bool check_o
 
 enum door { DOOR_HTTP, DOOR_HTTP_TOKEN, DOOR_CONTROL, DOORS };
 
-static struct daemon daemon_under_test;
+static struct daemon daemon_under_test = { .disk_fd = -1 };
 static uv_loop_t loop;
 static char directory[64], token[TOKEN_BYTES];
 static char answer[ANSWER_BYTES];
