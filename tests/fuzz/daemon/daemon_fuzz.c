@@ -40,7 +40,7 @@ struct peer {
 	int fd;			 /* the client's */
 };
 
-static struct daemon daemon_under_test = { .disk_fd = -1 };
+static struct daemon daemon_under_test;
 static uv_loop_t loop;
 static char directory[64];
 static struct tenant *tenant;
@@ -372,7 +372,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	snprintf(directory, sizeof(directory), "%s/mete-fuzz-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 	check(mkdtemp(directory));
 	uv_loop_init(&loop);
-	*d = (struct daemon){ .loop = &loop, .control_fd = -1, .spare_fd = -1 };
+	*d = (struct daemon){ .loop = &loop, .control_fd = -1, .spare_fd = -1, .disk_fd = -1 };
 	page_guard();
 	d->memory = &memory;
 	if (runtime_open(&d->runtime, NULL, directory, false, error, sizeof(error)) ||

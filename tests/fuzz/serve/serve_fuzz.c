@@ -57,7 +57,7 @@ int __wrap_upgrade_begin(struct daemon *daemon, const char *binary, bool check_o
 
 enum door { DOOR_HTTP, DOOR_HTTP_TOKEN, DOOR_CONTROL, DOORS };
 
-static struct daemon daemon_under_test = { .disk_fd = -1 };
+static struct daemon daemon_under_test;
 static uv_loop_t loop;
 static char directory[64], token[TOKEN_BYTES];
 static char answer[ANSWER_BYTES];
@@ -397,7 +397,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	snprintf(directory, sizeof(directory), "%s/mete-fuzz-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 	check(mkdtemp(directory));
 	uv_loop_init(&loop);
-	*d = (struct daemon){ .loop = &loop, .control_fd = -1, .spare_fd = -1 };
+	*d = (struct daemon){ .loop = &loop, .control_fd = -1, .spare_fd = -1, .disk_fd = -1 };
 	page_guard();
 	log_open("/dev/null");
 	d->machine.driver[0] = (struct driver){ .kind = DEVICE_SOFT, .usable = true, .libcuda = "/nowhere" };
