@@ -23,17 +23,31 @@ __thread uint32_t door_depth __attribute__((tls_model("initial-exec")));
 __thread struct door_slot *door_mine __attribute__((tls_model("initial-exec")));
 
 static struct door_slot slots[SLOTS];
-static struct door_slot crowd;	      /* of all threads that have found no slot: then entries are fenced, for ever */
+static struct door_slot crowd;	      /* of all threads that have found no slot (DOOR_CROWDED) */
 static _Atomic uint32_t crowd_inside; /* how many of them are inside */
+static __thread bool counted __attribute__((tls_model("initial-exec"))); /* this one is */
 static _Atomic uint32_t used;	      /* slots that have ever been taken are below */
 static _Atomic uint32_t bell;	      /* a futex: rung when a thread leaves while the door is shut */
+static _Atomic bool has_barrier;      /* the kernel's reaches this process's threads */
 static pthread_key_t key;
+static bool has_key; /* false: the program has all there are, and threads that end are not learnt of */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void ring(void)
 {
 	atomic_fetch_add(&bell, 1);
 	tick_wake(&bell);
+}
+
+/* The thread comes in or goes out, for all to see. */
+static void cross(struct door_slot *mine, bool in)
+{
+	if (mine == &crowd) {
+		counted = in;
+		atomic_fetch_add(&crowd_inside, in ? 1 : UINT32_MAX);
+	} else {
+		atomic_fetch_add(&mine->passed, 1);
+	}
 }
 
 /* Its thread has ended, perhaps inside a call. A destructor that comes later claims another one. */
@@ -43,16 +57,17 @@ static void give_back(void *slot)
 
 	door_mine = NULL;
 	door_depth = 0;
-	if (atomic_load_explicit(&mine->passed, memory_order_relaxed) & 1) {
-		atomic_fetch_add(&mine->passed, 1);
+	if (mine == &crowd ? counted : atomic_load_explicit(&mine->passed, memory_order_relaxed) & 1) {
+		cross(mine, false);
 		ring();
 	}
-	atomic_store_explicit(&mine->taken, 0, memory_order_release);
+	if (mine != &crowd)
+		atomic_store_explicit(&mine->taken, 0, memory_order_release);
 }
 
 static void key_new(void)
 {
-	pthread_key_create(&key, give_back);
+	has_key = !pthread_key_create(&key, give_back);
 }
 
 static bool take(uint32_t i)
@@ -72,24 +87,15 @@ struct door_slot *door_claim(void)
 	uint32_t i = 0;
 
 	pthread_once(&once, key_new);
-	while (i < SLOTS && !take(i))
+	while (i < SLOTS && !(has_key && take(i)))
 		i++;
 	door_mine = i < SLOTS ? &slots[i] : &crowd;
-	if (i < SLOTS)
+	if (has_key)
 		pthread_setspecific(key, door_mine);
-	else
-		atomic_fetch_or(&door_state, DOOR_FENCED);
+	if (door_mine == &crowd)
+		atomic_fetch_or(&door_state, DOOR_CROWDED);
 	errno = saved;
 	return door_mine;
-}
-
-/* The thread comes in or goes out, for all to see. */
-static void cross(struct door_slot *mine, bool in)
-{
-	if (mine == &crowd)
-		atomic_fetch_add(&crowd_inside, in ? 1 : UINT32_MAX);
-	else
-		atomic_fetch_add(&mine->passed, 1);
 }
 
 static bool anybody_inside(void)
@@ -163,18 +169,29 @@ static bool barrier(int command)
 
 void door_begin(void)
 {
-	if (barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) && barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) &&
-	    !atomic_load(&slots[SLOTS - 1].taken))
-		atomic_fetch_and(&door_state, ~DOOR_FENCED);
+	if (!barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) || !barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+		return;
+	atomic_store(&has_barrier, true);
+	atomic_fetch_and(&door_state, ~DOOR_FENCED);
+}
+
+/* Also where entries are fenced: one may have begun before they were. */
+static bool all_pass_barrier(void)
+{
+	if (!atomic_load(&has_barrier) || barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+		return true;
+	atomic_store(&has_barrier, false); /* a filter has come since: the next time it holds */
+	atomic_fetch_or(&door_state, DOOR_FENCED);
+	return false;
 }
 
 bool door_shut(uint64_t until_ns)
 {
-	uint32_t state = atomic_fetch_or(&door_state, DOOR_SHUT), rung;
+	uint32_t rung;
 	uint64_t now;
 
-	if (!(state & DOOR_FENCED) && !barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
-		atomic_fetch_or(&door_state, DOOR_FENCED); /* a filter has come since: the next time it holds */
+	atomic_fetch_or(&door_state, DOOR_SHUT);
+	if (!all_pass_barrier()) {
 		door_open();
 		return false;
 	}
@@ -209,13 +226,23 @@ bool door_used(uint32_t *passed)
 
 void door_reset(void)
 {
+	bool inside = counted;
+
 	for (uint32_t i = 0; i < SLOTS && i < atomic_load(&used); i++) {
 		if (&slots[i] == door_mine)
 			continue;
 		atomic_store(&slots[i].passed, 0);
 		atomic_store(&slots[i].taken, 0);
 	}
-	atomic_store(&crowd_inside, door_mine == &crowd && door_depth);
+	atomic_store(&crowd_inside, 0);
 	atomic_store(&door_state, DOOR_FENCED);
 	atomic_store(&door_waiting, 0);
+	atomic_store(&has_barrier, false);
+	if (door_mine != &crowd)
+		return;
+	/* There is no crowd any more. */
+	counted = false;
+	door_claim();
+	if (inside)
+		cross(door_mine, true);
 }

@@ -18,6 +18,7 @@
 
 #define DOOR_SHUT (1u << 31)
 #define DOOR_FENCED 1u		 /* entries need barriers of their own */
+#define DOOR_CROWDED 2u		 /* so do they for ever: a thread has found no slot */
 #define DOOR_FOR_EVER (1u << 16) /* of door_depth */
 
 /* One thread's. */
