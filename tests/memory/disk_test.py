@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from memory import MIB, Resider, mete  # noqa: E402
 from device import Device  # noqa: E402
-from harness import BUILD, METED, Meted, disk_folder, finish, ok, same, skip, until  # noqa: E402
+from harness import BUILD, METED, OK, Meted, disk_folder, finish, ok, same, skip, until  # noqa: E402
 
 SIZE, QUOTA = 24 * MIB, 40 * MIB
 ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
@@ -151,6 +151,29 @@ def host_first(p):
     p.say("pool: 1M, disk_size: 64M, turn: 0.2")
     p.m.process.send_signal(1)
     until(lambda: p.disk()["most_bytes"] == 64 * MIB)
+
+
+def counts_each(p):
+    """What one program of a grant has on the disk, or will have, does not hide what another one of it has in the host's memory."""
+    stores, leaving, away = 1 << 31, 1, 2
+    p.say("pool: 30M, disk_size: 64M, turn: 0.2")
+    p.m.process.send_signal(1)
+    ok(until(lambda: p.disk()["most_bytes"] == 64 * MIB), "the host's memory takes 30 MiB", p.disk())
+    units = 20 * MIB // 512
+    clients = []
+    for name, state in (("pair", away), ("pair", leaving), ("alone", leaving)):
+        if not clients or name == "alone":
+            p.m.make(name, QUOTA, spill=True)
+        clients.append(p.m.client())
+        clients[-1].hello(os.path.join(p.m.dir, "grants", name + ".sock"))
+        clients[-1].ask("place", 0, stores | state, units if state == away else 0, units if state == leaving else 0)
+    same(clients[1].ask("store", 0, units), [OK, 1], "20 MiB of a grant are there: its second program goes to the disk")
+    same(clients[2].ask("store", 0, units), [OK, 1], "so does another grant's")
+    for client in clients:
+        client.kill()
+    for name in ("pair", "alone"):
+        until(lambda: not p.c.grant(name)["processes"])
+        p.c.ask("grant_delete", name=name)
 
 
 def turns(p):
@@ -398,7 +421,7 @@ def refused_folders():
 
 p = Place("pool: 1M, disk_size: 64M, turn: 0.2")
 only = sys.argv[2:]
-for what in (comes_and_goes, host_first, turns, limited_program, other_bytes, closed, killed, upgraded, forked):
+for what in (comes_and_goes, host_first, counts_each, turns, limited_program, other_bytes, closed, killed, upgraded, forked):
     if only and what.__name__ not in only:
         continue
     if what is comes_and_goes:

@@ -6,11 +6,12 @@ import os
 import signal
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from memory import MIB, Resider, mete  # noqa: E402
 from device import Device  # noqa: E402
-from harness import PATIENCE, SANITIZED, Meted, finish, ok, same, until  # noqa: E402
+from harness import NO_ROOM, PATIENCE, SANITIZED, Meted, finish, ok, same, until  # noqa: E402
 
 TOTAL = 64 * MIB
 SURE = TOTAL * 8 // 10
@@ -135,7 +136,29 @@ def ended():
     ok(any("it is ended (memory.yield_end)" in e for e in events("chance")), "an event says who was ended for it", events("chance"))
     chance.process.wait(30)
     same(chance.process.returncode, -signal.SIGKILL, "its program has ended")
-    same(sure.end(), 0, "every word is what it has to be")
+    ends(sure)
+
+
+def asked_anew():
+    """Who asked once, long ago, waits from when it asks again: the other one has the whole time to leave."""
+    stated = 3.5 * PATIENCE
+    again(f"yield_within: {stated:g}, yield_end: true")
+    chance = two("endless")
+    units = (SURE - 4 * MIB) // 512
+    sure = m.client()
+    sure.hello(os.path.join(m.dir, "grants", "sure.sock"))
+    same(sure.reserve(0, units)[0], NO_ROOM, "one that is promised memory asks for it, and does not ask again")
+    since = time.monotonic()
+    ok(until(lambda: "waiting_bytes" not in c.grant("sure").get("yield", {}), 20), "it does not wait any more", c.grant("sure"))
+    until(lambda: time.monotonic() - since > stated, 2 * stated)
+    ok(chance.process.poll() is None, "nobody is ended for it")
+    since = time.monotonic()
+    while chance.process.poll() is None and time.monotonic() - since < 30 * PATIENCE and sure.reserve(0, units)[0] == NO_ROOM:
+        pass
+    lasted = time.monotonic() - since
+    chance.process.wait(30)
+    ok(lasted >= 0.9 * stated, f"it asks again: the other one is ended after the stated time, counted from then ({lasted:.2f} s of {stated:g})")
+    sure.kill()
 
 
 for percent in (60, 90) if not SANITIZED else (75,):
@@ -144,6 +167,7 @@ in_time(75, True)
 late()
 stopped()
 ended()
+asked_anew()
 ok(judge.most <= TOTAL, "never more was on the device than it has")
 judge.close()
 c.close()

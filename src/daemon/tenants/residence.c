@@ -357,11 +357,15 @@ bool residence_wait(struct client *client, unsigned int device, uint64_t units)
 {
 	struct residing *r = &client->residing;
 	const struct residence_client *who;
+	uint64_t now = clock_now_ns();
 
+	/* One whose memory stays, and that has not asked for a while, waits anew: residing_look() sees to the others. */
+	if (!residence_moves(client->tenant) && !wants(client, now))
+		r->waits_since_ns = r->late_ns = 0;
 	r->want_units = units;
-	r->want_ns = clock_now_ns();
+	r->want_ns = now;
 	if (!r->waits_since_ns)
-		r->waits_since_ns = r->want_ns;
+		r->waits_since_ns = now;
 	who = see(client->tenant->daemon, client->tenant->grant.share[device].device.uuid) ? seen(client) : NULL;
 	/* One on its way back is not waited for: without room it goes back to where it was, and is called again. */
 	if (who && who->place != RESIDENCE_RETURNING &&
@@ -480,11 +484,13 @@ static struct offload offload_now(const struct daemon *daemon, const struct clie
 	now.disk_user_most = o->disk_user_bytes ? o->disk_user_bytes / WIRE_UNIT_BYTES : now.disk_most / 2;
 	for (const struct tenant *t = daemon->tenants; t; t = t->next) {
 		const struct offload_owner whose = owner_of(t, now.host_most, true);
-		uint64_t away = residence_away(t, 0, NULL), disk = 0;
+		uint64_t host = 0, disk = 0;
 
+		/* Of each by itself: what one will have on the disk is not what another one has in the host's memory. */
 		for (const struct client *c = t->clients; c && residence_moves(t); c = c->next) {
 			uint64_t units = residence_client_disk(c);
 
+			host += less(residing_away(c), units);
 			if (c == but)
 				continue;
 			if (units)
@@ -492,8 +498,10 @@ static struct offload offload_now(const struct daemon *daemon, const struct clie
 			else if (residing_is_to_leave(c))
 				offload_add(&now, &whose, OFFLOAD_HOST, residing_movable(c));
 		}
+		/* All of them together have no more than the quota away. */
 		offload_add(&now, &whose, OFFLOAD_DISK, disk);
-		offload_add(&now, &whose, OFFLOAD_HOST, less(away, disk) + moving_away_bytes(t) / WIRE_UNIT_BYTES);
+		offload_add(&now, &whose, OFFLOAD_HOST,
+			    lesser(host, t->grant.share[0].ledger.quota_units) + moving_away_bytes(t) / WIRE_UNIT_BYTES);
 	}
 	return now;
 }
