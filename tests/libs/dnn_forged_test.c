@@ -222,7 +222,8 @@ static void forge_rnn(struct dnn_work *w)
 	r->reverse = (uint8_t)forged_below(forged_below(60) ? 2 : 40);
 	r->lengths = forged_below(2) ? 0 : lengths.at;
 	for (int i = 0; r->lengths && i < 8 && at <= FORGED_ALLOWED - 4 * (uint64_t)(i + 1); i++) {
-		int32_t word = forged_below(30) ? (int32_t)(w->dim[1] - i) : (int32_t)forged_number();
+		int32_t word =
+			(int32_t)(forged_below(30) ? (uint64_t)w->dim[1] - (uint64_t)i : (uint64_t)forged_number());
 
 		word = word < 1 && forged_below(30) ? 1 : word;
 		memcpy(forged_memory + at + 4 * i, &word, sizeof(word));
@@ -360,6 +361,69 @@ static void test_told(void)
 	}
 }
 
+/* An image of a ragged tensor that begins beyond the last address: at 0, where no operand lies. */
+static void test_wrapped(void)
+{
+	static const int32_t ends[] = { 4, 8 };
+
+	for (int way = 0; way < 2; way++) {
+		struct dnn_work w = { .kernel = DNN_RAGGED,
+				      .mode = (uint16_t)way,
+				      .axes = 15 << 1,
+				      .dim = { 1, 1, 1, 1, 4 },
+				      .more = { 0, 1 } };
+		struct dnn_operand *o = &w.operand[way ? RAGGED_Y : RAGGED_X];
+
+		memcpy(forged_memory, ends, sizeof(ends));
+		for (int i = 0; i < 3; i++)
+			w.operand[i] = operand_of_one(64, CUDNN_DATA_FLOAT);
+		w.operand[RAGGED_OFFSETS].at = (uint64_t)(uintptr_t)forged_memory;
+		w.operand[RAGGED_OFFSETS].type = CUDNN_DATA_INT32;
+		o->at = UINT64_MAX - 15;
+		o->stride[4] = 1;
+		tap_ok(run_one(&w) == FORGED_REFUSED, "an image at address 0, way %d", way);
+	}
+}
+
+/* Rows of an image that has nothing are not walked through: there may be as many as numbers go. */
+static void test_nothing(void)
+{
+	struct dnn_work w = { .kernel = DNN_RAGGED,
+			      .mode = 1,
+			      .axes = 15 << 1,
+			      .dim = { 1, 1, 1, INT64_C(1) << 38, 2 },
+			      .more = { 0, 1 } };
+
+	memset(forged_memory, 0, 64);
+	for (int i = 0; i < 3; i++)
+		w.operand[i] = operand_of_one(64, CUDNN_DATA_FLOAT);
+	w.operand[RAGGED_OFFSETS].at = (uint64_t)(uintptr_t)forged_memory;
+	w.operand[RAGGED_OFFSETS].type = CUDNN_DATA_INT32;
+	w.operand[RAGGED_Y].stride[3] = 1;
+	w.operand[RAGGED_Y].stride[4] = 2;
+	tap_ok(run_one(&w) == FORGED_DONE, "an image of nothing takes no time");
+}
+
+/* A step of many sequences is computed in parts, so that the device can stop it. */
+static void test_parts(void)
+{
+	static const uint32_t kernels[] = { DNN_RNN, DNN_RNN_BACK };
+
+	for (size_t k = 0; k < 2; k++) {
+		struct dnn_work w = { .kernel = kernels[k], .mode = CUDNN_RNN_TANH, .dim = { 1024, 1, 8, 1, 1 } };
+		uint64_t *address = &w.rnn.gates;
+
+		memset(forged_memory, 0, FORGED_ALLOWED);
+		for (int i = 0; i < 15; i++)
+			address[i] = (uint64_t)(uintptr_t)forged_memory;
+		w.rnn.rows = 1024;
+		w.rnn.stride = w.rnn.y_stride = 8;
+		tap_ok(run_one(&w) == FORGED_DONE, "kernel %u is executed", kernels[k]);
+		tap_ok(forged_told <= 1024, "it is told of in parts: %llu instructions at once",
+		       (unsigned long long)forged_told);
+	}
+}
+
 /* However much is reduced to one element, the device is told of it, and can stop it. */
 static void test_stopped(void)
 {
@@ -410,6 +474,9 @@ int main(void)
 	test_words();
 	test_copies();
 	test_told();
+	test_wrapped();
+	test_nothing();
+	test_parts();
 	test_stopped();
 	for (int i = 0; i < ROUNDS; i++) {
 		enum forged_end end;

@@ -71,9 +71,11 @@ static bool forged_reach(struct soft_native *n, uint64_t address, uint64_t bytes
 }
 
 static int64_t forged_goes_on = INT64_MAX; /* so often; then the launch has been stopped */
+static uint64_t forged_told;		   /* the most instructions that the device was told of at once */
 
 static bool forged_go_on(struct soft_native *n, uint64_t instructions)
 {
+	forged_told = instructions > forged_told ? instructions : forged_told;
 	return forged_goes_on-- > 0;
 }
 
@@ -110,6 +112,7 @@ static enum forged_end forged_run(soft_native_function f, const void *params, ui
 	int end;
 
 	forged_refused = false;
+	forged_told = 0;
 	end = sigsetjmp(forged_out, 1);
 	if (!end) {
 		setitimer(ITIMER_REAL, &most, NULL);

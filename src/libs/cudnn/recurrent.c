@@ -16,6 +16,7 @@
 #define STEPS 1
 #define HIDDEN 2
 #define GATES 3
+#define IMAGES_AT_ONCE 128 /* before the device is told that the work goes on */
 
 /* What a block knows. */
 struct block {
@@ -75,6 +76,14 @@ static bool lengths_get(struct block *b)
 		at += held;
 	}
 	return true;
+}
+
+/* A step of so many images has been computed. False: the launch has ended. */
+static bool step_told(const struct block *b, int64_t images)
+{
+	uint64_t numbers = (uint64_t)(images * b->gates * b->hidden);
+
+	return b->n->go_on(b->n, numbers * (uint64_t)(b->hidden + 8) / 32 + 1);
 }
 
 static float sigmoid_f(float x)

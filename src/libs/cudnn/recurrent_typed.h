@@ -97,46 +97,78 @@ static void NAMED(rest_clear)(const struct block *b, int64_t image, uint64_t mat
 		memset(NAMED(row_at)(matrix, row_of(b, image, s), stride), 0, (size_t)wide * sizeof(T));
 }
 
-static bool NAMED(forward)(const struct block *b)
+/* What a block has in its room beside lengths; backward h and c are their gradients. */
+struct NAMED(room) {
+	T *recurrent, *bias, *bias_recurrent, *part, *h, *c, *given, *dy, *pass;
+};
+
+static struct NAMED(room) NAMED(room_of)(const struct block *b)
+{
+	int64_t n = b->hidden, all = b->gates * n;
+	struct NAMED(room) m = { .recurrent = (T *)(void *)b->room };
+
+	m.bias = m.recurrent + all * n;
+	m.bias_recurrent = m.bias + all;
+	m.part = m.bias_recurrent + all;
+	m.h = m.part + b->count * all;
+	m.c = m.h + b->count * n;
+	m.given = m.c + b->count * n;
+	m.dy = m.given + b->count * n;
+	m.pass = m.dy + b->count * n;
+	return m;
+}
+
+/* A step of some of the block's images. */
+static void NAMED(forward_some)(const struct block *b, const struct NAMED(room) * m, int64_t s, int64_t first,
+				int64_t end)
 {
 	const struct dnn_rnn_work *r = b->r;
 	int64_t n = b->hidden, all = b->gates * n;
-	T *recurrent = (T *)(void *)b->room, *bias = recurrent + all * n, *bias_recurrent = bias + all,
-	  *part = bias_recurrent + all, *h = part + b->count * all, *c = h + b->count * n;
+
+	NAMED(product)
+	(false, true, end - first, all, n, 1, m->h + first * n, n, m->recurrent, n, 0, m->part + first * all, all);
+	for (int64_t i = first; i < end; i++) {
+		int64_t image = b->from + i, row;
+		T *gates, *own = m->part + i * all, *h = m->h + i * n, *c = m->c + i * n;
+
+		if (s >= b->length[image])
+			continue;
+		row = row_of(b, image, step_of(b, image, s));
+		gates = NAMED(row_at)(r->gates, row, all);
+		for (int64_t k = 0; k < all; k++) {
+			gates[k] += m->bias[k];
+			own[k] += m->bias_recurrent[k];
+		}
+		if (r->before)
+			memcpy(NAMED(row_at)(r->before, row, n), h, (size_t)n * sizeof(T));
+		NAMED(step)(b, gates, own, h, c, r->hidden ? NAMED(row_at)(r->hidden, row, n) : NULL);
+		if (r->cell)
+			memcpy(NAMED(row_at)(r->cell, row, n), c, (size_t)n * sizeof(T));
+		memcpy(NAMED(row_at)(r->out, row, r->stride), h, (size_t)n * sizeof(T));
+		if (r->y)
+			NAMED(dnn_write)(h, r->y_type, NAMED(y_at)(b, row), 1, n);
+	}
+}
+
+static bool NAMED(forward)(const struct block *b)
+{
+	const struct dnn_rnn_work *r = b->r;
+	int64_t n = b->hidden;
+	struct NAMED(room) m = NAMED(room_of)(b);
 	T fill = (T)b->w->scalar[0];
 
-	NAMED(weights_get)(b, recurrent, bias, bias_recurrent);
-	NAMED(state_get)(b, h, r->first_h);
-	NAMED(state_get)(b, c, r->first_c);
-	for (int64_t s = 0; s < b->longest; s++) {
-		NAMED(product)(false, true, b->count, all, n, 1, h, n, recurrent, n, 0, part, all);
-		for (int64_t i = 0; i < b->count; i++) {
-			int64_t image = b->from + i, row;
-			T *gates, *own = part + i * all;
-
-			if (s >= b->length[image])
-				continue;
-			row = row_of(b, image, step_of(b, image, s));
-			gates = NAMED(row_at)(r->gates, row, all);
-			for (int64_t k = 0; k < all; k++) {
-				gates[k] += bias[k];
-				own[k] += bias_recurrent[k];
-			}
-			if (r->before)
-				memcpy(NAMED(row_at)(r->before, row, n), h + i * n, (size_t)n * sizeof(T));
-			NAMED(step)
-			(b, gates, own, h + i * n, c + i * n, r->hidden ? NAMED(row_at)(r->hidden, row, n) : NULL);
-			if (r->cell)
-				memcpy(NAMED(row_at)(r->cell, row, n), c + i * n, (size_t)n * sizeof(T));
-			memcpy(NAMED(row_at)(r->out, row, r->stride), h + i * n, (size_t)n * sizeof(T));
-			if (r->y)
-				NAMED(dnn_write)(h + i * n, r->y_type, NAMED(y_at)(b, row), 1, n);
+	NAMED(weights_get)(b, m.recurrent, m.bias, m.bias_recurrent);
+	NAMED(state_get)(b, m.h, r->first_h);
+	NAMED(state_get)(b, m.c, r->first_c);
+	for (int64_t s = 0; s < b->longest; s++)
+		for (int64_t first = 0, end; first < b->count; first = end) {
+			end = first + IMAGES_AT_ONCE < b->count ? first + IMAGES_AT_ONCE : b->count;
+			NAMED(forward_some)(b, &m, s, first, end);
+			if (!step_told(b, end - first))
+				return false;
 		}
-		if (!b->n->go_on(b->n, (uint64_t)(b->count * all) * (uint64_t)(n + 8) / 32 + 1))
-			return false;
-	}
-	NAMED(state_put)(b, h, r->last_h);
-	NAMED(state_put)(b, c, r->last_c);
+	NAMED(state_put)(b, m.h, r->last_h);
+	NAMED(state_put)(b, m.c, r->last_c);
 	for (int64_t i = 0; i < b->count; i++) {
 		int64_t image = b->from + i;
 		bool packed = r->layout == CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED;
@@ -205,52 +237,61 @@ static void NAMED(step_back)(const struct block *b, const T *gates, const T *cel
 	}
 }
 
+static void NAMED(backward_some)(const struct block *b, const struct NAMED(room) * m, int64_t s, int64_t first,
+				 int64_t end)
+{
+	const struct dnn_rnn_work *r = b->r;
+	int64_t n = b->hidden, all = b->gates * n;
+
+	for (int64_t i = first; i < end; i++) {
+		int64_t image = b->from + i, row;
+		const T *cell_before = m->given + i * n;
+		T *part = m->part + i * all, *dh = m->h + i * n;
+
+		memset(part, 0, (size_t)all * sizeof(T));
+		if (s >= b->length[image])
+			continue;
+		row = row_of(b, image, step_of(b, image, s));
+		if (s && r->cell)
+			cell_before = NAMED(row_at)(r->cell, row_of(b, image, step_of(b, image, s - 1)), n);
+		NAMED(dnn_read)(m->dy, r->y_type, NAMED(y_at)(b, row), 1, n);
+		for (int64_t k = 0; k < n; k++)
+			dh[k] += m->dy[k];
+		NAMED(step_back)
+		(b, NAMED(row_at)(r->gates, row, all), r->cell ? NAMED(row_at)(r->cell, row, n) : NULL, cell_before,
+		 r->hidden ? NAMED(row_at)(r->hidden, row, n) : NULL,
+		 r->before ? NAMED(row_at)(r->before, row, n) : NULL, dh, m->c + i * n,
+		 NAMED(row_at)(r->slopes, row, all), part);
+		if (r->slopes_hidden)
+			memcpy(NAMED(row_at)(r->slopes_hidden, row, n), part + (b->gates - 1) * n,
+			       (size_t)n * sizeof(T));
+	}
+	NAMED(product)
+	(false, false, end - first, n, all, 1, m->part + first * all, all, m->recurrent, n, 0, m->pass + first * n, n);
+	for (int64_t i = first; i < end; i++)
+		for (int64_t k = 0; s < b->length[b->from + i] && k < n; k++)
+			m->h[i * n + k] += m->pass[i * n + k];
+}
+
 static bool NAMED(backward)(const struct block *b)
 {
 	const struct dnn_rnn_work *r = b->r;
 	int64_t n = b->hidden, all = b->gates * n;
-	T *recurrent = (T *)(void *)b->room, *bias = recurrent + all * n, *part = bias + 2 * all,
-	  *dh = part + b->count * all, *dc = dh + b->count * n, *given = dc + b->count * n, *dy = given + b->count * n,
-	  *pass = dy + b->count * n;
+	struct NAMED(room) m = NAMED(room_of)(b);
 
-	NAMED(weights_get)(b, recurrent, bias, bias + all);
-	NAMED(state_get)(b, dh, r->last_h);
-	NAMED(state_get)(b, dc, r->last_c);
-	NAMED(state_get)(b, given, r->given_c);
-	for (int64_t s = b->longest - 1; s >= 0; s--) {
-		for (int64_t i = 0; i < b->count; i++) {
-			int64_t image = b->from + i, row;
-			const T *cell_before = given + i * n;
-			T *slopes;
-
-			memset(part + i * all, 0, (size_t)all * sizeof(T));
-			if (s >= b->length[image])
-				continue;
-			row = row_of(b, image, step_of(b, image, s));
-			if (s && r->cell)
-				cell_before = NAMED(row_at)(r->cell, row_of(b, image, step_of(b, image, s - 1)), n);
-			NAMED(dnn_read)(dy, r->y_type, NAMED(y_at)(b, row), 1, n);
-			for (int64_t k = 0; k < n; k++)
-				dh[i * n + k] += dy[k];
-			slopes = NAMED(row_at)(r->slopes, row, all);
-			NAMED(step_back)
-			(b, NAMED(row_at)(r->gates, row, all), r->cell ? NAMED(row_at)(r->cell, row, n) : NULL,
-			 cell_before, r->hidden ? NAMED(row_at)(r->hidden, row, n) : NULL,
-			 r->before ? NAMED(row_at)(r->before, row, n) : NULL, dh + i * n, dc + i * n, slopes,
-			 part + i * all);
-			if (r->slopes_hidden)
-				memcpy(NAMED(row_at)(r->slopes_hidden, row, n), part + i * all + (b->gates - 1) * n,
-				       (size_t)n * sizeof(T));
+	NAMED(weights_get)(b, m.recurrent, m.bias, m.bias_recurrent);
+	NAMED(state_get)(b, m.h, r->last_h);
+	NAMED(state_get)(b, m.c, r->last_c);
+	NAMED(state_get)(b, m.given, r->given_c);
+	for (int64_t s = b->longest - 1; s >= 0; s--)
+		for (int64_t first = 0, end; first < b->count; first = end) {
+			end = first + IMAGES_AT_ONCE < b->count ? first + IMAGES_AT_ONCE : b->count;
+			NAMED(backward_some)(b, &m, s, first, end);
+			if (!step_told(b, end - first))
+				return false;
 		}
-		NAMED(product)(false, false, b->count, n, all, 1, part, all, recurrent, n, 0, pass, n);
-		for (int64_t i = 0; i < b->count; i++)
-			for (int64_t k = 0; s < b->length[b->from + i] && k < n; k++)
-				dh[i * n + k] += pass[i * n + k];
-		if (!b->n->go_on(b->n, (uint64_t)(b->count * all) * (uint64_t)(n + 8) / 32 + 1))
-			return false;
-	}
-	NAMED(state_put)(b, dh, r->first_h);
-	NAMED(state_put)(b, dc, r->first_c);
+	NAMED(state_put)(b, m.h, r->first_h);
+	NAMED(state_put)(b, m.c, r->first_c);
 	for (int64_t i = 0; i < b->count; i++) {
 		NAMED(rest_clear)(b, b->from + i, r->slopes, all, all);
 		NAMED(rest_clear)(b, b->from + i, r->slopes_hidden, n, n);

@@ -233,8 +233,10 @@ bool ragged_run(struct soft_native *n, const struct dnn_work *w, int64_t from, i
 		memcpy(dim, w->dim, sizeof(dim));
 		dim[images] = 1;
 		dim[axis] = held;
-		rows = walk_count(w->mode ? dim : w->dim, rows_axes);
-		image.at += (uint64_t)begin * dnn_type_bytes(o->type);
+		rows = w->mode && !held ? 0 : walk_count(w->mode ? dim : w->dim, rows_axes);
+		/* beyond the last address lies 0, which is no operand's */
+		if (__builtin_add_overflow(o->at, (uint64_t)begin * dnn_type_bytes(o->type), &image.at))
+			return n->refuse(n), false;
 		image.stride[images] = 0;
 		if (held && !operand_reach(n, &image, dim, w->mode))
 			return false;
