@@ -17,7 +17,8 @@ enum option {
 	SINK = 64,
 	DROPOUT = 128,
 	TWO = 256, /* statistics with the logarithm of 2 */
-	PLAIN_STATS = 512
+	PLAIN_STATS = 512,
+	STRICT = 1024 /* with CAUSAL: the first row has no key */
 };
 
 static const int lengths_q[] = { 7, 4 }, lengths_kv[] = { 11, 6 };
@@ -198,7 +199,7 @@ static object causal_graph(struct attention *a)
 				     CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_BDESC,
 				     CUDNN_ATTR_OPERATION_DIAGONAL_BAND_MASK_YDESC };
 	int dim[] = { B, H, Q, KV }, one[] = { 1, 1, 1, 1 };
-	cudnnPointwiseMode_t mode = CUDNN_POINTWISE_CMP_GE;
+	cudnnPointwiseMode_t mode = a->options & STRICT ? CUDNN_POINTWISE_CMP_GT : CUDNN_POINTWISE_CMP_GE;
 	object graph = own(a, new_object(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
 	object band = new_object(CUDNN_BACKEND_OPERATION_DIAGONAL_BAND_MASK_DESCRIPTOR);
 	object values[] = { own(a, graph_tensor(1000, CUDNN_DATA_FLOAT, 4, dim, NULL, true, false)),
@@ -359,7 +360,8 @@ static void row_compute(struct attention *a, int b, int h, int s)
 		score[j] = 0;
 		for (int d = 0; d < D; d++)
 			score[j] += a->q[row * D + d] * a->k[(from * KV + j) * D + d] * (double)scale_value;
-		if ((a->options & CAUSAL && j > s) || !is_held(a, lengths_kv, b, j) || !is_held(a, lengths_q, b, s))
+		if ((a->options & CAUSAL && (j > s || (a->options & STRICT && j == s))) ||
+		    !is_held(a, lengths_kv, b, j) || !is_held(a, lengths_q, b, s))
 			score[j] = -INFINITY;
 		most = fmax(most, score[j]);
 	}
@@ -600,6 +602,7 @@ int main(void)
 				       PLAIN_STATS,
 				       SHARED,
 				       CAUSAL,
+				       CAUSAL | STRICT,
 				       CAUSAL | SHARED | LENGTHS,
 				       CUMULATIVE,
 				       LENGTHS | RAGGED | SHARED,
@@ -609,15 +612,20 @@ int main(void)
 				       SINK | TWO,
 				       SINK | CAUSAL | SHARED,
 				       DROPOUT | CAUSAL };
-	static const int backward[] = { 0,	    SHARED,
-					CAUSAL,	    CAUSAL | SHARED | LENGTHS,
-					CUMULATIVE, LENGTHS | RAGGED | SHARED };
+	static const int backward[] = { 0,
+					SHARED,
+					CAUSAL,
+					CAUSAL | SHARED | LENGTHS,
+					CAUSAL | STRICT,
+					CAUSAL | STRICT | LENGTHS | RAGGED,
+					CUMULATIVE,
+					LENGTHS | RAGGED | SHARED };
 	CUstream stream;
 
 	cudnn_begin();
 	CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	for (size_t i = 0; i < sizeof(forward) / sizeof(*forward); i++)
-		test_forward(forward[i], i == 6 || i == 8 || i == 12, i == 3 || i == 7 ? stream : NULL);
+		test_forward(forward[i], i == 7 || i == 9 || i == 13, i == 3 || i == 8 ? stream : NULL);
 	for (size_t i = 0; i < sizeof(backward) / sizeof(*backward); i++)
 		test_backward(backward[i]);
 	test_refused();

@@ -488,6 +488,16 @@ static void test_refused(void)
 				      CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_DEFAULT_MATH, INPUT,
 				      HIDDEN, HIDDEN - 1, LAYERS, NULL, 0),
 	   CUDNN_STATUS_NOT_SUPPORTED);
+	/* more weights than numbers count */
+	for (int i = 0; i < 2; i++) {
+		size_t bytes = 0;
+
+		GOOD(t.cudnnSetRNNDescriptor_v8(n.d, CUDNN_RNN_ALGO_STANDARD, CUDNN_LSTM, CUDNN_RNN_NO_BIAS,
+						CUDNN_BIDIRECTIONAL, CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT,
+						CUDNN_DATA_FLOAT, CUDNN_DEFAULT_MATH, i ? INT32_MAX : 1, INT32_MAX,
+						INT32_MAX, LAYERS, NULL, 0));
+		is(t.cudnnGetRNNWeightSpaceSize(handle, n.d, &bytes), CUDNN_STATUS_NOT_SUPPORTED_SHAPE);
+	}
 	is(t.cudnnRNNForward(handle, NULL, CUDNN_FWD_MODE_TRAINING, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
 			     NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL),
 	   CUDNN_STATUS_BAD_PARAM);

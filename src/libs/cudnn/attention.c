@@ -9,6 +9,7 @@
  */
 #include "libs/cudnn/backend.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -559,6 +560,15 @@ static struct descriptor *scores_turned(struct scores *s, struct descriptor *of)
 	return made;
 }
 
+/* Statistics of rows: of one without keys, minus infinity, a number below all others, so that its weights are 0. */
+static struct descriptor *stats_finite(struct scores *s, struct descriptor *stats)
+{
+	struct descriptor *made = temporary(s->p, CUDNN_DATA_FLOAT, s->dim[0], s->dim[1], s->dim[2], 1);
+
+	point(s->p, CUDNN_POINTWISE_MAX, stats, constant(s->p, -FLT_MAX), made);
+	return made;
+}
+
 static void backward_expand(struct parts *p, const struct descriptor *d)
 {
 	struct dnn_tensor tq, tk, tv, tdo;
@@ -594,7 +604,7 @@ static void backward_expand(struct parts *p, const struct descriptor *d)
 		scores_modify(&s, part(d, AT(SDPA_BWD_SUBGRAPH)),
 			      attribute_number(d, AT(SDPA_BWD_SUBGRAPH_INPUT_UID), 0),
 			      attribute_number(d, AT(SDPA_BWD_SUBGRAPH_OUTPUT_UID), 0));
-	scores_with(&s, CUDNN_POINTWISE_SUB, stats);
+	scores_with(&s, CUDNN_POINTWISE_SUB, stats_finite(&s, stats));
 	if (s.q || s.kv)
 		scores_mask(&s);
 	weights = scores_new(&s);

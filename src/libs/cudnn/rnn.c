@@ -317,6 +317,12 @@ static int64_t input_of(const struct cudnnRNNStruct *d, int layer)
 	return layer ? (int64_t)d->hidden * directions(d) : d->input_size;
 }
 
+/* Whether a layer's matrices have at most so many elements; no product of the sizes is too large to be counted. */
+static bool is_small(const struct cudnnRNNStruct *d, int layer, int64_t most)
+{
+	return (int64_t)gates_of[d->mode] * d->hidden <= most / (input_of(d, layer) + d->hidden);
+}
+
 /* Elements of a layer's matrices in one direction: those of the input, and the recurrent ones. */
 static int64_t matrices_of(const struct cudnnRNNStruct *d, int layer)
 {
@@ -363,7 +369,7 @@ static cudnnStatus_t network_check(cudnnHandle_t handle, cudnnRNNDescriptor_t d)
 				"a descriptor of a recurrent network that is none or is not set");
 	if (d->clip != CUDNN_RNN_CLIP_NONE)
 		return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "recurrent networks whose cells are clipped");
-	if (matrices_of(d, 1) > DNN_SIZE_MOST / (2 * LAYERS_MOST) || matrices_of(d, 0) > DNN_SIZE_MOST / 4)
+	if (!is_small(d, 1, DNN_SIZE_MOST / (2 * LAYERS_MOST)) || !is_small(d, 0, DNN_SIZE_MOST / 4))
 		return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_SHAPE, "a recurrent network with more than 2^40 weights");
 	return CUDNN_STATUS_SUCCESS;
 }
