@@ -191,7 +191,9 @@ static void test_device(CUstream captured)
 static void test_program(bool softmax, cudnnNanPropagation_t nan)
 {
 	struct memory m;
-	int bad[] = { 1, 2, 3, 3, LABELS, 2, 2 };
+	int bad[] = { 1, 2, 3, 3, LABELS, 2, 2 }, large[] = { 1, 1, (1 << 22) + 1 },
+	    large_stride[] = { large[2], large[2], 1 };
+	size_t bytes;
 
 	memory_begin(&m);
 	GOOD(t.cudnnSetCTCLossDescriptorEx(m.d, CUDNN_DATA_FLOAT,
@@ -206,6 +208,10 @@ static void test_program(bool softmax, cudnnNanPropagation_t nan)
 	is(t.cudnnCTCLoss(handle, m.shape, at(m.x), bad, label_lengths, input_lengths, at(m.costs), m.shape,
 			  at(m.gradients), CUDNN_CTC_LOSS_ALGO_NON_DETERMINISTIC, m.d, at(m.work), m.work_bytes),
 	   CUDNN_STATUS_BAD_PARAM);
+	/* a step's numbers are in each thread of the device, in memory that no quota counts */
+	GOOD(t.cudnnSetTensorNdDescriptor(m.shape, CUDNN_DATA_FLOAT, 3, large, large_stride));
+	is(t.cudnnGetCTCLossWorkspaceSize_v8(handle, CUDNN_CTC_LOSS_ALGO_DETERMINISTIC, m.d, m.shape, NULL, &bytes),
+	   CUDNN_STATUS_NOT_SUPPORTED_SHAPE);
 	is(t.cudnnSetCTCLossDescriptor(m.d, CUDNN_DATA_HALF), CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE);
 	memory_end(&m);
 }

@@ -424,6 +424,21 @@ static void test_parts(void)
 	}
 }
 
+/* Weights that are numbers of computing are not copied for every block: the host's memory would be the client's. */
+static void test_weights(void)
+{
+	struct dnn_work w = { .kernel = DNN_RNN, .mode = CUDNN_RNN_TANH, .dim = { 1, 1, 64, 1, 1 } };
+	uint64_t *address = &w.rnn.gates;
+
+	memset(forged_memory, 0, FORGED_ALLOWED);
+	for (int i = 0; i < 16; i++)
+		address[i] = (uint64_t)(uintptr_t)forged_memory;
+	w.rnn.rows = 1;
+	w.rnn.stride = w.rnn.y_stride = 64;
+	tap_ok(run_one(&w) == FORGED_DONE, "a network of one sequence is computed");
+	tap_ok(forged_scratch.bytes < 2 * FORGED_PAGE, "in %zu bytes of the host's", forged_scratch.bytes);
+}
+
 /* However much is reduced to one element, the device is told of it, and can stop it. */
 static void test_stopped(void)
 {
@@ -477,6 +492,7 @@ int main(void)
 	test_wrapped();
 	test_nothing();
 	test_parts();
+	test_weights();
 	test_stopped();
 	for (int i = 0; i < ROUNDS; i++) {
 		enum forged_end end;

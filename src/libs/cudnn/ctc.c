@@ -161,6 +161,9 @@ static cudnnStatus_t loss_begin(struct loss *l, cudnnHandle_t handle, cudnnCTCLo
 	l->has_gradients = dnn_tensor_of(gradients, &l->gradients);
 	if (l->probs.type != CUDNN_DATA_FLOAT || (l->has_gradients && l->gradients.type != CUDNN_DATA_FLOAT))
 		return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE, "a CTC loss: float only");
+	if (l->probs.dim[2] > DNN_CTC_NUMBERS_MOST)
+		return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_SHAPE, "a CTC loss with %lld labels: at most 2^22",
+				(long long)l->probs.dim[2]);
 	for (int i = 0; l->has_gradients && i < 3; i++)
 		if (l->gradients.rank != 3 || l->gradients.dim[i] != l->probs.dim[i])
 			return dnn_fail(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,

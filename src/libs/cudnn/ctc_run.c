@@ -206,7 +206,8 @@ static bool is_sound(const struct dnn_work *w)
 			return false;
 	return w->mode <= 1 && w->dim[0] == 1 && w->dim[1] == 1 && w->axes == (1 << STEPS | 1 << LABELS) &&
 	       w->more[0] <= LABEL_MOST && o[CTC_PROBS].type == CUDNN_DATA_FLOAT && w->dim[LABELS] > 0 &&
-	       w->dim[STEPS] > 0 && (!o[CTC_GRADIENTS].at || o[CTC_GRADIENTS].type == CUDNN_DATA_FLOAT);
+	       w->dim[LABELS] <= DNN_CTC_NUMBERS_MOST && w->dim[STEPS] > 0 &&
+	       (!o[CTC_GRADIENTS].at || o[CTC_GRADIENTS].type == CUDNN_DATA_FLOAT);
 }
 
 bool ctc_run(struct soft_native *n, const struct dnn_work *w)

@@ -166,6 +166,8 @@ enum {
 	CTC_PATHS, /* steps * (2 * labels + 1) numbers of 64 bits for each image */
 	CTC_OPERANDS
 };
+/* Of a step: each thread of the device has so many numbers twice, as double, in the host's memory. */
+#define DNN_CTC_NUMBERS_MOST (INT64_C(1) << 22)
 enum { BLEND_ALPHA, BLEND_BETA, SOFT_LOG = 2, RANDOM_KEEP = 0, RANDOM_VALUE = 1, RANDOM_SEED = 2, RANDOM_OFFSET = 3 };
 
 /* Statistics of a normalisation. */

@@ -78,6 +78,12 @@ static bool lengths_get(struct block *b)
 	return true;
 }
 
+/* Weights that are numbers of computing are used where they are: every block would have a copy. */
+static bool has_plain_weights(const struct block *b)
+{
+	return b->r->type == (b->w->wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT);
+}
+
 /* A step of so many images has been computed. False: the launch has ended. */
 static bool step_told(const struct block *b, int64_t images)
 {
@@ -203,7 +209,8 @@ static bool room_get(struct block *b)
 	size_t all = (size_t)(b->gates * b->hidden), numbers = 0;
 
 	if (b->w->kernel != DNN_RNN_TAKE)
-		numbers = all * (size_t)b->hidden + 2 * all + (size_t)b->count * (2 * all + 5 * (size_t)b->hidden);
+		numbers = (has_plain_weights(b) ? 0 : all * (size_t)b->hidden) + 2 * all +
+			  (size_t)b->count * (2 * all + 5 * (size_t)b->hidden);
 	if (b->r->layout != CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED)
 		starts = 0;
 	b->room = scratch_get(lengths + starts + (numbers + 16) * b->each);

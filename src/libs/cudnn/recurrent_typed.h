@@ -41,17 +41,40 @@ static void *NAMED(y_at)(const struct block *b, int64_t row)
 	return (char *)(uintptr_t)b->r->y + row * b->r->y_stride * (int64_t)dnn_type_bytes(b->r->y_type);
 }
 
-static void NAMED(weights_get)(const struct block *b, T *recurrent, T *bias, T *bias_recurrent)
-{
-	int64_t all = b->gates * b->hidden;
+/* What a block has in its room beside lengths; backward h and c are their gradients. */
+struct NAMED(room) {
+	const T *recurrent; /* in the room, or where the program has them */
+	T *taken, *bias, *bias_recurrent, *part, *h, *c, *given, *dy, *pass;
+};
 
-	NAMED(dnn_read)(recurrent, b->r->type, (const void *)(uintptr_t)b->r->recurrent, 1, all * b->hidden);
-	memset(bias, 0, (size_t)all * sizeof(T));
-	memset(bias_recurrent, 0, (size_t)all * sizeof(T));
+static struct NAMED(room) NAMED(room_of)(const struct block *b)
+{
+	int64_t n = b->hidden, all = b->gates * n;
+	struct NAMED(room) m = { .taken = (T *)(void *)b->room };
+
+	m.recurrent = has_plain_weights(b) ? (const T *)(uintptr_t)b->r->recurrent : m.taken;
+	m.bias = m.taken + (has_plain_weights(b) ? 0 : all * n);
+	m.bias_recurrent = m.bias + all;
+	m.part = m.bias_recurrent + all;
+	m.h = m.part + b->count * all;
+	m.c = m.h + b->count * n;
+	m.given = m.c + b->count * n;
+	m.dy = m.given + b->count * n;
+	m.pass = m.dy + b->count * n;
+	return m;
+}
+
+static void NAMED(weights_get)(const struct block *b, const struct NAMED(room) * m)
+{
+	int64_t all = b->gates * b->hidden, taken = has_plain_weights(b) ? 0 : all * b->hidden;
+
+	NAMED(dnn_read)(m->taken, b->r->type, (const void *)(uintptr_t)b->r->recurrent, 1, taken);
+	memset(m->bias, 0, (size_t)all * sizeof(T));
+	memset(m->bias_recurrent, 0, (size_t)all * sizeof(T));
 	if (b->r->bias)
-		NAMED(dnn_read)(bias, b->r->type, (const void *)(uintptr_t)b->r->bias, 1, all);
+		NAMED(dnn_read)(m->bias, b->r->type, (const void *)(uintptr_t)b->r->bias, 1, all);
 	if (b->r->bias_recurrent)
-		NAMED(dnn_read)(bias_recurrent, b->r->type, (const void *)(uintptr_t)b->r->bias_recurrent, 1, all);
+		NAMED(dnn_read)(m->bias_recurrent, b->r->type, (const void *)(uintptr_t)b->r->bias_recurrent, 1, all);
 }
 
 /* One step of one image: `gates` has what the input adds, `part` what h adds; h and c are replaced. */
@@ -97,27 +120,6 @@ static void NAMED(rest_clear)(const struct block *b, int64_t image, uint64_t mat
 		memset(NAMED(row_at)(matrix, row_of(b, image, s), stride), 0, (size_t)wide * sizeof(T));
 }
 
-/* What a block has in its room beside lengths; backward h and c are their gradients. */
-struct NAMED(room) {
-	T *recurrent, *bias, *bias_recurrent, *part, *h, *c, *given, *dy, *pass;
-};
-
-static struct NAMED(room) NAMED(room_of)(const struct block *b)
-{
-	int64_t n = b->hidden, all = b->gates * n;
-	struct NAMED(room) m = { .recurrent = (T *)(void *)b->room };
-
-	m.bias = m.recurrent + all * n;
-	m.bias_recurrent = m.bias + all;
-	m.part = m.bias_recurrent + all;
-	m.h = m.part + b->count * all;
-	m.c = m.h + b->count * n;
-	m.given = m.c + b->count * n;
-	m.dy = m.given + b->count * n;
-	m.pass = m.dy + b->count * n;
-	return m;
-}
-
 /* A step of some of the block's images. */
 static void NAMED(forward_some)(const struct block *b, const struct NAMED(room) * m, int64_t s, int64_t first,
 				int64_t end)
@@ -157,7 +159,7 @@ static bool NAMED(forward)(const struct block *b)
 	struct NAMED(room) m = NAMED(room_of)(b);
 	T fill = (T)b->w->scalar[0];
 
-	NAMED(weights_get)(b, m.recurrent, m.bias, m.bias_recurrent);
+	NAMED(weights_get)(b, &m);
 	NAMED(state_get)(b, m.h, r->first_h);
 	NAMED(state_get)(b, m.c, r->first_c);
 	for (int64_t s = 0; s < b->longest; s++)
@@ -279,7 +281,7 @@ static bool NAMED(backward)(const struct block *b)
 	int64_t n = b->hidden, all = b->gates * n;
 	struct NAMED(room) m = NAMED(room_of)(b);
 
-	NAMED(weights_get)(b, m.recurrent, m.bias, m.bias_recurrent);
+	NAMED(weights_get)(b, &m);
 	NAMED(state_get)(b, m.h, r->last_h);
 	NAMED(state_get)(b, m.c, r->last_c);
 	NAMED(state_get)(b, m.given, r->given_c);
