@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RESERVED_MOST (UINT64_C(1) << 40)
+#define MOVED_MOST (1u << 20)		  /* of one session, and so the next */
+#define RESERVED_MOST (UINT64_C(1) << 40) /* bytes of addresses */
 
 struct moved {
 	uint64_t begin, bytes, now;
@@ -20,6 +21,7 @@ static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* guards what follow
 static struct moved *list;
 static size_t room;
 static _Atomic size_t count; /* read without it: whether there are any */
+static uint64_t reserved;    /* the executor's */
 
 bool moved_any(void)
 {
@@ -81,28 +83,44 @@ uint64_t moved_words(void *data, uint64_t bytes, bool change)
 	return found;
 }
 
+/* False: no memory, or too many. */
+static bool grow_locked(void)
+{
+	const size_t more_room = room ? 2 * room : 64;
+	struct moved *more;
+
+	if (count < room)
+		return true;
+	more = more_room <= MOVED_MOST ? realloc(list, more_room * sizeof(*list)) : NULL;
+	if (!more)
+		return false;
+	list = more;
+	room = more_room;
+	return true;
+}
+
+static int add_locked(const struct moved *m)
+{
+	const size_t at = behind_locked(m->begin);
+
+	if (at && list[at - 1].begin == m->begin) {
+		list[at - 1] = *m;
+		return 0;
+	}
+	if (!grow_locked())
+		return -ENOMEM;
+	memmove(&list[at + 1], &list[at], (count - at) * sizeof(*list));
+	list[at] = *m;
+	count++;
+	return 0;
+}
+
 int moved_add(uint64_t old, uint64_t bytes, uint64_t now)
 {
-	struct moved *more;
-	size_t at;
-	int r = 0;
+	int r;
 
 	pthread_rwlock_wrlock(&lock);
-	if (count == room) {
-		more = realloc(list, (room ? 2 * room : 64) * sizeof(*list));
-		if (more) {
-			list = more;
-			room = room ? 2 * room : 64;
-		}
-	}
-	if (count < room) {
-		at = behind_locked(old);
-		memmove(&list[at + 1], &list[at], (count - at) * sizeof(*list));
-		list[at] = (struct moved){ .begin = old, .bytes = bytes, .now = now };
-		count++;
-	} else {
-		r = -ENOMEM;
-	}
+	r = add_locked(&(struct moved){ .begin = old, .bytes = bytes, .now = now });
 	pthread_rwlock_unlock(&lock);
 	return r;
 }
@@ -129,8 +147,9 @@ int moved_reserve(struct work *work)
 
 	remote_get(&work->in, &m, sizeof(m));
 	if (work->in.bad || work->in.used != work->in.size || m.begin % MOVE_GRANULE || m.bytes % MOVE_GRANULE ||
-	    m.bytes > RESERVED_MOST || m.begin + m.bytes < m.begin)
+	    m.bytes > RESERVED_MOST - reserved || m.begin + m.bytes < m.begin)
 		return -EPROTO;
+	reserved += m.bytes;
 	work->created = true;
 	for (uint64_t i = 0; i < m.bytes && work->result == CUDA_SUCCESS; i += MOVE_GRANULE)
 		work->result = (int32_t)reserve(work, m.begin + i);
