@@ -166,6 +166,19 @@ void textures_make(void)
 			      CU_TR_FILTER_MODE_POINT, CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES);
 }
 
+/* No two objects that live have one number, not even those whose array has ended. */
+static void numbers_differ(void)
+{
+	uint64_t list[OBJECTS + 6] = { t.of_image[0], t.of_image[1], t.of_line, t.of_levels, t.onto[0], t.onto[1] };
+
+	for (unsigned int i = 0; i < OBJECTS; i++)
+		list[i + 6] = t.spare[i];
+	for (unsigned int i = 0; i < OBJECTS + 6; i++)
+		for (unsigned int k = 0; k < i; k++)
+			if (list[i] && list[i] == list[k])
+				must(CUDA_ERROR_UNKNOWN, "two objects have one number");
+}
+
 /* Objects come and go, so that there are gaps between the numbers of those that stay. */
 static void renew(unsigned int n)
 {
@@ -173,6 +186,7 @@ static void renew(unsigned int n)
 
 	if (!t.spare[i])
 		t.spare[i] = texture_of(t.image[n % 2]);
+	numbers_differ();
 	if (t.spare[k]) {
 		must(cuTexObjectDestroy(t.spare[k]), "a texture's end");
 		t.spare[k] = 0;

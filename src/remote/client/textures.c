@@ -13,15 +13,16 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define STAND_INS 65536u /* at most, of one session */
+#define STAND_INS (1u << 20) /* at most, of one session: as many as devices have numbers */
 
 struct texture {
 	struct texture *next;
 	struct session *session;
 	uint64_t context; /* handle */
 	enum remote_kind kind;
+	enum remote_kind real; /* of what has the number at the worker; KIND_NONE: nothing */
 	uint64_t number;
-	bool over, has_view; /* over: nothing at the worker stands behind it */
+	bool lost, has_view; /* lost: the worker that takes the session up has nothing behind it */
 	CUDA_RESOURCE_DESC resource;
 	CUDA_TEXTURE_DESC sampling;
 	CUDA_RESOURCE_VIEW_DESC view;
@@ -56,22 +57,36 @@ static struct texture **find_locked(enum remote_kind kind, uint64_t number, cons
 	return at;
 }
 
-/* Takes it out if it is over: then the worker knows nothing of it. */
-static bool ends_here(enum remote_kind kind, uint64_t number)
+/* What has the number at the worker: of this kind, if it is not known here. */
+static enum remote_kind real_kind(enum remote_kind kind, uint64_t number)
 {
 	struct context *context;
-	struct texture **at, *t = NULL;
+	struct texture *t;
 
 	if (context_current(thread_get(), &context) != CUDA_SUCCESS)
-		return false;
+		return kind;
 	pthread_mutex_lock(&lock);
-	at = find_locked(kind, number, context);
-	if (*at && (*at)->over) {
-		t = *at;
-		*at = t->next;
-	}
+	t = *find_locked(kind, number, context);
+	kind = t ? t->real : kind;
 	pthread_mutex_unlock(&lock);
-	free(t);
+	return kind;
+}
+
+/*
+ * The number is that of an object of the program's behind which nothing stands: what was made has it from now on in
+ * that one's place, for two cannot have one number.
+ */
+static bool stands_behind(enum remote_kind made, uint64_t number, const struct context *context)
+{
+	struct texture *t;
+
+	pthread_mutex_lock(&lock);
+	for (t = all;
+	     t && (t->number != number || t->real || t->session != context->session || t->context != context->handle);)
+		t = t->next;
+	if (t)
+		t->real = made;
+	pthread_mutex_unlock(&lock);
 	return t;
 }
 
@@ -115,17 +130,6 @@ void textures_forget(void)
 	all = NULL;
 }
 
-uint32_t textures_count(const struct session *session)
-{
-	uint32_t count = 0;
-
-	pthread_mutex_lock(&lock);
-	for (const struct texture *t = all; t; t = t->next)
-		count += t->session == session && !t->over;
-	pthread_mutex_unlock(&lock);
-	return count;
-}
-
 /* ---- the calls ---- */
 
 static CUresult make(const struct texture *t, uint64_t *ret)
@@ -151,12 +155,17 @@ static CUresult end(enum remote_kind kind, uint64_t number)
 static CUresult create(struct texture *t, unsigned long long *ret)
 {
 	struct context *context;
-	CUresult r = make(t, &t->number);
+	CUresult r;
 
-	if (r != CUDA_SUCCESS || context_current(thread_get(), &context) != CUDA_SUCCESS) {
+	do
+		r = make(t, &t->number);
+	while (r == CUDA_SUCCESS && (r = context_current(thread_get(), &context)) == CUDA_SUCCESS &&
+	       stands_behind(t->kind, t->number, context));
+	if (r != CUDA_SUCCESS) {
 		free(t);
 		return r;
 	}
+	t->real = t->kind;
 	*ret = t->number;
 	add(t, context);
 	return r;
@@ -197,11 +206,9 @@ CUresult client_cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURC
 
 static CUresult destroy(enum remote_kind kind, uint64_t number)
 {
-	CUresult r = CUDA_SUCCESS;
+	const enum remote_kind real = real_kind(kind, number);
+	CUresult r = real ? end(real, number) : CUDA_SUCCESS;
 
-	if (ends_here(kind, number))
-		return r;
-	r = end(kind, number);
 	if (r == CUDA_SUCCESS)
 		ended(kind, number);
 	return r;
@@ -278,6 +285,7 @@ static CUresult make_again(struct texture *t, struct stand_in **stand_ins, unsig
 	uint64_t number;
 	CUresult r;
 
+	t->lost = false;
 	enter(t->context);
 	while ((r = make(t, &number)) == CUDA_SUCCESS && number != t->number) {
 		if (!*left || !keep(stand_ins, t, number)) {
@@ -288,7 +296,7 @@ static CUresult make_again(struct texture *t, struct stand_in **stand_ins, unsig
 	}
 	if (r == CUDA_SUCCESS || r == CLIENT_LOST || has_source(t))
 		return r;
-	t->over = true;
+	t->lost = true;
 	return CUDA_SUCCESS;
 }
 
@@ -300,7 +308,7 @@ CUresult textures_again(struct session *session)
 
 	/* The gate is closed: nobody else changes the list. */
 	for (struct texture *t = all; t && r == CUDA_SUCCESS; t = t->next)
-		if (t->session == session && !t->over)
+		if (t->session == session && t->real)
 			r = make_again(t, &stand_ins, &left);
 	while (stand_ins) {
 		struct stand_in *s = stand_ins;
@@ -312,4 +320,11 @@ CUresult textures_again(struct session *session)
 		free(s);
 	}
 	return r;
+}
+
+void textures_settle(const struct session *session)
+{
+	for (struct texture *t = all; t; t = t->next)
+		if (t->session == session && t->real)
+			t->real = t->lost ? KIND_NONE : t->kind;
 }

@@ -12,10 +12,10 @@
 /* The context has ended, and with it what was made in it. */
 void textures_drop_context(uint64_t context);
 void textures_forget(void);
-/* How many live. */
-uint32_t textures_count(const struct session *session);
 /*
  * All of the session's are made anew at another worker. CUDA_ERROR_NOT_FOUND: it gives other numbers. What lay in an
- * array or in memory that has ended is no object there, and ends here when the program ends it.
+ * array or in memory that has ended is no object there.
  */
 CUresult textures_again(struct session *session);
+/* That worker has the session: what is no object there ends here when the program ends it. */
+void textures_settle(const struct session *session);
