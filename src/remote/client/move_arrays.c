@@ -62,12 +62,13 @@ static bool array_make(struct move *m, uint64_t handle)
 	struct move_kept_array *a;
 	struct array_shape shape;
 	CUDA_ARRAY3D_DESCRIPTOR d;
-	uint64_t bytes;
+	uint64_t slice, bytes;
 
 	move_enter(client_context((const void *)(uintptr_t)handle));
 	if (client_cuArray3DGetDescriptor_v2(&d, (CUarray)(uintptr_t)handle) != CUDA_SUCCESS || d.Flags & UNBACKED ||
 	    array_shape((CUarray)(uintptr_t)handle, &shape) != CUDA_SUCCESS ||
-	    __builtin_mul_overflow(shape.row_bytes * shape.height, shape.depth, &bytes))
+	    __builtin_mul_overflow(shape.row_bytes, shape.height, &slice) ||
+	    __builtin_mul_overflow(slice, shape.depth, &bytes) || bytes == UINT64_MAX)
 		return false;
 	a = malloc(sizeof(*a));
 	if (!a)
