@@ -27,8 +27,9 @@ enum move_call {
 };
 
 struct move_names {
-	uint64_t next;	/* the slot from which on the worker names by itself */
-	uint64_t count; /* ids that follow */
+	uint64_t next;	 /* the slot from which on the worker names by itself */
+	uint64_t count;	 /* ids that follow */
+	uint64_t behind; /* 1: they come behind those that are wanted already; 0: in their place */
 };
 
 #define MOVE_NAMES_MOST 2048u

@@ -1,7 +1,8 @@
 /*
  * roam_captures.c: graphs that were captured, over several streams and with what graphs hold, and their instances: a
  * graph ends before its instance does, streams and events of a capture end before it is launched, an instance is
- * updated by another capture, a copy of a graph, a child.
+ * updated by another capture, a copy of a graph, a child. Within a capture events and streams come and go, so that one
+ * has the place of another; and a graph has more nodes than are named at once.
  */
 #include "roamer.h"
 
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #define WORDS 2048u
+#define NODES 2500u /* more than MOVE_NAMES_MOST */
 
 static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			   ".visible .entry turn(.param .u64 to, .param .u32 n) {\n"
@@ -22,10 +24,10 @@ static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 static struct {
 	CUmodule module;
 	CUfunction turn;
-	CUstream stream;
+	CUstream stream, side;
 	CUdeviceptr a, b, c;
 	uint32_t *pinned, heard;
-	CUgraph kept, copy;
+	CUgraph kept, copy, many;
 	CUgraphExec forked, updated, of_kept, of_copy, of_parent;
 } t;
 
@@ -57,6 +59,30 @@ static CUgraphExec instance(CUgraph graph)
 	return exec;
 }
 
+/* Streams and events that end before the capture does, each in the place of the one before. */
+static void pass_by(CUstream one)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		CUevent there, back;
+		CUstream side;
+
+		must(cuEventCreate(&there, CU_EVENT_DISABLE_TIMING), "an event");
+		must(cuEventRecord(there, one), "an event");
+		must(cuStreamCreate(&side, CU_STREAM_NON_BLOCKING), "a stream");
+		must(cuStreamWaitEvent(side, there, 0), "a fork");
+		must(cuEventDestroy(there), "an event's end");
+		turn(t.b, 60 + i, side);
+		must(cuEventCreate(&back, CU_EVENT_DISABLE_TIMING), "an event");
+		must(cuEventRecord(back, side), "an event");
+		must(cuStreamWaitEvent(one, back, 0), "a join");
+		must(cuEventDestroy(back), "an event's end");
+		if (i)
+			must(cuStreamDestroy(side), "a stream's end");
+		else
+			t.side = side;
+	}
+}
+
 /* Two streams and two events that nothing is left of. */
 static CUgraph fork_and_join(void)
 {
@@ -70,6 +96,7 @@ static CUgraph fork_and_join(void)
 	must(cuEventCreate(&joins, CU_EVENT_DISABLE_TIMING), "an event");
 	must(cuStreamBeginCapture(one, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "a capture");
 	turn(t.a, 5, one);
+	pass_by(one);
 	must(cuEventRecord(forks, one), "an event");
 	must(cuStreamWaitEvent(two, forks, 0), "a fork");
 	turn(t.b, 7, two);
@@ -83,6 +110,7 @@ static CUgraph fork_and_join(void)
 	graph = capture_end(one);
 	must(cuStreamDestroy(one), "a stream's end");
 	must(cuStreamDestroy(two), "a stream's end");
+	must(cuStreamDestroy(t.side), "a stream's end");
 	must(cuEventDestroy(forks), "an event's end");
 	must(cuEventDestroy(joins), "an event's end");
 	return graph;
@@ -94,6 +122,20 @@ static CUgraph plain_capture(uint32_t n)
 	turn(t.b, n, t.stream);
 	turn(t.c, n + 1, t.stream);
 	return capture_end(t.stream);
+}
+
+/* All of its nodes are named. */
+static void make_many(void)
+{
+	CUgraphNode *node = calloc(NODES, sizeof(*node));
+	size_t count = NODES;
+
+	must(cuStreamBeginCapture(t.stream, CU_STREAM_CAPTURE_MODE_RELAXED), "a capture");
+	for (uint32_t i = 0; i < NODES; i++)
+		must(cuMemsetD32Async(t.a, i, 1, t.stream), "a fill");
+	t.many = capture_end(t.stream);
+	must(cuGraphGetNodes(t.many, node, &count), "the nodes");
+	free(node);
 }
 
 static void update(unsigned int n)
@@ -144,6 +186,7 @@ void captures_make(void)
 	must(cuGraphClone(&t.copy, t.kept), "a copy of a graph");
 	t.of_copy = instance(t.copy);
 	make_parent();
+	make_many();
 }
 
 /* A node of a captured graph, and of its instance, is told otherwise. */

@@ -242,12 +242,26 @@ void *client_meet(struct client_call *c, enum remote_kind kind, const void *owne
 	return (void *)(uintptr_t)handle;
 }
 
+/* 0: none that a capture can need. */
+static uint64_t id_of(struct session *s, const void *handle)
+{
+	const enum remote_kind kind = handle_kind((uint64_t)(uintptr_t)handle);
+	const struct object *o = kind == KIND_STREAM || kind == KIND_EVENT
+					 ? handles_find(&s->handles, (uint64_t)(uintptr_t)handle)
+					 : NULL;
+
+	return o ? o->id : 0;
+}
+
 void client_drop(const void *handle)
 {
 	struct session *s = session_of((uint64_t)(uintptr_t)handle);
 
-	if (s)
-		handles_drop(&s->handles, (uint64_t)(uintptr_t)handle);
+	if (!s)
+		return;
+	if (recordings_any())
+		recordings_ends(s, id_of(s, handle));
+	handles_drop(&s->handles, (uint64_t)(uintptr_t)handle);
 }
 
 void client_keep(const void *handle, void *data, void (*gone)(void *data))

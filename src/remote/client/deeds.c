@@ -95,6 +95,11 @@ static const uint16_t changes[CUDA_CALL_COUNT] = {
 
 static _Atomic uint64_t last;
 
+uint64_t deeds_now(void)
+{
+	return atomic_load_explicit(&last, memory_order_relaxed);
+}
+
 static uint16_t change_of(uint16_t call)
 {
 	if (call < CUDA_CALL_COUNT)

@@ -35,8 +35,8 @@ struct deed {
 	uint16_t call, change; /* as in the table of deeds.c, or of a library */
 	bool spoilt;	       /* bytes of the arena went with it: it cannot be repeated */
 	struct deed *needs;    /* the first one of a capture: what made its streams and events */
-	struct deed *begun;    /* the last one: the first. Not its own */
 	uint64_t made_id;      /* of one of `needs` */
+	uint64_t from, until;  /* likewise: from the deed of this number on it has to be there, and up to that one */
 	size_t bytes;
 	uint64_t message[]; /* whole */
 };
@@ -49,6 +49,8 @@ void deeds_name(struct client_call *c, uint64_t handle, uint64_t id);
 void deeds_settle(struct client_call *c);
 /* A copy that is on no list. NULL: no memory. */
 struct deed *deed_copy(const struct deed *d);
+/* The number of the last one so far. */
+uint64_t deeds_now(void);
 /* The deeds of one object end. */
 void deeds_free(struct deed *list);
 /* Whether the newer one sets what the older one has set. */

@@ -6,6 +6,7 @@
 #include "remote/client/context.h"
 #include "remote/client/gate.h"
 #include "remote/client/parked.h"
+#include "remote/client/textures.h"
 #include "remote/client/thread.h"
 
 #include <errno.h>
@@ -79,7 +80,8 @@ CUresult move_request(struct move *m, uint16_t call, uint64_t context, const voi
 	struct thread *t = thread_get();
 	struct {
 		struct call_request head;
-		uint8_t body[MOVE_BLOCKS_MOST * sizeof(struct move_block) + MOVE_NAMES_MOST * sizeof(uint64_t)];
+		uint8_t body[MOVE_BLOCKS_MOST * sizeof(struct move_block) + sizeof(struct move_names) +
+			     MOVE_NAMES_MOST * sizeof(uint64_t)];
 	} message = { .head = { .call = call, .thread = t ? t->number : 1, .context = context } };
 
 	if (bytes)
@@ -229,6 +231,8 @@ static CUresult take_up(struct move *m)
 		r = move_objects_again(m);
 	if (r == CUDA_SUCCESS && !move_say(m, WORKER_SETTLED, true))
 		r = CLIENT_LOST;
+	if (r == CUDA_SUCCESS)
+		textures_settle(m->session);
 	return r;
 }
 

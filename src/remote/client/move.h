@@ -93,6 +93,9 @@ struct move {
 	uint64_t context[MOVE_CONTEXTS]; /* ids of those that live */
 	unsigned int context_count;
 	struct deed **deed;	/* in order; they are their objects' */
+	struct deed **stand_in; /* what made streams and events of captures that have ended since; by `from` */
+	uint8_t *stands;	/* of each whether it is there */
+	size_t stand_ins;
 	uint32_t slot;		/* the first that no worker has named */
 	size_t deeds, contexts; /* those of contexts come first */
 };

@@ -155,6 +155,25 @@ static int by_age(const void *a, const void *b)
 	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
+/* What still lives is made by its own deed. False: no memory. */
+static bool stand_ins_gather(struct move *m)
+{
+	size_t count = 0;
+
+	for (size_t i = m->contexts; i < m->deeds; i++)
+		for (const struct deed *d = m->deed[i]->needs; d; d = d->next)
+			count++;
+	m->stand_in = calloc(count + 1, sizeof(struct deed *));
+	m->stands = calloc(count + 1, 1);
+	if (!m->stand_in || !m->stands)
+		return false;
+	for (size_t i = m->contexts; i < m->deeds; i++)
+		for (struct deed *d = m->deed[i]->needs; d; d = d->next)
+			if (!handles_names(&m->session->handles, d->made_id))
+				m->stand_in[m->stand_ins++] = d;
+	return true;
+}
+
 static bool look_at_all(struct move *m, struct look *l)
 {
 	handles_each(&m->session->handles, look_at, l);
@@ -187,7 +206,7 @@ bool move_objects_look(struct move *m)
 	handles_each(&m->session->handles, gather_from, &g);
 	qsort(m->deed, m->contexts, sizeof(struct deed *), by_age);
 	qsort(m->deed + m->contexts, m->deeds - m->contexts, sizeof(struct deed *), by_age);
-	return true;
+	return stand_ins_gather(m) || move_stays(m, WORKER_STAY_HOST, 0);
 }
 
 /* ---- images ---- */
@@ -381,16 +400,21 @@ static CUresult want(struct move *m, const uint64_t *ids, uint32_t count)
 	struct {
 		struct move_names head;
 		uint64_t id[MOVE_NAMES_MOST];
-	} sent = { .head = { m->slot, count } };
-	struct link_answer answer;
+	} sent;
+	uint32_t done = 0;
 	CUresult r;
 
-	if (count > MOVE_NAMES_MOST)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	if (count)
-		memcpy(sent.id, ids, count * sizeof(*ids));
-	r = move_request(m, CALL_MOVE_NAMES, 0, &sent, sizeof(sent.head) + count * sizeof(*ids), &answer);
-	link_done(&answer);
+	do {
+		const uint32_t n = count - done < MOVE_NAMES_MOST ? count - done : MOVE_NAMES_MOST;
+		struct link_answer answer;
+
+		sent.head = (struct move_names){ .next = m->slot, .count = n, .behind = done != 0 };
+		if (n)
+			memcpy(sent.id, ids + done, n * sizeof(*ids));
+		r = move_request(m, CALL_MOVE_NAMES, 0, &sent, sizeof(sent.head) + n * sizeof(*ids), &answer);
+		link_done(&answer);
+		done += n;
+	} while (r == CUDA_SUCCESS && done < count);
 	return r;
 }
 
@@ -451,41 +475,59 @@ static CUresult repeat_one(struct move *m, const struct deed *d)
 	return r == CUDA_SUCCESS && missing ? CUDA_ERROR_NOT_FOUND : r;
 }
 
-/* What made a stream or an event of a capture that has ended since. */
-static CUresult stand_in(struct move *m, const struct deed *d, bool begins)
+/* ---- what captures need ---- */
+
+static CUresult stand_in_make(struct move *m, struct deed *d)
 {
-	const bool stream = d->made_id >> 56 == KIND_STREAM;
 	struct link_answer answer;
 	CUresult r;
 
-	if (handles_names(&m->session->handles, d->made_id))
-		return CUDA_SUCCESS;
-	if (begins)
-		r = move_ask(m, d->message, d->bytes, &answer);
-	else
-		r = move_request(m, stream ? CUDA_CALL_cuStreamDestroy_v2 : CUDA_CALL_cuEventDestroy_v2,
-				 head_of(d).context, &d->made_id, sizeof(d->made_id), &answer);
+	settle_context(m, d);
+	r = move_ask(m, d->message, d->bytes, &answer);
 	link_done(&answer);
 	return r;
 }
 
-static CUresult stand_ins(struct move *m, struct deed *list, bool begin)
+static CUresult stand_in_end(struct move *m, const struct deed *d)
 {
-	CUresult r = CUDA_SUCCESS;
+	const bool stream = d->made_id >> 56 == KIND_STREAM;
+	struct link_answer answer;
+	CUresult r = move_request(m, stream ? CUDA_CALL_cuStreamDestroy_v2 : CUDA_CALL_cuEventDestroy_v2,
+				  head_of(d).context, &d->made_id, sizeof(d->made_id), &answer);
 
-	for (struct deed *d = list; r == CUDA_SUCCESS && d; d = d->next) {
-		settle_context(m, d);
-		r = stand_in(m, d, begin);
-	}
+	link_done(&answer);
 	return r;
 }
 
-static CUresult repeat(struct move *m, const struct deed *d)
+/* Another capture has it as well. */
+static bool stands_elsewhere(const struct move *m, size_t i)
 {
-	CUresult r = stand_ins(m, d->needs, true);
+	for (size_t k = 0; k < m->stand_ins; k++)
+		if (k != i && m->stands[k] && m->stand_in[k]->made_id == m->stand_in[i]->made_id)
+			return true;
+	return false;
+}
 
-	r = r == CUDA_SUCCESS ? repeat_one(m, d) : r;
-	return r == CUDA_SUCCESS && d->begun ? stand_ins(m, d->begun->needs, false) : r;
+/* Those that have ended before this deed end, and those that it may name are made. */
+static CUresult stand_ins_until(struct move *m, uint64_t seq)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	for (size_t i = 0; r == CUDA_SUCCESS && i < m->stand_ins; i++) {
+		if (!m->stands[i] || m->stand_in[i]->until >= seq)
+			continue;
+		m->stands[i] = 0;
+		if (!stands_elsewhere(m, i))
+			r = stand_in_end(m, m->stand_in[i]);
+	}
+	for (size_t i = 0; r == CUDA_SUCCESS && i < m->stand_ins; i++) {
+		if (m->stands[i] || m->stand_in[i]->from > seq || m->stand_in[i]->until < seq)
+			continue;
+		if (!stands_elsewhere(m, i))
+			r = stand_in_make(m, m->stand_in[i]);
+		m->stands[i] = r == CUDA_SUCCESS;
+	}
+	return r;
 }
 
 CUresult move_contexts_again(struct move *m)
@@ -499,7 +541,7 @@ CUresult move_contexts_again(struct move *m)
 		if (m->deed[i]->call == CUDA_CALL_cuCtxCreate_v2 ||
 		    m->deed[i]->call == CUDA_CALL_cuDevicePrimaryCtxRetain)
 			head->context = 0;
-		r = repeat(m, m->deed[i]);
+		r = repeat_one(m, m->deed[i]);
 	}
 	return r;
 }
@@ -556,10 +598,15 @@ CUresult move_objects_again(struct move *m)
 {
 	CUresult r = CUDA_SUCCESS;
 
+	memset(m->stands, 0, m->stand_ins); /* another worker may have had some */
 	for (size_t i = m->contexts; r == CUDA_SUCCESS && i < m->deeds; i++) {
 		settle_context(m, m->deed[i]);
-		r = repeat(m, m->deed[i]);
+		r = stand_ins_until(m, m->deed[i]->seq);
+		if (r == CUDA_SUCCESS)
+			r = repeat_one(m, m->deed[i]);
 	}
+	if (r == CUDA_SUCCESS)
+		r = stand_ins_until(m, UINT64_MAX);
 	if (r == CUDA_SUCCESS)
 		r = want(m, NULL, 0);
 	if (r == CUDA_SUCCESS)
@@ -582,4 +629,6 @@ void move_objects_free(struct move *m)
 		free(i);
 	}
 	free(m->deed);
+	free(m->stand_in);
+	free(m->stands);
 }

@@ -260,6 +260,16 @@ void recordings_spoil(struct client_call *c)
 	pthread_mutex_unlock(&lock);
 }
 
+void recordings_ends(const struct session *session, uint64_t id)
+{
+	pthread_mutex_lock(&lock);
+	for (struct recording *r = all; r; r = r->next)
+		for (struct deed *d = r->session == session ? r->needs : NULL; d; d = d->next)
+			if (d->made_id == id)
+				d->until = deeds_now();
+	pthread_mutex_unlock(&lock);
+}
+
 /* ---- begin and end ---- */
 
 void recordings_begin(struct client_call *c)
@@ -305,6 +315,21 @@ void recordings_stop(struct client_call *c)
 		recording_free(r);
 }
 
+/* Each is there from when it was made on until it ended, but no longer than the capture lasts. */
+static void needs_bound(struct recording *r)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (const struct deed *d = r->newest; d; d = d->next) {
+		first = d->seq < first ? d->seq : first;
+		last = d->seq > last ? d->seq : last;
+	}
+	for (struct deed *d = r->needs; d; d = d->next) {
+		d->from = d->seq > first ? d->seq : first;
+		d->until = d->until ? d->until : last;
+	}
+}
+
 void recordings_end(struct session *session, uint64_t stream, uint64_t graph)
 {
 	struct thread *t = thread_get();
@@ -314,8 +339,8 @@ void recordings_end(struct session *session, uint64_t stream, uint64_t graph)
 	if (!r)
 		return;
 	if (graph && r->oldest && !r->spoilt) {
+		needs_bound(r);
 		r->oldest->needs = r->needs;
-		r->newest->begun = r->oldest;
 		r->needs = NULL;
 		handles_deeds(&session->handles, graph, r->newest, r->oldest);
 		r->newest = NULL;

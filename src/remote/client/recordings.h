@@ -19,6 +19,8 @@ void recordings_end(struct session *session, uint64_t stream, uint64_t graph);
 void recordings_note(struct client_call *c);
 /* It has succeeded: the deed is taken over. */
 void recordings_add(struct client_call *c, struct deed *take);
+/* A stream or an event is about to end: another one may have its place from now on. */
+void recordings_ends(const struct session *session, uint64_t id);
 /* There was no memory for the deed: the graph cannot be made again. */
 void recordings_spoil(struct client_call *c);
 /* Whether there is any. */

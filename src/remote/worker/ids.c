@@ -344,42 +344,53 @@ static struct id_entry *find_handle_locked(struct ids *ids, enum remote_kind kin
 
 static uint64_t wanted_locked(struct ids *ids, enum remote_kind kind, void *handle, uint64_t owner)
 {
-	uint64_t id = ids->wanted_count ? ids->wanted[0] : 0;
+	uint64_t id = ids->wanted_at < ids->wanted_count ? ids->wanted[ids->wanted_at] : 0;
 	struct id_entry *e = id && ids_kind(id) == kind ? make_entry_locked(ids, id) : NULL;
 
 	if (!e || id_of(e))
 		return 0;
-	ids->wanted_count--;
-	memmove(ids->wanted, ids->wanted + 1, ids->wanted_count * sizeof(*ids->wanted));
+	ids->wanted_at++;
 	e->generation = id >> 32 & GENERATION_MASK;
 	publish_locked(ids, e, id, handle, owner);
 	return id;
 }
 
-int ids_want(struct ids *ids, uint32_t next, const uint64_t *list, uint32_t count)
+static int want_locked(struct ids *ids, const uint64_t *list, uint32_t count, bool behind)
 {
-	uint64_t *copy = malloc((count + 1) * sizeof(*copy));
-	int r = copy ? 0 : -ENOMEM;
+	const uint32_t left = behind ? ids->wanted_count - ids->wanted_at : 0;
+	uint64_t *all;
 
-	for (uint32_t i = 0; !r && i < count; i++)
-		if (!(list[i] & CALL_ID_WORKER) || ((uint32_t)list[i] & ~CALL_ID_WORKER) >= next)
-			r = -EPROTO;
-	if (!r && next > IDS_CHUNK * IDS_CHUNKS)
-		r = -EPROTO;
-	if (r) {
-		free(copy);
-		return r;
-	}
+	if (left > IDS_CHUNK * IDS_CHUNKS - count)
+		return -EPROTO;
+	all = malloc(((size_t)left + count + 1) * sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	if (left)
+		memcpy(all, ids->wanted + ids->wanted_at, left * sizeof(*all));
 	if (count)
-		memcpy(copy, list, count * sizeof(*copy));
-	pthread_mutex_lock(&ids->lock);
-	if (next > ids->next)
-		ids->next = next;
+		memcpy(all + left, list, count * sizeof(*all));
 	free(ids->wanted);
-	ids->wanted = copy;
-	ids->wanted_count = count;
-	pthread_mutex_unlock(&ids->lock);
+	ids->wanted = all;
+	ids->wanted_count = left + count;
+	ids->wanted_at = 0;
 	return 0;
+}
+
+int ids_want(struct ids *ids, uint32_t next, const uint64_t *list, uint32_t count, bool behind)
+{
+	int r;
+
+	if (next > IDS_CHUNK * IDS_CHUNKS || count > IDS_CHUNK * IDS_CHUNKS)
+		return -EPROTO;
+	for (uint32_t i = 0; i < count; i++)
+		if (!(list[i] & CALL_ID_WORKER) || ((uint32_t)list[i] & ~CALL_ID_WORKER) >= next)
+			return -EPROTO;
+	pthread_mutex_lock(&ids->lock);
+	r = want_locked(ids, list, count, behind);
+	if (!r && next > ids->next)
+		ids->next = next;
+	pthread_mutex_unlock(&ids->lock);
+	return r;
 }
 
 /* NULL: none that was used is free. */

@@ -66,13 +66,13 @@ struct ids {
 	struct id_entry *unused; /* slots of the worker's that were used; those with an id are not free any more */
 	uint32_t next;		 /* the worker's first slot that was never used */
 	struct ids_reader *readers;
-	struct ids_gone *retired; /* kept data whose readers have not ended */
-	_Atomic uint64_t epoch;	  /* how often something was retired, and 1 */
-	_Atomic bool waits;	  /* there is something retired */
-	pthread_cond_t left;	  /* somebody has left what others want to end */
-	_Atomic uint32_t ends;	  /* ids_await() that wait, and ids_later() that are not done */
-	uint64_t *wanted;	 /* ids of what is named next; ids_want() */
-	uint32_t wanted_count;
+	struct ids_gone *retired;	  /* kept data whose readers have not ended */
+	_Atomic uint64_t epoch;		  /* how often something was retired, and 1 */
+	_Atomic bool waits;		  /* there is something retired */
+	pthread_cond_t left;		  /* somebody has left what others want to end */
+	_Atomic uint32_t ends;		  /* ids_await() that wait, and ids_later() that are not done */
+	uint64_t *wanted;		  /* ids of what is named next; ids_want() */
+	uint32_t wanted_count, wanted_at; /* how many, and how many of them have been named */
 	/* Told of each id that goes, before its kept data; without the lock. */
 	void (*on_gone)(void *owner, uint64_t id, void *handle, bool ranges);
 	void *owner;
@@ -94,10 +94,11 @@ uint64_t ids_known(struct ids *ids, enum remote_kind kind, const void *handle);
 /* What the object goes with; 0: nothing, or there is none. */
 uint64_t ids_owner(struct ids *ids, uint64_t id);
 /*
- * What is named next has these ids, in this order; from slot `next` on names are the worker's own. 0; -ENOMEM; -EPROTO:
- * one is none of the worker's, or taken.
+ * What is named next has these ids, in this order; from slot `next` on names are the worker's own. `behind`: after
+ * those that are wanted already, not in their place. 0; -ENOMEM; -EPROTO: one is none of the worker's, or they are too
+ * many.
  */
-int ids_want(struct ids *ids, uint32_t next, const uint64_t *list, uint32_t count);
+int ids_want(struct ids *ids, uint32_t next, const uint64_t *list, uint32_t count, bool behind);
 /*
  * The driver is about to end the object and all that it owns: their handles name nothing from now on, for the driver
  * may give them to another thread's objects before it answers, and their ids find nothing. What they get meanwhile is

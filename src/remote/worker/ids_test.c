@@ -175,7 +175,7 @@ static bool want_free_slot(uintptr_t wanted)
 	second = ids_name(&ids, KIND_FUNCTION, handle(3), 0, &is_new);
 	ids_remove(&ids, first);
 	ids_remove(&ids, second);
-	good = !ids_want(&ids, 100, &first, 1);
+	good = !ids_want(&ids, 100, &first, 1, false);
 	for (unsigned int i = 0; i < NAMES; i++)
 		name[i] = ids_name(&ids, KIND_FUNCTION, handle(i ? 10 + i : wanted), 0, &is_new);
 	good = good && name[0] == first;
@@ -207,7 +207,7 @@ static void test_want_again(struct ids *ids)
 
 	first = ids_name(ids, KIND_EVENT, handle(40), 0, &is_new);
 	ids_remove(ids, first);
-	is(ids_want(ids, 0x1000, &first, 1), 0);
+	is(ids_want(ids, 0x1000, &first, 1, false), 0);
 	is(ids_name(ids, KIND_EVENT, handle(41), 0, &is_new), first);
 	ids_remove(ids, first);
 	second = ids_name(ids, KIND_EVENT, handle(42), 0, &is_new);
@@ -217,6 +217,31 @@ static void test_want_again(struct ids *ids)
 	ok(ids_find(ids, KIND_EVENT, third)->handle == handle(43));
 	ids_remove(ids, second);
 	ids_remove(ids, third);
+}
+
+/* More than one message names, in pieces: behind those before, or in their place. */
+static void test_want_behind(struct ids *ids)
+{
+	uint64_t id[6];
+	bool is_new;
+
+	for (unsigned int i = 0; i < 6; i++)
+		id[i] = CALL_ID(KIND_EVENT, 1, CALL_ID_WORKER | (0x2000 + i));
+	is(ids_want(ids, 0x3000, id, 2, false), 0);
+	is(ids_want(ids, 0x3000, id + 2, 3, true), 0);
+	is(ids_name(ids, KIND_EVENT, handle(50), 0, &is_new), id[0]);
+	is(ids_want(ids, 0x3000, id + 5, 1, true), 0);
+	for (unsigned int i = 1; i < 6; i++)
+		is(ids_name(ids, KIND_EVENT, handle(50 + i), 0, &is_new), id[i]);
+	for (unsigned int i = 0; i < 6; i++)
+		ids_remove(ids, id[i]);
+	is(ids_want(ids, 0x3000, id, 3, false), 0);
+	id[0] = ids_name(ids, KIND_EVENT, handle(60), 0, &is_new);
+	is(ids_want(ids, 0x3000, NULL, 0, false), 0);
+	id[1] = ids_name(ids, KIND_EVENT, handle(61), 0, &is_new);
+	ok((uint32_t)id[0] == (CALL_ID_WORKER | 0x2000) && id[1] != CALL_ID(KIND_EVENT, 1, CALL_ID_WORKER | 0x2001));
+	ids_remove(ids, id[0]);
+	ids_remove(ids, id[1]);
 }
 
 int main(void)
@@ -232,6 +257,7 @@ int main(void)
 	test_readers(&ids);
 	test_want_free_slot();
 	test_want_again(&ids);
+	test_want_behind(&ids);
 	ids_deinit(&ids);
 	return tap_end();
 }

@@ -24,11 +24,11 @@ static int names(struct work *work)
 	int r;
 
 	remote_get(&work->in, &m, sizeof(m));
-	if (work->in.bad || m.count > MOVE_NAMES_MOST || m.next > UINT32_MAX ||
+	if (work->in.bad || m.count > MOVE_NAMES_MOST || m.next > UINT32_MAX || m.behind > 1 ||
 	    work->in.size - work->in.used != m.count * sizeof(*list))
 		return -EPROTO;
 	list = remote_take(&work->in, m.count * sizeof(*list));
-	r = work->in.bad ? -EPROTO : ids_want(&work->worker->ids, (uint32_t)m.next, list, (uint32_t)m.count);
+	r = work->in.bad ? -EPROTO : ids_want(&work->worker->ids, (uint32_t)m.next, list, (uint32_t)m.count, m.behind);
 	if (r == -ENOMEM)
 		work->result = CUDA_ERROR_OUT_OF_MEMORY;
 	work->created = true;
