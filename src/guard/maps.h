@@ -104,7 +104,8 @@ struct guard_object {
 	uint64_t file;	 /* the manager's record of the file whose release ends it */
 	uint64_t account;
 	uint32_t parent, class;
-	uint32_t pooled, unused;
+	uint32_t pooled;
+	uint32_t unnamed; /* of a client: it has memory that the tables know by no name of the driver's */
 };
 
 /* Device memory, until its last name is gone. */

@@ -330,8 +330,13 @@ int guarded_begin(const struct place *place, json_t *grant, bool shared, pid_t p
 		snprintf(ret->note, sizeof ret->note,
 			 "--guard: held by a supervisor (notify), not in the kernel: %.180s", bpf);
 	}
-	if (r)
+	/* Where the rule only prefers it, the program goes on without: nothing of it is to be entered or ended. */
+	if (r) {
+		if (ret->socket >= 0)
+			close(ret->socket);
+		*ret = GUARDED_NONE;
 		return r;
+	}
 	if (!begin_dmem(grant, cgroup, ret, dmem) || ret->front)
 		return 0;
 	return fault_set(f, -ENOTSUP, "--guard: bpf: %s; notify: %s; dmem: %s", bpf, notify, dmem);

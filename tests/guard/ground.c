@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -78,6 +79,28 @@ void truth_reset(bool slow)
 	if (fd < 0 || write(fd, slow ? "1" : "0", 1) != 1)
 		exit(98);
 	close(fd);
+}
+
+bool traced(void)
+{
+	FILE *f = fopen("/sys/kernel/security/lsm", "r");
+	char modules[256] = "";
+
+	if (f) {
+		(void)!fgets(modules, sizeof modules, f);
+		fclose(f);
+	}
+	return !front_notify && !strstr(modules, "bpf");
+}
+
+bool kernel_from(int major, int minor)
+{
+	int is = 0, below = 0;
+	struct utsname u;
+
+	if (uname(&u) || sscanf(u.release, "%d.%d", &is, &below) != 2)
+		exit(94);
+	return is > major || (is == major && below >= minor);
 }
 
 int node(int minor)

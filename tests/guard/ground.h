@@ -58,6 +58,10 @@ unsigned int standin_major(void);
 /* The truth, and its new beginning; with `slow` calls take their time. */
 struct truth truth(void);
 void truth_reset(bool slow);
+/* The guard's programs are at the kernel's functions, not at hooks of its security modules. */
+bool traced(void);
+/* This kernel's version is that, or later. */
+bool kernel_from(int major, int minor);
 int node(int minor);
 /* Calls of the resource manager: 0, a status, or -errno. */
 int rm_alloc(int fd, uint32_t client, uint32_t parent, uint32_t *object, uint32_t class, void *parameters);

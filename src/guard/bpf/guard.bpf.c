@@ -8,7 +8,7 @@
  *	kprobe copy_out		the reply of an allocation, still in the kernel: the reservation becomes what was taken
  *	kretprobe call		the manager's answer: the reservation becomes an object, or goes back
  *	kretprobe cleanup	the manager has freed all that a file had
- *	task_alloc, exec, cgroup_attach_task	whose process: a tenant's stays the tenant's
+ *	task_alloc, fork, exec, cgroup_attach_task	whose process: a tenant's stays the tenant's
  *
  * The first two are hooks of the kernel's security modules, where bpf is one of them (lsm=). Elsewhere the same
  * programs are attached to the functions that call those hooks (security_file_ioctl() and others; "traced" below): the
@@ -62,13 +62,19 @@ struct file {
 } __attribute__((preserve_access_index));
 
 struct bpf_local_storage;
+struct css_set;
 
 struct task_struct {
 	struct task_struct *group_leader;
+	struct css_set *cgroups;
 	struct bpf_local_storage *bpf_storage;
 } __attribute__((preserve_access_index));
 
 struct cgroup;
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+} __attribute__((preserve_access_index));
 
 struct cgroup_subsys_state {
 	struct cgroup *cgroup;
@@ -351,13 +357,28 @@ static void object_uncount(const struct guard_object *o)
 }
 
 /*
- * Once, whoever comes first: two threads may free what is above it, and its place may be another's by now. True: this
- * one; who takes it from the counts takes it out of the table, and nobody else does.
+ * What an object is known by. Its place in the table is another's as soon as it is taken out, whoever looks at it then:
+ * what is done with it is done by these numbers, which nothing else has. The memory first: a place that is another's
+ * between the two has a number that is later than all of before.
  */
-static bool object_gone(struct guard_object *o)
-{
-	uint64_t number = *(volatile uint64_t *)&o->number;
+struct known {
+	uint64_t memory, number;
+};
 
+static struct known object_known(const struct guard_object *o)
+{
+	struct known k = { .memory = *(volatile const uint64_t *)&o->memory };
+
+	k.number = *(volatile const uint64_t *)&o->number;
+	return k;
+}
+
+/*
+ * Once, whoever comes first: two threads may free what is above it. True: this one; who takes it from the counts takes
+ * it out of the table, and nobody else does.
+ */
+static bool object_gone(struct guard_object *o, uint64_t number)
+{
 	if (!number || __sync_val_compare_and_swap(&o->counted, number, 0) != number)
 		return false;
 	object_uncount(o);
@@ -411,18 +432,39 @@ struct put {
 	uint64_t done;
 };
 
-/* The one before under this name is gone; who freed it has not come round to saying so, or is about to take it out. */
+/*
+ * The one before under this name is gone; who freed it has not come round to saying so, or is about to take it out. What
+ * is found there twice had the name in between.
+ */
 static long put_once(uint32_t i, struct put *p)
 {
 	struct guard_object *old;
+	struct known known;
 
 	p->done = !bpf_map_update_elem(&guard_objects, &p->key, &p->object, BPF_NOEXIST);
 	old = p->done ? NULL : bpf_map_lookup_elem(&guard_objects, &p->key);
-	if (old && object_gone(old)) {
-		object_give_back(old, old->memory);
+	if (!old)
+		return p->done;
+	known = object_known(old);
+	if (bpf_map_lookup_elem(&guard_objects, &p->key) == old && object_gone(old, known.number)) {
+		object_give_back(old, known.memory);
 		p->done = !bpf_map_update_elem(&guard_objects, &p->key, &p->object, BPF_ANY);
 	}
 	return p->done;
+}
+
+/*
+ * A name of the client's that nothing has: what gets it goes with its file. The driver knows the memory under another
+ * one, of which no second name may be made: that would outlive the charge (judge_objects).
+ */
+static void key_make_up(struct guard_key *key)
+{
+	struct guard_key client = { key->client, key->client };
+	struct guard_object *c = bpf_map_lookup_elem(&guard_objects, &client);
+
+	if (c)
+		c->unnamed = 1;
+	key->handle = bpf_get_prandom_u32() | 0x80000000;
 }
 
 static void object_put(struct work *w, const struct guard_key *key, uint32_t parent, uint32_t class,
@@ -454,7 +496,8 @@ static void object_put(struct work *w, const struct guard_key *key, uint32_t par
 	p.object = o;
 	bpf_loop(PUT_TRIES, put_once, &p, 0);
 	/* Nobody lets go of the name: the charge stays until the file is released. */
-	p.key.handle = bpf_get_prandom_u32() | 0x80000000;
+	if (!p.done)
+		key_make_up(&p.key);
 	if (!p.done && bpf_map_update_elem(&guard_objects, &p.key, &p.object, BPF_NOEXIST))
 		object_uncount(&o);
 }
@@ -504,16 +547,17 @@ static bool object_below(uint32_t client, uint32_t parent, uint32_t handle)
 
 static long sweep_one(struct bpf_map *map, struct guard_key *key, struct guard_object *o, struct sweep *s)
 {
+	struct known known = object_known(o);
 	struct guard_key k = *key;
 
-	if (o->number > s->until || (s->memory_only && !o->memory))
+	if (known.number > s->until || (s->memory_only && !known.memory))
 		return 0;
 	if (s->file ? o->file != s->file
 		    : k.client != s->client || (s->handle != s->client && k.handle != s->handle &&
 						!object_below(k.client, o->parent, s->handle)))
 		return 0;
-	object_give_back(o, o->memory);
-	if (object_gone(o))
+	object_give_back(o, known.memory);
+	if (object_gone(o, known.number))
 		bpf_map_delete_elem(&guard_objects, &k);
 	return 0;
 }
@@ -523,16 +567,18 @@ static void object_free(const struct work *w)
 	struct guard_key key = { w->plan.client, w->plan.object };
 	struct guard_object *o = bpf_map_lookup_elem(&guard_objects, &key);
 	struct sweep s = { .until = w->until, .client = key.client, .handle = key.handle };
+	struct known known;
 
 	if (!o)
 		return;
+	known = object_known(o);
 	if (w->memory) {
-		if (object_give_back(o, w->memory) && object_gone(o))
+		if (object_give_back(o, w->memory) && object_gone(o, known.number))
 			bpf_map_delete_elem(&guard_objects, &key);
 	} else if (o->class == RM_CLASS_GROUP) {
-		if (o->number <= s.until && object_gone(o))
+		if (known.number <= s.until && object_gone(o, known.number))
 			bpf_map_delete_elem(&guard_objects, &key);
-	} else if (!o->memory && o->number <= s.until) {
+	} else if (!known.memory && known.number <= s.until) {
 		s.memory_only = key.client != key.handle;
 		if (s.memory_only)
 			bpf_for_each_map_elem(&guard_objects, sweep_one, &s, 0);
@@ -554,16 +600,22 @@ static void group_leave(struct work *w)
  * What the task's last call left. One that the programs were not told the end of is taken to have succeeded: the kernel
  * watches a few calls at once for their return and counts the rest as missed, and it skips a program while another
  * operation on maps is in progress on the same processor. The memory is charged until its file is released, under the
- * name that the program gave or, where the driver made one up, another.
+ * name that the program gave or, where the driver made one up or something has the name, another.
  */
 static void work_leave(struct work *w)
 {
-	struct guard_key key = { w->plan.client, w->plan.object ? w->plan.object : bpf_get_prandom_u32() | 0x80000000 };
+	struct guard_key key = { w->plan.client, w->plan.object };
+	bool memory = w->stage != IDLE && w->plan.effect == GUARD_MEMORY && w->reserved;
+	bool second = w->stage == CALLED && w->plan.effect == GUARD_DUP && w->memory;
 
-	if (w->stage != IDLE && w->plan.effect == GUARD_MEMORY && w->reserved)
+	if ((memory || second) && (!key.handle || bpf_map_lookup_elem(&guard_objects, &key)))
+		key_make_up(&key);
+	if (memory)
 		memory_put(w, &key, w->reserved);
 	else if (w->stage != IDLE)
 		account_refund(w->account, w->reserved);
+	if (second)
+		object_put(w, &key, w->plan.parent, RM_CLASS_MEMORY, w->memory);
 	group_leave(w);
 	w->reserved = 0;
 	w->stage = IDLE;
@@ -616,6 +668,17 @@ static struct work *work_of_current(void)
 	if (bpf_core_field_exists(me->bpf_storage) && !me->bpf_storage)
 		return NULL;
 	return bpf_task_storage_get(&guard_work, me, NULL, 0);
+}
+
+/*
+ * Before 6.2 the kernel does not show what a task left while another one was interrupted in a look at such on the same
+ * processor. Others' programs leave something too.
+ */
+static bool storage_there(void)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+
+	return bpf_core_field_exists(me->bpf_storage) && me->bpf_storage;
 }
 
 /* Since 6.2 a task's leader may be looked at under this lock alone; before, the kernel did not ask. */
@@ -677,12 +740,10 @@ static uint64_t account_of_current(void)
 	return account;
 }
 
-/* A process that enters a tenant's cgroup is the tenant's from then on. The kernel tells of its first thread. */
-SEC("tp_btf/cgroup_attach_task")
-int BPF_PROG(guard_attach, struct cgroup *to, const char *path, struct task_struct *task)
+/* The account of the nearest tenant's cgroup from here on upwards. */
+static uint64_t account_above(struct cgroup *to)
 {
 	uint64_t found = 0;
-	struct work *w;
 
 	for (int level = 0; level < GUARD_DEPTH && to && !found; level++) {
 		struct cgroup_subsys_state *above = BPF_CORE_READ(to, self.parent);
@@ -692,6 +753,16 @@ int BPF_PROG(guard_attach, struct cgroup *to, const char *path, struct task_stru
 			found = account;
 		to = above ? BPF_CORE_READ(above, cgroup) : NULL;
 	}
+	return found;
+}
+
+/* A process that enters a tenant's cgroup is the tenant's from then on. The kernel tells of its first thread. */
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(guard_attach, struct cgroup *to, const char *path, struct task_struct *task)
+{
+	uint64_t found = account_above(to);
+	struct work *w;
+
 	if (!found)
 		return 0;
 	w = bpf_task_storage_get(&guard_work, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -715,19 +786,25 @@ int BPF_PROG(guard_task_alloc, struct task_struct *task, unsigned long flags, in
 	return 0;
 }
 
-/* Before the child runs for the first time. The fork cannot be refused here. */
-SEC("?tp_btf/sched_process_fork")
+/*
+ * Before the child runs for the first time. The fork cannot be refused here. A child of nobody's that is born in a
+ * tenant's cgroup (CLONE_INTO_CGROUP) is the tenant's, wherever it goes later.
+ */
+SEC("tp_btf/sched_process_fork")
 int BPF_PROG(guard_fork, struct task_struct *parent, struct task_struct *child)
 {
-	uint64_t account = account_of_current();
+	struct css_set *here = BPF_CORE_READ(parent, cgroups), *there = BPF_CORE_READ(child, cgroups);
+	uint64_t account = guard_options.traced ? account_of_current() : 0;
 	struct work *w;
 
+	if (!account && here != there)
+		account = account_above(BPF_CORE_READ(there, dfl_cgrp));
 	if (!account)
 		return 0;
 	w = bpf_task_storage_get(&guard_work, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (w)
+	if (w && !w->owner)
 		w->owner = account;
-	else
+	else if (!w)
 		end_process(account, GUARD_FULL);
 	return 0;
 }
@@ -744,8 +821,9 @@ static int process_keep(int ret)
 	if (!account)
 		return ret;
 	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (w)
-		w->owner = account;
+	if (!w)
+		return ret ? ret : -ENOMEM;
+	w->owner = account;
 	return ret;
 }
 
@@ -938,15 +1016,17 @@ static uint32_t judge_objects(const struct work *w, const struct guard_tenant *t
 	struct guard_key key = { w->plan.source_client, w->plan.source_client };
 	struct guard_pool *pool = pool_get();
 	struct guard_object *o;
+	uint32_t unnamed;
 
 	if (w->plan.effect == GUARD_DUP) {
 		/* From a client that the guard has not seen: memory that is charged to nobody. */
 		o = bpf_map_lookup_elem(&guard_objects, &key);
 		if (!o)
 			return GUARD_FOREIGN;
+		unnamed = o->unnamed;
 		key.handle = w->plan.source_object;
 		o = bpf_map_lookup_elem(&guard_objects, &key);
-		if (o && o->memory && o->account != w->account)
+		if (o ? o->memory && o->account != w->account : unnamed)
 			return GUARD_FOREIGN;
 	}
 	if (w->plan.effect == GUARD_NOTHING || w->plan.effect == GUARD_FREE || t->objects < GUARD_OWN_OBJECTS)
@@ -1176,7 +1256,7 @@ int guard_call(struct pt_regs *regs)
 	struct guard_limits *l;
 	uint64_t size;
 
-	if (guard_options.traced && (!w || w->stage != RESERVED))
+	if (guard_options.traced ? !w || w->stage != RESERVED : !w && storage_there())
 		w = work_unshown();
 	if (!w || w->stage != RESERVED || !c)
 		return 0;
@@ -1284,7 +1364,7 @@ static void answer_info(const struct work *w)
 	bpf_loop(count > RM_FB_MOST ? RM_FB_MOST : count, rewrite_one, &r, 0);
 }
 
-static void answer_memory(struct work *w, const struct guard_key *key, bool succeeded)
+static void answer_memory(struct work *w, struct guard_key *key, bool succeeded)
 {
 	if (!succeeded && !w->replied) {
 		account_refund(w->account, w->reserved);
@@ -1292,6 +1372,9 @@ static void answer_memory(struct work *w, const struct guard_key *key, bool succ
 		/* The driver took memory and has shown nobody how much: not a driver that this guard knows. */
 		if (w->plan.nested && w->plan.effect == GUARD_MEMORY && !w->replied)
 			end_process(w->account, GUARD_CHANGED);
+		/* What has the name, where the call failed, is something else. */
+		if (!succeeded)
+			key_make_up(key);
 		memory_put(w, key, w->reserved);
 	}
 	w->reserved = 0;
@@ -1341,6 +1424,9 @@ int guard_answer(struct pt_regs *regs)
 	handle = w->plan.object;
 	if (w->plan.status_at != GUARD_NO_PLACE)
 		bpf_probe_read_kernel(&status, sizeof status, (const void *)(w->data + w->plan.status_at));
+	/* A call on the wrong kind of node fails by its value alone: its status is what the program has put there. */
+	if (!status)
+		status = (uint32_t)PT_REGS_RC(regs);
 	if (w->plan.object_at != GUARD_NO_PLACE)
 		bpf_probe_read_kernel(&handle, sizeof handle, (const void *)(w->data + w->plan.object_at));
 	answer(w, status, handle);

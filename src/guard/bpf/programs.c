@@ -111,7 +111,6 @@ static const struct {
 	{ "guard_file_free", false, NULL },
 	{ "guard_ioctl", false, NULL },
 	{ "guard_ioctl_compat", false, "bpf_lsm_file_ioctl_compat" },
-	{ "guard_fork", true, NULL },
 	{ "guard_exec_traced", true, NULL },
 	{ "guard_task_free", true, NULL },
 	{ "guard_open_traced", true, NULL },

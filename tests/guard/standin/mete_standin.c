@@ -417,20 +417,27 @@ static u32 control(struct standin_file *f, u32 *d)
 	return OK;
 }
 
-noinline u32 standin_ioctl(void *stack, void *state, struct standin_file *f, u32 number, void *data, u32 size)
+/* What comes on the wrong kind of node, or has another size, is refused by the value alone: its status stays as it was. */
+static u32 call(struct standin_file *f, u32 number, u32 *d, u32 size)
 {
-	u32 *d = data;
+	static const struct {
+		u32 number, sizes[2];
+		bool control;
+	} calls_known[] = {
+		{ 0x27, { 56, 56 }, false }, { 0x29, { 16, 16 }, true },   { 0x2a, { 32, 32 }, true },
+		{ 0x2b, { 32, 48 }, true },  { 0x34, { 28, 28 }, true },   { 0x4a, { 184, 184 }, true },
+	};
 
-	atomic64_inc(&calls);
-	mutex_lock(&lock);
+	for (size_t i = 0; i < ARRAY_SIZE(calls_known); i++)
+		if (calls_known[i].number == number &&
+		    ((size != calls_known[i].sizes[0] && size != calls_known[i].sizes[1]) ||
+		     calls_known[i].control != f->control))
+			return INVALID;
 	switch (number) {
 	case 0x27:
-		if (size == 56 && !f->control)
-			d[10] = alloc_memory(f, d);
+		d[10] = alloc_memory(f, d);
 		break;
 	case 0x29:
-		if (size != 16 || !f->control)
-			break;
 		if (!owns(f, d[0])) {
 			d[3] = INVALID;
 			break;
@@ -441,24 +448,30 @@ noinline u32 standin_ioctl(void *stack, void *state, struct standin_file *f, u32
 		d[3] = OK;
 		break;
 	case 0x2a:
-		if (size == 32 && f->control)
-			d[7] = control(f, d);
+		d[7] = control(f, d);
 		break;
 	case 0x2b:
-		if ((size == 32 || size == 48) && f->control)
-			d[size == 32 ? 7 : 10] = alloc(f, d);
+		d[size == 32 ? 7 : 10] = alloc(f, d);
 		break;
 	case 0x34:
-		if (size == 28 && f->control)
-			d[6] = dup(f, d);
+		d[6] = dup(f, d);
 		break;
 	case 0x4a:
-		if (size == 184 && f->control)
-			d[5] = heap(f, d);
+		d[5] = heap(f, d);
 		break;
 	}
-	mutex_unlock(&lock);
 	return OK;
+}
+
+noinline u32 standin_ioctl(void *stack, void *state, struct standin_file *f, u32 number, void *data, u32 size)
+{
+	u32 r;
+
+	atomic64_inc(&calls);
+	mutex_lock(&lock);
+	r = call(f, number, data, size);
+	mutex_unlock(&lock);
+	return r;
 }
 
 noinline void standin_cleanup(void *stack, void *state, struct standin_file *f)
