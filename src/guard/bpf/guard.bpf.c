@@ -433,8 +433,8 @@ struct put {
 };
 
 /*
- * The one before under this name is gone; who freed it has not come round to saying so, or is about to take it out. What
- * is found there twice had the name in between.
+ * The one before under this name is gone; who freed it has not come round to saying so, or is about to take it out.
+ * What is found there twice had the name in between.
  */
 static long put_once(uint32_t i, struct put *p)
 {

@@ -417,7 +417,7 @@ static u32 control(struct standin_file *f, u32 *d)
 	return OK;
 }
 
-/* What comes on the wrong kind of node, or has another size, is refused by the value alone: its status stays as it was. */
+/* On the wrong kind of node, or with another size, a call is refused by its value: the status stays as it was. */
 static u32 call(struct standin_file *f, u32 number, u32 *d, u32 size)
 {
 	static const struct {
