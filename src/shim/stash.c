@@ -189,15 +189,21 @@ static void sum_add(uint64_t *sum, const void *buffer, uint64_t bytes)
 	*sum = is;
 }
 
-/* Each part has a stream of its own, by its place in the file. */
+/*
+ * Each part has a stream of its own, by its place in the file, and a new one after as many blocks as the cipher counts.
+ * Buffers do not reach from one into the next.
+ */
 static void encrypt(const struct stash_part *part, uint64_t at, void *buffer, uint64_t bytes)
 {
-	uint8_t nonce[CIPHER_NONCE_BYTES] = { 0 };
+	uint64_t block = at / CIPHER_BLOCK_BYTES;
+	uint32_t again = (uint32_t)(block >> 32);
+	uint8_t nonce[CIPHER_NONCE_BYTES];
 	struct cipher cipher;
 
 	memcpy(nonce, &part->at, sizeof(part->at));
+	memcpy(nonce + sizeof(part->at), &again, sizeof(again));
 	cipher_begin(&cipher, stash.key, nonce);
-	cipher_apply(&cipher, (uint32_t)(at / CIPHER_BLOCK_BYTES), buffer, bytes);
+	cipher_apply(&cipher, (uint32_t)block, buffer, bytes);
 	memset(&cipher, 0, sizeof(cipher));
 	__asm__ volatile("" : : "r"(&cipher) : "memory");
 }
