@@ -1,6 +1,7 @@
 /*
  * roam_symbols.c: variables of a module and of a library whose addresses the program knows: it copies to and from them,
- * fills them, and gives their addresses to kernels, also inside a structure and in a table that it has just copied.
+ * fills them, and gives their addresses to kernels, also inside a structure and in a table that it has just copied, and
+ * reads one by a texture.
  */
 #include "roamer.h"
 
@@ -13,6 +14,13 @@ static const char text[] =
 	".visible .const .align 4 .u32 factor[4] = {3, 5, 7, 9};\n"
 	".visible .global .align 4 .u32 state[1024];\n"
 	".visible .global .align 4 .u32 other[64];\n"
+	".visible .global .align 512 .u32 seen[64];\n"
+	".visible .entry look(.param .u64 by, .param .u64 to) {\n"
+	"	.reg .u64 %d<6>; .reg .u32 %r<8>;\n"
+	"	ld.param.u64 %d0, [by]; ld.param.u64 %d1, [to]; mov.u32 %r1, %tid.x;\n"
+	"	tex.1d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [%d0, {%r1}];\n"
+	"	mul.wide.u32 %d2, %r1, 4; add.u64 %d1, %d1, %d2; ld.global.u32 %r6, [%d1];\n"
+	"	mad.lo.u32 %r6, %r6, 17, %r2; st.global.u32 [%d1], %r6; ret;\n}\n"
 	".visible .entry step(.param .u64 out) {\n"
 	"	.reg .u64 %d<6>; .reg .u32 %r<8>;\n"
 	"	ld.param.u64 %d0, [out];\n"
@@ -40,8 +48,9 @@ static const char text[] =
 static struct {
 	CUmodule module;
 	CUlibrary library;
-	CUfunction step, through, table, step_there;
-	CUdeviceptr factor, state, other, state_there, out, list;
+	CUfunction look, step, through, table, step_there;
+	CUtexObject by, by_rows;
+	CUdeviceptr factor, seen, state, other, state_there, out, list;
 	CUgraph graph;
 	CUgraphExec exec;
 } t;
@@ -83,6 +92,15 @@ static void make_graph(void)
 	must(cuGraphInstantiate(&t.exec, t.graph, 0), "an instance");
 }
 
+static CUtexObject texture(CUDA_RESOURCE_DESC r)
+{
+	CUDA_TEXTURE_DESC s = { .filterMode = CU_TR_FILTER_MODE_POINT, .flags = CU_TRSF_READ_AS_INTEGER };
+	CUtexObject o;
+
+	must(cuTexObjectCreate(&o, &r, &s, NULL), "a texture of a variable");
+	return o;
+}
+
 void symbols_make(void)
 {
 	CUkernel kernel;
@@ -103,6 +121,13 @@ void symbols_make(void)
 	must(cuMemAlloc(&t.list, 64), "memory");
 	must(cuMemsetD32(t.out, 0, WORDS), "a fill");
 	make_graph();
+	t.look = function_of(t.module, "look");
+	t.seen = address(t.module, "seen");
+	t.by = texture((CUDA_RESOURCE_DESC){ .resType = CU_RESOURCE_TYPE_LINEAR,
+					     .res.linear = { t.seen, CU_AD_FORMAT_UNSIGNED_INT32, 1, 256 } });
+	t.by_rows =
+		texture((CUDA_RESOURCE_DESC){ .resType = CU_RESOURCE_TYPE_PITCH2D,
+					      .res.pitch2D = { t.seen, CU_AD_FORMAT_UNSIGNED_INT32, 1, 32, 2, 128 } });
 }
 
 void symbols_round(unsigned int n, uint64_t *d)
@@ -111,9 +136,12 @@ void symbols_round(unsigned int n, uint64_t *d)
 	CUdeviceptr to = t.out, rows[2] = { 0, t.other };
 	uint32_t back[WORDS], factor[4] = { n, n + 1, n * 2 + 1, 3 };
 	void *step[] = { &to }, *through[] = { &from, &to }, *table[] = { &t.list, &to };
+	void *look[] = { &t.by, &to };
 
 	must(cuMemcpyHtoD(t.factor, factor, sizeof(factor)), "a copy to a constant");
 	must(cuMemsetD32(t.other + 4 * (n % 32), n, 1), "a fill of a variable");
+	must(cuMemsetD32(t.seen, n * 3, 64), "a fill of a variable");
+	run(t.look, 32, NULL, look);
 	run(t.step, WORDS, NULL, step);
 	run(t.step_there, WORDS, NULL, step);
 	run(t.through, 32, NULL, through);
