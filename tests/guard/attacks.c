@@ -248,6 +248,67 @@ static int body_untold(void)
 	return truth().peak > MIB(512) ? 5 : 0;
 }
 
+static int victim[2], goes_on[2];
+
+/* Its objects can have second names, whatever others have called in the name of its client. */
+static int body_victim(void)
+{
+	struct session s, other;
+	uint32_t o = 0, second = 0;
+	char x;
+
+	if (session_open(&s) || session_open(&other) || rm_alloc(s.fd, s.client, 2, &o, 0x79, NULL) ||
+	    write(victim[1], &s.client, sizeof s.client) != sizeof s.client || read(goes_on[0], &x, 1) != 1)
+		return 2;
+	return rm_dup(other.fd, other.client, &second, s.client, o) ? 3 : 0;
+}
+
+static uint32_t victims_client;
+
+static void *name_other(void *unused)
+{
+	uint32_t o = 0;
+
+	rm_memory(shared.fd, victims_client, &o, MIB(1));
+	return unused;
+}
+
+/* Calls whose end nobody tells, with another tenant's client. */
+static int body_names_other(void)
+{
+	pthread_t t[CALLERS];
+
+	if (session_open(&shared) || read(victim[0], &victims_client, sizeof victims_client) != sizeof victims_client)
+		return 2;
+	for (int i = 0; i < CALLERS; i++)
+		if (pthread_create(&t[i], NULL, i & 1 ? name_other : take_one, NULL))
+			return 3;
+	for (int i = 0; i < CALLERS; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+
+static void neighbour(bool killed)
+{
+	int status, r;
+	pid_t p;
+
+	if (pipe(victim) || pipe(goes_on))
+		exit(1);
+	p = fork();
+	if (!p) {
+		enter("c");
+		_exit(body_victim());
+	}
+	r = as("d", body_names_other);
+	if (write(goes_on[1], "x", 1) != 1)
+		exit(1);
+	waitpid(p, &status, 0);
+	ok((!r || (killed && r == -SIGKILL)) && !status,
+	   "a call in the name of another tenant's client does nothing to that (%d, %x)", r,
+	   status);
+}
+
 /* A child of nobody's begins its life in a tenant's cgroup, and leaves it. */
 static void born_inside(void)
 {
@@ -347,6 +408,8 @@ void case_attacks(void)
 	truth_reset(true);
 	r = as("c", body_untold);
 	ok(!r || (killed && r == -SIGKILL), "calls whose end nobody tells: never over the quota (%d)", r);
+	gone();
+	neighbour(killed);
 	truth_reset(false);
 	gone();
 	one(body_wrong_node, "calls on the wrong kind of node, which say that they were done");

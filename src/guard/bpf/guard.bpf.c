@@ -455,14 +455,15 @@ static long put_once(uint32_t i, struct put *p)
 
 /*
  * A name of the client's that nothing has: what gets it goes with its file. The driver knows the memory under another
- * one, of which no second name may be made: that would outlive the charge (judge_objects).
+ * one, of which no second name may be made: that would outlive the charge (judge_objects). The client may be another
+ * tenant's, whom that does not concern.
  */
-static void key_make_up(struct guard_key *key)
+static void key_make_up(struct guard_key *key, uint64_t account)
 {
 	struct guard_key client = { key->client, key->client };
 	struct guard_object *c = bpf_map_lookup_elem(&guard_objects, &client);
 
-	if (c)
+	if (c && c->account == account)
 		c->unnamed = 1;
 	key->handle = bpf_get_prandom_u32() | 0x80000000;
 }
@@ -497,7 +498,7 @@ static void object_put(struct work *w, const struct guard_key *key, uint32_t par
 	bpf_loop(PUT_TRIES, put_once, &p, 0);
 	/* Nobody lets go of the name: the charge stays until the file is released. */
 	if (!p.done)
-		key_make_up(&p.key);
+		key_make_up(&p.key, w->account);
 	if (!p.done && bpf_map_update_elem(&guard_objects, &p.key, &p.object, BPF_NOEXIST))
 		object_uncount(&o);
 }
@@ -609,7 +610,7 @@ static void work_leave(struct work *w)
 	bool second = w->stage == CALLED && w->plan.effect == GUARD_DUP && w->memory;
 
 	if ((memory || second) && (!key.handle || bpf_map_lookup_elem(&guard_objects, &key)))
-		key_make_up(&key);
+		key_make_up(&key, w->account);
 	if (memory)
 		memory_put(w, &key, w->reserved);
 	else if (w->stage != IDLE)
@@ -1374,7 +1375,7 @@ static void answer_memory(struct work *w, struct guard_key *key, bool succeeded)
 			end_process(w->account, GUARD_CHANGED);
 		/* What has the name, where the call failed, is something else. */
 		if (!succeeded)
-			key_make_up(key);
+			key_make_up(key, w->account);
 		memory_put(w, key, w->reserved);
 	}
 	w->reserved = 0;
