@@ -192,7 +192,8 @@ static void limited(void)
 	less = is;
 	less.rlim_cur = BYTES;
 	setrlimit(RLIMIT_FSIZE, &less);
-	tap_ok(stash_begin(0, 2 * BYTES) == STASH_NOWHERE && !stash_open(), "files of the program's may not be as large");
+	tap_ok(stash_begin(0, 2 * BYTES) == STASH_NOWHERE && !stash_open(),
+	       "files of the program's may not be as large");
 	setrlimit(RLIMIT_FSIZE, &is);
 	refuses = true;
 	tap_ok(stash_begin(0, BYTES) == STASH_NOWHERE && !stash_open(), "there is no room");

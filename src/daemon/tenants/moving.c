@@ -47,7 +47,8 @@ static const char *const reasons[WORKER_STAY_COUNT] = {
 	[WORKER_STAY_PACKING] = "placed anew it would not fit into the quota",
 	[WORKER_STAY_DEVICES] = "its program uses several servers",
 	[WORKER_STAY_ARRAY] = "texture references, or arrays of a rare format, which cannot move",
-	[WORKER_STAY_VARIABLE] = "addresses of variables in memory, or images that do not name theirs, which cannot move",
+	[WORKER_STAY_VARIABLE] =
+		"addresses of variables in memory, or images that do not name theirs, which cannot move",
 	[WORKER_STAY_GRAPH] = "graphs or parts of them that cannot be made again, which cannot move",
 	[WORKER_STAY_LIBRARY] = "handles of libraries, which cannot move",
 	[WORKER_STAY_MAPPED] = "ranges that its program maps itself, which cannot move",

@@ -359,7 +359,9 @@ bool residence_wait(struct client *client, unsigned int device, uint64_t units)
 	const struct residence_client *who;
 	uint64_t now = clock_now_ns();
 
-	/* One whose memory stays, and that has not asked for a while, waits anew: residing_look() sees to the others. */
+	/*
+	 * One whose memory stays, and that has not asked for a while, waits anew: residing_look() sees to the others.
+	 */
 	if (!residence_moves(client->tenant) && !wants(client, now))
 		r->waits_since_ns = r->late_ns = 0;
 	r->want_units = units;
@@ -486,7 +488,9 @@ static struct offload offload_now(const struct daemon *daemon, const struct clie
 		const struct offload_owner whose = owner_of(t, now.host_most, true);
 		uint64_t host = 0, disk = 0;
 
-		/* Of each by itself: what one will have on the disk is not what another one has in the host's memory. */
+		/*
+		 * Of each by itself: what one will have on the disk is not what another one has in the host's memory.
+		 */
 		for (const struct client *c = t->clients; c && residence_moves(t); c = c->next) {
 			uint64_t units = residence_client_disk(c);
 
@@ -501,7 +505,8 @@ static struct offload offload_now(const struct daemon *daemon, const struct clie
 		/* All of them together have no more than the quota away. */
 		offload_add(&now, &whose, OFFLOAD_DISK, disk);
 		offload_add(&now, &whose, OFFLOAD_HOST,
-			    lesser(host, t->grant.share[0].ledger.quota_units) + moving_away_bytes(t) / WIRE_UNIT_BYTES);
+			    lesser(host, t->grant.share[0].ledger.quota_units) +
+				    moving_away_bytes(t) / WIRE_UNIT_BYTES);
 	}
 	return now;
 }
