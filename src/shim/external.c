@@ -15,6 +15,8 @@ enum { UNITS, DEVICE, HOLDS }; /* the values of an import, by its number */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards imports and last */
 static struct map imports;
 static uint32_t last;
+/* One at a time: what is mapped while its import ends is still charged to it. */
+static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
 
 /* Value: its number; 0: no memory. */
 static uint32_t add_import(const struct charge *c)
@@ -59,7 +61,7 @@ void external_forget(void)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
-	lock = unlocked;
+	lock = calls = unlocked;
 	imports = (struct map){ 0 };
 }
 
@@ -113,9 +115,11 @@ CUresult shim_cuImportExternalMemory(CUexternalMemory *extMem_out,
 CUresult shim_cuDestroyExternalMemory(CUexternalMemory extMem)
 {
 	struct record record;
-	bool ours = start_is_metered() && records_take(record_handle(extMem), &record);
 	CUresult r;
+	bool ours;
 
+	pthread_mutex_lock(&calls);
+	ours = start_is_metered() && records_take(record_handle(extMem), &record);
 	gate_enter();
 	r = shim_real.cuDestroyExternalMemory(extMem);
 	if (ours && r == CUDA_SUCCESS)
@@ -123,6 +127,7 @@ CUresult shim_cuDestroyExternalMemory(CUexternalMemory extMem)
 	else if (ours)
 		records_add(&record);
 	gate_leave();
+	pthread_mutex_unlock(&calls);
 	return r;
 }
 
@@ -146,21 +151,29 @@ static bool add_mapping(CUexternalMemory of, uint64_t key)
 CUresult shim_cuExternalMemoryGetMappedBuffer(CUdeviceptr *devPtr, CUexternalMemory extMem,
 					      const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *bufferDesc)
 {
-	CUresult r = shim_real.cuExternalMemoryGetMappedBuffer(devPtr, extMem, bufferDesc);
+	CUresult r;
 
-	if (r != CUDA_SUCCESS || add_mapping(extMem, record_pointer(*devPtr)))
-		return r;
-	shim_real.cuMemFree_v2(*devPtr);
-	return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_lock(&calls);
+	r = shim_real.cuExternalMemoryGetMappedBuffer(devPtr, extMem, bufferDesc);
+	if (r == CUDA_SUCCESS && !add_mapping(extMem, record_pointer(*devPtr))) {
+		shim_real.cuMemFree_v2(*devPtr);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	pthread_mutex_unlock(&calls);
+	return r;
 }
 
 CUresult shim_cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *mipmap, CUexternalMemory extMem,
 						      const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *mipmapDesc)
 {
-	CUresult r = shim_real.cuExternalMemoryGetMappedMipmappedArray(mipmap, extMem, mipmapDesc);
+	CUresult r;
 
-	if (r != CUDA_SUCCESS || add_mapping(extMem, record_handle(*mipmap)))
-		return r;
-	shim_real.cuMipmappedArrayDestroy(*mipmap);
-	return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_lock(&calls);
+	r = shim_real.cuExternalMemoryGetMappedMipmappedArray(mipmap, extMem, mipmapDesc);
+	if (r == CUDA_SUCCESS && !add_mapping(extMem, record_handle(*mipmap))) {
+		shim_real.cuMipmappedArrayDestroy(*mipmap);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	pthread_mutex_unlock(&calls);
+	return r;
 }

@@ -1010,6 +1010,24 @@ static void case_passed(void)
 	agree(10 * M);
 }
 
+static CUexternalMemory ends_mapped;
+static _Atomic int has_ended;
+static pthread_t ending;
+
+static void *end_mapped(void *unused)
+{
+	has_ended = cu.cuDestroyExternalMemory(ends_mapped) == CUDA_SUCCESS ? 1 : -1;
+	return unused;
+}
+
+/* Another thread ends it while it is being mapped; it waits, or is done. */
+static void end_beside(void)
+{
+	pthread_create(&ending, NULL, end_mapped, NULL);
+	for (int i = 0; i < 300 && !has_ended; i++)
+		usleep(1000);
+}
+
 /*
  * Memory of another API: its maker may let go of it, and the driver keeps it as long as it is imported, or mapped.
  * Quota 64 MiB.
@@ -1037,6 +1055,15 @@ static void case_external(void)
 	is(cu.cuExternalMemoryGetMappedBuffer(&q, external, &whole), CUDA_SUCCESS);
 	is(cu.cuMemFree_v2(q), CUDA_SUCCESS);
 	agree(64 * M);
+	ends_mapped = external;
+	truth->during = end_beside;
+	is(cu.cuExternalMemoryGetMappedBuffer(&q, external, &whole), CUDA_SUCCESS);
+	pthread_join(ending, NULL);
+	is(has_ended, 1);
+	agree(64 * M);
+	is(cu.cuMemFree_v2(q), CUDA_SUCCESS);
+	agree(24 * M);
+	is(cu.cuImportExternalMemory(&external, &desc), CUDA_SUCCESS);
 	is(cu.cuExternalMemoryGetMappedBuffer(&q, external, &whole), CUDA_SUCCESS);
 	is(cu.cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
 	is(truth->used[0], 0);

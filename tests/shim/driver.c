@@ -932,6 +932,7 @@ EXPORT CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ret, CUexternalMemo
 				  .device = e->device };
 	next_address += up(d->size, granule);
 	*ret = a->address;
+	middle();
 	return CUDA_SUCCESS;
 }
 
