@@ -174,6 +174,12 @@ def counts_each(p):
     for name in ("pair", "alone"):
         until(lambda: not p.c.grant(name)["processes"])
         p.c.ask("grant_delete", name=name)
+    p.say("pool: 1M, disk_size: 60M, turn: 0.2")
+    p.m.process.send_signal(1)
+    ok(until(lambda: p.disk()["most_bytes"] == 60 * MIB), "the bounds are as they were", p.disk())
+    p.say("pool: 1M, disk_size: 64M, turn: 0.2")
+    p.m.process.send_signal(1)
+    until(lambda: p.disk()["most_bytes"] == 64 * MIB)
 
 
 def turns(p):
