@@ -214,8 +214,8 @@ bool guard_kernel_doubt(const struct guard_kernel *k, char *text, size_t size)
 	if (!k->lsm && !k->traces)
 		snprintf(text, size,
 			 "bpf is not among this kernel's security modules (/sys/kernel/security/lsm), and programs "
-			 "cannot be "
-			 "attached to its functions (CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS): boot with lsm=...,bpf");
+			 "cannot be attached to its functions (CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS): boot with "
+			 "lsm=...,bpf");
 	else if (!k->functions)
 		snprintf(text, size, "the driver %s has no function %s in /proc/kallsyms", k->driver->module,
 			 k->missing_function);
