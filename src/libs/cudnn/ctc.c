@@ -4,6 +4,7 @@
  *
  * Labels and lengths are the program's memory with cudnnCTCLoss(), and the device's with cudnnCTCLoss_v8().
  */
+#include "libs/cudnn/object.h"
 #include "libs/cudnn/older.h"
 
 #include <stdlib.h>
@@ -23,40 +24,18 @@ struct cudnnCTCLossStruct {
 	int longest;
 };
 
-#define IS(descriptor) ((descriptor) && (descriptor)->kind == CTC)
 #define GIVE(to, value)                                                                                                \
 	do {                                                                                                           \
 		if (to)                                                                                                \
 			*(to) = (value);                                                                               \
 	} while (0)
 
-cudnnStatus_t soft_cudnnCreateCTCLossDescriptor(cudnnCTCLossDescriptor_t *ctcLossDesc)
-{
-	if (!ctcLossDesc)
-		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	*ctcLossDesc = calloc(1, sizeof(**ctcLossDesc));
-	if (!*ctcLossDesc)
-		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-	(*ctcLossDesc)->kind = CTC;
-	(*ctcLossDesc)->longest = LABEL_MOST - 1;
-	return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t soft_cudnnDestroyCTCLossDescriptor(cudnnCTCLossDescriptor_t ctcLossDesc)
-{
-	if (!ctcLossDesc)
-		return CUDNN_STATUS_SUCCESS;
-	if (!IS(ctcLossDesc))
-		return CUDNN_STATUS_BAD_PARAM;
-	ctcLossDesc->kind = 0;
-	free(ctcLossDesc);
-	return CUDNN_STATUS_SUCCESS;
-}
+OBJECT_WITH(CTCLossDescriptor, CTC, d, (*ret)->longest = LABEL_MOST - 1, )
 
 static cudnnStatus_t set(cudnnCTCLossDescriptor_t d, cudnnDataType_t type, cudnnLossNormalizationMode_t normalised,
 			 cudnnNanPropagation_t nan, cudnnCTCGradMode_t outside, int longest)
 {
-	if (!IS(d) || (unsigned int)normalised > CUDNN_LOSS_NORMALIZATION_SOFTMAX ||
+	if (!IS(d, CTC) || (unsigned int)normalised > CUDNN_LOSS_NORMALIZATION_SOFTMAX ||
 	    (unsigned int)outside > CUDNN_CTC_SKIP_OOB_GRADIENTS || longest < 0 || longest > LABEL_MOST)
 		return dnn_fail(CUDNN_STATUS_BAD_PARAM, "a CTC loss with labels of at most %d", longest);
 	if (type != CUDNN_DATA_FLOAT)
@@ -99,7 +78,7 @@ cudnnStatus_t soft_cudnnGetCTCLossDescriptor_v8(cudnnCTCLossDescriptor_t ctcLoss
 						cudnnLossNormalizationMode_t *normMode, cudnnNanPropagation_t *gradMode,
 						int *maxLabelLength)
 {
-	if (!IS(ctcLossDesc))
+	if (!IS(ctcLossDesc, CTC))
 		return CUDNN_STATUS_BAD_PARAM;
 	GIVE(compType, ctcLossDesc->type);
 	GIVE(normMode, ctcLossDesc->normalised);
@@ -155,7 +134,7 @@ static cudnnStatus_t loss_begin(struct loss *l, cudnnHandle_t handle, cudnnCTCLo
 	*l = (struct loss){ 0 };
 	if (!dnn_handle_good(handle))
 		return CUDNN_STATUS_NOT_INITIALIZED;
-	if (!IS(d) || !dnn_tensor_of(probs, &l->probs) || l->probs.rank != 3)
+	if (!IS(d, CTC) || !dnn_tensor_of(probs, &l->probs) || l->probs.rank != 3)
 		return dnn_fail(CUDNN_STATUS_BAD_PARAM,
 				"a CTC loss without its descriptor, or without (steps, images, labels)");
 	l->has_gradients = dnn_tensor_of(gradients, &l->gradients);

@@ -8,6 +8,7 @@
  * The reserve and the workspace are the program's memory. Gradients do not overwrite what the forward call has written,
  * so a gradient may be computed twice.
  */
+#include "libs/cudnn/object.h"
 #include "libs/cudnn/older.h"
 
 #include <float.h>
@@ -48,31 +49,9 @@ struct cudnnRNNDataStruct {
 	bool has_fill, even; /* all images have all steps */
 };
 
-#define IS(descriptor, what) ((descriptor) && (descriptor)->kind == (what))
-
 /* ---- descriptors ---- */
 
-cudnnStatus_t soft_cudnnCreateRNNDescriptor(cudnnRNNDescriptor_t *rnnDesc)
-{
-	if (!rnnDesc)
-		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	*rnnDesc = calloc(1, sizeof(**rnnDesc));
-	if (!*rnnDesc)
-		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-	(*rnnDesc)->kind = RNN;
-	return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t soft_cudnnDestroyRNNDescriptor(cudnnRNNDescriptor_t rnnDesc)
-{
-	if (!rnnDesc)
-		return CUDNN_STATUS_SUCCESS;
-	if (!IS(rnnDesc, RNN))
-		return CUDNN_STATUS_BAD_PARAM;
-	rnnDesc->kind = 0;
-	free(rnnDesc);
-	return CUDNN_STATUS_SUCCESS;
-}
+OBJECT(RNNDescriptor, RNN, d)
 
 static bool is_data_type(cudnnDataType_t type)
 {
@@ -202,28 +181,7 @@ cudnnStatus_t soft_cudnnBuildRNNDynamic(cudnnHandle_t handle, cudnnRNNDescriptor
 	return IS(rnnDesc, RNN) && rnnDesc->is_set && miniBatch > 0 ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
 }
 
-cudnnStatus_t soft_cudnnCreateRNNDataDescriptor(cudnnRNNDataDescriptor_t *rnnDataDesc)
-{
-	if (!rnnDataDesc)
-		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	*rnnDataDesc = calloc(1, sizeof(**rnnDataDesc));
-	if (!*rnnDataDesc)
-		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-	(*rnnDataDesc)->kind = RNN_DATA;
-	return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t soft_cudnnDestroyRNNDataDescriptor(cudnnRNNDataDescriptor_t rnnDataDesc)
-{
-	if (!rnnDataDesc)
-		return CUDNN_STATUS_SUCCESS;
-	if (!IS(rnnDataDesc, RNN_DATA))
-		return CUDNN_STATUS_BAD_PARAM;
-	rnnDataDesc->kind = 0;
-	free(rnnDataDesc->length);
-	free(rnnDataDesc);
-	return CUDNN_STATUS_SUCCESS;
-}
+OBJECT_WITH(RNNDataDescriptor, RNN_DATA, d, , free(d->length))
 
 static cudnnStatus_t lengths_check(cudnnRNNDataLayout_t layout, int steps, int images, const int *length,
 				   bool *ret_even)

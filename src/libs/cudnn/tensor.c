@@ -2,6 +2,7 @@
  * tensor.c: descriptors of cuDNN's older calls: tensors, filters, convolutions, pools, activations and what else is
  * only set and asked.
  */
+#include "libs/cudnn/object.h"
 #include "libs/cudnn/older.h"
 
 #include <stdlib.h>
@@ -66,30 +67,6 @@ struct cudnnDropoutStruct {
 	void *states;
 	unsigned long long seed, used;
 };
-
-#define IS(descriptor, what) ((descriptor) && (descriptor)->kind == (what))
-
-#define OBJECT(name, what, parameter)                                                                                  \
-	cudnnStatus_t soft_cudnnCreate##name(cudnn##name##_t *ret)                                                     \
-	{                                                                                                              \
-		if (!ret)                                                                                              \
-			return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;                                                    \
-		*ret = calloc(1, sizeof(**ret));                                                                       \
-		if (!*ret)                                                                                             \
-			return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;                                     \
-		(*ret)->kind = what;                                                                                   \
-		return CUDNN_STATUS_SUCCESS;                                                                           \
-	}                                                                                                              \
-	cudnnStatus_t soft_cudnnDestroy##name(cudnn##name##_t parameter)                                               \
-	{                                                                                                              \
-		if (!parameter)                                                                                        \
-			return CUDNN_STATUS_SUCCESS;                                                                   \
-		if (!IS(parameter, what))                                                                              \
-			return CUDNN_STATUS_BAD_PARAM;                                                                 \
-		parameter->kind = 0;                                                                                   \
-		free(parameter);                                                                                       \
-		return CUDNN_STATUS_SUCCESS;                                                                           \
-	}
 
 OBJECT(TensorDescriptor, TENSOR, d)
 OBJECT(FilterDescriptor, FILTER, d)

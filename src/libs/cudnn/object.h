@@ -1,0 +1,38 @@
+/*
+ * object.h: descriptors of cuDNN's older calls: how one is made, known and ended. Each is a struct that begins with its
+ * `kind`, by which a wrong handle is told.
+ */
+#pragma once
+
+#include "libs/cudnn/dnn.h"
+
+#include <stdlib.h>
+
+#define IS(descriptor, what) ((descriptor) && (descriptor)->kind == (what))
+
+/* cudnnCreate and cudnnDestroy of a kind; `begin` with what was made (*ret), `end` before it goes (parameter). */
+#define OBJECT_WITH(name, what, parameter, begin, end)                                                                 \
+	cudnnStatus_t soft_cudnnCreate##name(cudnn##name##_t *ret)                                                     \
+	{                                                                                                              \
+		if (!ret)                                                                                              \
+			return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;                                                    \
+		*ret = calloc(1, sizeof(**ret));                                                                       \
+		if (!*ret)                                                                                             \
+			return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;                                     \
+		(*ret)->kind = what;                                                                                   \
+		begin;                                                                                                 \
+		return CUDNN_STATUS_SUCCESS;                                                                           \
+	}                                                                                                              \
+	cudnnStatus_t soft_cudnnDestroy##name(cudnn##name##_t parameter)                                               \
+	{                                                                                                              \
+		if (!parameter)                                                                                        \
+			return CUDNN_STATUS_SUCCESS;                                                                   \
+		if (!IS(parameter, what))                                                                              \
+			return CUDNN_STATUS_BAD_PARAM;                                                                 \
+		parameter->kind = 0;                                                                                   \
+		end;                                                                                                   \
+		free(parameter);                                                                                       \
+		return CUDNN_STATUS_SUCCESS;                                                                           \
+	}
+
+#define OBJECT(name, what, parameter) OBJECT_WITH(name, what, parameter, , )
