@@ -87,6 +87,7 @@ struct ring_end {
 	struct ring_ahead ahead;
 	bool asleep, timed; /* who waits sleeps; until the window begins */
 	bool early; /* it begins early enough for what is to be done ahead, which has not been done */
+	uint64_t asked; /* when it was last asked whether the other side lives */
 	uint32_t capacity; /* of bytes[], a power of two */
 	uint32_t filler; /* writer: bytes of filler before the message begun */
 	uint32_t held; /* reader: what the message that was given out takes */

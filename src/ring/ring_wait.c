@@ -273,11 +273,9 @@ uint32_t ring_wait_raise(uint32_t *word)
 
 struct ring_wait ring_wait_begin(const uint64_t *position, uint32_t *word, uint64_t ns)
 {
-	uint64_t now = now_ns();
+	uint64_t until = ns == RING_FOREVER ? 0 : now_ns() + ns;
 
-	return (struct ring_wait){
-		.position = position, .word = word, .ns = ns, .until = ns == RING_FOREVER ? 0 : now + ns, .asked = now
-	};
+	return (struct ring_wait){ .position = position, .word = word, .ns = ns, .until = until };
 }
 
 /*
@@ -329,8 +327,9 @@ int ring_wait_once(struct ring_end *end, struct ring_wait *w, uint64_t seen)
 	}
 	sleep_once(end, w, most);
 	now = now_ns();
-	if (now - w->asked < RING_PATIENCE_NS)
+	/* Of the end, not of this wait: who waits in shorter pieces asks as often. */
+	if (now - end->asked < RING_PATIENCE_NS)
 		return 1;
-	w->asked = now;
+	end->asked = now;
 	return end->bell->alive(end->bell) ? 1 : -EPIPE;
 }

@@ -14,7 +14,6 @@ struct ring_wait {
 	uint64_t seen;
 	uint32_t *word;
 	uint64_t ns, until; /* for how long; until when, 0: for ever */
-	uint64_t asked; /* when it was last asked who lives */
 };
 
 /* A private part of ring_attach(). */
