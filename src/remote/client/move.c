@@ -54,19 +54,31 @@ static void nap(uint64_t ns)
 
 /* ---- messages ---- */
 
-CUresult move_ask(struct move *m, const void *message, size_t bytes, struct link_answer *answer)
+struct call_request move_head(uint16_t call, uint64_t context)
+{
+	const struct thread *t = thread_get();
+
+	return (struct call_request){ .call = call, .thread = t ? t->number : 1, .context = context };
+}
+
+bool move_begin(struct move *m, const void *message, size_t bytes, struct link_answer *answer)
 {
 	struct link *link = &m->session->link;
 	struct call_request *to = link_begin(link, bytes, answer);
 
 	if (!to)
-		return CLIENT_LOST;
+		return false;
 	memcpy(to, message, bytes);
 	to->size = (uint32_t)bytes;
 	to->flags = CALL_WAITS;
 	to->ticket = answer->ticket;
 	link_send(link, bytes);
-	if (link_wait(link, answer) < 0)
+	return true;
+}
+
+CUresult move_answer(struct move *m, struct link_answer *answer)
+{
+	if (link_wait(&m->session->link, answer) < 0)
 		return CLIENT_LOST;
 	/* What an earlier call has done wrong is the program's to hear. */
 	if (answer->head.deferred)
@@ -74,15 +86,19 @@ CUresult move_ask(struct move *m, const void *message, size_t bytes, struct link
 	return (CUresult)answer->head.result;
 }
 
+CUresult move_ask(struct move *m, const void *message, size_t bytes, struct link_answer *answer)
+{
+	return move_begin(m, message, bytes, answer) ? move_answer(m, answer) : CLIENT_LOST;
+}
+
 CUresult move_request(struct move *m, uint16_t call, uint64_t context, const void *body, size_t bytes,
 		      struct link_answer *answer)
 {
-	struct thread *t = thread_get();
 	struct {
 		struct call_request head;
 		uint8_t body[MOVE_BLOCKS_MOST * sizeof(struct move_block) + sizeof(struct move_names) +
 			     MOVE_NAMES_MOST * sizeof(uint64_t)];
-	} message = { .head = { .call = call, .thread = t ? t->number : 1, .context = context } };
+	} message = { .head = move_head(call, context) };
 
 	if (bytes)
 		memcpy(message.body, body, bytes);
@@ -219,7 +235,7 @@ static bool leave(struct move *m)
 /* One worker takes it up. */
 static CUresult take_up(struct move *m)
 {
-	CUresult r;
+	CUresult r, sent;
 
 	m->done = 0;
 	if (!move_say(m, WORKER_RETURNING, true))
@@ -229,6 +245,9 @@ static CUresult take_up(struct move *m)
 		r = move_memory_in(m);
 	if (r == CUDA_SUCCESS)
 		r = move_objects_again(m);
+	sent = move_caught_up(m); /* of a worker that failed no answer is waited for when it is left */
+	if (r == CUDA_SUCCESS)
+		r = sent;
 	if (r == CUDA_SUCCESS && !move_say(m, WORKER_SETTLED, true))
 		r = CLIENT_LOST;
 	if (r == CUDA_SUCCESS)
@@ -411,6 +430,7 @@ static void go(struct session *s, uint32_t wish)
 	}
 	move_enter(0);
 	gate_open();
+	move_ahead_free(&m);
 	move_objects_free(&m);
 	move_memory_free(&m);
 }

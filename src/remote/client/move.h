@@ -98,15 +98,28 @@ struct move {
 	size_t stand_ins;
 	uint32_t slot;		/* the first that no worker has named */
 	size_t deeds, contexts; /* those of contexts come first */
+	struct move_ahead *ahead; /* requests that are on their way */
 };
 
 /* How far it is: the worker is told, now and then. `wait`: it has heard it. False: it has gone. */
 bool move_say(struct move *m, enum worker_phase phase, bool wait);
-/* A whole message; its reply is in `answer` until link_done(), which the caller owes. CUresult of the call. */
+/* Of a request that is made here. */
+struct call_request move_head(uint16_t call, uint64_t context);
+/* A whole message is on its way; false: the line is lost. Its answer: CUresult of the call; link_done() is owed. */
+bool move_begin(struct move *m, const void *message, size_t bytes, struct link_answer *answer);
+CUresult move_answer(struct move *m, struct link_answer *answer);
+/* Both; its reply is in `answer` until link_done(), which the caller owes. CUresult of the call. */
 CUresult move_ask(struct move *m, const void *message, size_t bytes, struct link_answer *answer);
 /* The same of a request that is made here. */
 CUresult move_request(struct move *m, uint16_t call, uint64_t context, const void *body, size_t bytes,
 		      struct link_answer *answer);
+/*
+ * move_ahead.c: a whole message whose answer says nothing but whether it succeeded: it is waited for later. Value:
+ * what those have said whose answers have come; move_caught_up(): all of them, once.
+ */
+CUresult move_send(struct move *m, const void *message, size_t bytes);
+CUresult move_caught_up(struct move *m);
+void move_ahead_free(struct move *m);
 /* It stays, for this reason. */
 bool move_stays(struct move *m, enum worker_stay stay, uint32_t count);
 /* The other server, for people to read. */

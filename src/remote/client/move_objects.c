@@ -10,6 +10,7 @@
 #include "remote/client/textures.h"
 #include "remote/client/thread.h"
 #include "remote/code.h"
+#include "remote/copy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -395,10 +396,12 @@ static CUresult image_in(struct move *m, const struct move_kept_image *i)
 
 /* ---- again ---- */
 
+/* The worker takes it before what is sent next. */
 static CUresult want(struct move *m, const uint64_t *ids, uint32_t count)
 {
 	struct {
-		struct move_names head;
+		struct call_request head;
+		struct move_names names;
 		uint64_t id[MOVE_NAMES_MOST];
 	} sent;
 	uint32_t done = 0;
@@ -406,13 +409,12 @@ static CUresult want(struct move *m, const uint64_t *ids, uint32_t count)
 
 	do {
 		const uint32_t n = count - done < MOVE_NAMES_MOST ? count - done : MOVE_NAMES_MOST;
-		struct link_answer answer;
 
-		sent.head = (struct move_names){ .next = m->slot, .count = n, .behind = done != 0 };
+		sent.head = move_head(CALL_MOVE_NAMES, 0);
+		sent.names = (struct move_names){ .next = m->slot, .count = n, .behind = done != 0 };
 		if (n)
 			memcpy(sent.id, ids + done, n * sizeof(*ids));
-		r = move_request(m, CALL_MOVE_NAMES, 0, &sent, sizeof(sent.head) + n * sizeof(*ids), &answer);
-		link_done(&answer);
+		r = move_send(m, &sent, offsetof(typeof(sent), id) + n * sizeof(*ids));
 		done += n;
 	} while (r == CUDA_SUCCESS && done < count);
 	return r;
@@ -447,11 +449,12 @@ static bool may_fail(const struct deed *d)
 	return d->call >= CALL_LIBRARY && d->change;
 }
 
-static CUresult repeat_one(struct move *m, const struct deed *d)
+/* The image is sent when the worker has not got it. */
+static CUresult load_again(struct move *m, const struct deed *d)
 {
-	CUresult r = want(m, d->named, d->named_count);
 	struct move_kept_image *image;
-	bool missing = r == CUDA_SUCCESS;
+	CUresult r = CUDA_SUCCESS;
+	bool missing = true;
 
 	for (unsigned int attempt = 0; r == CUDA_SUCCESS && missing && attempt < 2; attempt++) {
 		struct link_answer answer;
@@ -462,39 +465,79 @@ static CUresult repeat_one(struct move *m, const struct deed *d)
 			if (r != CUDA_SUCCESS)
 				break;
 		}
-		missing = false;
 		r = move_ask(m, d->message, d->bytes, &answer);
-		if (r == CUDA_SUCCESS && is_load(d))
+		if (r == CUDA_SUCCESS)
 			r = loaded(&answer, &missing);
-		else if (r != CUDA_SUCCESS && r != CLIENT_LOST && may_fail(d))
-			r = CUDA_SUCCESS;
 		link_done(&answer);
 	}
-	if (r == CUDA_SUCCESS && !missing && is_load(d))
-		r = move_known_again(m, load_of(d)->id, head_of(d).context);
-	return r == CUDA_SUCCESS && missing ? CUDA_ERROR_NOT_FOUND : r;
+	if (r == CUDA_SUCCESS && missing)
+		return CUDA_ERROR_NOT_FOUND;
+	return r == CUDA_SUCCESS ? move_known_again(m, load_of(d)->id, head_of(d).context) : r;
+}
+
+static CUresult ask_again(struct move *m, const struct deed *d)
+{
+	struct link_answer answer;
+	CUresult r = move_ask(m, d->message, d->bytes, &answer);
+
+	if (r != CUDA_SUCCESS && r != CLIENT_LOST && may_fail(d))
+		r = CUDA_SUCCESS;
+	link_done(&answer);
+	return r;
+}
+
+/* The worker begins and ends it before it takes the next request. */
+static bool goes_ahead(const struct deed *d)
+{
+	const struct copy_request *copy = (const void *)((const uint8_t *)d->message + sizeof(struct call_request));
+
+	if (is_load(d) || head_of(d).flags & CALL_PAYLOAD)
+		return false;
+	if (d->call == CALL_COPY) /* what is answered waits for bytes of the arena (worker/copies.c) */
+		return copy->source.kind != COPY_ARENA && copy->target.kind != COPY_ARENA;
+	return d->call < CALL_FIRST || d->call == CALL_FILL;
+}
+
+static CUresult repeat_one(struct move *m, const struct deed *d)
+{
+	CUresult r = want(m, d->named, d->named_count);
+
+	if (r == CUDA_SUCCESS && goes_ahead(d))
+		return move_send(m, d->message, d->bytes);
+	if (r == CUDA_SUCCESS)
+		r = move_caught_up(m);
+	if (r == CUDA_SUCCESS)
+		r = is_load(d) ? load_again(m, d) : ask_again(m, d);
+	return r;
 }
 
 /* ---- what captures need ---- */
 
 static CUresult stand_in_make(struct move *m, struct deed *d)
 {
-	struct link_answer answer;
-	CUresult r;
-
 	settle_context(m, d);
-	r = move_ask(m, d->message, d->bytes, &answer);
-	link_done(&answer);
-	return r;
+	return move_send(m, d->message, d->bytes);
 }
 
+/* The worker may put the end of a stream aside. */
 static CUresult stand_in_end(struct move *m, const struct deed *d)
 {
 	const bool stream = d->made_id >> 56 == KIND_STREAM;
+	const struct {
+		struct call_request head;
+		uint64_t id;
+	} sent = { .head = move_head(stream ? CUDA_CALL_cuStreamDestroy_v2 : CUDA_CALL_cuEventDestroy_v2,
+				     head_of(d).context),
+		   .id = d->made_id };
 	struct link_answer answer;
-	CUresult r = move_request(m, stream ? CUDA_CALL_cuStreamDestroy_v2 : CUDA_CALL_cuEventDestroy_v2,
-				  head_of(d).context, &d->made_id, sizeof(d->made_id), &answer);
+	CUresult r;
 
+	if (!stream)
+		return move_send(m, &sent, sizeof(sent));
+	r = move_caught_up(m);
+	if (r != CUDA_SUCCESS)
+		return r;
+	r = move_ask(m, &sent, sizeof(sent), &answer);
 	link_done(&answer);
 	return r;
 }
@@ -542,6 +585,8 @@ CUresult move_contexts_again(struct move *m)
 		    m->deed[i]->call == CUDA_CALL_cuDevicePrimaryCtxRetain)
 			head->context = 0;
 		r = repeat_one(m, m->deed[i]);
+		if (r == CUDA_SUCCESS)
+			r = move_caught_up(m); /* making one may take long, and the worker goes on meanwhile */
 	}
 	return r;
 }
@@ -584,11 +629,14 @@ static CUresult record_again(struct move *m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	handles_each(&m->session->handles, add_recorded, &l);
 	for (size_t i = 0; r == CUDA_SUCCESS && i < l.room && i < l.count; i++) {
-		uint64_t sent[2] = { l.list[i].id, ID_STREAM_LEGACY };
-		struct link_answer answer;
+		const struct {
+			struct call_request head;
+			uint64_t event, stream;
+		} sent = { .head = move_head(CUDA_CALL_cuEventRecord, l.list[i].context),
+			   .event = l.list[i].id,
+			   .stream = ID_STREAM_LEGACY };
 
-		r = move_request(m, CUDA_CALL_cuEventRecord, l.list[i].context, sent, sizeof(sent), &answer);
-		link_done(&answer);
+		r = move_send(m, &sent, sizeof(sent));
 	}
 	free(l.list);
 	return r;
@@ -610,12 +658,16 @@ CUresult move_objects_again(struct move *m)
 	if (r == CUDA_SUCCESS)
 		r = want(m, NULL, 0);
 	if (r == CUDA_SUCCESS)
+		r = move_caught_up(m);
+	if (r == CUDA_SUCCESS)
 		r = move_arrays_in(m);
 	if (r == CUDA_SUCCESS)
 		r = textures_again(m->session);
 	if (r == CUDA_SUCCESS)
 		r = move_variables_in(m);
-	return r == CUDA_SUCCESS ? record_again(m) : r;
+	if (r == CUDA_SUCCESS)
+		r = record_again(m);
+	return r == CUDA_SUCCESS ? move_caught_up(m) : r;
 }
 
 void move_objects_free(struct move *m)
