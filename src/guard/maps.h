@@ -53,6 +53,14 @@ struct guard_options {
 	uint32_t traced;   /* attached to the kernel's functions, not to its security modules' hooks */
 };
 
+/* What guard_read is asked for, and what it read. */
+struct guard_text {
+	uint64_t at;
+	uint32_t size;
+	int32_t result;
+	uint8_t bytes[4096];
+};
+
 #define GUARD_STRICT 1u /* who is no tenant and not root opens no device */
 
 /*

@@ -4,10 +4,10 @@
  *
  *	file_open		whose file it is, and may he
  *	file_ioctl		the call as the program shows it: refused, or its charge is reserved
- *	kprobe call		the same as the kernel has copied it, judged again: what was changed ends its process
- *	kprobe copy_out		the reply of an allocation, still in the kernel: the reservation becomes what was taken
- *	kretprobe call		the manager's answer: the reservation becomes an object, or goes back
- *	kretprobe cleanup	the manager has freed all that a file had
+ *	call			the same as the kernel has copied it, judged again: what was changed ends its process
+ *	copy_out		the reply of an allocation, still in the kernel: the reservation becomes what was taken
+ *	behind call		the manager's answer: the reservation becomes an object, or goes back
+ *	behind cleanup		the manager has freed all that a file had
  *	task_alloc, fork, exec, cgroup_attach_task	whose process: a tenant's stays the tenant's
  *
  * The first two are hooks of the kernel's security modules, where bpf is one of them (lsm=). Elsewhere the same
@@ -19,7 +19,8 @@
  * not shown is judged at `call`, where a kprobe is never left out that way, and ends its process if it may not pass; a
  * child is noted by a tracepoint; and whose file it is, is looked at again with each call.
  *
- * `call`, `copy_out` and `cleanup` are functions of the driver; mete-guard names them (drivers.c).
+ * `call`, `copy_out` and `cleanup` are functions of the driver; mete-guard names them (drivers.c). `call` and `cleanup` are
+ * of its core, in which the kernel lets no probe be: the probes are where they are called (sites.h).
  *
  * A program of this kind cannot stop the driver once it is past file_ioctl. So a call that took more than was reserved,
  * with no room for the difference, keeps its charge, and its process is killed before it returns to its own code.
@@ -1413,7 +1414,8 @@ static void answer(struct work *w, uint32_t status, uint32_t handle)
 	}
 }
 
-SEC("kretprobe")
+/* Behind the call, where its value is. */
+SEC("kprobe")
 int guard_answer(struct pt_regs *regs)
 {
 	struct work *w = work_of_current();
@@ -1458,7 +1460,7 @@ int guard_release(struct pt_regs *regs)
 	return 0;
 }
 
-SEC("kretprobe")
+SEC("kprobe")
 int guard_released(struct pt_regs *regs)
 {
 	struct work *w = work_of_current();
@@ -1475,6 +1477,18 @@ int BPF_PROG(guard_task_free, struct task_struct *task)
 
 	if (w)
 		file_leave(w);
+	return 0;
+}
+
+/* For mete-guard, which looks for the places where the driver's core is called (sites.h). */
+struct guard_text guard_text;
+
+SEC("syscall")
+int guard_read(void *context)
+{
+	guard_text.result = (int32_t)bpf_probe_read_kernel(guard_text.bytes,
+							   bounded(guard_text.size, sizeof guard_text.bytes),
+							   (const void *)guard_text.at);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "guard/bpf/pins.h"
+#include "guard/bpf/sites.h"
 #include "guard_object.h" /* the compiled programs */
 
 #include <bpf/bpf.h>
@@ -11,11 +12,13 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -164,22 +167,151 @@ static struct bpf_object *object_load(bool traced, bool rewrites, char *why, int
 	return NULL;
 }
 
-static struct bpf_link *attach(struct bpf_program *p, const struct guard_driver *d)
-{
-	static const struct {
-		const char *name;
-		bool at_return;
-	} probes[] = { { "guard_call", false },
-		       { "guard_answer", true },
-		       { "guard_copy_out", false },
-		       { "guard_release", false },
-		       { "guard_released", true } };
-	const char *functions[] = { d->call, d->call, d->copy_out, d->cleanup, d->cleanup };
+/* Where the driver's core is called. */
+struct sites {
+	struct site calls[SITES_MOST], cleanups[SITES_MOST];
+	int call_count, cleanup_count;
+};
 
-	for (size_t i = 0; i < sizeof probes / sizeof *probes; i++)
-		if (!strcmp(bpf_program__name(p), probes[i].name))
-			return bpf_program__attach_kprobe(p, probes[i].at_return, functions[i]);
-	return bpf_program__attach(p);
+struct reader {
+	int program;
+	struct guard_text *text;
+};
+
+/* The kernel's memory, by guard_read. */
+static int text_read(void *of, uint64_t at, void *to, size_t size)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, o);
+	struct reader *reader = of;
+
+	if (size > sizeof reader->text->bytes)
+		return -E2BIG;
+	reader->text->at = at;
+	reader->text->size = (uint32_t)size;
+	if (bpf_prog_test_run_opts(reader->program, &o))
+		return -errno;
+	if (reader->text->result)
+		return -EFAULT;
+	memcpy(to, reader->text->bytes, size);
+	return 0;
+}
+
+/* The programs' one variable, in memory that they share with this process. NULL: there is none. */
+static struct guard_text *text_map(struct bpf_object *object)
+{
+	struct bpf_map *m;
+
+	bpf_object__for_each_map(m, object)
+	{
+		void *at;
+
+		if (!strstr(bpf_map__name(m), ".bss") || bpf_map__value_size(m) < sizeof(struct guard_text))
+			continue;
+		at = mmap(NULL, sizeof(struct guard_text), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(m), 0);
+		return at == MAP_FAILED ? NULL : at;
+	}
+	return NULL;
+}
+
+static int sites_look(struct bpf_object *object, const struct guard_driver *d, struct sites *ret, char *why)
+{
+	static const char names[] = "/proc/kallsyms";
+	struct reader reader = {
+		bpf_program__fd(bpf_object__find_program_by_name(object, "guard_read")), text_map(object)
+	};
+	int r;
+
+	if (!reader.text)
+		return say(why, -ENOMEM, "what is read of the kernel cannot be mapped");
+	r = sites_find(names, d->module, d->call, text_read, &reader, ret->calls, why);
+	ret->call_count = r;
+	if (r > 0)
+		r = sites_find(names, d->module, d->cleanup, text_read, &reader, ret->cleanups, why);
+	ret->cleanup_count = r;
+	munmap(reader.text, sizeof *reader.text);
+	return r < 0 ? r : 0;
+}
+
+/* A kprobe at an instruction; by its address, for a name may be several functions'. */
+static struct bpf_link *attach_at(struct bpf_program *p, uint64_t at)
+{
+	struct perf_event_attr attr = { .size = sizeof attr, .kprobe_addr = at };
+	_cleanup_fclose_ FILE *type = fopen("/sys/bus/event_source/devices/kprobe/type", "re");
+	struct bpf_link *link;
+	int fd;
+
+	if (!type || fscanf(type, "%u", &attr.type) != 1) {
+		errno = ENOENT;
+		return NULL;
+	}
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	link = bpf_program__attach_perf_event(p, fd);
+	if (!link)
+		close(fd);
+	return link;
+}
+
+/* Programs that are attached where the driver's core is called. */
+static const struct {
+	const char *name;
+	bool cleanup; /* of a file; else a call */
+	bool behind;
+} probes[] = {
+	{ "guard_call", false, false },
+	{ "guard_answer", false, true },
+	{ "guard_release", true, false },
+	{ "guard_released", true, true },
+};
+
+/* Value: how many places it has; 0: it is attached by what it is. */
+static int places_of(const char *name, const struct sites *sites, uint64_t ret[SITES_MOST])
+{
+	for (size_t i = 0; i < sizeof probes / sizeof *probes; i++) {
+		const struct site *site = probes[i].cleanup ? sites->cleanups : sites->calls;
+		int count = probes[i].cleanup ? sites->cleanup_count : sites->call_count;
+
+		if (strcmp(name, probes[i].name))
+			continue;
+		for (int k = 0; k < count; k++)
+			ret[k] = probes[i].behind ? site[k].next : site[k].call;
+		return count;
+	}
+	return 0;
+}
+
+/* The pin keeps what is attached. */
+static int link_pin(struct bpf_link *link, const char *name, const char *folder, int number, char *why)
+{
+	char path[160];
+	int r;
+
+	if (!link)
+		return say(why, -errno, "%s cannot be attached (%s): %s", name, strerror(errno), last_line);
+	snprintf(path, sizeof path, "%s/%s_%d", folder, name, number);
+	r = bpf_link__pin(link, path);
+	if (r)
+		return say(why, r, "%s cannot be pinned (%s)", path, strerror(-r));
+	bpf_link__disconnect(link);
+	bpf_link__destroy(link);
+	return 0;
+}
+
+static int attach(struct bpf_program *p, const struct guard_driver *d, const struct sites *sites, const char *folder,
+		  char *why)
+{
+	const char *name = bpf_program__name(p);
+	uint64_t place[SITES_MOST];
+	int count = places_of(name, sites, place), r = 0;
+
+	if (!strcmp(name, "guard_copy_out"))
+		return link_pin(bpf_program__attach_kprobe(p, false, d->copy_out), name, folder, 0, why);
+	if (!count)
+		return link_pin(bpf_program__attach(p), name, folder, 0, why);
+	for (int i = 0; !r && i < count; i++)
+		r = link_pin(attach_at(p, place[i]), name, folder, i, why);
+	return r;
 }
 
 /*
@@ -189,30 +321,23 @@ static struct bpf_link *attach(struct bpf_program *p, const struct guard_driver 
 static int attach_all(struct bpf_object *object, const struct guard_driver *d, const char *folder, char *why)
 {
 	struct bpf_program *p;
-	char path[160];
+	struct sites sites;
+	int r = sites_look(object, d, &sites, why);
 
+	if (r)
+		return r;
 	if (mkdir(folder, 0700))
 		return say(why, -errno, "%s cannot be made (%s)", folder, strerror(errno));
 	for (int calls = 0; calls < 2; calls++)
 		bpf_object__for_each_program(p, object)
 		{
 			bool is_call = !strncmp(bpf_program__name(p), "guard_ioctl", 11);
-			struct bpf_link *link;
-			int r;
 
-			if (!bpf_program__autoload(p) || is_call != calls)
+			if (!bpf_program__autoload(p) || is_call != calls || !strcmp(bpf_program__name(p), "guard_read"))
 				continue;
-			link = attach(p, d);
-			if (!link)
-				return say(why, -errno, "%s cannot be attached (%s): %s", bpf_program__name(p),
-					   strerror(errno), last_line);
-			snprintf(path, sizeof path, "%s/%s", folder, bpf_program__name(p));
-			r = bpf_link__pin(link, path);
+			r = attach(p, d, &sites, folder, why);
 			if (r)
-				return say(why, r, "%s cannot be pinned (%s)", path, strerror(-r));
-			/* The pin keeps it. */
-			bpf_link__disconnect(link);
-			bpf_link__destroy(link);
+				return r;
 		}
 	return 0;
 }

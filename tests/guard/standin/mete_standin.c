@@ -12,6 +12,11 @@
  * cannot be copied back leaves the object that was made. A device's object is made only for a process that has a
  * device's node open itself; the caller's own pages are found by its address, and their first word is counted up.
  *
+ * NVIDIA compiles its core apart from the kernel's build (src/nvidia/Makefile of its open kernel modules: no -pg), and
+ * links it with a layer that the kernel's build compiles (kernel-open/nvidia). The core's functions, rm_ioctl among
+ * them, have no entry that the kernel's tracing knows, so neither fentry nor a kprobe event is attached to them. Here
+ * the two functions that stand for the core's are `notrace`, which has the same effect.
+ *
  * /proc/mete_standin: "used peak objects calls"; writing to it sets the peak to what is used; a 1 makes the driver slow,
  * anything else fast again.
  */
@@ -69,7 +74,7 @@ static int major;
 static bool slow; /* by what is written to the file in /proc: 1 */
 static struct cdev cdev;
 
-/* --- what the guard attaches to; the names stand in its table of drivers --- */
+/* --- what the guard attaches to, or to the calls of; the names stand in its table of drivers --- */
 
 u32 standin_copy_from_user(void *to, const void __user *from, u32 n);
 u32 standin_copy_to_user(void __user *to, const void *from, u32 n);
@@ -463,7 +468,7 @@ static u32 call(struct standin_file *f, u32 number, u32 *d, u32 size)
 	return OK;
 }
 
-noinline u32 standin_ioctl(void *stack, void *state, struct standin_file *f, u32 number, void *data, u32 size)
+noinline notrace u32 standin_ioctl(void *stack, void *state, struct standin_file *f, u32 number, void *data, u32 size)
 {
 	u32 r;
 
@@ -474,7 +479,7 @@ noinline u32 standin_ioctl(void *stack, void *state, struct standin_file *f, u32
 	return r;
 }
 
-noinline void standin_cleanup(void *stack, void *state, struct standin_file *f)
+noinline notrace void standin_cleanup(void *stack, void *state, struct standin_file *f)
 {
 	struct object *o;
 	bool again = f->has_client;
