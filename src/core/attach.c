@@ -165,6 +165,8 @@ static int hello_error(enum wire_status status)
 		return -EHOSTDOWN;
 	case WIRE_QUARANTINED:
 		return -EKEYREJECTED;
+	case WIRE_UNGUARDED:
+		return -ENOKEY;
 	default:
 		return -EPROTO;
 	}
@@ -277,7 +279,7 @@ bool attach_wanted(void)
 
 bool attach_shut_out(int r)
 {
-	return r == -EHOSTDOWN || r == -EKEYREJECTED;
+	return r == -EHOSTDOWN || r == -EKEYREJECTED || r == -ENOKEY;
 }
 
 bool attach_may_run_open(void)
@@ -299,6 +301,9 @@ static const char *remedy(int r)
 	case EHOSTDOWN:
 		return "a device of the grant is being taken out of service; wait for `mete uncordon`, or use another "
 		       "device";
+	case ENOKEY:
+		return "this node guards every grant (guard.grants: required), and the guard does not hold this "
+		       "process: start it by `mete run`, or in the grant's container";
 	case ENAMETOOLONG:
 		return "the path is too long for a socket; set METE_RUNTIME_DIR to a shorter one";
 	default:

@@ -4,7 +4,7 @@
  * A driver is named by its kernel module. The functions are of the interface between NVIDIA's Linux layer and its core
  * (kernel-open/ nvidia/nv.c calls rm_ioctl and rm_cleanup_file_private; the core's copies come back by
  * os_memcpy_to_user of os-interface.c), so they have the same names in the open and in the proprietary flavour, in the
- * branches 515 to 595.
+ * branches 515 to 595. The core's functions, `call` and `cleanup`, are reached where they are called (bpf/sites.h).
  */
 #pragma once
 

@@ -102,6 +102,34 @@ class Node(place.MeteTest):
         doctor = json.loads(self.mete('doctor', '--json').stdout)['checks']
         self.assertIn('this node requires it of every grant', [c for c in doctor if c['name'] == 'guard'][0]['detail'])
 
+    def test_required_keeps_out_who_is_started_by_hand(self):
+        """In a grant of the user's own, with the library preloaded and the grant's socket named: without mete run."""
+        self.serve('asked')
+        env = dict(line.split('=', 1) for line in self.mete('run', '-m', '8M', 'env').stdout.splitlines() if '=' in line)
+        self.assertEqual(self.mete('create', 'byhand', '--mem', '8M').returncode, 0)
+        env.update(METE_SOCKET=self.grant('byhand')['socket'], METE_LOG=self.path('log'))
+
+        def by_hand(**more):
+            return subprocess.run([place.CLIENT, 'alloc', '4096'], env={**env, **more}, text=True, capture_output=True, check=False)
+
+        self.assertEqual(by_hand().stdout, 'alloc 4096 0\n')
+        self.write_rule('required')
+        self.meted.send_signal(signal.SIGHUP)
+        wait_for(lambda: by_hand().returncode, 'the rule holds')
+        for more in ({}, {'METE_OPEN': '1'}):
+            done = by_hand(**more)
+            self.assertEqual((done.returncode, done.stdout.count('alloc')), (9, 0), done)
+            with open(env['METE_LOG'], encoding='utf-8') as file:
+                said = file.read()
+            os.remove(env['METE_LOG'])
+            self.assertIn('guard.grants: required', said)
+            self.assertIn('start it by `mete run`', said)
+        events = [e['text'] for e in self.grant('byhand')['events']]
+        self.assertTrue([t for t in events if 'was refused: it is not held by the guard' in t], events)
+        # What is behind a wall has its driver in a worker of meted's.
+        done = self.mete('run', '--wall', '-m', '512M', place.CLIENT, 'alloc', '4096')
+        self.assertEqual((done.returncode, done.stdout), (0, 'alloc 4096 0\n'), done.stderr)
+
     def test_other_words_are_refused(self):
         with open(self.path('bad.yaml'), 'w', encoding='ascii') as file:
             file.write('guard:\n  grants: "on"\n')

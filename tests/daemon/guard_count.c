@@ -1,6 +1,6 @@
 /*
  * guard_count.c: what mete-guard writes down, written by the same functions: guard_count GRANT QUOTA USED REFUSED
- * KILLED [AGO_S [GROUPS]], bytes. Into the folder that METE_GUARD_COUNTS names.
+ * KILLED [AGO_S [GROUPS [FRONT [CGROUP]]]], bytes. Into the folder that METE_GUARD_COUNTS names.
  */
 #include "guard/classify.h"
 #include "guard/counts.h"
@@ -26,6 +26,10 @@ int main(int argc, char **argv)
 	c.refused = strtoull(argv[4], NULL, 10);
 	c.killed = strtoull(argv[5], NULL, 10);
 	c.channel_groups = argc > 7 ? strtoull(argv[7], NULL, 10) : 0;
+	if (argc > 8)
+		c.front = (uint32_t)strtoul(argv[8], NULL, 10);
+	if (argc > 9)
+		snprintf(c.cgroup, sizeof c.cgroup, "%s", argv[9]);
 	if (counts_put(&c))
 		return 1;
 	if (argc < 7)

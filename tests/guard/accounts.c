@@ -1,17 +1,21 @@
 /* accounts.c: names of one tenant, and cgroups that become a tenant's while their processes run. */
 #include "ground.h"
 
+#include "guard/held.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define ROOT "/sys/fs/cgroup"
 
-static int go[2]; /* a byte for each body that may go on */
+static int go[2];   /* a byte for each body that may go on */
+static int told[2]; /* the number of a body's child */
 
 static int set(const char *cgroup, const char *memory, const char *grant)
 {
@@ -145,13 +149,78 @@ static void cgroup_becomes(void)
 	drop("early2");
 }
 
+static bool is_held(uint64_t grant, pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	char why[HELD_WHY] = "";
+	bool held = fd >= 0 && held_for(grant, pid, fd, why);
+
+	if (fd >= 0)
+		close(fd);
+	return held;
+}
+
+static int body_stays(void)
+{
+	return begun_and_let_go() ? 0 : 2;
+}
+
+static int body_moves(void)
+{
+	enter("");
+	return begun_and_let_go() ? 0 : 2;
+}
+
+/* Its child is there before the cgroup is a tenant's, and leaves it: the parent is let go and ends it. */
+static int body_parts(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		enter("");
+		pause();
+	}
+	if (write(told[1], &child, sizeof child) != sizeof child || !begun_and_let_go())
+		return 2;
+	kill(child, SIGKILL);
+	return 0;
+}
+
+/* What meted asks where a node requires the guard: by the tables that the programs keep. */
+static void held_is_told(void)
+{
+	pid_t p, child = 0;
+
+	set("kept", "256M", "31");
+	p = begin("kept", body_stays);
+	ok(is_held(31, p) && !is_held(32, p), "who is in a grant's cgroup is held for that grant");
+	ok(!is_held(31, getpid()) && !is_held(31, getppid()), "... who is not is not");
+	end(p);
+	p = begin("kept", body_moves);
+	ok(is_held(31, p), "... who has left it still is");
+	drop("kept");
+	ok(!is_held(31, p), "... until the tenant is dropped");
+	end(p);
+	mkdir(ROOT "/later", 0755);
+	p = begin("later", body_parts);
+	if (read(told[0], &child, sizeof child) != sizeof child)
+		exit(1);
+	set("later", "256M", "33");
+	for (int i = 0; i < 100 && is_held(33, child); i++)
+		usleep(10000);
+	ok(is_held(33, p) && !is_held(33, child), "... who has left it before it was the grant's is not");
+	end(p);
+	drop("later");
+}
+
 void case_accounts(void)
 {
 	mkdir(ROOT "/early", 0755);
 	mkdir(ROOT "/early2", 0755);
-	if (pipe(hold_fds) || pipe(go))
+	if (pipe(hold_fds) || pipe(go) || pipe(told))
 		exit(1);
 	names_of_one();
 	cgroup_becomes();
+	held_is_told();
 	clean("accounts");
 }

@@ -33,6 +33,7 @@ static const struct {
 	{ "attacks", case_attacks },
 	{ "helper", case_helper },
 	{ "killed", case_killed },
+	{ "reload", case_reload },
 	{ "race", case_race },
 	{ "crowd", case_crowd },
 	{ "race-class", case_race_class },

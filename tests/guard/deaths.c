@@ -162,6 +162,52 @@ void case_helper(void)
 	clean("replaced");
 }
 
+static int body_give_back(void)
+{
+	struct session s;
+	uint32_t o;
+
+	for (int i = 0; i < 4; i++) {
+		o = 0;
+		if (session_open(&s) || rm_memory(s.fd, s.client, &o, MIB(400)) || rm_free(s.fd, s.client, o))
+			return 2;
+		close(s.fd);
+	}
+	return 0;
+}
+
+static int driver_again(void)
+{
+	return run((const char *[]){ "/bin/busybox", "rmmod", "mete_standin", NULL }) ?:
+		       run((const char *[]){ "/bin/busybox", "insmod", "/mete_standin.ko", NULL });
+}
+
+/* With the driver's module its probes are gone: who watches puts them where the new one has its calls. */
+void case_reload(void)
+{
+	pid_t watch = fork();
+	int r = 0;
+
+	if (!watch) {
+		execl("/mete-guard", "mete-guard", "watch", NULL);
+		_exit(1);
+	}
+	sleep(3);
+	ok(!driver_again(), "the driver is loaded anew");
+	for (int i = 0; i < 20; i++) {
+		sleep(1);
+		r = as("c", body_give_back);
+		if (!r && !shown("c", "used_bytes"))
+			break;
+	}
+	ok(!r && !shown("c", "used_bytes") && !as("c", body_grab),
+	   "... within some seconds its calls are judged and given back as before (%d, %lld)", r,
+	   shown("c", "used_bytes"));
+	kill(watch, SIGKILL);
+	waitpid(watch, NULL, 0);
+	clean("a driver that was loaded anew");
+}
+
 static int body_refused(void)
 {
 	struct session s;

@@ -111,6 +111,7 @@ void case_full_all(void);
 void case_killed(void);
 void case_helper(void);
 void case_end(void);
+void case_reload(void);
 void case_grant(void);
 void case_accounts(void);
 void case_attacks(void);

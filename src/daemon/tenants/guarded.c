@@ -5,9 +5,11 @@
 #include "daemon/daemon.h"
 #include "daemon/journal.h"
 #include "daemon/tenants/account.h"
+#include "daemon/tenants/process.h"
 #include "daemon/tenants/tenant.h"
 #include "guard/classify.h"
 #include "guard/counts.h"
+#include "guard/held.h"
 #include "model/guarding.h"
 
 #include <errno.h>
@@ -24,6 +26,23 @@ int guarded_check_rule(const char *value, char *why, size_t size)
 		return 0;
 	snprintf(why, size, "knows no \"%.40s\"; its words are asked, preferred, required", value);
 	return -EINVAL;
+}
+
+bool guarded_admits(struct tenant *t, const struct process *process, int pidfd, char *why, size_t size)
+{
+	enum guarding rule = (enum guarding)guarding_find(guarded_rule_word(t->daemon));
+	char how[HELD_WHY];
+
+	if (guarding_wish(rule, false, device_kind_name(t->grant.kind), false) != GUARDING_MUST ||
+	    held_for(t->grant.id, process->pid, pidfd, how))
+		return true;
+	event_add(&t->events, "pid %d (%s) was refused: it %s, and this node requires that (guard.grants)",
+		  (int)process->pid, process->command, how);
+	journal_add(t->daemon, JOURNAL_REFUSAL, t->grant.name, NULL, "pid %d (%s) was refused: it %s",
+		    (int)process->pid, process->command, how);
+	snprintf(why, size, "it %s, and this node requires that (guard.grants: required): start it by `mete run`, or in "
+			    "the grant's container", how);
+	return false;
 }
 
 static uint64_t said_bytes(struct tenant *t)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct daemon;
+struct process;
 struct tenant;
 
 struct guarded {
@@ -28,6 +29,11 @@ struct guarded {
 const char *guarded_rule_word(const struct daemon *daemon);
 int guarded_check_rule(const char *value, char *why, size_t size);
 
+/*
+ * False: by the node's rule (guard.grants: required) the guard is to hold every program of this tenant, and does not
+ * hold this one, which is not attached yet. An event says so, and `why` for the log.
+ */
+bool guarded_admits(struct tenant *tenant, const struct process *process, int pidfd, char *why, size_t size);
 /* Reads the counts of all tenants; adds events. Once a second. */
 void guarded_read(struct daemon *daemon);
 /* What the guard counts above what the clients say; below 0: they hold more than it has seen. */

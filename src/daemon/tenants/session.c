@@ -6,6 +6,7 @@
 #include "base/send_fds.h"
 #include "daemon/tenants/account.h"
 #include "daemon/daemon.h"
+#include "daemon/tenants/guarded.h"
 #include "daemon/turns/doorbell.h"
 #include "daemon/health/faults.h"
 #include "daemon/log.h"
@@ -183,23 +184,39 @@ static bool refuse_hello(struct session *session, uint32_t serial, enum wire_sta
 	return false;
 }
 
-/* False: a process that is not attached yet may not begin now, and has been told. */
-static bool may_begin(struct session *session, const struct process *process, const struct wire_hello *hello)
+static void refuse_by_name(struct session *session, const struct process *process, const struct wire_hello *hello,
+			   enum wire_status status, uint32_t wait_s, const char *why)
 {
 	struct tenant *tenant = session->tenant;
-	struct wire_welcome answer = { 0 };
-	enum wire_status status;
+	struct wire_welcome answer = { .wait_s = wait_s };
+
+	log_of_programs(tenant->grant.uid, tenant->grant.id, "grant %s: pid %d (%s) is refused: %s", tenant->grant.name,
+			(int)process->pid, process->command, why);
+	wire_head(&answer.head, WIRE_WELCOME, sizeof(answer), hello->head.serial,
+		  hello->version < 3 ? WIRE_FULL : status);
+	snprintf(answer.grant_name, sizeof(answer.grant_name), "%s", tenant->grant.name);
+	session_answer(session, &answer, sizeof(answer));
+}
+
+/* False: a process that is not attached yet may not begin now, and has been told. */
+static bool may_begin(struct session *session, const struct process *process, int pidfd,
+		      const struct wire_hello *hello)
+{
+	struct tenant *tenant = session->tenant;
+	uint32_t wait_s = 0;
 	char why[512];
 	bool ours;
 
-	if (client_find(tenant, process) || tenant_may_begin(tenant, &ours, &answer.wait_s, why, sizeof(why)))
+	if (client_find(tenant, process))
 		return true;
-	log_of_programs(tenant->grant.uid, tenant->grant.id, "grant %s: pid %d (%s) is refused: %s", tenant->grant.name,
-			(int)process->pid, process->command, why);
-	status = hello->version < 3 ? WIRE_FULL : ours ? WIRE_QUARANTINED : WIRE_OUT_OF_SERVICE;
-	wire_head(&answer.head, WIRE_WELCOME, sizeof(answer), hello->head.serial, status);
-	snprintf(answer.grant_name, sizeof(answer.grant_name), "%s", tenant->grant.name);
-	session_answer(session, &answer, sizeof(answer));
+	if (!tenant_may_begin(tenant, &ours, &wait_s, why, sizeof(why))) {
+		refuse_by_name(session, process, hello, ours ? WIRE_QUARANTINED : WIRE_OUT_OF_SERVICE, wait_s, why);
+		return false;
+	}
+	/* The driver of a program behind a wall is in a worker, which is meted's own. */
+	if (session->peer_pid || guarded_admits(tenant, process, pidfd, why, sizeof(why)))
+		return true;
+	refuse_by_name(session, process, hello, WIRE_UNGUARDED, 0, why);
 	return false;
 }
 
@@ -275,7 +292,7 @@ static bool on_hello(struct session *session, const void *packet)
 				r == -EXDEV ? "its pid namespace is not visible from meted's" : strerror(-r));
 		return refuse_hello(session, hello->head.serial, WIRE_BAD);
 	}
-	if (!may_begin(session, &process, hello))
+	if (!may_begin(session, &process, pidfd, hello))
 		return false;
 	if (has_many(session, &process))
 		return refuse_hello(session, hello->head.serial, WIRE_FULL);

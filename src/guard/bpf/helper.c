@@ -188,13 +188,36 @@ static int load(bool strict)
 	return 0;
 }
 
-/* What is loaded stays when this ends. */
+/* The driver's module as it is now; another number when it is loaded anew. 0: there is none. */
+static ino_t driver_now(void)
+{
+	const struct guard_driver *d = guard_driver_loaded();
+	char path[64];
+	struct stat s;
+
+	snprintf(path, sizeof path, "/sys/module/%s", d ? d->module : "");
+	return d && !stat(path, &s) ? s.st_ino : 0;
+}
+
+/*
+ * What is loaded stays when this ends. With the driver's module its probes go: when it is loaded anew, so are the
+ * programs; without a driver this ends, and whoever started it tries again (mete-guard.service).
+ */
 static int watch(bool strict)
 {
+	ino_t driver = driver_now(), now;
 	int r = load(strict);
 
 	fflush(stdout);
 	for (unsigned int second = 0; !r; second++) {
+		now = driver_now();
+		if (now != driver) {
+			driver = now;
+			r = load(strict);
+			fflush(stdout);
+			if (r)
+				return r;
+		}
 		if (second % 16 == 0)
 			sweep();
 		publish();
