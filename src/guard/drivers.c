@@ -197,8 +197,8 @@ bool guard_kernel_doubt(const struct guard_kernel *k, char *text, size_t size)
 	} rows[] = {
 		{ !k->btf, "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one that is built with "
 			   "CONFIG_DEBUG_INFO_BTF" },
-		{ !k->kprobes, "this kernel has no kprobes, and nothing else reaches the calls of the driver's core: use one "
-			       "that is built with CONFIG_KPROBES" },
+		{ !k->kprobes, "this kernel has no kprobes, and nothing else reaches the calls of the driver's core: "
+			       "use one that is built with CONFIG_KPROBES" },
 		{ !k->cgroup2, "cgroup version 2 is not mounted at /sys/fs/cgroup" },
 		{ k->locked_more, "this kernel is locked down (confidentiality): its programs may not read what the "
 				  "driver has copied" },

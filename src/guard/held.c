@@ -1,4 +1,4 @@
-/* held.c: see held.h. Reads the guard's tables as files below /sys/fs/bpf: that takes root's files, and no capability. */
+/* held.c: see held.h. Reads the guard's tables below /sys/fs/bpf: that takes root's files, and no capability. */
 #include "guard/held.h"
 
 #include "base/cleanup.h"
@@ -155,10 +155,11 @@ int held_for(uint64_t grant, pid_t pid, int pidfd, char why[HELD_WHY])
 
 	if (r > 0)
 		return 1;
-	if (counts_get(grant, &c) || (c.front != GUARD_FRONT_NOTIFY && c.front != GUARD_FRONT_DMEM))
-		return !r || r == -ENOENT ?
-			       not_held(why, "is not held by the guard") :
-			       not_held(why, "may be held by the guard, whose tables cannot be read (%s)", strerror(-r));
+	if (counts_get(grant, &c) || (c.front != GUARD_FRONT_NOTIFY && c.front != GUARD_FRONT_DMEM)) {
+		if (!r || r == -ENOENT)
+			return not_held(why, "is not held by the guard");
+		return not_held(why, "may be held by the guard, whose tables cannot be read (%s)", strerror(-r));
+	}
 	if (c.front == GUARD_FRONT_NOTIFY)
 		return has_filter(pid) ? 1 : not_held(why, "is not below the supervisor of the grant");
 	return in_cgroup(pid, c.cgroup) ? 1 : not_held(why, "is not in the grant's cgroup %.80s", c.cgroup);

@@ -40,8 +40,10 @@ bool guarded_admits(struct tenant *t, const struct process *process, int pidfd, 
 		  (int)process->pid, process->command, how);
 	journal_add(t->daemon, JOURNAL_REFUSAL, t->grant.name, NULL, "pid %d (%s) was refused: it %s",
 		    (int)process->pid, process->command, how);
-	snprintf(why, size, "it %s, and this node requires that (guard.grants: required): start it by `mete run`, or in "
-			    "the grant's container", how);
+	snprintf(why, size,
+		 "it %s, and this node requires that (guard.grants: required): start it by `mete run`, or in the "
+		 "grant's container",
+		 how);
 	return false;
 }
 

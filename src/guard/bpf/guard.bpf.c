@@ -19,8 +19,8 @@
  * not shown is judged at `call`, where a kprobe is never left out that way, and ends its process if it may not pass; a
  * child is noted by a tracepoint; and whose file it is, is looked at again with each call.
  *
- * `call`, `copy_out` and `cleanup` are functions of the driver; mete-guard names them (drivers.c). `call` and `cleanup` are
- * of its core, in which the kernel lets no probe be: the probes are where they are called (sites.h).
+ * `call`, `copy_out` and `cleanup` are functions of the driver; mete-guard names them (drivers.c). `call` and `cleanup`
+ * are of its core, in which the kernel lets no probe be: the probes are where they are called (sites.h).
  *
  * A program of this kind cannot stop the driver once it is past file_ioctl. So a call that took more than was reserved,
  * with no room for the difference, keeps its charge, and its process is killed before it returns to its own code.
