@@ -54,7 +54,7 @@ enum wire_status {
 	WIRE_UNKNOWN_OBJECT, /* IMPORT: not exported under this grant; its owner is charged elsewhere */
 	WIRE_OUT_OF_SERVICE, /* HELLO: a device of the grant is being drained, or has been; WELCOME names the grant */
 	WIRE_QUARANTINED,    /* HELLO: the tenant's programs faulted too often; WELCOME names it, and `wait_s` */
-	WIRE_UNGUARDED,	     /* HELLO: this node requires the guard, which does not hold the process; WELCOME names the grant */
+	WIRE_UNGUARDED,	     /* HELLO: the guard does not hold the process, and has to; WELCOME names the grant */
 };
 
 struct wire_header {

@@ -331,9 +331,10 @@ static int attach_all(struct bpf_object *object, const struct guard_driver *d, c
 	for (int calls = 0; calls < 2; calls++)
 		bpf_object__for_each_program(p, object)
 		{
-			bool is_call = !strncmp(bpf_program__name(p), "guard_ioctl", 11);
+			const char *name = bpf_program__name(p);
+			bool is_call = !strncmp(name, "guard_ioctl", 11);
 
-			if (!bpf_program__autoload(p) || is_call != calls || !strcmp(bpf_program__name(p), "guard_read"))
+			if (!bpf_program__autoload(p) || is_call != calls || !strcmp(name, "guard_read"))
 				continue;
 			r = attach(p, d, &sites, folder, why);
 			if (r)

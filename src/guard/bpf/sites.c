@@ -157,6 +157,7 @@ int sites_find(const char *kallsyms, const char *module, const char *callee, sit
 		return say(why, -EPERM, "the code of the driver %s cannot be %s", module,
 			   f.callee ? "read" : "found in /proc/kallsyms (no CAP_SYSLOG?)");
 	if (r < 0)
-		return say(why, r, "the calls of %s in the driver %s cannot be found (%s)", callee, module, strerror(-r));
+		return say(why, r, "the calls of %s in the driver %s cannot be found (%s)", callee, module,
+			   strerror(-r));
 	return r ? r : say(why, -ENOENT, "no function of the driver %s that can be traced calls %s", module, callee);
 }
