@@ -182,27 +182,35 @@ static int driver_again(void)
 		       run((const char *[]){ "/bin/busybox", "insmod", "/mete_standin.ko", NULL });
 }
 
+/* Programs are attached below another folder each time; waits until that is this one. */
+static bool took_over(const char *folder, const char *before)
+{
+	char path[2][64];
+
+	snprintf(path[0], sizeof *path, "/sys/fs/bpf/mete-guard/%s", folder);
+	snprintf(path[1], sizeof *path, "/sys/fs/bpf/mete-guard/%s", before);
+	for (int i = 0; i < 1200 && (access(path[0], F_OK) || !access(path[1], F_OK)); i++)
+		usleep(100000);
+	return !access(path[0], F_OK) && access(path[1], F_OK);
+}
+
 /* With the driver's module its probes are gone: who watches puts them where the new one has its calls. */
 void case_reload(void)
 {
+	bool is_a = !access("/sys/fs/bpf/mete-guard/links_a", F_OK);
+	const char *first = is_a ? "links_a" : "links_b", *second = is_a ? "links_b" : "links_a";
 	pid_t watch = fork();
-	int r = 0;
+	int r;
 
 	if (!watch) {
 		execl("/mete-guard", "mete-guard", "watch", NULL);
 		_exit(1);
 	}
-	sleep(3);
-	ok(!driver_again(), "the driver is loaded anew");
-	for (int i = 0; i < 20; i++) {
-		sleep(1);
-		r = as("c", body_give_back);
-		if (!r && !shown("c", "used_bytes"))
-			break;
-	}
+	ok(took_over(second, first) && !driver_again() && took_over(first, second),
+	   "the driver is loaded anew, and the programs by who watches");
+	r = as("c", body_give_back);
 	ok(!r && !shown("c", "used_bytes") && !as("c", body_grab),
-	   "... within some seconds its calls are judged and given back as before (%d, %lld)", r,
-	   shown("c", "used_bytes"));
+	   "... and calls are judged and given back as before (%d, %lld)", r, shown("c", "used_bytes"));
 	kill(watch, SIGKILL);
 	waitpid(watch, NULL, 0);
 	clean("a driver that was loaded anew");
