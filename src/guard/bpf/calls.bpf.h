@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0
+/* calls.bpf.h: calls of the driver, from what the program shows to the manager's answer. Of guard.bpf.c. */
+#pragma once
+
+/* What needs the tables: whose objects a call names, and how many there are. 0: fine. */
+static uint32_t judge_objects(const struct work *w, const struct guard_tenant *t, const struct guard_limits *l)
+{
+	struct guard_key key = { w->plan.source_client, w->plan.source_client };
+	struct guard_pool *pool = pool_get();
+	struct guard_object *o;
+	uint32_t unnamed;
+
+	if (w->plan.effect == GUARD_DUP) {
+		/* From a client that the guard has not seen: memory that is charged to nobody. */
+		o = bpf_map_lookup_elem(&guard_objects, &key);
+		if (!o)
+			return GUARD_FOREIGN;
+		unnamed = o->unnamed;
+		key.handle = w->plan.source_object;
+		o = bpf_map_lookup_elem(&guard_objects, &key);
+		if (o ? o->memory && o->account != w->account : unnamed)
+			return GUARD_FOREIGN;
+	}
+	if (w->plan.effect == GUARD_NOTHING || w->plan.effect == GUARD_FREE || t->objects < GUARD_OWN_OBJECTS)
+		return GUARD_FINE;
+	return !pool || t->objects >= GUARD_TENANT_OBJECTS || pool->objects >= GUARD_POOL_OBJECTS ? GUARD_FULL :
+												    GUARD_FINE;
+}
+
+/* Counts the group that a call is to make, before it is made: others may ask for the last one at the same time. */
+static bool group_take(struct work *w, struct guard_tenant *t, const struct guard_limits *l)
+{
+	if (w->plan.effect != GUARD_GROUP || w->group)
+		return true;
+	if (__sync_fetch_and_add(&t->groups, 1) >= l->groups_most) {
+		__sync_fetch_and_sub(&t->groups, 1);
+		return false;
+	}
+	w->group = 1;
+	return true;
+}
+
+static void work_judge(struct work *w, const struct guard_limits *l, uint32_t branch)
+{
+	struct guard_terms terms = { .branch = branch, .flags = l->flags, .slice_most_us = l->slice_most_us };
+
+	guard_classify(&w->call, &terms, &w->plan);
+}
+
+static void work_judge_nested(struct work *w, const struct guard_limits *l, uint32_t branch)
+{
+	struct guard_terms terms = { .branch = branch, .flags = l->flags, .slice_most_us = l->slice_most_us };
+
+	guard_classify_nested(&w->plan, &terms, w->nested);
+}
+
+/* In one register of 64 bits, so that the kernel's verifier sees the bound. */
+static __always_inline uint64_t bounded(uint64_t size, uint64_t most)
+{
+	size &= 0xffffffff;
+	__asm__ volatile("" : "+r"(size));
+	return size > most ? most : size;
+}
+
+/*
+ * What the program shows. In a traced function the page must be there, as it is when the program has just written it.
+ */
+static long user_read(void *to, uint64_t size, const void *from)
+{
+	return guard_options.traced ? bpf_probe_read_user(to, size, from) : bpf_copy_from_user(to, size, from);
+}
+
+/* Reads and judges what the program shows. */
+static __always_inline uint32_t judge_shown(struct work *w, const struct guard_tenant *t, const struct guard_limits *l,
+					    uint32_t branch, uint32_t command, unsigned long argument)
+{
+	uint64_t size = command >> 16 & 0x3fff;
+
+	__builtin_memset(&w->call, 0, sizeof w->call);
+	w->call.number = command & 0xff;
+	w->call.size = (uint32_t)size;
+	size = bounded(size, GUARD_ARGUMENT_BYTES);
+	if (size && user_read(w->call.bytes, size, (const void *)argument))
+		return GUARD_UNREADABLE;
+	work_judge(w, l, branch);
+	if (w->plan.reason)
+		return w->plan.reason;
+	if (w->plan.nested_bytes) {
+		__builtin_memset(w->nested, 0, sizeof w->nested);
+		size = bounded(w->plan.nested_bytes, GUARD_NESTED_BYTES);
+		/* Nothing there: the manager will find that too. */
+		if (!w->plan.pointer || user_read(w->nested, size, (const void *)w->plan.pointer))
+			return GUARD_UNREADABLE;
+		work_judge_nested(w, l, branch);
+		if (w->plan.reason)
+			return w->plan.reason;
+	}
+	return judge_objects(w, t, l);
+}
+
+/*
+ * While one set of programs takes over from another, and a moment longer, both are asked of a call: the first has
+ * reserved for it. Once only: what a set that is gone left is not this call's.
+ */
+static bool judged_by_others(struct work *w, uint64_t file, uint32_t command, uint64_t argument)
+{
+	bool others = w->stage == RESERVED && w->set != guard_options.set && w->shown_file == file &&
+		      w->shown_command == command && w->shown_argument == argument;
+
+	if (others)
+		w->set = guard_options.set;
+	return others;
+}
+
+static int call_shown(struct file *file, unsigned int command, unsigned long argument)
+{
+	uint32_t major, minor, reason;
+	uint64_t key = (uint64_t)file, account;
+	struct guard_config *c;
+	struct guard_tenant *t;
+	struct guard_limits *l;
+	struct work *w;
+
+	if (!device_of(file, &major, &minor))
+		return 0;
+	c = config_get();
+	if (!c || major != c->major)
+		return 0;
+	account = account_of_file(key);
+	if (!account)
+		account = account_of_current();
+	if (!account)
+		return 0;
+	t = tenant_find(account);
+	l = limits_find(account);
+	if (!t || !l)
+		return -EPERM;
+	/* Its opening may have been left out. */
+	if (guard_options.traced && !may_use(l, minor)) {
+		refused(t, GUARD_DEVICE);
+		return -EPERM;
+	}
+	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!w) {
+		refused(t, GUARD_FULL);
+		return -ENOMEM;
+	}
+	if (judged_by_others(w, key, command, argument))
+		return 0;
+	work_leave(w);
+	w->shown_file = key;
+	w->shown_command = command;
+	w->shown_argument = argument;
+	w->set = guard_options.set;
+	w->account = account;
+	reason = judge_shown(w, t, l, c->branch, command, argument);
+	if (!reason && !group_take(w, t, l))
+		reason = GUARD_GROUPS;
+	if (!reason && w->plan.effect == GUARD_MEMORY && !account_charge(t, l->quota, w->plan.bytes))
+		reason = GUARD_QUOTA;
+	if (reason) {
+		refused(t, reason);
+		return reason == GUARD_QUOTA || reason == GUARD_FULL || reason == GUARD_ABSURD ? -ENOMEM : -EPERM;
+	}
+	w->reserved = w->plan.effect == GUARD_MEMORY ? w->plan.bytes : 0;
+	w->stage = RESERVED;
+	return 0;
+}
+
+SEC("?lsm.s/file_ioctl")
+int BPF_PROG(guard_ioctl, struct file *file, unsigned int command, unsigned long argument, int ret)
+{
+	return ret ? ret : call_shown(file, command, argument);
+}
+
+SEC("?fmod_ret/security_file_ioctl")
+int BPF_PROG(guard_ioctl_traced, struct file *file, unsigned int command, unsigned long argument, int ret)
+{
+	return ret ? ret : UNDISTURBED(call_shown(file, command, argument));
+}
+
+/*
+ * Calls of 32-bit programs, on kernels that tell them apart (6.8, and 6.1 of late). The hook cannot wait for a page,
+ * and the driver's libraries have no 32-bit form any more: a tenant has none. Where there is no such hook they are
+ * judged like others.
+ */
+static int call_of_32_bits(struct file *file)
+{
+	struct guard_config *c = config_get();
+	uint64_t account;
+	struct guard_tenant *t;
+	uint32_t major, minor;
+
+	if (!c || !device_of(file, &major, &minor) || major != c->major)
+		return 0;
+	account = account_of_file((uint64_t)file);
+	if (!account)
+		account = account_of_current();
+	if (!account)
+		return 0;
+	t = tenant_find(account);
+	if (t)
+		refused(t, GUARD_COMPAT);
+	return -EPERM;
+}
+
+SEC("?lsm/file_ioctl_compat")
+int BPF_PROG(guard_ioctl_compat, struct file *file, unsigned int command, unsigned long argument, int ret)
+{
+	return ret ? ret : call_of_32_bits(file);
+}
+
+SEC("?fmod_ret/security_file_ioctl_compat")
+int BPF_PROG(guard_ioctl_compat_traced, struct file *file, unsigned int command, unsigned long argument, int ret)
+{
+	return ret ? ret : UNDISTURBED(call_of_32_bits(file));
+}
+
+/*
+ * A tenant's call that was not shown, because the program for that was left out: nothing is reserved for it. NULL: the
+ * task is no tenant's, or it is ended.
+ */
+static struct work *work_unshown(void)
+{
+	uint64_t account = account_of_current();
+	struct work *w;
+
+	if (!account)
+		return NULL;
+	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!w) {
+		end_process(account, GUARD_FULL);
+		return NULL;
+	}
+	work_leave(w);
+	w->account = account;
+	w->stage = RESERVED;
+	return w;
+}
+
+/* The manager's (stack, state, file, number, argument, size). */
+SEC("kprobe")
+int guard_call(struct pt_regs *regs)
+{
+	struct work *w = work_of_current();
+	struct guard_config *c = config_get();
+	struct guard_tenant *t;
+	struct guard_limits *l;
+	uint64_t size;
+
+	if (guard_options.traced ? !w || w->stage != RESERVED : !w && storage_there())
+		w = work_unshown();
+	if (!w || w->stage != RESERVED || !c)
+		return 0;
+	t = tenant_find(w->account);
+	l = limits_find(w->account);
+	if (!t || !l) {
+		/* Its grant ended at this moment. */
+		bpf_send_signal(SIGKILL);
+		return 0;
+	}
+	w->stage = CALLED;
+	w->replied = 0;
+	w->memory = 0;
+	w->until = number_last();
+	w->file = PT_REGS_PARM3(regs);
+	w->data = PT_REGS_PARM5(regs);
+	__builtin_memset(&w->call, 0, sizeof w->call);
+	w->call.number = (uint32_t)PT_REGS_PARM4(regs);
+	w->call.size = (uint32_t)regs->r9;
+	size = bounded(w->call.size, GUARD_ARGUMENT_BYTES);
+	if (size && bpf_probe_read_kernel(w->call.bytes, size, (const void *)w->data)) {
+		end_process(w->account, GUARD_UNREADABLE);
+		return 0;
+	}
+	work_judge(w, l, c->branch);
+	if (w->plan.reason || judge_objects(w, t, l) || !group_take(w, t, l)) {
+		end_process(w->account, GUARD_CHANGED);
+		return 0;
+	}
+	if (w->plan.effect == GUARD_MEMORY && !w->plan.nested)
+		work_settle(w, w->plan.bytes);
+	if (w->plan.effect == GUARD_FREE || w->plan.effect == GUARD_DUP) {
+		struct guard_key key = { w->plan.client, w->plan.object };
+		struct guard_object *o;
+
+		if (w->plan.effect == GUARD_DUP) {
+			key.client = w->plan.source_client;
+			key.handle = w->plan.source_object;
+		}
+		o = bpf_map_lookup_elem(&guard_objects, &key);
+		if (o)
+			w->memory = o->memory;
+		/* Before the manager does: a free of the source at the same moment must not be the last. */
+		if (w->plan.effect == GUARD_DUP && w->memory && !memory_ref(w->memory))
+			w->memory = 0;
+	}
+	return 0;
+}
+
+/* (to, from, size) */
+SEC("kprobe")
+int guard_copy_out(struct pt_regs *regs)
+{
+	struct work *w = work_of_current();
+	struct guard_config *c;
+	struct guard_limits *l;
+	uint64_t size = bounded(PT_REGS_PARM3(regs), GUARD_NESTED_BYTES);
+
+	if (!w || w->stage != CALLED || !w->plan.nested_bytes || (uint64_t)PT_REGS_PARM1(regs) != w->plan.pointer)
+		return 0;
+	c = config_get();
+	l = limits_find(w->account);
+	if (!c || !l)
+		return 0;
+	__builtin_memset(w->nested, 0, sizeof w->nested);
+	if (!size || bpf_probe_read_kernel(w->nested, size, (const void *)PT_REGS_PARM2(regs)))
+		return 0;
+	w->replied = 1;
+	work_judge_nested(w, l, c->branch);
+	if (w->plan.reason)
+		end_process(w->account, GUARD_CHANGED);
+	else if (w->plan.effect == GUARD_MEMORY)
+		work_settle(w, w->plan.bytes);
+	return 0;
+}
+
+struct rewrite {
+	uint64_t at, quota, used;
+};
+
+static long rewrite_one(uint32_t i, struct rewrite *r)
+{
+	struct rm_fb_entry e;
+
+	if (bpf_probe_read_user(&e, sizeof e, (const void *)(r->at + 4 + i * sizeof e)))
+		return 1;
+	if (guard_rewrite(e.index, &e.data, r->quota, r->used))
+		bpf_probe_write_user((void *)(r->at + 4 + i * sizeof e), &e, sizeof e);
+	return 0;
+}
+
+/* Memory information says the tenant's quota. */
+static void answer_info(const struct work *w)
+{
+	struct guard_limits *l = limits_find(w->account);
+	struct guard_tenant *t = tenant_find(w->account);
+	struct rewrite r = { .at = w->plan.pointer };
+	uint32_t count = 0;
+
+	if (!t || !l)
+		return;
+	r.quota = l->quota;
+	r.used = t->used;
+	bpf_probe_read_user(&count, sizeof count, (const void *)r.at);
+	bpf_loop(count > RM_FB_MOST ? RM_FB_MOST : count, rewrite_one, &r, 0);
+}
+
+static void answer_memory(struct work *w, struct guard_key *key, bool succeeded)
+{
+	if (!succeeded && !w->replied) {
+		account_refund(w->account, w->reserved);
+	} else {
+		/* The driver took memory and has shown nobody how much: not a driver that this guard knows. */
+		if (w->plan.nested && w->plan.effect == GUARD_MEMORY && !w->replied)
+			end_process(w->account, GUARD_CHANGED);
+		/* What has the name, where the call failed, is something else. */
+		if (!succeeded)
+			key_make_up(key, w->account);
+		memory_put(w, key, w->reserved);
+	}
+	w->reserved = 0;
+}
+
+static void answer(struct work *w, uint32_t status, uint32_t handle)
+{
+	struct guard_key key = { w->plan.client, handle };
+	bool succeeded = !status;
+
+	/* A client is below nothing, whatever the call says. */
+	if (w->plan.class == RM_CLASS_CLIENT && w->plan.effect == GUARD_PARENT)
+		key.client = w->plan.parent = handle;
+	switch (w->plan.effect) {
+	case GUARD_MEMORY:
+		answer_memory(w, &key, succeeded);
+		break;
+	case GUARD_PARENT:
+	case GUARD_GROUP:
+		if (succeeded)
+			object_put(w, &key, w->plan.parent, w->plan.class, 0);
+		break;
+	case GUARD_FREE:
+		if (succeeded)
+			object_free(w);
+		break;
+	case GUARD_DUP:
+		if (succeeded && w->memory)
+			object_put(w, &key, w->plan.parent, RM_CLASS_MEMORY, w->memory);
+		else if (w->memory)
+			memory_unref(w->memory);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Behind the call, where its value is. */
+SEC("kprobe")
+int guard_answer(struct pt_regs *regs)
+{
+	struct work *w = work_of_current();
+	uint32_t status = 0, handle;
+
+	if (!w || w->stage != CALLED)
+		return 0;
+	w->stage = IDLE;
+	handle = w->plan.object;
+	if (w->plan.status_at != GUARD_NO_PLACE)
+		bpf_probe_read_kernel(&status, sizeof status, (const void *)(w->data + w->plan.status_at));
+	/* A call on the wrong kind of node fails by its value alone: its status is what the program has put there. */
+	if (!status)
+		status = (uint32_t)PT_REGS_RC(regs);
+	if (w->plan.object_at != GUARD_NO_PLACE)
+		bpf_probe_read_kernel(&handle, sizeof handle, (const void *)(w->data + w->plan.object_at));
+	answer(w, status, handle);
+	group_leave(w);
+	/* What is left was reserved for what the kernel then read as something else. */
+	account_refund(w->account, w->reserved);
+	w->reserved = 0;
+	if (guard_options.rewrites && !status && w->plan.nested == GUARD_NESTED_FB_INFO)
+		answer_info(w);
+	return 0;
+}
+
+/* (stack, state, file) */
+SEC("kprobe")
+int guard_release(struct pt_regs *regs)
+{
+	uint64_t file = PT_REGS_PARM3(regs);
+	struct work *w;
+
+	if (!bpf_map_lookup_elem(&guard_records, &file))
+		return 0;
+	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (w) {
+		file_leave(w);
+		w->leaving = file;
+		w->leaving_until = number_last();
+	}
+	return 0;
+}
+
+SEC("kprobe")
+int guard_released(struct pt_regs *regs)
+{
+	struct work *w = work_of_current();
+	if (w)
+		file_leave(w);
+	return 0;
+}
+
+/* The last of a task: what it released while guard_free_traced was left out. */
+SEC("?tp_btf/sched_process_free")
+int BPF_PROG(guard_task_free, struct task_struct *task)
+{
+	struct work *w = bpf_task_storage_get(&guard_work, task, NULL, 0);
+
+	if (w)
+		file_leave(w);
+	return 0;
+}

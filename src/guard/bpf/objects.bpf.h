@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0
+/*
+ * objects.bpf.h: device memory and the objects that hold it, until their last name is gone; what a call left. Of
+ * guard.bpf.c.
+ */
+#pragma once
+
+static void memory_unref(uint64_t number)
+{
+	struct guard_memory *m = bpf_map_lookup_elem(&guard_memories, &number);
+
+	if (!m || __sync_fetch_and_sub(&m->references, 1) != 1)
+		return;
+	account_refund(m->account, m->bytes);
+	bpf_map_delete_elem(&guard_memories, &number);
+}
+
+static bool memory_ref(uint64_t number)
+{
+	struct guard_memory *m = bpf_map_lookup_elem(&guard_memories, &number);
+
+	for (int i = 0; m && i < 64; i++) {
+		uint64_t n = *(volatile uint64_t *)&m->references;
+
+		if (!n)
+			return false;
+		if (__sync_val_compare_and_swap(&m->references, n, n + 1) == n)
+			return true;
+	}
+	return false;
+}
+
+static void object_uncount(const struct guard_object *o)
+{
+	struct guard_tenant *t = tenant_find(o->account);
+	struct guard_pool *pool = o->pooled ? pool_get() : NULL;
+
+	if (pool)
+		__sync_fetch_and_sub(&pool->objects, 1);
+	if (!t)
+		return;
+	__sync_fetch_and_sub(&t->objects, 1);
+	if (o->class == RM_CLASS_GROUP)
+		__sync_fetch_and_sub(&t->groups, 1);
+}
+
+/*
+ * What an object is known by. Its place in the table is another's as soon as it is taken out, whoever looks at it then:
+ * what is done with it is done by these numbers, which nothing else has. The memory first: a place that is another's
+ * between the two has a number that is later than all of before.
+ */
+struct known {
+	uint64_t memory, number;
+};
+
+static struct known object_known(const struct guard_object *o)
+{
+	struct known k = { .memory = *(volatile const uint64_t *)&o->memory };
+
+	k.number = *(volatile const uint64_t *)&o->number;
+	return k;
+}
+
+/*
+ * Once, whoever comes first: two threads may free what is above it. True: this one; who takes it from the counts takes
+ * it out of the table, and nobody else does.
+ */
+static bool object_gone(struct guard_object *o, uint64_t number)
+{
+	if (!number || __sync_val_compare_and_swap(&o->counted, number, 0) != number)
+		return false;
+	object_uncount(o);
+	return true;
+}
+
+/* False: another has been quicker. */
+static bool object_give_back(struct guard_object *o, uint64_t number)
+{
+	if (!number || __sync_val_compare_and_swap(&o->memory, number, 0) != number)
+		return false;
+	memory_unref(number);
+	return true;
+}
+
+/* A number that nothing has; of two the later is the greater. 0: never. */
+static uint64_t number_next(void)
+{
+	uint32_t zero = 0;
+	uint64_t *last = bpf_map_lookup_elem(&guard_number, &zero);
+
+	return last ? __sync_fetch_and_add(last, 1) + 1 : 0;
+}
+
+static uint64_t number_last(void)
+{
+	uint32_t zero = 0;
+	uint64_t *last = bpf_map_lookup_elem(&guard_number, &zero);
+
+	return last ? *(volatile uint64_t *)last : 0;
+}
+
+/* Counts an object; its group may have been counted already (group_take). */
+static void object_come(struct work *w, struct guard_object *o, struct guard_tenant *t)
+{
+	struct guard_pool *pool = pool_get();
+
+	if (o->class == RM_CLASS_GROUP && t && !w->group)
+		__sync_fetch_and_add(&t->groups, 1);
+	else if (o->class == RM_CLASS_GROUP)
+		w->group = 0;
+	if (!t || !pool || __sync_fetch_and_add(&t->objects, 1) < GUARD_OWN_OBJECTS)
+		return;
+	__sync_fetch_and_add(&pool->objects, 1);
+	o->pooled = 1;
+}
+
+struct put {
+	struct guard_key key;
+	struct guard_object object;
+	uint64_t done;
+};
+
+/*
+ * The one before under this name is gone; who freed it has not come round to saying so, or is about to take it out.
+ * What is found there twice had the name in between.
+ */
+static long put_once(uint32_t i, struct put *p)
+{
+	struct guard_object *old;
+	struct known known;
+
+	p->done = !bpf_map_update_elem(&guard_objects, &p->key, &p->object, BPF_NOEXIST);
+	old = p->done ? NULL : bpf_map_lookup_elem(&guard_objects, &p->key);
+	if (!old)
+		return p->done;
+	known = object_known(old);
+	if (bpf_map_lookup_elem(&guard_objects, &p->key) == old && object_gone(old, known.number)) {
+		object_give_back(old, known.memory);
+		p->done = !bpf_map_update_elem(&guard_objects, &p->key, &p->object, BPF_ANY);
+	}
+	return p->done;
+}
+
+/*
+ * A name of the client's that nothing has: what gets it goes with its file. The driver knows the memory under another
+ * one, of which no second name may be made: that would outlive the charge (judge_objects). The client may be another
+ * tenant's, whom that does not concern.
+ */
+static void key_make_up(struct guard_key *key, uint64_t account)
+{
+	struct guard_key client = { key->client, key->client };
+	struct guard_object *c = bpf_map_lookup_elem(&guard_objects, &client);
+
+	if (c && c->account == account)
+		c->unnamed = 1;
+	key->handle = bpf_get_prandom_u32() | 0x80000000;
+}
+
+static void object_put(struct work *w, const struct guard_key *key, uint32_t parent, uint32_t class,
+		       uint64_t number)
+{
+	struct guard_object o = { .memory = number,
+				  .number = number_next(),
+				  .file = w->file,
+				  .account = w->account,
+				  .parent = parent,
+				  .class = class };
+	struct guard_tenant *t = tenant_find(w->account);
+	struct put p = { .done = 0 };
+
+	o.counted = o.number;
+	object_come(w, &o, t);
+	if (key->client != key->handle) {
+		struct guard_key client = { key->client, key->client };
+		struct guard_object *c = bpf_map_lookup_elem(&guard_objects, &client);
+
+		if (c)
+			o.file = c->file;
+		else
+			bpf_map_update_elem(&guard_records, &o.file, &o.account, BPF_ANY);
+	} else {
+		bpf_map_update_elem(&guard_records, &o.file, &o.account, BPF_ANY);
+	}
+	p.key = *key;
+	p.object = o;
+	bpf_loop(PUT_TRIES, put_once, &p, 0);
+	/* Nobody lets go of the name: the charge stays until the file is released. */
+	if (!p.done)
+		key_make_up(&p.key, w->account);
+	if (!p.done && bpf_map_update_elem(&guard_objects, &p.key, &p.object, BPF_NOEXIST))
+		object_uncount(&o);
+}
+
+static void memory_put(struct work *w, const struct guard_key *key, uint64_t bytes)
+{
+	struct guard_key above = { key->client, w->plan.parent };
+	struct guard_memory m = { .account = w->account, .bytes = bytes, .references = 1 };
+	uint64_t number = number_next();
+
+	/* A table that is full leaves the charge for ever, which harms nobody else. */
+	if (bpf_map_update_elem(&guard_memories, &number, &m, BPF_NOEXIST))
+		return;
+	if (!bpf_map_lookup_elem(&guard_objects, &above))
+		object_put(w, &above, above.client, 0, 0);
+	object_put(w, key, w->plan.parent, RM_CLASS_MEMORY, number);
+}
+
+/*
+ * What goes with a file, or with an object and what is below it. Not what was made since that began: under the same
+ * names it is another's, and is below the new ones.
+ */
+struct sweep {
+	uint64_t file;	/* of a release; 0: of a free */
+	uint64_t until; /* the last number then */
+	uint32_t client, handle;
+	uint32_t memory_only; /* what lies below is found through what is between, which goes last */
+	uint32_t unused;
+};
+
+static bool object_below(uint32_t client, uint32_t parent, uint32_t handle)
+{
+	struct guard_key key = { client, parent };
+
+	for (int depth = 0; depth < 6; depth++) {
+		struct guard_object *o;
+
+		if (key.handle == handle)
+			return true;
+		o = bpf_map_lookup_elem(&guard_objects, &key);
+		if (!o || o->parent == key.handle)
+			return false;
+		key.handle = o->parent;
+	}
+	return false;
+}
+
+static long sweep_one(struct bpf_map *map, struct guard_key *key, struct guard_object *o, struct sweep *s)
+{
+	struct known known = object_known(o);
+	struct guard_key k = *key;
+
+	if (known.number > s->until || (s->memory_only && !known.memory))
+		return 0;
+	if (s->file ? o->file != s->file
+		    : k.client != s->client || (s->handle != s->client && k.handle != s->handle &&
+						!object_below(k.client, o->parent, s->handle)))
+		return 0;
+	object_give_back(o, known.memory);
+	if (object_gone(o, known.number))
+		bpf_map_delete_elem(&guard_objects, &k);
+	return 0;
+}
+
+static void object_free(const struct work *w)
+{
+	struct guard_key key = { w->plan.client, w->plan.object };
+	struct guard_object *o = bpf_map_lookup_elem(&guard_objects, &key);
+	struct sweep s = { .until = w->until, .client = key.client, .handle = key.handle };
+	struct known known;
+
+	if (!o)
+		return;
+	known = object_known(o);
+	if (w->memory) {
+		if (object_give_back(o, w->memory) && object_gone(o, known.number))
+			bpf_map_delete_elem(&guard_objects, &key);
+	} else if (o->class == RM_CLASS_GROUP) {
+		if (known.number <= s.until && object_gone(o, known.number))
+			bpf_map_delete_elem(&guard_objects, &key);
+	} else if (!known.memory && known.number <= s.until) {
+		s.memory_only = key.client != key.handle;
+		if (s.memory_only)
+			bpf_for_each_map_elem(&guard_objects, sweep_one, &s, 0);
+		s.memory_only = 0;
+		bpf_for_each_map_elem(&guard_objects, sweep_one, &s, 0);
+	}
+}
+
+static void group_leave(struct work *w)
+{
+	struct guard_tenant *t = w->group ? tenant_find(w->account) : NULL;
+
+	w->group = 0;
+	if (t)
+		__sync_fetch_and_sub(&t->groups, 1);
+}
+
+/*
+ * What the task's last call left. One that the programs were not told the end of is taken to have succeeded: the kernel
+ * watches a few calls at once for their return and counts the rest as missed, and it skips a program while another
+ * operation on maps is in progress on the same processor. The memory is charged until its file is released, under the
+ * name that the program gave or, where the driver made one up or something has the name, another.
+ */
+static void work_leave(struct work *w)
+{
+	struct guard_key key = { w->plan.client, w->plan.object };
+	bool memory = w->stage != IDLE && w->plan.effect == GUARD_MEMORY && w->reserved;
+	bool second = w->stage == CALLED && w->plan.effect == GUARD_DUP && w->memory;
+
+	if ((memory || second) && (!key.handle || bpf_map_lookup_elem(&guard_objects, &key)))
+		key_make_up(&key, w->account);
+	if (memory)
+		memory_put(w, &key, w->reserved);
+	else if (w->stage != IDLE)
+		account_refund(w->account, w->reserved);
+	if (second)
+		object_put(w, &key, w->plan.parent, RM_CLASS_MEMORY, w->memory);
+	group_leave(w);
+	w->reserved = 0;
+	w->stage = IDLE;
+}
+
+/* The file whose release began in this task is released. */
+static void file_leave(struct work *w)
+{
+	struct sweep s = { .file = w->leaving, .until = w->leaving_until };
+
+	if (!s.file)
+		return;
+	w->leaving = 0;
+	bpf_for_each_map_elem(&guard_objects, sweep_one, &s, 0);
+	bpf_map_delete_elem(&guard_records, &s.file);
+}
