@@ -20,6 +20,8 @@
 
 enum { ENTRY_PTX = 1, ENTRY_ELF = 2 };
 
+#define ENTRY_LZ4 0x2000u
+#define ENTRY_ZSTD 0x8000u
 #define ENTRY_EXACT 0x100000u  /* sm_90a: this target only */
 #define ENTRY_FAMILY 0x200000u /* sm_100f: this major only */
 
@@ -95,6 +97,21 @@ bool image_fat_read(const uint8_t header[IMAGE_FAT_HEADER_BYTES], uint64_t *ret_
 	return begins_with(header, FAT_HEADER, FAT_MAGIC) && *ret_bytes <= MOST_BYTES;
 }
 
+/* What it says of how its payload is packed. False: it says that there is more than there is. */
+static bool read_packing(const struct entry *e, struct image_entry *ret)
+{
+	ret->payload = e->header_bytes;
+	ret->payload_bytes = e->packed_bytes ? e->packed_bytes : e->payload_bytes;
+	ret->unpacked_bytes = e->packed_bytes ? e->unpacked_bytes : 0;
+	if (!e->packed_bytes)
+		ret->packing = e->flags & (ENTRY_LZ4 | ENTRY_ZSTD) ? IMAGE_PACKED_OTHERWISE : IMAGE_PLAIN;
+	else if (e->flags & ENTRY_ZSTD)
+		ret->packing = IMAGE_ZSTD;
+	else
+		ret->packing = e->flags & ENTRY_LZ4 ? IMAGE_LZ4 : IMAGE_PACKED_OTHERWISE;
+	return e->packed_bytes <= e->payload_bytes;
+}
+
 bool image_entry_read(const uint8_t header[IMAGE_ENTRY_HEADER_BYTES], uint64_t left, struct image_entry *ret)
 {
 	struct entry e;
@@ -112,7 +129,7 @@ bool image_entry_read(const uint8_t header[IMAGE_ENTRY_HEADER_BYTES], uint64_t l
 		.family = e.flags & ENTRY_FAMILY,
 		.bytes = e.header_bytes + e.payload_bytes,
 	};
-	return true;
+	return read_packing(&e, ret);
 }
 
 static bool entry_fits(const struct entry *e, uint32_t arch)
@@ -381,6 +398,8 @@ bool image_view_init(struct image_view *v, const void *bundle, size_t bytes)
 	}
 	if (bytes)
 		goto bad;
+	v->kind = head.kind;
+	v->count = head.count;
 	v->wrapper.magic = WRAPPER_MAGIC;
 	v->wrapper.version = head.kind == IMAGE_LIST ? 2 : 1;
 	v->wrapper.data = head.kind == IMAGE_LIST ? NULL : v->list[0];
@@ -389,6 +408,33 @@ bool image_view_init(struct image_view *v, const void *bundle, size_t bytes)
 	return true;
 bad:
 	image_view_deinit(v);
+	return false;
+}
+
+uint64_t image_member_bytes(const void *member)
+{
+	uint64_t bytes;
+
+	memcpy(&bytes, (const uint8_t *)member - sizeof(bytes), sizeof(bytes));
+	return bytes;
+}
+
+static bool is_name(uint8_t c)
+{
+	return ((c | 32) >= 'a' && (c | 32) <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
+}
+
+bool image_takes_memory(const void *code, uint64_t bytes)
+{
+	static const char name[] = "malloc";
+	const size_t length = sizeof(name) - 1;
+	const uint8_t *end = (const uint8_t *)code + bytes, *at = code;
+
+	while ((at = memmem(at, (size_t)(end - at), name, length))) {
+		if ((at == code || !is_name(at[-1])) && (at + length == end || !is_name(at[length])))
+			return true;
+		at += length;
+	}
 	return false;
 }
 

@@ -40,12 +40,18 @@ typedef void (*image_sink)(void *to, const void *data, size_t bytes);
  */
 bool image_bundle(const void *image, size_t bound, const struct image_archs *archs, image_sink sink, void *to);
 
+enum image_packing { IMAGE_PLAIN, IMAGE_LZ4, IMAGE_ZSTD, IMAGE_PACKED_OTHERWISE };
+
 /* One entry of a fat binary, as its header says. */
 struct image_entry {
 	enum { IMAGE_ENTRY_OTHER, IMAGE_ENTRY_PTX, IMAGE_ENTRY_MACHINE } kind;
 	uint32_t arch;	    /* 90 for sm_90 and compute_90 */
 	bool exact, family; /* sm_90a: this target only; sm_100f: this major only */
 	uint64_t bytes;	    /* header and payload: the next entry follows */
+	enum image_packing packing;
+	uint64_t payload;	/* where it begins, from the header's begin */
+	uint64_t payload_bytes; /* as it lies there; of what is packed without the padding */
+	uint64_t unpacked_bytes; /* what it says of itself; 0 where it is plain */
 };
 
 #define IMAGE_FAT_HEADER_BYTES 16u
@@ -58,6 +64,8 @@ bool image_entry_read(const uint8_t header[IMAGE_ENTRY_HEADER_BYTES], uint64_t l
 
 /* What a bundle is for the driver; points into the bundle. */
 struct image_view {
+	enum image_kind kind;
+	uint32_t count;	      /* of members: list[0] to list[count - 1] */
 	const void *image;
 	struct {
 		uint32_t magic, version;
@@ -66,6 +74,11 @@ struct image_view {
 	} wrapper;
 	const void **list; /* owned */
 };
+
+/* Bytes of one of its members. */
+uint64_t image_member_bytes(const void *member);
+/* Whether kernels of this PTX or machine code take memory by themselves, from a heap of the driver's: by the name. */
+bool image_takes_memory(const void *code, uint64_t bytes);
 
 /* The bundle must stay where it is, aligned to 8. False: malformed, or no memory. */
 bool image_view_init(struct image_view *v, const void *bundle, size_t bytes);

@@ -61,8 +61,9 @@ struct move_said {
 
 /*
  * Of a module, or of a library in the current context: its variables that kernels can write, by the image that it was
- * loaded from. CUDA_ERROR_NOT_FOUND: the image does not name all of them, or the driver does not know one of them;
- * CUDA_ERROR_NOT_SUPPORTED: they are too many.
+ * loaded from. A name "": it holds what the image has for it, and is not to be kept. CUDA_ERROR_NOT_FOUND: the image
+ * does not name all of them, or the driver does not know one of them; CUDA_ERROR_NOT_SUPPORTED: they are too many;
+ * CUDA_ERROR_NOT_PERMITTED: a packed image has kernels that take memory by themselves.
  */
 struct move_variables {
 	uint64_t owner;

@@ -370,41 +370,11 @@ static bool is_written(const char *section)
 	return !strcmp(section, ".nv.global") || !strcmp(section, ".nv.global.init");
 }
 
-/* Symbols of objects in the sections that kernels can write. False: there is no table of them. */
-static bool tell_symbols(const char *image, const Elf64_Shdr *section, unsigned int count, const char *names,
-			 image_variable found, void *arg)
-{
-	for (unsigned int i = 0; i < count; i++) {
-		const Elf64_Shdr *table = &section[i], *text;
-		const Elf64_Sym *symbol = (const void *)(image + table->sh_offset);
-
-		if (table->sh_type != SHT_SYMTAB)
-			continue;
-		if (table->sh_entsize != sizeof(*symbol) || table->sh_offset % _Alignof(Elf64_Sym) ||
-		    table->sh_offset >> 40 || table->sh_size >> 40 || table->sh_link >= count ||
-		    !readable(symbol, table->sh_size))
-			return false;
-		text = &section[table->sh_link];
-		if (text->sh_offset >> 40 || text->sh_size >> 40 || !text->sh_size ||
-		    !readable(image + text->sh_offset, text->sh_size) || image[text->sh_offset + text->sh_size - 1])
-			return false;
-		for (uint64_t k = 0; k < table->sh_size / sizeof(*symbol); k++)
-			if (ELF64_ST_TYPE(symbol[k].st_info) == STT_OBJECT && symbol[k].st_shndx < count &&
-			    symbol[k].st_name < text->sh_size &&
-			    is_written(names + section[symbol[k].st_shndx].sh_name))
-				found(arg, image + text->sh_offset + symbol[k].st_name,
-				      strlen(image + text->sh_offset + symbol[k].st_name));
-		return true;
-	}
-	return false;
-}
-
-static struct sizes read_elf(const void *image, image_variable found, void *arg)
+static struct sizes read_elf(const void *image)
 {
 	const Elf64_Ehdr *e = image;
 	const Elf64_Shdr *section, *names;
 	struct sizes s = { 0 };
-	bool written = false;
 
 	if (!readable(image, sizeof *e) || e->e_ident[EI_CLASS] != ELFCLASS64 || !e->e_shoff ||
 	    e->e_shentsize != sizeof *section || e->e_shstrndx >= e->e_shnum || e->e_shoff >> 40 ||
@@ -421,17 +391,12 @@ static struct sizes read_elf(const void *image, image_variable found, void *arg)
 	for (unsigned int i = 0; i < e->e_shnum; i++) {
 		const char *name;
 
-		if (section[i].sh_name >= names->sh_size) {
-			s.known &= !found;
+		if (section[i].sh_name >= names->sh_size)
 			continue;
-		}
 		name = (const char *)image + names->sh_offset + section[i].sh_name;
-		written |= is_written(name) && section[i].sh_size;
 		if (is_written(name) || !strcmp(name, ".nv.constant3"))
 			add_variable(&s, section[i].sh_size);
 	}
-	if (found && s.known && written)
-		s.known = tell_symbols(image, section, e->e_shnum, (const char *)image + names->sh_offset, found, arg);
 	return s;
 }
 
@@ -462,7 +427,7 @@ static void merge(struct image_need *need, const struct sizes *s, bool first)
 }
 
 /* PTX in a fat binary is not always followed by a NUL within its payload: a copy would need memory, so it must be. */
-static void read_fat(const unsigned char *header, struct image_need *need, image_variable found, void *arg)
+static void read_fat(const unsigned char *header, struct image_need *need)
 {
 	struct fat_entry entry;
 	uint64_t size, at = 16;
@@ -491,9 +456,9 @@ static void read_fat(const unsigned char *header, struct image_need *need, image
 		}
 		if (!(entry.flags & FAT_COMPRESSED) && !entry.compressed_bytes) {
 			if (entry.kind == FAT_ELF)
-				s = read_elf(payload, found, arg);
+				s = read_elf(payload);
 			else if (memchr(payload, 0, entry.payload_bytes))
-				s = read_ptx((const char *)payload, found, arg);
+				s = read_ptx((const char *)payload, NULL, NULL);
 		}
 		merge(need, &s, first);
 		first = false;
@@ -511,7 +476,7 @@ static bool begins_with(const void *image, uint32_t magic)
 	return true;
 }
 
-static void read_wrapper(const void *image, struct image_need *need, image_variable found, void *arg)
+static void read_wrapper(const void *image, struct image_need *need)
 {
 	const unsigned char *header;
 	uint32_t version;
@@ -523,10 +488,10 @@ static void read_wrapper(const void *image, struct image_need *need, image_varia
 	memcpy(&header, (const char *)image + 8, sizeof header);
 	need->known = version == 1 && readable(header, 16) && begins_with(header, FAT_HEADER);
 	if (need->known)
-		read_fat(header, need, found, arg);
+		read_fat(header, need);
 }
 
-static void read_any(const void *image, struct image_need *ret, image_variable found, void *arg)
+void image_read(const void *image, struct image_need *ret)
 {
 	struct sizes s;
 
@@ -535,29 +500,21 @@ static void read_any(const void *image, struct image_need *ret, image_variable f
 		return;
 	ret->known = true;
 	if (looks_like_ptx(image)) {
-		s = read_ptx(image, found, arg);
+		s = read_ptx(image, NULL, NULL);
 		merge(ret, &s, true);
 	} else if (begins_with(image, FAT_WRAPPER)) {
-		read_wrapper(image, ret, found, arg);
+		read_wrapper(image, ret);
 	} else if (begins_with(image, FAT_HEADER)) {
-		read_fat(image, ret, found, arg);
+		read_fat(image, ret);
 	} else if (begins_with(image, 0x464c457fu)) {
-		s = read_elf(image, found, arg);
+		s = read_elf(image);
 		merge(ret, &s, true);
 	} else {
 		ret->known = false;
 	}
 }
 
-void image_read(const void *image, struct image_need *ret)
+bool image_ptx_variables(const char *text, image_variable found, void *arg)
 {
-	read_any(image, ret, NULL, NULL);
-}
-
-bool image_variables(const void *image, image_variable found, void *arg)
-{
-	struct image_need need;
-
-	read_any(image, &need, found, arg);
-	return need.known;
+	return looks_like_ptx(text) && read_ptx(text, found, arg).known;
 }

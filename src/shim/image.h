@@ -19,8 +19,8 @@ struct image_need {
 
 void image_read(const void *image, struct image_need *ret);
 
-/* Told of each variable that kernels can write, by its name (without a NUL). Of several members each tells its own. */
+/* Told of each variable that kernels can write, by its name (without a NUL). */
 typedef void (*image_variable)(void *arg, const char *name, size_t length);
 
-/* The names. False: the image does not say all of them in the clear. */
-bool image_variables(const void *image, image_variable found, void *arg);
+/* Those of PTX text. False: it is none, or not all of them are understood. */
+bool image_ptx_variables(const char *text, image_variable found, void *arg);

@@ -7,11 +7,14 @@
  * with a handle of cuBLAS and a plan of cuFFT; variables: with variables of a module and of a library. Any other kind:
  * it holds one thing, which cannot move as a rule; the next line ends it.
  */
+#include "packed.h"
+
 #include <cuda.h>
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -428,7 +431,7 @@ static void hold_variable(void)
 }
 
 /* What kernels allocate nobody else knows of. */
-static void hold_heap(void)
+static void hold_heap_of(bool packed)
 {
 	static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 				   ".extern .func (.param .b64 block) malloc(.param .b64 bytes);\n"
@@ -442,13 +445,24 @@ static void hold_heap(void)
 	static CUmodule module;
 	static CUdeviceptr at;
 	CUfunction f;
-	void *args[] = { &at };
+	void *args[] = { &at }, *image = packed_text(text, 1);
 
 	must(cuMemAlloc(&at, 64), "memory");
-	must(cuModuleLoadData(&module, text), "a module");
+	must(cuModuleLoadData(&module, packed ? image : text), "a module");
+	free(image);
 	must(cuModuleGetFunction(&f, module, "take"), "a function");
 	must(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL), "a launch");
 	must(cuCtxSynchronize(), "a wait");
+}
+
+static void hold_heap(void)
+{
+	hold_heap_of(false);
+}
+
+static void hold_packed_heap(void)
+{
+	hold_heap_of(true);
 }
 
 static void hold_mapped(void)
@@ -507,7 +521,7 @@ static const struct {
 } kinds[] = { { "array", hold_array },	      { "managed", hold_managed }, { "reference", hold_reference },
 	      { "variable", hold_variable },  { "heap", hold_heap },	   { "mapped", hold_mapped },
 	      { "capture", hold_capture },    { "graph", hold_graph },	   { "rest", hold_rest },
-	      { "generator", hold_generator } };
+	      { "generator", hold_generator }, { "packed heap", hold_packed_heap } };
 
 int main(int argc, char **argv)
 {

@@ -1,10 +1,13 @@
 /*
  * roam_symbols.c: variables of a module and of a library whose addresses the program knows: it copies to and from them,
  * fills them, and gives their addresses to kernels, also inside a structure and in a table that it has just copied, and
- * reads one by a texture.
+ * reads one by a texture. The images are packed, one in each way.
  */
 #include "roamer.h"
 
+#include "packed.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 #define WORDS 1024u
@@ -103,11 +106,14 @@ static CUtexObject texture(CUDA_RESOURCE_DESC r)
 
 void symbols_make(void)
 {
+	void *one = packed_text(text, 0), *two = packed_text(text, 1);
 	CUkernel kernel;
 	size_t bytes;
 
-	must(cuModuleLoadData(&t.module, text), "a module");
-	must(cuLibraryLoadData(&t.library, text, NULL, NULL, 0, NULL, NULL, 0), "a library");
+	must(cuModuleLoadData(&t.module, one), "a module");
+	must(cuLibraryLoadData(&t.library, two, NULL, NULL, 0, NULL, NULL, 0), "a library");
+	free(one);
+	free(two);
 	must(cuLibraryGetKernel(&kernel, t.library, "step"), "a kernel");
 	must(cuKernelGetFunction(&t.step_there, kernel), "its function");
 	must(cuLibraryGetGlobal(&t.state_there, &bytes, t.library, "state"), "a variable of the library");

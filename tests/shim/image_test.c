@@ -150,65 +150,21 @@ static void add_name(void *arg, const char *name, size_t length)
 }
 
 /* The names of what kernels can write; "?": the image does not say all of them. */
-static const char *written(const void *image)
+static const char *written(const char *image)
 {
 	*names = 0;
-	return image_variables(image, add_name, NULL) ? names : "?";
+	return image_ptx_variables(image, add_name, NULL) ? names : "?";
 }
 
 static void named(void)
 {
-	_Alignas(8) static char image[1024];
-	Elf64_Ehdr *e = (void *)image;
-	Elf64_Shdr *section = (void *)(image + 64);
-	Elf64_Sym *symbol = (void *)(image + 512);
-	static const char text[] = "\0.nv.global\0.nv.constant3\0.symtab\0a\0b\0f";
-
 	ok(!strcmp(
 		written(HEAD ".visible .global .u32 a, b[3] = {1}; .const .u64 c; .global .attribute(.managed) .u8 m;"),
 		"a b m "));
 	ok(!strcmp(written(HEAD ".entry k() { .global .u32 own; .const .u8 fixed; ld.global.u32 %r1, [a]; }"), "own "));
 	ok(!strcmp(written(HEAD), ""));
 	ok(!strcmp(written(HEAD ".global .u32 x[N];"), "?"));
-	/* a cubin: objects of the sections that are written, no function and no constant */
-	memcpy(image + 800, text, sizeof(text));
-	memcpy(e->e_ident, ELFMAG, SELFMAG);
-	e->e_ident[EI_CLASS] = ELFCLASS64;
-	e->e_shoff = 64;
-	e->e_shentsize = sizeof(*section);
-	e->e_shnum = 5;
-	e->e_shstrndx = 4;
-	section[1] = (Elf64_Shdr){ .sh_name = 1, .sh_type = SHT_NOBITS, .sh_size = 8 };
-	section[2] = (Elf64_Shdr){ .sh_name = 12, .sh_type = SHT_PROGBITS, .sh_size = 4 };
-	section[3] = (Elf64_Shdr){ .sh_name = 26,
-				   .sh_type = SHT_SYMTAB,
-				   .sh_offset = 512,
-				   .sh_size = 4 * sizeof(*symbol),
-				   .sh_entsize = sizeof(*symbol),
-				   .sh_link = 4 };
-	section[4] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = 800, .sh_size = sizeof(text) };
-	symbol[1] = (Elf64_Sym){
-		.st_name = 34, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), .st_shndx = 1, .st_size = 8
-	};
-	symbol[2] = (Elf64_Sym){
-		.st_name = 36, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), .st_shndx = 2, .st_size = 4
-	};
-	symbol[3] = (Elf64_Sym){ .st_name = 38, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1 };
-	ok(!strcmp(written(image), "a "));
-	section[3].sh_type = SHT_PROGBITS;
-	ok(!strcmp(written(image), "?"));
-	section[3].sh_type = SHT_SYMTAB;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	/* what it reads is what the process has, and not the image alone */
-	/* damaged in every byte: whatever comes, nothing breaks */
-	for (unsigned int i = 0; i < sizeof(image); i++)
-		for (unsigned int bit = 0; bit < 8; bit++) {
-			image[i] ^= (char)(1u << bit);
-			written(image);
-			image[i] ^= (char)(1u << bit);
-		}
-#endif
-	ok(!strcmp(written(image), "a "));
+	ok(!strcmp(written("\177ELF"), "?"));
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 #include "remote/client/thread.h"
 #include "remote/code.h"
 #include "remote/copy.h"
+#include "remote/image.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -231,29 +232,6 @@ static struct move_kept_image *find_image(const struct move *m, const uint8_t ha
 	return i;
 }
 
-static bool is_name(uint8_t c)
-{
-	return ((c | 32) >= 'a' && (c | 32) <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
-}
-
-/*
- * Kernels that take memory by themselves have it from a heap of the driver's, of which nobody here knows. A compressed
- * image, where the name cannot be seen, does not come here: nobody knows its variables either.
- */
-static bool takes_memory(const uint8_t *image, uint64_t bytes)
-{
-	static const char name[] = "malloc";
-	const size_t length = sizeof(name) - 1;
-	const uint8_t *end = image + bytes, *at = image;
-
-	while ((at = memmem(at, (size_t)(end - at), name, length))) {
-		if ((at == image || !is_name(at[-1])) && (at + length == end || !is_name(at[length])))
-			return true;
-		at += length;
-	}
-	return false;
-}
-
 static bool image_out(struct move *m, const struct code_load *load)
 {
 	struct move_kept_image *i = find_image(m, load->hash) ? NULL : malloc(sizeof(*i) + load->whole);
@@ -356,7 +334,7 @@ static bool heaps_look(struct move *m)
 	uint32_t count = 0;
 
 	for (const struct move_kept_image *i = m->images; i; i = i->next)
-		count += takes_memory(i->data, i->bytes);
+		count += image_takes_memory(i->data, i->bytes); /* what is packed the worker looks at */
 	return !count || move_stays(m, WORKER_STAY_HEAP, count);
 }
 

@@ -274,9 +274,11 @@ static bool keep_all(struct move *m, uint64_t owner, uint64_t context, struct re
 		name = remote_take_string(in);
 		if (in->bad || !name || bytes > CODE_IMAGE_MOST)
 			return false;
-		v = keep(m, owner, context, name, bytes);
-		if (!v || !span_add(m, address, bytes))
+		v = *name ? keep(m, owner, context, name, bytes) : NULL;
+		if ((*name && !v) || !span_add(m, address, bytes))
 			return move_stays(m, WORKER_STAY_HOST, 0);
+		if (!v)
+			continue;
 		if (through(m, v, CALL_MOVE_VARIABLE) != CUDA_SUCCESS)
 			return move_stays(m, WORKER_STAY_FAULT, 0);
 	}
@@ -297,7 +299,7 @@ bool move_variables_out(struct move *m, const struct code_load *load, uint64_t c
 		in = (struct remote_reader){ .data = answer.body, .size = answer.bytes };
 		good = keep_all(m, load->id, context, &in);
 	} else {
-		move_stays(m, WORKER_STAY_VARIABLE, 1);
+		move_stays(m, r == CUDA_ERROR_NOT_PERMITTED ? WORKER_STAY_HEAP : WORKER_STAY_VARIABLE, 1);
 	}
 	link_done(&answer);
 	return good;

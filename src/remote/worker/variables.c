@@ -10,12 +10,11 @@
 #include "remote/worker/images.h"
 #include "remote/worker/moved.h"
 #include "remote/worker/session.h"
-#include "shim/image.h"
+#include "remote/worker/symbols.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-
-#define NAME_MOST 4096u
 
 static bool is_container(uint64_t id)
 {
@@ -30,58 +29,170 @@ static CUresult find(struct work *work, uint64_t id, void *owner, const char *na
 
 /* ---- which there are ---- */
 
+/*
+ * A driver takes one entry of a fat binary, and knows all variables of that one by their names. So the entries that
+ * have a name which it does not know are not the one; of each member one has to be left.
+ */
 struct listing {
 	struct work *work;
 	uint64_t id;
 	void *owner;
+	bool *is_there; /* of each member */
+	struct listed {
+		CUdeviceptr at;
+		uint64_t bytes;
+	} * listed;
+	size_t count, room;
 	CUresult result;
 };
 
-static void list_one(void *arg, const char *name, size_t length)
+/* Where the driver has put a section of machine code: the place of one whose name nobody else has. */
+static bool base_of(const struct listing *l, const struct symbols *s, uint32_t section, CUdeviceptr *ret)
 {
-	struct listing *l = arg;
-	char text[NAME_MOST];
-	CUdeviceptr at = 0;
-	uint64_t bytes;
-	size_t size = 0;
+	CUdeviceptr at;
+	size_t size;
 
-	if (l->result != CUDA_SUCCESS)
-		return;
-	if (length >= sizeof(text)) {
-		l->result = CUDA_ERROR_NOT_FOUND;
-		return;
+	for (size_t i = 0; section && i < s->count; i++) {
+		const struct symbol *symbol = &s->symbol[i];
+
+		if (symbol->section != section || symbol->shared ||
+		    find(l->work, l->id, l->owner, symbol->name, &at, &size) != CUDA_SUCCESS || size != symbol->bytes)
+			continue;
+		*ret = at - symbol->at;
+		return true;
 	}
-	memcpy(text, name, length);
-	text[length] = 0;
-	l->result = find(l->work, l->id, l->owner, text, &at, &size);
-	if (l->result != CUDA_SUCCESS) {
-		l->result = CUDA_ERROR_NOT_FOUND;
-		return;
+	return false;
+}
+
+/* The address rests on what the image says: nothing but the device's memory is looked at. */
+static bool is_device(struct work *work, CUdeviceptr at)
+{
+	CUmemorytype type = 0;
+
+	return work->driver->cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, at) == CUDA_SUCCESS &&
+	       type == CU_MEMORYTYPE_DEVICE;
+}
+
+/* Whether memory of the device holds what the image has for it. */
+static bool is_initial(struct work *work, CUdeviceptr at, const struct symbol *symbol)
+{
+	struct rooms *rooms = &work->worker->rooms;
+	uint8_t *room = symbol->bytes && is_device(work, at) && is_device(work, at + symbol->bytes - 1)
+				? rooms_take(rooms)
+				: NULL;
+	bool same = room;
+
+	for (uint64_t done = 0, n; same && done < symbol->bytes; done += n) {
+		n = symbol->bytes - done < rooms->room_bytes ? symbol->bytes - done : rooms->room_bytes;
+		same = work->driver->cuMemcpyDtoH_v2(room, at + done, n) == CUDA_SUCCESS;
+		for (uint64_t i = 0; same && i < n; i++)
+			same = room[i] == (symbol->initial ? symbol->initial[done + i] : 0);
 	}
+	if (room)
+		rooms_give(rooms, room);
+	return same;
+}
+
+/* As the client is to hear it; a name "": it holds what the image has, and nothing of it is to be kept. */
+static void list(struct listing *l, CUdeviceptr at, uint64_t bytes, const char *name)
+{
+	const size_t room = l->room ? 2 * l->room : 64;
+	struct listed *more;
+
+	for (size_t i = 0; i < l->count; i++)
+		if (l->listed[i].at == at && l->listed[i].bytes == bytes)
+			return;
+	if (l->count == l->room) {
+		more = realloc(l->listed, room * sizeof(*more));
+		if (!more) {
+			l->result = CUDA_ERROR_NOT_SUPPORTED;
+			return;
+		}
+		l->listed = more;
+		l->room = room;
+	}
+	l->listed[l->count++] = (struct listed){ at, bytes };
 	remote_put(&l->work->out, &at, sizeof(at));
-	bytes = size;
 	remote_put(&l->work->out, &bytes, sizeof(bytes));
-	remote_put_string(&l->work->out, text);
+	remote_put_string(&l->work->out, name);
 	if (l->work->out.bad)
 		l->result = CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* One that the driver does not tell from others by its name. False: it may hold something else than the image says. */
+static bool list_unnamed(struct listing *l, const struct symbols *s, const struct symbol *symbol)
+{
+	CUdeviceptr base;
+
+	if (symbol->section && !symbol->bytes)
+		return true;
+	if (!base_of(l, s, symbol->section, &base) || !is_initial(l->work, base + symbol->at, symbol))
+		return false;
+	list(l, base + symbol->at, symbol->bytes, "");
+	return true;
+}
+
+/* False: the driver does not know it. */
+static bool list_one(struct listing *l, const struct symbols *s, const struct symbol *symbol)
+{
+	CUdeviceptr at = 0;
+	size_t size = 0;
+
+	if (symbol->shared || find(l->work, l->id, l->owner, symbol->name, &at, &size) != CUDA_SUCCESS ||
+	    (symbol->bytes && size != symbol->bytes))
+		return list_unnamed(l, s, symbol);
+	if (size)
+		list(l, at, size, symbol->name);
+	return true;
+}
+
+static void list_entry(void *arg, const struct symbols *s)
+{
+	struct listing *l = arg;
+	const size_t count = l->count, used = l->work->out.used;
+	bool taken = true;
+
+	for (size_t i = 0; taken && l->result == CUDA_SUCCESS && i < s->count; i++)
+		taken = list_one(l, s, &s->symbol[i]);
+	l->is_there[s->member] |= taken;
+	if (!taken) {
+		l->count = count;
+		l->work->out.used = used;
+	}
+}
+
+static CUresult list_view(struct listing *l, const struct image_view *view)
+{
+	static const CUresult results[] = { [SYMBOLS_ALL] = CUDA_SUCCESS,
+					    [SYMBOLS_UNKNOWN] = CUDA_ERROR_NOT_FOUND,
+					    [SYMBOLS_HEAP] = CUDA_ERROR_NOT_PERMITTED };
+	CUresult r;
+
+	l->is_there = calloc(view->count + 1, sizeof(*l->is_there));
+	if (!l->is_there)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	r = results[symbols_read(view, list_entry, l)];
+	for (uint32_t i = 0; r == CUDA_SUCCESS && i < view->count; i++)
+		r = l->is_there[i] ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+	free(l->is_there);
+	free(l->listed);
+	return l->result == CUDA_SUCCESS ? r : l->result;
 }
 
 static CUresult list_all(struct listing *l, const struct move_variables *m)
 {
 	struct image *image = images_take(m->hash, m->whole);
 	struct image_view view;
-	bool known;
+	CUresult r = CUDA_ERROR_NOT_FOUND;
 
 	if (!image)
-		return CUDA_ERROR_NOT_FOUND;
-	if (!image_view_init(&view, image_data(image), m->whole)) {
-		images_give(image);
-		return CUDA_ERROR_NOT_FOUND;
+		return r;
+	if (image_view_init(&view, image_data(image), m->whole)) {
+		r = list_view(l, &view);
+		image_view_deinit(&view);
 	}
-	known = image_variables(view.image, list_one, l);
-	image_view_deinit(&view);
 	images_give(image);
-	return l->result == CUDA_SUCCESS && !known ? CUDA_ERROR_NOT_FOUND : l->result;
+	return r;
 }
 
 int variables_list(struct work *work)
