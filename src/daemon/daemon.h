@@ -71,7 +71,7 @@ struct daemon {
 	unsigned int next_uid;	    /* fence_choose_uid() */
 	struct cgroups *cgroups;    /* NULL: not looked for yet */
 	const struct residence_options *memory; /* tenants/residence.h */
-	int disk_fd; /* the folder of memory.disk; -1: none */
+	struct disk *disk; /* the folder of memory.disk (tenants/disk.h); NULL: none */
 	uint64_t images_most_bytes; /* 0: none are kept */
 	const struct limits *limits; /* of users who are no owners; NULL: none */
 	int control_fd;

@@ -198,7 +198,6 @@ static int serve(const struct options *o)
 	daemon = (struct daemon){ .loop = &loop,
 				  .runtime = RUNTIME_NONE,
 				  .control_fd = -1,
-				  .disk_fd = -1,
 				  .idle_exit_ns = idle_exit_ns(o),
 				  .fault_rule = o->faults,
 				  .guard = o->guard,
@@ -270,6 +269,8 @@ int main(int argc, char **argv)
 		return device_watcher_main(argv[2], argv[3]);
 	if (argc == 3 && !strcmp(argv[1], "--hold-pages"))
 		return holder_main(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "--disk"))
+		return disk_main(argv[2]);
 	if (argc >= 2 && !strcmp(argv[1], "--probe")) {
 		if (argc == 4)
 			return prober_main(argv[2], argv[3]);

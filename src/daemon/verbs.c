@@ -16,6 +16,7 @@
 #include "daemon/operator.h"
 #include "daemon/requests.h"
 #include "daemon/store/store.h"
+#include "daemon/tenants/disk.h"
 #include "daemon/tenants/grant_ask.h"
 #include "daemon/tenants/placing.h"
 #include "daemon/tenants/limit.h"
@@ -89,7 +90,7 @@ static json_t *disk_json(const struct daemon *daemon)
 {
 	uint64_t most, taken = residence_disk_bytes(daemon, &most);
 
-	if (daemon->disk_fd < 0)
+	if (!disk_there(daemon))
 		return json_null();
 	return json_pack("{s:s s:I s:I}", "folder", daemon->memory->disk, "taken_bytes", (json_int_t)taken,
 			 "most_bytes", (json_int_t)most);

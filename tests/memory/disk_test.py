@@ -2,9 +2,11 @@
 Memory that leaves its device and finds no room in the host's memory goes to a disk, up to bounds, into a file without a name, encrypted; what
 goes wrong there is one line, and the tenant as it was. The judge is the device's own count: disk_test.py BUILD
 """
+import contextlib
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,6 +28,7 @@ if not FOLDER:
 class Place:
     def __init__(self, memory, env=ENV, wrap=(), folder=FOLDER):
         self.yaml = tempfile.NamedTemporaryFile("w", suffix=".yaml")
+        self.folder = folder
         self.say(memory, folder)
         self.m = Meted("--soft-only", env={**env, "METE_CONFIG": self.yaml.name}, wrap=wrap)
         self.c = self.m.control()
@@ -341,37 +344,117 @@ def forked(p):
     os.kill(child, 9)
 
 
-def full_disk():
-    """A disk of its own that is smaller than memory.disk_size."""
+@contextlib.contextmanager
+def disk_of(what, size):
+    """The folder of a file system of its own; None where there can be none."""
     if os.geteuid() or not os.path.exists("/dev/loop-control"):
-        skip("a disk that is full", "it takes root and a loop device")
+        skip(what, "it takes root and a loop device")
+        yield None
         return
     with tempfile.TemporaryDirectory() as place:
         image, at = os.path.join(place, "image"), os.path.join(place, "at")
         os.mkdir(at)
         with open(image, "wb") as f:
-            f.truncate(24 * MIB)
+            f.truncate(size)
         made = subprocess.run(["mkfs.ext4", "-q", "-O", "^has_journal", image], capture_output=True).returncode if os.path.exists("/usr/sbin/mkfs.ext4") else 1
         if made or subprocess.run(["mount", "-o", "loop", image, at], capture_output=True).returncode:
-            skip("a disk that is full", "no loop device can be mounted here")
+            skip(what, "no loop device can be mounted here")
+            yield None
             return
         try:
             os.chmod(at, 0o700)
-            p = Place("pool: 1M, disk_size: 1G", folder=at)
-            p.m.make("full", QUOTA, spill=True)
-            r = Resider(p.m, "full", SIZE, 2)
-            r.has("holds")
-            status, text = p.suspend("full")
-            ok(status == 1 and "No space left on device" in text and at in text and "\n" not in text, "the disk is full: one line", status, text)
-            s = p.share("full")
-            ok(s["residence"] == "resident" and s["held_bytes"] == p.judge.used() and not p.c.grant("full")["suspended"], "the tenant is as it was", s)
-            ok("has room for" in p.m.log(), "meted has said at its start that there is less than it may take", p.m.log())
-            for _ in range(2):
-                r.go_on()
-            same(r.end(), 0, "every word is what it has to be")
-            p.close()
+            yield at
         finally:
             subprocess.run(["umount", at], check=False)
+
+
+def full_disk():
+    """A disk of its own that is smaller than memory.disk_size."""
+    with disk_of("a disk that is full", 24 * MIB) as at:
+        if not at:
+            return
+        p = Place("pool: 1M, disk_size: 1G", folder=at)
+        p.m.make("full", QUOTA, spill=True)
+        r = Resider(p.m, "full", SIZE, 2)
+        r.has("holds")
+        status, text = p.suspend("full")
+        ok(status == 1 and "No space left on device" in text and at in text and "\n" not in text, "the disk is full: one line", status, text)
+        s = p.share("full")
+        ok(s["residence"] == "resident" and s["held_bytes"] == p.judge.used() and not p.c.grant("full")["suspended"], "the tenant is as it was", s)
+        ok("has room for" in p.m.log(), "meted has said at its start that there is less than it may take", p.m.log())
+        for _ in range(2):
+            r.go_on()
+        same(r.end(), 0, "every word is what it has to be")
+        p.close()
+
+
+def frozen_disk():
+    """Who asks the file system for anything waits in the kernel."""
+    with disk_of("a disk that is frozen", 96 * MIB) as at:
+        if not at:
+            return
+        p = Place("pool: 1M, disk_size: 1G", folder=at)
+        if subprocess.run(["fsfreeze", "-f", at], capture_output=True).returncode:
+            skip("a disk that is frozen", "this file system cannot be frozen here")
+        else:
+            try:
+                refused_while_it_hangs(p, "frozen", "a disk is frozen", lambda: subprocess.run(["fsfreeze", "-u", at], check=True))
+            finally:
+                subprocess.run(["fsfreeze", "-u", at], capture_output=True)
+        p.close()
+
+
+def keeper(folder=FOLDER):
+    """The process that asks the disk for files."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/comm") as f:
+                if f.read() == "meted-disk\n" and folder in [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]:
+                    return int(pid)
+        except OSError:
+            pass
+    return None
+
+
+def refused_while_it_hangs(p, name, what, go_on):
+    """A disk that does not answer: who waits for it stays as he was, and nobody else waits at all."""
+    p.m.make(name, QUOTA, spill=True)
+    r = Resider(p.m, name, SIZE, 2)
+    r.has("holds")
+    p.c.ask("grant_suspend", name=name)
+    longest, end = 0, time.monotonic() + 60
+    while p.c.grant(name)["suspension"]["state"] == "leaving" and time.monotonic() < end:
+        begun = time.monotonic()
+        p.c.ask("devices")
+        longest = max(longest, time.monotonic() - begun)
+        time.sleep(0.05)
+    s = p.c.grant(name)["suspension"]
+    ok(s["state"] == "refused" and "its disk does not answer" in s["why"], f"{what}: who was to leave stays, and is told why", s)
+    ok(longest < 2, f"{what}: all others are served meanwhile: the longest answer took {longest * 1000:.0f} ms")
+    same((p.share(name)["residence"], p.share(name)["held_bytes"]), ("resident", p.judge.used()), f"{what}: it is as it was")
+    go_on()
+    ok(until(lambda: not p.suspend(name)[0], 20) and p.share(name)["disk_bytes"], f"{what}: when the disk answers again it can leave", p.share(name))
+    p.resume(name)
+    ok(until(lambda: not p.disk()["taken_bytes"] and not files_or_none(keeper(p.folder) or 0), 20), f"{what}: and no file is left", p.disk())
+    for _ in range(2):
+        r.go_on()
+    same(r.end(), 0, f"{what}: every word is what it has to be")
+
+
+def hangs(p):
+    pid = keeper()
+    os.kill(pid, signal.SIGSTOP)
+    refused_while_it_hangs(p, "hangs", "a disk hangs", lambda: os.kill(pid, signal.SIGCONT))
+    os.kill(pid, 9)
+    p.m.make("after", QUOTA, spill=True)
+    r = Resider(p.m, "after", SIZE, 1)
+    r.has("holds")
+    ok(until(lambda: not p.suspend("after")[0], 20) and p.share("after")["disk_bytes"] and keeper() not in (None, pid),
+       "the process that asks the disk is killed: there is another one", p.share("after"))
+    p.resume("after")
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    ok(until(lambda: not p.disk()["taken_bytes"], 20), "nothing is on the disk", p.disk())
 
 
 def check(folder):
@@ -427,7 +510,7 @@ def refused_folders():
 
 p = Place("pool: 1M, disk_size: 64M, turn: 0.2")
 only = sys.argv[2:]
-for what in (comes_and_goes, host_first, counts_each, turns, limited_program, other_bytes, closed, killed, upgraded, forked):
+for what in (comes_and_goes, host_first, counts_each, turns, limited_program, other_bytes, closed, killed, upgraded, forked, hangs):
     if only and what.__name__ not in only:
         continue
     if what is comes_and_goes:
@@ -437,8 +520,10 @@ for what in (comes_and_goes, host_first, counts_each, turns, limited_program, ot
     else:
         what(p)
 p.close()
+for what in (full_disk, frozen_disk):
+    if not only or what.__name__ in only:
+        what()
 if not only:
-    full_disk()
     refused_folders()
 same(os.listdir(FOLDER), [], "nothing is left in the folder")
 finish()

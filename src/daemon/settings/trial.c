@@ -240,13 +240,13 @@ static void try_cgroup(struct trial *t)
 static void try_disk(struct trial *t)
 {
 	const char *path = t->o->memory.disk;
-	_cleanup_close_ int fd = -1;
 	char why[WHY_BYTES];
+	int r;
 
 	if (!path)
 		return;
-	fd = disk_try(path, NULL, why, sizeof(why));
-	if (fd < 0 && !is_hidden(t, -fd))
+	r = disk_try(path, why, sizeof(why));
+	if (r < 0 && !is_hidden(t, -r))
 		complain(t, "memory.disk", "%s", why);
 }
 

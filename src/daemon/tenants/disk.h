@@ -2,27 +2,44 @@
  * disk.h: the folder of the setting memory.disk, where the memory goes that leaves a device and finds no room in the
  * host's memory. Each client that leaves gets a file of its own there. The file never has a name: it is gone with the
  * last descriptor of it, whoever is killed when.
+ *
+ * All that the disk itself is asked for, a child of meted does: it makes files, and ends them. A disk that does not
+ * answer holds up that child, and nobody else.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct client;
 struct daemon;
-struct residence_options;
+struct disk_ask;
 
 /*
- * Opens the folder, and looks whether it can serve. Value: a descriptor, or a negative errno with one line for the
- * user. *ret_free_bytes (may be NULL): the room of its file system.
+ * Looks whether a folder can serve, in a child, for DISK_PATIENCE_MS at most. 0, or a negative errno with one line for
+ * the user.
  */
-int disk_try(const char *path, uint64_t *ret_free_bytes, char *error, size_t size);
+int disk_try(const char *path, char *error, size_t size);
 
 /* The folder of the settings, if there is one that can serve; what is wrong stands in the log. Again after a reload. */
 void disk_open(struct daemon *daemon);
 void disk_close(struct daemon *daemon);
+/* There is one, or it has not said yet that it cannot serve. */
+bool disk_there(const struct daemon *daemon);
 
+/* `fd`: of the file, the caller's from now on; or -1, and the line says why. */
+typedef void (*disk_fn)(void *owner, int fd, const char *why);
 /*
- * A file for so many bytes, which are reserved there. Value: a descriptor; or a negative errno, with a line in `error`.
+ * A file for so many bytes, which are reserved there; `fn` gets it later. NULL: no memory, or there is no disk. The ask
+ * is over when `fn` has been called.
  */
-int disk_file(const struct daemon *daemon, uint64_t bytes, char *error, size_t size);
+struct disk_ask *disk_ask(struct daemon *daemon, uint64_t bytes, disk_fn fn, void *owner);
+/* Nobody waits for it any more: the file ends when it has been made. NULL: nothing. */
+void disk_forget(struct disk_ask *ask);
+/* All who wait are answered now: with what the child says within a second, or that it does not. */
+void disk_settle(const struct daemon *daemon);
+/* A file has served: it is cut to nothing, whoever has it open, and closed. */
+void disk_end(struct daemon *daemon, int take_fd);
+
+/* The child. */
+int disk_main(const char *socket);

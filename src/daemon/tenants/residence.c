@@ -16,6 +16,7 @@
 #include "daemon/tenants/disk.h"
 #include "daemon/tenants/limit.h"
 #include "daemon/tenants/residing.h"
+#include "daemon/tenants/session.h"
 #include "daemon/tenants/suspension.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/tenants/yielding.h"
@@ -458,7 +459,7 @@ static struct offload_owner owner_of(const struct tenant *t, uint64_t host_units
 
 uint64_t residence_client_disk(const struct client *c)
 {
-	if (c->residing.disk_fd)
+	if (c->residing.disk_fd || c->residing.disk_ask)
 		return c->residing.disk_units;
 	/* A meted before this one has given it the file. */
 	return residing_place(c) & WIRE_PLACE_DISK && may_have_disk(c) ? residing_away(c) : 0;
@@ -482,7 +483,7 @@ static struct offload offload_now(const struct daemon *daemon, const struct clie
 	if (!now.host_most)
 		now.host_most =
 			(uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE) / WIRE_UNIT_BYTES;
-	now.disk_most = daemon->disk_fd < 0 ? 0 : o->disk_bytes / WIRE_UNIT_BYTES;
+	now.disk_most = disk_there(daemon) ? o->disk_bytes / WIRE_UNIT_BYTES : 0;
 	now.disk_user_most = o->disk_user_bytes ? o->disk_user_bytes / WIRE_UNIT_BYTES : now.disk_most / 2;
 	for (const struct tenant *t = daemon->tenants; t; t = t->next) {
 		const struct offload_owner whose = owner_of(t, now.host_most, true);
@@ -542,23 +543,64 @@ void residence_unstore(struct client *client, bool leaving)
 {
 	struct residing *r = &client->residing;
 
-	if (!r->disk_fd)
-		return;
-	if (!leaving && ftruncate(r->disk_fd, 0)) /* whoever has it open beside us */
-		log_line("grant %s: the file of %s keeps its room on the disk: %s", client->tenant->grant.name,
-			 client_text(client), strerror(errno));
-	close(r->disk_fd);
+	disk_forget(r->disk_ask);
+	r->disk_ask = NULL;
+	r->disk_asker = NULL;
+	if (r->disk_fd && leaving)
+		close(r->disk_fd);
+	else if (r->disk_fd)
+		disk_end(client->tenant->daemon, r->disk_fd);
 	r->disk_fd = 0;
 	r->disk_units = 0;
 }
 
-enum wire_status residence_store(struct client *client, uint64_t units, int *ret_fd)
+void residence_store_forget(struct client *client, const struct session *asker)
+{
+	if (client->residing.disk_asker == asker)
+		client->residing.disk_asker = NULL;
+}
+
+static void on_made(void *owner, int fd, const char *why)
+{
+	struct client *client = owner;
+	struct residing *r = &client->residing;
+
+	r->disk_ask = NULL;
+	if (fd >= 0) {
+		r->disk_fd = fd;
+		*r->why = 0;
+	} else {
+		r->disk_units = 0;
+		snprintf(r->why, sizeof(r->why), "%s", why);
+	}
+	if (r->disk_asker)
+		session_answer_stored(r->disk_asker, r->disk_serial, fd < 0 ? WIRE_NO_ROOM : WIRE_OK, fd);
+	r->disk_asker = NULL;
+}
+
+/* The file is made while others are served. */
+static int make_file(struct client *client, uint64_t units, struct session *asker, uint32_t serial)
+{
+	struct daemon *daemon = client->tenant->daemon;
+	struct residing *r = &client->residing;
+
+	r->disk_ask = disk_ask(daemon, units * WIRE_UNIT_BYTES, on_made, client);
+	if (!r->disk_ask) {
+		snprintf(r->why, sizeof(r->why), "memory.disk %s: its disk does not answer", daemon->memory->disk);
+		return WIRE_NO_ROOM;
+	}
+	r->disk_units = units;
+	r->disk_asker = asker;
+	r->disk_serial = serial;
+	return RESIDENCE_LATER;
+}
+
+int residence_store(struct client *client, uint64_t units, struct session *asker, uint32_t serial, int *ret_fd)
 {
 	struct tenant *t = client->tenant;
 	struct residing *r = &client->residing;
 	struct offload_owner whose;
 	struct offload now;
-	int fd;
 
 	*ret_fd = r->disk_fd ? r->disk_fd : -1;
 	*r->why = 0;
@@ -577,17 +619,12 @@ enum wire_status residence_store(struct client *client, uint64_t units, int *ret
 	case OFFLOAD_HOST:
 		return WIRE_OK;
 	case OFFLOAD_DISK:
-		fd = disk_file(t->daemon, units * WIRE_UNIT_BYTES, r->why, sizeof(r->why));
-		if (fd < 0)
-			return WIRE_NO_ROOM;
-		*ret_fd = r->disk_fd = fd;
-		r->disk_units = units;
-		return WIRE_OK;
+		return make_file(client, units, asker, serial);
 	case OFFLOAD_NOWHERE:
 		break;
 	}
 	snprintf(r->why, sizeof(r->why), "memory.pool has no room for it%s",
-		 t->daemon->disk_fd < 0 ? ""
+		 !disk_there(t->daemon) ? ""
 		 : whose.disk		? ", nor has memory.disk"
 					: ", and memory.disk is not for it");
 	return WIRE_NO_ROOM;

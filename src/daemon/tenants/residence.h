@@ -57,7 +57,10 @@ struct residing {
 	uint64_t leave_ns;   /* without the time in which its work ended: the device was used then */
 	uint64_t works_ns;   /* its work had not ended when it was looked at then */
 	int disk_fd;	     /* of the file that it was given, which it writes or has written; 0: none */
-	uint64_t disk_units; /* its size */
+	uint64_t disk_units; /* its size, also while it is made */
+	struct disk_ask *disk_ask;  /* it is made; NULL: not */
+	struct session *disk_asker; /* who is to be answered then; NULL: has gone */
+	uint32_t disk_serial;	    /* with this number */
 	uint32_t told;	     /* the wish of which it was said that it cannot be done */
 	uint64_t late_ns;    /* yielding.h: since then it, or who is in its way, is late; 0: not */
 	char why[200];	     /* it was told that its memory finds room nowhere; empty: nothing to say */
@@ -120,9 +123,13 @@ uint64_t residence_disk_of_device(const struct daemon *daemon, const uint8_t *uu
 uint64_t residence_disk_bytes(const struct daemon *daemon, uint64_t *ret_most_bytes);
 /*
  * A client that leaves asks where to. WIRE_OK: to the host's memory, or with a descriptor, which remains meted's, to
- * this file. WIRE_NO_ROOM: it stays.
+ * this file. WIRE_NO_ROOM: it stays. RESIDENCE_LATER: a file is made; `asker` is answered with `serial`
+ * (session_answer_stored()).
  */
-enum wire_status residence_store(struct client *client, uint64_t units, int *ret_fd);
+#define RESIDENCE_LATER (-1)
+int residence_store(struct client *client, uint64_t units, struct session *asker, uint32_t serial, int *ret_fd);
+/* Who has asked has gone. */
+void residence_store_forget(struct client *client, const struct session *asker);
 /* The client is gone, or has its memory back. `leaving`: this meted goes, and the file stays the client's. */
 void residence_unstore(struct client *client, bool leaving);
 /* Units of the tenant's device that nobody has. */

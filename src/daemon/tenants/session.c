@@ -11,6 +11,7 @@
 #include "daemon/health/faults.h"
 #include "daemon/log.h"
 #include "daemon/telemetry.h"
+#include "daemon/tenants/disk.h"
 #include "daemon/tenants/others.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/worker.h"
@@ -83,6 +84,8 @@ void session_free(struct session *session)
 	*at = session->next;
 	tenant->session_count--;
 	tenant_forget(session);
+	if (session->client)
+		residence_store_forget(session->client, session);
 	watch_free(session->watch);
 	close(session->fd);
 	if (session->client)
@@ -237,7 +240,7 @@ static void fill_welcome(const struct session *session, struct wire_welcome *w)
 		w->device[i].granule_bytes = share->device.granule_bytes;
 		w->device[i].flags = (share->device.kind == DEVICE_SOFT ? WIRE_DEVICE_SOFT : 0) |
 				     (grant->spill ? WIRE_DEVICE_STAYS_ASKED : 0) |
-				     (grant->spill && session->tenant->daemon->disk_fd >= 0 ? WIRE_DEVICE_STORES : 0);
+				     (grant->spill && disk_there(session->tenant->daemon) ? WIRE_DEVICE_STORES : 0);
 	}
 }
 
@@ -380,19 +383,25 @@ static bool on_peer(struct session *session, const void *packet)
 	return true;
 }
 
-static bool on_store(struct session *session, const void *packet)
+void session_answer_stored(struct session *session, uint32_t serial, enum wire_status status, int fd)
 {
-	const struct wire_store *q = packet;
 	struct wire_stored answer = { 0 };
-	enum wire_status status = WIRE_BAD;
-	int fd = -1;
 
-	if (device_known(session, q->device))
-		status = residence_store(session->client, q->units, &fd);
-	wire_head(&answer.head, WIRE_STORED, sizeof(answer), q->head.serial, status);
+	wire_head(&answer.head, WIRE_STORED, sizeof(answer), serial, status);
 	answer.disk = fd >= 0;
 	if (!session->ending)
 		send_with(session, &answer, sizeof(answer), &fd, fd >= 0);
+}
+
+static bool on_store(struct session *session, const void *packet)
+{
+	const struct wire_store *q = packet;
+	int fd = -1, status = WIRE_BAD;
+
+	if (device_known(session, q->device))
+		status = residence_store(session->client, q->units, session, q->head.serial, &fd);
+	if (status != RESIDENCE_LATER)
+		session_answer_stored(session, q->head.serial, (enum wire_status)status, fd);
 	return status != WIRE_BAD || senseless(session, q->head.type, "its memory does not leave the device");
 }
 

@@ -50,6 +50,8 @@ bool session_message(struct session *session, const void *packet, size_t size);
 void session_answer(struct session *session, void *message, size_t size);
 /* No room, and others leave for it: it is to ask again. */
 void session_answer_again(struct session *session, uint32_t serial, unsigned int device);
+/* To WIRE_STORE; `fd`, -1 for none, stays the caller's. */
+void session_answer_stored(struct session *session, uint32_t serial, enum wire_status status, int fd);
 void session_answer_reserved(struct session *session, uint32_t serial, unsigned int device, enum wire_status status);
 
 /* Closes connections that have not said HELLO for long. Value: how many still have time. */

@@ -7,6 +7,7 @@
 #include "daemon/store/store.h"
 #include "daemon/tenants/account.h"
 #include "daemon/tenants/client.h"
+#include "daemon/tenants/disk.h"
 #include "daemon/tenants/residing.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/worker.h"
@@ -176,7 +177,7 @@ int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_
 			 "raise it in meted.yaml",
 			 tenant->grant.name, size_format(units * WIRE_UNIT_BYTES, held),
 			 size_format(residence_pool_room(tenant) * WIRE_UNIT_BYTES, room),
-			 residence_pool_bound(tenant), tenant->daemon->disk_fd < 0 ? "" : ", and less of memory.disk");
+			 residence_pool_bound(tenant), disk_there(tenant->daemon) ? ", and less of memory.disk" : "");
 		return -EBUSY;
 	}
 	r = keep(tenant, true, error, size);
