@@ -94,6 +94,34 @@ struct wall_welcome { /* with two descriptors when the status is WALL_OK: the co
 /* The packet that carries the descriptor of a client's arena, after the welcome. */
 #define WALL_ARENA_MARK 'A'
 
+/*
+ * Another first word than a hello, for meted alone: a client that leaves its worker asks where what it keeps goes, or
+ * says that it has a file there, or needs none any more. A relay, and a meted of an earlier release, refuse it.
+ */
+#define WALL_STORE_MAGIC 0x6574656du
+#define WALL_STORE_VERSION 1u
+
+enum wall_store_word {
+	WALL_STORE_ASKS = 1,
+	WALL_STORE_HAS,	 /* it has been given one before: by a meted before this one, perhaps */
+	WALL_STORE_ENDS, /* not answered */
+};
+
+struct wall_store {
+	uint32_t magic, version;
+	uint32_t word; /* enum wall_store_word */
+	uint32_t unused;
+	uint64_t bytes; /* a multiple of 4096 */
+};
+
+enum wall_stored_place { WALL_STORED_HOST, WALL_STORED_DISK, WALL_STORED_NOWHERE };
+
+struct wall_stored { /* with a descriptor where it is WALL_STORED_DISK and meted has the file */
+	uint32_t magic, version;
+	uint32_t place; /* enum wall_stored_place */
+	uint32_t unused;
+};
+
 /* Words of the board, at these byte offsets of the arena. */
 /* uint64_t: payloads up to this serial are in the worker's arena (not coherent only) */
 #define WALL_BOARD_ARRIVED 0u
@@ -185,6 +213,12 @@ void wall_exchange(struct wall *a, struct wall *b);
 /* Goes on with another worker, by the same arena. `hello` has WALL_BRINGS. As wall_connect(); may be tried again. */
 int wall_return(struct wall *wall, const char *path, const struct wall_hello *hello, unsigned int timeout_ms);
 
+/*
+ * What meted answers, an enum wall_stored_place, with the file or -1; -errno: there is nobody who knows the question.
+ * WALL_STORE_ENDS: 0, without an answer.
+ */
+int wall_ask_store(const char *path, enum wall_store_word word, uint64_t bytes, unsigned int timeout_ms, int *ret_fd);
+
 /* Worker, relay
  * ------------------------------------------------------------------------------------------------------- */
 
@@ -210,6 +244,8 @@ int wall_rebase(struct wall *wall, uint64_t base);
  * -EAGAIN: nothing is there yet; another -errno: it went away.
  */
 int wall_peek_hello(int socket);
+/* It is struct wall_store that has arrived: takes it out. 0; -EAGAIN: it is not; -EPROTO: it makes no sense. */
+int wall_take_store(int socket, struct wall_store *ret);
 /*
  * Lets the client in. Takes the socket over when this succeeds. `more`: grant, server, base and flags of the welcome;
  * the rest is filled in here. 0 or -errno.

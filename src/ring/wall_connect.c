@@ -320,6 +320,54 @@ void wall_part(struct wall *wall)
 	errno = saved;
 }
 
+static int receive_stored(int socket, struct wall_stored *ret, int *ret_fd)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec io = { ret, sizeof(*ret) };
+	struct msghdr m = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
+	long n = kernel(syscall(SYS_recvmsg, socket, &m, MSG_CMSG_CLOEXEC));
+	struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
+	int fd;
+
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+		*ret_fd = move_high(fd);
+	}
+	if (n != sizeof(*ret) || ret->magic != WALL_STORE_MAGIC || ret->place > WALL_STORED_NOWHERE)
+		return n < 0 ? (int)n : -EPROTO;
+	return (int)ret->place;
+}
+
+int wall_ask_store(const char *path, enum wall_store_word word, uint64_t bytes, unsigned int timeout_ms, int *ret_fd)
+{
+	const struct wall_store ask = {
+		.magic = WALL_STORE_MAGIC, .version = WALL_STORE_VERSION, .word = word, .bytes = bytes
+	};
+	const uint64_t until_ms = now_ms() + timeout_ms;
+	struct wall_stored answer;
+	int saved = errno, fd = connect_to(path, until_ms);
+	long r = fd;
+
+	*ret_fd = -1;
+	if (fd >= 0)
+		r = kernel(syscall(SYS_sendto, fd, &ask, sizeof(ask), MSG_NOSIGNAL, NULL, 0));
+	if (r >= 0 && word == WALL_STORE_ENDS)
+		r = 0;
+	else if (r >= 0)
+		r = wait_readable(fd, until_ms);
+	if (r >= 0 && word != WALL_STORE_ENDS)
+		r = receive_stored(fd, &answer, ret_fd);
+	if (r < 0) {
+		raw_fd_close(*ret_fd);
+		*ret_fd = -1;
+	}
+	raw_fd_close(fd);
+	errno = saved;
+	return (int)r;
+}
+
 int wall_return(struct wall *wall, const char *path, const struct wall_hello *hello, unsigned int timeout_ms)
 {
 	const struct wall_welcome before = wall->welcome;

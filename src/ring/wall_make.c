@@ -163,6 +163,19 @@ int wall_peek_hello(int socket)
 	return judge_hello(&hello, n);
 }
 
+int wall_take_store(int socket, struct wall_store *ret)
+{
+	ssize_t n = recv(socket, ret, sizeof(*ret), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+
+	if (n < (ssize_t)sizeof(ret->magic) || ret->magic != WALL_STORE_MAGIC)
+		return -EAGAIN;
+	n = recv(socket, ret, sizeof(*ret), MSG_TRUNC | MSG_DONTWAIT);
+	return n == sizeof(*ret) && ret->version == WALL_STORE_VERSION && ret->word >= WALL_STORE_ASKS &&
+			       ret->word <= WALL_STORE_ENDS && !(ret->bytes % 4096)
+		       ? 0
+		       : -EPROTO;
+}
+
 bool wall_peek_brings(int socket, uint64_t *ret_bytes)
 {
 	struct wall_hello hello = { 0 };

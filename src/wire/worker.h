@@ -122,6 +122,8 @@ enum worker_stay {
 	WORKER_STAY_SHARED, /* pinned memory that kernels reach, which lies on both sides of a relay */
 	WORKER_STAY_SERVER, /* no number: the other server does not take it; `why` */
 	WORKER_STAY_HEAP,   /* kernels take memory themselves; so many of their images */
+	WORKER_STAY_DISK,   /* no number: the disk answers an error */
+	WORKER_STAY_ROOM,   /* no number: meted has no room for it, nor has its disk */
 	WORKER_STAY_COUNT,
 };
 

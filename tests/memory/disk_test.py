@@ -4,6 +4,7 @@ goes wrong there is one line, and the tenant as it was. The judge is the device'
 """
 import contextlib
 import os
+import random
 import re
 import resource
 import signal
@@ -118,6 +119,195 @@ def comes_and_goes(p, wall, ordered=False):
     r.go_on()
     same(r.end(), 0, f"{name}: every word is what it has to be")
     ok(r.stays_in_place(), f"{name}: all addresses stayed")
+
+
+def holders():
+    """Processes that have a file of the folder, but for meted and the process that makes them."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/comm") as f:
+                if not f.read().startswith("meted") and files(pid):
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def program_of(name, p):
+    """A program behind a wall that is away, and has its memory on the disk."""
+    until(lambda: len(holders()) == 1, 20)
+    found = holders()
+    ok(len(found) == 1 and len(files(found[0])) == 1, f"{name}: the program alone has the file", found)
+    return found[0] if found else os.getpid()
+
+
+def drop(p, name):
+    """It is promised its quota, which is more than half of the device."""
+    until(lambda: not p.c.grant(name)["processes"], 20)
+    p.c.ask("grant_delete", name=name)
+
+
+def kept_begins(p, name, rounds=1):
+    p.m.make(name, QUOTA, spill=False, wall=True)
+    r = Resider(p.m, name, SIZE, rounds + 1, wall=True, spill=False)
+    r.has("holds")
+    r.go_on()
+    r.done(1)
+    status, text = p.suspend(name)
+    s = p.share(name)
+    ok(not status and s["residence"] == "away" and not s["held_bytes"] and not p.judge.used() and s["disk_bytes"] >= SIZE, f"{name}: suspended, to the disk", text, s)
+    return r
+
+
+def kept_returns(p, name, r, rounds=1):
+    status, text = p.resume(name)
+    ok(not status and until(lambda: p.share(name)["residence"] == "resident", 20), f"{name}: resumed", text, p.share(name))
+    for _ in range(rounds):
+        r.go_on()
+    same(r.end(), 0, f"{name}: every word is what it has to be")
+    ok(r.stays_in_place(), f"{name}: all addresses stayed")
+    ok(until(lambda: not p.disk()["taken_bytes"] and not holders() and not files_or_none(keeper()), 20), f"{name}: nothing is left on the disk", p.disk(), holders())
+    drop(p, name)
+
+
+def kept(p):
+    """A program behind a wall whose grant has no --spill: it leaves its worker, and what it keeps meanwhile is on the disk."""
+    r = kept_begins(p, "kept", 2)
+    ok("away, on disk" in mete(p.m, "ps", "--wide")[1], "kept: mete ps says so", mete(p.m, "ps", "--wide"))
+    ok(SIZE <= p.disk()["taken_bytes"] <= SIZE + 2 * MIB, "kept: it is counted", p.disk())
+    same(os.listdir(FOLDER), [], "kept: no file has a name")
+    there = content(program_of("kept", p))
+    zeros = sum(not any(there[i:i + 4096]) for i in range(0, SIZE, 4096))
+    ok(len(there) >= SIZE and not zeros, f"kept: what is there cannot be read: not even zeros look like zeros ({zeros})")
+    p.resume("kept")
+    r.go_on()
+    r.done(2)
+    p.suspend("kept")
+    ok(p.share("kept")["disk_bytes"] >= SIZE, "kept: a second time", p.share("kept"))
+    kept_returns(p, "kept", r)
+
+
+def kept_finds_no_room(p):
+    p.say("pool: 1M, disk_size: 16M, turn: 0.2")
+    p.m.process.send_signal(1)
+    until(lambda: p.disk()["most_bytes"] == 16 * MIB)
+    p.m.make("large", QUOTA, spill=False, wall=True)
+    r = Resider(p.m, "large", SIZE, 1, wall=True, spill=False)
+    r.has("holds")
+    status, text = p.suspend("large")
+    ok(status == 1 and "memory.pool" in text and "\n" not in text, "large: no room on the disk: one line", status, text)
+    s = p.share("large")
+    ok(s["residence"] == "resident" and s["held_bytes"] and not p.c.grant("large")["suspended"], "large: it is as it was", s)
+    r.go_on()
+    same(r.end(), 0, "large: every word is what it has to be")
+    drop(p, "large")
+    p.say("pool: 1M, disk_size: 64M, turn: 0.2")
+    p.m.process.send_signal(1)
+    until(lambda: p.disk()["most_bytes"] == 64 * MIB)
+
+
+def kept_closed(p):
+    """The program closes descriptors that are not its own, while what they name is needed."""
+    r = kept_begins(p, "shut")
+    pid = program_of("shut", p)
+    r.go_on("d")
+    ok(until(lambda: not files(pid), 20), "shut: it closes all descriptors of files without a name")
+    ok(p.disk()["taken_bytes"], "shut: its file is there all the same", p.disk())
+    p.resume("shut")
+    same(r.end(), 0, "shut: every word is what it has to be")
+    drop(p, "shut")
+
+
+def kept_other_bytes(p):
+    r = kept_begins(p, "bent")
+    path = f"/proc/{program_of('bent', p)}/fd/{files(program_of('bent', p))[0]}"
+    with open(path, "r+b", 0) as f:
+        f.seek(5 * MIB + 77)
+        byte = f.read(1)
+        f.seek(5 * MIB + 77)
+        f.write(bytes([byte[0] ^ 4]))
+        os.fsync(f.fileno())
+    p.c.ask("grant_resume", name="bent")
+    r.go_on()
+    ok(not r.done(2, 1), "bent: one bit is wrong: its program gets nothing, it waits")
+    with open(path, "r+b", 0) as f:
+        f.seek(5 * MIB + 77)
+        f.write(byte)
+        os.fsync(f.fileno())
+    ok(r.done(2, 60), "bent: where the disk comes to its senses the program goes on", r.lines)
+    same(r.end(), 0, "bent: every word is what it has to be")
+    drop(p, "bent")
+
+
+def kept_killed(p):
+    """Whoever is killed when."""
+    r = kept_begins(p, "slain")
+    os.kill(program_of("slain", p), 9)
+    ok(until(lambda: not p.disk()["taken_bytes"] and not holders() and not files_or_none(keeper()), 20), "slain: a program is killed: nothing is on the disk", p.disk())
+    p.resume("slain")
+    drop(p, "slain")
+    r = kept_begins(p, "slain")
+    taken = p.disk()["taken_bytes"]
+    p.c.close()
+    p.m.process.kill()
+    p.m.process.wait()
+    p.m.start()
+    p.c = p.m.control()
+    same(files_or_none(keeper()), [], "slain: meted is killed: the next one has no file")
+    ok(until(lambda: p.disk()["taken_bytes"] == taken, 20), "slain: but it hears of it", p.disk(), taken)
+    kept_returns(p, "slain", r)
+    r = kept_begins(p, "slain")
+    answer = p.c.ask("upgrade")
+    ok(answer and answer["ok"], "slain: meted is upgraded", answer)
+    p.c.close()
+    p.c = p.m.control()
+    same(p.disk()["taken_bytes"], taken, "slain: the next one has been told")
+    kept_returns(p, "slain", r)
+
+
+def kept_killed_at_random(p):
+    """The worker, meted or the program, at any step."""
+    p.m.make("random", QUOTA, spill=False, wall=True)
+    wrong = []
+    for turn in range(60 if os.environ.get("METE_TEST_LONG") else 6):
+        r = Resider(p.m, "random", SIZE, 1000, 0, wall=True, spill=False)
+        r.has("holds")
+        workers = [q["pid"] for q in p.c.grant("random")["processes"]]
+        p.c.ask("grant_suspend", name="random")
+        if turn % 2:
+            until(lambda: p.c.grant("random")["suspension"]["state"] != "leaving", 20)
+            p.c.ask("grant_resume", name="random")
+        time.sleep(random.uniform(0, 0.2))
+        if turn % 3 == 0:
+            for pid in workers + [q["pid"] for q in p.c.grant("random")["processes"]]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, 9)
+        elif turn % 3 == 1:
+            p.c.close()
+            p.m.process.kill()
+            p.m.process.wait()
+            p.m.start()
+            p.c = p.m.control()
+        else:
+            os.killpg(r.process.pid, 9)
+        until(lambda: p.c.grant("random")["suspension"]["state"] != "leaving", 20)
+        p.c.ask("grant_resume", name="random")
+        done = len(r.rounds())
+        if turn % 3 != 2 and not until(lambda: len(r.rounds()) > done or r.process.poll() is not None, 40):
+            wrong.append((turn, "hangs", r.lines[-3:], p.c.grant("random")["suspension"]))
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(r.process.pid, 9)
+        r.process.wait()
+        r.thread.join(5)
+        if any(line.startswith("wrong ") and line.split()[1] != "0" for line in r.lines):
+            wrong.append((turn, r.lines[-3:]))
+        if not until(lambda: not p.c.grant("random")["processes"] and not p.disk()["taken_bytes"] and not holders() and not files_or_none(keeper()), 20):
+            wrong.append((turn, p.disk(), holders(), p.c.grant("random")["processes"]))
+        until(lambda: p.c.grant("random")["suspension"]["state"] in ("none", "refused", "away"), 20)
+        p.c.ask("grant_resume", name="random")
+    drop(p, "random")
+    ok(not wrong, "random: somebody is killed in the middle: nothing is left on the disk, and who lives has what it had", wrong)
 
 
 def host_first(p):
@@ -510,7 +700,8 @@ def refused_folders():
 
 p = Place("pool: 1M, disk_size: 64M, turn: 0.2")
 only = sys.argv[2:]
-for what in (comes_and_goes, host_first, counts_each, turns, limited_program, other_bytes, closed, killed, upgraded, forked, hangs):
+for what in (comes_and_goes, host_first, counts_each, turns, limited_program, other_bytes, closed, killed, upgraded, forked, hangs, kept, kept_finds_no_room,
+             kept_closed, kept_other_bytes, kept_killed, kept_killed_at_random):
     if only and what.__name__ not in only:
         continue
     if what is comes_and_goes:

@@ -56,6 +56,9 @@ static const char *const reasons[WORKER_STAY_COUNT] = {
 	[WORKER_STAY_OTHER] = "objects that its worker has named, which cannot move",
 	[WORKER_STAY_SHARED] = "blocks of pinned memory that kernels reach through a relay, which cannot move",
 	[WORKER_STAY_SERVER] = "the other server does not take it",
+	[WORKER_STAY_DISK] =
+		"the disk of memory.disk answers an error, or its program may not write so much (ulimit -f)",
+	[WORKER_STAY_ROOM] = "neither memory.pool nor memory.disk has room for it",
 	[WORKER_STAY_HEAP] = "modules whose kernels allocate memory themselves (malloc), which cannot move",
 };
 
@@ -588,6 +591,7 @@ void moving_share_json(const struct tenant *t, unsigned int device, json_t *shar
 			total += atomic_load_explicit(&w->traffic->move_total, memory_order_relaxed);
 		}
 	json_object_set_new(share, "away_bytes", json_integer((json_int_t)moving_away_bytes(t)));
+	json_object_set_new(share, "disk_bytes", json_integer((json_int_t)residence_disk(t) * WIRE_UNIT_BYTES));
 	json_object_set_new(share, "residence", json_string(words[state]));
 	if (state == SUSPENSION_LEAVING || state == SUSPENSION_RETURNING)
 		json_object_set_new(share, "moved_pct",

@@ -17,6 +17,7 @@
 #include "daemon/tenants/limit.h"
 #include "daemon/tenants/residing.h"
 #include "daemon/tenants/session.h"
+#include "daemon/tenants/stores.h"
 #include "daemon/tenants/suspension.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/tenants/yielding.h"
@@ -471,7 +472,7 @@ uint64_t residence_disk(const struct tenant *tenant)
 
 	for (const struct client *c = tenant->clients; c && residence_moves(tenant); c = c->next)
 		units += residence_client_disk(c);
-	return units;
+	return units + stores_units(tenant);
 }
 
 /* `but`: what it has, or will have, is left out. */
@@ -504,10 +505,10 @@ static struct offload offload_now(const struct daemon *daemon, const struct clie
 				offload_add(&now, &whose, OFFLOAD_HOST, residing_movable(c));
 		}
 		/* All of them together have no more than the quota away. */
-		offload_add(&now, &whose, OFFLOAD_DISK, disk);
+		offload_add(&now, &whose, OFFLOAD_DISK, disk + stores_units(t));
 		offload_add(&now, &whose, OFFLOAD_HOST,
 			    lesser(host, t->grant.share[0].ledger.quota_units) +
-				    moving_away_bytes(t) / WIRE_UNIT_BYTES);
+				    less(moving_away_bytes(t) / WIRE_UNIT_BYTES, stores_units(t)));
 	}
 	return now;
 }
@@ -537,6 +538,24 @@ bool residence_takes(const struct tenant *tenant, uint64_t units)
 	for (const struct client *c = tenant->clients; c && residence_moves(tenant); c = c->next)
 		whose.disk |= may_have_disk(c);
 	return units <= room || units - room <= offload_room(&now, &whose, OFFLOAD_DISK);
+}
+
+bool residence_is_owners(const struct tenant *tenant)
+{
+	return !is_users(tenant);
+}
+
+enum wall_stored_place residence_store_place(const struct tenant *tenant, uint64_t units)
+{
+	static const enum wall_stored_place places[] = { [OFFLOAD_HOST] = WALL_STORED_HOST,
+							 [OFFLOAD_DISK] = WALL_STORED_DISK,
+							 [OFFLOAD_NOWHERE] = WALL_STORED_NOWHERE };
+	const struct offload now = offload_now(tenant->daemon, NULL);
+	const struct offload_owner whose = owner_of(tenant, now.host_most, !is_users(tenant));
+
+	if (units > tenant->grant.share[0].ledger.quota_units)
+		return WALL_STORED_NOWHERE;
+	return places[offload_choose(&now, &whose, units)];
 }
 
 void residence_unstore(struct client *client, bool leaving)

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "ring/wall.h"
 #include "wire/message.h"
 
 #include <stdbool.h>
@@ -128,6 +129,10 @@ uint64_t residence_disk_bytes(const struct daemon *daemon, uint64_t *ret_most_by
  */
 #define RESIDENCE_LATER (-1)
 int residence_store(struct client *client, uint64_t units, struct session *asker, uint32_t serial, int *ret_fd);
+/* Grants of root and of meted's own user, where one meted serves all. */
+bool residence_is_owners(const struct tenant *tenant);
+/* Where so much of a program behind a wall, which leaves its worker, goes to. */
+enum wall_stored_place residence_store_place(const struct tenant *tenant, uint64_t units);
 /* Who has asked has gone. */
 void residence_store_forget(struct client *client, const struct session *asker);
 /* The client is gone, or has its memory back. `leaving`: this meted goes, and the file stays the client's. */

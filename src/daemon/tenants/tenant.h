@@ -41,6 +41,7 @@ struct tenant {
 	struct pool *pool; /* of workers; NULL: not walled */
 	struct caller *callers; /* at the wall, who have said nothing yet: workers/caller.h */
 	unsigned int caller_count;
+	struct store *stores; /* what its programs keep on the disk: stores.h */
 	struct log_limit worker_lines; /* what its workers may say in the log */
 	uint64_t worker_turn; /* the number of the pool's gift that it got last */
 	uint64_t worker_wish; /* the larger, the more probable is it that it wants a worker soon */

@@ -6,6 +6,7 @@
 #include "daemon/upgrade/handover.h"
 #include "daemon/turns/resume.h"
 #include "daemon/tenants/session.h"
+#include "daemon/tenants/stores.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/wall.h"
 
@@ -71,10 +72,9 @@ static json_t *tenant_save(struct handover *h, struct tenant *t)
 	for (struct session *s = t->sessions; s; s = s->next)
 		if (!s->ending)
 			json_array_insert_new(sessions, 0, session_save(h, s));
-	return json_pack("{s:o s:I s:o s:o s:o s:o s:o}", "bell", handover_give(h, t->bell_fd), "attached",
+	return json_pack("{s:o s:I s:o s:o s:o s:o s:o s:o}", "bell", handover_give(h, t->bell_fd), "attached",
 			 (json_int_t)t->attached_total, "shares", shares_save(t), "times", times_save(t), "events",
-			 events_save(t), "sessions", sessions, "knocks",
-			 wall_save(t, h));
+			 events_save(t), "sessions", sessions, "knocks", wall_save(t, h), "stores", stores_save(t, h));
 }
 
 static void listener_save(struct handover *h, json_t *listeners, struct daemon *daemon, const char *path, int fd)
@@ -213,5 +213,6 @@ void handover_sessions_restore(struct daemon *daemon, struct handover *h)
 
 		json_array_foreach(json_object_get(part, "sessions"), i, session) session_restore(h, t, session);
 		wall_restore(t, h, json_object_get(part, "knocks"));
+		stores_restore(t, h, json_object_get(part, "stores"));
 	}
 }

@@ -3,6 +3,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/loop.h"
+#include "daemon/tenants/stores.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/workers/wall.h"
@@ -40,8 +41,17 @@ static void on_word(void *owner)
 {
 	struct caller *caller = owner;
 	struct tenant *tenant = caller->tenant;
-	int fd = caller->fd, said = wall_peek_hello(fd);
+	struct wall_store store;
+	int fd = caller->fd, asks = wall_take_store(fd, &store), said;
 
+	if (asks != -EAGAIN) {
+		caller->fd = asks ? fd : -1;
+		caller_free(caller);
+		if (!asks)
+			stores_hear(tenant, fd, &store);
+		return;
+	}
+	said = wall_peek_hello(fd);
 	if (said == -EAGAIN || said == -EINTR)
 		return;
 	caller->fd = said < 0 ? fd : -1;

@@ -12,6 +12,7 @@
 #include "daemon/upgrade/handover.h"
 #include "daemon/workers/caller.h"
 #include "daemon/workers/pool.h"
+#include "daemon/tenants/stores.h"
 #include "daemon/tenants/tenant.h"
 #include "ring/wall.h"
 
@@ -139,6 +140,7 @@ void wall_shut(struct tenant *tenant, bool leaving)
 	watch_free(tenant->wall);
 	tenant->wall = NULL;
 	caller_drop_all(tenant);
+	stores_end(tenant, leaving);
 	moving_end(tenant);
 	if (tenant->pool) {
 		pool_forget(tenant->pool, tenant);

@@ -5,6 +5,7 @@
 #include "remote/client/captures.h"
 #include "remote/client/context.h"
 #include "remote/client/gate.h"
+#include "remote/client/move_store.h"
 #include "remote/client/parked.h"
 #include "remote/client/textures.h"
 #include "remote/client/thread.h"
@@ -27,6 +28,8 @@
 #define PAUSE_NS 50000000u /* between two tries to find a worker */
 #define QUICK_NS 1000000u
 #define QUICK_TRIES 8u
+#define DISK_NAPS 20u	   /* before a disk is asked again that has answered an error */
+#define DISK_NAP_NS 500000000u
 #define TRIES 64u /* of workers that cannot take it up */
 #define LOOK_S 2  /* between two looks at what would keep the session here */
 #define TOLD_BYTES (UINT64_C(8) << 20)
@@ -262,9 +265,11 @@ static void come_back(struct move *m)
 	char why[320];
 
 	while (failed < TRIES) {
-		int r = link_return(&s->link, s->path, CUDA_REMOTE_FINGERPRINT, m->total + m->aside, CONNECT_MS);
 		CUresult e;
+		int r;
 
+		store_tell();
+		r = link_return(&s->link, s->path, CUDA_REMOTE_FINGERPRINT, m->total + m->aside, CONNECT_MS);
 		if (r == WALL_REFUSED || r == WALL_WRONG_VERSION || r == WALL_BAD) {
 			link_give_up(&s->link, s->link.wall.refused);
 			return;
@@ -275,6 +280,13 @@ static void come_back(struct move *m)
 			continue;
 		}
 		e = take_up(m);
+		if (e == CUDA_ERROR_OPERATING_SYSTEM) {
+			/* Of the disk. The program waits: there is nothing right that it could be told. */
+			link_leave(&s->link);
+			for (unsigned int i = 0; i < DISK_NAPS; i++)
+				nap(DISK_NAP_NS);
+			continue;
+		}
 		if (e == CUDA_SUCCESS) {
 			link_return(&s->link, NULL, 0, 0, 0);
 			return;
@@ -525,4 +537,5 @@ void move_forget(void)
 {
 	memset(threads, 0, sizeof(threads));
 	late = NULL;
+	store_forget();
 }

@@ -78,7 +78,6 @@ struct move {
 	uint32_t count;	     /* of what cannot move */
 	struct range *range; /* all of the session's */
 	size_t ranges;
-	uint8_t *store; /* what is in those that lie on the device, in their order */
 	uint64_t total, done, told;
 	struct move_kept_image *images;
 	struct move_kept_variable *variables;

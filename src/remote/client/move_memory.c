@@ -8,12 +8,12 @@
 #include "cuda_remote.h"
 #include "remote/client/context.h"
 #include "remote/client/copy.h"
+#include "remote/client/move_store.h"
 #include "remote/client/unified.h"
 #include "remote/copy.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define PIECE (UINT64_C(32) << 20)
 #define PAGE UINT64_C(4096)
@@ -117,10 +117,27 @@ static CUresult copy_piece(const struct move *m, uint64_t device, uint8_t *here,
 	return copy_plain(&k);
 }
 
+/* A part of a range, as much as there is room for at a time. *ret_bytes: so much of it has been copied. */
+static CUresult copy_part(struct move *m, const struct range *range, uint64_t done, bool out, uint64_t *ret_bytes)
+{
+	uint64_t bytes = range->bytes - done < PIECE ? range->bytes - done : PIECE;
+	uint8_t *at = store_at(&bytes);
+	CUresult r = copy_piece(m, range->begin + done, at, bytes, out);
+
+	m->done += bytes;
+	*ret_bytes = bytes;
+	if (out && r == CUDA_SUCCESS)
+		move_words_count(m, at, bytes);
+	if (r == CUDA_SUCCESS && !store_done(bytes))
+		r = CUDA_ERROR_OPERATING_SYSTEM;
+	if (r == CUDA_SUCCESS && !move_say(m, out ? WORKER_LEAVING : WORKER_RETURNING, false))
+		r = CLIENT_LOST;
+	return r;
+}
+
 static CUresult copy(struct move *m, bool out)
 {
-	uint8_t *at = m->store;
-	CUresult r = CUDA_SUCCESS;
+	CUresult r = store_rewind(!out) ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
 
 	for (size_t i = 0; r == CUDA_SUCCESS && i < m->ranges; i++) {
 		const struct range *range = &m->range[i];
@@ -128,19 +145,10 @@ static CUresult copy(struct move *m, bool out)
 		if (!on_device(range))
 			continue;
 		move_enter(range->context);
-		for (uint64_t done = 0; r == CUDA_SUCCESS && done < range->bytes; done += PIECE) {
-			uint64_t bytes = range->bytes - done < PIECE ? range->bytes - done : PIECE;
-
-			r = copy_piece(m, range->begin + done, at + done, bytes, out);
-			m->done += bytes;
-			if (out && r == CUDA_SUCCESS)
-				move_words_count(m, at + done, bytes);
-			if (r == CUDA_SUCCESS && !move_say(m, out ? WORKER_LEAVING : WORKER_RETURNING, false))
-				r = CLIENT_LOST;
-		}
-		at += range->bytes;
+		for (uint64_t done = 0, bytes; r == CUDA_SUCCESS && done < range->bytes; done += bytes)
+			r = copy_part(m, range, done, out, &bytes);
 	}
-	return r;
+	return r == CUDA_SUCCESS && out && !store_flush() ? CUDA_ERROR_OPERATING_SYSTEM : r;
 }
 
 /* Memory here that kernels read as well. */
@@ -157,15 +165,16 @@ static void look_through_host(struct move *m)
 
 bool move_memory_out(struct move *m)
 {
+	static const enum worker_stay stays[] = { [STORE_NO_MEMORY] = WORKER_STAY_HOST,
+						  [STORE_NO_ROOM] = WORKER_STAY_ROOM };
+	const enum store_outcome place = store_begin(m->session, m->total, !*m->where);
 	CUresult r;
 
-	m->store = mmap(NULL, m->total + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (m->store == MAP_FAILED) {
-		m->store = NULL;
-		return move_stays(m, WORKER_STAY_HOST, 0);
-	}
-	madvise(m->store, m->total + 1, MADV_HUGEPAGE);
+	if (place != STORE_READY)
+		return move_stays(m, stays[place], 0);
 	r = copy(m, true);
+	if (r == CUDA_ERROR_OPERATING_SYSTEM)
+		return move_stays(m, WORKER_STAY_DISK, 0);
 	if (r == CUDA_SUCCESS)
 		r = unified_out(m->session);
 	if (r == CUDA_SUCCESS)
@@ -256,8 +265,7 @@ CUresult move_memory_in(struct move *m)
 
 void move_memory_free(struct move *m)
 {
-	if (m->store)
-		munmap(m->store, m->total + 1);
+	store_end();
 	free(m->range);
 	unified_keep_none();
 }
