@@ -1,6 +1,6 @@
 """
 Memory that leaves its device and finds no room in the host's memory goes to a disk, up to bounds, into a file without a name, encrypted; what
-goes wrong there is one line, and the tenant as it was. The judge is the device's own count: disk_test.py BUILD
+goes wrong there is one line, and the tenant as it was. The judge is the device's own count: disk_test.py BUILD [walled | NAME...]
 """
 import contextlib
 import os
@@ -700,9 +700,10 @@ def refused_folders():
 
 p = Place("pool: 1M, disk_size: 64M, turn: 0.2")
 only = sys.argv[2:]
-for what in (comes_and_goes, host_first, counts_each, turns, limited_program, other_bytes, closed, killed, upgraded, forked, hangs, kept, kept_finds_no_room,
-             kept_closed, kept_other_bytes, kept_killed, kept_killed_at_random):
-    if only and what.__name__ not in only:
+spilled = (comes_and_goes, host_first, counts_each, turns, limited_program, other_bytes, closed, killed, upgraded, forked, hangs)
+walled = (kept, kept_finds_no_room, kept_closed, kept_other_bytes, kept_killed, kept_killed_at_random)
+for what in walled if only == ["walled"] else spilled + walled if only else spilled:
+    if only not in ([], ["walled"]) and what.__name__ not in only:
         continue
     if what is comes_and_goes:
         comes_and_goes(p, False)

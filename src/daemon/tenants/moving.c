@@ -33,6 +33,7 @@
 #define SILENT_NS 5000000000u /* a client that has not begun within it does not answer */
 #define KNOCK_NS 500000000u   /* for who has left its worker to come to the wall; else its program has ended */
 #define STUCK_NS 10000000000u /* nor does one that comes no further, when its work has had its time */
+#define READY_NS 2000000000u  /* for a worker of another device to start, while its programs work on */
 #define SLOWEST (1u << 20)    /* bytes a second; a client that says that it comes on all the same is not believed */
 
 /* What a client says that stays; of those from WORKER_STAY_ARRAY on there are so many. */
@@ -204,7 +205,7 @@ void moving_end(struct tenant *t)
 	unready(t);
 }
 
-void moving_goes_to(struct tenant *t, const struct device *to)
+static void goes_to(struct tenant *t, const struct device *to)
 {
 	static struct grant there;
 
@@ -215,7 +216,22 @@ void moving_goes_to(struct tenant *t, const struct device *to)
 	t->moving.ready = pool_ref(t->daemon, &there);
 }
 
-int moving_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t size)
+/* Its programs work on until a worker of the other device waits for them: their calls are to wait no longer than they
+ * must. */
+static void ask_when_ready(struct tenant *t)
+{
+	struct moving *m = &t->moving;
+	const uint64_t now = clock_now_ns();
+
+	if (m->ready && !pool_has_idle(m->ready, t) && now - m->waits_ns < READY_NS)
+		return;
+	m->waits_ns = 0;
+	m->asked_ns = m->came_ns = now;
+	m->clients = worker_count(t->daemon, t->grant.id);
+	ask_all(t, m->drain_s);
+}
+
+int moving_suspend(struct tenant *t, const struct device *to, uint32_t drain_s, char *error, size_t size)
 {
 	for (const struct client *c = t->clients; c; c = c->next)
 		if (!worker_find(t->daemon, c->process.pid)) {
@@ -236,7 +252,10 @@ int moving_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t size)
 		}
 	unready(t);
 	t->moving = moving_of(t, drain_s);
-	ask_all(t, t->moving.drain_s);
+	t->moving.waits_ns = clock_now_ns();
+	if (to)
+		goes_to(t, to);
+	ask_when_ready(t);
 	return 0;
 }
 
@@ -291,6 +310,7 @@ void moving_ends(struct tenant *t, const struct worker *w)
 void moving_resume(struct tenant *t)
 {
 	t->moving.goes = false;
+	t->moving.waits_ns = 0;
 	unready(t);
 	t->moving.clients = pool_returning(t->pool, t, NULL);
 	t->moving.gone_ns = 0;
@@ -553,7 +573,9 @@ bool moving_follow(struct tenant *t)
 {
 	if (!t->moving.active)
 		return false;
-	if (t->suspension.state == SUSPENSION_LEAVING)
+	if (t->suspension.state == SUSPENSION_LEAVING && t->moving.waits_ns)
+		ask_when_ready(t);
+	else if (t->suspension.state == SUSPENSION_LEAVING)
 		follow_leaving(t, clock_now_ns());
 	else if (t->suspension.state == SUSPENSION_RETURNING)
 		follow_returning(t);

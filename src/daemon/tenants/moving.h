@@ -24,6 +24,7 @@ struct moving {
 	bool active;	   /* suspended, or on the way there or back */
 	uint32_t serial;   /* of the wish, in the low half */
 	uint64_t asked_ns; /* when */
+	uint64_t waits_ns; /* not asked yet: since then a worker of the other device is waited for; 0: asked */
 	uint32_t drain_s;
 	uint64_t came_ns; /* it was seen to come further, then */
 	uint64_t came_bytes;
@@ -50,11 +51,12 @@ bool moving_find_device(const struct tenant *tenant, struct device *ret);
 bool moving_holds(const struct tenant *tenant);
 /* A tenant is served from now on. */
 void moving_begin(struct tenant *tenant);
-/* As suspension_begin() and suspension_end(), when the suspension's number and state have been set. */
-int moving_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size_t size);
+/*
+ * As suspension_begin() and suspension_end(), when the suspension's number and state have been set. `to`: when all of
+ * it is away it is to return to this device, whose worker starts before its programs are asked; NULL: it stays away.
+ */
+int moving_suspend(struct tenant *tenant, const struct device *to, uint32_t drain_s, char *error, size_t size);
 void moving_resume(struct tenant *tenant);
-/* It is being suspended: when all of it is away, it is to return to this device. */
-void moving_goes_to(struct tenant *tenant, const struct device *to);
 /* The tenant ends. */
 void moving_end(struct tenant *tenant);
 /*

@@ -69,7 +69,7 @@ static void begin(struct tenant *t, enum suspension_state state)
 	*t->suspension.why = 0;
 }
 
-static int suspend_walled(struct tenant *t, uint32_t drain_s, char *error, size_t size)
+static int suspend_walled(struct tenant *t, const struct device *to, uint32_t drain_s, char *error, size_t size)
 {
 	char held_text[SIZE_TEXT_BYTES], room[SIZE_TEXT_BYTES];
 	uint64_t held = 0;
@@ -88,7 +88,7 @@ static int suspend_walled(struct tenant *t, uint32_t drain_s, char *error, size_
 			 size_format(residence_pool_room(t) * WIRE_UNIT_BYTES, room), residence_pool_bound(t));
 		return -EBUSY;
 	}
-	r = moving_suspend(t, drain_s, error, size);
+	r = moving_suspend(t, to, drain_s, error, size);
 	if (r)
 		return r;
 	r = keep(t, true, error, size);
@@ -106,12 +106,7 @@ static int suspend_walled(struct tenant *t, uint32_t drain_s, char *error, size_
 
 int suspension_move(struct tenant *tenant, const struct device *to, uint32_t drain_s, char *error, size_t size)
 {
-	int r = suspend_walled(tenant, drain_s, error, size);
-
-	if (r)
-		return r;
-	moving_goes_to(tenant, to);
-	return 0;
+	return suspend_walled(tenant, to, drain_s, error, size);
 }
 
 int suspension_send(struct tenant *tenant, const char *where, const char *way, uint32_t drain_s, char *error,
@@ -149,7 +144,7 @@ int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_
 	int r;
 
 	if (moving_takes(tenant))
-		return suspend_walled(tenant, drain_s, error, size);
+		return suspend_walled(tenant, NULL, drain_s, error, size);
 	if (checkpoint_takes(tenant))
 		return checkpoint_suspend(tenant, drain_s, error, size);
 	if (!residence_moves(tenant)) {

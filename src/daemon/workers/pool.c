@@ -560,6 +560,11 @@ void pool_send_away(struct pool *pool, struct tenant *tenant)
 			at = &(*at)->next;
 }
 
+bool pool_has_idle(const struct pool *pool, const struct tenant *tenant)
+{
+	return find_idle(pool, tenant);
+}
+
 void pool_go_on(struct pool *pool)
 {
 	timer_start(pool->timer, 0, 0);

@@ -87,6 +87,8 @@ void pool_go_on(struct pool *pool);
 unsigned int pool_returning(const struct pool *pool, const struct tenant *tenant, uint64_t *ret_bytes);
 /* What a worker's contexts take, by its own word; 0: not known. */
 void pool_measured(struct pool *pool, const uint64_t *context_bytes);
+/* A worker waits that this tenant's clients can have. */
+bool pool_has_idle(const struct pool *pool, const struct tenant *tenant);
 /* Called by worker.c: it waits now; or it has gone, `why` NULL when it had a client. */
 void pool_idle(struct pool *pool, struct worker *worker);
 void pool_lost(struct pool *pool, const char *why);
