@@ -2,6 +2,7 @@
 
 NAME-forward.toml says how the calls of NAME-soft.toml travel:
   number, files      of the library's requests (libs/forward.h); its files where the device is real, the newest first
+  parts              files beside it that it opens later
   final              the twin's "not supported" is the answer: the status has other meanings as well
   statuses           not initialised, no memory, wrong argument, execution failed, internal error, not supported
   create, destroy    calls that make an object and the parameter that gives it out; the call that ends objects of a type
@@ -20,6 +21,18 @@ NAME-forward.toml says how the calls of NAME-soft.toml travel:
   raw, raw_body      calls that the twin answers, and whose numbers a body written by hand has for what it sends; the worker's body
   told               a function of the twin's, which is told the library and the object before each call that the twin answers
   more               a function of the library of the software device's that is in no header, for the worker's body
+  raw_about          calls of `raw` and the number of the type of objects that they are about, where it is no type of `destroy`
+  [far]              where the server's library is not of the software device (it has no `more`): calls go there as they are, and a
+                     descriptor of the program's goes with each call that it is in, as a recipe (libs/recipe.h)
+    ask, library     functions: whether it is so for an object; the library, for bodies written by hand
+    rehearse         a function: from now on the twin of such a call enqueues nothing; what it finds wrong NVIDIA's library is asked about,
+                     and waited for
+    descriptor       a type for whose objects the function ask_descriptor() is asked
+    recipes          the types of such descriptors, and the numbers of their recipes
+    calls, by_hand   calls that go there; those whose body, far_<symbol>(), is written by hand
+    values           parameters that point to one number of the program's, as "CALL:PARAMETER": a "scale", or an "element"
+    out, outs        as above; arrays that are given out, with what counts the room and what counts the results
+    once             calls whose answer is always the same
 Every other pointer is an address of the device's memory. Names of the generated functions' own variables end in _.
 """
 
@@ -32,7 +45,8 @@ from .text import banner, failure, ret
 
 KEYS = {"number", "files", "statuses", "create", "destroy", "numbers", "same", "here", "local", "waits", "ask", "once", "out", "list",
         "scalar", "scratch", "pointer_mode", "pointer_mode_of", "final", "sets", "sets_by", "spoils",
-        "raw", "raw_body", "told", "more"}
+        "raw", "raw_body", "told", "more", "raw_about", "far", "parts"}
+FAR_KEYS = {"ask", "rehearse", "descriptor", "library", "recipes", "calls", "by_hand", "values", "out", "outs", "once"}
 
 
 class Way:
@@ -56,6 +70,8 @@ class Way:
         faults += [f'{shown}: destroy "{c}": no such call' for c in self.destroy.values() if c not in known]
         faults += [f'{shown}: {c.symbol}: parameter "{a.name}" is no address of the device' for c in implemented if self.crosses(c)
                    for a in c.args if self.role(c, a) == "device" and a.type.count("*") > 1 and "Batched" not in c.symbol]
+        self.far = Far(self, spec, self.data["far"], shown) if "far" in self.data else None
+        faults += self.far.faults if self.far else []
         if faults:
             raise SpecError("\n".join(faults))
 
@@ -95,6 +111,51 @@ class Way:
         return call.symbol in self.destroy.values()
 
 
+class Far:
+    """How calls travel to a library that is not of the software device."""
+
+    def __init__(self, way, spec, data, shown):
+        self.way, self.data, self.recipes = way, data, data.get("recipes", {})
+        self.calls = [c for c in spec.calls if self.has("calls", c)]
+        known = {c.symbol: {a.name for a in c.args} for c in spec.calls}
+        self.faults = [f'{shown}: unknown key "far.{k}"' for k in data if k not in FAR_KEYS]
+        for key in ("calls", "by_hand", "once"):
+            self.faults += [f'{shown}: far.{key} "{p}": no such call' for p in data.get(key, []) if not fnmatch.filter(known, p)]
+        for key in ("values", "out", "outs"):
+            self.faults += [f'{shown}: far.{key} "{p}": no such parameter' for p in data.get(key, [])
+                            if not any(fnmatch.fnmatchcase(f"{c}:{a}", p) for c, args in known.items() for a in args)]
+        self.faults += [f'{shown}: far.calls "{c.symbol}": the software device has no such call' for c in self.calls if c not in way.calls]
+        self.faults += [f'{shown}: far: {c.symbol}: parameter "{a.name}" is no address of the device' for c in self.calls for a in c.args
+                        if self.role(c, a) == "device" and a.type.count("*") > 1]
+
+    def has(self, key, call):
+        return any(fnmatch.fnmatchcase(call.symbol, p) for p in self.data.get(key, []))
+
+    def is_by_hand(self, call):
+        return self.has("by_hand", call)
+
+    def goes(self, call):
+        return self.has("calls", call) and not self.is_by_hand(call)
+
+    def recipe(self, arg):
+        return self.recipes.get(plain_type(arg.type).removeprefix("const ").strip(), 0)
+
+    def role(self, call, arg):
+        if arg.pointer:
+            for key in ("outs", "out", "values"):
+                if any(fnmatch.fnmatchcase(f"{call.symbol}:{arg.name}", p) for p in self.data.get(key, [])):
+                    return key
+            return "device"
+        return "recipe" if self.recipe(arg) else "object" if self.way.type_of(arg.type) else "value"
+
+    def value(self, call, arg):
+        return next(v for p, v in self.data["values"].items() if fnmatch.fnmatchcase(f"{call.symbol}:{arg.name}", p))
+
+    def counts(self, call, arg):
+        """Of an array that is given out: the parameters that count the room and the results."""
+        return next(v for p, v in self.data["outs"].items() if fnmatch.fnmatchcase(f"{call.symbol}:{arg.name}", p))
+
+
 def outputs(way):
     n = way.spec.name
     return {f"{n}_forward_client.c": client_source(way), f"{n}_forward_worker.c": worker_source(way)}
@@ -111,8 +172,10 @@ def client_source(way):
     s, n, up = way.spec, way.spec.name, way.spec.upper
     out = [banner(s, f"the client of the {n} API, forwarded"), f'#include "{n}_soft.h"', '#include "remote/libs/twin.h"', "",
            *([f"void {way.data['told']}(const struct forward_library *library, const void *object);", ""] if way.data.get("told") else []),
-           "static const struct forward_library library_ = {", f"\t.number = {way.data['number']},", f'\t.title = "{s.title}",',
+           *far_prototypes(way), "static const struct forward_library library_ = {", f"\t.number = {way.data['number']},", f'\t.title = "{s.title}",',
            f'\t.refused = "{s.not_supported}",', f"\t.status = {statuses(way)},", *(["\t.final = true,"] if way.data.get("final") else []), "};", ""]
+    if way.far:
+        out += [f"const struct forward_library *{way.far.data['library']}(void)", "{", "\treturn &library_;", "}", ""]
     for ctype, call in way.destroy.items():
         number = ctype in way.numbers
         out += [f"static void end_{ctype}(void *twin_)", "{", *([f"\ttwin_number((int)(uintptr_t)twin_, NULL);"] if number else []),
@@ -120,8 +183,73 @@ def client_source(way):
     done = {c.symbol for c in way.calls}
     for c in s.calls:
         out += [f"__attribute__((visibility(\"default\"))) {c.prototype()};", c.prototype(), "{",
-                *(client_body(way, c) if c.symbol in done else refusal(s, c)), "}", ""]
+                *far_client(way, c), *(client_body(way, c) if c.symbol in done else refusal(s, c)), "}", ""]
     return "\n".join(out)
+
+
+def far_prototypes(way):
+    if not way.far:
+        return []
+    by_hand = [f"{c.prototype().replace(c.symbol, 'far_' + c.symbol, 1)};" for c in way.spec.calls if way.far.is_by_hand(c)]
+    return ['#include "remote/libs/recipe.h"', "", f"const struct forward_library *{way.far.data['library']}(void);", *by_hand, ""]
+
+
+def far_about(way, c):
+    """C text: the object that a call is about, or NULL."""
+    return next((a.name for a in c.args if way.type_of(a.type)), "NULL")
+
+
+def far_client(way, c):
+    """What stands before the body: where the library is another one, the call goes there."""
+    far = way.far
+    if not far or not (far.goes(c) or far.is_by_hand(c)):
+        return []
+    about = far_about(way, c)
+    if far.is_by_hand(c):
+        call = f"far_{c.symbol}({', '.join(a.name for a in c.args)})"
+        described = next((a.name for a in c.args if a.type.removeprefix("const ") == far.data.get("descriptor")), None)
+        asked = f"_descriptor({described})" if about == "NULL" and described else f"({about})"
+        return [f"\tif ({far.data['ask']}{asked})", f"\t\treturn {call};"]
+    outs = [a for a in c.args if far.role(c, a) in ("out", "outs")]
+    kind = "TWIN_ASK_ONCE" if far.has("once", c) else "TWIN_ASK" if outs else "status_ ? TWIN_ASK : TWIN_RUN"
+    twin = f"soft_{c.symbol}({', '.join(twin_argument(way, c, a) for a in c.args)})"
+    rehearsed = [] if outs else ["\t\tint status_;", "", f"\t\t{far.data['rehearse']}(true);", f"\t\tstatus_ = (int){twin};",
+                                 f"\t\t{far.data['rehearse']}(false);"]
+    out = [f"\tif ({far.data['ask']}({about})) {{", "\t\tstruct twin_call c_;", *(rehearsed or [""]), "\t\ttwin_enter(&c_, &library_);",
+           f"\t\tif (far_begin(&c_, {way.spec.upper}_CALL_{c.symbol}, {about}, {kind}, {far_room(far, c)})) {{"]
+    for a in c.args:
+        role = far.role(c, a)
+        if role == "recipe":
+            out += [f"\t\t\trecipe_put(&c_, {far.recipe(a)}, (const void *){a.name});"]
+        elif role == "values":
+            out += [f"\t\t\trecipe_put_{far.value(c, a)}(&c_, {a.name}, {far_typed(far, c)});"]
+        elif role == "value":
+            out += [f"\t\t\tforward_put(&c_.f, &{a.name}, sizeof({a.name}));"]
+        elif role == "device":
+            out += [f"\t\t\tforward_put_address(&c_.f, (const void *){a.name});"]
+    if outs:
+        out += ["\t\t\tif (twin_send(&c_)) {"]
+        for a in outs:
+            if far.role(c, a) == "out":
+                out += [f"\t\t\t\ttwin_get(&c_, {a.name}, sizeof(*{a.name}));"]
+        for a in outs:
+            if far.role(c, a) == "outs":
+                room, filled = far.counts(c, a)
+                out += [f"\t\t\t\trecipe_get_list(&c_, {a.name}, {room}, {filled}, sizeof(*{a.name}));"]
+        out += ["\t\t\t}"]
+    else:
+        out += ["\t\t\ttwin_send(&c_);"]
+    return [*out, "\t\t}", f"\t\treturn ({c.returns})twin_end(&c_);", "\t}"]
+
+
+def far_room(far, c):
+    rooms = [f"recipe_room({far.recipe(a)}, (const void *){a.name})" for a in c.args if far.recipe(a)]
+    return " + ".join(rooms) or "0"
+
+
+def far_typed(far, c):
+    """C text: a tensor of the call, whose type says how wide numbers in the program's memory are."""
+    return next((f"(const void *){a.name}" for a in c.args if far.recipe(a) == 1), "NULL")
 
 
 def refusal(spec, c):
@@ -247,7 +375,8 @@ def element(a):
 def worker_source(way):
     s, n, up = way.spec, way.spec.name, way.spec.upper
     going = [c for c in way.calls if way.crosses(c)]
-    out = [banner(s, f"the worker of the {n} API, forwarded"), f'#include "{n}_table.h"', '#include "remote/libs/serve.h"', "",
+    out = [banner(s, f"the worker of the {n} API, forwarded"), f'#include "{n}_table.h"',
+           f'#include "remote/libs/{"recipe_serve" if way.far else "serve"}.h"', "",
            f"static void *functions_[{up}_CALL_COUNT];", ""]
     raw = way.data.get("raw_body")
     more = way.data.get("more")
@@ -255,17 +384,22 @@ def worker_source(way):
     out += [f"extern void *{n}_more;", f"void *{n}_more;", ""] if more else []
     for c in going:
         out += handler(way, c)
+    far = [c for c in way.calls if way.far and way.far.goes(c)]
+    for c in far:
+        out += far_handler(way, c)
     out += [f"static const forward_run handlers_[{up}_CALL_COUNT] = {{"]
-    out += [f"\t[{up}_CALL_{c.symbol}] = run_{c.symbol}," for c in going]
+    out += [f"\t[{up}_CALL_{c.symbol}] = run_{c.symbol}," for c in going + far]
     out += ["};", "", f"static const unsigned char about_[{up}_CALL_COUNT] = {{"]
     out += [f"\t[{up}_CALL_{c.symbol}] = {way.type_of(way.objects(c)[0].type)}," for c in way.calls
-            if (way.crosses(c) or way.has("raw", c)) and way.objects(c) and c.symbol not in way.create]
+            if (way.crosses(c) or way.has("raw", c) or c in far) and way.objects(c) and c.symbol not in way.create]
+    out += [f"\t[{up}_CALL_{call}] = {number}," for call, number in way.data.get("raw_about", {}).items()]
     names = ", ".join(f'"{f}"' for f in way.data["files"])
     mode = way.data.get("pointer_mode")
     out += ["};", "", f"extern const struct forward_served {n}_served;", "", f"const struct forward_served {n}_served = {{",
             f'\t.title = "{s.title}",', f"\t.names = {n}_call_name,", f"\t.count = {up}_CALL_COUNT,", "\t.functions = functions_,",
             "\t.handlers = handlers_,", "\t.about = about_,",
             f'\t.files = {{ {{ "METE_FORWARD_{up}", "{way.data["files"][0]}", {{ {names} }} }} }},',
+            *([f'\t.parts = "{way.data["parts"]}",'] if "parts" in way.data else []),
             *([f"\t.pointer_mode = {up}_CALL_{mode},"] if mode else []), '\t.prepare = "mete_library_prepare",', "\t.alone = true,",
             *([f"\t.by_hand = {raw},"] if raw else []), *([f'\t.more = "{more}",', f"\t.more_function = &{n}_more,"] if more else []),
             f"\t.status = {statuses(way)},", "};", ""]
@@ -333,6 +467,44 @@ def handler(way, c):
     if way.ends(c):
         after.append("\tforward_gone(w_);")
     return [*out, *after, "\treturn 0;", "}", ""]
+
+
+def far_handler(way, c):
+    far, head, body, passed, given, lists = way.far, [], [], {}, [], []
+    about = next((a for a in c.args if way.type_of(a.type)), None)
+    for a in c.args:
+        role, ctype = far.role(c, a), plain_type(a.type)
+        if a is about:
+            passed[a.name] = f"({ctype})(uintptr_t)w_->handle"
+        elif role == "recipe":
+            head.append(f"\t{ctype} {a.name};")
+            body.append(f"\t{a.name} = ({ctype})recipe_take(w_, {far.recipe(a)});")
+        elif role == "values":
+            head.append(f"\tstruct recipe_value {a.name};")
+            body.append(f"\trecipe_take_value(w_, &{a.name});")
+            passed[a.name] = f"{a.name}.at"
+        elif role == "value":
+            head.append(f"\t{ctype} {a.name} = 0;")
+            body.append(f"\tforward_get(w_, &{a.name}, sizeof({a.name}));")
+        elif role == "device":
+            head.append(f"\tuint64_t {a.name};")
+            body.append(f"\tforward_get_device(w_, &{a.name});")
+            passed[a.name] = f"(void *)(uintptr_t){a.name}"
+        elif role == "out":
+            head.append(f"\t{a.target} {a.name}_value_ = 0;")
+            passed[a.name] = f"&{a.name}_value_"
+            given.append(f"\tforward_put(w_, &{a.name}_value_, sizeof({a.name}_value_));")
+        elif role == "outs":
+            room, filled = far.counts(c, a)
+            head += [f"\t{a.target} {a.name}_list_[RECIPE_RESULTS_MOST] = {{ 0 }};"]
+            body.append(f"\tw_->unsound |= {room} < 0 || {room} > RECIPE_RESULTS_MOST;")
+            passed[a.name] = f"{a.name}_list_"
+            lists += [f"\tif ({filled}_value_ < 0 || {filled}_value_ > {room})", f"\t\t{filled}_value_ = {room};",
+                      f"\tforward_put(w_, {a.name}_list_, (size_t){filled}_value_ * sizeof({a.name}_list_[0]));"]
+    pointer = f"((__typeof__(((struct {way.spec.name}_table *)0)->{c.symbol}))w_->function)"
+    call = f"{pointer}({', '.join(passed.get(a.name, a.name) for a in c.args)})"
+    return [f"static int run_{c.symbol}(struct forward_work *w_)", "{", *head, "", *body, "\tif (!recipe_ready(w_))",
+            "\t\treturn recipe_refuse(w_);", f"\tw_->status = (int){call};", *given, *lists, "\trecipe_drop(w_);", "\treturn 0;", "}", ""]
 
 
 def scratch_needed(way, c, passed):

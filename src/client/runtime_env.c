@@ -64,12 +64,6 @@ static const struct {
 
 enum { TOOL_COUNT = sizeof(tools) / sizeof(*tools) };
 
-/* What a client has where the device is the software device alone: of NVIDIA's the worker has no kernels of mete's. */
-static bool is_soft_only(const char *name)
-{
-	return !strcmp(name, "libcudnn.so.9");
-}
-
 /* "LIB/fronts" of "LIB/runtime". */
 static bool beside_runtime(char ret[PATH_MAX], const char *runtime_dir, const char *folder)
 {
@@ -106,7 +100,7 @@ char *runtime_env_preload(const char *dir, bool fronts, const char *client)
 		const char *from = !front ? dir : library && client && !stays ? client : folder;
 
 		/* The linker would complain in every process about a file that is not there. */
-		if ((front && !fronts && (!(library && client) || is_soft_only(libraries[i].name))) ||
+		if ((front && !fronts && !(library && client)) ||
 		    !beside_runtime(folder, dir, libraries[i].folder) ||
 		    !path_join(path, "%s/%s", from, libraries[i].name) || access(path, R_OK))
 			continue;

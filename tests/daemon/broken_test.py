@@ -91,6 +91,7 @@ KEYS = {
     "placement.rule": ("fit", ["best", "[fit]", "{a: 1}", ""]),
     "workers.observe_devices": ("false", SWITCH),
     "workers.namespaces": ("true", SWITCH),
+    "workers.libraries": (f"{place}:/usr", ["relative/path", "[/a]", "{a: /b}", "", "/nowhere/at/all", f"/usr:{JUNK}", "/usr:"]),
     "workers.first_uid": ("69632", NUMBER + ["1", "999", "4294900001"]),
     "workers.cgroup": ("auto", ["relative/path", "[/a]", "{a: /b}", "", '"/a\\nb"', "/nowhere/at/all", place, JUNK]),
     "workers.memory": ("16G", SIZE),

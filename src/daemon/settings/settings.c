@@ -317,6 +317,16 @@ const struct setting settings[] = {
 	  .example = "false",
 	  .text = "Workers have namespaces of their own: of users, network, IPC and mounts. false: for a driver that "
 		  "does not start in them." },
+	{ .key = "workers.libraries",
+	  .type = SETTING_TEXT,
+	  .offset = FIELD(fence.libraries),
+	  .reload = true,
+	  .fallback = "where the dynamic linker looks, and the usual folders of a toolkit",
+	  .example = "/opt/nvidia/lib:/srv/venv/lib/python3.12/site-packages",
+	  .text = "Folders, with colons between, in which a worker looks first for NVIDIA's libraries (cuDNN, cuBLAS and "
+		  "so on) that programs behind a wall and over the network call. One of Python packages may be among "
+		  "them.",
+	  .check = fence_check_libraries },
 	{ .key = "workers.first_uid",
 	  .type = SETTING_NUMBER,
 	  .offset = FIELD(fence.first_uid),

@@ -8,9 +8,11 @@
 #include "wire/worker.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The word of meted.yaml, and what it means to whoever reads the log. */
@@ -93,6 +95,30 @@ int fence_check_cgroup(const char *value, char *why, size_t size)
 	snprintf(why, size, "wants " FENCE_AUTO ", " FENCE_OFF " or the path of a cgroup's folder, not \"%.80s\"",
 		 value);
 	return -EINVAL;
+}
+
+int fence_check_libraries(const char *value, char *why, size_t size)
+{
+	char folder[PATH_MAX];
+	size_t length;
+	struct stat st;
+
+	for (const char *p = value;; p += length + 1) {
+		length = strcspn(p, ":");
+		if (*p != '/' || length >= sizeof(folder) || strlen(value) >= FENCE_LIBRARIES) {
+			snprintf(why, size,
+				 "wants absolute paths of folders with colons between, %u bytes at most, not \"%.80s\"",
+				 FENCE_LIBRARIES - 1, value);
+			return -EINVAL;
+		}
+		snprintf(folder, sizeof(folder), "%.*s", (int)length, p);
+		if (stat(folder, &st) || !S_ISDIR(st.st_mode)) {
+			snprintf(why, size, "%.80s is no folder; correct it, or leave it out", folder);
+			return -EINVAL;
+		}
+		if (!p[length])
+			return 0;
+	}
 }
 
 static bool is_used(const struct daemon *daemon, uid_t uid)

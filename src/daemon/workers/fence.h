@@ -23,6 +23,8 @@ struct daemon;
 struct worker;
 
 /* Settings: meted.yaml, workers. */
+#define FENCE_LIBRARIES 4096 /* bytes of the list of folders */
+
 struct fence_options {
 	bool observe_devices;  /* unknown commands to device nodes are logged, not refused */
 	bool namespaces;       /* workers make some for themselves */
@@ -32,6 +34,7 @@ struct fence_options {
 	uint64_t tasks;	       /* 0: no bound */
 	uint64_t all_bytes;    /* of all workers before their clients; 0: three quarters of the machine's */
 	const char *demand;    /* words, separated by commas; NULL: none */
+	const char *libraries; /* folders, separated by colons; NULL: none */
 };
 
 #define FENCE_DEFAULT                                                                                                  \
@@ -44,6 +47,7 @@ uint32_t fence_read(const char *words, char *why, size_t size);
 /* For settings: 0 or -EINVAL with `why`. */
 int fence_check_words(const char *value, char *why, size_t size);
 int fence_check_uid(const char *value, char *why, size_t size);
+int fence_check_libraries(const char *value, char *why, size_t size);
 int fence_check_cgroup(const char *value, char *why, size_t size);
 
 /* A user that no living worker has; 0: it stays with mete-worker. */

@@ -485,7 +485,8 @@ static bool unwanted(const char *entry)
 	static const char *const names[] = { "LD_PRELOAD=",  "LD_LIBRARY_PATH=", "CUDA_VISIBLE_DEVICES=",
 					     "METE_SOCKET=", "METE_DRIVER=",	 "METE_NVML=",
 					     "METE_LOG=",    "METE_REMOTE=",	 "METE_TIER=",
-					     "METE_OPEN=",   "METE_SPILL=",	 "NOTIFY_SOCKET=" };
+					     "METE_OPEN=",   "METE_SPILL=",	 "NOTIFY_SOCKET=",
+					     "METE_LIBRARIES=" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strncmp(entry, names[i], strlen(names[i])))
@@ -494,20 +495,21 @@ static bool unwanted(const char *entry)
 }
 
 /* Ours, but for what would put a shim, or a choice of devices, into the worker. */
-static char **child_environment(char *driver, char *nvml, bool spill)
+static char **child_environment(char *driver, char *nvml, char *libraries, bool spill)
 {
 	size_t count = 0, kept = 0;
 	char **list;
 
 	while (environ[count])
 		count++;
-	list = calloc(count + 4, sizeof(*list));
+	list = calloc(count + 5, sizeof(*list));
 	for (size_t i = 0; list && i < count; i++)
 		if (!unwanted(environ[i]))
 			list[kept++] = environ[i];
 	if (list) {
 		list[kept++] = driver;
 		list[kept++] = nvml;
+		list[kept++] = libraries;
 		if (spill)
 			list[kept++] = (char *)"METE_SPILL=1";
 	}
@@ -516,7 +518,7 @@ static char **child_environment(char *driver, char *nvml, bool spill)
 
 static int spawn(struct worker *worker, int error_fd, int control_fd, int listen_fd, int traffic_fd, int images_fd)
 {
-	static char driver[GRANT_PATH_BYTES + 16], nvml[GRANT_PATH_BYTES + 16];
+	static char driver[GRANT_PATH_BYTES + 16], nvml[GRANT_PATH_BYTES + 16], libraries[FENCE_LIBRARIES + 16];
 	char devices[WIRE_MAX_DEVICES * DEVICE_UUID_TEXT] = "", uuid[DEVICE_UUID_TEXT];
 	const struct pool *pool = worker->pool;
 	char *args[10] = { (char *)"mete-worker", (char *)"--wait", devices }, uid[16];
@@ -564,7 +566,9 @@ static int spawn(struct worker *worker, int error_fd, int control_fd, int listen
 	}
 	snprintf(driver, sizeof(driver), "METE_DRIVER=%s", pool->libcuda);
 	snprintf(nvml, sizeof(nvml), "METE_NVML=%s", pool->libnvml);
-	options.env = child_environment(driver, nvml, pool->spill);
+	snprintf(libraries, sizeof(libraries), "METE_LIBRARIES=%s",
+		 worker->daemon->fence.libraries ? worker->daemon->fence.libraries : "");
+	options.env = child_environment(driver, nvml, libraries, pool->spill);
 	r = options.env ? uv_spawn(worker->daemon->loop, &worker->process, &options) : UV_ENOMEM;
 	free(options.env);
 	/* A handle that failed to start must be closed all the same. */

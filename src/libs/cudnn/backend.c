@@ -236,6 +236,20 @@ static bool kind_fits(cudnnBackendAttributeName_t name, cudnnBackendAttributeTyp
 	return true;
 }
 
+bool descriptor_type_known(int type)
+{
+	for (size_t i = 0; i < sizeof(owners) / sizeof(*owners); i++)
+		if (owners[i].type == type)
+			return true;
+	return false;
+}
+
+bool attribute_known(int descriptor, int name, int type)
+{
+	return owns((cudnnBackendDescriptorType_t)descriptor, (cudnnBackendAttributeName_t)name) &&
+	       kind_fits((cudnnBackendAttributeName_t)name, (cudnnBackendAttributeType_t)type);
+}
+
 /* ---- descriptors ---- */
 
 void descriptor_hold(struct descriptor *d)
@@ -364,13 +378,10 @@ cudnnStatus_t soft_cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t des
 						cudnnBackendDescriptor_t *descriptor)
 {
 	struct descriptor *d;
-	bool known = false;
 
 	if (!descriptor)
 		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	for (size_t i = 0; i < sizeof(owners) / sizeof(*owners); i++)
-		known = known || owners[i].type == (int)descriptorType;
-	if (!known)
+	if (!descriptor_type_known((int)descriptorType))
 		return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED,
 				"descriptors of type %d: not supported by the software device's cuDNN",
 				(int)descriptorType);

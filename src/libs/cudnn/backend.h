@@ -30,6 +30,9 @@ struct descriptor {
 
 /* ---- backend.c ---- */
 
+/* Whether cuDNN as we know it has such descriptors, and they such an attribute of elements of this type. */
+bool descriptor_type_known(int type);
+bool attribute_known(int descriptor, int name, int type);
 /* A descriptor of this type that is finalized, or NULL. */
 struct descriptor *descriptor_find(const void *given, cudnnBackendDescriptorType_t type);
 const struct attribute *attribute_find(const struct descriptor *d, int name);

@@ -87,6 +87,8 @@ static cudnnStatus_t status_of(CUresult e)
 	case CUDA_ERROR_INVALID_CONTEXT:
 	case CUDA_ERROR_CONTEXT_IS_DESTROYED:
 		return dnn_fail(CUDNN_STATUS_NOT_INITIALIZED, "no context (error %d)", (int)e);
+	case CUDA_ERROR_NOT_SUPPORTED:
+		return dnn_fail(CUDNN_STATUS_NOT_SUPPORTED, "the server's cuDNN is not called for this");
 	default:
 		return dnn_fail(CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER, "the driver's error %d", (int)e);
 	}

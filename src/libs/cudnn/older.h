@@ -7,6 +7,8 @@
 bool older_activation(cudnnActivationDescriptor_t d, bool back, unsigned int *ret_mode, double scalar[8]);
 bool older_op(cudnnOpTensorDescriptor_t d, cudnnOpTensorOp_t *ret);
 bool older_reduction(cudnnReduceTensorDescriptor_t d, cudnnReduceTensorOp_t *ret, bool *ret_indices);
+/* What the program has set. */
+bool older_dropout_said(cudnnDropoutDescriptor_t d, float *ret_rate, void **ret_states, unsigned long long *ret_seed);
 bool older_is_dropout(cudnnDropoutDescriptor_t d);
 /* `next`: the next use of the descriptor has other numbers. */
 bool older_dropout(cudnnDropoutDescriptor_t d, bool next, double *ret_keep, int64_t *ret_seed, int64_t *ret_offset);

@@ -757,12 +757,19 @@ cudnnStatus_t soft_cudnnGetDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDes
 {
 	if (!dnn_handle_good(handle))
 		return CUDNN_STATUS_NOT_INITIALIZED;
-	if (!IS(dropoutDesc, DROPOUT) || !dropout || !states || !seed)
+	if (!dropout || !states || !seed || !older_dropout_said(dropoutDesc, dropout, states, seed))
 		return CUDNN_STATUS_BAD_PARAM;
-	*dropout = dropoutDesc->rate;
-	*states = dropoutDesc->states;
-	*seed = dropoutDesc->seed;
 	return CUDNN_STATUS_SUCCESS;
+}
+
+bool older_dropout_said(cudnnDropoutDescriptor_t d, float *ret_rate, void **ret_states, unsigned long long *ret_seed)
+{
+	if (!IS(d, DROPOUT))
+		return false;
+	*ret_rate = d->rate;
+	*ret_states = d->states;
+	*ret_seed = d->seed;
+	return true;
 }
 
 bool older_is_dropout(cudnnDropoutDescriptor_t d)

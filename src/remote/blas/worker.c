@@ -27,7 +27,7 @@ static int create(struct forward_work *w, unsigned int type)
 		return -EPROTO;
 	if (!w->function) {
 		w->status = CUBLAS_STATUS_NOT_INITIALIZED;
-		worker_log("a program wants %s: it is not installed here", lt ? "cuBLASLt" : "cuBLAS");
+		forward_lacks(w);
 		return 0;
 	}
 	worker_yield(w->work);

@@ -2,6 +2,7 @@
 #include "remote/libs/serve.h"
 
 #include "base/cleanup.h"
+#include "remote/libs/find.h"
 #include "remote/worker/fence.h"
 #include "remote/worker/memory.h"
 #include "wire/soft_native.h"
@@ -34,7 +35,7 @@ static void *open_one(const struct forward_file *file, const char *own)
 	void *library = NULL;
 
 	if (chosen && *chosen) {
-		library = dlopen(chosen, RTLD_LAZY | RTLD_LOCAL);
+		library = library_find(chosen);
 		if (!library)
 			worker_log("%s=%s: %s", file->variable, chosen, dlerror());
 		return library;
@@ -42,7 +43,7 @@ static void *open_one(const struct forward_file *file, const char *own)
 	if (own)
 		return dlopen(own, RTLD_LAZY | RTLD_LOCAL);
 	for (size_t i = 0; file->names[i] && !library; i++)
-		library = dlopen(file->names[i], RTLD_LAZY | RTLD_LOCAL);
+		library = library_find(file->names[i]);
 	return library;
 }
 
@@ -65,9 +66,11 @@ static char *own_library(const char *driver_path, const char *name)
 	return folder && asprintf(&path, "%s/libs/%s", folder, name) >= 0 ? path : NULL;
 }
 
-static void open_served(const struct forward_served *s, bool soft, const char *driver_path)
+/* Value: whether one of them is NVIDIA's. */
+static bool open_served(const struct forward_served *s, bool soft, const char *driver_path)
 {
 	void *opened[2] = { NULL };
+	bool foreign = false;
 
 	for (unsigned int i = 0; i < 2 && s->files[i].own; i++) {
 		_cleanup_free_ char *own = soft ? own_library(driver_path, s->files[i].own) : NULL;
@@ -78,6 +81,9 @@ static void open_served(const struct forward_served *s, bool soft, const char *d
 		prepare = opened[i] ? (void (*)(const char *))dlsym(opened[i], s->prepare) : NULL;
 		if (prepare)
 			prepare(driver_path);
+		else if (opened[i] && s->parts)
+			library_open_beside(opened[i], s->parts);
+		foreign = foreign || (opened[i] && !prepare);
 	}
 	for (unsigned int i = 0; i < s->count; i++) {
 		void *library = opened[s->file_of ? s->file_of(s->names[i]) : 0];
@@ -86,19 +92,22 @@ static void open_served(const struct forward_served *s, bool soft, const char *d
 	}
 	if (s->more && opened[0])
 		*s->more_function = dlsym(opened[0], s->more);
+	return foreign;
 }
 
 void forward_libraries_open(const struct cuda_table *driver, const char *driver_path)
 {
-	bool soft = driver_is_soft(driver);
+	bool soft = driver_is_soft(driver), foreign = false;
 
 	if (soft)
 		setenv("OPENBLAS_NUM_THREADS", "1", 1); /* the device's threads share products among themselves */
 	for (size_t i = 0; i < LIBRARIES; i++) {
 		if (forward_served[i]->begin)
 			forward_served[i]->begin();
-		open_served(forward_served[i], soft, driver_path);
+		foreign = open_served(forward_served[i], soft, driver_path) || foreign;
 	}
+	if (foreign)
+		library_open_compilers();
 }
 
 /* Values. */
@@ -194,11 +203,11 @@ static void use(struct forward_work *w, struct forward_named *named)
 			return;
 	if (w->used_count < FORWARD_USED_MOST)
 		w->used[w->used_count++] = named;
-	else
+	else if (!w->stays)
 		w->unsound = true;
 }
 
-void *forward_get_object(struct forward_work *w, unsigned int type)
+struct forward_named *forward_get_named(struct forward_work *w, unsigned int type)
 {
 	struct forward_named *named;
 	uint64_t id = 0;
@@ -209,10 +218,17 @@ void *forward_get_object(struct forward_work *w, unsigned int type)
 	named = worker_kept(w->work, KIND_FORWARDED, id);
 	if (named && named->library == w->library && named->type == type) {
 		use(w, named);
-		return named->handle;
+		return named;
 	}
 	w->unsound = true;
 	return NULL;
+}
+
+void *forward_get_object(struct forward_work *w, unsigned int type)
+{
+	struct forward_named *named = forward_get_named(w, type);
+
+	return named ? named->handle : NULL;
 }
 
 void *forward_scratch(struct forward_work *w, uint64_t bytes)
@@ -279,7 +295,7 @@ bool forward_ready(struct forward_work *w)
 	if (w->ends)
 		return !w->named->busy;
 	/* A result in the client's memory is waited for by the library. */
-	if (w->work->head.flags & CALL_WAITS) {
+	if (w->work->head.flags & CALL_WAITS && !w->stays) {
 		for (unsigned int i = 0; i < w->used_count; i++)
 			w->used[i]->busy++;
 		w->waits = true;
@@ -296,6 +312,32 @@ static void leave(struct forward_work *w)
 	free(w->scratch);
 }
 
+void forward_lacks(const struct forward_work *w)
+{
+	const struct forward_file *file = &w->library->files[w->library->file_of ? w->library->file_of(w->library->names[w->call]) : 0];
+
+	worker_log("a program wants %s: %s was not found here; install it, or name its folder in workers.libraries "
+		   "(meted.yaml) or the file in %s",
+		   w->library->title, file->names[0], file->variable);
+}
+
+/* One line for each call that the library here is too old, or too new, for. */
+static void lacks_call(const struct forward_work *w)
+{
+	static const char *told[64];
+	const char *name = w->library->names[w->call];
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++) {
+		if (told[i] == name)
+			return;
+		if (told[i])
+			continue;
+		told[i] = name;
+		worker_log("a program calls %s: the %s here has no such call; install another version", name, w->library->title);
+		return;
+	}
+}
+
 int forward_refuse(struct forward_work *w)
 {
 	const struct forward_statuses *s = &w->library->status;
@@ -306,13 +348,15 @@ int forward_refuse(struct forward_work *w)
 	else
 		w->status = w->library->about[w->call] ? s->not_supported : s->not_initialized;
 	if (!w->function && !w->library->about[w->call])
-		worker_log("a program wants %s: it is not installed here", w->library->title);
+		forward_lacks(w);
+	else if (!w->function)
+		lacks_call(w);
 	return w->work->in.bad || (w->work->in.used != w->work->in.size && !w->unsound) ? -EPROTO : 0;
 }
 
 /* Objects. */
 
-static void named_free(void *given)
+void forward_named_free(void *given)
 {
 	struct forward_named *named = given;
 
@@ -320,25 +364,39 @@ static void named_free(void *given)
 	free(named);
 }
 
+int forward_made_as(struct forward_work *w, uint64_t id, struct forward_named *named, void (*gone)(void *named))
+{
+	int r = worker_add(w->work, KIND_FORWARDED, id, named, 0);
+
+	if (r) {
+		w->status = w->library->status.alloc_failed;
+		return r;
+	}
+	named->library = w->library;
+	named->pointer_mode = POINTER_MODE_UNKNOWN;
+	if (named->type == TYPE_HANDLE)
+		named->context = w->work->head.context;
+	worker_keep(w->work, id, named, gone);
+	return 0;
+}
+
 int forward_made(struct forward_work *w, uint64_t id, unsigned int type, void *handle, unsigned int end)
 {
 	struct forward_named *named = calloc(1, sizeof(*named));
-	int r = named ? worker_add(w->work, KIND_FORWARDED, id, named, 0) : -ENOSPC;
+	int r = -ENOSPC;
 
-	if (r) {
-		if (w->library->functions[end])
-			((int (*)(void *))w->library->functions[end])(handle);
-		free(named);
-		w->status = w->library->status.alloc_failed;
-		return r == -ENOSPC ? 0 : r;
+	w->status = named ? 0 : w->library->status.alloc_failed;
+	if (named) {
+		named->type = type;
+		named->handle = handle;
+		r = forward_made_as(w, id, named, forward_named_free);
 	}
-	*named = (struct forward_named){
-		.library = w->library, .type = type, .handle = handle, .pointer_mode = POINTER_MODE_UNKNOWN
-	};
-	if (type == TYPE_HANDLE)
-		named->context = w->work->head.context;
-	worker_keep(w->work, id, named, named_free);
-	return 0;
+	if (!r)
+		return 0;
+	if (w->library->functions[end])
+		((int (*)(void *))w->library->functions[end])(handle);
+	free(named);
+	return r == -ENOSPC ? 0 : r;
 }
 
 void forward_gone(struct forward_work *w)

@@ -35,6 +35,7 @@ struct forward_served {
 	const unsigned char *about; /* by call: the type of the object that it is about; 0: none */
 	void (*begin)(void);	    /* fills what is not constant, before the library is opened; NULL: nothing */
 	struct forward_file files[2];
+	const char *parts; /* files beside NVIDIA's library that it opens later; or NULL */
 	unsigned int (*file_of)(const char *name); /* NULL: there is one file */
 	unsigned int pointer_mode;		   /* the call that sets it; 0: scalars are always here */
 	const char *prepare;			   /* what mete's own library is told the driver by */
@@ -71,6 +72,7 @@ struct forward_work {
 	bool strange;	/* an address is not the session's; as kernels would have found out */
 	bool ends;	/* the call ends the object that it is about */
 	bool waits;	/* others are executed beside it: its objects are busy */
+	bool stays;	/* nothing is executed beside it: it uses more objects than can be noted */
 	int status;	/* of the library */
 	void *scratch;	/* of this call alone */
 	struct forward_named *used[FORWARD_USED_MOST];
@@ -106,8 +108,9 @@ void forward_get_scalar(struct forward_work *w, struct forward_scalar *s, size_t
 void forward_get_list(struct forward_work *w, struct forward_list *l);
 /* An array that is there has so many elements. */
 void forward_check_list(struct forward_work *w, const struct forward_list *l, uint64_t count, size_t each);
-/* An object of this type, or NULL. */
+/* An object of this type, or NULL; and what is kept of it. */
 void *forward_get_object(struct forward_work *w, unsigned int type);
+struct forward_named *forward_get_named(struct forward_work *w, unsigned int type);
 /*
  * So many bytes of this process's memory, until the object's next call asks for more; beside another call with the
  * object, until this one ends. NULL: 0 bytes, or no memory.
@@ -119,7 +122,13 @@ void forward_put_scalar(struct forward_work *w, const struct forward_scalar *s);
 bool forward_ready(struct forward_work *w);
 /* What a handler answers when it is not. */
 int forward_refuse(struct forward_work *w);
+/* A line in the log: the library is not here. */
+void forward_lacks(const struct forward_work *w);
 /* The library has made an object: `id` is to name it. `end`: the call that ends it again. */
 int forward_made(struct forward_work *w, uint64_t id, unsigned int type, void *handle, unsigned int end);
+/* The same for an object of which more than that is kept: `named` is its beginning, and `gone` frees it with all. */
+int forward_made_as(struct forward_work *w, uint64_t id, struct forward_named *named, void (*gone)(void *named));
+/* What of any object is kept goes. */
+void forward_named_free(void *named);
 /* The library has ended the object that the call was about. */
 void forward_gone(struct forward_work *w);

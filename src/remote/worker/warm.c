@@ -142,13 +142,17 @@ bool warm_up(struct warm *warm, const char *shim, const char *devices, char *why
 	CUresult r;
 
 	memset(warm, 0, sizeof(*warm));
+	/*
+	 * The shim is loaded before the driver: libraries of NVIDIA's ask for libcuda.so.1 by its name, and get what has
+	 * that name first. With the driver itself what they take would be charged to nobody.
+	 */
+	if (!driver_open(shim, &warm->shim, why, why_bytes))
+		return false;
 	if (!path || !*path || !driver_open(path, &warm->driver, why, why_bytes)) {
 		if (!path || !*path)
 			snprintf(why, why_bytes, "METE_DRIVER names no driver");
 		return false;
 	}
-	if (!driver_open(shim, &warm->shim, why, why_bytes))
-		return false;
 	setenv("CUDA_CACHE_DISABLE", "1", 1); /* there is nowhere to keep what NVIDIA's driver compiles */
 	setenv("METE_SOFT_SEALED", "1", 1); /* the software device keeps open what it needs later */
 	r = warm->driver.cuInit(0);
