@@ -127,6 +127,12 @@ static const struct text *text_keep(char *text, uint64_t bytes, const struct val
 
 /* ---- attributes ---- */
 
+/* Which attributes a message has had: what is said twice could mean the one to us and the other to the library. */
+struct names {
+	uint64_t count;
+	int32_t name[FAR_ATTRIBUTES_MOST];
+};
+
 /* What an attribute of a descriptor that is being made means. */
 struct making {
 	struct forward_work *w;
@@ -139,6 +145,7 @@ struct making {
 	int64_t id, elements;
 	uint32_t each; /* bytes of an element */
 	bool bad; /* it means two things, or there is no memory */
+	struct names had;
 };
 
 static size_t type_bytes(int type)
@@ -287,11 +294,14 @@ static void take_numbers(struct making *m, const struct far_attribute *a)
 	set(m, a, elements);
 }
 
-static bool attribute_take(struct forward_work *w, struct far_attribute *a)
+static bool attribute_take(struct forward_work *w, struct names *had, struct far_attribute *a)
 {
 	forward_get(w, a, sizeof(*a));
-	if (a->count < 0 || a->count > FAR_ELEMENTS_MOST)
+	if (a->count < 0 || (a->count > FAR_ELEMENTS_MOST && a->type != CUDNN_TYPE_CHAR))
 		w->work->in.bad = true;
+	for (uint64_t i = 0; i < had->count; i++)
+		w->work->in.bad |= had->name[i] == a->name;
+	had->name[had->count++] = a->name;
 	return !w->work->in.bad;
 }
 
@@ -299,10 +309,7 @@ static void take(struct making *m)
 {
 	struct far_attribute a;
 
-	forward_get(m->w, &a, sizeof(a));
-	if (a.count < 0 || (a.count > FAR_ELEMENTS_MOST && a.type != CUDNN_TYPE_CHAR))
-		m->w->work->in.bad = true;
-	if (m->w->work->in.bad)
+	if (!attribute_take(m->w, &m->had, &a))
 		return;
 	if (a.type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
 		take_descriptors(m, &a);
@@ -549,6 +556,7 @@ static int destroy(struct forward_work *w)
 struct pack {
 	void *descriptor;
 	cudnnStatus_t status;
+	struct names had;
 	int64_t ids;
 	int64_t id[FAR_ELEMENTS_MOST / 4];
 	uint8_t value[FAR_ELEMENTS_MOST / 4][FAR_VALUE_BYTES];
@@ -558,7 +566,7 @@ struct pack {
 /* The addresses of tensors: of the device where the plan says so, of this message where it says that they are numbers. */
 static void pointers_take(struct forward_work *w, const struct made *plan, struct pack *p, int64_t count)
 {
-	if (count != p->ids) {
+	if (w->work->in.bad || count != p->ids) {
 		w->work->in.bad = true;
 		return;
 	}
@@ -586,29 +594,41 @@ static void pack_set(struct forward_work *w, struct pack *p, const struct far_at
 								  elements);
 }
 
+static bool is_address(int32_t name)
+{
+	return name == CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS || name == CUDNN_ATTR_VARIANT_PACK_INTERMEDIATES ||
+	       name == CUDNN_ATTR_VARIANT_PACK_WORKSPACE;
+}
+
+static void addresses_take(struct forward_work *w, struct pack *p, const struct far_attribute *a)
+{
+	void *list[FAR_ATTRIBUTES_MOST];
+	uint64_t at;
+
+	w->work->in.bad |= a->count > FAR_ATTRIBUTES_MOST;
+	for (int64_t i = 0; !w->work->in.bad && i < a->count; i++) {
+		forward_get_device(w, &at);
+		list[i] = (void *)(uintptr_t)at;
+	}
+	pack_set(w, p, a, list);
+}
+
 static void pack_take(struct forward_work *w, const struct made *plan, struct pack *p)
 {
 	const int64_t most = (int64_t)(sizeof(p->id) / sizeof(p->id[0]));
 	struct far_attribute a;
 	const void *elements;
 
-	if (!attribute_take(w, &a))
+	if (!attribute_take(w, &p->had, &a))
 		return;
-	if (a.name == CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS && a.type == CUDNN_TYPE_VOID_PTR) {
+	w->work->in.bad |= (a.type == CUDNN_TYPE_VOID_PTR) != is_address(a.name);
+	if (a.name == CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS) {
 		pointers_take(w, plan, p, a.count);
 		pack_set(w, p, &a, p->pointer);
 		return;
 	}
 	if (a.type == CUDNN_TYPE_VOID_PTR) {
-		void *list[FAR_ATTRIBUTES_MOST];
-		uint64_t at;
-
-		w->work->in.bad |= a.count > FAR_ATTRIBUTES_MOST;
-		for (int64_t i = 0; i < a.count && !w->work->in.bad; i++) {
-			forward_get_device(w, &at);
-			list[i] = (void *)(uintptr_t)at;
-		}
-		pack_set(w, p, &a, list);
+		addresses_take(w, p, &a);
 		return;
 	}
 	elements = type_bytes(a.type) ? remote_take(&w->work->in, (size_t)a.count * type_bytes(a.type)) : NULL;
@@ -657,6 +677,7 @@ static int execute(struct forward_work *w)
 		w->status = w->library->status.alloc_failed;
 		return 0;
 	}
+	p->had.count = 0;
 	p->ids = 0;
 	p->descriptor = NULL;
 	p->status = FAR_CALL(w, cudnnBackendCreateDescriptor)(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &p->descriptor);
