@@ -1,7 +1,8 @@
 """
 A stand-in for Kubernetes' API server: collections of objects over HTTP, with what a client must get right: versions of
 objects, 409 for a stale one, lists in pages, watches with bookmarks, 410 when a version is too old, a token, and a
-server that is away. It knows nothing of the objects but their metadata.
+server that is away. It knows nothing of the objects but their metadata; where the judge is (judge.py), what a client
+writes must be of the API's own type, with no field that it has not.
 """
 import copy
 import http.server
@@ -11,6 +12,8 @@ import threading
 import time
 import urllib.parse
 import uuid
+
+import judge
 
 
 def merged(old, patch):
@@ -198,6 +201,9 @@ class ApiServer:
             if "fieldSelector" in query and not self.selectors:
                 return self.status(h, 400, "field label not supported: spec.nodeName")
             return self.watch(h, collection, query) if query.get("watch") else self.list(h, collection, query)
+        fault = judge.fault(body) if h.command in ("POST", "PUT") else None
+        if fault:
+            return self.status(h, 400, "strict decoding error: " + fault)
         with self.lock:
             code, obj = self.one(h.command, collection, name, body)
         return self.answer(h, code, obj) if code < 300 else self.status(h, code, obj)

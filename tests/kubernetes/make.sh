@@ -1,13 +1,17 @@
 #!/bin/bash
-# make.sh FOLDER: puts into FOLDER/bin what a Kubernetes cluster of one machine needs, all of it from Debian's packages.
+# make.sh FOLDER [judge]: puts into FOLDER/bin what a Kubernetes cluster of one machine needs, all of it from Debian's packages.
 #
 # kube-apiserver, kube-scheduler and kubelet 1.20.2 are compiled from bookworm's source package, the last one that holds
 # them, with bookworm's Go; containerd 1.7, its shim, ctr and etcd are trixie's, runc and kubectl are bookworm's. Nothing
 # is installed: packages are unpacked below FOLDER. It takes some minutes on two cores and 3 GB while it works, and
 # leaves 400 MB. What is there already is not made again.
+#
+# With `judge`: FOLDER/bin/judge alone, compiled from judge/main.go with sid's Go and the packages that kubelet and the
+# API server of today are made of. It speaks to the agent as they do (judge_test.py). Sid changes from day to day.
 set -euo pipefail
 
-[ $# = 1 ] || { echo "usage: $0 FOLDER" >&2; exit 2; }
+[ $# = 1 ] || [ "$*" = "$1 judge" ] || { echo "usage: $0 FOLDER [judge]" >&2; exit 2; }
+here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 bin=$folder/bin work=$folder/work
@@ -32,8 +36,8 @@ suite() {
 	{
 		echo "deb [signed-by=$keys] $mirror $1 main"
 		echo "deb-src [signed-by=$keys] $mirror $1 main"
-		echo "deb [signed-by=$keys] $security $1-security main"
-		echo "deb-src [signed-by=$keys] $security $1-security main"
+		[ "$1" = sid ] || echo "deb [signed-by=$keys] $security $1-security main"
+		[ "$1" = sid ] || echo "deb-src [signed-by=$keys] $security $1-security main"
 	} > "$root/sources.list"
 	apt_of "$1" apt-get -q update
 	touch "$root/ready"
@@ -47,7 +51,7 @@ apt_of() {
 	shift
 	"$command" -o Dir::Etc="$root/etc/apt" -o Dir::Etc::sourcelist="$root/sources.list" -o Dir::Etc::sourceparts=- \
 		-o Dir::State="$root/state" -o Dir::State::status="$root/status" -o Dir::Cache="$root/cache" \
-		-o APT::Sandbox::User=root "$@"
+		-o APT::Sandbox::User=root -o Acquire::Check-Valid-Until="$([ "$(basename "$root")" = sid ] && echo false || echo true)" "$@"
 }
 
 # unpack SUITE PACKAGE...: the packages' files below FOLDER/work/SUITE/files.
@@ -64,6 +68,24 @@ unpack() {
 }
 
 take() { install -m 755 "$1" "$bin/$(basename "$1")"; }
+
+if [ "${2:-}" = judge ]; then
+	[ -x "$bin/judge" ] && exit
+	unpack sid golang-1.26-go golang-1.26-src golang-google-{grpc,protobuf,genproto}-dev \
+		golang-golang-x-{crypto,net,sys,text}-dev golang-gopkg-{inf.v0,yaml.v2}-dev \
+		golang-k8s-{api,apimachinery,klog,kube-openapi,utils,sigs-json,sigs-randfill,sigs-structured-merge-diff-v6}-dev \
+		golang-github-{kubernetes-kubelet,golang-protobuf-1-5,gogo-protobuf,fxamacker-cbor,x448-float16,go-logr-logr}-dev \
+		golang-github-{json-iterator-go,modern-go-concurrent,modern-go-reflect2}-dev
+	files=$work/sid/files
+	mkdir -p "$work/go/src"
+	ln -sfn "$here/judge" "$work/go/src/judge"
+	GOPATH=$work/go:$files/usr/share/gocode GOROOT=$files/usr/lib/go-1.26 GO111MODULE=off GOPROXY=off GOTOOLCHAIN=local \
+		GOCACHE=$work/gocache CGO_ENABLED=0 GOMAXPROCS=${GOMAXPROCS:-2} \
+		"$files/usr/lib/go-1.26/bin/go" build -trimpath -ldflags '-s -w' -o "$bin/judge" judge
+	rm -rf "$work"
+	echo "made: $bin/judge"
+	exit
+fi
 
 if [ ! -x "$bin/containerd" ] || [ ! -x "$bin/etcd" ]; then
 	unpack trixie containerd etcd-server
