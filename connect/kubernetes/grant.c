@@ -293,6 +293,14 @@ static int judge(json_t *row, const char *name, struct fault *f)
 	return 0;
 }
 
+/* Its CDI file is there. /run is empty after the machine was switched off and on, and the grant is in meted's store. */
+static bool has_file(const struct agent *a, const char *name)
+{
+	char path[PATH_MAX];
+
+	return spec_path(path, a->options.cdi_dir, SPEC_GRANT_KIND, name) && !access(path, F_OK);
+}
+
 /* `fresh`: one that nobody took is older than the share's words may be, and its time runs: a new one. */
 static int take_seen(struct agent *a, const char *share, const char *name, bool fresh, bool *ret_made, struct fault *f)
 {
@@ -302,6 +310,7 @@ static int take_seen(struct agent *a, const char *share, const char *name, bool 
 	if (r)
 		return r;
 	r = judge(row, name, f);
+	fresh = fresh || (row && !has_file(a, name));
 	if (!r && row && fresh)
 		grant_give_back(a, name);
 	*ret_made = !r && (fresh || !row);

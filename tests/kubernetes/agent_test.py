@@ -38,8 +38,8 @@ grpc = kubelet.grpc
 class Node:
     """A meted, a kubelet's folder, and the agent."""
 
-    def __init__(self, *options, **env):
-        self.meted = Meted(env=env)
+    def __init__(self, *options, meted=(), **env):
+        self.meted = Meted(*meted, env=env)
         self.folder = tempfile.mkdtemp(prefix="mete-k-", dir="/tmp")
         self.plugins_dir = os.path.join(self.folder, "k")
         self.cdi = tempfile.mkdtemp(prefix="mete-k-", dir="/dev/shm")  # as /run/cdi, it is in memory
@@ -638,6 +638,40 @@ def counted():
     n.close()
 
 
+def boots():
+    """The machine is switched off and on: /run and its CDI files are gone, the state is there, and kubelet asks for none anew."""
+    state = tempfile.mkdtemp(prefix="mete-k-", dir="/tmp")
+    n = Node(meted=("--state-dir", state))
+    k = kubelet.Kubelet(n.plugins_dir)
+    n.start()
+    wait(shown(k, SMALL, 0, 1, 2, 3), "a node before it is switched off")
+    for i in range(2):
+        k.plugins[SMALL].allocate(f"k8s-small-{i}")
+    box = n.join("k8s-small-0")
+    n.kill()
+    n.meted.kill()
+    k.end()
+    n.end_container(box)
+    for folder in (n.meted.dir, n.cdi):
+        for name in os.listdir(folder):
+            path = os.path.join(folder, name)
+            shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+    n.meted.start()
+    n.start()
+    k.begin()
+    wait(lambda: SMALL in k.plugins and k.plugins[SMALL].healthy(), "and after it is on again")
+    for i, what in enumerate(("one that had its container", "one whose container had not come")):
+        answered = until(pre_start(k.plugins[SMALL], f"k8s-small-{i}"), TRAILER)
+        same(answered and answered[0], grpc.StatusCode.OK, f"{what} may begin")
+        row = n.grant(f"k8s-small-{i}")
+        same(row and row["devices"][0]["quota_bytes"], 4 * GIB, "with its grant")
+        ok(os.path.exists(os.path.join(n.cdi, f"mete.io-grant-k8s-small-{i}.json")), "its CDI file", os.listdir(n.cdi), n.said())
+        ok(row and os.path.isdir(os.path.dirname(row["socket"])), "and its folder", row)
+    k.end()
+    n.close()
+    shutil.rmtree(state, ignore_errors=True)
+
+
 def many_shares(mem, what):
     """Two hundred shares, each a resource with as many ids as fit; how soon Allocate is answered while their lists are computed and sent."""
     n = Node()
@@ -671,7 +705,7 @@ def many_shares(mem, what):
         os.nice(-15)
 
 
-for part in (bad_input, counted):
+for part in (bad_input, counted, boots):
     if part.__name__ in sys.argv[2:]:
         part()
         finish()
@@ -679,7 +713,7 @@ if "many_shares" in sys.argv[2:]:
     many_shares(32, "room for all")
     many_shares(200, "each takes room of all")
     finish()
-beside = harness.Beside(other_ways, bad_input, counted, any_device)
+beside = harness.Beside(other_ways, bad_input, counted, any_device, boots)
 node = Node()
 command_line(node)
 node.start()

@@ -511,6 +511,59 @@ class Test:
         ok(True, "a pod that came while the agent was away begins")
         self.gone("halves", "waits")
 
+    def switch_off(self):
+        """All processes of the node end at once, and what is in memory alone is gone: /run with its CDI files, and the devices'."""
+        self.m.kill("agent")
+        self.m.kill("meted")
+        self.node.kill("kubelet")
+        self.node.kill("containerd")
+        for pid in [p for p in os.listdir("/proc") if p.isdigit()]:
+            try:
+                with open(f"/proc/{pid}/cgroup") as groups, open(f"/proc/{pid}/comm") as comm:
+                    if "/k8s.io/" in groups.read() or comm.read().startswith("containerd-shim"):
+                        os.kill(int(pid), signal.SIGKILL)
+            except OSError:
+                pass
+        with open(f"/proc/{self.node.anchor.pid}/mounts") as file:
+            mounts = [line.split()[1] for line in file]
+        for path in sorted((m for m in mounts if m.startswith("/run/")), reverse=True):
+            subprocess.run(self.node.inside("umount", "-l", path), check=True)
+        for folder in ("/run", "/dev/shm"):
+            for name in os.listdir(self.node.path(folder)):
+                path = os.path.join(self.node.path(folder), name)
+                shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+        for folder in ("/run/mete", "/run/cdi"):
+            os.mkdir(self.node.path(folder))
+
+    def boots(self):
+        """The machine is switched off and on while pods run."""
+        if self.nodes > 1:
+            harness.skip("a machine that is switched off and on", "with one node alone")
+            return
+        self.c.create(self.app("holds", SMALL, ["/bin/hungry", "1", "--hold", "100000"], restartPolicy="Always"))
+        self.c.create(self.app("stays", HALF, restartPolicy="Always"))
+        self.c.create(self.app("ends", TINY))
+        self.runs("holds", "stays", "ends")
+        held = lambda: self.m.grants().get("k8s-small-0", {}).get("devices", [{}])[0].get("held_bytes")  # noqa: E731
+        ok(wait("it holds", lambda: held() == 64 * MIB), "a program holds its share", self.said("holds"))
+        before = {g["id"] for g in self.m.grants().values()}
+        self.switch_off()
+        self.m.start_meted()
+        self.node.start_containerd()
+        self.m.start_agent()
+        self.node.start_kubelet()
+
+        def restarts(name):
+            return self.c.get(name)["status"]["containerStatuses"][0]["restartCount"]
+        for name in ("holds", "stays"):
+            ok(wait(name, lambda: restarts(name) > 0 and self.c.phase(name) == "Running", 120),  # noqa: B023
+               f"{name} begins again after the machine was switched off and on", self.c.events(name), self.node.log("agent")[-1500:])
+        ok(wait("it holds", lambda: held() == 64 * MIB, 120), "its program has its whole share again", self.said("holds"), self.m.grants())
+        ok(wait("it ended", lambda: self.c.phase("ends") in ("Failed", "Succeeded"), 120), "one that is not to begin again has ended", self.c.get("ends"))
+        ok(wait("two", lambda: sorted(self.m.grants()) == ["k8s-half-0", "k8s-small-0"]), "there are two grants, and nothing of before", self.m.grants())
+        ok(not before & {g["id"] for g in self.m.grants().values()}, "each is new", before)
+        self.gone("holds", "stays", "ends")
+
     def seconds(self, name, share=None):
         """From the request for the pod to the first word of its program, by the clock of the runtime's log."""
         asked = time.time()
@@ -758,7 +811,7 @@ class Test:
 def main():
     t = Test()
     try:
-        for part in ("installs", "quota", "known", "nothing", "two", "again", "counts", "truths", "debugs", "bad", "presses", "chart", "kills", "costs", "at_once", "spreads", "compares", "storm"):
+        for part in ("installs", "quota", "known", "nothing", "two", "again", "counts", "truths", "debugs", "bad", "presses", "chart", "kills", "boots", "costs", "at_once", "spreads", "compares", "storm"):
             if wanted(part):
                 began = time.monotonic()
                 getattr(t, part)()
