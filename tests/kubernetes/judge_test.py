@@ -69,6 +69,17 @@ def claims(n, driver):
     driver.ask("unprepare", claims=[claim])
 
 
+def by_field(n, kubelet):
+    """From kubelet 1.29 the CDI device may stand in a field of its own."""
+    n.options = ("--cdi", "field")
+    n.kill()
+    os.unlink(n.driver.registry)
+    n.start()
+    wanted = {"container_responses": [{"cdi_devices": [{"name": "mete.io/grant=k8s-small-1"}]}]}
+    ok(until(lambda: kubelet.ask("allocate", resource=SMALL, ids=["k8s-small-1"]) == wanted, 60), "--cdi field: the field, and no annotation")
+    n.ask("grant_delete", name="k8s-small-1")
+
+
 def main():
     n = Node()
     kubelet = Judge("plugins", os.path.join(n.root, "device-plugins"))
@@ -80,6 +91,7 @@ def main():
     slices(n)
     plugins(n, kubelet)
     claims(n, driver)
+    by_field(n, kubelet)
     driver.end()
     kubelet.end()
     n.close()
