@@ -218,15 +218,11 @@ static void discover(struct dra *d)
 /* Value: true when it listens. */
 static bool listen_at(struct dra *d, struct grpc_server *s, const char *path, const struct grpc_method *methods_of)
 {
-	struct stat there;
-	int r;
-
-	if (s->watch.fd >= 0 && !lstat(path, &there))
+	if (grpc_server_there(s))
 		return true;
 	if (s->watch.fd >= 0)
 		grpc_server_close(s);
-	r = grpc_server_open(s, &d->agent->loop, path, methods_of, d);
-	return !r;
+	return !grpc_server_open(s, &d->agent->loop, path, methods_of, d);
 }
 
 /* The plugin's socket first: kubelet calls it as soon as it sees the other one. */
@@ -312,14 +308,6 @@ int dra_open(struct dra **ret, struct agent *a, const struct dra_options *o, str
 	return 0;
 }
 
-static void close_socket(struct grpc_server *s)
-{
-	if (s->watch.fd < 0)
-		return;
-	unlink(s->path);
-	grpc_server_close(s);
-}
-
 void dra_close(struct dra *d)
 {
 	if (!d)
@@ -331,8 +319,8 @@ void dra_close(struct dra *d)
 	if (d->discovering)
 		api_cancel(d->discovering);
 	api_close(d->api);
-	close_socket(&d->registry);
-	close_socket(&d->plugin);
+	grpc_server_remove(&d->registry);
+	grpc_server_remove(&d->plugin);
 	json_decref(d->health);
 	json_decref(d->pci);
 	free(d);

@@ -553,6 +553,28 @@ static int address_of(const char *path, struct sockaddr_un *ret)
 	return 0;
 }
 
+/* Who was killed leaves a file at which nobody listens. */
+static bool somebody_listens(const struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool listens = fd >= 0 && (!connect(fd, (const struct sockaddr *)address, sizeof(*address)) || errno == EAGAIN);
+
+	if (fd >= 0)
+		close(fd);
+	return listens;
+}
+
+static int note_file(struct grpc_server *s)
+{
+	struct stat st;
+
+	if (lstat(s->path, &st))
+		return -errno;
+	s->device = st.st_dev;
+	s->inode = st.st_ino;
+	return 0;
+}
+
 int grpc_server_open(struct grpc_server *s, struct loop *loop, const char *path, const struct grpc_method *methods,
 		     void *owner)
 {
@@ -564,6 +586,8 @@ int grpc_server_open(struct grpc_server *s, struct loop *loop, const char *path,
 	if (r)
 		return r;
 	strcpy(s->path, path);
+	if (somebody_listens(&address))
+		return -EADDRINUSE;
 	s->watch = (struct watch){ .fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
 				   .ready = server_ready,
 				   .owner = s };
@@ -576,6 +600,8 @@ int grpc_server_open(struct grpc_server *s, struct loop *loop, const char *path,
 	if (!r)
 		r = listen(s->watch.fd, 64) ? -errno : 0;
 	if (!r)
+		r = note_file(s);
+	if (!r)
 		r = loop_add(loop, &s->watch, EPOLLIN);
 	if (r) {
 		close(s->watch.fd);
@@ -584,12 +610,28 @@ int grpc_server_open(struct grpc_server *s, struct loop *loop, const char *path,
 	return r;
 }
 
+bool grpc_server_there(const struct grpc_server *s)
+{
+	struct stat st;
+
+	return s->watch.fd >= 0 && !lstat(s->path, &st) && st.st_dev == s->device && st.st_ino == s->inode;
+}
+
 void grpc_server_close(struct grpc_server *s)
 {
 	while (s->peers)
 		peer_free(s->peers);
 	if (s->watch.fd >= 0)
 		loop_remove(s->loop, &s->watch);
+}
+
+void grpc_server_remove(struct grpc_server *s)
+{
+	bool own = grpc_server_there(s);
+
+	grpc_server_close(s);
+	if (own)
+		unlink(s->path);
 }
 
 void grpc_server_push_encoded(struct grpc_server *s, const struct grpc_method *method, const struct bytes *message)

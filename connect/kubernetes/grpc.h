@@ -45,13 +45,19 @@ struct grpc_server {
 	struct grpc_peer *peers;
 	struct stream *serving; /* within a handler */
 	char path[108];		/* of the socket */
+	dev_t device;
+	ino_t inode; /* of its file */
 };
 
-/* Listens; what lies at the path is replaced. Value: 0 or -errno. */
+/* Listens; what lies at the path is replaced, but -EADDRINUSE where somebody listens there. Value: 0 or -errno. */
 int grpc_server_open(struct grpc_server *s, struct loop *loop, const char *path, const struct grpc_method *methods,
 		     void *owner);
+/* It listens, and what lies at the path is its own socket. */
+bool grpc_server_there(const struct grpc_server *s);
 /* Ends every connection. The socket's file stays. */
 void grpc_server_close(struct grpc_server *s);
+/* The same, and its file goes where it is its own. */
+void grpc_server_remove(struct grpc_server *s);
 /*
  * Within a handler that returns GRPC_LATER: who waits for the answer. NULL: no memory. grpc_later_answer() ends it,
  * also when who asked has gone meanwhile: then nobody is answered.

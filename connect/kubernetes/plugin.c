@@ -307,10 +307,7 @@ void plugin_free(struct plugin *p)
 {
 	plugin_forget(p);
 	owed_end(p);
-	if (p->server.watch.fd >= 0) {
-		grpc_server_close(&p->server);
-		unlink(p->server.path);
-	}
+	grpc_server_remove(&p->server);
 	free(p->ids);
 	free(p);
 }
@@ -337,10 +334,9 @@ static void say(struct plugin *p, const char *line)
 bool plugin_listen(struct plugin *p)
 {
 	char path[PATH_MAX], line[256];
-	struct stat there;
 	int r;
 
-	if (p->server.watch.fd >= 0 && !lstat(p->server.path, &there))
+	if (grpc_server_there(&p->server))
 		return true;
 	if (p->server.watch.fd >= 0) {
 		grpc_server_close(&p->server);
@@ -351,8 +347,11 @@ bool plugin_listen(struct plugin *p)
 		r = grpc_server_open(&p->server, &p->agent->loop, path, methods, p);
 	if (!r)
 		return true;
-	snprintf(line, sizeof(line), "cannot listen in %.100s: %s; %s", p->agent->options.kubelet_dir, strerror(-r),
-		 r == -ENAMETOOLONG ? "give a shorter --kubelet-dir" : "run mete-agent as root");
+	snprintf(line, sizeof(line), "cannot listen in %.100s: %s; %s", p->agent->options.kubelet_dir,
+		 r == -EADDRINUSE ? "another mete-agent serves there" : strerror(-r),
+		 r == -ENAMETOOLONG ? "give a shorter --kubelet-dir"
+		 : r == -EADDRINUSE ? "end one of the two: this one waits"
+				    : "run mete-agent as root");
 	say(p, line);
 	return false;
 }

@@ -512,6 +512,26 @@ def malformed(n, k):
     same({c.result() for c in calls}, {b"\x08\x01\x10\x01"}, "two hundred calls at once on one connection")
 
 
+def twins(n, k):
+    """A second agent for the same kubelet, as where the package and the chart are both installed."""
+    count, first, log = len(k.registered), n.agent, n.said()
+    with open(n.shares) as file:
+        shares = len(json.load(file)["shares"])
+    n.start()
+    wait(lambda: n.said().count("another mete-agent serves there; end one of the two: this one waits") == shares, "a second agent says so, and waits")
+    time.sleep(2.5)
+    same((len(k.registered), n.said().count("registered with kubelet")), (count, log.count("registered with kubelet")), "nothing was registered again")
+    ok(k.plugins[SMALL].healthy() and n.said().count("serves there") == shares, "kubelet has the ids of the first")
+    n.kill(signal.SIGTERM)
+    ok(k.plugins[SMALL].healthy() and os.path.exists(k.plugins[SMALL].path), "when the second ends, the first is not touched")
+    n.start()
+    wait(lambda: n.said().count("serves there") == 2 * shares, "another one")
+    first.kill()
+    first.wait()
+    wait(lambda: len(k.registered) == count + shares, "when the first is killed, it takes over")
+    wait(lambda: k.plugins[SMALL].healthy(), "and its ids are healthy")
+
+
 def descriptors(n, k):
     """After all that no descriptor is left over but those of the two plugins."""
     count = lambda: len(os.listdir(f"/proc/{n.agent.pid}/fd"))  # noqa: E731
@@ -719,7 +739,7 @@ command_line(node)
 node.start()
 stand_in = kubelet.Kubelet(node.plugins_dir)
 for part in (registers, allocates, owes, prefers, frees, outside, agent_again, meted_again, other_meted, kubelet_again, shares_change, names, malformed,
-             descriptors):
+             twins, descriptors):
     part(node, stand_in)
 stand_in.end()
 node.close()

@@ -5,12 +5,14 @@ Nodes are objects with an annotation and no kubelet, so pods are bound and do no
 that make.sh filled; without it this is skipped.
 """
 import base64
+import concurrent.futures
 import json
 import os
 import shutil
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -57,6 +59,13 @@ def node(name, *left):
             "status": {"capacity": room, "allocatable": room, "conditions": [{"type": "Ready", "status": "True", "reason": "x", "message": "x",
                                                                               "lastHeartbeatTime": "2026-01-01T00:00:00Z",
                                                                               "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
+
+
+def extender_s(extender):
+    """Seconds of processor time."""
+    with open(f"/proc/{extender.process.pid}/stat") as file:
+        words = file.read().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 # Its one node is not started; it gives the network an address.
@@ -168,6 +177,32 @@ try:
     ok(until(lambda: placed("second"), 120) == "tight", "when there is room it is placed")
     kubectl = subprocess.run([os.path.join(BIN, "kubectl-mete"), "list"], env={**cluster.env, "KUBECONFIG": config}, capture_output=True, text=True)
     ok(kubectl.returncode == 0 and "tight" in kubectl.stdout and "16 GiB" in kubectl.stdout, "kubectl mete list", kubectl.stdout, kubectl.stderr)
+
+    if os.environ.get("METE_TEST_LONG"):  # 5 000 nodes of 8 cards: pods with a share beside pods with a resource that nobody but the scheduler counts
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            hands = threading.local()
+
+            def add(i):
+                hands.api = getattr(hands, "api", None) or clusters.Api()
+                hands.api.ask("POST", "/api/v1/nodes", node(f"many-{i:04}", *((i * 7 + c) % 17 for c in range(8))))
+            list(pool.map(add, range(5000)))
+
+        def rate(turn, resource, count=200):
+            names = [f"{turn}-{i}" for i in range(count)]
+            began = time.monotonic()
+            for name in names:
+                create(name, {resource: "1"}, **anywhere)
+            path = "/api/v1/namespaces/default/pods?limit=5000"
+            bound = lambda: sum(p["metadata"]["name"] in names and "nodeName" in p["spec"] for p in api.ask("GET", path)["items"])  # noqa: E731
+            ok(until(lambda: bound() == count, 5 * PATIENCE), f"{count} pods with {resource} are placed among 5000 nodes", bound(), extender.said()[-500:])
+            return count / (time.monotonic() - began)
+        rate("early", "mete.io/tiny", 20)  # until the scheduler knows the nodes
+        before = extender_s(extender)
+        shared = rate("shared", "mete.io/small")
+        spent = (extender_s(extender) - before) / 200 * 1000
+        plain = rate("plain", "mete.io/tiny")
+        print(f"# among 5000 nodes: {shared:.1f} pods a second with a share, {plain:.1f} without the extender; "
+              f"{spent:.1f} ms of the extender's processor time a pod", flush=True)
 
     # The manifests, as a whole.
     manifests = os.path.join(HERE, "..", "..", "deploy", "manifests", "mete.yaml")
