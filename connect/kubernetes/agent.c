@@ -25,7 +25,7 @@
 
 void agent_trouble(struct agent *a, enum agent_subject subject, const char *line, const char *over)
 {
-	static const char *const reasons[] = { "MetedAway", "SharesBroken", "KubeletAway" };
+	static const char *const reasons[] = { "MetedAway", "SharesBroken", "KubeletAway", "ShareNotTaken" };
 	char *said = a->said[subject];
 
 	if (subject != AGENT_KUBELET)

@@ -37,6 +37,9 @@ struct agent_options {
 	bool check; /* say what there is, and end */
 };
 
+/* What a line in the log is about: a trouble is said when it begins, and once more when it is over. */
+enum agent_subject { AGENT_METED, AGENT_SHARES, AGENT_KUBELET, AGENT_RUNTIME, AGENT_SUBJECTS };
+
 struct agent {
 	struct agent_options options;
 	struct loop loop;
@@ -59,11 +62,8 @@ struct agent {
 	struct dra *dra; /* NULL: without --dra */
 	struct publish *publish; /* NULL: without --publish */
 	uint64_t kubelet_socket; /* its identity; 0: it is not there */
-	char said[3][1024];	 /* the last line on each subject, so that it is not said again */
+	char said[AGENT_SUBJECTS][1024]; /* the last line on each subject, so that it is not said again */
 };
-
-/* What a line in the log is about: a trouble is said when it begins, and once more when it is over. */
-enum agent_subject { AGENT_METED, AGENT_SHARES, AGENT_KUBELET };
 
 /* `line` NULL: the trouble is over, `over` is said if there was one. */
 void agent_trouble(struct agent *a, enum agent_subject subject, const char *line, const char *over);

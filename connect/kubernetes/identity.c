@@ -11,6 +11,7 @@
 #define PAUSE (2 * SECOND)
 #define PATIENCE (10 * SECOND)
 #define BEGINS (SECOND / 2) /* by then the container has begun, and its runtime has named it: there is less to say */
+#define UNTAKEN_S 30 /* a runtime on a busy machine takes some seconds */
 #define MISSING_S 15 /* a kubelet that has just begun lists no pods for some seconds */
 
 static const struct grpc_method list_method = { "/v1.PodResourcesLister/List", message_empty, message_pods, NULL,
@@ -97,6 +98,43 @@ static void sweep(struct identity *i, json_t *ids)
 	i->missing = missing;
 }
 
+void identity_begins(struct identity *i, const char *id)
+{
+	if (!i->begun)
+		i->begun = json_object();
+	json_object_set_new(i->begun, id, json_integer((json_int_t)(clock_now_ns() / SECOND)));
+}
+
+/* Whether those whose containers were to begin have been taken. */
+static void look_for_untaken(struct identity *i)
+{
+	json_int_t now = (json_int_t)(clock_now_ns() / SECOND);
+	json_t *since, *row;
+	const char *name;
+	bool taken = false;
+	char line[256];
+	void *next;
+
+	*line = 0;
+	json_object_foreach_safe (i->begun, next, name, since) {
+		row = grant_row(i->agent, name);
+		if (row && grant_waits(row)) {
+			if (now - json_integer_value(since) >= UNTAKEN_S)
+				snprintf(line, sizeof(line),
+					 "%.80s: no container has taken it %d s after kubelet began one; has the container "
+					 "runtime CDI (`mete doctor`)? The pod's events say whether it begins",
+					 name, UNTAKEN_S);
+			continue;
+		}
+		taken |= row != NULL;
+		json_object_del(i->begun, name);
+	}
+	if (*line)
+		agent_trouble(i->agent, AGENT_RUNTIME, line, NULL);
+	else
+		agent_trouble(i->agent, AGENT_RUNTIME, NULL, taken ? "containers take their shares" : NULL);
+}
+
 static void listed(void *owner, int status, const char *line, json_t *answer)
 {
 	struct identity *i = owner;
@@ -105,6 +143,7 @@ static void listed(void *owner, int status, const char *line, json_t *answer)
 
 	i->asking = NULL;
 	i->next_ns = clock_now_ns() + (i->wanted ? BEGINS : PAUSE);
+	look_for_untaken(i);
 	if (status != GRPC_OK) {
 		if (!i->said)
 			program_log("kubelet does not say whose the grants are: %s (gRPC status %d, %s); the container "
@@ -158,5 +197,6 @@ void identity_end(struct identity *i)
 		grpc_call_cancel(i->asking);
 	i->asking = NULL;
 	json_decref(i->missing);
-	i->missing = NULL;
+	json_decref(i->begun);
+	i->missing = i->begun = NULL;
 }

@@ -251,6 +251,7 @@ static int pre_start(void *owner, json_t *request, json_t **ret, struct fault *f
 		return status_of(r);
 	}
 	owed_drop(p->agent, id);
+	identity_begins(&p->agent->identity, id);
 	if (made)
 		program_log("%s is promised again, for a container that begins again", id);
 	agent_refresh_soon(p->agent);

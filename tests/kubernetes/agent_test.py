@@ -687,6 +687,11 @@ def boots():
         same(row and row["devices"][0]["quota_bytes"], 4 * GIB, "with its grant")
         ok(os.path.exists(os.path.join(n.cdi, f"mete.io-grant-k8s-small-{i}.json")), "its CDI file", os.listdir(n.cdi), n.said())
         ok(row and os.path.isdir(os.path.dirname(row["socket"])), "and its folder", row)
+    ok(until(lambda: "no container has taken it 30 s after kubelet began one; has the container runtime CDI" in n.said(), 30 + TRAILER),
+       "a container that does not take its share, as with a runtime without CDI, is said", n.said()[-500:])
+    for i in range(2):
+        n.join(f"k8s-small-{i}")
+    wait(lambda: "containers take their shares" in n.said(), "and that it is over")
     k.end()
     n.close()
     shutil.rmtree(state, ignore_errors=True)

@@ -33,7 +33,7 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
   path = "{work}/opt"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "localhost/pause:1"
-  enable_cdi = true
+  enable_cdi = {cdi}
   cdi_spec_dirs = ["/run/cdi"]
   disable_apparmor = true
   restrict_oom_score_adj = true
@@ -138,6 +138,7 @@ class Node:
             raise RuntimeError(f'{self.name}: no mounts')
         self.root = f'/proc/{self.anchor.pid}/root'
         self.containerd = self.kubelet = None
+        self.cdi = True
 
     def mounts(self):
         hosts, empty = os.path.join(self.cluster.work, 'hosts'), os.path.join(self.cluster.work, 'empty')
@@ -171,7 +172,7 @@ class Node:
     def start_containerd(self):
         config = os.path.join(self.work, 'containerd.toml')
         with open(config, 'w') as file:
-            file.write(CONTAINERD.format(work=self.work, bin=self.cluster.bin, snapshotter=self.cluster.snapshotter))
+            file.write(CONTAINERD.format(work=self.work, bin=self.cluster.bin, snapshotter=self.cluster.snapshotter, cdi=str(self.cdi).lower()))
         self.containerd = self.spawn('containerd', os.path.join(self.cluster.bin, 'containerd'), '-c', config)
         until('containerd serves', lambda: self.ctr('version').returncode == 0)
 

@@ -511,6 +511,26 @@ class Test:
         ok(True, "a pod that came while the agent was away begins")
         self.gone("halves", "waits")
 
+    def blind(self):
+        """A runtime without CDI: the container begins without a device, and the agent says so."""
+        def cdi(on):
+            self.node.kill("containerd")
+            self.node.cdi = on
+            self.node.start_containerd()
+            ok(wait("ready", self.node.ready), f"containerd with enable_cdi = {on}")
+        cdi(False)
+        self.c.create(self.app("blind", SMALL, ["/bin/sh", "-c", "/bin/hungry 1; echo status $?; sleep 100000"]))
+        self.runs("blind")
+        ok(wait("it looked", lambda: "status 127" in self.said("blind")), "it has no driver", self.said("blind"))
+        ok(wait("it is said", lambda: "no container has taken it 30 s after kubelet began one; has the container runtime CDI" in self.node.log("agent"), 90),
+           "the agent says that its share was not taken, and what to look at", self.node.log("agent")[-500:])
+        self.gone("blind")
+        cdi(True)
+        self.c.create(self.app("sees", SMALL, ["/bin/hungry", "1"]))
+        self.runs("sees")
+        ok(wait("it has all", lambda: "PASS" in self.said("sees")), "with CDI the next one has its share", self.said("sees"))
+        self.gone("sees")
+
     def switch_off(self):
         """All processes of the node end at once, and what is in memory alone is gone: /run with its CDI files, and the devices'."""
         self.m.kill("agent")
@@ -811,7 +831,7 @@ class Test:
 def main():
     t = Test()
     try:
-        for part in ("installs", "quota", "known", "nothing", "two", "again", "counts", "truths", "debugs", "bad", "presses", "chart", "kills", "boots", "costs", "at_once", "spreads", "compares", "storm"):
+        for part in ("installs", "quota", "known", "nothing", "two", "again", "counts", "truths", "debugs", "bad", "presses", "chart", "kills", "blind", "boots", "costs", "at_once", "spreads", "compares", "storm"):
             if wanted(part):
                 began = time.monotonic()
                 getattr(t, part)()

@@ -293,7 +293,8 @@ class Test:
 
     def words(self):
         """Pods that ask as the documents of others show: only the image is ours, and the network."""
-        for name in sorted(os.listdir(os.path.join(HERE, "peers"))):
+        names = sorted(os.listdir(os.path.join(HERE, "peers")))
+        for name in [n for n in names if n.removesuffix(".yaml") in PARTS] or names:  # `words kai`: KAI's alone
             with open(os.path.join(HERE, "peers", name)) as file:
                 for thing in yaml.safe_load_all(file):
                     self.one(name.removesuffix(".yaml"), thing)
@@ -347,7 +348,7 @@ class Test:
         ok(done.returncode == 0 and len(re.findall("configured", done.stdout)) <= 1, "a second time changes nothing but the webhook's certificate", done.stdout,
            done.stderr)
         state = self.runs_on()
-        done = self.run("kubectl", "delete", "-k", own, "--wait=false")
+        done = self.run("kubectl", "delete", "--ignore-not-found", "-k", own, "--wait=false")
         ok(done.returncode == 0, "kubectl delete -k", done.stderr)
         ok(wait("nothing", lambda: {x for x in self.there() - before if x[1] != "default"} == set()), "nothing is left, nor the namespace", self.there() - before)
         same(self.state(), state, "the pod that runs did not notice")
