@@ -121,8 +121,8 @@ static void look_for_untaken(struct identity *i)
 		if (row && grant_waits(row)) {
 			if (now - json_integer_value(since) >= UNTAKEN_S)
 				snprintf(line, sizeof(line),
-					 "%.80s: no container has taken it %d s after kubelet began one; has the container "
-					 "runtime CDI (`mete doctor`)? The pod's events say whether it begins",
+					 "%.80s: no container has taken it %d s after kubelet began one; has the "
+					 "container runtime CDI (`mete doctor`)? The pod's events say whether it begins",
 					 name, UNTAKEN_S);
 			continue;
 		}
