@@ -118,16 +118,15 @@ static void look_for_untaken(struct identity *i)
 	*line = 0;
 	json_object_foreach_safe (i->begun, next, name, since) {
 		row = grant_row(i->agent, name);
-		if (row && grant_waits(row)) {
-			if (now - json_integer_value(since) >= UNTAKEN_S)
-				snprintf(line, sizeof(line),
-					 "%.80s: no container has taken it %d s after kubelet began one; has the "
-					 "container runtime CDI (`mete doctor`)? The pod's events say whether it begins",
-					 name, UNTAKEN_S);
-			continue;
+		if (!row || !grant_waits(row)) {
+			taken |= row != NULL;
+			json_object_del(i->begun, name);
+		} else if (now - json_integer_value(since) >= UNTAKEN_S) {
+			snprintf(line, sizeof(line),
+				 "%.80s: no container has taken it %d s after kubelet began one; has the container "
+				 "runtime CDI (`mete doctor`)? The pod's events say whether it begins",
+				 name, UNTAKEN_S);
 		}
-		taken |= row != NULL;
-		json_object_del(i->begun, name);
 	}
 	if (*line)
 		agent_trouble(i->agent, AGENT_RUNTIME, line, NULL);
