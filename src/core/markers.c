@@ -145,7 +145,8 @@ bool pace_idle_locked(struct pace *p, uint64_t now_ns)
 	if (p->span_begin_ns)
 		edge_locked(p, p->span_end_ns, false);
 	p->span_begin_ns = 0;
-	p->busy = p->alone = false;
+	p->busy = false;
+	pace_alone_locked(p, false);
 	p->idle_from_ns = now_ns;
 	p->written_off_ns = 0;
 	atomic_store(&p->wire->done_by_ns, 0);

@@ -242,12 +242,13 @@ static bool admit_locked(struct pace *p, struct launch *l, const struct asker *a
 		return false;
 	if (a->bypass) {
 		p->written_off_ns = pace_ns(atomic_load(&p->admitted) - p->completed);
-		p->alone = false;
+		pace_alone_locked(p, false);
 		atomic_fetch_add_explicit(&p->wire->bypassed, 1, memory_order_relaxed);
 	}
 	l->first = began && p->turn_used != gate;
 	p->turn_used = gate;
-	p->alone |= a->unknown;
+	if (a->unknown)
+		pace_alone_locked(p, true);
 	if (atomic_load(&f->submitted) == f->completed)
 		f->busy_from_ns = now_ns;
 	if (slow & FLOW_SINGLE && f->single && !--f->single)

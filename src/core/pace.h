@@ -205,6 +205,18 @@ static inline bool pace_is_gated(const struct pace *p)
 	return atomic_load_explicit(&p->wire->gate, memory_order_acquire) & WIRE_GATED;
 }
 
+/* What is in flight is of unknown length, or is not; the page says so. With the lock held. */
+static inline void pace_alone_locked(struct pace *p, bool alone)
+{
+	if (p->alone == alone)
+		return;
+	p->alone = alone;
+	if (alone)
+		atomic_fetch_or_explicit(&p->wire->flags, WIRE_TURN_UNKNOWN, memory_order_relaxed);
+	else
+		atomic_fetch_and_explicit(&p->wire->flags, ~(uint32_t)WIRE_TURN_UNKNOWN, memory_order_relaxed);
+}
+
 static inline uint64_t pace_ns(uint64_t packed)
 {
 	return packed >> ESTIMATE_SHIFT;

@@ -12,6 +12,9 @@
  * high class about, low has only so much in flight that high hardly notices, and a guard watches how much of high's
  * time was shared with low.
  *
+ * A guarantee has an account beside that (arrears.h): lags are shared by all, and who comes for one long kernel and
+ * leaves takes its debt along. Who is far behind its guarantee goes before those to whom nothing is guaranteed.
+ *
  * What a turn costs its holder is the time of the engine that was measured, and the time that it let the engine idle
  * while others stood waiting: a program that pauses after each kernel pays for its pauses itself. A limit counts what
  * was measured alone.
@@ -144,6 +147,9 @@ void arbiter_leave(struct arbiter *a, int i, uint64_t now_ns)
 	struct tenant *t = &a->tenant[i];
 
 	take_inbox(a, now_ns);
+	/* Until now it was there, and others were kept waiting by it. */
+	rights_settle(a, now_ns > a->now_ns ? now_ns : a->now_ns);
+	rights_remember(a, t);
 	lose_turn(a, i);
 	lags_leave(&a->lags[MAIN], (unsigned int)i, now_ns);
 	lags_leave(&a->lags[REST], (unsigned int)i, now_ns);

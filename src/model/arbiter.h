@@ -45,6 +45,7 @@ struct arbiter_demand {
 	bool busy;	     /* work is in flight */
 	uint64_t began_ns;   /* since when; 0: since this call */
 	uint64_t done_by_ns; /* predicted end of the work in flight */
+	bool unknown;	     /* of the work in flight nobody knows how long it takes */
 };
 
 /* The turn of a tenant. */

@@ -7,6 +7,7 @@
 
 #include "model/arbiter.h"
 
+#include "model/arrears.h"
 #include "model/bucket.h"
 #include "model/busy.h"
 #include "model/gaps.h"
@@ -46,6 +47,13 @@
 #define ABSENT_NS (1 * MS)  /* who is opened and does nothing for so long is asleep, for all we know */
 #define ABSENT_MOST 2u	    /* and is given twice as long each time, so many times */
 #define ABSENT_REST 25u	    /* and left alone for so many times as long */
+#define CLAIM_IDLE_NS (10 * MS) /* so long who has a claim may pause in its turn: it is its own time */
+#define CLAIM_BUSY_NS (50 * MS) /* and while others have work of unknown length in flight: the engine is busy */
+#define UNKNOWN_NS (400 * MS)	/* work of unknown length is waited for */
+#define OUTLASTS_NS (1 * MS)	/* a holder whose work outlasts its turn, and who goes on, is looked at so often */
+#define CLAIMED_MOST 0.9	/* of the engine, for what guarantees are behind */
+#define GONE_NS (16000 * MS)	/* for so long it is remembered how long kernels of those who left were */
+#define ARREARS_CYCLES 3u	/* who is behind its guarantee by what it has in so many cycles has a claim */
 #define LATE_NS (5000 * MS) /* an edge of somebody who has left comes no later */
 #define INBOX 4096u
 #define NOBODY (-1)
@@ -75,6 +83,9 @@ struct tenant {
 	int64_t turn_cost_ns;  /* of the present turn */
 	int64_t turn_idled_ns; /* of these idled away */
 	uint64_t longest_ns;   /* the costliest turn of late */
+	struct arrears arrears;
+	uint64_t seen_wanted_ns;
+	bool claimed; /* its quantum is by its claim */
 	struct bucket bucket;
 	struct gaps gaps;
 	struct lead lead; /* of its turns */
@@ -110,6 +121,8 @@ struct arbiter {
 	uint64_t readmit_ns;	/* low class comes after so long a quiet */
 	uint64_t high_seen_ns;	/* high class was about */
 	uint64_t longest_ns;	/* the costliest turn of all, of late */
+	uint64_t gone_ns;	/* of those who have left */
+	double promised[POOLS]; /* to those who want the engine */
 	uint64_t guard_from_ns, guard_high_ns, guard_overlap_ns;
 	double low_scale; /* of low_bound_ns, as the guard has it */
 	struct note inbox[INBOX];
@@ -133,6 +146,9 @@ double rights_tokens(const struct arbiter *a, int i);
 bool rights_limited(const struct tenant *t);
 bool rights_has_tokens(const struct arbiter *a, int i);
 bool rights_candidate(const struct arbiter *a, int i);
+void rights_remember(struct arbiter *a, const struct tenant *t);
+bool rights_claims(const struct arbiter *a, int i);
+bool rights_claims_before(const struct arbiter *a, int i, int j);
 bool rights_eligible(const struct arbiter *a, int i);
 bool rights_before(const struct arbiter *a, int i, int j);
 int rights_pick(const struct arbiter *a, enum pool p);

@@ -91,26 +91,77 @@ static bool limits_alone_bind(const struct arbiter *a)
 	return wanting <= 1 || sum < 0.99;
 }
 
+/*
+ * What of the engine it is guaranteed while it wants it. All guarantees together are made good up to CLAIMED_MOST:
+ * changes of hands take a part of the engine, and who has no guarantee is not to starve.
+ */
+static double guaranteed(const struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+	double promised = a->promised[pool_of(t)], part = (double)t->terms.guarantee_ppm / ARBITER_WHOLE;
+
+	return promised > CLAIMED_MOST ? part * CLAIMED_MOST / promised : part;
+}
+
+static double slack_ns(const struct arbiter *a, int i)
+{
+	return guaranteed(a, i) * ARREARS_CYCLES * (double)cycle_ns(a, pool_of(&a->tenant[i]));
+}
+
+/*
+ * Behind by more than this a tenant has a claim. One that has just come may bring a kernel as long as others have, and
+ * leave without paying for it: until it has used as much of the engine, it has a claim when what it is owed pays for
+ * it.
+ */
+static double claim_ns(const struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+	double slack = slack_ns(a, i), longest = (double)(a->longest_ns > a->gone_ns ? a->longest_ns : a->gone_ns);
+	double most = guaranteed(a, i) * (double)ARREARS_WINDOW_NS / 2;
+	double left = (longest < most ? longest : most) - (double)(t->base_ns + t->seen_charged_ns);
+
+	return left > slack ? left : slack;
+}
+
+/*
+ * It has had `charged_ns` and the pauses in its turn, in which it has the engine as well. Either may be below 0: that
+ * it was at work is known late, and until then it seems to pause.
+ */
+static void settle_arrears(struct arbiter *a, int i, int64_t charged_ns, int64_t idled_ns)
+{
+	struct tenant *t = &a->tenant[i];
+	uint64_t asked = t->wanted_ns - t->seen_wanted_ns;
+	double rate = guaranteed(a, i), idled = (double)idled_ns * (1 - rate);
+
+	t->seen_wanted_ns = t->wanted_ns;
+	if (!t->terms.guarantee_ppm)
+		return;
+	arrears_spend(&t->arrears, rate, (double)charged_ns + idled, slack_ns(a, i), t->claimed);
+	if (contended(a, t))
+		arrears_earn(&t->arrears, rate, asked);
+}
+
 static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t now_ns)
 {
 	struct tenant *t = &a->tenant[i];
 	uint64_t charged = busy_charged_ns(a->busy, (unsigned int)i, now_ns);
 	uint64_t idled = busy_idled_ns(a->busy, (unsigned int)i, now_ns);
-	int64_t cost = (int64_t)(charged - t->seen_charged_ns);
+	int64_t cost = (int64_t)(charged - t->seen_charged_ns), pauses;
 	double unseen = unseen_ns(a, i, now_ns);
 
 	/* In this order: what came in while it ran was not beyond the cap. */
 	bucket_spend(&t->bucket, cost);
 	bucket_refill(&t->bucket, passed_ns, tokens_cap(a, t) + unseen);
 	bucket_note(&t->bucket, t->bucket.tokens_ns - unseen);
-	cost += (int64_t)(idled - t->seen_idled_ns);
-	t->turn_idled_ns += (int64_t)(idled - t->seen_idled_ns);
+	pauses = (int64_t)(idled - t->seen_idled_ns);
+	t->turn_idled_ns += pauses;
 	t->seen_charged_ns = charged;
 	t->seen_idled_ns = idled;
-	t->turn_cost_ns += cost;
-	if (cost)
-		lags_spend(&a->lags[pool_of(t)], (unsigned int)i, (double)cost);
+	t->turn_cost_ns += cost + pauses;
+	if (cost + pauses)
+		lags_spend(&a->lags[pool_of(t)], (unsigned int)i, (double)(cost + pauses));
 	rights_tell_time(t, now_ns);
+	settle_arrears(a, i, cost, pauses);
 }
 
 /* What nobody may be owed or owe more than: no debt is forgiven that a single long kernel makes. */
@@ -127,6 +178,7 @@ void rights_settle(struct arbiter *a, uint64_t now_ns)
 	bool lone = limits_alone_bind(a);
 	double bound;
 
+	a->gone_ns -= passed < GONE_NS ? a->gone_ns / GONE_NS * passed : a->gone_ns;
 	for (unsigned int n = 0; n < a->count; n++)
 		a->tenant[a->list[n]].bucket.lone = lone;
 	for (unsigned int n = 0; n < a->count; n++)
@@ -145,12 +197,14 @@ static void divide(struct arbiter *a, enum pool p)
 	struct lags *l = &a->lags[p];
 	struct shares_claim claims[ARBITER_TENANTS];
 
+	a->promised[p] = 0;
 	for (unsigned int n = 0; n < l->count; n++) {
 		const struct arbiter_terms *terms = &a->tenant[l->list[n]].terms;
 
 		claims[n] = (struct shares_claim){ .guarantee = (double)terms->guarantee_ppm / ARBITER_WHOLE,
 						   .limit = (double)terms->limit_ppm / ARBITER_WHOLE,
 						   .weight = terms->weight };
+		a->promised[p] += claims[n].guarantee;
 	}
 	shares_divide(claims, l->count);
 	for (unsigned int n = 0; n < l->count; n++)
@@ -250,6 +304,32 @@ bool rights_candidate(const struct arbiter *a, int i)
 	       !rights_absent(a, t) && rights_has_tokens(a, i);
 }
 
+/* It leaves: how long its turns were. */
+void rights_remember(struct arbiter *a, const struct tenant *t)
+{
+	uint64_t last = t->turn_cost_ns > 0 ? (uint64_t)t->turn_cost_ns : 0;
+	uint64_t longest = last > t->longest_ns ? last : t->longest_ns;
+
+	a->gone_ns = longest > a->gone_ns ? longest : a->gone_ns;
+}
+
+/* It is so far behind its guarantee that it goes before all that are not. */
+bool rights_claims(const struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+
+	return t->terms.guarantee_ppm && rights_competes(t) && t->arrears.ns > claim_ns(a, i);
+}
+
+/* Those to whom something is guaranteed as well, and who have proved what they bring, compete with it as ever. */
+bool rights_claims_before(const struct arbiter *a, int i, int j)
+{
+	const struct arbiter_terms *terms = &a->tenant[i].terms, *other = &a->tenant[j].terms;
+	bool yields = !other->guarantee_ppm || claim_ns(a, j) > slack_ns(a, j);
+
+	return terms->class == other->class && yields && rights_claims(a, i) && !rights_claims(a, j);
+}
+
 bool rights_eligible(const struct arbiter *a, int i)
 {
 	double most = a->tenant[i].gang.called ? (double)a->params.lag_bound_ns / 4 : EPSILON_NS;
@@ -268,6 +348,8 @@ bool rights_before(const struct arbiter *a, int i, int j)
 	const struct tenant *t = &a->tenant[i], *u = &a->tenant[j];
 	bool may = rights_eligible(a, i), other = rights_eligible(a, j);
 
+	if (rights_claims_before(a, i, j) || rights_claims_before(a, j, i))
+		return rights_claims_before(a, i, j);
 	if (may != other)
 		return may;
 	if (may && t->terms.class != u->terms.class)

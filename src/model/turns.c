@@ -121,6 +121,7 @@ void turns_begin_quantum(struct arbiter *a, int i, uint64_t from_ns)
 	t->quantum_from_ns = from_ns;
 	t->least_until_ns = from_ns + room_for(t);
 	t->fresh = false;
+	t->claimed = rights_claims(a, i);
 	if (t->turn_cost_ns)
 		note_longest(a, t);
 }
@@ -184,7 +185,7 @@ static uint64_t planned_end(const struct arbiter *a, int h, int c)
 	const struct tenant *t = &a->tenant[h], *u = &a->tenant[c];
 	uint64_t end = t->quantum_from_ns + rights_quantum(a, h), tokens = tokens_end(a, h);
 
-	if (u->fresh && rights_eligible(a, c) && !t->terms.turn_ns)
+	if (u->fresh && rights_eligible(a, c) && !t->terms.turn_ns && !rights_claims_before(a, h, c))
 		end = t->quantum_from_ns + a->params.quantum_min_ns;
 	if (u->gang.called && !t->gang.stays && rights_eligible(a, c) && u->gang.from_ns < end)
 		end = u->gang.from_ns > a->now_ns ? u->gang.from_ns : a->now_ns;
@@ -222,6 +223,24 @@ static bool nothing_fits(const struct tenant *t, uint64_t flight_ns, uint64_t en
 	return next && flight_ns < end_ns && flight_ns + next > end_ns;
 }
 
+/* The engine is not idle meanwhile. */
+static bool unknown_in_flight(const struct arbiter *a, int except)
+{
+	for (unsigned int n = 0; n < a->count; n++) {
+		const struct tenant *t = &a->tenant[a->list[n]];
+
+		if (a->list[n] != except && rights_competes(t) && t->demand.busy && t->demand.unknown)
+			return true;
+	}
+	return false;
+}
+
+/* Of a holder that is behind its guarantee: a long kernel would be let in for a short pause. */
+static uint64_t claim_pause(const struct arbiter *a, int h)
+{
+	return unknown_in_flight(a, h) ? CLAIM_BUSY_NS : CLAIM_IDLE_NS;
+}
+
 /* When its turn is over: at the planned end, or before, because it makes no use of the rest. */
 static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
 {
@@ -234,6 +253,8 @@ static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
 		if (t->gang.stays)
 			return end;
 		idle = idle_from(t) + grace(a, t);
+		if (rights_claims_before(a, h, c))
+			return idle_from(t) + claim_pause(a, h);
 		return idle < end ? idle : end;
 	}
 	if (does_nothing(a, t) && !t->gang.stays) {
@@ -249,13 +270,15 @@ static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
 
 /*
  * When what closed tenants have in flight should have ended, so that c's work does not run beside it: side by side each
- * costs the other time slices. Nobody is waited for longer than was predicted, and never longer than DRAIN_NS; one that
- * comes back to its guarantee waits for BOUND_NS at most.
+ * costs the other time slices. Nobody is waited for longer than was predicted, and never longer than DRAIN_NS; of work
+ * of unknown length the end is waited for, UNKNOWN_NS at most. One that comes back to its guarantee waits for BOUND_NS
+ * at most.
  */
 static uint64_t drained_at(const struct arbiter *a, int c)
 {
 	const struct tenant *u = &a->tenant[c];
 	uint64_t at = a->now_ns, patient = u->fresh && u->terms.guarantee_ppm ? a->params.bound_ns : DRAIN_NS;
+	uint64_t unknown = patient < DRAIN_NS ? patient : UNKNOWN_NS;
 
 	if (u->gang.called && u->gang.from_ns > at)
 		at = u->gang.from_ns;
@@ -263,13 +286,13 @@ static uint64_t drained_at(const struct arbiter *a, int c)
 	for (unsigned int n = 0; n < a->count; n++) {
 		int i = a->list[n];
 		const struct tenant *t = &a->tenant[i];
-		uint64_t most = t->closed_ns + patient, done = t->demand.done_by_ns;
+		uint64_t most = t->closed_ns + (t->demand.unknown ? unknown : patient), done = t->demand.done_by_ns;
 
 		if (i == c || !rights_competes(t) || !t->demand.busy || t->turn.open)
 			continue;
-		if (!done)
+		if (!done && !t->demand.unknown)
 			most = t->closed_ns + a->params.bound_ns;
-		done = done && done < most ? done : most;
+		done = done && done < most && !t->demand.unknown ? done : most;
 		at = done > at ? done : at;
 	}
 	return at;
@@ -365,6 +388,8 @@ static void go_on_beside(struct arbiter *a, enum pool p, int c)
 		planned = planned_end(a, h, c);
 		turns_set(a, t, true, planned, turns_bound(a, t));
 		end = turn_end(a, h, c, planned);
+		if (end <= a->now_ns + lead)
+			end = a->now_ns + lead + OUTLASTS_NS;
 	}
 	turns_set(a, t, true, planned, turns_bound(a, t));
 	look_again(a, t, end, lead);

@@ -117,6 +117,7 @@ struct wire_turn {
 enum wire_turn_flags {
 	WIRE_TURN_LONG = 1 << 0,   /* a single launch was longer than the bound: T2 cannot cut it */
 	WIRE_TURN_SLICED = 1 << 1, /* tier T3 is proven and in force for this process */
+	WIRE_TURN_UNKNOWN = 1 << 2, /* what is in flight runs alone: nobody knows how long it takes */
 };
 
 /* One launch or copy, while meted traces (wire_trace.on). */

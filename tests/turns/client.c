@@ -173,6 +173,14 @@ void client_pause(struct sim *s, int i, uint32_t head)
 		client_ring(s);
 }
 
+/* What it came for is done. */
+static bool is_last(const struct sim *s, const struct process *p)
+{
+	unsigned int launches = s->tenant[p->tenant].load.launches;
+
+	return launches && p->seen >= launches;
+}
+
 /* The oldest launch is seen to have ended. */
 void client_seen(struct sim *s, int i)
 {
@@ -196,6 +204,11 @@ void client_seen(struct sim *s, int i)
 	if (!client_in_flight(p)) {
 		tell(s, p, l->ended_ns, false);
 		p->begin_told = false;
+	}
+	if (is_last(s, p)) {
+		at(s, s->now_ns + wake_delay(s), AT_LIFE, i, 0);
+		went_idle(s, i);
+		return;
 	}
 	client_try(s, i);
 	if (!client_in_flight(p))

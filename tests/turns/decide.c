@@ -85,6 +85,7 @@ static struct arbiter_demand demand_of(const struct sim *s, int tenant)
 		if (client_in_flight(p)) {
 			d.began_ns = d.busy && d.began_ns < p->began_ns ? d.began_ns : p->began_ns;
 			d.busy = true;
+			d.unknown |= !p->launch[p->seen % FLIGHT].predicted_ns;
 			left += p->done_by_ns > s->now_ns ? p->done_by_ns - s->now_ns : 0;
 			latest = p->done_by_ns > latest ? p->done_by_ns : latest;
 		}

@@ -92,6 +92,22 @@ static struct event take(struct sim *s)
 	return first;
 }
 
+/* The tenants that come after this one has gone. */
+static void call_followers(struct sim *s, int tenant)
+{
+	for (int i = 0; i < s->tenants; i++)
+		if (s->tenant[i].load.follows == 1 + tenant)
+			for (int p = 0; p < s->tenant[i].processes; p++)
+				at(s, s->now_ns + wake_delay(s), AT_LIFE, s->tenant[i].first + p, 0);
+}
+
+static bool is_over(const struct sim *s, const struct process *p)
+{
+	const struct sim_load *l = &s->tenant[p->tenant].load;
+
+	return (l->end_s > 0 && (double)s->now_ns / 1e9 + 1e-9 >= l->end_s) || (l->launches && p->seen >= l->launches);
+}
+
 /* A process starts, dies, is stopped or continued: whichever its times say is due. */
 static void live(struct sim *s, int i)
 {
@@ -100,12 +116,13 @@ static void live(struct sim *s, int i)
 	const struct sim_load *l = &t->load;
 	double now_s = (double)s->now_ns / 1e9 + 1e-9;
 
-	if (l->end_s > 0 && now_s >= l->end_s && p->alive) {
+	if (p->alive && is_over(s, p)) {
 		engine_kill(s, i);
 		p->alive = false;
 		p->waiting = false;
 		decide_died(s, i);
 		p->seen = p->ended;
+		call_followers(s, p->tenant);
 		return;
 	}
 	if (l->stop_s > 0 && now_s >= l->stop_s && now_s < l->cont_s) {
@@ -233,7 +250,8 @@ static void add_process(struct sim *s, int tenant, const struct sim_load *l)
 	p->tenant = tenant;
 	s->process[i] = p;
 	/* Not all in the same microsecond. */
-	at(s, time_of(l->start_s) + (uint64_t)(random_unit(s) * 1e6), AT_LIFE, i, 0);
+	if (!l->follows)
+		at(s, time_of(l->start_s) + (uint64_t)(random_unit(s) * 1e6), AT_LIFE, i, 0);
 	if (l->end_s > 0)
 		at(s, time_of(l->end_s), AT_LIFE, i, 0);
 	if (l->stop_s > 0) {

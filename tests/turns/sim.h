@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SIM_TENANTS 64u
+#define SIM_TENANTS 256u
 #define SIM_PROCESSES 256u
 #define SIM_US UINT64_C(1000)
 #define SIM_MS UINT64_C(1000000)
@@ -41,6 +41,8 @@ struct sim_load {
 	unsigned int processes; /* 0: 1 */
 	double start_s, end_s;	/* comes and dies; end 0: stays */
 	double stop_s, cont_s;	/* is stopped (SIGSTOP) and continued; 0: is not */
+	unsigned int launches;	/* ends after so many; 0: after none */
+	int follows;		/* 1 + the tenant after whose end it comes; 0: at start_s */
 };
 
 struct sim_params {

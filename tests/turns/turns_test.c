@@ -356,7 +356,7 @@ static void test_terms(void)
 	sim_free(s);
 
 	/* 80 + 80: each gets half. */
-	s = begin(seconds, 8);
+	s = begin(seconds, 18);
 	big = fixed(80);
 	sim_add(s, &big, &l);
 	sim_add(s, &big, &l);
@@ -484,6 +484,69 @@ static void test_stop(uint64_t seed)
 	       "it is charged %.3f s, and had %.3f s", (double)sim_reading(s, 0).charged_ns / 1e9,
 	       sim_served(s, 0, 0, 12) / 1e9);
 	sim_free(s);
+}
+
+/*
+ * Newcomers in rows beside a tenant with a guarantee: each brings one kernel, of which nobody knows how long it takes,
+ * and leaves for good when that has ended; then the next one of its row comes.
+ */
+struct row {
+	double kernel_ms;
+	int lanes;
+	double guarantee_pct;	  /* of each newcomer */
+	unsigned int batch;	  /* of the victim, whose kernels take 1 ms */
+	double least, least_of_3; /* what the victim with 50 % has at least, in all and in each window of 3 s */
+};
+
+static void test_row(const struct row *row)
+{
+	double seconds = longer ? 60 : 12, least = 1, starved = 0, bound = 4 * row->lanes * row->kernel_ms + 200, had;
+	struct arbiter_terms half = shared(ARBITER_NORMAL, 50, 100, 100);
+	struct arbiter_terms terms = shared(ARBITER_NORMAL, row->guarantee_pct, 100, 100);
+	struct sim_load victim = { .kernel_ms = { 1 }, .batch = row->batch, .gap_us = { 20, 50 } };
+	struct sim *s = begin(seconds, 7);
+	unsigned int came = 0;
+	int n = 1;
+
+	sim_add(s, &half, &victim);
+	for (; n < (int)SIM_TENANTS - 8; n++) {
+		struct sim_load l = { .kernel_ms = { row->kernel_ms },
+				      .batch = 1,
+				      .launches = 1,
+				      .start_s = 1,
+				      .follows = n > row->lanes ? 1 + n - row->lanes : 0 };
+
+		sim_add(s, &terms, &l);
+	}
+	sim_run(s);
+	/* As long as the rows last. */
+	while (sim_served(s, n - 1, 0, seconds) > 0 && sim_served(s, n - 1, 0, seconds - 0.5) > 0)
+		seconds -= 0.5;
+	for (double at = 1.5; at + 3 <= seconds - 0.5; at += 0.1)
+		least = fmin(least, sim_served(s, 0, at, at + 3) / 3e9);
+	had = sim_served(s, 0, 1.5, seconds - 0.5) / (seconds - 2) / 1e9;
+	for (int i = 1; i < n; i++) {
+		came += sim_served(s, i, 0, seconds) > 0;
+		starved = fmax(starved, sim_starved_ms(s, i));
+	}
+	tap_ok(had >= row->least && least >= row->least_of_3 && !sim_broken(s),
+	       "50 %% beside %d rows of kernels of %g ms (%s, %g %% each): %.3f, in windows of 3 s %.3f at least",
+	       row->lanes, row->kernel_ms, row->batch ? "synchronous" : "asynchronous", row->guarantee_pct, had, least);
+	tap_ok(starved <= bound && came > 2, "%u of them came, and none waited for longer than %.0f ms (%.0f)", came,
+	       starved, bound);
+	sim_free(s);
+}
+
+static void test_newcomers(void)
+{
+	static const struct row rows[] = {
+		{ 20, 4, 0, 0, 0.47, 0.45 },  { 20, 4, 0, 1, 0.44, 0.42 },   { 100, 4, 0, 0, 0.47, 0.45 },
+		{ 100, 4, 0, 1, 0.44, 0.42 }, { 300, 4, 0, 0, 0.47, 0.45 },  { 300, 4, 0, 1, 0.44, 0.4 },
+		{ 300, 1, 0, 0, 0.47, 0.45 }, { 100, 4, 10, 0, 0.45, 0.42 }, { 300, 4, 10, 0, 0.45, 0.36 },
+	};
+
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		test_row(&rows[i]);
 }
 
 static void test_exclusive(void)
@@ -651,6 +714,7 @@ int main(void)
 	test_filling();
 	for (uint64_t seed = 1; seed <= 9; seed += 2)
 		test_stop(seed);
+	test_newcomers();
 	test_exclusive();
 	test_changes();
 	test_worlds();

@@ -186,6 +186,8 @@ void engine_rise(struct seat *s, uint64_t now_ns, bool lives)
 	struct place *p = s->place;
 	struct seat **at = &p->seats;
 
+	/* Its last kernel, perhaps, of which nothing has been taken yet. */
+	seat_take_edges(s, WIRE_EDGES, now_ns);
 	end_edges(s, now_ns);
 	if (p->seats == s && !s->next && s->gate & WIRE_OPEN)
 		turn_log_turn(s->turn, &(struct arbiter_turn){ .open = false }, 0, false, false, 0);
@@ -263,6 +265,7 @@ void seat_add_demand(struct seat *s, uint64_t now_ns, struct arbiter_demand *d)
 	if (busy) {
 		d->began_ns = d->busy && d->began_ns < began ? d->began_ns : began;
 		d->done_by_ns = max_u64(d->done_by_ns, done < now_ns + FAR_NS ? done : now_ns + FAR_NS);
+		d->unknown |= atomic_load_explicit(&t->flags, memory_order_relaxed) & WIRE_TURN_UNKNOWN;
 		d->busy = true;
 	}
 }

@@ -1,0 +1,98 @@
+"""
+A guarantee holds beside rows of newcomers: programs that come under a grant of their own, bring one long kernel of which
+nobody knows how long it takes, and go. The device's own clock judges.
+"""
+from harness import *
+
+import threading
+
+METE = os.path.join(BUILD, "src/cli/mete")
+NEWCOMER = os.path.join(BUILD, "tests/daemon/newcomer")
+LANES = 4
+
+
+def program(m, kernel_ms, options, *words):
+    """A newcomer of that length, under a grant of its own, ready to launch."""
+    p = subprocess.Popen([METE, "run", "--soft", "--mem", "1M", *options, "--", NEWCOMER, *words], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, text=True, start_new_session=True,
+                         env={**m.env, "METE_RUNTIME_DIR": m.dir, "METE_SOFT_DURATION": f"once={kernel_ms}ms"})
+    if p.stdout.readline() != "ready\n":
+        raise SystemExit(f"Bail out! a newcomer does not begin: {p.communicate()}")
+    return p
+
+
+def kill(p):
+    os.killpg(p.pid, signal.SIGKILL)
+    p.communicate()
+
+
+def go(p):
+    p.stdin.write("\n")
+    p.stdin.flush()
+    return p
+
+
+def done(p):
+    """Waits for its end; how long its kernel took it, in ms."""
+    words = p.stdout.readline().split()
+    p.communicate()
+    return int(words[2]) / 1e3
+
+
+class Row:
+    """Newcomers one after the other: the next one is made ready meanwhile."""
+
+    def __init__(self, m, kernel_ms):
+        self.m, self.kernel_ms, self.waits, self.stop = m, kernel_ms, [], False
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def next(self):
+        return program(self.m, self.kernel_ms, ("--policy", "fair"), "1")
+
+    def run(self):
+        ready = self.next()
+        while not self.stop:
+            p, ready = go(ready), self.next()
+            self.waits.append(done(p))
+        kill(ready)
+
+    def end(self):
+        self.thread.join()
+        return self.waits
+
+
+def clock(m):
+    """The device's clock: what each process was served, and the time of all of it, in ns."""
+    out = subprocess.run([METE, "soft", "devices", "--json"], env=m.env, stdout=subprocess.PIPE, check=True).stdout
+    t = json.loads(out)["devices"][0]["time"]
+    return t, {p["pid"]: p["served_ns"] for p in t["processes"]}
+
+
+def victim_share(m, kernel_ms):
+    """What part of what the device serves the tenant with 50 % guaranteed has beside rows of newcomers."""
+    v = go(program(m, 1, ("--name", "victim", "--policy", "burst", "--cores", "50"), "for", "600", "4"))
+    c = m.control()
+    pid = until(lambda: c.grant("victim")["processes"], 20)[0]["pid"]
+    rows = [Row(m, kernel_ms) for _ in range(LANES)]
+    until(lambda: all(r.waits for r in rows), 60)
+    before, served = clock(m)
+    time.sleep(max(4, kernel_ms / 50))
+    after, served_after = clock(m)
+    for r in rows:
+        r.stop = True
+    waits = [w for r in rows for w in r.end()]
+    kill(v)
+    ok(until(lambda: not c.grant("victim"), 10), "its grant ends with it")
+    c.close()
+    share = (served_after[pid] - served[pid]) / (after["served_ns"] - before["served_ns"])
+    print(f"# kernels of {kernel_ms} ms: {len(waits)} newcomers, the longest wait {max(waits):.0f} ms; the victim has {share:.3f}", flush=True)
+    return share
+
+
+m = Meted("--soft-only", env={"METE_SOFT_DEVICES": "1"})
+for ms in (20, 100, 300):
+    share = victim_share(m, ms)
+    ok(share >= 0.45, f"50 % guaranteed beside {LANES} rows of kernels of {ms} ms: {share:.3f}")
+m.close()
+finish()
