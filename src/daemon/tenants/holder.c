@@ -265,6 +265,15 @@ static bool sweep(void)
 	return held.count;
 }
 
+/* What a meted said before it died counts, although its successor is here already: pages are among it. */
+static void hear_out(int from)
+{
+	struct pollfd p = { .fd = from, .events = POLLIN };
+
+	while (from >= 0 && poll(&p, 1, 0) > 0 && obey(from))
+		;
+}
+
 /* One meted at a time; the newest. The connection of one before it may still be open in a process of its. */
 static int serve(int listen_fd)
 {
@@ -282,6 +291,7 @@ static int serve(int listen_fd)
 			p[1].fd = -1;
 		}
 		if (n > 0 && p[0].revents) {
+			hear_out(p[1].fd);
 			cleanup_close(&p[1].fd);
 			p[1].fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
 		}
