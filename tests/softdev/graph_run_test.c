@@ -426,15 +426,24 @@ static double seconds(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* What a node costs; told, and bounded generously. */
+static void less(double *best, double value)
+{
+	if (value < *best)
+		*best = value;
+}
+
+/*
+ * What a node costs: about what a launch costs on a stream, which takes turns with it. The least of each is compared, and
+ * on a busy machine more turns are taken until each has had a quiet one.
+ */
 static void cost(void)
 {
-	enum { NODES = 1000 };
+	enum { NODES = 1000, TURNS = 7, MOST_TURNS = 200, DEARER = 3 };
 	CUfunction nothing = kernel("nothing");
 	CUgraphNode n = NULL, root;
 	CUgraph g, wide;
 	CUgraphExec x, y;
-	double begin, chain = 1, broad = 1, streamed = 1;
+	double begin, chain = 1e3, broad = 1e3, streamed = 1e3;
 
 	CU(cuGraphCreate(&g, 0));
 	CU(cuGraphCreate(&wide, 0));
@@ -445,25 +454,22 @@ static void cost(void)
 	}
 	CU(cuGraphInstantiate(&x, g, 0));
 	CU(cuGraphInstantiate(&y, wide, 0));
-	for (int i = 0; i < 7; i++) {
+	for (int i = 0; i < TURNS || (i < MOST_TURNS && (chain > DEARER * streamed || broad > DEARER * streamed)); i++) {
 		begin = seconds();
 		run(x);
-		if (seconds() - begin < chain)
-			chain = seconds() - begin;
+		less(&chain, seconds() - begin);
 		begin = seconds();
 		run(y);
-		if (seconds() - begin < broad)
-			broad = seconds() - begin;
+		less(&broad, seconds() - begin);
 		begin = seconds();
 		for (int k = 0; k < NODES; k++)
 			cuLaunchKernel(nothing, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
 		cuStreamSynchronize(stream);
-		if (seconds() - begin < streamed)
-			streamed = seconds() - begin;
+		less(&streamed, seconds() - begin);
 	}
 	printf("# %d empty kernels: %.2f us each in a chain, %.2f as branches, %.2f on a stream\n", NODES,
 	       chain * 1e6 / NODES, broad * 1e6 / NODES, streamed * 1e6 / NODES);
-	ok(chain < 0.1 && broad < 0.1);
+	ok(chain <= DEARER * streamed && broad <= DEARER * streamed);
 	CU(cuGraphExecDestroy(x));
 	CU(cuGraphExecDestroy(y));
 	CU(cuGraphDestroy(g));
