@@ -185,7 +185,7 @@ def test_dies(m):
     a.kill()
     ok(until(lambda: not m.control().grant("dies")["processes"]), "deaths are seen")
     children = f"/proc/{first}/task/{first}/children"
-    ok(until(lambda: open(children).read() == ""), "no child is left over", open(children).read())
+    ok(until(lambda: open(children).read() == "", 30), "no child is left over", open(children).read())
     os.kill(first, signal.SIGTERM)
     ok(until(lambda: not os.path.exists(f"/proc/{first}")), "it leaves")
 
