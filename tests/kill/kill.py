@@ -35,9 +35,9 @@ def options():
     p.add_argument("what", choices=["random", "steps"])
     p.add_argument("--build", required=True)
     long = bool(os.environ.get("METE_TEST_LONG"))
-    p.add_argument("--kills", type=int, default=1000 if long else 200)
+    p.add_argument("--kills", type=int, default=1000 if long else 120)
     p.add_argument("--workers", type=int, default=4)
-    p.add_argument("--points", type=int, default=300 if long else 40, help="steps: moments per call")
+    p.add_argument("--points", type=int, default=300 if long else 24, help="steps: moments per call")
     p.add_argument("--seed", type=int, default=int(time.time()))
     p.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     return p.parse_args()
@@ -309,7 +309,7 @@ def outside(args):
     env = {k: v for k, v in os.environ.items() if not k.startswith("METE_")}
     env.pop("CUDA_VISIBLE_DEVICES", None)
     env.update(METE_RUNTIME_DIR=os.path.join(folder, "run"), METE_SOFT_DIR=os.path.join(folder, "soft"), METE_SOFT_DEVICES="1",
-               METE_SOFT_MEMORY="1G")
+               METE_SOFT_MEMORY="1G", OCL_ICD_VENDORS="/nonexistent")
     os.mkdir(env["METE_RUNTIME_DIR"], 0o700)
     mete = os.path.join(args.build, "src/cli/mete")
     try:
