@@ -24,6 +24,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+/* What a rank says first to the one that is to give it a new unique id: eight bytes (shrink.c). */
+#define NCCL_ASKS "mete-ask"
+
 #define NCCL_VERSION_TOLD 22809
 #define NCCL_RANKS_MOST 1024
 #define NCCL_WORDS_BYTES 4096u

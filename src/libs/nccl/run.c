@@ -28,6 +28,7 @@ struct transfer {
 	uint64_t bytes, done;
 	struct frame frame;
 	uint32_t frame_done;
+	bool shrinks; /* the other rank is in ncclCommShrink(), and sends no more of this */
 };
 
 struct exchange {
@@ -77,6 +78,12 @@ static void add(struct exchange *x, const struct nccl_op *op, int peer, bool out
 		(struct transfer){ .peer = peer, .out = out, .at = at, .bytes = bytes, .frame = frame_of(op, bytes) };
 }
 
+/* A rank that ends its operations for ncclCommShrink() asks at once (shrink.c); this rank is to call it as well. */
+static bool is_asked(const struct frame *came)
+{
+	return !memcmp(came, NCCL_ASKS, sizeof(NCCL_ASKS) - 1);
+}
+
 static bool differs(struct ncclComm *c, const struct transfer *t, const struct frame *came)
 {
 	if (came->kind == GOODBYE)
@@ -101,13 +108,16 @@ static int step(struct ncclComm *c, struct transfer *t, struct frame *came)
 	struct frame *head = t->out ? &t->frame : came;
 	long n;
 
+	if (t->shrinks)
+		return 0;
 	if (t->frame_done < sizeof(*head)) {
 		uint8_t *at = (uint8_t *)head + t->frame_done;
 
 		n = t->out ? line_write(l, at, sizeof(*head) - t->frame_done)
 			   : line_read(l, at, sizeof(*head) - t->frame_done);
 		t->frame_done += n > 0 ? (uint32_t)n : 0;
-		if (t->frame_done == sizeof(*head) && !t->out && differs(c, t, came))
+		t->shrinks = t->frame_done == sizeof(*head) && !t->out && is_asked(came);
+		if (t->frame_done == sizeof(*head) && !t->out && !t->shrinks && differs(c, t, came))
 			return -1;
 	} else {
 		n = t->out ? line_write(l, t->at + t->done, t->bytes - t->done)

@@ -16,7 +16,7 @@
 #define PAUSE_NS 200000
 #define NCCL_SHRINK_ABORT 1 /* a macro of nccl.h */
 
-static const char asks[8] = "mete-ask", tells[8] = "mete-new";
+static const char asks[8] = NCCL_ASKS, tells[8] = "mete-new";
 
 struct note {
 	char what[8];
