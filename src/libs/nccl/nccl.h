@@ -88,7 +88,7 @@ struct nccl_part {
 };
 
 struct nccl_op {
-	struct nccl_op *next;
+	struct nccl_op *next, *kept;
 	struct ncclComm *comm;
 	enum nccl_kind kind;
 	ncclDataType_t type;
@@ -143,6 +143,7 @@ struct ncclComm {
 	pthread_cond_t cond;
 	/* mutex guards the following */
 	struct nccl_op *first, **last;
+	struct nccl_op *kept; /* captured ones: a graph may be launched as long as the process lives */
 	uint32_t pending; /* calls whose operation has not ended */
 	uint32_t callers; /* threads that wait in nccl_words() */
 	bool ending, finalized;

@@ -78,6 +78,10 @@ static CUresult leave_locked(struct ncclComm *c, struct nccl_op *op, CUstreamCap
 			e = c->driver->wait_event(op->parts[i].stream, c->event, 0);
 	if (!e && !op->captured)
 		c->pending++;
+	if (!e && op->captured) {
+		op->kept = c->kept;
+		c->kept = op;
+	}
 	return e;
 }
 
