@@ -4,6 +4,16 @@
 #include <llvm/Config/llvm-config.h>
 #include <string.h>
 
+const struct compile_op *operation(const struct emit *e)
+{
+	return &e->flow->request->op[e->at];
+}
+
+LLVMBasicBlockRef new_block(struct emit *e)
+{
+	return LLVMAppendBasicBlockInContext(e->context, e->function, "");
+}
+
 LLVMTypeRef type_int(struct emit *e, uint32_t lane)
 {
 	return lane == 8 ? e->i64 : lane == 4 ? e->i32 : LLVMIntTypeInContext(e->context, lane * 8);

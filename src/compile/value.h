@@ -5,6 +5,8 @@
 
 #include <llvm-c/Core.h>
 
+#define VECTOR_ALIGN 64u
+
 struct emit {
 	const struct flow *flow;
 	LLVMContextRef context;
@@ -24,6 +26,8 @@ struct emit {
 	uint64_t pending;	 /* instructions since the counter was last written */
 };
 
+const struct compile_op *operation(const struct emit *e);
+LLVMBasicBlockRef new_block(struct emit *e);
 LLVMTypeRef type_int(struct emit *e, uint32_t lane);
 LLVMTypeRef type_lanes(LLVMTypeRef t);
 bool value_is_lanes(LLVMValueRef v);

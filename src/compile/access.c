@@ -1,0 +1,358 @@
+/* access.c: see access.h. */
+#include "compile/access.h"
+#include "compile/leave.h"
+
+#include <stddef.h>
+
+static LLVMValueRef extend(struct emit *e, LLVMValueRef v, const struct access_form *a)
+{
+	const uint32_t lane = a->bytes == 8 ? 8 : 4;
+	LLVMTypeRef t = value_is_lanes(v) ? type_lanes(type_int(e, lane)) : type_int(e, lane);
+
+	if (a->bytes >= 4)
+		return v;
+	return a->is_signed ? LLVMBuildSExt(e->b, v, t, "") : LLVMBuildZExt(e->b, v, t, "");
+}
+
+/* Whether [address, address + span) lies in the range that this operation found last, else in any. */
+static LLVMValueRef reachable(struct emit *e, LLVMValueRef address, uint64_t span, bool write)
+{
+	LLVMTypeRef types[5] = { e->bytes, e->i64, e->i64, e->i8, e->bytes };
+	LLVMTypeRef t = LLVMFunctionType(e->i8, types, 5, false);
+	LLVMValueRef hints = value_field(e, e->env, offsetof(struct compiled_env, hint), e->bytes);
+	LLVMValueRef hint = value_at(e, hints, e->at, e->i8), n = LLVMConstInt(e->i64, span, false);
+	LLVMValueRef index = LLVMBuildZExt(e->b, value_load(e, e->i8, hint, 1), e->i64, ""), range, begin, bytes, good,
+		     slow;
+	LLVMBasicBlockRef first, ask = new_block(e), on = new_block(e);
+	LLVMValueRef args[5], phi, from[2];
+	LLVMBasicBlockRef blocks[2];
+
+	index = LLVMBuildMul(e->b, index, LLVMConstInt(e->i64, sizeof(struct ptx_range), false), "");
+	range = LLVMBuildGEP2(e->b, e->i8, value_at(e, e->block, offsetof(struct block, range), e->i8), &index, 1, "");
+	begin = value_field(e, range, offsetof(struct ptx_range, begin), e->i64);
+	bytes = LLVMBuildSub(e->b, value_field(e, range, offsetof(struct ptx_range, end), e->i64), begin, "");
+	good = LLVMBuildAnd(e->b, LLVMBuildICmp(e->b, LLVMIntUGE, bytes, n, ""),
+			    LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildSub(e->b, address, begin, ""),
+					  LLVMBuildSub(e->b, bytes, n, ""), ""),
+			    "");
+	if (write)
+		good = LLVMBuildAnd(e->b, good,
+				    LLVMBuildICmp(e->b, LLVMIntEQ,
+						  value_field(e, range, offsetof(struct ptx_range, read_only), e->i8),
+						  LLVMConstInt(e->i8, 0, false), ""),
+				    "");
+	first = LLVMGetInsertBlock(e->b);
+	LLVMBuildCondBr(e->b, expected(e, good), on, ask);
+	LLVMPositionBuilderAtEnd(e->b, ask);
+	args[0] = e->warp;
+	args[1] = address;
+	args[2] = LLVMBuildAdd(e->b, address, n, "");
+	args[3] = LLVMConstInt(e->i8, write, false);
+	args[4] = hint;
+	slow = LLVMBuildCall2(e->b, t,
+			      value_field(e, e->env, offsetof(struct compiled_env, reach), LLVMPointerType(t, 0)), args,
+			      5, "");
+	slow = LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildAnd(e->b, slow, LLVMConstInt(e->i8, 1, false), ""),
+			     LLVMConstInt(e->i8, 0, false), "");
+	LLVMBuildBr(e->b, on);
+	LLVMPositionBuilderAtEnd(e->b, on);
+	phi = LLVMBuildPhi(e->b, e->i1, "");
+	from[0] = LLVMConstInt(e->i1, 1, false);
+	from[1] = slow;
+	blocks[0] = first;
+	blocks[1] = ask;
+	LLVMAddIncoming(phi, from, blocks, 2);
+	return phi;
+}
+
+/* Where an access begins that touches `span` bytes, checked. */
+static LLVMValueRef accessible(struct emit *e, const struct access_form *a, LLVMValueRef x, uint64_t span)
+{
+	const struct compile_op *o = operation(e);
+	const uint64_t bytes = (uint64_t)a->bytes * a->count;
+	LLVMValueRef at, size, good = NULL;
+
+	if (a->shared) {
+		x = LLVMBuildAdd(e->b, x, LLVMConstInt(e->i32, o->imm, false), "");
+		at = LLVMBuildZExt(e->b, x, e->i64, "");
+		size = LLVMBuildZExt(e->b, value_field(e, e->block, offsetof(struct block, shared_bytes), e->i32),
+				     e->i64, "");
+		good = LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildAdd(e->b, at, LLVMConstInt(e->i64, span, false), ""),
+				     size, "");
+	} else {
+		at = LLVMBuildAdd(e->b, x, LLVMConstInt(e->i64, o->imm, false), "");
+	}
+	if (bytes > 1) {
+		LLVMValueRef low = LLVMBuildAnd(e->b, at, LLVMConstInt(e->i64, bytes - 1, false), "");
+		LLVMValueRef even = LLVMBuildICmp(e->b, LLVMIntEQ, low, LLVMConstInt(e->i64, 0, false), "");
+
+		if (a->shared)
+			good = LLVMBuildAnd(e->b, good, even, "");
+		else
+			leave_unless(e, even);
+	}
+	leave_unless(e, a->shared ? good : reachable(e, at, span, a->store));
+	return at;
+}
+
+/* The places of an access, checked: one, or one for each half. */
+struct places {
+	LLVMValueRef at[2];
+	uint32_t count; /* places */
+	int64_t stride; /* of lanes that are apart */
+	bool row;	/* one element behind the other; else all lanes, or all of a half, at one place */
+};
+
+static struct places access_places(struct emit *e, const struct access_form *a)
+{
+	const struct value x = source(e, &operation(e)->operand[1], true);
+	const uint64_t bytes = (uint64_t)a->bytes * a->count;
+	struct places p = { .count = x.shape == SHAPE_HALVES ? 2 : 1, .row = x.stride != 0 };
+	LLVMValueRef n;
+
+	for (uint32_t k = 0; k < p.count; k++)
+		p.at[k] = accessible(e, a, x.v[k], bytes * (p.row ? LANES / p.count : 1));
+	if (!a->shared) {
+		n = LLVMConstInt(e->i64, p.row ? bytes : 1, false);
+		if (!p.row && p.count == 2)
+			n = LLVMBuildAdd(
+				e->b, n,
+				LLVMBuildZExt(e->b, LLVMBuildICmp(e->b, LLVMIntNE, p.at[0], p.at[1], ""), e->i64, ""),
+				"");
+		add_to(e, e->sectors, 0, n);
+	}
+	for (uint32_t k = 0; k < p.count; k++)
+		p.at[k] = a->shared ? LLVMBuildGEP2(e->b, e->i8, e->shared, &p.at[k], 1, "")
+				    : LLVMBuildIntToPtr(e->b, p.at[k], e->bytes, "");
+	return p;
+}
+
+static LLVMValueRef shuffle_mask(struct emit *e, uint32_t count, uint32_t from, uint32_t step)
+{
+	LLVMValueRef each[LANES * 4];
+
+	for (uint32_t i = 0; i < count; i++)
+		each[i] = LLVMConstInt(e->i32, from + i * step, false);
+	return LLVMConstVector(each, count);
+}
+
+void make_load(struct emit *e, const struct access_form *a)
+{
+	const struct compile_op *o = operation(e);
+	const struct places p = access_places(e, a);
+	LLVMTypeRef t = type_int(e, a->bytes), wide = LLVMVectorType(t, LANES / p.count * a->count);
+	LLVMValueRef all = NULL;
+
+	if (p.row) {
+		LLVMValueRef part[2] = { NULL };
+
+		for (uint32_t k = 0; k < p.count; k++)
+			part[k] = value_load(e, wide, value_at(e, p.at[k], 0, wide), a->bytes * a->count);
+		all = p.count == 1 ? part[0]
+				   : LLVMBuildShuffleVector(e->b, part[0], part[1],
+							    shuffle_mask(e, LANES * a->count, 0, 1), "");
+	}
+	for (uint32_t k = 0; k < a->count; k++) {
+		struct value v = { .shape = p.count == 2 ? SHAPE_HALVES : SHAPE_LINE };
+
+		for (uint32_t half = 0; !p.row && half < p.count; half++)
+			v.v[half] = extend(e, value_field(e, p.at[half], (uint64_t)k * a->bytes, t), a);
+		if (p.row)
+			v = all_lanes(extend(e,
+					     a->count == 1
+						     ? all
+						     : LLVMBuildShuffleVector(e->b, all, LLVMGetUndef(LLVMTypeOf(all)),
+									      shuffle_mask(e, LANES, k, a->count), ""),
+					     a));
+		result(e, &o->operand[element_operand[0][k]], v, false);
+	}
+}
+
+/* Each lane's element of shared memory. Offsets that are wrong are the interpreter's. */
+void scattered_load(struct emit *e, const struct access_form *a)
+{
+	const struct compile_op *o = operation(e);
+	LLVMTypeRef t = type_int(e, a->bytes), types[2] = { type_lanes(t), type_lanes(LLVMPointerType(t, 0)) };
+	LLVMValueRef size = value_field(e, e->block, offsetof(struct block, shared_bytes), e->i32);
+	LLVMValueRef bytes = LLVMConstInt(e->i32, a->bytes, false), at = source_lanes(e, &o->operand[1], true), good,
+		     places;
+
+	at = LLVMBuildAdd(e->b, at, value_number(LLVMTypeOf(at), o->imm & 0xffffffffu), "");
+	good = LLVMBuildICmp(e->b, LLVMIntULE, at, value_spread(e, LLVMBuildSub(e->b, size, bytes, "")), "");
+	good = LLVMBuildAnd(e->b, good,
+			    LLVMBuildICmp(e->b, LLVMIntEQ,
+					  LLVMBuildAnd(e->b, at, value_number(LLVMTypeOf(at), a->bytes - 1u), ""),
+					  value_number(LLVMTypeOf(at), 0), ""),
+			    "");
+	leave_unless(e, LLVMBuildAnd(e->b, value_all(e, good), LLVMBuildICmp(e->b, LLVMIntUGE, size, bytes, ""), ""));
+	places = LLVMBuildBitCast(e->b, LLVMBuildGEP2(e->b, e->i8, e->shared, &at, 1, ""), types[1], "");
+	result(e, &o->operand[0], all_lanes(value_gather(e, types, places, a->bytes)), false);
+}
+
+void make_param(struct emit *e, const struct access_form *a)
+{
+	const struct compile_op *o = operation(e);
+	LLVMValueRef begin = value_field(e, e->block,
+					 offsetof(struct block, range) + 2 * sizeof(struct ptx_range) +
+						 offsetof(struct ptx_range, begin),
+					 e->bytes);
+
+	for (uint32_t k = 0; k < a->count; k++)
+		result(e, &o->operand[element_operand[0][k]],
+		       scalar(extend(e, value_field(e, begin, o->imm + (uint64_t)k * a->bytes, type_int(e, a->bytes)),
+				     a)),
+		       false);
+}
+
+static LLVMValueRef shortened(struct emit *e, LLVMValueRef v, const struct access_form *a)
+{
+	LLVMTypeRef t = type_int(e, a->bytes);
+
+	return a->bytes < 4 ? LLVMBuildTrunc(e->b, v, value_is_lanes(v) ? type_lanes(t) : t, "") : v;
+}
+
+/*
+ * The places of lanes that are apart: the first of a line, of a half's. All between the first and the last lane must be
+ * accessible, which is more than is touched: where it is not, the interpreter looks at each.
+ */
+static struct places strided_places(struct emit *e, const struct access_form *a)
+{
+	const struct value x = source(e, &operation(e)->operand[1], true);
+	const int64_t size = x.stride < 0 ? -x.stride : x.stride;
+	struct places p = { .count = x.shape == SHAPE_HALVES ? 2 : 1 };
+	const uint32_t lanes = LANES / p.count;
+
+	for (uint32_t k = 0; k < p.count; k++) {
+		LLVMTypeRef t = LLVMTypeOf(x.v[k]);
+		const uint64_t down = x.stride < 0 ? (uint64_t)(x.stride * (int64_t)(lanes - 1)) : 0;
+		LLVMValueRef low = LLVMBuildAdd(e->b, x.v[k], LLVMConstInt(t, down, true), "");
+
+		p.at[k] = accessible(e, a, low, (uint64_t)size * (lanes - 1) + (uint64_t)a->bytes * a->count);
+	}
+	if (!a->shared)
+		add_to(e, e->sectors, 0, LLVMConstInt(e->i64, LANES, false));
+	for (uint32_t k = 0; k < p.count; k++) {
+		LLVMValueRef back = LLVMConstInt(e->i64, x.stride < 0 ? (uint64_t)size * (lanes - 1) : 0, false);
+
+		p.at[k] = a->shared ? LLVMBuildGEP2(e->b, e->i8, e->shared, &p.at[k], 1, "")
+				    : LLVMBuildIntToPtr(e->b, p.at[k], e->bytes, "");
+		p.at[k] = LLVMBuildGEP2(e->b, e->i8, p.at[k], &back, 1, "");
+	}
+	p.stride = x.stride;
+	return p;
+}
+
+/* Element k of a lane. */
+static LLVMValueRef strided_place(struct emit *e, const struct access_form *a, const struct places *p, uint32_t lane,
+				  uint32_t k)
+{
+	const uint32_t lanes = LANES / p->count;
+	const int64_t from = p->stride * (int64_t)(lane % lanes) + (int64_t)k * a->bytes;
+	LLVMValueRef index = LLVMConstInt(e->i64, (uint64_t)from, true);
+
+	return value_at(e, LLVMBuildGEP2(e->b, e->i8, p->at[lane / lanes], &index, 1, ""), 0, type_int(e, a->bytes));
+}
+
+void strided_load(struct emit *e, const struct access_form *a)
+{
+	const struct compile_op *o = operation(e);
+	const struct places p = strided_places(e, a);
+	LLVMTypeRef t = type_int(e, a->bytes);
+
+	for (uint32_t k = 0; k < a->count; k++) {
+		LLVMValueRef v = LLVMGetUndef(type_lanes(t));
+
+		for (uint32_t i = 0; i < LANES; i++)
+			v = LLVMBuildInsertElement(e->b, v, value_load(e, t, strided_place(e, a, &p, i, k), a->bytes),
+						   LLVMConstInt(e->i32, i, false), "");
+		result(e, &o->operand[element_operand[0][k]], all_lanes(extend(e, v, a)), false);
+	}
+}
+
+void strided_store(struct emit *e, const struct access_form *a)
+{
+	const struct compile_op *o = operation(e);
+	const struct places p = strided_places(e, a);
+
+	for (uint32_t k = 0; k < a->count; k++) {
+		LLVMValueRef v = shortened(e, source_lanes(e, &o->operand[element_operand[1][k]], true), a);
+
+		for (uint32_t i = 0; i < LANES; i++)
+			value_store(e, LLVMBuildExtractElement(e->b, v, LLVMConstInt(e->i32, i, false), ""),
+				    strided_place(e, a, &p, i, k), a->bytes);
+	}
+}
+
+/* Of lanes that write to one place the last one stays: of all, or of each half. */
+static LLVMValueRef last_lane(struct emit *e, const struct compile_operand *o, uint32_t lane)
+{
+	struct value x = source(e, o, true);
+	int64_t from = 0;
+
+	if (x.shape == SHAPE_LANES)
+		return LLVMBuildExtractElement(e->b, x.v[0], LLVMConstInt(e->i32, lane, false), "");
+	if (x.shape == SHAPE_HALVES && lane >= LANES / 2) {
+		x.v[0] = x.v[1];
+		from = LANES / 2;
+	}
+	return LLVMBuildAdd(e->b, x.v[0],
+			    LLVMConstInt(LLVMTypeOf(x.v[0]), (uint64_t)(x.stride * ((int64_t)lane - from)), true), "");
+}
+
+/* Elements of each lane side by side: 0 of lane 0, 1 of lane 0, ... */
+static LLVMValueRef interleaved(struct emit *e, LLVMValueRef *v, uint32_t count)
+{
+	LLVMValueRef each[LANES * 4], low, high;
+
+	if (count == 1)
+		return v[0];
+	if (count == 4) {
+		LLVMValueRef even[2] = { v[0], v[2] }, odd[2] = { v[1], v[3] };
+
+		low = interleaved(e, even, 2);
+		high = interleaved(e, odd, 2);
+		for (uint32_t i = 0; i < LANES * 4; i++)
+			each[i] = LLVMConstInt(e->i32, i / 2 + (i % 2 ? LANES * 2 : 0), false);
+		return LLVMBuildShuffleVector(e->b, low, high, LLVMConstVector(each, LANES * 4), "");
+	}
+	for (uint32_t i = 0; i < LANES * 2; i++)
+		each[i] = LLVMConstInt(e->i32, i / 2 + (i % 2 ? LANES : 0), false);
+	return LLVMBuildShuffleVector(e->b, v[0], v[1], LLVMConstVector(each, LANES * 2), "");
+}
+
+static void store_rows(struct emit *e, const struct access_form *a, const struct places *p)
+{
+	LLVMValueRef v[4], all, part;
+
+	for (uint32_t k = 0; k < a->count; k++)
+		v[k] = shortened(e, source_lanes(e, &operation(e)->operand[element_operand[1][k]], true), a);
+	all = interleaved(e, v, a->count);
+	for (uint32_t half = 0; half < p->count; half++) {
+		const uint32_t n = LANES * a->count / p->count;
+
+		part = p->count == 1 ? all
+				     : LLVMBuildShuffleVector(e->b, all, LLVMGetUndef(LLVMTypeOf(all)),
+							      shuffle_mask(e, n, half * n, 1), "");
+		value_store(e, part, value_at(e, p->at[half], 0, LLVMTypeOf(part)), a->bytes * a->count);
+	}
+}
+
+void make_store(struct emit *e, const struct access_form *a)
+{
+	const struct compile_op *o = operation(e);
+	const struct places p = access_places(e, a);
+	LLVMTypeRef t = type_int(e, a->bytes);
+
+	if (p.row) {
+		store_rows(e, a, &p);
+		return;
+	}
+	for (uint32_t k = 0; k < a->count; k++)
+		for (uint32_t half = 0; half < p.count; half++)
+			value_store(e,
+				    shortened(e,
+					      last_lane(e, &o->operand[element_operand[1][k]],
+							(half + 1) * LANES / p.count - 1),
+					      a),
+				    value_at(e, p.at[half], (uint64_t)k * a->bytes, t), a->bytes);
+}

@@ -1,0 +1,57 @@
+/* leave.c: see leave.h. */
+#include "compile/leave.h"
+
+#include <stddef.h>
+
+void add_to(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMValueRef n)
+{
+	LLVMValueRef p = value_at(e, base, offset, e->i64);
+
+	value_store(e, LLVMBuildAdd(e->b, value_load(e, e->i64, p, 8), n, ""), p, 8);
+}
+
+/* Adds to the engine's counters. Value: how many instructions have been executed since the beginning. */
+LLVMValueRef settle_counters(struct emit *e, uint64_t pending)
+{
+	LLVMValueRef n =
+		LLVMBuildAdd(e->b, value_load(e, e->i64, e->count, 8), LLVMConstInt(e->i64, pending, false), "");
+
+	add_to(e, e->warp, offsetof(struct warp, executed), n);
+	add_to(e, e->warp, offsetof(struct warp, executed_lanes),
+	       LLVMBuildMul(e->b, n, LLVMConstInt(e->i64, LANES, false), ""));
+	add_to(e, e->block, offsetof(struct block, sectors), value_load(e, e->i64, e->sectors, 8));
+	return n;
+}
+
+/* The rest is the interpreter's, from operation `pc` on. */
+void leave(struct emit *e, uint32_t pc, const uint8_t *live, const struct state *s, uint64_t pending)
+{
+	LLVMValueRef n;
+
+	for (uint32_t r = 0; r < e->flow->reg_count; r++)
+		if (live[r] && !s[r].synced && s[r].shape != SHAPE_UNKNOWN)
+			reg_to_frame(e, r, &s[r]);
+	n = settle_counters(e, pending);
+	value_store(e, LLVMConstInt(e->i32, pc, false), value_at(e, e->warp, offsetof(struct warp, pc), e->i32), 4);
+	n = LLVMBuildICmp(e->b, LLVMIntNE, n, LLVMConstInt(e->i64, 0, false), "");
+	LLVMBuildRet(e->b, LLVMBuildZExt(e->b, n, e->i32, ""));
+}
+
+/* Likely true. */
+LLVMValueRef expected(struct emit *e, LLVMValueRef condition)
+{
+	LLVMValueRef args[2] = { condition, LLVMConstInt(e->i1, 1, false) };
+
+	return value_intrinsic(e, "llvm.expect", e->i1, args, 2);
+}
+
+/* Goes on where the condition holds; elsewhere the interpreter executes the operation. */
+void leave_unless(struct emit *e, LLVMValueRef condition)
+{
+	LLVMBasicBlockRef on = new_block(e), out = new_block(e);
+
+	LLVMBuildCondBr(e->b, expected(e, condition), on, out);
+	LLVMPositionBuilderAtEnd(e->b, out);
+	leave(e, e->at, e->live, e->s, e->pending);
+	LLVMPositionBuilderAtEnd(e->b, on);
+}

@@ -1,0 +1,10 @@
+/* operation.h: operations that compute: of their own, or by the interpreter's functions. */
+#pragma once
+
+#include "compile/plan.h"
+#include "compile/value.h"
+
+void make_inline(struct emit *e, const struct plan *p);
+void make_call(struct emit *e, const struct plan *p);
+void make_special(struct emit *e, const struct plan *p);
+void make_shuffle(struct emit *e, const struct plan *p);

@@ -1,0 +1,113 @@
+/* reg.c: see reg.h. */
+#include "compile/reg.h"
+
+struct value reg_value(struct emit *e, uint32_t r, const struct state *s, bool settle)
+{
+	LLVMTypeRef t = type_int(e, e->flow->reg_lane[r]);
+	struct value x = { .shape = s->shape, .stride = s->stride };
+
+	if (s->shape == SHAPE_LANES)
+		x.v[0] = value_load(e, type_lanes(t), e->lanes[r], VECTOR_ALIGN);
+	else
+		x.v[0] = value_load(e, t, e->base[r], 8);
+	if (s->shape == SHAPE_HALVES)
+		x.v[1] = value_load(e, t, e->second[r], 8);
+	for (uint32_t k = 0; settle && s->nan && k < 2; k++)
+		if (x.v[k])
+			x.v[k] = value_settle(e, x.v[k]);
+	return x;
+}
+
+LLVMValueRef value_lanes(struct emit *e, const struct value *x)
+{
+	return x->shape == SHAPE_LANES	? x->v[0]
+	       : x->shape == SHAPE_LINE ? value_line(e, x->v[0], x->stride)
+					: value_halves(e, x->v, x->stride);
+}
+
+struct value value_as(struct emit *e, struct value x, uint8_t shape)
+{
+	if (x.shape == shape)
+		return x;
+	if (shape == SHAPE_HALVES) {
+		LLVMValueRef step = LLVMConstInt(LLVMTypeOf(x.v[0]), (uint64_t)(x.stride * (int64_t)(LANES / 2)), true);
+
+		x.v[1] = x.stride ? LLVMBuildAdd(e->b, x.v[0], step, "") : x.v[0];
+	} else {
+		x.v[0] = value_lanes(e, &x);
+		x.v[1] = NULL;
+		x.stride = 0;
+	}
+	x.shape = shape;
+	return x;
+}
+
+void reg_to_frame(struct emit *e, uint32_t r, const struct state *s)
+{
+	const struct value x = reg_value(e, r, s, true);
+	LLVMValueRef v = value_lanes(e, &x);
+
+	value_store(e, v, value_at(e, e->frame, e->flow->reg_at[r], LLVMTypeOf(v)), VECTOR_ALIGN);
+}
+
+struct value source(struct emit *e, const struct compile_operand *o, bool settle)
+{
+	const uint32_t r = flow_reg(e->flow, o);
+	LLVMTypeRef t = type_int(e, o->lane);
+	struct value x = { .shape = SHAPE_LINE };
+
+	if (r != UINT32_MAX) {
+		x = reg_value(e, r, &e->s[r], settle);
+	} else if (o->place == COMPILE_FIXED) {
+		x.v[0] = LLVMConstInt(t, o->value, false);
+	} else if (o->place == COMPILE_CONSTANT) {
+		x.v[0] = value_field(e, e->constants, o->at, t);
+	} else {
+		x.shape = SHAPE_LANES;
+		x.v[0] = value_load(e, type_lanes(t), value_at(e, e->constants, o->at, type_lanes(t)), VECTOR_ALIGN);
+	}
+	return x;
+}
+
+LLVMValueRef source_lanes(struct emit *e, const struct compile_operand *o, bool settle)
+{
+	const struct value x = source(e, o, settle);
+
+	return value_lanes(e, &x);
+}
+
+void reg_store(struct emit *e, uint32_t r, const struct value *x)
+{
+	if (x->shape == SHAPE_LANES) {
+		value_store(e, x->v[0], e->lanes[r], VECTOR_ALIGN);
+		return;
+	}
+	value_store(e, x->v[0], e->base[r], 8);
+	if (x->shape == SHAPE_HALVES)
+		value_store(e, x->v[1], e->second[r], 8);
+}
+
+/* `nan`: its bits may have to be put in order. */
+void result(struct emit *e, const struct compile_operand *o, struct value x, bool nan)
+{
+	const uint32_t r = flow_reg(e->flow, o);
+
+	if (r == UINT32_MAX)
+		return;
+	if (e->flow->through && x.shape == SHAPE_LANES) {
+		if (nan)
+			x.v[0] = value_settle(e, x.v[0]);
+		value_store(e, x.v[0], value_at(e, e->frame, e->flow->reg_at[r], LLVMTypeOf(x.v[0])), VECTOR_ALIGN);
+	}
+	reg_store(e, r, &x);
+}
+
+struct value scalar(LLVMValueRef v)
+{
+	return (struct value){ .shape = SHAPE_LINE, .v = { v } };
+}
+
+struct value all_lanes(LLVMValueRef v)
+{
+	return (struct value){ .shape = SHAPE_LANES, .v = { v } };
+}

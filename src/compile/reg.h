@@ -1,0 +1,24 @@
+/* reg.h: registers and operands as values: what an operation reads, and where its results go. */
+#pragma once
+
+#include "compile/value.h"
+
+/* A register as the operation sees it: the bases of a line or of halves in v[0] and v[1], or lanes in v[0]. */
+struct value {
+	uint8_t shape;
+	int64_t stride;
+	LLVMValueRef v[2];
+};
+
+/* `settle`: a NaN has the device's bits. */
+struct value reg_value(struct emit *e, uint32_t r, const struct state *s, bool settle);
+void reg_store(struct emit *e, uint32_t r, const struct value *x);
+void reg_to_frame(struct emit *e, uint32_t r, const struct state *s);
+LLVMValueRef value_lanes(struct emit *e, const struct value *x);
+struct value value_as(struct emit *e, struct value x, uint8_t shape); /* a wider one */
+struct value scalar(LLVMValueRef v);				       /* the same in all lanes */
+struct value all_lanes(LLVMValueRef v);
+struct value source(struct emit *e, const struct compile_operand *o, bool settle);
+LLVMValueRef source_lanes(struct emit *e, const struct compile_operand *o, bool settle);
+/* `nan`: its bits may have to be put in order. */
+void result(struct emit *e, const struct compile_operand *o, struct value x, bool nan);
