@@ -1,5 +1,6 @@
 /* access.c: see access.h. */
 #include "compile/access.h"
+#include "compile/group.h"
 #include "compile/leave.h"
 
 #include <stddef.h>
@@ -15,12 +16,12 @@ static LLVMValueRef extend(struct emit *e, LLVMValueRef v, const struct access_f
 }
 
 /* Whether [address, address + span) lies in the range that this operation found last, else in any. */
-static LLVMValueRef reachable(struct emit *e, LLVMValueRef address, uint64_t span, bool write)
+static LLVMValueRef reachable(struct emit *e, LLVMValueRef address, LLVMValueRef n, bool write)
 {
 	LLVMTypeRef types[5] = { e->bytes, e->i64, e->i64, e->i8, e->bytes };
 	LLVMTypeRef t = LLVMFunctionType(e->i8, types, 5, false);
 	LLVMValueRef hints = value_field(e, e->env, offsetof(struct compiled_env, hint), e->bytes);
-	LLVMValueRef hint = value_at(e, hints, e->at, e->i8), n = LLVMConstInt(e->i64, span, false);
+	LLVMValueRef hint = value_at(e, hints, e->at, e->i8);
 	LLVMValueRef index = LLVMBuildZExt(e->b, value_load(e, e->i8, hint, 1), e->i64, ""), range, begin, bytes, good,
 		     slow;
 	LLVMBasicBlockRef first, ask = new_block(e), on = new_block(e);
@@ -66,7 +67,7 @@ static LLVMValueRef reachable(struct emit *e, LLVMValueRef address, uint64_t spa
 }
 
 /* Where an access begins that touches `span` bytes, checked. */
-static LLVMValueRef accessible(struct emit *e, const struct access_form *a, LLVMValueRef x, uint64_t span)
+static LLVMValueRef accessible(struct emit *e, const struct access_form *a, LLVMValueRef x, LLVMValueRef span)
 {
 	const struct compile_op *o = operation(e);
 	const uint64_t bytes = (uint64_t)a->bytes * a->count;
@@ -77,7 +78,7 @@ static LLVMValueRef accessible(struct emit *e, const struct access_form *a, LLVM
 		at = LLVMBuildZExt(e->b, x, e->i64, "");
 		size = LLVMBuildZExt(e->b, value_field(e, e->block, offsetof(struct block, shared_bytes), e->i32),
 				     e->i64, "");
-		good = LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildAdd(e->b, at, LLVMConstInt(e->i64, span, false), ""),
+		good = LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildAdd(e->b, at, span, ""),
 				     size, "");
 	} else {
 		at = LLVMBuildAdd(e->b, x, LLVMConstInt(e->i64, o->imm, false), "");
@@ -111,7 +112,8 @@ static struct places access_places(struct emit *e, const struct access_form *a)
 	LLVMValueRef n;
 
 	for (uint32_t k = 0; k < p.count; k++)
-		p.at[k] = accessible(e, a, x.v[k], bytes * (p.row ? LANES / p.count : 1));
+		p.at[k] = accessible(e, a, x.v[k],
+				     LLVMConstInt(e->i64, bytes * (p.row ? LANES / p.count : 1), false));
 	if (!a->shared) {
 		n = LLVMConstInt(e->i64, p.row ? bytes : 1, false);
 		if (!p.row && p.count == 2)
@@ -127,6 +129,46 @@ static struct places access_places(struct emit *e, const struct access_form *a)
 	return p;
 }
 
+/* Of a group of lanes: where all access, or where lane 0 would, one element behind the other. */
+static LLVMValueRef group_place(struct emit *e, const struct access_form *a)
+{
+	const struct value x = source(e, &operation(e)->operand[1], true);
+	LLVMValueRef bytes = LLVMConstInt(e->i64, (uint64_t)a->bytes * a->count, false), first, span = bytes, at = x.v[0];
+	LLVMValueRef sectors = LLVMConstInt(e->i64, 1, false), down = LLVMConstInt(e->i64, 0, false);
+
+	if (x.stride) {
+		first = group_first(e);
+		span = LLVMBuildAdd(e->b, LLVMBuildSub(e->b, group_last(e), first, ""), LLVMConstInt(e->i32, 1, false), "");
+		span = LLVMBuildMul(e->b, LLVMBuildZExt(e->b, span, e->i64, ""), bytes, "");
+		first = LLVMBuildMul(e->b, LLVMBuildZExt(e->b, first, e->i64, ""), bytes, "");
+		down = LLVMBuildNeg(e->b, first, "");
+		at = LLVMBuildAdd(e->b, at, LLVMBuildTruncOrBitCast(e->b, first, LLVMTypeOf(at), ""), "");
+		sectors = LLVMBuildSelect(e->b, group_is_one(e), sectors, bytes, "");
+	}
+	at = accessible(e, a, at, span);
+	if (!a->shared)
+		add_to(e, e->sectors, 0, sectors);
+	at = a->shared ? LLVMBuildGEP2(e->b, e->i8, e->shared, &at, 1, "") : LLVMBuildIntToPtr(e->b, at, e->bytes, "");
+	return LLVMBuildGEP2(e->b, e->i8, at, &down, 1, "");
+}
+
+static void group_load(struct emit *e, const struct access_form *a)
+{
+	const struct compile_op *o = operation(e);
+	const bool row = source(e, &o->operand[1], true).stride;
+	LLVMValueRef at = group_place(e, a), v;
+	LLVMTypeRef t = type_int(e, a->bytes), lanes = type_lanes(t);
+
+	for (uint32_t k = 0; k < a->count; k++) {
+		if (row)
+			v = value_masked_load(e, lanes, value_at(e, at, 0, lanes), a->bytes, e->here_lanes);
+		else
+			v = value_field(e, at, (uint64_t)k * a->bytes, t);
+		result(e, &o->operand[element_operand[0][k]],
+		       row ? all_lanes(extend(e, v, a)) : scalar(extend(e, v, a)), false);
+	}
+}
+
 static LLVMValueRef shuffle_mask(struct emit *e, uint32_t count, uint32_t from, uint32_t step)
 {
 	LLVMValueRef each[LANES * 4];
@@ -136,7 +178,7 @@ static LLVMValueRef shuffle_mask(struct emit *e, uint32_t count, uint32_t from, 
 	return LLVMConstVector(each, count);
 }
 
-void make_load(struct emit *e, const struct access_form *a)
+static void all_load(struct emit *e, const struct access_form *a)
 {
 	const struct compile_op *o = operation(e);
 	const struct places p = access_places(e, a);
@@ -204,6 +246,19 @@ void make_param(struct emit *e, const struct access_form *a)
 		       false);
 }
 
+/* Of lanes that write to one place the last one stays. */
+static LLVMValueRef last_of_group(struct emit *e, const struct compile_operand *o)
+{
+	const struct value x = source(e, o, true);
+	LLVMValueRef last = group_last(e), far;
+
+	if (x.shape != SHAPE_LINE)
+		return LLVMBuildExtractElement(e->b, value_lanes(e, &x), last, "");
+	far = LLVMBuildZExtOrBitCast(e->b, last, LLVMTypeOf(x.v[0]), "");
+	far = LLVMBuildMul(e->b, far, LLVMConstInt(LLVMTypeOf(far), (uint64_t)x.stride, true), "");
+	return LLVMBuildAdd(e->b, x.v[0], far, "");
+}
+
 static LLVMValueRef shortened(struct emit *e, LLVMValueRef v, const struct access_form *a)
 {
 	LLVMTypeRef t = type_int(e, a->bytes);
@@ -227,7 +282,9 @@ static struct places strided_places(struct emit *e, const struct access_form *a)
 		const uint64_t down = x.stride < 0 ? (uint64_t)(x.stride * (int64_t)(lanes - 1)) : 0;
 		LLVMValueRef low = LLVMBuildAdd(e->b, x.v[k], LLVMConstInt(t, down, true), "");
 
-		p.at[k] = accessible(e, a, low, (uint64_t)size * (lanes - 1) + (uint64_t)a->bytes * a->count);
+		p.at[k] = accessible(e, a, low,
+				     LLVMConstInt(e->i64, (uint64_t)size * (lanes - 1) + (uint64_t)a->bytes * a->count,
+						  false));
 	}
 	if (!a->shared)
 		add_to(e, e->sectors, 0, LLVMConstInt(e->i64, LANES, false));
@@ -337,7 +394,25 @@ static void store_rows(struct emit *e, const struct access_form *a, const struct
 	}
 }
 
-void make_store(struct emit *e, const struct access_form *a)
+static void group_store(struct emit *e, const struct access_form *a)
+{
+	const struct compile_op *o = operation(e);
+	const bool row = source(e, &o->operand[1], true).stride;
+	LLVMValueRef at = group_place(e, a), v;
+	LLVMTypeRef t = type_int(e, a->bytes), lanes = type_lanes(t);
+
+	for (uint32_t k = 0; k < a->count; k++) {
+		const struct compile_operand *from = &o->operand[element_operand[1][k]];
+
+		v = shortened(e, row ? source_lanes(e, from, true) : last_of_group(e, from), a);
+		if (row)
+			value_masked_store(e, v, value_at(e, at, 0, lanes), a->bytes, e->here_lanes);
+		else
+			value_store(e, v, value_at(e, at, (uint64_t)k * a->bytes, t), a->bytes);
+	}
+}
+
+static void all_store(struct emit *e, const struct access_form *a)
 {
 	const struct compile_op *o = operation(e);
 	const struct places p = access_places(e, a);
@@ -355,4 +430,14 @@ void make_store(struct emit *e, const struct access_form *a)
 							(half + 1) * LANES / p.count - 1),
 					      a),
 				    value_at(e, p.at[half], (uint64_t)k * a->bytes, t), a->bytes);
+}
+
+void make_load(struct emit *e, const struct access_form *a)
+{
+	(e->kept ? group_load : all_load)(e, a);
+}
+
+void make_store(struct emit *e, const struct access_form *a)
+{
+	(e->kept ? group_store : all_store)(e, a);
 }

@@ -1,17 +1,18 @@
 /*
  * emit.c: see emit.h.
  *
- * The function that is made runs one warp with all its lanes:
+ * The function that is made runs one warp:
  *
  *   begin     goes where w->pc says, if an entry is there; else returns 0
  *   enter N   takes the registers that block N needs from the frame; where they do not look as flow.c found, returns 0
- *   code N    the operations of block N
+ *   code N    the operations of block N, of all lanes; and the same once more of a group of them (group.c)
  *   leave     puts the registers that are still needed back into the frame, sets w->pc, adds to the counters, returns
  *
  * Registers are places on the stack here (LLVM makes values of them): one for the base of a line, one for lanes.
  */
 #include "compile/emit.h"
 #include "compile/access.h"
+#include "compile/group.h"
 #include "compile/leave.h"
 #include "compile/operation.h"
 
@@ -21,8 +22,12 @@
 
 static void count_pending(struct emit *e)
 {
+	LLVMValueRef n = LLVMConstInt(e->i64, e->pending, false);
+
 	if (e->pending)
-		add_to(e, e->count, 0, LLVMConstInt(e->i64, e->pending, false));
+		add_to(e, e->count, 0, n);
+	if (e->pending && e->absent)
+		add_to(e, e->idle, 0, LLVMBuildMul(e->b, n, e->absent, ""));
 	e->pending = 0;
 }
 
@@ -42,6 +47,10 @@ static void make_edge(struct emit *e, uint32_t to)
 	const uint64_t quantum = e->flow->strong ? COMPILE_QUANTUM_STRONG : COMPILE_QUANTUM;
 	LLVMBasicBlockRef on, out;
 
+	if (e->kept) {
+		group_edge(e, to);
+		return;
+	}
 	for (uint32_t r = 0; r < e->flow->reg_count; r++)
 		if (n->live[r] && e->s[r].shape != SHAPE_UNKNOWN &&
 		    (n->in[r].shape != e->s[r].shape || n->in[r].nan != e->s[r].nan)) {
@@ -65,25 +74,54 @@ static void make_edge(struct emit *e, uint32_t to)
 	LLVMBuildBr(e->b, e->code[to]);
 }
 
+/* Of all lanes, some may go on and some may jump. */
+static void branch_apart(struct emit *e, const struct value *x)
+{
+	const struct compile_op *o = operation(e);
+	const struct block_of_code *n = &e->flow->block[e->in_block];
+	LLVMBasicBlockRef yes = new_block(e), no = new_block(e), some = new_block(e), other = new_block(e);
+	LLVMValueRef guard = value_lanes(e, x), taken;
+
+	guard = LLVMBuildICmp(e->b, o->guard_not ? LLVMIntEQ : LLVMIntNE, guard, value_number(LLVMTypeOf(guard), 0),
+			      "");
+	taken = LLVMBuildBitCast(e->b, guard, e->i32, "");
+	e->pending += o->weight;
+	count_pending(e);
+	LLVMBuildCondBr(e->b,
+			LLVMBuildICmp(e->b, LLVMIntEQ, taken, LLVMConstInt(e->i32, 0xffffffffu, false), ""), yes,
+			other);
+	LLVMPositionBuilderAtEnd(e->b, yes);
+	make_edge(e, n->next[0]);
+	LLVMPositionBuilderAtEnd(e->b, other);
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, taken, LLVMConstNull(e->i32), ""), no, some);
+	LLVMPositionBuilderAtEnd(e->b, no);
+	make_edge(e, n->next[1]);
+	LLVMPositionBuilderAtEnd(e->b, some);
+	group_part(e, taken);
+}
+
 static void make_branch(struct emit *e)
 {
 	const struct compile_op *o = operation(e);
 	const struct block_of_code *n = &e->flow->block[e->in_block];
-	LLVMBasicBlockRef yes = new_block(e), no;
+	LLVMBasicBlockRef yes, no;
 	LLVMValueRef guard;
 	struct value x;
 
 	if (o->guard.place == COMPILE_NONE) {
 		e->pending += o->weight;
 		count_pending(e);
-		LLVMBuildBr(e->b, yes);
-		LLVMPositionBuilderAtEnd(e->b, yes);
 		make_edge(e, n->next[0]);
 		return;
 	}
 	x = source(e, &o->guard, false);
+	if (part_may(e->flow, e->in_block, e->s)) {
+		branch_apart(e, &x);
+		return;
+	}
 	if (x.shape == SHAPE_HALVES)
 		leave_unless(e, LLVMBuildICmp(e->b, LLVMIntEQ, x.v[0], x.v[1], ""));
+	yes = new_block(e);
 	guard = LLVMBuildICmp(e->b, o->guard_not ? LLVMIntEQ : LLVMIntNE, x.v[0], value_number(LLVMTypeOf(x.v[0]), 0),
 			      "");
 	if (value_is_lanes(guard)) {
@@ -103,6 +141,13 @@ static void make_branch(struct emit *e)
 		make_edge(e, n->next[1]);
 	else
 		LLVMBuildUnreachable(e->b);
+}
+
+static void make_group_branch(struct emit *e)
+{
+	e->pending += operation(e)->weight;
+	count_pending(e);
+	group_branch(e);
 }
 
 /* Value: false when nothing follows in this block. */
@@ -138,7 +183,7 @@ static bool make_operation(struct emit *e, const struct plan *p)
 		leave(e, e->at, e->live, e->s, e->pending);
 		return false;
 	case HOW_BRANCH:
-		make_branch(e);
+		(e->kept ? make_group_branch : make_branch)(e);
 		return false;
 	case HOW_NOTHING:
 		break;
@@ -146,7 +191,8 @@ static bool make_operation(struct emit *e, const struct plan *p)
 	return true;
 }
 
-static bool make_code(struct emit *e, uint32_t b)
+/* Of all lanes, or of a group. */
+static bool make_code(struct emit *e, uint32_t b, bool group)
 {
 	const struct block_of_code *n = &e->flow->block[b];
 	const size_t regs = e->flow->reg_count + 1;
@@ -156,13 +202,15 @@ static bool make_code(struct emit *e, uint32_t b)
 
 	if (!live)
 		return false;
-	LLVMPositionBuilderAtEnd(e->b, e->code[b]);
-	memcpy(e->s, n->in, e->flow->reg_count * sizeof(*e->s));
+	LLVMPositionBuilderAtEnd(e->b, group ? e->run_code[b] : e->code[b]);
+	memcpy(e->s, group ? n->part.in : n->in, e->flow->reg_count * sizeof(*e->s));
 	e->pending = 0;
 	e->in_block = b;
+	if (group)
+		group_begin(e, b);
 	for (e->at = n->begin; on && e->at < n->end; e->at++) {
 		e->live = live + (e->at - n->begin) * regs;
-		plan_make(e->flow, e->at, e->s, &p);
+		plan_make(e->flow, e->at, e->s, e->kept, &p);
 		on = make_operation(e, &p);
 		e->pending += on ? operation(e)->weight : 0;
 		plan_apply(e->flow, e->at, &p, e->s);
@@ -174,6 +222,7 @@ static bool make_code(struct emit *e, uint32_t b)
 		else
 			LLVMBuildUnreachable(e->b);
 	}
+	group_end(e);
 	free(live);
 	return true;
 }
@@ -222,8 +271,8 @@ static LLVMValueRef place(struct emit *e, LLVMTypeRef t, uint32_t align)
 static void make_begin(struct emit *e)
 {
 	const struct flow *f = e->flow;
-	LLVMBasicBlockRef begin = new_block(e), no = new_block(e), enter;
-	LLVMValueRef go;
+	LLVMBasicBlockRef begin = new_block(e), no = new_block(e), enter, all = new_block(e), part = new_block(e);
+	LLVMValueRef go, go_part, pc;
 
 	LLVMPositionBuilderAtEnd(e->b, no);
 	LLVMBuildRet(e->b, LLVMConstInt(e->i32, 0, false));
@@ -236,6 +285,8 @@ static void make_begin(struct emit *e)
 	e->shared = value_field(e, e->block, offsetof(struct block, shared), e->bytes);
 	e->count = value_at(e, place(e, e->i64, 8), 0, e->i8);
 	e->sectors = value_at(e, place(e, e->i64, 8), 0, e->i8);
+	e->idle = value_at(e, place(e, e->i64, 8), 0, e->i8);
+	group_places(e);
 	for (uint32_t r = 0; r < f->reg_count; r++) {
 		LLVMTypeRef t = type_int(e, f->reg_lane[r]);
 
@@ -243,16 +294,36 @@ static void make_begin(struct emit *e)
 		e->second[r] = place(e, t, 8);
 		e->lanes[r] = place(e, type_lanes(t), VECTOR_ALIGN);
 	}
-	go = LLVMBuildSwitch(e->b, value_field(e, e->warp, offsetof(struct warp, pc), e->i32), no, f->block_count);
+	pc = value_field(e, e->warp, offsetof(struct warp, pc), e->i32);
+	LLVMBuildCondBr(e->b,
+			LLVMBuildICmp(e->b, LLVMIntEQ, value_field(e, e->warp, offsetof(struct warp, mask), e->i32),
+				      LLVMConstInt(e->i32, 0xffffffffu, false), ""),
+			all, part);
+	LLVMPositionBuilderAtEnd(e->b, all);
+	go = LLVMBuildSwitch(e->b, pc, no, f->block_count);
+	LLVMPositionBuilderAtEnd(e->b, part);
+	go_part = LLVMBuildSwitch(e->b, pc, no, f->block_count);
 	for (uint32_t b = 0; b < f->block_count; b++) {
 		if (f->block[b].reached)
 			e->code[b] = new_block(e);
-		if (!f->block[b].reached || !f->block[b].entry)
-			continue;
-		enter = new_block(e);
-		LLVMAddCase(go, LLVMConstInt(e->i32, f->block[b].begin, false), enter);
-		LLVMPositionBuilderAtEnd(e->b, enter);
-		make_enter(e, b, no);
+		if (f->block[b].part.comes)
+			e->come_code[b] = new_block(e);
+		if (f->block[b].part.reached)
+			e->run_code[b] = new_block(e);
+	}
+	for (uint32_t b = 0; b < f->block_count; b++) {
+		LLVMValueRef number = LLVMConstInt(e->i32, f->block[b].begin, false);
+
+		if (f->block[b].entry && f->block[b].reached) {
+			LLVMAddCase(go, number, enter = new_block(e));
+			LLVMPositionBuilderAtEnd(e->b, enter);
+			make_enter(e, b, no);
+		}
+		if (f->block[b].entry && f->block[b].part.reached) {
+			LLVMAddCase(go_part, number, enter = new_block(e));
+			LLVMPositionBuilderAtEnd(e->b, enter);
+			group_enter(e, b, no);
+		}
 	}
 }
 
@@ -266,8 +337,12 @@ static void make_entries(struct emit *e)
 	for (uint32_t i = 0; i < f->request->count; i++)
 		each[i] = LLVMConstInt(e->i8, 0, false);
 	for (uint32_t b = 0; b < f->block_count; b++)
-		if (f->block[b].reached && f->block[b].entry)
-			each[f->block[b].begin] = LLVMConstInt(e->i8, 1, false);
+		if (f->block[b].entry)
+			each[f->block[b].begin] = LLVMConstInt(
+				e->i8,
+				(f->block[b].reached ? COMPILE_ENTRY_ALL : 0) |
+					(f->block[b].part.reached ? COMPILE_ENTRY_GROUP : 0),
+				false);
 	global = LLVMAddGlobal(e->module, LLVMArrayType(e->i8, f->request->count), COMPILE_ENTRIES_SYMBOL);
 	LLVMSetInitializer(global, LLVMConstArray(e->i8, each, f->request->count));
 	LLVMSetGlobalConstant(global, true);
@@ -307,12 +382,21 @@ LLVMModuleRef emit_module(LLVMContextRef context, const struct flow *f)
 	set_attribute(e, "prefer-vector-width", wide ? "512" : "256");
 	set_attribute(e, "min-legal-vector-width", wide ? "512" : "256");
 	e->code = calloc(f->block_count + 1, sizeof(*e->code));
+	e->run_code = calloc(f->block_count + 1, sizeof(*e->run_code));
+	e->come_code = calloc(f->block_count + 1, sizeof(*e->come_code));
+	e->wait = calloc(f->block_count + 1, sizeof(*e->wait));
+	e->since = calloc(f->block_count + 1, sizeof(*e->since));
 	e->s = calloc(f->reg_count + 1, sizeof(*e->s));
-	if (e->code && e->s) {
+	if (e->code && e->run_code && e->come_code && e->wait && e->since && e->s) {
 		make_begin(e);
-		for (uint32_t b = 0; good && b < f->block_count; b++)
+		for (uint32_t b = 0; good && b < f->block_count; b++) {
 			if (f->block[b].reached)
-				good = make_code(e, b);
+				good = make_code(e, b, false);
+			if (good && f->block[b].part.reached)
+				good = make_code(e, b, true);
+			if (good && f->block[b].part.comes)
+				group_come(e, b);
+		}
 		make_entries(e);
 		made = good ? e->module : NULL;
 	}
@@ -320,6 +404,10 @@ LLVMModuleRef emit_module(LLVMContextRef context, const struct flow *f)
 		LLVMDisposeModule(e->module);
 	LLVMDisposeBuilder(e->b);
 	free(e->code);
+	free(e->run_code);
+	free(e->come_code);
+	free(e->wait);
+	free(e->since);
 	free(e->s);
 	free(e);
 	return made;

@@ -4,7 +4,7 @@
  * Shapes are found by going over the blocks until nothing changes: a register begins unknown, and where paths meet with
  * different strides its lanes are taken to differ.
  */
-#include "compile/plan.h"
+#include "compile/part.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -235,8 +235,7 @@ static int find_live(struct flow *f)
 	return 0;
 }
 
-/* What comes from one path into what is known of the others. True: that changed. */
-static bool state_join(struct state *to, const struct state *from)
+bool state_join(struct state *to, const struct state *from)
 {
 	const struct state before = *to;
 
@@ -264,14 +263,20 @@ static bool state_join(struct state *to, const struct state *from)
 static bool block_pass(struct flow *f, uint32_t b, struct state *s)
 {
 	const struct block_of_code *c = &f->block[b];
-	bool changed = false;
+	const struct compile_op *last = &f->request->op[c->end - 1];
+	bool changed = false, parts = false;
 	struct plan p;
 
 	memcpy(s, c->in, f->reg_count * sizeof(*s));
 	for (uint32_t i = c->begin; i < c->end; i++) {
-		plan_make(f, i, s, &p);
+		parts = i + 1 == c->end && part_may(f, b, s);
+		plan_make(f, i, s, NULL, &p);
 		plan_apply(f, i, &p, s);
 	}
+	if (parts)
+		changed |= part_begin(f, b, s);
+	if (f->parts && last->kind == COMPILE_BARRIER && last->guard.place != COMPILE_NONE && c->next_count)
+		changed |= part_root(f, c->next[0], s); /* some have ended */
 	for (uint32_t k = 0; k < c->next_count; k++) {
 		struct block_of_code *to = &f->block[c->next[k]];
 
@@ -284,37 +289,42 @@ static bool block_pass(struct flow *f, uint32_t b, struct state *s)
 	return changed;
 }
 
+/* The same of one block; `kept`: of a group of lanes. */
+static uint64_t block_spills(const struct flow *f, uint32_t b, const uint8_t *live, const uint8_t *kept,
+			     struct state *s)
+{
+	const struct block_of_code *c = &f->block[b];
+	const size_t ops = c->end - c->begin, regs = f->reg_count + 1;
+	uint64_t spills = 0;
+	struct plan p;
+
+	memcpy(s, kept ? c->part.in : c->in, f->reg_count * sizeof(*s));
+	for (size_t i = 0; i < ops; i++) {
+		plan_make(f, c->begin + (uint32_t)i, s, kept, &p);
+		for (uint32_t k = 0; plan_leaves(&p) && k < f->reg_count; k++)
+			spills += (live[i * regs + k] || (kept && kept[k])) && !s[k].synced;
+		plan_apply(f, c->begin + (uint32_t)i, &p, s);
+	}
+	return spills;
+}
+
 /* How many registers are put into the frame by all places together where compiled code is left. */
 static int count_spills(const struct flow *f, uint64_t *ret)
 {
 	struct state *s = calloc(f->reg_count + 1, sizeof(*s));
-	uint8_t *live = NULL;
 	int r = s ? 0 : -ENOMEM;
 
 	*ret = 0;
 	for (uint32_t b = 0; !r && b < f->block_count; b++) {
-		const struct block_of_code *c = &f->block[b];
-		const size_t ops = c->end - c->begin, regs = f->reg_count + 1;
-		struct plan p;
+		uint8_t *live = flow_live(f, b);
 
-		if (!c->reached)
-			continue;
+		r = live ? 0 : -ENOMEM;
+		if (live && f->block[b].reached)
+			*ret += block_spills(f, b, live, NULL, s);
+		if (live && f->block[b].part.reached)
+			*ret += block_spills(f, b, live, f->block[b].part.kept, s);
 		free(live);
-		live = flow_live(f, b);
-		if (!live) {
-			r = -ENOMEM;
-			break;
-		}
-		memcpy(s, c->in, f->reg_count * sizeof(*s));
-		for (size_t i = 0; i < ops; i++) {
-			plan_make(f, c->begin + (uint32_t)i, s, &p);
-			if (plan_leaves(&p))
-				for (uint32_t k = 0; k < f->reg_count; k++)
-					*ret += live[i * regs + k] && !s[k].synced;
-			plan_apply(f, c->begin + (uint32_t)i, &p, s);
-		}
 	}
-	free(live);
 	free(s);
 	return r;
 }
@@ -337,6 +347,19 @@ uint8_t *flow_live(const struct flow *f, uint32_t b)
 	return live;
 }
 
+static bool pass(struct flow *f, uint32_t b, struct state *s)
+{
+	bool changed = false;
+
+	if (f->block[b].reached)
+		changed |= block_pass(f, b, s);
+	if (f->block[b].part.comes)
+		changed |= part_come(f, b);
+	if (f->block[b].part.reached)
+		changed |= part_run(f, b, s);
+	return changed;
+}
+
 static int find_shapes(struct flow *f)
 {
 	struct state *s = calloc(f->reg_count + 1, sizeof(*s));
@@ -344,6 +367,7 @@ static int find_shapes(struct flow *f)
 
 	if (!s)
 		return -ENOMEM;
+	part_reset(f);
 	/* what nothing has been written to is whatever the frame holds */
 	for (uint32_t b = 0; b < f->block_count; b++) {
 		f->block[b].reached = false;
@@ -353,15 +377,23 @@ static int find_shapes(struct flow *f)
 		f->block[b].reached = f->block[b].entry = true;
 		for (uint32_t r = 0; r < f->reg_count; r++)
 			f->block[b].in[r] = (struct state){ .shape = SHAPE_LANES, .synced = true };
+		if (f->parts && (b || f->request->partial))
+			part_root(f, b, f->block[b].in);
 	}
 	while (changed) {
 		changed = false;
 		for (uint32_t b = 0; b < f->block_count; b++)
-			if (f->block[b].reached)
-				changed |= block_pass(f, b, s);
+			changed |= pass(f, b, s);
 	}
 	free(s);
 	return 0;
+}
+
+static int shapes_and_spills(struct flow *f, uint64_t *ret_spills)
+{
+	const int r = find_shapes(f);
+
+	return r ? r : count_spills(f, ret_spills);
 }
 
 int flow_init(struct flow *f, const struct compile_request *request, char *why, size_t why_bytes)
@@ -390,20 +422,24 @@ int flow_init(struct flow *f, const struct compile_request *request, char *why, 
 	find_entries(f);
 	r = find_live(f);
 	if (!r)
-		r = find_shapes(f);
+		r = part_init(f);
+	f->parts = (uint64_t)request->count * f->reg_count <= COMPILE_LIVE_MAX / 2;
 	if (!r)
-		r = count_spills(f, &spills);
+		r = shapes_and_spills(f, &spills);
 	if (r || spills <= SPILLS_FEW)
 		return r;
 	f->through = true;
-	r = find_shapes(f);
-	if (!r)
-		r = count_spills(f, &spills);
+	r = shapes_and_spills(f, &spills);
+	if (!r && f->parts && spills > SPILLS_MAX) { /* without groups there are fewer */
+		f->parts = false;
+		r = shapes_and_spills(f, &spills);
+	}
 	return !r && spills > SPILLS_MAX ? refuse(why, why_bytes, "it is left in more ways than are compiled") : r;
 }
 
 void flow_deinit(struct flow *f)
 {
+	part_deinit(f);
 	for (uint32_t b = 0; f->block && b < f->block_count; b++) {
 		free(f->block[b].live);
 		free(f->block[b].in);

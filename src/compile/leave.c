@@ -1,5 +1,6 @@
 /* leave.c: see leave.h. */
 #include "compile/leave.h"
+#include "compile/group.h"
 
 #include <stddef.h>
 
@@ -13,12 +14,14 @@ void add_to(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMValueRef n)
 /* Adds to the engine's counters. Value: how many instructions have been executed since the beginning. */
 LLVMValueRef settle_counters(struct emit *e, uint64_t pending)
 {
-	LLVMValueRef n =
-		LLVMBuildAdd(e->b, value_load(e, e->i64, e->count, 8), LLVMConstInt(e->i64, pending, false), "");
+	LLVMValueRef more = LLVMConstInt(e->i64, pending, false), idle = value_load(e, e->i64, e->idle, 8);
+	LLVMValueRef n = LLVMBuildAdd(e->b, value_load(e, e->i64, e->count, 8), more, "");
 
+	if (e->absent)
+		idle = LLVMBuildAdd(e->b, idle, LLVMBuildMul(e->b, more, e->absent, ""), "");
 	add_to(e, e->warp, offsetof(struct warp, executed), n);
 	add_to(e, e->warp, offsetof(struct warp, executed_lanes),
-	       LLVMBuildMul(e->b, n, LLVMConstInt(e->i64, LANES, false), ""));
+	       LLVMBuildSub(e->b, LLVMBuildMul(e->b, n, LLVMConstInt(e->i64, LANES, false), ""), idle, ""));
 	add_to(e, e->block, offsetof(struct block, sectors), value_load(e, e->i64, e->sectors, 8));
 	return n;
 }
@@ -29,10 +32,14 @@ void leave(struct emit *e, uint32_t pc, const uint8_t *live, const struct state 
 	LLVMValueRef n;
 
 	for (uint32_t r = 0; r < e->flow->reg_count; r++)
-		if (live[r] && !s[r].synced && s[r].shape != SHAPE_UNKNOWN)
+		if ((live[r] || (e->kept && e->kept[r])) && !s[r].synced && s[r].shape != SHAPE_UNKNOWN)
 			reg_to_frame(e, r, &s[r]);
 	n = settle_counters(e, pending);
 	value_store(e, LLVMConstInt(e->i32, pc, false), value_at(e, e->warp, offsetof(struct warp, pc), e->i32), 4);
+	if (e->waiting) {
+		group_leave(e, n);
+		return;
+	}
 	n = LLVMBuildICmp(e->b, LLVMIntNE, n, LLVMConstInt(e->i64, 0, false), "");
 	LLVMBuildRet(e->b, LLVMBuildZExt(e->b, n, e->i32, ""));
 }

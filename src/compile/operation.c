@@ -1,5 +1,6 @@
 /* operation.c: see operation.h. */
 #include "compile/operation.h"
+#include "compile/group.h"
 #include "compile/leave.h"
 
 #include <stddef.h>
@@ -60,7 +61,8 @@ void make_inline(struct emit *e, const struct plan *p)
 {
 	const struct compile_op *o = operation(e);
 	const bool settle = !(p->row->flags & (ROW_F32 | ROW_PASS)) || (p->row->flags & ROW_PASS && !p->result[0].nan);
-	struct value x[COMPILE_OPERANDS] = { { 0 } }, made = { .shape = p->shape };
+	struct value x[COMPILE_OPERANDS] = { { 0 } }, made = { .shape = p->shape, .stride = p->stride };
+	const uint32_t r = flow_reg(e->flow, &o->operand[0]);
 
 	if (p->checks)
 		check_line(e, o, p->row);
@@ -76,6 +78,9 @@ void make_inline(struct emit *e, const struct plan *p)
 	}
 	if (o->guard.place != COMPILE_NONE)
 		made = under_guard(e, o, made, p);
+	else if (e->kept && r != UINT32_MAX && e->kept[r] && p->row->flags & ROW_NAN && !p->result[0].nan)
+		for (uint32_t k = 0; k < 2 && made.v[k]; k++)
+			made.v[k] = value_settle(e, made.v[k]);
 	result(e, &o->operand[0], made, p->result[0].nan);
 }
 
@@ -93,6 +98,7 @@ static void take_result(struct emit *e, const struct compile_operand *o, uint8_t
 {
 	const uint32_t r = flow_reg(e->flow, o);
 	struct value x = { .shape = shape };
+	LLVMValueRef at, lane;
 	LLVMTypeRef t;
 
 	if (r == UINT32_MAX)
@@ -100,8 +106,30 @@ static void take_result(struct emit *e, const struct compile_operand *o, uint8_t
 	t = type_int(e, e->flow->reg_lane[r]);
 	if (shape == SHAPE_LANES)
 		t = type_lanes(t);
-	x.v[0] = value_load(e, t, value_at(e, e->frame, e->flow->reg_at[r], t), VECTOR_ALIGN);
+	at = value_at(e, e->frame, e->flow->reg_at[r], t);
+	if (shape == SHAPE_LINE && e->kept) { /* of a lane that has it */
+		lane = LLVMBuildZExt(e->b, group_first(e), e->i64, "");
+		at = LLVMBuildGEP2(e->b, t, at, &lane, 1, "");
+	}
+	x.v[0] = value_load(e, t, at, shape == SHAPE_LANES ? VECTOR_ALIGN : e->flow->reg_lane[r]);
 	reg_store(e, r, &x);
+}
+
+/* The lanes that the operation names are all in the group, or have ended; else the interpreter lets it wait for them. */
+static void check_members(struct emit *e, const struct compile_op *o)
+{
+	LLVMValueRef named = source(e, &o->operand[5], false).v[0];
+
+	named = LLVMBuildAnd(e->b, LLVMBuildAnd(e->b, named, e->live_lanes, ""), LLVMBuildNot(e->b, e->here, ""), "");
+	leave_unless(e, LLVMBuildICmp(e->b, LLVMIntEQ, named, LLVMConstNull(e->i32), ""));
+}
+
+/* Whether others need what the operation writes to, beside it. */
+static bool is_kept(const struct emit *e, const struct compile_operand *o)
+{
+	const uint32_t r = flow_reg(e->flow, o);
+
+	return e->kept && r != UINT32_MAX && e->kept[r];
 }
 
 void make_call(struct emit *e, const struct plan *p)
@@ -112,15 +140,20 @@ void make_call(struct emit *e, const struct plan *p)
 	LLVMValueRef op, full, given[2], fault;
 	LLVMBasicBlockRef on, out;
 
+	if (p->meets && e->kept)
+		check_members(e, o);
 	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
-		if (!(o->defs >> k & 1) || o->guard.place != COMPILE_NONE)
+		if (!(o->defs >> k & 1) || o->guard.place != COMPILE_NONE || is_kept(e, &o->operand[k]))
 			sync_operand(e, &o->operand[k]);
 	for (uint32_t k = o->more_defs; k < o->more_count; k++)
 		sync_operand(e, &o->more[k]);
 	sync_operand(e, &o->guard);
 	op = value_at(e, value_field(e, e->warp, offsetof(struct warp, code), e->bytes),
 		      (uint64_t)e->at * sizeof(struct op), e->i8);
-	full = value_field(e, op, offsetof(struct op, full), LLVMPointerType(t, 0));
+	if (e->kept)
+		group_tell(e);
+	full = value_field(e, op, e->kept ? offsetof(struct op, masked) : offsetof(struct op, full),
+			   LLVMPointerType(t, 0));
 	given[0] = e->warp;
 	given[1] = op;
 	LLVMBuildCall2(e->b, t, full, given, 2, "");
@@ -156,8 +189,12 @@ static struct value thread_index(struct emit *e, uint32_t which, uint8_t shape)
 	x.v[0] = value_field(e, e->warp, at, e->i32);
 	if (shape == SHAPE_HALVES) {
 		x.v[1] = value_field(e, e->warp, at + LANES / 2 * 4, e->i32);
+		x.stride = which == SP_tid_x;
 		return x;
 	}
+	x.stride = which == SP_tid_x;
+	if (e->kept)
+		return x;
 	last = LLVMBuildSub(e->b, value_field(e, e->warp, at + (LANES - 1) * 4, e->i32), x.v[0], "");
 	leave_unless(e, LLVMBuildICmp(e->b, LLVMIntEQ, last,
 				      LLVMConstInt(e->i32, which == SP_tid_x ? LANES - 1 : 0, false), ""));
@@ -174,7 +211,9 @@ void make_special(struct emit *e, const struct plan *p)
 	if (which <= SP_tid_z) {
 		result(e, &o->operand[0], thread_index(e, which, p->result[0].shape), false);
 	} else if (which == SP_laneid) {
-		result(e, &o->operand[0], scalar(LLVMConstInt(e->i32, 0, false)), false);
+		result(e, &o->operand[0],
+		       (struct value){ .shape = SHAPE_LINE, .stride = 1, .v = { LLVMConstInt(e->i32, 0, false) } },
+		       false);
 	} else if (which >= SP_ctaid_x && which <= SP_ctaid_z) {
 		result(e, &o->operand[0],
 		       scalar(value_field(e, e->block, offsetof(struct block, id) + (which - SP_ctaid_x) * 4, e->i32)),

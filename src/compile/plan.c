@@ -409,6 +409,7 @@ static void plan_inline(const struct flow *f, const struct compile_op *o, const 
 		p->checks = false;
 	}
 	r->stride = wrapped(r->stride, o->operand[0].lane);
+	p->stride = r->stride;
 	r->shape = p->shape;
 	if (p->row->code == CODE_COPY && o->guard.place == COMPILE_NONE)
 		r->known = operand_number(f, &o->operand[1], s, &r->value);
@@ -421,7 +422,6 @@ static void plan_inline(const struct flow *f, const struct compile_op *o, const 
 		return;
 	old = operand_state(f, &o->operand[0], s);
 	guard = operand_state(f, &o->guard, s);
-	p->stride = r->stride;
 	r->shape = wider(wider(r->shape, old.shape), guard.shape);
 	if (r->shape == SHAPE_LANES || old.stride != r->stride || !is_even(guard)) {
 		r->shape = SHAPE_LANES;
@@ -444,7 +444,16 @@ static bool can_gather(const struct access_form *a)
 	return a->shared && !a->store && a->count == 1 && a->bytes >= 4;
 }
 
-static bool plan_access(const struct flow *f, const struct compile_op *o, const struct state *s, struct plan *p)
+/* What a group of lanes accesses by code of its own: one place, or one element behind the other. */
+static bool plan_group_access(const struct flow *f, const struct access_form *a, struct state address)
+{
+	const bool wide = a->bytes >= 4 || !strcmp(f->request->isa, "avx512");
+
+	return address.shape == SHAPE_LINE && (!address.stride || (address.stride == a->bytes && a->count == 1 && wide));
+}
+
+static bool plan_access(const struct flow *f, const struct compile_op *o, const struct state *s, const uint8_t *kept,
+			struct plan *p)
 {
 	const struct access_form a = p->access;
 	const struct state address = operand_state(f, &o->operand[1], s);
@@ -453,6 +462,10 @@ static bool plan_access(const struct flow *f, const struct compile_op *o, const 
 		return false;
 	if (a.param) {
 		p->how = HOW_PARAM;
+	} else if (kept) {
+		if (!plan_group_access(f, &a, address))
+			return false;
+		p->how = a.store ? HOW_STORE : HOW_LOAD;
 	} else {
 		p->scattered = address.shape == SHAPE_LANES && can_gather(&a);
 		p->strided = address.stride && address.stride != a.bytes * a.count;
@@ -482,6 +495,7 @@ static bool plan_special(const struct flow *f, const struct compile_op *o, struc
 		r->shape = SHAPE_LANES;
 	else if (o->imm == SP_tid_x || o->imm == SP_laneid)
 		r->stride = 1;
+	p->stride = r->stride;
 	return true;
 }
 
@@ -512,7 +526,33 @@ static void plan_call(const struct flow *f, const struct compile_op *o, const st
 		p->result[k] = (struct state){ .shape = uniform ? SHAPE_LINE : SHAPE_LANES, .synced = true };
 }
 
-void plan_make(const struct flow *f, uint32_t i, const struct state *s, struct plan *ret)
+/* What lanes that wait have is kept beside what the group writes. */
+static void plan_keep(const struct flow *f, const struct compile_op *o, const struct state *s, const uint8_t *kept,
+		      struct plan *p)
+{
+	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++) {
+		const uint32_t r = o->defs >> k & 1 ? flow_reg(f, &o->operand[k]) : UINT32_MAX;
+
+		if (r == UINT32_MAX || !kept[r])
+			continue;
+		p->result[k] = (struct state){ .shape = SHAPE_LANES,
+					       .nan = p->result[k].nan && s[r].nan,
+					       .synced = p->how == HOW_CALL };
+	}
+}
+
+/* Of a group: how a function of the interpreter is called, if it can be. */
+static void plan_group_call(const struct flow *f, const struct compile_op *o, const struct state *s, struct plan *p)
+{
+	p->meets = o->sync;
+	if (p->how != HOW_CALL || (!o->more_count && (!o->sync || (o->operand[5].place != COMPILE_NONE &&
+								      is_uniform(operand_state(f, &o->operand[5], s))))))
+		return;
+	p->how = HOW_LEAVE;
+	p->result[0] = (struct state){ .shape = SHAPE_LANES, .synced = true };
+}
+
+static void plan_any(const struct flow *f, uint32_t i, const struct state *s, const uint8_t *kept, struct plan *ret)
 {
 	const struct compile_op *o = &f->request->op[i];
 
@@ -536,11 +576,20 @@ void plan_make(const struct flow *f, uint32_t i, const struct state *s, struct p
 		return;
 	}
 	ret->access = access_form(o->name);
-	if ((ret->access.good && plan_access(f, o, s, ret)) ||
+	if ((ret->access.good && plan_access(f, o, s, kept, ret)) ||
 	    (!strcmp(o->name, "%special.b32") && plan_special(f, o, ret)) ||
-	    (!strncmp(o->name, "shfl.", 5) && plan_shuffle(f, o, s, ret)))
+	    (!kept && !strncmp(o->name, "shfl.", 5) && plan_shuffle(f, o, s, ret)))
 		return;
 	plan_call(f, o, s, ret);
+	if (kept)
+		plan_group_call(f, o, s, ret);
+}
+
+void plan_make(const struct flow *f, uint32_t i, const struct state *s, const uint8_t *kept, struct plan *ret)
+{
+	plan_any(f, i, s, kept, ret);
+	if (kept && ret->how != HOW_LEAVE)
+		plan_keep(f, &f->request->op[i], s, kept, ret);
 }
 
 /* The frame gets what an interpreter's function reads. */
@@ -559,7 +608,7 @@ void plan_apply(const struct flow *f, uint32_t i, const struct plan *p, struct s
 	const struct compile_op *o = &f->request->op[i];
 	uint32_t r;
 
-	if (o->kind == COMPILE_STOP) {
+	if (o->kind == COMPILE_STOP || (o->kind == COMPILE_PLAIN && p->how == HOW_LEAVE)) {
 		for (r = 0; r < f->reg_count; r++)
 			s[r] = p->result[0];
 		return;

@@ -138,12 +138,17 @@ struct plan {
 	bool strided;	/* HOW_LOAD, HOW_STORE: lanes are apart */
 	bool scattered; /* HOW_LOAD: in shared memory, in any order */
 	bool checks;	/* HOW_INLINE: a line is widened, which holds only while it does not wrap */
+	bool meets;	/* HOW_CALL: the lanes that an operand names must be here */
 	uint8_t shape;	/* HOW_INLINE: what it is computed on: bases or lanes */
-	int64_t stride; /* of a guarded one's line, before it is mixed with what was there */
+	int64_t stride; /* of a line that is made, before it is mixed with what was there */
 	struct state result[COMPILE_OPERANDS];
 };
 
-void plan_make(const struct flow *f, uint32_t i, const struct state *s, struct plan *ret);
+/*
+ * `kept`: NULL when all lanes are together. Otherwise of each register whether lanes that wait elsewhere need it: what a
+ * group writes into such a one is mixed with what they have.
+ */
+void plan_make(const struct flow *f, uint32_t i, const struct state *s, const uint8_t *kept, struct plan *ret);
 /* The states behind the operation. */
 void plan_apply(const struct flow *f, uint32_t i, const struct plan *p, struct state *s);
 /* The value of an operand that is the same number wherever it is read here. False: it is not known. */

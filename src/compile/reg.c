@@ -1,5 +1,6 @@
 /* reg.c: see reg.h. */
 #include "compile/reg.h"
+#include "compile/group.h"
 
 struct value reg_value(struct emit *e, uint32_t r, const struct state *s, bool settle)
 {
@@ -94,6 +95,11 @@ void result(struct emit *e, const struct compile_operand *o, struct value x, boo
 
 	if (r == UINT32_MAX)
 		return;
+	if (e->kept && e->kept[r]) {
+		const struct value old = reg_value(e, r, &e->s[r], !nan);
+
+		x = all_lanes(group_mix(e, value_lanes(e, &x), value_lanes(e, &old)));
+	}
 	if (e->flow->through && x.shape == SHAPE_LANES) {
 		if (nan)
 			x.v[0] = value_settle(e, x.v[0]);

@@ -133,6 +133,38 @@ LLVMValueRef value_gather(struct emit *e, LLVMTypeRef types[2], LLVMValueRef poi
 			      sizeof(args) / sizeof(args[0]), "");
 }
 
+static LLVMValueRef masked(struct emit *e, const char *name, LLVMTypeRef types[2], LLVMValueRef *args, unsigned count)
+{
+	const unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+	LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->module, id, types, 2);
+
+	return LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, types, 2), f, args, count, "");
+}
+
+LLVMValueRef value_masked_load(struct emit *e, LLVMTypeRef t, LLVMValueRef pointer, uint32_t align, LLVMValueRef mask)
+{
+	LLVMTypeRef types[2] = { t, LLVMTypeOf(pointer) };
+#if LLVM_VERSION_MAJOR < 22
+	LLVMValueRef args[] = { pointer, LLVMConstInt(e->i32, align, false), mask, LLVMConstNull(t) };
+#else
+	LLVMValueRef args[] = { pointer, mask, LLVMConstNull(t) };
+#endif
+
+	return masked(e, "llvm.masked.load", types, args, sizeof(args) / sizeof(args[0]));
+}
+
+void value_masked_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, uint32_t align, LLVMValueRef mask)
+{
+	LLVMTypeRef types[2] = { LLVMTypeOf(v), LLVMTypeOf(pointer) };
+#if LLVM_VERSION_MAJOR < 22
+	LLVMValueRef args[] = { v, pointer, LLVMConstInt(e->i32, align, false), mask };
+#else
+	LLVMValueRef args[] = { v, pointer, mask };
+#endif
+
+	masked(e, "llvm.masked.store", types, args, sizeof(args) / sizeof(args[0]));
+}
+
 LLVMValueRef value_all(struct emit *e, LLVMValueRef condition)
 {
 	LLVMValueRef bits = LLVMBuildBitCast(e->b, condition, e->i32, "");

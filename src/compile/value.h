@@ -19,6 +19,16 @@ struct emit {
 	LLVMValueRef base[COMPILE_REGS_MAX], second[COMPILE_REGS_MAX]; /* places of registers: of halves both */
 	LLVMValueRef lanes[COMPILE_REGS_MAX];
 	LLVMBasicBlockRef *code; /* of each block */
+	/* of groups of lanes: group.h */
+	LLVMBasicBlockRef *run_code, *come_code;
+	LLVMValueRef mask, idle, spins; /* places; idle: counts what lanes did not execute, of all 32 */
+	LLVMValueRef *wait, *since;	/* likewise, of each block: lanes that wait there, and since when */
+	LLVMValueRef waits;		/* those for the engine */
+	LLVMValueRef live_lanes;
+	LLVMValueRef here, here_lanes, absent; /* in a block: the group as i32 and as a vector, how many are not in it */
+	const uint64_t *waiting;	       /* where others may wait; NULL: all lanes are together */
+	const uint8_t *kept;		       /* registers that they need; NULL likewise */
+	bool told;			       /* the engine knows the group */
 	struct state *s;	 /* of each register, before the operation that is made */
 	uint8_t *live;		 /* likewise: which are needed from here on */
 	uint32_t at;		 /* the operation */
@@ -44,6 +54,9 @@ LLVMValueRef value_field(struct emit *e, LLVMValueRef base, uint64_t offset, LLV
 LLVMValueRef value_intrinsic(struct emit *e, const char *name, LLVMTypeRef t, LLVMValueRef *args, unsigned count);
 /* Of all lanes; types: of the value, of the pointers. */
 LLVMValueRef value_gather(struct emit *e, LLVMTypeRef types[2], LLVMValueRef pointers, uint32_t align);
+/* Of the lanes of a mask, a vector of i1; others get 0. One element behind the other. */
+LLVMValueRef value_masked_load(struct emit *e, LLVMTypeRef t, LLVMValueRef pointer, uint32_t align, LLVMValueRef mask);
+void value_masked_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, uint32_t align, LLVMValueRef mask);
 /* All lanes of a condition, a vector of i1. */
 LLVMValueRef value_all(struct emit *e, LLVMValueRef condition);
 LLVMValueRef value_any(struct emit *e, LLVMValueRef condition);

@@ -2,10 +2,10 @@
  * compile.h: between the PTX engine and the library that compiles kernels (src/compile, libmete-compile.so).
  *
  * The engine describes a function as the list of its operations, with what each reads and writes; the library makes an
- * object file of it. The machine code works on the engine's own structures: it runs a full warp as long as its lanes
- * stay together, and wherever something else comes (lanes part, an address is wrong, a barrier) it puts all registers
+ * object file of it. The machine code works on the engine's own structures: it runs a group of a warp's lanes as the
+ * interpreter would, and wherever something else comes (an address is wrong, a barrier, a call) it puts all registers
  * back into the frame and leaves the operation where that happens to the interpreter. So every operation can be left to
- * the interpreter, and faults, divergence and barriers have one implementation.
+ * the interpreter, and faults and barriers have one implementation.
  *
  * Both sides are built from one source: COMPILE_ABI tells apart builds whose structures differ.
  */
@@ -21,11 +21,13 @@
 #define COMPILE_QUANTUM_STRONG 64 /* in a function that looks at memory which others change */
 
 #define COMPILE_RUN_SYMBOL "mete_run"	      /* compiled_fn */
-#define COMPILE_ENTRIES_SYMBOL "mete_entries" /* a byte for each operation: 1 where mete_run may begin */
+#define COMPILE_ENTRIES_SYMBOL "mete_entries" /* a byte for each operation: where mete_run may begin, COMPILE_ENTRY_ */
+#define COMPILE_ENTRY_ALL 1u		      /* with all 32 lanes */
+#define COMPILE_ENTRY_GROUP 2u		      /* with fewer */
 #define COMPILE_LIBRARY "libmete-compile.so.0"
 #define COMPILE_SYMBOL "mete_compile"
 
-#define COMPILE_FORM 6u /* raised with every change of what is made of the same operations */
+#define COMPILE_FORM 7u /* raised with every change of what is made of the same operations */
 #define COMPILE_ABI                                                                                                    \
 	((uint32_t)(COMPILE_FORM * 1000003u + sizeof(struct warp) * 31u + sizeof(struct block) * 7u +                  \
 		    sizeof(struct ptx_launch) * 3u + __builtin_offsetof(struct block, range) +                         \
@@ -61,6 +63,7 @@ struct compile_op {
 	uint8_t weight;	  /* instructions of the text */
 	bool lanewise;	  /* each lane's result depends on its own sources alone, and it cannot fault */
 	bool guard_not;
+	bool sync;    /* runs when the lanes that operand 5 names are here */
 	bool wild;    /* an indexed branch goes here: nothing is known of registers */
 	uint32_t to;  /* of a branch */
 	uint64_t imm; /* of others */
@@ -72,7 +75,7 @@ struct compile_op {
 /* What is known of how threads lie in warps; each has code of its own. */
 enum compile_layout {
 	COMPILE_ANY,
-	COMPILE_ROWS,	/* blocks are a multiple of 32 threads wide: a warp is a row */
+	COMPILE_ROWS,	/* blocks are a multiple of 32 threads wide, or one row: a warp is a row */
 	COMPILE_HALVES, /* 16 threads wide: each half is one */
 	COMPILE_LAYOUTS
 };
@@ -83,15 +86,26 @@ struct compile_request {
 	const struct compile_op *op;
 	const char *isa; /* "avx2", "avx512" */
 	uint32_t layout; /* enum compile_layout */
+	bool partial;	 /* blocks have a warp with fewer than 32 threads */
+};
+
+/* Lanes that wait at an operation, while others of their warp run compiled code. */
+struct compiled_wait {
+	uint32_t pc, lanes;
+	int64_t since; /* the smaller, the longer they wait */
 };
 
 /* What machine code asks of the engine. */
 struct compiled_env {
 	bool (*reach)(struct warp *w, uint64_t begin, uint64_t end, bool write, uint8_t *hint);
 	uint8_t *hint; /* a byte for each operation: the number of the range that it found last */
+	/* Takes over lanes that wait in the kernel at one of these operations. False: some wait elsewhere, nothing is done. */
+	bool (*take)(struct warp *w, struct compiled_wait *wait, uint32_t count);
+	/* The interpreter goes on with the group `lanes`; the others wait. */
+	void (*part)(struct warp *w, uint32_t lanes, struct compiled_wait *wait, uint32_t count, uint32_t spins);
 };
 
-/* Runs the warp from w->pc, where an entry is, with all 32 lanes. 0: it has not moved. */
+/* Runs the warp from w->pc, where an entry for its group of lanes is. 0: it has not moved. */
 typedef uint32_t compiled_fn(struct warp *w, const struct compiled_env *env);
 
 /*

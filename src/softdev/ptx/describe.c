@@ -197,6 +197,7 @@ static void operation(const struct function *f, uint32_t i, struct compile_op *c
 	c->weight = (uint8_t)(o->run > 1 ? o->weight - o[1].weight : o->weight);
 	c->guard = operand(f, o->guard, 4);
 	c->guard_not = o->flags & OP_GUARD_NOT;
+	c->sync = o->control == CTL_SYNC;
 	if (o->control && o->control != CTL_SYNC) {
 		c->imm = 0; /* of others than branches a pointer */
 		control_operands(f, o, c);

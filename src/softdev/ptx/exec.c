@@ -198,12 +198,12 @@ static void control(struct warp *w, const struct op *o)
 	}
 }
 
-/* Runs machine code from here on, where it has an entry. False: the interpreter goes on. */
+/* Runs machine code from here on, where it has an entry for the group. False: the interpreter goes on. */
 static bool run_compiled(struct warp *w)
 {
 	const struct machine *m = w->compiled;
 
-	if (!m->entries[w->pc])
+	if (!(m->entries[w->pc] & (w->mask == ~0u ? COMPILE_ENTRY_ALL : COMPILE_ENTRY_GROUP)))
 		return false;
 	if (m->run(w, &m->env))
 		return true;
@@ -232,7 +232,7 @@ static inline __attribute__((always_inline)) void warp_loop(struct warp *w, uint
 			}
 			if (w->executed >= until)
 				break;
-			if (!counted && w->compiled && w->mask == ~0u && run_compiled(w)) {
+			if (!counted && w->compiled && run_compiled(w)) {
 				if (w->block->fault.kind)
 					break;
 				continue;

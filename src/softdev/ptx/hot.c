@@ -25,6 +25,7 @@
 #define HEAT_LAUNCH 300u	  /* what a launch counts at least: a thousand of them make a kernel hot */
 #define QUEUE_MAX 256u
 #define WHY_BYTES 300u
+#define FORMS (2 * COMPILE_LAYOUTS) /* layouts, and the same with warps that are not full */
 
 struct hot {
 	enum ptx_compile when;
@@ -33,7 +34,7 @@ struct hot {
 	struct {
 		atomic_int state; /* enum asked */
 		struct machine *_Atomic machine;
-	} form[COMPILE_LAYOUTS];
+	} form[FORMS];
 };
 
 enum asked { ASKED_NOT, ASKED, ASKED_DONE };
@@ -71,7 +72,7 @@ void hot_unref(struct hot *h)
 {
 	if (!h || atomic_fetch_sub(&h->references, 1) != 1)
 		return;
-	for (int i = 0; i < COMPILE_LAYOUTS; i++)
+	for (int i = 0; i < (int)FORMS; i++)
 		if (h->form[i].machine) {
 			object_unload(h->form[i].machine);
 			free(h->form[i].machine);
@@ -98,6 +99,48 @@ static bool reach_any(struct warp *w, uint64_t begin, uint64_t end, bool write, 
 	if (good && begin >= b->range[b->range_last].begin && end <= b->range[b->range_last].end)
 		*hint = (uint8_t)b->range_last;
 	return good;
+}
+
+/* Lanes that wait at one of the operations are taken out of the warp's places. */
+static bool take_waits(struct warp *w, struct compiled_wait *wait, uint32_t count)
+{
+	if (w->wait_bar | w->wait_sync || w->force || (w->place_count && w->other == ~0ull))
+		return false; /* or those have their turn that have waited too long */
+	for (uint32_t k = 0; k < count; k++)
+		wait[k].lanes = 0;
+	for (uint32_t i = 0; i < w->place_count; i++) {
+		const struct place *p = &w->place[i];
+		uint32_t k = 0;
+
+		while (k < count && (p->frame != w->frame || wait[k].pc != (uint32_t)p->key))
+			k++;
+		if (k == count)
+			return false;
+		wait[k].lanes |= p->lanes;
+		wait[k].since = (int64_t)(int32_t)(p->stamp - w->stamp) - 1;
+	}
+	w->place_count = 0;
+	w->other = ~0ull;
+	return true;
+}
+
+static void part_warp(struct warp *w, uint32_t lanes, struct compiled_wait *wait, uint32_t count, uint32_t spins)
+{
+	for (;;) {
+		struct compiled_wait *first = NULL;
+
+		for (uint32_t k = 0; k < count; k++)
+			if (wait[k].lanes && (!first || wait[k].since < first->since))
+				first = &wait[k];
+		if (!first)
+			break;
+		warp_save(w, first->lanes, first->pc);
+		if ((w->key_base | first->pc) < w->other)
+			w->other = w->key_base | first->pc;
+		first->lanes = 0;
+	}
+	warp_set_group(w, w->frame, w->pc, lanes);
+	w->spins = spins;
 }
 
 /* The library in the folder beside the software device's, or the one that METE_SOFT_COMPILER names ("none": none). */
@@ -172,8 +215,11 @@ static struct machine *machine_of(const struct job *j, void *object, size_t byte
 		free(m);
 		return NULL;
 	}
-	if (m)
+	if (m) {
 		m->env.reach = reach_any;
+		m->env.take = take_waits;
+		m->env.part = part_warp;
+	}
 	return m;
 }
 
@@ -202,7 +248,7 @@ static struct machine *job_run(const struct job *j)
 
 static void job_end(struct job *j, struct machine *m)
 {
-	const uint32_t form = j->request.layout;
+	const uint32_t form = j->request.layout + (j->request.partial ? COMPILE_LAYOUTS : 0);
 
 	if (m)
 		atomic_store_explicit(&j->hot->form[form].machine, m, memory_order_release);
@@ -264,10 +310,24 @@ static bool thread_start_locked(void)
 
 static uint32_t layout_of(const struct ptx_launch *l)
 {
-	return l->block[0] % LANES == 0 ? COMPILE_ROWS : l->block[0] == LANES / 2 ? COMPILE_HALVES : COMPILE_ANY;
+	const bool one_row = l->block[1] == 1 && l->block[2] == 1;
+
+	return l->block[0] % LANES == 0 || one_row ? COMPILE_ROWS
+	       : l->block[0] == LANES / 2	   ? COMPILE_HALVES
+						   : COMPILE_ANY;
 }
 
-static struct job *job_new(const struct function *f, uint32_t layout)
+static bool is_partial(const struct ptx_launch *l)
+{
+	return l->block[0] * l->block[1] * l->block[2] % LANES;
+}
+
+static uint32_t form_of(const struct ptx_launch *l)
+{
+	return layout_of(l) + (is_partial(l) ? COMPILE_LAYOUTS : 0);
+}
+
+static struct job *job_new(const struct function *f, const struct ptx_launch *l)
 {
 	struct job *j = calloc(1, sizeof(*j));
 	bool good = false;
@@ -280,31 +340,35 @@ static struct job *job_new(const struct function *f, uint32_t layout)
 		return NULL;
 	}
 	j->hot = f->hot;
-	j->request = (struct compile_request){
-		.abi = COMPILE_ABI, .count = f->count, .op = j->op, .isa = module_isa(f->module)->name, .layout = layout
-	};
+	j->request = (struct compile_request){ .abi = COMPILE_ABI,
+					       .count = f->count,
+					       .op = j->op,
+					       .isa = module_isa(f->module)->name,
+					       .layout = layout_of(l),
+					       .partial = is_partial(l) };
 	return j;
 }
 
-static void ask(const struct function *f, uint32_t layout)
+static void ask(const struct function *f, const struct ptx_launch *l)
 {
+	const uint32_t form = form_of(l);
 	struct hot *h = f->hot;
 	struct job *j;
 	int not = ASKED_NOT;
 
-	if (atomic_load_explicit(&h->form[layout].state, memory_order_relaxed) != ASKED_NOT ||
-	    !atomic_compare_exchange_strong(&h->form[layout].state, &not, ASKED))
+	if (atomic_load_explicit(&h->form[form].state, memory_order_relaxed) != ASKED_NOT ||
+	    !atomic_compare_exchange_strong(&h->form[form].state, &not, ASKED))
 		return;
-	j = strcmp(module_isa(f->module)->name, "base") ? job_new(f, layout) : NULL;
+	j = strcmp(module_isa(f->module)->name, "base") ? job_new(f, l) : NULL;
 	if (!j) {
-		atomic_store(&h->form[layout].state, ASKED_DONE);
+		atomic_store(&h->form[form].state, ASKED_DONE);
 		return;
 	}
 	atomic_fetch_add(&h->references, 1);
 	pthread_mutex_lock(&all.lock);
 	if (all.ending || all.count >= QUEUE_MAX || !thread_start_locked()) {
 		pthread_mutex_unlock(&all.lock);
-		atomic_store(&h->form[layout].state, ASKED_DONE);
+		atomic_store(&h->form[form].state, ASKED_DONE);
 		job_free(j);
 		return;
 	}
@@ -322,19 +386,19 @@ void hot_add(const struct function *f, const struct ptx_launch *l, uint64_t inst
 	if (!f->hot || l->exact || l->forms)
 		return;
 	if (atomic_fetch_add_explicit(&f->hot->heat, more, memory_order_relaxed) + more >= HEAT_INSTRUCTIONS)
-		ask(f, layout_of(l));
+		ask(f, l);
 }
 
 void hot_wait(const struct function *f, const struct ptx_launch *l)
 {
-	const uint32_t layout = layout_of(l);
+	const uint32_t form = form_of(l);
 
 	if (!f->hot || f->hot->when != PTX_COMPILE_ALWAYS || l->exact || l->forms)
 		return;
-	ask(f, layout);
+	ask(f, l);
 	pthread_mutex_lock(&all.lock);
 	while (!all.ending && all.pid == getpid() &&
-	       atomic_load_explicit(&f->hot->form[layout].state, memory_order_acquire) != ASKED_DONE)
+	       atomic_load_explicit(&f->hot->form[form].state, memory_order_acquire) != ASKED_DONE)
 		pthread_cond_wait(&all.done, &all.lock);
 	pthread_mutex_unlock(&all.lock);
 }
@@ -344,7 +408,7 @@ bool ptx_kernel_is_compiled(const struct ptx_kernel *k)
 	const struct hot *h = kernel_function(k)->hot;
 	bool any = false;
 
-	for (uint32_t i = 0; h && i < COMPILE_LAYOUTS; i++)
+	for (uint32_t i = 0; h && i < FORMS; i++)
 		any = any || atomic_load_explicit(&h->form[i].machine, memory_order_acquire);
 	return any;
 }
@@ -353,5 +417,5 @@ const struct machine *hot_machine(const struct function *f, const struct ptx_lau
 {
 	if (!f->hot || l->exact || l->forms)
 		return NULL;
-	return atomic_load_explicit(&f->hot->form[layout_of(l)].machine, memory_order_acquire);
+	return atomic_load_explicit(&f->hot->form[form_of(l)].machine, memory_order_acquire);
 }

@@ -87,7 +87,7 @@ static struct key key_of(const struct compile_request *q)
 	put_text(&k, METE_VERSION);
 	put_text(&k, q->isa);
 	put_number(&k, q->abi);
-	put_number(&k, q->layout);
+	put_number(&k, q->layout | (uint64_t)q->partial << 32);
 	put_number(&k, q->count);
 	for (uint32_t i = 0; i < q->count; i++) {
 		const struct compile_op *o = &q->op[i];
@@ -95,7 +95,7 @@ static struct key key_of(const struct compile_request *q)
 		put_text(&k, o->name);
 		put_number(&k, o->kind | (uint64_t)o->defs << 8 | (uint64_t)o->weight << 16 |
 				       (uint64_t)o->lanewise << 24 | (uint64_t)o->guard_not << 32 |
-				       (uint64_t)o->wild << 40);
+				       (uint64_t)o->wild << 40 | (uint64_t)o->sync << 48);
 		put_number(&k, o->to);
 		put_number(&k, o->imm);
 		for (uint32_t n = 0; n < COMPILE_OPERANDS; n++)

@@ -1,0 +1,183 @@
+/* part.c: see part.h. */
+#include "compile/part.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int part_init(struct flow *f)
+{
+	f->set_words = (f->block_count + SET_BITS - 1) / SET_BITS;
+	for (uint32_t b = 0; b < f->block_count; b++) {
+		struct part *p = &f->block[b].part;
+
+		p->at_come = calloc(f->set_words, sizeof(*p->at_come));
+		p->at_run = calloc(f->set_words, sizeof(*p->at_run));
+		p->needed = calloc(f->reg_count + 1, 1);
+		p->kept = calloc(f->reg_count + 1, 1);
+		p->in_come = calloc(f->reg_count + 1, sizeof(struct state));
+		p->in = calloc(f->reg_count + 1, sizeof(struct state));
+		if (!p->at_come || !p->at_run || !p->needed || !p->kept || !p->in_come || !p->in)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void part_reset(struct flow *f)
+{
+	for (uint32_t b = 0; b < f->block_count; b++) {
+		struct part *p = &f->block[b].part;
+
+		p->comes = p->reached = false;
+		memset(p->at_come, 0, f->set_words * sizeof(*p->at_come));
+		memset(p->at_run, 0, f->set_words * sizeof(*p->at_run));
+		memcpy(p->needed, f->block[b].live, f->reg_count);
+		memset(p->kept, 0, f->reg_count);
+		memset(p->in_come, 0, f->reg_count * sizeof(struct state));
+		memset(p->in, 0, f->reg_count * sizeof(struct state));
+	}
+}
+
+void part_deinit(struct flow *f)
+{
+	for (uint32_t b = 0; f->block && b < f->block_count; b++) {
+		struct part *p = &f->block[b].part;
+
+		free(p->at_come);
+		free(p->at_run);
+		free(p->needed);
+		free(p->kept);
+		free(p->in_come);
+		free(p->in);
+	}
+}
+
+/* Block w into a set of blocks where lanes wait, whose registers somebody needs then. */
+static bool wait_add(const struct flow *f, uint64_t *set, uint8_t *needed, uint32_t w)
+{
+	if (set_has(set, w))
+		return false;
+	set[w / SET_BITS] |= 1ull << (w % SET_BITS);
+	for (uint32_t r = 0; r < f->reg_count; r++)
+		needed[r] |= f->block[w].live[r];
+	return true;
+}
+
+/* Those of a set that are behind block b. */
+static bool waits_add_behind(const struct flow *f, uint64_t *set, uint8_t *needed, const uint64_t *more, uint32_t b)
+{
+	bool changed = false;
+
+	for (uint32_t w = b + 1; w < f->block_count; w++)
+		if (set_has(more, w))
+			changed |= wait_add(f, set, needed, w);
+	return changed;
+}
+
+/* What comes from s: of registers that are needed. */
+static bool states_join(const struct flow *f, struct state *to, const uint8_t *a, const uint8_t *b,
+			const struct state *s)
+{
+	bool changed = false;
+
+	for (uint32_t r = 0; r < f->reg_count; r++)
+		if (a[r] || b[r])
+			changed |= state_join(&to[r], &s[r]);
+	return changed;
+}
+
+static bool run_enter(struct flow *f, uint32_t b, const struct state *s)
+{
+	struct part *p = &f->block[b].part;
+	const bool first = !p->reached;
+
+	p->reached = true;
+	return states_join(f, p->in, f->block[b].live, p->kept, s) || first;
+}
+
+bool part_may(const struct flow *f, uint32_t b, const struct state *s)
+{
+	const struct block_of_code *c = &f->block[b];
+	const struct compile_op *o = &f->request->op[c->end - 1];
+
+	if (!f->parts || o->kind != COMPILE_BRANCH || o->guard.place == COMPILE_NONE || c->next_count < 2 ||
+	    c->next[0] == c->next[1])
+		return false;
+	return operand_state(f, &o->guard, s).shape >= SHAPE_HALVES;
+}
+
+bool part_begin(struct flow *f, uint32_t b, const struct state *s)
+{
+	const struct block_of_code *c = &f->block[b];
+	const uint32_t low = c->next[0] < c->next[1] ? c->next[0] : c->next[1], high = c->next[0] + c->next[1] - low;
+	struct part *p = &f->block[low].part;
+	bool changed = wait_add(f, p->at_run, p->kept, high);
+
+	return run_enter(f, low, s) || changed;
+}
+
+bool part_root(struct flow *f, uint32_t b, const struct state *s)
+{
+	return run_enter(f, b, s);
+}
+
+static bool come_to(struct flow *f, uint32_t b, const uint64_t *waits, uint32_t also, const struct state *s)
+{
+	static const uint8_t none[COMPILE_REGS_MAX];
+	struct part *p = &f->block[b].part;
+	bool changed = !p->comes;
+
+	p->comes = true;
+	for (uint32_t w = 0; w < f->block_count; w++)
+		if (w == also || set_has(waits, w))
+			changed |= wait_add(f, p->at_come, p->needed, w);
+	return states_join(f, p->in_come, p->needed, none, s) || changed;
+}
+
+bool part_run(struct flow *f, uint32_t b, struct state *s)
+{
+	const struct block_of_code *c = &f->block[b];
+	const struct part *p = &c->part;
+	bool changed = false, parts = false;
+	struct plan plan;
+
+	memcpy(s, p->in, f->reg_count * sizeof(*s));
+	for (uint32_t i = c->begin; i < c->end; i++) {
+		parts = i + 1 == c->end && part_may(f, b, s);
+		plan_make(f, i, s, p->kept, &plan);
+		plan_apply(f, i, &plan, s);
+	}
+	for (uint32_t k = 0; k < c->next_count; k++) {
+		const uint32_t to = c->next[k], other = c->next[1 - k];
+
+		changed |= come_to(f, to, p->at_run, parts && to < other ? other : UINT32_MAX, s);
+	}
+	return changed;
+}
+
+bool part_come(struct flow *f, uint32_t b)
+{
+	struct block_of_code *c = &f->block[b];
+	struct part *p = &c->part;
+	bool changed = false;
+
+	for (uint32_t w = 0; w < b; w++) {
+		struct part *other = &f->block[w].part;
+
+		if (!set_has(p->at_come, w))
+			continue;
+		changed |= waits_add_behind(f, other->at_run, other->kept, p->at_come, w);
+		changed |= wait_add(f, other->at_run, other->kept, b);
+		changed |= run_enter(f, w, p->in_come);
+	}
+	changed |= waits_add_behind(f, p->at_run, p->kept, p->at_come, b);
+	changed |= run_enter(f, b, p->in_come);
+	if (!set_has(p->at_come, b))
+		return changed;
+	changed |= !c->reached; /* all may be together again */
+	c->reached = true;
+	for (uint32_t r = 0; r < f->reg_count; r++)
+		if (c->live[r])
+			changed |= state_join(&c->in[r], &p->in_come[r]);
+	return changed;
+}
