@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-static LLVMValueRef extend(struct emit *e, LLVMValueRef v, const struct access_form *a)
+LLVMValueRef access_extend(struct emit *e, LLVMValueRef v, const struct access_form *a)
 {
 	const uint32_t lane = a->bytes == 8 ? 8 : 4;
 	LLVMTypeRef t = value_is_lanes(v) ? type_lanes(type_int(e, lane)) : type_int(e, lane);
@@ -15,33 +15,38 @@ static LLVMValueRef extend(struct emit *e, LLVMValueRef v, const struct access_f
 	return a->is_signed ? LLVMBuildSExt(e->b, v, t, "") : LLVMBuildZExt(e->b, v, t, "");
 }
 
-/* Whether [address, address + span) lies in the range that this operation found last, else in any. */
+struct access_range access_range(struct emit *e)
+{
+	LLVMValueRef hints = value_field(e, e->env, offsetof(struct compiled_env, hint), e->bytes), index, range;
+	struct access_range r = { .hint = value_at(e, hints, e->at, e->i8) };
+
+	index = LLVMBuildZExt(e->b, value_load(e, e->i8, r.hint, 1), e->i64, "");
+	index = LLVMBuildMul(e->b, index, LLVMConstInt(e->i64, sizeof(struct ptx_range), false), "");
+	range = LLVMBuildGEP2(e->b, e->i8, value_at(e, e->block, offsetof(struct block, range), e->i8), &index, 1, "");
+	r.begin = value_field(e, range, offsetof(struct ptx_range, begin), e->i64);
+	r.bytes = LLVMBuildSub(e->b, value_field(e, range, offsetof(struct ptx_range, end), e->i64), r.begin, "");
+	r.writable = LLVMBuildICmp(e->b, LLVMIntEQ, value_field(e, range, offsetof(struct ptx_range, read_only), e->i8),
+				   LLVMConstInt(e->i8, 0, false), "");
+	return r;
+}
+
+/* Whether [address, address + n) lies in the range that this operation found last, else in any. */
 static LLVMValueRef reachable(struct emit *e, LLVMValueRef address, LLVMValueRef n, bool write)
 {
 	LLVMTypeRef types[5] = { e->bytes, e->i64, e->i64, e->i8, e->bytes };
 	LLVMTypeRef t = LLVMFunctionType(e->i8, types, 5, false);
-	LLVMValueRef hints = value_field(e, e->env, offsetof(struct compiled_env, hint), e->bytes);
-	LLVMValueRef hint = value_at(e, hints, e->at, e->i8);
-	LLVMValueRef index = LLVMBuildZExt(e->b, value_load(e, e->i8, hint, 1), e->i64, ""), range, begin, bytes, good,
-		     slow;
+	const struct access_range range = access_range(e);
+	LLVMValueRef good, slow;
 	LLVMBasicBlockRef first, ask = new_block(e), on = new_block(e);
 	LLVMValueRef args[5], phi, from[2];
 	LLVMBasicBlockRef blocks[2];
 
-	index = LLVMBuildMul(e->b, index, LLVMConstInt(e->i64, sizeof(struct ptx_range), false), "");
-	range = LLVMBuildGEP2(e->b, e->i8, value_at(e, e->block, offsetof(struct block, range), e->i8), &index, 1, "");
-	begin = value_field(e, range, offsetof(struct ptx_range, begin), e->i64);
-	bytes = LLVMBuildSub(e->b, value_field(e, range, offsetof(struct ptx_range, end), e->i64), begin, "");
-	good = LLVMBuildAnd(e->b, LLVMBuildICmp(e->b, LLVMIntUGE, bytes, n, ""),
-			    LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildSub(e->b, address, begin, ""),
-					  LLVMBuildSub(e->b, bytes, n, ""), ""),
+	good = LLVMBuildAnd(e->b, LLVMBuildICmp(e->b, LLVMIntUGE, range.bytes, n, ""),
+			    LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildSub(e->b, address, range.begin, ""),
+					  LLVMBuildSub(e->b, range.bytes, n, ""), ""),
 			    "");
 	if (write)
-		good = LLVMBuildAnd(e->b, good,
-				    LLVMBuildICmp(e->b, LLVMIntEQ,
-						  value_field(e, range, offsetof(struct ptx_range, read_only), e->i8),
-						  LLVMConstInt(e->i8, 0, false), ""),
-				    "");
+		good = LLVMBuildAnd(e->b, good, range.writable, "");
 	first = LLVMGetInsertBlock(e->b);
 	LLVMBuildCondBr(e->b, expected(e, good), on, ask);
 	LLVMPositionBuilderAtEnd(e->b, ask);
@@ -49,7 +54,7 @@ static LLVMValueRef reachable(struct emit *e, LLVMValueRef address, LLVMValueRef
 	args[1] = address;
 	args[2] = LLVMBuildAdd(e->b, address, n, "");
 	args[3] = LLVMConstInt(e->i8, write, false);
-	args[4] = hint;
+	args[4] = range.hint;
 	slow = LLVMBuildCall2(e->b, t,
 			      value_field(e, e->env, offsetof(struct compiled_env, reach), LLVMPointerType(t, 0)), args,
 			      5, "");
@@ -165,7 +170,7 @@ static void group_load(struct emit *e, const struct access_form *a)
 		else
 			v = value_field(e, at, (uint64_t)k * a->bytes, t);
 		result(e, &o->operand[element_operand[0][k]],
-		       row ? all_lanes(extend(e, v, a)) : scalar(extend(e, v, a)), false);
+		       row ? all_lanes(access_extend(e, v, a)) : scalar(access_extend(e, v, a)), false);
 	}
 }
 
@@ -198,9 +203,9 @@ static void all_load(struct emit *e, const struct access_form *a)
 		struct value v = { .shape = p.count == 2 ? SHAPE_HALVES : SHAPE_LINE };
 
 		for (uint32_t half = 0; !p.row && half < p.count; half++)
-			v.v[half] = extend(e, value_field(e, p.at[half], (uint64_t)k * a->bytes, t), a);
+			v.v[half] = access_extend(e, value_field(e, p.at[half], (uint64_t)k * a->bytes, t), a);
 		if (p.row)
-			v = all_lanes(extend(e,
+			v = all_lanes(access_extend(e,
 					     a->count == 1
 						     ? all
 						     : LLVMBuildShuffleVector(e->b, all, LLVMGetUndef(LLVMTypeOf(all)),
@@ -208,27 +213,6 @@ static void all_load(struct emit *e, const struct access_form *a)
 					     a));
 		result(e, &o->operand[element_operand[0][k]], v, false);
 	}
-}
-
-/* Each lane's element of shared memory. Offsets that are wrong are the interpreter's. */
-void scattered_load(struct emit *e, const struct access_form *a)
-{
-	const struct compile_op *o = operation(e);
-	LLVMTypeRef t = type_int(e, a->bytes), types[2] = { type_lanes(t), type_lanes(LLVMPointerType(t, 0)) };
-	LLVMValueRef size = value_field(e, e->block, offsetof(struct block, shared_bytes), e->i32);
-	LLVMValueRef bytes = LLVMConstInt(e->i32, a->bytes, false), at = source_lanes(e, &o->operand[1], true), good,
-		     places;
-
-	at = LLVMBuildAdd(e->b, at, value_number(LLVMTypeOf(at), o->imm & 0xffffffffu), "");
-	good = LLVMBuildICmp(e->b, LLVMIntULE, at, value_spread(e, LLVMBuildSub(e->b, size, bytes, "")), "");
-	good = LLVMBuildAnd(e->b, good,
-			    LLVMBuildICmp(e->b, LLVMIntEQ,
-					  LLVMBuildAnd(e->b, at, value_number(LLVMTypeOf(at), a->bytes - 1u), ""),
-					  value_number(LLVMTypeOf(at), 0), ""),
-			    "");
-	leave_unless(e, LLVMBuildAnd(e->b, value_all(e, good), LLVMBuildICmp(e->b, LLVMIntUGE, size, bytes, ""), ""));
-	places = LLVMBuildBitCast(e->b, LLVMBuildGEP2(e->b, e->i8, e->shared, &at, 1, ""), types[1], "");
-	result(e, &o->operand[0], all_lanes(value_gather(e, types, places, a->bytes)), false);
 }
 
 void make_param(struct emit *e, const struct access_form *a)
@@ -241,7 +225,7 @@ void make_param(struct emit *e, const struct access_form *a)
 
 	for (uint32_t k = 0; k < a->count; k++)
 		result(e, &o->operand[element_operand[0][k]],
-		       scalar(extend(e, value_field(e, begin, o->imm + (uint64_t)k * a->bytes, type_int(e, a->bytes)),
+		       scalar(access_extend(e, value_field(e, begin, o->imm + (uint64_t)k * a->bytes, type_int(e, a->bytes)),
 				     a)),
 		       false);
 }
@@ -259,7 +243,7 @@ static LLVMValueRef last_of_group(struct emit *e, const struct compile_operand *
 	return LLVMBuildAdd(e->b, x.v[0], far, "");
 }
 
-static LLVMValueRef shortened(struct emit *e, LLVMValueRef v, const struct access_form *a)
+LLVMValueRef access_shorten(struct emit *e, LLVMValueRef v, const struct access_form *a)
 {
 	LLVMTypeRef t = type_int(e, a->bytes);
 
@@ -322,7 +306,7 @@ void strided_load(struct emit *e, const struct access_form *a)
 		for (uint32_t i = 0; i < LANES; i++)
 			v = LLVMBuildInsertElement(e->b, v, value_load(e, t, strided_place(e, a, &p, i, k), a->bytes),
 						   LLVMConstInt(e->i32, i, false), "");
-		result(e, &o->operand[element_operand[0][k]], all_lanes(extend(e, v, a)), false);
+		result(e, &o->operand[element_operand[0][k]], all_lanes(access_extend(e, v, a)), false);
 	}
 }
 
@@ -332,7 +316,7 @@ void strided_store(struct emit *e, const struct access_form *a)
 	const struct places p = strided_places(e, a);
 
 	for (uint32_t k = 0; k < a->count; k++) {
-		LLVMValueRef v = shortened(e, source_lanes(e, &o->operand[element_operand[1][k]], true), a);
+		LLVMValueRef v = access_shorten(e, source_lanes(e, &o->operand[element_operand[1][k]], true), a);
 
 		for (uint32_t i = 0; i < LANES; i++)
 			value_store(e, LLVMBuildExtractElement(e->b, v, LLVMConstInt(e->i32, i, false), ""),
@@ -382,7 +366,7 @@ static void store_rows(struct emit *e, const struct access_form *a, const struct
 	LLVMValueRef v[4], all, part;
 
 	for (uint32_t k = 0; k < a->count; k++)
-		v[k] = shortened(e, source_lanes(e, &operation(e)->operand[element_operand[1][k]], true), a);
+		v[k] = access_shorten(e, source_lanes(e, &operation(e)->operand[element_operand[1][k]], true), a);
 	all = interleaved(e, v, a->count);
 	for (uint32_t half = 0; half < p->count; half++) {
 		const uint32_t n = LANES * a->count / p->count;
@@ -404,7 +388,7 @@ static void group_store(struct emit *e, const struct access_form *a)
 	for (uint32_t k = 0; k < a->count; k++) {
 		const struct compile_operand *from = &o->operand[element_operand[1][k]];
 
-		v = shortened(e, row ? source_lanes(e, from, true) : last_of_group(e, from), a);
+		v = access_shorten(e, row ? source_lanes(e, from, true) : last_of_group(e, from), a);
 		if (row)
 			value_masked_store(e, v, value_at(e, at, 0, lanes), a->bytes, e->here_lanes);
 		else
@@ -425,7 +409,7 @@ static void all_store(struct emit *e, const struct access_form *a)
 	for (uint32_t k = 0; k < a->count; k++)
 		for (uint32_t half = 0; half < p.count; half++)
 			value_store(e,
-				    shortened(e,
+				    access_shorten(e,
 					      last_lane(e, &o->operand[element_operand[1][k]],
 							(half + 1) * LANES / p.count - 1),
 					      a),

@@ -8,5 +8,15 @@ void make_load(struct emit *e, const struct access_form *a); /* one address for 
 void make_store(struct emit *e, const struct access_form *a);
 void strided_load(struct emit *e, const struct access_form *a); /* lanes are apart by a known number of bytes */
 void strided_store(struct emit *e, const struct access_form *a);
-void scattered_load(struct emit *e, const struct access_form *a); /* each lane's element of shared memory */
 void make_param(struct emit *e, const struct access_form *a);
+/* Anywhere: scatter.c. */
+void make_scattered(struct emit *e, const struct plan *p);
+
+/* The range of memory that the operation found last. */
+struct access_range {
+	LLVMValueRef hint, begin, bytes, writable; /* hint: the place of its number */
+};
+
+struct access_range access_range(struct emit *e);
+LLVMValueRef access_extend(struct emit *e, LLVMValueRef v, const struct access_form *a);  /* of an element, as a lane */
+LLVMValueRef access_shorten(struct emit *e, LLVMValueRef v, const struct access_form *a); /* and back */

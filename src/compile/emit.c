@@ -143,6 +143,16 @@ static void make_branch(struct emit *e)
 		LLVMBuildUnreachable(e->b);
 }
 
+static void make_access(struct emit *e, const struct plan *p)
+{
+	if (p->scattered)
+		make_scattered(e, p);
+	else if (p->access.store)
+		(p->strided ? strided_store : make_store)(e, &p->access);
+	else
+		(p->strided ? strided_load : make_load)(e, &p->access);
+}
+
 static void make_group_branch(struct emit *e)
 {
 	e->pending += operation(e)->weight;
@@ -161,10 +171,8 @@ static bool make_operation(struct emit *e, const struct plan *p)
 		make_call(e, p);
 		break;
 	case HOW_LOAD:
-		(p->scattered ? scattered_load : p->strided ? strided_load : make_load)(e, &p->access);
-		break;
 	case HOW_STORE:
-		(p->strided ? strided_store : make_store)(e, &p->access);
+		make_access(e, p);
 		break;
 	case HOW_PARAM:
 		make_param(e, &p->access);

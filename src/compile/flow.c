@@ -399,7 +399,6 @@ static int shapes_and_spills(struct flow *f, uint64_t *ret_spills)
 int flow_init(struct flow *f, const struct compile_request *request, char *why, size_t why_bytes)
 {
 	uint64_t spills = 0;
-	uint32_t elements = 0;
 	int r;
 
 	memset(f, 0, sizeof(*f));
@@ -414,8 +413,8 @@ int flow_init(struct flow *f, const struct compile_request *request, char *why, 
 	if (r)
 		return r;
 	for (uint32_t i = 0; i < request->count; i++)
-		elements += access_form(request->op[i].name).good ? access_form(request->op[i].name).count : 0;
-	f->many_accesses = elements > ACCESSES_FEW;
+		f->elements += access_form(request->op[i].name).good ? access_form(request->op[i].name).count : 0;
+	f->many_accesses = f->elements > ACCESSES_FEW;
 	for (uint32_t i = 0; i < request->count; i++)
 		f->strong |= request->op[i].name && !strcmp(request->op[i].name, "%strong");
 	find_edges(f);

@@ -56,6 +56,7 @@ struct flow {
 	uint32_t block_count;
 	uint32_t *block_of; /* operation -> block */
 	bool through;	    /* lanes go to the frame as soon as they are computed, so that leaving is short */
+	uint32_t elements;  /* of all loads and stores */
 	bool many_accesses; /* too many for code of their own for each lane */
 	bool strong;	    /* it has an access to memory that others change */
 	bool parts;	    /* groups of lanes have code too */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define STRIDE_MAX (1 << 20)
+#define SCATTERS_MAX 200u /* elements of a function's accesses: each is long */
 
 #define INT_ROWS(bits, names)                                                                                          \
 	{ "add." names, CODE_ADD, 0, 0 }, { "sub." names, CODE_SUB, 0, 0 }, { "mul.lo." names, CODE_MUL, 0, 0 },       \
@@ -438,10 +439,12 @@ static bool apart(const struct access_form *a, int64_t stride)
 	return stride % bytes == 0 && stride < STRIDE_MAX && stride > -STRIDE_MAX;
 }
 
-/* What the host does at once, and of which nothing is counted. */
-static bool can_gather(const struct access_form *a)
+/* Whether lanes may lie anywhere: by the host's instructions, of which it has some for 4 and 8 bytes. */
+static bool can_scatter(const struct flow *f, const struct access_form *a)
 {
-	return a->shared && !a->store && a->count == 1 && a->bytes >= 4;
+	if (f->elements > SCATTERS_MAX)
+		return false;
+	return a->store ? a->bytes >= 4 && !strcmp(f->request->isa, "avx512") : a->bytes >= 4 || a->count == 1;
 }
 
 /* What a group of lanes accesses by code of its own: one place, or one element behind the other. */
@@ -462,22 +465,20 @@ static bool plan_access(const struct flow *f, const struct compile_op *o, const 
 		return false;
 	if (a.param) {
 		p->how = HOW_PARAM;
-	} else if (kept) {
-		if (!plan_group_access(f, &a, address))
-			return false;
-		p->how = a.store ? HOW_STORE : HOW_LOAD;
 	} else {
-		p->scattered = address.shape == SHAPE_LANES && can_gather(&a);
-		p->strided = address.stride && address.stride != a.bytes * a.count;
-		if ((address.shape == SHAPE_LANES && !p->scattered) ||
-		    (p->strided && (f->many_accesses || !apart(&a, address.stride))))
+		p->strided = !kept && address.stride && address.stride != a.bytes * a.count;
+		p->scattered = kept ? !plan_group_access(f, &a, address)
+				    : address.shape == SHAPE_LANES ||
+					      (p->strided && (f->many_accesses || !apart(&a, address.stride)));
+		if (p->scattered && !can_scatter(f, &a))
 			return false;
 		p->how = a.store ? HOW_STORE : HOW_LOAD;
 	}
 	for (uint32_t k = 0; !a.store && k < a.count; k++) /* of one address for all, or a half, so is what is there */
-		p->result[element_operand[0][k]] = (struct state){ .shape = a.param	      ? SHAPE_LINE
-									    : !address.stride ? address.shape
-											      : SHAPE_LANES };
+		p->result[element_operand[0][k]] = (struct state){ .shape = a.param ? SHAPE_LINE
+									    : p->scattered || address.stride
+										    ? SHAPE_LANES
+										    : address.shape };
 	return true;
 }
 

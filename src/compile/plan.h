@@ -136,7 +136,7 @@ struct plan {
 	const struct inline_row *row;
 	struct access_form access;
 	bool strided;	/* HOW_LOAD, HOW_STORE: lanes are apart */
-	bool scattered; /* HOW_LOAD: in shared memory, in any order */
+	bool scattered; /* HOW_LOAD, HOW_STORE: in any order */
 	bool checks;	/* HOW_INLINE: a line is widened, which holds only while it does not wrap */
 	bool meets;	/* HOW_CALL: the lanes that an operand names must be here */
 	uint8_t shape;	/* HOW_INLINE: what it is computed on: bases or lanes */

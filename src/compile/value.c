@@ -117,28 +117,36 @@ LLVMValueRef value_intrinsic(struct emit *e, const char *name, LLVMTypeRef t, LL
 	return LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, &t, 1), f, args, count, "");
 }
 
-LLVMValueRef value_gather(struct emit *e, LLVMTypeRef types[2], LLVMValueRef pointers, uint32_t align)
-{
-	static const char name[] = "llvm.masked.gather";
-	const unsigned id = LLVMLookupIntrinsicID(name, sizeof(name) - 1);
-	LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->module, id, types, 2);
-	LLVMValueRef lanes = LLVMConstAllOnes(type_lanes(e->i1));
-#if LLVM_VERSION_MAJOR < 22
-	LLVMValueRef args[] = { pointers, LLVMConstInt(e->i32, align, false), lanes, LLVMGetUndef(types[0]) };
-#else /* the alignment is no argument, and 1 is taken */
-	LLVMValueRef args[] = { pointers, lanes, LLVMGetUndef(types[0]) };
-#endif
-
-	return LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, types, 2), f, args,
-			      sizeof(args) / sizeof(args[0]), "");
-}
-
 static LLVMValueRef masked(struct emit *e, const char *name, LLVMTypeRef types[2], LLVMValueRef *args, unsigned count)
 {
 	const unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
 	LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->module, id, types, 2);
 
 	return LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, types, 2), f, args, count, "");
+}
+
+LLVMValueRef value_gather(struct emit *e, LLVMTypeRef t, LLVMValueRef pointers, uint32_t align, LLVMValueRef mask)
+{
+	LLVMTypeRef types[2] = { t, LLVMTypeOf(pointers) };
+#if LLVM_VERSION_MAJOR < 22
+	LLVMValueRef args[] = { pointers, LLVMConstInt(e->i32, align, false), mask, LLVMConstNull(t) };
+#else /* the alignment is no argument, and 1 is taken */
+	LLVMValueRef args[] = { pointers, mask, LLVMConstNull(t) };
+#endif
+
+	return masked(e, "llvm.masked.gather", types, args, sizeof(args) / sizeof(args[0]));
+}
+
+void value_scatter(struct emit *e, LLVMValueRef v, LLVMValueRef pointers, uint32_t align, LLVMValueRef mask)
+{
+	LLVMTypeRef types[2] = { LLVMTypeOf(v), LLVMTypeOf(pointers) };
+#if LLVM_VERSION_MAJOR < 22
+	LLVMValueRef args[] = { v, pointers, LLVMConstInt(e->i32, align, false), mask };
+#else
+	LLVMValueRef args[] = { v, pointers, mask };
+#endif
+
+	masked(e, "llvm.masked.scatter", types, args, sizeof(args) / sizeof(args[0]));
 }
 
 LLVMValueRef value_masked_load(struct emit *e, LLVMTypeRef t, LLVMValueRef pointer, uint32_t align, LLVMValueRef mask)

@@ -52,9 +52,10 @@ LLVMValueRef value_load(struct emit *e, LLVMTypeRef t, LLVMValueRef pointer, uin
 void value_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, uint32_t align);
 LLVMValueRef value_field(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMTypeRef t);
 LLVMValueRef value_intrinsic(struct emit *e, const char *name, LLVMTypeRef t, LLVMValueRef *args, unsigned count);
-/* Of all lanes; types: of the value, of the pointers. */
-LLVMValueRef value_gather(struct emit *e, LLVMTypeRef types[2], LLVMValueRef pointers, uint32_t align);
-/* Of the lanes of a mask, a vector of i1; others get 0. One element behind the other. */
+/* Of the lanes of a mask, a vector of i1; others get 0. Of lanes that write to one place the last one stays. */
+LLVMValueRef value_gather(struct emit *e, LLVMTypeRef t, LLVMValueRef pointers, uint32_t align, LLVMValueRef mask);
+void value_scatter(struct emit *e, LLVMValueRef v, LLVMValueRef pointers, uint32_t align, LLVMValueRef mask);
+/* Likewise, one element behind the other. */
 LLVMValueRef value_masked_load(struct emit *e, LLVMTypeRef t, LLVMValueRef pointer, uint32_t align, LLVMValueRef mask);
 void value_masked_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, uint32_t align, LLVMValueRef mask);
 /* All lanes of a condition, a vector of i1. */

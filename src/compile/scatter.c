@@ -1,0 +1,298 @@
+/*
+ * scatter.c: loads and stores whose lanes may lie anywhere, of all lanes or of a group.
+ *
+ * Where all addresses lie in the range that the operation found last, they are gathered or scattered by the host's
+ * instructions; elsewhere the interpreter's function looks at each lane, and finds the range for the next time.
+ * Accesses are counted as find_access() of softdev/ptx/mem.h counts them.
+ */
+#include "compile/access.h"
+#include "compile/group.h"
+#include "compile/leave.h"
+#include "compile/operation.h"
+
+#include <stddef.h>
+
+struct scatter {
+	const struct access_form *a;
+	LLVMValueRef at;	  /* addresses, or offsets in shared memory */
+	LLVMValueRef here, lanes; /* who accesses: as i32, as a vector of i1 */
+	LLVMValueRef first;	  /* the address of the first of them */
+	LLVMValueRef first_lane;  /* as i64; NULL: all lanes access */
+	LLVMValueRef is_row;
+};
+
+static uint64_t access_bytes(const struct access_form *a)
+{
+	return (uint64_t)a->bytes * a->count;
+}
+
+static LLVMValueRef steps(LLVMTypeRef t, uint32_t period, uint64_t step)
+{
+	LLVMValueRef each[LANES];
+
+	for (uint32_t i = 0; i < LANES; i++)
+		each[i] = LLVMConstInt(t, i % period * step, false);
+	return LLVMConstVector(each, LANES);
+}
+
+static LLVMValueRef scatter_all(struct emit *e, const struct scatter *x, LLVMValueRef condition)
+{
+	LLVMValueRef bits = LLVMBuildBitCast(e->b, condition, e->i32, "");
+
+	if (x->first_lane)
+		bits = LLVMBuildOr(e->b, bits, LLVMBuildNot(e->b, x->here, ""), "");
+	return LLVMBuildICmp(e->b, LLVMIntEQ, bits, LLVMConstInt(e->i32, 0xffffffffu, false), "");
+}
+
+/* Whether all lie at or below `last`, counted from `begin`, and are aligned. */
+static LLVMValueRef scatter_check(struct emit *e, const struct scatter *x, LLVMValueRef begin, LLVMValueRef last)
+{
+	const uint64_t bytes = access_bytes(x->a);
+	LLVMValueRef off = begin ? LLVMBuildSub(e->b, x->at, value_spread(e, begin), "") : x->at, good, even;
+
+	good = LLVMBuildICmp(e->b, LLVMIntULE, off, value_spread(e, last), "");
+	if (bytes > 1) {
+		even = LLVMBuildAnd(e->b, x->at, value_number(LLVMTypeOf(x->at), bytes - 1), "");
+		even = LLVMBuildICmp(e->b, LLVMIntEQ, even, LLVMConstNull(LLVMTypeOf(even)), "");
+		good = LLVMBuildAnd(e->b, good, even, "");
+	}
+	return scatter_all(e, x, good);
+}
+
+static LLVMValueRef in_shared(struct emit *e, const struct scatter *x)
+{
+	LLVMValueRef size = value_field(e, e->block, offsetof(struct block, shared_bytes), e->i32);
+	LLVMValueRef bytes = LLVMConstInt(e->i32, access_bytes(x->a), false);
+
+	return LLVMBuildAnd(e->b, scatter_check(e, x, NULL, LLVMBuildSub(e->b, size, bytes, "")),
+			    LLVMBuildICmp(e->b, LLVMIntUGE, size, bytes, ""), "");
+}
+
+static LLVMValueRef in_range(struct emit *e, const struct scatter *x, const struct access_range *r)
+{
+	LLVMValueRef bytes = LLVMConstInt(e->i64, access_bytes(x->a), false), good;
+
+	good = LLVMBuildAnd(e->b, scatter_check(e, x, r->begin, LLVMBuildSub(e->b, r->bytes, bytes, "")),
+			    LLVMBuildICmp(e->b, LLVMIntUGE, r->bytes, bytes, ""), "");
+	return x->a->store ? LLVMBuildAnd(e->b, good, r->writable, "") : good;
+}
+
+/* Lane `lane`, i64, of addresses. */
+static LLVMValueRef address_of(struct emit *e, LLVMValueRef at, LLVMValueRef lane)
+{
+	return LLVMBuildExtractElement(e->b, at, lane, "");
+}
+
+/* Finds out whether the addresses are one behind the other, and counts what is touched. */
+static void scatter_pattern(struct emit *e, struct scatter *x)
+{
+	const uint64_t bytes = access_bytes(x->a);
+	const uint32_t period = x->first_lane ? LANES : LANES / 2;
+	LLVMTypeRef t = e->i64;
+	LLVMValueRef from, one, row, n, halves[LANES], other;
+
+	if (x->first_lane) {
+		from = value_spread(e, x->first);
+		row = LLVMBuildSub(e->b, x->first,
+				   LLVMBuildMul(e->b, x->first_lane, LLVMConstInt(t, bytes, false), ""), "");
+		row = value_spread(e, row);
+		n = LLVMBuildZExt(e->b, value_intrinsic(e, "llvm.ctpop", e->i32, &x->here, 1), t, "");
+	} else {
+		for (uint32_t i = 0; i < LANES; i++)
+			halves[i] = LLVMConstInt(e->i32, i / (LANES / 2) * (LANES / 2), false);
+		row = from = LLVMBuildShuffleVector(e->b, x->at, LLVMGetUndef(LLVMTypeOf(x->at)),
+						    LLVMConstVector(halves, LANES), "");
+		n = LLVMConstInt(t, LANES, false);
+	}
+	one = scatter_all(e, x, LLVMBuildICmp(e->b, LLVMIntEQ, x->at, from, ""));
+	row = scatter_all(
+		e, x,
+		LLVMBuildICmp(e->b, LLVMIntEQ, LLVMBuildSub(e->b, x->at, steps(t, period, bytes), ""), row, ""));
+	n = LLVMBuildSelect(e->b, row, LLVMConstInt(t, bytes, false), n, "");
+	other = LLVMConstInt(t, 1, false);
+	x->is_row = row;
+	if (!x->first_lane) {
+		LLVMValueRef second = address_of(e, x->at, LLVMConstInt(t, LANES / 2, false));
+
+		other = LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, x->first, second, ""), other,
+					LLVMConstInt(t, 2, false), "");
+		second = LLVMBuildSub(e->b, second, LLVMConstInt(t, bytes * (LANES / 2), false), "");
+		x->is_row = LLVMBuildAnd(e->b, row, LLVMBuildICmp(e->b, LLVMIntEQ, x->first, second, ""), "");
+	}
+	add_to(e, e->sectors, 0, LLVMBuildSelect(e->b, one, other, n, ""));
+}
+
+/* Pointers to element k of each lane. */
+static LLVMValueRef pointers(struct emit *e, const struct scatter *x, uint64_t offset, LLVMTypeRef t)
+{
+	LLVMTypeRef many = type_lanes(LLVMPointerType(t, 0));
+	LLVMValueRef index, at = x->at;
+
+	if (!x->a->shared) {
+		at = offset ? LLVMBuildAdd(e->b, at, value_number(LLVMTypeOf(at), offset), "") : at;
+		return LLVMBuildIntToPtr(e->b, at, many, "");
+	}
+	index = offset ? LLVMBuildAdd(e->b, at, value_number(LLVMTypeOf(at), offset), "") : at;
+	return LLVMBuildBitCast(e->b, LLVMBuildGEP2(e->b, e->i8, e->shared, &index, 1, ""), many, "");
+}
+
+/* Elements of less than 4 bytes, which the host does not gather: those who do not access read where the first does. */
+static LLVMValueRef load_each(struct emit *e, const struct scatter *x)
+{
+	LLVMTypeRef t = type_int(e, x->a->bytes);
+	struct scatter safe = *x;
+	LLVMValueRef p, v = LLVMGetUndef(type_lanes(t));
+
+	if (x->first_lane)
+		safe.at = LLVMBuildSelect(e->b, x->lanes, x->at, value_spread(e, x->first), "");
+	p = pointers(e, &safe, 0, t);
+	for (uint32_t i = 0; i < LANES; i++) {
+		LLVMValueRef lane = LLVMConstInt(e->i32, i, false);
+
+		v = LLVMBuildInsertElement(
+			e->b, v, value_load(e, t, LLVMBuildExtractElement(e->b, p, lane, ""), x->a->bytes), lane, "");
+	}
+	return v;
+}
+
+static void give(struct emit *e, const struct access_form *a, uint32_t k, LLVMValueRef v)
+{
+	result(e, &operation(e)->operand[element_operand[0][k]], all_lanes(access_extend(e, v, a)), false);
+}
+
+static void load_gathered(struct emit *e, const struct scatter *x)
+{
+	const struct access_form *a = x->a;
+	const bool pairs = a->bytes == 4 && a->count > 1; /* two elements at once */
+	LLVMTypeRef t = pairs ? type_lanes(e->i64) : type_lanes(type_int(e, a->bytes)), low = type_lanes(e->i32);
+	LLVMValueRef v, half;
+
+	if (a->bytes < 4) {
+		give(e, a, 0, load_each(e, x));
+		return;
+	}
+	for (uint32_t k = 0; k < a->count; k += pairs ? 2 : 1) {
+		v = value_gather(e, t, pointers(e, x, (uint64_t)k * a->bytes, LLVMGetElementType(t)),
+				 pairs ? 8 : a->bytes, x->lanes);
+		if (!pairs) {
+			give(e, a, k, v);
+			continue;
+		}
+		half = LLVMBuildLShr(e->b, v, value_number(t, 32), "");
+		give(e, a, k, LLVMBuildTrunc(e->b, v, low, ""));
+		give(e, a, k + 1, LLVMBuildTrunc(e->b, half, low, ""));
+	}
+}
+
+static void store_scattered(struct emit *e, const struct scatter *x)
+{
+	for (uint32_t k = 0; k < x->a->count; k++) {
+		LLVMValueRef v = source_lanes(e, &operation(e)->operand[element_operand[1][k]], true);
+
+		v = access_shorten(e, v, x->a);
+		value_scatter(e, v, pointers(e, x, (uint64_t)k * x->a->bytes, LLVMGetElementType(LLVMTypeOf(v))),
+			      x->a->bytes, x->lanes);
+	}
+}
+
+/* Of elements that lie one behind the other: where that of lane 0 would. */
+static LLVMValueRef row_place(struct emit *e, const struct scatter *x)
+{
+	LLVMValueRef at = x->first;
+
+	if (x->first_lane)
+		at = LLVMBuildSub(e->b, at,
+				  LLVMBuildMul(e->b, x->first_lane, LLVMConstInt(e->i64, x->a->bytes, false), ""), "");
+	return LLVMBuildIntToPtr(e->b, at, LLVMPointerType(type_lanes(type_int(e, x->a->bytes)), 0), "");
+}
+
+static void row_move(struct emit *e, const struct scatter *x)
+{
+	LLVMTypeRef t = type_lanes(type_int(e, x->a->bytes));
+	LLVMValueRef v, place = row_place(e, x);
+
+	if (x->a->store) {
+		v = access_shorten(e, source_lanes(e, &operation(e)->operand[element_operand[1][0]], true), x->a);
+		if (x->first_lane)
+			value_masked_store(e, v, place, x->a->bytes, x->lanes);
+		else
+			value_store(e, v, place, x->a->bytes);
+		return;
+	}
+	v = x->first_lane ? value_masked_load(e, t, place, x->a->bytes, x->lanes)
+			  : value_load(e, t, place, x->a->bytes);
+	give(e, x->a, 0, v);
+}
+
+static void any_move(struct emit *e, const struct scatter *x)
+{
+	(x->a->store ? store_scattered : load_gathered)(e, x);
+}
+
+static void scatter_move(struct emit *e, const struct scatter *x)
+{
+	LLVMBasicBlockRef row, other, on;
+
+	if (x->a->shared || x->a->count != 1 || x->a->bytes < 4) {
+		any_move(e, x);
+		return;
+	}
+	row = new_block(e);
+	other = new_block(e);
+	on = new_block(e);
+	LLVMBuildCondBr(e->b, x->is_row, row, other);
+	LLVMPositionBuilderAtEnd(e->b, row);
+	row_move(e, x);
+	LLVMBuildBr(e->b, on);
+	LLVMPositionBuilderAtEnd(e->b, other);
+	any_move(e, x);
+	LLVMBuildBr(e->b, on);
+	LLVMPositionBuilderAtEnd(e->b, on);
+}
+
+/* The interpreter's function, after which its range is the operation's. */
+static void scatter_call(struct emit *e, const struct plan *p, const struct access_range *r)
+{
+	const bool told = e->told;
+	LLVMValueRef last;
+
+	make_call(e, p);
+	e->told = told; /* on this way only */
+	last = value_field(e, e->block, offsetof(struct block, range_last), e->i32);
+	value_store(e, LLVMBuildTrunc(e->b, last, e->i8, ""), r->hint, 1);
+}
+
+void make_scattered(struct emit *e, const struct plan *p)
+{
+	const struct compile_op *o = operation(e);
+	struct scatter x = { .a = &p->access, .at = source_lanes(e, &o->operand[1], true) };
+	LLVMBasicBlockRef fast, slow, on;
+	struct access_range range;
+	LLVMValueRef good;
+
+	x.at = LLVMBuildAdd(e->b, x.at, value_number(LLVMTypeOf(x.at), x.a->shared ? o->imm & 0xffffffffu : o->imm),
+			    "");
+	x.here = e->kept ? e->here : LLVMConstInt(e->i32, 0xffffffffu, false);
+	x.lanes = e->kept ? e->here_lanes : LLVMConstAllOnes(type_lanes(e->i1));
+	x.first_lane = e->kept ? LLVMBuildZExt(e->b, group_first(e), e->i64, "") : NULL;
+	x.first = address_of(e, x.at, e->kept ? x.first_lane : LLVMConstInt(e->i64, 0, false));
+	if (x.a->shared) {
+		leave_unless(e, in_shared(e, &x)); /* only to fault */
+		any_move(e, &x);
+		return;
+	}
+	range = access_range(e);
+	good = in_range(e, &x, &range);
+	fast = new_block(e);
+	slow = new_block(e);
+	on = new_block(e);
+	LLVMBuildCondBr(e->b, expected(e, good), fast, slow);
+	LLVMPositionBuilderAtEnd(e->b, slow);
+	scatter_call(e, p, &range);
+	LLVMBuildBr(e->b, on);
+	LLVMPositionBuilderAtEnd(e->b, fast);
+	scatter_pattern(e, &x);
+	scatter_move(e, &x);
+	LLVMBuildBr(e->b, on);
+	LLVMPositionBuilderAtEnd(e->b, on);
+}
