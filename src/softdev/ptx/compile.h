@@ -18,7 +18,7 @@
 #define COMPILE_REGS_MAX 1024u	/* places of its frame, likewise */
 #define COMPILE_LIVE_MAX 60000u /* operations times places, which bound the time that it takes */
 #define COMPILE_QUANTUM 4096	/* instructions that a warp runs at least before a jump backwards gives way to others */
-#define COMPILE_QUANTUM_STRONG 64 /* in a function that looks at memory which others change */
+#define COMPILE_QUANTUM_STRONG 256 /* in a function that looks at memory which others change */
 
 #define COMPILE_RUN_SYMBOL "mete_run"	      /* compiled_fn */
 #define COMPILE_ENTRIES_SYMBOL "mete_entries" /* a byte for each operation: where mete_run may begin, COMPILE_ENTRY_ */

@@ -648,10 +648,10 @@ static void isspacep(struct warp *w, const struct op *o)
  * change nothing (a failed comparison, a maximum that stands) is a load.
  */
 /* What is scattered may be far: the host fetches all of it at once, not one after the other's comparison. */
-static inline void fetch_ahead(const struct access *x)
+static inline void fetch_ahead(const struct warp *w, const struct access *x)
 {
-	for (u32 i = 0; x->pattern == SCATTERED && i < LANES; i++)
-		__builtin_prefetch((const void *)x->address[i], 1);
+	for (u32 left = x->pattern == SCATTERED ? w->mask : 0; left; left &= left - 1)
+		__builtin_prefetch((const void *)x->address[first_lane(left)], 1);
 }
 
 #define ATOMIC(name, t, L, expr)                                                                                       \
@@ -665,11 +665,10 @@ static inline void fetch_ahead(const struct access *x)
 		L *d = at(w, o->d);                                                                                    \
 		const L *pb = at(w, o->b), *pc = o->c == LOC_NONE ? pb : at(w, o->c);                                  \
 		find_access(w, o, o->a, sizeof(t), sizeof(t), true, &x);                                               \
-		fetch_ahead(&x);                                                                                       \
-		for (u32 i = 0; x.good && i < LANES; i++) {                                                            \
+		fetch_ahead(w, &x);                                                                                       \
+		for (u32 left = x.good ? w->mask : 0; left; left &= left - 1) {                                        \
+			const u32 i = first_lane(left);                                                                \
 			t *p = (t *)x.address[i], old, next, b = (t)pb[i], c = (t)pc[i];                               \
-			if (!(w->mask & lane_bit[i]))                                                                  \
-				continue;                                                                              \
 			__atomic_load(p, &old, __ATOMIC_SEQ_CST);                                                      \
 			do {                                                                                           \
 				next = name##_next(old, b, c);                                                         \
@@ -684,10 +683,9 @@ static inline void fetch_ahead(const struct access *x)
 		L *d = at(w, o->d);                                                                                    \
 		const L *pb = at(w, o->b), *pc = o->c == LOC_NONE ? pb : at(w, o->c);                                  \
 		find_shared(w, o, o->a, sizeof(t), sizeof(t), &x);                                                     \
-		for (u32 i = 0; x.good && i < LANES; i++) {                                                            \
+		for (u32 left = x.good ? w->mask : 0; left; left &= left - 1) {                                        \
+			const u32 i = first_lane(left);                                                                \
 			t *p = (t *)(w->block->shared + x.offset[i]), old, b = (t)pb[i], c = (t)pc[i];                 \
-			if (!(w->mask & lane_bit[i]))                                                                  \
-				continue;                                                                              \
 			old = *p;                                                                                      \
 			*p = name##_next(old, b, c);                                                                   \
 			d[i] = (L)old;                                                                                 \
