@@ -143,6 +143,24 @@ static void make_branch(struct emit *e)
 		LLVMBuildUnreachable(e->b);
 }
 
+/* All lanes end together. */
+static void end(struct emit *e)
+{
+	settle_counters(e, e->pending + operation(e)->weight);
+	LLVMBuildRet(e->b, LLVMConstInt(e->i32, COMPILED_END, false));
+}
+
+/* All who live are here, and no other barrier has begun. */
+static void make_meet(struct emit *e)
+{
+	LLVMValueRef used = value_field(e, e->block, offsetof(struct block, bars_used), e->i32);
+	LLVMValueRef good = LLVMBuildICmp(e->b, LLVMIntEQ, used, LLVMConstNull(e->i32), "");
+
+	if (e->kept)
+		good = LLVMBuildAnd(e->b, good, LLVMBuildICmp(e->b, LLVMIntEQ, e->here, e->live_lanes, ""), "");
+	leave_unless(e, good);
+}
+
 static void make_access(struct emit *e, const struct plan *p)
 {
 	if (p->scattered)
@@ -187,8 +205,14 @@ static bool make_operation(struct emit *e, const struct plan *p)
 		value_store(e, LLVMConstInt(e->i8, 1, false),
 			    value_at(e, e->warp, offsetof(struct warp, strong), e->i8), 1);
 		break;
+	case HOW_MEET:
+		make_meet(e);
+		break;
 	case HOW_LEAVE:
-		leave(e, e->at, e->live, e->s, e->pending);
+		if (operation(e)->kind == COMPILE_END && !e->kept)
+			end(e);
+		else
+			leave(e, e->at, e->live, e->s, e->pending);
 		return false;
 	case HOW_BRANCH:
 		(e->kept ? make_group_branch : make_branch)(e);

@@ -19,7 +19,7 @@
 /* Whether the interpreter may have to take over at the operation. */
 static bool plan_leaves(const struct plan *p)
 {
-	return p->how == HOW_LOAD || p->how == HOW_STORE || p->how == HOW_LEAVE || p->how == HOW_BRANCH || p->checks ||
+	return p->how == HOW_LOAD || p->how == HOW_MEET || p->how == HOW_STORE || p->how == HOW_LEAVE || p->how == HOW_BRANCH || p->checks ||
 	       p->how == HOW_SPECIAL;
 }
 

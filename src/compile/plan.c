@@ -565,6 +565,10 @@ static void plan_any(const struct flow *f, uint32_t i, const struct state *s, co
 	}
 	if (!strcmp(o->name, "%nothing"))
 		return;
+	if (!strcmp(o->name, "%meet")) {
+		ret->how = HOW_MEET;
+		return;
+	}
 	if (!strcmp(o->name, "%strong") && o->guard.place == COMPILE_NONE) {
 		ret->how = HOW_STRONG;
 		return;

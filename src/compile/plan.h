@@ -119,6 +119,7 @@ enum how {
 	HOW_SPECIAL, /* a special register */
 	HOW_SHUFFLE, /* between lanes, as numbers of the text say */
 	HOW_STRONG,
+	HOW_MEET, /* a barrier of a block that is this warp */
 	HOW_LEAVE, /* ends the compiled stretch */
 	HOW_BRANCH,
 };

@@ -95,6 +95,7 @@ static void block_attach(struct block *b, struct run *run)
 
 		w->block = b;
 		w->index = k;
+		w->frame = NULL;
 		w->entry_frame = (struct frame *)(void *)at;
 		at += frame;
 		*w->entry_frame = (struct frame){ .function = run->function, .made_for = run->function };
@@ -127,7 +128,6 @@ static void warp_start(struct warp *w, uint32_t threads, const struct machine *m
 	w->force = w->strong = false;
 	w->checked = LANES;
 	w->executed = w->executed_lanes = 0;
-	w->frame = w->entry_frame;
 	w->entry_frame->mask = w->live;
 	w->local_stride = w->block->local_stride;
 	memset(w->bar_lanes, 0, sizeof(w->bar_lanes));
@@ -136,7 +136,14 @@ static void warp_start(struct warp *w, uint32_t threads, const struct machine *m
 	w->has_stack = w->group_waits = false;
 	w->machine = machine;
 	w->misses = 0;
-	warp_set_group(w, w->entry_frame, 0, w->live);
+	if (w->frame != w->entry_frame || w->live != ~0u) {
+		warp_set_group(w, w->entry_frame, 0, w->live);
+		return;
+	}
+	/* the group's frame is what it was for the block before */
+	w->compiled = machine;
+	w->pc = 0;
+	w->mask = w->live;
 }
 
 /* Blocks are numbered cluster by cluster. */

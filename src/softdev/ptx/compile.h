@@ -87,6 +87,7 @@ struct compile_request {
 	const char *isa; /* "avx2", "avx512" */
 	uint32_t layout; /* enum compile_layout */
 	bool partial;	 /* blocks have a warp with fewer than 32 threads */
+	bool alone;	 /* and no other one */
 };
 
 /* Lanes that wait at an operation, while others of their warp run compiled code. */
@@ -105,7 +106,13 @@ struct compiled_env {
 	void (*part)(struct warp *w, uint32_t lanes, struct compiled_wait *wait, uint32_t count, uint32_t spins);
 };
 
-/* Runs the warp from w->pc, where an entry for its group of lanes is. 0: it has not moved. */
+enum compiled_result {
+	COMPILED_NOTHING, /* the warp has not moved */
+	COMPILED_SOME,	  /* the interpreter goes on from w->pc */
+	COMPILED_END,	  /* all 32 lanes have come to the kernel's end, which has been counted */
+};
+
+/* Runs the warp from w->pc, where an entry for its group of lanes is. Value: enum compiled_result. */
 typedef uint32_t compiled_fn(struct warp *w, const struct compiled_env *env);
 
 /*

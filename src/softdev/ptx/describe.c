@@ -225,6 +225,15 @@ static void mark_wild(const struct function *f, struct compile_op *c)
 			c[f->code[i].targets[k]].wild = true;
 }
 
+/* A barrier for all threads of the block, which the warp's lanes are where it is the only one. */
+static bool is_meeting(const struct function *f, const struct op *o)
+{
+	const struct compile_operand number = operand(f, o->a, 4);
+
+	return o->control == CTL_BAR && o->guard == LOC_NONE && o->bar->kind == BAR_SYNC && o->b == LOC_NONE &&
+	       number.place == COMPILE_FIXED && number.value < BARRIERS;
+}
+
 static size_t count_more(const struct function *f)
 {
 	size_t n = 0;
@@ -235,7 +244,7 @@ static size_t count_more(const struct function *f)
 	return n;
 }
 
-int describe(const struct function *f, struct compile_op **ret, bool *ret_good)
+int describe(const struct function *f, bool alone, struct compile_op **ret, bool *ret_good)
 {
 	struct compile_operand *more;
 	struct compile_op *c = NULL;
@@ -249,6 +258,9 @@ int describe(const struct function *f, struct compile_op **ret, bool *ret_good)
 	more = (struct compile_operand *)(c + f->count + 1);
 	for (uint32_t i = 0; i < f->count; i++)
 		operation(f, i, &c[i], &more);
+	for (uint32_t i = 0; alone && i < f->count; i++)
+		if (is_meeting(f, &f->code[i]))
+			c[i] = (struct compile_op){ .name = "%meet", .weight = c[i].weight };
 	if (*ret_good)
 		mark_wild(f, c);
 	return 0;

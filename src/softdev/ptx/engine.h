@@ -372,6 +372,7 @@ bool warp_reach(struct warp *w, uint64_t begin, uint64_t end, bool write); /* sl
 void warp_enter(struct warp *w, const struct op *o, uint32_t lanes);
 void warp_return(struct warp *w, uint32_t lanes);
 void warp_exit(struct warp *w, uint32_t lanes);
+void warp_end(struct warp *w); /* all 32 lanes exit together from the kernel itself */
 void warp_arrive(struct warp *w, const struct op *o, uint32_t lanes);
 void warp_set_group(struct warp *w, struct frame *frame, uint32_t pc, uint32_t mask);
 

@@ -202,10 +202,14 @@ static void control(struct warp *w, const struct op *o)
 static bool run_compiled(struct warp *w)
 {
 	const struct machine *m = w->compiled;
+	uint32_t r;
 
 	if (!(m->entries[w->pc] & (w->mask == ~0u ? COMPILE_ENTRY_ALL : COMPILE_ENTRY_GROUP)))
 		return false;
-	if (m->run(w, &m->env))
+	r = m->run(w, &m->env);
+	if (r == COMPILED_END)
+		warp_end(w);
+	if (r != COMPILED_NOTHING)
 		return true;
 	if (++w->misses > MISSES_MAX)
 		w->machine = w->compiled = NULL;

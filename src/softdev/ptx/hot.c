@@ -25,7 +25,7 @@
 #define HEAT_LAUNCH 300u	  /* what a launch counts at least: a thousand of them make a kernel hot */
 #define QUEUE_MAX 256u
 #define WHY_BYTES 300u
-#define FORMS (2 * COMPILE_LAYOUTS) /* layouts, and the same with warps that are not full */
+#define FORMS (4 * COMPILE_LAYOUTS) /* layouts, times warps that are not full, times blocks of one */
 
 struct hot {
 	enum ptx_compile when;
@@ -246,9 +246,14 @@ static struct machine *job_run(const struct job *j)
 	return m;
 }
 
+static uint32_t form_index(uint32_t layout, bool partial, bool alone)
+{
+	return layout + (partial ? COMPILE_LAYOUTS : 0) + (alone ? 2 * COMPILE_LAYOUTS : 0);
+}
+
 static void job_end(struct job *j, struct machine *m)
 {
-	const uint32_t form = j->request.layout + (j->request.partial ? COMPILE_LAYOUTS : 0);
+	const uint32_t form = form_index(j->request.layout, j->request.partial, j->request.alone);
 
 	if (m)
 		atomic_store_explicit(&j->hot->form[form].machine, m, memory_order_release);
@@ -322,9 +327,14 @@ static bool is_partial(const struct ptx_launch *l)
 	return l->block[0] * l->block[1] * l->block[2] % LANES;
 }
 
+static bool is_alone(const struct ptx_launch *l)
+{
+	return l->block[0] * l->block[1] * l->block[2] <= LANES;
+}
+
 static uint32_t form_of(const struct ptx_launch *l)
 {
-	return layout_of(l) + (is_partial(l) ? COMPILE_LAYOUTS : 0);
+	return form_index(layout_of(l), is_partial(l), is_alone(l));
 }
 
 static struct job *job_new(const struct function *f, const struct ptx_launch *l)
@@ -334,7 +344,7 @@ static struct job *job_new(const struct function *f, const struct ptx_launch *l)
 
 	if (!j)
 		return NULL;
-	if (describe(f, &j->op, &good) || !good) {
+	if (describe(f, is_alone(l), &j->op, &good) || !good) {
 		free(j->op);
 		free(j);
 		return NULL;
@@ -345,7 +355,8 @@ static struct job *job_new(const struct function *f, const struct ptx_launch *l)
 					       .op = j->op,
 					       .isa = module_isa(f->module)->name,
 					       .layout = layout_of(l),
-					       .partial = is_partial(l) };
+					       .partial = is_partial(l),
+					       .alone = is_alone(l) };
 	return j;
 }
 

@@ -32,8 +32,8 @@ void hot_wait(const struct function *f, const struct ptx_launch *l);
 /* What warps of this launch may run; NULL: nothing. */
 const struct machine *hot_machine(const struct function *f, const struct ptx_launch *l);
 
-/* describe.c: a function as the library wants it. The operations are for free(). Value: 0 or -ENOMEM. */
-int describe(const struct function *f, struct compile_op **ret, bool *ret_good);
+/* describe.c: a function as the library wants it; alone: of blocks of one warp. The operations are for free(). Value: 0 or -ENOMEM. */
+int describe(const struct function *f, bool alone, struct compile_op **ret, bool *ret_good);
 
 /* object.c: code and entries of an object file, ready to run; checks everything that it reads. Value: 0 or -errno. */
 int object_load(const void *object, size_t bytes, uint32_t operations, struct machine *ret);

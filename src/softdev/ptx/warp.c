@@ -477,6 +477,17 @@ void warp_exit(struct warp *w, uint32_t lanes)
 	warp_schedule(w);
 }
 
+void warp_end(struct warp *w)
+{
+	struct block *b = w->block;
+
+	w->live = w->mask = 0;
+	b->live_threads -= LANES;
+	cluster_leave(b, LANES);
+	if (b->bars_used)
+		warp_bar_release(b);
+}
+
 /* Threads at barrier `id`, counted in whole warps: one whose living lanes have all come counts as 32. */
 static uint32_t bar_counted(const struct block *b, uint32_t id)
 {
