@@ -14,6 +14,7 @@ NAME-forward.toml says how the calls of NAME-soft.toml travel:
   spoils             calls that leave it as nobody can make it again: it keeps the session where it is
   waits, ask, once   calls that take memory; that are waited for although nothing comes back; whose answer is always the same
   out                parameters that point to one value of the program's that is given out, as "CALL:PARAMETER"
+  tells              calls whose status is an answer beside what they give out (a pivot that is 0), always in the program's memory
   list               parameters that point to an array of the program's or NULL, and the one that counts its elements
   scalar             parameters that stand here or in the device's memory, and the one that tells their type
   scratch            workspaces in the program's memory, and the parameter that counts their bytes
@@ -44,7 +45,7 @@ from .spec import SpecError
 from .text import banner, failure, ret
 
 KEYS = {"number", "files", "statuses", "create", "destroy", "numbers", "same", "here", "local", "waits", "ask", "once", "out", "list",
-        "scalar", "scratch", "pointer_mode", "pointer_mode_of", "final", "sets", "sets_by", "spoils",
+        "tells", "scalar", "scratch", "pointer_mode", "pointer_mode_of", "final", "sets", "sets_by", "spoils",
         "raw", "raw_body", "told", "more", "raw_about", "far", "parts"}
 FAR_KEYS = {"ask", "rehearse", "descriptor", "library", "recipes", "calls", "by_hand", "values", "out", "outs", "once"}
 
@@ -61,7 +62,7 @@ class Way:
         self.numbers, self.same = self.data.get("numbers", []), self.data.get("same", {})
         self.types = {t: i + 1 for i, t in enumerate(self.destroy)}
         known = {c.symbol: {a.name for a in c.args} for c in implemented}
-        for key in ("local", "waits", "ask", "once", "here", "sets", "sets_by", "spoils", "raw"):
+        for key in ("local", "waits", "ask", "once", "here", "tells", "sets", "sets_by", "spoils", "raw"):
             faults += [f'{shown}: {key} "{p}": no such call' for p in self.data.get(key, []) if not fnmatch.filter(known, p)]
         for key in ("out", "list", "scalar", "scratch"):
             faults += [f'{shown}: {key} "{p}": no such parameter' for p in self.data.get(key, [])
@@ -303,7 +304,8 @@ def client_body(way, c):
         if a is not about or made:
             out += ["\t" + line for line in client_put(way, c, a)]
     if outs:
-        out += ["\t\tif (twin_send(&c_)) {", *(f"\t\t\ttwin_get(&c_, {a.name}, sizeof(*{a.name}));" for a in outs), "\t\t}"]
+        tells = ["\t\t\ttwin_get(&c_, &c_.f.status, sizeof(c_.f.status));"] if way.has("tells", c) else []
+        out += ["\t\tif (twin_send(&c_)) {", *(f"\t\t\ttwin_get(&c_, {a.name}, sizeof(*{a.name}));" for a in outs), *tells, "\t\t}"]
     else:
         out += ["\t\ttwin_send(&c_);"]
     out += ["\t}"]
@@ -454,6 +456,9 @@ def handler(way, c):
             passed[a.name] = f"{a.name}.at"
     if any(way.role(c, a) == "scratch" for a in c.args):
         ready = scratch_needed(way, c, passed) + ready
+    if way.has("tells", c):
+        body.append("\tw_->place = FORWARD_IN_HOST;")
+        after += ["\tforward_put(w_, &w_->status, sizeof(w_->status));", "\tw_->status = 0;"]
     pointer = f"((__typeof__(((struct {way.spec.name}_table *)0)->{c.symbol}))w_->function)"
     checks = list_checks(way, c) + (["\tw_->ends = true;"] if way.ends(c) else [])
     call = f"{pointer}({', '.join(passed.get(a.name, a.name) for a in c.args)})"

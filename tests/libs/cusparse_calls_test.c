@@ -1,6 +1,6 @@
 /*
- * cusparse_calls_test.c: cuSPARSE's generic interface on the software device against dense sums: formats, kinds of
- * indices, transposes, orders; triangles; conversions there and back; graphs, wrong arguments, wrong indices.
+ * cusparse_calls_test.c: cuSPARSE on the software device against dense sums: formats, kinds of indices, transposes,
+ * orders; triangles; factors without fill-in; conversions there and back; graphs, wrong arguments, wrong indices.
  */
 #include "softdev/soft.h"
 
@@ -388,6 +388,130 @@ static void test_sampled(cusparseFormat_t format)
 	matrix_free(&c);
 }
 
+/* ---- factors without fill-in ---- */
+
+#define TYPED(call, ...)                                                                                               \
+	(type == 0   ? t.cusparseS##call(__VA_ARGS__)                                                                  \
+	 : type == 1 ? t.cusparseD##call(__VA_ARGS__)                                                                  \
+	 : type == 2 ? t.cusparseC##call(__VA_ARGS__)                                                                  \
+		     : t.cusparseZ##call(__VA_ARGS__))
+
+/* The same in a dense array, where only what is in the pattern is written. */
+static void factor_dense(any *a, int n, bool cholesky)
+{
+	bool there[MOST * MOST];
+
+	for (int i = 0; i < n * n; i++)
+		there[i] = a[i] != 0;
+	for (int i = 0; i < n; i++)
+		for (int j = 0; j < (cholesky ? i + 1 : n); j++) {
+			int left = j < i ? j : i;
+
+			if (!there[i * n + j])
+				continue;
+			for (int k = 0; k < left; k++)
+				if (there[i * n + k] && there[cholesky ? j * n + k : k * n + j])
+					a[i * n + j] -= a[i * n + k] * (cholesky ? conj(a[j * n + k]) : a[k * n + j]);
+			if (j < i)
+				a[i * n + j] /= a[j * n + j];
+			else if (cholesky)
+				a[i * n + j] = csqrt(a[i * n + j]);
+		}
+}
+
+static void test_factor(bool cholesky, int base)
+{
+	struct matrix a;
+	csrilu02Info_t lu = NULL;
+	csric02Info_t ll = NULL;
+	cusparseMatDescr_t general;
+	any have[MOST * MOST], want[MOST * MOST];
+	int bytes = 0, pivot = 7, n = cholesky ? 6 : 12, next = 0; /* six rows are positive definite */
+	size_t more = 0;
+	void *offsets, *indices, *values;
+
+	matrix_make(&a, n, n, CUSPARSE_FORMAT_CSR, false, base, true);
+	offsets = at(a.offsets);
+	indices = at(a.indices);
+	values = at(a.values);
+	GOOD(t.cusparseCreateMatDescr(&general));
+	GOOD(t.cusparseSetMatIndexBase(general, (cusparseIndexBase_t)base));
+	if (cholesky) {
+		GOOD(t.cusparseCreateCsric02Info(&ll));
+		GOOD(TYPED(csric02_bufferSize, handle, n, a.nnz, general, values, offsets, indices, ll, &bytes));
+		GOOD(TYPED(csric02_bufferSizeExt, handle, n, a.nnz, general, values, offsets, indices, ll, &more));
+		GOOD(TYPED(csric02_analysis, handle, n, a.nnz, general, values, offsets, indices, ll,
+			   CUSPARSE_SOLVE_POLICY_NO_LEVEL, NULL));
+		GOOD(TYPED(csric02, handle, n, a.nnz, general, values, offsets, indices, ll,
+			   CUSPARSE_SOLVE_POLICY_NO_LEVEL, NULL));
+		GOOD(t.cusparseXcsric02_zeroPivot(handle, ll, &pivot));
+		GOOD(t.cusparseDestroyCsric02Info(ll));
+	} else {
+		GOOD(t.cusparseCreateCsrilu02Info(&lu));
+		GOOD(TYPED(csrilu02_bufferSize, handle, n, a.nnz, general, values, offsets, indices, lu, &bytes));
+		GOOD(TYPED(csrilu02_bufferSizeExt, handle, n, a.nnz, general, values, offsets, indices, lu, &more));
+		GOOD(TYPED(csrilu02_analysis, handle, n, a.nnz, general, values, offsets, indices, lu,
+			   CUSPARSE_SOLVE_POLICY_USE_LEVEL, NULL));
+		GOOD(TYPED(csrilu02, handle, n, a.nnz, general, values, offsets, indices, lu,
+			   CUSPARSE_SOLVE_POLICY_USE_LEVEL, NULL));
+		GOOD(t.cusparseXcsrilu02_zeroPivot(handle, lu, &pivot));
+		GOOD(t.cusparseDestroyCsrilu02Info(lu));
+	}
+	is(pivot, -1);
+	is(bytes > 0 && more > 0, 1);
+	get(have, a.values, a.nnz);
+	factor_dense(a.dense, n, cholesky);
+	for (int i = 0; i < n * n; i++)
+		if (a.dense[i] != 0)
+			want[next++] = a.dense[i];
+	SAME(have, want, a.nnz, "type %d: csr%s, indices from %d on", type, cholesky ? "ic02" : "ilu02", base);
+	GOOD(t.cusparseDestroyMatDescr(general));
+	matrix_free(&a);
+}
+
+/* Rows that have no pivot are told, as the program counts; and what is wrong about the calls. */
+static void test_pivots(void)
+{
+	static const int offsets[] = { 1, 3, 5, 6 }, holes[] = { 1, 2, 1, 3, 3 }, zeroes[] = { 1, 2, 1, 2, 3 };
+	static const float values[] = { 1, 2, 2, 4, 1, 1 };
+	csrilu02Info_t info;
+	cusparseMatDescr_t d;
+	CUdeviceptr p;
+	int position = 0;
+
+	CU(cuMemAlloc(&p, 4096));
+	CU(cuMemcpyHtoD(p, offsets, sizeof(offsets)));
+	CU(cuMemcpyHtoD(p + 256, holes, sizeof(holes)));
+	CU(cuMemcpyHtoD(p + 512, zeroes, sizeof(zeroes)));
+	CU(cuMemcpyHtoD(p + 768, values, sizeof(values)));
+	GOOD(t.cusparseCreateMatDescr(&d));
+	GOOD(t.cusparseSetMatIndexBase(d, CUSPARSE_INDEX_BASE_ONE));
+	GOOD(t.cusparseCreateCsrilu02Info(&info));
+#define LU(call, columns, ...)                                                                                         \
+	t.cusparseScsrilu02##call(handle, 3, 5, d, at(p + 768), at(p), at(columns), info,                              \
+				  CUSPARSE_SOLVE_POLICY_NO_LEVEL, NULL)
+	is(LU(, p + 256), CUSPARSE_STATUS_INVALID_VALUE);
+	GOOD(LU(_analysis, p + 256));
+	is(t.cusparseXcsrilu02_zeroPivot(handle, info, &position), CUSPARSE_STATUS_ZERO_PIVOT);
+	is(position, 2);
+	GOOD(LU(_analysis, p + 512));
+	GOOD(t.cusparseXcsrilu02_zeroPivot(handle, info, &position));
+	is(position, -1);
+	GOOD(LU(, p + 512));
+	is(t.cusparseXcsrilu02_zeroPivot(handle, info, &position), CUSPARSE_STATUS_ZERO_PIVOT);
+	is(position, 2);
+	GOOD(t.cusparseSetMatType(d, CUSPARSE_MATRIX_TYPE_TRIANGULAR));
+	is(LU(_analysis, p + 512), CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED);
+	GOOD(t.cusparseSetPointerMode(handle, CUSPARSE_POINTER_MODE_DEVICE));
+	is(t.cusparseXcsrilu02_zeroPivot(handle, info, (int *)at(p)), CUSPARSE_STATUS_INVALID_VALUE);
+	GOOD(t.cusparseSetPointerMode(handle, CUSPARSE_POINTER_MODE_HOST));
+	is(t.cusparseXcsrilu02_zeroPivot(handle, NULL, &position), CUSPARSE_STATUS_INVALID_VALUE);
+	is(t.cusparseScsrilu02_numericBoost(handle, info, 1, NULL, NULL), CUSPARSE_STATUS_NOT_SUPPORTED);
+	GOOD(t.cusparseDestroyCsrilu02Info(info));
+	GOOD(t.cusparseDestroyMatDescr(d));
+	CU(cuMemFree(p));
+}
+
 static void test_wrong(void)
 {
 	char no_handle[64] __attribute__((aligned(8))) = { 0 };
@@ -398,6 +522,7 @@ static void test_wrong(void)
 	int version = 0, bad[] = { 999 };
 	CUdeviceptr p;
 
+	test_pivots();
 	GOOD(cusparseGetVersion(handle, &version));
 	is(version / 1000, 12);
 	is(t.cusparseCreate(NULL), CUSPARSE_STATUS_INVALID_VALUE);
@@ -441,6 +566,9 @@ int main(void)
 	soft_begin("1", "256M");
 	soft_context();
 	GOOD(t.cusparseCreate(&handle));
+	for (type = 0; type < 4; type++)
+		for (int k = 0; k < 4; k++)
+			test_factor(k & 1, k >> 1);
 	for (type = 0; type < 4; type++)
 		for (int f = 0; f < 3; f++) {
 			test_products(formats[f], f == 1, f == 2);

@@ -5,7 +5,7 @@
  * but the conversion from a dense matrix to coordinates, which counts in it; sizes are told as 8 bytes, as some
  * programs take none for a failure.
  */
-#include "libs/cusparse/sparse.h"
+#include "libs/cusparse/handle.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,23 +16,9 @@
 #define VERSION_MINOR 6
 #define VERSION_PATCH 3
 
-static const char *const kernels[] = { "cusparse_spmm",	    "cusparse_sddmm", "cusparse_spsv",
-				       "cusparse_to_dense", "cusparse_count", "cusparse_from_dense" };
-
-struct cusparseContext {
-	uint64_t magic;
-	const struct device_driver *driver;
-	CUcontext context;
-	cudaStream_t stream;
-	cusparsePointerMode_t pointer_mode;
-};
-
-struct cusparseMatDescr {
-	cusparseMatrixType_t type;
-	cusparseFillMode_t fill;
-	cusparseDiagType_t diagonal;
-	cusparseIndexBase_t base;
-};
+static const char *const kernels[] = { "cusparse_spmm",	    "cusparse_sddmm",	"cusparse_spsv",
+				       "cusparse_to_dense", "cusparse_count",	"cusparse_from_dense",
+				       "cusparse_csrilu02", "cusparse_csric02", "cusparse_pivots" };
 
 struct cusparseSpMatDescr {
 	cusparseFormat_t format;
@@ -74,7 +60,7 @@ void soft_unsupported(enum cusparse_call call)
 	library_refused(SPARSE_TITLE, cusparse_call_name[call]);
 }
 
-static cusparseStatus_t status_of(CUresult e)
+cusparseStatus_t sparse_status(CUresult e)
 {
 	switch (e) {
 	case CUDA_SUCCESS:
@@ -91,7 +77,7 @@ static cusparseStatus_t status_of(CUresult e)
 	}
 }
 
-static bool is_good(cusparseHandle_t h)
+bool sparse_handle_good(cusparseHandle_t h)
 {
 	return h && !((uintptr_t)h % _Alignof(struct cusparseContext)) && h->magic == MAGIC;
 }
@@ -115,7 +101,7 @@ cusparseStatus_t soft_cusparseCreate(cusparseHandle_t *handle)
 	e = device_context(&h->context);
 	if (e) {
 		free(h);
-		return status_of(e);
+		return sparse_status(e);
 	}
 	h->magic = MAGIC;
 	*handle = h;
@@ -124,7 +110,7 @@ cusparseStatus_t soft_cusparseCreate(cusparseHandle_t *handle)
 
 cusparseStatus_t soft_cusparseDestroy(cusparseHandle_t handle)
 {
-	if (!is_good(handle))
+	if (!sparse_handle_good(handle))
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
 	handle->magic = 0;
 	free(handle);
@@ -186,14 +172,14 @@ const char *soft_cusparseGetErrorString(cusparseStatus_t status)
 #define SETTING(field, type, name)                                                                                     \
 	cusparseStatus_t soft_cusparseSet##name(cusparseHandle_t handle, type value)                                   \
 	{                                                                                                              \
-		if (!is_good(handle))                                                                                  \
+		if (!sparse_handle_good(handle))                                                                       \
 			return CUSPARSE_STATUS_NOT_INITIALIZED;                                                        \
 		handle->field = value;                                                                                 \
 		return CUSPARSE_STATUS_SUCCESS;                                                                        \
 	}                                                                                                              \
 	cusparseStatus_t soft_cusparseGet##name(cusparseHandle_t handle, type *value)                                  \
 	{                                                                                                              \
-		if (!is_good(handle))                                                                                  \
+		if (!sparse_handle_good(handle))                                                                       \
 			return CUSPARSE_STATUS_NOT_INITIALIZED;                                                        \
 		if (!value)                                                                                            \
 			return CUSPARSE_STATUS_INVALID_VALUE;                                                          \
@@ -600,7 +586,7 @@ static struct sparse_scalar scalar_of(cusparseHandle_t h, const void *at, int ty
 	return s;
 }
 
-static cusparseStatus_t launch(cusparseHandle_t h, const struct sparse_work *w)
+cusparseStatus_t sparse_launch(cusparseHandle_t h, const struct sparse_work *w)
 {
 	union {
 		struct sparse_work w;
@@ -612,9 +598,9 @@ static cusparseStatus_t launch(cusparseHandle_t h, const struct sparse_work *w)
 		return CUSPARSE_STATUS_SUCCESS;
 	memset(&u, 0, sizeof(u));
 	u.w = *w;
-	return status_of(library_launch(h->driver, h->context, w->kernel,
-					library_blocks(parts, 1 + w->a.nnz / (parts ? parts : 1) * 8),
-					(CUstream)h->stream, &u));
+	return sparse_status(library_launch(h->driver, h->context, w->kernel,
+					    library_blocks(parts, 1 + w->a.nnz / (parts ? parts : 1) * 8),
+					    (CUstream)h->stream, &u));
 }
 
 /* Types that go together; the index of them, or a status. */
@@ -631,7 +617,7 @@ static cusparseStatus_t types_check(cudaDataType a, cudaDataType b, cudaDataType
 
 static cusparseStatus_t size_tell(cusparseHandle_t handle, bool good, size_t bytes, size_t *ret)
 {
-	if (!is_good(handle))
+	if (!sparse_handle_good(handle))
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
 	if (!good || !ret)
 		return CUSPARSE_STATUS_INVALID_VALUE;
@@ -641,9 +627,9 @@ static cusparseStatus_t size_tell(cusparseHandle_t handle, bool good, size_t byt
 
 static cusparseStatus_t nothing_to_prepare(cusparseHandle_t handle, bool good)
 {
-	return !is_good(handle) ? CUSPARSE_STATUS_NOT_INITIALIZED
-	       : good		? CUSPARSE_STATUS_SUCCESS
-				: CUSPARSE_STATUS_INVALID_VALUE;
+	return !sparse_handle_good(handle) ? CUSPARSE_STATUS_NOT_INITIALIZED
+	       : good			   ? CUSPARSE_STATUS_SUCCESS
+					   : CUSPARSE_STATUS_INVALID_VALUE;
 }
 
 /* ---- products ---- */
@@ -657,7 +643,7 @@ static cusparseStatus_t product(cusparseHandle_t handle, struct sparse_work *w, 
 	w->kernel = SPARSE_SPMM;
 	w->alpha = scalar_of(handle, alpha, (int)w->type);
 	w->beta = scalar_of(handle, beta, (int)w->type);
-	return launch(handle, w);
+	return sparse_launch(handle, w);
 }
 
 #define SPMV                                                                                                           \
@@ -680,7 +666,7 @@ cusparseStatus_t soft_cusparseSpMV(SPMV, void *externalBuffer)
 	struct sparse_work w = { .batch = 1 };
 	cusparseStatus_t status;
 
-	if (!is_good(handle))
+	if (!sparse_handle_good(handle))
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
 	if (!matA || !vecX || !vecY || !op_good(opA))
 		return CUSPARSE_STATUS_INVALID_VALUE;
@@ -713,7 +699,7 @@ cusparseStatus_t soft_cusparseSpMM(SPMM, void *externalBuffer)
 	struct sparse_work w = { 0 };
 	cusparseStatus_t status;
 
-	if (!is_good(handle))
+	if (!sparse_handle_good(handle))
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
 	if (!matA || !matB || !matC || !op_good(opA) || !op_good(opB))
 		return CUSPARSE_STATUS_INVALID_VALUE;
@@ -747,7 +733,7 @@ cusparseStatus_t soft_cusparseSDDMM(SDDMM, void *externalBuffer)
 	struct sparse_work w = { .kernel = SPARSE_SDDMM };
 	cusparseStatus_t status;
 
-	if (!is_good(handle))
+	if (!sparse_handle_good(handle))
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
 	if (!matA || !matB || !matC || !alpha || !beta || !op_good(opA) || !op_good(opB))
 		return CUSPARSE_STATUS_INVALID_VALUE;
@@ -762,7 +748,7 @@ cusparseStatus_t soft_cusparseSDDMM(SDDMM, void *externalBuffer)
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	w.alpha = scalar_of(handle, alpha, (int)w.type);
 	w.beta = scalar_of(handle, beta, (int)w.type);
-	return launch(handle, &w);
+	return sparse_launch(handle, &w);
 }
 
 /* ---- triangles ---- */
@@ -778,7 +764,7 @@ static cusparseStatus_t solve(cusparseHandle_t handle, struct sparse_work *w, co
 	}
 	w->kernel = SPARSE_SPSV;
 	w->alpha = scalar_of(handle, alpha, (int)w->type);
-	return launch(handle, w);
+	return sparse_launch(handle, w);
 }
 
 #define SPSV                                                                                                           \
@@ -801,7 +787,7 @@ cusparseStatus_t soft_cusparseSpSV_solve(SPSV)
 	struct sparse_work w = { .batch = 1 };
 	cusparseStatus_t status;
 
-	if (!is_good(handle))
+	if (!sparse_handle_good(handle))
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
 	if (!matA || !vecX || !vecY || !op_good(opA))
 		return CUSPARSE_STATUS_INVALID_VALUE;
@@ -834,7 +820,7 @@ cusparseStatus_t soft_cusparseSpSM_solve(SPSM)
 	struct sparse_work w = { .batch = 1 };
 	cusparseStatus_t status;
 
-	if (!is_good(handle))
+	if (!sparse_handle_good(handle))
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
 	if (!matA || !matB || !matC || !op_good(opA) || !op_good(opB))
 		return CUSPARSE_STATUS_INVALID_VALUE;
@@ -854,7 +840,7 @@ static cusparseStatus_t conversion(cusparseHandle_t handle, const struct cuspars
 {
 	cusparseStatus_t status;
 
-	if (!is_good(handle))
+	if (!sparse_handle_good(handle))
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
 	if (!sparse || !dense || sparse->rows != dense->rows || sparse->columns != dense->columns)
 		return CUSPARSE_STATUS_INVALID_VALUE;
@@ -880,7 +866,7 @@ cusparseStatus_t soft_cusparseSparseToDense(cusparseHandle_t handle, cusparseCon
 	struct sparse_work w;
 	cusparseStatus_t status = conversion(handle, matA, matB, SPARSE_TO_DENSE, &w);
 
-	return status ? status : launch(handle, &w);
+	return status ? status : sparse_launch(handle, &w);
 }
 
 cusparseStatus_t soft_cusparseDenseToSparse_bufferSize(cusparseHandle_t handle, cusparseConstDnMatDescr_t matA,
@@ -909,7 +895,7 @@ cusparseStatus_t soft_cusparseDenseToSparse_analysis(cusparseHandle_t handle, cu
 		w.a.wide_rows = 1;
 		w.a.rows_at = (uintptr_t)externalBuffer;
 	}
-	status = launch(handle, &w);
+	status = sparse_launch(handle, &w);
 	if (status)
 		return status;
 	at = w.a.rows_at + (uint64_t)w.a.rows * (w.a.wide_rows ? 8 : 4);
@@ -918,7 +904,7 @@ cusparseStatus_t soft_cusparseDenseToSparse_analysis(cusparseHandle_t handle, cu
 	if (!e)
 		e = handle->driver->wait((CUstream)handle->stream);
 	matB->nnz = (w.a.wide_rows ? last : last_narrow) - w.a.base;
-	return status_of(e);
+	return sparse_status(e);
 }
 
 cusparseStatus_t soft_cusparseDenseToSparse_convert(cusparseHandle_t handle, cusparseConstDnMatDescr_t matA,
@@ -928,5 +914,5 @@ cusparseStatus_t soft_cusparseDenseToSparse_convert(cusparseHandle_t handle, cus
 	struct sparse_work w;
 	cusparseStatus_t status = conversion(handle, matB, matA, SPARSE_FROM_DENSE, &w);
 
-	return status ? status : launch(handle, &w);
+	return status ? status : sparse_launch(handle, &w);
 }

@@ -3,6 +3,7 @@
 #include "libs/cusparse/sparse.h"
 
 #include <complex.h>
+#include <math.h>
 #include <string.h>
 
 struct run {
@@ -11,6 +12,7 @@ struct run {
 	struct sparse_matrix a; /* of this batch */
 	char *b, *c;
 	uint32_t each;
+	int64_t pivot; /* the first row without one, from 0 on, or -1 */
 	bool fault;
 };
 
@@ -54,6 +56,33 @@ static int64_t column_of(struct run *r, int64_t k)
 static int64_t row_of(struct run *r, int64_t k)
 {
 	return index_below(r, r->a.rows, index_get(r->a.rows_at, r->a.wide_rows, k));
+}
+
+static bool is_factor(const struct sparse_work *w)
+{
+	return w->kernel == SPARSE_ILU || w->kernel == SPARSE_IC || w->kernel == SPARSE_PIVOTS;
+}
+
+static void pivot_missing(struct run *r, int64_t row)
+{
+	if (r->pivot < 0)
+		r->pivot = row;
+}
+
+/* Where in [begin, end) the number of a column is, or -1; it may not be found where columns are not sorted. */
+static int64_t column_find(struct run *r, int64_t begin, int64_t end, int64_t column)
+{
+	while (begin < end) {
+		int64_t middle = begin + (end - begin) / 2, at = column_of(r, middle);
+
+		if (at == column)
+			return middle;
+		if (at < column)
+			begin = middle + 1;
+		else
+			end = middle;
+	}
+	return -1;
 }
 
 #define T float
@@ -114,7 +143,7 @@ static bool reach_matrix(struct soft_native *n, const struct sparse_work *w, boo
 {
 	const struct sparse_matrix *a = &w->a;
 	int64_t rows = a->coordinates ? a->nnz : a->rows + 1, more_rows, more;
-	bool offsets = write && w->kernel != SPARSE_SDDMM;
+	bool offsets = write && (w->kernel == SPARSE_COUNT || w->kernel == SPARSE_FROM_DENSE);
 
 	if (__builtin_mul_overflow(w->batch - 1, a->rows_apart, &more_rows) ||
 	    __builtin_mul_overflow(w->batch - 1, a->values_apart, &more)) {
@@ -160,6 +189,10 @@ static bool work_sound(const struct sparse_work *w)
 		       !w->a.coordinates;
 	case SPARSE_COUNT:
 		return w->c.rows == rows && w->c.columns == columns && !w->a.coordinates;
+	case SPARSE_ILU:
+	case SPARSE_IC:
+	case SPARSE_PIVOTS:
+		return rows == columns && !w->a.coordinates && !w->a.turned && !w->a.conjugated && w->batch == 1;
 	default:
 		return w->c.rows == rows && w->c.columns == columns;
 	}
@@ -174,12 +207,15 @@ static const run_function runs[SPARSE_KERNELS][4] = {
 	[SPARSE_TO_DENSE] = { to_dense_s, to_dense_d, to_dense_c, to_dense_z },
 	[SPARSE_COUNT] = { count_s, count_d, count_c, count_z },
 	[SPARSE_FROM_DENSE] = { from_dense_s, from_dense_d, from_dense_c, from_dense_z },
+	[SPARSE_ILU] = { ilu_s, ilu_d, ilu_c, ilu_z },
+	[SPARSE_IC] = { ic_s, ic_d, ic_c, ic_z },
+	[SPARSE_PIVOTS] = { pivots_s, pivots_d, pivots_c, pivots_z },
 };
 
 void sparse_run(struct soft_native *n)
 {
 	const struct sparse_work *w = n->params;
-	struct run r = { .n = n, .w = w };
+	struct run r = { .n = n, .w = w, .pivot = -1 };
 	bool to_sparse, to_numbers;
 	int64_t from, to;
 
@@ -187,12 +223,13 @@ void sparse_run(struct soft_native *n)
 		n->refuse(n);
 		return;
 	}
-	to_numbers = w->kernel == SPARSE_SDDMM;
+	to_numbers = w->kernel == SPARSE_SDDMM || w->kernel == SPARSE_ILU || w->kernel == SPARSE_IC;
 	to_sparse = w->kernel == SPARSE_COUNT || w->kernel == SPARSE_FROM_DENSE;
 	if (!reach_matrix(n, w, to_sparse || to_numbers) || !reach_dense(n, w, &w->b, false) ||
 	    !reach_dense(n, w, &w->c, !to_sparse && !to_numbers) ||
 	    (w->alpha.address && !n->reach(n, w->alpha.address, bytes_of[w->type], false)) ||
-	    (w->beta.address && !n->reach(n, w->beta.address, bytes_of[w->type], false)))
+	    (w->beta.address && !n->reach(n, w->beta.address, bytes_of[w->type], false)) ||
+	    (is_factor(w) && !library_reach(n, w->pivot_at, 1, 8, true)))
 		return;
 	r.each = bytes_of[w->type];
 	library_part(n, sparse_parts(w), &from, &to);
@@ -209,4 +246,6 @@ void sparse_run(struct soft_native *n)
 	}
 	if (r.fault)
 		n->reach(n, 0, 1, false);
+	else if (is_factor(w) && from < to)
+		*(int64_t *)(uintptr_t)w->pivot_at = r.pivot < 0 ? -1 : r.pivot + w->a.base;
 }

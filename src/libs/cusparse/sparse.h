@@ -20,6 +20,9 @@ enum sparse_kernel {
 	SPARSE_TO_DENSE,
 	SPARSE_COUNT,
 	SPARSE_FROM_DENSE,
+	SPARSE_ILU,    /* factors without fill-in, in the matrix's place: L and U */
+	SPARSE_IC,     /* L of L L^H, in the lower triangle */
+	SPARSE_PIVOTS, /* where the first diagonal element is missing */
 	SPARSE_KERNELS
 };
 
@@ -55,6 +58,7 @@ struct sparse_work {
 	struct sparse_matrix a;
 	struct sparse_dense b, c;
 	struct sparse_scalar alpha, beta;
+	uint64_t pivot_at; /* of factors: an int64_t, the first row without a pivot as the program counts, or -1 */
 };
 
 _Static_assert(sizeof(struct sparse_work) <= DEVICE_PARAM_BYTES, "a kernel's parameters");

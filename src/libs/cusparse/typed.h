@@ -210,6 +210,106 @@ static void NAMED(from_dense)(struct run *r, int64_t from, int64_t to)
 		}
 }
 
+/* ---- factors without fill-in: columns within a row are sorted ---- */
+
+static inline T *NAMED(number)(const struct run *r, int64_t k)
+{
+	return (T *)(uintptr_t)r->a.values_at + k;
+}
+
+/* The pivot of a row; where there is none, 0, and the row is remembered. */
+static T NAMED(pivot)(struct run *r, int64_t row)
+{
+	int64_t k = column_find(r, row_begin(r, row), row_begin(r, row + 1), row);
+	T v = k < 0 ? 0 : *NAMED(number)(r, k);
+
+	if (v == 0)
+		pivot_missing(r, row);
+	return v;
+}
+
+static void NAMED(pivots)(struct run *r, int64_t from, int64_t to)
+{
+	for (int64_t i = 0; from < to && i < r->a.rows && !r->fault; i++)
+		if (column_find(r, row_begin(r, i), row_begin(r, i + 1), i) < 0)
+			pivot_missing(r, i);
+}
+
+/* Takes l times row `above`, right of its diagonal, from the numbers at [k, end) of the row below. */
+static void NAMED(row_less)(struct run *r, int64_t k, int64_t end, int64_t above, T l)
+{
+	int64_t stop = row_begin(r, above + 1);
+
+	for (int64_t p = row_begin(r, above); p < stop && !r->fault; p++) {
+		int64_t column = column_of(r, p);
+
+		if (column <= above)
+			continue;
+		while (k < end && column_of(r, k) < column)
+			k++;
+		if (k < end && column_of(r, k) == column)
+			*NAMED(number)(r, k) -= l * *NAMED(number)(r, p);
+	}
+}
+
+static void NAMED(ilu)(struct run *r, int64_t from, int64_t to)
+{
+	for (int64_t i = 0; from < to && i < r->a.rows && !r->fault; i++) {
+		int64_t begin = row_begin(r, i), end = row_begin(r, i + 1);
+
+		for (int64_t k = begin; k < end && column_of(r, k) < i; k++) {
+			int64_t above = column_of(r, k);
+			T pivot = NAMED(pivot)(r, above), *at = NAMED(number)(r, k);
+
+			if (pivot == 0)
+				continue;
+			*at /= pivot;
+			NAMED(row_less)(r, k + 1, end, above, *at);
+		}
+		NAMED(pivot)(r, i);
+	}
+}
+
+/* The sum of products of rows i and j in the columns left of j. */
+static T NAMED(rows_product)(struct run *r, int64_t i, int64_t j)
+{
+	int64_t k = row_begin(r, i), stop = row_begin(r, i + 1), end = row_begin(r, j + 1);
+	T sum = 0;
+
+	for (int64_t p = row_begin(r, j); p < end && column_of(r, p) < j && !r->fault; p++) {
+		while (k < stop && column_of(r, k) < column_of(r, p))
+			k++;
+		if (k < stop && column_of(r, k) == column_of(r, p))
+			sum += *NAMED(number)(r, k) * CONJ(*NAMED(number)(r, p));
+	}
+	return sum;
+}
+
+static void NAMED(ic)(struct run *r, int64_t from, int64_t to)
+{
+	for (int64_t i = 0; from < to && i < r->a.rows && !r->fault; i++) {
+		int64_t begin = row_begin(r, i), end = row_begin(r, i + 1);
+		int64_t diagonal = column_find(r, begin, end, i);
+
+		for (int64_t k = begin; k < end && column_of(r, k) < i; k++) {
+			T pivot = NAMED(pivot)(r, column_of(r, k)), *at = NAMED(number)(r, k);
+
+			if (pivot != 0)
+				*at = (*at - NAMED(rows_product)(r, i, column_of(r, k))) / pivot;
+		}
+		if (diagonal >= 0) {
+			T *at = NAMED(number)(r, diagonal);
+			double left = creal((double complex)(*at - NAMED(rows_product)(r, i, i)));
+
+			if (left > 0)
+				*at = (T)sqrt(left);
+			else
+				pivot_missing(r, i);
+		}
+		NAMED(pivot)(r, i);
+	}
+}
+
 #undef T
 #undef CONJ
 #undef NAMED
