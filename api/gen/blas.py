@@ -127,7 +127,10 @@ def page(spec, routines, path):
         refused = [n for n in shown_names(c.symbol for c in calls if not routines.has(c.symbol)) if n not in there]
         out += [f"| {library}: {len(there)} calls work, {len(refused)} are refused |", "|---|",
                 "| work: " + ", ".join(there) + " |", "| refused: " + ", ".join(refused) + " |", ""]
-    untyped = sum(c.untyped for c in spec.calls)
-    out += [f"Refused too: the {untyped} calls of the older interface (`cublas.h`) and of cublasXt."]
+    untyped = [c.symbol for c in spec.calls if c.untyped]
+    xt = [s for s in untyped if s.startswith("cublasXt")]
+    there = [s for s in xt if routines.has(s)]
+    out += [f"cublasXt: {len(there)} of {len(xt)} calls work; refused: {', '.join(s for s in xt if s not in there)}. "
+            f"Refused too: the {len(untyped) - len(xt)} calls of the older interface (`cublas.h`)."]
     head, _, rest = text.partition(BEGIN)
     return head + BEGIN + "\n\n" + "\n".join(out) + "\n\n" + END + rest.partition(END)[2]

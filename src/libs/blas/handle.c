@@ -121,6 +121,21 @@ bool blas_copy(const CUDA_MEMCPY2D *m, CUstream stream, bool async, CUresult *re
 	return true;
 }
 
+bool blas_device(struct blas_device *ret)
+{
+	const struct device_driver *driver = driver_open();
+
+	if (driver)
+		*ret = (struct blas_device){ .init = driver->init,
+					     .retain = driver->retain,
+					     .push = driver->push,
+					     .pop = driver->pop,
+					     .alloc = driver->alloc,
+					     .free = driver->free,
+					     .copy = driver->copy };
+	return driver;
+}
+
 void blas_refused(const char *symbol)
 {
 	library_refused("cuBLAS", symbol);

@@ -168,7 +168,7 @@ KIND(csric02, Csric02)
 		size_t bytes = 0;                                                                                      \
 		cusparseStatus_t status =                                                                              \
 			size_tell(handle, &GIVEN(number), STATE, pBufferSizeInBytes ? &bytes : NULL);                  \
-                                                                                                                       \
+														       \
 		if (!status)                                                                                           \
 			*pBufferSizeInBytes = (int)bytes;                                                              \
 		return status;                                                                                         \
