@@ -32,6 +32,30 @@ static void expect(CUdeviceptr at, const float wanted[4])
 		       (double)wanted[i]);
 }
 
+/* What the program writes into managed memory is there when a forwarded call reads it, and what that writes comes back. */
+static void test_managed(cublasHandle_t h)
+{
+	static const float two = 2;
+	CUdeviceptr at = 0;
+	float *x, *y;
+
+	is(cuda->cuMemAllocManaged(&at, 4096, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+	x = (float *)(uintptr_t)at;
+	y = x + 512;
+	for (int turn = 1; turn <= 3; turn++) {
+		for (int i = 0; i < 4; i++) {
+			x[i] = (float)(turn * (i + 1));
+			y[i] = 100;
+		}
+		is(cublasSaxpy_v2(h, 4, &two, x, 1, y, 1), CUBLAS_STATUS_SUCCESS);
+		is(cuda->cuCtxSynchronize(), CUDA_SUCCESS);
+		for (int i = 0; i < 4; i++)
+			tap_ok(y[i] == 100 + 2 * (float)(turn * (i + 1)), "managed memory, turn %d: element %d is %g",
+			       turn, i, (double)y[i]);
+	}
+	is(cuda->cuMemFree_v2(at), CUDA_SUCCESS);
+}
+
 int main(void)
 {
 	static const float ha[4] = { 1, 2, 3, 4 }, hb[4] = { 5, 6, 7, 8 }, ab[4] = { 23, 34, 31, 46 };
@@ -85,6 +109,7 @@ int main(void)
 	is(cublasLtDestroy((cublasLtHandle_t)h), CUBLAS_STATUS_INVALID_VALUE);
 	is(cublasLtMatmulDescDestroy(desc), CUBLAS_STATUS_SUCCESS);
 	is(cublasLtMatrixLayoutDestroy(l), CUBLAS_STATUS_SUCCESS);
+	test_managed(h);
 	is(cublasDestroy_v2(h), CUBLAS_STATUS_SUCCESS);
 	return tap_end();
 }

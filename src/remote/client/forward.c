@@ -2,6 +2,7 @@
 #include "remote/client/forward.h"
 #include "base/own_note.h"
 #include "remote/client/gate.h"
+#include "remote/client/unified.h"
 #include "cuda_remote.h"
 #include "core/log.h"
 
@@ -14,6 +15,19 @@ static void request(struct client_call *c, uint16_t number)
 {
 	gate_enter();
 	client_request(c, number);
+}
+
+/* Which stream a library's work is for is known to the library's handle alone. */
+static bool begin_room(struct client_call *c, bool waits, size_t bytes)
+{
+	if (c->result == CUDA_SUCCESS && unified_any(c->session))
+		unified_begin_unknown(c->session);
+	return client_begin_room(c, waits, bytes);
+}
+
+static bool begin(struct client_call *c, bool waits)
+{
+	return begin_room(c, waits, CLIENT_ROOM);
 }
 
 static CUresult end(struct client_call *c)
@@ -36,8 +50,8 @@ const struct forward_calls mete_remote_forward = {
 	.drop = client_drop,
 	.keep = client_keep,
 	.kept = client_kept,
-	.begin = client_begin,
-	.begin_room = client_begin_room,
+	.begin = begin,
+	.begin_room = begin_room,
 	.begin_memo = client_begin_memo,
 	.send = client_send,
 	.end = end,

@@ -288,6 +288,19 @@ void unified_begin(struct session *s, CUstream stream)
 	errno = saved;
 }
 
+void unified_begin_unknown(struct session *s)
+{
+	int saved = errno;
+
+	if (!enter())
+		return;
+	push_all(s, NULL);
+	s->unified_several = true;
+	s->unified_work = true;
+	leave();
+	errno = saved;
+}
+
 void unified_end(struct session *s, CUstream stream, bool whole)
 {
 	int saved = errno;

@@ -56,6 +56,8 @@ bool unified_pending(const struct session *session);
 
 /* Work is submitted to the stream: what the program has written goes to the device. */
 void unified_begin(struct session *session, CUstream stream);
+/* The same for work in a stream that is not known here: it is there before the work is sent. */
+void unified_begin_unknown(struct session *session);
 /* A stream has been waited for; NULL with `whole`: the context. What the device has written comes here. */
 void unified_end(struct session *session, CUstream stream, bool whole);
 /* The same for whatever session the stream, or an event, is of. */
