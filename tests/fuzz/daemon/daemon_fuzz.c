@@ -372,7 +372,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	snprintf(directory, sizeof(directory), "%s/mete-fuzz-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 	check(mkdtemp(directory));
 	uv_loop_init(&loop);
-	*d = (struct daemon){ .loop = &loop, .control_fd = -1, .spare_fd = -1, .disk_fd = -1 };
+	*d = (struct daemon){ .loop = &loop, .control_fd = -1, .spare_fd = -1 };
 	page_guard();
 	d->memory = &memory;
 	if (runtime_open(&d->runtime, NULL, directory, false, error, sizeof(error)) ||

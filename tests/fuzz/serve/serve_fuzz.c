@@ -397,7 +397,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	snprintf(directory, sizeof(directory), "%s/mete-fuzz-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 	check(mkdtemp(directory));
 	uv_loop_init(&loop);
-	*d = (struct daemon){ .loop = &loop, .control_fd = -1, .spare_fd = -1, .disk_fd = -1 };
+	*d = (struct daemon){ .loop = &loop, .control_fd = -1, .spare_fd = -1 };
 	page_guard();
 	log_open("/dev/null");
 	d->machine.driver[0] = (struct driver){ .kind = DEVICE_SOFT, .usable = true, .libcuda = "/nowhere" };
