@@ -113,7 +113,8 @@ if shutil.which("openssl"):  # what the sample names is there
              "/opt/driver/lib/libnvidia-ml.so.1": key, "/opt/rocm-6.2/lib/libamdhip64.so.6": key,
              "/var/lib/mete": place, "/run/mete": os.path.join(place, "run"),
              "/var/log/meted.log": os.path.join(place, "meted.log"), "127.0.0.1:7480": "127.0.0.1:0",
-             "/sys/fs/cgroup/mete": "auto", "/var/lib/mete-disk": disk or "/nowhere"}
+             "/sys/fs/cgroup/mete": "auto", "/var/lib/mete-disk": disk or "/nowhere",
+             "/opt/nvidia/lib:/srv/venv/lib/python3.12/site-packages": f"{place}:/usr/lib"}
     full = re.sub('"(' + "|".join(names) + ')"', lambda m: f'"{names[m.group(1)]}"', full)
 status, out, err = meted("--config", write(full), "--check-config")
 ok(status == 0 and f"{len(keys) - (not disk)} of {len(keys)} settings" in out, "so it is with every key of it given", out, err)
