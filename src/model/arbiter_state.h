@@ -51,6 +51,7 @@
 #define CLAIM_BUSY_NS (50 * MS) /* and while others have work of unknown length in flight: the engine is busy */
 #define UNKNOWN_NS (400 * MS)	/* work of unknown length is waited for */
 #define OUTLASTS_NS (1 * MS)	/* a holder whose work outlasts its turn, and who goes on, is looked at so often */
+#define STARVED_NS (1000 * MS)	/* who has waited so long for its first turn goes before others without a claim */
 #define CLAIMED_MOST 0.9	/* of the engine, for what guarantees are behind */
 #define GONE_NS (16000 * MS)	/* for so long it is remembered how long kernels of those who left were */
 #define ARREARS_CYCLES 3u	/* who is behind its guarantee by what it has in so many cycles has a claim */

@@ -337,6 +337,14 @@ bool rights_eligible(const struct arbiter *a, int i)
 	return rights_lag(a, i) >= -most;
 }
 
+/* It has never had a turn, and has waited for its first one for too long: debts of those who left are not its own. */
+static bool starves(const struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+
+	return !t->turns && t->demand.waiting && a->now_ns > t->demand.since_ns + STARVED_NS;
+}
+
 static double deadline(const struct arbiter *a, int i)
 {
 	return ((double)rights_quantum(a, i) - rights_lag(a, i)) / share_of(a, i);
@@ -350,6 +358,10 @@ bool rights_before(const struct arbiter *a, int i, int j)
 
 	if (rights_claims_before(a, i, j) || rights_claims_before(a, j, i))
 		return rights_claims_before(a, i, j);
+	if (t->terms.class == u->terms.class && starves(a, i) != starves(a, j))
+		return starves(a, i);
+	if (t->terms.class == u->terms.class && starves(a, i))
+		return t->demand.since_ns < u->demand.since_ns;
 	if (may != other)
 		return may;
 	if (may && t->terms.class != u->terms.class)
