@@ -500,7 +500,8 @@ struct row {
 
 static void test_row(const struct row *row)
 {
-	double seconds = longer ? 60 : 12, least = 1, starved = 0, bound = 4 * row->lanes * row->kernel_ms + 200, had;
+	double seconds = longer ? 60 : fmax(12, row->kernel_ms / 40), least = 1, starved = 0,
+	       bound = 4 * row->lanes * row->kernel_ms + 200, had;
 	struct arbiter_terms half = shared(ARBITER_NORMAL, 50, 100, 100);
 	struct arbiter_terms terms = shared(ARBITER_NORMAL, row->guarantee_pct, 100, 100);
 	struct sim_load victim = { .kernel_ms = { 1 }, .batch = row->batch, .gap_us = { 20, 50 } };
@@ -543,6 +544,7 @@ static void test_newcomers(void)
 		{ 20, 4, 0, 0, 0.47, 0.45 },  { 20, 4, 0, 1, 0.44, 0.42 },   { 100, 4, 0, 0, 0.47, 0.45 },
 		{ 100, 4, 0, 1, 0.44, 0.42 }, { 300, 4, 0, 0, 0.47, 0.45 },  { 300, 4, 0, 1, 0.44, 0.4 },
 		{ 300, 1, 0, 0, 0.47, 0.45 }, { 100, 4, 10, 0, 0.45, 0.42 }, { 300, 4, 10, 0, 0.45, 0.36 },
+		{ 1000, 4, 0, 1, 0.45, 0.2 },
 	};
 
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(*rows); i++)
