@@ -775,6 +775,172 @@ static void test_views(void)
 
 /* ---- what is wrong ---- */
 
+/* ---- FP8 ---- */
+
+/* As the specification of the formats says it. */
+static double fp8_of(int v, bool wide)
+{
+	int fraction = wide ? 2 : 3, bias = wide ? 15 : 7, e = (v & 0x7f) >> fraction, f = v & ((1 << fraction) - 1);
+	double m = ldexp(e ? f + (1 << fraction) : f, (e ? e : 1) - bias - fraction);
+
+	if (wide ? e == 31 && f : (v & 0x7f) == 0x7f)
+		return NAN;
+	return (v & 0x80 ? -1 : 1) * (wide && e == 31 ? INFINITY : m);
+}
+
+/* The nearest of all numbers, of two the even one; larger ones are the largest. */
+static int fp8_nearest(double value, bool wide)
+{
+	double off = INFINITY;
+	int best = 0x7f;
+
+	for (int v = 0; v < 0x7f && !isnan(value); v++) {
+		double now = fabs(fmin(fabs(value), 1e9) - fp8_of(v, wide));
+
+		if (!isfinite(fp8_of(v, wide)) || now > off || (now == off && v & 1))
+			continue;
+		off = now;
+		best = v;
+	}
+	return best | (signbit(value) ? 0x80 : 0);
+}
+
+static CUdeviceptr raw_memory(const void *from, size_t bytes)
+{
+	CUdeviceptr p = 0;
+
+	CU(cuMemAlloc(&p, bytes));
+	if (from)
+		CU(cuMemcpyHtoD(p, from, bytes));
+	return p;
+}
+
+static object fp8_tensor(int64_t id, cudnnDataType_t type, const int dim[3], bool is_virtual)
+{
+	return graph_tensor(id, type, 3, dim, NULL, is_virtual, false);
+}
+
+/*
+ * As frameworks write a product of FP8: descaled, its largest number, scaled and rounded to FP8. Every number is a
+ * multiple of a power of two that float holds, so the sums are exact.
+ */
+static void test_fp8(bool wide_a, bool wide_b, bool wide_d)
+{
+	enum { B = 2, M = 9, N = 7, K = 33 };
+	static const int da[] = { B, M, K }, db[] = { B, K, N }, dd[] = { B, M, N }, one[] = { 1, 1, 1 };
+	cudnnDataType_t type[] = { wide_a ? CUDNN_DATA_FP8_E5M2 : CUDNN_DATA_FP8_E4M3,
+				   wide_b ? CUDNN_DATA_FP8_E5M2 : CUDNN_DATA_FP8_E4M3,
+				   wide_d ? CUDNN_DATA_FP8_E5M2 : CUDNN_DATA_FP8_E4M3 };
+	uint8_t a[B * M * K], b[B * K * N], d[B * M * N];
+	float scale[2] = { 0.5f, 64 }, amax = 0, most = 0;
+	int64_t ids[] = { 1, 2, 3, 4, 5, 6 };
+	CUdeviceptr memory[6];
+	void *pointers[6];
+	object plan, pack, ops[4];
+	int wrong = 0;
+
+	for (int i = 0; i < B * M * K; i++)
+		a[i] = (uint8_t)((wide_a ? 0x34 : 0x28) + (i * 7 + i / 5) % 24 + (i % 3 ? 0 : 0x80));
+	for (int i = 0; i < B * K * N; i++)
+		b[i] = (uint8_t)((wide_b ? 0x34 : 0x28) + (i * 5 + i / 3) % 24 + (i % 4 ? 0 : 0x80));
+	memory[0] = raw_memory(a, sizeof(a));
+	memory[1] = raw_memory(b, sizeof(b));
+	memory[2] = raw_memory(&scale[0], 4);
+	memory[3] = raw_memory(&scale[1], 4);
+	memory[4] = raw_memory(NULL, 4);
+	memory[5] = raw_memory(NULL, sizeof(d));
+	for (int i = 0; i < 6; i++)
+		pointers[i] = at(memory[i]);
+	{
+		object t_[] = { fp8_tensor(1, type[0], da, false),	    fp8_tensor(2, type[1], db, false),
+				fp8_tensor(3, CUDNN_DATA_FLOAT, one, false),
+				fp8_tensor(4, CUDNN_DATA_FLOAT, one, false),
+				fp8_tensor(5, CUDNN_DATA_FLOAT, one, false), fp8_tensor(6, type[2], dd, false),
+				fp8_tensor(7, CUDNN_DATA_FLOAT, dd, true),  fp8_tensor(8, CUDNN_DATA_FLOAT, dd, true) };
+
+		ops[0] = matmul(t_[0], t_[1], t_[6]);
+		ops[1] = pointwise(CUDNN_POINTWISE_MUL, t_[6], t_[2], NULL, t_[7], 0);
+		ops[2] = reduction(CUDNN_REDUCE_TENSOR_AMAX, t_[7], t_[4]);
+		ops[3] = pointwise(CUDNN_POINTWISE_MUL, t_[7], t_[3], NULL, t_[5], 0);
+		plan = plan_of(ops, 4);
+		for (int i = 0; i < 8; i++)
+			GOOD(t.cudnnBackendDestroyDescriptor(t_[i]));
+	}
+	{
+		CUdeviceptr workspace = raw_memory(NULL, (size_t)workspace_of(plan) + 1);
+
+		pack = pack_of(6, ids, pointers, at(workspace));
+		GOOD(t.cudnnBackendExecute(handle, plan, pack));
+		CU(cuMemcpyDtoH(d, memory[5], sizeof(d)));
+		CU(cuMemFree(workspace));
+	}
+	CU(cuMemcpyDtoH(&amax, memory[4], 4));
+	for (int i = 0; i < B * M * N; i++) {
+		double sum = 0;
+
+		for (int k = 0; k < K; k++)
+			sum += fp8_of(a[i / N * K + k], wide_a) * fp8_of(b[(i / N / M * K + k) * N + i % N], wide_b);
+		sum *= 0.5;
+		most = fmaxf(most, (float)fabs(sum));
+		wrong += d[i] != fp8_nearest(sum * 64, wide_d);
+	}
+	tap_ok(!wrong, "a product of FP8 %s by %s to %s: %d are wrong", wide_a ? "E5M2" : "E4M3",
+	       wide_b ? "E5M2" : "E4M3", wide_d ? "E5M2" : "E4M3", wrong);
+	tap_ok(amax == most, "and its largest number: %g of %g", (double)amax, (double)most);
+	GOOD(t.cudnnBackendDestroyDescriptor(pack));
+	GOOD(t.cudnnBackendDestroyDescriptor(plan));
+	for (int i = 0; i < 6; i++)
+		CU(cuMemFree(memory[i]));
+}
+
+/* Each number of 8 bits, and floats between, at and beyond them. */
+static void test_fp8_round(bool wide)
+{
+	enum { COUNT = 4096 };
+	static const int dim[] = { 1, 1, COUNT };
+	static float x[COUNT];
+	static uint8_t y[COUNT];
+	int64_t ids[] = { 1, 2 };
+	CUdeviceptr memory[2];
+	void *pointers[2];
+	object plan, pack, op;
+	int wrong = 0;
+
+	for (int i = 0; i < COUNT; i++) {
+		int v = i & 0xff;
+		double low = fp8_of(v, wide), high = fp8_of((v & 0x80) | ((v + 1) & 0x7f), wide);
+
+		x[i] = (float)(low + (isfinite(high) && isfinite(low) ? (high - low) * (i >> 8) / 8 : 0));
+	}
+	x[5] = NAN;
+	x[6] = 1e9f;
+	x[7] = -1e9f;
+	x[8] = 1e-9f;
+	memory[0] = raw_memory(x, sizeof(x));
+	memory[1] = raw_memory(NULL, sizeof(y));
+	pointers[0] = at(memory[0]);
+	pointers[1] = at(memory[1]);
+	{
+		object from = fp8_tensor(1, CUDNN_DATA_FLOAT, dim, false),
+		       to = fp8_tensor(2, wide ? CUDNN_DATA_FP8_E5M2 : CUDNN_DATA_FP8_E4M3, dim, false);
+
+		op = pointwise(CUDNN_POINTWISE_IDENTITY, from, NULL, NULL, to, 0);
+		plan = plan_of(&op, 1);
+		GOOD(t.cudnnBackendDestroyDescriptor(from));
+		GOOD(t.cudnnBackendDestroyDescriptor(to));
+	}
+	pack = pack_of(2, ids, pointers, NULL);
+	GOOD(t.cudnnBackendExecute(handle, plan, pack));
+	CU(cuMemcpyDtoH(y, memory[1], sizeof(y)));
+	for (int i = 0; i < COUNT; i++)
+		wrong += isnan(x[i]) ? (y[i] & 0x7f) != 0x7f : y[i] != fp8_nearest(x[i], wide);
+	tap_ok(!wrong, "floats as FP8 %s: %d are wrong", wide ? "E5M2" : "E4M3", wrong);
+	GOOD(t.cudnnBackendDestroyDescriptor(pack));
+	GOOD(t.cudnnBackendDestroyDescriptor(plan));
+	CU(cuMemFree(memory[0]));
+	CU(cuMemFree(memory[1]));
+}
+
 static void test_wrong_objects(void)
 {
 	int64_t two[] = { 1, 1 }, zero = 0, one = 1, n;
@@ -868,7 +1034,7 @@ static void test_wrong(void)
 	is(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FLOAT, 2, bad, stride), CUDNN_STATUS_BAD_PARAM);
 	is(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FLOAT, 0, xd, xd), CUDNN_STATUS_BAD_PARAM);
 	is(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FLOAT, 9, xd, xd), CUDNN_STATUS_BAD_PARAM);
-	is(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FP8_E4M3, 2, stride, stride),
+	is(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FP8_E8M0, 2, stride, stride),
 	   CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE);
 	is(t.cudnnSetTensor4dDescriptor(d, CUDNN_TENSOR_NCHW_VECT_C, CUDNN_DATA_FLOAT, 1, 4, 2, 2),
 	   CUDNN_STATUS_NOT_SUPPORTED_LAYOUT);
@@ -935,6 +1101,10 @@ int main(void)
 	test_layer(true);
 	test_captured();
 	test_views();
+	for (int i = 0; i < 8; i++)
+		test_fp8(i & 1, i & 2, i & 4);
+	test_fp8_round(false);
+	test_fp8_round(true);
 	test_wrong_objects();
 	test_wrong();
 	return soft_end();

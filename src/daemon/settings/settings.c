@@ -323,9 +323,9 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "where the dynamic linker looks, and the usual folders of a toolkit",
 	  .example = "/opt/nvidia/lib:/srv/venv/lib/python3.12/site-packages",
-	  .text = "Folders, with colons between, in which a worker looks first for NVIDIA's libraries (cuDNN, cuBLAS and "
-		  "so on) that programs behind a wall and over the network call. One of Python packages may be among "
-		  "them.",
+	  .text = "Folders, with colons between, in which a worker looks first for NVIDIA's libraries (cuDNN, cuBLAS "
+		  "and so on) that programs behind a wall and over the network call. One of Python packages may be "
+		  "among them.",
 	  .check = fence_check_libraries },
 	{ .key = "workers.first_uid",
 	  .type = SETTING_NUMBER,

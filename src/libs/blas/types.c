@@ -1,7 +1,7 @@
 /* types.c: see types.h. Loops over elements that lie side by side are written so that compilers make vectors of them.
  */
 #include "libs/blas/types.h"
-#include "libs/common/half.h"
+#include "libs/common/fp8.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,47 +34,6 @@ bool type_is_complex(unsigned int type)
 {
 	return type == CUDA_C_32F || type == CUDA_C_64F;
 }
-
-/* FP8: `mantissa` bits, an exponent's `bias`. */
-static float fp8_read(uint8_t v, int mantissa, int bias)
-{
-	int exponent = (v & 0x7f) >> mantissa, fraction = v & ((1 << mantissa) - 1);
-	float f;
-
-	if (mantissa == 3 && (v & 0x7f) == 0x7f)
-		f = NAN;
-	else if (mantissa == 2 && exponent == 31)
-		f = fraction ? NAN : INFINITY;
-	else if (!exponent)
-		f = ldexpf((float)fraction, 1 - bias - mantissa);
-	else
-		f = ldexpf((float)(fraction | 1 << mantissa), exponent - bias - mantissa);
-	return v & 0x80 ? -f : f;
-}
-
-static uint8_t fp8_write(float value, int mantissa, int bias, float most)
-{
-	uint8_t sign = signbit(value) ? 0x80 : 0;
-	float m = fabsf(value);
-	int exponent, least = 1 - bias - mantissa;
-	long steps;
-
-	if (isnan(value))
-		return sign | 0x7f;
-	if (m >= most)
-		m = most;
-	if (m == 0)
-		return sign;
-	frexpf(m, &exponent);
-	exponent = exponent - 1 - mantissa < least ? least : exponent - 1 - mantissa;
-	steps = lrintf(ldexpf(m, -exponent));
-	/* steps of the smallest exponent continue into those of the next one */
-	steps += (long)(exponent - least) << mantissa;
-	return sign | (uint8_t)steps;
-}
-
-#define E4M3 3, 7
-#define E5M2 2, 15
 
 #define READ(ctype, expression)                                                                                        \
 	{                                                                                                              \
@@ -109,9 +68,9 @@ void type_read(unsigned int type, const void *from, int64_t step, int64_t count,
 	case CUDA_R_32I:
 		READ(int32_t, (float)v)
 	case CUDA_R_8F_E4M3:
-		READ(uint8_t, fp8_read(v, E4M3))
+		READ(uint8_t, e4m3_read(v))
 	case CUDA_R_8F_E5M2:
-		READ(uint8_t, fp8_read(v, E5M2))
+		READ(uint8_t, e5m2_read(v))
 	default:
 		memset(to, 0, (size_t)count * sizeof(*to));
 	}
@@ -156,9 +115,9 @@ void type_write(unsigned int type, const float *from, int64_t count, void *to, i
 	case CUDA_R_32I:
 		WRITE(int32_t, (int64_t)clamp(v, -0x1p31f, 0x1.fffffep30f))
 	case CUDA_R_8F_E4M3:
-		WRITE(uint8_t, fp8_write(v, E4M3, 448))
+		WRITE(uint8_t, e4m3_write(v))
 	case CUDA_R_8F_E5M2:
-		WRITE(uint8_t, fp8_write(v, E5M2, 57344))
+		WRITE(uint8_t, e5m2_write(v))
 	default:
 		return;
 	}

@@ -1,6 +1,6 @@
 /* types.c: the elements of tensors as floats and doubles, and back. */
 #include "libs/cudnn/types.h"
-#include "libs/common/half.h"
+#include "libs/common/fp8.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,6 +11,8 @@ uint32_t dnn_type_bytes(unsigned int type)
 	case CUDNN_DATA_INT8:
 	case CUDNN_DATA_UINT8:
 	case CUDNN_DATA_BOOLEAN:
+	case CUDNN_DATA_FP8_E4M3:
+	case CUDNN_DATA_FP8_E5M2:
 		return 1;
 	case CUDNN_DATA_HALF:
 	case CUDNN_DATA_BFLOAT16:
@@ -72,6 +74,8 @@ static inline int64_t whole(double value, double low, double high)
 #define LONG(v) whole(v, -LONG_LIMIT, LONG_LIMIT)
 #define HALF(v) half_write((float)(v))
 #define BFLOAT(v) bfloat_write((float)(v))
+#define E4M3(v) e4m3_write((float)(v))
+#define E5M2(v) e5m2_write((float)(v))
 
 #define MOVES(T, suffix)                                                                                               \
 	void dnn_read_##suffix(T *to, unsigned int type, const void *at, int64_t stride, int64_t count)                \
@@ -85,6 +89,10 @@ static inline int64_t whole(double value, double low, double high)
 			READ(uint16_t, half_read);                                                                     \
 		case CUDNN_DATA_BFLOAT16:                                                                              \
 			READ(uint16_t, bfloat_read);                                                                   \
+		case CUDNN_DATA_FP8_E4M3:                                                                              \
+			READ(uint8_t, e4m3_read);                                                                      \
+		case CUDNN_DATA_FP8_E5M2:                                                                              \
+			READ(uint8_t, e5m2_read);                                                                      \
 		case CUDNN_DATA_INT8:                                                                                  \
 			READ(int8_t, SAME);                                                                            \
 		case CUDNN_DATA_UINT8:                                                                                 \
@@ -110,6 +118,10 @@ static inline int64_t whole(double value, double low, double high)
 			WRITE(uint16_t, HALF);                                                                         \
 		case CUDNN_DATA_BFLOAT16:                                                                              \
 			WRITE(uint16_t, BFLOAT);                                                                       \
+		case CUDNN_DATA_FP8_E4M3:                                                                              \
+			WRITE(uint8_t, E4M3);                                                                          \
+		case CUDNN_DATA_FP8_E5M2:                                                                              \
+			WRITE(uint8_t, E5M2);                                                                          \
 		case CUDNN_DATA_INT8:                                                                                  \
 			WRITE(int8_t, BYTE);                                                                           \
 		case CUDNN_DATA_UINT8:                                                                                 \

@@ -1,16 +1,16 @@
 /*
  * far.h: cuDNN whose library at the server is NVIDIA's own: what both halves agree on.
  *
- * Where it is mete's, the client finds the kernels of a call (twin_dnn.c). NVIDIA's library finds its own, so there each
- * call travels as it is. A descriptor of the backend is a list of attributes in the client until it is finalized; then it
- * goes to the worker whole, and is an object there. Descriptors of the older calls stay in the client: each call takes
- * with it what they say (recipe.h). Work is sent unanswered; waited for are finalizing and questions.
+ * Where it is mete's, the client finds the kernels of a call (twin_dnn.c). NVIDIA's library finds its own, so there
+ * each call travels as it is. A descriptor of the backend is a list of attributes in the client until it is finalized;
+ * then it goes to the worker whole, and is an object there. Descriptors of the older calls stay in the client: each
+ * call takes with it what they say (recipe.h). Work is sent unanswered; waited for are finalizing and questions.
  *
  * The requests have the numbers of the calls that they come from:
  *
  *	cudnnGetVersion             answered with struct far_about
- *	cudnnBackendFinalize        id, type of descriptor, attributes; a plan's is answered with struct far_plan and its
- *	                            tensors. With FAR_TRIAL it is asked alone whether a descriptor may be so
+ *	cudnnBackendFinalize        id, type of descriptor, attributes; a plan's is answered with struct far_plan
+ *	                            and its tensors. With FAR_TRIAL it is asked alone whether a descriptor may be so
  *	cudnnBackendGetAttribute    struct far_question, ids of descriptors that get the answer
  *	cudnnBackendExecute         id of the plan, attributes of the variant pack
  *	cudnnBackendDestroyDescriptor

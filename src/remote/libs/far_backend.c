@@ -1,9 +1,9 @@
 /*
  * far_backend.c: descriptors of cuDNN's backend whose library is NVIDIA's at the server, in the client (far.h).
  *
- * Until it is finalized a descriptor is what the program has set, and holds what it refers to. What NVIDIA's library says
- * of it then is the answer; a descriptor that it refuses may be changed and finalized again. A variant pack never leaves
- * the client by itself: each execution takes along what it says.
+ * Until it is finalized a descriptor is what the program has set, and holds what it refers to. What NVIDIA's library
+ * says of it then is the answer; a descriptor that it refuses may be changed and finalized again. A variant pack never
+ * leaves the client by itself: each execution takes along what it says.
  */
 #include "libs/cudnn/backend.h"
 #include "remote/libs/recipe.h"
@@ -289,7 +289,8 @@ static void put_objects(struct twin_call *c, const struct setting *s)
 	for (int64_t i = 0; i < s->head.count; i++) {
 		const void *one = ((void *const *)(const void *)s->data)[i];
 
-		twin_put_object(c, s->head.type == CUDNN_TYPE_HANDLE ? one : ((const struct far_descriptor *)one)->object);
+		twin_put_object(c, s->head.type == CUDNN_TYPE_HANDLE ? one
+								      : ((const struct far_descriptor *)one)->object);
 	}
 }
 
@@ -449,7 +450,8 @@ static bool question_begin(struct twin_call *c, const struct far_descriptor *d, 
 }
 
 /* Numbers and texts, piece by piece. */
-static cudnnStatus_t elements_ask(const struct far_descriptor *d, struct far_question *q, int64_t *count, char *elements)
+static cudnnStatus_t elements_ask(const struct far_descriptor *d, struct far_question *q, int64_t *count,
+				  char *elements)
 {
 	size_t each = attribute_type_bytes((cudnnBackendAttributeType_t)q->type);
 	int64_t wanted = elements ? q->requested : 0, most = (int64_t)(FAR_PIECE / each);

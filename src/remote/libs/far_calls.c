@@ -1,4 +1,4 @@
-/* far_calls.c: calls of cuDNN to NVIDIA's library at the server whose bodies are not generated, in the client (far.h). */
+/* far_calls.c: calls of cuDNN that go to NVIDIA's library and whose bodies are not generated, in the client (far.h). */
 #include "remote/libs/recipe.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@ void *library_find(const char *name);
 /* Opens the files beside an open library that match, and keeps them open. */
 void library_open_beside(void *library, const char *pattern);
 /*
- * Opens the compilers that NVIDIA's libraries open when they first need them, of CUDA's versions that are here: a worker
- * opens no more files then.
+ * Opens the compilers that NVIDIA's libraries open when they first need them, of CUDA's versions that are here: a
+ * worker opens no more files then.
  */
 void library_open_compilers(void);

@@ -204,16 +204,17 @@ static bool put_dropout(struct twin_call *c, const void *d)
 	return true;
 }
 
-static bool put_ctc(struct twin_call *c, const void *d)
+static bool put_ctc(struct twin_call *c, const void *given)
 {
+	cudnnCTCLossDescriptor_t d = (cudnnCTCLossDescriptor_t)(uintptr_t)given;
 	cudnnLossNormalizationMode_t mode;
 	cudnnNanPropagation_t gradient;
 	cudnnCTCGradMode_t outside;
 	cudnnDataType_t type;
 	int labels = 0;
 
-	if (soft_cudnnGetCTCLossDescriptor_v8((cudnnCTCLossDescriptor_t)(uintptr_t)d, &type, &mode, &gradient, &labels) ||
-	    soft_cudnnGetCTCLossDescriptor_v9((cudnnCTCLossDescriptor_t)(uintptr_t)d, &type, &mode, &outside, &labels))
+	if (soft_cudnnGetCTCLossDescriptor_v8(d, &type, &mode, &gradient, &labels) ||
+	    soft_cudnnGetCTCLossDescriptor_v9(d, &type, &mode, &outside, &labels))
 		return false;
 	put(c, RECIPE_SET);
 	put(c, type);
@@ -297,10 +298,17 @@ static bool put_rnn_data(struct twin_call *c, const void *d)
 }
 
 static bool (*const puts_of[])(struct twin_call *, const void *) = {
-	[RECIPE_TENSOR] = put_tensor,	      [RECIPE_FILTER] = put_filter,	    [RECIPE_CONVOLUTION] = put_convolution,
-	[RECIPE_POOLING] = put_pooling,	      [RECIPE_ACTIVATION] = put_activation, [RECIPE_OP_TENSOR] = put_op_tensor,
-	[RECIPE_REDUCTION] = put_reduction,   [RECIPE_DROPOUT] = put_dropout,	    [RECIPE_CTC] = put_ctc,
-	[RECIPE_RNN] = put_rnn,		      [RECIPE_RNN_DATA] = put_rnn_data,
+	[RECIPE_TENSOR] = put_tensor,
+	[RECIPE_FILTER] = put_filter,
+	[RECIPE_CONVOLUTION] = put_convolution,
+	[RECIPE_POOLING] = put_pooling,
+	[RECIPE_ACTIVATION] = put_activation,
+	[RECIPE_OP_TENSOR] = put_op_tensor,
+	[RECIPE_REDUCTION] = put_reduction,
+	[RECIPE_DROPOUT] = put_dropout,
+	[RECIPE_CTC] = put_ctc,
+	[RECIPE_RNN] = put_rnn,
+	[RECIPE_RNN_DATA] = put_rnn_data,
 };
 
 void recipe_put(struct twin_call *c, unsigned int type, const void *descriptor)

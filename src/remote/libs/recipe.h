@@ -1,8 +1,8 @@
 /*
  * recipe.h: descriptors of cuDNN's older calls on their way to NVIDIA's library, in the client (far.h).
  *
- * A recipe is what a descriptor says, in words: whether there is one and is set, then its settings, in the order in which
- * recipe_serve.c makes a descriptor of them. Its twin has checked them when the program set them.
+ * A recipe is what a descriptor says, in words: whether there is one and it is set, then its settings, in the order in
+ * which recipe_serve.c makes a descriptor of them. Its twin has checked them when the program set them.
  */
 #pragma once
 

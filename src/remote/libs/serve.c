@@ -314,7 +314,8 @@ static void leave(struct forward_work *w)
 
 void forward_lacks(const struct forward_work *w)
 {
-	const struct forward_file *file = &w->library->files[w->library->file_of ? w->library->file_of(w->library->names[w->call]) : 0];
+	const struct forward_served *s = w->library;
+	const struct forward_file *file = &s->files[s->file_of ? s->file_of(s->names[w->call]) : 0];
 
 	worker_log("a program wants %s: %s was not found here; install it, or name its folder in workers.libraries "
 		   "(meted.yaml) or the file in %s",
@@ -333,7 +334,8 @@ static void lacks_call(const struct forward_work *w)
 		if (told[i])
 			continue;
 		told[i] = name;
-		worker_log("a program calls %s: the %s here has no such call; install another version", name, w->library->title);
+		worker_log("a program calls %s: the %s here has no such call; install another version", name,
+			   w->library->title);
 		return;
 	}
 }

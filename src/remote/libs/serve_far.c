@@ -2,9 +2,9 @@
  * serve_far.c: cuDNN's backend at the worker where the library is NVIDIA's, and its calls whose handlers are not
  * generated (far.h).
  *
- * NVIDIA's library believes what a descriptor says. Whether a tensor is a number of the program's or memory of the device
- * decides whether it reads an address here or there, so of each descriptor it is kept which tensors are behind it: a
- * variant pack's addresses are the session's, and its numbers lie in the message.
+ * NVIDIA's library believes what a descriptor says. Whether a tensor is a number of the program's or memory of the
+ * device decides whether it reads an address here or there, so of each descriptor it is kept which tensors are behind
+ * it: a variant pack's addresses are the session's, and its numbers lie in the message.
  */
 #include "remote/libs/recipe_serve.h"
 
@@ -218,7 +218,8 @@ static void take_text(struct making *m, const struct far_attribute *a)
 	struct far_text head;
 
 	forward_get(m->w, &head, sizeof(head));
-	found = a->name == CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION && !m->w->work->in.bad ? text_find(&head) : NULL;
+	found = a->name == CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION && !m->w->work->in.bad ? text_find(&head)
+												  : NULL;
 	if (!found) {
 		m->status = m->status ? m->status : CUDNN_STATUS_SERIALIZATION_VERSION_MISMATCH;
 		return;
@@ -349,7 +350,8 @@ static void plan_tell(struct forward_work *w, const struct made *m)
 
 	if (FAR_CALL(w, cudnnBackendGetAttribute))
 		FAR_CALL(w, cudnnBackendGetAttribute)
-		(m->named.handle, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count, &plan.workspace);
+		(m->named.handle, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count,
+		 &plan.workspace);
 	forward_put(w, &plan, sizeof(plan));
 	forward_put(w, m->values.value, m->values.count * sizeof(*m->values.value));
 }
@@ -364,7 +366,10 @@ static int making_keep(struct making *m, uint64_t id)
 		w->status = w->library->status.alloc_failed;
 		return making_end(m);
 	}
-	*made = (struct made){ .named = { .type = FAR_DESCRIPTOR, .handle = m->descriptor }, .type = m->type, .values = m->values };
+	made->named.type = FAR_DESCRIPTOR;
+	made->named.handle = m->descriptor;
+	made->type = m->type;
+	made->values = m->values;
 	r = forward_made_as(w, id, &made->named, made_free);
 	if (r) {
 		free(made);
@@ -421,7 +426,8 @@ static int finalize(struct forward_work *w)
 
 /* ---- questions ---- */
 
-static cudnnStatus_t ask(struct forward_work *w, const struct far_question *q, int64_t requested, int64_t *count, void *to)
+static cudnnStatus_t ask(struct forward_work *w, const struct far_question *q, int64_t requested, int64_t *count,
+			 void *to)
 {
 	return FAR_CALL(w, cudnnBackendGetAttribute)(w->handle, (cudnnBackendAttributeName_t)q->name,
 						     (cudnnBackendAttributeType_t)q->type, requested, count, to);
@@ -463,7 +469,7 @@ static int give_text(struct forward_work *w, const struct far_question *q)
 static int give_numbers(struct forward_work *w, const struct far_question *q)
 {
 	size_t each = type_bytes(q->type);
-	int64_t room = q->requested < (int64_t)(FAR_PIECE / each) ? q->requested : (int64_t)(FAR_PIECE / each), count = 0;
+	int64_t most = (int64_t)(FAR_PIECE / each), room = q->requested < most ? q->requested : most, count = 0;
 	uint8_t *elements = calloc((size_t)room + 1, each);
 
 	w->status = elements ? (int)ask(w, q, room, &count, room ? elements : NULL) : w->library->status.alloc_failed;
@@ -563,7 +569,7 @@ struct pack {
 	void *pointer[FAR_ELEMENTS_MOST / 4];
 };
 
-/* The addresses of tensors: of the device where the plan says so, of this message where it says that they are numbers. */
+/* Addresses of tensors: of the device where the plan says so, of this message where it says that they are numbers. */
 static void pointers_take(struct forward_work *w, const struct made *plan, struct pack *p, int64_t count)
 {
 	if (w->work->in.bad || count != p->ids) {

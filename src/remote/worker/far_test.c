@@ -1,7 +1,7 @@
 /*
  * far_test.c: what a client says to NVIDIA's cuDNN in a worker. A library that believes everything stands in for it: it
- * reads where a descriptor says that a number of the program's is, and remembers where the rest is said to be. Whatever a
- * client says, that is here for the one and the session's for the other.
+ * reads where a descriptor says that a number of the program's is, and remembers where the rest is said to be. Whatever
+ * a client says, that is here for the one and the session's for the other.
  */
 #include "base/tap.h"
 #include "cudnn_table.h"
@@ -140,7 +140,8 @@ static cudnnStatus_t execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan
 	for (int64_t i = 0; i < pack->pointers; i++) {
 		int kind = kind_behind(plan, pack->ids[i]);
 
-		if (kind == 1 && pack->pointer[i] && (is_session(pack->pointer[i]) || pack->pointer[i] == (void *)FORGED))
+		if (kind == 1 && pack->pointer[i] &&
+		    (is_session(pack->pointer[i]) || pack->pointer[i] == (void *)FORGED))
 			seen.wrong++;
 		else if (kind == 1 && pack->pointer[i])
 			sum += *(const double *)pack->pointer[i];
@@ -164,7 +165,8 @@ static cudnnStatus_t tensor_destroy(void *d)
 	return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t tensor_set(cudnnTensorDescriptor_t d, cudnnDataType_t type, int dims, const int *dim, const int *stride)
+static cudnnStatus_t tensor_set(cudnnTensorDescriptor_t d, cudnnDataType_t type, int dims, const int *dim,
+				const int *stride)
 {
 	images = dims == 3 ? dim[1] : 0;
 	return CUDNN_STATUS_SUCCESS;
@@ -277,7 +279,10 @@ static int end(void)
 
 	work = (struct work){ .worker = &worker,
 			      .driver = &driver,
-			      .head = { .call = FORWARD_NUMBER_CUDNN, .thread = 1, .context = CONTEXT, .flags = CALL_WAITS },
+			      .head = { .call = FORWARD_NUMBER_CUDNN,
+					.thread = 1,
+					.context = CONTEXT,
+					.flags = CALL_WAITS },
 			      .used_over = true, /* nobody to yield to */
 			      .in = { .data = sent, .size = message.used },
 			      .out = { .data = out, .capacity = sizeof(out) } };
@@ -326,7 +331,8 @@ static uint64_t above(int type, int name, const uint64_t *objects, int64_t count
 
 static uint64_t plan_of(const uint64_t *tensors, int64_t count)
 {
-	uint64_t graph = above(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, CUDNN_ATTR_OPERATIONGRAPH_OPS, tensors, count, 0);
+	uint64_t graph =
+		above(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, CUDNN_ATTR_OPERATIONGRAPH_OPS, tensors, count, 0);
 
 	return above(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, &graph, 1, 0);
 }
@@ -382,7 +388,8 @@ static void test_pointers(void)
 
 static uint64_t plan_by_text(const struct far_text *head, int wanted)
 {
-	struct far_attribute a = { CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, (int64_t)head->bytes };
+	struct far_attribute a = { CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+				   (int64_t)head->bytes };
 	uint64_t object = object_begin(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, 1);
 
 	remote_put(&message, &a, sizeof(a));
@@ -551,7 +558,8 @@ static void test_own(void)
 
 	begin(CUDNN_CALL_cudnnGetVersion, 0);
 	is(end(), 0);
-	tap_ok(about->far && about->version == 91900, "the client is told that the library is NVIDIA's, and its version");
+	tap_ok(about->far && about->version == 91900,
+	       "the client is told that the library is NVIDIA's, and its version");
 	cudnn_more = &own;
 	begin(CUDNN_CALL_cudnnGetVersion, 0);
 	is(end(), 0);
