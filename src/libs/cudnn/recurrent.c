@@ -5,6 +5,7 @@
  * Lengths are read from the device's memory once, and checked: another stream may change them meanwhile.
  */
 #include "libs/cudnn/recurrent.h"
+#include "libs/common/exponential.h"
 
 #include "libs/common/scratch.h"
 #include "libs/cudnn/conv.h"
@@ -92,11 +93,6 @@ static bool step_told(const struct block *b, int64_t images)
 	return b->n->go_on(b->n, numbers * (uint64_t)(b->hidden + 8) / 32 + 1);
 }
 
-static float sigmoid_f(float x)
-{
-	return 1 / (1 + expf(-x));
-}
-
 static double sigmoid_d(double x)
 {
 	return 1 / (1 + exp(-x));
@@ -104,11 +100,14 @@ static double sigmoid_d(double x)
 
 #define T float
 #define NAMED(name) name##_f
-#define TANH tanhf
+#define SIGMOID sigmoid_float
+#define TANH tanh_float
 #include "libs/cudnn/recurrent_typed.h"
 #undef TANH
+#undef SIGMOID
 #define T double
 #define NAMED(name) name##_d
+#define SIGMOID sigmoid_d
 #define TANH tanh
 #include "libs/cudnn/recurrent_typed.h"
 

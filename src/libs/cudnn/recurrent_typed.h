@@ -77,37 +77,58 @@ static void NAMED(weights_get)(const struct block *b, const struct NAMED(room) *
 		NAMED(dnn_read)(m->bias_recurrent, b->r->type, (const void *)(uintptr_t)b->r->bias_recurrent, 1, all);
 }
 
+static void NAMED(step_lstm)(int64_t n, T *restrict gates, const T *restrict part, T *restrict h, T *restrict c)
+{
+	for (int64_t k = 0; k < n; k++) {
+		T in = SIGMOID(gates[k] + part[k]), keep = SIGMOID(gates[n + k] + part[n + k]);
+		T new = TANH(gates[2 * n + k] + part[2 * n + k]), out = SIGMOID(gates[3 * n + k] + part[3 * n + k]);
+
+		gates[k] = in;
+		gates[n + k] = keep;
+		gates[2 * n + k] = new;
+		gates[3 * n + k] = out;
+		c[k] = keep * c[k] + in * new;
+		h[k] = out * TANH(c[k]);
+	}
+}
+
+static void NAMED(step_gru)(int64_t n, T *restrict gates, const T *restrict part, T *restrict h)
+{
+	for (int64_t k = 0; k < n; k++) {
+		T reset = SIGMOID(gates[k] + part[k]), keep = SIGMOID(gates[n + k] + part[n + k]);
+		T new = TANH(gates[2 * n + k] + reset * part[2 * n + k]);
+
+		gates[k] = reset;
+		gates[n + k] = keep;
+		gates[2 * n + k] = new;
+		h[k] = (1 - keep) * new + keep * h[k];
+	}
+}
+
 /* One step of one image: `gates` has what the input adds, `part` what h adds; h and c are replaced. */
 static void NAMED(step)(const struct block *b, T *gates, const T *part, T *h, T *c, T *hidden)
 {
 	int64_t n = b->hidden;
 
-	for (int64_t k = 0; k < n; k++) {
-		T x = gates[k] + part[k];
+	switch (b->w->mode) {
+	case CUDNN_RNN_RELU:
+		for (int64_t k = 0; k < n; k++) {
+			T x = gates[k] + part[k];
 
-		switch (b->w->mode) {
-		case CUDNN_RNN_RELU:
 			gates[k] = h[k] = x > 0 ? x : 0;
-			break;
-		case CUDNN_RNN_TANH:
-			gates[k] = h[k] = TANH(x);
-			break;
-		case CUDNN_LSTM:
-			gates[k] = NAMED(sigmoid)(x);
-			gates[n + k] = NAMED(sigmoid)(gates[n + k] + part[n + k]);
-			gates[2 * n + k] = TANH(gates[2 * n + k] + part[2 * n + k]);
-			gates[3 * n + k] = NAMED(sigmoid)(gates[3 * n + k] + part[3 * n + k]);
-			c[k] = gates[n + k] * c[k] + gates[k] * gates[2 * n + k];
-			h[k] = gates[3 * n + k] * TANH(c[k]);
-			break;
-		default:
-			gates[k] = NAMED(sigmoid)(x);
-			gates[n + k] = NAMED(sigmoid)(gates[n + k] + part[n + k]);
-			gates[2 * n + k] = TANH(gates[2 * n + k] + gates[k] * part[2 * n + k]);
-			if (hidden)
-				hidden[k] = part[2 * n + k];
-			h[k] = (1 - gates[n + k]) * gates[2 * n + k] + gates[n + k] * h[k];
 		}
+		break;
+	case CUDNN_RNN_TANH:
+		for (int64_t k = 0; k < n; k++)
+			gates[k] = h[k] = TANH(gates[k] + part[k]);
+		break;
+	case CUDNN_LSTM:
+		NAMED(step_lstm)(n, gates, part, h, c);
+		break;
+	default:
+		if (hidden)
+			memcpy(hidden, part + 2 * n, (size_t)n * sizeof(T));
+		NAMED(step_gru)(n, gates, part, h);
 	}
 }
 

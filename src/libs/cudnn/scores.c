@@ -6,6 +6,7 @@
  * checked before it is used: another stream may change it meanwhile.
  */
 #include "libs/cudnn/scores.h"
+#include "libs/common/exponential.h"
 
 #include "libs/cudnn/conv.h"
 
@@ -111,44 +112,121 @@ bool band_run(struct soft_native *n, const struct dnn_work *w, int64_t from, int
 
 /* ---- softmax ---- */
 
+#define LANES 8
+#define SOFT_ROW 4096 /* of float, a row of so many is computed at once */
+
+/* The largest number, of which `most` is the first; NaN where one is. */
+static float largest(const float *x, int64_t count, float most)
+{
+	float lane[LANES], nothing[LANES] = { 0 };
+	int64_t i = 0;
+
+	for (int k = 0; k < LANES; k++)
+		lane[k] = most;
+	for (; i + LANES <= count; i += LANES)
+		for (int k = 0; k < LANES; k++) {
+			lane[k] = x[i + k] > lane[k] ? x[i + k] : lane[k];
+			nothing[k] += x[i + k] - x[i + k]; /* NaN stays, and so does a difference of infinities */
+		}
+	for (int k = 0; k < LANES; k++)
+		most = lane[k] > most ? lane[k] : most;
+	for (; i < count; i++)
+		most = x[i] > most || isnan(x[i]) ? x[i] : most;
+	for (int k = 0; k < LANES; k++)
+		if (isnan(nothing[k])) /* seldom: a NaN or an infinity */
+			for (i = 0; i < count; i++)
+				most = isnan(x[i]) ? x[i] : most;
+	return most;
+}
+
+/* x becomes e^(x - base). Value: the sum. */
+static double exponentials(float *x, int64_t count, float base)
+{
+	float lane[LANES] = { 0 };
+	double sum = 0;
+	int64_t i = 0;
+
+	for (; i + LANES <= count; i += LANES)
+		for (int k = 0; k < LANES; k++) {
+			x[i + k] = exp_float(x[i + k] - base);
+			lane[k] += x[i + k];
+		}
+	for (; i < count; i++)
+		sum += x[i] = exp_float(x[i] - base);
+	for (int k = 0; k < LANES; k++)
+		sum += (double)lane[k];
+	return sum;
+}
+
+/* The same as row_wide() of no more than SOFT_ROW floats. */
+static double row_soft(const struct dnn_work *w, const int64_t at[DNN_DIMS], int64_t count, double sink,
+		       double *ret_most)
+{
+	const struct dnn_operand *x = &w->operand[SCORES_X], *y = &w->operand[SCORES_Y];
+	float row[SOFT_ROW];
+	double sum, base;
+
+	dnn_read_f(row, x->type, operand_at(x, at), x->stride[LAST], count);
+	*ret_most = (double)largest(row, count, sink == INFINITE ? -INFINITY : (float)sink);
+	*ret_most = sink > *ret_most ? sink : *ret_most;
+	base = isinf(*ret_most) && *ret_most < 0 ? 0 : *ret_most;
+	sum = exp(sink - base) + exponentials(row, count, (float)base);
+	for (int64_t i = 0; i < count; i++)
+		row[i] *= (float)(sum > 0 || isnan(sum) ? 1 / sum : 0);
+	dnn_write_f(row, y->type, operand_at(y, at), y->stride[LAST], count);
+	return sum;
+}
+
+/* Y becomes the softmax of a row. Value: the sum of its exponentials. */
+static double row_wide(struct walk *walk, const struct dnn_work *w, const int64_t at[DNN_DIMS], double sink,
+		       double *ret_most)
+{
+	const struct dnn_operand *o = w->operand, *x = &o[SCORES_X];
+	double row[ROW], most = sink, base, sum;
+
+	for (int64_t column = 0, count; (count = row_count(walk, column)); column += count) {
+		get(row, x, at, column, count);
+		for (int64_t i = 0; i < count; i++)
+			most = row[i] > most || isnan(row[i]) ? row[i] : most;
+	}
+	base = most == INFINITE ? 0 : most; /* a row of which nothing counts */
+	sum = exp(sink - base);
+	for (int64_t column = 0, count; (count = row_count(walk, column)); column += count) {
+		get(row, x, at, column, count);
+		for (int64_t i = 0; i < count; i++)
+			sum += w->wide ? exp(row[i] - base) : (double)expf((float)(row[i] - base));
+	}
+	for (int64_t column = 0, count; (count = row_count(walk, column)); column += count) {
+		get(row, x, at, column, count);
+		for (int64_t i = 0; i < count; i++) {
+			double e = w->wide ? exp(row[i] - base) : (double)expf((float)(row[i] - base));
+
+			row[i] = sum > 0 || isnan(sum) ? e / sum : 0;
+		}
+		put(row, &o[SCORES_Y], at, column, count);
+	}
+	*ret_most = most;
+	return sum;
+}
+
 bool scores_run(struct soft_native *n, const struct dnn_work *w, int64_t from, int64_t to)
 {
 	const struct dnn_operand *o = w->operand, *x = &o[SCORES_X];
-	double row[ROW];
 	struct walk walk;
+	bool soft;
 
 	walk_begin(&walk, n, w->dim, w->axes, x);
+	soft = !w->wide && !x->is_value && walk.row == LAST && walk.length <= SOFT_ROW;
 	for (int64_t g = from; g < to; g++) {
 		int64_t at[DNN_DIMS] = { 0 };
-		double most, sum, sink, stats, base;
+		double most, sum, sink, stats;
 
 		walk_element(w->dim, (uint8_t)(ALL_AXES & ~w->axes), g, at);
 		sink = number(&o[SCORES_SINK], at, INFINITE);
-		most = sink;
-		for (int64_t column = 0, count; (count = row_count(&walk, column)); column += count) {
-			get(row, x, at, column, count);
-			for (int64_t i = 0; i < count; i++)
-				most = row[i] > most || isnan(row[i]) ? row[i] : most;
-		}
-		base = most == INFINITE ? 0 : most; /* a row of which nothing counts */
-		sum = exp(sink - base);
-		for (int64_t column = 0, count; (count = row_count(&walk, column)); column += count) {
-			get(row, x, at, column, count);
-			for (int64_t i = 0; i < count; i++)
-				sum += w->wide ? exp(row[i] - base) : (double)expf((float)(row[i] - base));
-		}
-		for (int64_t column = 0, count; (count = row_count(&walk, column)); column += count) {
-			get(row, x, at, column, count);
-			for (int64_t i = 0; i < count; i++) {
-				double e = w->wide ? exp(row[i] - base) : (double)expf((float)(row[i] - base));
-
-				row[i] = sum > 0 || isnan(sum) ? e / sum : 0;
-			}
-			put(row, &o[SCORES_Y], at, column, count);
-		}
+		sum = soft ? row_soft(w, at, walk.length, sink, &most) : row_wide(&walk, w, at, sink, &most);
 		if (walk.ended)
 			return false;
-		stats = base + log(sum);
+		stats = (most == INFINITE ? 0 : most) + log(sum);
 		put_one(w->flag ? stats * 1.4426950408889634074 : stats, &o[SCORES_STATS], at);
 		put_one(most, &o[SCORES_MAX], at);
 		put_one(sum, &o[SCORES_SUM], at);
