@@ -72,14 +72,14 @@ static bool table_fits(int fd, uint32_t least, uint32_t most)
 	       info.value_size <= most;
 }
 
-/* Nobody but root and this user can have put the tables there. */
+/* Nobody but root and this user can have put the tables there; a link is whose it is. */
 static int pins_check(void)
 {
 	struct stat s;
 
-	if (stat(pins_folder(), &s))
+	if (lstat(pins_folder(), &s))
 		return -errno;
-	return (s.st_uid && s.st_uid != geteuid()) || s.st_mode & 022 ? -EPERM : 0;
+	return !S_ISDIR(s.st_mode) || (s.st_uid && s.st_uid != geteuid()) || s.st_mode & 022 ? -EPERM : 0;
 }
 
 /* 1, 0, or -errno: -ENOENT where the programs are not loaded. */

@@ -108,6 +108,11 @@ def test_bpf(m, path, number, other, tables):
     same(f.hello(path), UNGUARDED, "tables in a folder that others may write to are not believed")
     ok("whose tables cannot be read" in m.log(), "and the log says so")
     os.chmod(pins, 0o700)
+    os.rename(pins, pins + "2")
+    os.symlink(pins + "2", pins)
+    same(f.hello(path), UNGUARDED, "nor what a link leads to")
+    os.unlink(pins)
+    os.rename(pins + "2", pins)
     same(f.hello(path), OK, "with a folder of root's own it is served")
     # What forks before: the child is nobody's.
     g = Client({**m.env, "WIRE_CLIENT_FORK": "1"})
