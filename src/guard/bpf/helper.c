@@ -26,6 +26,7 @@
 #define CGROUP2_MAGIC 0x63677270
 #define SLICE_USUAL_US 2048u
 #define GROUPS_USUAL 64u
+#define RELOADS_MOST 30u /* once a second */
 
 static const char help[] =
 	"Usage: mete-guard load [--strict]\n"
@@ -200,24 +201,37 @@ static ino_t driver_now(void)
 }
 
 /*
- * What is loaded stays when this ends. With the driver's module its probes go: when it is loaded anew, so are the
- * programs; without a driver this ends, and whoever started it tries again (mete-guard.service).
+ * With the driver's module its probes go: when it is loaded anew, so are the programs. A module that is about to come
+ * or to go is tried again. 0: they are loaded for the driver that is there, or will be tried.
  */
+static int reload(bool strict, ino_t *driver, unsigned int *tries)
+{
+	ino_t now = driver_now();
+	int r;
+
+	if (now == *driver)
+		return 0;
+	r = load(strict);
+	fflush(stdout);
+	if (r)
+		return ++*tries < RELOADS_MOST ? 0 : r;
+	*tries = 0;
+	*driver = now;
+	return 0;
+}
+
+/* What is loaded stays when this ends. */
 static int watch(bool strict)
 {
-	ino_t driver = driver_now(), now;
+	ino_t driver = driver_now();
+	unsigned int tries = 0;
 	int r = load(strict);
 
 	fflush(stdout);
 	for (unsigned int second = 0; !r; second++) {
-		now = driver_now();
-		if (now != driver) {
-			driver = now;
-			r = load(strict);
-			fflush(stdout);
-			if (r)
-				return r;
-		}
+		r = reload(strict, &driver, &tries);
+		if (r)
+			return r;
 		if (second % 16 == 0)
 			sweep();
 		publish();
