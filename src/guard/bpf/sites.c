@@ -12,6 +12,7 @@
 
 #define CALL 0xe8
 #define JUMP 0xe9
+#define BREAKPOINT 0xcc /* in the place of a call's first byte, where there is a probe already: of the set before */
 #define BRANCH_BYTES 5
 #define BODY_MOST 65536u
 #define PIECE 4096u
@@ -100,7 +101,7 @@ static int scan(const uint8_t *code, size_t size, uint64_t at, uint64_t callee, 
 	for (size_t i = 0; i + BRANCH_BYTES <= size; i++) {
 		int32_t distance;
 
-		if (code[i] != CALL && code[i] != JUMP)
+		if (code[i] != CALL && code[i] != JUMP && code[i] != BREAKPOINT)
 			continue;
 		memcpy(&distance, code + i + 1, sizeof distance);
 		if (at + i + BRANCH_BYTES + (uint64_t)(int64_t)distance != callee)

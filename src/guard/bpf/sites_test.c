@@ -79,6 +79,9 @@ static void test_found(void)
 	put_branch(0x123, 0xe8, CALLEE);
 	put_branch(0x200, 0xe8, CALLEE + 1);
 	tap_ok(find(s) == 1 && s[0].call == BASE + 0x123 && s[0].next == BASE + 0x128, "one call, and what is behind");
+	memory[0x123] = 0xcc;
+	tap_ok(find(s) == 1 && s[0].call == BASE + 0x123, "a call at which there is a probe already");
+	put_branch(0x123, 0xe8, CALLEE);
 	/* Across the pieces in which code is read. */
 	put_branch(0x1ffb, 0xe8, CALLEE);
 	tap_ok(find(s) == 2 && s[1].call == BASE + 0x1ffb, "a second one, at the end of another function");
