@@ -25,7 +25,7 @@ def main():
     failed = 0
     for name in sys.argv[2:] or [n for n in known if not known[n].get("large")]:
         if not known[name]["packages"]:
-            continue  # a source of ours, which the tests build
+            continue  # a source of ours, which the tests build; or no index has it
         folder = os.path.join(sys.argv[1], name)
         stamp, pins = os.path.join(folder, "mete-pins"), "\n".join(known[name]["packages"])
         if os.path.exists(stamp) and open(stamp, encoding="utf-8").read() == pins:

@@ -71,7 +71,8 @@ def run(name, program, way, words):
     if "--wall" in words or "--remote" in words:
         least = 0  # the worker says it, in its own log
     if "source" not in known[name] and not os.path.exists(python):
-        return report(True, f"{name}: {program} {way} # SKIP not in {cache}: tests/frameworks/fetch.py {cache} {name}")
+        how = known[name].get("how", f"tests/frameworks/fetch.py {cache} {name}")
+        return report(True, f"{name}: {program} {way} # SKIP not in {cache}: {how}")
     for tool in known[name].get("needs", ()):
         if not shutil.which(tool):
             return report(True, f"{name}: {program} {way} # SKIP no {tool} in PATH")
