@@ -172,7 +172,8 @@ def refused_by_the_one_before(m, c):
 
 
 def many_moves(m, c):
-    r = Resider(m, "wall", SIZE // 4, MOVES * 3, 0, wall=True, spill=False)
+    # It works on while the worker of the other device starts: some rounds for each move.
+    r = Resider(m, "wall", SIZE // 4, MOVES * 12, 0, wall=True, spill=False)
     r.has("holds")
     done, text = 0, ""
     while done < MOVES and r.process.poll() is None:
