@@ -14,7 +14,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from memory import MIB, Resider, mete  # noqa: E402
+from memory import MIB, Resider, fall, mete  # noqa: E402
 from device import Device  # noqa: E402
 from harness import BUILD, METED, OK, Meted, disk_folder, finish, ok, same, skip, until  # noqa: E402
 
@@ -250,9 +250,7 @@ def kept_killed(p):
     r = kept_begins(p, "slain")
     taken = p.disk()["taken_bytes"]
     p.c.close()
-    p.m.process.kill()
-    p.m.process.wait()
-    p.m.start()
+    fall(p.m)
     p.c = p.m.control()
     same(files_or_none(keeper()), [], "slain: meted is killed: the next one has no file")
     ok(until(lambda: p.disk()["taken_bytes"] == taken, 20), "slain: but it hears of it", p.disk(), taken)
@@ -285,9 +283,7 @@ def kept_killed_at_random(p):
                     os.kill(pid, 9)
         elif turn % 3 == 1:
             p.c.close()
-            p.m.process.kill()
-            p.m.process.wait()
-            p.m.start()
+            fall(p.m)
             p.c = p.m.control()
         else:
             os.killpg(r.process.pid, 9)
@@ -469,9 +465,7 @@ def killed(p):
     p.suspend("killed")
     taken = p.disk()["taken_bytes"]
     p.c.close()
-    p.m.process.kill()
-    p.m.process.wait()
-    p.m.start()
+    fall(p.m)
     pid = [pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) != p.m.process.pid and files_or_none(pid)]
     same(files(p.m.process.pid)[1:], [], "the next meted has no file")
     same(len(pid), 1, "meted is killed: the program alone has the file")

@@ -1,5 +1,6 @@
 """What the tests of memory that moves share: a program that changes all it holds (resider.c), and mete's own words."""
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -12,6 +13,21 @@ MIB = 1 << 20
 METE, RESIDER = os.path.join(BUILD, "src/cli/mete"), os.path.join(BUILD, "tests/memory/resider")
 
 
+residers = []
+
+
+def fall(m):
+    """meted is killed and started again. Meanwhile no `mete run` looks: it would start one itself, of which the test knows nothing."""
+    living = [r.process for r in residers if r.process.poll() is None]
+    for p in living:
+        p.send_signal(signal.SIGSTOP)
+    m.process.kill()
+    m.process.wait()
+    m.start()
+    for p in living:
+        p.send_signal(signal.SIGCONT)
+
+
 class Resider:
     """`mete run` of it under a grant. Its lines are read as they come."""
 
@@ -22,6 +38,7 @@ class Resider:
         self.process = subprocess.Popen(command, env={**m.env, "METE_RUNTIME_DIR": m.dir}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True, bufsize=1, start_new_session=True)
         self.lines = []
+        residers.append(self)
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
 

@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from memory import MIB, Resider, mete  # noqa: E402
+from memory import MIB, Resider, fall, mete  # noqa: E402
 from device import Device  # noqa: E402
 from harness import BUILD, PATIENCE, Meted, finish, ok, same, until  # noqa: E402
 
@@ -139,9 +139,7 @@ def killed(m, c):
 
 def begin_again(m, c):
     c.close()
-    m.process.kill()
-    m.process.wait()
-    m.start()
+    fall(m)
     return m.control()
 
 

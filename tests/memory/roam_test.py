@@ -11,7 +11,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from memory import MIB, Resider, mete  # noqa: E402
+from memory import MIB, Resider, fall, mete  # noqa: E402
 from servers import Remote, Server  # noqa: E402
 from harness import BUILD, PATIENCE, Meted, finish, ok, same, until  # noqa: E402
 
@@ -97,9 +97,7 @@ def killed_at_random(m, c, kind, alone):
                 os.kill(p["pid"], signal.SIGKILL)
         else:
             c.close()
-            m.process.kill()
-            m.process.wait()
-            m.start()
+            fall(m)
             c = m.control()
             if c.grant("wall")["suspended"]:
                 until(lambda: c.grant("wall")["suspension"]["state"] != "leaving", 20)
