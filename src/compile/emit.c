@@ -351,7 +351,7 @@ static void make_begin(struct emit *e)
 			LLVMPositionBuilderAtEnd(e->b, enter);
 			make_enter(e, b, no);
 		}
-		if (f->block[b].entry && f->block[b].part.reached) {
+		if (f->block[b].group_entry && f->block[b].part.reached) {
 			LLVMAddCase(go_part, number, enter = new_block(e));
 			LLVMPositionBuilderAtEnd(e->b, enter);
 			group_enter(e, b, no);
@@ -369,12 +369,11 @@ static void make_entries(struct emit *e)
 	for (uint32_t i = 0; i < f->request->count; i++)
 		each[i] = LLVMConstInt(e->i8, 0, false);
 	for (uint32_t b = 0; b < f->block_count; b++)
-		if (f->block[b].entry)
-			each[f->block[b].begin] = LLVMConstInt(
-				e->i8,
-				(f->block[b].reached ? COMPILE_ENTRY_ALL : 0) |
-					(f->block[b].part.reached ? COMPILE_ENTRY_GROUP : 0),
-				false);
+		each[f->block[b].begin] = LLVMConstInt(
+			e->i8,
+			(f->block[b].reached && f->block[b].entry ? COMPILE_ENTRY_ALL : 0) |
+				(f->block[b].part.reached && f->block[b].group_entry ? COMPILE_ENTRY_GROUP : 0),
+			false);
 	global = LLVMAddGlobal(e->module, LLVMArrayType(e->i8, f->request->count), COMPILE_ENTRIES_SYMBOL);
 	LLVMSetInitializer(global, LLVMConstArray(e->i8, each, f->request->count));
 	LLVMSetGlobalConstant(global, true);

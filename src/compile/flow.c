@@ -177,10 +177,15 @@ static void find_entries(struct flow *f)
 
 			if (f->block[b].next[k] <= b || last->kind == COMPILE_STOP || last->kind == COMPILE_BARRIER)
 				to->entry = true;
+			if (f->block[b].next[k] <= b || (last->kind == COMPILE_BARRIER && last->guard.place != COMPILE_NONE))
+				to->group_entry = true;
 		}
 		if (!inside && b && f->block[b - 1].end == f->block[b].begin)
 			f->block[b].entry = true;
 	}
+	/* where all warps begin with 32 lanes, groups are seldom handed over elsewhere, and each entry takes LLVM time */
+	for (uint32_t b = 0; b < f->block_count; b++)
+		f->block[b].group_entry |= f->block[b].entry && (q->partial || q->op[f->block[b].begin].wild);
 	free(depth);
 }
 
@@ -374,7 +379,8 @@ static int find_shapes(struct flow *f)
 		memset(f->block[b].in, 0, f->reg_count * sizeof(*s));
 		if (b && !f->request->op[f->block[b].begin].wild)
 			continue;
-		f->block[b].reached = f->block[b].entry = true;
+		f->block[b].reached = !f->few;
+		f->block[b].entry = f->block[b].group_entry = true;
 		for (uint32_t r = 0; r < f->reg_count; r++)
 			f->block[b].in[r] = (struct state){ .shape = SHAPE_LANES, .synced = true };
 		if (f->parts && (b || f->request->partial))
@@ -422,14 +428,15 @@ int flow_init(struct flow *f, const struct compile_request *request, char *why, 
 	r = find_live(f);
 	if (!r)
 		r = part_init(f);
-	f->parts = (uint64_t)request->count * f->reg_count <= COMPILE_LIVE_MAX / 2;
+	f->few = request->partial && request->alone;
+	f->parts = f->few || (uint64_t)request->count * f->reg_count <= COMPILE_LIVE_MAX / 2;
 	if (!r)
 		r = shapes_and_spills(f, &spills);
 	if (r || spills <= SPILLS_FEW)
 		return r;
 	f->through = true;
 	r = shapes_and_spills(f, &spills);
-	if (!r && f->parts && spills > SPILLS_MAX) { /* without groups there are fewer */
+	if (!r && f->parts && !f->few && spills > SPILLS_MAX) { /* without groups there are fewer */
 		f->parts = false;
 		r = shapes_and_spills(f, &spills);
 	}

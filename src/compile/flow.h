@@ -38,7 +38,8 @@ struct part {
 struct block_of_code {
 	uint32_t begin, end;	      /* operations */
 	uint32_t next[2], next_count; /* blocks; of a branch the first is where it goes when it is taken */
-	bool entry;		      /* the interpreter may hand over here */
+	bool entry;		      /* the interpreter may hand over all lanes here */
+	bool group_entry;	      /* or a group of them */
 	bool reached;
 	uint8_t *live;	  /* of each register, at the beginning */
 	struct state *in; /* of each register */
@@ -60,6 +61,7 @@ struct flow {
 	bool many_accesses; /* too many for code of their own for each lane */
 	bool strong;	    /* it has an access to memory that others change */
 	bool parts;	    /* groups of lanes have code too */
+	bool few;	    /* no warp has 32 lanes: groups are all that there is */
 	uint32_t set_words; /* of a set of blocks */
 };
 

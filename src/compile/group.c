@@ -364,6 +364,12 @@ void group_come(struct emit *e, uint32_t b)
 		none = somebody_at(e, b, &lanes);
 		all = LLVMBuildOr(e->b, lanes, load32(e, e->mask), "");
 		value_store(e, all, e->mask, 4);
+		if (e->flow->few) {
+			go_run(e, b, p->in_come);
+			LLVMPositionBuilderAtEnd(e->b, none);
+			go_run(e, b, p->in_come);
+			return;
+		}
 		together = new_block(e);
 		apart = new_block(e);
 		LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, all, number32(e, ~0u), ""), together, apart);

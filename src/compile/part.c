@@ -172,7 +172,7 @@ bool part_come(struct flow *f, uint32_t b)
 	}
 	changed |= waits_add_behind(f, p->at_run, p->kept, p->at_come, b);
 	changed |= run_enter(f, b, p->in_come);
-	if (!set_has(p->at_come, b))
+	if (!set_has(p->at_come, b) || f->few)
 		return changed;
 	changed |= !c->reached; /* all may be together again */
 	c->reached = true;

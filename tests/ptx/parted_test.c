@@ -503,7 +503,7 @@ int main(int argc, char **argv)
 	uint64_t seed = 0, fresh;
 	const char *path = NULL;
 	struct timespec now;
-	int count = 25;
+	int count = 6;
 
 	if (!getenv("METE_SOFT_COMPILER") || !isa_find("avx2")) {
 		printf("1..0 # SKIP no compiler was built, or this processor has no vectors for it\n");
