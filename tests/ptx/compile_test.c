@@ -51,6 +51,19 @@ static const char text[] =
 	"\tmad.wide.u32 %d1, %r1, 4, %d1; st.global.u32 [%d1], %r1; ret;\n}\n"
 	".visible .entry forever(.param .u64 po)\n{\n\t.reg .b32 %r<4>; .reg .b64 %d<4>; mov.u32 %r1, 0;\n"
 	"L1:\n\tadd.u32 %r1, %r1, 1; bra L1;\n}\n"
+	/* the lanes of a warp take a lock one after the other: those that wait for it keep the one that has it waiting */
+	".visible .entry turns(.param .u64 po)\n{\n"
+	"\t.reg .pred %p; .reg .b32 %r<9>; .reg .b64 %d<9>;\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; mul.wide.u32 %d2, %r1, 4; add.s64 %d2, %d2, %d1; mov.u32 %r5, 0;\n"
+	"L1:\n\tadd.u32 %r5, %r5, 1; atom.global.cas.b32 %r2, [%d1], 0, 1; setp.ne.u32 %p, %r2, 0; @%p bra L1;\n"
+	"\tld.volatile.global.u32 %r3, [%d1+4]; mad.lo.u32 %r4, %r3, 3, %r1; st.volatile.global.u32 [%d1+4], %r4;\n"
+	"\tatom.global.exch.b32 %r2, [%d1], 0; st.global.u32 [%d2+8], %r5; ret;\n}\n"
+	/* lanes that end within a loop, while others go on */
+	".visible .entry ends(.param .u64 po)\n{\n"
+	"\t.reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %d<9>;\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; mul.wide.u32 %d2, %r1, 4; add.s64 %d2, %d2, %d1; mov.u32 %r2, 0;\n"
+	"L1:\n\tadd.u32 %r2, %r2, 1; st.global.u32 [%d2], %r2; setp.eq.u32 %p1, %r2, %r1; @%p1 exit; setp.lt.u32 %p2, %r2, 40; "
+	"@%p2 bra L1;\n\tactivemask.b32 %r3; st.global.u32 [%d2], %r3; ret;\n}\n"
 	/* a line that wraps in 32 bits before it is widened */
 	".visible .entry wraps(.param .u64 po, .param .u32 from)\n{\n"
 	"\t.reg .b32 %r<9>; .reg .b64 %d<9>; mov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [from];\n"
@@ -123,7 +136,7 @@ static bool same_fault(void)
 static void test_results(void)
 {
 	static const struct dims shapes[] = { { 32, 1, 1 }, { 64, 1, 1 }, { 1, 1, 1 },	{ 33, 1, 1 },  { 16, 16, 1 },
-					      { 16, 3, 1 }, { 8, 8, 1 },  { 32, 7, 1 }, { 100, 1, 1 }, { 256, 1, 1 } };
+					      { 16, 3, 1 }, { 16, 1, 1 }, { 20, 1, 1 }, { 20, 3, 1 }, { 8, 8, 1 },  { 32, 7, 1 }, { 100, 1, 1 }, { 256, 1, 1 } };
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
 		const struct dims block = shapes[i];
@@ -136,6 +149,23 @@ static void test_results(void)
 	ok(compare("wraps", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 0xfffffff0u, 0) && same_results());
 	ok(compare("wraps", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 0x7ffffff0u, 0) && same_results());
 	ok(compare("wraps", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 5, 0) && same_results());
+}
+
+/* Whose turn it is depends on the order of lanes, which is the interpreter's, to the last instruction. */
+static void test_turns(void)
+{
+	static const uint32_t threads[] = { 32, 7, 20 };
+
+	for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
+		const struct dims block = { threads[i], 1, 1 };
+
+		tap_ok(compare("turns", (struct dims){ 1, 1, 1 }, block, 0, 0) && same_results() && !outcomes[1].r &&
+			       outcomes[1].out[1],
+		       "a lock that %u lanes of a warp take in turns", block.x);
+		tap_ok(compare("ends", (struct dims){ 2, 1, 1 }, block, 0, 0) && same_results(),
+		       "lanes of %u end within a loop", block.x);
+	}
+	ok(compare("ends", (struct dims){ 1, 1, 1 }, (struct dims){ 96, 1, 1 }, 0, 0) && same_results());
 }
 
 static void test_faults(void)
@@ -429,6 +459,7 @@ int main(void)
 	test_ending();
 	device_open(2);
 	test_results();
+	test_turns();
 	test_faults();
 	test_hot();
 	test_large();

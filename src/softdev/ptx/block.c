@@ -113,6 +113,7 @@ static void block_attach(struct block *b, struct run *run)
 		b->range[3] = (struct ptx_range){ (uintptr_t)run->workspace,
 						  (uintptr_t)run->workspace + sizeof(run->workspace), false };
 	memset(b->texture, 0, sizeof(b->texture));
+	b->number = UINT64_MAX - 1; /* the one before none */
 	b->range_next = RANGES_OWN - 1;
 	b->range_last = 0;
 }
@@ -164,7 +165,10 @@ void block_start(struct block *b, uint64_t id)
 {
 	const struct machine *machine;
 
-	block_place(b, id);
+	if (id == b->number + 1 && b->run->cluster_count == 1 && b->id[0] + 1 < b->run->launch->grid[0])
+		b->id[0]++;
+	else
+		block_place(b, id);
 	b->number = id;
 	if (b->run->cluster_count == 1) {
 		b->cluster = &b->own_cluster;
