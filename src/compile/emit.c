@@ -161,7 +161,7 @@ static void make_meet(struct emit *e)
 	leave_unless(e, good);
 }
 
-static void make_access(struct emit *e, const struct plan *p)
+static void access_any(struct emit *e, const struct plan *p)
 {
 	if (p->scattered)
 		make_scattered(e, p);
@@ -169,6 +169,61 @@ static void make_access(struct emit *e, const struct plan *p)
 		(p->strided ? strided_store : make_store)(e, &p->access);
 	else
 		(p->strided ? strided_load : make_load)(e, &p->access);
+}
+
+/* What the results hold already, as lanes. */
+static void keep_results(struct emit *e)
+{
+	const struct compile_op *o = operation(e);
+
+	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++) {
+		const uint32_t r = o->defs >> k & 1 ? flow_reg(e->flow, &o->operand[k]) : UINT32_MAX;
+		struct value old;
+
+		if (r == UINT32_MAX)
+			continue;
+		if (e->flow->through && !e->s[r].synced)
+			reg_to_frame(e, r, &e->s[r]);
+		old = reg_value(e, r, &e->s[r], true);
+		old = all_lanes(value_lanes(e, &old));
+		reg_store(e, r, &old);
+	}
+}
+
+/* Where the guard holds for some lanes only, the interpreter's function does it. */
+static void make_guarded(struct emit *e, const struct plan *p)
+{
+	const struct compile_op *o = operation(e);
+	LLVMBasicBlockRef all = new_block(e), other = new_block(e), some = new_block(e), on = new_block(e);
+	LLVMValueRef guard = source_lanes(e, &o->guard, false), whole = LLVMConstInt(e->i32, 0xffffffffu, false), bits;
+	const bool told = e->told;
+
+	guard = LLVMBuildICmp(e->b, o->guard_not ? LLVMIntEQ : LLVMIntNE, guard, LLVMConstNull(LLVMTypeOf(guard)), "");
+	bits = LLVMBuildBitCast(e->b, guard, e->i32, "");
+	if (e->kept) {
+		whole = e->here;
+		bits = LLVMBuildAnd(e->b, bits, whole, "");
+	}
+	keep_results(e);
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, bits, whole, ""), all, other);
+	LLVMPositionBuilderAtEnd(e->b, other);
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, bits, LLVMConstNull(e->i32), ""), on, some);
+	LLVMPositionBuilderAtEnd(e->b, some);
+	make_call(e, p);
+	LLVMBuildBr(e->b, on);
+	LLVMPositionBuilderAtEnd(e->b, all);
+	e->told = told; /* on the other way only */
+	e->as_lanes = true;
+	access_any(e, p);
+	e->as_lanes = false;
+	e->told = told;
+	LLVMBuildBr(e->b, on);
+	LLVMPositionBuilderAtEnd(e->b, on);
+}
+
+static void make_access(struct emit *e, const struct plan *p)
+{
+	(p->guarded ? make_guarded : access_any)(e, p);
 }
 
 static void make_group_branch(struct emit *e)

@@ -461,8 +461,9 @@ static bool plan_access(const struct flow *f, const struct compile_op *o, const 
 	const struct access_form a = p->access;
 	const struct state address = operand_state(f, &o->operand[1], s);
 
-	if (!a.good || o->guard.place != COMPILE_NONE)
+	if (!a.good || (a.param && o->guard.place != COMPILE_NONE))
 		return false;
+	p->guarded = o->guard.place != COMPILE_NONE;
 	if (a.param) {
 		p->how = HOW_PARAM;
 	} else {
@@ -476,7 +477,7 @@ static bool plan_access(const struct flow *f, const struct compile_op *o, const 
 	}
 	for (uint32_t k = 0; !a.store && k < a.count; k++) /* of one address for all, or a half, so is what is there */
 		p->result[element_operand[0][k]] = (struct state){ .shape = a.param ? SHAPE_LINE
-									    : p->scattered || address.stride
+									    : p->scattered || p->guarded || address.stride
 										    ? SHAPE_LANES
 										    : address.shape };
 	return true;

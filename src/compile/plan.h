@@ -138,6 +138,7 @@ struct plan {
 	struct access_form access;
 	bool strided;	/* HOW_LOAD, HOW_STORE: lanes are apart */
 	bool scattered; /* HOW_LOAD, HOW_STORE: in any order */
+	bool guarded;	/* HOW_LOAD, HOW_STORE: by code of its own where the guard holds for all or for none */
 	bool checks;	/* HOW_INLINE: a line is widened, which holds only while it does not wrap */
 	bool meets;	/* HOW_CALL: the lanes that an operand names must be here */
 	uint8_t shape;	/* HOW_INLINE: what it is computed on: bases or lanes */

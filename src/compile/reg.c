@@ -95,6 +95,8 @@ void result(struct emit *e, const struct compile_operand *o, struct value x, boo
 
 	if (r == UINT32_MAX)
 		return;
+	if (e->as_lanes)
+		x = all_lanes(value_lanes(e, &x));
 	if (e->kept && e->kept[r]) {
 		const struct value old = reg_value(e, r, &e->s[r], !nan);
 

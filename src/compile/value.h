@@ -29,6 +29,7 @@ struct emit {
 	const uint64_t *waiting;	       /* where others may wait; NULL: all lanes are together */
 	const uint8_t *kept;		       /* registers that they need; NULL likewise */
 	bool told;			       /* the engine knows the group */
+	bool as_lanes;			       /* results are stored as lanes: other ways to here give some */
 	struct state *s;	 /* of each register, before the operation that is made */
 	uint8_t *live;		 /* likewise: which are needed from here on */
 	uint32_t at;		 /* the operation */

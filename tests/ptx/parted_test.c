@@ -167,24 +167,25 @@ static void access(void)
 		put("\t%sld.global.%s %%%c%u, [%%own+%u];\n", guard(), type, types[t].letter, reg, at);
 		break;
 	case 2: /* a row of words of the warp */
-		put("\tst.global.u32 [%%mine], %%w%u; ld.global.u32 %%w%u, [%%mine];\n", word(), word());
+		put("\t%sst.global.u32 [%%mine], %%w%u; %sld.global.u32 %%w%u, [%%mine];\n", guard(), word(), guard(),
+		    word());
 		break;
 	case 3: /* anywhere in a table that nobody writes to */
 		put("\tand.b32 %%t0, %%w%u, %u; mul.wide.u32 %%a, %%t0, %u; add.s64 %%a, %%a, %%table;\n", word(),
 		    4096 / bytes - 1, bytes);
-		put("\tld.global.%s %%%c%u, [%%a];\n", type, types[t].letter, reg);
+		put("\t%sld.global.%s %%%c%u, [%%a];\n", guard(), type, types[t].letter, reg);
 		break;
 	case 4:
 		put("\tand.b32 %%t0, %%w%u, 63; shl.b32 %%t0, %%t0, 2; add.u32 %%t0, %%t0, %%sh;\n", word());
 		if (store)
 			put("\tst.shared.u32 [%%t0], %%w%u;\n", word());
 		else
-			put("\tld.shared.u32 %%w%u, [%%t0];\n", word());
+			put("\t%sld.shared.u32 %%w%u, [%%t0];\n", guard(), word());
 		break;
 	case 5:
-		put("\tld.global.v2.u32 {%%w%u, %%w%u}, [%%own+%u]; st.global.v4.u32 [%%own+%u], {%%w0, %%w3, %%w1, "
+		put("\t%sld.global.v2.u32 {%%w%u, %%w%u}, [%%own+%u]; %sst.global.v4.u32 [%%own+%u], {%%w0, %%w3, %%w1, "
 		    "%%w6};\n",
-		    below(4), 4 + below(4), below(8) * 8, below(4) * 16);
+		    guard(), below(4), 4 + below(4), below(8) * 8, guard(), below(4) * 16);
 		break;
 	case 6: /* all at one place, also to write: the last lane stays */
 		put("\tst.global.u32 [%%cells+%u], %%w%u; ld.global.u32 %%w%u, [%%cells+%u];\n", 4 * below(4), word(),
