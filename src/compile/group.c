@@ -191,12 +191,56 @@ static void go_run(struct emit *e, uint32_t b, const struct state *s)
 	LLVMBuildBr(e->b, e->run_code[b]);
 }
 
+/* The bases that lanes have if they are a line, or halves; *fits: and whether they are. */
+static struct value line_of_lanes(struct emit *e, const struct state *to, LLVMValueRef lanes, LLVMValueRef *fits)
+{
+	struct value x = { .shape = to->shape, .stride = to->stride };
+	LLVMValueRef good;
+
+	x.v[0] = LLVMBuildExtractElement(e->b, lanes, number32(e, 0), "");
+	if (to->shape == SHAPE_HALVES)
+		x.v[1] = LLVMBuildExtractElement(e->b, lanes, number32(e, LANES / 2), "");
+	good = value_all(e, LLVMBuildICmp(e->b, LLVMIntEQ, lanes, value_lanes(e, &x), ""));
+	*fits = *fits ? LLVMBuildAnd(e->b, *fits, good, "") : good;
+	return x;
+}
+
+/* All lanes run together from here on; where registers do not look as that code takes them to, as a group of 32. */
 static void go_all(struct emit *e, uint32_t b, const struct state *s)
 {
 	const struct block_of_code *n = &e->flow->block[b];
+	struct value line[COMPILE_REGS_MAX];
+	struct state now[COMPILE_REGS_MAX];
+	LLVMBasicBlockRef on, apart;
+	LLVMValueRef fits = NULL;
 
+	memcpy(now, s, e->flow->reg_count * sizeof(*now));
+	for (uint32_t r = 0; r < e->flow->reg_count; r++)
+		if (n->live[r] && part_checks(&s[r], &n->in[r])) {
+			const struct value x = reg_value(e, r, &s[r], !n->in[r].nan);
+
+			line[r] = line_of_lanes(e, &n->in[r], value_lanes(e, &x), &fits);
+		}
+	if (fits) {
+		on = new_block(e);
+		apart = new_block(e);
+		LLVMBuildCondBr(e->b, fits, on, apart);
+		LLVMPositionBuilderAtEnd(e->b, apart);
+		go_run(e, b, s);
+		LLVMPositionBuilderAtEnd(e->b, on);
+	}
+	for (uint32_t r = 0; r < e->flow->reg_count; r++) {
+		if (!n->live[r] || s[r].shape == SHAPE_UNKNOWN)
+			continue;
+		if (n->in[r].synced && !s[r].synced)
+			reg_to_frame(e, r, &s[r]);
+		if (!part_checks(&s[r], &n->in[r]))
+			continue;
+		reg_store(e, r, &line[r]);
+		now[r] = n->in[r];
+	}
 	value_store(e, number32(e, ~0u), value_at(e, e->warp, offsetof(struct warp, mask), e->i32), 4);
-	states_become(e, s, n->in, n->live, NULL);
+	states_become(e, now, n->in, n->live, NULL);
 	LLVMBuildBr(e->b, e->code[b]);
 }
 
@@ -346,7 +390,8 @@ static LLVMBasicBlockRef somebody_at(struct emit *e, uint32_t w, LLVMValueRef *r
 
 void group_come(struct emit *e, uint32_t b)
 {
-	const struct part *p = &e->flow->block[b].part;
+	const struct block_of_code *n = &e->flow->block[b];
+	const struct part *p = &n->part;
 	LLVMValueRef lanes, all;
 	LLVMBasicBlockRef none, together, apart;
 
@@ -378,6 +423,15 @@ void group_come(struct emit *e, uint32_t b)
 		LLVMPositionBuilderAtEnd(e->b, apart);
 		go_run(e, b, p->in_come);
 		LLVMPositionBuilderAtEnd(e->b, none);
+	}
+	if (n->group_entry && n->reached && !e->flow->few) { /* the head of a loop: a group of all lanes */
+		together = new_block(e);
+		apart = new_block(e);
+		LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, load32(e, e->mask), number32(e, ~0u), ""), together,
+				apart);
+		LLVMPositionBuilderAtEnd(e->b, together);
+		go_all(e, b, p->in_come);
+		LLVMPositionBuilderAtEnd(e->b, apart);
 	}
 	go_run(e, b, p->in_come);
 }

@@ -121,6 +121,12 @@ bool part_root(struct flow *f, uint32_t b, const struct state *s)
 	return run_enter(f, b, s);
 }
 
+bool part_checks(const struct state *from, const struct state *to)
+{
+	return (to->shape == SHAPE_LINE || to->shape == SHAPE_HALVES) && to->stride &&
+	       (from->shape != to->shape || from->stride != to->stride);
+}
+
 static bool come_to(struct flow *f, uint32_t b, const uint64_t *waits, uint32_t also, const struct state *s)
 {
 	static const uint8_t none[COMPILE_REGS_MAX];
@@ -172,12 +178,12 @@ bool part_come(struct flow *f, uint32_t b)
 	}
 	changed |= waits_add_behind(f, p->at_run, p->kept, p->at_come, b);
 	changed |= run_enter(f, b, p->in_come);
-	if (!set_has(p->at_come, b) || f->few)
+	if ((!set_has(p->at_come, b) && !c->group_entry) || f->few)
 		return changed;
 	changed |= !c->reached; /* all may be together again */
 	c->reached = true;
 	for (uint32_t r = 0; r < f->reg_count; r++)
-		if (c->live[r])
+		if (c->live[r] && !part_checks(&p->in_come[r], &c->in[r]))
 			changed |= state_join(&c->in[r], &p->in_come[r]);
 	return changed;
 }

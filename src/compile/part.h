@@ -25,6 +25,11 @@ bool part_begin(struct flow *f, uint32_t b, const struct state *s);
 /* One pass over a block that a group runs, and over what happens when one comes to it. True: something changed. */
 bool part_run(struct flow *f, uint32_t b, struct state *s);
 bool part_come(struct flow *f, uint32_t b);
+/*
+ * Whether lanes that have come together again, whose register looks like `from`, go on as `to` says where they turn out
+ * to: addresses that lanes have moved on apart are often a line again. What else they have written apart are lanes.
+ */
+bool part_checks(const struct state *from, const struct state *to);
 /* A group may begin here, handed over by the interpreter. */
 bool part_root(struct flow *f, uint32_t b, const struct state *s);
 int part_init(struct flow *f);
