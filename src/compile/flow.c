@@ -429,7 +429,7 @@ int flow_init(struct flow *f, const struct compile_request *request, char *why, 
 	if (!r)
 		r = part_init(f);
 	f->few = request->partial && request->alone;
-	f->parts = f->few || (uint64_t)request->count * f->reg_count <= COMPILE_LIVE_MAX / 2;
+	f->parts = f->few || (uint64_t)request->count * f->reg_count <= COMPILE_PARTS_MAX;
 	if (!r)
 		r = shapes_and_spills(f, &spills);
 	if (r || spills <= SPILLS_FEW)

@@ -17,6 +17,7 @@
 #define COMPILE_OPS_MAX 2000u	/* of a function: above it the interpreter stays */
 #define COMPILE_REGS_MAX 1024u	/* places of its frame, likewise */
 #define COMPILE_LIVE_MAX 60000u /* operations times places, which bound the time that it takes */
+#define COMPILE_PARTS_MAX 15000u /* of those that have code for groups of lanes too, which takes twice as long */
 #define COMPILE_QUANTUM 4096	/* instructions that a warp runs at least before a jump backwards gives way to others */
 #define COMPILE_QUANTUM_STRONG 256 /* in a function that looks at memory which others change */
 
