@@ -83,8 +83,7 @@ static LLVMValueRef accessible(struct emit *e, const struct access_form *a, LLVM
 		at = LLVMBuildZExt(e->b, x, e->i64, "");
 		size = LLVMBuildZExt(e->b, value_field(e, e->block, offsetof(struct block, shared_bytes), e->i32),
 				     e->i64, "");
-		good = LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildAdd(e->b, at, span, ""),
-				     size, "");
+		good = LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildAdd(e->b, at, span, ""), size, "");
 	} else {
 		at = LLVMBuildAdd(e->b, x, LLVMConstInt(e->i64, o->imm, false), "");
 	}
@@ -117,8 +116,7 @@ static struct places access_places(struct emit *e, const struct access_form *a)
 	LLVMValueRef n;
 
 	for (uint32_t k = 0; k < p.count; k++)
-		p.at[k] = accessible(e, a, x.v[k],
-				     LLVMConstInt(e->i64, bytes * (p.row ? LANES / p.count : 1), false));
+		p.at[k] = accessible(e, a, x.v[k], LLVMConstInt(e->i64, bytes * (p.row ? LANES / p.count : 1), false));
 	if (!a->shared) {
 		n = LLVMConstInt(e->i64, p.row ? bytes : 1, false);
 		if (!p.row && p.count == 2)
@@ -138,12 +136,14 @@ static struct places access_places(struct emit *e, const struct access_form *a)
 static LLVMValueRef group_place(struct emit *e, const struct access_form *a)
 {
 	const struct value x = source(e, &operation(e)->operand[1], true);
-	LLVMValueRef bytes = LLVMConstInt(e->i64, (uint64_t)a->bytes * a->count, false), first, span = bytes, at = x.v[0];
+	LLVMValueRef bytes = LLVMConstInt(e->i64, (uint64_t)a->bytes * a->count, false), first, span = bytes,
+		     at = x.v[0];
 	LLVMValueRef sectors = LLVMConstInt(e->i64, 1, false), down = LLVMConstInt(e->i64, 0, false);
 
 	if (x.stride) {
 		first = group_first(e);
-		span = LLVMBuildAdd(e->b, LLVMBuildSub(e->b, group_last(e), first, ""), LLVMConstInt(e->i32, 1, false), "");
+		span = LLVMBuildAdd(e->b, LLVMBuildSub(e->b, group_last(e), first, ""), LLVMConstInt(e->i32, 1, false),
+				    "");
 		span = LLVMBuildMul(e->b, LLVMBuildZExt(e->b, span, e->i64, ""), bytes, "");
 		first = LLVMBuildMul(e->b, LLVMBuildZExt(e->b, first, e->i64, ""), bytes, "");
 		down = LLVMBuildNeg(e->b, first, "");
@@ -205,12 +205,12 @@ static void all_load(struct emit *e, const struct access_form *a)
 		for (uint32_t half = 0; !p.row && half < p.count; half++)
 			v.v[half] = access_extend(e, value_field(e, p.at[half], (uint64_t)k * a->bytes, t), a);
 		if (p.row)
-			v = all_lanes(access_extend(e,
-					     a->count == 1
-						     ? all
-						     : LLVMBuildShuffleVector(e->b, all, LLVMGetUndef(LLVMTypeOf(all)),
-									      shuffle_mask(e, LANES, k, a->count), ""),
-					     a));
+			v = all_lanes(access_extend(
+				e,
+				a->count == 1 ? all
+					      : LLVMBuildShuffleVector(e->b, all, LLVMGetUndef(LLVMTypeOf(all)),
+								       shuffle_mask(e, LANES, k, a->count), ""),
+				a));
 		result(e, &o->operand[element_operand[0][k]], v, false);
 	}
 }
@@ -225,8 +225,8 @@ void make_param(struct emit *e, const struct access_form *a)
 
 	for (uint32_t k = 0; k < a->count; k++)
 		result(e, &o->operand[element_operand[0][k]],
-		       scalar(access_extend(e, value_field(e, begin, o->imm + (uint64_t)k * a->bytes, type_int(e, a->bytes)),
-				     a)),
+		       scalar(access_extend(
+			       e, value_field(e, begin, o->imm + (uint64_t)k * a->bytes, type_int(e, a->bytes)), a)),
 		       false);
 }
 
@@ -266,9 +266,9 @@ static struct places strided_places(struct emit *e, const struct access_form *a)
 		const uint64_t down = x.stride < 0 ? (uint64_t)(x.stride * (int64_t)(lanes - 1)) : 0;
 		LLVMValueRef low = LLVMBuildAdd(e->b, x.v[k], LLVMConstInt(t, down, true), "");
 
-		p.at[k] = accessible(e, a, low,
-				     LLVMConstInt(e->i64, (uint64_t)size * (lanes - 1) + (uint64_t)a->bytes * a->count,
-						  false));
+		p.at[k] = accessible(
+			e, a, low,
+			LLVMConstInt(e->i64, (uint64_t)size * (lanes - 1) + (uint64_t)a->bytes * a->count, false));
 	}
 	if (!a->shared)
 		add_to(e, e->sectors, 0, LLVMConstInt(e->i64, LANES, false));
@@ -410,9 +410,9 @@ static void all_store(struct emit *e, const struct access_form *a)
 		for (uint32_t half = 0; half < p.count; half++)
 			value_store(e,
 				    access_shorten(e,
-					      last_lane(e, &o->operand[element_operand[1][k]],
-							(half + 1) * LANES / p.count - 1),
-					      a),
+						   last_lane(e, &o->operand[element_operand[1][k]],
+							     (half + 1) * LANES / p.count - 1),
+						   a),
 				    value_at(e, p.at[half], (uint64_t)k * a->bytes, t), a->bytes);
 }
 

@@ -87,8 +87,7 @@ static void branch_apart(struct emit *e, const struct value *x)
 	taken = LLVMBuildBitCast(e->b, guard, e->i32, "");
 	e->pending += o->weight;
 	count_pending(e);
-	LLVMBuildCondBr(e->b,
-			LLVMBuildICmp(e->b, LLVMIntEQ, taken, LLVMConstInt(e->i32, 0xffffffffu, false), ""), yes,
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, taken, LLVMConstInt(e->i32, 0xffffffffu, false), ""), yes,
 			other);
 	LLVMPositionBuilderAtEnd(e->b, yes);
 	make_edge(e, n->next[0]);

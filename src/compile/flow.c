@@ -19,8 +19,8 @@
 /* Whether the interpreter may have to take over at the operation. */
 static bool plan_leaves(const struct plan *p)
 {
-	return p->how == HOW_LOAD || p->how == HOW_MEET || p->how == HOW_STORE || p->how == HOW_LEAVE || p->how == HOW_BRANCH || p->checks ||
-	       p->how == HOW_SPECIAL;
+	return p->how == HOW_LOAD || p->how == HOW_MEET || p->how == HOW_STORE || p->how == HOW_LEAVE ||
+	       p->how == HOW_BRANCH || p->checks || p->how == HOW_SPECIAL;
 }
 
 static int refuse(char *why, size_t why_bytes, const char *text)
@@ -177,13 +177,15 @@ static void find_entries(struct flow *f)
 
 			if (f->block[b].next[k] <= b || last->kind == COMPILE_STOP || last->kind == COMPILE_BARRIER)
 				to->entry = true;
-			if (f->block[b].next[k] <= b || (last->kind == COMPILE_BARRIER && last->guard.place != COMPILE_NONE))
+			if (f->block[b].next[k] <= b ||
+			    (last->kind == COMPILE_BARRIER && last->guard.place != COMPILE_NONE))
 				to->group_entry = true;
 		}
 		if (!inside && b && f->block[b - 1].end == f->block[b].begin)
 			f->block[b].entry = true;
 	}
-	/* where all warps begin with 32 lanes, groups are seldom handed over elsewhere, and each entry takes LLVM time */
+	/* where all warps begin with 32 lanes, groups are seldom handed over elsewhere, and each entry takes LLVM time
+	 */
 	for (uint32_t b = 0; b < f->block_count; b++)
 		f->block[b].group_entry |= f->block[b].entry && (q->partial || q->op[f->block[b].begin].wild);
 	free(depth);

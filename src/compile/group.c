@@ -104,8 +104,8 @@ void group_tell(struct emit *e)
 		return;
 	e->told = true;
 	value_store(e, e->here, value_at(e, e->warp, offsetof(struct warp, mask), e->i32), 4);
-	value_store(e, LLVMBuildSExt(e->b, e->here_lanes, t, ""),
-		    value_at(e, e->warp, offsetof(struct warp, lanes), t), VECTOR_ALIGN);
+	value_store(e, LLVMBuildSExt(e->b, e->here_lanes, t, ""), value_at(e, e->warp, offsetof(struct warp, lanes), t),
+		    VECTOR_ALIGN);
 }
 
 LLVMValueRef group_mix(struct emit *e, LLVMValueRef mine, LLVMValueRef theirs)
@@ -158,14 +158,14 @@ void group_leave(struct emit *e, LLVMValueRef n)
 			continue;
 		value_store(e, number32(e, e->flow->block[w].begin),
 			    wait_field(e, k, offsetof(struct compiled_wait, pc), e->i32), 4);
-		value_store(e, load32(e, e->wait[w]),
-			    wait_field(e, k, offsetof(struct compiled_wait, lanes), e->i32), 4);
+		value_store(e, load32(e, e->wait[w]), wait_field(e, k, offsetof(struct compiled_wait, lanes), e->i32),
+			    4);
 		value_store(e, value_load(e, e->i64, e->since[w], 8),
 			    wait_field(e, k++, offsetof(struct compiled_wait, since), e->i64), 8);
 	}
 	args[3] = number32(e, k);
-	LLVMBuildCall2(e->b, t,
-		       value_field(e, e->env, offsetof(struct compiled_env, part), LLVMPointerType(t, 0)), args, 5, "");
+	LLVMBuildCall2(e->b, t, value_field(e, e->env, offsetof(struct compiled_env, part), LLVMPointerType(t, 0)),
+		       args, 5, "");
 	n = LLVMBuildICmp(e->b, LLVMIntNE, n, LLVMConstInt(e->i64, 0, false), "");
 	LLVMBuildRet(e->b, LLVMBuildZExt(e->b, n, e->i32, ""));
 }
@@ -256,8 +256,8 @@ static void wait_at(struct emit *e, uint32_t b, LLVMValueRef lanes)
 }
 
 /*
- * What jump() of exec.c does, and then the warp's loop: a group that jumps backwards while others wait gives way to them
- * after a while, and to other warps.
+ * What jump() of exec.c does, and then the warp's loop: a group that jumps backwards while others wait gives way to
+ * them after a while, and to other warps.
  */
 static void jump_back(struct emit *e, uint32_t to, const struct state *s, const uint8_t *needed)
 {
@@ -276,8 +276,8 @@ static void jump_back(struct emit *e, uint32_t to, const struct state *s, const 
 			       number32(e, 0), more, "");
 	spins = LLVMBuildAdd(e->b, load32(e, e->spins), more, "");
 	value_store(e, spins, e->spins, 4);
-	good = LLVMBuildICmp(e->b, LLVMIntULE, value_load(e, e->i64, e->count, 8),
-			     LLVMConstInt(e->i64, quantum, false), "");
+	good = LLVMBuildICmp(e->b, LLVMIntULE, value_load(e, e->i64, e->count, 8), LLVMConstInt(e->i64, quantum, false),
+			     "");
 	good = LLVMBuildAnd(e->b, good, LLVMBuildICmp(e->b, LLVMIntULE, spins, number32(e, SPINS_MAX), ""), "");
 	LLVMBuildCondBr(e->b, expected(e, good), on, out);
 	LLVMPositionBuilderAtEnd(e->b, out);
@@ -375,7 +375,8 @@ void group_branch(struct emit *e)
 	group_edge(e, n->next[!back]);
 }
 
-/* Takes those that wait at block w, where some do; builder: goes on where nobody does. Value: they are the group now. */
+/* Takes those that wait at block w, where some do; builder: goes on where nobody does. Value: they are the group now.
+ */
 static LLVMBasicBlockRef somebody_at(struct emit *e, uint32_t w, LLVMValueRef *ret_lanes)
 {
 	LLVMBasicBlockRef some = new_block(e), none = new_block(e);
@@ -427,8 +428,8 @@ void group_come(struct emit *e, uint32_t b)
 	if (n->group_entry && n->reached && !e->flow->few) { /* the head of a loop: a group of all lanes */
 		together = new_block(e);
 		apart = new_block(e);
-		LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, load32(e, e->mask), number32(e, ~0u), ""), together,
-				apart);
+		LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, load32(e, e->mask), number32(e, ~0u), ""),
+				together, apart);
 		LLVMPositionBuilderAtEnd(e->b, together);
 		go_all(e, b, p->in_come);
 		LLVMPositionBuilderAtEnd(e->b, apart);
@@ -442,17 +443,17 @@ void group_come(struct emit *e, uint32_t b)
 static LLVMValueRef base_from_frame(struct emit *e, uint32_t r, int64_t stride, uint32_t among, uint32_t least)
 {
 	LLVMTypeRef t = type_int(e, e->flow->reg_lane[r]);
-	LLVMValueRef some = LLVMBuildOr(e->b, LLVMBuildAnd(e->b, e->live_lanes, number32(e, among), ""),
-					number32(e, 1u << 31), "");
+	LLVMValueRef some =
+		LLVMBuildOr(e->b, LLVMBuildAnd(e->b, e->live_lanes, number32(e, among), ""), number32(e, 1u << 31), "");
 	LLVMValueRef lane = zeroes(e, "llvm.cttz", some), at, v, far;
 
-	at = LLVMBuildMul(e->b, LLVMBuildZExt(e->b, lane, e->i64, ""), LLVMConstInt(e->i64, e->flow->reg_lane[r], false),
-			  "");
+	at = LLVMBuildMul(e->b, LLVMBuildZExt(e->b, lane, e->i64, ""),
+			  LLVMConstInt(e->i64, e->flow->reg_lane[r], false), "");
 	at = LLVMBuildAdd(e->b, at, LLVMConstInt(e->i64, e->flow->reg_at[r], false), "");
-	v = value_load(e, t,
-		       LLVMBuildBitCast(e->b, LLVMBuildGEP2(e->b, e->i8, e->frame, &at, 1, ""), LLVMPointerType(t, 0),
-					""),
-		       e->flow->reg_lane[r]);
+	v = value_load(
+		e, t,
+		LLVMBuildBitCast(e->b, LLVMBuildGEP2(e->b, e->i8, e->frame, &at, 1, ""), LLVMPointerType(t, 0), ""),
+		e->flow->reg_lane[r]);
 	if (!stride)
 		return v;
 	far = LLVMBuildZExtOrBitCast(e->b, LLVMBuildSub(e->b, lane, number32(e, least), ""), t, "");

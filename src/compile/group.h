@@ -1,8 +1,8 @@
 /*
  * group.h: code of a group of a warp's lanes, while others wait (part.h).
  *
- * Which lanes run stands in e->mask, and for each block which lanes wait at its beginning in e->wait; both are places on
- * the stack, of which LLVM makes values. All of them are 0 while all lanes run together.
+ * Which lanes run stands in e->mask, and for each block which lanes wait at its beginning in e->wait; both are places
+ * on the stack, of which LLVM makes values. All of them are 0 while all lanes run together.
  */
 #pragma once
 
@@ -25,7 +25,8 @@ LLVMValueRef group_is_one(struct emit *e); /* it is a single lane */
 void group_leave(struct emit *e, LLVMValueRef n);
 /* From where the builder is into block `to`. */
 void group_edge(struct emit *e, uint32_t to);
-/* Lanes in `taken`, i32, go to the branch's target and the rest on; builder: where the code of all lanes has found that. */
+/* Lanes in `taken`, i32, go to the branch's target and the rest on; builder: where the code of all lanes has found
+ * that. */
 void group_part(struct emit *e, LLVMValueRef taken);
 /* The branch at the end of a block that a group runs. */
 void group_branch(struct emit *e);

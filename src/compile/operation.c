@@ -115,7 +115,8 @@ static void take_result(struct emit *e, const struct compile_operand *o, uint8_t
 	reg_store(e, r, &x);
 }
 
-/* The lanes that the operation names are all in the group, or have ended; else the interpreter lets it wait for them. */
+/* The lanes that the operation names are all in the group, or have ended; else the interpreter lets it wait for them.
+ */
 static void check_members(struct emit *e, const struct compile_op *o)
 {
 	LLVMValueRef named = source(e, &o->operand[5], false).v[0];

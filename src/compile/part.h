@@ -1,11 +1,11 @@
 /*
  * part.h: what the compiler knows of lanes that have parted.
  *
- * The interpreter's rule (softdev/ptx/warp.c) holds in compiled code too: of the groups of a warp the one at the smallest
- * position runs, and joins those that it comes to. So a branch that parts a group goes on with the lanes of the smaller
- * target, while the others wait at the larger one, and a group that comes to a block either joins those that wait
- * there, or waits itself where others wait before it. Which blocks others may be waiting at is known for each block; in
- * code without jumps into loops that is the next join and those around it.
+ * The interpreter's rule (softdev/ptx/warp.c) holds in compiled code too: of the groups of a warp the one at the
+ * smallest position runs, and joins those that it comes to. So a branch that parts a group goes on with the lanes of
+ * the smaller target, while the others wait at the larger one, and a group that comes to a block either joins those
+ * that wait there, or waits itself where others wait before it. Which blocks others may be waiting at is known for each
+ * block; in code without jumps into loops that is the next join and those around it.
  */
 #pragma once
 

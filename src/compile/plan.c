@@ -452,7 +452,8 @@ static bool plan_group_access(const struct flow *f, const struct access_form *a,
 {
 	const bool wide = a->bytes >= 4 || !strcmp(f->request->isa, "avx512");
 
-	return address.shape == SHAPE_LINE && (!address.stride || (address.stride == a->bytes && a->count == 1 && wide));
+	return address.shape == SHAPE_LINE &&
+	       (!address.stride || (address.stride == a->bytes && a->count == 1 && wide));
 }
 
 static bool plan_access(const struct flow *f, const struct compile_op *o, const struct state *s, const uint8_t *kept,
@@ -470,16 +471,16 @@ static bool plan_access(const struct flow *f, const struct compile_op *o, const 
 		p->strided = !kept && address.stride && address.stride != a.bytes * a.count;
 		p->scattered = kept ? !plan_group_access(f, &a, address)
 				    : address.shape == SHAPE_LANES ||
-					      (p->strided && (f->many_accesses || !apart(&a, address.stride)));
+					       (p->strided && (f->many_accesses || !apart(&a, address.stride)));
 		if (p->scattered && !can_scatter(f, &a))
 			return false;
 		p->how = a.store ? HOW_STORE : HOW_LOAD;
 	}
 	for (uint32_t k = 0; !a.store && k < a.count; k++) /* of one address for all, or a half, so is what is there */
-		p->result[element_operand[0][k]] = (struct state){ .shape = a.param ? SHAPE_LINE
-									    : p->scattered || p->guarded || address.stride
-										    ? SHAPE_LANES
-										    : address.shape };
+		p->result[element_operand[0][k]] =
+			(struct state){ .shape = a.param					? SHAPE_LINE
+						 : p->scattered || p->guarded || address.stride ? SHAPE_LANES
+												: address.shape };
 	return true;
 }
 
@@ -548,7 +549,7 @@ static void plan_group_call(const struct flow *f, const struct compile_op *o, co
 {
 	p->meets = o->sync;
 	if (p->how != HOW_CALL || (!o->more_count && (!o->sync || (o->operand[5].place != COMPILE_NONE &&
-								      is_uniform(operand_state(f, &o->operand[5], s))))))
+								   is_uniform(operand_state(f, &o->operand[5], s))))))
 		return;
 	p->how = HOW_LEAVE;
 	p->result[0] = (struct state){ .shape = SHAPE_LANES, .synced = true };

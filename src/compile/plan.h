@@ -138,7 +138,7 @@ struct plan {
 	struct access_form access;
 	bool strided;	/* HOW_LOAD, HOW_STORE: lanes are apart */
 	bool scattered; /* HOW_LOAD, HOW_STORE: in any order */
-	bool guarded;	/* HOW_LOAD, HOW_STORE: by code of its own where the guard holds for all or for none */
+	bool guarded;	/* likewise: by code of its own where the guard holds for all or for none */
 	bool checks;	/* HOW_INLINE: a line is widened, which holds only while it does not wrap */
 	bool meets;	/* HOW_CALL: the lanes that an operand names must be here */
 	uint8_t shape;	/* HOW_INLINE: what it is computed on: bases or lanes */
@@ -147,8 +147,8 @@ struct plan {
 };
 
 /*
- * `kept`: NULL when all lanes are together. Otherwise of each register whether lanes that wait elsewhere need it: what a
- * group writes into such a one is mixed with what they have.
+ * `kept`: NULL when all lanes are together. Otherwise of each register whether lanes that wait elsewhere need it: what
+ * a group writes into such a one is mixed with what they have.
  */
 void plan_make(const struct flow *f, uint32_t i, const struct state *s, const uint8_t *kept, struct plan *ret);
 /* The states behind the operation. */

@@ -93,8 +93,8 @@ static void scatter_pattern(struct emit *e, struct scatter *x)
 
 	if (x->first_lane) {
 		from = value_spread(e, x->first);
-		row = LLVMBuildSub(e->b, x->first,
-				   LLVMBuildMul(e->b, x->first_lane, LLVMConstInt(t, bytes, false), ""), "");
+		row = LLVMBuildSub(e->b, x->first, LLVMBuildMul(e->b, x->first_lane, LLVMConstInt(t, bytes, false), ""),
+				   "");
 		row = value_spread(e, row);
 		n = LLVMBuildZExt(e->b, value_intrinsic(e, "llvm.ctpop", e->i32, &x->here, 1), t, "");
 	} else {
@@ -106,8 +106,7 @@ static void scatter_pattern(struct emit *e, struct scatter *x)
 	}
 	one = scatter_all(e, x, LLVMBuildICmp(e->b, LLVMIntEQ, x->at, from, ""));
 	row = scatter_all(
-		e, x,
-		LLVMBuildICmp(e->b, LLVMIntEQ, LLVMBuildSub(e->b, x->at, steps(t, period, bytes), ""), row, ""));
+		e, x, LLVMBuildICmp(e->b, LLVMIntEQ, LLVMBuildSub(e->b, x->at, steps(t, period, bytes), ""), row, ""));
 	n = LLVMBuildSelect(e->b, row, LLVMConstInt(t, bytes, false), n, "");
 	other = LLVMConstInt(t, 1, false);
 	x->is_row = row;

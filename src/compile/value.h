@@ -25,7 +25,7 @@ struct emit {
 	LLVMValueRef *wait, *since;	/* likewise, of each block: lanes that wait there, and since when */
 	LLVMValueRef waits;		/* those for the engine */
 	LLVMValueRef live_lanes;
-	LLVMValueRef here, here_lanes, absent; /* in a block: the group as i32 and as a vector, how many are not in it */
+	LLVMValueRef here, here_lanes, absent; /* in a block: the group as i32, as a vector; how many are not in it */
 	const uint64_t *waiting;	       /* where others may wait; NULL: all lanes are together */
 	const uint8_t *kept;		       /* registers that they need; NULL likewise */
 	bool told;			       /* the engine knows the group */

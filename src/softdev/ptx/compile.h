@@ -101,7 +101,7 @@ struct compiled_wait {
 struct compiled_env {
 	bool (*reach)(struct warp *w, uint64_t begin, uint64_t end, bool write, uint8_t *hint);
 	uint8_t *hint; /* a byte for each operation: the number of the range that it found last */
-	/* Takes over lanes that wait in the kernel at one of these operations. False: some wait elsewhere, nothing is done. */
+	/* Takes over lanes that wait at one of these operations. False: some wait elsewhere, nothing is done. */
 	bool (*take)(struct warp *w, struct compiled_wait *wait, uint32_t count);
 	/* The interpreter goes on with the group `lanes`; the others wait. */
 	void (*part)(struct warp *w, uint32_t lanes, struct compiled_wait *wait, uint32_t count, uint32_t spins);

@@ -32,7 +32,10 @@ void hot_wait(const struct function *f, const struct ptx_launch *l);
 /* What warps of this launch may run; NULL: nothing. */
 const struct machine *hot_machine(const struct function *f, const struct ptx_launch *l);
 
-/* describe.c: a function as the library wants it; alone: of blocks of one warp. The operations are for free(). Value: 0 or -ENOMEM. */
+/*
+ * describe.c: a function as the library wants it; alone: of blocks of one warp. The operations are for free(). Value: 0
+ * or -ENOMEM.
+ */
 int describe(const struct function *f, bool alone, struct compile_op **ret, bool *ret_good);
 
 /* object.c: code and entries of an object file, ready to run; checks everything that it reads. Value: 0 or -errno. */

@@ -665,7 +665,7 @@ static inline void fetch_ahead(const struct warp *w, const struct access *x)
 		L *d = at(w, o->d);                                                                                    \
 		const L *pb = at(w, o->b), *pc = o->c == LOC_NONE ? pb : at(w, o->c);                                  \
 		find_access(w, o, o->a, sizeof(t), sizeof(t), true, &x);                                               \
-		fetch_ahead(w, &x);                                                                                       \
+		fetch_ahead(w, &x);                                                                                    \
 		for (u32 left = x.good ? w->mask : 0; left; left &= left - 1) {                                        \
 			const u32 i = first_lane(left);                                                                \
 			t *p = (t *)x.address[i], old, next, b = (t)pb[i], c = (t)pc[i];                               \
