@@ -89,8 +89,14 @@ static void sync_operand(struct emit *e, const struct compile_operand *o)
 {
 	const uint32_t r = flow_reg(e->flow, o);
 
-	if (r != UINT32_MAX && !e->s[r].synced)
-		reg_to_frame(e, r, &e->s[r]);
+	if (r == UINT32_MAX || e->s[r].synced)
+		return;
+	if (e->s[r].nan) { /* from here on both hold the device's bits */
+		const struct value x = reg_value(e, r, &e->s[r], true);
+
+		reg_store(e, r, &x);
+	}
+	reg_to_frame(e, r, &e->s[r]);
 }
 
 /* From the frame, where a function has left it. */

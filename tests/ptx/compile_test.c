@@ -58,6 +58,13 @@ static const char text[] =
 	"L1:\n\tadd.u32 %r5, %r5, 1; atom.global.cas.b32 %r2, [%d1], 0, 1; setp.ne.u32 %p, %r2, 0; @%p bra L1;\n"
 	"\tld.volatile.global.u32 %r3, [%d1+4]; mad.lo.u32 %r4, %r3, 3, %r1; st.volatile.global.u32 [%d1+4], %r4;\n"
 	"\tatom.global.exch.b32 %r2, [%d1], 0; st.global.u32 [%d2+8], %r5; ret;\n}\n"
+	/* a result that is not a number, which a function of the interpreter reads before it is stored */
+	".visible .entry settled(.param .u64 po, .param .u32 from)\n{\n"
+	"\t.reg .f32 %f<4>; .reg .b32 %r<9>; .reg .b64 %d<9>;\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [from]; mad.wide.u32 %d2, %r1, 8, %d1;\n"
+	"\tadd.u32 %r3, %r2, %r1; mov.b32 %f1, %r3; add.f32 %f2, %f1, %f1; xor.b32 %r4, %r1, 3; mov.b32 %r5, %f2;\n"
+	"\tshfl.sync.idx.b32 %r6, %r5, %r4, 31, 0xffffffff; mov.b32 %r7, %f2;\n"
+	"\tst.global.u32 [%d2], %r7; st.global.u32 [%d2+4], %r6; ret;\n}\n"
 	/* lanes that end within a loop, while others go on */
 	".visible .entry ends(.param .u64 po)\n{\n"
 	"\t.reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %d<9>;\n"
@@ -149,6 +156,7 @@ static void test_results(void)
 	ok(compare("wraps", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 0xfffffff0u, 0) && same_results());
 	ok(compare("wraps", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 0x7ffffff0u, 0) && same_results());
 	ok(compare("wraps", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 5, 0) && same_results());
+	ok(compare("settled", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 0xffc01234u, 0) && same_results());
 }
 
 /* Whose turn it is depends on the order of lanes, which is the interpreter's, to the last instruction. */
