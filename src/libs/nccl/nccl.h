@@ -144,8 +144,8 @@ struct ncclComm {
 	/* mutex guards the following */
 	struct nccl_op *first, **last;
 	struct nccl_op *kept; /* captured ones: a graph may be launched as long as the process lives */
-	uint32_t pending; /* calls whose operation has not ended */
-	uint32_t callers; /* threads that wait in nccl_words() */
+	uint32_t pending;     /* calls whose operation has not ended */
+	uint32_t callers;     /* threads that wait in nccl_words() */
 	bool ending, finalized;
 	struct nccl_scalar *scalars;
 	uint32_t scalars_count;
