@@ -8,6 +8,8 @@ packaging/oldlibc as for glibc 2.31, and with the libraries beyond libc (libuv, 
 libseccomp, libyaml, zlib, and libmicrohttpd without its TLS) linked in,
 from the static archives of this machine's development packages. So no library has to be found on the other machine, and none of
 ours can meet another version of itself inside a user's program.
+
+METE_BUNDLE_TRIAL: meson's options for a bundle that is only tried; its VERSION says so.
 """
 import gzip
 import os
@@ -26,6 +28,7 @@ packages = os.path.join(work, "pkgconfig")
 tree = os.path.join(work, "build")
 name = f"mete-{version}-{platform.machine()}"
 cc = os.environ.get("CC", "cc").split()
+trial = os.environ.get("METE_BUNDLE_TRIAL", "").split()
 
 # Names of pkg-config, and of the archive where it is not lib<name>.a.
 LIBRARIES = {"libuv": ("libuv_a.a", "libuv.a"), "sqlite3": ("libsqlite3.a",), "jansson": ("libjansson.a",),
@@ -88,7 +91,8 @@ def compile_all():
     env.pop("MESONINTROSPECT", None)
     meson = shutil.which("meson") or sys.exit("bundle: meson is not in the path")
     options = ["--prefix=/" + name, "--bindir=bin", "--libdir=lib", "--libexecdir=libexec", "--datadir=share", "--mandir=share/man",
-               "-Dbuildtype=release", "-Ddebug=true", "-Dhttp_tls=false", "-Dlibmete=false", "-Dkubernetes=disabled", "-Dguard=disabled", "-Dllvm=disabled", "-Dc_link_args=[" + ", ".join(f"'{a}'" for a in link) + "]"]
+               "-Doptimization=3", "-Ddebug=false", "-Disa=all", "-Dhttp_tls=false", "-Dlibmete=false", "-Dkubernetes=disabled", "-Dguard=disabled",
+               "-Dllvm=disabled", "-Dc_link_args=[" + ", ".join(f"'{a}'" for a in link) + "]", *trial]
     if os.path.exists(os.path.join(tree, "build.ninja")):
         subprocess.run([meson, "setup", "--reconfigure", tree, source, *options], env=env, check=True)
     else:
@@ -121,6 +125,8 @@ def collect(meson):
     with open(os.path.join(top, "VERSION"), "w", encoding="utf-8") as f:
         commit = subprocess.run(["git", "-C", source, "rev-parse", "HEAD"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         f.write(f"mete {version} {platform.machine()}\ncommit {commit.stdout.decode().strip() or 'unknown'}\n")
+        if trial:
+            f.write(f"a trial, built with {' '.join(trial)}: not for use\n")
     return top
 
 
