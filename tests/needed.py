@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """
-What a build folder has to build for some of its tests: needed.py FOLDER [--suite NAME | --no-suite NAME]...
+What a build folder has to build for some of its tests: needed.py FOLDER [--installed] [--suite NAME | --no-suite NAME]...
 
-Prints ninja's targets, one a line, by the same suites that `meson test` takes: all that is built by default without the
-programs of tests of other suites. `./check` builds no more than this where another build compiles the rest.
+Prints ninja's targets, one a line, by the same suites that `meson test` takes: what these tests depend on, by meson's
+`depends`, and the links beside libraries by which they are found (stamps). --installed adds all that is installed. `./check`
+builds no more than this where another build compiles the rest.
 """
 import json
 import os
@@ -28,21 +29,17 @@ def selected(test, take, leave):
     return (not take or own & take) and not own & leave
 
 
-def is_test(target):
-    """A program of one test, not one that helps several."""
-    return target["name"].endswith(("_test", "_fuzz")) and not target["installed"]
+def is_taken(target, installed):
+    return target["build_by_default"] and (installed and target["installed"] or target["filename"][0].endswith(".stamp"))
 
 
 def needed(folder, words):
-    take, leave = suites(words)
-    wanted, spared = set(), set()
-    for test in introspect(folder, "tests"):
-        (wanted if selected(test, take, leave) else spared).update(test["depends"])
+    installed = "--installed" in words
+    take, leave = suites([w for w in words if w != "--installed"])
+    wanted = {d for test in introspect(folder, "tests") if selected(test, take, leave) for d in test["depends"]}
     top = os.path.abspath(folder)
-    every = introspect(folder, "targets")
-    targets = [target for target in every if target["build_by_default"] or target["id"] in wanted]
-    return sorted(os.path.relpath(name, top) for target in targets
-                  if target["id"] in wanted or target["id"] not in spared or not is_test(target)
+    return sorted(os.path.relpath(name, top) for target in introspect(folder, "targets")
+                  if target["id"] in wanted or is_taken(target, installed)
                   for name in target["filename"])
 
 
