@@ -85,13 +85,15 @@ def disk_folder():
 
 
 def until(what, seconds=5.0):
-    """Waits for a condition, longer where a sanitizer slows everything down; its value."""
+    """Waits for a condition, longer where a sanitizer slows everything down; its value. Who waits for long asks less often."""
     end = time.monotonic() + seconds * PATIENCE
+    pause = 0.001
     while True:
         value = what()
         if value or time.monotonic() > end:
             return value
-        time.sleep(0.002)
+        time.sleep(pause)
+        pause = min(1.3 * pause, 0.02)
 
 
 class Beside:

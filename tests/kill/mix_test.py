@@ -33,7 +33,7 @@ from harness import BUILD, Meted, finish, ok, same, until  # noqa: E402
 
 LONG = bool(os.environ.get("METE_TEST_LONG"))
 SEED = int(os.environ.get("METE_MIX_SEED", time.time()))
-SECONDS = float(os.environ.get("METE_MIX_SECONDS", 600 if LONG else 12 if os.environ.get("METE_TEST_SANITIZED") else 20))
+SECONDS = float(os.environ.get("METE_MIX_SECONDS", 600 if LONG else 8 if os.environ.get("METE_TEST_SANITIZED") else 20))
 METE = os.path.join(BUILD, "src/cli/mete")
 MIXER = os.path.join(BUILD, "tests/kill/mixer")
 TELLER = os.path.join(BUILD, "tests/kill/teller")
