@@ -37,8 +37,12 @@ def attack(uid, count):
 
 
 def ask_often(count):
+    """The statuses, to the first refusal."""
     c = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-    return [get(connection=c) for _ in range(count)]
+    statuses = []
+    while len(statuses) < count and 429 not in statuses[-1:]:
+        statuses.append(get(connection=c))
+    return statuses
 
 
 def read_answer(file):
@@ -84,7 +88,8 @@ same(get(connection=kept), 200, "root's connection has stayed")
 for child in [greedy] + many:
     child.kill()
 
-statuses = as_user(UID, ask_often, 1500)
+# Several processes: on a busy machine one does not come to ask as often as it may.
+statuses = sum((child.value() for child in [Child(UID, ask_often, 1500) for _ in range(4)]), [])
 ok(200 in statuses and 429 in statuses, "who asks without end and without the token is told to ask less often",
    statuses.count(200), statuses.count(429))
 same(as_user(VICTIM, get), 200, "that is not another user's loss")
