@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 /* What was reached, with little room: docs/guard.md has the figures, and what is not reached. */
-#define OTHERS_MOST 2.15
+#define OTHERS_MOST 2.05
 #define TENANT_MOST 4.0
 
 static uint64_t cost_ns;
