@@ -32,7 +32,10 @@ static void expect(CUdeviceptr at, const float wanted[4])
 		       (double)wanted[i]);
 }
 
-/* What the program writes into managed memory is there when a forwarded call reads it, and what that writes comes back. */
+/*
+ * What the program writes into managed memory is there when a forwarded call reads it, and what that writes comes
+ * back.
+ */
 static void test_managed(cublasHandle_t h)
 {
 	static const float two = 2;

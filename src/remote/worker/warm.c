@@ -143,8 +143,8 @@ bool warm_up(struct warm *warm, const char *shim, const char *devices, char *why
 
 	memset(warm, 0, sizeof(*warm));
 	/*
-	 * The shim is loaded before the driver: libraries of NVIDIA's ask for libcuda.so.1 by its name, and get what has
-	 * that name first. With the driver itself what they take would be charged to nobody.
+	 * The shim is loaded before the driver: libraries of NVIDIA's ask for libcuda.so.1 by its name, and get what
+	 * has that name first. With the driver itself what they take would be charged to nobody.
 	 */
 	if (!driver_open(shim, &warm->shim, why, why_bytes))
 		return false;
