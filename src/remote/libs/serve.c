@@ -287,13 +287,29 @@ static bool is_beside(const struct forward_work *w)
 	return w->library->alone && busy;
 }
 
+static int end_later(void *handle)
+{
+	(void)handle;
+	return 0;
+}
+
+/* What others refer to is gone for the client alone. */
+static bool may_end(struct forward_work *w)
+{
+	if (w->named->busy)
+		return false;
+	if (w->named->held && held_ends(w->named->held))
+		w->function = (void *)end_later;
+	return true;
+}
+
 bool forward_ready(struct forward_work *w)
 {
 	if (is_beside(w) || w->work->in.bad || w->work->in.used != w->work->in.size || w->unsound || !w->function ||
 	    !mode_set(w))
 		return false;
 	if (w->ends)
-		return !w->named->busy;
+		return may_end(w);
 	/* A result in the client's memory is waited for by the library. */
 	if (w->work->head.flags & CALL_WAITS && !w->stays) {
 		for (unsigned int i = 0; i < w->used_count; i++)
@@ -362,6 +378,7 @@ void forward_named_free(void *given)
 {
 	struct forward_named *named = given;
 
+	held_drop(named->held);
 	free(named->scratch);
 	free(named);
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "remote/libs/forward.h"
+#include "remote/libs/held.h"
 #include "remote/worker/worker.h"
 
 #define FORWARD_ANY 255	    /* a call may be about objects of any type */
@@ -56,6 +57,7 @@ struct forward_named {
 	_Atomic unsigned int busy; /* calls that wait in the library with it; raised by the executor alone */
 	uint64_t context;	   /* id, of the one in which it was made, where that is where it lives; else 0 */
 	uint64_t stream;	   /* id, of the one that the library has been told for it; 0: none */
+	struct forward_held *held; /* NULL: no other object refers to it */
 };
 
 struct forward_work {

@@ -2,9 +2,11 @@
  * serve_far.c: cuDNN's backend at the worker where the library is NVIDIA's, and its calls whose handlers are not
  * generated (far.h).
  *
- * NVIDIA's library believes what a descriptor says. Whether a tensor is a number of the program's or memory of the
- * device decides whether it reads an address here or there, so of each descriptor it is kept which tensors are behind
- * it: a variant pack's addresses are the session's, and its numbers lie in the message.
+ * NVIDIA's library believes what a descriptor says. Whether a tensor is a number of the program's or memory of the device
+ * decides whether it reads an address here or there, so of each descriptor it is kept which tensors are behind it: a
+ * variant pack's addresses are the session's, and its numbers lie in the message. Whether the library copies what a
+ * descriptor refers to, or looks there later, it does not say: a handle or descriptor stays as long as another refers to
+ * it, and serves no more when the handle's context has ended.
  */
 #include "remote/libs/recipe_serve.h"
 
@@ -29,6 +31,7 @@ struct values {
 struct made {
 	struct forward_named named;
 	int type;
+	uint64_t context; /* id, of the handles behind it; 0: there are none */
 	struct values values;
 };
 
@@ -140,6 +143,8 @@ struct making {
 	int type;
 	cudnnStatus_t status;
 	struct values values;
+	struct forward_held *held; /* of the descriptor */
+	uint64_t context;
 	/* of a tensor */
 	bool is_value, inside;
 	int64_t id, elements;
@@ -177,6 +182,26 @@ static void set(struct making *m, const struct far_attribute *a, const void *ele
 								     elements);
 }
 
+static int (*end_of(const struct forward_work *w, enum cudnn_call call))(void *)
+{
+	return (int (*)(void *))w->library->functions[call];
+}
+
+static bool stands(struct forward_work *w, uint64_t context)
+{
+	bool known;
+
+	return !context || (worker_find(w->work, KIND_CONTEXT, context, &known) && known);
+}
+
+/* What is made refers to an object that lives in this context, which stands. */
+static void refer(struct making *m, struct forward_held *held, uint64_t context)
+{
+	m->bad = m->bad || !held || !held_refers(m->held, held) ||
+		 (m->context && context && m->context != context);
+	m->context = context ? context : m->context;
+}
+
 static void take_descriptors(struct making *m, const struct far_attribute *a)
 {
 	void *list[FAR_RESULTS_MOST] = { NULL };
@@ -192,6 +217,8 @@ static void take_descriptors(struct making *m, const struct far_attribute *a)
 			continue;
 		list[i] = one->named.handle;
 		m->bad = m->bad || !values_note(&m->values, &one->values);
+		m->bad = m->bad || !stands(m->w, one->context);
+		refer(m, one->named.held, one->context);
 	}
 	if (!m->w->unsound && !m->w->work->in.bad)
 		set(m, a, list);
@@ -199,15 +226,21 @@ static void take_descriptors(struct making *m, const struct far_attribute *a)
 
 static void take_handle(struct making *m, const struct far_attribute *a)
 {
-	void *handle;
+	struct forward_named *named;
 
 	if (a->count != 1) {
 		m->w->work->in.bad = true;
 		return;
 	}
-	handle = forward_get_object(m->w, FAR_HANDLE);
-	if (handle)
-		set(m, a, &handle);
+	named = forward_get_named(m->w, FAR_HANDLE);
+	if (!named)
+		return;
+	if (!named->held)
+		named->held = held_new(named->handle, end_of(m->w, CUDNN_CALL_cudnnDestroy));
+	m->bad = m->bad || !stands(m->w, named->context);
+	refer(m, named->held, named->context);
+	if (!m->bad)
+		set(m, a, &named->handle);
 }
 
 /* Of a plan alone; no other text is read. */
@@ -339,6 +372,7 @@ static void tensor_end(struct making *m)
 static int making_end(struct making *m)
 {
 	FAR_CALL(m->w, cudnnBackendDestroyDescriptor)(m->descriptor);
+	held_drop(m->held);
 	free(m->values.value);
 	return 0;
 }
@@ -366,19 +400,31 @@ static int making_keep(struct making *m, uint64_t id)
 		w->status = w->library->status.alloc_failed;
 		return making_end(m);
 	}
-	made->named.type = FAR_DESCRIPTOR;
-	made->named.handle = m->descriptor;
-	made->type = m->type;
-	made->values = m->values;
+	*made = (struct made){ .named = { .type = FAR_DESCRIPTOR, .handle = m->descriptor, .held = m->held },
+			       .type = m->type,
+			       .context = m->context,
+			       .values = m->values };
+	/* Before it has its name: another thread could end it then. */
+	if (m->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
+		plan_tell(w, made);
 	r = forward_made_as(w, id, &made->named, made_free);
 	if (r) {
 		free(made);
 		making_end(m);
 		return r == -ENOSPC ? 0 : r;
 	}
-	if (m->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
-		plan_tell(w, made);
 	return 0;
+}
+
+/* False: no memory; the descriptor goes. */
+static bool making_begin(struct making *m)
+{
+	m->held = held_new(m->descriptor, end_of(m->w, CUDNN_CALL_cudnnBackendDestroyDescriptor));
+	if (m->held)
+		return true;
+	m->w->status = m->w->library->status.alloc_failed;
+	making_end(m);
+	return false;
 }
 
 /* Only what takes long has others executed beside it; a graph's operations are too many to be noted. */
@@ -410,7 +456,7 @@ static int finalize(struct forward_work *w)
 		return 0;
 	}
 	w->status = (int)FAR_CALL(w, cudnnBackendCreateDescriptor)((cudnnBackendDescriptorType_t)type, &m.descriptor);
-	if (w->status)
+	if (w->status || !making_begin(&m))
 		return 0;
 	for (uint64_t i = 0; i < count && !w->work->in.bad; i++)
 		take(&m);
@@ -487,6 +533,7 @@ struct wanted {
 /* Descriptors that the library fills, and that are behind the one that was asked. */
 static int give_descriptors(struct forward_work *w, struct wanted *list, const struct far_question *q)
 {
+	const struct made *asked = (const struct made *)w->named;
 	void *filled[FAR_RESULTS_MOST] = { NULL };
 	int64_t count = 0, given = 0;
 	int r = 0;
@@ -501,9 +548,10 @@ static int give_descriptors(struct forward_work *w, struct wanted *list, const s
 	for (int64_t i = 0; i < q->requested; i++) {
 		struct making m = { .w = w, .descriptor = list[i].descriptor, .type = (int)list[i].type };
 
-		if (!m.descriptor)
+		if (!m.descriptor || !making_begin(&m))
 			continue;
-		if (w->status || r || i >= count || !values_note(&m.values, &((const struct made *)w->named)->values) ||
+		refer(&m, w->named->held, asked->context);
+		if (w->status || r || i >= count || m.bad || !values_note(&m.values, &asked->values) ||
 		    m.type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
 			making_end(&m);
 			continue;
@@ -524,7 +572,7 @@ static int get_descriptors(struct forward_work *w, const struct far_question *q)
 	for (int64_t i = 0; i < q->requested; i++) {
 		forward_get(w, &list[i].type, sizeof(list[i].type));
 		forward_get(w, &list[i].id, sizeof(list[i].id));
-		w->unsound |= list[i].type == CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR;
+		w->unsound |= (int)list[i].type == CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR;
 	}
 	r = forward_ready(w) ? give_descriptors(w, list, q) : forward_refuse(w);
 	free(list);
@@ -539,6 +587,7 @@ static int get_attribute(struct forward_work *w)
 	if (w->work->in.bad || q.requested < 0 || q.from < 0)
 		return -EPROTO;
 	w->stays = q.type == CUDNN_TYPE_CHAR; /* texts are the executor's */
+	w->unsound |= !stands(w, ((const struct made *)w->named)->context);
 	if (q.type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
 		return get_descriptors(w, &q);
 	w->unsound |= !type_bytes(q.type) && q.type != CUDNN_TYPE_CHAR;
@@ -552,7 +601,7 @@ static int destroy(struct forward_work *w)
 	w->ends = true;
 	if (!forward_ready(w))
 		return forward_refuse(w);
-	w->status = (int)FAR_CALL(w, cudnnBackendDestroyDescriptor)(w->handle);
+	w->status = ((int (*)(void *))w->function)(w->handle);
 	forward_gone(w);
 	return 0;
 }
@@ -674,7 +723,7 @@ static int execute(struct forward_work *w)
 	forward_get(w, &count, sizeof(count));
 	if (w->work->in.bad || count > FAR_ATTRIBUTES_MOST)
 		return -EPROTO;
-	if (!plan || plan->type != CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
+	if (!plan || plan->type != CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR || !stands(w, plan->context)) {
 		w->unsound = true;
 		return forward_refuse(w);
 	}

@@ -31,6 +31,8 @@ static unsigned int next; /* slot of an object */
 
 struct object {
 	int type, id, is_value, refers, tensors;
+	int referred; /* by so many that are there */
+	bool has_handle;
 	struct object *behind[8];
 	int64_t ids[8], pointers;
 	void *pointer[8], *workspace;
@@ -38,6 +40,9 @@ struct object {
 
 static struct {
 	int executed, wrong, labels, algorithms;
+	int handles, ended; /* descriptors that refer to the handle; handles that have ended */
+	int early; /* ended while others refer to it */
+	int named; /* asked of after it had its name */
 } seen;
 static char text[] = "{\"plan\": 1}";
 static struct object *written; /* whose text it is */
@@ -57,9 +62,28 @@ static cudnnStatus_t object_create(cudnnBackendDescriptorType_t type, cudnnBacke
 	return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t object_destroy(cudnnBackendDescriptor_t o)
+static void refer(struct object *o, struct object *to)
 {
+	o->behind[o->refers++] = to;
+	to->referred++;
+}
+
+static cudnnStatus_t object_destroy(cudnnBackendDescriptor_t given)
+{
+	struct object *o = given;
+
+	seen.early += o->referred > 0;
+	for (int i = 0; i < o->refers; i++)
+		o->behind[i]->referred--;
+	seen.handles -= o->has_handle;
 	free(o);
+	return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t handle_destroy(cudnnHandle_t handle)
+{
+	seen.early += seen.handles > 0;
+	seen.ended++;
 	return CUDNN_STATUS_SUCCESS;
 }
 
@@ -70,9 +94,11 @@ static cudnnStatus_t object_set(cudnnBackendDescriptor_t given, cudnnBackendAttr
 
 	if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
 		for (int64_t i = 0; i < count && o->refers < 8; i++)
-			o->behind[o->refers++] = ((struct object *const *)elements)[i];
+			refer(o, ((struct object *const *)elements)[i]);
 	if (type == CUDNN_TYPE_CHAR)
-		o->behind[o->refers++] = written;
+		refer(o, written);
+	if (type == CUDNN_TYPE_HANDLE)
+		seen.handles += o->has_handle = true;
 	if (o->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR && name == CUDNN_ATTR_TENSOR_IS_BY_VALUE &&
 	    type == CUDNN_TYPE_BOOLEAN && count)
 		o->is_value = *(const bool *)elements;
@@ -106,10 +132,10 @@ static cudnnStatus_t object_get(cudnnBackendDescriptor_t const o, cudnnBackendAt
 		written = o;
 	}
 	if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR && requested) {
-		struct object *filled = ((struct object **)elements)[0];
-
-		filled->behind[filled->refers++] = (struct object *)(uintptr_t)o;
+		refer(((struct object **)elements)[0], (struct object *)(uintptr_t)o);
 	}
+	if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)
+		seen.named += ids_find(&worker.ids, KIND_FORWARDED, CALL_ID(KIND_FORWARDED, 1, FIRST + next - 1)) != NULL;
 	if (type == CUDNN_TYPE_INT64 && requested)
 		*(int64_t *)elements = 64;
 	return CUDNN_STATUS_SUCCESS;
@@ -222,7 +248,7 @@ static CUresult no_pointer(void *data, CUpointer_attribute attribute, CUdevicept
 static void library_begin(void)
 {
 	HAS(cudnnCreate, create);
-	HAS(cudnnDestroy, tensor_destroy);
+	HAS(cudnnDestroy, handle_destroy);
 	HAS(cudnnGetVersion, version);
 	HAS(cudnnBackendCreateDescriptor, object_create);
 	HAS(cudnnBackendDestroyDescriptor, object_destroy);
@@ -257,6 +283,7 @@ static void library_begin(void)
 static _Alignas(8) uint8_t sent[1 << 14], out[1 << 16];
 static struct remote_writer message;
 static struct work work;
+static uint64_t context = CONTEXT;
 
 static void begin(enum cudnn_call call, uint64_t object)
 {
@@ -279,10 +306,7 @@ static int end(void)
 
 	work = (struct work){ .worker = &worker,
 			      .driver = &driver,
-			      .head = { .call = FORWARD_NUMBER_CUDNN,
-					.thread = 1,
-					.context = CONTEXT,
-					.flags = CALL_WAITS },
+			      .head = { .call = FORWARD_NUMBER_CUDNN, .thread = 1, .context = context, .flags = CALL_WAITS },
 			      .used_over = true, /* nobody to yield to */
 			      .in = { .data = sent, .size = message.used },
 			      .out = { .data = out, .capacity = sizeof(out) } };
@@ -441,6 +465,94 @@ static void test_answers(void)
 	tap_ok(end() > 0, "addresses of this process are not given out");
 }
 
+static int destroy(uint64_t object)
+{
+	begin(CUDNN_CALL_cudnnBackendDestroyDescriptor, object);
+	return end();
+}
+
+static uint64_t handle_new(void)
+{
+	uint64_t id = CALL_ID(KIND_FORWARDED, 1, FIRST + next++);
+
+	begin(CUDNN_CALL_cudnnCreate, 0);
+	put((int64_t)id);
+	is(end(), 0);
+	return id;
+}
+
+static int handle_end(uint64_t handle)
+{
+	begin(CUDNN_CALL_cudnnDestroy, handle);
+	return end();
+}
+
+static uint64_t graph_with(uint64_t handle, int wanted)
+{
+	uint64_t graph = object_begin(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, 1);
+
+	attribute(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle, sizeof(handle));
+	is(end(), wanted);
+	return graph;
+}
+
+/* Whatever a client ends first. */
+static void test_lives(void)
+{
+	uint64_t handle = handle_new(), graph = graph_with(handle, 0), plan, one, chain;
+	int ended = seen.ended, handles = seen.handles, failed = 0;
+
+	plan = above(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, &graph, 1, 0);
+	tap_ok(!seen.named, "a plan is asked for its workspace before another thread can end it");
+	is(handle_end(handle), 0);
+	tap_ok(handle_end(handle) != 0, "a handle ends once");
+	is(seen.ended, ended);
+	is(destroy(graph), 0);
+	tap_ok(seen.ended == ended && seen.handles == handles, "a plan keeps the graph and the handle that it refers to");
+	is(destroy(plan), 0);
+	tap_ok(seen.ended == ended + 1 && seen.handles == handles - 1, "and lets go of them when it ends");
+	one = tensor(21, false);
+	chain = one;
+	for (int i = 0; i < 20000; i++) {
+		uint64_t above_it = CALL_ID(KIND_FORWARDED, 1, FIRST + next++);
+
+		begin(CUDNN_CALL_cudnnBackendFinalize, 0);
+		put((int64_t)above_it);
+		put(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+		put(2);
+		attribute(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &(int64_t){ 21 }, sizeof(int64_t));
+		attribute(CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &chain, sizeof(chain));
+		failed += end() != 0;
+		failed += destroy(chain) != 0;
+		chain = above_it;
+	}
+	is(failed, 0);
+	is(destroy(chain), 0);
+	tap_ok(!seen.early, "the library ends nothing that others refer to, however long the chain of them");
+}
+
+/* The context of a handle ends: what refers to the handle serves no more, and can be ended. */
+static void test_context(void)
+{
+	const uint64_t other = CALL_ID(KIND_CONTEXT, 1, FIRST + next++);
+	uint64_t handle, graph, plan;
+
+	is(ids_add(&worker.ids, KIND_CONTEXT, other, &next, 0), 0);
+	context = other;
+	handle = handle_new();
+	context = CONTEXT;
+	graph = graph_with(handle, 0);
+	plan = above(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, &graph, 1, 0);
+	is(execute_one(plan, 1, (struct far_pointer){ .at = MEMORY }, 0), 0);
+	ids_remove(&worker.ids, other);
+	tap_ok(execute_one(plan, 1, (struct far_pointer){ .at = MEMORY }, 0) != 0, "no plan whose handle's context has ended");
+	graph_with(handle, CUDNN_STATUS_BAD_PARAM);
+	above(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, &graph, 1,
+	      CUDNN_STATUS_BAD_PARAM);
+	is(destroy(plan), 0);
+	is(destroy(graph), 0);
+}
+
 static void test_malformed(void)
 {
 	static const int64_t huge[] = { 1, 1 };
@@ -584,6 +696,8 @@ int main(void)
 	test_pointers();
 	test_texts();
 	test_answers();
+	test_lives();
+	test_context();
 	test_malformed();
 	test_older();
 	test_random();
