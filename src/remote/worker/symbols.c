@@ -15,6 +15,7 @@
 #define TYPE_UNLINKED STT_LOPROC
 #define ENTRIES_MOST 4096u
 #define SYMBOLS_MOST (UINT64_C(1) << 20)
+#define NAMES_MOST (UINT64_C(1) << 26) /* bytes, of all symbols of an entry: many may have one name */
 #define UNPACK_ALL (UINT64_C(1) << 31) /* bytes, of all entries of an image */
 
 struct reading {
@@ -33,7 +34,7 @@ static bool add(struct symbols *s, const struct symbol *symbol, size_t length)
 	struct symbol *more;
 	char *name;
 
-	if (length >= SYMBOL_NAME_MOST)
+	if (length >= SYMBOL_NAME_MOST || length >= NAMES_MOST - s->name_bytes)
 		return false;
 	if (s->count == s->room) {
 		more = s->count < SYMBOLS_MOST ? realloc(s->symbol, room * sizeof(*more)) : NULL;
@@ -47,6 +48,7 @@ static bool add(struct symbols *s, const struct symbol *symbol, size_t length)
 		return false;
 	s->symbol[s->count] = *symbol;
 	s->symbol[s->count++].name = name;
+	s->name_bytes += length + 1;
 	return true;
 }
 

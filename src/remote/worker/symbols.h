@@ -23,6 +23,7 @@ struct symbol {
 struct symbols {
 	struct symbol *symbol; /* sorted by name */
 	size_t count, room;
+	uint64_t name_bytes; /* of all names, with their NULs */
 	unsigned int member; /* of several that are linked together, from 0: of each a driver takes one entry */
 	bool complete;	     /* all of them are here */
 };

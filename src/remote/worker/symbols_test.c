@@ -304,6 +304,52 @@ static void packed_damaged(void)
 	is_str(read_packed(IMAGE_ZSTD, KIND, 2, 8), "unknown");
 }
 
+static void count_all(void *arg, const struct symbols *s)
+{
+	*(size_t *)arg += s->count;
+}
+
+/* Many symbols whose names are one text of 4000 bytes: what is kept of them is bounded, and not by the image's size. */
+static void long_names(void)
+{
+	enum { NAME = 4000, MANY = 20000 };
+	static struct {
+		struct image_head head;
+		uint64_t bytes;
+		Elf64_Ehdr elf;
+		Elf64_Shdr section[3];
+		char name[NAME + 8];
+		Elf64_Sym symbol[MANY];
+	} b = { .head = { IMAGE_ELF, 1 } };
+	const uint64_t from = offsetof(typeof(b), elf);
+	struct image_view v;
+	size_t count = 0;
+
+	b.bytes = sizeof(b) - from;
+	b.elf = machine().head;
+	b.elf.e_shoff = offsetof(typeof(b), section) - from;
+	b.elf.e_shnum = 3;
+	b.elf.e_shstrndx = 2;
+	b.section[1] = (Elf64_Shdr){ .sh_type = SHT_SYMTAB,
+				     .sh_offset = offsetof(typeof(b), symbol) - from,
+				     .sh_size = sizeof(b.symbol),
+				     .sh_entsize = sizeof(Elf64_Sym),
+				     .sh_link = 2 };
+	b.section[2] = (Elf64_Shdr){ .sh_type = SHT_STRTAB,
+				     .sh_offset = offsetof(typeof(b), name) - from,
+				     .sh_size = sizeof(b.name) };
+	memset(b.name + 1, 'n', NAME);
+	for (unsigned int i = 0; i < MANY; i++)
+		b.symbol[i] = object(1, STT_OBJECT, SHN_COMMON, 4, 4);
+	ok(image_view_init(&v, &b, sizeof(b)));
+	ok(symbols_read(&v, count_all, &count) == SYMBOLS_UNKNOWN && !count);
+	image_view_deinit(&v);
+	b.section[1].sh_size /= 4;
+	ok(image_view_init(&v, &b, sizeof(b)));
+	ok(symbols_read(&v, count_all, &count) == SYMBOLS_ALL && count == MANY / 4);
+	image_view_deinit(&v);
+}
+
 /* A frame of some KiB that holds 2 GiB: nothing of it is unpacked. */
 static void bomb(void)
 {
@@ -351,6 +397,7 @@ int main(void)
 	fat();
 	packed_damaged();
 	bomb();
+	long_names();
 	heap();
 	bits();
 	return tap_end();
