@@ -117,10 +117,21 @@ static void on_made(void *owner, int fd, const char *why)
 	store_free(s, false);
 }
 
+/* All programs of a tenant together keep no more than its quota, but for what each rounds up. */
+static bool fits(const struct tenant *tenant, uint64_t units)
+{
+	uint64_t quota = STORES_MOST * (4096u / WIRE_UNIT_BYTES);
+
+	for (unsigned int i = 0; i < tenant->grant.share_count; i++)
+		quota += tenant->grant.share[i].ledger.quota_units;
+	return units <= quota && stores_units(tenant) <= quota - units;
+}
+
 /* Takes the connection and the pidfd. */
 static void ask(struct tenant *tenant, int fd, const struct process *process, int pidfd, uint64_t units)
 {
-	const enum wall_stored_place place = residence_store_place(tenant, units);
+	const enum wall_stored_place place =
+		fits(tenant, units) ? residence_store_place(tenant, units) : WALL_STORED_NOWHERE;
 	struct store *s = place == WALL_STORED_DISK ? store_new(tenant, process, pidfd, units) : NULL;
 
 	if (place != WALL_STORED_DISK)
@@ -147,7 +158,7 @@ void stores_hear(struct tenant *tenant, int take_fd, const struct wall_store *sa
 	if (process_of_peer(fd, &process, &pidfd) < 0 || !moving_takes(tenant))
 		return;
 	s = find(tenant, &process);
-	if (said->word == WALL_STORE_HAS && !s && residence_is_owners(tenant))
+	if (said->word == WALL_STORE_HAS && !s && residence_is_owners(tenant) && fits(tenant, units))
 		s = store_new(tenant, &process, steal_fd(&pidfd), units);
 	if (said->word == WALL_STORE_HAS) {
 		say(fd, s ? WALL_STORED_DISK : WALL_STORED_NOWHERE, s ? s->file : -1);

@@ -1,6 +1,7 @@
 /* caller.c: see caller.h. */
 #include "daemon/workers/caller.h"
 
+#include "base/clock.h"
 #include "daemon/daemon.h"
 #include "daemon/loop.h"
 #include "daemon/tenants/stores.h"
@@ -60,6 +61,19 @@ static void on_word(void *owner)
 		wall_hear(tenant, fd, (unsigned int)said);
 }
 
+/* What is heard of it counts as heard of its user, as its connecting did. */
+static void on_readable(void *owner)
+{
+	struct daemon *daemon = ((struct caller *)owner)->tenant->daemon;
+	const uid_t uid = ((struct caller *)owner)->tenant->grant.uid;
+	const uint64_t since_ns = clock_now_ns();
+
+	if (!daemon_may_hear(daemon, uid))
+		return;
+	on_word(owner);
+	daemon_heard(daemon, uid, since_ns);
+}
+
 static void on_silent(void *owner)
 {
 	caller_free(owner);
@@ -94,7 +108,7 @@ void caller_new(struct tenant *tenant, int fd, bool look)
 	*caller = (struct caller){ .next = tenant->callers, .tenant = tenant, .fd = fd };
 	tenant->callers = caller;
 	tenant->caller_count++;
-	caller->watch = watch_new(loop, fd, on_word, caller);
+	caller->watch = watch_new(loop, fd, on_readable, caller);
 	caller->timer = timer_new(loop, on_silent, caller);
 	if (!caller->watch || !caller->timer) {
 		caller_free(caller);
