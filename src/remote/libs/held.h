@@ -10,7 +10,7 @@
 
 struct forward_held {
 	struct forward_held *next;	/* of those that go at once */
-	_Atomic unsigned int count;	/* the object itself, and those that refer to it; raised by the executor alone */
+	_Atomic unsigned int count; /* the object itself, and those that refer to it; raised by the executor alone */
 	_Atomic bool ended;		/* the client has ended it, and the library has not */
 	void *handle;
 	int (*end)(void *handle);

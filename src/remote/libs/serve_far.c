@@ -2,11 +2,11 @@
  * serve_far.c: cuDNN's backend at the worker where the library is NVIDIA's, and its calls whose handlers are not
  * generated (far.h).
  *
- * NVIDIA's library believes what a descriptor says. Whether a tensor is a number of the program's or memory of the device
- * decides whether it reads an address here or there, so of each descriptor it is kept which tensors are behind it: a
- * variant pack's addresses are the session's, and its numbers lie in the message. Whether the library copies what a
- * descriptor refers to, or looks there later, it does not say: a handle or descriptor stays as long as another refers to
- * it, and serves no more when the handle's context has ended.
+ * NVIDIA's library believes what a descriptor says. Whether a tensor is a number of the program's or memory of the
+ * device decides whether it reads an address here or there, so of each descriptor it is kept which tensors are behind
+ * it: a variant pack's addresses are the session's, and its numbers lie in the message. Whether the library copies
+ * what a descriptor refers to, or looks there later, it does not say: a handle or descriptor stays as long as another
+ * refers to it, and serves no more when the handle's context has ended.
  */
 #include "remote/libs/recipe_serve.h"
 
@@ -82,9 +82,10 @@ static const struct far_value *value_find(const struct values *v, int64_t id)
 	return NULL;
 }
 
-/* ---- texts of plans that the library has written in this session ---- */
+/* ---- texts that the library has written in this session ---- */
 
 struct text {
+	int32_t name; /* of the attribute: a plan is made of no text of a cache, or of a device */
 	struct far_text head;
 	char *text;
 	struct values values;
@@ -94,35 +95,41 @@ static struct text texts[TEXTS]; /* the oldest first; the executor's alone */
 static unsigned int text_count;
 static uint64_t text_bytes;
 
-static void text_drop_oldest(void)
+static void text_drop(struct text *t)
 {
-	text_bytes -= texts[0].head.bytes;
-	free(texts[0].text);
-	free(texts[0].values.value);
-	memmove(texts, texts + 1, --text_count * sizeof(*texts));
+	text_bytes -= t->head.bytes;
+	free(t->text);
+	free(t->values.value);
+	text_count--;
+	memmove(t, t + 1, (size_t)(texts + text_count - t) * sizeof(*t));
 }
 
-static const struct text *text_find(const struct far_text *head)
+static struct text *text_find(int32_t name, const struct far_text *head)
 {
 	for (unsigned int i = 0; i < text_count; i++)
-		if (texts[i].head.bytes == head->bytes && texts[i].head.hash == head->hash)
+		if (texts[i].name == name && texts[i].head.bytes == head->bytes && texts[i].head.hash == head->hash)
 			return &texts[i];
 	return NULL;
 }
 
-/* Takes the text over. */
-static const struct text *text_keep(char *text, uint64_t bytes, const struct values *values)
+/* Takes the text over. A text of two plans whose tensors are not the same says nothing certain of either. */
+static const struct text *text_keep(int32_t name, char *text, uint64_t bytes, const struct values *values)
 {
-	struct text new = { .head = { bytes, far_text_hash(text, bytes) }, .text = text };
-	const struct text *old = text_find(&new.head);
+	struct text new = { .name = name, .head = { bytes, far_text_hash(text, bytes) }, .text = text };
+	struct text *old = text_find(name, &new.head);
 
+	if (old && !values_note(&old->values, values)) {
+		text_drop(old);
+		free(text);
+		return NULL;
+	}
 	if (old || bytes > TEXTS_BYTES || !values_note(&new.values, values)) {
 		free(text);
 		free(new.values.value);
 		return old;
 	}
 	while (text_count == TEXTS || text_bytes + bytes > TEXTS_BYTES)
-		text_drop_oldest();
+		text_drop(texts);
 	text_bytes += bytes;
 	texts[text_count] = new;
 	return &texts[text_count++];
@@ -251,8 +258,9 @@ static void take_text(struct making *m, const struct far_attribute *a)
 	struct far_text head;
 
 	forward_get(m->w, &head, sizeof(head));
-	found = a->name == CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION && !m->w->work->in.bad ? text_find(&head)
-												  : NULL;
+	found = a->name == CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION && !m->w->work->in.bad
+			? text_find(a->name, &head)
+			: NULL;
 	if (!found) {
 		m->status = m->status ? m->status : CUDNN_STATUS_SERIALIZATION_VERSION_MISMATCH;
 		return;
@@ -501,7 +509,8 @@ static int give_text(struct forward_work *w, const struct far_question *q)
 	room = count;
 	text = calloc(1, (size_t)room + 1);
 	w->status = text ? (int)ask(w, q, room, &count, text) : w->library->status.alloc_failed;
-	kept = w->status ? NULL : text_keep(text, (uint64_t)(count < room ? count : room), &plan->values);
+	count = count < room ? count : room;
+	kept = w->status ? NULL : text_keep(q->name, text, (uint64_t)(count > 0 ? count : 0), &plan->values);
 	if (!kept) {
 		if (w->status)
 			free(text);

@@ -135,7 +135,8 @@ static cudnnStatus_t object_get(cudnnBackendDescriptor_t const o, cudnnBackendAt
 		refer(((struct object **)elements)[0], (struct object *)(uintptr_t)o);
 	}
 	if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)
-		seen.named += ids_find(&worker.ids, KIND_FORWARDED, CALL_ID(KIND_FORWARDED, 1, FIRST + next - 1)) != NULL;
+		seen.named +=
+			ids_find(&worker.ids, KIND_FORWARDED, CALL_ID(KIND_FORWARDED, 1, FIRST + next - 1)) != NULL;
 	if (type == CUDNN_TYPE_INT64 && requested)
 		*(int64_t *)elements = 64;
 	return CUDNN_STATUS_SUCCESS;
@@ -304,12 +305,14 @@ static int end(void)
 {
 	int r;
 
-	work = (struct work){ .worker = &worker,
-			      .driver = &driver,
-			      .head = { .call = FORWARD_NUMBER_CUDNN, .thread = 1, .context = context, .flags = CALL_WAITS },
-			      .used_over = true, /* nobody to yield to */
-			      .in = { .data = sent, .size = message.used },
-			      .out = { .data = out, .capacity = sizeof(out) } };
+	work = (struct work){
+		.worker = &worker,
+		.driver = &driver,
+		.head = { .call = FORWARD_NUMBER_CUDNN, .thread = 1, .context = context, .flags = CALL_WAITS },
+		.used_over = true, /* nobody to yield to */
+		.in = { .data = sent, .size = message.used },
+		.out = { .data = out, .capacity = sizeof(out) }
+	};
 	r = worker_other_library(&work);
 	return r ? -1 : work.result >= FORWARD_STATUS ? work.result - FORWARD_STATUS : work.result;
 }
@@ -427,9 +430,16 @@ static void test_texts(void)
 	struct far_text head = { sizeof(text), far_text_hash(text, sizeof(text)) };
 	struct far_question q = { .name = CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, .type = CUDNN_TYPE_CHAR,
 				  .requested = 100 };
+	struct far_question other = { .name = CUDNN_ATTR_KERNEL_CACHE_JSON_REPRESENTATION, .type = CUDNN_TYPE_CHAR,
+				      .requested = 100 };
 	uint64_t one = tensor(5, true), plan = plan_of(&one, 1), again;
 	const struct far_answer *a = (const struct far_answer *)out;
 
+	plan_by_text(&head, CUDNN_STATUS_SERIALIZATION_VERSION_MISMATCH);
+	begin(CUDNN_CALL_cudnnBackendGetAttribute, one);
+	remote_put(&message, &other, sizeof(other));
+	is(end(), 0);
+	tap_ok(a->given == sizeof(text), "a text that is no plan's");
 	plan_by_text(&head, CUDNN_STATUS_SERIALIZATION_VERSION_MISMATCH);
 	begin(CUDNN_CALL_cudnnBackendGetAttribute, plan);
 	remote_put(&message, &q, sizeof(q));
@@ -440,6 +450,13 @@ static void test_texts(void)
 	tap_ok(execute_one(again, 5, (struct far_pointer){ .at = FORGED }, 0) != 0 &&
 		       execute_one(again, 5, (struct far_pointer){ .is_value = 1 }, 0) == 0,
 	       "the plan that is made of it has the same tensors");
+	one = tensor(5, false);
+	plan = plan_of(&one, 1);
+	begin(CUDNN_CALL_cudnnBackendGetAttribute, plan);
+	remote_put(&message, &q, sizeof(q));
+	is(end(), 0);
+	tap_ok(!a->given, "no text of two plans of which one has a number where the other has memory");
+	plan_by_text(&head, CUDNN_STATUS_SERIALIZATION_VERSION_MISMATCH);
 	head.hash++;
 	plan_by_text(&head, CUDNN_STATUS_SERIALIZATION_VERSION_MISMATCH);
 }
@@ -508,7 +525,8 @@ static void test_lives(void)
 	tap_ok(handle_end(handle) != 0, "a handle ends once");
 	is(seen.ended, ended);
 	is(destroy(graph), 0);
-	tap_ok(seen.ended == ended && seen.handles == handles, "a plan keeps the graph and the handle that it refers to");
+	tap_ok(seen.ended == ended && seen.handles == handles,
+	       "a plan keeps the graph and the handle that it refers to");
 	is(destroy(plan), 0);
 	tap_ok(seen.ended == ended + 1 && seen.handles == handles - 1, "and lets go of them when it ends");
 	one = tensor(21, false);
@@ -521,7 +539,8 @@ static void test_lives(void)
 		put(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
 		put(2);
 		attribute(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &(int64_t){ 21 }, sizeof(int64_t));
-		attribute(CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &chain, sizeof(chain));
+		attribute(CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &chain,
+			  sizeof(chain));
 		failed += end() != 0;
 		failed += destroy(chain) != 0;
 		chain = above_it;
@@ -545,7 +564,8 @@ static void test_context(void)
 	plan = above(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, &graph, 1, 0);
 	is(execute_one(plan, 1, (struct far_pointer){ .at = MEMORY }, 0), 0);
 	ids_remove(&worker.ids, other);
-	tap_ok(execute_one(plan, 1, (struct far_pointer){ .at = MEMORY }, 0) != 0, "no plan whose handle's context has ended");
+	tap_ok(execute_one(plan, 1, (struct far_pointer){ .at = MEMORY }, 0) != 0,
+	       "no plan whose handle's context has ended");
 	graph_with(handle, CUDNN_STATUS_BAD_PARAM);
 	above(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, &graph, 1,
 	      CUDNN_STATUS_BAD_PARAM);
