@@ -298,6 +298,9 @@ static void note_tensor(struct making *m, const struct far_attribute *a, const v
 
 	if (a->count < 1)
 		return;
+	/* What the library takes another byte for nobody knows. */
+	if (a->type == CUDNN_TYPE_BOOLEAN && *(const uint8_t *)elements > 1)
+		m->bad = true;
 	if (a->name == CUDNN_ATTR_TENSOR_CONSTANT_VALUE)
 		m->inside = true;
 	if (a->type == CUDNN_TYPE_BOOLEAN && a->name == CUDNN_ATTR_TENSOR_IS_BY_VALUE)

@@ -586,6 +586,9 @@ static void test_malformed(void)
 	is(end(), -1);
 	object_begin(CUDNN_BACKEND_TENSOR_DESCRIPTOR, 1 << 20);
 	is(end(), -1);
+	object_begin(CUDNN_BACKEND_TENSOR_DESCRIPTOR, 1);
+	attribute(CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &(uint8_t){ 2 }, 1);
+	tap_ok(end() > 0, "yes and no are 1 and 0");
 	begin(CUDNN_CALL_cudnnBackendGetAttribute, HANDLE);
 	remote_put(&message, &(struct far_question){ .requested = 1 }, sizeof(struct far_question));
 	tap_ok(end() > 0, "a handle is no descriptor");
