@@ -122,7 +122,7 @@ struct arbiter {
 	uint64_t readmit_ns;	/* low class comes after so long a quiet */
 	uint64_t high_seen_ns;	/* high class was about */
 	uint64_t longest_ns;	/* the costliest turn of all, of late */
-	uint64_t gone_ns;	/* of those who have left */
+	double gone_ns;		/* of those who have left */
 	double promised[POOLS]; /* to those who want the engine */
 	uint64_t guard_from_ns, guard_high_ns, guard_overlap_ns;
 	double low_scale; /* of low_bound_ns, as the guard has it */

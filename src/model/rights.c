@@ -116,7 +116,8 @@ static double slack_ns(const struct arbiter *a, int i)
 static double claim_ns(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
-	double slack = slack_ns(a, i), longest = (double)(a->longest_ns > a->gone_ns ? a->longest_ns : a->gone_ns);
+	double slack = slack_ns(a, i);
+	double longest = (double)a->longest_ns > a->gone_ns ? (double)a->longest_ns : a->gone_ns;
 	double most = guaranteed(a, i) * (double)ARREARS_WINDOW_NS / 2;
 	double left = (longest < most ? longest : most) - (double)(t->base_ns + t->seen_charged_ns);
 
@@ -178,7 +179,7 @@ void rights_settle(struct arbiter *a, uint64_t now_ns)
 	bool lone = limits_alone_bind(a);
 	double bound;
 
-	a->gone_ns -= passed < GONE_NS ? a->gone_ns / GONE_NS * passed : a->gone_ns;
+	a->gone_ns *= passed < GONE_NS ? 1 - (double)passed / (double)GONE_NS : 0;
 	for (unsigned int n = 0; n < a->count; n++)
 		a->tenant[a->list[n]].bucket.lone = lone;
 	for (unsigned int n = 0; n < a->count; n++)
@@ -310,7 +311,7 @@ void rights_remember(struct arbiter *a, const struct tenant *t)
 	uint64_t last = t->turn_cost_ns > 0 ? (uint64_t)t->turn_cost_ns : 0;
 	uint64_t longest = last > t->longest_ns ? last : t->longest_ns;
 
-	a->gone_ns = longest > a->gone_ns ? longest : a->gone_ns;
+	a->gone_ns = (double)longest > a->gone_ns ? (double)longest : a->gone_ns;
 }
 
 /* It is so far behind its guarantee that it goes before all that are not. */
