@@ -190,7 +190,8 @@ void arbiter_resume(struct arbiter *a, int i, uint64_t charged_ns, int64_t lag_n
 
 void arbiter_resume_wants(struct arbiter *a, int i, uint64_t wanted_ns, uint64_t waited_ns)
 {
-	a->tenant[i].wanted_ns = wanted_ns;
+	/* What the one before it wanted is no claim of today's. */
+	a->tenant[i].wanted_ns = a->tenant[i].seen_wanted_ns = wanted_ns;
 	a->tenant[i].waited_ns = waited_ns;
 }
 
