@@ -118,7 +118,7 @@ int arbiter_join(struct arbiter *a, const struct arbiter_terms *terms, uint64_t 
 	memset(&a->lags[MAIN].of[i], 0, sizeof(struct lag));
 	memset(&a->lags[REST].of[i], 0, sizeof(struct lag));
 	t->used = true;
-	t->heard_ns = t->idle_from_ns = now_ns;
+	t->joined_ns = t->heard_ns = t->idle_from_ns = now_ns;
 	t->bucket.tokens_ns = (double)a->params.burst_ns;
 	t->lead.ns = a->params.early_ns;
 	t->after = NOBODY;

@@ -68,6 +68,7 @@ enum pool {
 struct tenant {
 	bool used;
 	uint64_t left_ns; /* when the place became free */
+	uint64_t joined_ns;
 	struct arbiter_terms terms;
 	struct arbiter_demand demand;
 	struct arbiter_gang gang;

@@ -343,7 +343,7 @@ static bool starves(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
 
-	return !t->turns && t->demand.waiting && a->now_ns > t->demand.since_ns + STARVED_NS;
+	return !t->turns && t->demand.waiting && a->now_ns > waits_from(t) + STARVED_NS;
 }
 
 static double deadline(const struct arbiter *a, int i)
@@ -362,12 +362,18 @@ bool rights_before(const struct arbiter *a, int i, int j)
 	if (t->terms.class == u->terms.class && starves(a, i) != starves(a, j))
 		return starves(a, i);
 	if (t->terms.class == u->terms.class && starves(a, i))
-		return t->demand.since_ns < u->demand.since_ns;
+		return waits_from(t) < waits_from(u);
 	if (may != other)
 		return may;
 	if (may && t->terms.class != u->terms.class)
 		return t->terms.class < u->terms.class;
 	if (t->gang.called != u->gang.called)
+/* Since when it waits: not before it came, whatever its page says. */
+static uint64_t waits_from(const struct tenant *t)
+{
+	return t->demand.since_ns > t->joined_ns ? t->demand.since_ns : t->joined_ns;
+}
+
 		return t->gang.called;
 	/* Who was away and has a guarantee finds it at once. */
 	if (may && (t->fresh && t->terms.guarantee_ppm) != (u->fresh && u->terms.guarantee_ppm))
