@@ -50,6 +50,7 @@
 #define CLAIM_IDLE_NS (10 * MS) /* so long who has a claim may pause in its turn: it is its own time */
 #define CLAIM_BUSY_NS (50 * MS) /* and while others have work of unknown length in flight: the engine is busy */
 #define UNKNOWN_NS (400 * MS)	/* work of unknown length is waited for */
+#define WASTED_NS (100 * (int64_t)MS) /* who lets the engine idle for so long, and asks for it, is not behind */
 #define OUTLASTS_NS (1 * MS)	/* a holder whose work outlasts its turn, and who goes on, is looked at so often */
 #define STARVED_NS (1000 * MS)	/* who has waited so long for its first turn goes before others without a claim */
 #define CLAIMED_MOST 0.9	/* of the engine, for what guarantees are behind */
@@ -67,8 +68,8 @@ enum pool {
 
 struct tenant {
 	bool used;
-	uint64_t left_ns; /* when the place became free */
 	uint64_t joined_ns;
+	uint64_t left_ns; /* when the place became free */
 	struct arbiter_terms terms;
 	struct arbiter_demand demand;
 	struct arbiter_gang gang;
@@ -87,6 +88,7 @@ struct tenant {
 	uint64_t longest_ns;   /* the costliest turn of late */
 	struct arrears arrears;
 	uint64_t seen_wanted_ns;
+	int64_t wasted_ns; /* of late it let the engine idle for so long while it asked, less what it worked */
 	bool claimed; /* its quantum is by its claim */
 	struct bucket bucket;
 	struct gaps gaps;

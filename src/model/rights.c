@@ -124,6 +124,34 @@ static double claim_ns(const struct arbiter *a, int i)
 	return left > slack ? left : slack;
 }
 
+/* What seems to be idle may be somebody's kernel, of which nothing has been measured yet. */
+static bool others_in_flight(const struct arbiter *a, int except)
+{
+	for (unsigned int n = 0; n < a->count; n++)
+		if (a->list[n] != except && a->tenant[a->list[n]].demand.busy)
+			return true;
+	return false;
+}
+
+/*
+ * It lets the engine idle though it asks for it, and for longer than it works: a pause costs it less than it earns
+ * meanwhile, so that it would have a claim for ever. Who does not use what it is given is not behind.
+ */
+static bool wastes(struct arbiter *a, int i, int64_t charged_ns, int64_t idled_ns)
+{
+	struct tenant *t = &a->tenant[i];
+
+	if (idled_ns > 0 && (!t->turn.open || (!t->demand.waiting && !t->demand.busy) || others_in_flight(a, i)))
+		idled_ns = 0;
+	t->wasted_ns += idled_ns - charged_ns;
+	if (t->wasted_ns > WASTED_NS) {
+		t->wasted_ns = 0;
+		return true;
+	}
+	t->wasted_ns = t->wasted_ns < 0 ? 0 : t->wasted_ns;
+	return false;
+}
+
 /*
  * It has had `charged_ns` and the pauses in its turn, in which it has the engine as well. Either may be below 0: that
  * it was at work is known late, and until then it seems to pause.
@@ -138,8 +166,10 @@ static void settle_arrears(struct arbiter *a, int i, int64_t charged_ns, int64_t
 	if (!t->terms.guarantee_ppm)
 		return;
 	arrears_spend(&t->arrears, rate, (double)charged_ns + idled, slack_ns(a, i), t->claimed);
-	if (contended(a, t))
+	if (contended(a, t) && rights_competes(t) && !rights_absent(a, t))
 		arrears_earn(&t->arrears, rate, asked);
+	if (wastes(a, i, charged_ns, idled_ns) && t->arrears.ns > 0)
+		t->arrears.ns = 0;
 }
 
 static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t now_ns)
@@ -338,6 +368,12 @@ bool rights_eligible(const struct arbiter *a, int i)
 	return rights_lag(a, i) >= -most;
 }
 
+/* Since when it waits: not before it came, whatever its page says. */
+static uint64_t waits_from(const struct tenant *t)
+{
+	return t->demand.since_ns > t->joined_ns ? t->demand.since_ns : t->joined_ns;
+}
+
 /* It has never had a turn, and has waited for its first one for too long: debts of those who left are not its own. */
 static bool starves(const struct arbiter *a, int i)
 {
@@ -368,12 +404,6 @@ bool rights_before(const struct arbiter *a, int i, int j)
 	if (may && t->terms.class != u->terms.class)
 		return t->terms.class < u->terms.class;
 	if (t->gang.called != u->gang.called)
-/* Since when it waits: not before it came, whatever its page says. */
-static uint64_t waits_from(const struct tenant *t)
-{
-	return t->demand.since_ns > t->joined_ns ? t->demand.since_ns : t->joined_ns;
-}
-
 		return t->gang.called;
 	/* Who was away and has a guarantee finds it at once. */
 	if (may && (t->fresh && t->terms.guarantee_ppm) != (u->fresh && u->terms.guarantee_ppm))

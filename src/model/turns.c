@@ -80,12 +80,27 @@ static bool does_nothing(const struct arbiter *a, const struct tenant *t)
 	return !busy && t->turn_cost_ns - t->turn_idled_ns < (int64_t)(10 * US);
 }
 
+/* Since when it has had nothing in flight, by what was measured, which is heard of later. */
+static uint64_t idle_from(const struct tenant *t)
+{
+	bool measured = t->last_end_ns > t->busy_from_ns && t->last_end_ns < t->idle_from_ns;
+	uint64_t at = measured ? t->last_end_ns : t->idle_from_ns;
+
+	return at > t->opened_ns ? at : t->opened_ns;
+}
+
+/* It has done nothing for so long that it does not go on by a claim: it would get its quantum anew for ever. */
+static bool sleeps(const struct arbiter *a, const struct tenant *t)
+{
+	return does_nothing(a, t) && a->now_ns + LEAD_MOST_NS >= idle_from(t) + CLAIM_IDLE_NS;
+}
+
 static void note_absence(struct arbiter *a, struct tenant *t)
 {
 	bool nothing = t->demand.waiting && does_nothing(a, t);
 
 	/* It was closed early, for the next one's sake. */
-	if (!nothing || a->now_ns + LEAD_MOST_NS < t->quantum_from_ns + patience(t))
+	if (!nothing || (a->now_ns + LEAD_MOST_NS < t->quantum_from_ns + patience(t) && !sleeps(a, t)))
 		return;
 	t->absent_until_ns = a->now_ns + ABSENT_REST * patience(t);
 	t->absences++;
@@ -194,15 +209,6 @@ static uint64_t planned_end(const struct arbiter *a, int h, int c)
 	else if (t->least_until_ns > end)
 		end = t->least_until_ns;
 	return tokens < end ? tokens : end;
-}
-
-/* Since when it has had nothing in flight, by what was measured, which is heard of later. */
-static uint64_t idle_from(const struct tenant *t)
-{
-	bool measured = t->last_end_ns > t->busy_from_ns && t->last_end_ns < t->idle_from_ns;
-	uint64_t at = measured ? t->last_end_ns : t->idle_from_ns;
-
-	return at > t->opened_ns ? at : t->opened_ns;
 }
 
 /*
@@ -380,6 +386,9 @@ static void go_on_beside(struct arbiter *a, enum pool p, int c)
 	if (a->now_ns + lead >= end) {
 		bool more = (t->demand.waiting || t->demand.busy) && (!rights_limited(t) || rights_tokens(a, h) > 0);
 
+		/* A lag is used up by a pause, a claim may last. */
+		if (rights_claims_before(a, h, c) && !t->gang.stays && sleeps(a, t))
+			more = false;
 		if (!more || t->gang.until_ns || !rights_before(a, h, c)) {
 			turns_close(a, h);
 			return;

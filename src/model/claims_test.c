@@ -1,0 +1,145 @@
+/*
+ * claims_test.c: what claims to the engine may not come from: time that was not used though it was there, time before a
+ * meted or a tenant was there, and turns of those who left long ago.
+ */
+#include "model/arbiter_state.h"
+
+#include "base/tap.h"
+
+#define SECOND (1000 * MS)
+
+static const struct arbiter_terms half = {
+	.gated = true, .class = ARBITER_NORMAL, .guarantee_ppm = 500000, .limit_ppm = 1000000, .weight = 100
+};
+static const struct arbiter_terms rest = {
+	.gated = true, .class = ARBITER_NORMAL, .limit_ppm = 1000000, .weight = 100
+};
+
+static double behind_ms(const struct arbiter *a, int i)
+{
+	return a->tenant[i].arrears.ns / (double)MS;
+}
+
+/* It waits since `since_ns`. */
+static void waits(struct arbiter *a, int i, uint64_t since_ns, uint64_t now_ns)
+{
+	arbiter_demands(a, i, &(struct arbiter_demand){ .waiting = true, .since_ns = since_ns, .needs_ns = MS },
+			now_ns);
+}
+
+/* Steps of a millisecond; those behind `first`, up to `last`, have work in flight whenever their gates are open. */
+static uint64_t pass(struct arbiter *a, uint64_t from_ns, uint64_t ns, int first, int last)
+{
+	for (uint64_t now = from_ns; now < from_ns + ns; now += MS) {
+		for (int i = first; i <= last; i++) {
+			struct arbiter_demand d = a->tenant[i].demand;
+			bool open = arbiter_turn(a, i)->open;
+
+			if (open != d.busy)
+				(open ? arbiter_begins : arbiter_ends)(a, i, now);
+			d.busy = open;
+			d.began_ns = now;
+			d.done_by_ns = now + MS;
+			arbiter_demands(a, i, &d, now);
+		}
+		arbiter_step(a, now);
+	}
+	return from_ns + ns;
+}
+
+static void test_gone(void)
+{
+	struct arbiter *a = arbiter_new(NULL);
+	uint64_t now = SECOND;
+
+	arbiter_step(a, now);
+	a->gone_ns = 3 * SECOND;
+	pass(a, now, 64 * SECOND, 0, -1);
+	tap_ok(a->gone_ns < SECOND / 10, "how long turns of those who left were is forgotten: %.0f ms are left",
+	       (double)a->gone_ns / (double)MS);
+	arbiter_free(a);
+}
+
+static void test_upgrade(void)
+{
+	struct arbiter *a = arbiter_new(NULL);
+	uint64_t now = SECOND;
+	int other = arbiter_join(a, &rest, now), i = arbiter_join(a, &half, now);
+
+	waits(a, i, now, now);
+	waits(a, other, now, now);
+	now = pass(a, now, 10 * MS, other, i);
+	arbiter_resume(a, i, 1800 * SECOND, 0);
+	arbiter_resume_wants(a, i, 3600 * SECOND, 1800 * SECOND);
+	pass(a, now, 10 * MS, other, i);
+	tap_ok(behind_ms(a, i) < 20, "what it wanted of the meted before is no claim: %.0f ms behind", behind_ms(a, i));
+	arbiter_free(a);
+}
+
+/* Stopped, or suspended: whoever does not take what is there, or is kept from it, is not owed it later. */
+static void test_unused(bool suspended)
+{
+	struct arbiter *a = arbiter_new(NULL);
+	uint64_t now = SECOND, end = now + 8 * SECOND;
+	struct arbiter_terms terms = half;
+	int other = arbiter_join(a, &rest, now), third = arbiter_join(a, &rest, now), i;
+	double had;
+
+	terms.frozen = suspended;
+	i = arbiter_join(a, &terms, now);
+	waits(a, i, now, now);
+	waits(a, other, now, now);
+	waits(a, third, now, now);
+	pass(a, now, end - now, other, third);
+	had = (double)(arbiter_read(a, other, end).charged_ns + arbiter_read(a, third, end).charged_ns) / (double)MS;
+	tap_ok(had > 6000, "beside a %s tenant others have %.0f ms of 8000", suspended ? "suspended" : "stopped", had);
+	tap_ok(behind_ms(a, i) < 200, "which is not owed them: %.0f ms behind", behind_ms(a, i));
+	arbiter_free(a);
+}
+
+/* Its page says that it works, and nothing is ever measured of it. Its share is half, and half of the rest. */
+static void test_pretence(void)
+{
+	struct arbiter *a = arbiter_new(NULL);
+	uint64_t now = SECOND, end = now + 16 * SECOND;
+	int other = arbiter_join(a, &rest, now), i = arbiter_join(a, &half, now);
+	double had;
+
+	arbiter_demands(a, i,
+			&(struct arbiter_demand){
+				.waiting = true, .since_ns = now, .needs_ns = MS, .busy = true, .unknown = true },
+			now);
+	waits(a, other, now, now);
+	pass(a, now, end - now, other, other);
+	had = (double)arbiter_read(a, other, end).charged_ns / (double)MS;
+	tap_ok(had > 3400, "beside one that pretends to work the other has %.0f ms of its 4000", had);
+	arbiter_free(a);
+}
+
+static void test_dated_back(void)
+{
+	struct arbiter *a = arbiter_new(NULL);
+	uint64_t now = 100 * SECOND;
+	int first = arbiter_join(a, &rest, now), late;
+
+	waits(a, first, now, now);
+	arbiter_step(a, now);
+	late = arbiter_join(a, &rest, now);
+	waits(a, late, 1, now);
+	lags_enter(&a->lags[MAIN], (unsigned int)late, now);
+	a->lags[MAIN].of[late].ns = -20e6;
+	tap_ok(!rights_before(a, late, first), "who says that it waits since before it came does not go first");
+	arbiter_free(a);
+}
+
+int main(void)
+{
+	tap_begin();
+	test_gone();
+	test_upgrade();
+	test_unused(false);
+	test_unused(true);
+	test_pretence();
+	test_dated_back();
+	return tap_end();
+}
