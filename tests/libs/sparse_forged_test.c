@@ -6,6 +6,7 @@
 #include "libs/cusparse/sparse.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define ALLOWED 64
 #define CANARY 0x5a5a5a5a
@@ -14,6 +15,7 @@ static struct {
 	int32_t before[ALLOWED], allowed[ALLOWED], after[ALLOWED];
 } place;
 static bool faulted;
+static int asked, goes_on = INT32_MAX; /* so often; then the launch has been stopped */
 
 uint32_t device_threads(void)
 {
@@ -30,9 +32,14 @@ static bool reach(struct soft_native *n, uint64_t address, uint64_t bytes, bool 
 	return good;
 }
 
-static bool go_on(struct soft_native *n, uint64_t instructions)
+static bool reach_any(struct soft_native *n, uint64_t address, uint64_t bytes, bool write)
 {
 	return true;
+}
+
+static bool go_on(struct soft_native *n, uint64_t instructions)
+{
+	return ++asked <= goes_on;
 }
 
 static void refuse(struct soft_native *n)
@@ -57,12 +64,13 @@ static bool untouched(void)
 static bool is_held(struct sparse_work *w)
 {
 	_Alignas(16) char params[DEVICE_PARAM_BYTES] = { 0 };
-	struct soft_native n = { .params = params, .bytes = sizeof(params), .blocks = 1, .reach = reach, .go_on = go_on,
-				 .refuse = refuse };
+	struct soft_native n = {
+		.params = params, .bytes = sizeof(params), .blocks = 1, .reach = reach, .go_on = go_on, .refuse = refuse
+	};
 
 	memset(&place, 0x5a, sizeof(place));
 	memset(place.allowed, 0, sizeof(place.allowed));
-	place.allowed[1] = 1;	     /* the second offset */
+	place.allowed[1] = 1;		/* the second offset */
 	place.allowed[16] = 0x3f800000; /* the number: 1.0f */
 	faulted = false;
 	w->batch = 1;
@@ -114,10 +122,55 @@ static void test_count(void)
 	tap_ok(is_held(&w), "rows are counted in a list that is as long as there are rows");
 }
 
+/* Each row is all numbers of the matrix: of so few come a million times a million steps. */
+static void test_stopped(uint32_t kernel, const char *name)
+{
+	enum { ROWS = 2000, NUMBERS = 4000 };
+	static int32_t offsets[ROWS + 1], columns[NUMBERS];
+	static float values[NUMBERS];
+	static int64_t pivot;
+	_Alignas(16) char params[DEVICE_PARAM_BYTES] = { 0 };
+	struct sparse_work w = { .kernel = kernel,
+				 .batch = 1,
+				 .a = { .rows_at = at(offsets),
+					.columns_at = at(columns),
+					.values_at = (uint64_t)(uintptr_t)values,
+					.rows = ROWS,
+					.columns = ROWS,
+					.nnz = NUMBERS },
+				 .pivot_at = (uint64_t)(uintptr_t)&pivot };
+	struct soft_native n = { .params = params,
+				 .bytes = sizeof(params),
+				 .blocks = 1,
+				 .reach = reach_any,
+				 .go_on = go_on,
+				 .refuse = refuse };
+
+	for (int i = 0; i <= ROWS; i++)
+		offsets[i] = i % 2 ? NUMBERS : 0;
+	for (int i = 0; i < NUMBERS; i++) {
+		columns[i] = i / 2;
+		values[i] = 1;
+	}
+	faulted = false;
+	asked = 0;
+	goes_on = 3;
+	pivot = CANARY;
+	memcpy(params, &w, sizeof(w));
+	alarm(20);
+	sparse_run(&n);
+	alarm(0);
+	tap_ok(asked == 4 && !faulted && pivot == CANARY, "%s of rows that overlap can be stopped (asked %d times)",
+	       name, asked);
+	goes_on = INT32_MAX;
+}
+
 int main(void)
 {
 	tap_begin();
 	test_empty();
 	test_count();
+	test_stopped(SPARSE_ILU, "csrilu02");
+	test_stopped(SPARSE_IC, "csric02");
 	return tap_end();
 }

@@ -12,9 +12,13 @@ struct run {
 	struct sparse_matrix a; /* of this batch */
 	char *b, *c;
 	uint32_t each;
-	int64_t pivot; /* the first row without one, from 0 on, or -1 */
+	int64_t pivot;	 /* the first row without one, from 0 on, or -1 */
+	uint32_t looked; /* at numbers of factors, since the device was told */
 	bool fault;
+	bool stopped; /* the launch has been; with it `fault` ends all loops */
 };
+
+#define LOOKED_MOST 65536u
 
 static const uint32_t bytes_of[] = { 4, 8, 8, 16 };
 
@@ -53,6 +57,20 @@ static int64_t column_of(struct run *r, int64_t k)
 	return index_below(r, r->a.columns, index_get(r->a.columns_at, r->a.wide_columns, k));
 }
 
+/*
+ * The same in factors, where lists that overlap make of few numbers work without an end: the device is told now and
+ * then, and may stop it.
+ */
+static int64_t column_met(struct run *r, int64_t k)
+{
+	if (++r->looked >= LOOKED_MOST) {
+		r->looked = 0;
+		r->stopped = r->stopped || !r->n->go_on(r->n, LOOKED_MOST / 32);
+		r->fault |= r->stopped;
+	}
+	return column_of(r, k);
+}
+
 static int64_t row_of(struct run *r, int64_t k)
 {
 	return index_below(r, r->a.rows, index_get(r->a.rows_at, r->a.wide_rows, k));
@@ -73,7 +91,7 @@ static void pivot_missing(struct run *r, int64_t row)
 static int64_t column_find(struct run *r, int64_t begin, int64_t end, int64_t column)
 {
 	while (begin < end) {
-		int64_t middle = begin + (end - begin) / 2, at = column_of(r, middle);
+		int64_t middle = begin + (end - begin) / 2, at = column_met(r, middle);
 
 		if (at == column)
 			return middle;
@@ -241,7 +259,7 @@ void sparse_run(struct soft_native *n)
 		r.b = (char *)(uintptr_t)(w->b.at + (uint64_t)k * (uint64_t)w->b.apart * r.each);
 		r.c = (char *)(uintptr_t)(w->c.at + (uint64_t)k * (uint64_t)w->c.apart * r.each);
 		runs[w->kernel][w->type](&r, from, to);
-		if (!n->go_on(n, (uint64_t)(w->a.nnz / n->blocks) * (uint64_t)(w->c.columns + 1) / 16 + 1))
+		if (r.stopped || !n->go_on(n, (uint64_t)(w->a.nnz / n->blocks) * (uint64_t)(w->c.columns + 1) / 16 + 1))
 			return;
 	}
 	if (r.fault)

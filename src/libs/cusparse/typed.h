@@ -241,13 +241,13 @@ static void NAMED(row_less)(struct run *r, int64_t k, int64_t end, int64_t above
 	int64_t stop = row_begin(r, above + 1);
 
 	for (int64_t p = row_begin(r, above); p < stop && !r->fault; p++) {
-		int64_t column = column_of(r, p);
+		int64_t column = column_met(r, p);
 
 		if (column <= above)
 			continue;
-		while (k < end && column_of(r, k) < column)
+		while (k < end && !r->fault && column_met(r, k) < column)
 			k++;
-		if (k < end && column_of(r, k) == column)
+		if (k < end && column_met(r, k) == column)
 			*NAMED(number)(r, k) -= l * *NAMED(number)(r, p);
 	}
 }
@@ -257,8 +257,8 @@ static void NAMED(ilu)(struct run *r, int64_t from, int64_t to)
 	for (int64_t i = 0; from < to && i < r->a.rows && !r->fault; i++) {
 		int64_t begin = row_begin(r, i), end = row_begin(r, i + 1);
 
-		for (int64_t k = begin; k < end && column_of(r, k) < i; k++) {
-			int64_t above = column_of(r, k);
+		for (int64_t k = begin; k < end && !r->fault && column_met(r, k) < i; k++) {
+			int64_t above = column_met(r, k);
 			T pivot = NAMED(pivot)(r, above), *at = NAMED(number)(r, k);
 
 			if (pivot == 0)
@@ -276,10 +276,10 @@ static T NAMED(rows_product)(struct run *r, int64_t i, int64_t j)
 	int64_t k = row_begin(r, i), stop = row_begin(r, i + 1), end = row_begin(r, j + 1);
 	T sum = 0;
 
-	for (int64_t p = row_begin(r, j); p < end && column_of(r, p) < j && !r->fault; p++) {
-		while (k < stop && column_of(r, k) < column_of(r, p))
+	for (int64_t p = row_begin(r, j); p < end && column_met(r, p) < j && !r->fault; p++) {
+		while (k < stop && !r->fault && column_met(r, k) < column_met(r, p))
 			k++;
-		if (k < stop && column_of(r, k) == column_of(r, p))
+		if (k < stop && column_met(r, k) == column_met(r, p))
 			sum += *NAMED(number)(r, k) * CONJ(*NAMED(number)(r, p));
 	}
 	return sum;
@@ -291,11 +291,11 @@ static void NAMED(ic)(struct run *r, int64_t from, int64_t to)
 		int64_t begin = row_begin(r, i), end = row_begin(r, i + 1);
 		int64_t diagonal = column_find(r, begin, end, i);
 
-		for (int64_t k = begin; k < end && column_of(r, k) < i; k++) {
-			T pivot = NAMED(pivot)(r, column_of(r, k)), *at = NAMED(number)(r, k);
+		for (int64_t k = begin; k < end && !r->fault && column_met(r, k) < i; k++) {
+			T pivot = NAMED(pivot)(r, column_met(r, k)), *at = NAMED(number)(r, k);
 
 			if (pivot != 0)
-				*at = (*at - NAMED(rows_product)(r, i, column_of(r, k))) / pivot;
+				*at = (*at - NAMED(rows_product)(r, i, column_met(r, k))) / pivot;
 		}
 		if (diagonal >= 0) {
 			T *at = NAMED(number)(r, diagonal);
