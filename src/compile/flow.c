@@ -14,6 +14,7 @@
 #define PLACE_BYTES (LANES * 4u)
 #define SPILLS_FEW 2000u /* that many cost a fast loop less than to write all that it computes */
 #define SPILLS_MAX 6000u
+#define WAYS_MAX 2000u /* of code for groups of lanes, of which each is some instructions */
 #define ACCESSES_FEW 48u /* elements of loads and stores */
 
 /* Whether the interpreter may have to take over at the operation. */
@@ -404,6 +405,17 @@ static int shapes_and_spills(struct flow *f, uint64_t *ret_spills)
 	return r ? r : count_spills(f, ret_spills);
 }
 
+/* Ways from one group of lanes to another: from each block to where lanes wait meanwhile. */
+static uint64_t count_ways(const struct flow *f)
+{
+	uint64_t n = 0;
+
+	for (uint32_t b = 0; b < f->block_count; b++)
+		for (uint32_t w = 0; w < f->set_words; w++)
+			n += (uint64_t)__builtin_popcountll(f->block[b].part.at_come[w]);
+	return n;
+}
+
 int flow_init(struct flow *f, const struct compile_request *request, char *why, size_t why_bytes)
 {
 	uint64_t spills = 0;
@@ -434,6 +446,10 @@ int flow_init(struct flow *f, const struct compile_request *request, char *why, 
 	f->parts = f->few || (uint64_t)request->count * f->reg_count <= COMPILE_PARTS_MAX;
 	if (!r)
 		r = shapes_and_spills(f, &spills);
+	if (!r && f->parts && count_ways(f) > WAYS_MAX) { /* as many as the square of the jumps */
+		f->parts = false;
+		r = shapes_and_spills(f, &spills);
+	}
 	if (r || spills <= SPILLS_FEW)
 		return r;
 	f->through = true;
