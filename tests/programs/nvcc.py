@@ -53,8 +53,9 @@ def made(name):
     libraries = [f"{build}/examples/driver/libcuda.so", f"{build}/src/runtime/libcudart.so.13", "-lpthread", "-lm"]
     if driver:
         stem = os.path.join(keep, name)
+        compiled = ptx.compile_ptx(source, keep, ptx.compiler())  # by way of the same file
         with open(stem + ".ptx", "w", encoding="utf-8") as f:
-            f.write(ptx.compile_ptx(source, keep, ptx.compiler()))
+            f.write(compiled)
         subprocess.run([sys.executable, "-B", os.path.join(here, "stubs.py"), source, stem + ".ptx", stem + ".c", stem + "_stubs.h"], check=True)
         command = [cc, "-std=gnu11", "-O1", "-D_GNU_SOURCE", f"-I{keep}", f"-I{here}", f"-I{build}/api/include", "-o", program, stem + ".c", *libraries]
     else:
