@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 build = sys.argv[1]
 mete = os.path.join(build, "src/cli/mete")
@@ -50,7 +51,8 @@ def check(good, what, why=""):
         print("#", line)
 
 
-def run(program, settings="", mem="256M", **variables):
+def run(program, settings="", mem="256M", awaited="", **variables):
+    """What the program prints, by its first words; and all that was said. `awaited`: what a worker says may come when it has ended."""
     own = {k: v for k, v in os.environ.items() if not k.startswith("METE_") and k != "LD_LIBRARY_PATH"}
     place = tempfile.mkdtemp(dir=folder)
     config = os.path.join(place, "meted.yaml")
@@ -59,8 +61,11 @@ def run(program, settings="", mem="256M", **variables):
     own.update(METE_RUNTIME_DIR=place, METE_SOFT_DIR=os.path.join(place, "soft"), METE_CONFIG=config, **variables)
     r = subprocess.run([mete, "run", "--soft", "--wall", "--mem", mem, sys.executable, "-c", program], env=own, capture_output=True, text=True,
                        timeout=100)
-    with open(os.path.join(place, "meted.log"), encoding="utf-8", errors="replace") as f:
-        log = f.read()
+    end, log = time.monotonic() + 20, None
+    while log is None or (awaited not in log and time.monotonic() < end):
+        with open(os.path.join(place, "meted.log"), encoding="utf-8", errors="replace") as f:
+            log = f.read()
+        time.sleep(0.02)
     return dict(line.split() for line in r.stdout.splitlines()), r.stdout + r.stderr + log
 
 
@@ -79,7 +84,7 @@ said, log = run(PROGRAM, METE_FORWARD_CUDNN=os.path.join(standin, "libcudnn.so.9
 check(said.get("version") == OURS and said.get("create") == said.get("tensor") == "0" and said.get("strange") not in (None, "0"),
       "a library of another maker, by its file", log)
 
-said, log = run(PROGRAM, METE_FORWARD_CUDNN="/nowhere/libcudnn.so.9")
+said, log = run(PROGRAM, awaited="workers.libraries", METE_FORWARD_CUDNN="/nowhere/libcudnn.so.9")
 check(said.get("create") == "1001" and "METE_FORWARD_CUDNN=/nowhere/libcudnn.so.9" in log,
       "a library that is not there: CUDNN_STATUS_NOT_INITIALIZED, and a line names it", log)
 check("a program wants cuDNN: libcudnn.so.9 was not found here" in log and "workers.libraries" in log, "another line says what helps", log)
