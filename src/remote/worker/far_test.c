@@ -36,6 +36,7 @@ struct object {
 	struct object *behind[8];
 	int64_t ids[8], pointers;
 	void *pointer[8], *workspace;
+	struct object *next, **before;
 };
 
 static struct {
@@ -46,6 +47,7 @@ static struct {
 } seen;
 static char text[] = "{\"plan\": 1}";
 static struct object *written; /* whose text it is */
+static struct object *living;  /* the worker's process ends with what the library has */
 
 static cudnnStatus_t create(cudnnHandle_t *ret)
 {
@@ -58,6 +60,11 @@ static cudnnStatus_t object_create(cudnnBackendDescriptorType_t type, cudnnBacke
 	struct object *o = calloc(1, sizeof(*o));
 
 	o->type = (int)type;
+	o->next = living;
+	o->before = &living;
+	if (living)
+		living->before = &o->next;
+	living = o;
 	*ret = o;
 	return CUDNN_STATUS_SUCCESS;
 }
@@ -76,6 +83,9 @@ static cudnnStatus_t object_destroy(cudnnBackendDescriptor_t given)
 	for (int i = 0; i < o->refers; i++)
 		o->behind[i]->referred--;
 	seen.handles -= o->has_handle;
+	*o->before = o->next;
+	if (o->next)
+		o->next->before = o->before;
 	free(o);
 	return CUDNN_STATUS_SUCCESS;
 }
@@ -101,7 +111,7 @@ static cudnnStatus_t object_set(cudnnBackendDescriptor_t given, cudnnBackendAttr
 		seen.handles += o->has_handle = true;
 	if (o->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR && name == CUDNN_ATTR_TENSOR_IS_BY_VALUE &&
 	    type == CUDNN_TYPE_BOOLEAN && count)
-		o->is_value = *(const bool *)elements;
+		o->is_value = *(const uint8_t *)elements;
 	if (o->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR && name == CUDNN_ATTR_TENSOR_UNIQUE_ID &&
 	    type == CUDNN_TYPE_INT64 && count)
 		o->id = (int)*(const int64_t *)elements;
@@ -727,5 +737,9 @@ int main(void)
 	test_own();
 	ids_deinit(&worker.ids);
 	ranges_deinit(&worker.ranges);
+	for (struct object *next; living; living = next) {
+		next = living->next;
+		free(living);
+	}
 	return tap_end();
 }
