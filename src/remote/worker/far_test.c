@@ -737,9 +737,9 @@ int main(void)
 	test_own();
 	ids_deinit(&worker.ids);
 	ranges_deinit(&worker.ranges);
-	for (struct object *next; living; living = next) {
-		next = living->next;
-		free(living);
+	for (struct object *o = living, *after; o; o = after) {
+		after = o->next;
+		free(o);
 	}
 	return tap_end();
 }
