@@ -61,3 +61,20 @@ static inline ssize_t send_fd(int socket, const void *message, size_t bytes, int
 {
 	return send_fds(socket, message, bytes, &fd, fd >= 0, flags);
 }
+
+/* A message, and in *ret_fd the descriptor that came with it, or -1. Value: as recvmsg(). */
+static inline ssize_t receive_fd(int socket, void *message, size_t bytes, int *ret_fd, int flags)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+	struct iovec io = { message, bytes };
+	struct msghdr m = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
+	ssize_t n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC | flags);
+	const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+
+	*ret_fd = -1;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+	return n;
+}

@@ -140,20 +140,10 @@ struct word {
 /* Value: above 0 a word; 0 the end; -errno. ret_fd: what came along, or -1. */
 static int receive(int socket, struct word *ret, int *ret_fd, int flags)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-	struct iovec io = { ret, sizeof(*ret) };
-	struct msghdr m = {
-		.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
-	};
-	ssize_t n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC | flags);
-	struct cmsghdr *c;
+	ssize_t n = receive_fd(socket, ret, sizeof(*ret), ret_fd, flags);
 
-	*ret_fd = -1;
 	if (n <= 0)
 		return n ? -errno : 0;
-	c = CMSG_FIRSTHDR(&m);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
 	ret->text[sizeof(ret->text) - 1] = 0;
 	return (size_t)n == sizeof(*ret) ? 1 : -EPROTO;
 }

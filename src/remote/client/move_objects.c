@@ -358,7 +358,7 @@ static CUresult image_in(struct move *m, const struct move_kept_image *i)
 	for (uint64_t at = 0; r == CUDA_SUCCESS && at < i->bytes; at += sent->piece.bytes) {
 		struct link_answer answer;
 
-		sent->head = (struct call_request){ .call = CALL_CODE_PIECE, .thread = thread_get()->number };
+		sent->head = move_head(CALL_CODE_PIECE, 0);
 		memcpy(sent->piece.hash, i->hash, sizeof(i->hash));
 		sent->piece.whole = i->bytes;
 		sent->piece.at = at;

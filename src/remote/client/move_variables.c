@@ -217,7 +217,7 @@ static CUresult ask_part(struct move *m, uint16_t call, const struct move_kept_v
 	if (!p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	w = (struct remote_writer){ .data = p->rest, .capacity = sizeof(p->rest) };
-	p->head = (struct call_request){ .call = call, .thread = thread_get()->number, .context = v->context };
+	p->head = move_head(call, v->context);
 	p->variable = (struct move_variable){ .owner = v->owner, .at = at, .bytes = bytes };
 	remote_put_string(&w, v->name);
 	if (call == CALL_MOVE_VARIABLE_IN)
