@@ -153,7 +153,7 @@ struct making {
 	struct forward_held *held; /* of the descriptor */
 	uint64_t context;
 	/* of a tensor */
-	bool is_value, inside;
+	bool is_value, inside, vectors;
 	int64_t id, elements;
 	uint32_t each; /* bytes of an element */
 	bool bad; /* it means two things, or there is no memory */
@@ -291,6 +291,12 @@ static uint32_t element_bytes(int32_t type)
 	}
 }
 
+/* Types whose element is several numbers. */
+static bool is_vector(int32_t type)
+{
+	return type == CUDNN_DATA_INT8x4 || type == CUDNN_DATA_UINT8x4 || type == CUDNN_DATA_INT8x32;
+}
+
 /* Attributes of other types than these the library refuses. */
 static void note_tensor(struct making *m, const struct far_attribute *a, const void *elements)
 {
@@ -307,13 +313,18 @@ static void note_tensor(struct making *m, const struct far_attribute *a, const v
 		m->is_value = *(const uint8_t *)elements;
 	if (a->type == CUDNN_TYPE_BOOLEAN && a->name == CUDNN_ATTR_TENSOR_IS_VIRTUAL && *(const uint8_t *)elements)
 		m->inside = true;
-	if (a->type == CUDNN_TYPE_DATA_TYPE && a->name == CUDNN_ATTR_TENSOR_DATA_TYPE)
+	if (a->type == CUDNN_TYPE_DATA_TYPE && a->name == CUDNN_ATTR_TENSOR_DATA_TYPE) {
 		m->each = element_bytes(*(const int32_t *)elements);
+		m->vectors = m->vectors || is_vector(*(const int32_t *)elements);
+	}
 	if (a->type != CUDNN_TYPE_INT64)
 		return;
 	switch (a->name) {
 	case CUDNN_ATTR_TENSOR_UNIQUE_ID:
 		m->id = *wide;
+		break;
+	case CUDNN_ATTR_TENSOR_VECTOR_COUNT:
+		m->vectors = m->vectors || *wide != 1;
 		break;
 	case CUDNN_ATTR_TENSOR_DIMENSIONS:
 		m->elements = 1;
@@ -368,12 +379,12 @@ static void take(struct making *m)
 
 /* ---- finalizing ---- */
 
-/* Of the tensor that it is: a number of one element, which lies in a message. */
+/* Of the tensor that it is: a number of one element, which lies in a message with FAR_VALUE_BYTES of room. */
 static void tensor_end(struct making *m)
 {
 	if (m->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR)
 		return;
-	if (m->is_value && m->elements != 1 && !m->status)
+	if (m->is_value && (m->elements != 1 || m->vectors) && !m->status)
 		m->status = CUDNN_STATUS_NOT_SUPPORTED;
 	m->bad = m->bad || !value_note(&m->values, &(struct far_value){ .id = m->id,
 									  .bytes = m->is_value ? m->each : 0,

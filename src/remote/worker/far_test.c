@@ -583,6 +583,27 @@ static void test_context(void)
 	is(destroy(graph), 0);
 }
 
+/* A number of the program's has room for one element; a library would read all of a vector. */
+static void test_vectors(void)
+{
+	const int32_t vector = CUDNN_DATA_INT8x32, plain = CUDNN_DATA_INT8;
+	const int64_t one = 1, many = 32;
+	const struct {
+		const int32_t *type;
+		const int64_t *count;
+		bool refused;
+	} cases[] = { { &vector, &one, true }, { &plain, &many, true }, { &plain, &one, false } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		object_begin(CUDNN_BACKEND_TENSOR_DESCRIPTOR, 3);
+		attribute(CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &(uint8_t){ 1 }, 1);
+		attribute(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, cases[i].type, sizeof(int32_t));
+		attribute(CUDNN_ATTR_TENSOR_VECTOR_COUNT, CUDNN_TYPE_INT64, 1, cases[i].count, sizeof(int64_t));
+		tap_ok((end() == CUDNN_STATUS_NOT_SUPPORTED) == cases[i].refused, "a number of type %d and %d a vector",
+		       *cases[i].type, (int)*cases[i].count);
+	}
+}
+
 static void test_malformed(void)
 {
 	static const int64_t huge[] = { 1, 1 };
@@ -599,6 +620,7 @@ static void test_malformed(void)
 	object_begin(CUDNN_BACKEND_TENSOR_DESCRIPTOR, 1);
 	attribute(CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &(uint8_t){ 2 }, 1);
 	tap_ok(end() > 0, "yes and no are 1 and 0");
+	test_vectors();
 	begin(CUDNN_CALL_cudnnBackendGetAttribute, HANDLE);
 	remote_put(&message, &(struct far_question){ .requested = 1 }, sizeof(struct far_question));
 	tap_ok(end() > 0, "a handle is no descriptor");
