@@ -291,6 +291,7 @@ int dra_open(struct dra **ret, struct agent *a, const struct dra_options *o, str
 	d->agent = a;
 	d->registry.watch.fd = d->plugin.watch.fd = -1;
 	d->health = json_array();
+	d->counted = json_object();
 	d->pci = json_object();
 	r = find_places(d, o, f);
 	if (!r)
@@ -322,6 +323,7 @@ void dra_close(struct dra *d)
 	grpc_server_remove(&d->registry);
 	grpc_server_remove(&d->plugin);
 	json_decref(d->health);
+	json_decref(d->counted);
 	json_decref(d->pci);
 	free(d);
 }

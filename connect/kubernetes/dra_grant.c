@@ -210,9 +210,20 @@ int dra_grant_take(struct dra *d, const char *uid, const struct dra_claim *claim
 			usleep(METED_PAUSE_US);
 		r = take_once(d, uid, claim, labels, f);
 	}
+	if (!r)
+		dra_grant_counted(d, uid, claim);
 	if (!r && json_array_size(claim->admin))
 		r = take_admin(d, uid, claim, f);
 	return r;
+}
+
+void dra_grant_counted(struct dra *d, const char *uid, const struct dra_claim *claim)
+{
+	char name[AGENT_NAME_BYTES];
+
+	dra_grant_name(uid, name);
+	json_object_set(d->counted, name, claim->rows);
+	d->fresh = true;
 }
 
 static int ask_end(struct agent *a, const char *op, const char *name, char code[64], struct fault *f)
@@ -265,6 +276,7 @@ int dra_grant_end(struct dra *d, const char *uid, bool programs_too, struct faul
 	json_decref(row);
 	if (r)
 		return r;
+	json_object_del(d->counted, name);
 	remove_file(d, ADMIN_KIND, uid);
 	remove_file(d, SPEC_GRANT_KIND, uid); /* a meted that is not root's left it */
 	return 0;

@@ -48,19 +48,48 @@ static json_t *claimed(json_t *grant, const char *uuid, int64_t uid)
 	return NULL;
 }
 
-struct dra_capacity dra_capacity_of(json_t *device, json_t *grants, int64_t uid)
+/* What the scheduler counted of this device for the grant; NULL: it is not known, or it counts none. */
+static json_t *counted_row(json_t *counted, const char *name, const char *uuid)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach (json_object_get(counted, name), i, row)
+		if (!strcmp(text_of(row, "device"), uuid))
+			return row;
+	return NULL;
+}
+
+/* The part of the grant's share that the scheduler subtracts itself. */
+static uint64_t counted_bytes(json_t *share, json_t *row)
+{
+	uint64_t held = bytes_of(share, "quota_bytes"), counted = bytes_of(row, "mem_bytes");
+
+	return counted && counted < held ? counted : held;
+}
+
+static double counted_cores(json_t *share, json_t *row)
+{
+	double held = json_number_value(json_object_get(share, "cores"));
+	double counted = json_number_value(json_object_get(row, "cores"));
+
+	return row && counted < held ? counted : held;
+}
+
+struct dra_capacity dra_capacity_of(json_t *device, json_t *grants, json_t *counted, int64_t uid)
 {
 	uint64_t total = bytes_of(device, "total_bytes"), outside = bytes_of(device, "promised_bytes"), left, mine;
 	double cores = json_number_value(json_object_get(device, "promised_cores"));
 	struct dra_capacity c = { .offered = !strcmp(text_of(device, "state"), "active") };
-	json_t *grant, *share;
+	json_t *grant, *share, *row;
 	const char *name;
 
 	json_object_foreach (grants, name, grant) {
 		share = claimed(grant, text_of(device, "uuid"), uid);
-		mine = bytes_of(share, "quota_bytes");
+		row = counted_row(counted, name, text_of(device, "uuid"));
+		mine = counted_bytes(share, row);
 		outside -= mine < outside ? mine : outside;
-		cores -= json_number_value(json_object_get(share, "cores"));
+		cores -= counted_cores(share, row);
 	}
 	left = (total > outside ? total - outside : 0) / DRA_STEP_BYTES * DRA_STEP_BYTES;
 	c.memory = (struct dra_range){ left, DRA_STEP_BYTES, DRA_STEP_BYTES, left };
@@ -139,14 +168,14 @@ static json_t *capacity_json(const struct dra_range *r, void print(uint64_t n, c
 			 "validRange", "min", min, "step", step);
 }
 
-json_t *dra_pool_devices(json_t *machine, json_t *grants, int64_t uid, json_t *pci)
+json_t *dra_pool_devices(json_t *machine, json_t *grants, json_t *counted, int64_t uid, json_t *pci)
 {
 	json_t *devices = json_array(), *device, *capacity;
 	char name[64];
 	size_t i;
 
 	json_array_foreach (json_object_get(machine, "devices"), i, device) {
-		struct dra_capacity c = dra_capacity_of(device, grants, uid);
+		struct dra_capacity c = dra_capacity_of(device, grants, counted, uid);
 
 		if (!c.offered)
 			continue;

@@ -2,9 +2,11 @@
  * dra_pool.h: what of this node's devices is published for the scheduler. Pure, but for the PCI bus that is read.
  *
  * A device's capacity is what grants outside of DRA leave of it; what claims take the scheduler subtracts itself. So no
- * byte is counted twice, whoever promised it. Memory is offered in steps of 1 MiB, all of it where a claim names none;
- * time in whole percent, none where a claim names none: not every policy takes a guarantee. A device that is out of
- * service, and one of which less than two steps are left, is not offered.
+ * byte is counted twice, whoever promised it. `mete set` may give a claim's grant more than the scheduler counted: what
+ * is above that is outside of DRA too. Of one that it made smaller the scheduler goes on counting the whole. Memory is
+ * offered in steps of 1 MiB, all of it where a claim names none; time in whole percent, none where a claim names none:
+ * not every policy takes a guarantee. A device that is out of service, and one of which less than two steps are left,
+ * is not offered.
  */
 #pragma once
 
@@ -32,14 +34,17 @@ struct dra_capacity {
 	bool offered, timed; /* `timed`: its time can be asked for */
 };
 
-/* `device`: of meted's answer; `grants`: its answer too, by name. */
-struct dra_capacity dra_capacity_of(json_t *device, json_t *grants, int64_t uid);
+/*
+ * `device`: of meted's answer; `grants`: its answer too, by name. `counted`: what the scheduler counted, name of a
+ * grant to "devices" of its grant_create; of who is not there all that it has.
+ */
+struct dra_capacity dra_capacity_of(json_t *device, json_t *grants, json_t *counted, int64_t uid);
 
 /*
  * The devices of the pool, in the form of resource.k8s.io/v1. `machine`: meted's answer to "devices"; `uid`: whose
  * grants are DRA's; `pci`: dra_pci_read().
  */
-json_t *dra_pool_devices(json_t *machine, json_t *grants, int64_t uid, json_t *pci);
+json_t *dra_pool_devices(json_t *machine, json_t *grants, json_t *counted, int64_t uid, json_t *pci);
 /* One device as `version` has it; takes the reference. */
 json_t *dra_device_as(const char *version, json_t *take_device);
 

@@ -78,6 +78,7 @@ static const struct {
 	const char *what, *device, *grants;
 	bool offered, timed;
 	uint64_t mib, cores;
+	const char *counted; /* NULL: nothing is known */
 } capacities[] = {
 	{ "nothing is promised", DEVICE("17179869184", "0", "0", ""), "{}", true, true, 16384, 100 },
 	{ "a device that is no whole number of steps", DEVICE("17179869183", "0", "0", ""), "{}", true, true, 16383,
@@ -104,14 +105,30 @@ static const struct {
 	{ "cordoned", "{\"uuid\":\"GPU-A\",\"state\":\"cordoned\",\"total_bytes\":17179869184}", "{}", false, true,
 	  16384, 100 },
 	{ "a device of which nothing is known", "{}", "{}", false, true, 0, 100 },
+	{ "a claim's own was made larger: what is above counts", DEVICE("17179869184", "6442450944", "40", ""),
+	  "{" GRANT("dra-1", "0", "{}", "6442450944", "40") "}", true, true, 14336, 85,
+	  "{\"dra-1\":[{\"device\":\"GPU-A\",\"mem_bytes\":4294967296,\"cores\":25}]}" },
+	{ "it was made smaller: the scheduler counts the whole", DEVICE("17179869184", "2147483648", "10", ""),
+	  "{" GRANT("dra-1", "0", "{}", "2147483648", "10") "}", true, true, 16384, 100,
+	  "{\"dra-1\":[{\"device\":\"GPU-A\",\"mem_bytes\":4294967296,\"cores\":25}]}" },
+	{ "it was given time of which none was counted", DEVICE("17179869184", "4294967296", "25", ""),
+	  "{" GRANT("dra-1", "0", "{}", "4294967296", "25") "}", true, true, 16384, 75,
+	  "{\"dra-1\":[{\"device\":\"GPU-A\",\"mem_bytes\":4294967296}]}" },
+	{ "where no memory is counted all of it is the claim's", DEVICE("17179869184", "4294967296", "0", ""),
+	  "{" GRANT("dra-1", "0", "{}", "4294967296", "0") "}", true, true, 16384, 100,
+	  "{\"dra-1\":[{\"device\":\"GPU-A\"}]}" },
+	{ "what was counted of another device", DEVICE("17179869184", "4294967296", "25", ""),
+	  "{" GRANT("dra-1", "0", "{}", "4294967296", "25") "}", true, true, 16384, 100,
+	  "{\"dra-1\":[{\"device\":\"GPU-B\",\"mem_bytes\":1048576}]}" },
 };
 
 static void check_capacity(void)
 {
 	for (size_t i = 0; i < sizeof(capacities) / sizeof(*capacities); i++) {
 		json_t *device = json_loads(capacities[i].device, 0, NULL),
-		       *grants = json_loads(capacities[i].grants, 0, NULL);
-		struct dra_capacity c = dra_capacity_of(device, grants, 0);
+		       *grants = json_loads(capacities[i].grants, 0, NULL),
+		       *counted = capacities[i].counted ? json_loads(capacities[i].counted, 0, NULL) : NULL;
+		struct dra_capacity c = dra_capacity_of(device, grants, counted, 0);
 
 		tap_ok(device && grants && c.offered == capacities[i].offered && c.timed == capacities[i].timed &&
 			       c.memory.value == capacities[i].mib * MIB && c.cores.value == capacities[i].cores,
@@ -119,6 +136,7 @@ static void check_capacity(void)
 		       (unsigned long long)c.cores.value);
 		json_decref(device);
 		json_decref(grants);
+		json_decref(counted);
 	}
 }
 
@@ -178,7 +196,7 @@ static void check_pci(void)
 	machine = json_loads("{\"devices\":[" DEVICE("17179869184", "0", "0", "") "],\"drivers\":[{\"kind\":\"nvidia\","
 										  "\"version\":\"580.1\"}]}",
 			     0, NULL);
-	devices = dra_pool_devices(machine, NULL, 0, pci);
+	devices = dra_pool_devices(machine, NULL, NULL, 0, pci);
 	attributes = json_object_get(json_array_get(devices, 0), "attributes");
 	tap_ok(!strcmp(text_at(attributes, "resource.kubernetes.io/pcieRoot", "string"), "pci0000:64") &&
 		       !strcmp(text_at(attributes, "resource.kubernetes.io/pciBusID", "string"), "0000:65:00.0") &&

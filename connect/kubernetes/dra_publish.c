@@ -340,7 +340,7 @@ static json_t *wanted(struct publisher *p, uint64_t now)
 	struct agent *a = p->dra->agent;
 
 	if (a->grants && a->edits.machine)
-		return dra_pool_devices(a->edits.machine, a->grants, geteuid(), p->dra->pci);
+		return dra_pool_devices(a->edits.machine, a->grants, p->dra->counted, geteuid(), p->dra->pci);
 	return a->away_ns && now - a->away_ns > AWAY_PATIENCE ? json_array() : NULL;
 }
 

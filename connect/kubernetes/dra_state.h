@@ -20,6 +20,7 @@ struct dra {
 	char refused[512]; /* kubelet's line, while it does not take the driver */
 	bool registered;
 	bool fresh; /* meted was asked, or the slices are others, since the publisher looked */
+	json_t *counted; /* name of a claim's grant to what the scheduler counted; read from claims, never kept */
 	json_t *pci;
 	uint64_t pci_ns; /* when it was read */
 	/* Discovery. */
@@ -66,6 +67,8 @@ void dra_grant_name(const char *uid, char name[AGENT_NAME_BYTES]);
 int dra_grant_take(struct dra *d, const char *uid, const struct dra_claim *claim, json_t *labels, struct fault *f);
 /* Ends it. Value: 0: it is gone; -EBUSY: its programs are being ended, ask again; else a fault. */
 int dra_grant_end(struct dra *d, const char *uid, bool programs_too, struct fault *f);
+/* Notes what the scheduler counted for the claim. */
+void dra_grant_counted(struct dra *d, const char *uid, const struct dra_claim *claim);
 /* The devices of a grant that is there, in kubelet's form, and its CDI file; NULL: there is none. */
 json_t *dra_grant_devices(struct dra *d, const char *uid);
 /* The ids of CDI devices that the claim's container gets. */

@@ -4,8 +4,9 @@
  * Kubelet gives a claim back; but a kubelet that lost its state, or a claim that somebody forced away while the agent
  * was down, would leave its grant for ever. So the claims of each namespace that has grants are listed, when the agent
  * begins and every ten minutes. A grant is ended when its claim is gone or not allocated any more, and never while a
- * program of it runs. Who may write claims can make the list of their namespace one that cannot be read: then the
- * other namespaces have their turn all the same, and all are looked at again soon.
+ * program of it runs; of a claim that lives it is noted what the scheduler counted. Who may write claims can make the
+ * list of their namespace one that cannot be read: then the other namespaces have their turn all the same, and all are
+ * looked at again soon.
  */
 #include "connect/kubernetes/dra_state.h"
 
@@ -52,29 +53,43 @@ static json_t *granted(struct dra *d)
 	return all;
 }
 
-static bool is_alive(json_t *claims, const char *uid)
+/* The claim, if it is allocated; borrowed. */
+static json_t *find_alive(json_t *claims, const char *uid)
 {
 	json_t *claim;
 	size_t i;
 
-	json_array_foreach (
-		claims, i,
-		claim) if (!strcmp(device_text(json_object_get(claim, "metadata"), "uid"),
-				   uid)) return json_is_object(json_object_get(json_object_get(claim, "status"),
-									       "allocation"));
-	return false;
+	json_array_foreach (claims, i, claim)
+		if (!strcmp(device_text(json_object_get(claim, "metadata"), "uid"), uid))
+			return json_is_object(json_object_get(json_object_get(claim, "status"), "allocation")) ? claim
+													   : NULL;
+	return NULL;
+}
+
+static void note_counted(struct dra *d, json_t *object, const char *uid)
+{
+	json_t *devices = json_object_get(d->agent->edits.machine, "devices");
+	struct dra_claim claim;
+	struct fault f;
+
+	if (!dra_claim_read(&claim, object, devices, d->node, &f))
+		dra_grant_counted(d, uid, &claim);
+	dra_claim_free(&claim);
 }
 
 static void sweep(struct sweeper *s, json_t *uids, json_t *claims)
 {
+	json_t *uid, *claim;
 	struct fault f;
-	json_t *uid;
 	size_t i;
 
 	json_array_foreach (uids, i, uid) {
 		const char *text = json_string_value(uid);
 
-		if (!is_alive(claims, text) && !dra_grant_end(s->dra, text, false, &f))
+		claim = find_alive(claims, text);
+		if (claim)
+			note_counted(s->dra, claim, text);
+		else if (!dra_grant_end(s->dra, text, false, &f))
 			program_log("claim %s of namespace %s is gone: its grant is ended", text, s->namespace);
 	}
 }

@@ -247,6 +247,29 @@ def outside(n):
     stand_in.end()
 
 
+def resized(n):
+    """`mete set` on a claim's grant: the scheduler goes on counting what it allocated, so what is above that is published as taken."""
+    claim = n.claim("grown", [("gpu", 0, {"memory": "4Gi", "cores": "25"})])
+    n.prepared(claim)
+    capacity = lambda: tuple(n.devices()[n.names[0]]["capacity"][w]["value"] for w in ("memory", "cores"))  # noqa: E731
+    change = lambda gib, cores: n.ask("grant_set", name="dra-" + claim[1], devices=[{"device": "0", "mem_bytes": gib * GIB, "cores": cores}])  # noqa: E731
+    change(6, 40)
+    wait(lambda: capacity() == ("14Gi", "85"), "a claim's share that was made larger: the scheduler is told of what it does not count")
+    n.again()
+    wait(lambda: capacity() == ("14Gi", "85"), "so it is after the agent was killed")
+    time.sleep(2.5)
+    same(capacity(), ("14Gi", "85"), "which reads from the claim what the scheduler counts")
+    same(n.prepared(claim)[0][2], n.names[0], "kubelet prepares it again")
+    same(n.grants()["dra-" + claim[1]]["devices"][0]["quota_bytes"], 6 * GIB, "and it keeps its new size")
+    rest = n.claim("rest", [("gpu", 0, {"memory": "10Gi", "cores": "60"})])
+    same(n.prepared(rest)[0][2], n.names[0], "all that the scheduler then takes for free can be prepared")
+    n.unprepared(rest)
+    change(1, 5)
+    wait(lambda: capacity() == ("16Gi", "100"), "of one that was made smaller it counts the whole, as before")
+    n.unprepared(claim)
+    wait(lambda: capacity() == ("16Gi", "100"), "given back")
+
+
 def health(n):
     n.driver.watch()
     wait(lambda: n.driver.health and set(n.driver.health) == set(n.names), "health is told, of all devices")
@@ -260,6 +283,9 @@ def health(n):
     n.meted.start()
     wait(lambda: all(h[0] == 1 for h in n.driver.health.values()), "good again, by the same stream")
     ok(n.driver.streams > count, "which was told each time")
+    n.driver.health = None
+    n.driver.watch("v1alpha1")
+    wait(lambda: n.driver.health and set(n.driver.health) == set(n.names), "and to a kubelet of 1.34, which asks by the version of then")
 
 
 def slices_of_others(n):
@@ -578,7 +604,7 @@ if sys.argv[2:]:
     on_a_node(*[globals()[name] for name in sys.argv[2:]])
     finish()
 beside = harness.Beside(lasting, resting, older)
-on_a_node(prepares, many_requests, parameters, bad_claims, admin_access, outside, health, slices_of_others)
+on_a_node(prepares, many_requests, parameters, bad_claims, admin_access, outside, resized, health, slices_of_others)
 beside.end()
 crowded()
 finish()
