@@ -3,7 +3,6 @@
 #include "client/grants.h"
 #include "client/requests.h"
 #include "verb/say.h"
-#include "verb/spill.h"
 #include "connect/cdi/edits.h"
 
 #include <errno.h>
@@ -49,13 +48,10 @@ static int ask_grant(struct making *m, const char *name, bool spec, struct fault
 {
 	const struct command_line *line = m->line;
 	json_t *container, *request, *answer;
-	struct spill spill;
-	int r = spill_parse(&spill, line, f);
+	int r;
 
-	if (r)
-		return r;
 	container = json_pack("{s:b s:{s:o}}", "keep", option_given(line, "keep"), "files", "settings",
-			      inside_settings(m->share.way, spill.is));
+			      inside_settings(m->share.way, m->share.spill.is));
 	if (spec)
 		json_object_set_new(container, "spec", json_string(m->path));
 	request = request_create(&(struct request_create){ .name = name,
@@ -65,7 +61,7 @@ static int ask_grant(struct making *m, const char *name, bool spec, struct fault
 							   .overcommit = option_given(line, "overcommit"),
 							   .wall = m->share.way == INSIDE_WALL });
 	expires_request(request, m->expires_s);
-	spill_request(&spill, request);
+	spill_request(&m->share.spill, request);
 	r = control_ask(&m->edits.control, request, &answer, NULL, f);
 	if (r)
 		return r;

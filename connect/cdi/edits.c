@@ -4,7 +4,6 @@
 
 #include "connect/cdi/amd.h"
 #include "connect/cdi/vendor.h"
-#include "verb/spill.h"
 #include "verb/terms.h"
 
 #include <errno.h>
@@ -31,7 +30,6 @@ void edits_close(struct edits *e)
 int edits_share_read(struct edits *e, struct edits_share *s, const char *const *words, struct fault *f)
 {
 	const char *argv[EDITS_WORDS_MOST + 2];
-	struct spill spill;
 	size_t n = 0;
 	int r;
 
@@ -49,7 +47,7 @@ int edits_share_read(struct edits *e, struct edits_share *s, const char *const *
 	r = choose_parse(&s->choice, &s->line, f);
 	s->choice.takes_any = e->takes_any;
 	if (!r)
-		r = spill_parse(&spill, &s->line, f);
+		r = spill_parse(&s->spill, &s->line, f);
 	if (!r)
 		r = choose_devices(&s->choice, &s->line, json_incref(e->machine), f);
 	if (r)

@@ -11,6 +11,7 @@
 #include "client/place.h"
 #include "connect/cdi/inside.h"
 #include "connect/cdi/spec.h"
+#include "verb/spill.h"
 
 #define EDITS_HOOK_SECONDS 30 /* how long a runtime waits for mete's hooks */
 #define EDITS_WORDS_MOST 96
@@ -33,6 +34,7 @@ struct edits_share {
 	json_t *words; /* owned; the line points into them */
 	struct command_line line;
 	struct choice choice;
+	struct spill spill;
 	enum inside_way way;
 };
 

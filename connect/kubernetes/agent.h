@@ -18,6 +18,7 @@
 #include "connect/kubernetes/news.h"
 #include "connect/kubernetes/program.h"
 #include "connect/kubernetes/publish.h"
+#include "connect/kubernetes/room.h"
 
 #include <limits.h>
 
@@ -128,5 +129,7 @@ void grant_give_back(struct agent *a, const char *name);
  * every case. Value: 0 or a negative errno.
  */
 int grant_share(struct agent *a, const char *share, const char *device, struct edits_share *ret, struct fault *f);
+/* What it takes of a device; `rows` are owned by the caller. */
+struct room_share grant_share_room(const struct edits_share *share);
 /* Its words name no device: it may be on any one of the driver's. */
 bool grant_share_is_any(const struct edits_share *share);

@@ -103,6 +103,10 @@ static void read_share(struct nodes_share *s, const char *name, json_t *rows)
 	size_t i;
 
 	snprintf(s->name, sizeof(s->name), "%s", name);
+	row = json_array_get(rows, 0); /* each of them says it */
+	s->overcommit = json_is_true(json_object_get(row, "overcommit"));
+	s->leaves = json_object_get(row, "stays");
+	s->stays_bytes = number(row, "stays");
 	json_array_foreach(rows, i, row)
 	{
 		if (i == NODES_ROWS)
@@ -258,7 +262,7 @@ int nodes_replace(struct nodes *n, json_t *items)
 
 /* A pod. */
 
-static void ask_container(json_t *container, bool first, struct nodes_asked *ret)
+static void ask_container(json_t *container, bool passes, struct nodes_asked *ret)
 {
 	json_t *value;
 	const char *name;
@@ -269,7 +273,7 @@ static void ask_container(json_t *container, bool first, struct nodes_asked *ret
 		    ret->count == NODES_ASKED)
 			continue;
 		snprintf(ret->share[ret->count], NODES_WORD, "%s", name + strlen(OWN));
-		ret->first[ret->count++] = first;
+		ret->passes[ret->count++] = passes;
 	}
 }
 
@@ -298,7 +302,8 @@ unsigned int nodes_asked(json_t *pod, struct nodes_asked *ret)
 	size_t i;
 
 	*ret = (struct nodes_asked){ .count = 0 };
-	json_array_foreach(json_object_get(spec, "initContainers"), i, container) ask_container(container, true, ret);
+	json_array_foreach(json_object_get(spec, "initContainers"), i, container)
+		ask_container(container, strcmp(text_of(container, "restartPolicy"), "Always") != 0, ret);
 	json_array_foreach(json_object_get(spec, "containers"), i, container) ask_container(container, false, ret);
 	ret->allow = words_of(pod, OWN "use-model", ret->words[0], ret->allowed);
 	ret->deny = words_of(pod, OWN "avoid-model", ret->words[1], ret->denied);
@@ -315,13 +320,14 @@ static const struct nodes_share *share_of(const struct nodes_node *node, const c
 	return NULL;
 }
 
-static struct placement_ask ask_of(const struct nodes_row *row, const struct nodes_asked *asked)
+static struct placement_ask ask_of(const struct nodes_share *share, const struct nodes_row *row)
 {
 	return (struct placement_ask){ .bytes = row->bytes,
 				       .bytes_ppm = row->bytes_ppm,
 				       .time_ppm = row->time_ppm,
-				       .allow = asked->allow,
-				       .deny = asked->deny };
+				       .overcommit = share->overcommit,
+				       .leaves = share->leaves,
+				       .stays_bytes = share->stays_bytes };
 }
 
 /* What is asked for there: the node's own shares, all alike. */
@@ -331,10 +337,7 @@ static size_t mix_of(const struct nodes_node *node, struct placement_type *mix)
 
 	for (unsigned int i = 0; i < node->shares && n < PLACEMENT_MIX; i++)
 		if (node->share[i].rows)
-			mix[n++] = (struct placement_type){ { .bytes = node->share[i].row[0].bytes,
-							      .bytes_ppm = node->share[i].row[0].bytes_ppm,
-							      .time_ppm = node->share[i].row[0].time_ppm },
-							    1 };
+			mix[n++] = (struct placement_type){ ask_of(&node->share[i], &node->share[i].row[0]), 1 };
 	return n;
 }
 
@@ -368,18 +371,20 @@ static void take_of(struct trial *t, unsigned int card, const struct placement_a
 }
 
 /* Whether the row of the share fits; then it is taken. */
-static bool try_row(struct trial *t, const char *name, const struct nodes_row *row, const struct nodes_asked *asked,
-		    struct nodes_verdict *ret)
+static bool try_row(struct trial *t, const struct nodes_share *share, const struct nodes_row *row,
+		    const struct nodes_asked *asked, struct nodes_verdict *ret)
 {
 	bool any = row->card < 0 || (unsigned int)row->card >= t->node->cards;
 	unsigned int first = any ? 0 : (unsigned int)row->card;
 	struct placement_node view = { .card = &t->now[first],
 				       .count = any ? t->node->cards : 1,
 				       .cpu_left_milli = -1 };
-	struct placement_ask ask = ask_of(row, asked);
+	struct placement_ask ask = ask_of(share, row);
 	struct placement_choice choice;
 	int length;
 
+	ask.allow = asked->allow;
+	ask.deny = asked->deny;
 	if (t->want_loss) {
 		placement_choose(&view, &ask, t->rule, t->mix, t->mix_count, &choice);
 	} else {
@@ -392,7 +397,7 @@ static bool try_row(struct trial *t, const char *name, const struct nodes_row *r
 		view.card = t->now;
 		view.count = t->node->cards;
 		choice.verdict.card += first;
-		length = snprintf(ret->why, sizeof(ret->why) - PLACEMENT_TEXT, "share %s: ", name);
+		length = snprintf(ret->why, sizeof(ret->why) - PLACEMENT_TEXT, "share %s: ", share->name);
 		placement_say(&view, &ask, &choice.verdict, ret->why + length);
 		return false;
 	}
@@ -410,23 +415,27 @@ static bool try_share(struct trial *t, const char *name, const struct nodes_aske
 		snprintf(ret->why, sizeof(ret->why), "the node has no share %s", name);
 	for (unsigned int i = 0; s && i < s->rows; i++) {
 		t->more = asked->count > 1 || s->rows > 1;
-		if (!try_row(t, name, &s->row[i], asked, ret))
+		if (!try_row(t, s, &s->row[i], asked, ret))
 			return false;
 	}
 	return s;
 }
 
-/* Init containers come one at a time, and before the others. */
+/* An init container comes beside the sidecars before it, and gives back what it had; a sidecar stays. */
+static bool try_passing(struct trial *t, const char *name, const struct nodes_asked *asked, struct nodes_verdict *ret)
+{
+	struct trial before = *t; /* `now` is of `t` in both */
+	bool fits = try_share(t, name, asked, ret);
+
+	*t = before;
+	return fits;
+}
+
 static bool try_all(struct trial *t, const struct nodes_asked *asked, struct nodes_verdict *ret)
 {
-	for (unsigned int i = 0; i < asked->count; i++) {
-		bool alone = asked->first[i] || !i || asked->first[i - 1];
-
-		if (alone)
-			t->now = t->node->card;
-		if (!try_share(t, asked->share[i], asked, ret))
+	for (unsigned int i = 0; i < asked->count; i++)
+		if (!(asked->passes[i] ? try_passing : try_share)(t, asked->share[i], asked, ret))
 			return false;
-	}
 	return true;
 }
 
@@ -447,6 +456,7 @@ void nodes_judge(const struct nodes_node *node, const struct nodes_asked *asked,
 		snprintf(ret->why, sizeof(ret->why), "the node is cordoned");
 	} else {
 		t.node = node;
+		t.now = node->card;
 		t.rule = rule;
 		t.want_loss = want_loss;
 		t.mix_count = want_loss && rule == PLACEMENT_FIT ? mix_of(node, t.mix) : 0;

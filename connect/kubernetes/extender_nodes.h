@@ -22,7 +22,9 @@ struct nodes_row {
 
 struct nodes_share {
 	char name[NODES_WORD];
-	unsigned int rows;
+	uint16_t rows;
+	bool overcommit, leaves; /* as in struct placement_ask, and so `stays_bytes` */
+	uint64_t stays_bytes;
 	struct nodes_row row[NODES_ROWS];
 };
 
@@ -53,7 +55,7 @@ struct nodes {
 struct nodes_asked {
 	unsigned int count;
 	char share[NODES_ASKED][NODES_WORD];
-	bool first[NODES_ASKED]; /* of an init container: not at the same time as the others */
+	bool passes[NODES_ASKED]; /* of an init container that ends before the next one begins: no sidecar */
 	const char *const *allow, *const *deny;
 	char words[2][512]; /* of annotations, cut into pieces */
 	const char *allowed[17], *denied[17];

@@ -3,7 +3,6 @@
 #include "client/requests.h"
 
 #include "connect/kubernetes/dra_pool.h"
-#include "connect/kubernetes/room.h"
 #include "verb/expires.h"
 
 #include <errno.h>
@@ -62,6 +61,14 @@ bool grant_share_is_any(const struct edits_share *share)
 	return share->choice.count == 1 && !share->choice.share[0].chosen;
 }
 
+struct room_share grant_share_room(const struct edits_share *share)
+{
+	return (struct room_share){ .rows = choose_request(&share->choice),
+				    .overcommit = option_given(&share->line, "overcommit"),
+				    .leaves = share->spill.is,
+				    .stays_bytes = share->spill.resident_bytes };
+}
+
 bool grant_comes(int r)
 {
 	return r == -ENOSPC || r == -EBUSY;
@@ -91,7 +98,8 @@ static int find_machine(struct agent *a, bool fresh, json_t **ret, struct fault 
 /* The share on the device that it should have. `fresh`: meted is asked what the devices have. */
 static int place_share(struct agent *a, const char *name, bool fresh, struct edits_share *share, struct fault *f)
 {
-	json_t *machine = NULL, *asked;
+	struct room_share asked;
+	json_t *machine = NULL;
 	const char *uuid;
 	bool serves;
 	int r = grant_share(a, name, NULL, share, f);
@@ -101,11 +109,10 @@ static int place_share(struct agent *a, const char *name, bool fresh, struct edi
 	r = find_machine(a, fresh, &machine, f);
 	if (r)
 		return r;
-	asked = choose_request(&share->choice);
-	uuid = room_pick(asked, json_object_get(machine, "devices"), share->choice.driver,
-			 option_given(&share->line, "overcommit"), a->options.spread);
+	asked = grant_share_room(share);
+	uuid = room_pick(&asked, json_object_get(machine, "devices"), share->choice.driver, a->options.spread);
 	serves = any_serves(json_object_get(machine, "devices"), share->choice.driver);
-	json_decref(asked);
+	json_decref(asked.rows);
 	edits_share_free(share);
 	*share = (struct edits_share){ 0 };
 	r = uuid ? grant_share(a, name, uuid, share, f)
@@ -204,12 +211,13 @@ static int ask_grant(struct agent *a, const struct edits_share *share, const cha
 		.driver = share->choice.driver,
 		.devices = choose_request(&share->choice),
 		.container = json_pack("{s:b s:{s:o}}", "keep", 0, "files", "settings",
-				       inside_settings(share->way, false)),
+				       inside_settings(share->way, share->spill.is)),
 		.overcommit = option_given(&share->line, "overcommit"),
 		.wall = share->way == INSIDE_WALL,
 		.known = true });
 
 	expires_request(request, a->options.expires_s);
+	spill_request(&share->spill, request);
 	return grant_create(a, request, path, f);
 }
 

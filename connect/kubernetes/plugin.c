@@ -427,19 +427,17 @@ static unsigned int count_left(const struct plugin *p, unsigned int taken)
 static int count_fit(struct plugin *p, unsigned int taken, unsigned int *ret_fit, struct fault *f)
 {
 	unsigned int most = count_left(p, taken);
-	json_t *devices = json_object_get(p->agent->edits.machine, "devices"), *asked;
+	json_t *devices = json_object_get(p->agent->edits.machine, "devices");
+	struct room_share asked;
 	struct edits_share share;
 	int r = grant_share(p->agent, p->share, NULL, &share, f);
-	bool over;
 
 	*ret_fit = 0;
 	if (!r) {
-		asked = choose_request(&share.choice);
-		over = option_given(&share.line, "overcommit");
-		*ret_fit = grant_share_is_any(&share)
-				   ? room_count_any(asked, devices, share.choice.driver, over, most)
-				   : room_count(asked, devices, over, most);
-		json_decref(asked);
+		asked = grant_share_room(&share);
+		*ret_fit = grant_share_is_any(&share) ? room_count_any(&asked, devices, share.choice.driver, most)
+						      : room_count(&asked, devices, most);
+		json_decref(asked.rows);
 	}
 	edits_share_free(&share);
 	return r;

@@ -71,11 +71,15 @@ static int card_number(json_t *cards, const char *uuid)
 	return -1;
 }
 
-/* card -1: whichever has room. */
-static json_t *row_json(json_t *row, int card)
+/* card -1: whichever has room. What a share does not have is left out. */
+static json_t *row_json(const struct room_share *share, json_t *row, int card)
 {
 	json_t *out = json_pack("{s:i s:i}", "card", card, "time", (int)ppm_of(row, "cores"));
 
+	if (share->overcommit)
+		json_object_set_new(out, "overcommit", json_true());
+	if (share->leaves)
+		json_object_set_new(out, "stays", json_integer((json_int_t)share->stays_bytes));
 	if (json_object_get(row, "mem_bytes"))
 		json_object_set(out, "bytes", json_object_get(row, "mem_bytes"));
 	else if (json_object_get(row, "mem_pct"))
@@ -87,19 +91,20 @@ static json_t *row_json(json_t *row, int card)
 static void add_share(struct agent *a, const char *name, json_t *cards, json_t *shares)
 {
 	struct edits_share share;
+	struct room_share room;
 	struct fault f;
-	json_t *rows, *row, *out;
+	json_t *row, *out;
 	size_t i;
 
 	if (!grant_share(a, name, NULL, &share, &f)) {
 		bool any = grant_share_is_any(&share);
 
-		rows = choose_request(&share.choice);
+		room = grant_share_room(&share);
 		out = json_array();
-		json_array_foreach(rows, i, row) json_array_append_new(
-			out, row_json(row, any ? -1 : card_number(cards, device_text(row, "device"))));
+		json_array_foreach(room.rows, i, row) json_array_append_new(
+			out, row_json(&room, row, any ? -1 : card_number(cards, device_text(row, "device"))));
 		json_object_set_new(shares, name, out);
-		json_decref(rows);
+		json_decref(room.rows);
 	}
 	edits_share_free(&share);
 }

@@ -52,7 +52,15 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static uint64_t count_one(json_t *row, json_t *device, bool overcommit, uint64_t most)
+/* How many find the memory that they are promised. */
+static uint64_t count_memory(const struct room_share *share, uint64_t need, uint64_t left, uint64_t most)
+{
+	if (share->leaves)
+		return share->stays_bytes ? left / share->stays_bytes : most;
+	return need ? left / need : left >= UNIT;
+}
+
+static uint64_t count_one(const struct room_share *share, json_t *row, json_t *device, uint64_t most)
 {
 	uint64_t total = bytes_of(device, "total_bytes"), promised = bytes_of(device, "promised_bytes");
 	uint64_t need = need_bytes(row, total), left = total > promised ? total - promised : 0;
@@ -63,46 +71,45 @@ static uint64_t count_one(json_t *row, json_t *device, bool overcommit, uint64_t
 
 	if (!state || strcmp(state, "active") || need > total)
 		return 0;
-	if (overcommit)
+	if (share->overcommit)
 		return most;
 	if (time && native && !strcmp(native, "allow"))
 		return 0;
-	most = less(most, need ? left / need : left >= UNIT);
+	most = less(most, count_memory(share, need, left, most));
 	return time ? less(most, time_left / time) : most;
 }
 
-unsigned int room_count(json_t *share, json_t *devices, bool overcommit, unsigned int most)
+unsigned int room_count(const struct room_share *share, json_t *devices, unsigned int most)
 {
-	uint64_t count = json_array_size(share) ? most : 0;
+	uint64_t count = json_array_size(share->rows) ? most : 0;
 	json_t *row;
 	size_t i;
 
-	json_array_foreach (share, i, row) {
+	json_array_foreach (share->rows, i, row) {
 		json_t *device = device_of(devices, json_string_value(json_object_get(row, "device")));
 
-		count = device ? less(count, count_one(row, device, overcommit, most)) : 0;
+		count = device ? less(count, count_one(share, row, device, most)) : 0;
 	}
 	return (unsigned int)count;
 }
 
-/* On one device; `share` is not changed. */
-static unsigned int count_on(json_t *share, json_t *device, const char *driver, bool overcommit, unsigned int most)
+static unsigned int count_on(const struct room_share *share, json_t *device, const char *driver, unsigned int most)
 {
 	const char *own = json_string_value(json_object_get(device, "driver"));
 
-	if (!own || strcmp(own, driver) || json_array_size(share) != 1)
+	if (!own || strcmp(own, driver) || json_array_size(share->rows) != 1)
 		return 0;
-	return (unsigned int)count_one(json_array_get(share, 0), device, overcommit, most);
+	return (unsigned int)count_one(share, json_array_get(share->rows, 0), device, most);
 }
 
-unsigned int room_count_any(json_t *share, json_t *devices, const char *driver, bool overcommit, unsigned int most)
+unsigned int room_count_any(const struct room_share *share, json_t *devices, const char *driver, unsigned int most)
 {
 	uint64_t count = 0;
 	json_t *device;
 	size_t i;
 
 	json_array_foreach (devices, i, device)
-		count += count_on(share, device, driver, overcommit, most);
+		count += count_on(share, device, driver, most);
 	return (unsigned int)less(count, most);
 }
 
@@ -126,16 +133,18 @@ static struct placement_card card_of(json_t *device)
 	};
 }
 
-const char *room_pick(json_t *share, json_t *devices, const char *driver, bool overcommit, bool spread)
+const char *room_pick(const struct room_share *share, json_t *devices, const char *driver, bool spread)
 {
 	struct placement_card card[PLACEMENT_CARDS];
 	const char *uuid[PLACEMENT_CARDS];
 	struct placement_node node = { .card = card, .cpu_left_milli = -1 };
-	json_t *row = json_array_get(share, 0), *device;
+	json_t *row = json_array_get(share->rows, 0), *device;
 	struct placement_ask ask = { .bytes = bytes_of(row, "mem_bytes"),
 				     .bytes_ppm = (uint32_t)ppm_of(row, "mem_pct"),
 				     .time_ppm = (uint32_t)ppm_of(row, "cores"),
-				     .overcommit = overcommit };
+				     .overcommit = share->overcommit,
+				     .leaves = share->leaves,
+				     .stays_bytes = share->stays_bytes };
 	struct placement_choice choice;
 	size_t i;
 
@@ -147,7 +156,7 @@ const char *room_pick(json_t *share, json_t *devices, const char *driver, bool o
 		uuid[node.count] = json_string_value(json_object_get(device, "uuid"));
 		card[node.count++] = card_of(device);
 	}
-	if (json_array_size(share) != 1 || !node.count)
+	if (json_array_size(share->rows) != 1 || !node.count)
 		return NULL;
 	placement_choose(&node, &ask, spread ? PLACEMENT_SPREAD : PLACEMENT_BINPACK, NULL, 0, &choice);
 	return choice.verdict.why == PLACEMENT_FITS ? uuid[choice.card[0]] : NULL;

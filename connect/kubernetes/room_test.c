@@ -13,6 +13,8 @@ static const struct {
 	const char *what, *share, *devices;
 	bool overcommit;
 	unsigned int fit;
+	bool leaves;
+	uint64_t stays_bytes;
 } rows[] = {
 	{ "a quarter fits four times", "[{\"device\":\"GPU-a\",\"mem_pct\":25}]", DEVICES("0", "0", ""), false, 4 },
 	{ "a third, rounded down, three times", "[{\"device\":\"GPU-a\",\"mem_pct\":33.4}]", DEVICES("0", "0", ""),
@@ -38,6 +40,14 @@ static const struct {
 	{ "native programs run unheld", "[{\"device\":\"GPU-a\",\"mem_bytes\":512,\"cores\":10}]",
 	  DEVICES("0", "0", ",\"native\":\"allow\""), false, 0 },
 	{ "no device", "[]", DEVICES("0", "0", ""), false, 0 },
+	{ "memory that leaves: promises to others do not count", "[{\"device\":\"GPU-a\",\"mem_pct\":100}]",
+	  DEVICES("17179869184", "0", ""), false, 9, true, 0 },
+	{ "memory that leaves: what stays does", "[{\"device\":\"GPU-a\",\"mem_pct\":100}]",
+	  DEVICES("12884901888", "0", ""), false, 2, true, UINT64_C(2147483648) },
+	{ "memory that leaves: time does", "[{\"device\":\"GPU-a\",\"mem_pct\":100,\"cores\":30}]",
+	  DEVICES("0", "25", ""), false, 2, true, 0 },
+	{ "memory that leaves: more than the device has", "[{\"device\":\"GPU-b\",\"mem_bytes\":8704}]",
+	  DEVICES("0", "0", ""), false, 0, true, 0 },
 };
 
 /* GPU-a has room for three of these, GPU-b for one, GPU-c for two; GPU-d is of another driver. */
@@ -50,48 +60,57 @@ static const char any_devices[] =
 static void test_any(void)
 {
 	json_t *devices = json_loads(any_devices, 0, NULL);
-	json_t *share = json_loads("[{\"device\":\"GPU-a\",\"mem_bytes\":2048}]", 0, NULL);
-	json_t *large = json_loads("[{\"device\":\"GPU-a\",\"mem_bytes\":8192}]", 0, NULL);
-	json_t *two = json_loads("[{\"device\":\"GPU-a\"},{\"device\":\"GPU-b\"}]", 0, NULL);
+	struct room_share share = { json_loads("[{\"device\":\"GPU-a\",\"mem_bytes\":2048}]", 0, NULL) };
+	struct room_share large = { json_loads("[{\"device\":\"GPU-a\",\"mem_bytes\":8192}]", 0, NULL) };
+	struct room_share two = { json_loads("[{\"device\":\"GPU-a\"},{\"device\":\"GPU-b\"}]", 0, NULL) };
 	const char *picked;
 
-	tap_ok(room_count_any(share, devices, "nvidia", false, 9) == 6, "any device: all of the driver's together");
-	tap_ok(room_count_any(share, devices, "nvidia", false, 5) == 5, "at most so many on all of them");
-	tap_ok(room_count_any(share, devices, "soft", false, 9) == 4, "another driver's are its own");
-	tap_ok(!room_count_any(two, devices, "nvidia", false, 9), "a share of two devices is not of any");
-	picked = room_pick(share, devices, "nvidia", false, false);
+	tap_ok(room_count_any(&share, devices, "nvidia", 9) == 6, "any device: all of the driver's together");
+	tap_ok(room_count_any(&share, devices, "nvidia", 5) == 5, "at most so many on all of them");
+	tap_ok(room_count_any(&share, devices, "soft", 9) == 4, "another driver's are its own");
+	tap_ok(!room_count_any(&two, devices, "nvidia", 9), "a share of two devices is not of any");
+	picked = room_pick(&share, devices, "nvidia", false);
 	tap_ok(picked && !strcmp(picked, "GPU-b"), "packed: the fullest that has room");
-	picked = room_pick(share, devices, "nvidia", false, true);
+	picked = room_pick(&share, devices, "nvidia", true);
 	tap_ok(picked && !strcmp(picked, "GPU-a"), "spread: the emptiest");
-	tap_ok(!room_pick(large, devices, "nvidia", false, false), "it fits nowhere");
+	tap_ok(!room_pick(&large, devices, "nvidia", false), "it fits nowhere");
 	json_object_set_new(json_array_get(devices, 1), "state", json_string("cordoned"));
-	picked = room_pick(share, devices, "nvidia", false, false);
+	picked = room_pick(&share, devices, "nvidia", false);
 	tap_ok(picked && !strcmp(picked, "GPU-c"), "not on one that is out of service");
-	picked = room_pick(large, devices, "nvidia", true, false);
+	large.overcommit = true;
+	picked = room_pick(&large, devices, "nvidia", false);
 	tap_ok(picked && !strcmp(picked, "GPU-a"), "overcommitted: the first in service");
+	large.overcommit = false;
+	large.leaves = true;
+	picked = room_pick(&large, devices, "nvidia", false);
+	tap_ok(picked && !strcmp(picked, "GPU-c"), "memory that leaves: the fullest in service");
 	json_decref(devices);
-	json_decref(share);
-	json_decref(large);
-	json_decref(two);
+	json_decref(share.rows);
+	json_decref(large.rows);
+	json_decref(two.rows);
 }
 
 int main(void)
 {
 	json_t *drained = json_loads("[{\"uuid\":\"GPU-a\",\"state\":\"drained\",\"total_bytes\":8192}]", 0, NULL);
-	json_t *share = json_loads("[{\"device\":\"GPU-a\",\"mem_bytes\":512}]", 0, NULL);
+	struct room_share share = { json_loads("[{\"device\":\"GPU-a\",\"mem_bytes\":512}]", 0, NULL), true };
 
 	tap_begin();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		json_t *asked = json_loads(rows[i].share, 0, NULL), *devices = json_loads(rows[i].devices, 0, NULL);
-		unsigned int fit = room_count(asked, devices, rows[i].overcommit, 9);
+		json_t *devices = json_loads(rows[i].devices, 0, NULL);
+		struct room_share asked = { .rows = json_loads(rows[i].share, 0, NULL),
+					    .overcommit = rows[i].overcommit,
+					    .leaves = rows[i].leaves,
+					    .stays_bytes = rows[i].stays_bytes };
+		unsigned int fit = room_count(&asked, devices, 9);
 
-		tap_ok(asked && devices && fit == rows[i].fit, "%s: %u", rows[i].what, fit);
-		json_decref(asked);
+		tap_ok(asked.rows && devices && fit == rows[i].fit, "%s: %u", rows[i].what, fit);
+		json_decref(asked.rows);
 		json_decref(devices);
 	}
-	tap_ok(!room_count(share, drained, true, 9), "a drained device has no room, overcommitted or not");
+	tap_ok(!room_count(&share, drained, 9), "a drained device has no room, overcommitted or not");
 	json_decref(drained);
-	json_decref(share);
+	json_decref(share.rows);
 	test_any();
 	return tap_end();
 }

@@ -338,11 +338,16 @@ struct pick {
 	const struct words_share *largest;
 };
 
-/* Of class low is given to who says so, and to others where nothing else is large enough; then the smallest. */
+/*
+ * Of class low is given to who says so, and to others where nothing else is large enough; so is memory that is lent.
+ * Then the smallest.
+ */
 static bool is_better(const struct words_share *s, double size, const struct pick *p)
 {
 	if (s->low != p->best->low)
 		return p->best->low;
+	if (s->lent != p->best->lent)
+		return p->best->lent;
 	if (size < p->best_size || size > p->best_size)
 		return size < p->best_size;
 	return s->cores_pct < p->best->cores_pct;
@@ -920,6 +925,8 @@ static int read_share(const char *name, json_t *words, struct words_share *s, st
 			s->cores_pct = strtod(value, NULL);
 		else if (!strcmp(word, "--class"))
 			s->low = !strcmp(value, "low");
+		else if (!strcmp(word, "--spill") || !strcmp(word, "--overcommit"))
+			s->lent = true;
 		else if (!strcmp(word, "--hip"))
 			s->hip = true;
 		else if (!strcmp(word, "--device"))

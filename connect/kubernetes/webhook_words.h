@@ -28,6 +28,7 @@ struct words_share {
 	double memory_pct; /* where bytes is 0; 100: all that is left, too */
 	double cores_pct;  /* guaranteed; 0: none */
 	bool low;	   /* of class low */
+	bool lent;	   /* its memory may be away, or is promised to others too */
 	bool hip;	   /* of cards that are used by HIP */
 	bool claimable;	   /* a claim can say all that it says */
 	char parameters[CLAIMS_PARAMETERS]; /* of the claim, as JSON */

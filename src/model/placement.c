@@ -33,13 +33,18 @@ static uint64_t part(uint64_t of, uint32_t ppm)
 	return of / PLACEMENT_WHOLE_PPM * ppm + of % PLACEMENT_WHOLE_PPM * ppm / PLACEMENT_WHOLE_PPM;
 }
 
-uint64_t placement_need_bytes(const struct placement_ask *ask, const struct placement_card *card)
+static uint64_t size_of(const struct placement_ask *ask, const struct placement_card *card)
 {
 	if (ask->bytes)
 		return ask->bytes;
 	if (ask->bytes_ppm)
 		return part(card->total_bytes, ask->bytes_ppm) / LEAST_BYTES * LEAST_BYTES;
 	return card->left_bytes > LEAST_BYTES ? card->left_bytes : LEAST_BYTES;
+}
+
+uint64_t placement_need_bytes(const struct placement_ask *ask, const struct placement_card *card)
+{
+	return ask->leaves ? ask->stays_bytes : size_of(ask, card);
 }
 
 static bool contains(const char *text, const char *word)
@@ -69,7 +74,7 @@ static bool is_wanted(const struct placement_card *card, const struct placement_
 static enum placement_why why_not(const struct placement_card *card, const struct placement_ask *ask, uint64_t *asked,
 				  uint64_t *left)
 {
-	uint64_t bytes = placement_need_bytes(ask, card);
+	uint64_t bytes = size_of(ask, card), promised = placement_need_bytes(ask, card);
 
 	*asked = *left = 0;
 	if (!is_wanted(card, ask))
@@ -84,9 +89,9 @@ static enum placement_why why_not(const struct placement_card *card, const struc
 	*left = card->sharers;
 	if (ask->alone && card->sharers)
 		return PLACEMENT_NOT_ALONE;
-	*asked = bytes;
+	*asked = promised;
 	*left = card->left_bytes;
-	if (!ask->overcommit && bytes > card->left_bytes)
+	if (!ask->overcommit && promised > card->left_bytes)
 		return PLACEMENT_MEMORY;
 	*asked = ask->time_ppm;
 	*left = card->left_ppm;

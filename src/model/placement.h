@@ -60,6 +60,8 @@ struct placement_ask {
 	uint32_t cpu_milli;
 	bool alone;	 /* cards without other tenants */
 	bool overcommit; /* promises do not count, the card's size does */
+	bool leaves;	 /* its memory may leave the card: of what is promised only `stays_bytes` counts */
+	uint64_t stays_bytes;
 	uint64_t with;	 /* bits of cards that the requester has: not taken again; near ones are preferred */
 	const char *const *allow,
 		*const *deny; /* words in a card's name or UUID, in any case; NULL-terminated; NULL: any */
@@ -105,7 +107,7 @@ struct placement_choice {
 const char *placement_rule_name(enum placement_rule rule);
 int placement_rule_find(const char *word);
 
-/* Returns the bytes of this card's memory that the request takes. */
+/* Returns the bytes of this card's memory that the request is promised. */
 uint64_t placement_need_bytes(const struct placement_ask *ask, const struct placement_card *card);
 
 /*

@@ -122,6 +122,21 @@ def test_verdicts():
     first = pod({"mete.io/small": "1"})
     first["spec"]["initContainers"] = [{"name": "i", "resources": {"limits": {"mete.io/small": "1"}}}]
     same(filtered(e, first, ["tight", "two"])[0], ["tight", "two"], "an init container is gone before the others come")
+    first["spec"]["initContainers"] *= 3
+    same(filtered(e, first, ["tight", "two"])[0], ["tight", "two"], "and so is each before the next")
+    first["spec"]["initContainers"] = [{"name": "i", "restartPolicy": "Always", "resources": {"limits": {"mete.io/small": "1"}}}]
+    same(filtered(e, first, ["tight", "room", "empty"])[0], ["room", "empty"], "a sidecar stays: two shares at once")
+    first["spec"]["initContainers"].append({"name": "j", "resources": {"limits": {"mete.io/small": "1"}}})
+    same(filtered(e, first, ["tight", "room", "empty"])[0], ["room", "empty"], "an init container after it is beside the sidecar alone")
+    first["spec"]["initContainers"].append({"name": "k", "restartPolicy": "Always", "resources": {"limits": {"mete.io/small": "1"}}})
+    same(filtered(e, first, ["room", "empty"])[0], ["empty"], "two sidecars are beside each other too")
+    lent = {"small": [{**FOUR[0], "time": 0, "stays": 0}]}, {"small": [{**FOUR[0], "time": 0, "stays": 2 * GIB}]}, {"small": [{**FOUR[0], "overcommit": True}]}
+    for name, shares in zip(("lent", "kept", "over"), lent):
+        api.put("nodes", node(name, [card(1, 10)], shares=shares))
+        until(lambda name=name: "no mete-agent" not in filtered(e, SMALL, [name])[1].get(name, ""), TRAILER)
+    fits, failed = filtered(e, SMALL, ["lent", "kept", "over"])
+    same((fits, failed), (["lent", "over"], {"kept": "share small: card 0 (Card) has 1 GiB not promised, asked were 2 GiB"}),
+         "of memory that may leave what stays counts, and promises do not where the share is overcommitted")
     same(filtered(e, pod({"cpu": "1"}), names)[0], names, "who asks for no share may go anywhere")
     wish = pod({"mete.io/small": "1"}, {"mete.io/avoid-model": "Card"})
     ok("not of a wanted model" in filtered(e, wish, ["empty"])[1]["empty"], "a model that is not wanted")
@@ -257,7 +272,8 @@ def test_published():
     m = Meted()
     shares = os.path.join(home, "shares.json")
     with open(shares, "w") as file:
-        json.dump({"shares": [{"name": "small", "mem": "4G", "cores": 25}, {"name": "huge", "mem": "99G"}, {"name": "pair", "mem": "25%", "device": "0,1"}]}, file)
+        json.dump({"shares": [{"name": "small", "mem": "4G", "cores": 25}, {"name": "huge", "mem": "99G"}, {"name": "pair", "mem": "25%", "device": "0,1"},
+                              {"name": "lent", "mem": "12G", "spill": True, "resident": "2G"}, {"name": "over", "mem": "12G", "overcommit": True}]}, file)
     for folder in ("plugins", "cdi"):
         os.mkdir(os.path.join(home, folder))
     agent = subprocess.Popen([agent_path, "--publish", "--node", "n1", "--kubeconfig", config, "--shares", shares, "--runtime-dir", m.dir,
@@ -272,7 +288,9 @@ def test_published():
         same([(c["total"], c["left"], c["time"], c["tenants"], c["state"]) for c in first["cards"]], [(16 * GIB, 16 * GIB, 1000000, 0, "active")] * 2,
              "the cards")
         same(first["shares"], {"small": [{"card": -1, "time": 250000, "bytes": 4 * GIB}],
-                               "pair": [{"card": 0, "time": 0, "ppm": 250000}, {"card": 1, "time": 0, "ppm": 250000}]},
+                               "pair": [{"card": 0, "time": 0, "ppm": 250000}, {"card": 1, "time": 0, "ppm": 250000}],
+                               "lent": [{"card": -1, "time": 0, "bytes": 12 * GIB, "stays": 2 * GIB}],
+                               "over": [{"card": -1, "time": 0, "bytes": 12 * GIB, "overcommit": True}]},
              "the shares, without the one that fits no card")
         m.make("somebody", devices=[{"device": "0", "mem_bytes": 14 * GIB, "cores": 50}])
         m.make("other", devices=[{"device": "1", "mem_bytes": 15 * GIB}])

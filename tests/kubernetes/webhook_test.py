@@ -171,6 +171,17 @@ def test_hip():
     end(w)
 
 
+def test_lent():
+    """Memory that may be away, or is promised to others too, is given where nothing else is large enough."""
+    for word in ("spill", "overcommit"):
+        w = start(shares=[{"name": "lent", "mem": "4G", word: True}, {"name": "own", "mem": "8G"}, {"name": "wide", "mem": "16G", word: True}])
+        for asked, share in ((3000, "own"), (9000, "wide")):
+            thing = pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": asked})
+            r = ask(w, thing)
+            same(applied(thing, patch_of(r))["spec"]["containers"][0]["resources"]["limits"], {f"mete.io/{share}": "1"}, f"{word}: {asked} MiB: {share}")
+        end(w)
+
+
 def test_containers(w):
     """Each container by itself, init containers too, and nothing else of the pod changes."""
     thing = pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}, {"keep": "this"}, {"nvidia.com/gpumem": "1000", "memory": "1Gi"})
@@ -677,6 +688,7 @@ test_class()
 test_options()
 if shutil.which("openssl"):
     test_hip()
+    test_lent()
     test_files()
     test_callers()
 test_start()

@@ -56,13 +56,15 @@ static uint32_t ppm_of(json_t *entry, const char *key)
 static struct placement_ask asked(const struct ask *ask, json_t *entry)
 {
 	json_int_t bytes = json_integer_value(json_object_get(entry, "mem_bytes"));
+	json_int_t stays = json_integer_value(json_object_get(ask->request, "resident_bytes"));
 
 	return (struct placement_ask){
 		.bytes = bytes > 0 ? (uint64_t)bytes : 0,
 		.bytes_ppm = ppm_of(entry, "mem_pct"),
 		.time_ppm = ppm_of(entry, "cores"),
-		.overcommit = json_is_true(json_object_get(ask->request, "overcommit")) ||
-			      json_is_true(json_object_get(ask->request, "spill")),
+		.overcommit = json_is_true(json_object_get(ask->request, "overcommit")),
+		.leaves = json_is_true(json_object_get(ask->request, "spill")),
+		.stays_bytes = stays > 0 ? (uint64_t)stays : 0,
 	};
 }
 

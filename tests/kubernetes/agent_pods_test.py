@@ -1,0 +1,133 @@
+"""What pods of newer kubelets ask of mete-agent, and what a share may say: agent_pods_test.py BUILD_ROOT [PART...]"""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "daemon"))
+sys.path.insert(0, HERE)
+import kubelet  # noqa: E402
+from agent_node import HALF, SMALL, TRAILER, Node, grpc, ids, pre_start, shown, wait  # noqa: E402
+from harness import GIB, finish, ok, same, until  # noqa: E402
+
+OK = grpc.StatusCode.OK
+
+
+def begins(n, k, i):
+    """A container with this id begins; its first process."""
+    share = "mete.io/" + i.split("-")[1]
+    answer = until(pre_start(k.plugins[share], i), TRAILER)
+    ok(answer and answer[0] == OK, f"{i}: the container may begin", answer)
+    return n.join(i)
+
+
+def quota(n, i):
+    row = n.grant(i)
+    return row and row["devices"][0]["quota_bytes"]
+
+
+def sidecars():
+    """
+    As kubelet 1.28 and later does with init containers that stay: when the pod is admitted it asks for all its containers,
+    in their order. A plain init container's ids are used again by what follows, a sidecar's are not: it runs beside them,
+    may begin again by itself, and ends last. pod-resources lists it.
+    """
+    n = Node()
+    k = kubelet.Kubelet(n.plugins_dir)
+    pods = kubelet.Pods(os.path.join(n.folder, "pods.sock"))
+    n.start()
+    wait(shown(k, SMALL, 0, 1, 2, 3), "a node with room for four")
+    small = k.plugins[SMALL]
+    pods.pods = [("lab", "serve", {"proxy": {SMALL: ["k8s-small-0"]}, "main": {SMALL: ["k8s-small-1"]}})]
+    for what, i in (("the sidecar", "k8s-small-0"), ("the plain init container", "k8s-small-1"), ("the main container, with its id", "k8s-small-1")):
+        ok(small.allocate(i)[4], f"at admission kubelet asks for {what}")
+    proxy = begins(n, k, "k8s-small-0")
+    setup = begins(n, k, "k8s-small-1")
+    same([quota(n, i) for i in ids("small", 0, 1)], [4 * GIB] * 2, "the sidecar and the init container have a share each, at the same time")
+    n.end_container(setup)
+    main = begins(n, k, "k8s-small-1")
+    wait(lambda: [n.grant(i)["labels"].get("container") for i in ids("small", 0, 1)] == ["proxy", "main"], "both grants have their container's name")
+    first = n.grant("k8s-small-1")["id"]
+    n.end_container(proxy)
+    proxy = begins(n, k, "k8s-small-0")
+    same((quota(n, "k8s-small-0"), n.grant("k8s-small-1")["id"]), (4 * GIB, first),
+         "a sidecar that begins again has its whole share, and the main container's is as it was")
+    sidecar = n.grant("k8s-small-0")["id"]
+    n.kill()
+    n.start()
+    wait(lambda: k.plugins[SMALL] is not small and k.plugins[SMALL].healthy() == ids("small", 0, 1, 2, 3), "the next agent finds both")
+    n.end_container(main)
+    main = begins(n, k, "k8s-small-1")
+    same((quota(n, "k8s-small-1"), n.grant("k8s-small-0")["id"]), (4 * GIB, sidecar), "so has the main container, beside a sidecar that runs on")
+    n.end_container(main)
+    wait(lambda: n.grant("k8s-small-1") is None, "the main container ends first")
+    same(n.grant("k8s-small-0")["id"], sidecar, "the sidecar still has its share")
+    n.end_container(proxy)
+    pods.pods = []
+    wait(lambda: n.grant("k8s-small-0") is None, "and ends last")
+    wait(shown(k, SMALL, 0, 1, 2, 3), "nothing is left")
+    pods.end()
+    k.end()
+    n.close()
+
+
+def resizes():
+    """`mete set` on a pod's share: what is promised decides at once what kubelet is offered; a container that begins again has its share's size."""
+    n = Node()
+    k = kubelet.Kubelet(n.plugins_dir)
+    n.start()
+    wait(shown(k, SMALL, 0, 1, 2, 3), "a node with room for four")
+    wait(shown(k, HALF, 0, 1), "or for two halves")
+    k.plugins[SMALL].allocate("k8s-small-0")
+    box = begins(n, k, "k8s-small-0")
+    c = n.meted.control()
+    change = lambda gib: c.ask("grant_set", name="k8s-small-0", devices=[{"device": "0", "mem_bytes": gib * GIB}])  # noqa: E731
+    ok(change(9)["ok"], "the share is made larger while it runs")
+    wait(shown(k, HALF), "no half fits any more")
+    wait(shown(k, SMALL, 0, 1), "and one more of its own kind")
+    ok(change(1)["ok"], "it is made smaller")
+    wait(shown(k, SMALL, 0, 1, 2, 3), "what it gave up is offered, as far as its time allows")
+    wait(shown(k, HALF, 0), "to others too")
+    line = change(17)
+    ok(not line["ok"] and quota(n, "k8s-small-0") == GIB, "more than the device has is refused, and nothing changes", line)
+    n.end_container(box)
+    box = begins(n, k, "k8s-small-0")
+    same(quota(n, "k8s-small-0"), 4 * GIB, "a container that begins again has its share's own size")
+    n.end_container(box)
+    c.close()
+    k.end()
+    n.close()
+
+
+def spills():
+    """ "spill" in shares.json: the quota promises nothing of the device, what stays does."""
+    n = Node()
+    n.write_shares([{"name": "lent", "mem": "12G", "spill": True, "device": "0", "count": 5},
+                    {"name": "kept", "mem": "12G", "spill": True, "resident": "6G", "device": "0"},
+                    {"name": "half", "mem": "8G", "device": "0"}])
+    k = kubelet.Kubelet(n.plugins_dir)
+    n.start()
+    wait(shown(k, "mete.io/lent", *range(5)), "five times three quarters of a device, as many as its number says")
+    wait(shown(k, "mete.io/kept", 0, 1), "of which 6 GiB stay: two")
+    wait(shown(k, HALF, 0, 1), "and two that promise all they have")
+    for i in ids("lent", 0, 1):
+        k.plugins["mete.io/lent"].allocate(i)
+        n.join(i)
+    k.plugins["mete.io/kept"].allocate("k8s-kept-0")
+    same([(r["spill"], r["resident_bytes"]) for r in map(n.grant, ("k8s-lent-0", "k8s-kept-0"))], [(True, 0), (True, 6 * GIB)],
+         "the grants are lent, and keep what the share says")
+    with open(os.path.join(os.path.dirname(n.grant("k8s-lent-0")["socket"]), "settings")) as file:
+        ok("METE_SPILL=1" in file.read().split(), "their programs are told that their memory may leave")
+    wait(shown(k, HALF, 0), "beside them what promises its memory fits as far as 6 GiB are not in the way")
+    wait(shown(k, "mete.io/lent", *range(5)), "and all that promise none")
+    same(quota(n, "k8s-lent-1"), 12 * GIB, "each has its whole quota")
+    n.write_shares([{"name": "lent", "mem": "12G", "resident": "1G", "device": "0"}, {"name": "half", "mem": "8G", "device": "0"}])
+    wait(lambda: "share lent: " in n.said() and "--resident" in n.said(), "what stays of memory that cannot leave is named")
+    k.end()
+    n.close()
+
+
+PARTS = (sidecars, resizes, spills)
+for part in PARTS:
+    if not sys.argv[2:] or part.__name__ in sys.argv[2:]:
+        part()
+finish()
