@@ -128,6 +128,43 @@ class Runc(ContainerTest):
         wait_for(self.nothing_left, 'everything of it is gone')
         subprocess.run(['runc', '--root', self.path('runc'), 'delete', '-f', 'victim'], stderr=subprocess.DEVNULL)
 
+    def test_cgroup_names(self):
+        """
+        Whose a grant is and when it ends is known whatever the container's cgroup is called and of which version it is: kubelet's two drivers
+        name them differently. runc takes the names as paths; on version 2 it sees a hierarchy of nothing else.
+        """
+        names = {'cgroupfs': '/kubepods/burstable/pod3b1e7c52-0d8e-4a55-9d0c-5f1f7e6a1f00/{id}',
+                 'systemd': '/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod3b1e7c52_0d8e_4a55_9d0c_5f1f7e6a1f00.slice/'
+                            'cri-containerd-{id}.scope'}
+        for version, before in (('v1', []), ('v2', ['unshare', '-m', 'sh', '-c', 'mount -t cgroup2 none /sys/fs/cgroup && exec "$0" "$@"'])):
+            if before and subprocess.run([*before, 'true'], stderr=subprocess.DEVNULL).returncode:
+                print('# no cgroup of version 2 can be mounted here')
+                continue
+            for driver, path in names.items():
+                with self.subTest(version=version, driver=driver):
+                    self.cgroup_named(f'{version}-{driver}', path, before)
+
+    def cgroup_named(self, name, path, before):
+        folder = self.bundle('/bin/hungry', '--hold', '600')
+        config = bundle.read(folder)
+        config['linux']['cgroupsPath'] = path.format(id=name)
+        config['annotations'] = {'io.kubernetes.cri.sandbox-name': 'train-7', 'io.kubernetes.cri.sandbox-namespace': 'lab',
+                                 'io.kubernetes.cri.container-name': name}
+        bundle.write(folder, config)
+        self.oci(folder, '--mem', '48M')
+        process = subprocess.Popen([*before, 'runc', '--root', self.path('runc'), 'run', '-b', folder, name], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        held = lambda: [g for g in self.json('ps')['grants'] if g['devices'][0]['held_bytes'] > 40 << 20]  # noqa: E731
+        wait_for(held, 'the program holds its memory')
+        grant = held()[0]
+        with open(f'/proc/{grant["runner_pid"]}/cgroup') as file:
+            self.assertIn(path.format(id=name), file.read(), 'its cgroup has that name')
+        self.assertEqual(grant['labels'], {'container': name, 'pod': 'train-7', 'namespace': 'lab'})
+        os.kill(grant['runner_pid'], 9)
+        process.wait()
+        wait_for(self.nothing_left, 'the grant ends with its container')
+        subprocess.run([*before, 'runc', '--root', self.path('runc'), 'delete', '-f', name], stderr=subprocess.DEVNULL)
+
     def test_no_meted(self):
         folder = self.bundle('/bin/hungry')
         self.oci(folder, '--mem', '16M')
