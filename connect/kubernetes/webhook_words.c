@@ -71,6 +71,7 @@ static const struct {
 	{ "nvidia.com/nouse-gpuindexes", NULL },
 	{ "nvidia.com/numa-bind", NULL },
 	{ "nvidia.com/vgpu-mode", NULL },
+	{ "nvidia.com/mig-profile-preference", NULL },
 	{ "volcano.sh/vgpu-mode", NULL },
 	{ "hami.io/node-scheduler-policy", NULL },
 	{ "hami.io/gpu-scheduler-policy", NULL },

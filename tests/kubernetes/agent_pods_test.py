@@ -1,6 +1,9 @@
 """What pods of newer kubelets ask of mete-agent, and what a share may say: agent_pods_test.py BUILD_ROOT [PART...]"""
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "daemon"))
@@ -10,6 +13,7 @@ from agent_node import HALF, SMALL, TRAILER, Node, grpc, ids, pre_start, shown, 
 from harness import GIB, finish, ok, same, until  # noqa: E402
 
 OK = grpc.StatusCode.OK
+STEP = 1 if os.environ.get("METE_TEST_LONG") else 9
 
 
 def begins(n, k, i):
@@ -126,7 +130,79 @@ def spills():
     n.close()
 
 
-PARTS = (sidecars, resizes, spills)
+CALLS = "openat,open,creat,write,writev,pwrite64,sendto,sendmsg,recvfrom,recvmsg,read,rename,renameat,renameat2,unlink,unlinkat,mkdir,fsync,fdatasync,close"
+
+
+class Tracer:
+    """Kills a process with SIGKILL at its n-th call from now on; the call itself is not made."""
+
+    def __init__(self, pid, n):
+        self.process = subprocess.Popen(["strace", "-qq", "-f", "-o", "/dev/null", "-p", str(pid), "-e", f"trace={CALLS}", "-e",
+                                         f"inject={CALLS}:error=EINTR:signal=SIGKILL:when={n}"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with open(f"/proc/{pid}/status") as file:
+            self.there = until(lambda: file.seek(0) == 0 and "TracerPid:\t0" not in file.read(), TRAILER)
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def whole(n, k, what):
+    """All is as if the agent had never been killed: four ids, and no file but those of grants that there are."""
+    wait(lambda: n.grant("k8s-small-0") is None and not os.listdir(n.cdi), f"{what}: nothing is left")
+    wait(lambda: SMALL in k.plugins and k.plugins[SMALL].healthy() == ids("small", 0, 1, 2, 3), f"{what}: all ids are there")
+
+
+def points():
+    """The agent, and then meted, is killed at every call that it makes while a container is allocated and begins."""
+    if not shutil.which("strace") or subprocess.run(["strace", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL).returncode:
+        print("# strace is not there, or may not trace: nothing is killed at its calls")
+        return
+    state = tempfile.mkdtemp(prefix="mete-k-", dir="/tmp")
+    for whose, step in (("the agent", STEP), ("meted", STEP)):
+        n = Node(meted=("--state-dir", state))
+        k = kubelet.Kubelet(n.plugins_dir)
+        n.start()
+        wait(shown(k, SMALL, 0, 1, 2, 3), f"{whose}: a node with room for four")
+        at, killed = 1, True
+        while killed and at < 1000:
+            killed = killed_at(n, k, whose, at)
+            at += step
+        ok(at > step + 1 and not killed, f"{whose} was killed at each {step}. of its calls, {at - step} of them")
+        k.end()
+        n.close()
+    shutil.rmtree(state, ignore_errors=True)
+
+
+def killed_at(n, k, whose, at):
+    """Value: whether it was killed."""
+    what = f"{whose} killed at call {at}"
+    agent = whose == "the agent"
+    tracer = Tracer(n.agent.pid if agent else n.meted.process.pid, at)
+    refused = k.plugins[SMALL].refused("k8s-small-0")
+    process = n.agent if agent else n.meted.process
+    killed = bool(until(lambda: process.poll() is not None, 0.3))
+    tracer.end()
+    if killed and agent:
+        process.wait()
+        count = len(k.registered)
+        n.start()
+        wait(lambda: len(k.registered) > count + 1, f"{what}: the next one registers")
+    elif killed:
+        n.meted.kill()
+        n.meted.start()
+        wait(lambda: k.plugins[SMALL].healthy(), f"{what}: the next one is found")
+    if refused:
+        ok(killed, f"{what}: kubelet is told so, and nothing else is refused", refused)
+        wait(lambda: k.plugins[SMALL].refused("k8s-small-0") is None, f"{what}: kubelet has its share at its next try")
+    box = begins(n, k, "k8s-small-0")
+    same((quota(n, "k8s-small-0"), os.listdir(n.cdi)), (4 * GIB, ["mete.io-grant-k8s-small-0.json"]), f"{what}: a whole grant, with its file")
+    n.end_container(box)
+    whole(n, k, what)
+    return killed
+
+
+PARTS = (sidecars, resizes, spills, points)
 for part in PARTS:
     if not sys.argv[2:] or part.__name__ in sys.argv[2:]:
         part()

@@ -139,6 +139,7 @@ class Node:
         self.root = f'/proc/{self.anchor.pid}/root'
         self.containerd = self.kubelet = None
         self.cdi = True
+        self.eviction = {}  # thresholds of pressure
 
     def mounts(self):
         hosts, empty = os.path.join(self.cluster.work, 'hosts'), os.path.join(self.cluster.work, 'empty')
@@ -187,7 +188,7 @@ class Node:
             'kind': 'KubeletConfiguration', 'apiVersion': 'kubelet.config.k8s.io/v1beta1', 'cgroupDriver': 'cgroupfs',
             'cgroupsPerQOS': False, 'enforceNodeAllocatable': [], 'maxOpenFiles': 20000, 'oomScoreAdj': 0,
             'address': '0.0.0.0', 'port': 10300 + self.number, 'healthzPort': 0, 'readOnlyPort': 0,
-            'evictionHard': {}, 'imageGCHighThresholdPercent': 100, 'imageGCLowThresholdPercent': 99,
+            'evictionHard': self.eviction, 'evictionPressureTransitionPeriod': '5s', 'imageGCHighThresholdPercent': 100, 'imageGCLowThresholdPercent': 99,
             'authentication': {'anonymous': {'enabled': True}, 'webhook': {'enabled': False}},
             'authorization': {'mode': 'AlwaysAllow'}, 'featureGates': {'LocalStorageCapacityIsolation': False, 'EphemeralContainers': True},
             'maxPods': 250, 'eventRecordQPS': 0, 'kubeAPIQPS': 100, 'kubeAPIBurst': 200, 'failSwapOn': False,

@@ -407,6 +407,51 @@ class Test:
         same(len(self.m.grants()), 1, "and there is one grant")
         self.gone("eats")
 
+    def evicts(self):
+        """The node itself runs short, of process ids here: kubelet ends the pod that matters least, and its share is free."""
+        def threads():
+            with open("/proc/loadavg") as file:
+                return int(file.read().split()[3].split("/")[1])
+
+        def condition(value):
+            return any(c["type"] == "PIDPressure" and c["status"] == value for c in self.node.status().get("conditions", []))
+
+        def restart(thresholds):
+            self.node.eviction = thresholds
+            self.node.kill("kubelet")
+            self.node.start_kubelet()
+            return wait("ready", lambda: self.node.ready() and condition("False") and self.node.allocatable(TINY) > 0)
+        with open("/proc/sys/kernel/pid_max") as file:
+            left = int(file.read()) - threads()
+        if left < 6000:
+            print(f"# the machine has {left} process ids left: no pressure is made")
+            return
+        for name, value in (("meek", 1), ("strong", 1000)):
+            self.c.api.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": name}, "value": value})
+        ok(restart({"pid.available": str(left - 2000)}), "a kubelet that minds how many process ids are left", self.node.status())
+        self.c.create(self.app("strong", TINY, ["/bin/hungry", "1", "--hold", "100000"], priorityClassName="strong"))
+        self.c.create(self.app("meek", TINY, ["/bin/hungry", "1", "--hold", "100000"], priorityClassName="meek"))
+        self.runs("strong", "meek")
+        held = lambda: {g["labels"]["pod"]: (g["id"], g["devices"][0]["held_bytes"]) for g in self.m.grants().values()}  # noqa: E731
+        both = wait("both hold", lambda: len(held()) == 2 and all(b == 16 * MIB for _, b in held().values()) and held())
+        crowd = subprocess.Popen([sys.executable, "-c", "import threading, time\nthreading.stack_size(65536)\nfor _ in range(3000):\n"
+                                  "    threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\ntime.sleep(1000)"])
+        try:
+            ok(wait("pressure", lambda: condition("True")), "the node is under pressure", self.node.status().get("conditions"), threads())
+            status = wait("evicted", lambda: self.c.phase("meek") == "Failed" and self.c.get("meek")["status"])
+            same((status or {}).get("reason"), "Evicted", "kubelet evicts the pod of lower priority")
+        finally:
+            crowd.kill()
+            crowd.wait()
+        ok(wait("free", lambda: both and held() == {"strong": both["strong"]}), "its share is free, and the other pod's as it was", held(), both)
+        ok(wait("relief", lambda: condition("False")), "the pressure is over")
+        self.c.delete("meek")
+        self.c.create(self.app("next", TINY, ["/bin/hungry", "1"]))
+        self.c.wait_phase("next", "Succeeded", "Failed")
+        ok("PASS" in self.said("next"), "the next pod gets its share", self.c.events("next"), self.said("next"))
+        self.gone("strong", "next")
+        restart({})
+
     def write_shares(self, shares):
         with open(self.m.shares + ".new", "w") as file:
             json.dump({"shares": shares}, file)
@@ -831,7 +876,7 @@ class Test:
 def main():
     t = Test()
     try:
-        for part in ("installs", "quota", "known", "nothing", "two", "again", "counts", "truths", "debugs", "bad", "presses", "chart", "kills", "blind", "boots", "costs", "at_once", "spreads", "compares", "storm"):
+        for part in ("installs", "quota", "known", "nothing", "two", "again", "counts", "truths", "debugs", "bad", "presses", "evicts", "chart", "kills", "blind", "boots", "costs", "at_once", "spreads", "compares", "storm"):
             if wanted(part):
                 began = time.monotonic()
                 getattr(t, part)()
