@@ -2,6 +2,7 @@
 """apigen.py: writes everything repetitive about an API from its spec.
 
 apigen.py SPEC --out DIR [--soft LIST] [--routines LIST] [--forward FILE] [--null FILE] [--coverage FILE] [--check]
+apigen.py SPEC --out DIR --shape TABLE
 
 Into DIR go the files that outputs() names, each beginning with the API's name. A file whose text has not changed is left
 alone, so that what depends on it is not built again. A faulty spec writes nothing; every fault is one line that begins with
@@ -12,7 +13,7 @@ import argparse
 import os
 import sys
 
-from gen import blas, coverage, forward, library, null, procs, remote, remote_client, remote_worker, shim, soft, table, twins, types
+from gen import blas, coverage, forward, library, null, procs, remote, remote_client, remote_worker, shape, shim, soft, table, twins, types
 from gen.spec import Spec, SpecError
 
 
@@ -77,6 +78,7 @@ def main(argv):
     p.add_argument("--routines", help="TOML file that names the calls of a library on the software device")
     p.add_argument("--forward", help="with --soft: TOML file that says how a library's calls travel to a worker")
     p.add_argument("--null", help="file for the skeleton of a driver")
+    p.add_argument("--shape", help="TOML file with a vendor's names for the calls: its files alone are written")
     p.add_argument("--coverage", help="file for the coverage page")
     p.add_argument("--page", help="with --routines or --soft: the page whose tables of calls are to be current")
     p.add_argument("--check", action="store_true", help="with --coverage or --page: compare instead of writing")
@@ -87,7 +89,9 @@ def main(argv):
         routines = blas.Routines(spec, a.routines, shown(a.routines)) if a.routines else None
         way = twins.Way(spec, listed, a.forward, shown(a.forward)) if a.forward else None
         files = {}
-        if a.out:
+        if a.shape:
+            files.update({os.path.join(a.out, name): text for name, text in shape.outputs(spec, a.shape, shown(a.shape)).items()})
+        elif a.out:
             files.update({os.path.join(a.out, name): text for name, text in outputs(spec, listed, routines, way).items()})
         if a.null:
             files[a.null] = null.null_source(spec)

@@ -143,7 +143,8 @@ def exported(calls):
 
 
 def entry(calls):
-    return entries("/* Generated from opencl.toml. */", [c.symbol for c in exported(calls)])
+    symbols = [c.symbol for c in exported(calls)]
+    return entries("/* Generated from opencl.toml. */", len(symbols), [(s, i) for i, s in enumerate(symbols)])
 
 
 def front(calls):

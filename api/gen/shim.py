@@ -160,19 +160,21 @@ shim_lazy:
 """
 
 
-def entries(head, symbols):
-    """The exports of these symbols, in the order of shim_table."""
+def entries(head, count, exports, passed=None):
+    """The exports, (name, number) each, over a shim_table of so many slots. `passed`: from this one on they are nobody's calls."""
     out = [head, "\t.hidden shim_table", "\t.hidden shim_start", ENTRY]
-    out += [f"\tLAZY {i}" for i in range(len(symbols))]
-    out += [""] + [f"\tENTRY {s}, {i}" for i, s in enumerate(symbols)]
+    out += [f"\tLAZY {i}" for i in range(count)]
+    out += [""] + [f"\tENTRY {s}, {i}" for s, i in exports]
     out += ["", "\t.data", "\t.globl\tshim_table", "\t.type\tshim_table, %object", "\t.p2align 6", "shim_table:"]
-    out += [f"\tSLOT {i}" for i in range(len(symbols))]
-    out += ["\t.size\tshim_table, .-shim_table", '\t.section .note.GNU-stack, "", %progbits', ""]
-    return "\n".join(out)
+    out += [f"\tSLOT {i}" for i in range(count if passed is None else passed)]
+    out += ["\t.size\tshim_table, .-shim_table"]
+    if passed is not None:
+        out += ["\t.globl\tshim_passed", "\t.hidden\tshim_passed", "shim_passed:", *(f"\tSLOT {i}" for i in range(passed, count))]
+    return "\n".join([*out, '\t.section .note.GNU-stack, "", %progbits', ""])
 
 
 def entry_source(spec):
-    return entries(banner(spec, "the exports of the shim"), [c.symbol for c in spec.calls])
+    return entries(banner(spec, "the exports of the shim"), len(spec.calls), [(c.symbol, c.index) for c in spec.calls])
 
 
 def treated(spec):

@@ -45,6 +45,7 @@ static const struct option_spec cdi_create_options[] = {
 	OPTION_TERMS
 	OPTION_SOFT,
 	OPTION_HIP,
+	OPTION_SHAPES,
 	OPTION_OVERCOMMIT,
 	OPTION_SPILL,
 	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
@@ -103,6 +104,7 @@ static const struct option_spec cdi_hook_options[] = {
 	OPTION_TERMS
 	OPTION_SOFT,
 	OPTION_HIP,
+	OPTION_SHAPES,
 	OPTION_OVERCOMMIT,
 	OPTION_SPILL,
 	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
@@ -126,6 +128,7 @@ static const struct option_spec oci_options[] = {
 	OPTION_TERMS
 	OPTION_SOFT,
 	OPTION_HIP,
+	OPTION_SHAPES,
 	OPTION_OVERCOMMIT,
 	OPTION_SPILL,
 	SWITCH("wall", 0, CONTAINER_WALL_WORDS),

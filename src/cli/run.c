@@ -41,6 +41,7 @@ struct run {
 	struct tenant_log log;
 	struct tenant_env env;
 	char runtime_dir[PATH_MAX], hip_library[PATH_MAX];
+	char shape_library[SHAPES_MAX][PATH_MAX]; /* the software device's stand-ins */
 	bool t3; /* asked for */
 	bool guard;   /* asked for */
 	struct guarded guarded;
@@ -76,7 +77,7 @@ static int check_options(struct run *run, struct fault *f)
 		const char *option = run->line->given[i].option->name;
 
 		if (terms_is_share(option) || !strcmp(option, "soft") || !strcmp(option, "opencl") ||
-		    !strcmp(option, "hip") ||
+		    !strcmp(option, "hip") || shape_named(option) ||
 		    !strcmp(option, "name") || !strcmp(option, "place") || !strcmp(option, "wait"))
 			return fault_set(f, -EINVAL,
 					 "--grant %s with --%s: the grant is what it is; leave --%s away, or change it "
@@ -240,13 +241,51 @@ static void set_hip(struct run *run, const char *kind)
 	run->env.libhip = run->hip_library;
 }
 
+/* The software device's stand-in for a library: beside its libcuda.so.1. */
+static bool find_stand_in(struct run *run, const struct shape_row *row, char path[PATH_MAX])
+{
+	const char *slash = strrchr(run->env.libcuda, '/');
+
+	return slash && !row->own_names &&
+	       path_join(path, "%.*s/shaped/libmete-soft-%s.so", (int)(slash - run->env.libcuda), run->env.libcuda,
+			 row->name) &&
+	       !access(path, R_OK);
+}
+
+/*
+ * A library that is CUDA or HIP under other names, on a device of its vendor's: the one that meted found, or that the
+ * user named. On the software device: all stand-ins that there are.
+ */
+static void set_shapes(struct run *run, const char *kind, const char *library)
+{
+	struct tenant_shape *to = run->env.shape;
+
+	for (size_t i = 0; i < shape_row_count; i++) {
+		const struct shape_row *row = &shape_rows[i];
+		const char *forced = getenv("METE_SOCKET") || row->own_names ? NULL : getenv(row->setting);
+
+		if (forced && *forced)
+			*to++ = (struct tenant_shape){ row, forced, false };
+		else if (!strcmp(kind, row->name))
+			*to++ = (struct tenant_shape){ row, library, !row->own_names };
+		else if (!strcmp(kind, "soft") && find_stand_in(run, row, run->shape_library[i]))
+			*to++ = (struct tenant_shape){ row, run->shape_library[i], false };
+	}
+}
+
+/* The device has CUDA, under CUDA's names. */
+static bool kind_has_cuda(const char *kind)
+{
+	return device_kind_has_cuda(device_kind_named(kind));
+}
+
 /* A driver that the user named goes before the one that meted chose; an outer mete run's does not count. */
 static int set_env(struct run *run, struct fault *f)
 {
 	json_t *driver = json_object_get(run->grant, "driver");
 	const char *forced = getenv("METE_SOCKET") ? NULL : getenv("METE_DRIVER");
 	const char *kind = device_text(driver, "kind");
-	bool own = forced && *forced, no_cuda = !strcmp(kind, "opencl") || !strcmp(kind, "hip");
+	bool own = forced && *forced, no_cuda = !kind_has_cuda(kind);
 
 	if (own && access(forced, R_OK))
 		return fault_set(f, -ENOENT, "METE_DRIVER=%s: %s; unset it, or name a driver's libcuda.so.1", forced,
@@ -264,6 +303,7 @@ static int set_env(struct run *run, struct fault *f)
 	if (run->env.libnvml && !*run->env.libnvml)
 		run->env.libnvml = NULL;
 	set_hip(run, kind);
+	set_shapes(run, kind, device_text(driver, "libcuda"));
 	if (!own && !strcmp(kind, "soft") && runtime_env_dir(run->runtime_dir, run->env.shim_dir))
 		run->env.runtime_dir = run->runtime_dir;
 	if (!*run->env.socket || (!no_cuda && !*run->env.libcuda))

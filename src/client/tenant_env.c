@@ -18,6 +18,7 @@
 
 #define OPENCL_LAYER "libmete-opencl.so"
 #define HIP_FACE "libmete-hip.so"
+#define SHAPE_FACE "libmete-%s.so"
 
 static const char *const own_variables[] = { "METE_SOCKET", "METE_NVML", "METE_LOG", "METE_REMOTE",
 					     "METE_STRICT", "METE_SPILL" };
@@ -29,9 +30,23 @@ static bool ends_with(const char *text, size_t length, const char *end)
 	return length >= n && !memcmp(text + length - n, end, n);
 }
 
+static bool is_shape_entry(const char *entry, size_t length)
+{
+	char face[64], folder[64];
+	bool is = false;
+
+	for (size_t i = 0; !is && i < shape_row_count; i++) {
+		snprintf(face, sizeof(face), "/shim/" SHAPE_FACE, shape_rows[i].name);
+		snprintf(folder, sizeof(folder), "/shim/%s", shape_rows[i].name);
+		is = ends_with(entry, length, face) || ends_with(entry, length, folder);
+	}
+	return is;
+}
+
 static bool is_shim_entry(const char *entry, size_t length)
 {
-	return ends_with(entry, length, "/shim/libcuda.so.1") || ends_with(entry, length, "/shim/libnvidia-ml.so.1") ||
+	return is_shape_entry(entry, length) ||
+	       ends_with(entry, length, "/shim/libcuda.so.1") || ends_with(entry, length, "/shim/libnvidia-ml.so.1") ||
 	       ends_with(entry, length, "/shim/" TIER_LIBRARY) || ends_with(entry, length, "/shim/" OPENCL_LAYER) ||
 	       ends_with(entry, length, "/shim/" HIP_FACE) || ends_with(entry, length, "/shim/hip") ||
 	       ends_with(entry, length, "/shim/opencl") ||
@@ -177,6 +192,13 @@ static char *preload_of(const struct tenant_env *e, const char *runtime)
 	}
 	if (e->hip && !e->libhip)
 		list_add(&list, e->shim_dir, HIP_FACE);
+	for (const struct tenant_shape *s = e->shape; s->row; s++) {
+		char face[64];
+
+		snprintf(face, sizeof(face), SHAPE_FACE, s->row->name);
+		if (s->preload)
+			list_add(&list, e->shim_dir, face);
+	}
 	return list;
 }
 
@@ -191,9 +213,28 @@ static char *library_path_of(const struct tenant_env *e)
 	}
 	if (e->hip)
 		list_add(&list, e->shim_dir, "hip");
+	for (const struct tenant_shape *s = e->shape; s->row; s++)
+		list_add(&list, e->shim_dir, s->row->name);
 	if (has_layer(e->shim_dir))
 		list_add(&list, e->shim_dir, "opencl");
 	return list;
+}
+
+/* The names of the shapes' own: METE_DRIVER is CUDA's. */
+static void clear_shapes(void)
+{
+	for (size_t i = 0; i < shape_row_count; i++)
+		if (!shape_rows[i].own_names)
+			unsetenv(shape_rows[i].setting);
+}
+
+static bool set_shapes(const struct tenant_env *e)
+{
+	clear_shapes();
+	for (const struct tenant_shape *s = e->shape; s->row; s++)
+		if (!s->row->own_names && setenv(s->row->setting, s->library, 1))
+			return false;
+	return true;
 }
 
 static bool set_or_clear(const char *name, const char *value)
@@ -213,7 +254,7 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 	    !tenant_env_put_first("LD_LIBRARY_PATH", path, ":;") ||
 	    (e->runtime_dir && !runtime_env_tools(e->runtime_dir)) || !vulkan_env_enter(e->shim_dir) ||
 	    setenv("METE_SOCKET", e->socket, 1) || !set_or_clear("METE_DRIVER", e->libcuda) ||
-	    !set_or_clear("METE_HIP_DRIVER", e->libhip) || (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
+	    !set_or_clear("METE_HIP_DRIVER", e->libhip) || !set_shapes(e) || (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
 	    (e->log && setenv("METE_LOG", e->log, 1)) || !set_or_clear("METE_TIER", e->t3 ? "T3" : NULL) ||
 	    (e->spill && setenv("METE_SPILL", "1", 1)) || (e->strict && setenv("METE_STRICT", "1", 1)) ||
 	    !put_layer(e->shim_dir))
@@ -227,6 +268,7 @@ void tenant_env_leave(void)
 	if (getenv("METE_SOCKET")) {
 		unsetenv("METE_DRIVER");
 		unsetenv("METE_HIP_DRIVER");
+		clear_shapes();
 	}
 	for (size_t i = 0; i < sizeof(own_variables) / sizeof(*own_variables); i++)
 		unsetenv(own_variables[i]);

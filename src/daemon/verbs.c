@@ -251,7 +251,7 @@ static const struct field labels[] = {
 };
 static const struct field create_fields[] = {
 	{ "devices", FIELD_LIST, "", true, share_new },
-	{ "driver", FIELD_TEXT, "auto, nvidia, soft, hip or opencl", false, NULL },
+	{ "driver", FIELD_TEXT, "auto, " DEVICE_KIND_WORDS, false, NULL },
 	{ "name", FIELD_WORD, "a grant", false, NULL },
 	{ "overcommit", FIELD_SWITCH, "", false, NULL },
 	{ "placement", FIELD_TEXT, "spread, binpack or fit", false, NULL },

@@ -3,8 +3,8 @@
 #include "base/own_note.h"
 #include "core/account.h"
 #include "core/attach.h"
-#include "core/behind.h"
 #include "core/faces.h"
+#include "core/shape.h"
 #include "hip/devices.h"
 #include "hip/inside.h"
 
@@ -21,18 +21,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards bound and the
 static bool bound;
 static __thread hipError_t last_refusal;
 
-static const char *const versions[] = { ".7", ".6", ".5", "", NULL };
-static const char *const folders[] = { "/opt/rocm/lib", "/opt/dtk/lib", NULL };
-static const struct behind behind = { .stem = "libamdhip64.so",
-				      .versions = versions,
-				      .first = folders,
-				      .symbol = "hipInit",
-				      .setting = "METE_HIP_DRIVER",
-				      .remedy = "install ROCm's HIP runtime" };
+static void *find_exported(void *handle, const char *name)
+{
+	return dlsym(handle, name);
+}
 
 static void *find_symbol(void *handle, const char *name)
 {
-	return dlsym(handle, name);
+	return shape_find(find_exported, handle, name);
 }
 
 static void pass_all(void)
@@ -46,13 +42,15 @@ static void bind_locked(void)
 	void *library;
 
 	account_init();
-	library = behind_find(&behind);
-	if (attach_wanted() && !faces_join_as(face, "libmete-hip.so"))
+	library = behind_find(shape.behind);
+	if (attach_wanted() && !faces_join_as(face, shape.library))
 		library = NULL;
 	if (!library) {
 		shim_refuse(hipErrorNoDevice);
+		shape_pass(NULL, NULL);
 		return;
 	}
+	shape_pass(find_exported, library);
 	shim_bind(find_symbol, library);
 	if (!attach_wanted())
 		pass_all();

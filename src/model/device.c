@@ -8,21 +8,28 @@
 #include <string.h>
 #include <strings.h>
 
+static const char *const kind_names[DEVICE_KINDS] = {
+	[DEVICE_SOFT] = "soft", [DEVICE_NVIDIA] = "nvidia", [DEVICE_OPENCL] = "opencl", [DEVICE_HIP] = "hip",
+	[DEVICE_MUSA] = "musa", [DEVICE_MACA] = "maca",	    [DEVICE_COREX] = "corex",
+};
+
 const char *device_kind_name(enum device_kind kind)
 {
-	static const char *const names[] = {
-		[DEVICE_SOFT] = "soft",
-		[DEVICE_NVIDIA] = "nvidia",
-		[DEVICE_OPENCL] = "opencl",
-		[DEVICE_HIP] = "hip",
-	};
+	return kind_names[kind];
+}
 
-	return names[kind];
+enum device_kind device_kind_named(const char *name)
+{
+	unsigned int kind = DEVICE_KINDS;
+
+	while (--kind && strcmp(kind_names[kind], name) != 0)
+		;
+	return (enum device_kind)kind;
 }
 
 int device_kind_has_cuda(enum device_kind kind)
 {
-	return kind == DEVICE_NVIDIA || kind == DEVICE_SOFT;
+	return kind == DEVICE_NVIDIA || kind == DEVICE_SOFT || kind == DEVICE_COREX;
 }
 
 uint32_t device_kind_granule(enum device_kind kind)

@@ -17,6 +17,10 @@ enum device_kind {
 	DEVICE_NVIDIA,
 	DEVICE_OPENCL, /* a device of the ICD loader that is no card of the other kinds */
 	DEVICE_HIP,    /* a device of AMD's libamdhip64 that is no card of the two kinds above */
+	DEVICE_MUSA,   /* of the libraries of model/shapes.h: Moore Threads', MetaX' and Iluvatar's */
+	DEVICE_MACA,
+	DEVICE_COREX,
+	DEVICE_KINDS, /* one more than the last */
 };
 
 struct device {
@@ -35,15 +39,20 @@ enum device_find_result {
 	DEVICE_AMBIGUOUS = -2, /* a prefix of several UUIDs */
 };
 
-/* "soft", "nvidia", "opencl" or "hip". */
+#define DEVICE_KIND_WORDS "nvidia, soft, hip, musa, maca, corex or opencl"
+
+/* One of these words. */
 const char *device_kind_name(enum device_kind kind);
+
+/* The kind of that name; 0: there is none. */
+enum device_kind device_kind_named(const char *name);
 
 /* Whether programs use it by CUDA; then it can be behind a wall. */
 int device_kind_has_cuda(enum device_kind kind);
 
 /*
  * Returns the granule of plain allocations of a kind of driver. Source for NVIDIA: cuMemGetInfo changes in blocks of 2
- * MiB. OpenCL and HIP expose no blocks, so the requested size counts.
+ * MiB. OpenCL and HIP expose no blocks, so the requested size counts; so it does where nothing is known of blocks.
  */
 uint32_t device_kind_granule(enum device_kind kind);
 

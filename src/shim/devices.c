@@ -3,6 +3,7 @@
 #include "core/attach.h"
 #include "core/log.h"
 #include "core/ordinals.h"
+#include "core/shape.h"
 #include "shim/start.h"
 
 #include <string.h>
@@ -40,11 +41,11 @@ int devices_match(void)
 	ordinals_match(&devices, count, ordinal_uuid);
 	if (count > ORDINALS_MAX && !devices_told)
 		log_line("the driver shows %d devices; the first %d are looked at, and the rest are hidden: name those "
-			 "of the grant '%s' in CUDA_VISIBLE_DEVICES",
-			 count, ORDINALS_MAX, attach_welcome()->grant_name);
+			 "of the grant '%s' in %s",
+			 count, ORDINALS_MAX, attach_welcome()->grant_name, shape.visible);
 	else if (count && !devices.seen_count && !devices_told)
-		log_line("none of the %d visible devices belongs to the grant '%s'; check CUDA_VISIBLE_DEVICES", count,
-			 attach_welcome()->grant_name);
+		log_line("none of the %d visible devices belongs to the grant '%s'; check %s", count,
+			 attach_welcome()->grant_name, shape.visible);
 	devices_told = true;
 	return devices.seen_count;
 }

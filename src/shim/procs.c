@@ -7,6 +7,7 @@
 #include "cuda_procs.h"
 #include "core/attach.h"
 #include "core/log.h"
+#include "core/shape.h"
 #include "shim/start.h"
 
 #include <stdatomic.h>
@@ -14,10 +15,18 @@
 
 #define KNOWN_VERSION 13050 /* of api/cuda.toml: variants introduced later are unknown here */
 
+/* What the name means in the API, whatever it is called here (core/shape.h). */
+static int look_up(const char *name, int version, uint64_t flags, enum cuda_call *ret)
+{
+	char text[SHAPE_NAME_BYTES];
+
+	return cuda_proc_find(shape_plain(name, text), version, flags, ret);
+}
+
 /* The newest variant that the driver has as well. False: none. */
 static bool find(const char *name, int version, uint64_t flags, enum cuda_call *ret)
 {
-	if (cuda_proc_find(name, version < KNOWN_VERSION ? version : KNOWN_VERSION, flags, ret) != PROC_FOUND)
+	if (look_up(name, version < KNOWN_VERSION ? version : KNOWN_VERSION, flags, ret) != PROC_FOUND)
 		return false;
 	while (shim_missing(*ret)) {
 		size_t row = 0;
@@ -25,10 +34,21 @@ static bool find(const char *name, int version, uint64_t flags, enum cuda_call *
 		while (row < cuda_proc_count && cuda_procs[row].call != (uint32_t)*ret)
 			row++;
 		if (row == cuda_proc_count || cuda_procs[row].since <= 0 ||
-		    cuda_proc_find(name, cuda_procs[row].since - 1, flags, ret) != PROC_FOUND)
+		    look_up(name, cuda_procs[row].since - 1, flags, ret) != PROC_FOUND)
 			return false;
 	}
 	return true;
+}
+
+/* A library of another shape counts versions in its own way: what it gave is told by the address. */
+static bool find_given(const void *given, enum cuda_call *ret)
+{
+	unsigned int i = 0;
+
+	while (i < CUDA_CALL_COUNT && ((void **)&shim_real)[i] != given)
+		i++;
+	*ret = (enum cuda_call)i;
+	return i < CUDA_CALL_COUNT;
 }
 
 /* A line for each name, for names beyond the first 64 of different hashes perhaps none. */
@@ -58,7 +78,11 @@ static void *answer(const char *name, int version, uint64_t flags, void *given, 
 	enum cuda_call call;
 	void *body;
 
-	if (!find(name, version, flags, &call)) {
+	if (shape_refuses(name))
+		return NULL;
+	if (shape.behind)
+		version = KNOWN_VERSION;
+	if (!(shape.behind && find_given(given, &call)) && !find(name, version, flags, &call)) {
 		bool refused = is_strict();
 
 		attach_unknown(name, true);
@@ -81,7 +105,8 @@ static void missed(const char *name)
 {
 	enum cuda_call call;
 
-	if (name && !strncmp(name, "cu", 2) && cuda_proc_find(name, KNOWN_VERSION, 0, &call) == PROC_NOT_FOUND)
+	if (name && !strncmp(name, shape.prefix, strlen(shape.prefix)) &&
+	    look_up(name, KNOWN_VERSION, 0, &call) == PROC_NOT_FOUND)
 		attach_unknown(name, false);
 }
 

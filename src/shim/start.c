@@ -10,6 +10,7 @@
 #include "core/account.h"
 #include "core/attach.h"
 #include "core/faces.h"
+#include "core/shape.h"
 #include "shim/devices.h"
 #include "shim/faults.h"
 #include "core/log.h"
@@ -74,10 +75,6 @@ static const char *const usual_places[] = {
 	"/run/opengl-driver/lib/libcuda.so.1",
 };
 
-#pragma GCC visibility push(default)
-CUresult cuInit(unsigned int Flags);
-#pragma GCC visibility pop
-
 static void *real(enum cuda_call call)
 {
 	return ((void **)&shim_real)[call];
@@ -114,7 +111,7 @@ static void *try_driver(const char *path)
 	if (!handle)
 		return NULL;
 	init = dlsym(handle, "cuInit");
-	if (init && init != (void *)cuInit)
+	if (init && init != shape.init)
 		return handle;
 	dlclose(handle);
 	return NULL;
@@ -125,6 +122,8 @@ static void *open_driver(void)
 	const char *chosen = setting_get("METE_DRIVER");
 	void *handle = NULL;
 
+	if (shape.behind)
+		return behind_find(shape.behind);
 	if (chosen && *chosen) {
 		if (*chosen == '/')
 			handle = try_driver(chosen);
@@ -141,9 +140,14 @@ static void *open_driver(void)
 	return handle;
 }
 
-static void *find_symbol(void *symbols, const char *name)
+static void *find_exported(void *symbols, const char *name)
 {
 	return symbols_find(symbols, name);
+}
+
+static void *find_symbol(void *symbols, const char *name)
+{
+	return shape_find(find_exported, symbols, name);
 }
 
 static void pass_all(void)
@@ -159,13 +163,15 @@ static void start_locked(void)
 
 	account_init();
 	driver = open_driver();
-	if (attach_wanted() && !faces_join_as(face, "libcuda.so.1"))
+	if (attach_wanted() && !faces_join_as(face, shape.library))
 		driver = NULL;
 	if (!driver) {
 		shim_refuse(CUDA_ERROR_NO_DEVICE);
+		shape_pass(NULL, NULL);
 		return;
 	}
 	symbols_open(&symbols, driver);
+	shape_pass(find_exported, &symbols);
 	shim_bind(find_symbol, &symbols);
 	memcpy(bodies, &shim_table, sizeof bodies);
 	if (!attach_wanted()) {

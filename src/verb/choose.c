@@ -1,6 +1,7 @@
 /* choose.c: see choose.h. Every text from the command line is judged here, before anything is started or asked. */
 #include "verb/choose.h"
 #include "model/placement.h"
+#include "model/shapes.h"
 #include "verb/terms.h"
 
 #include <ctype.h>
@@ -81,6 +82,8 @@ json_t *device_named(json_t *list, const char *word, bool soft)
 
 	if (!found && !soft)
 		found = device_listed(list, "hip", word, strlen(word));
+	for (size_t i = 0; !found && !soft && i < shape_row_count; i++)
+		found = device_listed(list, shape_rows[i].name, word, strlen(word));
 	if (!found)
 		found = device_listed(list, "soft", word, strlen(word));
 	return found || soft ? found : device_listed(list, "opencl", word, strlen(word));
@@ -417,7 +420,12 @@ static const char *choose_driver(const struct choice *ch, const char *asked)
 		return device_text(named, "driver");
 	if (driver_has_device(ch->list, "nvidia"))
 		return "nvidia";
-	return driver_has_device(ch->list, "hip") ? "hip" : "soft";
+	if (driver_has_device(ch->list, "hip"))
+		return "hip";
+	for (size_t i = 0; i < shape_row_count; i++)
+		if (driver_has_device(ch->list, shape_rows[i].name))
+			return shape_rows[i].name;
+	return "soft";
 }
 
 /* The kind of driver that an option names. */
@@ -427,6 +435,9 @@ static const struct asked_driver {
 	{ "soft", " in software" },
 	{ "hip", " of AMD's that HIP finds" },
 	{ "opencl", " that has OpenCL alone" },
+	{ "musa", " of Moore Threads'" },
+	{ "maca", " of MetaX'" },
+	{ "corex", " of Iluvatar's" },
 };
 
 /* NULL: none is named. */

@@ -29,7 +29,7 @@ struct share {
 
 struct choice {
 	json_t *list; /* meted's answer to "devices"; owned */
-	const char *driver; /* "nvidia", "soft", "hip" or "opencl" */
+	const char *driver; /* a device's kind: "nvidia", "soft", ... (model/device.h) */
 	struct share share[CHOOSE_MAX_DEVICES];
 	size_t count;
 	bool takes_any; /* --device any is meted's to choose; set it before choose_devices() */

@@ -37,6 +37,11 @@
 #define OPTION_SOFT SWITCH("soft", 's', "Use the software device even where there is a GPU.")
 #define OPTION_HIP SWITCH("hip", 0, "Use a device that is used by HIP: AMD's (`mete devices`: DRIVER hip).")
 #define OPTION_OPENCL SWITCH("opencl", 0, "Use a device that has OpenCL alone (`mete devices`: DRIVER opencl).")
+/* The shapes of model/shapes.h. */
+#define OPTION_SHAPES                                                                                                  \
+	SWITCH("musa", 0, "Use a device of Moore Threads' (`mete devices`: DRIVER musa)."),                            \
+		SWITCH("maca", 0, "Use a device of MetaX' (`mete devices`: DRIVER maca)."),                            \
+		SWITCH("corex", 0, "Use a device of Iluvatar's (`mete devices`: DRIVER corex).")
 #define OPTION_OVERCOMMIT SWITCH("overcommit", 'O', OVERCOMMIT_WORDS)
 #define OPTION_SPILL                                                                                                   \
 	SWITCH("spill", 0, SPILL_WORDS),                                                                               \

@@ -139,13 +139,20 @@ static inline int kit_end(void)
 	return tap_end();
 }
 
-/* A function of the driver by name; NULL when this driver has none of that version. */
+/* Compiled for a library of CUDA's shape, whose names begin otherwise. */
+#ifndef SHAPE_PREFIX
+#define SHAPE_PREFIX "cu"
+#endif
+
+/* A function of the driver by its name in CUDA; NULL when this driver has none of that version. */
 static inline void *kit_find(const char *name, int version)
 {
+	char text[96];
 	void *f = NULL;
 	CUdriverProcAddressQueryResult status;
 
-	if (cuGetProcAddress(name, &f, version, 0, &status) != CUDA_SUCCESS)
+	snprintf(text, sizeof text, "%s%s", SHAPE_PREFIX, name + 2);
+	if (cuGetProcAddress(text, &f, version, 0, &status) != CUDA_SUCCESS)
 		return NULL;
 	return f;
 }

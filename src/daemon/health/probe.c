@@ -8,6 +8,7 @@
 #include "daemon/log.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <jansson.h>
 #include <limits.h>
 #include <signal.h>
@@ -110,6 +111,9 @@ static const struct probe_kind {
 	{ DEVICE_NVIDIA, "--probe", false },
 	{ DEVICE_SOFT, "--probe", false },
 	{ DEVICE_HIP, "--probe-hip", true },
+	{ DEVICE_MUSA, "--probe-shape", true },
+	{ DEVICE_MACA, "--probe-shape", true },
+	{ DEVICE_COREX, "--probe", true },
 	{ DEVICE_OPENCL, "--probe-opencl", true },
 };
 
@@ -378,7 +382,7 @@ static bool unwanted(const char *entry)
 	return !strncmp(entry, "LD_PRELOAD=", 11) || !strncmp(entry, "METE_SOCKET=", 12) ||
 	       !strncmp(entry, "CUDA_VISIBLE_DEVICES=", 21) || !strncmp(entry, "NOTIFY_SOCKET=", 14) ||
 	       !strncmp(entry, "OPENCL_LAYERS=", 14) || !strncmp(entry, "HIP_VISIBLE_DEVICES=", 20) ||
-	       !strncmp(entry, "ROCR_VISIBLE_DEVICES=", 21);
+	       !strncmp(entry, "ROCR_VISIBLE_DEVICES=", 21) || !strncmp(entry, "MUSA_VISIBLE_DEVICES=", 21);
 }
 
 char **machine_environment(void)
@@ -400,7 +404,11 @@ static int spawn(struct probe *probe, const char *libnvml, const char *libcuda)
 	char *cuda[] = { (char *)"/proc/self/exe", (char *)"--probe", (char *)libnvml, (char *)libcuda, NULL };
 	const char *option = kinds[place_of(probe->driver.kind)].option;
 	char *other[] = { (char *)"/proc/self/exe", (char *)option, (char *)libcuda, NULL };
-	char **args = device_kind_has_cuda(probe->driver.kind) ? cuda : other;
+	char *shape[] = { (char *)"/proc/self/exe", (char *)option, (char *)device_kind_name(probe->driver.kind),
+			  (char *)libcuda, NULL };
+	char **args = device_kind_has_cuda(probe->driver.kind)		 ? cuda
+		      : shape_named(device_kind_name(probe->driver.kind)) ? shape
+									  : other;
 	uv_stdio_container_t stdio[] = {
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&probe->pipe },
@@ -561,6 +569,51 @@ static int refresh_hip(struct daemon *daemon)
 	return probe_start(daemon, DEVICE_HIP, "", options->libhip ? options->libhip : "");
 }
 
+static bool has_nodes(const struct shape_row *row)
+{
+	glob_t found;
+	bool there = !glob(row->nodes[0], 0, NULL, &found);
+
+	globfree(&found);
+	return there;
+}
+
+/* The first of these files that is there; "": none. */
+static const char *first_file(const char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count && list[i]; i++)
+		if (!access(list[i], R_OK))
+			return list[i];
+	return "";
+}
+
+/* Iluvatar's libraries are found by their files: by name the loader would find NVIDIA's, or mete's. */
+static int refresh_shape(struct daemon *daemon, size_t number)
+{
+	struct machine_options *options = &daemon->machine.options;
+	const struct shape_row *row = &shape_rows[number];
+	struct driver *driver = &daemon->machine.driver[place_of(shape_kind(row))];
+	const char *named = options->shape_library[number], *library = named ? named : "";
+
+	driver->kind = shape_kind(row);
+	if (options->soft_only) {
+		status(driver, "not asked: driver.soft_only (--soft-only) is set");
+		return 0;
+	}
+	if (!named && !has_nodes(row)) {
+		status(driver, "no card of %s's, or no kernel driver: no %s", row->vendor, row->nodes[0]);
+		return 0;
+	}
+	if (row->own_names && !named)
+		library = first_file(row->places, sizeof(row->places) / sizeof(*row->places));
+	if (row->own_names && !*library) {
+		status(driver, "no %s; %s, or name it (--lib%s)", row->places[0], row->remedy, row->name);
+		return 0;
+	}
+	return probe_start(daemon, driver->kind,
+			   first_file(row->management, sizeof(row->management) / sizeof(*row->management)), library);
+}
+
 int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner)
 {
 	struct machine_wait *wait = calloc(1, sizeof(*wait));
@@ -577,6 +630,8 @@ int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner)
 		r = refresh_soft(daemon);
 	if (!r)
 		r = refresh_hip(daemon);
+	for (size_t i = 0; !r && i < shape_row_count; i++)
+		r = refresh_shape(daemon, i);
 	if (!r)
 		r = refresh_opencl(daemon);
 	if (!daemon->machine.running)
@@ -610,7 +665,8 @@ void machine_forget(struct daemon *daemon, const void *owner)
 
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind)
 {
-	static const enum device_kind order[] = { DEVICE_NVIDIA, DEVICE_HIP, DEVICE_SOFT, DEVICE_OPENCL };
+	static const enum device_kind order[] = { DEVICE_NVIDIA, DEVICE_HIP,  DEVICE_MUSA,  DEVICE_MACA,
+						  DEVICE_COREX,	 DEVICE_SOFT, DEVICE_OPENCL };
 
 	for (unsigned int i = 0; !kind && i < MACHINE_DRIVERS; i++)
 		if (machine->driver[place_of(order[i])].usable)

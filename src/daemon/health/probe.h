@@ -5,7 +5,8 @@
  * child, `meted --probe LIBNVML LIBCUDA`, opens it, queries it, prints one JSON object and the devices' sensor values
  * (sensors.h), and exits; see prober.c. It has ten seconds. OpenCL's loader, with all drivers that it knows, gets a
  * child of its own (`meted --probe-opencl LIBOPENCL`, prober_opencl.c), and so does AMD's library (`meted --probe-hip
- * LIBAMDHIP64`, prober_hip.c).
+ * LIBAMDHIP64`) and each that has CUDA's or HIP's calls under other names (`meted --probe-shape NAME LIBRARY`; both
+ * prober_named.c). The latter are asked only where the kernel has nodes of such a card, or a library is named.
  *
  * A card is one device, whatever its APIs. A HIP or OpenCL device with the UUID of one of NVIDIA's devices or of a
  * software device is that device, with its ledger and its turns; so is an OpenCL device with the UUID of a HIP device.
@@ -15,6 +16,7 @@
 
 #include "model/device.h"
 #include "model/grant.h"
+#include "model/shapes.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -22,7 +24,7 @@
 #include <stdint.h>
 
 #define MACHINE_MAX_DEVICES 64u
-#define MACHINE_DRIVERS 4u
+#define MACHINE_DRIVERS 7u
 
 struct daemon;
 struct probe;
@@ -44,6 +46,7 @@ struct machine_options {
 	bool no_opencl;
 	const char *libhip; /* AMD's libamdhip64, where the loader does not find it; or NULL */
 	bool no_hip;
+	const char *shape_library[SHAPES_MAX]; /* those of shape_rows[], where they are elsewhere; or NULL */
 };
 
 struct machine {
@@ -84,7 +87,8 @@ char **machine_environment(void);
 void machine_stop(struct daemon *daemon);
 
 /*
- * The driver of a kind; or for kind 0 the first usable one: NVIDIA's, then HIP's, the software device, OpenCL's last.
+ * The driver of a kind; or for kind 0 the first usable one: NVIDIA's, then HIP's, other vendors', the software device,
+ * OpenCL's last.
  * NULL: none.
  */
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind);
@@ -96,6 +100,7 @@ unsigned int machine_devices(const struct machine *machine, enum device_kind kin
 int prober_main(const char *libnvml, const char *libcuda);
 int prober_opencl_main(const char *libopencl);
 int prober_hip_main(const char *libhip);
+int prober_shape_main(const char *name, const char *library);
 
 /*
  * How the children for OpenCL and HIP end: prints the answer, with the library's file (NULL: none was opened) and what

@@ -272,6 +272,7 @@ unsigned int trial_run(const struct options *o, enum trial_depth depth, const ch
 		       void *user)
 {
 	struct trial t = { .o = o, .listens = listens, .fault = fault, .user = user };
+	char key[32];
 
 	options_runtime_dir(o, t.runtime_dir, sizeof(t.runtime_dir));
 	options_state_dir(o, t.state_dir, sizeof(t.state_dir));
@@ -288,6 +289,10 @@ unsigned int trial_run(const struct options *o, enum trial_depth depth, const ch
 	try_library(&t, "driver.libcuda", o->machine.libcuda);
 	try_library(&t, "driver.libnvml", o->machine.libnvml);
 	try_library(&t, "driver.libhip", o->machine.libhip);
+	for (size_t i = 0; i < shape_row_count; i++) {
+		snprintf(key, sizeof(key), "driver.lib%s", shape_rows[i].name);
+		try_library(&t, key, o->machine.shape_library[i]);
+	}
 	if (depth == TRIAL_CHECK)
 		try_store(&t);
 	return t.faults;

@@ -164,6 +164,19 @@ static bool fill_shares(struct ask *ask, struct grant *g, uint64_t *ret_wanted)
 	return true;
 }
 
+/* What each driver lacks. */
+static void refuse_all(struct ask *ask, const struct machine *machine)
+{
+	char text[1536] = "";
+	size_t used = 0;
+
+	for (unsigned int i = 0; i < MACHINE_DRIVERS && used < sizeof(text); i++)
+		if (machine->driver[i].kind)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s: %s", used ? "; " : "",
+						 device_kind_name(machine->driver[i].kind), machine->driver[i].status);
+	refuse(ask, CODE_NO_DRIVER, "no driver can be used: %s", text);
+}
+
 static bool fill_driver(struct ask *ask, struct grant *g)
 {
 	const char *word = json_string_value(json_object_get(ask->request, "driver"));
@@ -172,16 +185,10 @@ static bool fill_driver(struct ask *ask, struct grant *g)
 
 	if (!word || !strcmp(word, "auto"))
 		driver = machine_driver(machine, 0);
-	else if (!strcmp(word, "opencl"))
-		driver = machine_driver(machine, DEVICE_OPENCL);
-	else if (!strcmp(word, "hip"))
-		driver = machine_driver(machine, DEVICE_HIP);
-	else if (!strcmp(word, "soft"))
-		driver = machine_driver(machine, DEVICE_SOFT);
-	else if (!strcmp(word, "nvidia"))
-		driver = machine_driver(machine, DEVICE_NVIDIA);
+	else if (device_kind_named(word))
+		driver = machine_driver(machine, device_kind_named(word));
 	else
-		refuse(ask, CODE_NO_DRIVER, "driver %.32s: it must be auto, soft, nvidia, hip or opencl", word);
+		refuse(ask, CODE_NO_DRIVER, "driver %.32s: it must be auto, " DEVICE_KIND_WORDS, word);
 	if (ask->answer)
 		return false;
 	if (!driver || !driver->usable) {
@@ -189,15 +196,13 @@ static bool fill_driver(struct ask *ask, struct grant *g)
 			refuse(ask, CODE_NO_DRIVER, "the %s driver cannot be used: %s", device_kind_name(driver->kind),
 			       driver->status);
 		else
-			refuse(ask, CODE_NO_DRIVER, "no driver can be used: nvidia: %s; soft: %s; hip: %s; opencl: %s",
-			       machine->driver[0].status, machine->driver[1].status, machine->driver[2].status,
-			       machine->driver[3].status);
+			refuse_all(ask, machine);
 		return false;
 	}
 	if (g->wall && !device_kind_has_cuda(driver->kind)) {
 		refuse(ask, CODE_NO_DRIVER,
 		       "a wall is for CUDA: a device that has %s alone has none; leave --wall away",
-		       driver->kind == DEVICE_HIP ? "HIP" : "OpenCL");
+		       driver->kind == DEVICE_OPENCL ? "OpenCL" : driver->kind == DEVICE_HIP ? "HIP" : "another API");
 		return false;
 	}
 	g->kind = driver->kind;
