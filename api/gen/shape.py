@@ -153,6 +153,7 @@ def source(shape):
         f'\t.setting = "{d["setting"]}", .remedy = "{d["remedy"]}",', "};", "",
         "const struct shape shape = {",
         f'\t.library = "libmete-{shape.name}.so", .plain = "{plain}", .prefix = "{theirs}", .visible = "{d["visible"]}",',
+        f"\t.first = {shape.first},",
         f"\t.behind = &behind, .init = (void *){init}, .aliases = aliases, .refused = refused,",
         "\t.passed = passed, .passed_slots = shim_passed, .missing = (void *)not_supported,", "};", ""])
 
@@ -161,14 +162,30 @@ def stand_in(shape):
     d, spec = shape.data, shape.spec
     plain, theirs = shape.prefixes[-1]
     rows = [f'\t[{i}] = "{c.symbol}",' for i, c in enumerate(spec.calls) if c.index in shape.exports.values()]
-    out = [banner(shape, f"what stands in for {d['vendor']}'s library"), '#include "softdev/shaped/stand_in.h"', "",
+    theirs_of = {i: n for n, i in reversed(shape.exports.items())}
+    out = [banner(shape, f"what stands in for {d['vendor']}'s library"), '#include "softdev/shaped/stand_in.h"',
+           *([f'#include "{spec.name}_procs.h"'] if spec.version else []), "",
            f"static const char *const names[{len(spec.calls)}] = {{", *rows, "};", "",
+           f"static const char *const exports[{len(spec.calls)}] = {{", *(f'\t[{i}] = "{n}",' for i, n in theirs_of.items()), "};", "",
+           *(FIND.replace("$n", spec.name).split("\n") if spec.version else []),
            "const struct stand_in stand_in = {",
+           f"\t.exports = exports, .find = {'find' if spec.version else 'NULL'},",
            f'\t.api = "{spec.name}", .plain = "{plain}", .prefix = "{theirs}", .names = names, .count = {len(spec.calls)},',
            f"\t.passed = {len(shape.passed)}, .not_supported = {not_supported_number(spec)},",
            "\t.procs = { " + ", ".join([*(str(shape.calls[s].index + 1) for s in shape.procs), "0"]) + " },",
         "\t.uuids = { " + ", ".join([*(str(shape.calls[s].index + 1) for s in shape.known("uuid")), "0"]) + " },", "};", ""]
     return "\n".join(out)
+
+
+FIND = """static bool find(const char *name, int version, uint64_t flags, unsigned int *ret)
+{
+	enum $n_call call = 0;
+	bool found = $n_proc_find(name, version, flags, &call) == PROC_FOUND;
+
+	*ret = (unsigned int)call;
+	return found;
+}
+"""
 
 
 def not_supported_number(spec):
@@ -194,10 +211,10 @@ def row(shape):
 
 
 def rename_header(shape):
-    plain, theirs = shape.prefixes[-1]
+    theirs = shape.prefixes[-1][1]
     macros = {c.macro for c in shape.spec.calls}  # the API's header itself makes another name of these
     return "\n".join([banner(shape, "the API's names become the vendor's: for a program that is compiled for another shape"), "#pragma once",
-                      "", f'#define SHAPE_PLAIN "{plain}"', f'#define SHAPE_PREFIX "{theirs}"', "",
+                      "", f'#define SHAPE_PREFIX "{theirs}"', f'#define SHAPE_SETTING "{shape.data["setting"]}"', "",
                       *(f"#define {shape.spec.calls[i].symbol} {n}" for n, i in shape.exports.items()
                         if n == shape.renamed(shape.spec.calls[i].symbol) and shape.spec.calls[i].symbol not in macros), ""])
 

@@ -22,6 +22,7 @@ struct shape_alias {
 struct shape {
 	const char *library;		    /* the face's file, for the log */
 	const char *plain, *prefix;	    /* how names begin: in the API, and here */
+	int first;			    /* the API's version below which calls that got successors are not there */
 	const char *visible;		    /* the variable that hides devices from programs */
 	const struct behind *behind;	    /* NULL: the face looks in its own way */
 	void *init;			    /* the face's own export, by which it knows itself */

@@ -40,17 +40,6 @@ static bool find(const char *name, int version, uint64_t flags, enum cuda_call *
 	return true;
 }
 
-/* A library of another shape counts versions in its own way: what it gave is told by the address. */
-static bool find_given(const void *given, enum cuda_call *ret)
-{
-	unsigned int i = 0;
-
-	while (i < CUDA_CALL_COUNT && ((void **)&shim_real)[i] != given)
-		i++;
-	*ret = (enum cuda_call)i;
-	return i < CUDA_CALL_COUNT;
-}
-
 /* A line for each name, for names beyond the first 64 of different hashes perhaps none. */
 static bool tell_once(const char *name)
 {
@@ -58,6 +47,49 @@ static bool tell_once(const char *name)
 	const uint64_t bit = UINT64_C(1) << (fnv_hash(name, strlen(name)) & 63);
 
 	return !(atomic_fetch_or_explicit(&told, bit, memory_order_relaxed) & bit);
+}
+
+/* The version that introduced a call; 0: none is known. */
+static int since(enum cuda_call call)
+{
+	for (size_t row = 0; row < cuda_proc_count; row++)
+		if (cuda_procs[row].call == (uint32_t)call)
+			return cuda_procs[row].since;
+	return 0;
+}
+
+/* The name means one call in all versions of a library of another shape. */
+static bool find_sole(const char *name, uint64_t flags, enum cuda_call *ret)
+{
+	enum cuda_call older;
+
+	return look_up(name, KNOWN_VERSION, flags, ret) == PROC_FOUND &&
+	       (look_up(name, since(*ret) - 1, flags, &older) != PROC_FOUND || since(older) < shape.first);
+}
+
+/*
+ * A library of another shape counts versions in its own way: which of several calls of that name it gave is told by
+ * the address of its export alone. Where that does not tell, programs get none of them, rather than one that nobody
+ * meters, or another's parameters. NULL: none.
+ */
+static void *answer_shape(const char *name, uint64_t flags, void *given)
+{
+	unsigned int i = 0;
+	enum cuda_call call;
+	void *body;
+
+	while (i < CUDA_CALL_COUNT && ((void **)&shim_real)[i] != given)
+		i++;
+	call = (enum cuda_call)i;
+	if (i == CUDA_CALL_COUNT && !find_sole(name, flags, &call)) {
+		attach_unknown(name, true);
+		if (tell_once(name))
+			log_line("%s: which call the library gave is not known, so that it cannot be metered: it is refused",
+				 name);
+		return NULL;
+	}
+	body = start_body(call);
+	return body ? body : given;
 }
 
 /* `mete run --strict`: what cannot be metered is refused. */
@@ -81,8 +113,8 @@ static void *answer(const char *name, int version, uint64_t flags, void *given, 
 	if (shape_refuses(name))
 		return NULL;
 	if (shape.behind)
-		version = KNOWN_VERSION;
-	if (!(shape.behind && find_given(given, &call)) && !find(name, version, flags, &call)) {
+		return answer_shape(name, flags, given);
+	if (!find(name, version, flags, &call)) {
 		bool refused = is_strict();
 
 		attach_unknown(name, true);

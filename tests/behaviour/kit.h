@@ -142,6 +142,7 @@ static inline int kit_end(void)
 /* Compiled for a library of CUDA's shape, whose names begin otherwise. */
 #ifndef SHAPE_PREFIX
 #define SHAPE_PREFIX "cu"
+#define SHAPE_SETTING "METE_DRIVER"
 #endif
 
 /* A function of the driver by its name in CUDA; NULL when this driver has none of that version. */

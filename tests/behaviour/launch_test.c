@@ -133,7 +133,7 @@ static void per_thread_stream(CUmodule module, CUdeviceptr p)
 	unsigned int n = 128, v = 5, got = 0;
 	void *args[] = { &p, &n, &v };
 
-	works(cuGetProcAddress("cuLaunchKernel", (void **)&launch, 7000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
+	works(cuGetProcAddress(SHAPE_PREFIX "LaunchKernel", (void **)&launch, 7000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
 			       NULL));
 	needs(launch ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
 	works(launch(kit_kernel(module, "fill"), 1, 1, 1, 128, 1, 1, 0, NULL, args, NULL));

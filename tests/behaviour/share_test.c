@@ -304,7 +304,7 @@ static int stranger(int link)
 
 static pid_t stranger_start(const char *self, int *ret_link)
 {
-	const char *driver = getenv("METE_DRIVER");
+	const char *driver = getenv(SHAPE_SETTING);
 	char folder[512], number[16];
 	int pair[2];
 	pid_t pid;

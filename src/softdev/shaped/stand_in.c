@@ -30,16 +30,41 @@ static int not_supported(void)
 	return stand_in.not_supported;
 }
 
-/* A name of ours is one of the software device's. */
+/* The library's own export for a call, as a vendor's gives it. NULL: it has none. */
+static void *export_of(const char *symbol, const char *plain, int version, uint64_t flags)
+{
+	unsigned int call;
+	Dl_info own;
+	void *self, *f;
+
+	if (stand_in.find && !stand_in.find(plain, version, flags, &call))
+		return NULL;
+	if (stand_in.find)
+		symbol = stand_in.exports[call];
+	self = symbol && dladdr((void *)export_of, &own) ? dlopen(own.dli_fname, RTLD_NOW | RTLD_NOLOAD) : NULL;
+	if (!self)
+		return NULL;
+	f = dlsym(self, symbol);
+	dlclose(self);
+	return f;
+}
+
+/* A name of ours is one of the software device's, which says whether there is such a call. */
 static int look_up(proc_fn there, const char *symbol, void **pfn, int version, uint64_t flags, int *status)
 {
 	size_t length = strlen(stand_in.prefix);
-	char text[256];
+	char plain[256];
+	void *f;
+	int r;
 
 	if (!symbol || strncmp(symbol, stand_in.prefix, length) != 0)
 		return there("", pfn, version, flags, status);
-	snprintf(text, sizeof(text), "%s%s", stand_in.plain, symbol + length);
-	return there(text, pfn, version, flags, status);
+	snprintf(plain, sizeof(plain), "%s%s", stand_in.plain, symbol + length);
+	r = there(plain, pfn, version, flags, status);
+	f = !r && pfn && *pfn ? export_of(symbol, plain, version, flags) : NULL;
+	if (f)
+		*pfn = f;
+	return r;
 }
 
 static int look_up_first(const char *symbol, void **pfn, int version, uint64_t flags, int *status)

@@ -9,6 +9,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 struct stand_in {
 	const char *api; /* "cuda" or "hip" */
 	const char *plain, *prefix;
@@ -16,6 +20,9 @@ struct stand_in {
 	unsigned int count;
 	unsigned int passed; /* exports behind those, which are no calls of the API */
 	int not_supported;
+	const char *const *exports; /* their names here */
+	/* The number of the call that a name and a version mean in the API; NULL: its name is enough. */
+	bool (*find)(const char *name, int version, uint64_t flags, unsigned int *ret);
 	unsigned int procs[3]; /* one more than the numbers of the calls that look up a name; ended by 0 */
 	unsigned int uuids[3]; /* the same of those that tell a device's UUID */
 };
