@@ -3,6 +3,7 @@
 #include "client/requests.h"
 
 #include "connect/cdi/amd.h"
+#include "connect/cdi/shape_nodes.h"
 #include "connect/cdi/vendor.h"
 #include "verb/terms.h"
 
@@ -52,10 +53,7 @@ int edits_share_read(struct edits *e, struct edits_share *s, const char *const *
 		r = choose_devices(&s->choice, &s->line, json_incref(e->machine), f);
 	if (r)
 		return r;
-	s->way = option_given(&s->line, "wall")	     ? INSIDE_WALL
-		 : !strcmp(s->choice.driver, "soft") ? INSIDE_SOFT
-		 : !strcmp(s->choice.driver, "hip")  ? INSIDE_HIP
-						     : INSIDE_SHIM;
+	s->way = option_given(&s->line, "wall") ? INSIDE_WALL : inside_way_of(s->choice.driver);
 	if (s->way == INSIDE_WALL && !*e->place.remote_dir)
 		return place_find_remote(&e->place, f);
 	return 0;
@@ -94,8 +92,8 @@ static json_t *hook(struct edits *e, const struct edits_share *s, const char *wh
 			add_option(words, s->line.given[i].option->name, s->line.given[i].value);
 	if (create && !strcmp(s->choice.driver, "soft"))
 		add_option(words, "soft", NULL);
-	if (create && s->way == INSIDE_HIP)
-		add_option(words, "hip", NULL);
+	if (create && inside_driver(s->way) && s->way != INSIDE_SOFT)
+		add_option(words, inside_driver(s->way), NULL);
 	if (create && s->way == INSIDE_WALL)
 		add_option(words, "wall", NULL);
 	if (create && option_given(&s->line, "guard"))
@@ -141,10 +139,16 @@ static int add_vendors(struct edits *e, const struct edits_share *s, json_t *edi
 json_t *edits_make(struct edits *e, const struct edits_share *s, const char *option, const char *name,
 		   const char **version, struct fault *f)
 {
+	const struct shape_row *row = inside_driver(s->way) ? shape_named(inside_driver(s->way)) : NULL;
 	json_t *edits = json_object(), *ours;
 	json_t *environment = inside_environment(&e->place, s->way, !strcmp(s->choice.driver, "soft"));
 
 	if (add_vendors(e, s, edits, version, f)) {
+		json_decref(environment);
+		json_decref(edits);
+		return NULL;
+	}
+	if (row && shape_add_nodes(row, edits, f)) {
 		json_decref(environment);
 		json_decref(edits);
 		return NULL;

@@ -5,6 +5,7 @@
 #include "connect/cdi/edits.h"
 #include "connect/cdi/generate.h"
 #include "connect/cdi/shares.h"
+#include "model/shapes.h"
 
 #include <errno.h>
 #include <string.h>
@@ -37,7 +38,8 @@ static int add_devices(struct generating *g, json_t *spec, struct fault *f)
 {
 	json_t *devices = json_object_get(g->edits.machine, "devices"), *device;
 	bool soft = g->soft;
-	const char *driver = "soft", *word;
+	const char *driver = "soft";
+	char word[32] = "";
 	size_t i;
 	int r = 0;
 
@@ -47,10 +49,14 @@ static int add_devices(struct generating *g, json_t *spec, struct fault *f)
 	json_array_foreach (devices, i, device)
 		if (!soft && !strcmp(driver, "soft") && !strcmp(device_text(device, "driver"), "hip"))
 			driver = "hip";
-	word = soft ? "--soft" : !strcmp(driver, "hip") ? "--hip" : NULL;
+	json_array_foreach (devices, i, device)
+		if (!soft && !strcmp(driver, "soft") && shape_named(device_text(device, "driver")))
+			driver = device_text(device, "driver");
+	if (inside_way_of(soft ? "soft" : driver) != INSIDE_SHIM && (soft || strcmp(driver, "soft")))
+		snprintf(word, sizeof(word), "--%s", soft ? "soft" : driver);
 	json_array_foreach (devices, i, device) {
 		const char *uuid = device_text(device, "uuid"),
-			   *words[] = { "--device", uuid, word, NULL };
+			   *words[] = { "--device", uuid, *word ? word : NULL, NULL };
 		char index[24];
 
 		if (r || strcmp(device_text(device, "driver"), driver))
@@ -61,7 +67,7 @@ static int add_devices(struct generating *g, json_t *spec, struct fault *f)
 			r = add(g, spec, uuid, words, f);
 	}
 	if (!r) {
-		const char *words[] = { "--device", "all", word, NULL };
+		const char *words[] = { "--device", "all", *word ? word : NULL, NULL };
 
 		r = add(g, spec, "all", words, f);
 	}

@@ -453,10 +453,10 @@ static int prepare(struct hook *h, struct fault *f)
 		snprintf(h->name, sizeof(h->name), "%s", grant);
 	else
 		state_grant_name(&h->state, share, h->name, sizeof(h->name));
-	h->way = option_given(h->line, "wall")	 ? INSIDE_WALL
-		 : option_given(h->line, "soft") ? INSIDE_SOFT
-		 : option_given(h->line, "hip")	 ? INSIDE_HIP
-						 : INSIDE_SHIM;
+	h->way = option_given(h->line, "wall") ? INSIDE_WALL : INSIDE_SHIM;
+	for (unsigned int way = 0; h->way == INSIDE_SHIM && way < INSIDE_WAYS; way++)
+		if (inside_driver(way) && option_given(h->line, inside_driver(way)))
+			h->way = (enum inside_way)way;
 	return 0;
 }
 

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #define BIT(way) (1u << (way))
+#define ALONE_WAYS (BIT(INSIDE_HIP) | BIT(INSIDE_MUSA) | BIT(INSIDE_MACA)) /* a face that is not CUDA's */
+#define SHIM_WAYS (BIT(INSIDE_SHIM) | BIT(INSIDE_SOFT) | BIT(INSIDE_COREX))
 
 /* mete's folders of libraries, and in which ways each goes along. */
 static const struct folder {
@@ -15,7 +17,7 @@ static const struct folder {
 	size_t offset; /* of its path in struct place */
 	unsigned int ways;
 } folders[] = {
-	{ "shim", offsetof(struct place, shim_dir), BIT(INSIDE_SHIM) | BIT(INSIDE_SOFT) | BIT(INSIDE_HIP) },
+	{ "shim", offsetof(struct place, shim_dir), SHIM_WAYS | ALONE_WAYS },
 	{ "soft", offsetof(struct place, soft_dir), BIT(INSIDE_SOFT) },
 	{ "runtime", offsetof(struct place, runtime_dir), BIT(INSIDE_SOFT) | BIT(INSIDE_WALL) },
 	{ "fronts", offsetof(struct place, fronts_dir), BIT(INSIDE_SOFT) | BIT(INSIDE_WALL) },
@@ -23,19 +25,21 @@ static const struct folder {
 };
 
 /* What programs get preloaded, in this order; those that are installed. */
-#define CUDA_WAYS (BIT(INSIDE_SHIM) | BIT(INSIDE_SOFT) | BIT(INSIDE_WALL))
+#define CUDA_WAYS (SHIM_WAYS | BIT(INSIDE_WALL))
 
 static const struct library {
 	const char *folder, *name;
 	unsigned int ways; /* besides those of its folder */
 } libraries[] = {
 	/* where an image's own libcuda.so.1 is: the shim that stands there finds it so */
-	{ "shim", "libmete-core.so", CUDA_WAYS | BIT(INSIDE_HIP) },
+	{ "shim", "libmete-core.so", CUDA_WAYS | ALONE_WAYS },
 	{ "shim", "libcuda.so.1", CUDA_WAYS },
 	{ "shim", "libnvidia-ml.so.1", CUDA_WAYS },
 	{ "shim", "libmete-hip.so", BIT(INSIDE_HIP) },
+	{ "shim", "libmete-musa.so", BIT(INSIDE_MUSA) },
+	{ "shim", "libmete-maca.so", BIT(INSIDE_MACA) },
 	/* for programs that are linked with a loader that knows no layers */
-	{ "shim", INSIDE_LAYER, BIT(INSIDE_SHIM) | BIT(INSIDE_SOFT) | BIT(INSIDE_HIP) },
+	{ "shim", INSIDE_LAYER, SHIM_WAYS | ALONE_WAYS },
 	{ "remote", "libcuda.so.1", CUDA_WAYS },
 	{ "remote", "libnvidia-ml.so.1", CUDA_WAYS },
 	{ "runtime", "libcudart.so.13", CUDA_WAYS },
@@ -47,6 +51,26 @@ static const struct library {
 	{ "fronts", "libnvrtc.so.12", CUDA_WAYS },
 	{ "fronts", "libcudnn.so.9", CUDA_WAYS },
 };
+
+/* The kinds of devices, which are options as well. */
+static const char *const way_words[INSIDE_WAYS] = { [INSIDE_SOFT] = "soft",
+						    [INSIDE_HIP] = "hip",
+						    [INSIDE_MUSA] = "musa",
+						    [INSIDE_MACA] = "maca",
+						    [INSIDE_COREX] = "corex" };
+
+const char *inside_driver(enum inside_way way)
+{
+	return way_words[way];
+}
+
+enum inside_way inside_way_of(const char *driver)
+{
+	for (unsigned int way = 0; way < INSIDE_WAYS; way++)
+		if (way_words[way] && !strcmp(way_words[way], driver))
+			return (enum inside_way)way;
+	return INSIDE_SHIM;
+}
 
 static const char *path_of(const struct place *place, const struct folder *f)
 {
@@ -130,6 +154,10 @@ json_t *inside_settings(enum inside_way way, bool spill)
 				"/soft/libcuda.so.1\nMETE_NVML=" INSIDE_LIB "/soft/libnvidia-ml.so.1\n",
 		[INSIDE_WALL] = "METE_REMOTE=" SETTING_DIR "/wall.sock\n",
 		[INSIDE_HIP] = "METE_SOCKET=" SETTING_DIR "/grant.sock\n",
+		[INSIDE_MUSA] = "METE_SOCKET=" SETTING_DIR "/grant.sock\n",
+		[INSIDE_MACA] = "METE_SOCKET=" SETTING_DIR "/grant.sock\n",
+		[INSIDE_COREX] = "METE_SOCKET=" SETTING_DIR "/grant.sock\nMETE_DRIVER=" INSIDE_COREX_LIB
+				 "/libcuda.so.1\nMETE_NVML=" INSIDE_COREX_LIB "/libixml.so\n",
 	};
 
 	/* Behind a wall it is the worker's memory, and meted tells the worker. */
@@ -174,14 +202,17 @@ bool inside_preload(const struct place *place, enum inside_way way, const struct
 int inside_judge(const struct place *place, enum inside_way way, const struct image *im, bool *ret_runtime,
 		 struct fault *f)
 {
+	static const char *const faces[INSIDE_WAYS] = { [INSIDE_HIP] = "libmete-hip.so",
+							[INSIDE_MUSA] = "libmete-musa.so",
+							[INSIDE_MACA] = "libmete-maca.so" };
 	char first[PATH_MAX], driver[PATH_MAX], runtime[PATH_MAX];
+	const char *alone = faces[way];
 	struct image_parts parts = { .first = first };
 
-	path_join(first, "%s/%s", inside_library_dir(place, way),
-		  way == INSIDE_HIP ? "libmete-hip.so" : "libcuda.so.1");
+	path_join(first, "%s/%s", inside_library_dir(place, way), alone ? alone : "libcuda.so.1");
 	if (way == INSIDE_SOFT && path_join(driver, "%s/libcuda.so.1", place->soft_dir))
 		parts.driver = driver;
-	if (way != INSIDE_SHIM && way != INSIDE_HIP && *place->runtime_dir &&
+	if ((way == INSIDE_SOFT || way == INSIDE_WALL) && *place->runtime_dir &&
 	    path_join(runtime, "%s/libcudart.so.13", place->runtime_dir))
 		parts.runtime = runtime;
 	return image_judge(im, &parts, ret_runtime, f);

@@ -4,7 +4,8 @@
  *   /run/mete            the grant's folder (daemon/tenants/container.h), read-only: grant.sock or wall.sock, settings;
  *   /run/mete/soft       the software device's folder, where it is the device
  *   /usr/lib/mete/...    mete's libraries, read-only: shim, soft, runtime, fronts, remote
- *   /dev/kfd, /dev/dri   of AMD's cards: the kernel's device, and the nodes of the card (amd.h)
+ *   /dev/kfd, /dev/dri   of AMD's cards: the kernel's device, and the nodes of the card (amd.h); of the vendors' of
+ *                        model/shapes.h the nodes that they have (shape_nodes.h)
  *   /usr/lib/mete/driver NVIDIA's libcuda.so.1 and libnvidia-ml.so.1; at their usual places stands the shim
  *   /etc/ld.so.preload   names the shim, and after it what the image's own file names
  *   LIBDIR/libcuda.so    the shim again, for programs that open it by that name
@@ -25,6 +26,7 @@
 #define INSIDE_LIB "/usr/lib/mete"
 #define INSIDE_LAYER "libmete-opencl.so"
 #define INSIDE_DRIVER INSIDE_LIB "/driver"
+#define INSIDE_COREX_LIB "/usr/local/corex/lib64"
 
 /* By which way the container's programs come to their device. */
 enum inside_way {
@@ -32,7 +34,17 @@ enum inside_way {
 	INSIDE_SOFT, /* the shim over the software device */
 	INSIDE_WALL, /* the remote client; no driver and no device is inside */
 	INSIDE_HIP,  /* HIP's face over the image's own libamdhip64 */
+	INSIDE_MUSA, /* the same for libraries of model/shapes.h, over the image's own */
+	INSIDE_MACA,
+	INSIDE_COREX, /* CUDA's shim over the image's own of Iluvatar's */
+	INSIDE_WAYS, /* one more than the last */
 };
+
+/* The way to devices of this kind, where no wall is between. */
+enum inside_way inside_way_of(const char *driver);
+
+/* The kind of which a way's devices are, and which an option names; NULL: NVIDIA's, or a wall's. */
+const char *inside_driver(enum inside_way way);
 
 /* CDI's "mounts": the libraries. A new reference. */
 json_t *inside_mounts(const struct place *place, enum inside_way way);

@@ -561,6 +561,7 @@ VERB(doctor)
 	check_shim(&d);
 	doctor_check_opencl(&d);
 	doctor_check_hip(&d);
+	doctor_check_shapes(&d);
 	check_vulkan(&d);
 	check_driver(&d);
 	check_pageable(&d);

@@ -13,6 +13,9 @@ void doctor_check_opencl(struct doctor *d);
 /* Whether HIP programs are metered here. doctor_hip.c */
 void doctor_check_hip(struct doctor *d);
 
+/* The same of libraries that are CUDA or HIP under other names. doctor_shapes.c */
+void doctor_check_shapes(struct doctor *d);
+
 /* The devices that meted has, in its answer: those that are out of service. */
 void doctor_check_devices(struct doctor *d, json_t *devices);
 

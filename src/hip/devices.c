@@ -5,12 +5,14 @@
 #include "core/attach.h"
 #include "core/log.h"
 #include "core/ordinals.h"
+#include "core/shape.h"
 
 #include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #define MEMORY_AT 256u	     /* of totalGlobalMem in a device's properties: behind the name */
+#define MEMORY_WITHIN 416u /* the size stands before this, where its place is not known */
 #define MEMORY_AT_R0600 288u /* since ROCm 6: behind UUID, LUID and mask of nodes as well */
 
 static struct ordinals devices;
@@ -155,6 +157,26 @@ static void clamp(hip_ordinal seen, void *memory)
 	memcpy(memory, &is, sizeof is);
 }
 
+/*
+ * Where a vendor's properties have the memory's size: of AMD's it is known, of one with other names not more than that
+ * the name comes first. There it is the word that says what hipDeviceTotalMem() says. 0: none is.
+ */
+static size_t memory_place(const char *prop, hip_ordinal real, size_t known)
+{
+	size_t total, word;
+
+	if (!strcmp(shape.plain, shape.prefix))
+		return known;
+	if (shim_real.hipDeviceTotalMem(&total, real) != hipSuccess)
+		return 0;
+	for (size_t at = MEMORY_AT; at < MEMORY_WITHIN; at += sizeof word) {
+		memcpy(&word, prop + at, sizeof word);
+		if (word == total)
+			return at;
+	}
+	return 0;
+}
+
 static hipError_t properties(hipError_t (*ask)(void *prop, hip_ordinal device), void *prop, hip_ordinal seen,
 			     size_t memory_at)
 {
@@ -162,7 +184,8 @@ static hipError_t properties(hipError_t (*ask)(void *prop, hip_ordinal device), 
 
 	if (r == hipSuccess)
 		r = ask(prop, devices_in(seen));
-	if (r == hipSuccess && prop)
+	memory_at = r == hipSuccess && prop ? memory_place(prop, devices_in(seen), memory_at) : 0;
+	if (memory_at)
 		clamp(seen, (char *)prop + memory_at);
 	return r;
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """
 HIP's memory in every way that there is, by 4 processes of 3 threads at once, with CUDA's too, killed at any moment:
-mix_test.py BUILD. METE_MIX_SECONDS: how long each mix runs; METE_MIX_WAYS: one of your own (letters of mixer.c).
+mix_test.py BUILD. METE_MIX_SECONDS: how long each mix runs; METE_MIX_WAYS: one of your own (letters of mixer.c);
+METE_MIX_PROGRAM: the same program, compiled for another library.
 
 The judge is the device's own count: never above the quota; when all stand still the account has all of it, to the byte where nothing is
 charged to two; in the end both are 0. Where the quota has room for everything, no call is told "out of memory".
@@ -20,7 +21,7 @@ from kit import BUILD, METE, MIB, Place, finish, ok, same, until
 
 from device import Device
 
-MIXER = os.path.join(BUILD, "tests/hip/hip_mixer")
+MIXER = os.environ.get("METE_MIX_PROGRAM") or os.path.join(BUILD, "tests/hip/hip_mixer")
 STATE = struct.Struct("<IIQIIQ")
 PAUSE, PAUSED, CALLS, ERROR, WAY, REFUSED = range(6)
 SEED = int(os.environ.get("METE_MIX_SEED", time.time()))

@@ -83,7 +83,7 @@ static int other_uuid(uuid_fn there, unsigned char uuid[16], int device)
 	int r = there(uuid, device);
 
 	if (!r)
-		uuid[15] ^= 0xa5;
+		uuid[15] ^= (unsigned char)(0x80 | stand_in.prefix[1]); /* and not another stand-in's */
 	return r;
 }
 

@@ -1,0 +1,52 @@
+/* shape_nodes.c: see shape_nodes.h. */
+#include "connect/cdi/shape_nodes.h"
+
+#include "connect/cdi/vendor.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEV "/dev"
+
+/* Value: how many there were. */
+static size_t add_matching(json_t *nodes, const char *pattern)
+{
+	const char *dev = getenv("METE_DEV_DIR");
+	char path[PATH_MAX];
+	glob_t found;
+	size_t count;
+
+	dev = dev && *dev ? dev : DEV;
+	snprintf(path, sizeof(path), "%s%s", dev, pattern + strlen(DEV));
+	if (glob(path, 0, NULL, &found)) {
+		globfree(&found);
+		return 0;
+	}
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		json_array_append_new(nodes, json_pack("{s:o s:s s:s}", "path",
+						       json_sprintf(DEV "%s", found.gl_pathv[i] + strlen(dev)),
+						       "hostPath", found.gl_pathv[i], "permissions", "rw"));
+	count = found.gl_pathc;
+	globfree(&found);
+	return count;
+}
+
+int shape_add_nodes(const struct shape_row *row, json_t *edits, struct fault *f)
+{
+	json_t *ours = json_pack("{s:[]}", "deviceNodes");
+	json_t *nodes = json_object_get(ours, "deviceNodes");
+	int r = 0;
+
+	for (size_t i = 0; !r && i < sizeof(row->nodes) / sizeof(*row->nodes) && row->nodes[i]; i++)
+		if (!add_matching(nodes, row->nodes[i]) && !i)
+			r = fault_set(f, -ENOENT, "%s is not there: load the kernel's driver of %s's cards",
+				      row->nodes[0], row->vendor);
+	if (!r)
+		vendor_merge(edits, ours);
+	json_decref(ours);
+	return r;
+}

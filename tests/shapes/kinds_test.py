@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""
+Kinds of devices whose library is CUDA or HIP under other names: how meted finds them, grants of them, and what shows them:
+kinds_test.py BUILD. The libraries are the software device's stand-ins, which here tell UUIDs of their own.
+"""
+import glob
+import json
+import os
+import re
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "hip"))
+
+from kit import AMD, BUILD, METE, MIB, Place, finish, ok, same, until
+
+SHAPED = os.path.join(BUILD, "src/softdev/shaped")
+LIBRARY = {"musa": os.path.join(SHAPED, "libmete-soft-musa.so"), "maca": os.path.join(SHAPED, "libmete-soft-maca.so")}
+SOFT = os.path.join(BUILD, "src/softdev")
+MUSA, MACA = (os.path.join(BUILD, "tests/shapes", n) for n in ("musa_cases", "maca_cases"))
+OWN = {"METE_STAND_IN_CARDS": "1"}
+
+
+def driver(place, kind):
+    return next(d for d in place.ask("devices")["drivers"] if d["kind"] == kind)
+
+
+place = Place("--libmusa", LIBRARY["musa"], "--libmaca", LIBRARY["maca"], **OWN)
+devices = place.ask("devices")["devices"]
+for kind, program in (("musa", MUSA), ("maca", MACA)):
+    mine = [d for d in devices if d["driver"] == kind]
+    soft = [d["uuid"] for d in devices if d["driver"] == "soft"]
+    ok(mine and not {d["uuid"] for d in mine} & set(soft), f"{kind}: meted finds cards of its own", devices)
+    is_ = driver(place, kind)
+    ok(is_["usable"] and is_["libcuda"] == LIBRARY[kind] and is_["version"].startswith(kind), f"{kind}: its driver is known", is_)
+    ok(re.search(rf"\b{kind}\b", place.run(whole=[METE, "devices"]).stdout), f"{kind}: `mete devices` shows the kind")
+    seen = place.run(program, "devices", options=(f"--{kind}",)).stdout
+    ok(re.search(rf"^0( {64 * MIB})+ ", seen, re.M), f"{kind}: a program sees its share as the card's size", seen)
+    got = place.run(program, "race", str(MIB), "3", options=(f"--{kind}",))
+    same(got.stdout.split(), [str(64 * MIB), "3"], f"{kind}: and gets no more than its quota")
+    other = place.run(program, "devices", options=(f"--{kind}", "--soft"))
+    ok(other.returncode and "one of the two" in other.stderr, f"{kind}: a grant is of one driver", other.stderr)
+    wall = place.run(program, "devices", options=(f"--{kind}", "--wall"))
+    ok(wall.returncode and "has another API alone" in wall.stderr, f"{kind}: such a card cannot be behind a wall", wall.stderr)
+    named = place.run(program, "race", str(MIB), "1", options=("--device", mine[0]["uuid"]))
+    same(named.stdout.split(), [str(64 * MIB), "1"], f"{kind}: named by its UUID, the device needs no word on its kind")
+    place.grant(f"of-{kind}", 64 * MIB, driver=kind)
+    under = [METE, "run", "--grant", f"of-{kind}", "--", program]
+    racers = [place.start(whole=[*under, "race", str(MIB), "20"]) for _ in range(8)]
+    for r in racers:
+        out, err = r.communicate(timeout=100)
+        ok(r.returncode == 0 and int(out.split()[1]) == 20, f"{kind}: one of eight takes what is there", r.returncode, out, err)
+    share = place.share(f"of-{kind}")
+    ok(share["held_bytes"] == 0 and share["peak_bytes"] <= 64 * MIB, f"{kind}: never more than the quota, and nothing left", share)
+    holder = place.start(whole=[*under, "hold", str(8 * MIB)])
+    same(holder.stdout.readline(), "held\n", f"{kind}: a program holds")
+    ok(place.share(f"of-{kind}")["held_bytes"] >= 8 * MIB, f"{kind}: it is charged", place.share(f"of-{kind}"))
+    os.kill(place.processes(f"of-{kind}")[0], signal.SIGKILL)
+    holder.communicate()
+    ok(until(lambda: place.share(f"of-{kind}")["held_bytes"] == 0, 30), f"{kind}: killed, it holds nothing", place.share(f"of-{kind}"))
+auto = place.run(MUSA, "race", str(MIB), "1", options=())
+same(auto.stdout.split(), [str(64 * MIB), "1"], "a vendor's card comes before the software device where none is named")
+bad = place.ask("grant_create", name="bad", driver="mosa", devices=[{"device": "0", "mem_bytes": MIB}])
+ok(not bad["ok"] and "musa" in json.dumps(bad), "another word is no driver", bad)
+doctor = json.loads(place.run(whole=[METE, "doctor", "--json"]).stdout)
+ok([c for c in doctor["checks"] if c["name"] in ("shapes", "musa", "maca", "corex")], "`mete doctor` speaks of them", [c["name"] for c in doctor["checks"]])
+
+# A container gets the nodes of the vendor's cards and the face.
+dev = os.path.join(place.meted.dir, "dev")
+os.makedirs(os.path.join(dev, "dri"))
+for node in ("mtgpu.0", "mtgpu.1", "dri/card0", "dri/renderD128"):
+    open(os.path.join(dev, node), "w").close()
+cdi = os.path.join(place.meted.dir, "cdi")
+made = place.run(whole=[METE, "cdi", "generate", "--dir", cdi], env={"METE_DEV_DIR": dev})
+files = glob.glob(os.path.join(cdi, "mete.io-device.json"))
+if ok(made.returncode == 0 and len(files) == 1, "a CDI file is made", made.stdout, made.stderr, files):
+    with open(files[0], encoding="utf-8") as f:
+        edits = next(d["containerEdits"] for d in json.load(f)["devices"] if d["name"] == "0")
+    same(sorted(n["path"] for n in edits.get("deviceNodes", [])), ["/dev/dri/card0", "/dev/dri/renderD128", "/dev/mtgpu.0", "/dev/mtgpu.1"],
+         "its nodes are those of the vendor's cards")
+    ok(any("--musa" in h["args"] for h in edits.get("hooks", [])), "its hook makes a grant of such a card", edits.get("hooks"))
+lost = place.run(whole=[METE, "cdi", "generate", "--dir", cdi], env={"METE_DEV_DIR": os.path.join(dev, "dri")})
+ok(lost.returncode and "/dev/mtgpu*" in lost.stderr, "without the kernel's driver it is refused with the remedy", lost.stderr)
+place.close()
+
+# Iluvatar's library has CUDA's own names; here it is the software device's, whose cards meted knows.
+place = Place("--libcorex", os.path.join(SOFT, "libcuda.so.1"))
+is_ = until(lambda: (lambda d: d if d["status"] else None)(driver(place, "corex")), 20)
+ok(is_ and not is_["usable"] and "those of the drivers above" in is_["status"], "Iluvatar's: asked as NVIDIA's, and the same card is one device", is_)
+place.close()
+
+# The same cards under two names are one device; a library that is none, or hangs, or is not there, is one line.
+place = Place("--libmusa", LIBRARY["musa"], "--libmaca", AMD)
+devices = place.ask("devices")
+same({d["driver"] for d in devices["devices"]}, {"soft"}, "one card in two APIs is one device")
+ok("those of the drivers above" in driver(place, "musa")["status"], "and MUSA has none of its own", driver(place, "musa"))
+ok("lacks calls of MetaX's" in driver(place, "maca")["status"], "a library without the calls is one line", driver(place, "maca"))
+ok("no /dev/iluvatar*" in driver(place, "corex")["status"], "where the kernel has no such card nobody is asked", driver(place, "corex"))
+done = place.run(MUSA, "devices", options=("--musa",))
+ok(done.returncode and "no device of Moore Threads'" in done.stderr, "a grant of such a card is refused", done.stderr)
+
+# On the software device programs of all APIs are under one grant.
+both = place.run(MUSA, "both", str(256 * MIB), mem="256M")
+free, refused, given = (both.stdout.split() + ["", "", ""])[:3]
+ok(refused == "2" and given == "0" and 0 < int(free or 0) <= 128 * MIB, "CUDA and MUSA in one program are refused at the sum", both.stdout, both.stderr)
+same(place.run(MUSA, "plain").stdout.split("\n")[:2], [f"{8 * MIB} {8 * MIB} 1", "0"], "calls by their plain names take 64 bits, and are charged")
+same(place.run(MUSA, "tables").stdout, "801 0 0 1\n", "tables of inner functions are refused, by whatever way they are asked for")
+without = place.run("env", "METE_SOCKET=/nowhere/socket", MUSA, "hold", "4096")
+ok("init: 802" in without.stdout, "without meted a program cannot begin", without.stdout, without.stderr)
+inner = place.run(METE, "run", "--soft", "--mem", "32M", "--", MUSA, "race", str(MIB), "1")
+same(inner.stdout.split(), [str(32 * MIB), "1"], "a grant inside a grant is the inner one's", )
+place.close()
+finish()
