@@ -1,6 +1,7 @@
 /*
- * shape_nodes.h: the device nodes that a container needs for a card of a vendor's of model/shapes.h. Which of several cards a
- * node belongs to is told by none of their libraries in a way that is known here, so that a container gets those of all.
+ * shape_nodes.h: the device nodes that a container needs for a card of a vendor's of model/shapes.h. Which of several
+ * cards a node belongs to is told by none of their libraries in a way that is known here, so that a container gets
+ * those of all.
  */
 #pragma once
 

@@ -49,7 +49,8 @@ static void check_cards(struct doctor *d, const struct shape_row *row, const cha
 	else if (library)
 		doctor_add(d, row->name, STATUS_OK, NULL, "%s stands before %s", face, library);
 	else
-		doctor_add(d, row->name, STATUS_NOTE, "where the loader does not find the library either, name it to meted",
+		doctor_add(d, row->name, STATUS_NOTE,
+			   "where the loader does not find the library either, name it to meted",
 			   "%s meters programs of %s's cards; the library is in no folder that is known", face,
 			   row->vendor);
 }
@@ -67,8 +68,8 @@ void doctor_check_shapes(struct doctor *d)
 		if (has_cards(row))
 			check_cards(d, row, face);
 		else if (used < sizeof(without))
-			used += (size_t)snprintf(without + used, sizeof(without) - used, "%s%s's (%s)", used ? ", " : "",
-						 row->vendor, row->nodes[0]);
+			used += (size_t)snprintf(without + used, sizeof(without) - used, "%s%s's (%s)",
+						 used ? ", " : "", row->vendor, row->nodes[0]);
 	}
 	if (used)
 		doctor_add(d, "shapes", STATUS_NOTE, "where such cards are, load the kernel's driver",

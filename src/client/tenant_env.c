@@ -254,7 +254,8 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 	    !tenant_env_put_first("LD_LIBRARY_PATH", path, ":;") ||
 	    (e->runtime_dir && !runtime_env_tools(e->runtime_dir)) || !vulkan_env_enter(e->shim_dir) ||
 	    setenv("METE_SOCKET", e->socket, 1) || !set_or_clear("METE_DRIVER", e->libcuda) ||
-	    !set_or_clear("METE_HIP_DRIVER", e->libhip) || !set_shapes(e) || (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
+	    !set_or_clear("METE_HIP_DRIVER", e->libhip) || !set_shapes(e) ||
+	    (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
 	    (e->log && setenv("METE_LOG", e->log, 1)) || !set_or_clear("METE_TIER", e->t3 ? "T3" : NULL) ||
 	    (e->spill && setenv("METE_SPILL", "1", 1)) || (e->strict && setenv("METE_STRICT", "1", 1)) ||
 	    !put_layer(e->shim_dir))

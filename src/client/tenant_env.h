@@ -3,8 +3,8 @@
  *
  * LD_PRELOAD and LD_LIBRARY_PATH put the shim in front of the driver, whatever way the program loads it; OPENCL_LAYERS
  * names OpenCL's layer to its loader, beside the layers of the user's own; METE_SOCKET, METE_DRIVER, METE_HIP_DRIVER
- * and its like, METE_NVML and METE_LOG tell the shim the rest. None of them is a secret and none is trusted: who a client is, meted
- * knows from the socket and the kernel.
+ * and its like, METE_NVML and METE_LOG tell the shim the rest. None of them is a secret and none is trusted: who a
+ * client is, meted knows from the socket and the kernel.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct tenant_env {
 		const struct shape_row *row;
 		const char *library; /* behind its face, absolute */
 		bool preload;	     /* for programs whose own library comes before LD_LIBRARY_PATH */
-	} shape[SHAPES_MAX]; /* which of the libraries of model/shapes.h the grant's devices have; ended by a row that is NULL */
+	} shape[SHAPES_MAX]; /* what the grant's devices have of model/shapes.h; ended by a row that is NULL */
 	const char *log; /* NULL: none */
 	const char *runtime_dir; /* of mete's CUDA runtime library (runtime_env.h); NULL: the program's own */
 	bool t3; /* also load tier T3's library */

@@ -1,6 +1,7 @@
 /*
- * shapes.h: vendors' libraries that have the calls of CUDA or HIP, most under other names (api/shapes/): which there are, where
- * they lie, and which nodes their cards have. The name of a shape is that of its devices' kind and of an option.
+ * shapes.h: vendors' libraries that have the calls of CUDA or HIP, most under other names (api/shapes/): which there
+ * are, where they lie, and which nodes their cards have. The name of a shape is that of its devices' kind and of an
+ * option.
  */
 #pragma once
 
@@ -12,11 +13,11 @@
 #define SHAPES_MAX 8u
 
 struct shape_row {
-	const char *name;   /* "musa" */
-	const char *vendor; /* "Moore Threads" */
-	const char *api;    /* "cuda" or "hip" */
-	const char *prefix; /* of its calls' names: "mu" */
-	bool own_names;	    /* they are the API's own: its face serves */
+	const char *name;    /* "musa" */
+	const char *vendor;  /* "Moore Threads" */
+	const char *api;     /* "cuda" or "hip" */
+	const char *prefix;  /* of its calls' names: "mu" */
+	bool own_names;	     /* they are the API's own: its face serves */
 	const char *setting; /* the variable that names the library behind the face */
 	const char *remedy;
 	const char *places[12];	   /* of the library, the likeliest first; without a folder: the loader's to find */

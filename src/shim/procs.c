@@ -84,7 +84,8 @@ static void *answer_shape(const char *name, uint64_t flags, void *given)
 	if (i == CUDA_CALL_COUNT && !find_sole(name, flags, &call)) {
 		attach_unknown(name, true);
 		if (tell_once(name))
-			log_line("%s: which call the library gave is not known, so that it cannot be metered: it is refused",
+			log_line("%s: which call the library gave is not known, so that it cannot be metered: it is "
+				 "refused",
 				 name);
 		return NULL;
 	}

@@ -1,6 +1,6 @@
 /*
- * musa_cases.c: programs in small for a library of CUDA's shape, each a case by name. They are written with CUDA's names and
- * compiled with the vendor's; some names are looked up as programs of the vendor's look them up.
+ * musa_cases.c: programs in small for a library of CUDA's shape, each a case by name. They are written with CUDA's
+ *names and compiled with the vendor's; some names are looked up as programs of the vendor's look them up.
  *
  *	devices          what the library says of its devices: a line each
  *	hold BYTES       takes one block, says so, and waits for a line on its input

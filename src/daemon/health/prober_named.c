@@ -2,8 +2,8 @@
  * prober_named.c: the child that asks a library for devices by calls of CUDA's or HIP's form, whatever they are called
  * (`meted --probe-hip LIBAMDHIP64`, `meted --probe-shape NAME LIBRARY`; model/shapes.h).
  *
- * Types are plain: meted is built without the vendors' headers. What the cards' other libraries tell (rocm_smi, amd_smi)
- * is not asked: memory in use by others is not known of these devices.
+ * Types are plain: meted is built without the vendors' headers. What the cards' other libraries tell (rocm_smi,
+ * amd_smi) is not asked: memory in use by others is not known of these devices.
  */
 #include "base/hip_card.h"
 #include "daemon/health/probe.h"

@@ -1,8 +1,8 @@
 /*
- * stand_in.h: what the software device offers under another vendor's names: libmete-soft-NAME.so, in a folder with the names
- * that programs ask for. It is a stand-in for tests, and says so in its name: its exports are those of the table
- * (api/shapes/NAME.toml), and each leads to the software device's call of CUDA or HIP. It shows that the table, the face and
- * meted agree with each other, not that they agree with the vendor's library.
+ * stand_in.h: what the software device offers under another vendor's names: libmete-soft-NAME.so, in a folder with the
+ * names that programs ask for. It is a stand-in for tests, and says so in its name: its exports are those of the table
+ * (api/shapes/NAME.toml), and each leads to the software device's call of CUDA or HIP. It shows that the table, the
+ * face and meted agree with each other, not that they agree with the vendor's library.
  *
  * Its devices are the software device's, with the same UUIDs, so that they are the same cards to meted. With
  * METE_STAND_IN_CARDS=1 they tell others, and are cards of the vendor's.
