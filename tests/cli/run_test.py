@@ -110,7 +110,7 @@ class Transparency(place.MeteTest):
         self.assertEqual((os.path.basename(first), os.path.basename(second)), ('libcuda.so.1', 'libnvidia-ml.so.1'))
         shim = os.path.dirname(first)
         self.assertEqual([os.path.basename(r) for r in runtime], RUNTIMES)
-        self.assertEqual(shown['LD_LIBRARY_PATH'], ':'.join([shim, os.path.dirname(runtime[0]), f'{shim}/hip', *([f'{shim}/opencl'] if OPENCL else []), '/a', '/b']))
+        self.assertEqual(shown['LD_LIBRARY_PATH'], ':'.join([shim, os.path.dirname(runtime[0]), f'{shim}/hip', f'{shim}/musa', f'{shim}/maca', *([f'{shim}/opencl'] if OPENCL else []), '/a', '/b']))
         self.assertTrue(os.path.samefile(first, os.path.join(shim, 'libcuda.so')))
         self.assertTrue(shown['METE_SOCKET'].startswith(self.runtime))
         self.assertTrue(os.path.isabs(shown['METE_DRIVER']))
@@ -120,7 +120,7 @@ class Transparency(place.MeteTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         preload, library_path = done.stdout.splitlines()
         self.assertEqual(len(preload.split(':')), 2 + len(RUNTIMES))
-        self.assertEqual(len(library_path.split(':')), 3 + OPENCL)  # CUDA's, its runtime's, HIP's, OpenCL's
+        self.assertEqual(len(library_path.split(':')), 5 + OPENCL)  # CUDA's, its runtime's, HIP's and two of their shape, OpenCL's
         done = self.mete('run', '-m', '2M', METE, *SMALL, CLIENT, 'info')
         self.assertEqual(done.stdout, f'info {MIB} {MIB}\n', done.stderr)
 

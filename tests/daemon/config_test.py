@@ -111,6 +111,8 @@ if shutil.which("openssl"):  # what the sample names is there
                     "/CN=localhost", "-keyout", key, "-out", cert, "-days", "2"], check=True, stderr=subprocess.DEVNULL)
     names = {"/etc/mete/http.crt": cert, "/etc/mete/http.key": key, "/opt/driver/lib/libcuda.so.1": key,
              "/opt/driver/lib/libnvidia-ml.so.1": key, "/opt/rocm-6.2/lib/libamdhip64.so.6": key,
+             "/usr/lib/x86_64-linux-gnu/libmusa.so.1": key, "/opt/maca-3.5/lib/libmcruntime.so": key,
+             "/usr/local/corex-4.4/lib64/libcuda.so.1": key,
              "/var/lib/mete": place, "/run/mete": os.path.join(place, "run"),
              "/var/log/meted.log": os.path.join(place, "meted.log"), "127.0.0.1:7480": "127.0.0.1:0",
              "/sys/fs/cgroup/mete": "auto", "/var/lib/mete-disk": disk or "/nowhere",
