@@ -69,13 +69,16 @@ def needed(library):
 LIBC = re.compile(r"^(libc\.so\.6|ld-linux[-\w]*\.so\.\d|libpthread\.so\.0|libdl\.so\.2|libm\.so\.6|librt\.so\.1)$")
 
 CORE = "libmete-core.so"
-faces = [os.path.join(build, "src/shim", n) for n in ("libcuda.so.1", "libmete-opencl.so", "libmete-vulkan.so", "libmete-hip.so")]
+faces = [os.path.join(build, "src/shim", n) for n in ("libcuda.so.1", "libmete-opencl.so", "libmete-vulkan.so", "libmete-hip.so", "libmete-ascend.so",
+                                                       "libmete-cambricon.so")]
 faces = [f for f in faces if os.path.exists(f)]
 
 for folder, library, soname, header, prefix, newest in (
         ("src/shim", CORE, CORE, "no table", "mete_core_", (2, 17)),
         ("src/shim", "libcuda.so.1", "libcuda.so.1", "cuda_table.h", "cu", (2, 17)),
         *([("src/shim", "libmete-opencl.so", "libmete-opencl.so", "no table", "cl", (2, 17))] if any("opencl" in f for f in faces) else []),
+        ("src/shim", "libmete-ascend.so", "libmete-ascend.so", "ascend_table.h", "(?:acl|rt)", (2, 17)),
+        ("src/shim", "libmete-cambricon.so", "libmete-cambricon.so", "cambricon_table.h", "cn", (2, 17)),
         ("src/shim", "libnvidia-ml.so.1", "libnvidia-ml.so.1", "nvml_table.h", "nvml", (2, 17)),
         ("src/shim", "libmete-rm.so", "libmete-rm.so", "no table", "ioctl", (2, 17)),
         ("src/remote/client", "libcuda.so.1", "libcuda.so.1", "cuda_table.h", "cu", (2, 17)),
