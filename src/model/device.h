@@ -20,6 +20,8 @@ enum device_kind {
 	DEVICE_MUSA,   /* of the libraries of model/shapes.h: Moore Threads', MetaX' and Iluvatar's */
 	DEVICE_MACA,
 	DEVICE_COREX,
+	DEVICE_ASCEND, /* a device of Ascend's runtime, in the same way */
+	DEVICE_CAMBRICON,
 	DEVICE_KINDS, /* one more than the last */
 };
 
@@ -39,7 +41,7 @@ enum device_find_result {
 	DEVICE_AMBIGUOUS = -2, /* a prefix of several UUIDs */
 };
 
-#define DEVICE_KIND_WORDS "nvidia, soft, hip, musa, maca, corex or opencl"
+#define DEVICE_KIND_WORDS "nvidia, soft, hip, musa, maca, corex, ascend, cambricon or opencl"
 
 /* One of these words. */
 const char *device_kind_name(enum device_kind kind);
@@ -52,7 +54,7 @@ int device_kind_has_cuda(enum device_kind kind);
 
 /*
  * Returns the granule of plain allocations of a kind of driver. Source for NVIDIA: cuMemGetInfo changes in blocks of 2
- * MiB. OpenCL and HIP expose no blocks, so the requested size counts; so it does where nothing is known of blocks.
+ * MiB. The other APIs expose no blocks, so the requested size counts; so it does where nothing is known of blocks.
  */
 uint32_t device_kind_granule(enum device_kind kind);
 

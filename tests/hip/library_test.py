@@ -67,7 +67,7 @@ same(auto.stdout.split(), [str(64 * MIB), "2"], "AMD's card comes before the sof
 both = place.run(CASES, "devices", options=("--hip", "--soft"))
 ok(both.returncode and "one of the two" in both.stderr, "a grant is of one driver", both.stderr)
 wall = place.run(CASES, "devices", options=("--hip", "--wall"))
-ok(wall.returncode and "HIP alone" in wall.stderr, "such a card cannot be behind a wall", wall.stderr)
+ok(wall.returncode and "of kind hip" in wall.stderr, "such a card cannot be behind a wall", wall.stderr)
 doctor = json.loads(place.run(whole=[METE, "doctor", "--json"]).stdout)
 said = [c for c in doctor["checks"] if c["name"] == "hip"]
 ok(said and "libmete-hip.so" in said[0]["detail"], "`mete doctor` says that HIP is metered", said)

@@ -56,7 +56,7 @@ ok(r.returncode and "--soft with --opencl" in r.stderr, "two kinds in one grant 
 r = subprocess.run([METE, "run", "--opencl", "--wall", "true"], env=place.env, stderr=subprocess.PIPE, text=True)
 ok(r.returncode and "a wall is for CUDA" in r.stderr, "a wall for OpenCL alone is refused", r.stderr)
 r = subprocess.run([METE, "run", "--opencl", "--guard", "true"], env=place.env, stderr=subprocess.PIPE, text=True)
-ok(r.returncode and "OpenCL alone is not NVIDIA's" in r.stderr, "so is the guard, which would limit another driver", r.stderr)
+ok(r.returncode and "kind opencl is not NVIDIA's" in r.stderr, "so is the guard, which would limit another driver", r.stderr)
 
 r = subprocess.run([METE, "doctor", "--json"], env=place.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 said = next((c for c in json.loads(r.stdout)["checks"] if c["name"] == "opencl"), None)

@@ -105,7 +105,7 @@ static void remove_devices(struct machine *machine, enum device_kind kind)
 /* Kinds in the order of the drivers: of a card that several find, the first kind names it. */
 static const struct probe_kind {
 	enum device_kind kind;
-	const char *option; /* of the child */
+	const char *option;   /* of the child */
 	bool may_be_anothers; /* its devices may be cards of the kinds before */
 } kinds[MACHINE_DRIVERS] = {
 	{ DEVICE_NVIDIA, "--probe", false },
@@ -115,6 +115,8 @@ static const struct probe_kind {
 	{ DEVICE_MACA, "--probe-shape", true },
 	{ DEVICE_COREX, "--probe", true },
 	{ DEVICE_OPENCL, "--probe-opencl", true },
+	{ DEVICE_ASCEND, "--probe-ascend", true },
+	{ DEVICE_CAMBRICON, "--probe-cambricon", true },
 };
 
 static unsigned int place_of(enum device_kind kind)
@@ -382,7 +384,8 @@ static bool unwanted(const char *entry)
 	return !strncmp(entry, "LD_PRELOAD=", 11) || !strncmp(entry, "METE_SOCKET=", 12) ||
 	       !strncmp(entry, "CUDA_VISIBLE_DEVICES=", 21) || !strncmp(entry, "NOTIFY_SOCKET=", 14) ||
 	       !strncmp(entry, "OPENCL_LAYERS=", 14) || !strncmp(entry, "HIP_VISIBLE_DEVICES=", 20) ||
-	       !strncmp(entry, "ROCR_VISIBLE_DEVICES=", 21) || !strncmp(entry, "MUSA_VISIBLE_DEVICES=", 21);
+	       !strncmp(entry, "ROCR_VISIBLE_DEVICES=", 21) || !strncmp(entry, "MUSA_VISIBLE_DEVICES=", 21) ||
+	       !strncmp(entry, "ASCEND_RT_VISIBLE_DEVICES=", 26) || !strncmp(entry, "MLU_VISIBLE_DEVICES=", 20);
 }
 
 char **machine_environment(void)
@@ -406,7 +409,7 @@ static int spawn(struct probe *probe, const char *libnvml, const char *libcuda)
 	char *other[] = { (char *)"/proc/self/exe", (char *)option, (char *)libcuda, NULL };
 	char *shape[] = { (char *)"/proc/self/exe", (char *)option, (char *)device_kind_name(probe->driver.kind),
 			  (char *)libcuda, NULL };
-	char **args = device_kind_has_cuda(probe->driver.kind)		 ? cuda
+	char **args = device_kind_has_cuda(probe->driver.kind)		  ? cuda
 		      : shape_named(device_kind_name(probe->driver.kind)) ? shape
 									  : other;
 	uv_stdio_container_t stdio[] = {
@@ -548,8 +551,8 @@ static int refresh_opencl(struct daemon *daemon)
 
 	driver->kind = DEVICE_OPENCL;
 	if (options->soft_only || options->no_opencl) {
-		status(driver, "not asked: driver.%s is set", options->soft_only ? "soft_only (--soft-only)"
-										 : "no_opencl (--no-opencl)");
+		status(driver, "not asked: driver.%s is set",
+		       options->soft_only ? "soft_only (--soft-only)" : "no_opencl (--no-opencl)");
 		return 0;
 	}
 	return probe_start(daemon, DEVICE_OPENCL, "", "");
@@ -614,6 +617,29 @@ static int refresh_shape(struct daemon *daemon, size_t number)
 			   first_file(row->management, sizeof(row->management) / sizeof(*row->management)), library);
 }
 
+/* `no`: the setting that leaves the kind out, by its key and its option. */
+static int refresh_npu(struct daemon *daemon, enum device_kind kind, bool left_out, const char *no, const char *library)
+{
+	struct driver *driver = &daemon->machine.driver[place_of(kind)];
+
+	driver->kind = kind;
+	if (!daemon->machine.options.soft_only && !left_out)
+		return probe_start(daemon, kind, "", library ? library : "");
+	status(driver, "not asked: driver.%s is set", left_out ? no : "soft_only (--soft-only)");
+	return 0;
+}
+
+static int refresh_npus(struct daemon *daemon)
+{
+	const struct machine_options *o = &daemon->machine.options;
+	int r = refresh_npu(daemon, DEVICE_ASCEND, o->no_ascend, "no_ascend (--no-ascend)", o->libascend);
+
+	if (!r)
+		r = refresh_npu(daemon, DEVICE_CAMBRICON, o->no_cambricon, "no_cambricon (--no-cambricon)",
+				o->libcambricon);
+	return r;
+}
+
 int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner)
 {
 	struct machine_wait *wait = calloc(1, sizeof(*wait));
@@ -634,6 +660,8 @@ int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner)
 		r = refresh_shape(daemon, i);
 	if (!r)
 		r = refresh_opencl(daemon);
+	if (!r)
+		r = refresh_npus(daemon);
 	if (!daemon->machine.running)
 		answer_waiting(daemon);
 	return r;
@@ -665,8 +693,9 @@ void machine_forget(struct daemon *daemon, const void *owner)
 
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind)
 {
-	static const enum device_kind order[] = { DEVICE_NVIDIA, DEVICE_HIP,  DEVICE_MUSA,  DEVICE_MACA,
-						  DEVICE_COREX,	 DEVICE_SOFT, DEVICE_OPENCL };
+	static const enum device_kind order[] = { DEVICE_NVIDIA,    DEVICE_HIP,	  DEVICE_MUSA,
+						  DEVICE_MACA,	    DEVICE_COREX, DEVICE_ASCEND,
+						  DEVICE_CAMBRICON, DEVICE_SOFT,  DEVICE_OPENCL };
 
 	for (unsigned int i = 0; !kind && i < MACHINE_DRIVERS; i++)
 		if (machine->driver[place_of(order[i])].usable)

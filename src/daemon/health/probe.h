@@ -6,7 +6,9 @@
  * (sensors.h), and exits; see prober.c. It has ten seconds. OpenCL's loader, with all drivers that it knows, gets a
  * child of its own (`meted --probe-opencl LIBOPENCL`, prober_opencl.c), and so does AMD's library (`meted --probe-hip
  * LIBAMDHIP64`) and each that has CUDA's or HIP's calls under other names (`meted --probe-shape NAME LIBRARY`; both
- * prober_named.c). The latter are asked only where the kernel has nodes of such a card, or a library is named.
+ * prober_named.c). The latter are asked only where the kernel has nodes of such a card, or a library is named. So do the
+ * runtimes of Ascend and of Cambricon (`meted --probe-ascend LIBASCENDCL`, `meted --probe-cambricon LIBCNDRV`,
+ * prober_npu.c).
  *
  * A card is one device, whatever its APIs. A HIP or OpenCL device with the UUID of one of NVIDIA's devices or of a
  * software device is that device, with its ledger and its turns; so is an OpenCL device with the UUID of a HIP device.
@@ -24,7 +26,7 @@
 #include <stdint.h>
 
 #define MACHINE_MAX_DEVICES 64u
-#define MACHINE_DRIVERS 7u
+#define MACHINE_DRIVERS 9u
 
 struct daemon;
 struct probe;
@@ -32,7 +34,7 @@ struct probe;
 struct driver {
 	enum device_kind kind;
 	bool usable;			/* it has devices */
-	char libcuda[GRANT_PATH_BYTES]; /* absolute paths; "": none. Of OpenCL the ICD loader, of HIP libamdhip64 */
+	char libcuda[GRANT_PATH_BYTES]; /* absolute paths; "": none. Of other kinds their own library */
 	char libnvml[GRANT_PATH_BYTES];
 	char version[64];
 	char status[256]; /* one line: "2 devices", or what is missing and the remedy */
@@ -47,6 +49,8 @@ struct machine_options {
 	const char *libhip; /* AMD's libamdhip64, where the loader does not find it; or NULL */
 	bool no_hip;
 	const char *shape_library[SHAPES_MAX]; /* those of shape_rows[], where they are elsewhere; or NULL */
+	const char *libascend, *libcambricon; /* libascendcl.so, libcndrv.so, in the same way; or NULL */
+	bool no_ascend, no_cambricon;
 };
 
 struct machine {
@@ -101,6 +105,8 @@ int prober_main(const char *libnvml, const char *libcuda);
 int prober_opencl_main(const char *libopencl);
 int prober_hip_main(const char *libhip);
 int prober_shape_main(const char *name, const char *library);
+int prober_ascend_main(const char *libascend);
+int prober_cambricon_main(const char *libcambricon);
 
 /*
  * How the children for OpenCL and HIP end: prints the answer, with the library's file (NULL: none was opened) and what

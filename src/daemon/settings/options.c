@@ -88,6 +88,8 @@ static void print_help(void)
 	      "  --probe-hip LIBAMDHIP64   the same of AMD's library\n"
 	      "  --probe-shape NAME LIBRARY  the same of one with CUDA's or HIP's calls under\n"
 	      "                         other names (musa, maca)\n"
+	      "  --probe-ascend LIBASCENDCL   the same of Ascend's runtime\n"
+	      "  --probe-cambricon LIBCNDRV   the same of Cambricon's driver library\n"
 	      "  --version, --help\n"
 	      "\n"
 	      "Settings, each a key of the file as well:\n",

@@ -293,6 +293,8 @@ unsigned int trial_run(const struct options *o, enum trial_depth depth, const ch
 		snprintf(key, sizeof(key), "driver.lib%s", shape_rows[i].name);
 		try_library(&t, key, o->machine.shape_library[i]);
 	}
+	try_library(&t, "driver.libascend", o->machine.libascend);
+	try_library(&t, "driver.libcambricon", o->machine.libcambricon);
 	if (depth == TRIAL_CHECK)
 		try_store(&t);
 	return t.faults;

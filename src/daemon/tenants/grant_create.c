@@ -201,8 +201,8 @@ static bool fill_driver(struct ask *ask, struct grant *g)
 	}
 	if (g->wall && !device_kind_has_cuda(driver->kind)) {
 		refuse(ask, CODE_NO_DRIVER,
-		       "a wall is for CUDA: a device that has %s alone has none; leave --wall away",
-		       driver->kind == DEVICE_OPENCL ? "OpenCL" : driver->kind == DEVICE_HIP ? "HIP" : "another API");
+		       "a wall is for CUDA: a device of kind %s has none; leave --wall away",
+		       device_kind_name(driver->kind));
 		return false;
 	}
 	g->kind = driver->kind;
