@@ -562,6 +562,7 @@ VERB(doctor)
 	doctor_check_opencl(&d);
 	doctor_check_hip(&d);
 	doctor_check_shapes(&d);
+	doctor_check_npus(&d);
 	check_vulkan(&d);
 	check_driver(&d);
 	check_pageable(&d);

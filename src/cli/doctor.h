@@ -15,6 +15,8 @@ void doctor_check_hip(struct doctor *d);
 
 /* The same of libraries that are CUDA or HIP under other names. doctor_shapes.c */
 void doctor_check_shapes(struct doctor *d);
+/* The same of Ascend's and Cambricon's. doctor_npu.c */
+void doctor_check_npus(struct doctor *d);
 
 /* The devices that meted has, in its answer: those that are out of service. */
 void doctor_check_devices(struct doctor *d, json_t *devices);

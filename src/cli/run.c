@@ -77,7 +77,8 @@ static int check_options(struct run *run, struct fault *f)
 		const char *option = run->line->given[i].option->name;
 
 		if (terms_is_share(option) || !strcmp(option, "soft") || !strcmp(option, "opencl") ||
-		    !strcmp(option, "hip") || shape_named(option) ||
+		    !strcmp(option, "hip") || shape_named(option) || !strcmp(option, "ascend") ||
+		    !strcmp(option, "cambricon") ||
 		    !strcmp(option, "name") || !strcmp(option, "place") || !strcmp(option, "wait"))
 			return fault_set(f, -EINVAL,
 					 "--grant %s with --%s: the grant is what it is; leave --%s away, or change it "
@@ -304,6 +305,8 @@ static int set_env(struct run *run, struct fault *f)
 		run->env.libnvml = NULL;
 	set_hip(run, kind);
 	set_shapes(run, kind, device_text(driver, "libcuda"));
+	run->env.kind = kind;
+	run->env.grant = run->grant;
 	if (!own && !strcmp(kind, "soft") && runtime_env_dir(run->runtime_dir, run->env.shim_dir))
 		run->env.runtime_dir = run->runtime_dir;
 	if (!*run->env.socket || (!no_cuda && !*run->env.libcuda))

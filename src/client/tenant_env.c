@@ -2,6 +2,7 @@
 #include "client/tenant_env.h"
 #include "base/cleanup.h"
 #include "base/fnv.h"
+#include "client/beside_env.h"
 #include "client/place.h"
 #include "client/remote_env.h"
 #include "client/runtime_env.h"
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -43,9 +45,19 @@ static bool is_shape_entry(const char *entry, size_t length)
 	return is;
 }
 
+static bool is_beside(const char *entry, size_t length)
+{
+	char name[64];
+
+	for (const struct beside *b = beside_kinds; b->kind; b++)
+		if (snprintf(name, sizeof(name), "/shim/%s", b->library) > 0 && ends_with(entry, length, name))
+			return true;
+	return false;
+}
+
 static bool is_shim_entry(const char *entry, size_t length)
 {
-	return is_shape_entry(entry, length) ||
+	return is_shape_entry(entry, length) || is_beside(entry, length) ||
 	       ends_with(entry, length, "/shim/libcuda.so.1") || ends_with(entry, length, "/shim/libnvidia-ml.so.1") ||
 	       ends_with(entry, length, "/shim/" TIER_LIBRARY) || ends_with(entry, length, "/shim/" OPENCL_LAYER) ||
 	       ends_with(entry, length, "/shim/" HIP_FACE) || ends_with(entry, length, "/shim/hip") ||
@@ -199,6 +211,9 @@ static char *preload_of(const struct tenant_env *e, const char *runtime)
 		if (s->preload)
 			list_add(&list, e->shim_dir, face);
 	}
+	for (const struct beside *b = beside_kinds; e->kind && b->kind; b++)
+		if (beside_wanted(b, e->kind))
+			list_add(&list, e->shim_dir, b->library);
 	return list;
 }
 
@@ -258,7 +273,7 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 	    (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
 	    (e->log && setenv("METE_LOG", e->log, 1)) || !set_or_clear("METE_TIER", e->t3 ? "T3" : NULL) ||
 	    (e->spill && setenv("METE_SPILL", "1", 1)) || (e->strict && setenv("METE_STRICT", "1", 1)) ||
-	    !put_layer(e->shim_dir))
+	    !put_layer(e->shim_dir) || (e->kind && !beside_show(e->kind, e->grant)))
 		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
 	return 0;
 }

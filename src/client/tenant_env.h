@@ -11,6 +11,7 @@
 #include "client/fault.h"
 #include "model/shapes.h"
 
+#include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
 
@@ -20,6 +21,8 @@ struct tenant_env {
 	const char *libcuda; /* absolute path of the driver's; "": the grant's devices have no CUDA */
 	bool no_cuda;	     /* the machine has no CUDA either: programs find no libcuda.so.1, as without mete */
 	const char *libnvml; /* NULL: none */
+	const char *kind;    /* of the grant's devices; NULL: no face beside a vendor's libraries (beside_env.h) */
+	json_t *grant;	     /* meted's row, where `kind` is set */
 	bool hip;	     /* the grant's devices have HIP */
 	const char *libhip;  /* the library behind HIP's face, absolute; NULL: the program's own */
 	struct tenant_shape {

@@ -1,7 +1,6 @@
 /* choose.c: see choose.h. Every text from the command line is judged here, before anything is started or asked. */
 #include "verb/choose.h"
 #include "model/placement.h"
-#include "model/shapes.h"
 #include "verb/terms.h"
 
 #include <ctype.h>
@@ -76,14 +75,15 @@ json_t *device_listed(json_t *list, const char *driver, const char *word, size_t
 	return matches == 1 ? found : NULL;
 }
 
+/* Kinds of devices that go before the software device, behind NVIDIA's. */
+static const char *const other_vendors[] = { "hip", "musa", "maca", "corex", "ascend", "cambricon", NULL };
+
 json_t *device_named(json_t *list, const char *word, bool soft)
 {
 	json_t *found = soft ? NULL : device_listed(list, "nvidia", word, strlen(word));
 
-	if (!found && !soft)
-		found = device_listed(list, "hip", word, strlen(word));
-	for (size_t i = 0; !found && !soft && i < shape_row_count; i++)
-		found = device_listed(list, shape_rows[i].name, word, strlen(word));
+	for (size_t i = 0; !found && !soft && other_vendors[i]; i++)
+		found = device_listed(list, other_vendors[i], word, strlen(word));
 	if (!found)
 		found = device_listed(list, "soft", word, strlen(word));
 	return found || soft ? found : device_listed(list, "opencl", word, strlen(word));
@@ -420,11 +420,9 @@ static const char *choose_driver(const struct choice *ch, const char *asked)
 		return device_text(named, "driver");
 	if (driver_has_device(ch->list, "nvidia"))
 		return "nvidia";
-	if (driver_has_device(ch->list, "hip"))
-		return "hip";
-	for (size_t i = 0; i < shape_row_count; i++)
-		if (driver_has_device(ch->list, shape_rows[i].name))
-			return shape_rows[i].name;
+	for (size_t i = 0; other_vendors[i]; i++)
+		if (driver_has_device(ch->list, other_vendors[i]))
+			return other_vendors[i];
 	return "soft";
 }
 
@@ -438,6 +436,8 @@ static const struct asked_driver {
 	{ "musa", " of Moore Threads'" },
 	{ "maca", " of MetaX'" },
 	{ "corex", " of Iluvatar's" },
+	{ "ascend", " of Ascend's" },
+	{ "cambricon", " of Cambricon's" },
 };
 
 /* NULL: none is named. */

@@ -304,8 +304,9 @@ static int check_kind(json_t *grant, struct fault *f)
 			"--guard: the software device is in the program and has no kernel driver; leave --guard away");
 	if (strcmp(kind, "nvidia"))
 		return fault_set(f, -ENODEV,
-				 "--guard: a device that has HIP or OpenCL alone is not NVIDIA's, whose driver the "
-				 "guard knows; leave --guard away");
+				 "--guard: a device of kind %s is not NVIDIA's, whose driver the guard knows; leave "
+				 "--guard away",
+				 kind);
 	return 0;
 }
 
