@@ -3,6 +3,7 @@
 #include "client/requests.h"
 
 #include "connect/cdi/amd.h"
+#include "connect/cdi/npu.h"
 #include "connect/cdi/shape_nodes.h"
 #include "connect/cdi/vendor.h"
 #include "verb/terms.h"
@@ -136,29 +137,36 @@ static int add_vendors(struct edits *e, const struct edits_share *s, json_t *edi
 	return 0;
 }
 
+/* The nodes of cards that are not NVIDIA's. */
+static int add_nodes(const struct edits_share *s, json_t *edits, struct fault *f)
+{
+	const char *kind = inside_driver(s->way);
+	const struct shape_row *row = kind ? shape_named(kind) : NULL;
+	bool npu = s->way == INSIDE_ASCEND || s->way == INSIDE_CAMBRICON;
+	int r = row ? shape_add_nodes(row, edits, f) : 0;
+
+	for (size_t i = 0; !r && i < s->choice.count; i++) {
+		json_t *device = s->choice.share[i].chosen;
+
+		if (s->way == INSIDE_HIP)
+			r = amd_add_nodes(device_text(device, "uuid"), edits, f);
+		else if (npu)
+			r = npu_add_nodes(kind, (unsigned int)device_number(device, "index"), edits, f);
+	}
+	return r;
+}
+
 json_t *edits_make(struct edits *e, const struct edits_share *s, const char *option, const char *name,
 		   const char **version, struct fault *f)
 {
-	const struct shape_row *row = inside_driver(s->way) ? shape_named(inside_driver(s->way)) : NULL;
 	json_t *edits = json_object(), *ours;
 	json_t *environment = inside_environment(&e->place, s->way, !strcmp(s->choice.driver, "soft"));
 
-	if (add_vendors(e, s, edits, version, f)) {
+	if (add_vendors(e, s, edits, version, f) || add_nodes(s, edits, f)) {
 		json_decref(environment);
 		json_decref(edits);
 		return NULL;
 	}
-	if (row && shape_add_nodes(row, edits, f)) {
-		json_decref(environment);
-		json_decref(edits);
-		return NULL;
-	}
-	for (size_t i = 0; s->way == INSIDE_HIP && i < s->choice.count; i++)
-		if (amd_add_nodes(device_text(s->choice.share[i].chosen, "uuid"), edits, f)) {
-			json_decref(environment);
-			json_decref(edits);
-			return NULL;
-		}
 	ours = json_pack("{s:o s:[o,o]}", "mounts", inside_mounts(&e->place, s->way), "hooks",
 			 hook(e, s, "createRuntime", option, name), hook(e, s, "poststop", option, name));
 	if (environment)

@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "client/grants.h"
 #include "verb/say.h"
+#include "connect/cdi/inside.h"
 #include "connect/cdi/edits.h"
 #include "connect/cdi/generate.h"
 #include "connect/cdi/shares.h"
@@ -47,10 +48,7 @@ static int add_devices(struct generating *g, json_t *spec, struct fault *f)
 		if (!soft && !strcmp(device_text(device, "driver"), "nvidia"))
 			driver = "nvidia";
 	json_array_foreach (devices, i, device)
-		if (!soft && !strcmp(driver, "soft") && !strcmp(device_text(device, "driver"), "hip"))
-			driver = "hip";
-	json_array_foreach (devices, i, device)
-		if (!soft && !strcmp(driver, "soft") && shape_named(device_text(device, "driver")))
+		if (!soft && !strcmp(driver, "soft") && inside_way_of(device_text(device, "driver")) != INSIDE_SHIM)
 			driver = device_text(device, "driver");
 	if (inside_way_of(soft ? "soft" : driver) != INSIDE_SHIM && (soft || strcmp(driver, "soft")))
 		snprintf(word, sizeof(word), "--%s", soft ? "soft" : driver);

@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #define BIT(way) (1u << (way))
-#define ALONE_WAYS (BIT(INSIDE_HIP) | BIT(INSIDE_MUSA) | BIT(INSIDE_MACA)) /* a face that is not CUDA's */
+/* A face that is not CUDA's. */
+#define ALONE_WAYS (BIT(INSIDE_HIP) | BIT(INSIDE_MUSA) | BIT(INSIDE_MACA) | BIT(INSIDE_ASCEND) | BIT(INSIDE_CAMBRICON))
 #define SHIM_WAYS (BIT(INSIDE_SHIM) | BIT(INSIDE_SOFT) | BIT(INSIDE_COREX))
 
 /* mete's folders of libraries, and in which ways each goes along. */
@@ -38,6 +39,8 @@ static const struct library {
 	{ "shim", "libmete-hip.so", BIT(INSIDE_HIP) },
 	{ "shim", "libmete-musa.so", BIT(INSIDE_MUSA) },
 	{ "shim", "libmete-maca.so", BIT(INSIDE_MACA) },
+	{ "shim", "libmete-ascend.so", BIT(INSIDE_ASCEND) },
+	{ "shim", "libmete-cambricon.so", BIT(INSIDE_CAMBRICON) },
 	/* for programs that are linked with a loader that knows no layers */
 	{ "shim", INSIDE_LAYER, SHIM_WAYS | ALONE_WAYS },
 	{ "remote", "libcuda.so.1", CUDA_WAYS },
@@ -53,11 +56,10 @@ static const struct library {
 };
 
 /* The kinds of devices, which are options as well. */
-static const char *const way_words[INSIDE_WAYS] = { [INSIDE_SOFT] = "soft",
-						    [INSIDE_HIP] = "hip",
-						    [INSIDE_MUSA] = "musa",
-						    [INSIDE_MACA] = "maca",
-						    [INSIDE_COREX] = "corex" };
+static const char *const way_words[INSIDE_WAYS] = {
+	[INSIDE_SOFT] = "soft",	  [INSIDE_HIP] = "hip",	      [INSIDE_MUSA] = "musa",	       [INSIDE_MACA] = "maca",
+	[INSIDE_COREX] = "corex", [INSIDE_ASCEND] = "ascend", [INSIDE_CAMBRICON] = "cambricon"
+};
 
 const char *inside_driver(enum inside_way way)
 {
@@ -158,6 +160,8 @@ json_t *inside_settings(enum inside_way way, bool spill)
 		[INSIDE_MACA] = "METE_SOCKET=" SETTING_DIR "/grant.sock\n",
 		[INSIDE_COREX] = "METE_SOCKET=" SETTING_DIR "/grant.sock\nMETE_DRIVER=" INSIDE_COREX_LIB
 				 "/libcuda.so.1\nMETE_NVML=" INSIDE_COREX_LIB "/libixml.so\n",
+		[INSIDE_ASCEND] = "METE_SOCKET=" SETTING_DIR "/grant.sock\n",
+		[INSIDE_CAMBRICON] = "METE_SOCKET=" SETTING_DIR "/grant.sock\n",
 	};
 
 	/* Behind a wall it is the worker's memory, and meted tells the worker. */
@@ -204,7 +208,9 @@ int inside_judge(const struct place *place, enum inside_way way, const struct im
 {
 	static const char *const faces[INSIDE_WAYS] = { [INSIDE_HIP] = "libmete-hip.so",
 							[INSIDE_MUSA] = "libmete-musa.so",
-							[INSIDE_MACA] = "libmete-maca.so" };
+							[INSIDE_MACA] = "libmete-maca.so",
+							[INSIDE_ASCEND] = "libmete-ascend.so",
+							[INSIDE_CAMBRICON] = "libmete-cambricon.so" };
 	char first[PATH_MAX], driver[PATH_MAX], runtime[PATH_MAX];
 	const char *alone = faces[way];
 	struct image_parts parts = { .first = first };

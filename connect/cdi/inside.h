@@ -6,6 +6,7 @@
  *   /usr/lib/mete/...    mete's libraries, read-only: shim, soft, runtime, fronts, remote
  *   /dev/kfd, /dev/dri   of AMD's cards: the kernel's device, and the nodes of the card (amd.h); of the vendors' of
  *                        model/shapes.h the nodes that they have (shape_nodes.h)
+ *   /dev/davinci*, ...   of Ascend's and Cambricon's cards: their nodes, and what their images lack (npu.h)
  *   /usr/lib/mete/driver NVIDIA's libcuda.so.1 and libnvidia-ml.so.1; at their usual places stands the shim
  *   /etc/ld.so.preload   names the shim, and after it what the image's own file names
  *   LIBDIR/libcuda.so    the shim again, for programs that open it by that name
@@ -37,6 +38,8 @@ enum inside_way {
 	INSIDE_MUSA, /* the same for libraries of model/shapes.h, over the image's own */
 	INSIDE_MACA,
 	INSIDE_COREX, /* CUDA's shim over the image's own of Iluvatar's */
+	INSIDE_ASCEND, /* faces preloaded beside the image's own libraries */
+	INSIDE_CAMBRICON,
 	INSIDE_WAYS, /* one more than the last */
 };
 
