@@ -6,9 +6,10 @@
  * Alibaba's GPU share (aliyun.com/gpu-mem in GiB), Tencent's vCUDA (vcuda-core: 100 is a device;
  * vcuda-memory in units of 256 MiB), KAI (annotations gpu-fraction, gpu-memory in MiB).
  *
- * Words for cards that are used by HIP are taken where a share of such cards is declared (--hip), and become one of
- * those; elsewhere they are another plugin's. Names for cards on which mete enforces nothing are in no row
- * (docs/accelerators.md).
+ * Words for cards of other vendors are taken where a share of such cards is declared (--hip, --ascend, --cambricon),
+ * and become one of those; elsewhere they are another plugin's. Names for cards on which mete enforces nothing are in
+ * no row (docs/accelerators.md). HAMi's for Ascend: one set of names per chip, memory in MiB; for Cambricon memory in
+ * units of 256 MiB (HAMi's "Enable Cambricon MLU Sharing": min-dsmlu-unit=256).
  */
 #include "connect/kubernetes/webhook_words.h"
 
@@ -25,32 +26,50 @@
 
 enum meaning { CARDS, MEMORY, MEMORY_PCT, CORES, UNITS_OF_A_CARD, PRIORITY };
 
+#define ASCEND(chip)                                                                                                   \
+	{ "HAMi for Ascend " chip, "huawei.com/Ascend" chip, CARDS, 0, WORDS_ASCEND },                                 \
+		{ "HAMi for Ascend " chip, "huawei.com/Ascend" chip "-memory", MEMORY, MIB, WORDS_ASCEND },            \
+	{                                                                                                              \
+		"HAMi for Ascend " chip, "huawei.com/Ascend" chip "-core", CORES, 0, WORDS_ASCEND                      \
+	}
+
 static const struct word {
 	const char *family, *name;
 	enum meaning meaning;
 	uint64_t unit; /* of memory, in bytes */
-	bool hip;      /* of cards that are used by HIP */
+	enum words_vendor vendor;
 } table[] = {
-	{ "HAMi", "nvidia.com/gpu", CARDS, 0, false },
-	{ "HAMi", "nvidia.com/gpumem", MEMORY, MIB, false },
-	{ "HAMi", "nvidia.com/gpumem-percentage", MEMORY_PCT, 0, false },
-	{ "HAMi", "nvidia.com/gpucores", CORES, 0, false },
-	{ "HAMi", "nvidia.com/priority", PRIORITY, 0, false },
-	{ "Volcano", "volcano.sh/vgpu-number", CARDS, 0, false },
-	{ "Volcano", "volcano.sh/vgpu-memory", MEMORY, MIB, false },
-	{ "Volcano", "volcano.sh/vgpu-memory-percentage", MEMORY_PCT, 0, false },
-	{ "Volcano", "volcano.sh/vgpu-cores", CORES, 0, false },
-	{ "Alibaba", "aliyun.com/gpu-count", CARDS, 0, false },
-	{ "Alibaba", "aliyun.com/gpu-mem", MEMORY, MIB << 10, false },
-	{ "Alibaba", "aliyun.com/gpu-core.percentage", CORES, 0, false },
-	{ "Tencent", "tencent.com/vcuda-core", UNITS_OF_A_CARD, 0, false },
-	{ "Tencent", "tencent.com/vcuda-memory", MEMORY, MIB << 8, false },
-	{ "HAMi for AMD", "amd.com/gpu", CARDS, 0, true },
-	{ "HAMi for AMD", "amd.com/gpumem", MEMORY, MIB, true },
-	{ "HAMi for AMD", "amd.com/gpucores", CORES, 0, true },
-	{ "HAMi for Hygon", "hygon.com/dcunum", CARDS, 0, true },
-	{ "HAMi for Hygon", "hygon.com/dcumem", MEMORY, MIB, true },
-	{ "HAMi for Hygon", "hygon.com/dcucores", CORES, 0, true },
+	{ "HAMi", "nvidia.com/gpu", CARDS, 0, WORDS_CUDA },
+	{ "HAMi", "nvidia.com/gpumem", MEMORY, MIB, WORDS_CUDA },
+	{ "HAMi", "nvidia.com/gpumem-percentage", MEMORY_PCT, 0, WORDS_CUDA },
+	{ "HAMi", "nvidia.com/gpucores", CORES, 0, WORDS_CUDA },
+	{ "HAMi", "nvidia.com/priority", PRIORITY, 0, WORDS_CUDA },
+	{ "Volcano", "volcano.sh/vgpu-number", CARDS, 0, WORDS_CUDA },
+	{ "Volcano", "volcano.sh/vgpu-memory", MEMORY, MIB, WORDS_CUDA },
+	{ "Volcano", "volcano.sh/vgpu-memory-percentage", MEMORY_PCT, 0, WORDS_CUDA },
+	{ "Volcano", "volcano.sh/vgpu-cores", CORES, 0, WORDS_CUDA },
+	{ "Alibaba", "aliyun.com/gpu-count", CARDS, 0, WORDS_CUDA },
+	{ "Alibaba", "aliyun.com/gpu-mem", MEMORY, MIB << 10, WORDS_CUDA },
+	{ "Alibaba", "aliyun.com/gpu-core.percentage", CORES, 0, WORDS_CUDA },
+	{ "Tencent", "tencent.com/vcuda-core", UNITS_OF_A_CARD, 0, WORDS_CUDA },
+	{ "Tencent", "tencent.com/vcuda-memory", MEMORY, MIB << 8, WORDS_CUDA },
+	{ "HAMi for AMD", "amd.com/gpu", CARDS, 0, WORDS_HIP },
+	{ "HAMi for AMD", "amd.com/gpumem", MEMORY, MIB, WORDS_HIP },
+	{ "HAMi for AMD", "amd.com/gpucores", CORES, 0, WORDS_HIP },
+	{ "HAMi for Hygon", "hygon.com/dcunum", CARDS, 0, WORDS_HIP },
+	{ "HAMi for Hygon", "hygon.com/dcumem", MEMORY, MIB, WORDS_HIP },
+	{ "HAMi for Hygon", "hygon.com/dcucores", CORES, 0, WORDS_HIP },
+	ASCEND("910A"),
+	ASCEND("910B"), /* HAMi's word for 910B3 */
+	ASCEND("910B2"),
+	ASCEND("910B3"),
+	ASCEND("910B4"),
+	ASCEND("910B4-1"),
+	ASCEND("910C"),
+	ASCEND("310P"),
+	{ "HAMi for Cambricon", "cambricon.com/vmlu", CARDS, 0, WORDS_CAMBRICON },
+	{ "HAMi for Cambricon", "cambricon.com/mlu.smlu.vmemory", MEMORY, MIB << 8, WORDS_CAMBRICON },
+	{ "HAMi for Cambricon", "cambricon.com/mlu.smlu.vcore", CORES, 0, WORDS_CAMBRICON },
 };
 
 #define WORDS (sizeof(table) / sizeof(*table))
@@ -81,7 +100,7 @@ static const struct {
 struct ask {
 	const char *family; /* NULL: nothing */
 	unsigned int cards;
-	bool hip;
+	enum words_vendor vendor;
 	bool cards_said, part_said; /* part: more than a number of devices */
 	uint64_t bytes;
 	double memory_pct, cores_pct;
@@ -190,7 +209,7 @@ static bool take_word(struct work *w, struct ask *a, const struct word *word, co
 		return refuse(w, "%s: a word of %s beside words of %s (%s); give those of one", field, word->family,
 			      a->family, a->text);
 	a->family = word->family;
-	a->hip = word->hip;
+	a->vendor = word->vendor;
 	note(a, word->name, text);
 	a->part_said |= word->meaning != CARDS && word->meaning != UNITS_OF_A_CARD;
 	switch (word->meaning) {
@@ -251,7 +270,7 @@ static bool read_container(struct work *w, json_t *container, const char *where,
 		uint64_t one, other;
 		char text[40], asked[40];
 
-		if ((!limit && !request) || (table[i].hip && !w->options->has_hip))
+		if ((!limit && !request) || (table[i].vendor && !(w->options->vendors >> table[i].vendor & 1)))
 			continue;
 		snprintf(field, sizeof(field), "%s.resources.limits[%s]", where, table[i].name);
 		if (!limit)
@@ -359,7 +378,7 @@ static void consider(const struct words_options *o, const struct words_share *s,
 	double size;
 	int memory;
 
-	if (s->cards != a->cards || s->hip != a->hip)
+	if (s->cards != a->cards || s->vendor != a->vendor)
 		return;
 	p->cards = true;
 	memory = holds_memory(o, s, a, &size);
@@ -586,7 +605,7 @@ static bool give(struct work *w, json_t *container, const char *where, const cha
 
 	if (!judge(w, a, where))
 		return false;
-	if (w->options->claims && !a->hip)
+	if (w->options->claims && !a->vendor)
 		return claim_words(w, container, path, a);
 	s = pick_share(w, a, where);
 	if (!s)
@@ -608,7 +627,7 @@ static bool give_whole(struct work *w, json_t *container, const char *where, con
 			w,
 			"%s.resources.limits: %s asks for whole devices, which are not given here; ask for a part, "
 			"such as %s",
-			where, a->text, a->hip ? name_for(a->family, MEMORY) : "nvidia.com/gpumem");
+			where, a->text, a->vendor ? name_for(a->family, MEMORY) : "nvidia.com/gpumem");
 	default:
 		a->memory_pct = a->cores_pct = 100;
 		snprintf(a->memory_field, sizeof(a->memory_field), "%s.resources.limits: %s", where, a->text);
@@ -908,6 +927,17 @@ static int read_mem(const char *name, const char *value, struct words_share *s, 
 	return 0;
 }
 
+/* 0: the word is no vendor's option. */
+static enum words_vendor vendor_option(const char *word)
+{
+	static const char *const options[] = { "", "--hip", "--ascend", "--cambricon" };
+
+	for (unsigned int i = 1; i < sizeof(options) / sizeof(*options); i++)
+		if (!strcmp(word, options[i]))
+			return (enum words_vendor)i;
+	return WORDS_CUDA;
+}
+
 static int read_share(const char *name, json_t *words, struct words_share *s, struct fault *f)
 {
 	unsigned int devices = 0;
@@ -928,13 +958,13 @@ static int read_share(const char *name, json_t *words, struct words_share *s, st
 			s->low = !strcmp(value, "low");
 		else if (!strcmp(word, "--spill") || !strcmp(word, "--overcommit"))
 			s->lent = true;
-		else if (!strcmp(word, "--hip"))
-			s->hip = true;
+		else if (vendor_option(word))
+			s->vendor = vendor_option(word);
 		else if (!strcmp(word, "--device"))
 			devices += count_devices(value);
 	}
 	s->cards = devices ? devices : 1;
-	s->claimable = !s->hip && claims_parameters(words, s->parameters);
+	s->claimable = !s->vendor && claims_parameters(words, s->parameters);
 	if (!s->bytes && s->memory_pct <= 0)
 		s->memory_pct = 100;
 	return r;
@@ -947,14 +977,14 @@ int words_read_shares(struct words_options *o, json_t *shares, struct fault *f)
 	int r = 0;
 
 	o->count = 0;
-	o->has_hip = false;
+	o->vendors = 0;
 	json_object_foreach(shares, name, words)
 	{
 		if (o->count == WORDS_SHARES)
 			return fault_set(f, -E2BIG, "more than %u shares", WORDS_SHARES);
 		if (!r)
 			r = read_share(name, words, &o->share[o->count], f);
-		o->has_hip |= o->share[o->count++].hip;
+		o->vendors |= 1u << o->share[o->count++].vendor;
 	}
 	return r;
 }

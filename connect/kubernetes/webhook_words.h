@@ -21,6 +21,9 @@
 #define WORDS_LINE 512u
 #define WORDS_ASKED "mete.io/asked" /* annotation: what the pod had asked for */
 
+/* Whose cards: 0 is those that are used by CUDA. */
+enum words_vendor { WORDS_CUDA, WORDS_HIP, WORDS_ASCEND, WORDS_CAMBRICON };
+
 struct words_share {
 	char name[WORDS_NAME];
 	unsigned int cards;
@@ -29,7 +32,7 @@ struct words_share {
 	double cores_pct;  /* guaranteed; 0: none */
 	bool low;	   /* of class low */
 	bool lent;	   /* its memory may be away, or is promised to others too */
-	bool hip;	   /* of cards that are used by HIP */
+	enum words_vendor vendor;
 	bool claimable;	   /* a claim can say all that it says */
 	char parameters[CLAIMS_PARAMETERS]; /* of the claim, as JSON */
 };
@@ -40,7 +43,7 @@ enum words_whole { WORDS_WHOLE_PASS, WORDS_WHOLE_SHARE, WORDS_WHOLE_REFUSE };
 struct words_options {
 	struct words_share share[WORDS_SHARES];
 	unsigned int count;
-	bool has_hip; /* one of them is of cards that are used by HIP */
+	unsigned int vendors; /* 1 << enum words_vendor of each of them */
 	uint64_t card_bytes; /* of every card of the cluster; 0: not known, then parts and bytes are not compared */
 	enum words_whole whole;
 	bool memory_alone;     /* memory without a number of devices means one device */

@@ -182,6 +182,31 @@ def test_lent():
         end(w)
 
 
+def test_npu():
+    """The same of Ascend's and Cambricon's cards."""
+    w = start(shares=[{"name": "small", "mem": "8G"}, {"name": "amd", "hip": True, "mem": "8G"},
+                      {"name": "npu", "ascend": True, "mem": "8G", "cores": 25},
+                      {"name": "npu-large", "ascend": True, "mem": "32G", "cores": 50},
+                      {"name": "mlu", "cambricon": True, "mem": "8G", "cores": 25}])
+    for limits, share in (({"huawei.com/Ascend910B": "1", "huawei.com/Ascend910B-memory": "8192"}, "npu"),
+                          ({"huawei.com/Ascend910B4-1": "1", "huawei.com/Ascend910B4-1-memory": "8193"}, "npu-large"),
+                          ({"huawei.com/Ascend310P": "1", "huawei.com/Ascend310P-core": "40"}, "npu-large"),
+                          ({"cambricon.com/vmlu": "1", "cambricon.com/mlu.smlu.vmemory": "32",
+                            "cambricon.com/mlu.smlu.vcore": "25"}, "mlu")):
+        thing = pod(limits)
+        r = ask(w, thing)
+        if ok(r["allowed"] and "patch" in r, f"{limits}: it becomes a share", r):
+            same(applied(thing, patch_of(r))["spec"]["containers"][0]["resources"]["limits"], {f"mete.io/{share}": "1"}, f"{limits}: {share}")
+    for limits, words in (({"huawei.com/Ascend910B-memory": "8192"}, ["add huawei.com/Ascend910B: 1"]),
+                          ({"cambricon.com/vmlu": "1", "cambricon.com/mlu.smlu.vmemory": "33"}, ["more than every share has"]),
+                          ({"huawei.com/Ascend910B": "1", "huawei.com/Ascend910C-memory": "10"}, ["a word of HAMi for Ascend 910C"])):
+        r = ask(w, pod(limits))
+        ok(not r["allowed"] and all(word in r["status"]["message"] for word in words), f"refused: {limits}", r)
+    for limits in ({"huawei.com/Ascend910B": "1"}, {"cambricon.com/vmlu": "2"}, {"cambricon.com/mlunum": "1"}):
+        ok("patch" not in ask(w, pod(limits)), f"{limits}: left for the vendor's plugin")
+    end(w)
+
+
 def test_containers(w):
     """Each container by itself, init containers too, and nothing else of the pod changes."""
     thing = pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}, {"keep": "this"}, {"nvidia.com/gpumem": "1000", "memory": "1Gi"})
@@ -689,6 +714,7 @@ test_options()
 if shutil.which("openssl"):
     test_hip()
     test_lent()
+    test_npu()
     test_files()
     test_callers()
 test_start()
