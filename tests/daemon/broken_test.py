@@ -65,6 +65,10 @@ KEYS = {
     "driver.no_opencl": ("true", SWITCH),
     "driver.no_hip": ("true", SWITCH),
     "driver.libhip": (LIBRARY, PATH + [place]),
+    "driver.no_ascend": ("true", SWITCH),
+    "driver.libascend": (LIBRARY, PATH + [place]),
+    "driver.no_cambricon": ("true", SWITCH),
+    "driver.libcambricon": (LIBRARY, PATH + [place]),
     "driver.libcuda": (LIBRARY, PATH + [place]),
     "driver.libnvml": (LIBRARY, PATH + [place]),
     "http.listen": (f"127.0.0.1:{free_port()}", [

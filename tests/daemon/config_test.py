@@ -113,6 +113,7 @@ if shutil.which("openssl"):  # what the sample names is there
              "/opt/driver/lib/libnvidia-ml.so.1": key, "/opt/rocm-6.2/lib/libamdhip64.so.6": key,
              "/usr/lib/x86_64-linux-gnu/libmusa.so.1": key, "/opt/maca-3.5/lib/libmcruntime.so": key,
              "/usr/local/corex-4.4/lib64/libcuda.so.1": key,
+             "/opt/Ascend/cann/lib64/libascendcl.so": key, "/opt/neuware/lib64/libcndrv.so": key,
              "/var/lib/mete": place, "/run/mete": os.path.join(place, "run"),
              "/var/log/meted.log": os.path.join(place, "meted.log"), "127.0.0.1:7480": "127.0.0.1:0",
              "/sys/fs/cgroup/mete": "auto", "/var/lib/mete-disk": disk or "/nowhere",
