@@ -3,6 +3,7 @@
 #include "client/requests.h"
 
 #include "connect/cdi/amd.h"
+#include "connect/cdi/intel.h"
 #include "connect/cdi/npu.h"
 #include "connect/cdi/shape_nodes.h"
 #include "connect/cdi/vendor.h"
@@ -150,6 +151,8 @@ static int add_nodes(const struct edits_share *s, json_t *edits, struct fault *f
 
 		if (s->way == INSIDE_HIP)
 			r = amd_add_nodes(device_text(device, "uuid"), edits, f);
+		else if (s->way == INSIDE_LEVELZERO)
+			r = intel_add_nodes(device_text(device, "uuid"), edits, f);
 		else if (npu)
 			r = npu_add_nodes(kind, (unsigned int)device_number(device, "index"), edits, f);
 	}

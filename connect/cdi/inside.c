@@ -9,7 +9,9 @@
 
 #define BIT(way) (1u << (way))
 /* A face that is not CUDA's. */
-#define ALONE_WAYS (BIT(INSIDE_HIP) | BIT(INSIDE_MUSA) | BIT(INSIDE_MACA) | BIT(INSIDE_ASCEND) | BIT(INSIDE_CAMBRICON))
+#define ALONE_WAYS                                                                                                     \
+	(BIT(INSIDE_HIP) | BIT(INSIDE_LEVELZERO) | BIT(INSIDE_MUSA) | BIT(INSIDE_MACA) | BIT(INSIDE_ASCEND) |          \
+	 BIT(INSIDE_CAMBRICON))
 #define SHIM_WAYS (BIT(INSIDE_SHIM) | BIT(INSIDE_SOFT) | BIT(INSIDE_COREX))
 
 /* mete's folders of libraries, and in which ways each goes along. */
@@ -58,7 +60,8 @@ static const struct library {
 /* The kinds of devices, which are options as well. */
 static const char *const way_words[INSIDE_WAYS] = {
 	[INSIDE_SOFT] = "soft",	  [INSIDE_HIP] = "hip",	      [INSIDE_MUSA] = "musa",	       [INSIDE_MACA] = "maca",
-	[INSIDE_COREX] = "corex", [INSIDE_ASCEND] = "ascend", [INSIDE_CAMBRICON] = "cambricon"
+	[INSIDE_COREX] = "corex", [INSIDE_ASCEND] = "ascend", [INSIDE_CAMBRICON] = "cambricon",
+	[INSIDE_LEVELZERO] = "levelzero",
 };
 
 const char *inside_driver(enum inside_way way)
@@ -141,6 +144,8 @@ json_t *inside_environment(const struct place *place, enum inside_way way, bool 
 		add_assembler(place, list);
 	if (folder_find("shim")->ways & BIT(way))
 		add_layers(place, list);
+	if (way == INSIDE_LEVELZERO)
+		json_array_append_new(list, json_string("ZE_ENABLE_ALT_DRIVERS=" INSIDE_LIB "/shim/" INSIDE_LEVELZERO_FACE));
 	if (json_array_size(list))
 		return list;
 	json_decref(list);
@@ -162,6 +167,7 @@ json_t *inside_settings(enum inside_way way, bool spill)
 				 "/libcuda.so.1\nMETE_NVML=" INSIDE_COREX_LIB "/libixml.so\n",
 		[INSIDE_ASCEND] = "METE_SOCKET=" SETTING_DIR "/grant.sock\n",
 		[INSIDE_CAMBRICON] = "METE_SOCKET=" SETTING_DIR "/grant.sock\n",
+		[INSIDE_LEVELZERO] = "METE_SOCKET=" SETTING_DIR "/grant.sock\n",
 	};
 
 	/* Behind a wall it is the worker's memory, and meted tells the worker. */
@@ -209,6 +215,7 @@ int inside_judge(const struct place *place, enum inside_way way, const struct im
 	static const char *const faces[INSIDE_WAYS] = { [INSIDE_HIP] = "libmete-hip.so",
 							[INSIDE_MUSA] = "libmete-musa.so",
 							[INSIDE_MACA] = "libmete-maca.so",
+							[INSIDE_LEVELZERO] = INSIDE_LEVELZERO_FACE,
 							[INSIDE_ASCEND] = "libmete-ascend.so",
 							[INSIDE_CAMBRICON] = "libmete-cambricon.so" };
 	char first[PATH_MAX], driver[PATH_MAX], runtime[PATH_MAX];

@@ -26,6 +26,7 @@
 
 #define INSIDE_LIB "/usr/lib/mete"
 #define INSIDE_LAYER "libmete-opencl.so"
+#define INSIDE_LEVELZERO_FACE "libmete-levelzero.so"
 #define INSIDE_DRIVER INSIDE_LIB "/driver"
 #define INSIDE_COREX_LIB "/usr/local/corex/lib64"
 
@@ -35,6 +36,7 @@ enum inside_way {
 	INSIDE_SOFT, /* the shim over the software device */
 	INSIDE_WALL, /* the remote client; no driver and no device is inside */
 	INSIDE_HIP,  /* HIP's face over the image's own libamdhip64 */
+	INSIDE_LEVELZERO, /* Level Zero's face over the image's own driver */
 	INSIDE_MUSA, /* the same for libraries of model/shapes.h, over the image's own */
 	INSIDE_MACA,
 	INSIDE_COREX, /* CUDA's shim over the image's own of Iluvatar's */

@@ -563,6 +563,7 @@ VERB(doctor)
 	doctor_check_hip(&d);
 	doctor_check_shapes(&d);
 	doctor_check_npus(&d);
+	doctor_check_levelzero(&d);
 	check_vulkan(&d);
 	check_driver(&d);
 	check_pageable(&d);

@@ -17,6 +17,8 @@ void doctor_check_hip(struct doctor *d);
 void doctor_check_shapes(struct doctor *d);
 /* The same of Ascend's and Cambricon's. doctor_npu.c */
 void doctor_check_npus(struct doctor *d);
+/* Whether Level Zero's programs are metered here. doctor_levelzero.c */
+void doctor_check_levelzero(struct doctor *d);
 
 /* The devices that meted has, in its answer: those that are out of service. */
 void doctor_check_devices(struct doctor *d, json_t *devices);

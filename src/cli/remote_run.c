@@ -29,8 +29,8 @@ struct remote_run {
 /* The options that say what a grant of this machine is. */
 static int check_options(const struct command_line *line, struct fault *f)
 {
-	static const char *const local[] = { "soft", "opencl", "hip", "musa", "maca", "corex", "ascend",
-					     "cambricon", "name", "grant", "tier", "wall", "guard" };
+	static const char *const local[] = { "soft", "opencl", "hip", "levelzero", "musa", "maca", "corex",
+					     "ascend", "cambricon", "name", "grant", "tier", "wall", "guard" };
 
 	for (size_t i = 0; i < line->given_count; i++) {
 		const char *name = line->given[i].option->name;

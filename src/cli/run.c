@@ -40,7 +40,7 @@ struct run {
 	json_t *grant; /* meted's row; owned */
 	struct tenant_log log;
 	struct tenant_env env;
-	char runtime_dir[PATH_MAX], hip_library[PATH_MAX];
+	char runtime_dir[PATH_MAX], hip_library[PATH_MAX], levelzero_library[PATH_MAX];
 	char shape_library[SHAPES_MAX][PATH_MAX]; /* the software device's stand-ins */
 	bool t3; /* asked for */
 	bool guard;   /* asked for */
@@ -77,8 +77,8 @@ static int check_options(struct run *run, struct fault *f)
 		const char *option = run->line->given[i].option->name;
 
 		if (terms_is_share(option) || !strcmp(option, "soft") || !strcmp(option, "opencl") ||
-		    !strcmp(option, "hip") || shape_named(option) || !strcmp(option, "ascend") ||
-		    !strcmp(option, "cambricon") ||
+		    !strcmp(option, "hip") || !strcmp(option, "levelzero") || shape_named(option) ||
+		    !strcmp(option, "ascend") || !strcmp(option, "cambricon") ||
 		    !strcmp(option, "name") || !strcmp(option, "place") || !strcmp(option, "wait"))
 			return fault_set(f, -EINVAL,
 					 "--grant %s with --%s: the grant is what it is; leave --%s away, or change it "
@@ -242,6 +242,27 @@ static void set_hip(struct run *run, const char *kind)
 	run->env.libhip = run->hip_library;
 }
 
+/*
+ * Level Zero on the grant's devices: Intel's, of which the loader knows the driver; or the stand-in beside the software
+ * device's libcuda.so.1. METE_LEVELZERO_DRIVER names another.
+ */
+static void set_levelzero(struct run *run, const char *kind)
+{
+	const char *forced = getenv("METE_SOCKET") ? NULL : getenv("METE_LEVELZERO_DRIVER");
+	const char *slash = strrchr(run->env.libcuda, '/');
+
+	run->env.levelzero = !strcmp(kind, "levelzero") || (forced && *forced);
+	if (forced && *forced)
+		run->env.libze = forced;
+	if (run->env.levelzero || strcmp(kind, "soft") || !slash ||
+	    !path_join(run->levelzero_library, "%.*s/levelzero/libmete-soft-levelzero.so",
+		       (int)(slash - run->env.libcuda), run->env.libcuda) ||
+	    access(run->levelzero_library, R_OK))
+		return;
+	run->env.levelzero = true;
+	run->env.libze = run->levelzero_library;
+}
+
 /* The software device's stand-in for a library: beside its libcuda.so.1. */
 static bool find_stand_in(struct run *run, const struct shape_row *row, char path[PATH_MAX])
 {
@@ -304,6 +325,7 @@ static int set_env(struct run *run, struct fault *f)
 	if (run->env.libnvml && !*run->env.libnvml)
 		run->env.libnvml = NULL;
 	set_hip(run, kind);
+	set_levelzero(run, kind);
 	set_shapes(run, kind, device_text(driver, "libcuda"));
 	run->env.kind = kind;
 	run->env.grant = run->grant;

@@ -21,6 +21,7 @@
 #define OPENCL_LAYER "libmete-opencl.so"
 #define HIP_FACE "libmete-hip.so"
 #define SHAPE_FACE "libmete-%s.so"
+#define LEVELZERO_FACE "libmete-levelzero.so"
 
 static const char *const own_variables[] = { "METE_SOCKET", "METE_NVML", "METE_LOG", "METE_REMOTE",
 					     "METE_STRICT", "METE_SPILL" };
@@ -61,7 +62,8 @@ static bool is_shim_entry(const char *entry, size_t length)
 	       ends_with(entry, length, "/shim/libcuda.so.1") || ends_with(entry, length, "/shim/libnvidia-ml.so.1") ||
 	       ends_with(entry, length, "/shim/" TIER_LIBRARY) || ends_with(entry, length, "/shim/" OPENCL_LAYER) ||
 	       ends_with(entry, length, "/shim/" HIP_FACE) || ends_with(entry, length, "/shim/hip") ||
-	       ends_with(entry, length, "/shim/opencl") ||
+	       ends_with(entry, length, "/shim/opencl") || ends_with(entry, length, "/shim/levelzero") ||
+	       ends_with(entry, length, "/shim/" LEVELZERO_FACE) ||
 	       ends_with(entry, length, "/shim" VULKAN_ENV_FOLDER) || ends_with(entry, length, "/mete/shim") ||
 	       ends_with(entry, length, "/src/shim") || remote_env_is_entry(entry, length) ||
 	       runtime_env_is_entry(entry, length);
@@ -171,6 +173,23 @@ static bool put_layer(const char *shim_dir)
 	       (path_join(layer, "%s/" OPENCL_LAYER, shim_dir) && tenant_env_put_first("OPENCL_LAYERS", layer, ":"));
 }
 
+/* The loader takes these drivers in place of those that it knows. */
+static bool put_levelzero(const struct tenant_env *e)
+{
+	char face[PATH_MAX];
+
+	return !e->levelzero || (path_join(face, "%s/" LEVELZERO_FACE, e->shim_dir) &&
+				 !setenv("ZE_ENABLE_ALT_DRIVERS", face, 1));
+}
+
+static void leave_levelzero(void)
+{
+	const char *drivers = getenv("ZE_ENABLE_ALT_DRIVERS");
+
+	if (drivers && is_shim_entry(drivers, strlen(drivers)))
+		unsetenv("ZE_ENABLE_ALT_DRIVERS");
+}
+
 /* A list that grows; NULL from the start or from then on: there was no memory. */
 static void list_add(char **list, const char *dir, const char *name)
 {
@@ -232,6 +251,8 @@ static char *library_path_of(const struct tenant_env *e)
 		list_add(&list, e->shim_dir, s->row->name);
 	if (has_layer(e->shim_dir))
 		list_add(&list, e->shim_dir, "opencl");
+	if (e->levelzero)
+		list_add(&list, e->shim_dir, "levelzero");
 	return list;
 }
 
@@ -273,7 +294,8 @@ int tenant_env_enter(const struct tenant_env *e, struct fault *f)
 	    (e->libnvml && setenv("METE_NVML", e->libnvml, 1)) ||
 	    (e->log && setenv("METE_LOG", e->log, 1)) || !set_or_clear("METE_TIER", e->t3 ? "T3" : NULL) ||
 	    (e->spill && setenv("METE_SPILL", "1", 1)) || (e->strict && setenv("METE_STRICT", "1", 1)) ||
-	    !put_layer(e->shim_dir) || (e->kind && !beside_show(e->kind, e->grant)))
+	    !put_layer(e->shim_dir) || !set_or_clear("METE_LEVELZERO_DRIVER", e->libze) || !put_levelzero(e) ||
+	    (e->kind && !beside_show(e->kind, e->grant)))
 		return fault_set(f, -ENOMEM, "no memory for the program's environment; end other programs");
 	return 0;
 }
@@ -285,12 +307,14 @@ void tenant_env_leave(void)
 		unsetenv("METE_DRIVER");
 		unsetenv("METE_HIP_DRIVER");
 		clear_shapes();
+		unsetenv("METE_LEVELZERO_DRIVER");
 	}
 	for (size_t i = 0; i < sizeof(own_variables) / sizeof(*own_variables); i++)
 		unsetenv(own_variables[i]);
 	tenant_env_put_first("LD_PRELOAD", "", ": ");
 	tenant_env_put_first("LD_LIBRARY_PATH", "", ":;");
 	tenant_env_put_first("OPENCL_LAYERS", "", ":");
+	leave_levelzero();
 	runtime_env_leave_tools();
 	vulkan_env_leave();
 }

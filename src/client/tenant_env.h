@@ -2,9 +2,10 @@
  * tenant_env.h: the environment that connects a program to its grant.
  *
  * LD_PRELOAD and LD_LIBRARY_PATH put the shim in front of the driver, whatever way the program loads it; OPENCL_LAYERS
- * names OpenCL's layer to its loader, beside the layers of the user's own; METE_SOCKET, METE_DRIVER, METE_HIP_DRIVER
- * and its like, METE_NVML and METE_LOG tell the shim the rest. None of them is a secret and none is trusted: who a
- * client is, meted knows from the socket and the kernel.
+ * names OpenCL's layer to its loader, beside the layers of the user's own, ZE_ENABLE_ALT_DRIVERS Level Zero's face to
+ * its loader; METE_SOCKET, METE_DRIVER, METE_HIP_DRIVER, METE_LEVELZERO_DRIVER and their like, METE_NVML and METE_LOG tell
+ * the shim the rest. None of them is a secret and none is trusted: who a client is, meted knows from the socket and the
+ * kernel.
  */
 #pragma once
 
@@ -25,6 +26,8 @@ struct tenant_env {
 	json_t *grant;	     /* meted's row, where `kind` is set */
 	bool hip;	     /* the grant's devices have HIP */
 	const char *libhip;  /* the library behind HIP's face, absolute; NULL: the program's own */
+	bool levelzero;	     /* the grant's devices have Level Zero */
+	const char *libze;   /* the driver behind Level Zero's face, absolute; NULL: the one that its loader knows */
 	struct tenant_shape {
 		const struct shape_row *row;
 		const char *library; /* behind its face, absolute */

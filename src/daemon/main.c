@@ -289,6 +289,8 @@ int main(int argc, char **argv)
 		return prober_ascend_main(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "--probe-cambricon"))
 		return prober_cambricon_main(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "--probe-levelzero"))
+		return prober_levelzero_main(argv[2]);
 	r = options_read(&options, argc, argv);
 	if (r < 0 && options.check_fd >= 0) {
 		r = upgrade_check_main(options.check_fd);

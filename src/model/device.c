@@ -9,9 +9,11 @@
 #include <strings.h>
 
 static const char *const kind_names[DEVICE_KINDS] = {
-	[DEVICE_SOFT] = "soft",	  [DEVICE_NVIDIA] = "nvidia", [DEVICE_OPENCL] = "opencl",
-	[DEVICE_HIP] = "hip",	  [DEVICE_MUSA] = "musa",     [DEVICE_MACA] = "maca",
-	[DEVICE_COREX] = "corex", [DEVICE_ASCEND] = "ascend", [DEVICE_CAMBRICON] = "cambricon",
+	[DEVICE_SOFT] = "soft",		  [DEVICE_NVIDIA] = "nvidia",
+	[DEVICE_OPENCL] = "opencl",	  [DEVICE_HIP] = "hip",
+	[DEVICE_LEVELZERO] = "levelzero", [DEVICE_MUSA] = "musa",
+	[DEVICE_MACA] = "maca",		  [DEVICE_COREX] = "corex",
+	[DEVICE_ASCEND] = "ascend",	  [DEVICE_CAMBRICON] = "cambricon",
 };
 
 const char *device_kind_name(enum device_kind kind)

@@ -17,6 +17,7 @@ enum device_kind {
 	DEVICE_NVIDIA,
 	DEVICE_OPENCL, /* a device of the ICD loader that is no card of the other kinds */
 	DEVICE_HIP,    /* a device of AMD's libamdhip64 that is no card of the two kinds above */
+	DEVICE_LEVELZERO, /* a device of Level Zero's loader that is no card of NVIDIA's, AMD's or in software */
 	DEVICE_MUSA,   /* of the libraries of model/shapes.h: Moore Threads', MetaX' and Iluvatar's */
 	DEVICE_MACA,
 	DEVICE_COREX,
@@ -41,7 +42,7 @@ enum device_find_result {
 	DEVICE_AMBIGUOUS = -2, /* a prefix of several UUIDs */
 };
 
-#define DEVICE_KIND_WORDS "nvidia, soft, hip, musa, maca, corex, ascend, cambricon or opencl"
+#define DEVICE_KIND_WORDS "nvidia, soft, hip, musa, maca, corex, ascend, cambricon, levelzero or opencl"
 
 /* One of these words. */
 const char *device_kind_name(enum device_kind kind);

@@ -86,6 +86,8 @@ json_t *device_named(json_t *list, const char *word, bool soft)
 		found = device_listed(list, other_vendors[i], word, strlen(word));
 	if (!found)
 		found = device_listed(list, "soft", word, strlen(word));
+	if (!found && !soft)
+		found = device_listed(list, "levelzero", word, strlen(word));
 	return found || soft ? found : device_listed(list, "opencl", word, strlen(word));
 }
 
@@ -432,6 +434,7 @@ static const struct asked_driver {
 } asked_drivers[] = {
 	{ "soft", " in software" },
 	{ "hip", " of AMD's that HIP finds" },
+	{ "levelzero", " that Level Zero finds" },
 	{ "opencl", " that has OpenCL alone" },
 	{ "musa", " of Moore Threads'" },
 	{ "maca", " of MetaX'" },

@@ -36,6 +36,8 @@
 #define OPTION_JSON SWITCH("json", 'j', "Print JSON, sizes in bytes.")
 #define OPTION_SOFT SWITCH("soft", 's', "Use the software device even where there is a GPU.")
 #define OPTION_HIP SWITCH("hip", 0, "Use a device that is used by HIP: AMD's (`mete devices`: DRIVER hip).")
+#define OPTION_LEVELZERO                                                                                               \
+	SWITCH("levelzero", 0, "Use a device that is used by Level Zero: Intel's (`mete devices`: DRIVER levelzero).")
 #define OPTION_NPU                                                                                                     \
 	SWITCH("ascend", 0, "Use a device of Ascend's (`mete devices`: DRIVER ascend)."),                              \
 		SWITCH("cambricon", 0, "Use a device of Cambricon's (`mete devices`: DRIVER cambricon).")

@@ -64,6 +64,7 @@ KEYS = {
     "driver.soft_only": ("true", SWITCH),
     "driver.no_opencl": ("true", SWITCH),
     "driver.no_hip": ("true", SWITCH),
+    "driver.no_levelzero": ("true", SWITCH),
     "driver.libhip": (LIBRARY, PATH + [place]),
     "driver.no_ascend": ("true", SWITCH),
     "driver.libascend": (LIBRARY, PATH + [place]),

@@ -111,6 +111,7 @@ static const struct probe_kind {
 	{ DEVICE_NVIDIA, "--probe", false },
 	{ DEVICE_SOFT, "--probe", false },
 	{ DEVICE_HIP, "--probe-hip", true },
+	{ DEVICE_LEVELZERO, "--probe-levelzero", true },
 	{ DEVICE_MUSA, "--probe-shape", true },
 	{ DEVICE_MACA, "--probe-shape", true },
 	{ DEVICE_COREX, "--probe", true },
@@ -385,7 +386,9 @@ static bool unwanted(const char *entry)
 	       !strncmp(entry, "CUDA_VISIBLE_DEVICES=", 21) || !strncmp(entry, "NOTIFY_SOCKET=", 14) ||
 	       !strncmp(entry, "OPENCL_LAYERS=", 14) || !strncmp(entry, "HIP_VISIBLE_DEVICES=", 20) ||
 	       !strncmp(entry, "ROCR_VISIBLE_DEVICES=", 21) || !strncmp(entry, "MUSA_VISIBLE_DEVICES=", 21) ||
-	       !strncmp(entry, "ASCEND_RT_VISIBLE_DEVICES=", 26) || !strncmp(entry, "MLU_VISIBLE_DEVICES=", 20);
+	       !strncmp(entry, "ASCEND_RT_VISIBLE_DEVICES=", 26) || !strncmp(entry, "MLU_VISIBLE_DEVICES=", 20) ||
+	       !strncmp(entry, "ZE_AFFINITY_MASK=", 17) ||
+	       (getenv("METE_SOCKET") && !strncmp(entry, "ZE_ENABLE_ALT_DRIVERS=", 22));
 }
 
 char **machine_environment(void)
@@ -572,6 +575,20 @@ static int refresh_hip(struct daemon *daemon)
 	return probe_start(daemon, DEVICE_HIP, "", options->libhip ? options->libhip : "");
 }
 
+static int refresh_levelzero(struct daemon *daemon)
+{
+	struct machine_options *options = &daemon->machine.options;
+	struct driver *driver = &daemon->machine.driver[place_of(DEVICE_LEVELZERO)];
+
+	driver->kind = DEVICE_LEVELZERO;
+	if (options->soft_only || options->no_levelzero) {
+		status(driver, "not asked: driver.%s is set",
+		       options->soft_only ? "soft_only (--soft-only)" : "no_levelzero (--no-levelzero)");
+		return 0;
+	}
+	return probe_start(daemon, DEVICE_LEVELZERO, "", "");
+}
+
 static bool has_nodes(const struct shape_row *row)
 {
 	glob_t found;
@@ -659,6 +676,8 @@ int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner)
 	for (size_t i = 0; !r && i < shape_row_count; i++)
 		r = refresh_shape(daemon, i);
 	if (!r)
+		r = refresh_levelzero(daemon);
+	if (!r)
 		r = refresh_opencl(daemon);
 	if (!r)
 		r = refresh_npus(daemon);
@@ -693,9 +712,9 @@ void machine_forget(struct daemon *daemon, const void *owner)
 
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind)
 {
-	static const enum device_kind order[] = { DEVICE_NVIDIA,    DEVICE_HIP,	  DEVICE_MUSA,
-						  DEVICE_MACA,	    DEVICE_COREX, DEVICE_ASCEND,
-						  DEVICE_CAMBRICON, DEVICE_SOFT,  DEVICE_OPENCL };
+	static const enum device_kind order[] = { DEVICE_NVIDIA,    DEVICE_HIP,	  DEVICE_MUSA,	    DEVICE_MACA,
+						  DEVICE_COREX,	    DEVICE_ASCEND, DEVICE_CAMBRICON, DEVICE_SOFT,
+						  DEVICE_LEVELZERO, DEVICE_OPENCL };
 
 	for (unsigned int i = 0; !kind && i < MACHINE_DRIVERS; i++)
 		if (machine->driver[place_of(order[i])].usable)

@@ -8,11 +8,11 @@
  * LIBAMDHIP64`) and each that has CUDA's or HIP's calls under other names (`meted --probe-shape NAME LIBRARY`; both
  * prober_named.c). The latter are asked only where the kernel has nodes of such a card, or a library is named. So do the
  * runtimes of Ascend and of Cambricon (`meted --probe-ascend LIBASCENDCL`, `meted --probe-cambricon LIBCNDRV`,
- * prober_npu.c).
+ * prober_npu.c), and Level Zero's loader (`meted --probe-levelzero LIBZE`, prober_levelzero.c).
  *
- * A card is one device, whatever its APIs. A HIP or OpenCL device with the UUID of one of NVIDIA's devices or of a
- * software device is that device, with its ledger and its turns; so is an OpenCL device with the UUID of a HIP device.
- * A card without a UUID gets one from its address on the PCI bus (base/hip_card.h).
+ * A card is one device, whatever its APIs. A HIP, Level Zero or OpenCL device with the UUID of one of NVIDIA's devices
+ * or of a software device is that device, with its ledger and its turns; so is an OpenCL device with the UUID of a HIP
+ * or Level Zero device. A card without a UUID gets one from its address on the PCI bus (base/hip_card.h).
  */
 #pragma once
 
@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define MACHINE_MAX_DEVICES 64u
-#define MACHINE_DRIVERS 9u
+#define MACHINE_DRIVERS 10u
 
 struct daemon;
 struct probe;
@@ -48,6 +48,7 @@ struct machine_options {
 	bool no_opencl;
 	const char *libhip; /* AMD's libamdhip64, where the loader does not find it; or NULL */
 	bool no_hip;
+	bool no_levelzero;
 	const char *shape_library[SHAPES_MAX]; /* those of shape_rows[], where they are elsewhere; or NULL */
 	const char *libascend, *libcambricon; /* libascendcl.so, libcndrv.so, in the same way; or NULL */
 	bool no_ascend, no_cambricon;
@@ -92,8 +93,7 @@ void machine_stop(struct daemon *daemon);
 
 /*
  * The driver of a kind; or for kind 0 the first usable one: NVIDIA's, then HIP's, other vendors', the software device,
- * OpenCL's last.
- * NULL: none.
+ * Level Zero's and OpenCL's last. NULL: none.
  */
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind);
 
@@ -104,6 +104,7 @@ unsigned int machine_devices(const struct machine *machine, enum device_kind kin
 int prober_main(const char *libnvml, const char *libcuda);
 int prober_opencl_main(const char *libopencl);
 int prober_hip_main(const char *libhip);
+int prober_levelzero_main(const char *libze);
 int prober_shape_main(const char *name, const char *library);
 int prober_ascend_main(const char *libascend);
 int prober_cambricon_main(const char *libcambricon);

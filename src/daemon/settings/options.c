@@ -86,6 +86,7 @@ static void print_help(void)
 	      "                         and end (\"\": where the loader looks)\n"
 	      "  --probe-opencl LIBOPENCL  the same of an OpenCL loader\n"
 	      "  --probe-hip LIBAMDHIP64   the same of AMD's library\n"
+	      "  --probe-levelzero LIBZE   the same of Level Zero's loader\n"
 	      "  --probe-shape NAME LIBRARY  the same of one with CUDA's or HIP's calls under\n"
 	      "                         other names (musa, maca)\n"
 	      "  --probe-ascend LIBASCENDCL   the same of Ascend's runtime\n"

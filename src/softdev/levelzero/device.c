@@ -81,6 +81,8 @@ ze_result_t soft_enter(struct ze_device *d)
 {
 	CUresult r = CUDA_SUCCESS;
 
+	if (!d)
+		return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
 	pthread_mutex_lock(&lock);
 	if (!d->context)
 		r = soft_cu.cuDevicePrimaryCtxRetain(&d->context, d->ordinal);
