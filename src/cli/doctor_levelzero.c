@@ -1,6 +1,6 @@
 /*
- * doctor_levelzero.c: whether Level Zero's programs are metered here: mete's face, and Intel's driver where its cards are.
- * The driver is not loaded. Which devices it has, meted asks (`mete devices`).
+ * doctor_levelzero.c: whether Level Zero's programs are metered here: mete's face, and Intel's driver where its cards
+ * are. The driver is not loaded. Which devices it has, meted asks (`mete devices`).
  */
 #include "cli/doctor.h"
 
