@@ -145,7 +145,8 @@ json_t *inside_environment(const struct place *place, enum inside_way way, bool 
 	if (folder_find("shim")->ways & BIT(way))
 		add_layers(place, list);
 	if (way == INSIDE_LEVELZERO)
-		json_array_append_new(list, json_string("ZE_ENABLE_ALT_DRIVERS=" INSIDE_LIB "/shim/" INSIDE_LEVELZERO_FACE));
+		json_array_append_new(
+			list, json_string("ZE_ENABLE_ALT_DRIVERS=" INSIDE_LIB "/shim/" INSIDE_LEVELZERO_FACE));
 	if (json_array_size(list))
 		return list;
 	json_decref(list);

@@ -96,8 +96,8 @@ int intel_add_nodes(const char *uuid, json_t *edits, struct fault *f)
 				 uuid);
 	ours = json_pack("{s:[]}", "deviceNodes");
 	if (!add_node(json_object_get(ours, "deviceNodes"), dev, place, "render"))
-		r = fault_set(f, -ENOENT, "%s/dri/by-path/pci-%s-render is not there: the card has no node to work on", dev,
-			      place);
+		r = fault_set(f, -ENOENT, "%s/dri/by-path/pci-%s-render is not there: the card has no node to work on",
+			      dev, place);
 	add_node(json_object_get(ours, "deviceNodes"), dev, place, "card");
 	if (!r)
 		vendor_merge(edits, ours);
