@@ -70,7 +70,7 @@ LIBC = re.compile(r"^(libc\.so\.6|ld-linux[-\w]*\.so\.\d|libpthread\.so\.0|libdl
 
 CORE = "libmete-core.so"
 faces = [os.path.join(build, "src/shim", n) for n in ("libcuda.so.1", "libmete-opencl.so", "libmete-vulkan.so", "libmete-hip.so", "libmete-ascend.so",
-                                                       "libmete-cambricon.so")]
+                                                       "libmete-cambricon.so", "libmete-levelzero.so")]
 faces = [f for f in faces if os.path.exists(f)]
 
 for folder, library, soname, header, prefix, newest in (
@@ -79,6 +79,7 @@ for folder, library, soname, header, prefix, newest in (
         *([("src/shim", "libmete-opencl.so", "libmete-opencl.so", "no table", "cl", (2, 17))] if any("opencl" in f for f in faces) else []),
         ("src/shim", "libmete-ascend.so", "libmete-ascend.so", "ascend_table.h", "(?:acl|rt)", (2, 17)),
         ("src/shim", "libmete-cambricon.so", "libmete-cambricon.so", "cambricon_table.h", "cn", (2, 17)),
+        ("src/shim", "libmete-levelzero.so", "libmete-levelzero.so", "no table", "ze", (2, 17)),
         ("src/shim", "libnvidia-ml.so.1", "libnvidia-ml.so.1", "nvml_table.h", "nvml", (2, 17)),
         ("src/shim", "libmete-rm.so", "libmete-rm.so", "no table", "ioctl", (2, 17)),
         ("src/remote/client", "libcuda.so.1", "libcuda.so.1", "cuda_table.h", "cu", (2, 17)),
@@ -108,8 +109,8 @@ for folder, library, soname, header, prefix, newest in (
         others = [n for n in needed(path) if not LIBC.match(n)]
         check(others == core, f"{folder}/{library} needs {'the core and ' if core else ''}libc alone", others)
     paths = re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", run("readelf", "-d", path))
-    # OpenCL's is loaded from a folder below its own as well.
-    own = ["$ORIGIN", "$ORIGIN/.."] if "opencl" in library else ["$ORIGIN"] if path in faces else []
+    # OpenCL's and Level Zero's are loaded from a folder below their own as well.
+    own = ["$ORIGIN", "$ORIGIN/.."] if "opencl" in library or "levelzero" in library else ["$ORIGIN"] if path in faces else []
     check([f.rstrip("/") for p in paths for f in p.split(":")] == own, f"{folder}/{library} names {'its own' if own else 'no'} folder to search", paths)
     stack = re.search(r"GNU_STACK\s+\S+\s+\S+\s+\S+\s+\S+\s+\S+\s+(\w+)", run("readelf", "-lW", path))
     check(stack and "E" not in stack.group(1), f"{folder}/{library} asks for no executable stack")
