@@ -16,7 +16,8 @@
  *	spin SECONDS WAY     kernels one after another (queue, immediate, many); prints how many
  *	both BYTES           CUDA and Level Zero in one program: refused at the sum
  *	bad                  what no program should do
- *	cost N LIVE          nanoseconds of an allocation with its release, and of an execution
+ *	cost LIVE            nanoseconds of an allocation with its release, of an execution of a list, and of a kernel
+ *in an immediate list, least and median of batches; beside LIVE others
  */
 #include "levelzero_table.h"
 
@@ -783,15 +784,30 @@ static int bad(void)
 	return done();
 }
 
-/* The least of the rounds, by turns in one run: see price_test.py. */
-static int cost(unsigned int n, unsigned int live)
+#define BATCHES 300
+#define BATCH 200
+
+static int less(const void *a, const void *b)
+{
+	return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
+
+/* The least and the median of the batches, in nanoseconds. */
+static void tell(double *took)
+{
+	qsort(took, BATCHES, sizeof *took, less);
+	printf("%.1f %.1f ", took[0] * 1e9 / BATCH, took[BATCHES / 2] * 1e9 / BATCH);
+}
+
+static int cost(unsigned int live)
 {
 	static void *made[LIVE];
+	static double took[3][BATCHES];
+	ze_command_list_handle_t list, now_list;
 	ze_command_queue_handle_t q;
-	ze_command_list_handle_t list;
-	double begun, pair = 1e9, launch = 1e9, append = 1e9, took;
-	ze_command_list_handle_t now_list;
+	ze_event_handle_t event;
 	ze_kernel_handle_t k;
+	double begun;
 	void *p;
 
 	need(begin(), "zeInit");
@@ -799,31 +815,32 @@ static int cost(unsigned int n, unsigned int live)
 	q = queue_new(0, 0);
 	list = list_new();
 	now_list = immediate_new(0);
+	event = event_new();
 	need(ze.zeCommandListAppendBarrier(list, NULL, 0, NULL), "zeCommandListAppendBarrier");
 	need(ze.zeCommandListClose(list), "zeCommandListClose");
 	for (unsigned int i = 0; i < live && i < LIVE; i++)
 		need(take_device(&made[i], 512), "zeMemAllocDevice");
-	for (int round = 0; round < 9; round++) {
+	for (unsigned int b = 0; b < BATCHES; b++) {
 		begun = now();
-		for (unsigned int i = 0; i < n; i++) {
+		for (unsigned int i = 0; i < BATCH; i++) {
 			need(take_device(&p, 4096), "zeMemAllocDevice");
 			need(drop_plain(p), "zeMemFree");
 		}
-		took = (now() - begun) / n;
-		pair = took < pair ? took : pair;
+		took[0][b] = now() - begun;
 		begun = now();
-		for (unsigned int i = 0; i < n; i++)
+		for (unsigned int i = 0; i < BATCH; i++)
 			need(ze.zeCommandQueueExecuteCommandLists(q, 1, &list, NULL), "execute");
-		took = (now() - begun) / n;
-		launch = took < launch ? took : launch;
+		took[1][b] = now() - begun;
 		need(ze.zeCommandQueueSynchronize(q, FOREVER), "zeCommandQueueSynchronize");
 		begun = now();
-		for (unsigned int i = 0; i < n; i++)
+		for (unsigned int i = 0; i < BATCH; i++)
 			need(ze.zeCommandListAppendLaunchKernel(now_list, k, &one_group, NULL, 0, NULL), "kernel");
-		took = (now() - begun) / n;
-		append = took < append ? took : append;
+		took[2][b] = now() - begun;
+		need(ze.zeEventHostSynchronize(event, FOREVER), "zeEventHostSynchronize");
 	}
-	printf("%.1f %.1f %.1f\n", pair * 1e9, launch * 1e9, append * 1e9);
+	for (int i = 0; i < 3; i++)
+		tell(took[i]);
+	puts("");
 	return 0;
 }
 
@@ -867,7 +884,7 @@ int main(int argc, char **argv)
 		return both(first);
 	if (!strcmp(name, "bad"))
 		return bad();
-	if (!strcmp(name, "cost") && argc > 3)
-		return cost((unsigned int)first, (unsigned int)strtoul(argv[3], NULL, 10));
+	if (!strcmp(name, "cost"))
+		return cost((unsigned int)first);
 	return 2;
 }

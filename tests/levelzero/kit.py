@@ -16,6 +16,7 @@ CASES = os.path.join(BUILD, "tests/levelzero/levelzero_cases")
 SHIM = os.path.join(BUILD, "src/shim")
 FACE = os.path.join(SHIM, "libmete-levelzero.so")
 SOFT = os.path.join(BUILD, "src/softdev/levelzero/libmete-soft-levelzero.so")
+EMPTY = os.path.join(BUILD, "tests/levelzero/liblevelzero_empty.so")
 MIB = 1 << 20
 OOM, UNINITIALIZED = "70000003", "78000001"
 LIB = os.environ.get("METE_TEST_ZE_LIB", "")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """
-meted's kind levelzero, with a driver that tells of a card (sick.c); one card in several APIs; a loader that is not there and a driver
+meted's kind levelzero, with a driver that tells of a card (empty.c); one card in several APIs; a loader that is not there and a driver
 that dies or hangs in the probe; what `mete devices`, doctor and CDI say: library_test.py BUILD.
 """
 import glob
@@ -10,9 +10,8 @@ import re
 import shutil
 import tempfile
 
-from kit import BUILD, CASES, METE, MIB, SOFT, UNINITIALIZED, Place, finish, need_loader, ok, same, until
+from kit import CASES, EMPTY, METE, MIB, SOFT, UNINITIALIZED, Place, finish, need_loader, ok, same, until
 
-SICK = os.path.join(BUILD, "tests/levelzero/liblevelzero_sick.so")
 UUID = "GPU-8680c156-0500-0000-0300-000000000000"
 
 
@@ -32,7 +31,7 @@ place.close()
 shutil.rmtree(folder)
 need_loader()
 
-place = Place(ZE_ENABLE_ALT_DRIVERS=SICK)
+place = Place(ZE_ENABLE_ALT_DRIVERS=EMPTY)
 devices = place.ask("devices")
 mine = [d for d in devices["devices"] if d["driver"] == "levelzero"]
 same([(d["uuid"], d["name"], d["total_bytes"]) for d in mine], [(UUID, "a card for tests", 1 << 30)], "meted finds a card of Level Zero's")
@@ -97,7 +96,7 @@ if ok(edits is not None, "a CDI file is made where such a card is the device", e
 place.close()
 
 # A card with a number of its own is found where it is the only one of Intel's.
-place = Place(ZE_ENABLE_ALT_DRIVERS=SICK, LEVELZERO_OWN_UUID="1")
+place = Place(ZE_ENABLE_ALT_DRIVERS=EMPTY, LEVELZERO_OWN_UUID="1")
 edits, err = generated(place, "cdi")
 ok(edits is None and "nodes are not known" in err, "a card whose UUID is no place, and none in the machine: refused", err)
 card("renderD128", "0x10de", "0000:01:00.0")
@@ -112,7 +111,7 @@ place.close()
 shutil.rmtree(machine)
 
 for how, expected in (("crash", "signal 11"), ("hang", "did not answer within 10 s")):
-    place = Place(ZE_ENABLE_ALT_DRIVERS=SICK, LEVELZERO_SICK=how)
+    place = Place(ZE_ENABLE_ALT_DRIVERS=EMPTY, LEVELZERO_SICK=how)
     driver = until(lambda: (lambda d: d if d["status"] else None)(driver_of(place)), 20)
     ok(driver and not driver["usable"] and expected in driver["status"], f"a driver that {how}es: {expected}", driver)
     place.close()
