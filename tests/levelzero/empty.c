@@ -1,6 +1,8 @@
 /*
- * sick.c: a driver of Level Zero for the tests of meted's probe, with one device of its own (a UUID that is a place on
- * the PCI bus, as Intel's driver makes them). LEVELZERO_SICK: "crash" or "hang" in its initialisation.
+ * empty.c: a driver of Level Zero that does nothing, with one device of its own (a UUID that is a place on the PCI bus,
+ * as Intel's driver makes them; LEVELZERO_OWN_UUID: none such): for meted's probe, and for what the face adds to a
+ * call. LEVELZERO_SICK: "crash" or "hang" in its initialisation. Memory is an address that nothing lies at; work has
+ * ended when it is given to a queue.
  */
 #include "levelzero_table.h"
 
