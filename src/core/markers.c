@@ -164,7 +164,7 @@ static void progress(struct pace *p)
 /* When the work behind the chunk's start began; 0: it has not, or nobody can say. Inside the lane. */
 static uint64_t begin_of(const struct chunk *c, uint64_t seen_ns)
 {
-	uint64_t at_ns = lane_time(c->stream->lane, c->start, c->start_ns, seen_ns, c->idle ? LANE_IDLE : LANE_LATER);
+	uint64_t at_ns = lane_time(c->lane, c->start, c->start_ns, seen_ns, c->idle ? LANE_IDLE : LANE_LATER);
 
 	/* Where the stream was idle, the event happened before the work behind it had been submitted. */
 	return at_ns && at_ns < c->least_ns ? c->least_ns : at_ns;
@@ -190,7 +190,7 @@ static uint64_t begin_likely_locked(const struct pace *p, const struct chunk *c,
 static void finish(struct pace *p, struct chunk *at, uint64_t seen_ns, bool waited)
 {
 	struct chunk c = *at;
-	struct lane *l = c.stream->lane;
+	struct lane *l = c.lane;
 	uint64_t begin_ns = 0, end_ns = 0;
 	bool idle, room;
 
@@ -233,7 +233,7 @@ static struct chunk *claim(struct pace *p, uint32_t *i)
 			c = chunk_at(p, *i);
 	if (c) {
 		c->claimed = true;
-		lane_join(c->stream->lane);
+		lane_join(c->lane);
 	}
 	pthread_mutex_unlock(&p->lock);
 	return c;
@@ -241,7 +241,7 @@ static struct chunk *claim(struct pace *p, uint32_t *i)
 
 static void unclaim(struct pace *p, struct chunk *c, uint64_t begun_ns)
 {
-	struct lane *l = c->stream->lane;
+	struct lane *l = c->lane;
 
 	pthread_mutex_lock(&p->lock);
 	if (begun_ns)
@@ -268,12 +268,12 @@ unsigned int markers_reap(struct pace *p)
 		enum face_state end = FACE_PENDING;
 		uint64_t begun_ns = 0;
 
-		if (lane_enter(c->stream->lane)) {
-			end = c->stream->lane->face->marker_look(c->end);
+		if (lane_enter(c->lane)) {
+			end = c->lane->face->marker_look(c->end);
 			if (end == FACE_PENDING && c->start && !c->begun_ns &&
-			    c->stream->lane->face->marker_look(c->start) == FACE_HAPPENED)
+			    c->lane->face->marker_look(c->start) == FACE_HAPPENED)
 				begun_ns = begin_of(c, tick_now());
-			lane_leave(c->stream->lane);
+			lane_leave(c->lane);
 		}
 		if (end == FACE_PENDING) {
 			unclaim(p, c, begun_ns);
@@ -291,10 +291,10 @@ unsigned int markers_reap(struct pace *p)
  */
 static void see_begin(struct pace *p, struct chunk *c)
 {
-	const struct face *f = c->stream->lane->face;
+	const struct face *f = c->lane->face;
 	uint64_t begun_ns;
 
-	if (!c->start || c->begun_ns || atomic_load_explicit(&c->stream->lane->streams, memory_order_relaxed) < 2 ||
+	if (!c->start || c->begun_ns || atomic_load_explicit(&c->lane->streams, memory_order_relaxed) < 2 ||
 	    (f->marker_look(c->start) == FACE_PENDING && f->marker_wait(c->start) != FACE_HAPPENED))
 		return;
 	begun_ns = begin_of(c, tick_now());
@@ -317,7 +317,7 @@ bool markers_wait(struct pace *p, bool *ret_gone)
 	*ret_gone = false;
 	if (!c)
 		return false;
-	l = c->stream->lane;
+	l = c->lane;
 	if (!lane_enter(l)) {
 		unclaim(p, c, 0);
 		return false;
@@ -409,7 +409,7 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 {
 	struct flow *f = &s->flow[p->engine];
 	face_marker start = l ? l->start : NULL;
-	struct chunk c = { .stream = s, .start = start };
+	struct chunk c = { .stream = s, .lane = s->lane, .start = start };
 	bool queued = false;
 
 	if (start) {
@@ -429,7 +429,8 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 		c.end = NULL;
 	}
 	pthread_mutex_lock(&p->lock);
-	f->claimed = false;
+	if (!l) /* of a launch another thread may have the claim, which marks the stream beside us */
+		f->claimed = false;
 	if (c.end) {
 		queued = enqueue_locked(p, &c);
 		pace_refresh_locked(p, c.end_ns);
@@ -456,7 +457,7 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 void marker_done(struct pace *p, struct launch *l, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct flow *f = &l->stream->flow[p->engine];
-	struct chunk c = { .stream = l->stream };
+	struct chunk c = { .stream = l->stream, .lane = l->stream->lane };
 	bool idle, alone, room;
 
 	pthread_mutex_lock(&p->lock);
@@ -488,7 +489,7 @@ void markers_drop_lane(struct pace *p, struct lane *l)
 	for (uint32_t i = p->chunk_tail; i != p->chunk_head; i++) {
 		struct chunk *c = chunk_at(p, i), ended;
 
-		if (!c->stream || c->stream->lane != l)
+		if (!c->stream || c->lane != l)
 			continue;
 		c->gone = c->claimed;
 		if (c->gone)
@@ -499,7 +500,7 @@ void markers_drop_lane(struct pace *p, struct lane *l)
 	}
 	for (uint32_t i = 0; i < STREAMS; i++) {
 		struct flow *f = &streams[i].flow[p->engine];
-		struct chunk c = { .stream = &streams[i] };
+		struct chunk c = { .stream = &streams[i], .lane = l };
 
 		if (!atomic_load_explicit(&streams[i].key, memory_order_acquire) || streams[i].lane != l)
 			continue;

@@ -124,6 +124,7 @@ void marks_ended_all(void)
 void marks_queue_goes(face_queue queue)
 {
 	struct stream *s;
+	struct lane *l;
 
 	if (!atomic_load_explicit(&armed, memory_order_relaxed) || (uintptr_t)queue <= 2 ||
 	    !(s = stream_lookup((uintptr_t)queue)))
@@ -134,7 +135,11 @@ void marks_queue_goes(face_queue queue)
 		mark_stream(p, s);
 		markers_unclaimed(p, s);
 	}
+	l = s->lane;
 	stream_retire(s);
+	/* A marker for which there was no room: the watcher may have begun to try again before the stream was retired. */
+	for (int e = 0; e < WIRE_ENGINES; e++)
+		markers_unclaimed(&paces[l->device][e], s);
 }
 
 void marks_context_leaves(face_context context)

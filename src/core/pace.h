@@ -24,6 +24,7 @@
 /* Work between two events of a stream, the second of which has been recorded. */
 struct chunk {
 	struct stream *stream; /* NULL: done */
+	struct lane *lane; /* its markers'; the stream may be another context's by the time they are asked for */
 	face_marker start;	       /* NULL: it began when what was before it ended */
 	face_marker end;
 	uint64_t word; /* of the flow's `submitted` that it reaches */
