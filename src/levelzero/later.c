@@ -81,41 +81,81 @@ bool later_look(unsigned int device)
 	return any;
 }
 
-bool later_keep(ze_context_handle_t context, const struct record *r)
+/* With the lock held. */
+static void add_locked(const struct map_entry *e, bool *ret_noted, bool *ret_full)
+{
+	*ret_noted = map_add(&kept, e);
+	*ret_full = ++more > LOOK_AFTER + kept.count / 2;
+	atomic_store_explicit(&count, kept.count, memory_order_relaxed);
+}
+
+static bool take_locked(uint64_t key, struct record *ret)
+{
+	struct map_entry e;
+
+	if (!map_remove(&kept, key, &e))
+		return false;
+	atomic_store_explicit(&count, kept.count, memory_order_relaxed);
+	*ret = record_of(&e);
+	return true;
+}
+
+static bool take(uint64_t key, struct record *ret)
+{
+	bool was;
+
+	pthread_mutex_lock(&lock);
+	was = take_locked(key, ret);
+	pthread_mutex_unlock(&lock);
+	return was;
+}
+
+bool later_note(ze_context_handle_t context, const struct record *r)
 {
 	struct map_entry e = { .key = r->key,
 			       .value = { (uint64_t)(uintptr_t)context, r->units | (uint64_t)r->device << 32,
 					  r->extra | (r->flags & RECORD_SHARED ? SHARED : 0) } };
-	bool noted, full;
+	struct record before;
+	bool noted, full, was;
 
-	if (is_gone(context, r->key))
-		return false;
 	pthread_mutex_lock(&lock);
-	noted = map_add(&kept, &e);
-	atomic_store_explicit(&count, kept.count, memory_order_relaxed);
-	full = ++more > LOOK_AFTER + kept.count / 2;
+	was = take_locked(r->key, &before); /* what was there is gone, or this could not be there */
+	add_locked(&e, &noted, &full);
 	pthread_mutex_unlock(&lock);
+	if (was)
+		give(&before);
 	if (full)
 		later_look(r->device);
 	return noted;
 }
 
+void later_settle(uint64_t key)
+{
+	struct map_entry *e;
+	struct record r;
+	bool gone;
+
+	pthread_mutex_lock(&lock);
+	e = map_find(&kept, key);
+	gone = e && is_gone((ze_context_handle_t)(uintptr_t)e->value[0], key) && take_locked(key, &r);
+	pthread_mutex_unlock(&lock);
+	if (gone)
+		give(&r);
+}
+
+bool later_cancel(uint64_t key)
+{
+	struct record r;
+
+	return take(key, &r);
+}
+
 void later_again(uint64_t key)
 {
-	struct map_entry e;
 	struct record r;
-	bool was;
 
-	if (!atomic_load_explicit(&count, memory_order_relaxed))
-		return;
-	pthread_mutex_lock(&lock);
-	was = map_remove(&kept, key, &e);
-	atomic_store_explicit(&count, kept.count, memory_order_relaxed);
-	pthread_mutex_unlock(&lock);
-	if (!was)
-		return;
-	r = record_of(&e);
-	give(&r);
+	if (atomic_load_explicit(&count, memory_order_relaxed) && take(key, &r))
+		give(&r);
 }
 
 void later_forget(void)

@@ -9,8 +9,16 @@
 #include "core/records.h"
 #include "levelzero/start.h"
 
-/* False: the driver holds it no longer, or there is no memory to note it: its charge is the caller's to give back. */
-bool later_keep(ze_context_handle_t context, const struct record *record);
+/*
+ * Before the driver's call, which another thread's new memory at that address may come before the end of. `context`: in
+ * which the driver is asked. False: there is no memory to note it.
+ */
+bool later_note(ze_context_handle_t context, const struct record *record);
+/* After it: gives back what the driver has let go of at once. */
+void later_settle(uint64_t key);
+/* The driver refused: nothing was freed. False: it is not noted (any more). */
+bool later_cancel(uint64_t key);
+
 /* The address is that of new memory: what was there before has gone. */
 void later_again(uint64_t key);
 /* Gives back what has gone. Value: there was some of this device. */

@@ -69,13 +69,18 @@ face_marker markers_new(face_context context)
 	return m;
 }
 
-/* A driver's own wait may spin for as long as it is told to: the thread sleeps in between. */
-static ze_result_t await(const struct marker *m)
+/*
+ * A driver's own wait may spin for as long as it is told to: the thread sleeps in between. `whatever`: also while the
+ * context is being destroyed.
+ */
+static ze_result_t await(const struct marker *m, bool whatever)
 {
 	struct timespec nap = { .tv_nsec = NAP_FIRST_NS };
 	ze_result_t r;
 
 	while ((r = levelzero_real.zeEventQueryStatus(m->event)) == ZE_RESULT_NOT_READY) {
+		if (!whatever && atomic_load(&m->home->leaves))
+			return ZE_RESULT_ERROR_UNKNOWN;
 		nanosleep(&nap, NULL);
 		nap.tv_nsec = nap.tv_nsec * 2 < NAP_MOST_NS ? nap.tv_nsec * 2 : NAP_MOST_NS;
 	}
@@ -86,7 +91,7 @@ static ze_result_t await(const struct marker *m)
 static void settle(struct marker *m)
 {
 	if (m->put)
-		await(m);
+		await(m, true);
 	m->put = false;
 }
 
@@ -174,7 +179,7 @@ enum face_state markers_look(face_marker marker)
 
 enum face_state markers_wait(face_marker marker)
 {
-	return state_of(await(marker));
+	return state_of(await(marker, false));
 }
 
 static bool stamp_of(const struct marker *m, uint64_t *ret)

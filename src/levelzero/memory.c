@@ -122,15 +122,13 @@ ze_result_t face_zeMemAllocShared(ze_context_handle_t hContext, const ze_device_
 				      : r;
 }
 
-/* `later`: the driver may keep it for a while. */
-static ze_result_t freed(ze_result_t r, bool ours, struct record *record, ze_context_handle_t context, bool later)
+/* After the driver's call that frees what the record is of. */
+static ze_result_t freed(ze_result_t r, bool ours, const struct record *record)
 {
-	if (!ours)
-		return r;
-	if (r != ZE_RESULT_SUCCESS)
-		records_add(record);
-	else if (!later || !later_keep(context, record))
+	if (ours && r == ZE_RESULT_SUCCESS)
 		let_go(record);
+	else if (ours)
+		records_add(record);
 	return r;
 }
 
@@ -139,16 +137,24 @@ ze_result_t face_zeMemFree(ze_context_handle_t hContext, void *ptr)
 	struct record record;
 	bool ours = start_is_metered() && records_take(key_of(ptr), &record);
 
-	return freed(levelzero_real.zeMemFree(hContext, ptr), ours, &record, hContext, false);
+	return freed(levelzero_real.zeMemFree(hContext, ptr), ours, &record);
 }
 
 ze_result_t face_zeMemFreeExt(ze_context_handle_t hContext, const ze_memory_free_ext_desc_t *pMemFreeDesc, void *ptr)
 {
 	struct record record;
 	bool ours = start_is_metered() && records_take(key_of(ptr), &record);
-	bool later = pMemFreeDesc && pMemFreeDesc->freePolicy & ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE;
+	bool defers = pMemFreeDesc && pMemFreeDesc->freePolicy & ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE;
+	ze_result_t r;
 
-	return freed(levelzero_real.zeMemFreeExt(hContext, pMemFreeDesc, ptr), ours, &record, hContext, later);
+	if (!ours || !defers || !later_note(hContext, &record))
+		return freed(levelzero_real.zeMemFreeExt(hContext, pMemFreeDesc, ptr), ours, &record);
+	r = levelzero_real.zeMemFreeExt(hContext, pMemFreeDesc, ptr);
+	if (r == ZE_RESULT_SUCCESS)
+		later_settle(record.key);
+	else if (later_cancel(record.key))
+		records_add(&record);
+	return r;
 }
 
 /* Memory with a handle ----------------------------------------------------------------------------------------------
@@ -176,7 +182,7 @@ ze_result_t face_zePhysicalMemDestroy(ze_context_handle_t hContext, ze_physical_
 	struct record record;
 	bool ours = start_is_metered() && records_take(record_handle(hPhysicalMemory), &record);
 
-	return freed(levelzero_real.zePhysicalMemDestroy(hContext, hPhysicalMemory), ours, &record, hContext, false);
+	return freed(levelzero_real.zePhysicalMemDestroy(hContext, hPhysicalMemory), ours, &record);
 }
 
 /*
@@ -246,7 +252,7 @@ ze_result_t face_zeImageDestroy(ze_image_handle_t hImage)
 	struct record record;
 	bool ours = start_is_metered() && records_take(record_handle(hImage), &record);
 
-	return freed(levelzero_real.zeImageDestroy(hImage), ours, &record, NULL, false);
+	return freed(levelzero_real.zeImageDestroy(hImage), ours, &record);
 }
 
 /* The end of a context ---------------------------------------------------------------------------------------------
@@ -291,16 +297,15 @@ static ze_context_handle_t own_context(void)
 	return none;
 }
 
-/* A driver may free what the context has, or keep it for good: it stays charged then. */
-void memory_context_gone(ze_context_handle_t context)
+/* Without a context to ask in, what the context has stays charged until it is freed. */
+void memory_context_leaves(ze_context_handle_t context, struct memory_estate *ret)
 {
 	struct estate e = { .context = context };
 	ze_context_handle_t own;
 
+	*ret = (struct memory_estate){ NULL, 0 };
 	records_sweep(is_of, &e);
-	if (!e.count)
-		return;
-	own = own_context();
+	own = e.count ? own_context() : NULL;
 	e.most = e.count;
 	e.count = 0;
 	e.list = own ? calloc(e.most, sizeof *e.list) : NULL;
@@ -308,9 +313,23 @@ void memory_context_gone(ze_context_handle_t context)
 		return;
 	records_sweep(is_of, &e);
 	for (size_t i = 0; i < e.count; i++)
-		if (!later_keep(own, &e.list[i]))
-			let_go(&e.list[i]);
-	free(e.list);
+		if (!later_note(own, &e.list[i]))
+			records_add(&e.list[i]);
+	*ret = (struct memory_estate){ e.list, e.count };
+}
+
+/* What the driver keeps although the context is gone can be freed yet, in another. */
+void memory_context_left(struct memory_estate *estate, bool gone)
+{
+	for (size_t i = 0; i < estate->count; i++) {
+		const struct record *r = &estate->list[i];
+
+		if (gone)
+			later_settle(r->key);
+		if (later_cancel(r->key))
+			records_add(r);
+	}
+	free(estate->list);
 }
 
 bool memory_look(unsigned int device)

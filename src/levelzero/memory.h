@@ -31,8 +31,14 @@ void memory_give(unsigned int device, uint32_t units);
 
 /* Gives back what the driver has let go of meanwhile. Value: there was some. */
 bool memory_look(unsigned int device);
-/* The context is gone. */
-void memory_context_gone(ze_context_handle_t context);
+
+/* Around the call that destroys a context: what of its memory the driver frees with it is given back. */
+struct memory_estate {
+	struct record *list;
+	size_t count;
+};
+void memory_context_leaves(ze_context_handle_t context, struct memory_estate *ret);
+void memory_context_left(struct memory_estate *estate, bool gone);
 
 /* In the child of fork(). */
 void memory_forget(void);

@@ -135,19 +135,21 @@ static struct home *take_home(ze_context_handle_t context)
 ze_result_t face_zeContextDestroy(ze_context_handle_t hContext)
 {
 	struct home *gone = NULL, *h;
+	struct memory_estate estate;
 	ze_result_t r;
 
 	if (!start_is_metered())
 		return levelzero_real.zeContextDestroy(hContext);
 	while ((h = take_home(hContext))) {
+		atomic_store(&h->leaves, true);
 		marks_context_leaves(h);
 		markers_end(h);
 		h->next = gone;
 		gone = h;
 	}
+	memory_context_leaves(hContext, &estate);
 	r = levelzero_real.zeContextDestroy(hContext);
-	if (r == ZE_RESULT_SUCCESS)
-		memory_context_gone(hContext);
+	memory_context_left(&estate, r == ZE_RESULT_SUCCESS);
 	while ((h = gone)) {
 		gone = h->next;
 		marks_context_left(h, true);

@@ -17,9 +17,10 @@ struct marker;
 struct home {
 	ze_context_handle_t context;
 	ze_device_handle_t device;
-	unsigned int index; /* in the grant */
-	double tick_ns;	    /* of the device's timestamps */
-	uint32_t bits;	    /* that they have */
+	unsigned int index;  /* in the grant */
+	double tick_ns;	     /* of the device's timestamps */
+	uint32_t bits;	     /* that they have */
+	_Atomic bool leaves; /* the context is being destroyed: nobody waits for its markers any more */
 	struct home *next;
 	pthread_mutex_t lock; /* guards what follows */
 	struct marker *markers;

@@ -14,6 +14,7 @@
  *	sum N                a kernel in a queue and in an immediate list; its results printed
  *	order                copies, fills, kernels, events, fences, lists in lists: done in order under whatever share
  *	spin SECONDS WAY     kernels one after another (queue, immediate, many); prints how many
+ *	storm SECONDS BYTES  threads whose contexts, queues, lists and memory come and go, with work in them
  *	both BYTES           CUDA and Level Zero in one program: refused at the sum
  *	bad                  what no program should do
  *	cost LIVE            nanoseconds of an allocation with its release, of an execution of a list, and of a kernel
@@ -22,8 +23,10 @@
 #include "levelzero_table.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -710,6 +713,79 @@ static int spin(double seconds, const char *way)
 	return 0;
 }
 
+#define STORMERS 4
+
+static double storm_end;
+static _Atomic unsigned int storms;
+
+/* All that a context can have, made, used and destroyed; `turn` says how. */
+static void storm_once(unsigned int turn, ze_kernel_handle_t k)
+{
+	static const ze_context_desc_t desc = { .stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC };
+	const ze_memory_free_ext_desc_t defer = { .stype = ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC, .freePolicy = 2 };
+	const ze_command_queue_desc_t queue = { .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+						.ordinal = turn % 5 == 4,
+						.mode = turn % 3 };
+	const ze_command_queue_desc_t at_once = { .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC, .mode = turn % 2 };
+	const ze_command_list_desc_t listed = { .stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC };
+	ze_command_list_handle_t list = NULL, now_list = NULL;
+	ze_command_queue_handle_t q = NULL;
+	ze_context_handle_t c = NULL;
+	void *p = NULL, *other = NULL;
+	uint8_t byte = 1;
+
+	need(ze.zeContextCreate(driver, &desc, &c), "zeContextCreate");
+	need(ze.zeCommandQueueCreate(c, device, &queue, &q), "zeCommandQueueCreate");
+	need(ze.zeCommandListCreate(c, device, &listed, &list), "zeCommandListCreate");
+	need(ze.zeCommandListCreateImmediate(c, device, &at_once, &now_list), "zeCommandListCreateImmediate");
+	need(ze.zeMemAllocDevice(c, &on_device, 4096 * (1 + turn % 9), 0, device, &p), "zeMemAllocDevice");
+	need(ze.zeMemAllocShared(c, &on_device, &on_host, 8192, 0, device, &other), "zeMemAllocShared");
+	if (!queue.ordinal)
+		need(ze.zeCommandListAppendLaunchKernel(list, k, &one_group, NULL, 0, NULL), "kernel");
+	need(ze.zeCommandListAppendMemoryFill(list, p, &byte, 1, 4096, NULL, 0, NULL), "fill");
+	need(ze.zeCommandListClose(list), "zeCommandListClose");
+	for (unsigned int i = 0; i < 1 + turn % 4; i++) {
+		need(ze.zeCommandQueueExecuteCommandLists(q, 1, &list, NULL), "execute");
+		need(ze.zeCommandListAppendLaunchKernel(now_list, k, &one_group, NULL, 0, NULL), "kernel");
+		need(ze.zeCommandListAppendMemoryCopy(now_list, other, p, 4096, NULL, 0, NULL), "copy");
+	}
+	need(ze.zeCommandQueueSynchronize(q, FOREVER), "zeCommandQueueSynchronize");
+	need(ze.zeMemFreeExt(c, &defer, p), "zeMemFreeExt");
+	need(ze.zeCommandListDestroy(now_list), "zeCommandListDestroy");
+	need(ze.zeCommandListDestroy(list), "zeCommandListDestroy");
+	need(ze.zeCommandQueueDestroy(q), "zeCommandQueueDestroy");
+	need(ze.zeMemFree(c, other), "zeMemFree");
+	need(ze.zeContextDestroy(c), "zeContextDestroy");
+	atomic_fetch_add(&storms, 1);
+}
+
+static void *stormer(void *kernel)
+{
+	for (unsigned int turn = 0; now() < storm_end; turn++)
+		storm_once(turn, kernel);
+	return NULL;
+}
+
+static int storm(double seconds, uint64_t bytes)
+{
+	pthread_t thread[STORMERS];
+	void *q = NULL;
+
+	need(begin(), "zeInit");
+	storm_end = now() + seconds;
+	for (int i = 0; i < STORMERS; i++)
+		if (pthread_create(&thread[i], NULL, stormer, kernel_new("spin_a")))
+			return 2;
+	for (int i = 0; i < STORMERS; i++)
+		pthread_join(thread[i], NULL);
+	ok(storms > 20, "%u contexts came and went", storms);
+	for (int i = 0; i < 500 && room() != bytes; i++)
+		usleep(2000);
+	ok(room() == bytes, "and all of the memory is back: %llu", (unsigned long long)room());
+	ok(take_device(&q, bytes) == ZE_RESULT_SUCCESS, "and can be had");
+	return done();
+}
+
 static int both(uint64_t bytes)
 {
 	void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
@@ -880,6 +956,8 @@ int main(int argc, char **argv)
 		return order();
 	if (!strcmp(name, "spin") && argc > 3)
 		return spin((double)first, argv[3]);
+	if (!strcmp(name, "storm") && argc > 3)
+		return storm((double)first, strtoull(argv[3], NULL, 10));
 	if (!strcmp(name, "both"))
 		return both(first);
 	if (!strcmp(name, "bad"))

@@ -74,6 +74,12 @@ verdicts(place.run(whole=[*under, "exact", str(64 * MIB)]), "after the kills")
 # CUDA and Level Zero in one process are refused at the sum.
 verdicts(place.run(CASES, "both", str(256 * MIB), mem="256M"), "CUDA and Level Zero")
 
+# Contexts, queues, lists and memory that come and go in four threads, with work whose time is limited, and not.
+storm = Place(METE_SOFT_DURATION="spin_*=100us")
+for options in (("--soft", "-c", "60", "-C", "60"), ("--soft",)):
+    verdicts(storm.run(CASES, "storm", "4", str(64 * MIB), options=options), " ".join(("a storm", *options)))
+storm.close()
+
 # Without meted nothing is given; unless the operator says so. Without a driver behind it the face is none.
 words = ["env", "METE_SOCKET=/nowhere/socket", CASES, "quota", str(MIB), "4096"]
 same(place.run(*words).stdout.split(), ["0", UNINITIALIZED], "without meted a program gets no device")
