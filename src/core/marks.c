@@ -137,7 +137,7 @@ void marks_queue_goes(face_queue queue)
 	}
 	l = s->lane;
 	stream_retire(s);
-	/* Where there was no room for a marker, the watcher may have begun to try again before the stream was retired. */
+	/* Where there was no room for a marker, the watcher may have begun again before the stream was retired. */
 	for (int e = 0; e < WIRE_ENGINES; e++)
 		markers_unclaimed(&paces[l->device][e], s);
 }
