@@ -1,7 +1,6 @@
 """What pods of newer kubelets ask of mete-agent, and what a share may say: agent_pods_test.py BUILD_ROOT [PART...]"""
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -11,9 +10,9 @@ sys.path.insert(0, HERE)
 import kubelet  # noqa: E402
 from agent_node import HALF, SMALL, TRAILER, Node, grpc, ids, pre_start, shown, wait  # noqa: E402
 from harness import GIB, finish, ok, same, until  # noqa: E402
+from tracer import STEP, Tracer, may_trace  # noqa: E402
 
 OK = grpc.StatusCode.OK
-STEP = 1 if os.environ.get("METE_TEST_LONG") else 9
 
 
 def begins(n, k, i):
@@ -130,23 +129,6 @@ def spills():
     n.close()
 
 
-CALLS = "openat,open,creat,write,writev,pwrite64,sendto,sendmsg,recvfrom,recvmsg,read,rename,renameat,renameat2,unlink,unlinkat,mkdir,fsync,fdatasync,close"
-
-
-class Tracer:
-    """Kills a process with SIGKILL at its n-th call from now on; the call itself is not made."""
-
-    def __init__(self, pid, n):
-        self.process = subprocess.Popen(["strace", "-qq", "-f", "-o", "/dev/null", "-p", str(pid), "-e", f"trace={CALLS}", "-e",
-                                         f"inject={CALLS}:error=EINTR:signal=SIGKILL:when={n}"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        with open(f"/proc/{pid}/status") as file:
-            self.there = until(lambda: file.seek(0) == 0 and "TracerPid:\t0" not in file.read(), TRAILER)
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait()
-
-
 def whole(n, k, what):
     """All is as if the agent had never been killed: four ids, and no file but those of grants that there are."""
     wait(lambda: n.grant("k8s-small-0") is None and not os.listdir(n.cdi), f"{what}: nothing is left")
@@ -155,8 +137,7 @@ def whole(n, k, what):
 
 def points():
     """The agent, and then meted, is killed at every call that it makes while a container is allocated and begins."""
-    if not shutil.which("strace") or subprocess.run(["strace", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL).returncode:
-        print("# strace is not there, or may not trace: nothing is killed at its calls")
+    if not may_trace():
         return
     state = tempfile.mkdtemp(prefix="mete-k-", dir="/tmp")
     for whose, step in (("the agent", STEP), ("meted", STEP)):
@@ -181,8 +162,7 @@ def killed_at(n, k, whose, at):
     tracer = Tracer(n.agent.pid if agent else n.meted.process.pid, at)
     refused = k.plugins[SMALL].refused("k8s-small-0")
     process = n.agent if agent else n.meted.process
-    killed = bool(until(lambda: process.poll() is not None, 0.3))
-    tracer.end()
+    killed = tracer.killed(process)
     if killed and agent:
         process.wait()
         count = len(k.registered)

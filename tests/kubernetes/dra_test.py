@@ -19,6 +19,7 @@ from harness import GIB, finish, ok, same, until  # noqa: E402
 
 from certificates import make_ended  # noqa: E402
 from dra_node import AGENT, DRIVER, TRAILER, Node, kubeconfig, wait  # noqa: E402
+from tracer import STEP, Tracer, may_trace  # noqa: E402
 
 MIB = 1 << 20
 AWAY = 600 if os.environ.get("METE_TEST_LONG") else 12  # seconds that an API server is away
@@ -361,6 +362,38 @@ def kills(n):
     same((n.grants(), n.files()), ({}, []), "and nothing is left")
 
 
+def points(n):
+    """The agent is killed at each call that it makes while a claim is prepared, and while it is given back."""
+    if not may_trace():
+        return
+    for what, step in (("prepare", STEP), ("unprepare", STEP)):
+        at, killed = 1, True
+        while killed and at < 1000:
+            claim = n.claim(f"{what}-{at}", [("gpu", 0, {"memory": "4Gi", "cores": "25"})])
+            expected = [(["gpu"], "n1", n.names[0], [f"mete.io/grant=dra-{claim[1]}"])]
+            if what == "unprepare":
+                n.prepared(claim)
+            tracer = Tracer(n.agent.pid, at)
+            try:
+                n.prepared(claim) if what == "prepare" else n.unprepared(claim)
+            except kubelet.grpc.RpcError:
+                pass
+            killed = tracer.killed(n.agent)
+            if killed:
+                os.unlink(n.driver.registry)
+                n.start()
+                n.driver.register()
+            name = f"{what}, killed at call {at}"
+            if what == "prepare":
+                same(n.prepared(claim), expected, f"{name}: kubelet has it at its next try")
+                same((n.grants()["dra-" + claim[1]]["devices"][0]["quota_bytes"], n.files()), (4 * GIB, [f"mete.io-grant-dra-{claim[1]}.json"]),
+                     f"{name}: a whole grant, with its file")
+            same(n.unprepared(claim), {claim[1]: ""}, f"{name}: it can be given back")
+            same((n.grants(), n.files()), ({}, []), f"{name}: nothing is left")
+            at += step
+        ok(at > step + 1 and not killed, f"{what}: the agent was killed at each {step}. of its calls, {at - step} of them")
+
+
 def away(n):
     """The API server is away, then another token is needed."""
     claim = n.claim("stays", [("gpu", 0, {"memory": "2Gi"})])
@@ -593,7 +626,7 @@ def on_a_node(*parts):
 
 
 def lasting():
-    on_a_node(kills, away, hostile)
+    on_a_node(kills, points, away, hostile)
 
 
 def resting():
