@@ -170,6 +170,10 @@ json_t *shares_read(const char *path, json_t **ret_counts, struct fault *f)
 		fault_set(f, -EINVAL, "%s: %s", path, trouble);
 		return NULL;
 	}
+	if (size > SHARES_FILE_MOST) {
+		fault_set(f, -EFBIG, "%s: it has more than 1 MiB; name a file of shares", path);
+		return NULL;
+	}
 	file = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
 	list = json_object_get(file, "shares");
 	if (!file || !json_is_array(list) || json_object_size(file) != 1) {
@@ -177,6 +181,11 @@ json_t *shares_read(const char *path, json_t **ret_counts, struct fault *f)
 			fault_set(f, -EINVAL, "%s: line %d: %s", path, why.line, why.text);
 		else
 			fault_set(f, -EINVAL, "%s: it must be {\"shares\": [...]}, and nothing else", path);
+		json_decref(file);
+		return NULL;
+	}
+	if (json_array_size(list) > SHARES_MOST) {
+		fault_set(f, -E2BIG, "%s: %zu shares; at most %u", path, json_array_size(list), SHARES_MOST);
 		json_decref(file);
 		return NULL;
 	}

@@ -18,6 +18,8 @@
 #define SHARES_FILE "/etc/mete/shares.json"
 #define SHARE_NAME_MOST 24
 #define SHARE_COUNT_MOST 256
+#define SHARES_MOST 256u /* of a file: each is a resource of kubelet's, with a socket */
+#define SHARES_FILE_MOST (1u << 20) /* bytes, as a ConfigMap may have */
 
 /*
  * An object: name to list of words ("--mem", "4G", ...), in the file's order; a new reference. `path` NULL: the usual

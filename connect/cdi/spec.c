@@ -75,9 +75,9 @@ json_t *spec_device(json_t *spec, const char *name)
 static const char *remedy_of(int r)
 {
 	if (r == -EACCES || r == -EPERM || r == -EROFS)
-		return "run this as root, or name another folder with --dir";
+		return "run this as root, or name another folder (--dir; of mete-agent --cdi-dir)";
 	if (r == -ENOSPC || r == -EDQUOT)
-		return "make room there, or name another folder with --dir";
+		return "make room there, or name another folder (--dir; of mete-agent --cdi-dir)";
 	return "check the folder, or name another one with --dir";
 }
 

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#define NODES_SHARES 64u
+#define NODES_SHARES 256u /* as many as a node's file may have (connect/cdi/shares.h) */
 #define NODES_ROWS 16u
 #define NODES_ASKED 16u
 #define NODES_WORD 32u

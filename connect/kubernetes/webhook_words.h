@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WORDS_SHARES 64u
+#define WORDS_SHARES 256u /* as many as a file may have (connect/cdi/shares.h) */
 #define WORDS_NAME 32u
 #define WORDS_LINE 512u
 #define WORDS_ASKED "mete.io/asked" /* annotation: what the pod had asked for */

@@ -486,6 +486,10 @@ def bad_input():
     done = checked(n)
     ok(done.returncode == 1 and "missing  shares: " in done.stdout and "line 1" in done.stdout and "missing  meted: " in done.stdout and
        "systemctl start" in done.stdout, "--check says both: the file, and that there is no meted", done)
+    n.write_shares("[" * 2000000)
+    wait(lambda: "shares.json: it has more than 1 MiB" in n.said(), "one that no ConfigMap could hold is not even read: an agent that reads gives no shares")
+    n.write_shares([{"name": f"s{i}", "mem": "1M"} for i in range(257)])
+    wait(lambda: "shares.json: 257 shares; at most 256" in n.said(), "nor are more shares taken than a kubelet could be offered")
     n.write_shares([SHARES[0], {"name": "huge", "mem": "99G"}, {"name": "here", "mem": "99G", "device": "1"}])
     wait(lambda: n.said().count("no meted serves in") == 1, "an agent without a meted says so, with the remedy")
     wait(lambda: k.refusals > 8, "it is registered all the same, so that a kubelet that has the shares' ids learns that none can be given")
