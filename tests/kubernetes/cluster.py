@@ -139,7 +139,7 @@ class Node:
         self.root = f'/proc/{self.anchor.pid}/root'
         self.containerd = self.kubelet = None
         self.cdi = True
-        self.eviction = {}  # thresholds of pressure
+        self.eviction = {}  # thresholds of pressure, which kubelet sees where it measures file systems, too
 
     def mounts(self):
         hosts, empty = os.path.join(self.cluster.work, 'hosts'), os.path.join(self.cluster.work, 'empty')
@@ -190,7 +190,7 @@ class Node:
             'address': '0.0.0.0', 'port': 10300 + self.number, 'healthzPort': 0, 'readOnlyPort': 0,
             'evictionHard': self.eviction, 'evictionPressureTransitionPeriod': '5s', 'imageGCHighThresholdPercent': 100, 'imageGCLowThresholdPercent': 99,
             'authentication': {'anonymous': {'enabled': True}, 'webhook': {'enabled': False}},
-            'authorization': {'mode': 'AlwaysAllow'}, 'featureGates': {'LocalStorageCapacityIsolation': False, 'EphemeralContainers': True},
+            'authorization': {'mode': 'AlwaysAllow'}, 'featureGates': {'LocalStorageCapacityIsolation': bool(self.eviction), 'EphemeralContainers': True},
             'maxPods': 250, 'eventRecordQPS': 0, 'kubeAPIQPS': 100, 'kubeAPIBurst': 200, 'failSwapOn': False,
             'nodeStatusUpdateFrequency': f'{self.status_s}s'}
         settings['staticPodPath'] = os.path.join(self.work, 'manifests')

@@ -417,10 +417,12 @@ class Test:
             return any(c["type"] == "PIDPressure" and c["status"] == value for c in self.node.status().get("conditions", []))
 
         def restart(thresholds):
+            registered = lambda: self.node.log("agent").count("registered with kubelet")  # noqa: E731
+            before = registered()
             self.node.eviction = thresholds
             self.node.kill("kubelet")
             self.node.start_kubelet()
-            return wait("ready", lambda: self.node.ready() and condition("False") and self.node.allocatable(TINY) > 0)
+            return wait("ready", lambda: registered() >= before + len(SHARES) and self.node.ready() and self.node.allocatable(TINY) > 0)
         with open("/proc/sys/kernel/pid_max") as file:
             left = int(file.read()) - threads()
         if left < 6000:
