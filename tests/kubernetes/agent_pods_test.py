@@ -1,6 +1,7 @@
 """What pods of newer kubelets ask of mete-agent, and what a share may say: agent_pods_test.py BUILD_ROOT [PART...]"""
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -129,6 +130,38 @@ def spills():
     n.close()
 
 
+class FullNode(Node):
+    """The folder of CDI files has room for two."""
+
+    def command(self, *more):
+        return ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=8k none {self.cdi} && exec "$0" "$@"', *super().command(*more)]
+
+
+def full():
+    """No room in the folder of CDI files: the container waits with that line, and begins when there is some."""
+    if os.geteuid() or subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode:
+        print("# no mounts of our own here: no folder is full")
+        return
+    n = FullNode()
+    k = kubelet.Kubelet(n.plugins_dir)
+    n.start()
+    wait(shown(k, SMALL, 0, 1, 2, 3), "a node with room for four")
+    for i in ids("small", 0, 1, 2):
+        k.plugins[SMALL].allocate(i)
+    folder = f"/proc/{n.agent.pid}/root{n.cdi}"
+    same(sorted(os.listdir(folder)), [f"mete.io-grant-k8s-small-{i}.json" for i in (0, 1)], "two files fit, and nothing of a third is left")
+    waits = pre_start(k.plugins[SMALL], "k8s-small-2")
+    ok(until(waits, TRAILER) and "No space left on device; make room there" in waits()[1], "the container waits, with the reason", waits())
+    ok("k8s-small-2 is owed, its container waits: " in n.said() and n.said().count("No space left") < 4, "which the log has, too, and not again and again",
+       n.said()[-600:])
+    os.unlink(os.path.join(folder, "mete.io-grant-k8s-small-0.json"))
+    box = begins(n, k, "k8s-small-2")
+    ok("mete.io-grant-k8s-small-2.json" in os.listdir(folder), "with room it begins, with its file", os.listdir(folder))
+    n.end_container(box)
+    k.end()
+    n.close()
+
+
 def whole(n, k, what):
     """All is as if the agent had never been killed: four ids, and no file but those of grants that there are."""
     wait(lambda: n.grant("k8s-small-0") is None and not os.listdir(n.cdi), f"{what}: nothing is left")
@@ -182,7 +215,7 @@ def killed_at(n, k, whose, at):
     return killed
 
 
-PARTS = (sidecars, resizes, spills, points)
+PARTS = (sidecars, resizes, spills, full, points)
 for part in PARTS:
     if not sys.argv[2:] or part.__name__ in sys.argv[2:]:
         part()
