@@ -42,7 +42,7 @@ static int create(struct control *control, const struct command_line *line, stru
 	    waiting_parse(&w, line, f) || spill_parse(&spill, line, f))
 		return EXIT_USAGE;
 	ch->takes_any = true;
-	if (control_ask_again(control, CONTROL_START, request_plain("devices"), &answer, NULL, f) ||
+	if (control_ask_again(control, CONTROL_START, request_devices_of(choose_awaits(ch, line)), &answer, NULL, f) ||
 	    choose_devices(ch, line, answer, f))
 		return EXIT_FAILED;
 	request = request_create(&(struct request_create){ .name = line->args[0],

@@ -164,7 +164,8 @@ static int make_grant(struct run *run, struct fault *f)
 	json_t *answer, *request;
 	int r;
 
-	r = control_ask_again(&run->control, CONTROL_START, request_plain("devices"), &answer, NULL, f);
+	r = control_ask_again(&run->control, CONTROL_START,
+			      request_devices_of(choose_awaits(&run->choice, run->line)), &answer, NULL, f);
 	if (r)
 		return r;
 	run->choice.takes_any = true;

@@ -21,6 +21,11 @@ json_t *request_devices_known(void)
 	return json_pack("{s:s, s:b}", "op", "devices", "known", 1);
 }
 
+json_t *request_devices_of(const char *driver)
+{
+	return json_pack("{s:s, s:s*}", "op", "devices", "driver", driver);
+}
+
 json_t *request_create(const struct request_create *r)
 {
 	json_t *request =

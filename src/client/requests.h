@@ -19,6 +19,8 @@ json_t *request_grant(const char *op, const char *name);
 json_t *request_device(const char *op, const char *uuid);
 /* "devices" with `known`: meted answers from its last probe instead of a new one. */
 json_t *request_devices_known(void);
+/* "devices", answered when that driver has answered meted ("auto": the one that a grant would get; NULL: all). */
+json_t *request_devices_of(const char *driver);
 
 /* "grant_create". References are taken. */
 struct request_create {

@@ -250,6 +250,10 @@ static void treat(struct control *c, enum verbs_turn turn)
 		if (machine_refresh(c->daemon, on_machine, c))
 			end(c);
 		break;
+	case VERBS_ASK_DRIVER:
+		if (machine_refresh_driver(c->daemon, grant_asked_kind(c->request), on_machine, c))
+			end(c);
+		break;
 	case VERBS_LATER:
 		timer_start(c->again, AGAIN_MS, 0);
 		break;

@@ -12,6 +12,8 @@
  */
 #pragma once
 
+#include "model/device.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,6 +71,7 @@ enum verbs_turn {
 enum verbs_result {
 	VERBS_ANSWERED,
 	VERBS_ASK_MACHINE, /* call again when the drivers have been asked */
+	VERBS_ASK_DRIVER,  /* the same, when the one that the request names has answered */
 	VERBS_LATER,	   /* call again in a moment */
 	VERBS_HELD,	   /* control_answer() will be called */
 };
@@ -76,3 +79,6 @@ enum verbs_result {
 /* verbs.c: treats one request. *ret_answer is written with VERBS_ANSWERED; NULL: no memory. */
 enum verbs_result verbs_treat(struct daemon *daemon, const struct asker *asker, json_t *request, enum verbs_turn turn,
 			      json_t **ret_answer);
+
+/* grant_create.c: the kind of driver that a request names; 0: none, or no kind that there is. */
+enum device_kind grant_asked_kind(json_t *request);

@@ -99,11 +99,12 @@ static json_t *disk_json(const struct daemon *daemon)
 static enum verbs_result do_devices(struct ask *ask)
 {
 	struct machine *machine = &ask->daemon->machine;
+	bool one = json_is_string(json_object_get(ask->request, "driver"));
 	json_t *devices, *drivers;
 
 	if (ask->turn == VERBS_FIRST && asks_drivers(ask))
-		return VERBS_ASK_MACHINE;
-	if (ask->turn != VERBS_FIRST && ask->turn != VERBS_LAST && machine_sensors_pending(ask->daemon))
+		return one ? VERBS_ASK_DRIVER : VERBS_ASK_MACHINE;
+	if (!one && ask->turn != VERBS_FIRST && ask->turn != VERBS_LAST && machine_sensors_pending(ask->daemon))
 		return VERBS_LATER;
 	devices = json_array();
 	drivers = json_array();
@@ -215,7 +216,11 @@ static enum verbs_result do_trace(struct ask *ask)
 static const struct field named[] = { { "name", FIELD_TEXT, "a grant", true, NULL }, FIELD_END };
 static const struct field maybe_named[] = { { "name", FIELD_TEXT, "a grant", false, NULL }, FIELD_END };
 static const struct field device_alone[] = { { "device", FIELD_TEXT, "index or UUID", true, NULL }, FIELD_END };
-static const struct field maybe_known[] = { { "known", FIELD_SWITCH, "", false, NULL }, FIELD_END };
+static const struct field devices_fields[] = {
+	{ "known", FIELD_SWITCH, "", false, NULL },
+	{ "driver", FIELD_TEXT, "auto, nvidia, soft, hip or opencl", false, NULL },
+	FIELD_END
+};
 
 /* The words of a share, as model/words.h has them. */
 #define FIELD_OF_PERCENT FIELD_NUMBER, "percent"
@@ -349,7 +354,7 @@ static const struct field trace_fields[] = { { "trace", FIELD_WHOLE, "number of 
 
 const struct request requests[] = {
 	{ "hello", do_hello, NULL },
-	{ "devices", do_devices, maybe_known },
+	{ "devices", do_devices, devices_fields },
 	{ "grant_create", grant_create_ask, create_fields },
 	{ "grants", grants_ask, maybe_named },
 	{ "grant_set", grant_set_ask, set_fields },

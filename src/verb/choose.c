@@ -404,6 +404,12 @@ static bool is_placed(const char *rule)
 	return rule && strcmp(rule, "first");
 }
 
+static bool is_uuid(const struct share *s)
+{
+	return s->device && strspn(s->device, "0123456789") < s->device_length && !is_word(s, "any") &&
+	       !is_word(s, "all");
+}
+
 /* A device that is named by its UUID needs no word on its driver. */
 static const char *choose_driver(const struct choice *ch, const char *asked)
 {
@@ -412,8 +418,7 @@ static const char *choose_driver(const struct choice *ch, const char *asked)
 
 	if (asked)
 		return asked;
-	if (s && s->device && strspn(s->device, "0123456789") < s->device_length && !is_word(s, "any") &&
-	    !is_word(s, "all")) {
+	if (s && is_uuid(s)) {
 		named = device_listed(ch->list, "nvidia", s->device, s->device_length);
 		if (!named)
 			named = device_listed(ch->list, NULL, s->device, s->device_length);
@@ -456,6 +461,16 @@ static int find_asked(const struct command_line *c, const struct asked_driver **
 		*ret = &asked_drivers[i];
 	}
 	return 0;
+}
+
+const char *choose_awaits(const struct choice *ch, const struct command_line *c)
+{
+	const struct asked_driver *asked;
+	struct fault ignored = { 0 };
+
+	if (find_asked(c, &asked, &ignored) || (!asked && ch->count && is_uuid(&ch->share[0])))
+		return NULL;
+	return asked ? asked->option : "auto";
 }
 
 int choose_devices(struct choice *ch, const struct command_line *c, json_t *list, struct fault *f)

@@ -40,6 +40,9 @@ struct choice {
 /* What the command line says, without looking at the machine. Value: 0 or -EINVAL. */
 int choose_parse(struct choice *ch, const struct command_line *c, struct fault *f);
 
+/* The driver whose answer choose_devices() needs, for request_devices_of(). NULL: all. */
+const char *choose_awaits(const struct choice *ch, const struct command_line *c);
+
 /* Finds the devices in meted's list, whose reference it takes. Value: 0 or a negative errno. */
 int choose_devices(struct choice *ch, const struct command_line *c, json_t *list, struct fault *f);
 

@@ -92,6 +92,14 @@ said = {d["kind"]: d for d in answer["drivers"]}
 ok("did not answer within 10 s" in said["opencl"]["status"] and said["soft"]["usable"],
    "a driver that hangs, and has started a process that holds on, is one line", said["opencl"])
 ok(time.monotonic() - begun < 40, "and meted does not wait for that process", time.monotonic() - begun)
+m = Meted(env={"OCL_ICD_VENDORS": folder})
+for words in (["--soft"], []):
+    begun = time.monotonic()
+    r = subprocess.run([METE, "run", *words, "--mem", "1M", "true"], env=dict(m.env, METE_RUNTIME_DIR=m.dir), stderr=subprocess.PIPE, text=True)
+    ok(r.returncode == 0 and time.monotonic() - begun < 8, f"`mete run {' '.join(words)}` does not wait for it", r.stderr, time.monotonic() - begun)
+said = {d["kind"]: d for d in m.control().ask("devices")["drivers"]}
+ok("did not answer within 10 s" in said["opencl"]["status"] and said["soft"]["usable"], "who asks for all devices does", said["opencl"])
+m.close()
 m = Meted("--no-opencl")
 control = m.control()
 said = {d["kind"]: d for d in control.ask("devices")["drivers"]}

@@ -28,6 +28,8 @@ struct machine_wait {
 	struct machine_wait *next;
 	machine_fn fn;
 	void *owner;
+	bool one;	       /* waits for one driver */
+	enum device_kind kind; /* which one; 0: the best */
 };
 
 struct probe {
@@ -111,14 +113,19 @@ static const struct probe_kind {
 	{ DEVICE_NVIDIA, "--probe", false },
 	{ DEVICE_SOFT, "--probe", false },
 	{ DEVICE_HIP, "--probe-hip", true },
-	{ DEVICE_LEVELZERO, "--probe-levelzero", true },
 	{ DEVICE_MUSA, "--probe-shape", true },
 	{ DEVICE_MACA, "--probe-shape", true },
 	{ DEVICE_COREX, "--probe", true },
-	{ DEVICE_OPENCL, "--probe-opencl", true },
 	{ DEVICE_ASCEND, "--probe-ascend", true },
 	{ DEVICE_CAMBRICON, "--probe-cambricon", true },
+	{ DEVICE_LEVELZERO, "--probe-levelzero", true },
+	{ DEVICE_OPENCL, "--probe-opencl", true },
 };
+
+/* The driver that is taken when none is named. */
+static const enum device_kind best_first[] = { DEVICE_NVIDIA,	 DEVICE_HIP,	DEVICE_MUSA,	  DEVICE_MACA,
+					       DEVICE_COREX,	 DEVICE_ASCEND, DEVICE_CAMBRICON, DEVICE_SOFT,
+					       DEVICE_LEVELZERO, DEVICE_OPENCL };
 
 static unsigned int place_of(enum device_kind kind)
 {
@@ -284,12 +291,65 @@ static void evaluate(struct probe *probe)
 	judge_all_joined(machine);
 }
 
+static bool is_asked(const struct machine *machine, enum device_kind kind)
+{
+	for (const struct probe *p = machine->probes; p; p = p->next)
+		if (p->driver.kind == kind && !p->answered)
+			return true;
+	return false;
+}
+
+/* Its devices are known, and which of them are cards of the kinds before. */
+static bool has_answered(const struct machine *machine, enum device_kind kind)
+{
+	unsigned int first = kinds[place_of(kind)].may_be_anothers ? 0 : place_of(kind);
+
+	for (unsigned int i = first; i <= place_of(kind); i++)
+		if (is_asked(machine, kinds[i].kind))
+			return false;
+	return true;
+}
+
+static bool has_enough(const struct machine *machine, const struct machine_wait *wait)
+{
+	if (!machine->running)
+		return true;
+	if (!wait->one)
+		return false;
+	if (wait->kind)
+		return has_answered(machine, wait->kind);
+	for (unsigned int i = 0; i < MACHINE_DRIVERS && has_answered(machine, best_first[i]); i++)
+		if (machine->driver[place_of(best_first[i])].usable)
+			return true;
+	return false;
+}
+
+/* Those who have what they wait for, out of the list: who is answered may ask again. */
+static struct machine_wait *take_answered(struct machine *machine)
+{
+	struct machine_wait **at = &machine->waiting, *taken = NULL, **end = &taken;
+
+	while (*at) {
+		struct machine_wait *w = *at;
+
+		if (!has_enough(machine, w)) {
+			at = &w->next;
+			continue;
+		}
+		*at = w->next;
+		*end = w;
+		end = &w->next;
+		w->next = NULL;
+	}
+	return taken;
+}
+
 static void answer_waiting(struct daemon *daemon)
 {
-	struct machine_wait *waiting = daemon->machine.waiting;
+	struct machine_wait *waiting = take_answered(&daemon->machine);
 
-	daemon->machine.waiting = NULL;
-	daemon->machine.asked_ns = clock_now_ns();
+	if (!daemon->machine.running)
+		daemon->machine.asked_ns = clock_now_ns();
 	while (waiting) {
 		struct machine_wait *w = waiting;
 
@@ -309,7 +369,8 @@ static void take_answer(struct probe *probe)
 	probe->answered = true;
 	if (probe->spawned)
 		evaluate(probe);
-	if (!--daemon->machine.running && !daemon->stopping)
+	daemon->machine.running--;
+	if (!daemon->stopping)
 		answer_waiting(daemon);
 }
 
@@ -657,18 +718,10 @@ static int refresh_npus(struct daemon *daemon)
 	return r;
 }
 
-int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner)
+static int ask_all(struct daemon *daemon)
 {
-	struct machine_wait *wait = calloc(1, sizeof(*wait));
-	int r = 0;
+	int r = refresh_nvidia(daemon);
 
-	if (!wait)
-		return -ENOMEM;
-	*wait = (struct machine_wait){ .next = daemon->machine.waiting, .fn = fn, .owner = owner };
-	daemon->machine.waiting = wait;
-	if (daemon->machine.running)
-		return 0;
-	r = refresh_nvidia(daemon);
 	if (!r)
 		r = refresh_soft(daemon);
 	if (!r)
@@ -681,9 +734,33 @@ int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner)
 		r = refresh_opencl(daemon);
 	if (!r)
 		r = refresh_npus(daemon);
-	if (!daemon->machine.running)
-		answer_waiting(daemon);
 	return r;
+}
+
+static int wait_for(struct daemon *daemon, struct machine_wait is)
+{
+	struct machine_wait *wait = calloc(1, sizeof(*wait));
+	int r = 0;
+
+	if (!wait)
+		return -ENOMEM;
+	*wait = is;
+	wait->next = daemon->machine.waiting;
+	daemon->machine.waiting = wait;
+	if (!daemon->machine.running)
+		r = ask_all(daemon);
+	answer_waiting(daemon);
+	return r;
+}
+
+int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner)
+{
+	return wait_for(daemon, (struct machine_wait){ .fn = fn, .owner = owner });
+}
+
+int machine_refresh_driver(struct daemon *daemon, enum device_kind kind, machine_fn fn, void *owner)
+{
+	return wait_for(daemon, (struct machine_wait){ .fn = fn, .owner = owner, .one = true, .kind = kind });
 }
 
 bool machine_sensors_pending(const struct daemon *daemon)
@@ -712,13 +789,9 @@ void machine_forget(struct daemon *daemon, const void *owner)
 
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind)
 {
-	static const enum device_kind order[] = { DEVICE_NVIDIA,    DEVICE_HIP,	  DEVICE_MUSA,	    DEVICE_MACA,
-						  DEVICE_COREX,	    DEVICE_ASCEND, DEVICE_CAMBRICON, DEVICE_SOFT,
-						  DEVICE_LEVELZERO, DEVICE_OPENCL };
-
 	for (unsigned int i = 0; !kind && i < MACHINE_DRIVERS; i++)
-		if (machine->driver[place_of(order[i])].usable)
-			return &machine->driver[place_of(order[i])];
+		if (machine->driver[place_of(best_first[i])].usable)
+			return &machine->driver[place_of(best_first[i])];
 	for (unsigned int i = 0; kind && i < MACHINE_DRIVERS; i++)
 		if (machine->driver[i].kind == kind)
 			return &machine->driver[i];

@@ -70,6 +70,12 @@ typedef void (*machine_fn)(void *owner);
 /* Asks all drivers again and calls `fn` when they have answered; joins a question that is on its way. */
 int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner);
 
+/*
+ * The same, but `fn` is called when the driver of `kind` has answered (0: the one that machine_driver() takes),
+ * whatever the others still do: OpenCL's drivers may take long to begin.
+ */
+int machine_refresh_driver(struct daemon *daemon, enum device_kind kind, machine_fn fn, void *owner);
+
 /* What devices say of themselves is being asked for, and of some of them nothing is known of the last 15 seconds. */
 bool machine_sensors_pending(const struct daemon *daemon);
 

@@ -177,20 +177,24 @@ static void refuse_all(struct ask *ask, const struct machine *machine)
 	refuse(ask, CODE_NO_DRIVER, "no driver can be used: %s", text);
 }
 
+enum device_kind grant_asked_kind(json_t *request)
+{
+	const char *word = json_string_value(json_object_get(request, "driver"));
+
+	return word ? device_kind_named(word) : 0;
+}
+
 static bool fill_driver(struct ask *ask, struct grant *g)
 {
 	const char *word = json_string_value(json_object_get(ask->request, "driver"));
 	const struct machine *machine = &ask->daemon->machine;
-	const struct driver *driver = NULL;
+	enum device_kind kind = grant_asked_kind(ask->request);
+	const struct driver *driver = machine_driver(machine, kind);
 
-	if (!word || !strcmp(word, "auto"))
-		driver = machine_driver(machine, 0);
-	else if (device_kind_named(word))
-		driver = machine_driver(machine, device_kind_named(word));
-	else
+	if (word && !kind && strcmp(word, "auto")) {
 		refuse(ask, CODE_NO_DRIVER, "driver %.32s: it must be auto, " DEVICE_KIND_WORDS, word);
-	if (ask->answer)
 		return false;
+	}
 	if (!driver || !driver->usable) {
 		if (driver)
 			refuse(ask, CODE_NO_DRIVER, "the %s driver cannot be used: %s", device_kind_name(driver->kind),
@@ -350,7 +354,7 @@ enum verbs_result grant_create_ask(struct ask *ask)
 
 	if (ask->turn == VERBS_FIRST && clock_now_ns() - ask->daemon->machine.asked_ns > GRANT_FRESH_NS &&
 	    !ask_is_known(ask))
-		return VERBS_ASK_MACHINE;
+		return VERBS_ASK_DRIVER;
 	g = calloc(1, sizeof(*g));
 	return g ? create(ask, g) : refuse(ask, CODE_RUNTIME, "no memory");
 }
