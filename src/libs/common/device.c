@@ -42,6 +42,7 @@ static const struct {
 	{ "cuMemcpy2DUnaligned_v2", offsetof(struct device_driver, copy) },
 	{ "cuMemcpy2DAsync_v2", offsetof(struct device_driver, copy_async) },
 	{ "cuStreamSynchronize", offsetof(struct device_driver, wait) },
+	{ "cuStreamGetCtx", offsetof(struct device_driver, stream_context) },
 	{ "cuLibraryLoadData", offsetof(struct device_driver, load) },
 	{ "cuLibraryGetKernel", offsetof(struct device_driver, kernel) },
 	{ "cuLaunchKernel", offsetof(struct device_driver, launch) },
@@ -151,10 +152,45 @@ uint32_t device_threads(void)
 	return device.native->threads();
 }
 
+static CUresult device_of(CUcontext context, CUdevice *ret)
+{
+	CUcontext popped;
+	CUresult e = device.driver.push(context);
+
+	if (e)
+		return e;
+	e = device.driver.device(ret);
+	device.driver.pop(&popped);
+	return e;
+}
+
+/* A kernel of a library runs where its stream is, and would reach for the memory of another device. */
+static CUresult stream_check(CUstream stream)
+{
+	CUcontext of = NULL, now = NULL;
+	CUdevice there = 0, here = 0;
+	CUresult e;
+
+	if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
+		return CUDA_SUCCESS;
+	e = device.driver.stream_context(stream, &of);
+	if (!e)
+		e = device.driver.current(&now);
+	if (e || of == now)
+		return e;
+	e = device_of(of, &there);
+	if (!e)
+		e = device.driver.device(&here);
+	return e ? e : there == here ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
 CUresult device_launch(uint32_t number, uint32_t blocks, CUstream stream, void *params)
 {
 	void *list[] = { params };
+	CUresult e = stream_check(stream);
 
+	if (e)
+		return e;
 	memcpy(params, &device.number, sizeof(device.number));
 	return device.driver.launch((CUfunction)device.kernel[number], blocks, 1, 1, 1, 1, 1, 0, stream, list, NULL);
 }

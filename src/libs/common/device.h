@@ -33,6 +33,7 @@ struct device_driver {
 	__typeof__(((struct cuda_table *)0)->cuMemcpy2DUnaligned_v2) copy;
 	__typeof__(((struct cuda_table *)0)->cuMemcpy2DAsync_v2) copy_async;
 	__typeof__(((struct cuda_table *)0)->cuStreamSynchronize) wait;
+	__typeof__(((struct cuda_table *)0)->cuStreamGetCtx) stream_context;
 	__typeof__(((struct cuda_table *)0)->cuLibraryLoadData) load;
 	__typeof__(((struct cuda_table *)0)->cuLibraryGetKernel) kernel;
 	__typeof__(((struct cuda_table *)0)->cuLaunchKernel) launch;

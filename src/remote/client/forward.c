@@ -1,6 +1,7 @@
 /* forward.c: the table that forwarded libraries find by its name; see forward.h. */
 #include "remote/client/forward.h"
 #include "base/own_note.h"
+#include "remote/client/context.h"
 #include "remote/client/gate.h"
 #include "remote/client/unified.h"
 #include "cuda_remote.h"
@@ -25,6 +26,27 @@ static bool begin_room(struct client_call *c, bool waits, size_t bytes)
 	return client_begin_room(c, waits, bytes);
 }
 
+/* A library's object: its word is 1 + the device that was current. */
+static void *mint(struct client_call *c, enum remote_kind kind, const void *owner, uint64_t *id)
+{
+	void *made = client_mint(c, kind, owner, id);
+	_Atomic uint32_t *word = made && kind == KIND_FORWARDED ? client_word(made) : NULL;
+	struct context *context;
+
+	if (word && context_current(c->thread, &context) == CUDA_SUCCESS)
+		*word = (uint32_t)context->device + 1;
+	return made;
+}
+
+static bool stream_is_near(const struct client_call *c, CUstream stream)
+{
+	bool named = c->subject && handle_kind(c->subject) == KIND_FORWARDED;
+	_Atomic uint32_t *word = named ? client_word((const void *)(uintptr_t)c->subject) : NULL;
+	CUdevice device = context_device(client_context(stream));
+
+	return !word || !*word || device < 0 || *word == (uint32_t)device + 1;
+}
+
 static bool begin(struct client_call *c, bool waits)
 {
 	return begin_room(c, waits, CLIENT_ROOM);
@@ -45,8 +67,9 @@ const struct forward_calls mete_remote_forward = {
 	.request = request,
 	.use = client_use,
 	.use_stream = client_use_stream,
+	.stream_is_near = stream_is_near,
 	.use_current = client_use_current,
-	.mint = client_mint,
+	.mint = mint,
 	.drop = client_drop,
 	.keep = client_keep,
 	.kept = client_kept,

@@ -18,6 +18,8 @@ struct forward_calls {
 	void (*request)(struct client_call *c, uint16_t number);
 	uint64_t (*use)(struct client_call *c, enum remote_kind kind, const void *handle);
 	uint64_t (*use_stream)(struct client_call *c, CUstream stream);
+	/* Whether a stream is of the device that the library's object, which the call names first, was made for. */
+	bool (*stream_is_near)(const struct client_call *c, CUstream stream);
 	bool (*use_current)(struct client_call *c);
 	void *(*mint)(struct client_call *c, enum remote_kind kind, const void *owner, uint64_t *id);
 	void (*drop)(const void *handle);

@@ -130,6 +130,8 @@ void forward_put_stream(struct forward_call *c, CUstream stream)
 {
 	uint64_t id = c->client->use_stream(&c->call, stream);
 
+	if (c->call.result == CUDA_SUCCESS && !c->client->stream_is_near(&c->call, stream))
+		c->call.result = CUDA_ERROR_INVALID_DEVICE;
 	remote_put(&c->call.out, &id, sizeof(id));
 }
 

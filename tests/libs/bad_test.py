@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""
+Bad input to the libraries of the software device, directly, under a quota, behind a wall and over the network: bad_test.py BUILD
+
+bad_program.py gives them handles that are none and two threads for one handle, a stream of another device, NaN, sizes of 0 and
+below. Nothing may die or stay charged, and a library may say what its documentation says. Then a server on which a library
+is not there, and calls that are refused, which are named in one line.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+build = sys.argv[1]
+here = os.path.dirname(os.path.abspath(__file__))
+METE = os.path.join(build, "src/cli/mete")
+PROGRAM = [sys.executable, "-B", os.path.join(here, "bad_program.py")]
+folder = tempfile.mkdtemp(prefix="mete-bad-")
+env = {k: v for k, v in os.environ.items() if not k.startswith("METE_") and k != "LD_LIBRARY_PATH"}
+env.update(METE_RUNTIME_DIR=folder, METE_SOFT_DIR=os.path.join(folder, "soft"), METE_SOFT_DEVICES="2", OCL_ICD_VENDORS="/nonexistent")
+os.mkdir(env["METE_SOFT_DIR"], 0o700)
+count = failed = 0
+
+
+def check(good, what, why=""):
+    global count, failed
+    count += 1
+    failed += not good
+    print(f"{'' if good else 'not '}ok {count} - {what}", flush=True)
+    for line in str(why).splitlines() if not good else ():
+        print("#", line)
+
+
+def run(words, program, **more):
+    return subprocess.run([METE, *words, "--", *program], env=dict(env, **more), capture_output=True, text=True, timeout=240)
+
+
+def held():
+    for _ in range(100):
+        r = subprocess.run([METE, "ps", "--json"], env=env, capture_output=True, text=True, timeout=60)
+        grants = json.loads(r.stdout)["grants"] if r.returncode == 0 else []
+        if not any(d["held_bytes"] for g in grants for d in g["devices"]):
+            return 0
+        time.sleep(0.1)
+    return grants
+
+
+def verdicts(way, words):
+    r = run(words, PROGRAM)
+    for line in r.stdout.splitlines():
+        word, _, what = line.partition(" ")
+        if word in ("ok", "bad"):
+            check(word == "ok", f"{way}: {what}", what)
+    check(
+        r.returncode == 0 and r.stdout.endswith("END\n"),
+        f"{way}: the program comes to its end",
+        f"{r.returncode}\n{r.stdout[-500:]}{r.stderr[-2000:]}",
+    )
+
+
+REFUSED = """
+import ctypes
+made, solver, blas = ctypes.c_void_p(), ctypes.CDLL("libcusolver.so.12"), ctypes.CDLL("libcublas.so.13")
+if not solver.cusolverSpCreate(ctypes.byref(made)):
+    print(solver.cusolverSpScsrlsvqr(made, 4, 4, *[made] * 5, ctypes.c_float(0), 0, made, made))
+blas.cublasCreate_v2(ctypes.byref(made))
+print(blas.cublasGetEmulationSpecialValuesSupport(made, ctypes.byref(ctypes.c_int())))
+"""
+
+
+def refused(way, words):
+    """A status of the library's own, and a line for each call."""
+    r = run(words, [sys.executable, "-c", REFUSED])
+    said = [line for line in r.stderr.splitlines() if line.startswith("mete:")]
+    check(
+        r.returncode == 0 and len(r.stdout.split()) == 2 and "0" not in r.stdout.split(),
+        f"{way}: calls that there are not have a status",
+        r.stdout + r.stderr,
+    )
+    check(len(said) == 2 and "cusolverSp" in said[0] and "cublasGetEmulationSpecialValuesSupport" in said[1], f"{way}: and one line each, which names them", r.stderr)
+
+
+LIBRARIES = {
+    "CUBLAS": ("libcublas.so.13", "cublasCreate_v2(o)"),
+    "CUFFT": ("libcufft.so.12", "cufftPlan1d(o, 64, 0x29, 1)"),
+    "CURAND": ("libcurand.so.10", "curandCreateGenerator(o, 161)"),
+    "CUSPARSE": ("libcusparse.so.12", "cusparseCreate(o)"),
+    "CUSOLVER": ("libcusolver.so.12", "cusolverDnCreate(o)"),
+    "CUDNN": ("libcudnn.so.9", "cudnnCreate(o)"),
+}
+MISSING = "import ctypes\no = ctypes.byref(ctypes.c_void_p())\nassert not ctypes.CDLL('libcuda.so.1').cuInit(0)\n" + "\n".join(
+    f"print('{name}', ctypes.CDLL('{file}').{call})" for name, (file, call) in LIBRARIES.items()
+)
+
+
+def missing():
+    """A server that has none of the libraries: the library's own status, and a line in the server's log."""
+    other, words = serve(
+        METE_RUNTIME_DIR=os.path.join(folder, "other"), **{f"METE_FORWARD_{name}": "/nowhere/there-is-none.so" for name in LIBRARIES}
+    )
+    r = run(words, [sys.executable, "-c", MISSING])
+    said = dict(line.split() for line in r.stdout.splitlines())
+    other.terminate()
+    other.communicate(timeout=30)
+    with open(os.path.join(folder, "other/meted.log"), encoding="utf-8") as f:
+        log = f.read()
+    for name in LIBRARIES:
+        check(said.get(name, "0") != "0", f"a server without {name}: its own status", r.stdout + r.stderr)
+        check(log.count(f"in METE_FORWARD_{name}\n") == 1, f"a server without {name}: one line that says what helps", log)
+    check(r.returncode == 0, "a server without libraries: the program goes on", r.stderr)
+
+
+def serve(**more):
+    keys = os.path.join(folder, "keys")
+    if not os.path.exists(keys):
+        subprocess.run([METE, "key", "new", "tester", "--keys", keys], env=env, stdout=subprocess.DEVNULL, check=True)
+    process = subprocess.Popen(
+        [
+            METE,
+            "serve",
+            "--soft",
+            "--device",
+            "0",
+            "--mem",
+            "256M",
+            "--device",
+            "1",
+            "--mem",
+            "256M",
+            "--keys",
+            keys,
+            "--listen",
+            "127.0.0.1:0",
+            "--json",
+        ],
+        env=dict(env, **more),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return process, ["run", "--remote", json.loads(process.stdout.readline())["listen"][0], "--key", os.path.join(keys, "tester.key")]
+
+
+QUOTA = ["--device", "0", "--mem", "256M", "--device", "1", "--mem", "256M"]
+server, remote = serve()
+try:
+    ways = {
+        "directly": ["soft", "run"],
+        "under a quota": ["run", "--soft", *QUOTA],
+        "behind a wall": ["run", "--soft", "--wall", *QUOTA],
+        "over the network": remote,
+    }
+    for name, given in ways.items():
+        verdicts(name, given)
+        refused(name, given)
+        if name != "directly":
+            check(held() == 0, f"{name}: nothing stays charged", held())
+    os.mkdir(os.path.join(folder, "other"), 0o700)
+    missing()
+finally:
+    server.terminate()
+    server.communicate(timeout=30)
+    time.sleep(1)
+    shutil.rmtree(folder, ignore_errors=True)
+print(f"1..{count}")
+sys.exit(1 if failed else 0)
