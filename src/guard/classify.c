@@ -10,6 +10,7 @@
 
 #define KIB(n) ((uint64_t)(n) << 10)
 #define MIB(n) ((uint64_t)(n) << 20)
+#define GIB(n) ((uint64_t)(n) << 30)
 #define ABSURD_BYTES (1ull << 46)
 
 /* Sources of the numbers' sizes: struct nv_ioctl_* of kernel-open/common/inc/nv-ioctl.h, and escape.c. 0: any. */
@@ -68,6 +69,8 @@ static uint64_t granule(uint64_t size, uint32_t attr, uint32_t attr2)
 	case RM_PAGE_BIG:
 		return KIB(64);
 	case RM_PAGE_HUGE:
+		if (RM_ATTR2_HUGE(attr2) == RM_HUGE_256G)
+			return GIB(256);
 		return RM_ATTR2_HUGE(attr2) == RM_HUGE_512M ? MIB(512) : MIB(2);
 	default: /* the manager's choice: the largest page that the size fills */
 		return size >= MIB(2) ? MIB(2) : KIB(64);
@@ -81,6 +84,14 @@ GUARD_API uint64_t guard_charge(uint64_t size, uint32_t attr, uint32_t attr2)
 	if (size > ABSURD_BYTES)
 		return UINT64_MAX;
 	return (size + g - 1) & ~(g - 1);
+}
+
+/* The manager pads a size to the alignment that it is asked for, where the flags say so. */
+static uint64_t padded(uint64_t size, uint32_t flags, uint64_t alignment)
+{
+	if (!(flags & RM_HEAP_FLAG_ALIGN) || !alignment || size > ABSURD_BYTES)
+		return size;
+	return alignment > ABSURD_BYTES ? UINT64_MAX : (size + alignment - 1) / alignment * alignment;
 }
 
 static void charge(struct guard_plan *p, uint64_t size, uint32_t attr, uint32_t attr2)
@@ -120,6 +131,10 @@ static void alloc(const struct rm_alloc *a, uint32_t size, const struct guard_te
 		break;
 	case RM_CLASS_MEMORY:
 	case RM_CLASS_EXTENDED:
+		if (rm_alloc_serialized(t->branch, size, a)) {
+			p->reason = GUARD_SERIALIZED;
+			return;
+		}
 		p->effect = GUARD_MEMORY;
 		p->nested = GUARD_NESTED_MEMORY;
 		p->pointer = a->parameters;
@@ -140,6 +155,7 @@ static void alloc(const struct rm_alloc *a, uint32_t size, const struct guard_te
 	case RM_CLASS_FABRIC:
 	case RM_CLASS_FABRIC_IMPORT:
 	case RM_CLASS_FABRIC_REF:
+	case RM_CLASS_MULTICAST:
 		if (!(t->flags & GUARD_MAY_EXPORT))
 			p->reason = GUARD_EXPORT;
 		break;
@@ -168,6 +184,8 @@ static void heap(const struct rm_heap *h, const uint8_t *bytes, struct guard_pla
 {
 	uint64_t size = *(const uint64_t *)(bytes + RM_HEAP_SIZE_AT);
 	uint32_t attr = *(const uint32_t *)(bytes + RM_HEAP_ATTR_AT);
+	uint32_t attr2 = *(const uint32_t *)(bytes + RM_HEAP_ATTR2_AT);
+	uint64_t alignment = *(const uint64_t *)(bytes + RM_HEAP_ALIGNMENT_AT);
 
 	p->status_at = 20;
 	p->client = h->client;
@@ -183,6 +201,8 @@ static void heap(const struct rm_heap *h, const uint8_t *bytes, struct guard_pla
 		return;
 	case RM_HEAP_ALLOC_RANGE:
 		size = *(const uint64_t *)(bytes + RM_HEAP_RANGE_SIZE_AT);
+		attr2 = *(const uint32_t *)(bytes + RM_HEAP_RANGE_ATTR2_AT);
+		alignment = *(const uint64_t *)(bytes + RM_HEAP_RANGE_ALIGNMENT_AT);
 		break;
 	case RM_HEAP_ALLOC_TILED:
 		attr = *(const uint32_t *)(bytes + RM_HEAP_TILED_ATTR_AT);
@@ -197,7 +217,8 @@ static void heap(const struct rm_heap *h, const uint8_t *bytes, struct guard_pla
 	p->class = RM_CLASS_MEMORY;
 	if (h->flags & RM_HEAP_FLAG_VIRTUAL || RM_ATTR_LOCATION(attr) == RM_LOCATION_PCI)
 		return;
-	charge(p, size, attr, 0);
+	p->taken = 1;
+	charge(p, padded(size, h->flags, alignment), attr, attr2);
 }
 
 /* Controls by which a tenant could give itself more of a device than it has, or reach past its own objects. */
@@ -209,6 +230,10 @@ static void control(const struct rm_control *c, const struct guard_terms *t, str
 	p->class = c->command;
 	switch (c->command) {
 	case RM_GROUP_SET_SLICE:
+		if (c->flags & RM_CONTROL_SERIALIZED) {
+			p->reason = GUARD_SERIALIZED;
+			return;
+		}
 		if (c->parameters_size != sizeof(struct rm_slice)) {
 			p->reason = GUARD_UNKNOWN_SIZE;
 			return;
@@ -248,7 +273,7 @@ GUARD_API void guard_classify(const struct guard_call *call, const struct guard_
 	uint32_t must = size_of(call->number);
 
 	*ret = (struct guard_plan){ .status_at = GUARD_NO_PLACE, .object_at = GUARD_NO_PLACE };
-	if (terms->branch < RM_BRANCH_FIRST || terms->branch > RM_BRANCH_LAST) {
+	if (!rm_branch_known(terms->branch)) {
 		ret->reason = GUARD_UNKNOWN_BRANCH;
 		return;
 	}
@@ -311,7 +336,7 @@ GUARD_API void guard_classify_nested(struct guard_plan *plan, const struct guard
 	const struct rm_memory *m = (const void *)nested;
 
 	if (plan->nested == GUARD_NESTED_MEMORY) {
-		charge(plan, m->size, m->attr, m->attr2);
+		charge(plan, padded(m->size, m->flags, m->alignment), m->attr, m->attr2);
 	} else if (plan->nested == GUARD_NESTED_SLICE) {
 		if (((const struct rm_slice *)m)->us > terms->slice_most_us)
 			plan->reason = GUARD_SLICE;
@@ -367,6 +392,7 @@ const char *guard_reason_text(uint32_t reason)
 		[GUARD_COMPAT] = "a call of a 32-bit program",
 		[GUARD_OVER] = "the tenant's grant has ended",
 		[GUARD_GROUPS] = "more channel groups than the tenant may have",
+		[GUARD_SERIALIZED] = "parameters in a form that this version does not read",
 	};
 
 	return reason < GUARD_REASONS ? texts[reason] : "unknown";

@@ -55,6 +55,7 @@ enum guard_reason {
 	GUARD_COMPAT,	  /* a call of a 32-bit program */
 	GUARD_OVER,	  /* the tenant's grant has ended */
 	GUARD_GROUPS,	  /* more channel groups than the tenant may have */
+	GUARD_SERIALIZED, /* parameters as a message, which this version does not unpack */
 	GUARD_REASONS
 };
 
@@ -77,6 +78,7 @@ struct guard_plan {
 	uint32_t client, parent, object, class;
 	uint32_t source_client, source_object;
 	uint32_t nested_bytes;
+	uint32_t taken; /* 1: what was taken stands in the argument itself, when the call is done: classify that */
 	uint64_t pointer; /* of what is nested; 0: nothing */
 	uint64_t bytes;	  /* the charge, by the granule that the driver uses for it */
 };

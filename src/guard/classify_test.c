@@ -98,6 +98,8 @@ static void memory(void)
 	tap_ok(judge_memory(1, RM_PAGE_HUGE << 23, 0, 0).bytes == MIB(2), "one byte in huge pages");
 	tap_ok(judge_memory(1, RM_PAGE_HUGE << 23, RM_HUGE_512M << 20, 0).bytes == MIB(512),
 	       "one byte in pages of 512 MiB");
+	tap_ok(judge_memory(1, RM_PAGE_HUGE << 23, RM_HUGE_256G << 20, 0).bytes == MIB(256 << 10),
+	       "one byte in pages of 256 GiB");
 	tap_ok(judge_memory(MIB(2) + 1, 0, 0, 0).bytes == MIB(4), "the manager's choice of a page");
 	tap_ok(judge_memory(UINT64_MAX, 0, 0, 0).reason == GUARD_ABSURD, "a size that wraps is refused");
 	tap_ok(judge_memory(UINT64_MAX - MIB(1), 0, 0, 0).reason == GUARD_ABSURD,
@@ -106,6 +108,65 @@ static void memory(void)
 	       "no flag frees this class of its charge");
 	tap_ok(judge_memory(MIB(64), RM_LOCATION_PCI << 25, 0, 0).bytes == MIB(64),
 	       "a location does not free this class of its charge");
+}
+
+/* The older call has its attributes, and its alignment, at other places for each function. */
+static void heap_pages(void)
+{
+	static const struct {
+		uint32_t function, size_at, attr_at, attr2_at, alignment_at;
+	} rows[] = { { 2, 88, 56, 144, 96 }, { 6, 88, 64, 144, 96 }, { 14, 80, 56, 136, 88 } };
+	int good = 0, aligned = 0, absurd = 0;
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		uint8_t bytes[184] = { 0 };
+		struct rm_heap *h = (void *)bytes;
+		struct guard_plan p;
+
+		h->function = rows[i].function;
+		*(uint64_t *)(bytes + rows[i].size_at) = 1;
+		*(uint32_t *)(bytes + rows[i].attr_at) = RM_PAGE_HUGE << 23;
+		*(uint32_t *)(bytes + rows[i].attr2_at) = RM_HUGE_512M << 20;
+		p = judge(RM_ESC_HEAP, bytes, sizeof bytes, &usual);
+		good += p.effect == GUARD_MEMORY && p.bytes == MIB(512) && p.taken;
+		*(uint32_t *)(bytes + rows[i].attr2_at) = 0;
+		*(uint64_t *)(bytes + rows[i].alignment_at) = MIB(64) + 1;
+		good += judge(RM_ESC_HEAP, bytes, sizeof bytes, &usual).bytes == MIB(2);
+		h->flags = 0x100;
+		aligned += judge(RM_ESC_HEAP, bytes, sizeof bytes, &usual).bytes == MIB(66);
+		*(uint64_t *)(bytes + rows[i].alignment_at) = UINT64_MAX;
+		absurd += judge(RM_ESC_HEAP, bytes, sizeof bytes, &usual).reason == GUARD_ABSURD;
+	}
+	tap_ok(good == 6, "the heap's pages by function, and what was taken is looked at again");
+	tap_ok(aligned == 3 && absurd == 3, "... and padded to its alignment, where the flags say so");
+}
+
+static void messages(void)
+{
+	struct rm_alloc a = { .class = RM_CLASS_MEMORY, .rest = { [3] = 1 } },
+			b = { .class = RM_CLASS_MEMORY, .rest = { [2] = 1 } };
+	struct rm_control c = { .command = RM_GROUP_SET_SLICE, .flags = 4, .parameters_size = 8 };
+	const struct guard_terms old = { .branch = 525 }, with = { .branch = 530 };
+
+	tap_ok(judge(RM_ESC_ALLOC, &a, 48, &usual).reason == GUARD_SERIALIZED &&
+		       judge(RM_ESC_ALLOC, &b, 40, &with).reason == GUARD_SERIALIZED &&
+		       judge(RM_ESC_CONTROL, &c, sizeof c, &usual).reason == GUARD_SERIALIZED,
+	       "parameters as a message are refused, where a charge or a slice is in them");
+	tap_ok(judge(RM_ESC_ALLOC, &b, 40, &old).reason == GUARD_FINE &&
+		       judge(RM_ESC_ALLOC, &b, 32, &usual).reason == GUARD_FINE,
+	       "... and layouts without flags have none");
+}
+
+static void branch_later(void)
+{
+	const struct guard_terms t = { .branch = 615 }, between = { .branch = 610 };
+	struct rm_alloc a = { .class = RM_CLASS_DEVICE }, multicast = { .class = RM_CLASS_MULTICAST };
+
+	tap_ok(judge(RM_ESC_ALLOC, &a, 48, &t).status_at == 40 && judge(RM_ESC_ALLOC, &a, 32, &t).status_at == 28 &&
+		       judge(RM_ESC_ALLOC, &a, 48, &between).reason == GUARD_UNKNOWN_BRANCH,
+	       "615 is known; what nobody has read is not");
+	tap_ok(judge(RM_ESC_ALLOC, &multicast, 48, &t).reason == GUARD_EXPORT,
+	       "no object holds memory of another's name");
 }
 
 static void old_memory(void)
@@ -247,6 +308,9 @@ int main(void)
 	numbers();
 	sizes();
 	memory();
+	heap_pages();
+	messages();
+	branch_later();
 	old_memory();
 	classes();
 	heap();

@@ -153,7 +153,7 @@ void guard_driver_look(struct guard_kernel *ret)
 	if (!ret->driver)
 		return;
 	ret->branch = branch_of(ret->driver->module);
-	ret->branch_known = ret->branch >= RM_BRANCH_FIRST && ret->branch <= RM_BRANCH_LAST;
+	ret->branch_known = rm_branch_known(ret->branch);
 	ret->major = major_of(ret->driver->devices);
 	if (!ret->major && !strcmp(ret->driver->module, "nvidia"))
 		ret->major = RM_MAJOR; /* registered under other names too */
@@ -180,8 +180,8 @@ void guard_kernel_look(struct guard_kernel *ret)
 static bool driver_doubt(const struct guard_kernel *k, char *text, size_t size)
 {
 	if (!k->branch_known)
-		snprintf(text, size, "the driver's branch %u is not one that this version knows (%u to %u)", k->branch,
-			 RM_BRANCH_FIRST, RM_BRANCH_LAST);
+		snprintf(text, size, "the driver's branch %u is not one that this version knows (%u to %u, %u)",
+			 k->branch, RM_BRANCH_FIRST, RM_BRANCH_LAST, RM_BRANCH_LATER);
 	else if (!k->major)
 		snprintf(text, size, "the driver %s has no devices in /proc/devices", k->driver->module);
 	else

@@ -2,9 +2,9 @@
  * interface.h: what mete knows of the resource manager's interface, in declarations of our own.
  *
  * Source of every fact: NVIDIA's published open kernel modules (github.com/NVIDIA/open-gpu-kernel-modules), by file;
- * read in the branches 515 to 595. "since" names the branch in which a layout changed. The list of sizes agrees with
- * what gVisor's nvproxy (pkg/abi/nvgpu) writes down for the same branches, and for branch 580 with what libcuda was
- * seen to call on an H200.
+ * read in the branches 515 to 595, and in 615.71. "since" names the branch in which a layout changed. The list of
+ * sizes agrees with what gVisor's nvproxy (pkg/abi/nvgpu) writes down for the same branches, and for branch 580 with
+ * what libcuda was seen to call on an H200.
  *
  *   kernel-open/common/inc/nv-chardev-numbers.h   the device nodes' major number, the control node's minor
  *   kernel-open/common/inc/nv-ioctl-numbers.h     magic, NV_ESC_CHECK_VERSION_STR, NV_ESC_IOCTL_XFER_CMD
@@ -73,9 +73,15 @@ struct rm_version {
 	char text[64]; /* "535.104.05" */
 };
 
-/* The branches whose layouts are known. */
+/* The branches whose layouts are known: these, and one that was read later. */
 #define RM_BRANCH_FIRST 515u
 #define RM_BRANCH_LAST 599u
+#define RM_BRANCH_LATER 615u
+
+static inline _Bool rm_branch_known(unsigned int branch)
+{
+	return (branch >= RM_BRANCH_FIRST && branch <= RM_BRANCH_LAST) || branch == RM_BRANCH_LATER;
+}
 
 /*
  * NV_ESC_RM_ALLOC. All layouts begin alike; where the status stands depends on the size and on the branch:
@@ -92,13 +98,24 @@ struct rm_alloc {
 /* Value: which of rest[] is the status; -1: not a layout that we know. */
 static inline int rm_alloc_status(unsigned int branch, uint32_t size)
 {
-	if (branch < RM_BRANCH_FIRST || branch > RM_BRANCH_LAST)
+	if (!rm_branch_known(branch))
 		return -1;
 	if (size == 32)
 		return branch < 535 ? 0 : 1;
 	if (size == 40 && branch < 535)
 		return branch < 530 ? 2 : 3;
 	return size == 48 && branch >= 535 ? 4 : -1;
+}
+
+/*
+ * The parameters are not the class's structure but a message that the manager unpacks (NVOS64_FLAGS_FINN_SERIALIZED of
+ * nvos.h, read by alloc_free.c). The flags stand before the status, in the layouts that have any.
+ */
+static inline _Bool rm_alloc_serialized(unsigned int branch, uint32_t size, const struct rm_alloc *a)
+{
+	uint32_t flags = size == 48 ? a->rest[3] : size == 40 && branch >= 530 ? a->rest[2] : 0;
+
+	return flags & 1;
 }
 
 struct rm_free { /* 16 bytes in all branches */
@@ -151,6 +168,11 @@ enum rm_heap_function {
 #define RM_HEAP_RANGE_SIZE_AT 80u
 #define RM_HEAP_ATTR_AT 56u
 #define RM_HEAP_TILED_ATTR_AT 64u
+#define RM_HEAP_ATTR2_AT 144u
+#define RM_HEAP_RANGE_ATTR2_AT 136u
+#define RM_HEAP_ALIGNMENT_AT 96u
+#define RM_HEAP_RANGE_ALIGNMENT_AT 88u
+#define RM_HEAP_FLAG_ALIGN 0x180u /* NVOS32_ALLOC_FLAGS_ALIGNMENT_HINT, _FORCE: sizes are padded to it */
 #define RM_HEAP_FLAG_VIRTUAL 0x80000u /* NVOS32_ALLOC_FLAGS_VIRTUAL: addresses alone */
 
 /* What RM_CLASS_MEMORY takes (NV_MEMORY_ALLOCATION_PARAMS), as far as 535's length; 128 bytes since 545. */
@@ -170,6 +192,7 @@ enum rm_attr_page { RM_PAGE_DEFAULT, RM_PAGE_4K, RM_PAGE_BIG, RM_PAGE_HUGE };
 enum rm_attr_location { RM_LOCATION_VIDEO, RM_LOCATION_PCI, RM_LOCATION_AGP, RM_LOCATION_ANY };
 #define RM_ATTR2_HUGE(attr2) ((attr2) >> 20 & 3)
 #define RM_HUGE_512M 2u
+#define RM_HUGE_256G 3u
 
 /* RM_SUBDEVICE_FB_INFO: `count` of these behind it, 128 at most; KiB each. */
 struct rm_fb_entry {
@@ -190,6 +213,7 @@ struct rm_control { /* 32 bytes in all branches */
 	uint64_t parameters;
 	uint32_t parameters_size, status;
 };
+#define RM_CONTROL_SERIALIZED 4u /* in the flags: as rm_alloc_serialized() */
 
 enum rm_class {
 	RM_CLASS_ROOT = 0,
@@ -208,6 +232,7 @@ enum rm_class {
 	RM_CLASS_FABRIC = 0xf8,
 	RM_CLASS_FABRIC_IMPORT = 0xf9,
 	RM_CLASS_FABRIC_REF = 0xfb,
+	RM_CLASS_MULTICAST = 0xfd, /* NV_MEMORY_MULTICAST_FABRIC: it holds memory that was attached */
 	RM_CLASS_FB_LIST = 0x82, /* NV01_MEMORY_LIST_FBMEM: the caller names the pages */
 	RM_CLASS_SUBDEVICE = 0x2080,
 	RM_CLASS_GROUP = 0xa06c, /* KEPLER_CHANNEL_GROUP_A, in use up to Blackwell */

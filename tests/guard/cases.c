@@ -31,6 +31,7 @@ static const struct {
 	{ "grant", case_grant },
 	{ "accounts", case_accounts },
 	{ "attacks", case_attacks },
+	{ "tricks", case_tricks },
 	{ "helper", case_helper },
 	{ "killed", case_killed },
 	{ "reload", case_reload },

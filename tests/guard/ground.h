@@ -115,6 +115,7 @@ void case_reload(void);
 void case_grant(void);
 void case_accounts(void);
 void case_attacks(void);
+void case_tricks(void);
 void case_cost(void);
 void case_locked(void);
 void case_notify(void);

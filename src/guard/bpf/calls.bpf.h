@@ -356,8 +356,24 @@ static void answer_info(const struct work *w)
 	bpf_loop(count > RM_FB_MOST ? RM_FB_MOST : count, rewrite_one, &r, 0);
 }
 
+/* The older calls say in the kernel's copy of the argument what was taken; with what attributes, too. */
+static void answer_taken(struct work *w)
+{
+	struct guard_config *c = config_get();
+	struct guard_limits *l = limits_find(w->account);
+	uint64_t size = bounded(w->call.size, GUARD_ARGUMENT_BYTES);
+
+	if (!c || !l || !size || bpf_probe_read_kernel(w->call.bytes, size, (const void *)w->data))
+		return;
+	work_judge(w, l, c->branch);
+	if (!w->plan.reason && w->plan.effect == GUARD_MEMORY)
+		work_settle(w, w->plan.bytes);
+}
+
 static void answer_memory(struct work *w, struct guard_key *key, bool succeeded)
 {
+	if (succeeded && w->plan.taken)
+		answer_taken(w);
 	if (!succeeded && !w->replied) {
 		account_refund(w->account, w->reserved);
 	} else {

@@ -91,13 +91,45 @@ int cgroups_find(const char *root, uint64_t id, char *path, size_t size)
 	return r == -EAGAIN ? find_by_walk(root, id, path, size) : r;
 }
 
+static FILE *list_open(int folder, const char *name)
+{
+	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? NULL : fdopen(fd, "r");
+}
+
+/* The process that a thread is of; 0: it is gone. */
+static int process_of(int thread)
+{
+	char path[64], line[128];
+	int process = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/status", thread);
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
+
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "Tgid: %d", &process) == 1)
+			break;
+	return process;
+}
+
+/* A threaded cgroup lists no processes (EOPNOTSUPP), only threads. */
 static void processes_of(int folder, void (*each)(int pid, void *owner), void *owner)
 {
-	int fd = openat(folder, "cgroup.procs", O_RDONLY | O_CLOEXEC), pid;
-	_cleanup_fclose_ FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	_cleanup_fclose_ FILE *processes = list_open(folder, "cgroup.procs");
+	_cleanup_fclose_ FILE *threads = NULL;
+	int pid;
 
-	while (f && fscanf(f, "%d", &pid) == 1)
+	while (processes && fscanf(processes, "%d", &pid) == 1)
 		each(pid, owner);
+	if (!processes || !ferror(processes))
+		return;
+	threads = list_open(folder, "cgroup.threads");
+	while (threads && fscanf(threads, "%d", &pid) == 1) {
+		pid = process_of(pid);
+		if (pid)
+			each(pid, owner);
+	}
 }
 
 /* Takes the descriptor. */

@@ -504,6 +504,15 @@ static void judge_nested(struct making *m)
 	guard_classify_nested(&m->plan, &m->c->terms, nested);
 }
 
+/* The same call as the driver has answered it. */
+static void judge_taken(struct making *m)
+{
+	size_t size = m->call.size < GUARD_ARGUMENT_BYTES ? m->call.size : GUARD_ARGUMENT_BYTES;
+
+	memcpy(m->call.bytes, m->argument.here, size);
+	guard_classify(&m->call, &m->c->terms, &m->plan);
+}
+
 static int refuse(struct making *m, uint32_t reason)
 {
 	struct tenant_account *a = m->c->account;
@@ -611,8 +620,10 @@ static void answer_memory(struct making *m, bool succeeded, uint32_t handle)
 		tenant_refund(a, m->charged);
 		return;
 	}
-	/* What was really taken stands in the reply. */
+	/* What was really taken stands in the reply, or in the argument itself. */
 	judge_nested(m);
+	if (m->plan.taken)
+		judge_taken(m);
 	if (!m->plan.reason && m->plan.bytes != m->charged) {
 		tenant_settle(a, m->charged, m->plan.bytes);
 		m->charged = m->plan.bytes;

@@ -9,8 +9,9 @@
  * is as in the published driver: the argument is copied once and then handed to one function; what it points to is
  * copied later, by another function, at a moment when the program can have changed it; a reply is copied back by a
  * third; a client belongs to the control file that made it, and all goes when that file is released. A reply that
- * cannot be copied back leaves the object that was made. A device's object is made only for a process that has a
- * device's node open itself; the caller's own pages are found by its address, and their first word is counted up.
+ * cannot be copied back leaves the object that was made. Parameters can come as a message instead of a structure. A
+ * device's object is made only for a process that has a device's node open itself; the caller's own pages are found by
+ * its address, and their first word is counted up.
  *
  * NVIDIA compiles its core apart from the kernel's build (src/nvidia/Makefile of its open kernel modules: no -pg), and
  * links it with a layer that the kernel's build compiles (kernel-open/nvidia). The core's functions, rm_ioctl among
@@ -205,7 +206,7 @@ static u64 page_of(u64 size, u32 attr, u32 attr2)
 	case 2:
 		return 65536;
 	case 3:
-		return (attr2 >> 20 & 3) == 2 ? 512u << 20 : 2u << 20;
+		return (attr2 >> 20 & 3) == 3 ? 256ull << 30 : (attr2 >> 20 & 3) == 2 ? 512u << 20 : 2u << 20;
 	}
 	return size >= 2u << 20 ? 2u << 20 : 65536;
 }
@@ -215,6 +216,13 @@ static void take_time(void)
 {
 	if (slow)
 		usleep_range(2000, 4000);
+}
+
+/* The manager pads a size to the alignment that it is asked for (flags ALIGNMENT_HINT and _FORCE). */
+static void pad(u64 *size, u32 flags, u64 alignment)
+{
+	if (flags & 0x180 && alignment && alignment <= TOTAL && *size <= TOTAL)
+		*size = (*size + alignment - 1) / alignment * alignment;
 }
 
 static u32 take(u32 client, u32 parent, u32 *handle, u64 *size, u32 attr, u32 attr2)
@@ -276,7 +284,7 @@ static u32 count_up(u64 address)
 	return OK;
 }
 
-static u32 alloc(struct standin_file *f, u32 *d)
+static u32 alloc(struct standin_file *f, u32 *d, u32 call_size)
 {
 	u32 client = d[0], parent = d[1], class = d[3];
 	void __user *from = (void __user *)(unsigned long)*(u64 *)(d + 4);
@@ -303,12 +311,35 @@ static u32 alloc(struct standin_file *f, u32 *d)
 	if (class == 0xa06c)
 		take_time();
 	/* 0x42: extended memory, with the same parameters. */
+	if (class == 0xfd) {
+		/* It holds the memory that it is given, whoever frees that. (The manager has a control for it.) */
+		struct object *held = find(client, d[8]);
+
+		if (!held || !held->memory || !find(client, parent))
+			return INVALID;
+		o = add(client, parent, &d[2], class);
+		if (!o)
+			return NO_MEMORY;
+		o->memory = held->memory;
+		o->memory->refs++;
+		return OK;
+	}
 	if (class != 0x40 && class != 0x42)
 		return find(client, parent) && !(d[2] && find(client, d[2])) && add(client, parent, &d[2], class) ?
 			       OK :
 			       INVALID;
+	/*
+	 * Parameters as a message (a flag): not the manager's form, but like it not the structure. Eight bytes to tell
+	 * it, then the size.
+	 */
+	if (call_size == 48 && d[9] & 1) {
+		if (standin_copy_from_user(&p, from, 16))
+			return INVALID;
+		return take(client, parent, &d[2], (u64 *)&p.words[2], 0, 0);
+	}
 	if (standin_copy_from_user(&p, from, 120))
 		return INVALID;
+	pad(&p.size, p.words[2], p.rest[0]);
 	status = take(client, parent, &d[2], &p.size, p.words[6], p.words[7]);
 	return status ? status : standin_copy_to_user(from, &p, 120);
 }
@@ -329,7 +360,7 @@ static u32 alloc_memory(struct standin_file *f, u32 *d)
 static u32 heap(struct standin_file *f, u32 *d)
 {
 	u64 *size = (u64 *)(d + (d[2] == 14 ? 20 : 22));
-	u32 attr = d[d[2] == 6 ? 16 : 14];
+	u32 attr = d[d[2] == 6 ? 16 : 14], attr2 = d[d[2] == 14 ? 34 : 36];
 	struct object *o;
 
 	if (!owns(f, d[0]))
@@ -349,7 +380,8 @@ static u32 heap(struct standin_file *f, u32 *d)
 		/* Addresses alone (a flag), or the host's memory (the location): no memory of the device. */
 		if (d[13] & 0x80000 || (attr >> 25 & 3) == 1)
 			return add(d[0], d[1], &d[11], 0x3e) ? OK : NO_MEMORY;
-		return take(d[0], d[1], &d[11], size, attr, 0);
+		pad(size, d[13], size[1]);
+		return take(d[0], d[1], &d[11], size, attr, attr2);
 	}
 	return OK;
 }
@@ -456,7 +488,7 @@ static u32 call(struct standin_file *f, u32 number, u32 *d, u32 size)
 		d[7] = control(f, d);
 		break;
 	case 0x2b:
-		d[size == 32 ? 7 : 10] = alloc(f, d);
+		d[size == 32 ? 7 : 10] = alloc(f, d, size);
 		break;
 	case 0x34:
 		d[6] = dup(f, d);
