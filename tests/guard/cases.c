@@ -32,6 +32,7 @@ static const struct {
 	{ "accounts", case_accounts },
 	{ "attacks", case_attacks },
 	{ "tricks", case_tricks },
+	{ "lines", case_lines },
 	{ "helper", case_helper },
 	{ "killed", case_killed },
 	{ "reload", case_reload },
@@ -40,6 +41,7 @@ static const struct {
 	{ "race-class", case_race_class },
 	{ "race-pointer", case_race_pointer },
 	{ "cost", case_cost },
+	{ "floor", case_floor },
 	{ "locked", case_locked },
 	{ "only-notify", case_notify },
 };

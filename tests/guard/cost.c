@@ -89,6 +89,30 @@ void case_cost(void)
 	   (unsigned long long)tenant, (double)tenant / (double)bare);
 }
 
+/* What the places of the programs cost everybody, with programs that do nothing (mete-guard-floor). */
+void case_floor(void)
+{
+	static const char *const places[] = { "guard_ioctl", "guard_call", "guard_copy_out", "guard_answer",
+					      "guard_ioctl guard_call guard_copy_out guard_answer" };
+	uint64_t bare, with[sizeof places / sizeof *places];
+	bool good;
+
+	run((const char *[]){ "/mete-guard", "unload", NULL });
+	bare = cost_settled();
+	good = bare;
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		setenv("METE_FLOOR", places[i], 1);
+		good &= !run((const char *[]){ "/mete-guard-floor", "load", NULL });
+		with[i] = cost_settled();
+		good &= with[i] >= bare;
+		run((const char *[]){ "/mete-guard-floor", "unload", NULL });
+	}
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		ok(good, "bare %llu instructions, with idle %s %llu (%.2f)", (unsigned long long)bare, places[i],
+		   (unsigned long long)with[i], (double)with[i] / (double)bare);
+	guard_load();
+}
+
 static int body_info_locked(void)
 {
 	struct fb_info f = { .count = 1, .list = { { 9, 0 } } };

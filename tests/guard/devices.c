@@ -16,14 +16,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Opened and answered: the programs in the kernel refuse the first, a supervisor the second. */
-static bool reached(int fd)
-{
-	uint64_t bytes = 0;
-
-	return fd >= 0 && !ioctl(fd, REQUEST(214, sizeof bytes), &bytes);
-}
-
 static int body_devices(void)
 {
 	int fd;

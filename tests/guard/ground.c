@@ -111,6 +111,13 @@ int node(int minor)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
+bool reached(int fd)
+{
+	uint64_t bytes = 0;
+
+	return fd >= 0 && !ioctl(fd, REQUEST(214, sizeof bytes), &bytes);
+}
+
 /* A device's object is made only for who has a device's node open; a tenant has not each of them. */
 static void device_open(void)
 {

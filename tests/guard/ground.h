@@ -79,6 +79,8 @@ int guard_load(void);
 int tenant_set(const char *name, const char *memory, const char *devices);
 /* A figure of a tenant as mete-guard shows it; -1: none. */
 long long shown(const char *name, const char *figure);
+/* Opened and answered: the programs in the kernel refuse the first, a supervisor the second. */
+bool reached(int fd);
 /* Moves this process into a cgroup. */
 void enter(const char *name);
 /* Runs the body in a cgroup ("": the root's). Value: its exit status; below 0: the signal that ended it. */
@@ -116,6 +118,8 @@ void case_grant(void);
 void case_accounts(void);
 void case_attacks(void);
 void case_tricks(void);
+void case_lines(void);
 void case_cost(void);
+void case_floor(void);
 void case_locked(void);
 void case_notify(void);

@@ -48,8 +48,12 @@ def libraries(program):
 def pack(module, to):
     files = {"init": os.path.join(here, "init"), "cases": os.path.join(build, "tests/guard/guard_cases"),
              "mete-guard": os.path.join(build, "src/guard/mete-guard"),
-             "mete-guard-notify": os.path.join(build, "src/guard/mete-guard-notify"), "bin/busybox": busybox, "mete_standin.ko": module}
-    files |= {p.lstrip("/"): p for p in libraries(files["mete-guard"])}
+             "mete-guard-notify": os.path.join(build, "src/guard/mete-guard-notify"),
+             "mete-guard-floor": os.path.join(build, "src/guard/mete-guard-floor"), "bin/busybox": busybox, "mete_standin.ko": module}
+    mete = os.path.join(build, "src/cli/mete")
+    if "lines" in cases.split(",") and os.path.exists(mete):
+        files["mete"] = mete
+    files |= {p.lstrip("/"): p for program in ("mete-guard", "mete") if program in files for p in libraries(files[program])}
     folders = {""} | {"/".join(n.split("/")[:i]) for n in files for i in range(1, n.count("/") + 1)}
     parts = [entry(f, stat.S_IFDIR | 0o755, b"", i) for i, f in enumerate(sorted(folders - {""}))]
     for i, (name, path) in enumerate(files.items()):
@@ -63,7 +67,7 @@ def pack(module, to):
 # QEMU's emulation of two processors may run code that the kernel has just rewritten, and the kernel ends with it. Processors do not.
 EMULATION = "Oops: int3"
 BOOTS_MOST = 4
-counted = "cost" in cases.split(",")
+counted = {"cost", "floor"} & set(cases.split(","))
 
 
 def boot_until(folder):

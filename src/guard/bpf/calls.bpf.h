@@ -170,7 +170,7 @@ static int call_shown(struct file *file, unsigned int command, unsigned long arg
 SEC("?lsm.s/file_ioctl")
 int BPF_PROG(guard_ioctl, struct file *file, unsigned int command, unsigned long argument, int ret)
 {
-	return ret ? ret : call_shown(file, command, argument);
+	return ret || guard_options.idle ? ret : call_shown(file, command, argument);
 }
 
 SEC("?fmod_ret/security_file_ioctl")
@@ -239,8 +239,7 @@ static struct work *work_unshown(void)
 }
 
 /* The manager's (stack, state, file, number, argument, size). */
-SEC("kprobe")
-int guard_call(struct pt_regs *regs)
+static int call_copied(struct pt_regs *regs)
 {
 	struct work *w = work_of_current();
 	struct guard_config *c = config_get();
@@ -298,9 +297,14 @@ int guard_call(struct pt_regs *regs)
 	return 0;
 }
 
-/* (to, from, size) */
 SEC("kprobe")
-int guard_copy_out(struct pt_regs *regs)
+int guard_call(struct pt_regs *regs)
+{
+	return guard_options.idle ? 0 : call_copied(regs);
+}
+
+/* (to, from, size) */
+static int reply_copied(struct pt_regs *regs)
 {
 	struct work *w = work_of_current();
 	struct guard_config *c;
@@ -323,6 +327,12 @@ int guard_copy_out(struct pt_regs *regs)
 	else if (w->plan.effect == GUARD_MEMORY)
 		work_settle(w, w->plan.bytes);
 	return 0;
+}
+
+SEC("kprobe")
+int guard_copy_out(struct pt_regs *regs)
+{
+	return guard_options.idle ? 0 : reply_copied(regs);
 }
 
 struct rewrite {
@@ -421,8 +431,7 @@ static void answer(struct work *w, uint32_t status, uint32_t handle)
 }
 
 /* Behind the call, where its value is. */
-SEC("kprobe")
-int guard_answer(struct pt_regs *regs)
+static int call_answered(struct pt_regs *regs)
 {
 	struct work *w = work_of_current();
 	uint32_t status = 0, handle;
@@ -446,6 +455,12 @@ int guard_answer(struct pt_regs *regs)
 	if (guard_options.rewrites && !status && w->plan.nested == GUARD_NESTED_FB_INFO)
 		answer_info(w);
 	return 0;
+}
+
+SEC("kprobe")
+int guard_answer(struct pt_regs *regs)
+{
+	return guard_options.idle ? 0 : call_answered(regs);
 }
 
 /* (stack, state, file) */
