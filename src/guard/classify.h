@@ -20,7 +20,7 @@
 
 struct guard_call {
 	uint32_t number, size; /* _IOC_NR and _IOC_SIZE; the letter is not looked at, as the driver does not */
-	/* The argument as far as it was read: size bytes, the rest 0. Aligned, so that it can be read by words. */
+	/* The argument as far as it was read: size bytes; nothing behind them counts. Aligned, to be read by words. */
 	uint8_t bytes[GUARD_ARGUMENT_BYTES] __attribute__((aligned(8)));
 };
 

@@ -157,6 +157,34 @@ static void messages(void)
 	       "... and layouts without flags have none");
 }
 
+/* What an earlier call has left behind the bytes of this one. */
+static void leftovers(void)
+{
+	int differ = 0;
+
+	for (uint32_t number = 0; number < 256; number++)
+		for (uint32_t size = 0; size <= GUARD_ARGUMENT_BYTES; size += 4)
+			for (uint32_t class = 0; class < 3; class ++) {
+				static const uint32_t classes[] = { RM_CLASS_MEMORY, RM_CLASS_DEVICE,
+								    RM_GROUP_SET_SLICE };
+				struct guard_call a = { .number = number, .size = size }, b = a;
+				struct guard_plan p, q;
+
+				memset(a.bytes + size, 0, sizeof a.bytes - size);
+				memset(b.bytes + size, 0xff, sizeof b.bytes - size);
+				if (size >= 16) {
+					memcpy(a.bytes + 12, &classes[class], 4);
+					memcpy(b.bytes + 12, &classes[class], 4);
+					memcpy(a.bytes + 8, &(uint32_t){ 2 }, 4);
+					memcpy(b.bytes + 8, &(uint32_t){ 2 }, 4);
+				}
+				guard_classify(&a, &usual, &p);
+				guard_classify(&b, &usual, &q);
+				differ += memcmp(&p, &q, sizeof p) != 0;
+			}
+	tap_ok(!differ, "nothing behind a call's bytes counts (%d)", differ);
+}
+
 static void branch_later(void)
 {
 	const struct guard_terms t = { .branch = 615 }, between = { .branch = 610 };
@@ -310,6 +338,7 @@ int main(void)
 	memory();
 	heap_pages();
 	messages();
+	leftovers();
 	branch_later();
 	old_memory();
 	classes();

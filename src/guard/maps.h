@@ -51,6 +51,7 @@ struct guard_options {
 	uint32_t rewrites; /* 0 where the kernel does not let a program write to a process (lockdown): replies stay */
 	uint32_t set;	   /* another number for each load */
 	uint32_t traced;   /* attached to the kernel's functions, not to its security modules' hooks */
+	uint32_t major;	   /* the driver's, as in guard_config: the first look at a call is at this, without a table */
 	uint32_t idle;	   /* programs of a call do nothing: what the places alone cost (tests; never a helper that is installed) */
 };
 

@@ -48,9 +48,13 @@ static void end_process(uint64_t account, uint32_t reason)
 /* Sets the reservation to what was really taken. */
 static void work_settle(struct work *w, uint64_t bytes)
 {
-	struct guard_tenant *t = tenant_find(w->account);
-	struct guard_limits *l = limits_find(w->account);
+	struct guard_limits *l;
+	struct guard_tenant *t;
 
+	if (bytes == w->reserved)
+		return;
+	l = limits_find(w->account);
+	t = tenant_of(w->account, l);
 	if (bytes <= w->reserved) {
 		account_refund(w->account, w->reserved - bytes);
 	} else if (t && !account_charge(t, l ? l->quota : 0, bytes - w->reserved)) {

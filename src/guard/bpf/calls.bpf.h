@@ -76,7 +76,6 @@ static __always_inline uint32_t judge_shown(struct work *w, const struct guard_t
 {
 	uint64_t size = command >> 16 & 0x3fff;
 
-	__builtin_memset(&w->call, 0, sizeof w->call);
 	w->call.number = command & 0xff;
 	w->call.size = (uint32_t)size;
 	size = bounded(size, GUARD_ARGUMENT_BYTES);
@@ -121,19 +120,17 @@ static int call_shown(struct file *file, unsigned int command, unsigned long arg
 	struct guard_limits *l;
 	struct work *w;
 
-	if (!device_of(file, &major, &minor))
-		return 0;
-	c = config_get();
-	if (!c || major != c->major)
+	if (!device_of(file, &major, &minor) || major != guard_options.major)
 		return 0;
 	account = account_of_file(key);
 	if (!account)
 		account = account_of_current();
 	if (!account)
 		return 0;
-	t = tenant_find(account);
+	c = config_get();
 	l = limits_find(account);
-	if (!t || !l)
+	t = tenant_of(account, l);
+	if (!c || !t)
 		return -EPERM;
 	/* Its opening may have been left out. */
 	if (guard_options.traced && !may_use(l, minor)) {
@@ -241,19 +238,24 @@ static struct work *work_unshown(void)
 /* The manager's (stack, state, file, number, argument, size). */
 static int call_copied(struct pt_regs *regs)
 {
-	struct work *w = work_of_current();
-	struct guard_config *c = config_get();
+	struct guard_config *c;
 	struct guard_tenant *t;
 	struct guard_limits *l;
+	struct work *w;
 	uint64_t size;
 
+	/* Most tasks, and all that are nobody's. */
+	if (!guard_options.traced && bpf_core_field_exists(((struct task_struct *)0)->bpf_storage) && !storage_there())
+		return 0;
+	w = work_of_current();
+	c = config_get();
 	if (guard_options.traced ? !w || w->stage != RESERVED : !w && storage_there())
 		w = work_unshown();
 	if (!w || w->stage != RESERVED || !c)
 		return 0;
-	t = tenant_find(w->account);
 	l = limits_find(w->account);
-	if (!t || !l) {
+	t = tenant_of(w->account, l);
+	if (!t) {
 		/* Its grant ended at this moment. */
 		bpf_send_signal(SIGKILL);
 		return 0;
@@ -264,7 +266,6 @@ static int call_copied(struct pt_regs *regs)
 	w->until = number_last();
 	w->file = PT_REGS_PARM3(regs);
 	w->data = PT_REGS_PARM5(regs);
-	__builtin_memset(&w->call, 0, sizeof w->call);
 	w->call.number = (uint32_t)PT_REGS_PARM4(regs);
 	w->call.size = (uint32_t)regs->r9;
 	size = bounded(w->call.size, GUARD_ARGUMENT_BYTES);

@@ -248,12 +248,18 @@ static struct guard_limits *limits_find(uint64_t account)
 	return l && account && l->account == account ? l : NULL;
 }
 
-/* NULL: it is dropped. */
-static struct guard_tenant *tenant_find(uint64_t account)
+/* Of an account whose limits have been found. */
+static struct guard_tenant *tenant_of(uint64_t account, const struct guard_limits *l)
 {
 	uint32_t row = GUARD_ROW(account);
 
-	return limits_find(account) ? bpf_map_lookup_elem(&guard_tenants, &row) : NULL;
+	return l ? bpf_map_lookup_elem(&guard_tenants, &row) : NULL;
+}
+
+/* NULL: it is dropped. */
+static struct guard_tenant *tenant_find(uint64_t account)
+{
+	return tenant_of(account, limits_find(account));
 }
 
 /* One object of the kernel's, and so one source: in this order, by what each is about. */

@@ -142,12 +142,13 @@ static void entries_choose(struct bpf_object *object, bool traced)
 						  (!entries[i].function || kernel_has(entries[i].function)));
 }
 
-static struct bpf_object *object_load(bool traced, bool rewrites, char *why, int *ret)
+static struct bpf_object *object_load(const struct guard_kernel *k, bool rewrites, char *why, int *ret)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "guard");
 	const struct guard_options options = { .rewrites = rewrites,
 					       .set = (uint32_t)(clock_now_ns() >> 10),
-					       .traced = traced,
+					       .traced = !k->lsm,
+					       .major = k->major,
 					       .idle = IDLE };
 	struct bpf_object *object = bpf_object__open_mem(guard_object, sizeof guard_object, &o);
 	struct bpf_map *m;
@@ -171,7 +172,7 @@ static struct bpf_object *object_load(bool traced, bool rewrites, char *why, int
 		snprintf(path, sizeof path, MAPS "/%s", name);
 		bpf_map__set_pin_path(m, path);
 	}
-	entries_choose(object, traced);
+	entries_choose(object, !k->lsm);
 	*ret = bpf_object__load(object);
 	if (!*ret)
 		return object;
@@ -405,10 +406,10 @@ int programs_load(const struct guard_kernel *k, uint32_t flags, struct guard_loa
 	r = pins_remove(GUARD_PINS, new, why); /* of a helper that was killed */
 	if (r)
 		return r;
-	object = object_load(!k->lsm, ret->rewrites, why, &r);
+	object = object_load(k, ret->rewrites, why, &r);
 	if (!object && ret->rewrites) {
 		ret->rewrites = false;
-		object = object_load(!k->lsm, false, why, &r);
+		object = object_load(k, false, why, &r);
 	}
 	if (!object)
 		return r;
