@@ -160,6 +160,8 @@ static void alloc(const struct rm_alloc *a, uint32_t size, const struct guard_te
 			p->reason = GUARD_EXPORT;
 		break;
 	default:
+		if (rm_class_is_channel(a->class))
+			p->effect = GUARD_CHANNEL;
 		break;
 	}
 }
@@ -341,6 +343,15 @@ GUARD_API void guard_classify_nested(struct guard_plan *plan, const struct guard
 		if (((const struct rm_slice *)m)->us > terms->slice_most_us)
 			plan->reason = GUARD_SLICE;
 	}
+}
+
+GUARD_API void guard_channel(struct guard_plan *plan, _Bool in_group)
+{
+	if (plan->effect != GUARD_CHANNEL)
+		return;
+	plan->effect = in_group ? GUARD_NOTHING : GUARD_GROUP;
+	if (!in_group)
+		plan->class = RM_CLASS_GROUP;
 }
 
 GUARD_API _Bool guard_rewrite(uint32_t index, uint32_t *data_kib, uint64_t quota, uint64_t used)

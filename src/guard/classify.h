@@ -61,11 +61,12 @@ enum guard_reason {
 
 enum guard_effect {
 	GUARD_NOTHING,
-	GUARD_PARENT, /* an object below which memory may be: a client, a device */
-	GUARD_MEMORY, /* takes `bytes` */
-	GUARD_FREE,   /* gives back what `object` and everything below it holds */
-	GUARD_DUP,    /* another name for source_object */
-	GUARD_GROUP,  /* a channel group */
+	GUARD_PARENT,  /* an object below which memory may be: a client, a device */
+	GUARD_MEMORY,  /* takes `bytes` */
+	GUARD_FREE,    /* gives back what `object` and everything below it holds */
+	GUARD_DUP,     /* another name for source_object */
+	GUARD_GROUP,   /* a channel group */
+	GUARD_CHANNEL, /* a channel: below anything but a group, a group of its own (guard_channel) */
 };
 
 enum guard_nested { GUARD_NONE, GUARD_NESTED_MEMORY, GUARD_NESTED_SLICE, GUARD_NESTED_FB_INFO };
@@ -78,7 +79,7 @@ struct guard_plan {
 	uint32_t client, parent, object, class;
 	uint32_t source_client, source_object;
 	uint32_t nested_bytes;
-	uint32_t taken; /* 1: what was taken stands in the argument itself, when the call is done: classify that */
+	uint32_t taken;	  /* 1: what was taken stands in the argument itself, when the call is done: classify that */
 	uint64_t pointer; /* of what is nested; 0: nothing */
 	uint64_t bytes;	  /* the charge, by the granule that the driver uses for it */
 };
@@ -94,6 +95,8 @@ struct guard_plan {
 GUARD_API void guard_classify(const struct guard_call *call, const struct guard_terms *terms, struct guard_plan *ret);
 /* Judges what was read from plan->pointer; `nested` has GUARD_NESTED_BYTES, zeros where nothing was read. */
 GUARD_API void guard_classify_nested(struct guard_plan *plan, const struct guard_terms *terms, const uint8_t *nested);
+/* A GUARD_CHANNEL becomes what it is, when it is known whether `parent` is a group. */
+GUARD_API void guard_channel(struct guard_plan *plan, _Bool in_group);
 /* The charge of `size` bytes with these attributes; UINT64_MAX: no device has that much. */
 GUARD_API uint64_t guard_charge(uint64_t size, uint32_t attr, uint32_t attr2);
 /*

@@ -185,6 +185,24 @@ static void leftovers(void)
 	tap_ok(!differ, "nothing behind a call's bytes counts (%d)", differ);
 }
 
+/* The manager makes a group for a channel that is below none. */
+static void channels(void)
+{
+	static const uint32_t classes[] = { 0xa06f, 0xc36f, 0xc56f, 0xc86f, 0xca6f };
+	int good = 0;
+
+	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+		struct rm_alloc a = { .class = classes[i] };
+		struct guard_plan p = judge(RM_ESC_ALLOC, &a, 48, &usual), alone = p;
+
+		good += p.effect == GUARD_CHANNEL;
+		guard_channel(&p, 1);
+		guard_channel(&alone, 0);
+		good += p.effect == GUARD_NOTHING && alone.effect == GUARD_GROUP && alone.class == RM_CLASS_GROUP;
+	}
+	tap_ok(good == 10, "a channel in no group is a group");
+}
+
 static void branch_later(void)
 {
 	const struct guard_terms t = { .branch = 615 }, between = { .branch = 610 };
@@ -339,6 +357,7 @@ int main(void)
 	heap_pages();
 	messages();
 	leftovers();
+	channels();
 	branch_later();
 	old_memory();
 	classes();

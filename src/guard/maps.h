@@ -52,7 +52,7 @@ struct guard_options {
 	uint32_t set;	   /* another number for each load */
 	uint32_t traced;   /* attached to the kernel's functions, not to its security modules' hooks */
 	uint32_t major;	   /* the driver's, as in guard_config: the first look at a call is at this, without a table */
-	uint32_t idle;	   /* programs of a call do nothing: what the places alone cost (tests; never a helper that is installed) */
+	uint32_t idle;	   /* programs of a call do nothing; of a helper of the tests' that is not installed */
 };
 
 /* What guard_read is asked for, and what it read. */

@@ -227,6 +227,48 @@ static int body_aligned(void)
 	return truth().used == MIB(512) ? 0 : 5;
 }
 
+/* Channels in no group: the manager makes a group for each. 3 groups are the tenant's. */
+static int body_channels(void)
+{
+	struct session s;
+	uint32_t o[8] = { 0 };
+
+	if (session_open(&s) || rm_alloc(s.fd, s.client, 2, &o[0], 0xa06c, NULL))
+		return 2;
+	for (int i = 1; i < 4; i++)
+		if (rm_alloc(s.fd, s.client, o[0], &o[i], 0xc56f, NULL))
+			return 3;
+	if (rm_alloc(s.fd, s.client, 2, &o[4], 0xc56f, NULL) || rm_alloc(s.fd, s.client, 2, &o[5], 0xc96f, NULL))
+		return 4;
+	if (rm_alloc(s.fd, s.client, 2, &o[6], 0xca6f, NULL) != -EPERM)
+		return 5;
+	if (rm_free(s.fd, s.client, o[4]) || rm_alloc(s.fd, s.client, 2, &o[6], 0xa06c, NULL))
+		return 6;
+	return rm_alloc(s.fd, s.client, 2, &o[7], 0xc56f, NULL) == -EPERM ? 0 : 7;
+}
+
+/* --groups 0: memory, and no channel. */
+static int body_no_channels(void)
+{
+	struct session s;
+	uint32_t o = 0, p = 0;
+
+	if (session_open(&s) || rm_alloc(s.fd, s.client, 2, &o, 0xa06c, NULL) != -EPERM ||
+	    rm_alloc(s.fd, s.client, 2, &p, 0xc56f, NULL) != -EPERM)
+		return 2;
+	return expect(grab(&s, MIB(64), MIB(65536)), 256);
+}
+
+static void no_channels(void)
+{
+	const char *path = "/sys/fs/cgroup/still";
+
+	mkdir(path, 0755);
+	run((const char *[]){ "/mete-guard", "set", path, "--memory", "256M", "--groups", "0", NULL });
+	ok(!as("still", body_no_channels), "a tenant that may have no channel groups has memory, and no channel");
+	run((const char *[]){ "/mete-guard", "drop", path, NULL });
+}
+
 /* A multicast object holds memory whose name is gone. */
 static int body_multicast(void)
 {
@@ -588,6 +630,7 @@ void case_tricks(void)
 	one(body_message, false, "parameters as a message are refused");
 	one(body_huge_heap, false, "the heap in pages of 512 MiB is charged so; in pages of 256 GiB refused");
 	one(body_aligned, false, "memory that is padded to its alignment is charged so, or refused");
+	one(body_channels, false, "channels in no group count as groups");
 	one(body_multicast, false, "a multicast object does not hold memory whose charge is given back");
 	one(body_no_bytes, false, "splice, sendfile, copy_file_range, write and mmap take nothing");
 	one(body_mounts, false, "a node by a devtmpfs of its own, or bound elsewhere");
@@ -599,6 +642,7 @@ void case_tricks(void)
 	one(body_sqpoll, false, "the thread of an io_uring, when its process has left");
 	one(body_threaded, false, "a thread in a threaded cgroup below the tenant's");
 	threaded_before();
+	no_channels();
 	shared_table();
 	in_flight();
 	one(body_own_filter, true, "a filter of its own that changes the call and lets it go on");

@@ -45,6 +45,12 @@ static void work_judge(struct work *w, const struct guard_limits *l, uint32_t br
 	struct guard_terms terms = { .branch = branch, .flags = l->flags, .slice_most_us = l->slice_most_us };
 
 	guard_classify(&w->call, &terms, &w->plan);
+	if (w->plan.effect == GUARD_CHANNEL) {
+		struct guard_key above = { w->plan.client, w->plan.parent };
+		struct guard_object *o = bpf_map_lookup_elem(&guard_objects, &above);
+
+		guard_channel(&w->plan, o && o->class == RM_CLASS_GROUP);
+	}
 }
 
 static void work_judge_nested(struct work *w, const struct guard_limits *l, uint32_t branch)

@@ -348,7 +348,8 @@ static int attach_all(struct bpf_object *object, const struct guard_driver *d, c
 			const char *name = bpf_program__name(p);
 			bool is_call = !strncmp(name, "guard_ioctl", 11);
 
-			if (!bpf_program__autoload(p) || is_call != calls || !strcmp(name, "guard_read") || LEFT_OUT(name))
+			if (!bpf_program__autoload(p) || is_call != calls || !strcmp(name, "guard_read") ||
+			    LEFT_OUT(name))
 				continue;
 			r = attach(p, d, &sites, folder, why);
 			if (r)

@@ -526,11 +526,14 @@ static int refuse(struct making *m, uint32_t reason)
 /* Of what is not to be: 0, or -errno for the program. */
 static int judge(struct making *m)
 {
+	const struct tenant_object *above;
 	int r;
 
 	guard_classify(&m->call, &m->c->terms, &m->plan);
 	if (m->plan.reason)
 		return refuse(m, m->plan.reason);
+	above = tenant_find(m->c->account, m->plan.client, m->plan.parent);
+	guard_channel(&m->plan, above && above->class == RM_CLASS_GROUP);
 	r = all_read(m);
 	/* What was read is the caller's only if it has waited all the time. */
 	if (!caller_waits(m->caller))
