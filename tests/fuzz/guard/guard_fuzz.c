@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 	struct guard_terms terms;
 	struct guard_plan p, again;
 	uint8_t nested[GUARD_NESTED_BYTES] __attribute__((aligned(8)));
-	uint64_t asked = 0;
+	uint64_t asked = 0, alignment = 0;
 
 	memcpy(&in, data, length < sizeof in ? length : sizeof in);
 	terms = (struct guard_terms){ .branch = in.branch, .flags = in.flags, .slice_most_us = 2000 };
@@ -54,17 +54,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 	check(p.nested_bytes <= GUARD_NESTED_BYTES);
 	check(p.status_at == GUARD_NO_PLACE || p.status_at + 4u <= call.size);
 	check(p.object_at == GUARD_NO_PLACE || p.object_at + 4u <= call.size);
-	if (p.nested == GUARD_NESTED_MEMORY)
+	if (p.nested == GUARD_NESTED_MEMORY) {
 		memcpy(&asked, nested + 64, 8);
-	else if (call.number == RM_ESC_HEAP)
+		memcpy(&alignment, nested + 72, 8);
+	} else if (call.number == RM_ESC_HEAP) {
 		memcpy(&asked, call.bytes + (((struct rm_heap *)call.bytes)->function == 14 ? 80 : 88), 8);
-	else if (call.number == RM_ESC_ALLOC_MEMORY)
+		memcpy(&alignment, call.bytes + (((struct rm_heap *)call.bytes)->function == 14 ? 88 : 96), 8);
+	} else if (call.number == RM_ESC_ALLOC_MEMORY)
 		asked = ((struct rm_alloc_memory *)call.bytes)->limit + 1;
 	guard_classify_nested(&p, &terms, nested);
 	if (p.reason)
 		check(p.bytes == 0);
 	else if (p.effect == GUARD_MEMORY)
-		check(p.bytes >= asked && p.bytes - asked < 512u << 20);
+		/* Less than the largest page and the alignment more. */
+		check(p.bytes >= asked &&
+		      (p.bytes - asked < (256ull << 30) || p.bytes - asked - (256ull << 30) < alignment));
 	return 0;
 }
 
