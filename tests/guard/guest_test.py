@@ -49,7 +49,9 @@ def pack(module, to):
     files = {"init": os.path.join(here, "init"), "cases": os.path.join(build, "tests/guard/guard_cases"),
              "mete-guard": os.path.join(build, "src/guard/mete-guard"),
              "mete-guard-notify": os.path.join(build, "src/guard/mete-guard-notify"),
-             "mete-guard-floor": os.path.join(build, "src/guard/mete-guard-floor"), "bin/busybox": busybox, "mete_standin.ko": module}
+             "bin/busybox": busybox, "mete_standin.ko": module}
+    if "floor" in cases.split(","):
+        files["mete-guard-floor"] = os.path.join(build, "src/guard/mete-guard-floor")
     mete = os.path.join(build, "src/cli/mete")
     if "lines" in cases.split(",") and os.path.exists(mete):
         files["mete"] = mete
