@@ -12,6 +12,9 @@ void make_param(struct emit *e, const struct access_form *a);
 /* Anywhere: scatter.c. */
 void make_scattered(struct emit *e, const struct plan *p);
 
+/* As it is counted that a group accesses `bytes` at each of these addresses. */
+LLVMValueRef access_sectors(struct emit *e, LLVMValueRef at, uint32_t bytes);
+
 /* The range of memory that the operation found last. */
 struct access_range {
 	LLVMValueRef hint, begin, bytes, writable; /* hint: the place of its number */

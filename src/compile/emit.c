@@ -15,6 +15,7 @@
 #include "compile/group.h"
 #include "compile/leave.h"
 #include "compile/operation.h"
+#include "compile/single.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -277,6 +278,19 @@ static bool make_operation(struct emit *e, const struct plan *p)
 	return true;
 }
 
+/* Value: false when nothing follows in this block. */
+static bool make_one(struct emit *e)
+{
+	struct plan p;
+	bool on;
+
+	plan_make(e->flow, e->at, e->s, e->kept, &p);
+	on = make_operation(e, &p);
+	e->pending += on ? operation(e)->weight : 0;
+	plan_apply(e->flow, e->at, &p, e->s);
+	return on;
+}
+
 /* Of all lanes, or of a group. */
 static bool make_code(struct emit *e, uint32_t b, bool group)
 {
@@ -284,7 +298,6 @@ static bool make_code(struct emit *e, uint32_t b, bool group)
 	const size_t regs = e->flow->reg_count + 1;
 	uint8_t *live = flow_live(e->flow, b);
 	bool on = true;
-	struct plan p;
 
 	if (!live)
 		return false;
@@ -294,12 +307,16 @@ static bool make_code(struct emit *e, uint32_t b, bool group)
 	e->in_block = b;
 	if (group)
 		group_begin(e, b);
-	for (e->at = n->begin; on && e->at < n->end; e->at++) {
+	for (e->at = n->begin; on && e->at < n->end;) {
+		const uint32_t few = single_count(e, n->end);
+
 		e->live = live + (e->at - n->begin) * regs;
-		plan_make(e->flow, e->at, e->s, e->kept, &p);
-		on = make_operation(e, &p);
-		e->pending += on ? operation(e)->weight : 0;
-		plan_apply(e->flow, e->at, &p, e->s);
+		if (few) {
+			single_run(e, few, e->live, make_one);
+			continue;
+		}
+		on = make_one(e);
+		e->at++;
 	}
 	if (on) {
 		count_pending(e);

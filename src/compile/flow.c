@@ -96,6 +96,15 @@ static bool ends_block(const struct compile_op *o)
 	return o->kind != COMPILE_PLAIN;
 }
 
+/* A jump backwards to a barrier: some of a warp's lanes may come to it long before the others, and the interpreter lets
+ * them wait. What follows is a place to take over again. */
+static bool meets_early(const struct compile_request *q, uint32_t i)
+{
+	const uint32_t to = q->op[i].to;
+
+	return q->op[i].kind == COMPILE_BRANCH && to <= i && q->op[to].name && !strcmp(q->op[to].name, "%meet");
+}
+
 static int find_blocks(struct flow *f)
 {
 	const struct compile_request *q = f->request;
@@ -110,6 +119,8 @@ static int find_blocks(struct flow *f)
 			leader[q->op[i].to] = 1;
 		if (ends_block(&q->op[i]))
 			leader[i + 1] = 1;
+		if (meets_early(q, i))
+			leader[q->op[i].to + 1] = 1;
 		if (q->op[i].wild)
 			leader[i] = 1;
 	}
@@ -178,6 +189,8 @@ static void find_entries(struct flow *f)
 
 			if (f->block[b].next[k] <= b || last->kind == COMPILE_STOP || last->kind == COMPILE_BARRIER)
 				to->entry = true;
+			if (meets_early(q, f->block[b].end - 1))
+				f->block[f->block[b].next[0] + 1].entry = true;
 			if (f->block[b].next[k] <= b ||
 			    (last->kind == COMPILE_BARRIER && last->guard.place != COMPILE_NONE))
 				to->group_entry = true;

@@ -123,9 +123,14 @@ static LLVMValueRef zeroes(struct emit *e, const char *name, LLVMValueRef v)
 	return LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, &t, 1), f, args, 2, "");
 }
 
+LLVMValueRef group_first_of(struct emit *e, LLVMValueRef lanes)
+{
+	return zeroes(e, "llvm.cttz", lanes);
+}
+
 LLVMValueRef group_first(struct emit *e)
 {
-	return zeroes(e, "llvm.cttz", e->here);
+	return group_first_of(e, e->here);
 }
 
 LLVMValueRef group_last(struct emit *e)

@@ -19,6 +19,7 @@ void group_tell(struct emit *e);
 /* Writes lanes of the group into what others keep. */
 LLVMValueRef group_mix(struct emit *e, LLVMValueRef mine, LLVMValueRef theirs);
 LLVMValueRef group_first(struct emit *e); /* lanes of the group, as i32 */
+LLVMValueRef group_first_of(struct emit *e, LLVMValueRef lanes);
 LLVMValueRef group_last(struct emit *e);
 LLVMValueRef group_is_one(struct emit *e); /* it is a single lane */
 /* The interpreter goes on; in `waiting` others may wait. n: how many instructions have been executed. */

@@ -83,8 +83,8 @@ static LLVMValueRef address_of(struct emit *e, LLVMValueRef at, LLVMValueRef lan
 	return LLVMBuildExtractElement(e->b, at, lane, "");
 }
 
-/* Finds out whether the addresses are one behind the other, and counts what is touched. */
-static void scatter_pattern(struct emit *e, struct scatter *x)
+/* Finds out whether the addresses are one behind the other. Value: how many pieces of memory are touched. */
+static LLVMValueRef scatter_pattern(struct emit *e, struct scatter *x)
 {
 	const uint64_t bytes = access_bytes(x->a);
 	const uint32_t period = x->first_lane ? LANES : LANES / 2;
@@ -118,7 +118,17 @@ static void scatter_pattern(struct emit *e, struct scatter *x)
 		second = LLVMBuildSub(e->b, second, LLVMConstInt(t, bytes * (LANES / 2), false), "");
 		x->is_row = LLVMBuildAnd(e->b, row, LLVMBuildICmp(e->b, LLVMIntEQ, x->first, second, ""), "");
 	}
-	add_to(e, e->sectors, 0, LLVMBuildSelect(e->b, one, other, n, ""));
+	return LLVMBuildSelect(e->b, one, other, n, "");
+}
+
+LLVMValueRef access_sectors(struct emit *e, LLVMValueRef at, uint32_t bytes)
+{
+	const struct access_form a = { .bytes = (uint8_t)bytes, .count = 1 };
+	struct scatter x = { .a = &a, .at = at, .here = e->here };
+
+	x.first_lane = LLVMBuildZExt(e->b, group_first(e), e->i64, "");
+	x.first = address_of(e, at, x.first_lane);
+	return scatter_pattern(e, &x);
 }
 
 /* Pointers to element k of each lane. */
@@ -290,7 +300,7 @@ void make_scattered(struct emit *e, const struct plan *p)
 	scatter_call(e, p, &range);
 	LLVMBuildBr(e->b, on);
 	LLVMPositionBuilderAtEnd(e->b, fast);
-	scatter_pattern(e, &x);
+	add_to(e, e->sectors, 0, scatter_pattern(e, &x));
 	scatter_move(e, &x);
 	LLVMBuildBr(e->b, on);
 	LLVMPositionBuilderAtEnd(e->b, on);

@@ -18,6 +18,7 @@ struct emit {
 	LLVMValueRef count, sectors;				       /* places of counters */
 	LLVMValueRef base[COMPILE_REGS_MAX], second[COMPILE_REGS_MAX]; /* places of registers: of halves both */
 	LLVMValueRef lanes[COMPILE_REGS_MAX];
+	LLVMValueRef single[COMPILE_REGS_MAX], single_address[32];     /* arrays of single.c; NULL: not yet */
 	LLVMBasicBlockRef *code; /* of each block */
 	/* of groups of lanes: group.h */
 	LLVMBasicBlockRef *run_code, *come_code;
