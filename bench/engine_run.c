@@ -130,18 +130,28 @@ char *file_read(const char *path, size_t *ret_bytes)
 	return text;
 }
 
+static const struct bench_case *case_of(const struct bench_case *cases, unsigned count, const char *kernel)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (!strcmp(kernel, cases[i].kernel))
+			return &cases[i];
+	return NULL;
+}
+
 const struct bench_case *case_find(const char *kernel)
 {
-	for (unsigned i = 0; i < bench_case_count; i++)
-		if (!strcmp(kernel, bench_cases[i].kernel))
-			return &bench_cases[i];
-	for (unsigned i = 0; i < varied_case_count; i++)
-		if (!strcmp(kernel, varied_cases[i].kernel))
-			return &varied_cases[i];
-	for (unsigned i = 0; i < tensor_case_count; i++)
-		if (!strcmp(kernel, tensor_cases[i].kernel))
-			return &tensor_cases[i];
-	return NULL;
+	const struct {
+		const struct bench_case *cases;
+		unsigned count;
+	} sets[] = { { bench_cases, bench_case_count },
+		     { varied_cases, varied_case_count },
+		     { tensor_cases, tensor_case_count },
+		     { irregular_cases, irregular_case_count } };
+	const struct bench_case *c = NULL;
+
+	for (size_t i = 0; !c && i < sizeof(sets) / sizeof(sets[0]); i++)
+		c = case_of(sets[i].cases, sets[i].count, kernel);
+	return c;
 }
 
 void device_open(void *memory)

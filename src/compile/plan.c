@@ -439,12 +439,12 @@ static bool apart(const struct access_form *a, int64_t stride)
 	return stride % bytes == 0 && stride < STRIDE_MAX && stride > -STRIDE_MAX;
 }
 
-/* Whether lanes may lie anywhere: by the host's instructions, of which it has some for 4 and 8 bytes. */
+/* Whether lanes may lie anywhere: scatter.c. */
 static bool can_scatter(const struct flow *f, const struct access_form *a)
 {
 	if (f->elements > SCATTERS_MAX)
 		return false;
-	return a->store ? a->bytes >= 4 && !strcmp(f->request->isa, "avx512") : a->bytes >= 4 || a->count == 1;
+	return a->bytes >= 4 || a->count == 1;
 }
 
 /* What a group of lanes accesses by code of its own: one place, or one element behind the other. */

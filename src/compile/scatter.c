@@ -11,6 +11,7 @@
 #include "compile/operation.h"
 
 #include <stddef.h>
+#include <string.h>
 
 struct scatter {
 	const struct access_form *a;
@@ -193,7 +194,13 @@ static void load_gathered(struct emit *e, const struct scatter *x)
 	}
 }
 
-static void store_scattered(struct emit *e, const struct scatter *x)
+/* By the host's instruction, which takes as long for one lane as for all, and of which there is none for bytes. */
+static bool scatters_at_once(const struct emit *e, const struct access_form *a)
+{
+	return !e->kept && a->bytes >= 4 && !strcmp(e->flow->request->isa, "avx512");
+}
+
+static void store_at_once(struct emit *e, const struct scatter *x)
 {
 	for (uint32_t k = 0; k < x->a->count; k++) {
 		LLVMValueRef v = source_lanes(e, &operation(e)->operand[element_operand[1][k]], true);
@@ -202,6 +209,60 @@ static void store_scattered(struct emit *e, const struct scatter *x)
 		value_scatter(e, v, pointers(e, x, (uint64_t)k * x->a->bytes, LLVMGetElementType(LLVMTypeOf(v))),
 			      x->a->bytes, x->lanes);
 	}
+}
+
+/* What one lane stores; `lane`: i64. */
+static void store_one(struct emit *e, const struct scatter *x, LLVMValueRef at, LLVMValueRef *values, LLVMValueRef lane)
+{
+	const struct access_form *a = x->a;
+	LLVMTypeRef t = type_int(e, a->bytes), lane_type = type_int(e, a->bytes == 8 ? 8 : 4);
+	LLVMTypeRef address_type = a->shared ? e->i32 : e->i64;
+	LLVMValueRef address, v;
+
+	address = value_load(e, address_type, value_element(e, at, lane, address_type), 4);
+	address = LLVMBuildZExtOrBitCast(e->b, address, e->i64, "");
+	address = a->shared ? LLVMBuildGEP2(e->b, e->i8, e->shared, &address, 1, "")
+			    : LLVMBuildIntToPtr(e->b, address, e->bytes, "");
+	for (uint32_t k = 0; k < a->count; k++) {
+		v = value_load(e, lane_type, value_element(e, values[k], lane, lane_type), 4);
+		if (a->bytes < 4)
+			v = LLVMBuildTrunc(e->b, v, t, "");
+		value_store(e, v, value_at(e, address, (uint64_t)k * a->bytes, t), a->bytes);
+	}
+}
+
+/* One lane after the other, in their order. */
+static void store_in_turn(struct emit *e, const struct scatter *x)
+{
+	const bool wide = x->a->bytes == 8;
+	LLVMValueRef at = value_array(e, &e->store_at[!x->a->shared], x->a->shared ? e->i32 : e->i64), values[4];
+	LLVMBasicBlockRef before, head = new_block(e), on = new_block(e), from[2];
+	LLVMValueRef left, next, in[2], v;
+
+	value_store(e, x->at, at, VECTOR_ALIGN);
+	for (uint32_t k = 0; k < x->a->count; k++) {
+		v = source_lanes(e, &operation(e)->operand[element_operand[1][k]], true);
+		values[k] = value_array(e, &e->store_value[wide][k], wide ? e->i64 : e->i32);
+		value_store(e, v, values[k], VECTOR_ALIGN);
+	}
+	before = LLVMGetInsertBlock(e->b);
+	LLVMBuildBr(e->b, head);
+	LLVMPositionBuilderAtEnd(e->b, head);
+	left = LLVMBuildPhi(e->b, e->i32, "");
+	store_one(e, x, at, values, LLVMBuildZExt(e->b, group_first_of(e, left), e->i64, ""));
+	next = LLVMBuildAnd(e->b, left, LLVMBuildSub(e->b, left, LLVMConstInt(e->i32, 1, false), ""), "");
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, next, LLVMConstNull(e->i32), ""), on, head);
+	from[0] = before;
+	from[1] = head;
+	in[0] = x->here;
+	in[1] = next;
+	LLVMAddIncoming(left, in, from, 2);
+	LLVMPositionBuilderAtEnd(e->b, on);
+}
+
+static void store_scattered(struct emit *e, const struct scatter *x)
+{
+	(scatters_at_once(e, x->a) ? store_at_once : store_in_turn)(e, x);
 }
 
 /* Of elements that lie one behind the other: where that of lane 0 would. */

@@ -104,27 +104,9 @@ uint32_t single_count(const struct emit *e, uint32_t end)
 
 /* ---- registers ---- */
 
-/* An array of all lanes, on the stack of the function. */
-static LLVMValueRef array(struct emit *e, LLVMValueRef *place, LLVMTypeRef t)
-{
-	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
-
-	if (*place)
-		return *place;
-	LLVMPositionBuilderBefore(e->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(e->function)));
-	*place = LLVMBuildAlloca(e->b, type_lanes(t), "");
-	LLVMSetAlignment(*place, VECTOR_ALIGN);
-	LLVMPositionBuilderAtEnd(e->b, here);
-	return *place;
-}
-
-/* Of one lane; type t. */
 static LLVMValueRef element(struct single *x, LLVMValueRef all, LLVMTypeRef t)
 {
-	struct emit *e = x->e;
-	LLVMValueRef first = LLVMBuildBitCast(e->b, all, LLVMPointerType(t, 0), "");
-
-	return LLVMBuildGEP2(e->b, t, first, &x->lane64, 1, "");
+	return value_element(x->e, all, x->lane64, t);
 }
 
 static LLVMTypeRef reg_type(const struct single *x, uint32_t r)
@@ -134,7 +116,7 @@ static LLVMTypeRef reg_type(const struct single *x, uint32_t r)
 
 static LLVMValueRef reg_array(struct single *x, uint32_t r)
 {
-	return array(x->e, &x->e->single[r], reg_type(x, r));
+	return value_array(x->e, &x->e->single[r], reg_type(x, r));
 }
 
 /* A register that the stretch reads first. */
@@ -353,7 +335,7 @@ static struct single_place *place_of(struct single *x, const struct access_form 
 	limits(x, p, &begin, &last);
 	unless(x, LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildSub(e->b, p->at, begin, ""), last, ""));
 	if (!a->shared) {
-		p->all = array(e, &e->single_address[x->places], e->i64);
+		p->all = value_array(e, &e->single_address[x->places], e->i64);
 		value_store(e, p->at, element(x, p->all, e->i64), 8);
 	}
 	x->places++;

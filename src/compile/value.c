@@ -186,3 +186,23 @@ LLVMValueRef value_any(struct emit *e, LLVMValueRef condition)
 
 	return LLVMBuildICmp(e->b, LLVMIntNE, bits, LLVMConstInt(e->i32, 0, false), "");
 }
+
+LLVMValueRef value_array(struct emit *e, LLVMValueRef *place, LLVMTypeRef t)
+{
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+
+	if (*place)
+		return *place;
+	LLVMPositionBuilderBefore(e->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(e->function)));
+	*place = LLVMBuildAlloca(e->b, type_lanes(t), "");
+	LLVMSetAlignment(*place, VECTOR_ALIGN);
+	LLVMPositionBuilderAtEnd(e->b, here);
+	return *place;
+}
+
+LLVMValueRef value_element(struct emit *e, LLVMValueRef array, LLVMValueRef lane, LLVMTypeRef t)
+{
+	LLVMValueRef first = LLVMBuildBitCast(e->b, array, LLVMPointerType(t, 0), "");
+
+	return LLVMBuildGEP2(e->b, t, first, &lane, 1, "");
+}

@@ -18,8 +18,9 @@ struct emit {
 	LLVMValueRef count, sectors;				       /* places of counters */
 	LLVMValueRef base[COMPILE_REGS_MAX], second[COMPILE_REGS_MAX]; /* places of registers: of halves both */
 	LLVMValueRef lanes[COMPILE_REGS_MAX];
-	LLVMValueRef single[COMPILE_REGS_MAX], single_address[32];     /* arrays of single.c; NULL: not yet */
-	LLVMBasicBlockRef *code; /* of each block */
+	LLVMValueRef single[COMPILE_REGS_MAX], single_address[32]; /* arrays of single.c; NULL: not yet */
+	LLVMValueRef store_at[2], store_value[2][4];		   /* likewise of scatter.c, by width */
+	LLVMBasicBlockRef *code;				   /* of each block */
 	/* of groups of lanes: group.h */
 	LLVMBasicBlockRef *run_code, *come_code;
 	LLVMValueRef mask, idle, spins; /* places; idle: counts what lanes did not execute, of all 32 */
@@ -31,11 +32,11 @@ struct emit {
 	const uint8_t *kept;		       /* registers that they need; NULL likewise */
 	bool told;			       /* the engine knows the group */
 	bool as_lanes;			       /* results are stored as lanes: other ways to here give some */
-	struct state *s;	 /* of each register, before the operation that is made */
-	uint8_t *live;		 /* likewise: which are needed from here on */
-	uint32_t at;		 /* the operation */
-	uint32_t in_block;	 /* the block it is in */
-	uint64_t pending;	 /* instructions since the counter was last written */
+	struct state *s;		       /* of each register, before the operation that is made */
+	uint8_t *live;			       /* likewise: which are needed from here on */
+	uint32_t at;			       /* the operation */
+	uint32_t in_block;		       /* the block it is in */
+	uint64_t pending;		       /* instructions since the counter was last written */
 };
 
 const struct compile_op *operation(const struct emit *e);
@@ -60,6 +61,9 @@ void value_scatter(struct emit *e, LLVMValueRef v, LLVMValueRef pointers, uint32
 /* Likewise, one element behind the other. */
 LLVMValueRef value_masked_load(struct emit *e, LLVMTypeRef t, LLVMValueRef pointer, uint32_t align, LLVMValueRef mask);
 void value_masked_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, uint32_t align, LLVMValueRef mask);
+/* An array of all lanes on the function's stack, made when it is first wanted; and where lane `lane`, i64, is in it. */
+LLVMValueRef value_array(struct emit *e, LLVMValueRef *place, LLVMTypeRef t);
+LLVMValueRef value_element(struct emit *e, LLVMValueRef array, LLVMValueRef lane, LLVMTypeRef t);
 /* All lanes of a condition, a vector of i1. */
 LLVMValueRef value_all(struct emit *e, LLVMValueRef condition);
 LLVMValueRef value_any(struct emit *e, LLVMValueRef condition);

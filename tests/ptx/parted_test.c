@@ -242,6 +242,44 @@ static void across(void)
 	}
 }
 
+/*
+ * Addresses that come from memory, in a stretch that only computes and loads: small groups run it lane by lane.
+ * Sometimes the last address is one lane's own fault.
+ */
+static void chase(bool strays)
+{
+	const uint32_t from = word(), step = 1 + below(4);
+
+	put("\tand.b32 %%t0, %%w%u, 511; mul.wide.u32 %%a, %%t0, 4; add.s64 %%a, %%a, %%table;\n", from);
+	for (uint32_t i = 0; i < step; i++) {
+		put("\tld.global.u32 %%t0, [%%a+%u]; ld.global.%s %%w%u, [%%a+%u];\n", 4 * below(16),
+		    chance(60)	 ? "u32"
+		    : chance(50) ? "u8"
+				 : "s16",
+		    word(), 4 * below(16));
+		if (chance(30))
+			put("\t%sfma.rn.f32 %%w%u, %%t0, %%w%u, %%w%u;\n", guard(), word(), word(), word());
+		if (chance(30))
+			put("\t%sadd.u32 %%uni, %%uni, 1; add.u32 %%row, %%row, %u;\n", "", below(3));
+		if (chance(30))
+			put("\tand.b32 %%t1, %%t0, 63; shl.b32 %%t1, %%t1, 2; add.u32 %%t1, %%t1, %%sh; "
+			    "%sld.shared.u32 "
+			    "%%w%u, [%%t1];\n",
+			    chance(20) ? guard() : "", word());
+		if (chance(30))
+			put("\t%sxor.b32 %%w%u, %%w%u, %%t0; setp.lt.s32 %%p%u, %%t0, %%w%u;\n", guard(), word(),
+			    word(), below(PREDS), word());
+		put("\tand.b32 %%t0, %%t0, 510; mul.wide.u32 %%a, %%t0, 4; add.s64 %%a, %%a, %%table;\n");
+	}
+	if (chance(50))
+		put("\tld.global.v2.u32 {%%w%u, %%w%u}, [%%a+%u];\n", below(4), 4 + below(4), 8 * below(8));
+	if (strays)
+		put("\tsetp.eq.u32 %%q, %%lane, %u; selp.b64 %%b, %u, 0, %%q; add.s64 %%a, %%a, %%b; ld.global.u32 "
+		    "%%w%u, "
+		    "[%%a];\n",
+		    below(32), chance(50) ? 2u : 0x40000000u, word());
+}
+
 static void body(int count);
 
 static void construct_if(void)
@@ -307,6 +345,8 @@ static void statement(void)
 		put("\tbar.sync 0;\n");
 	else if (k < 37)
 		put("\tbar.warp.sync 0x%x;\n", chance(50) ? 0xffffffffu : 0xfu << below(28));
+	else if (k < 43)
+		chase(false);
 	else if (k < 55)
 		access();
 	else if (k < 68)
@@ -328,6 +368,8 @@ static void stray(void)
 	    below(32), word());
 	put("\t@%%q add.s64 %%own, %%own, %u;\nSTRAY:\n", chance(50) ? 2u : 0x40000000u);
 	body(3);
+	if (chance(50))
+		chase(true);
 	put("\tld.global.u32 %%w1, [%%own];\n");
 }
 
