@@ -245,13 +245,17 @@ static void set_hip(struct run *run, const char *kind)
 
 /*
  * Level Zero on the grant's devices: Intel's, of which the loader knows the driver; or the stand-in beside the software
- * device's libcuda.so.1. METE_LEVELZERO_DRIVER names another.
+ * device's libcuda.so.1. METE_LEVELZERO_DRIVER names another, and so does the loader's own variable.
  */
 static void set_levelzero(struct run *run, const char *kind)
 {
 	const char *forced = getenv("METE_SOCKET") ? NULL : getenv("METE_LEVELZERO_DRIVER");
+	const char *own = getenv("METE_SOCKET") || strcmp(kind, "levelzero") ? NULL : getenv("ZE_ENABLE_ALT_DRIVERS");
 	const char *slash = strrchr(run->env.libcuda, '/');
 
+	/* The user's own, in place of what the loader knows; a list of several is no driver. */
+	if ((!forced || !*forced) && own && *own == '/' && !strchr(own, ','))
+		forced = own;
 	run->env.levelzero = !strcmp(kind, "levelzero") || (forced && *forced);
 	if (forced && *forced)
 		run->env.libze = forced;

@@ -91,7 +91,7 @@ class Transparency(place.MeteTest):
         caught = '' if place.SANITIZED else '|Cgt'
         show = (f'grep -E "^(Sig(Blk|Ign{caught})|Umask|NoNewPrivs)" /proc/self/status; umask; pwd; ulimit -n;'
                 'ulimit -c;'
-                'env | grep -vE "^(METE_|LD_|TRITON_PTXAS_|PYTHONPATH=|JAX_SKIP_|OPENCL_LAYERS=|XDG_DATA_DIRS=|_=|SHLVL=)" | sed "s#[^:=]*/fronts/[a-z]*:##g" | sort')
+                'env | grep -vE "^(METE_|LD_|TRITON_PTXAS_|PYTHONPATH=|JAX_SKIP_|OPENCL_LAYERS=|ZE_ENABLE_ALT_DRIVERS=|XDG_DATA_DIRS=|_=|SHLVL=)" | sed "s#[^:=]*/fronts/[a-z]*:##g" | sort')
 
         def prepare():
             os.umask(0o137)
@@ -110,7 +110,7 @@ class Transparency(place.MeteTest):
         self.assertEqual((os.path.basename(first), os.path.basename(second)), ('libcuda.so.1', 'libnvidia-ml.so.1'))
         shim = os.path.dirname(first)
         self.assertEqual([os.path.basename(r) for r in runtime], RUNTIMES)
-        self.assertEqual(shown['LD_LIBRARY_PATH'], ':'.join([shim, os.path.dirname(runtime[0]), f'{shim}/hip', f'{shim}/musa', f'{shim}/maca', *([f'{shim}/opencl'] if OPENCL else []), '/a', '/b']))
+        self.assertEqual(shown['LD_LIBRARY_PATH'], ':'.join([shim, os.path.dirname(runtime[0]), f'{shim}/hip', f'{shim}/musa', f'{shim}/maca', *([f'{shim}/opencl'] if OPENCL else []), f'{shim}/levelzero', '/a', '/b']))
         self.assertTrue(os.path.samefile(first, os.path.join(shim, 'libcuda.so')))
         self.assertTrue(shown['METE_SOCKET'].startswith(self.runtime))
         self.assertTrue(os.path.isabs(shown['METE_DRIVER']))
@@ -120,7 +120,7 @@ class Transparency(place.MeteTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         preload, library_path = done.stdout.splitlines()
         self.assertEqual(len(preload.split(':')), 2 + len(RUNTIMES))
-        self.assertEqual(len(library_path.split(':')), 5 + OPENCL)  # CUDA's, its runtime's, HIP's and two of their shape, OpenCL's
+        self.assertEqual(len(library_path.split(':')), 6 + OPENCL)  # CUDA's, its runtime's, HIP's and two of their shape, OpenCL's, Level Zero's
         done = self.mete('run', '-m', '2M', METE, *SMALL, CLIENT, 'info')
         self.assertEqual(done.stdout, f'info {MIB} {MIB}\n', done.stderr)
 

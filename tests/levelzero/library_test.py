@@ -43,6 +43,8 @@ ok(re.search(r"\blevelzero\b.*a card for tests", table), "`mete devices` shows t
 seen = place.run(CASES, "devices", options=("--levelzero",), env={"METE_LEVELZERO_DRIVER": SOFT})
 same(seen.stdout.split()[0], UNINITIALIZED, "a driver that has none of the grant's devices shows none")
 ok("none of Level Zero's" in seen.stderr, "and the log says why", seen.stderr)
+theirs = place.run("printenv", "METE_LEVELZERO_DRIVER", options=("--levelzero",), env={"ZE_ENABLE_ALT_DRIVERS": EMPTY})
+same(theirs.stdout.strip(), EMPTY, "a driver that the user has named to the loader is the one behind the face")
 default = place.run("printenv", "METE_LEVELZERO_DRIVER", options=())
 ok(default.stdout.strip() == SOFT, "where no option names a kind the software device comes before", default.stdout, default.stderr)
 both = place.run(CASES, "devices", options=("--levelzero", "--soft"))
