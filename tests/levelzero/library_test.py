@@ -50,7 +50,7 @@ ok(default.stdout.strip() == SOFT, "where no option names a kind the software de
 both = place.run(CASES, "devices", options=("--levelzero", "--soft"))
 ok(both.returncode and "one of the two" in both.stderr, "a grant is of one driver", both.stderr)
 wall = place.run(CASES, "devices", options=("--levelzero", "--wall"))
-ok(wall.returncode and "Level Zero alone" in wall.stderr, "such a card cannot be behind a wall", wall.stderr)
+ok(wall.returncode and "a wall is for CUDA" in wall.stderr, "such a card cannot be behind a wall", wall.stderr)
 inner = place.run(METE, "run", "--soft", "--mem", "8M", "--", CASES, "quota", str(9 * MIB), str(MIB), mem="16M")
 same(inner.stdout.split()[0], str(8 * MIB), "a grant within a grant is the inner one")
 own = place.run("printenv", "ZE_ENABLE_ALT_DRIVERS", options=("--levelzero",))
