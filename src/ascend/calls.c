@@ -156,6 +156,41 @@ aclError shim_rtLaunch(const void *func)
 	return work_end(&w, shim_real.rtLaunch(func));
 }
 
+/*
+ * Calls of rt_stars.h by number, with their parameters in a list (rtGeneralCtrlType_t there): where the stream is, and
+ * where the size, for those that are copies. What has no row starts no work.
+ */
+static const struct {
+	unsigned int number, stream, bytes, count;
+} controls[] = {
+	{ 0, 5, 3, 7 },	 /* rtMemcpyAsyncWithCfg */
+	{ 1, 6, 3, 8 },	 /* rtReduceAsyncWithCfg */
+	{ 2, 1, 0, 3 },	 /* rtFftsPlusTaskLaunchWithFlag */
+	{ 3, 1, 0, 2 },	 /* rtFftsPlusTaskLaunch */
+	{ 6, 2, 0, 3 },	 /* rtStarsTaskLaunch */
+	{ 11, 2, 0, 4 }, /* rtStarsTaskLaunchWithFlag */
+	{ 13, 1, 0, 2 }, /* rtMultipleTaskInfoLaunch */
+	{ 16, 1, 0, 3 }, /* rtMultipleTaskInfoLaunchWithFlag */
+};
+
+aclError shim_rtGeneralCtrl(uintptr_t *ctrl, uint32_t num, uint32_t type)
+{
+	struct working w;
+	size_t i = 0;
+
+	while (i < sizeof(controls) / sizeof(*controls) && controls[i].number != type)
+		i++;
+	if (!ctrl || i == sizeof(controls) / sizeof(*controls) || num < controls[i].count)
+		return shim_real.rtGeneralCtrl(ctrl, num, type);
+	if (controls[i].bytes)
+		work_copy_begin(&w, ASCEND_CALL_rtGeneralCtrl, ctrl[controls[i].bytes],
+				(aclrtStream)ctrl[controls[i].stream]); // NOLINT(performance-no-int-to-ptr)
+	else
+		work_launch_begin(&w, ASCEND_CALL_rtGeneralCtrl, type, 1,
+				  (aclrtStream)ctrl[controls[i].stream]); // NOLINT(performance-no-int-to-ptr)
+	return work_end(&w, shim_real.rtGeneralCtrl(ctrl, num, type));
+}
+
 aclError shim_aclmdlRICaptureBegin(aclrtStream stream, int mode)
 {
 	aclError r;

@@ -28,6 +28,8 @@ typedef aclError vendor_result;
 static const char *const vendor_libraries[] = { "libascendcl.so", "libacl_rt.so",	   "libruntime.so",
 						"libacl_dvpp.so", "libacl_op_compiler.so", NULL };
 
+static const char *const vendor_prefixes[] = { "aclrt", "aclop", "aclmdl", "acldvpp", "rt", "rts", NULL };
+
 /* A stream of 0 is the default stream of the current context, and no other number is a name. */
 static inline face_queue vendor_queue(aclrtStream stream)
 {

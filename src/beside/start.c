@@ -3,6 +3,7 @@
 #include "base/own_note.h"
 #include "beside/devices.h"
 #include "beside/inside.h"
+#include "beside/unknown.h"
 #include "core/account.h"
 #include "core/attach.h"
 #include "core/faces.h"
@@ -49,7 +50,7 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static bool is_vendors(const char *path)
+bool start_vendors_library(const char *path)
 {
 	const char *name = last_part(path);
 
@@ -74,7 +75,7 @@ static void *find_loaded(const struct link_map *first, const char *symbol)
 	void *handle, *found = NULL;
 
 	for (const struct link_map *m = first; m && !found; m = m->l_next) {
-		if (!is_vendors(m->l_name))
+		if (!start_vendors_library(m->l_name))
 			continue;
 		handle = dlopen(m->l_name, RTLD_LAZY | RTLD_NOLOAD);
 		if (!handle)
@@ -146,6 +147,7 @@ void **shim_start(void)
 {
 	unsigned long long now;
 	int saved = errno;
+	bool more = false;
 
 	pthread_mutex_lock(&lock);
 	if (!begun)
@@ -153,10 +155,13 @@ void **shim_start(void)
 	begun = true;
 	now = libraries_now();
 	if (!refused) {
-		bind_locked(now != libraries_seen);
+		more = now != libraries_seen;
+		bind_locked(more);
 		libraries_seen = now;
 	}
 	pthread_mutex_unlock(&lock);
+	if (more && atomic_load_explicit(&start_is, memory_order_acquire) == START_METERED && unknown_refused())
+		atomic_store_explicit(&start_is, START_REFUSED, memory_order_release);
 	errno = saved;
 	return (void **)&shim_table;
 }
@@ -169,6 +174,8 @@ static enum start_state start_locked(void)
 		return is;
 	switch (faces_begin(face)) {
 	case FACES_METERED:
+		if (unknown_refused())
+			return START_REFUSED;
 		devices_match();
 		return START_METERED;
 	case FACES_OPEN:

@@ -53,5 +53,8 @@ static inline bool start_has(enum vendor_call call)
 	return !shim_missing(call);
 }
 
+/* By its name. */
+bool start_vendors_library(const char *path);
+
 /* In the child of fork(). */
 void start_forget(void);

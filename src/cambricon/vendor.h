@@ -25,6 +25,7 @@ typedef CNresult vendor_result;
 #define VENDOR_REFUSED CN_ERROR_NOT_INITIALIZED
 
 static const char *const vendor_libraries[] = { "libcnrt.so", "libcndrv.so", NULL };
+static const char *const vendor_prefixes[] = { "cnrt", "cn", NULL };
 
 /* The core's 2 is the thread's own default queue, and 1 the context's (core/face.h): the other way round. */
 static inline face_queue vendor_queue(CNqueue queue)

@@ -14,7 +14,7 @@
  *	hold BYTES           takes one block, says so, and waits for a line on its input
  *	race STEP N          N times: takes what it gets, and gives it back; prints how much at once, and N
  *	sum N                copies and fills; prints what came of them
- *	spin SECONDS WAY     kernels one after another; prints how many. WAY: acl, op, model, wait, rt
+ *	spin SECONDS WAY     kernels one after another; prints how many. WAY: acl, op, model, wait, rt, task
  *	both BYTES           CUDA and Ascend in one program: refused at the sum
  */
 #include "checks.h"
@@ -48,6 +48,7 @@ int aclrtMallocForTaskScheduler(void **devPtr, size_t size, int policy, void *cf
 int aclrtMemAllocManaged(void **devPtr, uint64_t size, uint32_t flag);
 int acldvppMalloc(void **devPtr, size_t size);
 int acldvppFree(void *devPtr);
+int rtGeneralCtrl(uintptr_t *list, uint32_t count, uint32_t number);
 int aclrtFree(void *devPtr);
 int aclrtFreeWithDevSync(void *devPtr);
 int aclrtMallocHost(void **host, size_t size);
@@ -409,6 +410,8 @@ static int launch(const char *way, void *stream)
 		return aclmdlExecute(1, NULL, NULL);
 	if (!strcmp(way, "rt"))
 		return rtKernelLaunchWithHandleV2(&kernel, 1, 8, NULL, NULL, stream, NULL);
+	if (!strcmp(way, "task"))
+		return rtGeneralCtrl((uintptr_t[3]){ (uintptr_t)&kernel, (uintptr_t)stream, 0 }, 3, 2);
 	return aclrtLaunchKernel(&kernel, 8, NULL, 0, stream);
 }
 

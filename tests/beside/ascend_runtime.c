@@ -222,6 +222,20 @@ CALL(rtKernelLaunchWithHandleV2, void *handle, uint64_t key, uint32_t blocks, vo
 	return handle ? said(soft_spin(blocks, stream)) : INVALID;
 }
 
+CALL(rtFftsPlusTaskLaunchWithFlag, void *info, void *stream, uint32_t flag)
+{
+	(void)flag;
+	return info ? said(soft_spin(1, stream)) : INVALID;
+}
+
+/* 2 is the call above, by its number. */
+CALL(rtGeneralCtrl, uintptr_t *list, uint32_t count, uint32_t number)
+{
+	if (!list || number != 2 || count != 3)
+		return INVALID;
+	return rtFftsPlusTaskLaunchWithFlag((void *)list[0], (void *)list[1], (uint32_t)list[2]);
+}
+
 CALL(rtModelExecute, void *model, void *stream, uint32_t flag)
 {
 	(void)flag;

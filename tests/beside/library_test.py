@@ -125,5 +125,28 @@ subprocess.run([*cc, "-shared", "-fPIC", "-o", lib, stub], check=True)
 program = os.path.join(place.meted.dir, "old")
 subprocess.run([*cc, "-o", program, old, lib, f"-Wl,-rpath,{place.meted.dir}"], check=True)
 same(place.run(program).stdout, "17\n", "a library with that one call alone: its own answer")
+
+# A call that this release does not know is found by who asks for it: it is counted, and refused with --strict.
+ask, known = {"ascend": ("int aclrtMallocNewer(void **, unsigned long, int)", "aclrtMalloc(&p, 512, 0)"),
+              "cambricon": ("int cnrtMallocNewer(void **, unsigned long)", "cnrtMalloc(&p, 512)")}[word]
+more, place_call = known.split("(")[0], {"ascend": "aclrtSetDevice", "cambricon": "cnrtSetDevice"}[word]
+with open(old, "w", encoding="utf-8") as f:
+    f.write(f"#include <stdio.h>\n{ask};\nint {place_call}(int);\nint {more}(void **, unsigned long, ...);\nint {more}Host(void **, unsigned long);\n"
+            f"int main(int n, char **v) {{ void *p; if (n > 8) return {more}Newer(&p, 1{', 0' * (word == 'ascend')}) + {more}Host(&p, 1);"
+            f" {place_call}(0); printf(\"%d\\n\", {known}); fflush(stdout); getchar(); return 0; }}\n")
+with open(stub, "w", encoding="utf-8") as f:
+    f.write(f"int {more}Newer(void) {{ return 0; }}\nint {more}Host(void) {{ return 0; }}\n")
+newer = os.path.join(place.meted.dir, "libnewer.so")
+subprocess.run([*cc, "-shared", "-fPIC", "-o", newer, stub], check=True)
+subprocess.run([*cc, "-o", program, old, newer, vendor.library if word == "ascend" else vendor.library.replace("cndrv", "cnrt"),
+                "-Wl,--allow-shlib-undefined", f"-Wl,-rpath,{os.path.dirname(vendor.library)}:{place.meted.dir}"], check=True)
+with place.start(program, options=("--soft", "--name", "newer")) as running:
+    same(running.stdout.readline(), "0\n", "a program that asks for a newer call runs")
+    grant = [g for g in place.ask("grants")["grants"] if g["name"] == "newer"][0]
+    same(grant["unknown_calls"], 1, "and that call is counted")
+    running.communicate("\n")
+done = place.run(program, options=("--soft", "--strict"))
+ok(done.stdout.strip() not in ("", "0") and f"{more}Newer" in done.stderr and "--strict" in done.stderr,
+   "with --strict it is refused, and told why", done)
 place.close()
 finish()

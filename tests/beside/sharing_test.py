@@ -45,7 +45,7 @@ def spin(way):
     return [os.path.join(BUILD, f"tests/beside/{VENDOR}_cases"), "spin", str(SECONDS), way]
 
 
-ways = {"ascend": (("acl", "rt"), ("op", "model"), ("wait", "wait")), "cambricon": (("cnrt", "cn"), ("topo", "default"))}[VENDOR]
+ways = {"ascend": (("acl", "rt"), ("op", "model"), ("rt", "task"), ("wait", "wait")), "cambricon": (("cnrt", "cn"), ("topo", "default"))}[VENDOR]
 for a, b in ways:
     pair(f"{a} and {b}", (30, spin(a)), (70, spin(b)), 2 if a != "wait" else 3)
 pair(f"CUDA beside {VENDOR}", (30, [CUDA, str(SECONDS)]), (70, spin(ways[0][0])), 3)
