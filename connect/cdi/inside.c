@@ -39,6 +39,7 @@ static const struct library {
 	{ "shim", "libcuda.so.1", CUDA_WAYS },
 	{ "shim", "libnvidia-ml.so.1", CUDA_WAYS },
 	{ "shim", "libmete-hip.so", BIT(INSIDE_HIP) },
+	{ "shim", "libmete-amd-smi.so", BIT(INSIDE_HIP) },
 	{ "shim", "libmete-musa.so", BIT(INSIDE_MUSA) },
 	{ "shim", "libmete-maca.so", BIT(INSIDE_MACA) },
 	{ "shim", "libmete-ascend.so", BIT(INSIDE_ASCEND) },

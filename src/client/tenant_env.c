@@ -20,6 +20,7 @@
 
 #define OPENCL_LAYER "libmete-opencl.so"
 #define HIP_FACE "libmete-hip.so"
+#define SMI_FACE "libmete-amd-smi.so"
 #define SHAPE_FACE "libmete-%s.so"
 #define LEVELZERO_FACE "libmete-levelzero.so"
 
@@ -36,7 +37,7 @@ static bool ends_with(const char *text, size_t length, const char *end)
 static bool is_shape_entry(const char *entry, size_t length)
 {
 	char face[64], folder[64];
-	bool is = false;
+	bool is = ends_with(entry, length, "/shim/" SMI_FACE);
 
 	for (size_t i = 0; !is && i < shape_row_count; i++) {
 		snprintf(face, sizeof(face), "/shim/" SHAPE_FACE, shape_rows[i].name);
@@ -223,6 +224,8 @@ static char *preload_of(const struct tenant_env *e, const char *runtime)
 	}
 	if (e->hip && !e->libhip)
 		list_add(&list, e->shim_dir, HIP_FACE);
+	if (e->hip && !e->libhip)
+		list_add(&list, e->shim_dir, SMI_FACE);
 	for (const struct tenant_shape *s = e->shape; s->row; s++) {
 		char face[64];
 

@@ -114,6 +114,14 @@ for folder, library, soname, header, prefix, newest in (
     check([f.rstrip("/") for p in paths for f in p.split(":")] == own, f"{folder}/{library} names {'its own' if own else 'no'} folder to search", paths)
     stack = re.search(r"GNU_STACK\s+\S+\s+\S+\s+\S+\s+\S+\s+\S+\s+(\w+)", run("readelf", "-lW", path))
     check(stack and "E" not in stack.group(1), f"{folder}/{library} asks for no executable stack")
+# Faces of libraries that are CUDA or HIP under other names, and what shows the share in AMD's tools.
+for library, prefix, core in (("libmete-musa.so", "mu", [CORE]), ("libmete-maca.so", ("mc", "__mc"), [CORE]), ("smi/libmete-amd-smi.so", "dlsym", [])):
+    path = os.path.join(build, "src/shim", library)
+    check(not [n for n in exports(path) if not n.startswith(prefix)], f"{library} exports {prefix}... and nothing else", exports(path))
+    others = [n for n in needed(path) if not LIBC.match(n)]
+    check(others == core, f"{library} needs {'the core and ' if core else ''}libc alone", others)
+    lost = misplaced(path) + [f"{n} of {a}.{b}" for a, b, n in versions(path) if (a, b) > (2, 17)]
+    check(not lost, f"{library} needs no symbol above glibc 2.17, and asks for each where it was then", lost)
 # The core: what names.h lists, each of it for a face that uses it, under one version.
 path = os.path.join(build, "src/shim", CORE)
 with open(os.path.join(source, "src/core/names.h"), encoding="utf-8") as f:
