@@ -34,24 +34,39 @@ static int add(struct generating *g, json_t *spec, const char *name, const char 
 	return edits ? 0 : r ? r : -ENOENT;
 }
 
+static bool has_device(json_t *devices, const char *driver)
+{
+	json_t *device;
+	size_t i;
+
+	json_array_foreach (devices, i, device)
+		if (!strcmp(device_text(device, "driver"), driver))
+			return true;
+	return false;
+}
+
+/* The one that programs get: NVIDIA's, another vendor's, or the software device. */
+static const char *driver_given(json_t *devices)
+{
+	if (has_device(devices, "nvidia"))
+		return "nvidia";
+	for (unsigned int way = INSIDE_SOFT + 1; way < INSIDE_WAYS; way++)
+		if (inside_driver((enum inside_way)way) && has_device(devices, inside_driver((enum inside_way)way)))
+			return inside_driver((enum inside_way)way);
+	return "soft";
+}
+
 /* Every device of the driver that programs get, by index and by UUID, and all of them. */
 static int add_devices(struct generating *g, json_t *spec, struct fault *f)
 {
 	json_t *devices = json_object_get(g->edits.machine, "devices"), *device;
-	bool soft = g->soft;
-	const char *driver = "soft";
+	const char *driver = g->soft ? "soft" : driver_given(devices);
 	char word[32] = "";
 	size_t i;
 	int r = 0;
 
-	json_array_foreach (devices, i, device)
-		if (!soft && !strcmp(device_text(device, "driver"), "nvidia"))
-			driver = "nvidia";
-	json_array_foreach (devices, i, device)
-		if (!soft && !strcmp(driver, "soft") && inside_way_of(device_text(device, "driver")) != INSIDE_SHIM)
-			driver = device_text(device, "driver");
-	if (inside_way_of(soft ? "soft" : driver) != INSIDE_SHIM && (soft || strcmp(driver, "soft")))
-		snprintf(word, sizeof(word), "--%s", soft ? "soft" : driver);
+	if (g->soft || (inside_way_of(driver) != INSIDE_SHIM && strcmp(driver, "soft")))
+		snprintf(word, sizeof(word), "--%s", driver);
 	json_array_foreach (devices, i, device) {
 		const char *uuid = device_text(device, "uuid"),
 			   *words[] = { "--device", uuid, *word ? word : NULL, NULL };
