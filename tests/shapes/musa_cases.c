@@ -17,6 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef SHAPE_PREFIX
+#define SHAPE_PREFIX "cu" /* as Iluvatar's, which has CUDA's own names */
+#endif
 #define LIVE 70000u
 #define MIB (1u << 20)
 

@@ -77,13 +77,14 @@ static int look_up_second(const char *symbol, void **pfn, int version, uint64_t 
 	return look_up(procs[1], symbol, pfn, version, flags, status);
 }
 
-/* Another card's, where the stand-in is to have cards of its own. */
+/* Another card's, where the stand-in is to have cards of its own; and not another stand-in's. */
 static int other_uuid(uuid_fn there, unsigned char uuid[16], int device)
 {
+	unsigned char own = (unsigned char)(0x80 | (stand_in.prefix[0] ^ stand_in.prefix[1]));
 	int r = there(uuid, device);
 
 	if (!r)
-		uuid[15] ^= (unsigned char)(0x80 | stand_in.prefix[1]); /* and not another stand-in's */
+		uuid[15] ^= own;
 	return r;
 }
 
