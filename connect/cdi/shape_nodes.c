@@ -43,7 +43,7 @@ int shape_add_nodes(const struct shape_row *row, json_t *edits, struct fault *f)
 
 	for (size_t i = 0; !r && i < sizeof(row->nodes) / sizeof(*row->nodes) && row->nodes[i]; i++)
 		if (!add_matching(nodes, row->nodes[i]) && !i)
-			r = fault_set(f, -ENOENT, "%s is not there: load the kernel's driver of %s's cards",
+			r = fault_set(f, -ENOENT, "%s is not there: load the kernel's driver for cards of %s",
 				      row->nodes[0], row->vendor);
 	if (!r)
 		vendor_merge(edits, ours);

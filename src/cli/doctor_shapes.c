@@ -45,13 +45,13 @@ static void check_cards(struct doctor *d, const struct shape_row *row, const cha
 
 	if (access(face, R_OK))
 		doctor_add(d, row->name, STATUS_WARNING, "install mete whole",
-			   "programs of %s's cards are not metered: %s is not there", row->vendor, face);
+			   "programs for cards of %s are not metered: %s is not there", row->vendor, face);
 	else if (library)
 		doctor_add(d, row->name, STATUS_OK, NULL, "%s stands before %s", face, library);
 	else
 		doctor_add(d, row->name, STATUS_NOTE,
 			   "where the loader does not find the library either, name it to meted",
-			   "%s meters programs of %s's cards; the library is in no folder that is known", face,
+			   "%s meters programs for cards of %s; the library is in no folder that is known", face,
 			   row->vendor);
 }
 
@@ -68,10 +68,10 @@ void doctor_check_shapes(struct doctor *d)
 		if (has_cards(row))
 			check_cards(d, row, face);
 		else if (used < sizeof(without))
-			used += (size_t)snprintf(without + used, sizeof(without) - used, "%s%s's (%s)",
+			used += (size_t)snprintf(without + used, sizeof(without) - used, "%s%s (%s)",
 						 used ? ", " : "", row->vendor, row->nodes[0]);
 	}
 	if (used)
 		doctor_add(d, "shapes", STATUS_NOTE, "where such cards are, load the kernel's driver",
-			   "programs of other vendors' cards would be metered; there is none of %s", without);
+			   "programs for other vendors' cards are metered, too; there is none here of %s", without);
 }

@@ -682,7 +682,7 @@ static int refresh_shape(struct daemon *daemon, size_t number)
 		return 0;
 	}
 	if (!named && !has_nodes(row)) {
-		status(driver, "no card of %s's, or no kernel driver: no %s", row->vendor, row->nodes[0]);
+		status(driver, "no card of %s, or no kernel driver: no %s", row->vendor, row->nodes[0]);
 		return 0;
 	}
 	if (row->own_names && !named)

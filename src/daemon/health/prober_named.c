@@ -214,9 +214,9 @@ int prober_shape_main(const char *name, const char *library)
 		return 1;
 	snprintf(option, sizeof(option), "lib%s", name);
 	snprintf(none, sizeof(none), "no %s here; %s where the cards are", row->places[0], row->remedy);
-	snprintf(other, sizeof(other), "the library that was found lacks calls of %s's, or its devices have no UUIDs",
+	snprintf(other, sizeof(other), "the library that was found lacks calls that the one of %s has",
 		 row->vendor);
-	snprintf(no_device, sizeof(no_device), "%s's library finds no device", row->vendor);
+	snprintf(no_device, sizeof(no_device), "the library of %s finds no device", row->vendor);
 	a = (struct asked){ .prefix = row->prefix,
 			    .form = form_of(row->api),
 			    .places = row->places,
