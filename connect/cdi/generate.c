@@ -6,7 +6,6 @@
 #include "connect/cdi/edits.h"
 #include "connect/cdi/generate.h"
 #include "connect/cdi/shares.h"
-#include "model/shapes.h"
 
 #include <errno.h>
 #include <string.h>
