@@ -204,6 +204,10 @@ def singular(leaves):
     return [np.abs(a) for a in leaves]
 
 
+def singular_values(leaves):
+    return leaves[1:2] if len(leaves) == 3 else leaves
+
+
 def values_alone(leaves):
     return leaves[:1]
 
@@ -213,9 +217,9 @@ def sorted_values(leaves):
 
 
 SETTLED = {
-    "jax.numpy.linalg.svd": singular,
-    "jax.lax.linalg.svd": singular,
-    "jax.scipy.linalg.svd": singular,
+    "jax.numpy.linalg.svd": singular_values,
+    "jax.lax.linalg.svd": values_alone,
+    "jax.scipy.linalg.svd": singular_values,
     "jax.numpy.linalg.qr": singular,
     "jax.lax.linalg.qr": singular,
     "jax.scipy.linalg.qr": singular,

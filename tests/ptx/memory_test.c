@@ -229,6 +229,35 @@ static void each_mask(struct ptx_module *m, const char *isa, const struct width 
 	}
 }
 
+#define SINK_ROOM 64u
+
+/* Elements that are _ keep what was there. A store of v8.b32, of v4.b64, and of v4.b32 with a sink in the middle. */
+static void test_sinks(const char *isa)
+{
+	static const char text[] =
+		".version 8.8\n.target sm_90\n.address_size 64\n"
+		".visible .entry sinks(.param .u64 a)\n{\n.reg .b32 %r<8>; .reg .b64 %rd<8>;\n"
+		"ld.param.u64 %rd1,[a]; mov.u32 %r1,%tid.x; mul.wide.u32 %rd2,%r1,64; add.s64 %rd1,%rd1,%rd2;\n"
+		"mov.b32 %r2,11; mov.b32 %r3,12; mov.b64 %rd3,13; mov.b64 %rd4,14;\n"
+		"st.global.v8.b32 [%rd1],{%r2,%r3,_,_,%r2,_,_,%r3};\n"
+		"st.global.v4.b64 [%rd1+32],{_,%rd3,%rd4,_};\nst.global.v4.b32 [%rd1+32],{%r2,_,_,_};\nret;\n}\n";
+	static const uint32_t want[SINK_ROOM / 4] = { 11, 12, 7, 7, 11, 7, 7, 12, 11, 7, 13, 0, 14, 0, 7, 7 };
+	struct ptx_module *m = load_text(text, sizeof(text) - 1, &(struct ptx_options){ .isa = isa });
+	uint32_t *memory, bad = 0;
+
+	if (!tap_ok(m != NULL, "%s: stores with elements that are _ are loaded", isa))
+		return;
+	device_reset();
+	memory = device_alloc(WARP * SINK_ROOM);
+	for (uint32_t i = 0; i < WARP * SINK_ROOM / 4; i++)
+		memory[i] = 7;
+	bad = !!launch(m, "sinks", DIM(1), DIM(WARP), ARGS(PTR(memory)));
+	for (uint32_t i = 0; i < WARP * SINK_ROOM / 4; i++)
+		bad += memory[i] != want[i % (SINK_ROOM / 4)];
+	tap_ok(!bad, "%s: what is _ keeps what was there, %u wrong", isa, bad);
+	ptx_module_free(m);
+}
+
 int main(void)
 {
 	static const char *const isas[] = { "base", "avx2", "avx512" };
@@ -253,6 +282,7 @@ int main(void)
 				for (int kind = 0; kind < 4; kind++)
 					each_mask(m, isas[i], &widths[k], vector, kind);
 		ptx_module_free(m);
+		test_sinks(isas[i]);
 	}
 	free(text);
 	device_close();

@@ -50,7 +50,7 @@ static const struct row *access_row(struct decoder *d, const char *op, const str
 				    enum type t)
 {
 	static const char *const width[] = { [1] = "u8", [2] = "u16", [4] = "b32", [8] = "b64", [16] = "b128" };
-	char name[64], v[8] = "";
+	char name[64], v[16] = "";
 	const char *type = width[type_bytes(t)];
 
 	if (!type_bytes(t)) {
@@ -109,10 +109,23 @@ void form_ld(struct decoder *d, const struct form_words *words)
 	}
 }
 
+/* Elements [from, from + count) of a vector. */
+static void store_part(struct decoder *d, const struct row *row, const struct address *a, enum type t,
+		       const uint32_t *loc, uint32_t from, uint32_t count)
+{
+	struct step *s = decode_step(d, row);
+
+	step_use(s, 1, a->loc);
+	for (uint32_t i = 0; i < count; i++)
+		step_use(s, element_place[1][i], loc[from + i]);
+	s->imm = a->imm + from * type_bytes(t);
+}
+
+/* An element that is _ keeps what is in memory: then each other is a store of its own. */
 void form_st(struct decoder *d, const struct form_words *words)
 {
 	enum type t = form_last_type(words->key);
-	uint32_t vector = words->vector, loc[8];
+	uint32_t vector = words->vector, at_once = vector > 4 ? 4 : vector, loc[8];
 	const struct operand *item;
 	const struct row *row;
 	struct address a;
@@ -127,21 +140,21 @@ void form_st(struct decoder *d, const struct form_words *words)
 		decode_fail(d, "the parameters of a kernel cannot be written");
 		return;
 	}
-	for (uint32_t i = 0; i < vector; i++)
-		loc[i] = decode_source(d, &item[i], t);
+	for (uint32_t i = 0; i < vector; i++) {
+		bool sink = vector > 1 && item[i].kind == OPD_SINK;
+
+		loc[i] = sink ? LOC_NONE : decode_source(d, &item[i], t);
+		if (sink)
+			at_once = 1;
+	}
 	if (words->strong)
 		form_strong(d);
 	if (words->strong && !*a.access && type_bytes(t) < 16)
 		a.access = ".strong";
-	row = d->failed ? NULL : access_row(d, "st", &a, vector > 4 ? 4 : vector, t);
-	for (uint32_t done = 0; row && done < vector; done += 4) {
-		struct step *s = decode_step(d, row);
-
-		step_use(s, 1, a.loc);
-		for (uint32_t i = 0; i < 4 && done + i < vector; i++)
-			step_use(s, element_place[1][i], loc[done + i]);
-		s->imm = a.imm + done * type_bytes(t);
-	}
+	row = d->failed ? NULL : access_row(d, "st", &a, at_once, t);
+	for (uint32_t done = 0; row && done < vector; done += at_once)
+		if (loc[done] != LOC_NONE)
+			store_part(d, row, &a, t, loc, done, at_once);
 }
 
 /* What a vector atomic stores where: a single one after the other, all results behind the last source. */
