@@ -86,10 +86,10 @@ GUARD_API uint64_t guard_charge(uint64_t size, uint32_t attr, uint32_t attr2)
 	return (size + g - 1) & ~(g - 1);
 }
 
-/* The manager pads a size to the alignment that it is asked for, where the flags say so. */
-static uint64_t padded(uint64_t size, uint32_t flags, uint64_t alignment)
+/* The manager may pad a size to the alignment that it is asked for; its answer says whether it has. */
+static uint64_t padded(uint64_t size, uint32_t flags, uint64_t alignment, const struct guard_terms *t)
 {
-	if (!(flags & RM_HEAP_FLAG_ALIGN) || !alignment || size > ABSURD_BYTES)
+	if (t->flags & GUARD_ANSWERED || !(flags & RM_HEAP_FLAG_ALIGN) || !alignment || size > ABSURD_BYTES)
 		return size;
 	return alignment > ABSURD_BYTES ? UINT64_MAX : (size + alignment - 1) / alignment * alignment;
 }
@@ -182,7 +182,7 @@ static void alloc_memory(const struct rm_alloc_memory *a, struct guard_plan *p)
 		charge(p, a->limit + 1 ? a->limit + 1 : UINT64_MAX, 0, 0);
 }
 
-static void heap(const struct rm_heap *h, const uint8_t *bytes, struct guard_plan *p)
+static void heap(const struct rm_heap *h, const uint8_t *bytes, const struct guard_terms *t, struct guard_plan *p)
 {
 	uint64_t size = *(const uint64_t *)(bytes + RM_HEAP_SIZE_AT);
 	uint32_t attr = *(const uint32_t *)(bytes + RM_HEAP_ATTR_AT);
@@ -220,7 +220,7 @@ static void heap(const struct rm_heap *h, const uint8_t *bytes, struct guard_pla
 	if (h->flags & RM_HEAP_FLAG_VIRTUAL || RM_ATTR_LOCATION(attr) == RM_LOCATION_PCI)
 		return;
 	p->taken = 1;
-	charge(p, padded(size, h->flags, alignment), attr, attr2);
+	charge(p, padded(size, h->flags, alignment, t), attr, attr2);
 }
 
 /* Controls by which a tenant could give itself more of a device than it has, or reach past its own objects. */
@@ -291,7 +291,7 @@ GUARD_API void guard_classify(const struct guard_call *call, const struct guard_
 		alloc_memory(bytes, ret);
 		break;
 	case RM_ESC_HEAP:
-		heap(bytes, call->bytes, ret);
+		heap(bytes, call->bytes, terms, ret);
 		break;
 	case RM_ESC_CONTROL:
 		control(bytes, terms, ret);
@@ -338,7 +338,7 @@ GUARD_API void guard_classify_nested(struct guard_plan *plan, const struct guard
 	const struct rm_memory *m = (const void *)nested;
 
 	if (plan->nested == GUARD_NESTED_MEMORY) {
-		charge(plan, padded(m->size, m->flags, m->alignment), m->attr, m->attr2);
+		charge(plan, padded(m->size, m->flags, m->alignment, terms), m->attr, m->attr2);
 	} else if (plan->nested == GUARD_NESTED_SLICE) {
 		if (((const struct rm_slice *)m)->us > terms->slice_most_us)
 			plan->reason = GUARD_SLICE;

@@ -32,6 +32,7 @@ struct guard_terms {
 };
 
 #define GUARD_MAY_EXPORT 1u /* memory as descriptors, to and from others: it is then charged to nobody */
+#define GUARD_ANSWERED 2u   /* what is judged is the manager's answer: its sizes are what was taken */
 
 enum guard_reason {
 	GUARD_FINE,

@@ -40,9 +40,11 @@ static bool group_take(struct work *w, struct guard_tenant *t, const struct guar
 	return true;
 }
 
-static void work_judge(struct work *w, const struct guard_limits *l, uint32_t branch)
+static void work_judge(struct work *w, const struct guard_limits *l, uint32_t branch, uint32_t flags)
 {
-	struct guard_terms terms = { .branch = branch, .flags = l->flags, .slice_most_us = l->slice_most_us };
+	struct guard_terms terms = { .branch = branch,
+				     .flags = l->flags | flags,
+				     .slice_most_us = l->slice_most_us };
 
 	guard_classify(&w->call, &terms, &w->plan);
 	if (w->plan.effect == GUARD_CHANNEL) {
@@ -53,9 +55,11 @@ static void work_judge(struct work *w, const struct guard_limits *l, uint32_t br
 	}
 }
 
-static void work_judge_nested(struct work *w, const struct guard_limits *l, uint32_t branch)
+static void work_judge_nested(struct work *w, const struct guard_limits *l, uint32_t branch, uint32_t flags)
 {
-	struct guard_terms terms = { .branch = branch, .flags = l->flags, .slice_most_us = l->slice_most_us };
+	struct guard_terms terms = { .branch = branch,
+				     .flags = l->flags | flags,
+				     .slice_most_us = l->slice_most_us };
 
 	guard_classify_nested(&w->plan, &terms, w->nested);
 }
@@ -87,7 +91,7 @@ static __always_inline uint32_t judge_shown(struct work *w, const struct guard_t
 	size = bounded(size, GUARD_ARGUMENT_BYTES);
 	if (size && user_read(w->call.bytes, size, (const void *)argument))
 		return GUARD_UNREADABLE;
-	work_judge(w, l, branch);
+	work_judge(w, l, branch, 0);
 	if (w->plan.reason)
 		return w->plan.reason;
 	if (w->plan.nested_bytes) {
@@ -96,7 +100,7 @@ static __always_inline uint32_t judge_shown(struct work *w, const struct guard_t
 		/* Nothing there: the manager will find that too. */
 		if (!w->plan.pointer || user_read(w->nested, size, (const void *)w->plan.pointer))
 			return GUARD_UNREADABLE;
-		work_judge_nested(w, l, branch);
+		work_judge_nested(w, l, branch, 0);
 		if (w->plan.reason)
 			return w->plan.reason;
 	}
@@ -279,7 +283,7 @@ static int call_copied(struct pt_regs *regs)
 		end_process(w->account, GUARD_UNREADABLE);
 		return 0;
 	}
-	work_judge(w, l, c->branch);
+	work_judge(w, l, c->branch, 0);
 	if (w->plan.reason || judge_objects(w, t, l) || !group_take(w, t, l)) {
 		end_process(w->account, GUARD_CHANGED);
 		return 0;
@@ -328,7 +332,7 @@ static int reply_copied(struct pt_regs *regs)
 	if (!size || bpf_probe_read_kernel(w->nested, size, (const void *)PT_REGS_PARM2(regs)))
 		return 0;
 	w->replied = 1;
-	work_judge_nested(w, l, c->branch);
+	work_judge_nested(w, l, c->branch, GUARD_ANSWERED);
 	if (w->plan.reason)
 		end_process(w->account, GUARD_CHANGED);
 	else if (w->plan.effect == GUARD_MEMORY)
@@ -382,7 +386,7 @@ static void answer_taken(struct work *w)
 
 	if (!c || !l || !size || bpf_probe_read_kernel(w->call.bytes, size, (const void *)w->data))
 		return;
-	work_judge(w, l, c->branch);
+	work_judge(w, l, c->branch, GUARD_ANSWERED);
 	if (!w->plan.reason && w->plan.effect == GUARD_MEMORY)
 		work_settle(w, w->plan.bytes);
 }

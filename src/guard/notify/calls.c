@@ -493,7 +493,7 @@ static uint32_t judge_objects(struct making *m)
 	return GUARD_FINE;
 }
 
-static void judge_nested(struct making *m)
+static void judge_nested(struct making *m, const struct guard_terms *terms)
 {
 	uint8_t nested[GUARD_NESTED_BYTES] __attribute__((aligned(8))) = { 0 };
 
@@ -501,16 +501,16 @@ static void judge_nested(struct making *m)
 		return;
 	memcpy(nested, m->parameters.here,
 	       m->parameters.size < m->plan.nested_bytes ? m->parameters.size : m->plan.nested_bytes);
-	guard_classify_nested(&m->plan, &m->c->terms, nested);
+	guard_classify_nested(&m->plan, terms, nested);
 }
 
 /* The same call as the driver has answered it. */
-static void judge_taken(struct making *m)
+static void judge_taken(struct making *m, const struct guard_terms *terms)
 {
 	size_t size = m->call.size < GUARD_ARGUMENT_BYTES ? m->call.size : GUARD_ARGUMENT_BYTES;
 
 	memcpy(m->call.bytes, m->argument.here, size);
-	guard_classify(&m->call, &m->c->terms, &m->plan);
+	guard_classify(&m->call, terms, &m->plan);
 }
 
 static int refuse(struct making *m, uint32_t reason)
@@ -544,7 +544,7 @@ static int judge(struct making *m)
 		return r;
 	if (m->plan.nested == GUARD_NESTED_MEMORY && !m->parameters.size)
 		return refuse(m, GUARD_UNREADABLE);
-	judge_nested(m);
+	judge_nested(m, &m->c->terms);
 	if (!m->plan.reason)
 		m->plan.reason = judge_objects(m);
 	if (m->plan.reason)
@@ -617,6 +617,7 @@ static void client_forget(struct calls *c, uint32_t client)
 
 static void answer_memory(struct making *m, bool succeeded, uint32_t handle)
 {
+	struct guard_terms answered = m->c->terms;
 	struct tenant_account *a = m->c->account;
 
 	if (!succeeded) {
@@ -624,9 +625,10 @@ static void answer_memory(struct making *m, bool succeeded, uint32_t handle)
 		return;
 	}
 	/* What was really taken stands in the reply, or in the argument itself. */
-	judge_nested(m);
+	answered.flags |= GUARD_ANSWERED;
+	judge_nested(m, &answered);
 	if (m->plan.taken)
-		judge_taken(m);
+		judge_taken(m, &answered);
 	if (!m->plan.reason && m->plan.bytes != m->charged) {
 		tenant_settle(a, m->charged, m->plan.bytes);
 		m->charged = m->plan.bytes;

@@ -218,10 +218,10 @@ static void take_time(void)
 		usleep_range(2000, 4000);
 }
 
-/* The manager pads a size to the alignment that it is asked for (flags ALIGNMENT_HINT and _FORCE). */
+/* A size may be padded to the alignment that it is asked for. Here it is with ALIGNMENT_FORCE, and not with _HINT. */
 static void pad(u64 *size, u32 flags, u64 alignment)
 {
-	if (flags & 0x180 && alignment && alignment <= TOTAL && *size <= TOTAL)
+	if (flags & 0x100 && alignment && alignment <= TOTAL && *size <= TOTAL)
 		*size = (*size + alignment - 1) / alignment * alignment;
 }
 
