@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -328,6 +330,36 @@ static void test_kept(void)
 	tap_ok(!child_compiles("/lib/x86_64-linux-gnu/libm.so.6", folder), "a library that is something else");
 }
 
+/* A file system that takes a part of the file: nothing stays, under no name. */
+static void test_full(void)
+{
+	struct rlimit before, few;
+	char path[512];
+	DIR *d;
+	int n = 0;
+
+	getrlimit(RLIMIT_FSIZE, &before);
+	few = before;
+	few.rlim_cur = 8192;
+	signal(SIGXFSZ, SIG_IGN);
+	fflush(NULL);
+	setrlimit(RLIMIT_FSIZE, &few);
+	n = child_compiles(library, folder);
+	setrlimit(RLIMIT_FSIZE, &before);
+	signal(SIGXFSZ, SIG_DFL);
+	tap_ok(n && !kept_file(path, sizeof(path)), "a full folder: compiled and not kept");
+	n = 0;
+	d = opendir(folder);
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	ok(n == 2);
+	tap_ok(child_compiles(library, folder) && child_compiles("none", folder) && kept_file(path, sizeof(path)) &&
+		       !unlink(path),
+	       "and kept when there is room");
+}
+
 /* Two processes that compile the same at once. */
 static void test_together(void)
 {
@@ -463,6 +495,7 @@ int main(void)
 	if (!mkdtemp(folder))
 		return 1;
 	test_kept();
+	test_full();
 	test_together();
 	test_ending();
 	device_open(2);
