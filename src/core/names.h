@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#define account_ask mete_core_account_ask
 #define account_count mete_core_account_count
 #define account_credit_units mete_core_account_credit_units
 #define account_held_units mete_core_account_held_units

@@ -11,6 +11,7 @@
 #include "shim/pools.h"
 #include "shim/scratch.h"
 #include "shim/start.h"
+#include "shim/vmm.h"
 
 #include <string.h>
 
@@ -185,8 +186,14 @@ CUresult shim_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllo
 
 CUresult shim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
 {
-	CUresult r = shim_real.cuMemGetAllocationPropertiesFromHandle(prop, handle);
+	CUmemGenericAllocationHandle real;
+	uint64_t held;
+	CUresult r;
 
+	if (!vmm_hold(handle, &real, &held))
+		return CUDA_ERROR_INVALID_VALUE;
+	r = shim_real.cuMemGetAllocationPropertiesFromHandle(prop, real);
+	vmm_give_back(held);
 	if (r == CUDA_SUCCESS && prop)
 		prop->location = location_out(prop->location);
 	return r;
@@ -208,6 +215,10 @@ CUresult shim_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc
 	CUresult r;
 	CUmemAccessDesc *copy = access_in(desc, count, &r);
 
+	/* When memory returns, access of its device is all that is made again (vmm.c). */
+	for (size_t i = 0; r == CUDA_SUCCESS && copy && i < count; i++)
+		if (copy[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE && copy[i].flags && !vmm_keep_range(ptr, size))
+			r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r == CUDA_SUCCESS)
 		r = shim_real.cuMemSetAccess(ptr, size, copy, count);
 	scratch_free(copy, count, sizeof *copy);

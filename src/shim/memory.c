@@ -20,6 +20,7 @@
 #include "shim/pools.h"
 #include "core/sharing.h"
 #include "shim/start.h"
+#include "shim/vmm.h"
 
 /* Row starts are aligned to this at most; a driver that aligns further is settled at its real pitch. */
 #define PITCH_ALIGNMENT 512u
@@ -329,6 +330,8 @@ CUresult shim_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size
 			"run without --spill");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
+	if (!vmm_keep_range(dptr, size))
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	return shim_real.cuMemGetHandleForAddressRange(handle, dptr, size, handleType, flags);
 }
 

@@ -9,8 +9,11 @@
  *
  * Memory of pools (pools.c) is made of such blocks as well, but for pools that can be exported or have a limit.
  *
- * Not movable, and counted as held without `movable_units`: managed memory, arrays, graph memory, contexts,
- * modules, what the program maps itself, and what it was exported. Blocks cannot be exported (cuIpcGetMemHandle).
+ * What the program makes and maps itself (cuMemCreate, vmm.c) is a piece each. It moves as long as nothing outside of
+ * the process has it, and is counted in `held` without `movable_units` from then on.
+ *
+ * Not movable, and counted likewise: managed memory, arrays, graph memory, contexts, modules. Blocks cannot be exported
+ * (cuIpcGetMemHandle).
  */
 #pragma once
 
@@ -63,6 +66,27 @@ struct movable_block {
 bool movable_has(CUdeviceptr p);
 /* False: no block of ours. */
 bool movable_find(CUdeviceptr p, struct movable_block *ret);
+
+/* What the program has made by cuMemCreate. */
+struct movable_own {
+	uint64_t id; /* vmm.c's */
+	unsigned int device;
+	uint64_t bytes;
+	unsigned long long flags;
+	CUmemAllocationProp prop; /* with the driver's number of the device */
+};
+
+/* Made and charged, or *ret_r says why not. False: there is no place for so many; nothing has changed. */
+bool movable_own_new(const struct movable_own *own, uint32_t *ret_place, CUresult *ret_r);
+/* The driver's handle of it. False: it is away (as the process ends: else nobody is inside the door then). */
+bool movable_own_handle(uint32_t place, CUmemGenericAllocationHandle *ret);
+/* The same by the mover. False: it stays where it is. */
+bool movable_own_leaves(uint32_t place, CUmemGenericAllocationHandle *ret);
+/* Nothing refers to it any more; `charged`: to this process. Outside the gate. */
+void movable_own_end(uint32_t place, bool charged);
+/* It stays on the device from now on. False: meted has no room for what stays. Outside the gate; may wait. */
+bool movable_own_keep(uint32_t place);
+void movable_own_keep_no_more(uint32_t place);
 
 /* Leaving and returning, by the mover, with the door shut and nothing in flight. */
 

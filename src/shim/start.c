@@ -58,8 +58,10 @@ static const enum cuda_call late_calls[] = {
 /* Calls whose bodies matter only where memory may move. */
 #define MOVABLE_ALONE 4u /* the others are device_calls as well */
 static const enum cuda_call movable_calls[] = {
-	CUDA_CALL_cuMemGetAddressRange_v2, CUDA_CALL_cuMemGetHandleForAddressRange, CUDA_CALL_cuMemPoolGetAttribute,
-	CUDA_CALL_cuMemPoolSetAttribute,   CUDA_CALL_cuPointerGetAttribute,	    CUDA_CALL_cuPointerGetAttributes,
+	CUDA_CALL_cuMemGetAddressRange_v2, CUDA_CALL_cuMemGetHandleForAddressRange,
+	CUDA_CALL_cuMemPoolGetAttribute,   CUDA_CALL_cuMemPoolSetAttribute,
+	CUDA_CALL_cuPointerGetAttribute,   CUDA_CALL_cuPointerGetAttributes,
+	CUDA_CALL_cuMemSetAccess,	   CUDA_CALL_cuMemGetAllocationPropertiesFromHandle,
 };
 
 static const char *const usual_places[] = {

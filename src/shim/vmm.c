@@ -4,6 +4,9 @@
  * An allocation is known under handles (each with the number of references that the program has through it) and by the
  * ranges that it is mapped at. The driver may use a handle's number again once its references are gone, although the
  * allocation lives on in a mapping: so handles and ranges point at an allocation of our own numbering.
+ * Memory that may leave the device (movable.h) is known to the program under numbers of ours, OWN_TAG | id: the driver
+ * has one reference to it, which is ours, and the program's are counted here alone.
+ *
  * Before the driver is asked to let go, what it would let go of is taken out of the tables, and the refund comes after.
  *
  * What cuMemMapArrayAsync maps stays charged until the array goes: the regions of its unmap operations are not
@@ -28,10 +31,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* allocations: id -> [0] units << 32 | device, [1] references << 32 | mappings, [2] 1 + object's id, 0: charged to us
- */
+/* allocations: id -> [0] units << 32 | device, [1] references << 32 | mappings, [2] PLACE and OBJECT of it */
 /* handles: handle -> [0] id, [1] references through it */
-/* ranges: address -> [0] size, [1] id; or ARRAY_RANGE | n -> [0] the array, [1] id, [2] its context */
+/* ranges: address -> [0] size, [1] id, [2] offset | UNMAPPED | access;
+ * or ARRAY_RANGE | n -> [0] the array, [1] id, [2] its context */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
 static struct map allocations, handles, ranges;
 /*
@@ -45,6 +48,12 @@ static pthread_mutex_t moving = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_id;
 static uint64_t last_array_range;
 
+#define OWN_TAG 0x6d65746500000000ull /* no pointer, and no small number: no driver's */
+#define OWN_ID(handle) ((handle)&0xffffffffu)
+#define OBJECT(word) ((uint32_t)(word))	       /* 1 + the grant's object; 0: charged to us */
+#define PLACE(word) ((uint32_t)((word) >> 32)) /* 1 + place of movable memory; 0: none */
+#define ACCESS 3ull			       /* of a range: what the program may do there, while it is away */
+#define UNMAPPED 4ull			       /* it is away */
 #define ARRAY_RANGE (1ull << 62)
 #define ARRAY_LEAVES (1ull << 63) /* instead of an array that is being destroyed */
 
@@ -52,7 +61,8 @@ struct gone { /* what a vanished allocation was charged */
 	bool is;
 	unsigned int device;
 	uint32_t units;
-	uint64_t object; /* 1 + id */
+	uint32_t object; /* 1 + id */
+	uint32_t place;	 /* 1 + place */
 };
 
 /* Counts references and mappings up or down; an allocation without either leaves the table. */
@@ -70,7 +80,8 @@ static struct gone count_locked(uint64_t id, int32_t references, int32_t mapping
 	gone.is = true;
 	gone.units = (uint32_t)(e->value[0] >> 32);
 	gone.device = (unsigned int)(uint32_t)e->value[0];
-	gone.object = e->value[2];
+	gone.object = OBJECT(e->value[2]);
+	gone.place = PLACE(e->value[2]);
 	map_remove(&allocations, id, NULL);
 	return gone;
 }
@@ -90,9 +101,11 @@ static void refund(const struct gone *gone)
 {
 	if (!gone->is)
 		return;
+	if (gone->place)
+		movable_own_end(gone->place - 1, !gone->object);
 	if (gone->object)
-		sharing_drop((uint32_t)(gone->object - 1));
-	else
+		sharing_drop(gone->object - 1);
+	else if (!gone->place)
 		account_give(gone->device, gone->units);
 }
 
@@ -145,11 +158,153 @@ static CUresult create_charged(CUmemGenericAllocationHandle *handle, size_t size
 	return r;
 }
 
+/* ---- of ours ---- */
+
+static bool is_own(CUmemGenericAllocationHandle handle)
+{
+	return handle >> 32 == OWN_TAG >> 32;
+}
+
+/* Tiles of sparse arrays stay: the array knows them by what the driver has. */
+static bool may_leave(const CUmemAllocationProp *prop)
+{
+	return movable_wanted() && prop->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+	       prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE && !prop->allocFlags.usage;
+}
+
+static bool add_own(uint64_t id, const struct movable_own *own, uint32_t place)
+{
+	struct map_entry allocation = { .key = id,
+					.value = { wire_units(own->bytes) << 32 | own->device, 1ull << 32,
+						   (uint64_t)(place + 1) << 32 } };
+	struct map_entry name = { .key = name_of(OWN_TAG | id), .value = { id, 1 } };
+	bool good;
+
+	pthread_mutex_lock(&lock);
+	good = map_add(&allocations, &allocation);
+	if (good && !map_add(&handles, &name)) {
+		map_remove(&allocations, id, NULL);
+		good = false;
+	}
+	pthread_mutex_unlock(&lock);
+	return good;
+}
+
+static uint64_t new_id(void)
+{
+	uint64_t id;
+
+	pthread_mutex_lock(&lock);
+	id = ++last_id;
+	pthread_mutex_unlock(&lock);
+	return id;
+}
+
+/* False: the driver's own handle it is. */
+static bool create_own(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
+		       unsigned long long flags, unsigned int device, CUresult *ret_r)
+{
+	struct movable_own own = { .id = new_id(), .device = device, .bytes = size, .flags = flags, .prop = *prop };
+	uint32_t place = 0;
+
+	if (own.id > UINT32_MAX || wire_units(size) > WIRE_MAX_UNITS || !movable_own_new(&own, &place, ret_r))
+		return false;
+	if (*ret_r != CUDA_SUCCESS)
+		return true;
+	if (add_own(own.id, &own, place)) {
+		*handle = OWN_TAG | own.id;
+	} else {
+		movable_own_end(place, true);
+		*ret_r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return true;
+}
+
+/* The driver's handle of one of ours. False: there is none. */
+static bool real_of_locked(uint64_t id, CUmemGenericAllocationHandle *ret)
+{
+	struct map_entry *e = map_find(&allocations, id);
+
+	return e && PLACE(e->value[2]) && movable_own_handle(PLACE(e->value[2]) - 1, ret);
+}
+
+bool vmm_hold(CUmemGenericAllocationHandle handle, CUmemGenericAllocationHandle *ret_real, uint64_t *ret_id)
+{
+	struct map_entry *e;
+	bool good = true;
+
+	*ret_real = handle;
+	*ret_id = 0;
+	if (!is_own(handle))
+		return true;
+	pthread_mutex_lock(&lock);
+	e = map_find(&handles, name_of(handle));
+	good = e && real_of_locked(e->value[0], ret_real);
+	if (good) {
+		*ret_id = e->value[0];
+		count_locked(*ret_id, 1, 0);
+	}
+	pthread_mutex_unlock(&lock);
+	return good;
+}
+
+void vmm_give_back(uint64_t id)
+{
+	struct gone gone = { 0 };
+
+	if (id)
+		gone = change(id, -1, 0);
+	refund(&gone);
+}
+
+static uint32_t place_of(uint64_t id)
+{
+	struct map_entry *e;
+	uint32_t place;
+
+	pthread_mutex_lock(&lock);
+	e = map_find(&allocations, id);
+	place = e ? PLACE(e->value[2]) : 0;
+	pthread_mutex_unlock(&lock);
+	return place;
+}
+
+/* Of an allocation that somebody holds. */
+static bool keep_id(uint64_t id)
+{
+	uint32_t place = place_of(id);
+
+	if (!place || movable_own_keep(place - 1))
+		return true;
+	log_line("memory of cuMemCreate is not handed on: it could not leave the device any more, and the device has "
+		 "no room for more that stays; run without --spill");
+	return false;
+}
+
+static void keep_no_more(uint64_t id)
+{
+	uint32_t place = place_of(id);
+
+	if (place)
+		movable_own_keep_no_more(place - 1);
+}
+
+bool vmm_keep(CUmemGenericAllocationHandle handle, CUmemGenericAllocationHandle *ret_real, uint64_t *ret_id)
+{
+	if (!vmm_hold(handle, ret_real, ret_id))
+		return false;
+	if (!*ret_id || keep_id(*ret_id))
+		return true;
+	vmm_give_back(*ret_id);
+	return false;
+}
+
 CUresult shim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
 			  unsigned long long flags)
 {
 	CUmemAllocationProp seen;
 	unsigned int device;
+	CUresult r;
 
 	sharing_look();
 	if (!handle || !prop || !size || !location_is_device(prop->location) || !start_is_metered())
@@ -158,6 +313,8 @@ CUresult shim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, con
 	seen.location = location_in(seen.location);
 	if (!devices_find(location_device(seen.location), &device)) /* no such device: the driver says so */
 		return shim_real.cuMemCreate(handle, size, &seen, flags);
+	if (may_leave(&seen) && create_own(handle, size, &seen, flags, device, &r))
+		return r;
 	return create_charged(handle, size, &seen, flags, device);
 }
 
@@ -194,6 +351,20 @@ static bool add_reference(CUmemGenericAllocationHandle handle, uint64_t id)
 	return good;
 }
 
+static CUresult release_own(CUmemGenericAllocationHandle handle)
+{
+	struct gone gone = { 0 };
+	uint64_t id;
+
+	pthread_mutex_lock(&calls);
+	id = take_reference(handle);
+	if (id)
+		gone = change(id, -1, 0);
+	pthread_mutex_unlock(&calls);
+	refund(&gone);
+	return id ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult shim_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
 	struct gone gone = { 0 };
@@ -201,6 +372,8 @@ CUresult shim_cuMemRelease(CUmemGenericAllocationHandle handle)
 	CUresult r;
 
 	sharing_look();
+	if (is_own(handle))
+		return release_own(handle);
 	gate_enter();
 	pthread_mutex_lock(&calls);
 	id = take_reference(handle);
@@ -227,12 +400,12 @@ static uint64_t id_of_handle(CUmemGenericAllocationHandle handle)
 	return id;
 }
 
-static bool add_range(CUdeviceptr at, size_t size, uint64_t id)
+static bool add_range(CUdeviceptr at, size_t size, uint64_t id, size_t offset)
 {
 	bool good;
 
 	pthread_mutex_lock(&lock);
-	good = map_add(&ranges, &(struct map_entry){ .key = at, .value = { size, id } });
+	good = map_add(&ranges, &(struct map_entry){ .key = at, .value = { size, id, offset } });
 	pthread_mutex_unlock(&lock);
 	return good;
 }
@@ -240,18 +413,21 @@ static bool add_range(CUdeviceptr at, size_t size, uint64_t id)
 CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
 		       unsigned long long flags)
 {
+	CUmemGenericAllocationHandle real;
 	struct gone gone = { 0 };
-	uint64_t id;
+	uint64_t id, held;
 	CUresult r;
 
 	sharing_look();
+	if (!vmm_hold(handle, &real, &held))
+		return CUDA_ERROR_INVALID_VALUE;
 	gate_enter();
 	pthread_mutex_lock(&calls);
-	id = id_of_handle(handle);
+	id = held ? held : id_of_handle(handle);
 	if (id)
 		change(id, 0, 1);
-	r = shim_real.cuMemMap(ptr, size, offset, handle, flags);
-	if (id && r == CUDA_SUCCESS && !add_range(ptr, size, id)) {
+	r = shim_real.cuMemMap(ptr, size, offset, real, flags);
+	if (id && r == CUDA_SUCCESS && !add_range(ptr, size, id, offset)) {
 		shim_real.cuMemUnmap(ptr, size);
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -260,6 +436,7 @@ CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGeneric
 	pthread_mutex_unlock(&calls);
 	gate_leave();
 	refund(&gone);
+	vmm_give_back(held);
 	return r;
 }
 
@@ -334,7 +511,7 @@ CUresult shim_cuMemUnmap(CUdeviceptr ptr, size_t size)
 	gate_enter();
 	pthread_mutex_lock(&calls);
 	if (take_ranges(ptr, ptr + size, &taken))
-		r = shim_real.cuMemUnmap(ptr, size);
+		r = taken.first.value[2] & UNMAPPED ? CUDA_SUCCESS : shim_real.cuMemUnmap(ptr, size);
 	if (r != CUDA_SUCCESS)
 		put_ranges(&taken);
 	pthread_mutex_unlock(&calls);
@@ -357,11 +534,19 @@ static bool covers(const struct map_entry *e, void *data)
 	return false;
 }
 
+static bool is_own_locked(uint64_t id)
+{
+	struct map_entry *e = map_find(&allocations, id);
+
+	return e && PLACE(e->value[2]);
+}
+
 CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
 	struct lookup l = { .address = (uint64_t)(uintptr_t)addr };
 	struct gone gone = { 0 };
 	struct movable_block block;
+	bool own;
 	CUresult r;
 
 	if (movable_find((CUdeviceptr)(uintptr_t)addr, &block))
@@ -373,10 +558,14 @@ CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
 	map_sweep(&ranges, covers, &l);
 	if (l.id)
 		count_locked(l.id, 1, 0);
+	own = l.id && handle && is_own_locked(l.id);
 	pthread_mutex_unlock(&lock);
-	r = shim_real.cuMemRetainAllocationHandle(handle, addr);
+	r = own ? CUDA_SUCCESS : shim_real.cuMemRetainAllocationHandle(handle, addr);
+	if (own)
+		*handle = OWN_TAG | l.id;
 	if (l.id && r == CUDA_SUCCESS && !add_reference(*handle, l.id)) {
-		shim_real.cuMemRelease(*handle);
+		if (!own)
+			shim_real.cuMemRelease(*handle);
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (l.id && r != CUDA_SUCCESS)
@@ -406,18 +595,18 @@ static bool share_held(uint64_t id, const uint8_t *key, int fd)
 	pthread_mutex_unlock(&lock);
 	if (!e)
 		return true;
-	if (!found.value[2])
+	if (!OBJECT(found.value[2]))
 		object = sharing_share(key, (unsigned int)(uint32_t)found.value[0], (uint32_t)(found.value[0] >> 32));
 	if (object != SHARING_NONE && fd >= 0)
 		sharing_watch((uint32_t)object, fd);
 	pthread_mutex_lock(&lock);
 	e = map_find(&allocations, id);
 	if (e && object != SHARING_NONE)
-		e->value[2] = (uint64_t)object + 1;
+		e->value[2] += (uint64_t)object + 1;
 	gone = count_locked(id, -1, 0);
 	pthread_mutex_unlock(&lock);
 	refund(&gone);
-	return found.value[2] || object != SHARING_NONE;
+	return OBJECT(found.value[2]) || object != SHARING_NONE;
 }
 
 static bool share(uint64_t id, const uint8_t *key, int fd)
@@ -460,26 +649,36 @@ static void withdraw(void *shareable, CUmemAllocationHandleType type)
 CUresult shim_cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
 					   CUmemAllocationHandleType handleType, unsigned long long flags)
 {
+	CUmemGenericAllocationHandle real;
 	struct gone gone = { 0 };
-	uint64_t id;
+	uint64_t id, held;
 	CUresult r;
 
 	if (!start_is_metered())
 		return shim_real.cuMemExportToShareableHandle(shareableHandle, handle, handleType, flags);
 	sharing_look();
+	if (!vmm_hold(handle, &real, &held))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (held && !keep_id(held)) {
+		vmm_give_back(held);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	pthread_mutex_lock(&calls);
-	id = id_of_handle(handle);
+	id = held ? held : id_of_handle(handle);
 	if (id)
 		change(id, 1, 0);
-	r = shim_real.cuMemExportToShareableHandle(shareableHandle, handle, handleType, flags);
+	r = shim_real.cuMemExportToShareableHandle(shareableHandle, real, handleType, flags);
 	pthread_mutex_unlock(&calls);
 	if (r == CUDA_SUCCESS && id && !share_exported(id, shareableHandle, handleType)) {
 		withdraw(shareableHandle, handleType);
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	if (held && r != CUDA_SUCCESS)
+		keep_no_more(held);
 	if (id)
 		gone = change(id, -1, 0);
 	refund(&gone);
+	vmm_give_back(held);
 	return r;
 }
 
@@ -645,6 +844,38 @@ static uint64_t last_range(void)
 	return last;
 }
 
+static bool maps_own(const CUarrayMapInfo *op)
+{
+	return op->memOperationType == CU_MEM_OPERATION_TYPE_MAP && op->memHandleType == CU_MEM_HANDLE_TYPE_GENERIC &&
+	       is_own(op->memHandle.memHandle);
+}
+
+/* The driver knows them by its own handles; they are held by what was counted. `calls` is held. */
+static void use_real(CUarrayMapInfo *list, unsigned int n)
+{
+	pthread_mutex_lock(&lock);
+	for (unsigned int i = 0; i < n; i++)
+		if (maps_own(&list[i]))
+			real_of_locked(OWN_ID(list[i].memHandle.memHandle), &list[i].memHandle.memHandle);
+	pthread_mutex_unlock(&lock);
+}
+
+/* What an array is made of stays, and for good: when it is no more is not known. */
+static bool keep_all(const CUarrayMapInfo *list, unsigned int n)
+{
+	CUmemGenericAllocationHandle real;
+	uint64_t held;
+
+	for (unsigned int i = 0; i < n; i++) {
+		if (!maps_own(&list[i]))
+			continue;
+		if (!vmm_keep(list[i].memHandle.memHandle, &real, &held))
+			return false;
+		vmm_give_back(held);
+	}
+	return true;
+}
+
 /* Counted before the driver is asked: another thread may give the handles back meanwhile. */
 static CUresult map_counted(CUarrayMapInfo *list, unsigned int n, CUstream stream, bool per_thread)
 {
@@ -659,6 +890,8 @@ static CUresult map_counted(CUarrayMapInfo *list, unsigned int n, CUstream strea
 	for (unsigned int i = 0; good && i < n; i++)
 		good = add_array_range(&list[i]);
 	last = last_range();
+	if (good)
+		use_real(list, n);
 	if (good)
 		r = per_thread ? shim_real.cuMemMapArrayAsync_ptsz(list, n, stream)
 			       : shim_real.cuMemMapArrayAsync(list, n, stream);
@@ -681,7 +914,7 @@ static CUresult map_arrays(CUarrayMapInfo *list, unsigned int n, CUstream stream
 	copy = scratch_copy(list, n, sizeof *list);
 	if (!copy)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r = map_counted(copy, n, stream, per_thread);
+	r = keep_all(copy, n) ? map_counted(copy, n, stream, per_thread) : CUDA_ERROR_OUT_OF_MEMORY;
 	scratch_free(copy, n, sizeof *copy);
 	return r;
 }
@@ -764,6 +997,127 @@ void vmm_array_left(uint64_t name, const void *array, bool gone)
 		pthread_mutex_unlock(&lock);
 		refund(&sweep.gone);
 	} while (sweep.gone.is);
+}
+
+/* ---- it leaves and returns ---- */
+
+struct overlap {
+	uint64_t begin, end, after, id;
+};
+
+/* The first one behind `after`, by address. */
+static bool lies_next(const struct map_entry *e, void *data)
+{
+	struct overlap *o = data;
+
+	if (!(e->key & ARRAY_RANGE) && e->key < o->end && e->key + e->value[0] > o->begin && e->key > o->after &&
+	    (!o->id || e->key < o->id))
+		o->id = e->key;
+	return false;
+}
+
+static uint64_t next_range(struct overlap *o)
+{
+	struct map_entry *e;
+	uint64_t id = 0;
+
+	o->id = 0;
+	pthread_mutex_lock(&lock);
+	map_sweep(&ranges, lies_next, o);
+	o->after = o->id;
+	e = o->id ? map_find(&ranges, o->id) : NULL;
+	if (e) {
+		id = e->value[1];
+		count_locked(id, 1, 0);
+	}
+	pthread_mutex_unlock(&lock);
+	return id;
+}
+
+bool vmm_keep_range(CUdeviceptr at, uint64_t bytes)
+{
+	struct overlap o = { .begin = at, .end = at + bytes };
+	bool good = true;
+	uint64_t id;
+
+	while (good && (id = next_range(&o))) {
+		good = keep_id(id);
+		vmm_give_back(id);
+	}
+	return good;
+}
+
+struct sweep {
+	unsigned int device;
+	bool good;
+};
+
+/* The driver's handle of a range that moves with its device. False: it stays. */
+static bool moves_locked(const struct map_entry *e, const struct sweep *s, CUmemGenericAllocationHandle *ret)
+{
+	const struct map_entry *a = e->key & ARRAY_RANGE ? NULL : map_find(&allocations, e->value[1]);
+
+	return a && PLACE(a->value[2]) && (unsigned int)(uint32_t)a->value[0] == s->device &&
+	       movable_own_leaves(PLACE(a->value[2]) - 1, ret);
+}
+
+/* map_sweep() hands out the entries themselves, as in rename_range(). */
+static bool unmap_one(const struct map_entry *e, void *data)
+{
+	uint64_t *word = &((struct map_entry *)(uintptr_t)e)->value[2];
+	CUmemLocation here = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
+	CUmemGenericAllocationHandle real;
+	struct sweep *s = data;
+	unsigned long long access = 0;
+
+	if (!moves_locked(e, s, &real) || *word & UNMAPPED || !devices_real(s->device, &here.id))
+		return false;
+	if (shim_real.cuMemGetAccess(&access, &here, e->key) != CUDA_SUCCESS)
+		access = 0;
+	shim_real.cuMemUnmap(e->key, e->value[0]);
+	*word |= UNMAPPED | (access & ACCESS);
+	return false;
+}
+
+static bool map_one(const struct map_entry *e, void *data)
+{
+	uint64_t *word = &((struct map_entry *)(uintptr_t)e)->value[2];
+	CUmemAccessDesc access = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE }, .flags = *word & ACCESS };
+	CUmemGenericAllocationHandle real;
+	struct sweep *s = data;
+
+	if (!s->good || !moves_locked(e, s, &real) || !(*word & UNMAPPED))
+		return false;
+	s->good = devices_real(s->device, &access.location.id) &&
+		  shim_real.cuMemMap(e->key, e->value[0], *word & ~(ACCESS | UNMAPPED), real, 0) == CUDA_SUCCESS;
+	if (!s->good)
+		return false;
+	*word &= ~UNMAPPED;
+	if (access.flags)
+		s->good = shim_real.cuMemSetAccess(e->key, e->value[0], &access, 1) == CUDA_SUCCESS;
+	*word &= ~ACCESS;
+	return false;
+}
+
+void vmm_let_go(unsigned int device)
+{
+	struct sweep s = { .device = device };
+
+	pthread_mutex_lock(&lock);
+	map_sweep(&ranges, unmap_one, &s);
+	pthread_mutex_unlock(&lock);
+}
+
+bool vmm_take_back(unsigned int device)
+{
+	struct sweep s = { .device = device, .good = true };
+
+	pthread_mutex_lock(&lock);
+	map_sweep(&ranges, map_one, &s);
+	pthread_mutex_unlock(&lock);
+	if (!s.good)
+		log_line("memory does not return: the driver maps it no more where it was");
+	return s.good;
 }
 
 void vmm_reset(void)

@@ -12,7 +12,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from memory import MIB, Resider  # noqa: E402
+from memory import MIB, Resider, fall  # noqa: E402
 from device import Device  # noqa: E402
 from harness import Meted, disk_folder, finish, ok, skip, until  # noqa: E402
 
@@ -49,9 +49,7 @@ class Killer:
 
     def kill_meted(self):
         self.c.close()
-        self.m.process.send_signal(signal.SIGKILL)
-        self.m.process.wait()
-        self.m.start()
+        fall(self.m)
         self.c = self.m.control()
 
     def once(self, random_, returning):

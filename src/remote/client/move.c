@@ -24,11 +24,12 @@
 
 #define SIGSET_BYTES 8u /* the kernel's */
 #define CONNECT_MS 3600000u
-#define JOIN_MS 30000u	   /* for another server's worker */
+#define JOIN_MS 30000u /* for another server's worker */
+#define JOIN_TRIES 16u
 #define PAUSE_NS 50000000u /* between two tries to find a worker */
 #define QUICK_NS 1000000u
 #define QUICK_TRIES 8u
-#define DISK_NAPS 20u	   /* before a disk is asked again that has answered an error */
+#define DISK_NAPS 20u /* before a disk is asked again that has answered an error */
 #define DISK_NAP_NS 500000000u
 #define TRIES 64u /* of workers that cannot take it up */
 #define LOOK_S 2  /* between two looks at what would keep the session here */
@@ -333,8 +334,11 @@ static bool join(struct move *m, struct wall *next)
 {
 	struct session *s = m->session;
 	const char *path = *m->where == '/' ? m->where : s->path;
-	int r = link_join(&s->link, next, path, CUDA_REMOTE_FINGERPRINT, JOIN_MS);
+	int r = WALL_AWAY;
 
+	/* A worker in which the addresses of the session are taken says so; another one's own memory lies elsewhere. */
+	for (unsigned int i = 0; r == WALL_AWAY && i < JOIN_TRIES; i++)
+		r = link_join(&s->link, next, path, CUDA_REMOTE_FINGERPRINT, JOIN_MS);
 	if (!r)
 		return true;
 	if (r > 0 && *next->refused)
@@ -370,7 +374,7 @@ static bool can_be_parted(struct move *m, const struct wall *other)
 }
 
 /* The next worker has everything, or the one before goes on. */
-static bool change(struct move *m, struct wall *other)
+static CUresult change(struct move *m, struct wall *other)
 {
 	struct session *s = m->session;
 	uint64_t serial = 0;
@@ -378,30 +382,48 @@ static bool change(struct move *m, struct wall *other)
 	int owed;
 
 	if (!move_say(m, WORKER_LEFT, true))
-		return false;
+		return CLIENT_LOST;
 	owed = atomic_load_explicit(&s->owed, memory_order_relaxed);
 	link_turn(&s->link, other, &serial, true);
 	r = move_is_alike(m) ? take_up(m) : CUDA_ERROR_NOT_SUPPORTED;
 	if (r == CUDA_SUCCESS) {
 		link_return(&s->link, NULL, 0, 0, 0);
 		keep_way(m);
-		return true;
+		return r;
 	}
-	if (m->stay != WORKER_STAY_SERVER && r == CLIENT_LOST)
-		move_refused(m, "%s: it was lost on the way", move_server(m));
-	else if (m->stay != WORKER_STAY_SERVER)
-		move_refused(m, "%s: its worker could not take the session up (CUDA error %d)", move_server(m), (int)r);
 	link_turn(&s->link, other, &serial, false);
 	/* What went wrong there is nothing that its program has done; here nothing had (come_to_rest()). */
 	atomic_store_explicit(&s->owed, owed, memory_order_relaxed);
 	atomic_store_explicit(&s->faulted, 0, memory_order_relaxed);
-	return false;
+	return r;
+}
+
+/*
+ * What the driver of one worker has put where the program's memory lies, that of another one has not: it is tried
+ * anew, while calls wait. *ret_parted: there is no other worker any more.
+ */
+static bool change_all(struct move *m, struct wall *other, bool *ret_parted)
+{
+	CUresult r = change(m, other);
+
+	for (unsigned int i = 0; r == CUDA_ERROR_INVALID_ADDRESS_SPACE && !m->stay && i < JOIN_TRIES; i++) {
+		wall_part(other);
+		*ret_parted = !join(m, other);
+		if (*ret_parted)
+			return false;
+		r = change(m, other);
+	}
+	if (r == CUDA_SUCCESS || m->stay == WORKER_STAY_SERVER)
+		return r == CUDA_SUCCESS;
+	if (r == CLIENT_LOST)
+		return move_refused(m, "%s: it was lost on the way", move_server(m));
+	return move_refused(m, "%s: its worker could not take the session up (CUDA error %d)", move_server(m), (int)r);
 }
 
 static bool go_far(struct move *m)
 {
 	struct wall other;
-	bool gone;
+	bool gone, parted = false;
 
 	if (session_count != 1)
 		return move_stays(m, WORKER_STAY_DEVICES, session_count);
@@ -409,9 +431,10 @@ static bool go_far(struct move *m)
 		return false;
 	gate_close();
 	m->until_ns += now_ns() - m->began_ns; /* work may take as long as it was said */
-	gone = come_to_rest(m) && can_be_parted(m, &other) && change(m, &other);
+	gone = come_to_rest(m) && can_be_parted(m, &other) && change_all(m, &other, &parted);
 	/* The other one of the two, whichever it is. */
-	wall_part(&other);
+	if (!parted)
+		wall_part(&other);
 	return gone;
 }
 

@@ -68,6 +68,14 @@ struct move_kept_array {
 	uint8_t *data;
 };
 
+/* Physical memory that the program maps. */
+struct physical;
+struct move_mapped {
+	struct physical *physical;
+	uint64_t at; /* where it is copied */
+	bool shown;  /* addresses of ours: the program's are none for that */
+};
+
 #define MOVE_CONTEXTS 256u
 
 struct move {
@@ -78,6 +86,9 @@ struct move {
 	uint32_t count;	     /* of what cannot move */
 	struct range *range; /* all of the session's */
 	size_t ranges;
+	struct move_mapped *mapped;
+	size_t mapped_count;
+	uint64_t a_context; /* handle of one that lives, or 0 */
 	uint64_t total, done, told;
 	struct move_kept_image *images;
 	struct move_kept_variable *variables;
@@ -138,11 +149,24 @@ bool move_memory_out(struct move *m);
 CUresult move_memory_in(struct move *m);
 void move_memory_free(struct move *m);
 
+/* Id of a context's handle, or 0. */
+uint64_t move_context_id(uint64_t handle);
+
+/* move_mapped.c: the same of reserved addresses and of what the program maps there; copied with the other memory. */
+bool move_mapped_look(struct move *m);
+/* Each has an address where it can be copied, until move_mapped_hide(). */
+bool move_mapped_show(struct move *m);
+CUresult move_mapped_hide(struct move *m);
+CUresult move_mapped_in(struct move *m);
+void move_mapped_free(struct move *m);
+
 /* move_objects.c: the same of objects. */
 bool move_objects_look(struct move *m);
 /* Something stays, as move_objects_look() would say; may be asked while the program works, and gathers nothing. */
 bool move_objects_pinned(struct move *m);
 bool move_images_out(struct move *m);
+/* The worker takes these ids, in their order, for what it names by itself from now on. */
+CUresult move_want(struct move *m, const uint64_t *ids, uint32_t count);
 CUresult move_contexts_again(struct move *m);
 CUresult move_objects_again(struct move *m);
 void move_objects_free(struct move *m);

@@ -10,6 +10,7 @@
 #include "remote/client/copy.h"
 #include "remote/client/move_store.h"
 #include "remote/client/unified.h"
+#include "remote/client/vmm.h"
 #include "remote/copy.h"
 
 #include <stdlib.h>
@@ -21,17 +22,6 @@
 static bool on_device(const struct range *r)
 {
 	return r->kind == RANGE_DEVICE || r->kind == RANGE_POOL;
-}
-
-static enum worker_stay fixed(const struct range *r)
-{
-	switch (r->kind) {
-	case RANGE_RESERVED:
-	case RANGE_MAPPED:
-		return WORKER_STAY_MAPPED;
-	default:
-		return WORKER_STAY_NOTHING;
-	}
 }
 
 /* The blocks from the `from`-th range on that share granules with it: the place that they need. */
@@ -70,29 +60,22 @@ static bool would_fit(struct move *m)
 		next = place_of(m, i, &at);
 		placed += at.bytes;
 	}
+	for (size_t i = 0; i < m->mapped_count; i++)
+		placed += m->mapped[i].physical->bytes;
 	return !placed || client_cuMemGetInfo_v2(&free_bytes, &total) != CUDA_SUCCESS ||
 	       placed <= free_bytes + m->total;
 }
 
 bool move_memory_look(struct move *m)
 {
-	enum worker_stay why = WORKER_STAY_NOTHING;
-	uint32_t count = 0;
-
 	m->range = ranges_all(m->session, &m->ranges);
 	if (!m->range)
 		return move_stays(m, WORKER_STAY_HOST, 0);
-	for (size_t i = 0; i < m->ranges; i++) {
-		enum worker_stay stay = fixed(&m->range[i]);
-
+	for (size_t i = 0; i < m->ranges; i++)
 		if (on_device(&m->range[i]))
 			m->total += m->range[i].bytes;
-		if (!why)
-			why = stay;
-		count += stay && stay == why;
-	}
 	m->aside += unified_aside(m->session);
-	return !why || move_stays(m, why, count);
+	return move_mapped_look(m);
 }
 
 bool move_memory_fits(struct move *m)
@@ -135,18 +118,29 @@ static CUresult copy_part(struct move *m, const struct range *range, uint64_t do
 	return r;
 }
 
+static CUresult copy_range(struct move *m, const struct range *range, bool out)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	move_enter(range->context);
+	for (uint64_t done = 0, bytes; r == CUDA_SUCCESS && done < range->bytes; done += bytes)
+		r = copy_part(m, range, done, out, &bytes);
+	return r;
+}
+
 static CUresult copy(struct move *m, bool out)
 {
 	CUresult r = store_rewind(!out) ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
 
-	for (size_t i = 0; r == CUDA_SUCCESS && i < m->ranges; i++) {
-		const struct range *range = &m->range[i];
+	for (size_t i = 0; r == CUDA_SUCCESS && i < m->ranges; i++)
+		if (on_device(&m->range[i]))
+			r = copy_range(m, &m->range[i], out);
+	for (size_t i = 0; r == CUDA_SUCCESS && i < m->mapped_count; i++) {
+		const struct range range = { .begin = m->mapped[i].at,
+					     .bytes = m->mapped[i].physical->bytes,
+					     .context = m->a_context };
 
-		if (!on_device(range))
-			continue;
-		move_enter(range->context);
-		for (uint64_t done = 0, bytes; r == CUDA_SUCCESS && done < range->bytes; done += bytes)
-			r = copy_part(m, range, done, out, &bytes);
+		r = copy_range(m, &range, out);
 	}
 	return r == CUDA_SUCCESS && out && !store_flush() ? CUDA_ERROR_OPERATING_SYSTEM : r;
 }
@@ -165,14 +159,21 @@ static void look_through_host(struct move *m)
 
 bool move_memory_out(struct move *m)
 {
-	static const enum worker_stay stays[] = { [STORE_NO_MEMORY] = WORKER_STAY_HOST,
-						  [STORE_NO_ROOM] = WORKER_STAY_ROOM };
+	static const enum worker_stay stays[] = {
+		[STORE_NO_MEMORY] = WORKER_STAY_HOST, [STORE_NO_ROOM] = WORKER_STAY_ROOM
+	};
 	const enum store_outcome place = store_begin(m->session, m->total, !*m->where);
 	CUresult r;
 
 	if (place != STORE_READY)
 		return move_stays(m, stays[place], 0);
+	if (!move_mapped_show(m)) {
+		move_mapped_hide(m);
+		return false;
+	}
 	r = copy(m, true);
+	if (move_mapped_hide(m) != CUDA_SUCCESS && r == CUDA_SUCCESS)
+		r = CLIENT_LOST;
 	if (r == CUDA_ERROR_OPERATING_SYSTEM)
 		return move_stays(m, WORKER_STAY_DISK, 0);
 	if (r == CUDA_SUCCESS)
@@ -186,7 +187,7 @@ bool move_memory_out(struct move *m)
 
 /* ---- in ---- */
 
-static uint64_t context_id_of(uint64_t handle)
+uint64_t move_context_id(uint64_t handle)
 {
 	struct context *c = context_of((CUcontext)(uintptr_t)handle);
 
@@ -212,7 +213,7 @@ static CUresult place(struct move *m, size_t from, size_t to, struct move_place 
 		if (!sent.place.count ||
 		    (sent.place.count < MOVE_BLOCKS_MOST && i + 1 < to && m->range[i + 1].context == range->context))
 			continue;
-		r = move_request(m, CALL_MOVE_PLACE, context_id_of(range->context), &sent,
+		r = move_request(m, CALL_MOVE_PLACE, move_context_id(range->context), &sent,
 				 sizeof(sent.place) + sent.place.count * sizeof(*sent.block), &answer);
 		link_done(&answer);
 		sent.place.count = 0;
@@ -225,7 +226,7 @@ static CUresult pin(struct move *m, const struct range *range, uint64_t offset)
 	struct pin_request pin = { offset, (range->bytes + PAGE - 1) / PAGE * PAGE };
 	struct link_answer answer;
 	uint64_t device = 0;
-	CUresult r = move_request(m, CALL_PIN, context_id_of(range->context), &pin, sizeof(pin), &answer);
+	CUresult r = move_request(m, CALL_PIN, move_context_id(range->context), &pin, sizeof(pin), &answer);
 
 	if (r == CUDA_SUCCESS && answer.bytes >= sizeof(device))
 		memcpy(&device, answer.body, sizeof(device));
@@ -249,6 +250,8 @@ CUresult move_memory_in(struct move *m)
 	}
 	if (r == CUDA_SUCCESS)
 		r = move_known_reserve(m);
+	if (r == CUDA_SUCCESS)
+		r = move_mapped_in(m);
 	for (size_t i = 0; r == CUDA_SUCCESS && i < m->ranges; i++) {
 		const struct range *range = &m->range[i];
 		uint64_t arena = (uint64_t)(uintptr_t)m->session->link.wall.arena;
@@ -260,6 +263,8 @@ CUresult move_memory_in(struct move *m)
 	}
 	if (r == CUDA_SUCCESS)
 		r = copy(m, false);
+	if (r == CUDA_SUCCESS)
+		r = move_mapped_hide(m);
 	return r == CUDA_SUCCESS ? unified_in(m->session) : r;
 }
 
@@ -267,5 +272,6 @@ void move_memory_free(struct move *m)
 {
 	store_end();
 	free(m->range);
+	move_mapped_free(m);
 	unified_keep_none();
 }

@@ -124,8 +124,13 @@ static void look_at(void *arg, uint64_t handle, const struct object *o)
 		stay = WORKER_STAY_OTHER;
 	else if (kind == KIND_CONTEXT)
 		l->m->context[l->m->context_count++] = id;
+	if (kind == KIND_CONTEXT)
+		l->m->a_context = handle;
 	if (id & CALL_ID_WORKER && ((uint32_t)id & ~CALL_ID_WORKER) >= l->slot)
 		l->slot = ((uint32_t)id & ~CALL_ID_WORKER) + 1;
+	/* Memory is made again with what is mapped (move_mapped.c); what is none is an object of several devices. */
+	if (kind == KIND_MEMORY_HANDLE && atomic_load_explicit(&o->kept, memory_order_acquire))
+		return;
 	if (!stay && (!may_be_covered(kind) || !atomic_load_explicit(&o->covered, memory_order_relaxed)))
 		stay = fixed_kind(kind);
 	else if (!stay && (kind == KIND_GRAPH_EXEC || kind == KIND_GRAPH_NODE))
@@ -144,7 +149,8 @@ static void gather_from(void *arg, uint64_t handle, const struct object *o)
 {
 	struct gather *g = arg;
 
-	if ((handle_kind(handle) == KIND_CONTEXT) != g->contexts)
+	/* Memory has been made again by then: move_mapped.c. */
+	if ((handle_kind(handle) == KIND_CONTEXT) != g->contexts || handle_kind(handle) == KIND_MEMORY_HANDLE)
 		return;
 	for (struct deed *d = o->deeds; d; d = d->next)
 		g->m->deed[g->m->deeds++] = d;
@@ -375,7 +381,7 @@ static CUresult image_in(struct move *m, const struct move_kept_image *i)
 /* ---- again ---- */
 
 /* The worker takes it before what is sent next. */
-static CUresult want(struct move *m, const uint64_t *ids, uint32_t count)
+CUresult move_want(struct move *m, const uint64_t *ids, uint32_t count)
 {
 	struct {
 		struct call_request head;
@@ -478,7 +484,7 @@ static bool goes_ahead(const struct deed *d)
 
 static CUresult repeat_one(struct move *m, const struct deed *d)
 {
-	CUresult r = want(m, d->named, d->named_count);
+	CUresult r = move_want(m, d->named, d->named_count);
 
 	if (r == CUDA_SUCCESS && goes_ahead(d))
 		return move_send(m, d->message, d->bytes);
@@ -553,7 +559,7 @@ static CUresult stand_ins_until(struct move *m, uint64_t seq)
 
 CUresult move_contexts_again(struct move *m)
 {
-	CUresult r = want(m, NULL, 0);
+	CUresult r = move_want(m, NULL, 0);
 
 	for (size_t i = 0; r == CUDA_SUCCESS && i < m->contexts; i++) {
 		struct call_request *head = (void *)m->deed[i]->message;
@@ -634,7 +640,7 @@ CUresult move_objects_again(struct move *m)
 	if (r == CUDA_SUCCESS)
 		r = stand_ins_until(m, UINT64_MAX);
 	if (r == CUDA_SUCCESS)
-		r = want(m, NULL, 0);
+		r = move_want(m, NULL, 0);
 	if (r == CUDA_SUCCESS)
 		r = move_caught_up(m);
 	if (r == CUDA_SUCCESS)

@@ -342,13 +342,17 @@ bool ranges_set_sync(uint64_t address, bool sync)
 	return r;
 }
 
-void ranges_set_access(uint64_t address, uint64_t bytes, unsigned int flags)
+void ranges_set_access(uint64_t address, uint64_t bytes, unsigned int flags, CUdevice device)
 {
 	struct extent *e;
 
 	pthread_mutex_lock(&lock);
-	for (e = extent_next(there, address); e && e->begin < address + bytes; e = extent_next(there, e->begin + 1))
-		((struct range *)e->owner)->flags = flags;
+	for (e = extent_next(there, address); e && e->begin < address + bytes; e = extent_next(there, e->begin + 1)) {
+		struct range *r = e->owner;
+
+		r->flags = flags;
+		r->wide |= device != r->device;
+	}
 	pthread_mutex_unlock(&lock);
 }
 

@@ -35,11 +35,13 @@ struct range {
 	CUdevice device;
 	unsigned int flags; /* host memory: as given; mapped: access */
 	uint64_t id;	    /* the buffer's */
-	uint64_t owner;	    /* handle: of its pool, module, allocation; or 0 */
-	uint64_t copy;	    /* registered, with another address at the worker: where that lies in the arena */
+	uint64_t owner;	    /* handle: of its pool, module; mapped: its struct physical; or 0 */
+	/* Registered, with another address at the worker: where that lies in the arena. Mapped: the offset. */
+	uint64_t copy;
 	uint64_t other;	    /* pinned: the worker's address; alias: the address here */
 	unsigned long long handle_types;
 	bool sync_memops;
+	bool wide;    /* mapped: others than its device may come there */
 	bool managed; /* the program reaches it as well: unified.h */
 };
 
@@ -72,5 +74,6 @@ void ranges_drop_owner(uint64_t owner);
 struct range *ranges_all(const struct session *session, size_t *ret_count);
 /* False: nothing contains the address. */
 bool ranges_set_sync(uint64_t address, bool sync);
-void ranges_set_access(uint64_t address, uint64_t bytes, unsigned int flags);
+/* Of mappings. `device`: that may come there, as the program calls it; else several, or another kind of place. */
+void ranges_set_access(uint64_t address, uint64_t bytes, unsigned int flags, CUdevice device);
 void ranges_forget(void);

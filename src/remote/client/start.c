@@ -13,6 +13,7 @@
 #include "remote/client/textures.h"
 #include "remote/client/thread.h"
 #include "remote/client/unified.h"
+#include "remote/client/vmm.h"
 #include "core/log.h"
 
 #include <errno.h>
@@ -45,6 +46,7 @@ static void in_child(void)
 		session_forget_all();
 		context_forget();
 		ranges_forget();
+		physical_forget();
 		textures_forget();
 		unified_forget();
 		captures_forget();

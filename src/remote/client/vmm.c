@@ -1,7 +1,9 @@
 /*
  * vmm.c: reserved addresses, physical memory, mappings. The generated bodies speak with the worker; here the addresses
  * are kept in this process as well, and handles are counted: a handle that the driver gives out again is the same one.
+ * See vmm.h.
  */
+#include "remote/client/vmm.h"
 #include "cuda_remote.h"
 #include "remote/client/call.h"
 #include "remote/client/context.h"
@@ -9,21 +11,96 @@
 #include "remote/client/thread.h"
 
 #include <errno.h>
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #define TRIES 16u
 
-/* Kept with the handle of physical memory. */
-struct physical {
-	_Atomic uint32_t references; /* the program's */
-	bool known;		     /* prop is what it was made with */
-	CUmemAllocationProp prop;
-};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all that follows, and the counts */
+static struct physical *all;
+/* Held while a handle gets its name from the worker, or loses it. */
+static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER;
 
 static void *handle_of(CUmemGenericAllocationHandle h)
 {
 	return (void *)(uintptr_t)h;
+}
+
+/* ---- what is known of physical memory ---- */
+
+CUmemAllocationProp physical_asked(const struct physical *p)
+{
+	CUmemAllocationProp prop = p->prop;
+
+	prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+	prop.win32HandleMetaData = NULL;
+	return prop;
+}
+
+/* Neither a handle nor a mapping has it. */
+static void drop_unused_locked(struct physical *p)
+{
+	if (p->references || p->mappings)
+		return;
+	for (struct physical **at = &all; *at; at = &(*at)->next)
+		if (*at == p) {
+			*at = p->next;
+			break;
+		}
+	free(p);
+}
+
+/* NULL: no allocation of ours. */
+static struct physical *find_locked(CUmemGenericAllocationHandle handle)
+{
+	return client_kept(KIND_MEMORY_HANDLE, handle_of(handle));
+}
+
+static struct physical *map_begins(CUmemGenericAllocationHandle handle)
+{
+	struct physical *p;
+
+	pthread_mutex_lock(&lock);
+	p = find_locked(handle);
+	if (p)
+		p->mappings++;
+	pthread_mutex_unlock(&lock);
+	return p;
+}
+
+static void map_ends(struct physical *p)
+{
+	if (!p)
+		return;
+	pthread_mutex_lock(&lock);
+	p->mappings--;
+	drop_unused_locked(p);
+	pthread_mutex_unlock(&lock);
+}
+
+struct physical **physical_all(const struct session *session, size_t *ret_count)
+{
+	struct physical **list;
+	size_t n = 0;
+
+	pthread_mutex_lock(&lock);
+	for (struct physical *p = all; p; p = p->next)
+		n += p->session == session;
+	list = calloc(n + 1, sizeof(*list));
+	*ret_count = list ? n : 0;
+	for (struct physical *p = all; list && p; p = p->next)
+		if (p->session == session)
+			list[--n] = p;
+	pthread_mutex_unlock(&lock);
+	return list;
+}
+
+void physical_forget(void)
+{
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	lock = naming = unlocked;
+	all = NULL;
 }
 
 /* Where a request without a handle goes: to the owner of the address, else to the current context's worker. */
@@ -97,16 +174,20 @@ CUresult client_cuMemAddressFree(CUdeviceptr ptr, size_t size)
 CUresult client_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
 			 unsigned long long flags)
 {
-	struct physical *p = client_kept(KIND_MEMORY_HANDLE, handle_of(handle));
-	struct range reserved, r = { .begin = ptr, .bytes = size, .kind = RANGE_MAPPED, .owner = handle };
+	struct physical *p = map_begins(handle);
+	struct range reserved, r = {
+		.begin = ptr, .bytes = size, .kind = RANGE_MAPPED, .owner = (uint64_t)(uintptr_t)p, .copy = offset
+	};
 	CUresult e = client_plain_cuMemMap(ptr, size, offset, handle, flags);
 
-	if (e != CUDA_SUCCESS || !ranges_find_reserved(ptr, &reserved))
-		return e;
-	r.session = reserved.session;
-	r.context = reserved.context;
-	r.device = p && p->known ? (CUdevice)p->prop.location.id : 0;
-	ranges_add(&r);
+	if (e == CUDA_SUCCESS && ranges_find_reserved(ptr, &reserved)) {
+		r.session = reserved.session;
+		r.context = reserved.context;
+		r.device = p ? (CUdevice)p->prop.location.id : 0;
+		if (!ranges_add(&r))
+			return e;
+	}
+	map_ends(p);
 	return e;
 }
 
@@ -116,8 +197,10 @@ CUresult client_cuMemUnmap(CUdeviceptr ptr, size_t size)
 	struct range range;
 	CUdeviceptr at = ptr;
 
-	while (r == CUDA_SUCCESS && at < ptr + size && ranges_take(at, 1u << RANGE_MAPPED, &range))
+	while (r == CUDA_SUCCESS && at < ptr + size && ranges_take(at, 1u << RANGE_MAPPED, &range)) {
+		map_ends((struct physical *)(uintptr_t)range.owner);
 		at += range.bytes;
+	}
 	return r;
 }
 
@@ -126,23 +209,23 @@ CUresult client_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDe
 	CUresult r = client_plain_cuMemSetAccess(ptr, size, desc, count);
 
 	if (r == CUDA_SUCCESS && desc && count)
-		ranges_set_access(ptr, size, desc[0].flags);
+		ranges_set_access(ptr, size, desc[0].flags,
+				  count > 1 || desc[0].location.type != CU_MEM_LOCATION_TYPE_DEVICE
+					  ? CU_DEVICE_INVALID
+					  : desc[0].location.id);
 	return r;
 }
 
 /* ---- physical memory ---- */
 
-static struct physical *physical_new(const CUmemAllocationProp *prop)
+static void add(struct physical *p)
 {
-	struct physical *p = calloc(1, sizeof *p);
-
-	if (!p)
-		return NULL;
-	p->references = 1;
-	p->known = prop;
-	if (prop)
-		p->prop = *prop;
-	return p;
+	pthread_mutex_lock(&lock);
+	p->session = sessions[handle_session(p->handle)];
+	p->next = all;
+	all = p;
+	client_keep(handle_of(p->handle), p, NULL);
+	pthread_mutex_unlock(&lock);
 }
 
 /* Handles that other processes could open are not made: what is exported could not reach them. */
@@ -155,69 +238,143 @@ CUresult client_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, c
 
 	if (!prop)
 		return client_plain_cuMemCreate(handle, size, prop, flags);
-	own = *prop;
-	if (own.requestedHandleTypes) {
+	if (prop->requestedHandleTypes)
 		client_refused(CUDA_CALL_cuMemExportToShareableHandle);
-		own.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
-	}
-	own.win32HandleMetaData = NULL;
-	p = physical_new(prop);
+	p = calloc(1, sizeof(*p));
 	if (!p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	*p = (struct physical){ .references = 1, .bytes = size, .flags = flags, .prop = *prop };
+	own = physical_asked(p);
 	r = client_plain_cuMemCreate(handle, size, &own, flags);
-	if (r == CUDA_SUCCESS)
-		client_keep(handle_of(*handle), p, free);
-	else
+	if (r != CUDA_SUCCESS) {
 		free(p);
+		return r;
+	}
+	p->handle = *handle;
+	add(p);
 	return r;
 }
 
 CUresult client_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
 {
-	struct physical *p = client_kept(KIND_MEMORY_HANDLE, handle_of(handle));
 	struct client_call c;
+	struct physical *p;
 
 	client_call(&c, CUDA_CALL_cuMemGetAllocationPropertiesFromHandle);
 	if (client_end(&c) != CUDA_SUCCESS)
 		return c.result;
-	if (!p || !prop || !p->known)
-		return CUDA_ERROR_INVALID_VALUE;
-	*prop = p->prop;
-	return CUDA_SUCCESS;
+	pthread_mutex_lock(&lock);
+	p = find_locked(handle);
+	if (p && prop)
+		*prop = p->prop;
+	pthread_mutex_unlock(&lock);
+	return p && prop ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult client_cuMemRelease(CUmemGenericAllocationHandle handle)
+CUresult physical_release(CUmemGenericAllocationHandle handle)
 {
-	struct physical *p = client_kept(KIND_MEMORY_HANDLE, handle_of(handle));
+	uint64_t sent[2] = { 0, 1 }; /* the id; it is the last reference */
 	struct client_call c;
-	uint64_t sent[2] = { 0 }; /* the id; whether it was the program's last reference */
 
 	client_call(&c, CUDA_CALL_cuMemRelease);
-	if (c.result == CUDA_SUCCESS && !p)
-		c.result = CUDA_ERROR_INVALID_VALUE;
 	sent[0] = client_use(&c, KIND_MEMORY_HANDLE, handle_of(handle));
-	if (c.result == CUDA_SUCCESS)
-		sent[1] = atomic_fetch_sub(&p->references, 1) == 1;
 	if (client_begin(&c, false)) {
 		remote_put(&c.out, sent, sizeof sent);
 		client_send(&c);
 	}
-	if (c.result == CUDA_SUCCESS && sent[1])
-		client_drop(handle_of(handle));
 	return client_end(&c);
 }
 
-CUresult client_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
+/* False: the program has more of them. What is no memory (multicast) has one. */
+static bool was_last(CUmemGenericAllocationHandle handle)
 {
-	CUdeviceptr at = (CUdeviceptr)(uintptr_t)addr;
 	struct physical *p;
+	bool last;
+
+	pthread_mutex_lock(&lock);
+	p = find_locked(handle);
+	last = !p || !--p->references;
+	if (p && last)
+		p->handle = 0;
+	pthread_mutex_unlock(&lock);
+	return last;
+}
+
+/* The handle ends before its allocation is forgotten, so nobody finds that one by it. */
+static void handle_ends(CUmemGenericAllocationHandle handle)
+{
+	struct physical *p;
+
+	pthread_mutex_lock(&lock);
+	p = find_locked(handle);
+	client_drop(handle_of(handle));
+	if (p)
+		drop_unused_locked(p);
+	pthread_mutex_unlock(&lock);
+}
+
+CUresult client_cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	struct client_call c;
+	CUresult r;
+
+	client_call(&c, CUDA_CALL_cuMemRelease);
+	client_use(&c, KIND_MEMORY_HANDLE, handle_of(handle));
+	r = client_end(&c);
+	if (r != CUDA_SUCCESS)
+		return r;
+	pthread_mutex_lock(&naming);
+	if (was_last(handle)) {
+		r = physical_release(handle);
+		handle_ends(handle);
+	}
+	pthread_mutex_unlock(&naming);
+	return r;
+}
+
+/* The handle is the program's still: the worker need not hear of one more reference. */
+static bool retain_known(CUdeviceptr at, CUmemGenericAllocationHandle *ret)
+{
+	struct physical *p = NULL;
+	struct range r;
+
+	pthread_mutex_lock(&lock);
+	if (ranges_find(at, &r) && r.kind == RANGE_MAPPED)
+		p = (struct physical *)(uintptr_t)r.owner;
+	if (p && p->handle) {
+		p->references++;
+		*ret = p->handle;
+	} else {
+		p = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	return p;
+}
+
+/* The worker has given it a name anew. */
+static void named(CUdeviceptr at, CUmemGenericAllocationHandle handle)
+{
+	struct physical *p = NULL;
+	struct range r;
+
+	pthread_mutex_lock(&lock);
+	if (ranges_find(at, &r) && r.kind == RANGE_MAPPED)
+		p = (struct physical *)(uintptr_t)r.owner;
+	if (p) {
+		p->references = 1;
+		p->handle = handle;
+		client_keep(handle_of(handle), p, NULL);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static CUresult retain(CUdeviceptr at, CUmemGenericAllocationHandle *ret)
+{
 	struct client_call c;
 	uint64_t id = 0;
 	void *h = NULL;
 
 	client_call(&c, CUDA_CALL_cuMemRetainAllocationHandle);
-	if (c.result == CUDA_SUCCESS && !handle)
-		c.result = CUDA_ERROR_INVALID_VALUE;
 	use_address(&c, at);
 	if (client_begin(&c, true)) {
 		remote_put(&c.out, &at, sizeof at);
@@ -228,12 +385,26 @@ CUresult client_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle
 		}
 	}
 	if (c.result == CUDA_SUCCESS) {
-		p = client_kept(KIND_MEMORY_HANDLE, h);
-		if (p)
-			atomic_fetch_add(&p->references, 1);
-		else if ((p = physical_new(NULL)))
-			client_keep(h, p, free);
-		*handle = (CUmemGenericAllocationHandle)(uintptr_t)h;
+		*ret = (CUmemGenericAllocationHandle)(uintptr_t)h;
+		named(at, *ret);
 	}
 	return client_end(&c);
+}
+
+CUresult client_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
+{
+	CUdeviceptr at = (CUdeviceptr)(uintptr_t)addr;
+	struct client_call c;
+	CUresult r;
+
+	client_call(&c, CUDA_CALL_cuMemRetainAllocationHandle);
+	r = client_end(&c);
+	if (r == CUDA_SUCCESS && !handle)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r != CUDA_SUCCESS || retain_known(at, handle))
+		return r;
+	pthread_mutex_lock(&naming);
+	r = retain_known(at, handle) ? CUDA_SUCCESS : retain(at, handle);
+	pthread_mutex_unlock(&naming);
+	return r;
 }

@@ -75,6 +75,13 @@ static int let_in(struct wall *wall, int client, const char *grant)
 
 	int arena, r;
 
+	/* Before the welcome: the client asks for another worker then, whose own memory lies elsewhere. */
+	if (based && wall_rebase(wall, base)) {
+		wall_refuse(client, WALL_AWAY, "the addresses of this session are taken in the server's worker");
+		worker_log("the addresses of a session that comes here are taken in this process; it gets another "
+			   "worker");
+		return -EPIPE;
+	}
 	if ((!relayed || passes) && traffic_is_kept() && wall_base_good((uint64_t)(uintptr_t)wall->arena))
 		more.flags |= WALL_MOVES;
 	if (brings || based)
@@ -82,8 +89,6 @@ static int let_in(struct wall *wall, int client, const char *grant)
 	gethostname(more.server, sizeof(more.server) - 1);
 	snprintf(more.grant, sizeof(more.grant), "%s", grant);
 	r = wall_welcome(wall, client, &more);
-	if (!r && based)
-		return wall_rebase(wall, base);
 	if (r || !brings)
 		return r;
 	r = wall_receive_arena(client, &arena, HELLO_MS);

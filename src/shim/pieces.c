@@ -1,0 +1,464 @@
+/*
+ * pieces.c: see pieces.h. The table, and what the driver is asked for each piece.
+ *
+ * What is away keeps its reservation of addresses, so nothing else comes to lie there. The host's memory for it is the
+ * process's own and no driver's, because that would end with the context that it was made in; it is pinned while it is
+ * copied.
+ */
+#include "shim/pieces.h"
+#include "core/account.h"
+#include "core/gate.h"
+#include "core/tick.h"
+#include "cuda_shim.h"
+#include "shim/movable.h"
+#include "shim/vmm.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PACKED_KEPT_BYTES (64ull << 20)
+#define WHOLE_PART 16 /* of the quota: large pieces that are empty are kept for so long */
+#define WHOLE_NS 200000000u
+
+pthread_mutex_t pieces_lock = PTHREAD_MUTEX_INITIALIZER;
+struct piece pieces[PIECES];
+uint32_t piece_count;
+static uint64_t packed_bytes;			      /* guarded by the lock as well */
+static _Atomic uint32_t away_units[WIRE_MAX_DEVICES]; /* what the page says: it may be replaced */
+
+uint64_t pieces_packed_bytes(void)
+{
+	return packed_bytes;
+}
+
+uint32_t piece_units(const struct piece *p)
+{
+	return (uint32_t)wire_units(p->bytes);
+}
+
+/* What can leave, for meted to see. */
+static void publish_locked(unsigned int device)
+{
+	uint32_t units = 0;
+
+	for (uint32_t i = 0; i < piece_count; i++)
+		if (pieces[i].bytes && pieces[i].device == device && pieces[i].resident && !pieces[i].fixed)
+			units += piece_units(&pieces[i]);
+	atomic_store_explicit(&accounts[device].wire->movable_units, units, memory_order_relaxed);
+}
+
+void pieces_publish(unsigned int device)
+{
+	pthread_mutex_lock(&pieces_lock);
+	publish_locked(device);
+	pthread_mutex_unlock(&pieces_lock);
+}
+
+/* More are away, or less (a difference modulo 2^32). */
+void pieces_away(unsigned int device, uint32_t units)
+{
+	uint32_t now = atomic_fetch_add_explicit(&away_units[device], units, memory_order_relaxed) + units;
+
+	atomic_store_explicit(&accounts[device].wire->away_units, now, memory_order_release);
+}
+
+void movable_tell(unsigned int device)
+{
+	pieces_away(device, 0);
+	pieces_publish(device);
+}
+
+/* The driver's side of a piece ---------------------------------------------------------------------------------- */
+
+static CUmemAllocationProp prop_of(CUdevice real)
+{
+	return (CUmemAllocationProp){ .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				      .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = real } };
+}
+
+uint64_t pieces_granularity(CUdevice real)
+{
+	CUmemAllocationProp prop = prop_of(real);
+	size_t bytes = 0;
+
+	if (shim_real.cuMemGetAllocationGranularity(&bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS)
+		return 0;
+	return bytes;
+}
+
+static CUresult map_at(const struct piece *p)
+{
+	CUmemAccessDesc access = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = p->real },
+				   .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+	CUresult r = shim_real.cuMemMap(p->at, p->bytes, 0, p->handle, 0);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	r = shim_real.cuMemSetAccess(p->at, p->bytes, &access, 1);
+	if (r != CUDA_SUCCESS)
+		shim_real.cuMemUnmap(p->at, p->bytes);
+	return r;
+}
+
+CUresult piece_show(struct piece *p)
+{
+	CUresult r = shim_real.cuMemAddressReserve(&p->at, p->bytes, 0, 0, 0);
+
+	if (r == CUDA_SUCCESS) {
+		r = map_at(p);
+		if (r == CUDA_SUCCESS)
+			return r;
+		shim_real.cuMemAddressFree(p->at, p->bytes);
+	}
+	p->at = 0;
+	return r;
+}
+
+void piece_hide(struct piece *p)
+{
+	if (!p->at)
+		return;
+	shim_real.cuMemUnmap(p->at, p->bytes);
+	shim_real.cuMemAddressFree(p->at, p->bytes);
+	p->at = 0;
+}
+
+CUresult piece_back(struct piece *p)
+{
+	CUmemAllocationProp prop = p->own ? p->prop : prop_of(p->real);
+	CUresult r = shim_real.cuMemCreate(&p->handle, p->bytes, &prop, p->flags);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	r = p->own ? piece_show(p) : map_at(p);
+	if (r != CUDA_SUCCESS)
+		shim_real.cuMemRelease(p->handle);
+	return r;
+}
+
+void piece_unback(struct piece *p)
+{
+	if (p->own)
+		piece_hide(p);
+	else
+		shim_real.cuMemUnmap(p->at, p->bytes);
+	shim_real.cuMemRelease(p->handle);
+}
+
+/* Making and ending pieces -------------------------------------------------------------------------------------- */
+
+static bool bits_new(struct pack *pack, uint64_t bytes)
+{
+	uint32_t units = (uint32_t)wire_units(bytes), words = PACK_WORDS(units);
+	int saved = errno;
+	uint64_t *bits =
+		mmap(NULL, 2 * words * sizeof *bits, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	errno = saved;
+	if (bits == MAP_FAILED)
+		return false;
+	*pack = (struct pack){ .taken = bits, .begins = bits + words, .units = units };
+	return true;
+}
+
+static void bits_free(struct pack *pack)
+{
+	int saved = errno;
+
+	if (pack->taken)
+		munmap(pack->taken, 2 * PACK_WORDS(pack->units) * sizeof *pack->taken);
+	errno = saved;
+}
+
+/* The place of a new piece. PIECES: there is none. */
+static uint32_t insert(const struct piece *p)
+{
+	uint32_t i = 0;
+
+	pthread_mutex_lock(&pieces_lock);
+	while (i < piece_count && pieces[i].bytes)
+		i++;
+	if (i < PIECES) {
+		pieces[i] = *p;
+		if (i == piece_count)
+			piece_count++;
+		packed_bytes += p->packed ? p->bytes : 0;
+		publish_locked(p->device);
+	}
+	pthread_mutex_unlock(&pieces_lock);
+	return i;
+}
+
+/* Charged and inside the gate: the gate is left. */
+static CUresult piece_make(struct piece *p, struct charge *c, uint32_t *ret_place)
+{
+	CUresult r = shim_real.cuMemAddressReserve(&p->at, p->bytes, 0, 0, 0);
+
+	if (r == CUDA_SUCCESS) {
+		r = piece_back(p);
+		if (r == CUDA_SUCCESS) {
+			p->resident = true;
+			*ret_place = insert(p);
+			if (*ret_place < PIECES) {
+				gate_leave();
+				return r;
+			}
+			piece_unback(p);
+			r = CUDA_ERROR_OUT_OF_MEMORY;
+		}
+		shim_real.cuMemAddressFree(p->at, p->bytes);
+	}
+	charge_cancel(c);
+	return r;
+}
+
+CUresult piece_new(unsigned int device, CUdevice real, uint64_t bytes, bool packed, uint32_t *ret_place)
+{
+	struct piece p = { .bytes = bytes, .real = real, .device = device, .packed = packed, .whole = !packed };
+	struct charge c = { 0 };
+	CUresult r;
+
+	if (packed && !bits_new(&p.pack, bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (charge_begin_moving(&c, device, wire_units(bytes)) != CHARGE_HELD)
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	else
+		r = piece_make(&p, &c, ret_place);
+	if (r != CUDA_SUCCESS)
+		bits_free(&p.pack);
+	return r;
+}
+
+bool piece_host_new(struct piece *p)
+{
+	int saved = errno;
+
+	p->host = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p->host == MAP_FAILED)
+		p->host = NULL;
+	/* A child of fork() has no use for it, and would keep it for as long as it lives. */
+	if (p->host) {
+		madvise(p->host, p->bytes, MADV_DONTFORK);
+		madvise(p->host, p->bytes, MADV_HUGEPAGE); /* quicker to pin */
+	}
+	errno = saved;
+	return p->host;
+}
+
+void piece_host_free(struct piece *p)
+{
+	int saved = errno;
+
+	if (p->host)
+		munmap(p->host, p->bytes);
+	p->host = NULL;
+	errno = saved;
+}
+
+/* Nobody knows of the piece any more. */
+static void piece_end(struct piece *p)
+{
+	if (p->resident) {
+		gate_enter();
+		piece_unback(p);
+		account_give(p->device, piece_units(p));
+		gate_leave();
+	} else {
+		pieces_away(p->device, -piece_units(p));
+	}
+	shim_real.cuMemAddressFree(p->at, p->bytes);
+	piece_host_free(p);
+	bits_free(&p->pack);
+}
+
+bool piece_is_empty(const struct piece *p)
+{
+	return p->bytes && (p->packed ? !p->pack.used : !p->whole);
+}
+
+/* What a trim leaves. */
+struct leftover {
+	uint64_t packed_bytes;
+	uint64_t whole_bytes[WIRE_MAX_DEVICES];
+	uint64_t whole_since_ns; /* those that have been empty for longer go */
+};
+
+static bool is_left(const struct piece *p, struct leftover *left)
+{
+	uint64_t *room = p->packed ? &left->packed_bytes : &left->whole_bytes[p->device];
+
+	if (*room < p->bytes || (!p->packed && p->emptied_ns < left->whole_since_ns))
+		return false;
+	*room -= p->bytes;
+	return true;
+}
+
+/* Takes one empty piece out. */
+static bool take_empty(struct leftover left, struct piece *ret)
+{
+	bool found;
+	uint32_t i;
+
+	pthread_mutex_lock(&pieces_lock);
+	for (i = 0; i < piece_count; i++)
+		if (piece_is_empty(&pieces[i]) && !is_left(&pieces[i], &left))
+			break;
+	found = i < piece_count;
+	if (found) {
+		*ret = pieces[i];
+		pieces[i].bytes = 0;
+		packed_bytes -= ret->packed ? ret->bytes : 0;
+	}
+	pthread_mutex_unlock(&pieces_lock);
+	return found && ret->bytes;
+}
+
+/*
+ * A program that allocates large buffers in each step gets the same ones again. Processes of the same tenant could lack
+ * what is kept: where there are others it is nothing.
+ */
+static uint64_t kept_whole_bytes(unsigned int device)
+{
+	uint64_t quota, held;
+
+	account_info(device, &quota, &held);
+	return held == (uint64_t)account_held_units(device) * WIRE_UNIT_BYTES ? quota / WHOLE_PART : 0;
+}
+
+static bool any_whole_empty(unsigned int device)
+{
+	bool any = false;
+
+	pthread_mutex_lock(&pieces_lock);
+	for (uint32_t i = 0; i < piece_count && !any; i++)
+		any = pieces[i].device == device && !pieces[i].packed && piece_is_empty(&pieces[i]);
+	pthread_mutex_unlock(&pieces_lock);
+	return any;
+}
+
+bool movable_trim(bool all)
+{
+	struct leftover left = { 0 };
+	struct piece p = { 0 };
+	bool any = false;
+
+	if (!all) {
+		left.packed_bytes = PACKED_KEPT_BYTES;
+		left.whole_since_ns = tick_now() - WHOLE_NS;
+		for (unsigned int i = 0; i < account_count; i++)
+			left.whole_bytes[i] = any_whole_empty(i) ? kept_whole_bytes(i) : 0;
+	}
+	while (take_empty(left, &p)) {
+		piece_end(&p);
+		pieces_publish(p.device);
+		p.bytes = 0;
+		any = true;
+	}
+	return any;
+}
+
+/* The program's own --------------------------------------------------------------------------------------------- */
+
+bool movable_own_new(const struct movable_own *own, uint32_t *ret_place, CUresult *ret_r)
+{
+	struct piece p = { .bytes = own->bytes,
+			   .real = own->prop.location.id,
+			   .device = own->device,
+			   .own = true,
+			   .whole = true,
+			   .resident = true,
+			   .id = own->id,
+			   .flags = own->flags,
+			   .prop = own->prop };
+	struct charge c = { 0 };
+
+	*ret_r = CUDA_ERROR_OUT_OF_MEMORY;
+	if (charge_begin_moving(&c, p.device, wire_units(p.bytes)) != CHARGE_HELD)
+		return true;
+	*ret_r = shim_real.cuMemCreate(&p.handle, p.bytes, &p.prop, p.flags);
+	if (*ret_r != CUDA_SUCCESS) {
+		charge_cancel(&c);
+		return true;
+	}
+	*ret_place = insert(&p);
+	if (*ret_place < PIECES) {
+		gate_leave();
+		return true;
+	}
+	shim_real.cuMemRelease(p.handle);
+	charge_cancel(&c);
+	return false;
+}
+
+bool movable_own_handle(uint32_t place, CUmemGenericAllocationHandle *ret)
+{
+	bool resident;
+
+	pthread_mutex_lock(&pieces_lock);
+	resident = pieces[place].resident;
+	*ret = pieces[place].handle;
+	pthread_mutex_unlock(&pieces_lock);
+	return resident;
+}
+
+bool movable_own_leaves(uint32_t place, CUmemGenericAllocationHandle *ret)
+{
+	*ret = pieces[place].handle;
+	return !pieces[place].fixed;
+}
+
+void movable_own_end(uint32_t place, bool charged)
+{
+	struct piece p;
+
+	pthread_mutex_lock(&pieces_lock);
+	p = pieces[place];
+	pieces[place].bytes = 0;
+	publish_locked(p.device);
+	pthread_mutex_unlock(&pieces_lock);
+	if (p.resident) {
+		gate_enter();
+		shim_real.cuMemRelease(p.handle);
+		if (charged)
+			account_give(p.device, piece_units(&p));
+		gate_leave();
+	} else {
+		pieces_away(p.device, -piece_units(&p));
+	}
+	piece_host_free(&p);
+}
+
+static void fix(uint32_t place, uint32_t more)
+{
+	pthread_mutex_lock(&pieces_lock);
+	pieces[place].fixed += more;
+	publish_locked(pieces[place].device);
+	pthread_mutex_unlock(&pieces_lock);
+}
+
+/* meted sees first that it stays, and is then asked whether it may. */
+bool movable_own_keep(uint32_t place)
+{
+	fix(place, 1);
+	if (account_ask(pieces[place].device, 0) == ACCOUNT_GRANTED)
+		return true;
+	fix(place, (uint32_t)-1);
+	return false;
+}
+
+void movable_own_keep_no_more(uint32_t place)
+{
+	fix(place, (uint32_t)-1);
+}
+
+void pieces_reset(void)
+{
+	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	pieces_lock = unlocked;
+	memset(pieces, 0, piece_count * sizeof *pieces);
+	piece_count = 0;
+	memset(away_units, 0, sizeof away_units);
+	packed_bytes = 0;
+}
