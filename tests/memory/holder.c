@@ -465,13 +465,6 @@ static void hold_packed_heap(void)
 	hold_heap_of(true);
 }
 
-static void hold_mapped(void)
-{
-	static CUdeviceptr at;
-
-	must(cuMemAddressReserve(&at, 2 << 20, 0, 0, 0), "addresses");
-}
-
 static void hold_capture(void)
 {
 	static CUstream stream;
@@ -518,9 +511,10 @@ static void hold_rest(void)
 static const struct {
 	const char *kind;
 	void (*hold)(void);
-} kinds[] = { { "array", hold_array },	      { "managed", hold_managed }, { "reference", hold_reference },
-	      { "variable", hold_variable },  { "heap", hold_heap },	   { "mapped", hold_mapped },
-	      { "capture", hold_capture },    { "graph", hold_graph },	   { "rest", hold_rest },
+} kinds[] = { { "array", hold_array },	       { "managed", hold_managed },
+	      { "reference", hold_reference }, { "variable", hold_variable },
+	      { "heap", hold_heap },	       { "capture", hold_capture },
+	      { "graph", hold_graph },	       { "rest", hold_rest },
 	      { "generator", hold_generator }, { "packed heap", hold_packed_heap } };
 
 int main(int argc, char **argv)

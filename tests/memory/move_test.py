@@ -239,7 +239,7 @@ def holds_many(m, c, kind):
 
 def cannot_move(m, c):
     for kind, part in (("reference", "1 texture references"), ("variable", "addresses of variables"), ("heap", "1 modules whose kernels allocate"),
-                       ("packed heap", "1 modules whose kernels allocate"), ("mapped", "1 ranges"), ("capture", "capture"), ("graph", "graphs"), ("rest", "2 graphs"), ("generator", "1 handles of libraries")):
+                       ("packed heap", "1 modules whose kernels allocate"), ("capture", "capture"), ("graph", "graphs"), ("rest", "2 graphs"), ("generator", "1 handles of libraries")):
         r = Resider(m, "wall", kind, None, wall=True, spill=False, program=HOLDER)
         r.has("holds")
         if part[0].isdigit() and "heap" not in kind:  # what is in images is looked at when it is to move

@@ -75,6 +75,27 @@ def many_moves(a, b):
     ok(r.stays_in_place(), "all addresses stayed")
 
 
+def taken_addresses(a):
+    """The devices of the other server are so large that its worker often has one of them where the session's addresses are: another one is asked."""
+    large = Server("large", METE_SOFT_MEMORY="900G", METE_SOFT_DEVICES="8")
+    r, failed = Remote(a, SIZE, 1000000, 0), []
+    r.has("holds")
+    for turn in range(24 if MOVES > 8 else 12):
+        here, there = (a, large) if turn % 2 == 0 else (large, a)
+        status, text = here.mete("move", "alice", "--remote", there.address)
+        if status:
+            failed.append(text)
+            break
+    with open(os.path.join(large.dir, "meted.log"), encoding="utf-8") as log:
+        taken = log.read().count("addresses of a session that comes here are taken")
+    ok(not failed, f"a worker in which the session's addresses are taken ({taken} times) is replaced by another one", failed)
+    r.process.stdin.close()
+    os.killpg(r.process.pid, signal.SIGKILL)
+    r.process.wait()
+    ok(until(lambda: not large.held() and not a.held(), 20), "nothing is left", large.held(), a.held())
+    large.end()
+
+
 def stays(r, server, part, *words):
     before, done = server.held(), len(r.rounds())
     status, text = server.mete(*words)
@@ -195,6 +216,7 @@ a, b = Server("a"), Server("b")
 goes(a, b)
 from_here(a, b)
 many_moves(a, b)
+taken_addresses(a)
 refused(a, b)
 next_comes_here(a, b)
 killed(a)

@@ -52,7 +52,7 @@ static const char *const reasons[WORKER_STAY_COUNT] = {
 		"addresses of variables in memory, or images that do not name theirs, which cannot move",
 	[WORKER_STAY_GRAPH] = "graphs or parts of them that cannot be made again, which cannot move",
 	[WORKER_STAY_LIBRARY] = "handles of libraries, which cannot move",
-	[WORKER_STAY_MAPPED] = "ranges that its program maps itself, which cannot move",
+	[WORKER_STAY_MAPPED] = "allocations of cuMemCreate that others than their device reach, which cannot move",
 	[WORKER_STAY_MANAGED] = "blocks of managed memory, which cannot move",
 	[WORKER_STAY_OTHER] = "objects that its worker has named, which cannot move",
 	[WORKER_STAY_SHARED] = "blocks of pinned memory that kernels reach through a relay, which cannot move",
