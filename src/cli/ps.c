@@ -25,6 +25,17 @@ static bool walled(json_t *grant, json_t *process)
 
 #define MOVED_BYTES 128u
 
+/* What it has there that could not leave. */
+static void add_staying(json_t *holder, char text[MOVED_BYTES])
+{
+	const int64_t stays = device_number(holder, "held_bytes") - device_number(holder, "movable_bytes");
+	char size[SIZE_TEXT_BYTES];
+
+	if (json_is_integer(json_object_get(holder, "movable_bytes")) && stays > 0)
+		snprintf(text + strlen(text), MOVED_BYTES - strlen(text), "%s%s stay", *text ? ", " : "",
+			 size_format((uint64_t)stays, size));
+}
+
 /* Where its memory is, unless it is all on the device; or what would keep it there. */
 static const char *moved_text(json_t *holder, char text[MOVED_BYTES])
 {
@@ -39,6 +50,8 @@ static const char *moved_text(json_t *holder, char text[MOVED_BYTES])
 		snprintf(text, MOVED_BYTES, "%s away%s",
 			 size_format((uint64_t)device_number(holder, "away_bytes"), away),
 			 device_number(holder, "disk_bytes") ? ", on disk" : "");
+	if (!strcmp(residence, "resident") || !strcmp(residence, "away"))
+		add_staying(holder, text);
 	if (json_is_number(json_object_get(holder, "late_seconds")))
 		snprintf(text + strlen(text), MOVED_BYTES - strlen(text), "%sleaves late: asked %.0f s ago",
 			 *text ? ", " : "", json_number_value(json_object_get(holder, "late_seconds")));

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from memory import METE, MIB, Resider  # noqa: E402
+from memory import METE, MIB, Resider, mete  # noqa: E402
 from harness import BUILD, Meted, finish, ok, same, until  # noqa: E402
 
 STAYER = os.path.join(BUILD, "tests/memory/stayer")
@@ -55,6 +55,7 @@ same(one.end(), 0, "the program ends well")
 
 one = Stayer("chance", CHANCE - 5, 100)
 same((one.plain, one.number("arrays")), (0, 5), "memory that can leave is lent of what is promised, beside some that stays")
+ok(until(lambda: "5 MiB stay" in mete(m, "ps", "--wide")[1], 5), "mete ps says how much stays", mete(m, "ps", "--wide"))
 sure_has_it("and leaves for the one that it is promised to")
 same(one.end(), 0, "the program ends well")
 
