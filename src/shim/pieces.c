@@ -437,7 +437,7 @@ static void fix(uint32_t place, uint32_t more)
 	pthread_mutex_unlock(&pieces_lock);
 }
 
-/* meted sees first that it stays, and is then asked whether it may. */
+/* meted sees first that it stays, and is then asked whether it may: for no more memory. */
 bool movable_own_keep(uint32_t place)
 {
 	fix(place, 1);

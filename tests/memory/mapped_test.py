@@ -69,6 +69,17 @@ def handed_on(m, c, judge):
     ok(until(lambda: not judge.used(), 10), "nothing is left", judge.used())
 
 
+def promised(m, c):
+    """What is handed on stays, so it fits beside what is promised, as all memory that stays."""
+    m.make("sure", 50 * MIB)
+    r = mapper(m, "local", 3, "hand")
+    ok(r.has("holds") and "exported 3" in r.lines, "of 64 MiB 50 are promised: 12 are handed on, 16 are not", r.lines)
+    sure = Resider(m, "sure", 48 * MIB, 2, 0)
+    same(sure.end(), 0, "the guaranteed tenant has its promise")
+    same(r.end(), 0, "and every word of the other one is what it has to be")
+    c.ask("grant_delete", name="sure")
+
+
 def attacked(m, c, name, mode, words):
     """Each time it leaves by the next one of these ways."""
     wall, spill = name != "local", name != "far"
@@ -160,6 +171,7 @@ for kind in ("local", "wall"):
 attacked(m, c, "local", "attack", suspends("local"))
 attacked(m, c, "wall", "race", suspends("wall"))
 handed_on(m, c, judge)
+promised(m, c)
 c.close()
 m.close()
 finish()

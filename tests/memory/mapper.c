@@ -3,7 +3,7 @@
  *
  * One allocation is mapped at two addresses, one only to be read, one nowhere; of one the handle is given back at once.
  * In each round segments are unmapped, and others mapped in their place. A kernel changes every word. A third argument:
- * "export": one of the segments is exported. "attack": other threads retain, release, map, ask and export all the
+ * "export": one of the segments is exported. "hand": one after the other, until one is refused ("exported N"). "attack": other threads retain, release, map, ask and export all the
  * while; "race": the same without exports. Lines as those of resider.c.
  */
 #include <cuda.h>
@@ -206,6 +206,25 @@ static void *attack(void *arg)
 	return NULL;
 }
 
+/* As to other processes. Value: so many. */
+static unsigned int hand_on(void)
+{
+	CUmemGenericAllocationHandle h;
+	unsigned int n = 0;
+	CUresult r;
+	int fd;
+
+	for (;; n++) {
+		must(cuMemRetainAllocationHandle(&h, (void *)(uintptr_t)place(n)), "retain");
+		r = cuMemExportToShareableHandle(&fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+		must(cuMemRelease(h), "release");
+		if (r != CUDA_SUCCESS || n + 1 == count)
+			break;
+	}
+	wrong += r != CUDA_ERROR_OUT_OF_MEMORY;
+	return n;
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 3 ? argv[3] : "";
@@ -236,6 +255,8 @@ int main(int argc, char **argv)
 	if (exports && !attacks)
 		must(cuMemExportToShareableHandle(&fd, segment[1].handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
 		     "export");
+	if (!strcmp(mode, "hand"))
+		printf("exported %u\n", hand_on());
 	puts("holds");
 	for (uintptr_t i = 0; attacks && i < 3; i++)
 		pthread_create(&thread[i], NULL, attack, (void *)(i + 1));

@@ -97,6 +97,36 @@ def work_that_never_ends(m, c):
     until(lambda: not c.grant("wall")["processes"])
 
 
+def upgraded(m, c):
+    """meted is upgraded on the way out, while the tenant is away, on the way back, and while it goes to another device."""
+    for step in ("leaving", "away", "returning", "moving"):
+        r = Resider(m, "wall", SIZE, 1000000, 5, wall=True, spill=False)
+        r.has("holds")
+        if step == "moving":
+            c.ask("grant_move", name="wall", device=str(1 - share(c, "wall")["index"]))
+        else:
+            c.ask("grant_suspend", name="wall")
+        if step in ("away", "returning"):
+            until(lambda: c.grant("wall")["suspension"]["state"] == "away", 20)
+        if step == "returning":
+            c.ask("grant_resume", name="wall")
+        answer = c.ask("upgrade")
+        ok(answer and answer["ok"], f"{step}: meted is upgraded", answer)
+        c.close()
+        c = m.control()
+        if step in ("leaving", "away"):
+            ok(until(lambda: share(c, "wall")["residence"] == "away" and not share(c, "wall")["held_bytes"], 20), f"{step}: the next one finds it away",
+               share(c, "wall"))
+            mete(m, "set", "wall", "--resume")
+        elif c.grant("wall")["suspended"]:
+            mete(m, "set", "wall", "--resume")
+        ok(r.done(len(r.rounds()) + 2) and share(c, "wall")["residence"] == "resident", f"{step}: its program goes on", r.lines[-3:], share(c, "wall"))
+        r.process.stdin.close()
+        same(r.end(), 0, f"{step}: every word is what it has to be")
+        until(lambda: not c.grant("wall")["processes"])
+    return c
+
+
 def killed(m, c):
     """Of what is killed while the tenant is away nothing but the client matters."""
     r = Resider(m, "wall", SIZE, 5, wall=True, spill=False)
@@ -297,6 +327,7 @@ drained(m, c)
 many_moves(m, c)
 ok("what makes no sense" not in m.log(), "no worker had to be asked twice", m.log()[-2000:])
 c = refused_by_the_one_before(m, c)
+c = upgraded(m, c)
 c = killed(m, c)
 c = killed_at_random(m, c)
 c.close()

@@ -330,6 +330,9 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 	check(client, request->device);
 	if (client->page.broken)
 		return LEDGER_NO_ROOM;
+	/* Memory that could leave is to stay from now on, as the page says already. */
+	if (request->stays && !request->need_units && !residence_may_stay(client, request->device, 1))
+		return residence_stay_waits(client) ? LEDGER_WAIT : LEDGER_NO_ROOM;
 	if (!request->need_units && !request->all) {
 		give_back(client, request);
 		return LEDGER_GRANT;
