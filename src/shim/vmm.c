@@ -24,6 +24,7 @@
 #include "shim/scratch.h"
 #include "core/sharing.h"
 #include "shim/start.h"
+#include "shim/vmm_tables.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -31,12 +32,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* allocations: id -> [0] units << 32 | device, [1] references << 32 | mappings, [2] PLACE and OBJECT of it */
-/* handles: handle -> [0] id, [1] references through it */
-/* ranges: address -> [0] size, [1] id, [2] offset | UNMAPPED | access;
- * or ARRAY_RANGE | n -> [0] the array, [1] id, [2] its context */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
-static struct map allocations, handles, ranges;
+pthread_mutex_t vmm_lock = PTHREAD_MUTEX_INITIALIZER;
+struct map vmm_allocations, vmm_handles, vmm_ranges;
 /*
  * Held from the driver's call to the change of the tables, so that of two threads that map and unmap one range, or
  * create and release one handle, at the same time the tables and the driver see the same one first. Taken inside the
@@ -48,28 +45,12 @@ static pthread_mutex_t moving = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_id;
 static uint64_t last_array_range;
 
-#define OWN_TAG 0x6d65746500000000ull /* no pointer, and no small number: no driver's */
-#define OWN_ID(handle) ((handle)&0xffffffffu)
-#define OBJECT(word) ((uint32_t)(word))	       /* 1 + the grant's object; 0: charged to us */
-#define PLACE(word) ((uint32_t)((word) >> 32)) /* 1 + place of movable memory; 0: none */
-#define ACCESS 3ull			       /* of a range: what the program may do there, while it is away */
-#define UNMAPPED 4ull			       /* it is away */
-#define ARRAY_RANGE (1ull << 62)
 #define ARRAY_LEAVES (1ull << 63) /* instead of an array that is being destroyed */
 
-struct gone { /* what a vanished allocation was charged */
-	bool is;
-	unsigned int device;
-	uint32_t units;
-	uint32_t object; /* 1 + id */
-	uint32_t place;	 /* 1 + place */
-};
-
-/* Counts references and mappings up or down; an allocation without either leaves the table. */
-static struct gone count_locked(uint64_t id, int32_t references, int32_t mappings)
+struct vmm_gone vmm_count_locked(uint64_t id, int32_t references, int32_t mappings)
 {
-	struct map_entry *e = map_find(&allocations, id);
-	struct gone gone = { 0 };
+	struct map_entry *e = map_find(&vmm_allocations, id);
+	struct vmm_gone gone = { 0 };
 
 	if (!e)
 		return gone;
@@ -82,22 +63,21 @@ static struct gone count_locked(uint64_t id, int32_t references, int32_t mapping
 	gone.device = (unsigned int)(uint32_t)e->value[0];
 	gone.object = OBJECT(e->value[2]);
 	gone.place = PLACE(e->value[2]);
-	map_remove(&allocations, id, NULL);
+	map_remove(&vmm_allocations, id, NULL);
 	return gone;
 }
 
-static struct gone change(uint64_t id, int32_t references, int32_t mappings)
+struct vmm_gone vmm_change(uint64_t id, int32_t references, int32_t mappings)
 {
-	struct gone gone;
+	struct vmm_gone gone;
 
-	pthread_mutex_lock(&lock);
-	gone = count_locked(id, references, mappings);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&vmm_lock);
+	gone = vmm_count_locked(id, references, mappings);
+	pthread_mutex_unlock(&vmm_lock);
 	return gone;
 }
 
-/* Outside the gate. */
-static void refund(const struct gone *gone)
+void vmm_refund(const struct vmm_gone *gone)
 {
 	if (!gone->is)
 		return;
@@ -109,6 +89,16 @@ static void refund(const struct gone *gone)
 		account_give(gone->device, gone->units);
 }
 
+uint64_t vmm_new_id(void)
+{
+	uint64_t id;
+
+	pthread_mutex_lock(&vmm_lock);
+	id = ++last_id;
+	pthread_mutex_unlock(&vmm_lock);
+	return id;
+}
+
 /* A new allocation known by one handle. */
 static bool add(CUmemGenericAllocationHandle handle, unsigned int device, uint32_t units, uint64_t object)
 {
@@ -116,21 +106,15 @@ static bool add(CUmemGenericAllocationHandle handle, unsigned int device, uint32
 	struct map_entry name = { .key = handle, .value = { 0, 1 } };
 	bool good;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&vmm_lock);
 	allocation.key = name.value[0] = ++last_id;
-	good = map_add(&allocations, &allocation);
-	if (good && !map_add(&handles, &name)) {
-		map_remove(&allocations, allocation.key, NULL);
+	good = map_add(&vmm_allocations, &allocation);
+	if (good && !map_add(&vmm_handles, &name)) {
+		map_remove(&vmm_allocations, allocation.key, NULL);
 		good = false;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vmm_lock);
 	return good;
-}
-
-/* Driver's handles start anywhere, 0 included; map keys do not. */
-static uint64_t name_of(CUmemGenericAllocationHandle handle)
-{
-	return handle + 1;
 }
 
 static CUresult create_charged(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
@@ -144,7 +128,7 @@ static CUresult create_charged(CUmemGenericAllocationHandle *handle, size_t size
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&calls);
 	r = shim_real.cuMemCreate(&made, size, prop, flags);
-	if (r == CUDA_SUCCESS && !add(name_of(made), device, c.units, 0)) {
+	if (r == CUDA_SUCCESS && !add(vmm_name(made), device, c.units, 0)) {
 		shim_real.cuMemRelease(made);
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -156,147 +140,6 @@ static CUresult create_charged(CUmemGenericAllocationHandle *handle, size_t size
 	else
 		charge_cancel(&c);
 	return r;
-}
-
-/* ---- of ours ---- */
-
-static bool is_own(CUmemGenericAllocationHandle handle)
-{
-	return handle >> 32 == OWN_TAG >> 32;
-}
-
-/* Tiles of sparse arrays stay: the array knows them by what the driver has. */
-static bool may_leave(const CUmemAllocationProp *prop)
-{
-	return movable_wanted() && prop->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
-	       prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE && !prop->allocFlags.usage;
-}
-
-static bool add_own(uint64_t id, const struct movable_own *own, uint32_t place)
-{
-	struct map_entry allocation = { .key = id,
-					.value = { wire_units(own->bytes) << 32 | own->device, 1ull << 32,
-						   (uint64_t)(place + 1) << 32 } };
-	struct map_entry name = { .key = name_of(OWN_TAG | id), .value = { id, 1 } };
-	bool good;
-
-	pthread_mutex_lock(&lock);
-	good = map_add(&allocations, &allocation);
-	if (good && !map_add(&handles, &name)) {
-		map_remove(&allocations, id, NULL);
-		good = false;
-	}
-	pthread_mutex_unlock(&lock);
-	return good;
-}
-
-static uint64_t new_id(void)
-{
-	uint64_t id;
-
-	pthread_mutex_lock(&lock);
-	id = ++last_id;
-	pthread_mutex_unlock(&lock);
-	return id;
-}
-
-/* False: the driver's own handle it is. */
-static bool create_own(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
-		       unsigned long long flags, unsigned int device, CUresult *ret_r)
-{
-	struct movable_own own = { .id = new_id(), .device = device, .bytes = size, .flags = flags, .prop = *prop };
-	uint32_t place = 0;
-
-	if (own.id > UINT32_MAX || wire_units(size) > WIRE_MAX_UNITS || !movable_own_new(&own, &place, ret_r))
-		return false;
-	if (*ret_r != CUDA_SUCCESS)
-		return true;
-	if (add_own(own.id, &own, place)) {
-		*handle = OWN_TAG | own.id;
-	} else {
-		movable_own_end(place, true);
-		*ret_r = CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	return true;
-}
-
-/* The driver's handle of one of ours. False: there is none. */
-static bool real_of_locked(uint64_t id, CUmemGenericAllocationHandle *ret)
-{
-	struct map_entry *e = map_find(&allocations, id);
-
-	return e && PLACE(e->value[2]) && movable_own_handle(PLACE(e->value[2]) - 1, ret);
-}
-
-bool vmm_hold(CUmemGenericAllocationHandle handle, CUmemGenericAllocationHandle *ret_real, uint64_t *ret_id)
-{
-	struct map_entry *e;
-	bool good = true;
-
-	*ret_real = handle;
-	*ret_id = 0;
-	if (!is_own(handle))
-		return true;
-	pthread_mutex_lock(&lock);
-	e = map_find(&handles, name_of(handle));
-	good = e && real_of_locked(e->value[0], ret_real);
-	if (good) {
-		*ret_id = e->value[0];
-		count_locked(*ret_id, 1, 0);
-	}
-	pthread_mutex_unlock(&lock);
-	return good;
-}
-
-void vmm_give_back(uint64_t id)
-{
-	struct gone gone = { 0 };
-
-	if (id)
-		gone = change(id, -1, 0);
-	refund(&gone);
-}
-
-static uint32_t place_of(uint64_t id)
-{
-	struct map_entry *e;
-	uint32_t place;
-
-	pthread_mutex_lock(&lock);
-	e = map_find(&allocations, id);
-	place = e ? PLACE(e->value[2]) : 0;
-	pthread_mutex_unlock(&lock);
-	return place;
-}
-
-/* Of an allocation that somebody holds. */
-static bool keep_id(uint64_t id)
-{
-	uint32_t place = place_of(id);
-
-	if (!place || movable_own_keep(place - 1))
-		return true;
-	log_line("memory of cuMemCreate is not handed on: it could not leave the device any more, and the device has "
-		 "no room for more that stays; run without --spill");
-	return false;
-}
-
-static void keep_no_more(uint64_t id)
-{
-	uint32_t place = place_of(id);
-
-	if (place)
-		movable_own_keep_no_more(place - 1);
-}
-
-bool vmm_keep(CUmemGenericAllocationHandle handle, CUmemGenericAllocationHandle *ret_real, uint64_t *ret_id)
-{
-	if (!vmm_hold(handle, ret_real, ret_id))
-		return false;
-	if (!*ret_id || keep_id(*ret_id))
-		return true;
-	vmm_give_back(*ret_id);
-	return false;
 }
 
 CUresult shim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
@@ -313,7 +156,7 @@ CUresult shim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, con
 	seen.location = location_in(seen.location);
 	if (!devices_find(location_device(seen.location), &device)) /* no such device: the driver says so */
 		return shim_real.cuMemCreate(handle, size, &seen, flags);
-	if (may_leave(&seen) && create_own(handle, size, &seen, flags, device, &r))
+	if (vmm_may_leave(&seen) && vmm_own_create(handle, size, &seen, flags, device, &r))
 		return r;
 	return create_charged(handle, size, &seen, flags, device);
 }
@@ -324,14 +167,14 @@ static uint64_t take_reference(CUmemGenericAllocationHandle handle)
 	struct map_entry *e;
 	uint64_t id = 0;
 
-	pthread_mutex_lock(&lock);
-	e = map_find(&handles, name_of(handle));
+	pthread_mutex_lock(&vmm_lock);
+	e = map_find(&vmm_handles, vmm_name(handle));
 	if (e) {
 		id = e->value[0];
 		if (--e->value[1] == 0)
-			map_remove(&handles, name_of(handle), NULL);
+			map_remove(&vmm_handles, vmm_name(handle), NULL);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vmm_lock);
 	return id;
 }
 
@@ -341,50 +184,50 @@ static bool add_reference(CUmemGenericAllocationHandle handle, uint64_t id)
 	struct map_entry *e;
 	bool good = true;
 
-	pthread_mutex_lock(&lock);
-	e = map_find(&handles, name_of(handle));
+	pthread_mutex_lock(&vmm_lock);
+	e = map_find(&vmm_handles, vmm_name(handle));
 	if (e && e->value[0] == id)
 		e->value[1]++;
 	else
-		good = map_add(&handles, &(struct map_entry){ .key = name_of(handle), .value = { id, 1 } });
-	pthread_mutex_unlock(&lock);
+		good = map_add(&vmm_handles, &(struct map_entry){ .key = vmm_name(handle), .value = { id, 1 } });
+	pthread_mutex_unlock(&vmm_lock);
 	return good;
 }
 
 static CUresult release_own(CUmemGenericAllocationHandle handle)
 {
-	struct gone gone = { 0 };
+	struct vmm_gone gone = { 0 };
 	uint64_t id;
 
 	pthread_mutex_lock(&calls);
 	id = take_reference(handle);
 	if (id)
-		gone = change(id, -1, 0);
+		gone = vmm_change(id, -1, 0);
 	pthread_mutex_unlock(&calls);
-	refund(&gone);
+	vmm_refund(&gone);
 	return id ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult shim_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-	struct gone gone = { 0 };
+	struct vmm_gone gone = { 0 };
 	uint64_t id;
 	CUresult r;
 
 	sharing_look();
-	if (is_own(handle))
+	if (vmm_is_own(handle))
 		return release_own(handle);
 	gate_enter();
 	pthread_mutex_lock(&calls);
 	id = take_reference(handle);
 	r = shim_real.cuMemRelease(handle);
 	if (id && r == CUDA_SUCCESS)
-		gone = change(id, -1, 0);
+		gone = vmm_change(id, -1, 0);
 	else if (id)
 		add_reference(handle, id);
 	pthread_mutex_unlock(&calls);
 	gate_leave();
-	refund(&gone);
+	vmm_refund(&gone);
 	return r;
 }
 
@@ -393,10 +236,10 @@ static uint64_t id_of_handle(CUmemGenericAllocationHandle handle)
 	struct map_entry *e;
 	uint64_t id;
 
-	pthread_mutex_lock(&lock);
-	e = map_find(&handles, name_of(handle));
+	pthread_mutex_lock(&vmm_lock);
+	e = map_find(&vmm_handles, vmm_name(handle));
 	id = e ? e->value[0] : 0;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vmm_lock);
 	return id;
 }
 
@@ -404,9 +247,9 @@ static bool add_range(CUdeviceptr at, size_t size, uint64_t id, size_t offset)
 {
 	bool good;
 
-	pthread_mutex_lock(&lock);
-	good = map_add(&ranges, &(struct map_entry){ .key = at, .value = { size, id, offset } });
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&vmm_lock);
+	good = map_add(&vmm_ranges, &(struct map_entry){ .key = at, .value = { size, id, offset } });
+	pthread_mutex_unlock(&vmm_lock);
 	return good;
 }
 
@@ -414,7 +257,7 @@ CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGeneric
 		       unsigned long long flags)
 {
 	CUmemGenericAllocationHandle real;
-	struct gone gone = { 0 };
+	struct vmm_gone gone = { 0 };
 	uint64_t id, held;
 	CUresult r;
 
@@ -425,17 +268,17 @@ CUresult shim_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGeneric
 	pthread_mutex_lock(&calls);
 	id = held ? held : id_of_handle(handle);
 	if (id)
-		change(id, 0, 1);
+		vmm_change(id, 0, 1);
 	r = shim_real.cuMemMap(ptr, size, offset, real, flags);
 	if (id && r == CUDA_SUCCESS && !add_range(ptr, size, id, offset)) {
 		shim_real.cuMemUnmap(ptr, size);
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (id && r != CUDA_SUCCESS)
-		gone = change(id, 0, -1);
+		gone = vmm_change(id, 0, -1);
 	pthread_mutex_unlock(&calls);
 	gate_leave();
-	refund(&gone);
+	vmm_refund(&gone);
 	vmm_give_back(held);
 	return r;
 }
@@ -452,41 +295,41 @@ static bool take_ranges(uint64_t at, uint64_t end, struct taken *ret)
 	struct map_entry e;
 	bool good = true;
 
-	pthread_mutex_lock(&lock);
-	while (good && at < end && map_remove(&ranges, at, &e)) {
+	pthread_mutex_lock(&vmm_lock);
+	while (good && at < end && map_remove(&vmm_ranges, at, &e)) {
 		if (!ret->first.key)
 			ret->first = e;
 		else if (!map_add(&ret->more, &e))
-			good = !map_add(&ranges, &e); /* its old place is free */
+			good = !map_add(&vmm_ranges, &e); /* its old place is free */
 		at += e.value[0];
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vmm_lock);
 	return good;
 }
 
 static bool put_range(const struct map_entry *e, void *unused)
 {
 	(void)unused;
-	map_add(&ranges, e);
+	map_add(&vmm_ranges, e);
 	return true;
 }
 
 static void put_ranges(struct taken *taken)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&vmm_lock);
 	if (taken->first.key)
 		put_range(&taken->first, NULL);
 	map_sweep(&taken->more, put_range, NULL);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vmm_lock);
 	map_clear(&taken->more);
 }
 
 static bool refund_range(const struct map_entry *e, void *unused)
 {
-	struct gone gone = change(e->value[1], 0, -1);
+	struct vmm_gone gone = vmm_change(e->value[1], 0, -1);
 
 	(void)unused;
-	refund(&gone);
+	vmm_refund(&gone);
 	return true;
 }
 
@@ -536,7 +379,7 @@ static bool covers(const struct map_entry *e, void *data)
 
 static bool is_own_locked(uint64_t id)
 {
-	struct map_entry *e = map_find(&allocations, id);
+	struct map_entry *e = map_find(&vmm_allocations, id);
 
 	return e && PLACE(e->value[2]);
 }
@@ -544,7 +387,7 @@ static bool is_own_locked(uint64_t id)
 CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
 	struct lookup l = { .address = (uint64_t)(uintptr_t)addr };
-	struct gone gone = { 0 };
+	struct vmm_gone gone = { 0 };
 	struct movable_block block;
 	bool own;
 	CUresult r;
@@ -554,12 +397,12 @@ CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
 	sharing_look();
 	gate_enter();
 	pthread_mutex_lock(&calls);
-	pthread_mutex_lock(&lock);
-	map_sweep(&ranges, covers, &l);
+	pthread_mutex_lock(&vmm_lock);
+	map_sweep(&vmm_ranges, covers, &l);
 	if (l.id)
-		count_locked(l.id, 1, 0);
+		vmm_count_locked(l.id, 1, 0);
 	own = l.id && handle && is_own_locked(l.id);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vmm_lock);
 	r = own ? CUDA_SUCCESS : shim_real.cuMemRetainAllocationHandle(handle, addr);
 	if (own)
 		*handle = OWN_TAG | l.id;
@@ -569,10 +412,10 @@ CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (l.id && r != CUDA_SUCCESS)
-		gone = change(l.id, -1, 0);
+		gone = vmm_change(l.id, -1, 0);
 	pthread_mutex_unlock(&calls);
 	gate_leave();
-	refund(&gone);
+	vmm_refund(&gone);
 	return r;
 }
 
@@ -583,29 +426,29 @@ CUresult shim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
 static bool share_held(uint64_t id, const uint8_t *key, int fd)
 {
 	struct map_entry *e, found;
-	struct gone gone;
+	struct vmm_gone gone;
 	int object = SHARING_NONE;
 
-	pthread_mutex_lock(&lock);
-	e = map_find(&allocations, id);
+	pthread_mutex_lock(&vmm_lock);
+	e = map_find(&vmm_allocations, id);
 	if (e) {
 		found = *e;
-		count_locked(id, 1, 0); /* its charge does not go twice when it is released meanwhile */
+		vmm_count_locked(id, 1, 0); /* its charge does not go twice when it is released meanwhile */
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vmm_lock);
 	if (!e)
 		return true;
 	if (!OBJECT(found.value[2]))
 		object = sharing_share(key, (unsigned int)(uint32_t)found.value[0], (uint32_t)(found.value[0] >> 32));
 	if (object != SHARING_NONE && fd >= 0)
 		sharing_watch((uint32_t)object, fd);
-	pthread_mutex_lock(&lock);
-	e = map_find(&allocations, id);
+	pthread_mutex_lock(&vmm_lock);
+	e = map_find(&vmm_allocations, id);
 	if (e && object != SHARING_NONE)
 		e->value[2] += (uint64_t)object + 1;
-	gone = count_locked(id, -1, 0);
-	pthread_mutex_unlock(&lock);
-	refund(&gone);
+	gone = vmm_count_locked(id, -1, 0);
+	pthread_mutex_unlock(&vmm_lock);
+	vmm_refund(&gone);
 	return OBJECT(found.value[2]) || object != SHARING_NONE;
 }
 
@@ -650,7 +493,7 @@ CUresult shim_cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAl
 					   CUmemAllocationHandleType handleType, unsigned long long flags)
 {
 	CUmemGenericAllocationHandle real;
-	struct gone gone = { 0 };
+	struct vmm_gone gone = { 0 };
 	uint64_t id, held;
 	CUresult r;
 
@@ -659,14 +502,14 @@ CUresult shim_cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAl
 	sharing_look();
 	if (!vmm_hold(handle, &real, &held))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (held && !keep_id(held)) {
+	if (held && !vmm_keep_id(held)) {
 		vmm_give_back(held);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	pthread_mutex_lock(&calls);
 	id = held ? held : id_of_handle(handle);
 	if (id)
-		change(id, 1, 0);
+		vmm_change(id, 1, 0);
 	r = shim_real.cuMemExportToShareableHandle(shareableHandle, real, handleType, flags);
 	pthread_mutex_unlock(&calls);
 	if (r == CUDA_SUCCESS && id && !share_exported(id, shareableHandle, handleType)) {
@@ -674,10 +517,10 @@ CUresult shim_cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAl
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (held && r != CUDA_SUCCESS)
-		keep_no_more(held);
+		vmm_keep_no_more(held);
 	if (id)
-		gone = change(id, -1, 0);
-	refund(&gone);
+		gone = vmm_change(id, -1, 0);
+	vmm_refund(&gone);
 	vmm_give_back(held);
 	return r;
 }
@@ -687,10 +530,10 @@ static bool add_import(CUmemGenericAllocationHandle handle, unsigned int object)
 	uint64_t id = id_of_handle(handle);
 
 	if (!id)
-		return add(name_of(handle), 0, 0, (uint64_t)object + 1);
+		return add(vmm_name(handle), 0, 0, (uint64_t)object + 1);
 	/* Our own memory came back under the handle that we know: one more reference, and the object needs no second.
 	 */
-	change(id, 1, 0);
+	vmm_change(id, 1, 0);
 	add_reference(handle, id);
 	return false;
 }
@@ -749,7 +592,7 @@ static CUresult import_charged(CUmemGenericAllocationHandle *handle, int fd, con
 						     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
 	if (r == CUDA_SUCCESS) {
 		r = charge_where(*handle, &c);
-		if (r == CUDA_SUCCESS && !add(name_of(*handle), c.device, c.units, 0))
+		if (r == CUDA_SUCCESS && !add(vmm_name(*handle), c.device, c.units, 0))
 			r = CUDA_ERROR_OUT_OF_MEMORY;
 		if (r != CUDA_SUCCESS)
 			shim_real.cuMemRelease(*handle);
@@ -810,12 +653,12 @@ static bool add_array_range(const CUarrayMapInfo *op)
 		return true;
 	if (records_find(record_handle(op->resource.array), &array))
 		e.value[2] = (uint64_t)(uintptr_t)array.context;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&vmm_lock);
 	e.key = ARRAY_RANGE | ++last_array_range;
-	good = map_add(&ranges, &e);
+	good = map_add(&vmm_ranges, &e);
 	if (good)
-		count_locked(e.value[1], 0, 1);
-	pthread_mutex_unlock(&lock);
+		vmm_count_locked(e.value[1], 0, 1);
+	pthread_mutex_unlock(&vmm_lock);
 	return good;
 }
 
@@ -823,14 +666,14 @@ static bool add_array_range(const CUarrayMapInfo *op)
 static void drop_array_ranges(uint64_t after, uint64_t last)
 {
 	while (after < last) {
-		struct gone gone = { 0 };
+		struct vmm_gone gone = { 0 };
 		struct map_entry e;
 
-		pthread_mutex_lock(&lock);
-		if (map_remove(&ranges, ARRAY_RANGE | ++after, &e))
-			gone = count_locked(e.value[1], 0, -1);
-		pthread_mutex_unlock(&lock);
-		refund(&gone);
+		pthread_mutex_lock(&vmm_lock);
+		if (map_remove(&vmm_ranges, ARRAY_RANGE | ++after, &e))
+			gone = vmm_count_locked(e.value[1], 0, -1);
+		pthread_mutex_unlock(&vmm_lock);
+		vmm_refund(&gone);
 	}
 }
 
@@ -838,26 +681,26 @@ static uint64_t last_range(void)
 {
 	uint64_t last;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&vmm_lock);
 	last = last_array_range;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vmm_lock);
 	return last;
 }
 
 static bool maps_own(const CUarrayMapInfo *op)
 {
 	return op->memOperationType == CU_MEM_OPERATION_TYPE_MAP && op->memHandleType == CU_MEM_HANDLE_TYPE_GENERIC &&
-	       is_own(op->memHandle.memHandle);
+	       vmm_is_own(op->memHandle.memHandle);
 }
 
 /* The driver knows them by its own handles; they are held by what was counted. `calls` is held. */
 static void use_real(CUarrayMapInfo *list, unsigned int n)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&vmm_lock);
 	for (unsigned int i = 0; i < n; i++)
 		if (maps_own(&list[i]))
-			real_of_locked(OWN_ID(list[i].memHandle.memHandle), &list[i].memHandle.memHandle);
-	pthread_mutex_unlock(&lock);
+			vmm_real_locked(OWN_ID(list[i].memHandle.memHandle), &list[i].memHandle.memHandle);
+	pthread_mutex_unlock(&vmm_lock);
 }
 
 /* What an array is made of stays, and for good: when it is no more is not known. */
@@ -932,7 +775,7 @@ CUresult shim_cuMemMapArrayAsync_ptsz(CUarrayMapInfo *mapInfoList, unsigned int 
 struct array_sweep {
 	unsigned int by;      /* which value tells: 0 the array, 2 the context */
 	uint64_t which, name; /* what is there, and what the array is called from now on */
-	struct gone gone;
+	struct vmm_gone gone;
 };
 
 /* map_sweep() hands out the entries themselves; none moves while none is dropped. */
@@ -951,7 +794,7 @@ static bool of_array(const struct map_entry *e, void *data)
 
 	if (sweep->gone.is || !(e->key & ARRAY_RANGE) || e->value[0] != sweep->which)
 		return false;
-	sweep->gone = count_locked(e->value[1], 0, -1);
+	sweep->gone = vmm_count_locked(e->value[1], 0, -1);
 	return true;
 }
 
@@ -959,12 +802,12 @@ static uint64_t leaves(unsigned int by, const void *which)
 {
 	struct array_sweep sweep = { .by = by, .which = (uint64_t)(uintptr_t)which };
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&vmm_lock);
 	if (last_array_range) { /* there have been any */
 		sweep.name = ARRAY_LEAVES | ++last_array_range;
-		map_sweep(&ranges, rename_range, &sweep);
+		map_sweep(&vmm_ranges, rename_range, &sweep);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&vmm_lock);
 	return sweep.name;
 }
 
@@ -985,147 +828,26 @@ void vmm_array_left(uint64_t name, const void *array, bool gone)
 	if (!name)
 		return;
 	if (!gone) {
-		pthread_mutex_lock(&lock);
-		map_sweep(&ranges, rename_range, &sweep);
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_lock(&vmm_lock);
+		map_sweep(&vmm_ranges, rename_range, &sweep);
+		pthread_mutex_unlock(&vmm_lock);
 		return;
 	}
 	do {
-		sweep.gone = (struct gone){ 0 };
-		pthread_mutex_lock(&lock);
-		map_sweep(&ranges, of_array, &sweep);
-		pthread_mutex_unlock(&lock);
-		refund(&sweep.gone);
+		sweep.gone = (struct vmm_gone){ 0 };
+		pthread_mutex_lock(&vmm_lock);
+		map_sweep(&vmm_ranges, of_array, &sweep);
+		pthread_mutex_unlock(&vmm_lock);
+		vmm_refund(&sweep.gone);
 	} while (sweep.gone.is);
-}
-
-/* ---- it leaves and returns ---- */
-
-struct overlap {
-	uint64_t begin, end, after, id;
-};
-
-/* The first one behind `after`, by address. */
-static bool lies_next(const struct map_entry *e, void *data)
-{
-	struct overlap *o = data;
-
-	if (!(e->key & ARRAY_RANGE) && e->key < o->end && e->key + e->value[0] > o->begin && e->key > o->after &&
-	    (!o->id || e->key < o->id))
-		o->id = e->key;
-	return false;
-}
-
-static uint64_t next_range(struct overlap *o)
-{
-	struct map_entry *e;
-	uint64_t id = 0;
-
-	o->id = 0;
-	pthread_mutex_lock(&lock);
-	map_sweep(&ranges, lies_next, o);
-	o->after = o->id;
-	e = o->id ? map_find(&ranges, o->id) : NULL;
-	if (e) {
-		id = e->value[1];
-		count_locked(id, 1, 0);
-	}
-	pthread_mutex_unlock(&lock);
-	return id;
-}
-
-bool vmm_keep_range(CUdeviceptr at, uint64_t bytes)
-{
-	struct overlap o = { .begin = at, .end = at + bytes };
-	bool good = true;
-	uint64_t id;
-
-	while (good && (id = next_range(&o))) {
-		good = keep_id(id);
-		vmm_give_back(id);
-	}
-	return good;
-}
-
-struct sweep {
-	unsigned int device;
-	bool good;
-};
-
-/* The driver's handle of a range that moves with its device. False: it stays. */
-static bool moves_locked(const struct map_entry *e, const struct sweep *s, CUmemGenericAllocationHandle *ret)
-{
-	const struct map_entry *a = e->key & ARRAY_RANGE ? NULL : map_find(&allocations, e->value[1]);
-
-	return a && PLACE(a->value[2]) && (unsigned int)(uint32_t)a->value[0] == s->device &&
-	       movable_own_leaves(PLACE(a->value[2]) - 1, ret);
-}
-
-/* map_sweep() hands out the entries themselves, as in rename_range(). */
-static bool unmap_one(const struct map_entry *e, void *data)
-{
-	uint64_t *word = &((struct map_entry *)(uintptr_t)e)->value[2];
-	CUmemLocation here = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
-	CUmemGenericAllocationHandle real;
-	struct sweep *s = data;
-	unsigned long long access = 0;
-
-	if (!moves_locked(e, s, &real) || *word & UNMAPPED || !devices_real(s->device, &here.id))
-		return false;
-	if (shim_real.cuMemGetAccess(&access, &here, e->key) != CUDA_SUCCESS)
-		access = 0;
-	shim_real.cuMemUnmap(e->key, e->value[0]);
-	*word |= UNMAPPED | (access & ACCESS);
-	return false;
-}
-
-static bool map_one(const struct map_entry *e, void *data)
-{
-	uint64_t *word = &((struct map_entry *)(uintptr_t)e)->value[2];
-	CUmemAccessDesc access = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE }, .flags = *word & ACCESS };
-	CUmemGenericAllocationHandle real;
-	struct sweep *s = data;
-
-	if (!s->good || !moves_locked(e, s, &real) || !(*word & UNMAPPED))
-		return false;
-	s->good = devices_real(s->device, &access.location.id) &&
-		  shim_real.cuMemMap(e->key, e->value[0], *word & ~(ACCESS | UNMAPPED), real, 0) == CUDA_SUCCESS;
-	if (!s->good)
-		return false;
-	*word &= ~UNMAPPED;
-	if (access.flags)
-		s->good = shim_real.cuMemSetAccess(e->key, e->value[0], &access, 1) == CUDA_SUCCESS;
-	*word &= ~ACCESS;
-	return false;
-}
-
-void vmm_let_go(unsigned int device)
-{
-	struct sweep s = { .device = device };
-
-	pthread_mutex_lock(&lock);
-	map_sweep(&ranges, unmap_one, &s);
-	pthread_mutex_unlock(&lock);
-}
-
-bool vmm_take_back(unsigned int device)
-{
-	struct sweep s = { .device = device, .good = true };
-
-	pthread_mutex_lock(&lock);
-	map_sweep(&ranges, map_one, &s);
-	pthread_mutex_unlock(&lock);
-	if (!s.good)
-		log_line("memory does not return: the driver maps it no more where it was");
-	return s.good;
 }
 
 void vmm_reset(void)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
-	lock = calls = moving = unlocked;
-	map_clear(&allocations);
-	map_clear(&handles);
-	map_clear(&ranges);
+	vmm_lock = calls = moving = unlocked;
+	map_clear(&vmm_allocations);
+	map_clear(&vmm_handles);
+	map_clear(&vmm_ranges);
 }
