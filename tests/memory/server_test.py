@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from memory import MIB, RESIDER, Resider, mete  # noqa: E402
-from harness import PATIENCE, Control, Meted, finish, ok, same, until  # noqa: E402
+from harness import PATIENCE, SANITIZED, Control, Meted, finish, ok, same, until  # noqa: E402
 from servers import KEYS, Remote, Server, place  # noqa: E402
 
 SIZE = 8 * MIB
@@ -216,7 +216,8 @@ a, b = Server("a"), Server("b")
 goes(a, b)
 from_here(a, b)
 many_moves(a, b)
-taken_addresses(a)
+if not SANITIZED:  # which have ideas of their own about where memory may be
+    taken_addresses(a)
 refused(a, b)
 next_comes_here(a, b)
 killed(a)
