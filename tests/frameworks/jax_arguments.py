@@ -427,6 +427,7 @@ OWN = {
     "jax.lax.squeeze": lambda f, k: one(f(1, 12), (0,)),
     "jax.lax.collapse": lambda f, k: one(f(2, 3, 4), 0, 2),
     "jax.lax.full": lambda f, k: one(f=lambda: jax.lax.full((4, 6), 1, jnp.dtype(k))),
+    "jax.lax.empty": lambda f, k: one(f=lambda: jax.lax.empty((4, 6), jnp.dtype(k))),
     "jax.lax.full_like": lambda f, k: one(f(4, 6), 1),
     "jax.lax.fft": lambda f, k: (
         one(f(4, 12), f=lambda x: jax.lax.fft(x, "RFFT", (12,))) if k == "float32" else one(f(4, 12), f=lambda x: jax.lax.fft(x, "FFT", (12,)))
