@@ -66,6 +66,7 @@ KEYS = {
     "driver.no_hip": ("true", SWITCH),
     "driver.no_levelzero": ("true", SWITCH),
     "driver.libhip": (LIBRARY, PATH + [place]),
+    **{f"driver.lib{shape}": (LIBRARY, PATH + [place]) for shape in ("musa", "maca", "corex")},
     "driver.no_ascend": ("true", SWITCH),
     "driver.libascend": (LIBRARY, PATH + [place]),
     "driver.no_cambricon": ("true", SWITCH),
