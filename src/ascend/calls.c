@@ -2,6 +2,7 @@
 #include "beside/devices.h"
 #include "beside/inside.h"
 #include "beside/physical.h"
+#include "beside/reset.h"
 #include "beside/work.h"
 #include "core/capture.h"
 
@@ -14,25 +15,16 @@
  */
 static aclError reset(aclError (*call)(int device), int real)
 {
-	unsigned int device = 0, before = inside_begin();
-	face_context context = NULL;
+	struct resetting reset;
 	uint32_t flags = 0;
 	int active = 1;
-	bool granted = start_is_metered() && devices_find(real, &device) && vendor_context(&context);
 	aclError r;
 
-	if (granted)
-		marks_context_leaves(context);
+	reset_begin(&reset, real);
 	r = call(real);
 	if (shim_real.aclrtGetPrimaryCtxState(real, &flags, &active) != ACL_SUCCESS)
 		active = 1;
-	if (granted)
-		marks_context_left(context, r == ACL_SUCCESS && !active);
-	if (granted && r == ACL_SUCCESS && !active) {
-		devices_forget_context(context);
-		memory_swept(device);
-	}
-	inside_end(&before);
+	reset_end(&reset, r == ACL_SUCCESS && !active);
 	return r;
 }
 
@@ -46,18 +38,41 @@ aclError shim_aclrtResetDeviceForce(int deviceId)
 	return reset(shim_real.aclrtResetDeviceForce, deviceId);
 }
 
-aclError shim_aclrtDestroyContext(aclrtContext context)
+static aclError destroy(aclError (*call)(aclrtContext context), aclrtContext context)
 {
-	unsigned int before = inside_begin();
+	unsigned int before;
 	aclError r;
 
+	if (inside_is) /* the level above has told of it */
+		return call(context);
+	before = inside_begin();
 	marks_context_leaves(context);
-	r = shim_real.aclrtDestroyContext(context);
+	r = call(context);
 	marks_context_left(context, r == ACL_SUCCESS);
 	if (r == ACL_SUCCESS)
 		devices_forget_context(context);
 	inside_end(&before);
 	return r;
+}
+
+aclError shim_aclrtDestroyContext(aclrtContext context)
+{
+	return destroy(shim_real.aclrtDestroyContext, context);
+}
+
+aclError shim_rtCtxDestroy(aclrtContext context)
+{
+	return destroy(shim_real.rtCtxDestroy, context);
+}
+
+aclError shim_rtCtxDestroyEx(aclrtContext context)
+{
+	return destroy(shim_real.rtCtxDestroyEx, context);
+}
+
+aclError shim_rtsCtxDestroy(aclrtContext context)
+{
+	return destroy(shim_real.rtsCtxDestroy, context);
 }
 
 /* Memory ------------------------------------------------------------------------------------------------------------

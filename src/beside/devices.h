@@ -24,6 +24,13 @@ enum face_place devices_here(face_context *ret_context, unsigned int *ret_device
 /* The device of a context that a thread has been in. False: not granted, or none has. */
 bool devices_of(face_context context, unsigned int *ret_device);
 void devices_forget_context(face_context context);
+/* The program has made a context of its own on the runtime's device. */
+void devices_made_context(face_context context, int real);
+
+/* The context that the runtime itself has made on a device. NULL: no thread has been in it. */
+face_context devices_shared_context(unsigned int device);
+/* A context of the program's own is there: it keeps its memory when the device is reset. */
+bool devices_have_made(unsigned int device);
 
 /* Whose memory a record is: this face's, on a device of the grant. */
 const void *devices_place(unsigned int device);

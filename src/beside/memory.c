@@ -6,6 +6,8 @@
 #include "core/gate.h"
 #include "core/records.h"
 
+static _Atomic uint32_t ages[WIRE_MAX_DEVICES]; /* how often each device was about to be reset */
+
 static vendor_result charge(struct making *m, unsigned int device, uint64_t bytes)
 {
 	if (charge_begin_units(&m->charge, device, wire_units(bytes)) != CHARGE_HELD) {
@@ -30,7 +32,7 @@ static bool enter(struct making *m, uint64_t bytes, vendor_result *ret)
 	return *ret == VENDOR_SUCCESS && start_is_metered() && bytes;
 }
 
-/* A thread without a context gets the runtime's own refusal; one on a device that is not granted gets no memory. */
+/* A thread on a device that is not granted gets no memory. */
 vendor_result memory_begin(struct making *m, uint64_t bytes)
 {
 	unsigned int device;
@@ -45,7 +47,9 @@ vendor_result memory_begin(struct making *m, uint64_t bytes)
 	case FACE_ELSEWHERE:
 		memory_left(m);
 		return VENDOR_NO_MEMORY;
-	default:
+	default: /* the runtime refuses, or chooses a device: then the level below is metered, if it asks there */
+		memory_left(m);
+		m->late = bytes;
 		return VENDOR_SUCCESS;
 	}
 }
@@ -70,15 +74,29 @@ void memory_left(struct making *m)
 	m->entered = false;
 }
 
+/* The level below has not charged it, or did not see it. Value: it is charged now, or needs not be. */
+static bool charge_late(struct making *m, uint64_t address)
+{
+	struct record known;
+	unsigned int device;
+	face_context context;
+
+	if (records_find(record_pointer(address), &known) || !start_is_metered())
+		return true;
+	return devices_here(&context, &device) == FACE_GRANTED && charge(m, device, m->late) == VENDOR_SUCCESS;
+}
+
 bool memory_made(struct making *m, vendor_result r, uint64_t address)
 {
 	struct record record = { .key = record_pointer(address), .kind = RECORD_PLAIN };
-	bool kept = true;
+	bool kept = !m->late || r != VENDOR_SUCCESS || charge_late(m, address);
 
 	if (m->charged) {
 		record.context = devices_place(m->charge.device);
 		record.units = record.size_units = m->charge.units;
 		record.device = (uint8_t)m->charge.device;
+		/* After the call: never older than the memory. */
+		record.extra = atomic_load(&ages[m->charge.device]);
 		kept = r == VENDOR_SUCCESS && records_add(&record);
 		if (kept)
 			gate_leave();
@@ -106,6 +124,7 @@ void memory_free_begin(struct freeing *f, uint64_t address)
 	f->entered = inside_memory(&f->before);
 	f->ours = f->entered && address && start_is_metered() && records_take(record_pointer(address), &record);
 	f->units = record.units;
+	f->age = record.extra;
 	f->device = record.device;
 }
 
@@ -115,6 +134,7 @@ vendor_result memory_free_end(struct freeing *f, vendor_result r)
 				 .kind = RECORD_PLAIN,
 				 .units = f->units,
 				 .size_units = f->units,
+				 .extra = f->age,
 				 .device = f->device };
 
 	if (f->entered)
@@ -148,6 +168,7 @@ vendor_result memory_info(vendor_result r, size_t *free, size_t *total)
 
 struct sweep {
 	unsigned int device;
+	uint32_t age;
 	uint64_t units;
 };
 
@@ -155,15 +176,20 @@ static bool is_swept(const struct record *r, void *data)
 {
 	struct sweep *s = data;
 
-	if (r->device != s->device || r->context != devices_place(s->device))
+	if (r->device != s->device || r->context != devices_place(s->device) || (int32_t)(r->extra - s->age) >= 0)
 		return false;
 	s->units += r->units;
 	return true;
 }
 
-void memory_swept(unsigned int device)
+uint32_t memory_ages(unsigned int device)
 {
-	struct sweep s = { .device = device };
+	return atomic_fetch_add(&ages[device], 1) + 1;
+}
+
+void memory_swept(unsigned int device, uint32_t age)
+{
+	struct sweep s = { .device = device, .age = age };
 
 	records_sweep(is_swept, &s);
 	while (s.units) {

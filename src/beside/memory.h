@@ -1,7 +1,8 @@
 /*
  * memory.h: one call that takes or frees memory of a device.
  *
- * Charged before the call, in units of 512 bytes of what is asked for: how the runtime rounds, it tells nowhere.
+ * Charged before the call, in units of 512 bytes of what is asked for: how the runtime rounds, it tells nowhere. A
+ * runtime may put a thread that has no context into one, within the call: that thread's first is charged after it.
  */
 #pragma once
 
@@ -16,6 +17,7 @@
 struct making {
 	struct charge charge;
 	bool charged, entered;
+	uint64_t late; /* bytes that are charged after the call: the thread had no context before it */
 	unsigned int before; /* inside.h */
 };
 
@@ -32,7 +34,7 @@ void memory_left(struct making *m);
 /* Around a call that frees what is at `address`: not that of a call for memory within another. */
 struct freeing {
 	uint64_t address;
-	uint32_t units;
+	uint32_t units, age;
 	uint8_t device;
 	bool ours, entered;
 	unsigned int before;
@@ -47,5 +49,7 @@ void memory_give(unsigned int device, uint32_t units);
 /* What the device has, as the share shows it. */
 vendor_result memory_info(vendor_result r, size_t *free, size_t *total);
 
-/* All that this face has made on a device is gone: its context was reset. */
-void memory_swept(unsigned int device);
+/* Before a device is reset: what is made from now on is younger than the value. */
+uint32_t memory_ages(unsigned int device);
+/* All on the device that is not younger is gone. */
+void memory_swept(unsigned int device, uint32_t age);

@@ -2,51 +2,37 @@
 #include "beside/devices.h"
 #include "beside/inside.h"
 #include "beside/physical.h"
+#include "beside/reset.h"
 #include "beside/work.h"
 #include "core/capture.h"
 
 /* Contexts ----------------------------------------------------------------------------------------------------------
  */
 
-/* All that the process has made of the device goes with its shared context. */
+/* All that the process has made of the device in its shared context goes with that. */
 CNresult shim_cnSharedContextReset(CNdev dev)
 {
-	unsigned int device = 0, before = inside_begin();
-	face_context context = NULL;
-	bool granted = start_is_metered() && devices_find(dev, &device) && vendor_context(&context);
+	struct resetting reset;
 	CNresult r;
 
-	if (granted)
-		marks_context_leaves(context);
+	reset_begin(&reset, dev);
 	r = shim_real.cnSharedContextReset(dev);
-	if (granted)
-		marks_context_left(context, r == CN_SUCCESS);
-	if (granted && r == CN_SUCCESS) {
-		devices_forget_context(context);
-		memory_swept(device);
-	}
-	inside_end(&before);
+	reset_end(&reset, r == CN_SUCCESS);
 	return r;
 }
 
 /* The same on the current device, by way of CNRT. */
 CNresult shim_cnrtDeviceReset(void)
 {
-	unsigned int device = 0, before = inside_begin();
-	face_context context = NULL;
-	bool granted = start_is_metered() && devices_here(&context, &device) == FACE_GRANTED;
+	struct resetting reset;
+	CNdev dev = -1;
 	CNresult r;
 
-	if (granted)
-		marks_context_leaves(context);
+	if (!vendor_device(&dev))
+		dev = -1;
+	reset_begin(&reset, dev);
 	r = shim_real.cnrtDeviceReset();
-	if (granted)
-		marks_context_left(context, r == CN_SUCCESS);
-	if (granted && r == CN_SUCCESS) {
-		devices_forget_context(context);
-		memory_swept(device);
-	}
-	inside_end(&before);
+	reset_end(&reset, r == CN_SUCCESS);
 	return r;
 }
 

@@ -9,6 +9,8 @@
  *	byhand BYTES         the same by libcnrt.so opened by hand: what it calls of libcndrv.so is metered
  *	wrong                frees twice, frees what is nobody's, handles that are none, a device that is none
  *	reset BYTES          a device that is reset has given everything back
+ *	kept BYTES           but not what a context of the program's own has
+ *	unplaced BYTES       the first allocation of a thread that has named no device
  *	quota BYTES STEP     takes blocks until it is refused; prints how many bytes it had, and the refusal
  *	hold BYTES           takes one block, says so, and waits for a line on its input
  *	race STEP N          N times: takes what it gets, and gives it back; prints how much at once, and N
@@ -19,6 +21,7 @@
 #include "checks.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
@@ -47,6 +50,7 @@ int cnrtSetDevice(int ordinal);
 int cnrtDeviceReset(void);
 int cnrtMalloc(void **p, size_t bytes);
 int cnrtMallocConstant(void **p, size_t bytes);
+int cnrtMallocFrameBuffer(void **p, size_t bytes);
 int cnrtFree(void *p);
 int cnrtMemGetInfo(size_t *free, size_t *total);
 int cnrtInvokeKernel(const void *kernel, struct dim dim, int kind, void **args, size_t reserved, void *queue);
@@ -61,6 +65,9 @@ int cnrtNotifierCreate(void **notifier);
 int cnrtNotifierDestroy(void *notifier);
 int cnrtPlaceNotifier(void *notifier, void *queue);
 
+int cnCtxCreate(void **context, unsigned int flags, int device);
+int cnCtxSetCurrent(void *context);
+int cnCtxDestroy(void *context);
 int cnMalloc(uint64_t *address, uint64_t bytes);
 int cnMallocNode(uint64_t *address, uint64_t bytes, int node);
 int cnZmalloc(uint64_t *address, uint64_t bytes);
@@ -285,6 +292,58 @@ static int reset(size_t quota)
 	return done();
 }
 
+static int kept(size_t quota)
+{
+	void *context, *p, *q = NULL;
+
+	need(cnCtxCreate(&context, 0, 0), "cnCtxCreate");
+	need(cnrtMalloc(&p, quota / 2), "cnrtMalloc");
+	need(cnrtDeviceReset(), "cnrtDeviceReset");
+	need(cnCtxSetCurrent(context), "cnCtxSetCurrent");
+	ok(left() == quota - quota / 2, "a reset gives nothing back that another context has");
+	ok(cnrtMalloc(&q, quota) == NO_MEMORY, "and so the program gets no more than its quota");
+	need(cnrtFree(p), "cnrtFree");
+	ok(left() == quota, "freed, it is there again");
+	need(cnCtxDestroy(context), "cnCtxDestroy");
+	need(cnrtSetDevice(0), "cnrtSetDevice");
+	return done();
+}
+
+struct taking {
+	int (*take)(void **p, size_t bytes);
+	size_t bytes;
+	void *p;
+	int result;
+};
+
+static void *take_first(void *data)
+{
+	struct taking *t = data;
+
+	t->result = t->take(&t->p, t->bytes);
+	return NULL;
+}
+
+/* Each in a thread of its own, which has named no device. */
+static int unplaced(size_t quota)
+{
+	static int (*const calls[])(void **p, size_t bytes) = { cnrtMalloc, cnrtMallocFrameBuffer };
+
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+		struct taking t[] = { { calls[i], quota, NULL, 0 }, { calls[i], UNIT, NULL, 0 } };
+		pthread_t thread;
+
+		for (size_t k = 0; k < 2; k++)
+			if (pthread_create(&thread, NULL, take_first, &t[k]) || pthread_join(thread, NULL))
+				return 3;
+		ok(!t[0].result && t[0].p, "a thread without a device gets what there is (%d)", t[0].result);
+		ok(t[1].result == NO_MEMORY, "and the next nothing (%d)", t[1].result);
+		need(cnrtFree(t[0].p), "cnrtFree");
+		ok(left() == quota, "freed, it is there again");
+	}
+	return done();
+}
+
 /* Programs ------------------------------------------------------------------------------------------------------------
  */
 
@@ -462,6 +521,10 @@ int main(int argc, char **argv)
 		return wrong();
 	if (!strcmp(what, "reset"))
 		return reset(a);
+	if (!strcmp(what, "kept"))
+		return kept(a);
+	if (!strcmp(what, "unplaced"))
+		return unplaced(a);
 	if (!strcmp(what, "quota"))
 		return quota(a, b);
 	if (!strcmp(what, "hold"))

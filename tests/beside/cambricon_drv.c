@@ -111,6 +111,18 @@ CALL(cnSharedContextReset, int device)
 	return chip < 0 ? INVALID_DEVICE : said(soft_reset(chip));
 }
 
+CALL(cnCtxCreate, void **context, unsigned int flags, int device)
+{
+	int chip = soft_chip(VISIBLE, device);
+
+	return flags || chip < 0 ? INVALID_DEVICE : said(soft_make_context(chip, context));
+}
+
+CALL(cnCtxDestroy, void *context)
+{
+	return said(soft_end_context(context));
+}
+
 CALL(cnCtxGetCurrent, void **context)
 {
 	*context = soft_context();

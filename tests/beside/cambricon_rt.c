@@ -9,6 +9,7 @@ int cnInit(unsigned int flags);
 int cnDeviceGetCount(int *count);
 int cnSharedContextAcquire(void **context, int device);
 int cnSharedContextReset(int device);
+int cnCtxGetCurrent(void **context);
 int cnCtxGetDevice(int *device);
 int cnCtxSync(void);
 int cnMalloc(uint64_t *address, uint64_t bytes);
@@ -64,19 +65,40 @@ CALL(cnrtSyncDevice, void)
 	return cnCtxSync();
 }
 
+/* A thread that has named no device uses the first. */
+static int place(void)
+{
+	void *context = NULL;
+
+	cnCtxGetCurrent(&context);
+	return context ? 0 : cnrtSetDevice(0);
+}
+
 CALL(cnrtMalloc, void **p, size_t bytes)
 {
 	uint64_t address = 0;
-	int r = cnMalloc(&address, bytes);
+	int r = place();
 
+	r = r ? r : cnMalloc(&address, bytes);
 	*p = (void *)(uintptr_t)address;
 	return r;
+}
+
+/* Past the level below, as a version may whose libraries are one. */
+CALL(cnrtMallocFrameBuffer, void **p, size_t bytes)
+{
+	int r = place();
+
+	*p = NULL;
+	return r ? r : soft_alloc(p, bytes);
 }
 
 CALL(cnrtMallocConstant, void **p, size_t bytes)
 {
 	uint64_t address = 0;
-	int r = cnMallocConstant(&address, bytes);
+	int r = place();
+
+	r = r ? r : cnMallocConstant(&address, bytes);
 
 	*p = (void *)(uintptr_t)address;
 	return r;

@@ -12,7 +12,8 @@ from device import Device
 
 place = Place(sys.argv[2])
 CASES = place.vendor.cases
-ways = ["exact", "lower", "physical", "wrong", "reset"] + (["byhand", "workspace"] if sys.argv[2] == "ascend" else ["byhand"])
+ways = ["exact", "lower", "physical", "wrong", "reset"] + (["byhand", "workspace"] if sys.argv[2] == "ascend"
+                                                               else ["byhand", "kept", "unplaced"])
 judge = Device(place.env["METE_SOFT_DIR"], os.path.join(place.meted.dir, "judge"), place.env)
 for way in ways:
     verdicts(place.run(CASES, way, str(64 * MIB)), way)

@@ -11,11 +11,13 @@
 #include <unistd.h>
 
 #define CHIPS 64
+#define MADE 64
 
 static struct cuda_table cu;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
-static CUcontext contexts[CHIPS];
+static CUcontext contexts[CHIPS], made[MADE];
+static int made_on[MADE];
 static CUfunction spins[CHIPS];
 static int failure = CUDA_ERROR_NO_DEVICE, chips;
 static __thread CUcontext now;
@@ -115,8 +117,47 @@ int soft_context_chip(void)
 	for (int i = 0; now && found < 0 && i < chips; i++)
 		if (contexts[i] == now)
 			found = i;
+	for (int i = 0; now && found < 0 && i < MADE; i++)
+		if (made[i] == now)
+			found = made_on[i];
 	pthread_mutex_unlock(&lock);
 	return found;
+}
+
+int soft_make_context(int chip, void **ret)
+{
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+	CUcontext was;
+	int i = 0;
+
+	pthread_mutex_lock(&lock);
+	while (i < MADE && made[i])
+		i++;
+	if (i < MADE)
+		r = cu.cuCtxCreate_v2(&made[i], 0, chip);
+	if (r == CUDA_SUCCESS) {
+		cu.cuCtxPopCurrent_v2(&was);
+		made_on[i] = chip;
+		*ret = now = made[i];
+	}
+	pthread_mutex_unlock(&lock);
+	return (int)r;
+}
+
+int soft_end_context(void *context)
+{
+	CUresult r = CUDA_ERROR_INVALID_CONTEXT;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < MADE; i++)
+		if (context && made[i] == context) {
+			r = cu.cuCtxDestroy_v2(context);
+			made[i] = NULL;
+		}
+	if (now == context)
+		now = NULL;
+	pthread_mutex_unlock(&lock);
+	return (int)r;
 }
 
 int soft_reset(int chip)

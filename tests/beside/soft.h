@@ -24,8 +24,10 @@ int soft_uuid(int chip, void *ret16);
 int soft_name(int chip, char *ret, int size);
 int soft_total(int chip, size_t *ret);
 
-/* The thread's context, which is a chip's only one. */
+/* The thread's context: the chip's own, or one that the program has made. */
 int soft_enter(int chip);
+int soft_make_context(int chip, void **ret);
+int soft_end_context(void *context);
 void *soft_context(void);
 int soft_set_context(void *context);
 int soft_context_chip(void); /* -1: none */
