@@ -8,8 +8,10 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 from kit import BUILD, METE, MIB, SHIM, VENDORS, Place, finish, ok, same, until
 
@@ -95,13 +97,21 @@ for how, expected in (("crash", "signal 6"), ("hang", "did not answer within 10 
     ok(driver and not driver["usable"] and expected in driver["status"], f"a library that {how}es: {expected}", driver)
     place.close()
 other = os.path.join(BUILD, "tests/beside/libmete-soft-npu.so")
-for what, options, expected in (("none is installed", (), f"no lib{'ascendcl' if word == 'ascend' else 'cndrv'}.so here"),
-                                ("left out", (f"--no-{word}",), f"no_{word}"),
-                                ("another library", (LIB, other), "is none that this meted knows")):
-    place = Place(word, *options)
+dev = tempfile.mkdtemp()
+node = {"ascend": "davinci_manager", "cambricon": "cambricon_ctl"}[word]
+HERE, NOWHERE = os.path.join(dev, "here"), os.path.join(dev, "nowhere")
+for folder in (HERE, NOWHERE):
+    os.mkdir(folder)
+open(os.path.join(HERE, node), "w", encoding="utf-8").close()
+for what, options, where, expected in (("none is installed", (), HERE, f"no lib{'ascendcl' if word == 'ascend' else 'cndrv'}.so here"),
+                                       ("no card", (), NOWHERE, f"no /dev/{node}"),
+                                       ("left out", (f"--no-{word}",), HERE, f"no_{word}"),
+                                       ("another library", (LIB, other), NOWHERE, "is none that this meted knows")):
+    place = Place(word, *options, METE_DEV_DIR=where)
     driver = driver_of(place)
     ok(driver and not driver["usable"] and expected in driver["status"], f"{what}: one line", driver)
     place.close()
+shutil.rmtree(dev)
 checked = subprocess.run([os.path.join(BUILD, "src/daemon/meted"), LIB, "/nowhere/lib.so", "--check-config"], stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT, text=True)
 ok(checked.returncode and LIB in checked.stdout, "a library that is not there is named by --check-config", checked.stdout)

@@ -23,11 +23,23 @@ def driver_of(place):
 folder = tempfile.mkdtemp()
 with open(os.path.join(folder, "libze_loader.so.1"), "w", encoding="utf-8") as f:
     f.write("this is no library\n")
-place = Place(plain=True, LD_LIBRARY_PATH=folder)
+place = Place(plain=True, LD_LIBRARY_PATH=folder, ZE_ENABLE_ALT_DRIVERS=EMPTY)
 driver = driver_of(place)
 ok(not driver["usable"] and "no Level Zero loader" in driver["status"], "a loader that is none: one line", driver)
 ok(any(d["driver"] == "soft" for d in place.ask("devices")["devices"]), "and the other devices are there")
 place.close()
+
+# Where the kernel has no card of Intel's nobody is asked; the loader here would say that it is none.
+drm = os.path.join(folder, "drm")
+vendor = os.path.join(drm, "renderD128/device/vendor")
+os.makedirs(os.path.dirname(vendor))
+for number, asked in (("0x1002", False), ("0x8086", True)):
+    with open(vendor, "w", encoding="utf-8") as f:
+        f.write(number + "\n")
+    place = Place(plain=True, LD_LIBRARY_PATH=folder, METE_DRM_DIR=drm, METE_DEV_DIR=folder)
+    status = driver_of(place)["status"]
+    ok(("no Level Zero loader" if asked else "no card of Intel's") in status, f"a card of the vendor {number}: asked is {asked}", status)
+    place.close()
 shutil.rmtree(folder)
 need_loader()
 

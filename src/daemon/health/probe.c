@@ -4,15 +4,16 @@
 #include "base/clock.h"
 #include "daemon/daemon.h"
 #include "daemon/health/health.h"
+#include "daemon/health/nodes.h"
 #include "daemon/health/sensors.h"
 #include "daemon/log.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <jansson.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -636,6 +637,23 @@ static int refresh_hip(struct daemon *daemon)
 	return probe_start(daemon, DEVICE_HIP, "", options->libhip ? options->libhip : "");
 }
 
+/* The kernel has no such card, so that nobody is asked. What was there before is not any more. */
+static int not_there(struct daemon *daemon, struct driver *driver, const char *vendor, const char *where)
+{
+	remove_devices(&daemon->machine, driver->kind);
+	driver->usable = false;
+	status(driver, "no card of %s, or no kernel driver: no %s", vendor, where);
+	return 0;
+}
+
+/* The loader has drivers that it is told of, and passes that on to its child (unwanted()). */
+static bool names_levelzero(void)
+{
+	const char *named = getenv("ZE_ENABLE_ALT_DRIVERS");
+
+	return named && *named && !getenv("METE_SOCKET");
+}
+
 static int refresh_levelzero(struct daemon *daemon)
 {
 	struct machine_options *options = &daemon->machine.options;
@@ -647,16 +665,9 @@ static int refresh_levelzero(struct daemon *daemon)
 		       options->soft_only ? "soft_only (--soft-only)" : "no_levelzero (--no-levelzero)");
 		return 0;
 	}
+	if (!names_levelzero() && !nodes_have_intel())
+		return not_there(daemon, driver, "Intel", "/dev/dri/renderD* of such a card");
 	return probe_start(daemon, DEVICE_LEVELZERO, "", "");
-}
-
-static bool has_nodes(const struct shape_row *row)
-{
-	glob_t found;
-	bool there = !glob(row->nodes[0], 0, NULL, &found);
-
-	globfree(&found);
-	return there;
 }
 
 /* The first of these files that is there; "": none. */
@@ -681,10 +692,8 @@ static int refresh_shape(struct daemon *daemon, size_t number)
 		status(driver, "not asked: driver.soft_only (--soft-only) is set");
 		return 0;
 	}
-	if (!named && !has_nodes(row)) {
-		status(driver, "no card of %s, or no kernel driver: no %s", row->vendor, row->nodes[0]);
-		return 0;
-	}
+	if (!named && !nodes_match(row->nodes[0]))
+		return not_there(daemon, driver, row->vendor, row->nodes[0]);
 	if (row->own_names && !named)
 		library = first_file(row->places, sizeof(row->places) / sizeof(*row->places));
 	if (row->own_names && !*library) {
@@ -695,26 +704,41 @@ static int refresh_shape(struct daemon *daemon, size_t number)
 			   first_file(row->management, sizeof(row->management) / sizeof(*row->management)), library);
 }
 
-/* `no`: the setting that leaves the kind out, by its key and its option. */
-static int refresh_npu(struct daemon *daemon, enum device_kind kind, bool left_out, const char *no, const char *library)
-{
-	struct driver *driver = &daemon->machine.driver[place_of(kind)];
+/* Neural units: what the kernel has for each, the setting that names its library, and the one that leaves it out. */
+static const struct npu_kind {
+	enum device_kind kind;
+	const char *vendor, *node, *no;
+	size_t library, left_out; /* in struct machine_options */
+} npu_kinds[] = {
+	{ DEVICE_ASCEND, "Ascend", "/dev/davinci_manager", "no_ascend (--no-ascend)",
+	  offsetof(struct machine_options, libascend), offsetof(struct machine_options, no_ascend) },
+	{ DEVICE_CAMBRICON, "Cambricon", "/dev/cambricon_ctl", "no_cambricon (--no-cambricon)",
+	  offsetof(struct machine_options, libcambricon), offsetof(struct machine_options, no_cambricon) },
+};
 
-	driver->kind = kind;
-	if (!daemon->machine.options.soft_only && !left_out)
-		return probe_start(daemon, kind, "", library ? library : "");
-	status(driver, "not asked: driver.%s is set", left_out ? no : "soft_only (--soft-only)");
-	return 0;
+static int refresh_npu(struct daemon *daemon, const struct npu_kind *k)
+{
+	const struct machine_options *o = &daemon->machine.options;
+	struct driver *driver = &daemon->machine.driver[place_of(k->kind)];
+	const char *named = *(const char *const *)((const char *)o + k->library);
+	bool left_out = *(const bool *)((const char *)o + k->left_out);
+
+	driver->kind = k->kind;
+	if (o->soft_only || left_out) {
+		status(driver, "not asked: driver.%s is set", left_out ? k->no : "soft_only (--soft-only)");
+		return 0;
+	}
+	if (!named && !nodes_match(k->node))
+		return not_there(daemon, driver, k->vendor, k->node);
+	return probe_start(daemon, k->kind, "", named ? named : "");
 }
 
 static int refresh_npus(struct daemon *daemon)
 {
-	const struct machine_options *o = &daemon->machine.options;
-	int r = refresh_npu(daemon, DEVICE_ASCEND, o->no_ascend, "no_ascend (--no-ascend)", o->libascend);
+	int r = 0;
 
-	if (!r)
-		r = refresh_npu(daemon, DEVICE_CAMBRICON, o->no_cambricon, "no_cambricon (--no-cambricon)",
-				o->libcambricon);
+	for (size_t i = 0; !r && i < sizeof(npu_kinds) / sizeof(*npu_kinds); i++)
+		r = refresh_npu(daemon, &npu_kinds[i]);
 	return r;
 }
 
