@@ -21,7 +21,7 @@ from . import shim
 from .spec import SpecError, toml_fault
 
 KEYS = {"name", "vendor", "prefix", "stem", "versions", "folders", "setting", "visible", "remedy", "first", "absent", "refuse", "also",
-        "pass", "proc", "uuid", "nodes", "management"}
+        "pass", "proc", "uuid", "nodes", "management", "pci_vendor"}
 REQUIRED = ("name", "vendor", "prefix", "stem", "versions", "setting", "visible", "remedy", "nodes")
 
 
@@ -209,7 +209,8 @@ def row(shape):
         banner(shape, "where the library is and what it is called"), "{",
         f'\t.name = "{shape.name}", .vendor = "{d["vendor"]}", .api = "{shape.spec.name}", .prefix = "{shape.prefixes[-1][1]}",',
         f'\t.own_names = {"true" if own else "false"}, .setting = "{d["setting"]}", .remedy = "{d["remedy"]}",',
-        words("places", places), words("management", d.get("management", [])), words("nodes", d["nodes"]), "},", ""])
+        words("places", places), words("management", d.get("management", [])), words("nodes", d["nodes"]),
+        f"\t.pci_vendor = {d.get('pci_vendor', 0):#x},", "},", ""])
 
 
 def rename_header(shape):

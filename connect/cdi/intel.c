@@ -1,6 +1,7 @@
 /* intel.c: see intel.h. */
 #include "connect/cdi/intel.h"
 
+#include "base/drm.h"
 #include "connect/cdi/vendor.h"
 
 #include <errno.h>
@@ -29,21 +30,6 @@ static bool read_place(const char *uuid, char ret[32])
 	return true;
 }
 
-static unsigned int vendor_of(const char *node)
-{
-	char path[PATH_MAX];
-	unsigned int vendor = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/device/vendor", node);
-	file = fopen(path, "re");
-	if (file && fscanf(file, "%x", &vendor) != 1)
-		vendor = 0;
-	if (file)
-		fclose(file);
-	return vendor;
-}
-
 /* The place of the machine's only card of Intel's. False: there is none, or there are several. */
 static bool find_only(char ret[32])
 {
@@ -58,7 +44,7 @@ static bool find_only(char ret[32])
 		return false;
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		snprintf(pattern, sizeof(pattern), "%s/device", found.gl_pathv[i]);
-		if (vendor_of(found.gl_pathv[i]) != INTEL || !realpath(pattern, device))
+		if (drm_vendor(strrchr(found.gl_pathv[i], '/') + 1) != INTEL || !realpath(pattern, device))
 			continue;
 		slash = strrchr(device, '/');
 		snprintf(ret, 32, "%.31s", slash ? slash + 1 : device);

@@ -1,6 +1,7 @@
 /* shape_nodes.c: see shape_nodes.h. */
 #include "connect/cdi/shape_nodes.h"
 
+#include "base/drm.h"
 #include "connect/cdi/vendor.h"
 
 #include <errno.h>
@@ -12,8 +13,16 @@
 
 #define DEV "/dev"
 
+/* In /dev/dri are the nodes of every vendor's cards. */
+static bool is_vendors(const char *node, const struct shape_row *row)
+{
+	const char *dri = strstr(node, "/dri/");
+
+	return !dri || drm_vendor(dri + strlen("/dri/")) == row->pci_vendor;
+}
+
 /* Value: how many there were. */
-static size_t add_matching(json_t *nodes, const char *pattern)
+static size_t add_matching(json_t *nodes, const char *pattern, const struct shape_row *row)
 {
 	const char *dev = getenv("METE_DEV_DIR");
 	char path[PATH_MAX];
@@ -26,10 +35,13 @@ static size_t add_matching(json_t *nodes, const char *pattern)
 		globfree(&found);
 		return 0;
 	}
-	for (size_t i = 0; i < found.gl_pathc; i++)
-		json_array_append_new(nodes, json_pack("{s:o s:s s:s}", "path",
-						       json_sprintf(DEV "%s", found.gl_pathv[i] + strlen(dev)),
-						       "hostPath", found.gl_pathv[i], "permissions", "rw"));
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		const char *node = found.gl_pathv[i] + strlen(dev);
+
+		if (is_vendors(node, row))
+			json_array_append_new(nodes, json_pack("{s:o s:s s:s}", "path", json_sprintf(DEV "%s", node),
+							       "hostPath", found.gl_pathv[i], "permissions", "rw"));
+	}
 	count = found.gl_pathc;
 	globfree(&found);
 	return count;
@@ -42,7 +54,7 @@ int shape_add_nodes(const struct shape_row *row, json_t *edits, struct fault *f)
 	int r = 0;
 
 	for (size_t i = 0; !r && i < sizeof(row->nodes) / sizeof(*row->nodes) && row->nodes[i]; i++)
-		if (!add_matching(nodes, row->nodes[i]) && !i)
+		if (!add_matching(nodes, row->nodes[i], row) && !i)
 			r = fault_set(f, -ENOENT, "%s is not there: load the kernel's driver for cards of %s",
 				      row->nodes[0], row->vendor);
 	if (!r)

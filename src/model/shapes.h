@@ -23,6 +23,7 @@ struct shape_row {
 	const char *places[12];	   /* of the library, the likeliest first; without a folder: the loader's to find */
 	const char *management[4]; /* of its NVML, if any */
 	const char *nodes[4];	   /* patterns; the first tells that such a card is there */
+	unsigned int pci_vendor;   /* whose nodes of /dev/dri are the vendor's; 0: it has none there */
 };
 
 extern const struct shape_row shape_rows[];

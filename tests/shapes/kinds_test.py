@@ -72,16 +72,21 @@ ok([c for c in doctor["checks"] if c["name"] in ("shapes", "musa", "maca", "core
 # A container gets the nodes of the vendor's cards and the face.
 dev = os.path.join(place.meted.dir, "dev")
 os.makedirs(os.path.join(dev, "dri"))
-for node in ("mtgpu.0", "mtgpu.1", "dri/card0", "dri/renderD128"):
+for node in ("mtgpu.0", "mtgpu.1", "dri/card0", "dri/renderD128", "dri/card1", "dri/renderD129"):
     open(os.path.join(dev, node), "w").close()
+drm = os.path.join(place.meted.dir, "drm")
+for node, number in (("card0", "0x1ed5"), ("renderD128", "0x1ed5"), ("card1", "0x8086"), ("renderD129", "0x8086")):
+    os.makedirs(os.path.join(drm, node, "device"))
+    with open(os.path.join(drm, node, "device/vendor"), "w", encoding="utf-8") as f:
+        f.write(number + "\n")
 cdi = os.path.join(place.meted.dir, "cdi")
-made = place.run(whole=[METE, "cdi", "generate", "--dir", cdi], env={"METE_DEV_DIR": dev})
+made = place.run(whole=[METE, "cdi", "generate", "--dir", cdi], env={"METE_DEV_DIR": dev, "METE_DRM_DIR": drm})
 files = glob.glob(os.path.join(cdi, "mete.io-device.json"))
 if ok(made.returncode == 0 and len(files) == 1, "a CDI file is made", made.stdout, made.stderr, files):
     with open(files[0], encoding="utf-8") as f:
         edits = next(d["containerEdits"] for d in json.load(f)["devices"] if d["name"] == "0")
     same(sorted(n["path"] for n in edits.get("deviceNodes", [])), ["/dev/dri/card0", "/dev/dri/renderD128", "/dev/mtgpu.0", "/dev/mtgpu.1"],
-         "its nodes are those of the vendor's cards")
+         "its nodes are those of the vendor's cards, and no other card's of /dev/dri")
     ok(any("--musa" in h["args"] for h in edits.get("hooks", [])), "its hook makes a grant of such a card", edits.get("hooks"))
 lost = place.run(whole=[METE, "cdi", "generate", "--dir", cdi], env={"METE_DEV_DIR": os.path.join(dev, "dri")})
 ok(lost.returncode and "/dev/mtgpu*" in lost.stderr, "without the kernel's driver it is refused with the remedy", lost.stderr)

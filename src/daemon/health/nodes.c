@@ -1,5 +1,6 @@
 /* nodes.c: see nodes.h. */
 #include "daemon/health/nodes.h"
+#include "base/drm.h"
 
 #include <glob.h>
 #include <limits.h>
@@ -29,18 +30,6 @@ bool nodes_match(const char *pattern)
 	return there;
 }
 
-static unsigned int vendor_of(const char *path)
-{
-	FILE *file = fopen(path, "re");
-	unsigned int vendor = 0;
-
-	if (file && fscanf(file, "%x", &vendor) != 1)
-		vendor = 0;
-	if (file)
-		fclose(file);
-	return vendor;
-}
-
 /* Under Windows' kernel a card is behind /dev/dxg, whoever made it. */
 bool nodes_have_intel(void)
 {
@@ -48,10 +37,10 @@ bool nodes_have_intel(void)
 	glob_t found = { 0 };
 	bool there = nodes_match(DEV "/dxg");
 
-	snprintf(pattern, sizeof(pattern), "%s/renderD*/device/vendor", folder("METE_DRM_DIR", "/sys/class/drm"));
+	snprintf(pattern, sizeof(pattern), "%s/renderD*", folder("METE_DRM_DIR", "/sys/class/drm"));
 	if (!there && !glob(pattern, 0, NULL, &found))
 		for (size_t i = 0; !there && i < found.gl_pathc; i++)
-			there = vendor_of(found.gl_pathv[i]) == INTEL;
+			there = drm_vendor(strrchr(found.gl_pathv[i], '/') + 1) == INTEL;
 	globfree(&found);
 	return there;
 }
