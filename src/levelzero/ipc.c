@@ -153,18 +153,24 @@ ze_result_t face_zeMemOpenIpcHandle(ze_context_handle_t hContext, ze_device_hand
 	return r;
 }
 
+void ipc_closed(ze_result_t r, struct record *record)
+{
+	if (r == ZE_RESULT_SUCCESS && record->kind == RECORD_IMPORTED && !record->units) {
+		ipc_let_go(record);
+	} else {
+		record->units -= r == ZE_RESULT_SUCCESS && record->kind == RECORD_IMPORTED;
+		records_add(record);
+	}
+}
+
 static ze_result_t close_locked(ze_context_handle_t context, const void *p)
 {
 	struct record record;
 	bool ours = records_take(record_pointer((uint64_t)(uintptr_t)p), &record);
 	ze_result_t r = levelzero_real.zeMemCloseIpcHandle(context, p);
 
-	if (ours && r == ZE_RESULT_SUCCESS && record.kind == RECORD_IMPORTED && !record.units) {
-		ipc_let_go(&record);
-	} else if (ours) {
-		record.units -= r == ZE_RESULT_SUCCESS && record.kind == RECORD_IMPORTED;
-		records_add(&record);
-	}
+	if (ours)
+		ipc_closed(r, &record);
 	return r;
 }
 

@@ -122,10 +122,12 @@ ze_result_t face_zeMemAllocShared(ze_context_handle_t hContext, const ze_device_
 				      : r;
 }
 
-/* After the driver's call that frees what the record is of. */
-static ze_result_t freed(ze_result_t r, bool ours, const struct record *record)
+/* After the driver's call that frees what the record is of. Intel's closes so what was opened, too. */
+static ze_result_t freed(ze_result_t r, bool ours, struct record *record)
 {
-	if (ours && r == ZE_RESULT_SUCCESS)
+	if (ours && record->kind == RECORD_IMPORTED)
+		ipc_closed(r, record);
+	else if (ours && r == ZE_RESULT_SUCCESS)
 		let_go(record);
 	else if (ours)
 		records_add(record);
@@ -147,7 +149,7 @@ ze_result_t face_zeMemFreeExt(ze_context_handle_t hContext, const ze_memory_free
 	bool defers = pMemFreeDesc && pMemFreeDesc->freePolicy & ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE;
 	ze_result_t r;
 
-	if (!ours || !defers || !later_note(hContext, &record))
+	if (!ours || !defers || record.kind == RECORD_IMPORTED || !later_note(hContext, &record))
 		return freed(levelzero_real.zeMemFreeExt(hContext, pMemFreeDesc, ptr), ours, &record);
 	r = levelzero_real.zeMemFreeExt(hContext, pMemFreeDesc, ptr);
 	if (r == ZE_RESULT_SUCCESS)

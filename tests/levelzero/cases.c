@@ -7,7 +7,8 @@
  *	quota BYTES STEP     takes blocks until it is refused; prints how many bytes it had, and the refusal
  *	exact BYTES          all of the quota, then one unit more, by every call that takes memory; and back
  *	later BYTES          memory that is freed when the work has ended, and with a context
- *	shared BYTES [dies]  memory of another process is charged once; the other one is killed
+ *	shared BYTES [WAY]   memory of another process is charged once. WAY "dies": the other one is killed; "frees": it
+ *	                     frees what it had opened
  *	fork BYTES           a child has no devices, and takes nothing of its parent
  *	hold BYTES           takes one block, says so, and waits for a line on its input
  *	race STEP N          N times: takes what it gets, and gives it back; prints how much at once, and N
@@ -441,7 +442,7 @@ static void hear(int fd, void *what, size_t size)
 		exit(5);
 }
 
-static void importer(int fd, uint64_t bytes)
+static void importer(int fd, uint64_t bytes, bool frees)
 {
 	ze_ipc_mem_handle_t handle;
 	void *p = NULL;
@@ -455,7 +456,10 @@ static void importer(int fd, uint64_t bytes)
 	say(fd, &c, 1);
 	hear(fd, &c, 1); /* the owner has freed it */
 	ok(room() == bytes - bytes / 2, "its owner has freed it, and it is charged as long as it is open");
-	need(ze.zeMemCloseIpcHandle(context, p), "zeMemCloseIpcHandle");
+	if (frees)
+		need(drop_plain(p), "zeMemFree of what was opened");
+	else
+		need(ze.zeMemCloseIpcHandle(context, p), "zeMemCloseIpcHandle");
 	ok(room() == bytes, "and back when it is closed");
 	printf("1..%u\n", checks);
 	fflush(stdout);
@@ -463,8 +467,9 @@ static void importer(int fd, uint64_t bytes)
 	_exit(failed != 0);
 }
 
-static int shared(uint64_t bytes, bool dies)
+static int shared(uint64_t bytes, const char *way)
 {
+	bool dies = !strcmp(way, "dies");
 	ze_ipc_mem_handle_t handle;
 	int pair[2], status;
 	pid_t child;
@@ -475,7 +480,7 @@ static int shared(uint64_t bytes, bool dies)
 		return 2;
 	child = fork();
 	if (!child)
-		importer(pair[1], bytes);
+		importer(pair[1], bytes, !strcmp(way, "frees"));
 	need(begin(), "zeInit");
 	need(take_device(&p, bytes / 2), "zeMemAllocDevice");
 	need(ze.zeMemGetIpcHandle(context, p, &handle), "zeMemGetIpcHandle");
@@ -943,7 +948,7 @@ int main(int argc, char **argv)
 	if (!strcmp(name, "later"))
 		return later(first);
 	if (!strcmp(name, "shared"))
-		return shared(first, argc > 3);
+		return shared(first, argc > 3 ? argv[3] : "");
 	if (!strcmp(name, "fork"))
 		return forked(first);
 	if (!strcmp(name, "hold"))

@@ -13,7 +13,7 @@ from device import Device
 need_loader()
 place = Place()
 judge = Device(place.env["METE_SOFT_DIR"], os.path.join(place.meted.dir, "judge"), place.env)
-for words in (["exact", str(64 * MIB)], ["later", str(64 * MIB)], ["shared", str(64 * MIB)], ["shared", str(64 * MIB), "dies"],
+for words in (["exact", str(64 * MIB)], ["later", str(64 * MIB)], ["shared", str(64 * MIB)], ["shared", str(64 * MIB), "dies"], ["shared", str(64 * MIB), "frees"],
               ["fork", str(64 * MIB)], ["order"], ["bad"]):
     verdicts(place.run(CASES, *words), " ".join(words))
 ok(judge.most <= 64 * MIB, "by the device's own count there was never more than the quota", judge.most)

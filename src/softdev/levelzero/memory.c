@@ -114,17 +114,22 @@ static ze_result_t alloc_host(ze_context_handle_t hContext, const ze_host_mem_al
 	return soft_said(soft_cu.cuMemHostAlloc(pptr, size, CU_MEMHOSTALLOC_DEVICEMAP));
 }
 
+static ze_result_t ipc_close(ze_context_handle_t hContext, const void *ptr);
+
+/* What another process has made is closed, as by Intel's. */
 static ze_result_t mem_free(ze_context_handle_t hContext, void *ptr)
 {
+	ze_result_t r;
 	struct ze_device *d;
 	uint32_t type;
 
-	(void)hContext;
 	free_what_can_be();
 	if (!find(ptr, &type, &d))
 		return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-	if (type != ZE_MEMORY_TYPE_HOST)
-		return free_now(d, (CUdeviceptr)(uintptr_t)ptr);
+	if (type != ZE_MEMORY_TYPE_HOST) {
+		r = free_now(d, (CUdeviceptr)(uintptr_t)ptr);
+		return r == ZE_RESULT_SUCCESS ? r : ipc_close(hContext, ptr);
+	}
 	ON_DEVICE(d);
 	return soft_said(soft_cu.cuMemFreeHost(ptr));
 }
