@@ -271,6 +271,8 @@ int main(int argc, char **argv)
 		return holder_main(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "--disk"))
 		return disk_main(argv[2]);
+	if (argc >= 2 && !strncmp(argv[1], "--probe", 7))
+		prober_begin();
 	if (argc >= 2 && !strcmp(argv[1], "--probe")) {
 		if (argc == 4)
 			return prober_main(argv[2], argv[3]);

@@ -90,6 +90,12 @@ driver = driver_of(place)
 ok(not driver["usable"] and "those of the drivers above" in driver["status"], "and this one has none of its own", driver)
 place.close()
 
+# A library that prints is no worse for it.
+place = Place(word, LIB, vendor.library, METE_STAND_IN="print", **OWN)
+driver = driver_of(place)
+ok(driver["usable"], "what a library prints is not taken for the answer", driver)
+place.close()
+
 # Libraries that are none.
 for how, expected in (("crash", "signal 6"), ("hang", "did not answer within 10 s")):
     place = Place(word, LIB, vendor.library, METE_STAND_IN=how)

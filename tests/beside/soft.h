@@ -65,5 +65,5 @@ int soft_event_wait(void *event);
 int soft_event_between(float *ret_ms, void *from, void *to);
 int soft_stream_after(void *stream, void *event);
 
-/* What a test wants of the first call: METE_STAND_IN=crash or hang. */
+/* What a test wants of the first call: METE_STAND_IN=crash, hang or print. */
 void soft_trouble(void);

@@ -115,6 +115,8 @@ int prober_shape_main(const char *name, const char *library);
 int prober_ascend_main(const char *libascend);
 int prober_cambricon_main(const char *libcambricon);
 
+/* In each of these children, first: what libraries print is none of the answer. */
+void prober_begin(void);
 /*
  * How the children for OpenCL and HIP end: prints the answer, with the library's file (NULL: none was opened) and what
  * is wrong (NULL: nothing; taken over). The library's exit handlers are not run.

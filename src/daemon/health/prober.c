@@ -10,6 +10,7 @@
 #include "daemon/health/sensors.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <link.h>
 #include <stdio.h>
@@ -320,12 +321,23 @@ static int ask_cuda(void *library, json_t *answer)
 	return 0;
 }
 
+static int out = STDOUT_FILENO;
+
+/* A vendor's library may print what it likes: that goes to the log, and the answer past it. */
+void prober_begin(void)
+{
+	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (fd >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
+		out = fd;
+}
+
 static void print_line(const json_t *json)
 {
 	char *text = json_dumps(json, JSON_COMPACT);
 
 	if (text)
-		dprintf(STDOUT_FILENO, "%s\n", text);
+		dprintf(out, "%s\n", text);
 	free(text);
 }
 
