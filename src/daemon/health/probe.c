@@ -6,6 +6,7 @@
 #include "daemon/health/health.h"
 #include "daemon/health/nodes.h"
 #include "daemon/health/sensors.h"
+#include "daemon/health/vendor_library.h"
 #include "daemon/log.h"
 
 #include <errno.h>
@@ -670,11 +671,11 @@ static int refresh_levelzero(struct daemon *daemon)
 	return probe_start(daemon, DEVICE_LEVELZERO, "", "");
 }
 
-/* The first of these files that is there; "": none. */
+/* The first of these files that is there, and safe to load (vendor_library.h); "": none. */
 static const char *first_file(const char *const *list, size_t count)
 {
 	for (size_t i = 0; i < count && list[i]; i++)
-		if (!access(list[i], R_OK))
+		if (!access(list[i], R_OK) && vendor_library_is_safe(list[i]))
 			return list[i];
 	return "";
 }

@@ -7,6 +7,7 @@
  */
 #include "base/hip_card.h"
 #include "daemon/health/probe.h"
+#include "daemon/health/vendor_library.h"
 #include "model/shapes.h"
 
 #include <dlfcn.h>
@@ -58,7 +59,8 @@ static const struct form *form_of(const char *api)
 
 static void *open_library(const struct asked *a, const char *named, json_t **error)
 {
-	void *library = NULL;
+	const char *unsafe;
+	void *library;
 
 	if (*named) {
 		library = dlopen(named, RTLD_NOW | RTLD_LOCAL);
@@ -67,9 +69,12 @@ static void *open_library(const struct asked *a, const char *named, json_t **err
 					      dlerror());
 		return library;
 	}
-	for (size_t i = 0; !library && i < a->place_count && a->places[i]; i++)
-		library = dlopen(a->places[i], RTLD_NOW | RTLD_LOCAL);
-	if (!library)
+	library = vendor_library_open(a->places, (unsigned int)a->place_count, &unsafe);
+	if (!library && unsafe)
+		*error = json_sprintf("%s can be changed by others than root: it is loaded where driver.%s (--%s) names "
+				      "it",
+				      unsafe, a->option, a->option);
+	else if (!library)
 		*error = json_string(a->none);
 	return library;
 }

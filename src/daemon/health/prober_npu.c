@@ -7,9 +7,11 @@
  */
 #include "base/npu_card.h"
 #include "daemon/health/probe.h"
+#include "daemon/health/vendor_library.h"
 
 #include <dlfcn.h>
 #include <jansson.h>
+#include <limits.h>
 #include <string.h>
 
 #define ADDRESS_BYTES 32
@@ -26,7 +28,7 @@ struct told {
 struct npu {
 	const char *what;	      /* as messages call the library */
 	const char *setting, *option; /* that names it */
-	const char *const *places;    /* ended by NULL */
+	const char *const *places;    /* ended by NULL; vendor_library.h */
 	const char *remedy;
 	char vendor[4]; /* npu_card.h */
 	/* Resolves the calls and starts the library. NULL: done, with the number of devices; else what is wrong. */
@@ -36,7 +38,8 @@ struct npu {
 
 static void *open_library(const struct npu *n, const char *named, json_t **error)
 {
-	void *library = NULL;
+	const char *unsafe;
+	void *library;
 
 	if (*named) {
 		library = dlopen(named, RTLD_NOW | RTLD_LOCAL);
@@ -45,9 +48,11 @@ static void *open_library(const struct npu *n, const char *named, json_t **error
 					      dlerror());
 		return library;
 	}
-	for (size_t i = 0; !library && n->places[i]; i++)
-		library = dlopen(n->places[i], RTLD_NOW | RTLD_LOCAL);
-	if (!library)
+	library = vendor_library_open(n->places, UINT_MAX, &unsafe);
+	if (!library && unsafe)
+		*error = json_sprintf("%s can be changed by others than root: it is loaded where %s (%s) names it",
+				      unsafe, n->setting, n->option);
+	else if (!library)
 		*error = json_sprintf("no %s here; %s", n->what, n->remedy);
 	return library;
 }

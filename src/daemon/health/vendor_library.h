@@ -1,0 +1,16 @@
+/*
+ * vendor_library.h: opens a vendor's library where it usually lies.
+ *
+ * Folders like /usr/local/Ascend may belong to a user, for whom a meted that is root would run whatever is put there. It
+ * takes from a folder only what nobody but root can change. A library that a setting names is opened wherever it is.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/* This process is not root, or nobody else can change the file, or what it is reached by. */
+bool vendor_library_is_safe(const char *path);
+
+/* The first of the places that can be opened; without a folder: the loader's to find. NULL: none; *ret_unsafe, if not
+ * NULL, is then one that was there and passed over. */
+void *vendor_library_open(const char *const *places, unsigned int count, const char **ret_unsafe);
