@@ -18,9 +18,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PROBE_MS 10000
+#define KILLED_MS 2000 /* for a child that was killed to end */
 #define STALE_NS 30000000000ull
 #define OUTPUT_BYTES 65536u
 
@@ -432,12 +434,30 @@ static void probe_break(struct probe *probe)
 		uv_close((uv_handle_t *)&probe->pipe, on_closed);
 }
 
+/* It was killed, and the driver holds it in the kernel: nobody waits for it any more. */
+static void leave_stuck(struct probe *probe)
+{
+	struct daemon *daemon = probe->daemon;
+
+	daemon->machine.stuck[place_of(probe->driver.kind)] = uv_process_get_pid(&probe->process);
+	log_line("the child that asks the %s driver (pid %d) was killed and does not end",
+		 device_kind_name(probe->driver.kind), (int)uv_process_get_pid(&probe->process));
+	uv_close((uv_handle_t *)&probe->process, on_closed);
+}
+
 static void on_late(void *owner)
 {
 	struct probe *probe = owner;
+	bool runs = uv_is_active((uv_handle_t *)&probe->process);
 
-	probe->late = uv_is_active((uv_handle_t *)&probe->process);
+	if (probe->late && runs)
+		leave_stuck(probe);
+	if (probe->late)
+		return;
+	probe->late = runs;
 	probe_break(probe);
+	if (runs)
+		timer_start(probe->timer, KILLED_MS, 0);
 }
 
 static bool unwanted(const char *entry)
@@ -498,11 +518,27 @@ static int spawn(struct probe *probe, const char *libnvml, const char *libcuda)
 	return r;
 }
 
+/* A child of before has not ended though it was killed: one more would only be held as well. */
+static bool is_stuck(struct machine *machine, enum device_kind kind)
+{
+	int *pid = &machine->stuck[place_of(kind)];
+
+	if (*pid && waitpid(*pid, NULL, WNOHANG))
+		*pid = 0;
+	if (*pid)
+		status(&machine->driver[place_of(kind)],
+		       "the driver holds the child that asked it (pid %d), which was killed and does not end", *pid);
+	return *pid;
+}
+
 static int probe_start(struct daemon *daemon, enum device_kind kind, const char *libnvml, const char *libcuda)
 {
-	struct probe *probe = calloc(1, sizeof(*probe));
+	struct probe *probe;
 	int r;
 
+	if (is_stuck(&daemon->machine, kind))
+		return 0;
+	probe = calloc(1, sizeof(*probe));
 	if (!probe)
 		return -ENOMEM;
 	probe->daemon = daemon;

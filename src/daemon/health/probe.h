@@ -3,12 +3,14 @@
  *
  * A vendor's library is never loaded into meted: it may hang, start threads, or crash the process. A short-lived
  * child, `meted --probe LIBNVML LIBCUDA`, opens it, queries it, prints one JSON object and the devices' sensor values
- * (sensors.h), and exits; see prober.c. It has ten seconds. OpenCL's loader, with all drivers that it knows, gets a
- * child of its own (`meted --probe-opencl LIBOPENCL`, prober_opencl.c), and so does AMD's library (`meted --probe-hip
- * LIBAMDHIP64`) and each that has CUDA's or HIP's calls under other names (`meted --probe-shape NAME LIBRARY`; both
- * prober_named.c). The latter are asked only where the kernel has nodes of such a card, or a library is named. So do the
- * runtimes of Ascend and of Cambricon (`meted --probe-ascend LIBASCENDCL`, `meted --probe-cambricon LIBCNDRV`,
- * prober_npu.c), and Level Zero's loader (`meted --probe-levelzero LIBZE`, prober_levelzero.c).
+ * (sensors.h), and exits; see prober.c. It has ten seconds. One that the driver holds in the kernel, so that it does
+ * not end when it is killed, is left after two more, and no other one is started while it is there. OpenCL's loader,
+ * with all drivers that it knows, gets a child of its own (`meted --probe-opencl LIBOPENCL`, prober_opencl.c), and so
+ * does AMD's library (`meted --probe-hip LIBAMDHIP64`) and each that has CUDA's or HIP's calls under other names
+ * (`meted --probe-shape NAME LIBRARY`; both prober_named.c). The latter are asked only where the kernel has nodes of
+ * such a card, or a library is named. So do the runtimes of Ascend and of Cambricon (`meted --probe-ascend
+ * LIBASCENDCL`, `meted --probe-cambricon LIBCNDRV`, prober_npu.c), and Level Zero's loader (`meted --probe-levelzero
+ * LIBZE`, prober_levelzero.c).
  *
  * A card is one device, whatever its APIs. A HIP, Level Zero or OpenCL device with the UUID of one of NVIDIA's devices
  * or of a software device is that device, with its ledger and its turns; so is an OpenCL device with the UUID of a HIP
@@ -63,6 +65,7 @@ struct machine {
 	uint64_t asked_ns;    /* when the drivers last answered; 0: not yet */
 	struct probe *probes;
 	struct machine_wait *waiting;
+	int stuck[MACHINE_DRIVERS]; /* the child that asked the driver, was killed and does not end; 0: none */
 };
 
 typedef void (*machine_fn)(void *owner);
