@@ -215,6 +215,8 @@ CUresult shim_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc
 	CUresult r;
 	CUmemAccessDesc *copy = access_in(desc, count, &r);
 
+	if (r == CUDA_SUCCESS && movable_has(ptr))
+		r = CUDA_ERROR_INVALID_VALUE; /* as of any plain allocation */
 	/* When memory returns, access of its device is all that is made again (vmm.c). */
 	for (size_t i = 0; r == CUDA_SUCCESS && copy && i < count; i++)
 		if (copy[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE && copy[i].flags && !vmm_keep_range(ptr, size))

@@ -206,6 +206,37 @@ static void case_pools(void)
 	ok(truth->peak[0] <= 128 * M);
 }
 
+/* Plain memory that may leave its device is handles to the driver, and behaves as plain memory all the same. */
+static void case_bound(void)
+{
+	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } } };
+	const CUmemAccessDesc access = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, { 0 } },
+					 .flags = CU_MEM_ACCESS_FLAGS_PROT_READ };
+	const CUdeviceptr at = 0x10000000000u;
+	CUmemGenericAllocationHandle h;
+	CUdeviceptr whole, packed;
+
+	begin(0);
+	is(cu.cuMemAlloc_v2(&whole, 16 * M), CUDA_SUCCESS);
+	is(cu.cuMemAlloc_v2(&packed, M), CUDA_SUCCESS);
+	is(cu.cuMulticastBindAddr(1, 0, whole, 16 * M, 0), CUDA_ERROR_NOT_SUPPORTED);
+	is(cu.cuMulticastBindAddr_v2(1, 0, 0, packed, M, 0), CUDA_ERROR_NOT_SUPPORTED);
+	is(cu.cuMulticastBindAddr(1, 0, whole - 2 * M, 4 * M, 0), CUDA_ERROR_NOT_SUPPORTED);
+	is(cu.cuMemSetAccess(whole, 16 * M, &access, 1), CUDA_ERROR_INVALID_VALUE);
+	/* the program's own may be bound */
+	is(cu.cuMemCreate(&h, 2 * M, &prop, 0), CUDA_SUCCESS);
+	is(cu.cuMemMap(at, 2 * M, 0, h, 0), CUDA_SUCCESS);
+	is(cu.cuMemSetAccess(at, 2 * M, &access, 1), CUDA_SUCCESS);
+	is(cu.cuMulticastBindAddr(1, 0, at, 2 * M, 0), CUDA_SUCCESS);
+	is(cu.cuMulticastBindMem(1, 0, h, 0, 2 * M, 0), CUDA_SUCCESS);
+	is(cu.cuMemUnmap(at, 2 * M), CUDA_SUCCESS);
+	is(cu.cuMemRelease(h), CUDA_SUCCESS);
+	is(cu.cuMulticastBindMem(1, 0, h, 0, 2 * M, 0), CUDA_ERROR_INVALID_VALUE);
+	is(cu.cuMemFree_v2(whole), CUDA_SUCCESS);
+	is(cu.cuMemFree_v2(packed), CUDA_SUCCESS);
+}
+
 /* Quota 16 MiB on device 0, 8 MiB on device 1. */
 static void case_vmm(void)
 {
@@ -1386,7 +1417,7 @@ static const struct {
 	{ "closed", case_closed },   { "restart", case_restart },   { "unreachable", case_unreachable },
 	{ "race", case_race },	     { "threads", case_threads },   { "share", case_share },
 	{ "node", case_node },	     { "behind", case_behind },	    { "procs", case_procs },
-	{ "newer", case_newer },     { "loading", case_loading },
+	{ "newer", case_newer },     { "loading", case_loading },   { "bound", case_bound },
 };
 
 int main(int argc, char **argv)

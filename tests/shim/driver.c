@@ -681,6 +681,22 @@ EXPORT CUresult cuStreamSynchronize(CUstream stream)
 
 /* ---- memory by handle ---- */
 
+EXPORT CUresult cuMemGetAllocationGranularity(size_t *ret, const CUmemAllocationProp *prop,
+					      CUmemAllocationGranularity_flags option)
+{
+	*ret = 2u << 20;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t alignment, CUdeviceptr address,
+				    unsigned long long flags)
+{
+	static _Atomic uint64_t next = 0x20000000000u;
+
+	*ret = atomic_fetch_add(&next, bytes);
+	return CUDA_SUCCESS;
+}
+
 EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t bytes, const CUmemAllocationProp *prop,
 			    unsigned long long flags)
 {
