@@ -1,145 +1,22 @@
-/*
- * webhook_words.c: see webhook_words.h.
- *
- * Meanings, from the documents of each system: HAMi (nvidia.com/gpumem in MiB of each device, gpucores in percent,
- * priority 0 high and 1 low; the same for AMD's and Hygon's cards under their own names), Volcano's vGPU (likewise),
- * Alibaba's GPU share (aliyun.com/gpu-mem in GiB), Tencent's vCUDA (vcuda-core: 100 is a device;
- * vcuda-memory in units of 256 MiB), KAI (annotations gpu-fraction, gpu-memory in MiB).
- *
- * Words for cards of other vendors are taken where a share of such cards is declared (--hip, --ascend, --cambricon),
- * and become one of those; elsewhere they are another plugin's. Names for cards on which mete enforces nothing are in
- * no row (docs/accelerators.md). HAMi's for Ascend: one set of names per chip, memory in MiB; for Cambricon memory in
- * units of 256 MiB (HAMi's "Enable Cambricon MLU Sharing": min-dsmlu-unit=256).
- */
+/* webhook_words.c: see webhook_words.h. */
 #include "connect/kubernetes/webhook_words.h"
 
 #include "base/size.h"
 #include "connect/kubernetes/quantity.h"
+#include "connect/kubernetes/webhook_pick.h"
+#include "connect/kubernetes/webhook_place.h"
+#include "connect/kubernetes/webhook_table.h"
+#include "connect/kubernetes/webhook_work.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MIB (UINT64_C(1) << 20)
-#define OWN "mete.io/"
-
-enum meaning { CARDS, MEMORY, MEMORY_PCT, CORES, UNITS_OF_A_CARD, PRIORITY };
-
-#define ASCEND(chip)                                                                                                   \
-	{ "HAMi for Ascend " chip, "huawei.com/Ascend" chip, CARDS, 0, WORDS_ASCEND },                                 \
-		{ "HAMi for Ascend " chip, "huawei.com/Ascend" chip "-memory", MEMORY, MIB, WORDS_ASCEND },            \
-	{                                                                                                              \
-		"HAMi for Ascend " chip, "huawei.com/Ascend" chip "-core", CORES, 0, WORDS_ASCEND                      \
-	}
-
-static const struct word {
-	const char *family, *name;
-	enum meaning meaning;
-	uint64_t unit; /* of memory, in bytes */
-	enum words_vendor vendor;
-} table[] = {
-	{ "HAMi", "nvidia.com/gpu", CARDS, 0, WORDS_CUDA },
-	{ "HAMi", "nvidia.com/gpumem", MEMORY, MIB, WORDS_CUDA },
-	{ "HAMi", "nvidia.com/gpumem-percentage", MEMORY_PCT, 0, WORDS_CUDA },
-	{ "HAMi", "nvidia.com/gpucores", CORES, 0, WORDS_CUDA },
-	{ "HAMi", "nvidia.com/priority", PRIORITY, 0, WORDS_CUDA },
-	{ "Volcano", "volcano.sh/vgpu-number", CARDS, 0, WORDS_CUDA },
-	{ "Volcano", "volcano.sh/vgpu-memory", MEMORY, MIB, WORDS_CUDA },
-	{ "Volcano", "volcano.sh/vgpu-memory-percentage", MEMORY_PCT, 0, WORDS_CUDA },
-	{ "Volcano", "volcano.sh/vgpu-cores", CORES, 0, WORDS_CUDA },
-	{ "Alibaba", "aliyun.com/gpu-count", CARDS, 0, WORDS_CUDA },
-	{ "Alibaba", "aliyun.com/gpu-mem", MEMORY, MIB << 10, WORDS_CUDA },
-	{ "Alibaba", "aliyun.com/gpu-core.percentage", CORES, 0, WORDS_CUDA },
-	{ "Tencent", "tencent.com/vcuda-core", UNITS_OF_A_CARD, 0, WORDS_CUDA },
-	{ "Tencent", "tencent.com/vcuda-memory", MEMORY, MIB << 8, WORDS_CUDA },
-	{ "HAMi for AMD", "amd.com/gpu", CARDS, 0, WORDS_HIP },
-	{ "HAMi for AMD", "amd.com/gpumem", MEMORY, MIB, WORDS_HIP },
-	{ "HAMi for AMD", "amd.com/gpucores", CORES, 0, WORDS_HIP },
-	{ "HAMi for Hygon", "hygon.com/dcunum", CARDS, 0, WORDS_HIP },
-	{ "HAMi for Hygon", "hygon.com/dcumem", MEMORY, MIB, WORDS_HIP },
-	{ "HAMi for Hygon", "hygon.com/dcucores", CORES, 0, WORDS_HIP },
-	ASCEND("910A"),
-	ASCEND("910B"), /* HAMi's word for 910B3 */
-	ASCEND("910B2"),
-	ASCEND("910B3"),
-	ASCEND("910B4"),
-	ASCEND("910B4-1"),
-	ASCEND("910C"),
-	ASCEND("310P"),
-	{ "HAMi for Cambricon", "cambricon.com/vmlu", CARDS, 0, WORDS_CAMBRICON },
-	{ "HAMi for Cambricon", "cambricon.com/mlu.smlu.vmemory", MEMORY, MIB << 8, WORDS_CAMBRICON },
-	{ "HAMi for Cambricon", "cambricon.com/mlu.smlu.vcore", CORES, 0, WORDS_CAMBRICON },
-};
-
-#define WORDS (sizeof(table) / sizeof(*table))
 
 static const struct {
 	const char *fraction, *memory, *devices, *container;
 } kai = { "gpu-fraction", "gpu-memory", "gpu-fraction-num-devices", "gpu-fraction-container-name" };
-
-/* Annotations about where a pod goes, and which of ours means it; NULL: none does. */
-static const struct {
-	const char *theirs, *ours;
-} places[] = {
-	{ "nvidia.com/use-gputype", OWN "use-model" },
-	{ "nvidia.com/use-gpuuuid", OWN "use-model" },
-	{ "nvidia.com/nouse-gputype", OWN "avoid-model" },
-	{ "nvidia.com/nouse-gpuuuid", OWN "avoid-model" },
-	{ "nvidia.com/use-gpuindexes", NULL },
-	{ "nvidia.com/nouse-gpuindexes", NULL },
-	{ "nvidia.com/numa-bind", NULL },
-	{ "nvidia.com/vgpu-mode", NULL },
-	{ "nvidia.com/mig-profile-preference", NULL },
-	{ "volcano.sh/vgpu-mode", NULL },
-	{ "hami.io/node-scheduler-policy", NULL },
-	{ "hami.io/gpu-scheduler-policy", NULL },
-};
-
-/* What one container asks for. */
-struct ask {
-	const char *family; /* NULL: nothing */
-	unsigned int cards;
-	enum words_vendor vendor;
-	bool cards_said, part_said; /* part: more than a number of devices */
-	uint64_t bytes;
-	double memory_pct, cores_pct;
-	int priority;						    /* -1: not said */
-	char memory_field[256], cores_field[256], cards_field[256]; /* with their values, for what is said */
-	char text[256];						    /* all of it */
-};
-
-/* The pod, and where in it we are. */
-struct work {
-	const struct words_options *options;
-	json_t *pod;
-	struct words_answer *answer;
-	json_t *asked;	/* texts, by container */
-	json_t *claims; /* of the pod, as they are to be; NULL: not changed */
-};
-
-__attribute__((format(printf, 2, 3))) static bool refuse(struct work *w, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(w->answer->line, sizeof(w->answer->line), fmt, ap);
-	va_end(ap);
-	return false;
-}
-
-__attribute__((format(printf, 2, 3))) static void warn(struct work *w, const char *fmt, ...)
-{
-	char text[WORDS_LINE];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (!w->answer->warnings)
-		w->answer->warnings = json_array();
-	json_array_append_new(w->answer->warnings, json_string(text));
-}
 
 /* Reading. */
 
@@ -168,7 +45,7 @@ static void note(struct ask *a, const char *name, const char *text)
 static bool take_units(struct work *w, struct ask *a, const char *field, uint64_t n)
 {
 	if (n > 100 && n % 100)
-		return refuse(
+		return work_refuse(
 			w, "%s: %llu is neither a part of a device (below 100) nor whole devices (a multiple of 100)",
 			field, (unsigned long long)n);
 	a->cards = n > 100 ? (unsigned int)(n / 100) : 1;
@@ -182,7 +59,7 @@ static bool take_units(struct work *w, struct ask *a, const char *field, uint64_
 static bool take_percent(struct work *w, const char *field, const char *text, uint64_t n, double *ret)
 {
 	if (n > 100)
-		return refuse(w, "%s: %s is more than 100 percent", field, text);
+		return work_refuse(w, "%s: %s is more than 100 percent", field, text);
 	*ret = (double)n;
 	return true;
 }
@@ -191,7 +68,7 @@ static bool take_memory(struct work *w, struct ask *a, const struct word *word, 
 			uint64_t n)
 {
 	if (__builtin_mul_overflow(n, word->unit, &a->bytes) || a->bytes >= SIZE_LIMIT_BYTES)
-		return refuse(w, "%s: %s is more than any device has", field, text);
+		return work_refuse(w, "%s: %s is more than any device has", field, text);
 	snprintf(a->memory_field, sizeof(a->memory_field), "%.160s: %s", field, text);
 	return true;
 }
@@ -202,12 +79,12 @@ static bool take_word(struct work *w, struct ask *a, const struct word *word, co
 	uint64_t n = 0;
 
 	if (!read_number(value, &n, text))
-		return refuse(w, "%s: %s is not a whole number", field, text);
+		return work_refuse(w, "%s: %s is not a whole number", field, text);
 	if (!n && word->meaning != PRIORITY && word->meaning != CORES)
-		return refuse(w, "%s: 0 asks for nothing; leave it away", field);
+		return work_refuse(w, "%s: 0 asks for nothing; leave it away", field);
 	if (a->family && strcmp(a->family, word->family))
-		return refuse(w, "%s: a word of %s beside words of %s (%s); give those of one", field, word->family,
-			      a->family, a->text);
+		return work_refuse(w, "%s: a word of %s beside words of %s (%s); give those of one", field,
+				   word->family, a->family, a->text);
 	a->family = word->family;
 	a->vendor = word->vendor;
 	note(a, word->name, text);
@@ -215,8 +92,8 @@ static bool take_word(struct work *w, struct ask *a, const struct word *word, co
 	switch (word->meaning) {
 	case CARDS:
 		if (n > 16)
-			return refuse(w, "%s: %s devices in one container are more than a share can have (16)", field,
-				      text);
+			return work_refuse(w, "%s: %s devices in one container are more than a share can have (16)",
+					   field, text);
 		a->cards = (unsigned int)n;
 		a->cards_said = true;
 		snprintf(a->cards_field, sizeof(a->cards_field), "%s: %s", field, text);
@@ -233,7 +110,7 @@ static bool take_word(struct work *w, struct ask *a, const struct word *word, co
 		return take_units(w, a, field, n);
 	case PRIORITY:
 		if (n > 1)
-			return refuse(w, "%s: %s is neither 0 (high) nor 1 (low)", field, text);
+			return work_refuse(w, "%s: %s is neither 0 (high) nor 1 (low)", field, text);
 		a->priority = (int)n;
 		return true;
 	}
@@ -264,21 +141,22 @@ static bool read_container(struct work *w, json_t *container, const char *where,
 	char field[160];
 
 	*a = (struct ask){ .priority = -1 };
-	for (size_t i = 0; i < WORDS; i++) {
-		json_t *limit = json_object_get(limits, table[i].name),
-		       *request = json_object_get(requests, table[i].name);
+	for (size_t i = 0; i < table_count; i++) {
+		json_t *limit = json_object_get(limits, table_words[i].name),
+		       *request = json_object_get(requests, table_words[i].name);
 		uint64_t one, other;
 		char text[40], asked[40];
 
-		if ((!limit && !request) || (table[i].vendor && !(w->options->vendors >> table[i].vendor & 1)))
+		if ((!limit && !request) ||
+		    (table_words[i].vendor && !(w->options->vendors >> table_words[i].vendor & 1)))
 			continue;
-		snprintf(field, sizeof(field), "%s.resources.limits[%s]", where, table[i].name);
+		snprintf(field, sizeof(field), "%s.resources.limits[%s]", where, table_words[i].name);
 		if (!limit)
-			return refuse(w, "%s: it stands in requests alone; give it as a limit", field);
+			return work_refuse(w, "%s: it stands in requests alone; give it as a limit", field);
 		if (request &&
 		    (!read_number(limit, &one, text) || !read_number(request, &other, asked) || one != other))
-			return refuse(w, "%s: the request is another than the limit; give one figure", field);
-		if (!take_word(w, a, &table[i], field, limit))
+			return work_refuse(w, "%s: the request is another than the limit; give one figure", field);
+		if (!take_word(w, a, &table_words[i], field, limit))
 			return false;
 	}
 	return true;
@@ -286,175 +164,20 @@ static bool read_container(struct work *w, json_t *container, const char *where,
 
 /* A share for these. */
 
-/* The name by which a family says this; NULL: it does not. */
-static const char *name_for(const char *family, enum meaning meaning)
-{
-	for (size_t i = 0; i < WORDS; i++)
-		if (!strcmp(table[i].family, family) && table[i].meaning == meaning)
-			return table[i].name;
-	return NULL;
-}
-
 static bool judge(struct work *w, struct ask *a, const char *where)
 {
 	if (a->bytes && a->memory_pct > 0)
-		return refuse(w, "%s: %s besides a part of the memory; give one of them", where, a->memory_field);
+		return work_refuse(w, "%s: %s besides a part of the memory; give one of them", where, a->memory_field);
 	if (!a->cards_said && !w->options->memory_alone &&
 	    (!strncmp(a->family, "HAMi", 4) || !strcmp(a->family, "Volcano")))
-		return refuse(w, "%s.resources.limits: %s without a number of devices; add %s: 1", where, a->text,
-			      name_for(a->family, CARDS));
+		return work_refuse(w, "%s.resources.limits: %s without a number of devices; add %s: 1", where, a->text,
+				   table_name_for(a->family, CARDS));
 	if (!strcmp(a->family, "Tencent") && !a->cards_said)
-		return refuse(w, "%s.resources.limits: %s without tencent.com/vcuda-core; say how much of a device",
-			      where, a->text);
+		return work_refuse(w,
+				   "%s.resources.limits: %s without tencent.com/vcuda-core; say how much of a device",
+				   where, a->text);
 	a->cards = a->cards_said ? a->cards : 1;
 	return true;
-}
-
-/* Memory of a share and of an ask in one measure, in parts of a million; false: they cannot be compared. */
-static bool memory_of(const struct words_options *o, uint64_t bytes, double pct, double *ret)
-{
-	if (bytes && !o->card_bytes)
-		return false;
-	*ret = bytes ? (double)bytes / (double)o->card_bytes * 100 : pct;
-	return true;
-}
-
-/* Value: -1 smaller than asked, 0 holds it, 1 not comparable. *ret_size: for the choice of the smallest. */
-static int holds_memory(const struct words_options *o, const struct words_share *s, const struct ask *a,
-			double *ret_size)
-{
-	double own, asked;
-
-	if (!a->bytes && a->memory_pct <= 0) {
-		*ret_size = s->bytes ? (double)s->bytes : s->memory_pct;
-		return 0;
-	}
-	if (s->bytes && a->bytes) {
-		*ret_size = (double)s->bytes;
-		return s->bytes < a->bytes ? -1 : 0;
-	}
-	if (!s->bytes && a->memory_pct > 0) {
-		*ret_size = s->memory_pct;
-		return s->memory_pct < a->memory_pct ? -1 : 0;
-	}
-	if (!memory_of(o, s->bytes, s->memory_pct, &own) || !memory_of(o, a->bytes, a->memory_pct, &asked))
-		return 1;
-	*ret_size = own;
-	return own < asked ? -1 : 0;
-}
-
-/* In which measure sizes are compared among shares: all in percent where that can be. */
-static double size_of(const struct words_options *o, const struct words_share *s, double size)
-{
-	double pct;
-
-	return memory_of(o, s->bytes, s->memory_pct, &pct) ? pct : size;
-}
-
-struct pick {
-	const struct words_share *best;
-	double best_size;
-	bool cards, memory, cores, measures, class;
-	const struct words_share *largest;
-};
-
-/*
- * Of class low is given to who says so, and to others where nothing else is large enough; so is memory that is lent.
- * Then the smallest.
- */
-static bool is_better(const struct words_share *s, double size, const struct pick *p)
-{
-	if (s->low != p->best->low)
-		return p->best->low;
-	if (s->lent != p->best->lent)
-		return p->best->lent;
-	if (size < p->best_size || size > p->best_size)
-		return size < p->best_size;
-	return s->cores_pct < p->best->cores_pct;
-}
-
-static void consider(const struct words_options *o, const struct words_share *s, const struct ask *a, struct pick *p)
-{
-	double size;
-	int memory;
-
-	if (s->cards != a->cards || s->vendor != a->vendor)
-		return;
-	p->cards = true;
-	memory = holds_memory(o, s, a, &size);
-	p->measures |= memory > 0;
-	if (memory)
-		return;
-	p->memory = true;
-	if (s->cores_pct < a->cores_pct)
-		return;
-	p->cores = true;
-	if (a->priority >= 0 && s->low != (a->priority == 1))
-		return;
-	p->class = true;
-	size = size_of(o, s, size);
-	if (p->best && !is_better(s, size, p))
-		return;
-	p->best = s;
-	p->best_size = size;
-}
-
-static void say_share(const struct words_share *s, char text[96])
-{
-	char size[SIZE_TEXT_BYTES];
-
-	if (s->bytes)
-		snprintf(text, 96, "%s: %s, %g %% of the time", s->name, size_format(s->bytes, size), s->cores_pct);
-	else
-		snprintf(text, 96, "%s: %g %% of the memory, %g %% of the time", s->name, s->memory_pct, s->cores_pct);
-}
-
-/* The shares that there are, for a refusal. */
-static void list_shares(const struct words_options *o, char *text, size_t size)
-{
-	size_t used = 0;
-	char one[96];
-
-	snprintf(text, size, "none");
-	for (unsigned int i = 0; i < o->count && used + 1 < size; i++) {
-		say_share(&o->share[i], one);
-		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "; " : "", one);
-	}
-}
-
-static bool refuse_all(struct work *w, const struct ask *a, const struct pick *p, const char *where)
-{
-	char list[200];
-
-	list_shares(w->options, list, sizeof(list));
-	if (!p->cards)
-		return refuse(w, "%s: no share has %u devices; there are: %s", *a->cards_field ? a->cards_field : where,
-			      a->cards, list);
-	if (!p->memory && p->measures)
-		return refuse(w,
-			      "%s: cannot be compared with the shares, which are not in the same measure; the operator "
-			      "says with --card-memory how much a card has",
-			      a->memory_field);
-	if (!p->memory)
-		return refuse(w, "%s: more than every share has; there are: %s", a->memory_field, list);
-	if (!p->cores)
-		return refuse(w, "%s: no share that is large enough has so much of a device's time; there are: %s",
-			      a->cores_field, list);
-	return refuse(
-		w,
-		"%s.resources.limits[nvidia.com/priority]: no share that is large enough is of class %s; there are: %s",
-		where, a->priority == 1 ? "low" : "normal or high", list);
-}
-
-static const struct words_share *pick_share(struct work *w, const struct ask *a, const char *where)
-{
-	struct pick p = { 0 };
-
-	for (unsigned int i = 0; i < w->options->count; i++)
-		consider(w->options, &w->options->share[i], a, &p);
-	if (!p.best)
-		refuse_all(w, a, &p, where);
-	return p.best;
 }
 
 /* Changes. */
@@ -463,8 +186,8 @@ static json_t *without_words(json_t *resources)
 {
 	json_t *copy = json_deep_copy(resources);
 
-	for (size_t i = 0; i < WORDS; i++)
-		json_object_del(copy, table[i].name);
+	for (size_t i = 0; i < table_count; i++)
+		json_object_del(copy, table_words[i].name);
 	return copy;
 }
 
@@ -495,7 +218,7 @@ static void tell(struct work *w, json_t *container, const char *asked, const cha
 {
 	const char *name = json_string_value(json_object_get(container, "name"));
 
-	warn(w, "container %.63s: %s is %s", name ? name : "?", asked, is);
+	work_warn(w, "container %.63s: %s is %s", name ? name : "?", asked, is);
 	json_object_set_new(w->asked, name ? name : "?", json_string(asked));
 }
 
@@ -533,7 +256,7 @@ static bool give_claim(struct work *w, json_t *container, const char *path, cons
 
 	template = claims_template(ask, name);
 	if (!template)
-		return refuse(w, "the webhook has no memory for a claim; try again");
+		return work_refuse(w, "the webhook has no memory for a claim; try again");
 	if (!w->claims)
 		w->claims = json_is_array(already) ? json_copy(already) : json_array();
 	snprintf(claim, sizeof(claim), "mete-%zu", json_array_size(w->claims));
@@ -558,8 +281,8 @@ static bool claim_bytes(struct work *w, const char *field, uint64_t bytes, doubl
 	if (bytes || pct <= 0 || pct >= 100)
 		return true;
 	if (!w->options->card_bytes)
-		return refuse(w, "%s: a claim needs a size; the operator says with --card-memory how much a card has",
-			      field);
+		return work_refuse(
+			w, "%s: a claim needs a size; the operator says with --card-memory how much a card has", field);
 	*ret = (uint64_t)ceil((double)w->options->card_bytes * pct / 100);
 	return true;
 }
@@ -591,7 +314,7 @@ static bool claim_share(struct work *w, json_t *container, const char *where, co
 		return true;
 	snprintf(field, sizeof(field), "%s.resources.limits[%.60s]", where, own);
 	if (!read_number(value, &n, text) || n != 1)
-		return refuse(w, "%s: %s: a container gets one share: ask for 1", field, text);
+		return work_refuse(w, "%s: %s: a container gets one share: ask for 1", field, text);
 	ask = (struct claims_ask){ .cards = s->cards, .cores_pct = s->cores_pct, .parameters = s->parameters };
 	snprintf(asked, sizeof(asked), "%.60s=1", own);
 	return claim_bytes(w, field, s->bytes, s->memory_pct, &ask.bytes) &&
@@ -611,7 +334,7 @@ static bool give(struct work *w, json_t *container, const char *where, const cha
 	if (!s)
 		return false;
 	change(w, container, path, s);
-	say_share(s, is + strlen(is));
+	pick_say(s, is + strlen(is));
 	tell(w, container, a->text, is);
 	return true;
 }
@@ -623,11 +346,11 @@ static bool give_whole(struct work *w, json_t *container, const char *where, con
 	case WORDS_WHOLE_PASS:
 		return true;
 	case WORDS_WHOLE_REFUSE:
-		return refuse(
+		return work_refuse(
 			w,
 			"%s.resources.limits: %s asks for whole devices, which are not given here; ask for a part, "
 			"such as %s",
-			where, a->text, a->vendor ? name_for(a->family, MEMORY) : "nvidia.com/gpumem");
+			where, a->text, a->vendor ? table_name_for(a->family, MEMORY) : "nvidia.com/gpumem");
 	default:
 		a->memory_pct = a->cores_pct = 100;
 		snprintf(a->memory_field, sizeof(a->memory_field), "%s.resources.limits: %s", where, a->text);
@@ -648,14 +371,15 @@ static bool judge_own(struct work *w, json_t *container, const char *where)
 		if (strncmp(name, OWN, strlen(OWN)))
 			continue;
 		if (!read_number(value, &n, text) || n > 1)
-			return refuse(
+			return work_refuse(
 				w,
 				"%s.resources.limits[%s]: %s: a container gets one share: ask for 1, or for a larger "
 				"share",
 				where, name, text);
 		if (first && n)
-			return refuse(w, "%s.resources.limits[%s]: beside it stands %s, and a container gets one share",
-				      where, name, first);
+			return work_refuse(
+				w, "%s.resources.limits[%s]: beside it stands %s, and a container gets one share",
+				where, name, first);
 		/* 0 asks for nothing, as with every resource. */
 		first = n ? name : first;
 	}
@@ -675,17 +399,12 @@ static bool treat(struct work *w, const char *list, size_t at, json_t *container
 	if (!a.family)
 		return !own || !w->options->claims || claim_share(w, container, where, path, own);
 	if (own)
-		return refuse(w, "%s.resources.limits[%s]: beside it stands %s; give one of them", where, own, a.text);
+		return work_refuse(w, "%s.resources.limits[%s]: beside it stands %s; give one of them", where, own,
+				   a.text);
 	return a.part_said ? give(w, container, where, path, &a) : give_whole(w, container, where, path, &a);
 }
 
 /* Annotations. */
-
-static const char *annotation(json_t *pod, const char *name)
-{
-	return json_string_value(
-		json_object_get(json_object_get(json_object_get(pod, "metadata"), "annotations"), name));
-}
 
 /* More than 0, less than or equal to 1. */
 static bool read_fraction(const char *text, double *ret)
@@ -699,17 +418,19 @@ static bool read_fraction(const char *text, double *ret)
 
 static bool read_kai(struct work *w, struct ask *a)
 {
-	const char *fraction = annotation(w->pod, kai.fraction), *memory = annotation(w->pod, kai.memory),
-		   *devices = annotation(w->pod, kai.devices);
+	const char *fraction = work_annotation(w->pod, kai.fraction), *memory = work_annotation(w->pod, kai.memory),
+		   *devices = work_annotation(w->pod, kai.devices);
 	uint64_t n = 0;
 	double part;
 
 	*a = (struct ask){ .family = "KAI", .cards = 1, .cards_said = true, .priority = -1 };
 	if (fraction && memory)
-		return refuse(w, "metadata.annotations[%s]: beside %s; give one of them", kai.fraction, kai.memory);
+		return work_refuse(w, "metadata.annotations[%s]: beside %s; give one of them", kai.fraction,
+				   kai.memory);
 	if (fraction && !read_fraction(fraction, &part))
-		return refuse(w, "metadata.annotations[%s]: \"%.40s\" is not a part of a device, above 0 and at most 1",
-			      kai.fraction, fraction);
+		return work_refuse(
+			w, "metadata.annotations[%s]: \"%.40s\" is not a part of a device, above 0 and at most 1",
+			kai.fraction, fraction);
 	if (fraction) {
 		a->memory_pct = a->cores_pct = part * 100;
 		snprintf(a->memory_field, sizeof(a->memory_field), "metadata.annotations[%s]: %.40s", kai.fraction,
@@ -718,7 +439,7 @@ static bool read_kai(struct work *w, struct ask *a)
 		note(a, kai.fraction, fraction);
 	}
 	if (memory && (quantity_units(memory, &n, NULL) || !n || n > SIZE_LIMIT_BYTES / MIB))
-		return refuse(w, "metadata.annotations[%s]: \"%.40s\" is not a number of MiB", kai.memory, memory);
+		return work_refuse(w, "metadata.annotations[%s]: \"%.40s\" is not a number of MiB", kai.memory, memory);
 	if (memory) {
 		a->bytes = n * MIB;
 		snprintf(a->memory_field, sizeof(a->memory_field), "metadata.annotations[%s]: %.40s", kai.memory,
@@ -726,8 +447,8 @@ static bool read_kai(struct work *w, struct ask *a)
 		note(a, kai.memory, memory);
 	}
 	if (devices && (quantity_units(devices, &n, NULL) || !n || n > 16))
-		return refuse(w, "metadata.annotations[%s]: \"%.40s\" is not a number from 1 to 16", kai.devices,
-			      devices);
+		return work_refuse(w, "metadata.annotations[%s]: \"%.40s\" is not a number from 1 to 16", kai.devices,
+				   devices);
 	if (devices) {
 		a->cards = (unsigned int)n;
 		snprintf(a->cards_field, sizeof(a->cards_field), "metadata.annotations[%s]: %s", kai.devices, devices);
@@ -759,82 +480,29 @@ static json_t *find_container(json_t *spec, const char *name, const char **ret_l
 
 static bool treat_annotations(struct work *w, json_t *spec)
 {
-	const char *name = annotation(w->pod, kai.container), *list;
+	const char *name = work_annotation(w->pod, kai.container), *list;
 	struct ask a;
 	json_t *container;
 	size_t at;
 	char where[64], path[64];
 
-	if (!annotation(w->pod, kai.fraction) && !annotation(w->pod, kai.memory))
+	if (!work_annotation(w->pod, kai.fraction) && !work_annotation(w->pod, kai.memory))
 		return true;
 	/* A pod that came through here before, and is shown once more. */
-	if (annotation(w->pod, WORDS_ASKED))
+	if (work_annotation(w->pod, WORDS_ASKED))
 		return true;
 	if (!read_kai(w, &a))
 		return false;
 	container = find_container(spec, name, &list, &at);
 	if (!container)
-		return refuse(w, "metadata.annotations[%s]: no container is called %.63s", kai.container,
-			      name ? name : "");
+		return work_refuse(w, "metadata.annotations[%s]: no container is called %.63s", kai.container,
+				   name ? name : "");
 	snprintf(where, sizeof(where), "spec.%s[%zu]", list, at);
 	snprintf(path, sizeof(path), "/spec/%s/%zu", list, at);
 	if (own_in(container) || json_object_get(w->asked, json_string_value(json_object_get(container, "name"))))
-		return refuse(w, "metadata.annotations: %s beside resources of %s; give one of them", a.text, where);
+		return work_refuse(w, "metadata.annotations: %s beside resources of %s; give one of them", a.text,
+				   where);
 	return give(w, container, where, path, &a);
-}
-
-/* "/metadata/annotations/mete.io~1use-model": a path of a patch. */
-static json_t *annotation_path(const char *name)
-{
-	const char *slash = strchr(name, '/');
-
-	return json_sprintf("/metadata/annotations/%.*s~1%s", (int)(slash - name), name, slash + 1);
-}
-
-/* One annotation about the place. `said`: who has said the same before, by our word. */
-static bool place_one(struct work *w, const char *theirs, const char *ours, json_t *said)
-{
-	const char *value = annotation(w->pod, theirs),
-		   *before = ours ? json_string_value(json_object_get(said, ours)) : NULL;
-
-	if (!value || (ours && annotation(w->pod, ours)))
-		return true;
-	if (!ours) {
-		warn(w, "annotation %s is not heeded here", theirs);
-		return true;
-	}
-	if (before)
-		return refuse(w, "metadata.annotations[%s]: beside %s; give one of them", theirs, before);
-	if (w->options->claims)
-		return refuse(
-			w,
-			"metadata.annotations[%s]: a claim that is made of these words chooses no model; make a claim "
-			"of your own with a selector",
-			theirs);
-	json_object_set_new(said, ours, json_string(theirs));
-	json_array_append_new(w->answer->patch,
-			      json_pack("{s:s s:o s:s}", "op", "add", "path", annotation_path(ours), "value", value));
-	warn(w, "annotation %s is %s, which mete-extender heeds when it chooses the node", theirs, ours);
-	return true;
-}
-
-/* Where the pod is to go: of a pod that gets something of ours. */
-static bool place(struct work *w)
-{
-	json_t *spec = json_object_get(w->pod, "spec"), *said = json_object();
-	const char *scheduler = json_string_value(json_object_get(spec, "schedulerName"));
-	bool good = true;
-
-	for (size_t i = 0; good && i < sizeof(places) / sizeof(*places); i++)
-		good = place_one(w, places[i].theirs, places[i].ours, said);
-	json_decref(said);
-	if (!good || !w->options->scheduler || (scheduler && !strcmp(scheduler, w->options->scheduler)))
-		return good;
-	json_array_append_new(w->answer->patch, json_pack("{s:s s:s s:s}", "op", "add", "path", "/spec/schedulerName",
-							  "value", w->options->scheduler));
-	if (scheduler)
-		warn(w, "schedulerName %.100s is %s", scheduler, w->options->scheduler);
-	return true;
 }
 
 /* What was asked for stays to be read. */
@@ -879,7 +547,7 @@ enum words_result words_pod(const struct words_options *o, json_t *pod, struct w
 
 	*ret = (struct words_answer){ .patch = NULL };
 	good = treat_list(&w, spec, "initContainers") && treat_list(&w, spec, "containers") &&
-	       treat_annotations(&w, spec) && (!ret->patch || place(&w));
+	       treat_annotations(&w, spec) && (!ret->patch || place_pod(&w));
 	if (good && ret->patch) {
 		claim(&w);
 		annotate(&w);
@@ -898,93 +566,4 @@ void words_answer_free(struct words_answer *a)
 	json_decref(a->warnings);
 	json_decref(a->templates);
 	a->patch = a->warnings = a->templates = NULL;
-}
-
-/* Shares. */
-
-static unsigned int count_devices(const char *text)
-{
-	unsigned int n = 1;
-
-	if (!strcmp(text, "all"))
-		return 0;
-	for (; *text; text++)
-		n += *text == ',';
-	return n;
-}
-
-static int read_mem(const char *name, const char *value, struct words_share *s, struct fault *f)
-{
-	struct size size;
-
-	if (size_parse(value, &size))
-		return fault_set(f, -EINVAL, "share %s: mem %s is not a size", name, value);
-	/* Of several sizes, the least: that is what each card has for certain. */
-	if (size.bytes && (!s->bytes || size.bytes < s->bytes))
-		s->bytes = size.bytes;
-	if (size.pct > 0 && (s->memory_pct <= 0 || size.pct < s->memory_pct))
-		s->memory_pct = size.pct;
-	return 0;
-}
-
-/* 0: the word is no vendor's option. */
-static enum words_vendor vendor_option(const char *word)
-{
-	static const char *const options[] = { "", "--hip", "--ascend", "--cambricon" };
-
-	for (unsigned int i = 1; i < sizeof(options) / sizeof(*options); i++)
-		if (!strcmp(word, options[i]))
-			return (enum words_vendor)i;
-	return WORDS_CUDA;
-}
-
-static int read_share(const char *name, json_t *words, struct words_share *s, struct fault *f)
-{
-	unsigned int devices = 0;
-	const char *word, *value;
-	int r = 0;
-
-	*s = (struct words_share){ .cards = 1 };
-	snprintf(s->name, sizeof(s->name), "%s", name);
-	for (size_t i = 0; !r && i < json_array_size(words); i++) {
-		word = json_string_value(json_array_get(words, i));
-		value = json_string_value(json_array_get(words, i + 1));
-		value = value ? value : "";
-		if (!strcmp(word, "--mem"))
-			r = read_mem(name, value, s, f);
-		else if (!strcmp(word, "--cores"))
-			s->cores_pct = strtod(value, NULL);
-		else if (!strcmp(word, "--class"))
-			s->low = !strcmp(value, "low");
-		else if (!strcmp(word, "--spill") || !strcmp(word, "--overcommit"))
-			s->lent = true;
-		else if (vendor_option(word))
-			s->vendor = vendor_option(word);
-		else if (!strcmp(word, "--device"))
-			devices += count_devices(value);
-	}
-	s->cards = devices ? devices : 1;
-	s->claimable = !s->vendor && claims_parameters(words, s->parameters);
-	if (!s->bytes && s->memory_pct <= 0)
-		s->memory_pct = 100;
-	return r;
-}
-
-int words_read_shares(struct words_options *o, json_t *shares, struct fault *f)
-{
-	const char *name;
-	json_t *words;
-	int r = 0;
-
-	o->count = 0;
-	o->vendors = 0;
-	json_object_foreach(shares, name, words)
-	{
-		if (o->count == WORDS_SHARES)
-			return fault_set(f, -E2BIG, "more than %u shares", WORDS_SHARES);
-		if (!r)
-			r = read_share(name, words, &o->share[o->count], f);
-		o->vendors |= 1u << o->share[o->count++].vendor;
-	}
-	return r;
 }

@@ -2,7 +2,7 @@
  * webhook_words.h: the words by which pods ask other systems for a part of a GPU, and the named share that each
  * becomes. Pure: a pod in, changes out.
  *
- * The words are resources in a container's limits, or annotations of the pod; a row of the table in webhook_words.c
+ * The words are resources in a container's limits, or annotations of the pod; a row of the table in webhook_table.c
  * says what one means. A container gets the smallest share that holds all that it asks for; nothing is rounded down.
  * What cannot be meant is refused with a line that names the field. A pod that asks for nothing is not changed.
  */
