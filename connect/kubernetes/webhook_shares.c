@@ -35,7 +35,7 @@ static int read_mem(const char *name, const char *value, struct words_share *s, 
 /* 0: the word is no vendor's option. */
 static enum words_vendor vendor_option(const char *word)
 {
-	static const char *const options[] = { "", "--hip", "--ascend", "--cambricon" };
+	static const char *const options[] = { "", "--hip", "--ascend", "--cambricon", "--musa", "--maca", "--corex" };
 
 	for (unsigned int i = 1; i < sizeof(options) / sizeof(*options); i++)
 		if (!strcmp(word, options[i]))

@@ -3,16 +3,26 @@
 
 #include "connect/kubernetes/webhook_words.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum meaning { CARDS, MEMORY, MEMORY_PCT, CORES, UNITS_OF_A_CARD, PRIORITY };
+enum meaning {
+	CARDS,
+	MEMORY, /* of each device, in units */
+	MEMORY_OR_BYTES, /* the same; with a suffix (4Gi) in bytes */
+	MEMORY_PCT,
+	CORES,
+	UNITS_OF_A_CARD,
+	PRIORITY,
+};
 
 struct word {
 	const char *family, *name;
 	enum meaning meaning;
-	uint64_t unit; /* of memory, in bytes */
+	uint64_t unit; /* of memory, in bytes; of cores: how many a device has, 0: percent */
 	enum words_vendor vendor;
+	bool whole; /* with several devices the family asks for whole ones, whatever else it says */
 };
 
 extern const struct word table_words[];

@@ -64,10 +64,32 @@ static bool take_percent(struct work *w, const char *field, const char *text, ui
 	return true;
 }
 
+/* Of a device that has so many parts; 0: percent. */
+static bool take_cores(struct work *w, struct ask *a, const char *field, const char *text, uint64_t n, uint64_t parts)
+{
+	snprintf(a->cores_field, sizeof(a->cores_field), "%.160s: %s", field, text);
+	if (!parts)
+		return take_percent(w, field, text, n, &a->cores_pct);
+	if (n > parts)
+		return work_refuse(w, "%s: %s is more than a device has (%llu)", field, text,
+				   (unsigned long long)parts);
+	a->cores_pct = (double)n * 100 / (double)parts;
+	return true;
+}
+
+static bool has_suffix(const char *text)
+{
+	char last = *text ? text[strlen(text) - 1] : 0;
+
+	return (last >= 'A' && last <= 'Z') || (last >= 'a' && last <= 'z');
+}
+
 static bool take_memory(struct work *w, struct ask *a, const struct word *word, const char *field, const char *text,
 			uint64_t n)
 {
-	if (__builtin_mul_overflow(n, word->unit, &a->bytes) || a->bytes >= SIZE_LIMIT_BYTES)
+	uint64_t unit = word->meaning == MEMORY_OR_BYTES && has_suffix(text) ? 1 : word->unit;
+
+	if (__builtin_mul_overflow(n, unit, &a->bytes) || a->bytes >= SIZE_LIMIT_BYTES)
 		return work_refuse(w, "%s: %s is more than any device has", field, text);
 	snprintf(a->memory_field, sizeof(a->memory_field), "%.160s: %s", field, text);
 	return true;
@@ -87,6 +109,7 @@ static bool take_word(struct work *w, struct ask *a, const struct word *word, co
 				   word->family, a->family, a->text);
 	a->family = word->family;
 	a->vendor = word->vendor;
+	a->whole = word->whole;
 	note(a, word->name, text);
 	a->part_said |= word->meaning != CARDS && word->meaning != UNITS_OF_A_CARD;
 	switch (word->meaning) {
@@ -99,13 +122,13 @@ static bool take_word(struct work *w, struct ask *a, const struct word *word, co
 		snprintf(a->cards_field, sizeof(a->cards_field), "%s: %s", field, text);
 		return true;
 	case MEMORY:
+	case MEMORY_OR_BYTES:
 		return take_memory(w, a, word, field, text, n);
 	case MEMORY_PCT:
 		snprintf(a->memory_field, sizeof(a->memory_field), "%.160s: %s", field, text);
 		return take_percent(w, field, text, n, &a->memory_pct);
 	case CORES:
-		snprintf(a->cores_field, sizeof(a->cores_field), "%.160s: %s", field, text);
-		return take_percent(w, field, text, n, &a->cores_pct);
+		return take_cores(w, a, field, text, n, word->unit);
 	case UNITS_OF_A_CARD:
 		return take_units(w, a, field, n);
 	case PRIORITY:
@@ -177,6 +200,12 @@ static bool judge(struct work *w, struct ask *a, const char *where)
 				   "%s.resources.limits: %s without tencent.com/vcuda-core; say how much of a device",
 				   where, a->text);
 	a->cards = a->cards_said ? a->cards : 1;
+	if (a->whole && a->part_said && a->cards > 1)
+		return work_refuse(
+			w,
+			"%s: with several devices of this kind the words of %s ask for whole ones; ask for a "
+			"part of one device, or for the devices alone",
+			a->cards_field, a->family);
 	return true;
 }
 

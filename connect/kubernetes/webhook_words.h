@@ -22,7 +22,7 @@
 #define WORDS_ASKED "mete.io/asked" /* annotation: what the pod had asked for */
 
 /* Whose cards: 0 is those that are used by CUDA. */
-enum words_vendor { WORDS_CUDA, WORDS_HIP, WORDS_ASCEND, WORDS_CAMBRICON };
+enum words_vendor { WORDS_CUDA, WORDS_HIP, WORDS_ASCEND, WORDS_CAMBRICON, WORDS_MUSA, WORDS_MACA, WORDS_COREX };
 
 struct words_share {
 	char name[WORDS_NAME];

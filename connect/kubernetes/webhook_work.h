@@ -15,6 +15,7 @@ struct ask {
 	unsigned int cards;
 	enum words_vendor vendor;
 	bool cards_said, part_said; /* part: more than a number of devices */
+	bool whole;		     /* of a family whose several devices are whole ones */
 	uint64_t bytes;
 	double memory_pct, cores_pct;
 	int priority;						    /* -1: not said */

@@ -207,6 +207,45 @@ def test_npu():
     end(w)
 
 
+def test_shaped():
+    """The same of Moore Threads', MetaX' and Iluvatar's cards, in their units."""
+    w = start(shares=[{"name": "small", "mem": "8G"}, {"name": "mtt", "musa": True, "mem": "8G", "cores": 50},
+                      {"name": "mtt-large", "musa": True, "mem": "32G", "cores": 100},
+                      {"name": "mx", "maca": True, "mem": "4G", "cores": 60}, {"name": "mx-two", "maca": True, "mem": "4G", "cores": 60, "device": "0,1"},
+                      {"name": "bi", "corex": True, "mem": "8G", "cores": 25}])
+    for limits, share in (({"mthreads.com/vgpu": "1", "mthreads.com/sgpu-memory": "16", "mthreads.com/sgpu-core": "8"}, "mtt"),
+                          ({"mthreads.com/vgpu": "1", "mthreads.com/sgpu-memory": "32"}, "mtt-large"),
+                          ({"mthreads.com/vgpu": "1", "mthreads.com/sgpu-memory": "2", "mthreads.com/sgpu-core": "9"}, "mtt-large"),
+                          ({"metax-tech.com/sgpu": "1", "metax-tech.com/vmemory": "4", "metax-tech.com/vcore": "60"}, "mx"),
+                          ({"metax-tech.com/sgpu": "1", "metax-tech.com/vmemory": "4096Mi"}, "mx"),
+                          ({"metax-tech.com/sgpu": "2", "metax-tech.com/vmemory": "4"}, "mx-two"),
+                          ({"iluvatar.ai/vgpu": "1", "iluvatar.ai/vcuda-memory": "32", "iluvatar.ai/vcuda-core": "25"}, "bi"),
+                          ({"iluvatar.ai/BI-V150-vgpu": "1", "iluvatar.ai/BI-V150.vMem": "32", "iluvatar.ai/BI-V150.vCore": "25"}, "bi"),
+                          ({"iluvatar.ai/MR-V50-vgpu": "1", "iluvatar.ai/MR-V50.vMem": "1"}, "bi")):
+        thing = pod(limits)
+        r = ask(w, thing)
+        if ok(r["allowed"] and "patch" in r, f"{limits}: it becomes a share", r):
+            same(applied(thing, patch_of(r))["spec"]["containers"][0]["resources"]["limits"], {f"mete.io/{share}": "1"}, f"{limits}: {share}")
+    for limits, words in (({"mthreads.com/sgpu-memory": "2"}, ["add mthreads.com/vgpu: 1"]),
+                          ({"mthreads.com/vgpu": "1", "mthreads.com/sgpu-memory": "65"}, ["more than every share has"]),
+                          ({"mthreads.com/vgpu": "1", "mthreads.com/sgpu-core": "17"}, ["more than a device has (16)"]),
+                          ({"mthreads.com/vgpu": "2", "mthreads.com/sgpu-memory": "32"}, ["whole ones", "mthreads.com/vgpu"]),
+                          ({"metax-tech.com/sgpu": "1", "metax-tech.com/vmemory": "4097Mi"}, ["more than every share has"]),
+                          ({"metax-tech.com/sgpu": "1", "metax-tech.com/vmemory": "100m"}, ["is not a whole number"]),
+                          ({"metax-tech.com/sgpu": "1", "metax-tech.com/vcore": "101"}, ["more than 100 percent"]),
+                          ({"iluvatar.ai/vgpu": "1", "iluvatar.ai/vcuda-memory": "33"}, ["more than every share has"]),
+                          ({"iluvatar.ai/BI-V150-vgpu": "2", "iluvatar.ai/BI-V150.vMem": "1"}, ["whole ones"]),
+                          ({"iluvatar.ai/vgpu": "1", "iluvatar.ai/BI-V100.vMem": "1"}, ["a word of HAMi for Iluvatar BI-V100"])):
+        r = ask(w, pod(limits))
+        ok(not r["allowed"] and all(word in r["status"]["message"] for word in words), f"refused: {limits}", r)
+    for limits in ({"mthreads.com/vgpu": "2"}, {"metax-tech.com/sgpu": "1"}, {"iluvatar.ai/vgpu": "1"}, {"metax-tech.com/gpu": "1"}):
+        ok("patch" not in ask(w, pod(limits)), f"{limits}: left for the vendor's plugin")
+    end(w)
+    w = start(shares=[{"name": "small", "mem": "8G"}, {"name": "mx", "maca": True, "mem": "4G"}])
+    ok("patch" not in ask(w, pod({"mthreads.com/vgpu": "1", "mthreads.com/sgpu-memory": "2"})), "without a share of such cards their words are another plugin's")
+    end(w)
+
+
 def test_containers(w):
     """Each container by itself, init containers too, and nothing else of the pod changes."""
     thing = pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}, {"keep": "this"}, {"nvidia.com/gpumem": "1000", "memory": "1Gi"})
@@ -715,6 +754,7 @@ if shutil.which("openssl"):
     test_hip()
     test_lent()
     test_npu()
+    test_shaped()
     test_files()
     test_callers()
 test_start()
