@@ -1,6 +1,7 @@
 /* amd.c: see amd.h. */
 #include "connect/cdi/amd.h"
 
+#include "connect/cdi/kfd.h"
 #include "connect/cdi/vendor.h"
 
 #include <errno.h>
@@ -11,12 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-struct address {
-	unsigned int domain, bus, device, function;
-};
-
 /* Four numbers, each with its least byte first. False: the UUID is no place. */
-static bool read_place(const char *uuid, struct address *ret)
+static bool read_place(const char *uuid, struct kfd_place *ret)
 {
 	unsigned int low, mid[4];
 
@@ -35,12 +32,29 @@ static void add(json_t *nodes, const char *host, const char *path)
 	json_array_append_new(nodes, json_pack("{s:s s:s s:s}", "path", path, "hostPath", host, "permissions", "rw"));
 }
 
+/* False: it is not there. `link`: what was looked for. A part of a card has a node to work on, and no link to it. */
+static bool find_node(const char *dev, const struct kfd_place *at, const char *kind, char link[PATH_MAX],
+		      char node[PATH_MAX])
+{
+	unsigned int minor;
+	char part[PATH_MAX];
+
+	snprintf(link, PATH_MAX, "%s/dri/by-path/pci-%04x:%02x:%02x.%x-%s", dev, at->domain, at->bus, at->device,
+		 at->function, kind);
+	if (realpath(link, node))
+		return true;
+	if (strcmp(kind, "render") || !kfd_render_minor(at, &minor))
+		return false;
+	snprintf(part, sizeof(part), "%s/dri/renderD%u", dev, minor);
+	return realpath(part, node);
+}
+
 int amd_add_nodes(const char *uuid, json_t *edits, struct fault *f)
 {
 	static const char *const kinds[] = { "render", "card" };
 	const char *dev = getenv("METE_DEV_DIR");
 	char link[PATH_MAX], node[PATH_MAX], path[PATH_MAX], *name;
-	struct address at;
+	struct kfd_place at;
 	json_t *ours, *nodes;
 	int r = 0;
 
@@ -55,9 +69,7 @@ int amd_add_nodes(const char *uuid, json_t *edits, struct fault *f)
 	nodes = json_object_get(ours, "deviceNodes");
 	add(nodes, node, "/dev/kfd");
 	for (size_t i = 0; !r && i < sizeof(kinds) / sizeof(*kinds); i++) {
-		snprintf(link, sizeof(link), "%s/dri/by-path/pci-%04x:%02x:%02x.%x-%s", dev, at.domain, at.bus,
-			 at.device, at.function, kinds[i]);
-		if (!realpath(link, node)) {
+		if (!find_node(dev, &at, kinds[i], link, node)) {
 			/* A card without an output has none to draw to. */
 			r = i ? 0 : fault_set(f, -ENOENT, "%s is not there: the card has no node to work on", link);
 			continue;

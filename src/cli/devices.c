@@ -7,7 +7,23 @@
 #include "verb/table.h"
 #include "verb/verb.h"
 
+#include <stdio.h>
 #include <string.h>
+
+/* With what the device is a part of. */
+static void add_name(struct table *t, json_t *device)
+{
+	json_t *part = json_object_get(device, "partition"), *number = json_object_get(part, "number");
+	char nth[16] = "";
+
+	if (json_is_integer(number))
+		snprintf(nth, sizeof(nth), " %d", (int)json_integer_value(number));
+	if (json_is_object(part))
+		table_cell(t, "%s (%s%s of %s)", device_text(device, "name"), device_text(part, "mode"), nth,
+			   device_text(part, "of"));
+	else
+		table_cell(t, "%s", device_text(device, "name"));
+}
 
 static void add_row(struct table *t, json_t *device)
 {
@@ -28,7 +44,7 @@ static void add_row(struct table *t, json_t *device)
 		table_cell(t, "-");
 	table_cell(t, "%s", device_text(device, "state"));
 	table_cell(t, "%s", device_text(device, "uuid"));
-	table_cell(t, "%s", device_text(device, "name"));
+	add_name(t, device);
 }
 
 /* Why a device is not in service. */

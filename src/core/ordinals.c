@@ -15,6 +15,14 @@ static int grant_index(const uint8_t uuid[16])
 	return -1;
 }
 
+static bool is_before(const struct ordinals *ordinals, int real, int index)
+{
+	for (int i = 0; i < real; i++)
+		if (ordinals->index[i] == index)
+			return true;
+	return false;
+}
+
 void ordinals_match(struct ordinals *ordinals, int count, bool (*uuid)(int real, uint8_t ret_uuid[16]))
 {
 	int seen = 0;
@@ -23,6 +31,10 @@ void ordinals_match(struct ordinals *ordinals, int count, bool (*uuid)(int real,
 	for (int i = 0; i < ordinals->real_count; i++) {
 		uint8_t bytes[16];
 		int index = uuid(i, bytes) ? grant_index(bytes) : -1;
+
+		/* Of devices that are called the same the program sees the first, the one that meted shares. */
+		if (index >= 0 && is_before(ordinals, i, index))
+			index = -1;
 
 		ordinals->index[i] = (int8_t)index;
 		ordinals->seen[i] = (int8_t)(index < 0 ? -1 : seen);

@@ -11,6 +11,7 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/health/health.h"
+#include "daemon/health/partition.h"
 #include "daemon/health/sensors.h"
 #include "daemon/http/http.h"
 #include "daemon/operator.h"
@@ -71,6 +72,7 @@ static json_t *device_json(struct daemon *daemon, const struct device *d)
 	json_object_set_new(json, "away_bytes", json_integer((json_int_t)(away * WIRE_UNIT_BYTES)));
 	json_object_set_new(json, "disk_bytes", json_integer((json_int_t)(disk * WIRE_UNIT_BYTES)));
 	json_object_set_new(json, "per_user", json_boolean(machine_is_per_user(daemon, d->kind)));
+	json_object_set_new(json, "partition", partition_json(d));
 	json_object_set_new(json, "utilisation", utilisation_json(daemon, d));
 	health_json(daemon, d->uuid, json);
 	return json;

@@ -11,6 +11,8 @@
 #define DEVICE_UUID_BYTES 16u
 #define DEVICE_UUID_TEXT 41u /* "GPU-" and 36 characters, NUL */
 #define DEVICE_NAME_BYTES 96u
+#define DEVICE_PLACE_BYTES 24u
+#define DEVICE_PART_BYTES 12u
 
 enum device_kind {
 	DEVICE_SOFT = 1, /* mete's software device */
@@ -26,6 +28,13 @@ enum device_kind {
 	DEVICE_KINDS, /* one more than the last */
 };
 
+/* What a device is a part of, where its library shows a part of a card as a device. */
+struct device_part {
+	char of[DEVICE_PLACE_BYTES];  /* the card: "0000:03:00.0", "chip 2"; "": the device is a whole card */
+	char mode[DEVICE_PART_BYTES]; /* how it is cut, in the vendor's word: CPX, vNPU */
+	int number;		      /* among the parts; -1: not told */
+};
+
 struct device {
 	enum device_kind kind;
 	unsigned int index; /* on this machine, in the order of the driver's tools */
@@ -35,6 +44,7 @@ struct device {
 	uint64_t used_bytes; /* the driver's figure at the last probe */
 	int used_known;
 	uint32_t granule_bytes; /* plain allocations use blocks of this size, aligned to it */
+	struct device_part part;
 };
 
 enum device_find_result {

@@ -118,6 +118,16 @@ CALL(aclrtDeviceGetUuid, int device, void *uuid)
 	return is_own_card() ? UNSUPPORTED : soft_uuid(soft_chip("ASCEND_RT_VISIBLE_DEVICES", device), uuid);
 }
 
+#define IS_VIRTUAL 501
+
+/* STAND_IN_VIRTUAL: the devices are parts of their chips, by a template. */
+CALL(aclrtGetDeviceInfo, uint32_t device, int attr, int64_t *value)
+{
+	(void)device;
+	*value = getenv("STAND_IN_VIRTUAL") != NULL;
+	return attr == IS_VIRTUAL ? 0 : UNSUPPORTED;
+}
+
 CALL(aclrtGetCurrentContext, void **context)
 {
 	return rtCtxGetCurrent(context);

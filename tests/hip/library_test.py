@@ -8,8 +8,10 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 from kit import AMD, BUILD, CASES, FACE, METE, MIB, SHIM, SOFT, Place, finish, ok, same, skip, until
 
@@ -91,6 +93,69 @@ if ok(made.returncode == 0 and len(files) == 1, "a CDI file is made where AMD's 
 lost = place.run(whole=[METE, "cdi", "generate", "--dir", cdi], env={"METE_DEV_DIR": os.path.join(dev, "dri")})
 ok(lost.returncode and "amdgpu" in lost.stderr, "without the kernel's driver it is refused with the remedy", lost.stderr)
 place.close()
+
+# A card in partitions: each is a device of its own, with its memory, its ledger and its nodes. HIP tells them apart by the function.
+scratch = tempfile.mkdtemp(prefix="mete-hip-")
+pci = os.path.join(scratch, "pci/0000:03:00.0")
+os.makedirs(pci)
+mode = os.path.join(pci, "current_compute_partition")
+with open(mode, "w", encoding="utf-8") as f:
+    f.write("TPX\n")
+parts = {"AMD_HIP_ADDRESS": "0000:03:00.0,0000:03:00.1,0000:03:00.2", "METE_PCI_DIR": os.path.dirname(pci)}
+place = Place("--libhip", AMD, **parts)
+mine = [d for d in place.ask("devices")["devices"] if d["driver"] == "hip"]
+same([d["uuid"][-8:] for d in mine], ["00000000", "01000000", "02000000"], "three partitions of one card are three devices")
+same({d["total_bytes"] for d in mine}, {(8 << 30) // 3}, "each with its own memory")
+same([d["partition"] for d in mine], [{"of": "0000:03:00.0", "mode": "TPX", "number": n} for n in range(3)], "each says which part it is, and of which card")
+table = place.run(whole=[METE, "devices", "--wide"]).stdout
+ok("a card for tests (TPX 2 of 0000:03:00.0)" in table, "so does `mete devices`", table)
+given = [place.ask("grant_create", name=f"part-{i}", driver="hip", devices=[{"device": d["uuid"], "mem_bytes": 2 << 30}]) for i, d in enumerate(mine)]
+ok(all(g["ok"] for g in given), "each has a ledger of its own", given)
+more = place.ask("grant_create", name="more", driver="hip", devices=[{"device": mine[1]["uuid"], "mem_bytes": 2 << 30}])
+ok(not more["ok"], "which ends at the partition's memory, not at the card's", more)
+folder = os.path.join(scratch, "lib")
+os.mkdir(folder)
+os.symlink(AMD, os.path.join(folder, "libamdhip64.so.6"))
+inside = {**parts, "METE_HIP_DRIVER": "", "LD_LIBRARY_PATH": folder}
+chosen = ("--hip", "--device", mine[1]["uuid"])
+seen = place.run(CASES, "devices", options=chosen, env=inside).stdout.split("\n")
+same(seen[0], "0 1", "a program under a grant of a partition sees that one device")
+done = place.run(CASES, "quota", str(65 * MIB), str(MIB), options=chosen, env=inside)
+same(done.stdout.split(), [str(64 * MIB), "2"], "and has its quota there")
+dev = os.path.join(scratch, "dev")
+os.makedirs(os.path.join(dev, "dri/by-path"))
+for node in ("kfd", "dri/renderD128", "dri/renderD136", "dri/renderD137"):
+    open(os.path.join(dev, node), "w").close()
+os.symlink("../renderD128", os.path.join(dev, "dri/by-path/pci-0000:03:00.0-render"))
+for number, location, minor in ((0, 0, 0), (1, 768, 128), (2, 769, 136), (3, 768 | 2 << 28, 137)):
+    os.makedirs(os.path.join(scratch, f"kfd/{number}"))
+    with open(os.path.join(scratch, f"kfd/{number}/properties"), "w", encoding="utf-8") as f:
+        f.write(f"simd_count 152\nlocation_id {location}\ndomain 0\ndrm_render_minor {minor}\n")
+cdi = os.path.join(scratch, "cdi")
+made = place.run(whole=[METE, "cdi", "generate", "--dir", cdi], env={"METE_DEV_DIR": dev, "METE_KFD_DIR": os.path.join(scratch, "kfd")})
+nodes = {}
+if ok(made.returncode == 0, "a CDI file is made where the devices are partitions", made.stdout, made.stderr):
+    with open(os.path.join(cdi, "mete.io-device.json"), encoding="utf-8") as f:
+        nodes = {d["name"]: sorted(n["path"] for n in d["containerEdits"]["deviceNodes"]) for d in json.load(f)["devices"]}
+same([nodes.get(n) for n in "012"], [["/dev/dri/renderD128", "/dev/kfd"], ["/dev/dri/renderD136", "/dev/kfd"], ["/dev/dri/renderD137", "/dev/kfd"]],
+     "each gets the node of its own partition, wherever the kernel tells the number")
+place.close()
+with open(mode, "w", encoding="utf-8") as f:
+    f.write("SPX\n")
+place = Place("--libhip", AMD, METE_PCI_DIR=os.path.dirname(pci))
+same([d["partition"] for d in place.ask("devices")["devices"] if d["driver"] == "hip"], [None], "a card that is in one piece is no partition")
+place.close()
+# A driver that tells the number nowhere in the place: one device and one line, not two with one name.
+twice = {"AMD_HIP_ADDRESS": "0000:03:00.0,0000:03:00.0"}
+place = Place("--libhip", AMD, **twice)
+answer = place.ask("devices")
+same(len([d for d in answer["devices"] if d["driver"] == "hip"]), 1, "of two devices that are called the same, one is shared")
+status = next(d for d in answer["drivers"] if d["kind"] == "hip")["status"]
+same(status, "1 device; 1 more are called the same as one of these, and are not shared", "and its driver says so")
+seen = place.run(CASES, "devices", options=("--hip",), env={**twice, "METE_HIP_DRIVER": "", "LD_LIBRARY_PATH": folder}).stdout.split("\n")
+same(seen[0], "0 1", "a program sees the one as well")
+place.close()
+shutil.rmtree(scratch)
 for how, expected in (("crash", "signal 6"), ("hang", "did not answer within 10 s")):
     place = Place("--libhip", AMD, AMD_HIP=how)
     driver = until(lambda: (lambda d: d if d["status"] else None)(next(d for d in place.ask("devices")["drivers"] if d["kind"] == "hip")), 20)

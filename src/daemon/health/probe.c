@@ -5,6 +5,7 @@
 #include "daemon/daemon.h"
 #include "daemon/health/health.h"
 #include "daemon/health/nodes.h"
+#include "daemon/health/partition.h"
 #include "daemon/health/sensors.h"
 #include "daemon/health/vendor_library.h"
 #include "daemon/log.h"
@@ -92,10 +93,25 @@ static bool add_device(struct daemon *daemon, const struct driver *driver, json_
 		.granule_bytes = device_kind_granule(driver->kind),
 	};
 	copy(d->name, sizeof(d->name), json_string_value(json_object_get(json, "name")));
+	partition_take(d, json_object_get(json, "partition"));
 	if (device_uuid_parse(uuid, d->uuid) || !d->total_bytes)
 		return false;
 	machine->device_count++;
 	return true;
+}
+
+/* Its library calls another of its devices the same: which of them a program is given could not be told. */
+static bool is_twice(const struct machine *machine, enum device_kind kind, json_t *json)
+{
+	const char *text = json_string_value(json_object_get(json, "uuid"));
+	uint8_t uuid[DEVICE_UUID_BYTES];
+
+	if (!text || device_uuid_parse(text, uuid))
+		return false;
+	for (unsigned int i = 0; i < machine->device_count; i++)
+		if (machine->device[i].kind == kind && !memcmp(machine->device[i].uuid, uuid, sizeof(uuid)))
+			return true;
+	return false;
 }
 
 static void remove_devices(struct machine *machine, enum device_kind kind)
@@ -187,7 +203,7 @@ static void judge_all_joined(struct machine *machine)
 static void take_result(struct daemon *daemon, struct driver *driver, json_t *json)
 {
 	json_t *devices = json_object_get(json, "devices"), *device;
-	unsigned int count = 0, left = 0;
+	unsigned int count = 0, left = 0, twice = 0;
 	size_t i;
 
 	copy(driver->libcuda, sizeof(driver->libcuda), json_string_value(json_object_get(json, "libcuda")));
@@ -201,6 +217,10 @@ static void take_result(struct daemon *daemon, struct driver *driver, json_t *js
 	{
 		bool full = daemon->machine.device_count == MACHINE_MAX_DEVICES;
 
+		if (is_twice(&daemon->machine, driver->kind, device)) {
+			twice++;
+			continue;
+		}
 		count += add_device(daemon, driver, device);
 		left += full;
 	}
@@ -209,6 +229,9 @@ static void take_result(struct daemon *daemon, struct driver *driver, json_t *js
 		status(driver,
 		       "%u devices; meted has places for %u in all, so %u more are not shared: no grant can name them",
 		       count, MACHINE_MAX_DEVICES, left);
+	else if (twice)
+		status(driver, "%u device%s; %u more are called the same as one of these, and are not shared", count,
+		       count == 1 ? "" : "s", twice);
 	else if (count)
 		status(driver, "%u device%s", count, count == 1 ? "" : "s");
 	else

@@ -6,6 +6,7 @@
  * amd_smi) is not asked: memory in use by others is not known of these devices.
  */
 #include "base/hip_card.h"
+#include "daemon/health/partition.h"
 #include "daemon/health/probe.h"
 #include "daemon/health/vendor_library.h"
 #include "model/shapes.h"
@@ -110,11 +111,12 @@ static bool resolve(const struct asked *a, void *library, struct calls *c)
 	       (a->form->by_place ? c->address != NULL : c->uuid != NULL);
 }
 
-static bool identify(const struct asked *a, const struct calls *c, int device, uint8_t ret_uuid[DEVICE_UUID_BYTES])
+/* `address`: of a device that may be called by its place. */
+static bool identify(const struct asked *a, const struct calls *c, int device, char address[32],
+		     uint8_t ret_uuid[DEVICE_UUID_BYTES])
 {
 	static const uint8_t none[16];
 	uint8_t told[16] = { 0 };
-	char address[32] = "";
 
 	if (c->uuid && c->uuid(told, device))
 		memset(told, 0, sizeof(told));
@@ -122,14 +124,14 @@ static bool identify(const struct asked *a, const struct calls *c, int device, u
 		memcpy(ret_uuid, told, sizeof(told));
 		return memcmp(told, none, sizeof(none)) != 0;
 	}
-	if (c->address(address, sizeof(address), device))
+	if (c->address(address, 32, device))
 		address[0] = 0;
 	return !hip_card_uuid(told, address, ret_uuid);
 }
 
 static void add_device(const struct asked *a, const struct calls *c, int ordinal, json_t *list)
 {
-	char name[DEVICE_NAME_BYTES] = "", text[DEVICE_UUID_TEXT];
+	char name[DEVICE_NAME_BYTES] = "", text[DEVICE_UUID_TEXT], address[32] = "";
 	uint8_t uuid[DEVICE_UUID_BYTES];
 	int device = ordinal;
 	size_t total = 0;
@@ -137,11 +139,12 @@ static void add_device(const struct asked *a, const struct calls *c, int ordinal
 	if (c->get && c->get(&device, ordinal))
 		return;
 	if (c->name(name, sizeof(name) - 1, device) || c->total(&total, device) || !total ||
-	    !identify(a, c, device, uuid))
+	    !identify(a, c, device, address, uuid))
 		return;
-	json_array_append_new(list, json_pack("{s:i s:s s:s s:I s:n}", "index", ordinal, "uuid",
-					      device_uuid_format(uuid, text), "name", name, "total_bytes",
-					      (json_int_t)total, "used_bytes"));
+	json_array_append_new(list,
+			      json_pack("{s:i s:s s:s s:I s:n s:o*}", "index", ordinal, "uuid",
+					device_uuid_format(uuid, text), "name", name, "total_bytes", (json_int_t)total,
+					"used_bytes", "partition", *address ? partition_at(address) : NULL));
 }
 
 /* HIP's is known; how other vendors count is not, and the number is theirs. */
@@ -219,8 +222,7 @@ int prober_shape_main(const char *name, const char *library)
 		return 1;
 	snprintf(option, sizeof(option), "lib%s", name);
 	snprintf(none, sizeof(none), "no %s here; %s where the cards are", row->places[0], row->remedy);
-	snprintf(other, sizeof(other), "the library that was found lacks calls that the one of %s has",
-		 row->vendor);
+	snprintf(other, sizeof(other), "the library that was found lacks calls that the one of %s has", row->vendor);
 	snprintf(no_device, sizeof(no_device), "the library of %s finds no device", row->vendor);
 	a = (struct asked){ .prefix = row->prefix,
 			    .form = form_of(row->api),

@@ -6,6 +6,7 @@
  * management libraries tell (libdcmi, libcndev) is not asked: memory in use by others is not known of these devices.
  */
 #include "base/npu_card.h"
+#include "daemon/health/partition.h"
 #include "daemon/health/probe.h"
 #include "daemon/health/vendor_library.h"
 
@@ -23,6 +24,7 @@ struct told {
 	char name[DEVICE_NAME_BYTES];
 	int chip; /* -1: not told */
 	uint64_t total;
+	bool virtual; /* a part of the chip, by a template */
 };
 
 struct npu {
@@ -57,6 +59,20 @@ static void *open_library(const struct npu *n, const char *named, json_t **error
 	return library;
 }
 
+/* NULL: a whole chip. */
+static json_t *part_of(const struct told *told)
+{
+	char chip[DEVICE_PLACE_BYTES] = "a chip";
+
+	if (!told->virtual)
+		return NULL;
+	if (*told->address)
+		snprintf(chip, sizeof(chip), "%.23s", told->address);
+	else if (told->chip >= 0)
+		snprintf(chip, sizeof(chip), "chip %d", told->chip);
+	return partition_answer(chip, "vNPU", -1);
+}
+
 static void add_device(const struct npu *n, int device, json_t *list)
 {
 	char text[DEVICE_UUID_TEXT];
@@ -65,9 +81,9 @@ static void add_device(const struct npu *n, int device, json_t *list)
 
 	if (!n->ask(device, &told) || !told.total || npu_card_uuid(told.uuid, told.address, told.chip, n->vendor, uuid))
 		return;
-	json_array_append_new(list, json_pack("{s:i s:s s:s s:I s:n}", "index", device, "uuid",
+	json_array_append_new(list, json_pack("{s:i s:s s:s s:I s:n s:o*}", "index", device, "uuid",
 					      device_uuid_format(uuid, text), "name", told.name, "total_bytes",
-					      (json_int_t)told.total, "used_bytes"));
+					      (json_int_t)told.total, "used_bytes", "partition", part_of(&told)));
 }
 
 static int probe(const struct npu *n, const char *named)
@@ -93,6 +109,7 @@ static int probe(const struct npu *n, const char *named)
 
 #define ACL_DDR_MEM 0
 #define ACL_HBM_MEM 1
+#define ACL_DEV_ATTR_IS_VIRTUAL 501
 #define ACL_ERROR_RT_NO_DEVICE 207004
 
 static struct {
@@ -105,6 +122,7 @@ static struct {
 	int (*uuid)(int device, uint8_t ret[16]);	      /* CANN 8.5 and later */
 	int (*address)(int device, char *ret, int size);      /* CANN 9 */
 	int (*chip)(uint32_t device, uint32_t *ret_physical); /* of libruntime.so */
+	int (*info)(uint32_t device, int attr, int64_t *ret); /* of newer versions; which attributes differs */
 	int (*version)(int *ret_major, int *ret_minor, int *ret_patch);
 } acl;
 
@@ -122,6 +140,7 @@ static json_t *begin_ascend(void *library, int *ret_count, json_t *answer)
 	*(void **)&acl.uuid = dlsym(library, "aclrtDeviceGetUuid");
 	*(void **)&acl.address = dlsym(library, "aclrtDeviceGetPCIBusId");
 	*(void **)&acl.chip = dlsym(library, "rtGetDevicePhyIdByIndex");
+	*(void **)&acl.info = dlsym(library, "aclrtGetDeviceInfo");
 	*(void **)&acl.version = dlsym(library, "aclrtGetVersion");
 	if (!acl.init || !acl.count || !acl.set || !acl.reset || !acl.memory)
 		return json_string("the libascendcl.so that was found is none that this meted knows");
@@ -139,6 +158,7 @@ static bool ask_ascend(int device, struct told *ret)
 {
 	size_t rest = 0, total = 0;
 	uint32_t chip = 0;
+	int64_t virtual = 0;
 
 	if (acl.set(device))
 		return false;
@@ -151,6 +171,7 @@ static bool ask_ascend(int device, struct told *ret)
 		ret->address[0] = 0;
 	if (acl.chip && !acl.chip((uint32_t)device, &chip))
 		ret->chip = (int)chip;
+	ret->virtual = acl.info && !acl.info((uint32_t)device, ACL_DEV_ATTR_IS_VIRTUAL, &virtual) && virtual == 1;
 	snprintf(ret->name, sizeof(ret->name), "%s", acl.name && acl.name() ? acl.name() : "Ascend");
 	ret->total = total;
 	acl.reset(device);

@@ -206,6 +206,22 @@ static void add_sensor(struct json_text *j, const char *key, struct daemon *daem
 		json_text_null(j, key);
 }
 
+static void add_partition(struct json_text *j, const struct device *d)
+{
+	if (!*d->part.of) {
+		json_text_null(j, "partition");
+		return;
+	}
+	json_text_open(j, "partition", '{');
+	json_text_string(j, "of", d->part.of);
+	json_text_string(j, "mode", d->part.mode);
+	if (d->part.number < 0)
+		json_text_null(j, "number");
+	else
+		json_text_integer(j, "number", d->part.number);
+	json_text_close(j, '}');
+}
+
 static void add_device(struct json_text *j, struct daemon *daemon, const struct device *d, const struct device_sum *sum)
 {
 	const struct device_meter *meter = telemetry_device(daemon, d->uuid);
@@ -217,6 +233,7 @@ static void add_device(struct json_text *j, struct daemon *daemon, const struct 
 	json_text_string(j, "name", d->name);
 	json_text_string(j, "driver", device_kind_name(d->kind));
 	json_text_bool(j, "per_user", machine_is_per_user(daemon, d->kind));
+	add_partition(j, d);
 	json_text_integer(j, "total_bytes", (int64_t)d->total_bytes);
 	json_text_integer(j, "promised_bytes", (int64_t)sum->promised_bytes);
 	json_text_integer(j, "held_bytes", (int64_t)sum->held_bytes);

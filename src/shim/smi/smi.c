@@ -8,7 +8,8 @@
  * not led here.
  *
  * Numbers are those of AMD's headers, rocm_smi.h and amdsmi.h (MIT licence): memory of kind 0 is the card's own; an
- * address is the domain above 32 bits, then 8 bits of the bus, 5 of the device and 3 of the function.
+ * address is the domain above 32 bits, then 8 bits of the bus, 5 of the device and 3 of the function. The number of a
+ * partition is in the place of the function, or in bits 28 to 31 (rsmi_dev_pci_id_get()).
  */
 #include "base/hip_card.h"
 #include "base/own_note.h"
@@ -61,11 +62,12 @@ static void begin(void)
 static bool find_device(uint64_t place, uint32_t *ret)
 {
 	const struct wire_welcome *welcome = attach_welcome();
+	unsigned int function = place & 7 ? place & 7 : place >> 28 & 0xf;
 	uint8_t uuid[16];
 	char text[32];
 
 	snprintf(text, sizeof text, "%04x:%02x:%02x.%x", (unsigned int)(place >> 32), (unsigned int)(place >> 8 & 0xff),
-		 (unsigned int)(place >> 3 & 0x1f), (unsigned int)(place & 7));
+		 (unsigned int)(place >> 3 & 0x1f), function);
 	if (hip_card_uuid(NULL, text, uuid))
 		return false;
 	for (*ret = 0; *ret < welcome->device_count; ++*ret)
