@@ -14,7 +14,9 @@
  *
  * A card is one device, whatever its APIs. A HIP, Level Zero or OpenCL device with the UUID of one of NVIDIA's devices
  * or of a software device is that device, with its ledger and its turns; so is an OpenCL device with the UUID of a HIP
- * or Level Zero device. A card without a UUID gets one from its address on the PCI bus (base/hip_card.h).
+ * or Level Zero device. A card without a UUID gets one from its address on the PCI bus (base/hip_card.h). A part of a
+ * card that its library shows as a device is a device as well (partition.h). Of several devices that one library calls
+ * the same, the first is shared: by the name nobody could tell which of them a program is given.
  */
 #pragma once
 
