@@ -71,4 +71,15 @@ done = place.run(whole=[sys.executable, "-c", program], env={"LD_PRELOAD": FACE}
 same((done.stdout, done.returncode), ("True None\n", 0), "other look-ups are the linker's", )
 ok(until(lambda: place.share("seen")["held_bytes"] == 0, 30), "and nothing stays held")
 place.close()
+
+# A partition: its number is in the place of the function, or in bits 28 to 31.
+parts = {"AMD_HIP_ADDRESS": "0000:03:00.0,0000:03:00.1"}
+place = Place("--libhip", AMD, **parts)
+answer = place.ask("grant_create", name="part", driver="hip", devices=[{"device": "1", "mem_bytes": 64 * MIB}])
+ok(answer["ok"], "a grant of a card's second partition", answer)
+under = [METE, "run", "--grant", "part", "--"]
+for address, shown in (("0x300", 16 * GIB), ("0x301", 64 * MIB), ("0x10000300", 64 * MIB), ("0x20000300", 16 * GIB)):
+    said = ask(place, *under, **path, **parts, AMD_SMI_ADDRESS=address)
+    same(said[0], [0, shown], f"what the tools see of the partition at {address}")
+place.close()
 finish()
