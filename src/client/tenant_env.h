@@ -3,9 +3,9 @@
  *
  * LD_PRELOAD and LD_LIBRARY_PATH put the shim in front of the driver, whatever way the program loads it; OPENCL_LAYERS
  * names OpenCL's layer to its loader, beside the layers of the user's own, ZE_ENABLE_ALT_DRIVERS Level Zero's face to
- * its loader; METE_SOCKET, METE_DRIVER, METE_HIP_DRIVER, METE_LEVELZERO_DRIVER and their like, METE_NVML and METE_LOG tell
- * the shim the rest. None of them is a secret and none is trusted: who a client is, meted knows from the socket and the
- * kernel.
+ * its loader; METE_SOCKET, METE_DRIVER, METE_HIP_DRIVER, METE_LEVELZERO_DRIVER and their like, METE_NVML and METE_LOG
+ * tell the shim the rest. None of them is a secret and none is trusted: who a client is, meted knows from the socket
+ * and the kernel.
  */
 #pragma once
 

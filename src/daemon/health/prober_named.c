@@ -72,8 +72,8 @@ static void *open_library(const struct asked *a, const char *named, json_t **err
 	}
 	library = vendor_library_open(a->places, (unsigned int)a->place_count, &unsafe);
 	if (!library && unsafe)
-		*error = json_sprintf("%s can be changed by others than root: it is loaded where driver.%s (--%s) names "
-				      "it",
+		*error = json_sprintf("%s can be changed by others than root: it is loaded where driver.%s (--%s) "
+				      "names it",
 				      unsafe, a->option, a->option);
 	else if (!library)
 		*error = json_string(a->none);

@@ -1,8 +1,8 @@
 /*
  * vendor_library.h: opens a vendor's library where it usually lies.
  *
- * Folders like /usr/local/Ascend may belong to a user, for whom a meted that is root would run whatever is put there. It
- * takes from a folder only what nobody but root can change. A library that a setting names is opened wherever it is.
+ * Folders like /usr/local/Ascend may belong to a user, for whom a meted that is root would run whatever is put there.
+ * It takes from a folder only what nobody but root can change. A library that a setting names is opened wherever it is.
  */
 #pragma once
 
