@@ -170,6 +170,18 @@ void arena_retired(struct arena *arena, uint64_t serial)
 		link_changed(arena->link);
 }
 
+void arena_left(struct arena *arena)
+{
+	struct arena_stage *stage = &arena->stage[ARENA_IN];
+
+	pthread_mutex_lock(&arena->lock);
+	for (uint32_t unit = 0; unit < stage->units; unit++)
+		if (stage->length[unit] && stage->serial[unit])
+			free_locked(arena, stage, unit);
+	pthread_mutex_unlock(&arena->lock);
+	link_changed(arena->link);
+}
+
 /* -------------------------------------------------------------------------------------------------------- heap --- */
 
 /* What is left of a free block behind the first `bytes` of it becomes a block of its own. */

@@ -61,6 +61,8 @@ void arena_sent(struct arena *arena, const struct arena_piece *piece, uint64_t s
 void arena_give(struct arena *arena, const struct arena_piece *piece);
 /* Of the notice. A serial that belongs to no piece is ignored: it was no staged payload. */
 void arena_retired(struct arena *arena, uint64_t serial);
+/* Another worker comes: of what was sent to the one before no notice does. Nobody else calls meanwhile. */
+void arena_left(struct arena *arena);
 
 /* Pinned memory: zero, aligned to the page. 0 or -ENOMEM. */
 int arena_heap_take(struct arena *arena, uint64_t bytes, uint64_t *ret_offset);

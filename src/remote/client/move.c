@@ -280,6 +280,7 @@ static void come_back(struct move *m)
 			nap(r == WALL_AWAY && sent_away++ < QUICK_TRIES ? QUICK_NS : PAUSE_NS);
 			continue;
 		}
+		arena_left(&s->arena);
 		e = take_up(m);
 		if (e == CUDA_ERROR_OPERATING_SYSTEM) {
 			/* Of the disk. The program waits: there is nothing right that it could be told. */
@@ -385,6 +386,7 @@ static CUresult change(struct move *m, struct wall *other)
 		return CLIENT_LOST;
 	owed = atomic_load_explicit(&s->owed, memory_order_relaxed);
 	link_turn(&s->link, other, &serial, true);
+	arena_left(&s->arena);
 	r = move_is_alike(m) ? take_up(m) : CUDA_ERROR_NOT_SUPPORTED;
 	if (r == CUDA_SUCCESS) {
 		link_return(&s->link, NULL, 0, 0, 0);
@@ -392,6 +394,7 @@ static CUresult change(struct move *m, struct wall *other)
 		return r;
 	}
 	link_turn(&s->link, other, &serial, false);
+	arena_left(&s->arena);
 	/* What went wrong there is nothing that its program has done; here nothing had (come_to_rest()). */
 	atomic_store_explicit(&s->owed, owed, memory_order_relaxed);
 	atomic_store_explicit(&s->faulted, 0, memory_order_relaxed);
