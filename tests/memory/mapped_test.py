@@ -137,6 +137,35 @@ def worker_path(m, c):
     same(r.end(), 0, "far: every word and every answer is what it has to be")
 
 
+def worker_lost():
+    """The worker that takes it up is killed while it does so, in the middle of the copies: the next one has all of it, what is
+    mapped nowhere as well."""
+    m = Meted("--soft-only", env={**ENV, "METE_SOFT_COPY_RATE": "40M"})
+    c = m.control()
+    m.make("far", QUOTA, wall=True, spill=False)
+    failed, r = [], Resider(m, "far", SIZE, 12, wall=True, spill=False, program=MAPPER)
+    r.has("holds")
+    for turn in range(3):
+        mete(m, "set", "far", "--suspend")
+        c.ask("grant_resume", name="far")
+        pids = until(lambda: [p["pid"] for p in c.grant("far")["processes"]], 20)
+        time.sleep(0.1 + 0.1 * turn)  # of 0.65 that the copies take
+        if pids:
+            os.kill(pids[0], signal.SIGKILL)
+        done, seen = len(r.rounds()), set()
+        until(lambda: seen.update(p["pid"] for p in c.grant("far")["processes"]) or len(r.rounds()) > done + 1, 30)
+        if not pids or len(r.rounds()) < done + 2 or len(seen - {pids[0]}) != 1:
+            failed.append((turn, pids, seen, r.lines[-3:]))
+            break
+    ok(not failed, "far: its worker is killed while it takes it up, and the next one goes on", failed)
+    if failed:
+        ends(r)
+    else:
+        same(r.end(), 0, "far: every word and every answer is what it has to be")
+    c.close()
+    m.close()
+
+
 def between_servers():
     a, b = Server("a", QUOTA), Server("b", QUOTA)
     failed, r = [], Remote(a, SIZE, 60, program=MAPPER)
@@ -161,6 +190,7 @@ worker_path(m, c)
 attacked(m, c, "far", "race", roams)
 c.close()
 m.close()
+worker_lost()
 between_servers()
 m = Meted("--soft-only", env=ENV)
 c = m.control()

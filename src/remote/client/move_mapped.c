@@ -305,10 +305,21 @@ static CUresult make(struct move *m, struct move_mapped *k)
 	return r == CUDA_SUCCESS ? map_all(m, k->physical, id) : r;
 }
 
+/* What a worker that could not take it up has shown went with it. */
+static void forget_shown(struct move *m)
+{
+	for (size_t i = 0; i < m->mapped_count; i++)
+		if (m->mapped[i].shown) {
+			m->mapped[i].shown = false;
+			m->mapped[i].at = 0;
+		}
+}
+
 CUresult move_mapped_in(struct move *m)
 {
 	CUresult r = CUDA_SUCCESS;
 
+	forget_shown(m);
 	for (size_t i = 0; r == CUDA_SUCCESS && i < m->ranges; i++)
 		if (m->range[i].kind == RANGE_RESERVED)
 			r = reserve(m, &m->range[i]);
