@@ -394,6 +394,7 @@ static int sum(size_t n)
 		total += host[i];
 	need(aclrtDestroyEvent(event), "aclrtDestroyEvent");
 	need(aclrtDestroyStream(stream), "aclrtDestroyStream");
+	free(host);
 	printf("%lu\n", total);
 	return 0;
 }

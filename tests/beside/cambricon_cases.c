@@ -416,6 +416,7 @@ static int sum(size_t n)
 		total += host[i];
 	need(cnrtNotifierDestroy(notifier), "cnrtNotifierDestroy");
 	need(cnrtQueueDestroy(queue), "cnrtQueueDestroy");
+	free(host);
 	printf("%lu\n", total);
 	return 0;
 }

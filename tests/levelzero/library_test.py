@@ -38,7 +38,7 @@ for number, asked in (("0x1002", False), ("0x8086", True)):
         f.write(number + "\n")
     place = Place(plain=True, LD_LIBRARY_PATH=folder, METE_DRM_DIR=drm, METE_DEV_DIR=folder)
     status = driver_of(place)["status"]
-    ok(("no Level Zero loader" if asked else "no card of Intel's") in status, f"a card of the vendor {number}: asked is {asked}", status)
+    ok(("no Level Zero loader" if asked else "no card of Intel,") in status, f"a card of the vendor {number}: asked is {asked}", status)
     place.close()
 shutil.rmtree(folder)
 need_loader()
@@ -124,7 +124,7 @@ ok(edits is None and "nodes are not known" in err, "of two nobody knows which", 
 place.close()
 shutil.rmtree(machine)
 
-for how, expected in (("crash", "signal 11"), ("hang", "did not answer within 10 s")):
+for how, expected in (("crash", "signal 6"), ("hang", "did not answer within 10 s")):
     place = Place(ZE_ENABLE_ALT_DRIVERS=EMPTY, LEVELZERO_SICK=how)
     driver = until(lambda: (lambda d: d if d["status"] else None)(driver_of(place)), 20)
     ok(driver and not driver["usable"] and expected in driver["status"], f"a driver that {how}es: {expected}", driver)
