@@ -498,6 +498,7 @@ void markers_drop_lane(struct pace *p, struct lane *l)
 		c->stream = NULL;
 		account_locked(p, &ended, 0, now);
 	}
+	streams_hold(); /* those that have been retired count, too, and another context may want their places */
 	for (uint32_t i = 0; i < STREAMS; i++) {
 		struct flow *f = &streams[i].flow[p->engine];
 		struct chunk c = { .stream = &streams[i], .lane = l };
@@ -509,6 +510,7 @@ void markers_drop_lane(struct pace *p, struct lane *l)
 		f->marked = c.word;
 		account_locked(p, &c, 0, now);
 	}
+	streams_let_go();
 	drop_done_locked(p);
 	pace_idle_locked(p, now);
 	pthread_mutex_unlock(&p->lock);

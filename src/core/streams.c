@@ -116,6 +116,16 @@ static void retire_locked(struct stream *s)
 	atomic_fetch_sub_explicit(&s->lane->streams, 1, memory_order_relaxed);
 }
 
+void streams_hold(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void streams_let_go(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
 void stream_retire(struct stream *s)
 {
 	pthread_mutex_lock(&lock);

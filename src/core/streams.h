@@ -105,6 +105,9 @@ void streams_retire(struct lane *l);
 uint32_t streams_known(void);
 struct stream *stream_known(uint32_t i);
 void streams_each(void (*f)(struct stream *s));
+/* Between the two no place gets another stream. Inside a pace's lock, never around it. */
+void streams_hold(void);
+void streams_let_go(void);
 
 /* In the child of fork(): removes all. */
 void streams_reset(void);
