@@ -118,9 +118,14 @@ static uint64_t oldest_locked(const struct pace *p, uint64_t otherwise)
 {
 	for (uint32_t i = p->chunk_tail; i != p->chunk_head; i++) {
 		const struct chunk *c = &p->chunk[i % CHUNKS];
+		uint64_t left;
 
-		if (c->stream)
-			return pace_ns(c->word - c->stream->flow[p->engine].completed);
+		if (!c->stream)
+			continue;
+		/* One whose context has gone may have another stream in its place: nothing is left of it. */
+		left = c->word - __atomic_load_n(&c->stream->flow[p->engine].completed, __ATOMIC_RELAXED);
+		if ((int64_t)left > 0)
+			return pace_ns(left);
 	}
 	return otherwise;
 }

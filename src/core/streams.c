@@ -62,7 +62,8 @@ static void fill_locked(struct stream *s, uint64_t key, face_queue handle, bool 
 	for (int e = 0; e < WIRE_ENGINES; e++) {
 		struct flow *f = &s->flow[e];
 
-		f->marked = f->completed = atomic_load_explicit(&f->submitted, memory_order_relaxed);
+		f->marked = atomic_load_explicit(&f->submitted, memory_order_relaxed);
+		__atomic_store_n(&f->completed, f->marked, __ATOMIC_RELAXED); /* which it was: the place was idle */
 		f->last_end_ns = f->busy_from_ns = 0;
 		f->single = 0;
 		f->claimed = false;
