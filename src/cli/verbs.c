@@ -318,8 +318,9 @@ static const struct example trace_examples[] = { { "mete trace", "everything, fo
 static const struct option_spec devices_options[] = { OPTION_JSON, OPTION_WIDE, OPTION_END };
 
 static const char *const devices_details[] = {
-	"Prints one line for each device: its number, the DRIVER that it belongs to (nvidia, or soft for the software "
-	"device), its memory (TOTAL), the sum of the quotas of all grants on it (PROMISED), the memory that they hold "
+	"Prints one line for each device: its number, the DRIVER that it belongs to (nvidia, another vendor's kind, "
+	"opencl, or soft for the software device), its memory (TOTAL), the sum of the quotas of all grants on it "
+	"(PROMISED), the memory that they hold "
 	"(HELD), the memory in use by the driver's own account, whoever uses it (USED), the part of the last moments "
 	"in which it was at work, whoever used it, by the same account (UTIL), STATE, UUID and NAME.",
 	"Software devices are each user's own; of those the system's meted has no USED and no UTIL.",

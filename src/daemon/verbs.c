@@ -220,7 +220,7 @@ static const struct field maybe_named[] = { { "name", FIELD_TEXT, "a grant", fal
 static const struct field device_alone[] = { { "device", FIELD_TEXT, "index or UUID", true, NULL }, FIELD_END };
 static const struct field devices_fields[] = {
 	{ "known", FIELD_SWITCH, "", false, NULL },
-	{ "driver", FIELD_TEXT, "auto, nvidia, soft, hip or opencl", false, NULL },
+	{ "driver", FIELD_TEXT, "auto, " DEVICE_KIND_WORDS, false, NULL },
 	FIELD_END
 };
 
