@@ -121,6 +121,11 @@ static bool only_gpu(const struct edits *e)
 static int add_vendors(struct edits *e, const struct edits_share *s, json_t *edits, const char **version,
 		       struct fault *f)
 {
+	if (!strcmp(s->choice.driver, "opencl"))
+		return fault_set(f, -ENODEV,
+				 "a device that has OpenCL alone cannot be given to a container: nobody tells its "
+				 "nodes; run the program on the host (`mete run --opencl`), or take a device of "
+				 "another kind");
 	for (size_t i = 0; s->way == INSIDE_SHIM && i < s->choice.count; i++) {
 		json_t *device = s->choice.share[i].chosen, *vendor;
 		const char *needs = NULL;

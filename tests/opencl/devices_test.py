@@ -58,6 +58,8 @@ ok(r.returncode and "a wall is for CUDA" in r.stderr, "a wall for OpenCL alone i
 r = subprocess.run([METE, "run", "--opencl", "--guard", "true"], env=place.env, stderr=subprocess.PIPE, text=True)
 ok(r.returncode and "kind opencl is not NVIDIA's" in r.stderr, "so is the guard, which would limit another driver", r.stderr)
 
+r = subprocess.run([METE, "cdi", "create", "--device", place.uuid, "--mem", "1M"], env=place.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+ok(r.returncode and "OpenCL alone cannot be given to a container" in r.stderr, "a container cannot have a device with OpenCL alone, in one line", r.stderr)
 r = subprocess.run([METE, "doctor", "--json"], env=place.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 said = next((c for c in json.loads(r.stdout)["checks"] if c["name"] == "opencl"), None)
 ok(said and said["status"] == "ok" and LAYER in said["detail"], "`mete doctor` names the loader and the layer", said)
