@@ -5,9 +5,8 @@ import signal
 import subprocess
 
 import place
-from place import BUILD, wait_for
+from place import BUILD, METED, wait_for
 
-METED = os.path.join(BUILD, 'src/daemon/meted')
 SOFT = os.path.join(BUILD, 'src/softdev')
 
 
@@ -51,14 +50,11 @@ class Node(place.MeteTest):
     """guard.grants of meted.yaml. The software device stands for NVIDIA's driver; no kernel module is there."""
 
     def serve(self, rule):
-        os.makedirs(self.runtime, mode=0o700, exist_ok=True)
         self.config = self.path('meted.yaml')
         self.write_rule(rule)
-        self.meted = subprocess.Popen(
-            [METED, '--runtime-dir', self.runtime, '--libcuda', f'{SOFT}/libcuda.so.1', '--libnvml', f'{SOFT}/libnvidia-ml.so.1',
-             '--config', self.config, '--foreground'], env=self.env, start_new_session=True, stderr=subprocess.DEVNULL)
-        self.started.append(self.meted)
-        wait_for(lambda: self.mete('ps').returncode == 0 and 'nvidia' in self.mete('devices').stdout, 'meted serves')
+        self.meted = self.serve_by('--libcuda', f'{SOFT}/libcuda.so.1', '--libnvml', f'{SOFT}/libnvidia-ml.so.1',
+                                   '--config', self.config, '--foreground', stderr=subprocess.DEVNULL)
+        wait_for(lambda: 'nvidia' in self.mete('devices').stdout, 'meted serves')
 
     def write_rule(self, rule):
         with open(self.config, 'w', encoding='ascii') as file:

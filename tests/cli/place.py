@@ -12,6 +12,7 @@ import unittest
 
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else '.'
 METE = os.path.join(BUILD, 'src/cli/mete')
+METED = os.path.join(BUILD, 'src/daemon/meted')
 CLIENT = os.path.join(BUILD, 'tests/cli/mete_client')
 STATIC = os.path.join(BUILD, 'tests/cli/mete_static')
 MIB = 1 << 20
@@ -106,6 +107,18 @@ class MeteTest(unittest.TestCase):
         process = subprocess.Popen([METE, *words], env={**self.env, **(env or {})}, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **keywords)
         self.started.append(process)
+        return process
+
+    def serve_by(self, *options, **keywords):
+        """Starts a meted and waits until it serves: a `mete` that comes earlier would start one of its own."""
+        os.makedirs(self.runtime, mode=0o700, exist_ok=True)
+        ready, tell = os.pipe()
+        process = subprocess.Popen([METED, '--runtime-dir', self.runtime, '--ready-fd', str(tell), *options], env=self.env,
+                                   pass_fds=[tell], start_new_session=True, **keywords)
+        self.started.append(process)
+        os.close(tell)
+        with os.fdopen(ready, 'rb') as file:
+            self.assertTrue(file.read(1), 'meted serves')
         return process
 
     def json(self, *words):

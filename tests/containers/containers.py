@@ -9,9 +9,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'cli'))
 import place  # noqa: E402
 import rootfs  # noqa: E402
-from place import BUILD, METE, alive, wait_for  # noqa: E402,F401
+from place import BUILD, METE, METED, alive, wait_for  # noqa: E402,F401
 
-METED = os.path.join(BUILD, 'src/daemon/meted')
 # What the environment of a share's programs says, where mete has the layers for OpenCL and Vulkan.
 LAYERS = {
     'libmete-opencl.so': ['OPENCL_LAYERS=/usr/lib/mete/shim/libmete-opencl.so'],
@@ -87,18 +86,8 @@ class ContainerTest(place.MeteTest):
         super().tearDown()
 
     def start_meted(self, *driver):
-        os.makedirs(self.runtime, mode=0o700, exist_ok=True)
         config = self.program('meted.yaml', self.SETTINGS, 0o644)
-        ready, tell = os.pipe()
-        process = subprocess.Popen([METED, '--runtime-dir', self.runtime, *(driver or ['--soft-only']), '--config',
-                                    config, '--ready-fd', str(tell)], env=self.env, pass_fds=[tell],
-                                   start_new_session=True)
-        self.started.append(process)
-        os.close(tell)
-        # Not by asking: where nobody serves yet, mete starts a meted of its own.
-        self.assertTrue(os.read(ready, 1), 'meted serves')
-        os.close(ready)
-        return process
+        return self.serve_by(*(driver or ['--soft-only']), '--config', config)
 
     def podman_words(self, *words):
         storage = ['--root', self.path('storage'), '--runroot', self.path('runroot'), '--tmpdir', self.path('podman')]

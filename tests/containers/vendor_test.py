@@ -3,13 +3,12 @@ import copy
 import json
 import os
 import re
-import subprocess
 
 import bundle
 import containers
 import nvidia
 import place
-from containers import BUILD, LAYER, METED, wait_for
+from containers import BUILD, LAYER, wait_for
 
 SHIM = os.path.join(BUILD, 'src/shim')
 SOFT = nvidia.folder(BUILD)
@@ -25,13 +24,9 @@ class Vendor(place.MeteTest):
     def setUp(self):
         super().setUp()
         self.env['METE_SOFT_DEVICES'] = str(self.GPUS)
-        os.makedirs(self.runtime, mode=0o700, exist_ok=True)
-        self.started.append(subprocess.Popen(
-            [METED, '--runtime-dir', self.runtime, '--libcuda', f'{SOFT}/libcuda.so.1', '--libnvml', f'{SOFT}/libnvidia-ml.so.1',
-             '--config', ''], env=self.env, start_new_session=True))
+        self.serve_by('--libcuda', f'{SOFT}/libcuda.so.1', '--libnvml', f'{SOFT}/libnvidia-ml.so.1', '--config', '')
         # The drivers are asked side by side, and the first to answer is shown first.
-        self.uuids = wait_for(lambda: self.mete('ps').returncode == 0 and
-                              [d['uuid'] for d in self.json('devices')['devices'] if d['driver'] == 'nvidia'], 'meted serves')
+        self.uuids = wait_for(lambda: [d['uuid'] for d in self.json('devices')['devices'] if d['driver'] == 'nvidia'], 'devices are there')
         self.assertEqual(len(self.uuids), self.GPUS)
 
     def tearDown(self):
