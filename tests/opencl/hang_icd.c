@@ -1,6 +1,6 @@
 /*
- * hang_icd.c: a vendor's driver that starts a process of its own, which keeps the pipe to meted that it inherits, and then
- * never comes back to the loader. The process ends by itself, long after the test.
+ * hang_icd.c: a vendor's driver that starts a process of its own, which keeps the pipe to meted that it inherits, and
+ * then never comes back to the loader. The process ends by itself, long after the test.
  */
 #include <unistd.h>
 
