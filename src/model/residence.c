@@ -135,6 +135,7 @@ static void make_room(const struct residence_device *device, struct residence_cl
 			break;
 		best->wish_away = true;
 		best->urgent = !whom->class;
+		best->for_whom = (unsigned int)(whom - client) + 1;
 		chosen[n++] = best;
 		got += best->movable_units;
 	}
@@ -166,6 +167,7 @@ void residence_decide(const struct residence_device *device, struct residence_cl
 	for (unsigned int i = 0; i < count; i++) {
 		c = &client[i];
 		c->decided = c->urgent = false;
+		c->for_whom = 0;
 		if (c->place == RESIDENCE_HERE)
 			c->wish_away = c->suspended && !c->stays;
 		else if (c->place == RESIDENCE_AWAY)

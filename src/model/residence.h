@@ -38,6 +38,8 @@ struct residence_client {
 	uint64_t waits_since_ns; /* `called` or want_units; else 0 */
 	bool wish_away;		 /* the decision; a move under way continues */
 	bool urgent;		 /* with wish_away: for one of class 0, which is promised the memory */
+	unsigned int for_whom;	 /* with wish_away: 1 + the place in the list of the client that needs the room; 0: none
+				    does */
 	bool decided;		 /* internal to residence_decide() */
 };
 

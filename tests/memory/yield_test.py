@@ -61,6 +61,7 @@ def in_time(percent, wall):
     ok(y["waits"] >= 1 and y["longest_seconds"] <= STATED and y["within_seconds"] == STATED, f"{name}: within {y['longest_seconds']:.2f} s of {STATED:g}", y)
     same((y["late"], c.grant(name)["moved"]["late"]), (0, 0), f"{name}: nobody was late")
     ok(c.grant(name)["moved"]["moves"] >= 1, f"{name}: it has moved")
+    ok(any("left the device" in e and e.endswith("to make room for sure") for e in events(name)), f"{name}: an event says for whom", events(name))
     before = len(chance.rounds())
     ok(until(lambda: len(chance.rounds()) > before + 2, 20), f"{name}: and goes on when there is room again")
     chance.process.stdin.close()

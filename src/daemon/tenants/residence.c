@@ -709,6 +709,12 @@ static void look_who_is_late(uint64_t now)
 	}
 }
 
+/* For whom it leaves; NULL: for none of those on the device. */
+static const struct client *needing(unsigned int i)
+{
+	return view.list[i].for_whom ? view.client[view.list[i].for_whom - 1] : NULL;
+}
+
 static void decide(struct daemon *daemon, const uint8_t *uuid, uint64_t now)
 {
 	const struct offload now_taken = offload_now(daemon, NULL);
@@ -721,7 +727,7 @@ static void decide(struct daemon *daemon, const uint8_t *uuid, uint64_t now)
 	} while (beyond_pool(now_taken));
 	for (unsigned int i = 0; i < view.count; i++)
 		if (residing_can_be_asked(view.client[i]))
-			residing_wish(view.client[i], view.list[i].wish_away, view.list[i].urgent);
+			residing_wish(view.client[i], view.list[i].wish_away, needing(i), view.list[i].urgent);
 	look_who_is_late(now);
 	for (unsigned int i = 0; i < view.count; i++)
 		if (view.client[i]->residing.swap_ns)
@@ -806,7 +812,7 @@ void residence_join(struct client *client, bool found)
 		r->since_ns = r->asked_ns = r->came_ns = clock_now_ns();
 	}
 	if (client->tenant->grant.suspended)
-		residing_wish(client, true, false);
+		residing_wish(client, true, NULL, false);
 }
 
 void residence_stop(struct daemon *daemon)

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "model/grant.h"
 #include "ring/wall.h"
 #include "wire/message.h"
 
@@ -54,19 +55,20 @@ struct residing {
 	uint32_t silences;	      /* that it has not answered in time; since it has done what was asked */
 	uint32_t counted;	      /* the wish whose move is counted */
 	uint64_t moving_units;
-	uint64_t swap_ns;    /* the last time to leave and the last to return, together */
-	uint64_t leave_ns;   /* without the time in which its work ended: the device was used then */
-	uint64_t works_ns;   /* its work had not ended when it was looked at then */
-	int disk_fd;	     /* of the file that it was given, which it writes or has written; 0: none */
-	uint64_t disk_units; /* its size, also while it is made */
-	struct disk_ask *disk_ask;  /* it is made; NULL: not */
-	struct session *disk_asker; /* who is to be answered then; NULL: has gone */
-	uint32_t disk_serial;	    /* with this number */
-	uint32_t told;	     /* the wish of which it was said that it cannot be done */
-	uint64_t late_ns;    /* yielding.h: since then it, or who is in its way, is late; 0: not */
-	char why[200];	     /* it was told that its memory finds room nowhere; empty: nothing to say */
-	bool urgent;	     /* the wish is for whom the memory is promised to */
-	bool called;	     /* the user wants it back */
+	uint64_t swap_ns;	     /* the last time to leave and the last to return, together */
+	uint64_t leave_ns;	     /* without the time in which its work ended: the device was used then */
+	uint64_t works_ns;	     /* its work had not ended when it was looked at then */
+	int disk_fd;		     /* of the file that it was given, which it writes or has written; 0: none */
+	uint64_t disk_units;	     /* its size, also while it is made */
+	struct disk_ask *disk_ask;   /* it is made; NULL: not */
+	struct session *disk_asker;  /* who is to be answered then; NULL: has gone */
+	uint32_t disk_serial;	     /* with this number */
+	uint32_t told;		     /* the wish of which it was said that it cannot be done */
+	uint64_t late_ns;	     /* yielding.h: since then it, or who is in its way, is late; 0: not */
+	char why[200];		     /* it was told that its memory finds room nowhere; empty: nothing to say */
+	bool urgent;		     /* the wish is for whom the memory is promised to */
+	char whom[GRANT_NAME_BYTES]; /* the grant that needs the room; empty: none, the user asked */
+	bool called;		     /* the user wants it back */
 	bool saved; /* the driver has taken its process off the device (checkpoint.h): it holds nothing there */
 	bool doubt; /* it may have: a child was, or may have been, at it */
 };

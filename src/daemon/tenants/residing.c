@@ -103,7 +103,7 @@ static uint32_t drain_of(const struct client *c, bool urgent)
 	return (uint32_t)(patience_of(c, urgent, SUSPENSION_DRAIN_S * 1000000000ull) / WIRE_DRAIN_NS);
 }
 
-void residing_wish(struct client *c, bool away, bool urgent)
+void residing_wish(struct client *c, bool away, const struct client *whom, bool urgent)
 {
 	struct wire_account *account = residing_account(c, 0);
 	uint32_t serial = (wire_wish_serial(c->residing.wish) + 1) & WIRE_WISH_SERIALS;
@@ -116,6 +116,7 @@ void residing_wish(struct client *c, bool away, bool urgent)
 	c->residing.asked_ns = c->residing.came_ns = clock_now_ns();
 	c->residing.came_percent = 0;
 	c->residing.urgent = urgent;
+	snprintf(c->residing.whom, sizeof(c->residing.whom), "%s", whom ? whom->tenant->grant.name : "");
 	/* It is there, or goes there without having been asked. */
 	place = wire_place_state(c->residing.place);
 	if (away ? place == WIRE_AWAY : place != WIRE_AWAY && place != WIRE_LEAVING)
@@ -149,8 +150,9 @@ static void left(struct client *c, uint64_t now)
 	s->moves++;
 	s->moving_ns += r->leave_ns;
 	account_recall(c->tenant, 0, &(struct ledger_units){ account_credit(c, 0), 0 }, NULL, NULL);
-	tenant_note(c->tenant, 0, JOURNAL_ACTION, "%s: %s left the device in %.2f s", client_text(c),
-		    size_format(bytes, text), (double)(now - r->asked_ns) / 1e9);
+	tenant_note(c->tenant, 0, JOURNAL_ACTION, "%s: %s left the device in %.2f s%s%s", client_text(c),
+		    size_format(bytes, text), (double)(now - r->asked_ns) / 1e9, *r->whom ? ", to make room for " : "",
+		    r->whom);
 }
 
 static void returned(struct client *c, uint64_t now)
@@ -188,7 +190,7 @@ static void stayed(struct client *c, uint64_t now, const char *why, uint64_t for
 		for (struct client *other = c->tenant->clients; other; other = other->next)
 			other->residing.called = true;
 	}
-	residing_wish(c, false, false);
+	residing_wish(c, false, NULL, false);
 }
 
 /* What is asked is done, or so the client says. */

@@ -26,9 +26,11 @@ uint64_t residing_away(const struct client *client);
 uint64_t residing_movable(const struct client *client);
 uint64_t residing_staying(const struct client *client);
 
-/* What it is asked: to be away, or to be there. `urgent`: for whom the memory is promised to, which has a time limit.
+/*
+ * What it is asked: to be away, or to be there. `whom`: the client that needs the room; NULL: none, the user asks.
+ * `urgent`: the memory is promised to that client, so there is a time limit.
  */
-void residing_wish(struct client *client, bool away, bool urgent);
+void residing_wish(struct client *client, bool away, const struct client *whom, bool urgent);
 bool residing_wishes_away(const struct client *client);
 /* Its memory has not left, and may at any moment. */
 bool residing_is_to_leave(const struct client *client);

@@ -187,7 +187,7 @@ int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_
 		c->residing.called = false;
 		c->residing.stays_until_ns = 0;
 		if (residing_can_be_asked(c))
-			residing_wish(c, true, false);
+			residing_wish(c, true, NULL, false);
 	}
 	tenant_note(tenant, 0, JOURNAL_ACTION, "suspended: its memory leaves the device");
 	return 0;
