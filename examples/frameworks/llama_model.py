@@ -1,4 +1,5 @@
 """llama.cpp (cyllama's package): tiny models of random weights give the logits of the processor; too large a cache is its own exception."""
+import collections
 import os
 import tempfile
 
@@ -6,21 +7,23 @@ import gguf
 import numpy as np
 from cyllama.llama import llama_cpp as llama
 
-WIDTH, HEADS, LAYERS, HIDDEN, WORDS, PROMPT, MORE = 256, 4, 2, 512, 260, 40, 8
+Shape = collections.namedtuple("Shape", "width heads layers hidden")
+SMALL = Shape(256, 4, 2, 512)
+WORDS, PROMPT, MORE = 260, 40, 8
 KINDS = {"f32": ("F32", 1e-2), "f16": ("F16", 1e-2), "q8_0": ("Q8_0", 5e-2), "q4_0": ("Q4_0", 1e-1)}
 
 
-def model_write(path, kind):
-    """A Llama of LAYERS layers whose matrices have the type; its vocabulary is the 256 bytes."""
+def model_write(path, kind, shape=SMALL):
+    """A Llama whose matrices have the type; its vocabulary is the 256 bytes."""
     random = np.random.default_rng(11)
     out = gguf.GGUFWriter(path, "llama")
     out.add_context_length(1 << 22)
-    out.add_embedding_length(WIDTH)
-    out.add_block_count(LAYERS)
-    out.add_feed_forward_length(HIDDEN)
-    out.add_head_count(HEADS)
-    out.add_head_count_kv(HEADS)
-    out.add_rope_dimension_count(WIDTH // HEADS)
+    out.add_embedding_length(shape.width)
+    out.add_block_count(shape.layers)
+    out.add_feed_forward_length(shape.hidden)
+    out.add_head_count(shape.heads)
+    out.add_head_count_kv(shape.heads)
+    out.add_rope_dimension_count(shape.width // shape.heads)
     out.add_layer_norm_rms_eps(1e-5)
     out.add_vocab_size(WORDS)
     out.add_tokenizer_model("llama")
@@ -33,17 +36,17 @@ def model_write(path, kind):
         quantized = gguf.GGMLQuantizationType[kind]
         out.add_tensor(name, gguf.quants.quantize(values, quantized), raw_dtype=quantized)
 
-    matrix("token_embd.weight", WORDS, WIDTH)
-    matrix("output.weight", WORDS, WIDTH)
-    out.add_tensor("output_norm.weight", np.ones(WIDTH, np.float32))
-    for i in range(LAYERS):
+    matrix("token_embd.weight", WORDS, shape.width)
+    matrix("output.weight", WORDS, shape.width)
+    out.add_tensor("output_norm.weight", np.ones(shape.width, np.float32))
+    for i in range(shape.layers):
         for name in ("attn_norm", "ffn_norm"):
-            out.add_tensor(f"blk.{i}.{name}.weight", random.random(WIDTH, np.float32) + 0.5)
+            out.add_tensor(f"blk.{i}.{name}.weight", random.random(shape.width, np.float32) + 0.5)
         for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
-            matrix(f"blk.{i}.{name}.weight", WIDTH, WIDTH)
-        matrix(f"blk.{i}.ffn_gate.weight", HIDDEN, WIDTH)
-        matrix(f"blk.{i}.ffn_up.weight", HIDDEN, WIDTH)
-        matrix(f"blk.{i}.ffn_down.weight", WIDTH, HIDDEN)
+            matrix(f"blk.{i}.{name}.weight", shape.width, shape.width)
+        matrix(f"blk.{i}.ffn_gate.weight", shape.hidden, shape.width)
+        matrix(f"blk.{i}.ffn_up.weight", shape.hidden, shape.width)
+        matrix(f"blk.{i}.ffn_down.weight", shape.width, shape.hidden)
     out.write_header_to_file()
     out.write_kv_data_to_file()
     out.write_tensors_to_file()
@@ -82,24 +85,31 @@ def logits_of(path, layers, tokens):
 
 llama.disable_logging()
 llama.ggml_backend_load_all()
-assert llama.llama_supports_gpu_offload()
-tokens = [int(t) for t in np.random.default_rng(5).integers(3, WORDS, PROMPT + MORE)]
-with tempfile.TemporaryDirectory() as folder:
-    for name, (kind, tolerance) in KINDS.items():
-        path = os.path.join(folder, name + ".gguf")
-        model_write(path, kind)
-        want, have = logits_of(path, 0, tokens), logits_of(path, 99, tokens)
-        error = np.abs(want - have).max() / np.abs(want).max()
-        assert error < tolerance, f"{name}: the logits differ by {error}"
-        if os.environ.get("LLAMA_SHOW"):
-            print(name, error)
-    model = model_open(path, 99)
-    try:
-        context_open(model, 1 << 24, True)
-        raise SystemExit("a cache of 32 GiB was given")
-    except (MemoryError, RuntimeError, ValueError):
-        pass
-    model.close()
-    again = logits_of(path, 99, tokens)
-    np.testing.assert_array_equal(again, have)
-print("PASS")
+
+
+def main():
+    assert llama.llama_supports_gpu_offload()
+    tokens = [int(t) for t in np.random.default_rng(5).integers(3, WORDS, PROMPT + MORE)]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (kind, tolerance) in KINDS.items():
+            path = os.path.join(folder, name + ".gguf")
+            model_write(path, kind)
+            want, have = logits_of(path, 0, tokens), logits_of(path, 99, tokens)
+            error = np.abs(want - have).max() / np.abs(want).max()
+            assert error < tolerance, f"{name}: the logits differ by {error}"
+            if os.environ.get("LLAMA_SHOW"):
+                print(name, error)
+        model = model_open(path, 99)
+        try:
+            context_open(model, 1 << 24, True)
+            raise SystemExit("a cache of 32 GiB was given")
+        except (MemoryError, RuntimeError, ValueError):
+            pass
+        model.close()
+        again = logits_of(path, 99, tokens)
+        np.testing.assert_array_equal(again, have)
+    print("PASS")
+
+
+if __name__ == "__main__":
+    main()
