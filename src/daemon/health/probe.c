@@ -730,13 +730,14 @@ static int refresh_levelzero(struct daemon *daemon)
 	return probe_start(daemon, DEVICE_LEVELZERO, "", "");
 }
 
-/* The first of these files that is there, and safe to load (vendor_library.h); "": none. */
-static const char *first_file(const char *const *list, size_t count)
+/* The first of these files that may be loaded (vendor_library.h); "": none. */
+static const char *first_file(const char *const *list, size_t count, char ret[PATH_MAX])
 {
 	for (size_t i = 0; i < count && list[i]; i++)
-		if (!access(list[i], R_OK) && vendor_library_is_safe(list[i]))
-			return list[i];
-	return "";
+		if (!access(list[i], R_OK) && vendor_library_real(list[i], ret))
+			return ret;
+	*ret = 0;
+	return ret;
 }
 
 /* Iluvatar's libraries are found by their files: by name the loader would find NVIDIA's, or mete's. */
@@ -746,6 +747,7 @@ static int refresh_shape(struct daemon *daemon, size_t number)
 	const struct shape_row *row = &shape_rows[number];
 	struct driver *driver = &daemon->machine.driver[place_of(shape_kind(row))];
 	const char *named = options->shape_library[number], *library = named ? named : "";
+	char file[PATH_MAX], management[PATH_MAX];
 
 	driver->kind = shape_kind(row);
 	if (options->soft_only) {
@@ -755,13 +757,14 @@ static int refresh_shape(struct daemon *daemon, size_t number)
 	if (!named && !nodes_match(row->nodes[0]))
 		return not_there(daemon, driver, row->vendor, row->nodes[0]);
 	if (row->own_names && !named)
-		library = first_file(row->places, sizeof(row->places) / sizeof(*row->places));
+		library = first_file(row->places, sizeof(row->places) / sizeof(*row->places), file);
 	if (row->own_names && !*library) {
 		status(driver, "no %s; %s, or name it (--lib%s)", row->places[0], row->remedy, row->name);
 		return 0;
 	}
 	return probe_start(daemon, driver->kind,
-			   first_file(row->management, sizeof(row->management) / sizeof(*row->management)), library);
+			   first_file(row->management, sizeof(row->management) / sizeof(*row->management), management),
+			   library);
 }
 
 /* Neural units: what the kernel has for each, the setting that names its library, and the one that leaves it out. */

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,17 +18,18 @@ static bool is_roots(const char *path)
 	       (!(st.st_mode & (S_IWGRP | S_IWOTH)) || (S_ISDIR(st.st_mode) && st.st_mode & S_ISVTX));
 }
 
-bool vendor_library_is_safe(const char *path)
+bool vendor_library_real(const char *path, char ret[PATH_MAX])
 {
-	char real[PATH_MAX], *slash;
+	char at[PATH_MAX], *slash;
 
 	if (geteuid())
-		return true;
-	if (!realpath(path, real))
+		return snprintf(ret, PATH_MAX, "%s", path) < PATH_MAX;
+	if (!realpath(path, ret))
 		return false;
-	while (is_roots(real)) {
-		slash = strrchr(real, '/');
-		if (slash == real)
+	strcpy(at, ret);
+	while (is_roots(at)) {
+		slash = strrchr(at, '/');
+		if (slash == at)
 			return is_roots("/");
 		*slash = 0;
 	}
@@ -36,12 +38,15 @@ bool vendor_library_is_safe(const char *path)
 
 void *vendor_library_open(const char *const *places, unsigned int count, const char **ret_unsafe)
 {
+	char real[PATH_MAX];
 	void *library = NULL;
 
 	*ret_unsafe = NULL;
 	for (unsigned int i = 0; !library && i < count && places[i]; i++) {
-		if (*places[i] != '/' || vendor_library_is_safe(places[i]))
+		if (*places[i] != '/')
 			library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
+		else if (vendor_library_real(places[i], real))
+			library = dlopen(real, RTLD_NOW | RTLD_LOCAL);
 		else if (!access(places[i], F_OK) && !*ret_unsafe)
 			*ret_unsafe = places[i];
 	}

@@ -6,10 +6,14 @@
  */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 
-/* This process is not root, or nobody else can change the file, or what it is reached by. */
-bool vendor_library_is_safe(const char *path);
+/*
+ * What may be loaded as `path`. False: not to be loaded. By root it is the file without links, which nobody else can
+ * change or put another one in the place of: a link on the way may be a user's, who makes it lead elsewhere meanwhile.
+ */
+bool vendor_library_real(const char *path, char ret[PATH_MAX]);
 
 /* The first of the places that can be opened; without a folder: the loader's to find. NULL: none; *ret_unsafe, if not
  * NULL, is then one that was there and passed over. */

@@ -2,8 +2,10 @@
 #include "base/tap.h"
 #include "daemon/health/vendor_library.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +25,37 @@ static void change(const char *path, uid_t uid, mode_t mode)
 		perror(path);
 }
 
+static bool is_taken(const char *path)
+{
+	char real[PATH_MAX];
+
+	return vendor_library_real(path, real);
+}
+
+/* The link is the user's: after the look it could lead elsewhere. */
+static void test_link(const char *file)
+{
+	char theirs[64], link[128], real[PATH_MAX] = "", opened[PATH_MAX] = "";
+	const char *places[] = { link }, *unsafe;
+	void *library;
+
+	snprintf(theirs, sizeof(theirs), "%s/theirs", folder);
+	snprintf(link, sizeof(link), "%s/libvendor.so", theirs);
+	mkdir(theirs, 0755);
+	tap_ok(!symlink(file, link), "a user's link to it");
+	change(theirs, 1000, 0755);
+	tap_ok(vendor_library_real(link, real) && !strcmp(real, file), "it is taken without the link");
+	unlink(link);
+	tap_ok(!symlink("/proc/self/exe", link) && !!realpath("/lib/x86_64-linux-gnu/libm.so.6", real) &&
+		       !unlink(link) && !symlink(real, link),
+	       "a user's link to a library of root's");
+	library = vendor_library_open(places, 1, &unsafe);
+	tap_ok(library && !dlinfo(library, RTLD_DI_ORIGIN, opened) && strcmp(opened, theirs),
+	       "the library is not opened by the link (%s)", opened);
+	unlink(link);
+	rmdir(theirs);
+}
+
 static void test_folders(void)
 {
 	char lib[64], file[128], link[64];
@@ -36,19 +69,20 @@ static void test_folders(void)
 	mkdir(lib, 0755);
 	put(file);
 	tap_ok(!symlink(file, link), "a link to it");
-	tap_ok(vendor_library_is_safe(file) && vendor_library_is_safe(link), "what is root's alone is taken");
+	tap_ok(is_taken(file) && is_taken(link), "what is root's alone is taken");
 	change(file, 1000, 0644);
-	tap_ok(!vendor_library_is_safe(file) && !vendor_library_is_safe(link), "a user's file is not");
+	tap_ok(!is_taken(file) && !is_taken(link), "a user's file is not");
 	tap_ok(!vendor_library_open(places, 2, &unsafe) && unsafe == file, "and it is named");
 	change(file, 0, 0666);
-	tap_ok(!vendor_library_is_safe(file), "nor one that all may write");
+	tap_ok(!is_taken(file), "nor one that all may write");
 	change(file, 0, 0644);
 	change(folder, 1000, 0755);
-	tap_ok(!vendor_library_is_safe(file), "nor one in a user's folder");
+	tap_ok(!is_taken(file), "nor one in a user's folder");
 	change(folder, 0, 0775);
-	tap_ok(!vendor_library_is_safe(file), "nor in one that a group may write");
+	tap_ok(!is_taken(file), "nor in one that a group may write");
 	change(folder, 0, 0755);
-	tap_ok(vendor_library_is_safe(file), "and again it is root's alone");
+	tap_ok(is_taken(file), "and again it is root's alone");
+	test_link(file);
 	unlink(file);
 	tap_ok(!vendor_library_open(places, 2, &unsafe) && !unsafe, "what is not there is not named");
 	unlink(link);
@@ -60,7 +94,7 @@ int main(void)
 {
 	tap_begin();
 	if (geteuid())
-		tap_ok(vendor_library_is_safe("/nowhere"), "who is not root may load what it likes");
+		tap_ok(is_taken("/nowhere"), "who is not root may load what it likes");
 	else
 		test_folders();
 	return tap_end();
