@@ -285,7 +285,10 @@ CUresult physical_release(CUmemGenericAllocationHandle handle)
 	return client_end(&c);
 }
 
-/* False: the program has more of them. What is no memory (multicast) has one. */
+/*
+ * False: the program has more of them. What is no memory (multicast) has one. The last one counts until handle_ends(),
+ * so that a thread that ends the last mapping meanwhile does not free what the handle still names.
+ */
 static bool was_last(CUmemGenericAllocationHandle handle)
 {
 	struct physical *p;
@@ -293,14 +296,16 @@ static bool was_last(CUmemGenericAllocationHandle handle)
 
 	pthread_mutex_lock(&lock);
 	p = find_locked(handle);
-	last = !p || !--p->references;
+	last = !p || p->references == 1;
 	if (p && last)
 		p->handle = 0;
+	else if (p)
+		p->references--;
 	pthread_mutex_unlock(&lock);
 	return last;
 }
 
-/* The handle ends before its allocation is forgotten, so nobody finds that one by it. */
+/* The handle ends before its allocation is forgotten, so nobody finds that one by it. `naming` is held. */
 static void handle_ends(CUmemGenericAllocationHandle handle)
 {
 	struct physical *p;
@@ -308,8 +313,10 @@ static void handle_ends(CUmemGenericAllocationHandle handle)
 	pthread_mutex_lock(&lock);
 	p = find_locked(handle);
 	client_drop(handle_of(handle));
-	if (p)
+	if (p) {
+		p->references = 0;
 		drop_unused_locked(p);
+	}
 	pthread_mutex_unlock(&lock);
 }
 
@@ -351,6 +358,22 @@ static bool retain_known(CUdeviceptr at, CUmemGenericAllocationHandle *ret)
 	return p;
 }
 
+/*
+ * What a worker has mapped at an address when another thread changes that may be other memory than what is known to be
+ * there. True: it has the name that it had, and one more reference through it.
+ */
+static bool is_known(CUmemGenericAllocationHandle handle)
+{
+	struct physical *p;
+
+	pthread_mutex_lock(&lock);
+	p = find_locked(handle);
+	if (p)
+		p->references++;
+	pthread_mutex_unlock(&lock);
+	return p;
+}
+
 /* The worker has given it a name anew. */
 static void named(CUdeviceptr at, CUmemGenericAllocationHandle handle)
 {
@@ -360,7 +383,7 @@ static void named(CUdeviceptr at, CUmemGenericAllocationHandle handle)
 	pthread_mutex_lock(&lock);
 	if (ranges_find(at, &r) && r.kind == RANGE_MAPPED)
 		p = (struct physical *)(uintptr_t)r.owner;
-	if (p) {
+	if (p && !p->references) {
 		p->references = 1;
 		p->handle = handle;
 		client_keep(handle_of(handle), p, NULL);
@@ -386,7 +409,8 @@ static CUresult retain(CUdeviceptr at, CUmemGenericAllocationHandle *ret)
 	}
 	if (c.result == CUDA_SUCCESS) {
 		*ret = (CUmemGenericAllocationHandle)(uintptr_t)h;
-		named(at, *ret);
+		if (!is_known(*ret))
+			named(at, *ret);
 	}
 	return client_end(&c);
 }

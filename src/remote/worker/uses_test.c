@@ -82,6 +82,12 @@ static CUresult release(CUmemGenericAllocationHandle h)
 	return CUDA_SUCCESS;
 }
 
+static CUresult retain_handle(CUmemGenericAllocationHandle *ret, void *address)
+{
+	*ret = (CUmemGenericAllocationHandle)(uintptr_t)HANDLE(9);
+	return CUDA_SUCCESS;
+}
+
 static CUresult set_current(CUcontext c)
 {
 	return CUDA_SUCCESS;
@@ -129,6 +135,7 @@ static const struct cuda_table driver = { .cuStreamSynchronize = stream_call,
 					  .cuEventDestroy_v2 = event_end,
 					  .cuCtxDestroy_v2 = context_end,
 					  .cuMemRelease = release,
+					  .cuMemRetainAllocationHandle = retain_handle,
 					  .cuCtxSetCurrent = set_current,
 					  .cuCtxPushCurrent_v2 = set_current,
 					  .cuCtxGetCurrent = get_current,
@@ -164,8 +171,8 @@ static void until_awaited(void)
 struct asked {
 	pthread_t thread;
 	enum cuda_call call;
-	uint64_t context, argument;
-	bool waits, two; /* a second argument, 0 */
+	uint64_t context, argument, second;
+	bool waits, two; /* with a second argument */
 	int result;
 };
 
@@ -187,6 +194,7 @@ static void *ask(void *arg)
 					      .thread = 1,
 					      .context = a->context };
 	message.argument[0] = a->argument;
+	message.argument[1] = a->second;
 	a->result = execute_room_init(&room, &worker.rooms, 4096);
 	ids_reader_init(&worker.ids, &room.reader);
 	memcpy(room.request, &message, sizeof(message));
@@ -364,6 +372,29 @@ static void test_references(void)
 	over();
 }
 
+/* What says that it is the last one gives up all, and the id is free: the client uses it again. */
+static void test_last_reference(void)
+{
+	struct asked gives = request(CUDA_CALL_cuMemRelease, 0, CALL_ID(KIND_MEMORY_HANDLE, 1, 9), true),
+		     retains = request(CUDA_CALL_cuMemRetainAllocationHandle, 0, 0x4000, true);
+
+	start();
+	released = 0;
+	gives.two = true;
+	gives.second = 1;
+	is(ids_add(&worker.ids, KIND_MEMORY_HANDLE, gives.argument, HANDLE(9), 0), 0);
+	is(ranges_add(&worker.ranges, retains.argument, 4096, 0), 0);
+	ask(&retains);
+	ask(&retains);
+	ask(&gives);
+	is(gives.result, 0);
+	is(released, 3);
+	is(ids_add(&worker.ids, KIND_MEMORY_HANDLE, CALL_ID(KIND_MEMORY_HANDLE, 2, 9), HANDLE(9), 0), 0);
+	ids_remove(&worker.ids, CALL_ID(KIND_MEMORY_HANDLE, 2, 9));
+	hold_calls = false;
+	over();
+}
+
 int main(void)
 {
 	struct wall_shape shape = { .heap_bytes = 1 << 20 };
@@ -378,6 +409,7 @@ int main(void)
 	test_crosswise();
 	test_primary();
 	test_references();
+	test_last_reference();
 	session_deinit(&worker);
 	wall_close(&wall);
 	return tap_end();

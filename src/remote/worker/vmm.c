@@ -55,11 +55,14 @@ static uint64_t *more(struct work *work, uint64_t id, bool make)
 	return n;
 }
 
-/* With the client's word for whether this is its last reference, which is not believed. */
+/*
+ * The client says whether it is its last reference: then all that came by this id are given back, and the id is free to
+ * be used again. That there are more is not believed.
+ */
 int worker_cuMemRelease(struct work *work)
 {
 	CUmemGenericAllocationHandle handle;
-	uint64_t sent[2], *left;
+	uint64_t sent[2], *left, count = 1;
 	bool known, last;
 
 	remote_get(&work->in, sent, sizeof(sent));
@@ -69,12 +72,15 @@ int worker_cuMemRelease(struct work *work)
 	if (!handle)
 		return 0;
 	left = more(work, sent[0], false);
-	last = !left || !*left;
+	last = sent[1] || !left || !*left;
+	if (last && left)
+		count += *left;
 	if (!last)
 		--*left;
 	else if (!worker_ending(work, sent[0], (void *)(uintptr_t)handle))
 		return 0;
-	work->result = work->driver->cuMemRelease(handle);
+	while (count--)
+		work->result = work->driver->cuMemRelease(handle);
 	if (last)
 		worker_remove(work, sent[0]);
 	return 0;
