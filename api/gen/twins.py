@@ -111,6 +111,10 @@ class Way:
     def ends(self, call):
         return call.symbol in self.destroy.values()
 
+    def question(self, call):
+        """It waits for no work: the worker executes nothing beside it, and another thread's use of the object is not refused."""
+        return self.has("once", call) or "_bufferSize" in call.symbol
+
 
 class Far:
     """How calls travel to a library that is not of the software device."""
@@ -460,7 +464,7 @@ def handler(way, c):
         body.append("\tw_->place = FORWARD_IN_HOST;")
         after += ["\tforward_put(w_, &w_->status, sizeof(w_->status));", "\tw_->status = 0;"]
     pointer = f"((__typeof__(((struct {way.spec.name}_table *)0)->{c.symbol}))w_->function)"
-    checks = list_checks(way, c) + (["\tw_->ends = true;"] if way.ends(c) else [])
+    checks = list_checks(way, c) + (["\tw_->ends = true;"] if way.ends(c) else []) + (["\tw_->stays = true;"] if way.question(c) else [])
     call = f"{pointer}({', '.join(passed.get(a.name, a.name) for a in c.args)})"
     out = [f"static int run_{c.symbol}(struct forward_work *w_)", "{", *head, "", *body, *checks, "\tif (!forward_ready(w_))",
            "\t\treturn forward_refuse(w_);", *ready, f"\tw_->status = (int){call};"]

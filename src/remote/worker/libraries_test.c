@@ -78,12 +78,17 @@ static int seeds(void *generator)
 	return 0;
 }
 
+static bool waits; /* the next requests do */
+
 /* Of a library: the call's number, the object that it is about, arguments. */
 static int32_t ask(uint16_t library, const uint64_t *body, size_t bytes)
 {
 	static _Alignas(8) uint8_t out[64];
 	struct work work = { .worker = &worker,
-			     .head = { .call = library, .thread = 1, .context = CONTEXT },
+			     .head = { .call = library,
+				       .flags = waits ? CALL_WAITS : 0,
+				       .thread = 1,
+				       .context = CONTEXT },
 			     .in = { .data = (const uint8_t *)body, .size = bytes },
 			     .out = { .data = out, .capacity = sizeof(out) } };
 
@@ -175,6 +180,37 @@ static void test_workspace(void)
 	ids_deinit(&worker.ids);
 }
 
+/* ---- a question beside other threads' calls ---- */
+
+static unsigned int in_question; /* calls that wait in the library with the handle, as another thread's would find */
+
+static cusolverStatus_t size_of(cusolverDnHandle_t h, cublasFillMode_t uplo, int n, float *A, int lda, int *ret)
+{
+	struct id_entry *e = ids_find(&worker.ids, KIND_FORWARDED, HANDLE);
+
+	in_question = ((const struct forward_named *)e->kept)->busy;
+	*ret = 16;
+	return CUSOLVER_STATUS_SUCCESS;
+}
+
+/* A client waits for the size of a workspace; what another thread asks of the same handle is not refused meanwhile. */
+static void test_question(void)
+{
+	uint64_t made[] = { CUSOLVER_CALL_cusolverDnCreate, 0, HANDLE };
+	uint64_t body[] = { CUSOLVER_CALL_cusolverDnSpotrf_bufferSize, HANDLE, 0, 4, 0, 4 };
+
+	cusolver_served.functions[CUSOLVER_CALL_cusolverDnSpotrf_bufferSize] = (void *)size_of;
+	is(ids_init(&worker.ids, NULL, NULL), 0);
+	is(ids_add(&worker.ids, KIND_CONTEXT, CONTEXT, &worker, 0), 0);
+	is(ask(FORWARD_NUMBER_CUSOLVER, made, sizeof(made)), CUDA_SUCCESS);
+	in_question = 77;
+	waits = true;
+	is(ask(FORWARD_NUMBER_CUSOLVER, body, sizeof(body)), CUDA_SUCCESS);
+	waits = false;
+	is(in_question, 0);
+	ids_deinit(&worker.ids);
+}
+
 int main(void)
 {
 	static const struct forward_served alone = {
@@ -200,5 +236,6 @@ int main(void)
 	tap_ok(passes_with(&shared, &named, &other, false), "where the library is made for it, it passes");
 	test_ended();
 	test_workspace();
+	test_question();
 	return tap_end();
 }
