@@ -68,7 +68,7 @@ CUresult soft_cuArray3DCreate_v2(CUarray *ret, const CUDA_ARRAY3D_DESCRIPTOR *d)
 	e = descriptor_check(d);
 	if (e)
 		return e;
-	a = handle_new(HANDLE_ARRAY);
+	a = handle_new_of(HANDLE_ARRAY, c);
 	if (!a)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	array_shape(a, d);
@@ -205,7 +205,7 @@ static CUresult mipmap_fill(struct mipmap *m)
 
 	for (unsigned i = 0; i < m->levels; i++) {
 		CUDA_ARRAY3D_DESCRIPTOR d = level_descriptor(&m->descriptor, i);
-		struct array *a = m->level[i] = handle_new(HANDLE_ARRAY);
+		struct array *a = m->level[i] = handle_new_of(HANDLE_ARRAY, m);
 
 		if (!a)
 			return CUDA_ERROR_OUT_OF_MEMORY;
@@ -234,7 +234,7 @@ CUresult soft_cuMipmappedArrayCreate(CUmipmappedArray *ret, const CUDA_ARRAY3D_D
 	e = descriptor_check(d);
 	if (e)
 		return e;
-	m = handle_new(HANDLE_MIPMAP);
+	m = handle_new_of(HANDLE_MIPMAP, c);
 	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	m->context = c;
@@ -284,24 +284,13 @@ CUresult soft_cuMipmappedArrayDestroy(CUmipmappedArray h)
 	return CUDA_SUCCESS;
 }
 
-static void array_end(void *object, void *context)
+static void mipmap_end(void *object)
 {
-	struct array *a = object;
-
-	if (a->context == context && !a->mipmap)
-		handle_free(a);
-}
-
-static void mipmap_end(void *object, void *context)
-{
-	struct mipmap *m = object;
-
-	if (m->context == context)
-		mipmap_free(m);
+	mipmap_free(object);
 }
 
 void array_free_all(struct context *c)
 {
-	handle_each(HANDLE_ARRAY, array_end, c);
-	handle_each(HANDLE_MIPMAP, mipmap_end, c);
+	handle_end_all(HANDLE_ARRAY, c, handle_free);
+	handle_end_all(HANDLE_MIPMAP, c, mipmap_end);
 }

@@ -43,14 +43,11 @@ void event_reached(struct event *e, uint64_t generation, uint64_t version, uint6
 	pthread_mutex_unlock(&stream_mutex);
 }
 
-static void event_free(void *object, void *context)
+/* It is retired. */
+static void event_end(void *object)
 {
 	struct event *e = object;
 
-	if (context && e->context != context)
-		return;
-	if (!handle_retire(e))
-		return;
 	pthread_mutex_lock(&stream_mutex);
 	e->head.generation++; /* records on their way find another generation */
 	pthread_mutex_unlock(&stream_mutex);
@@ -60,12 +57,12 @@ static void event_free(void *object, void *context)
 
 void event_free_all(struct context *c)
 {
-	handle_each(HANDLE_EVENT, event_free, c);
+	handle_end_all(HANDLE_EVENT, c, event_end);
 }
 
 CUresult event_new(struct context *c, unsigned flags, struct shared_event *shared, struct event **ret)
 {
-	struct event *e = handle_new(HANDLE_EVENT);
+	struct event *e = handle_new_of(HANDLE_EVENT, c);
 
 	if (!e)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -110,7 +107,8 @@ CUresult soft_cuEventDestroy_v2(CUevent h)
 	ev = handle_find(HANDLE_EVENT, h);
 	if (!ev)
 		return CUDA_ERROR_INVALID_HANDLE;
-	event_free(ev, NULL);
+	if (handle_retire(ev))
+		event_end(ev);
 	return CUDA_SUCCESS;
 }
 

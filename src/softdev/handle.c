@@ -76,7 +76,7 @@ static bool slab_reserve_locked(struct slab *s)
 	return true;
 }
 
-void *handle_begin(enum handle_type type)
+static void *begin(enum handle_type type, const void *owner)
 {
 	struct slab *s = &slabs[type];
 	struct handle *h = NULL;
@@ -91,6 +91,8 @@ void *handle_begin(enum handle_type type)
 			slab_root(h, s->stride * SLAB_ROOT);
 		s->used++;
 	}
+	if (h)
+		h->owner = owner;
 	pthread_mutex_unlock(&s->mutex);
 	if (!h)
 		return NULL;
@@ -102,6 +104,11 @@ void *handle_begin(enum handle_type type)
 	return h;
 }
 
+void *handle_begin(enum handle_type type)
+{
+	return begin(type, NULL);
+}
+
 void handle_publish(void *object)
 {
 	struct handle *h = object;
@@ -109,13 +116,18 @@ void handle_publish(void *object)
 	atomic_store_explicit(&h->live, 1, memory_order_release); /* pairs with the acquire in handle_find() */
 }
 
-void *handle_new(enum handle_type type)
+void *handle_new_of(enum handle_type type, const void *owner)
 {
-	void *object = handle_begin(type);
+	void *object = begin(type, owner);
 
 	if (object)
 		handle_publish(object);
 	return object;
+}
+
+void *handle_new(enum handle_type type)
+{
+	return handle_new_of(type, NULL);
 }
 
 void *handle_find(enum handle_type type, const void *p)
@@ -148,6 +160,29 @@ void handle_free(void *object)
 	h->next_free = s->free;
 	s->free = h;
 	pthread_mutex_unlock(&s->mutex);
+}
+
+/* With the lock its place cannot become another's in between. */
+static bool retire_of(struct slab *s, struct handle *h, const void *owner)
+{
+	bool retired;
+
+	pthread_mutex_lock(&s->mutex);
+	retired = h->owner == owner && handle_retire(h);
+	pthread_mutex_unlock(&s->mutex);
+	return retired;
+}
+
+void handle_end_all(enum handle_type type, const void *owner, void (*f)(void *object))
+{
+	struct slab *s = &slabs[type];
+
+	for (uint32_t i = 0; i < s->used; i++) {
+		struct handle *h = (struct handle *)(s->base + s->stride * i);
+
+		if (atomic_load_explicit(&h->live, memory_order_acquire) && retire_of(s, h, owner))
+			f(h);
+	}
 }
 
 void handle_each(enum handle_type type, void (*f)(void *object, void *arg), void *arg)

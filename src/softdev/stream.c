@@ -241,6 +241,8 @@ static void stream_end_locked(struct stream *s)
 	stream_unlink_locked(s);
 	s->head.generation++;
 	handle_free(s);
+	if (waiting)
+		pthread_cond_broadcast(&done_cond);
 }
 
 /*
@@ -349,7 +351,8 @@ void point_wait(const struct point *p)
 
 		if (s->executed >= p->sequence) {
 			tail_sleep(tail_until(s, p->sequence));
-			settle_locked(s);
+			if (!point_reached_locked(p)) /* else it may have ended, and its place be another's */
+				settle_locked(s);
 			continue;
 		}
 		if (s->state == STREAM_READY && !operation_calls_host(s->todo)) {
@@ -671,6 +674,31 @@ void stream_retire(struct stream *s)
 	pthread_mutex_unlock(&stream_mutex);
 }
 
+/*
+ * Until they are out of the list: a worker that minds what is left of a stream looks at the context at its end.
+ * Without a worker whoever waits is one.
+ */
+static void await_ended_locked(struct context *c)
+{
+	while (c->streams) {
+		struct stream *s = ready_first;
+
+		if (!workers && s) {
+			ready_remove_locked(s);
+			s->state = STREAM_RUNNING;
+			stream_run_locked(s, NULL);
+		} else if (!workers && unminded) {
+			s = unminded;
+			unminded = s->next_minded;
+			tail_mind_locked(s);
+		} else {
+			waiting++;
+			pthread_cond_wait(&done_cond, &stream_mutex);
+			waiting--;
+		}
+	}
+}
+
 void stream_free_all(struct context *c)
 {
 	struct stream *s;
@@ -683,6 +711,9 @@ void stream_free_all(struct context *c)
 		if (s)
 			stream_retire(s);
 	} while (s);
+	pthread_mutex_lock(&stream_mutex);
+	await_ended_locked(c);
+	pthread_mutex_unlock(&stream_mutex);
 	c->legacy = NULL;
 }
 

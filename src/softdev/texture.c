@@ -370,9 +370,9 @@ const struct ptx_texture *texture_find(void *context, uint64_t handle, enum ptx_
 
 /* ---- texture objects ---- */
 
-static struct texture *texture_new(enum handle_type type)
+static struct texture *texture_new(enum handle_type type, struct context *c)
 {
-	struct texture *t = handle_new(type);
+	struct texture *t = handle_new_of(type, c);
 
 	if (t && number_take(t))
 		return t;
@@ -402,7 +402,7 @@ CUresult soft_cuTexObjectCreate(CUtexObject *ret, const CUDA_RESOURCE_DESC *reso
 	e = texture_view_make(c, resource, sampling, area, &view);
 	if (e)
 		return e;
-	t = texture_new(HANDLE_TEXTURE);
+	t = texture_new(HANDLE_TEXTURE, c);
 	if (!t)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t->context = c;
@@ -502,7 +502,7 @@ CUresult soft_cuSurfObjectCreate(CUsurfObject *ret, const CUDA_RESOURCE_DESC *re
 	e = surface_view_make(resource, &view);
 	if (e)
 		return e;
-	t = texture_new(HANDLE_SURFACE);
+	t = texture_new(HANDLE_SURFACE, c);
 	if (!t)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	t->context = c;
@@ -543,12 +543,9 @@ CUresult soft_cuDeviceGetTexture1DLinearMaxWidth(size_t *ret, CUarray_format f, 
 	return CUDA_SUCCESS;
 }
 
-static void object_end(void *object, void *context)
+static void object_end(void *object)
 {
-	struct texture *t = object;
-
-	if (t->context == context)
-		texture_free(t);
+	texture_free(object);
 }
 
 static void texref_end(void *object, void *context)
@@ -561,7 +558,7 @@ static void texref_end(void *object, void *context)
 
 void texture_free_all(struct context *c)
 {
-	handle_each(HANDLE_TEXTURE, object_end, c);
-	handle_each(HANDLE_SURFACE, object_end, c);
+	handle_end_all(HANDLE_TEXTURE, c, object_end);
+	handle_end_all(HANDLE_SURFACE, c, object_end);
 	handle_each(HANDLE_TEXREF, texref_end, c);
 }

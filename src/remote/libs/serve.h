@@ -74,7 +74,7 @@ struct forward_work {
 	bool strange;	/* an address is not the session's; as kernels would have found out */
 	bool ends;	/* the call ends the object that it is about */
 	bool waits;	/* others are executed beside it: its objects are busy */
-	bool stays;	/* nothing is executed beside it: it uses more objects than can be noted, or asks a size alone */
+	bool stays;	/* nothing is executed beside it: it uses more objects than can be noted, or asks a size */
 	int status;	/* of the library */
 	void *scratch;	/* of this call alone */
 	struct forward_named *used[FORWARD_USED_MOST];
