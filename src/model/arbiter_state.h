@@ -50,6 +50,7 @@
 #define CLAIM_IDLE_NS (10 * MS) /* so long who has a claim may pause in its turn: it is its own time */
 #define CLAIM_BUSY_NS (50 * MS) /* and while others have work of unknown length in flight: the engine is busy */
 #define UNKNOWN_NS (400 * MS)	/* work of unknown length is waited for */
+#define UNKNOWN_BESIDE_NS (2000 * MS) /* by other work of unknown length: two at once would leave others a third */
 #define WASTED_NS (100 * (int64_t)MS) /* who lets the engine idle for so long, and asks for it, is not behind */
 #define OUTLASTS_NS (1 * MS)	/* a holder whose work outlasts its turn, and who goes on, is looked at so often */
 #define STARVED_NS (1000 * MS)	/* who has waited so long for its first turn goes before others without a claim */
@@ -88,8 +89,10 @@ struct tenant {
 	uint64_t longest_ns;   /* the costliest turn of late */
 	struct arrears arrears;
 	uint64_t seen_wanted_ns;
+	double unspent_ns; /* had beside work that has not been measured yet: not taken from the arrears yet */
 	int64_t wasted_ns; /* of late it let the engine idle for so long while it asked, less what it worked */
 	bool claimed; /* its quantum is by its claim */
+	bool behind;  /* it has a claim, and waits or works */
 	struct bucket bucket;
 	struct gaps gaps;
 	struct lead lead; /* of its turns */
@@ -127,6 +130,7 @@ struct arbiter {
 	uint64_t longest_ns;	/* the costliest turn of all, of late */
 	double gone_ns;		/* of those who have left */
 	double promised[POOLS]; /* to those who want the engine */
+	unsigned int behind;	/* so many have a claim, and wait or work */
 	uint64_t guard_from_ns, guard_high_ns, guard_overlap_ns;
 	double low_scale; /* of low_bound_ns, as the guard has it */
 	struct note inbox[INBOX];
@@ -152,10 +156,12 @@ bool rights_has_tokens(const struct arbiter *a, int i);
 bool rights_candidate(const struct arbiter *a, int i);
 void rights_remember(struct arbiter *a, const struct tenant *t);
 bool rights_claims(const struct arbiter *a, int i);
-bool rights_claims_before(const struct arbiter *a, int i, int j);
+bool rights_precedes(const struct arbiter *a, int i, int j);
 bool rights_eligible(const struct arbiter *a, int i);
 bool rights_before(const struct arbiter *a, int i, int j);
+bool rights_brings_unknown(const struct tenant *t);
 int rights_pick(const struct arbiter *a, enum pool p);
+int rights_pick_known(const struct arbiter *a, enum pool p);
 uint64_t rights_next_refill(const struct arbiter *a, enum pool p);
 
 /* turns.c */

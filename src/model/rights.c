@@ -5,6 +5,8 @@
 
 #include "model/shares.h"
 
+#include <math.h>
+
 void rights_tell_time(struct tenant *t, uint64_t now_ns)
 {
 	uint64_t ns = now_ns > t->heard_ns ? now_ns - t->heard_ns : 0;
@@ -108,6 +110,16 @@ static double slack_ns(const struct arbiter *a, int i)
 	return guaranteed(a, i) * ARREARS_CYCLES * (double)cycle_ns(a, pool_of(&a->tenant[i]));
 }
 
+/* What it has not used yet of the engine, of as much as the longest kernel of late, `most_ns` at most. */
+static double unproven_ns(const struct arbiter *a, int i, double most_ns)
+{
+	const struct tenant *t = &a->tenant[i];
+	double longest = (double)a->longest_ns > a->gone_ns ? (double)a->longest_ns : a->gone_ns;
+	double left = (longest < most_ns ? longest : most_ns) - (double)(t->base_ns + t->seen_charged_ns);
+
+	return left > 0 ? left : 0;
+}
+
 /*
  * Behind by more than this a tenant has a claim. One that has just come may bring a kernel as long as others have, and
  * leave without paying for it: until it has used as much of the engine, it has a claim when what it is owed pays for
@@ -115,11 +127,8 @@ static double slack_ns(const struct arbiter *a, int i)
  */
 static double claim_ns(const struct arbiter *a, int i)
 {
-	const struct tenant *t = &a->tenant[i];
-	double slack = slack_ns(a, i);
-	double longest = (double)a->longest_ns > a->gone_ns ? (double)a->longest_ns : a->gone_ns;
-	double most = guaranteed(a, i) * (double)ARREARS_WINDOW_NS / 2;
-	double left = (longest < most ? longest : most) - (double)(t->base_ns + t->seen_charged_ns);
+	double slack = slack_ns(a, i), most = guaranteed(a, i) * (double)ARREARS_WINDOW_NS / 2;
+	double left = unproven_ns(a, i, most);
 
 	return left > slack ? left : slack;
 }
@@ -143,13 +152,46 @@ static bool wastes(struct arbiter *a, int i, int64_t charged_ns, int64_t idled_n
 
 	if (idled_ns > 0 && (!t->turn.open || (!t->demand.waiting && !t->demand.busy) || others_in_flight(a, i)))
 		idled_ns = 0;
-	t->wasted_ns += idled_ns - charged_ns;
+	/* What is taken back, because others were at work beside it, it has worked nevertheless. */
+	t->wasted_ns += idled_ns - (charged_ns > 0 ? charged_ns : 0);
 	if (t->wasted_ns > WASTED_NS) {
 		t->wasted_ns = 0;
 		return true;
 	}
 	t->wasted_ns = t->wasted_ns < 0 ? 0 : t->wasted_ns;
 	return false;
+}
+
+/* So many others have work of unknown length in flight, of which nothing has been measured yet. */
+static unsigned int unmeasured(const struct arbiter *a, int except)
+{
+	unsigned int n = 0;
+
+	for (unsigned int k = 0; k < a->count; k++) {
+		const struct tenant *t = &a->tenant[a->list[k]];
+
+		n += a->list[k] != except && rights_competes(t) && t->demand.busy && t->demand.unknown &&
+		     !busy_count(a->busy, a->list[k]) && !busy_suspected(a->busy, a->list[k]);
+	}
+	return n;
+}
+
+/*
+ * What it has had beside work of which nothing has been measured yet will be found to be the part of one of them: the
+ * rest is not spent until that work has ended. Else it would seem to have had all of it, and would not be behind.
+ */
+static double spent_now(struct arbiter *a, int i, double ns)
+{
+	struct tenant *t = &a->tenant[i];
+	unsigned int others = unmeasured(a, i);
+	double later = others && ns > 0 ? ns * others / (others + 1) : 0;
+
+	if (!others) {
+		ns += t->unspent_ns;
+		t->unspent_ns = 0;
+	}
+	t->unspent_ns += later;
+	return ns - later;
 }
 
 /*
@@ -165,7 +207,9 @@ static void settle_arrears(struct arbiter *a, int i, int64_t charged_ns, int64_t
 	t->seen_wanted_ns = t->wanted_ns;
 	if (!t->terms.guarantee_ppm)
 		return;
-	arrears_spend(&t->arrears, rate, (double)charged_ns + idled, slack_ns(a, i), t->claimed);
+	/* Beside somebody who is behind it takes nothing that was nobody's. */
+	arrears_spend(&t->arrears, rate, spent_now(a, i, (double)charged_ns + idled), slack_ns(a, i),
+		      t->claimed || a->behind > t->behind);
 	if (contended(a, t) && rights_competes(t) && !rights_absent(a, t))
 		arrears_earn(&t->arrears, rate, asked);
 	if (wastes(a, i, charged_ns, idled_ns) && t->arrears.ns > 0)
@@ -203,6 +247,17 @@ static double lag_bound(const struct arbiter *a)
 	return (double)(longest > a->params.lag_bound_ns ? longest : a->params.lag_bound_ns);
 }
 
+static void note_behind(struct arbiter *a)
+{
+	a->behind = 0;
+	for (unsigned int n = 0; n < a->count; n++) {
+		struct tenant *t = &a->tenant[a->list[n]];
+
+		t->behind = (t->demand.waiting || t->demand.busy) && rights_claims(a, a->list[n]);
+		a->behind += t->behind;
+	}
+}
+
 void rights_settle(struct arbiter *a, uint64_t now_ns)
 {
 	uint64_t passed = a->started && now_ns > a->now_ns ? now_ns - a->now_ns : 0;
@@ -216,6 +271,7 @@ void rights_settle(struct arbiter *a, uint64_t now_ns)
 		settle_tenant(a, a->list[n], passed, now_ns);
 	lags_settle(&a->lags[MAIN]);
 	lags_settle(&a->lags[REST]);
+	note_behind(a);
 	bound = lag_bound(a);
 	for (unsigned int n = 0; n < a->count; n++)
 		lags_clamp(&a->lags[pool_of(&a->tenant[a->list[n]])], a->list[n], -bound, bound);
@@ -352,13 +408,18 @@ bool rights_claims(const struct arbiter *a, int i)
 	return t->terms.guarantee_ppm && rights_competes(t) && t->arrears.ns > claim_ns(a, i);
 }
 
-/* Those to whom something is guaranteed as well, and who have proved what they bring, compete with it as ever. */
-bool rights_claims_before(const struct arbiter *a, int i, int j)
+/* For how long it has been without what is guaranteed to it, when what it may bring has been paid for. */
+static double behind_for(const struct arbiter *a, int i)
 {
-	const struct arbiter_terms *terms = &a->tenant[i].terms, *other = &a->tenant[j].terms;
-	bool yields = !other->guarantee_ppm || claim_ns(a, j) > slack_ns(a, j);
+	return (a->tenant[i].arrears.ns - unproven_ns(a, i, INFINITY)) / guaranteed(a, i);
+}
 
-	return terms->class == other->class && yields && rights_claims(a, i) && !rights_claims(a, j);
+/* By its claim i goes before j, which has none, or has been behind for a shorter time. */
+bool rights_precedes(const struct arbiter *a, int i, int j)
+{
+	if (a->tenant[i].terms.class != a->tenant[j].terms.class || !rights_claims(a, i))
+		return false;
+	return !rights_claims(a, j) || behind_for(a, i) > behind_for(a, j);
 }
 
 bool rights_eligible(const struct arbiter *a, int i)
@@ -393,8 +454,8 @@ bool rights_before(const struct arbiter *a, int i, int j)
 	const struct tenant *t = &a->tenant[i], *u = &a->tenant[j];
 	bool may = rights_eligible(a, i), other = rights_eligible(a, j);
 
-	if (rights_claims_before(a, i, j) || rights_claims_before(a, j, i))
-		return rights_claims_before(a, i, j);
+	if (rights_precedes(a, i, j) || rights_precedes(a, j, i))
+		return rights_precedes(a, i, j);
 	if (t->terms.class == u->terms.class && starves(a, i) != starves(a, j))
 		return starves(a, i);
 	if (t->terms.class == u->terms.class && starves(a, i))
@@ -411,17 +472,36 @@ bool rights_before(const struct arbiter *a, int i, int j)
 	return deadline(a, i) < deadline(a, j);
 }
 
-int rights_pick(const struct arbiter *a, enum pool p)
+/* Of what it waits with nobody knows how long it takes. */
+bool rights_brings_unknown(const struct tenant *t)
+{
+	return t->demand.waiting && !t->demand.needs_ns;
+}
+
+static int pick(const struct arbiter *a, enum pool p, bool known)
 {
 	int best = NOBODY;
 
 	for (unsigned int n = 0; n < a->count; n++) {
 		int i = a->list[n];
 
-		if (pool_of(&a->tenant[i]) == p && rights_candidate(a, i) && (best < 0 || rights_before(a, i, best)))
+		if (pool_of(&a->tenant[i]) != p || !rights_candidate(a, i) ||
+		    (known && rights_brings_unknown(&a->tenant[i])))
+			continue;
+		if (best < 0 || rights_before(a, i, best))
 			best = i;
 	}
 	return best;
+}
+
+int rights_pick(const struct arbiter *a, enum pool p)
+{
+	return pick(a, p, false);
+}
+
+int rights_pick_known(const struct arbiter *a, enum pool p)
+{
+	return pick(a, p, true);
 }
 
 /* When the next of those whose tokens are out will have some again; UINT64_MAX: never. */

@@ -200,7 +200,7 @@ static uint64_t planned_end(const struct arbiter *a, int h, int c)
 	const struct tenant *t = &a->tenant[h], *u = &a->tenant[c];
 	uint64_t end = t->quantum_from_ns + rights_quantum(a, h), tokens = tokens_end(a, h);
 
-	if (u->fresh && rights_eligible(a, c) && !t->terms.turn_ns && !rights_claims_before(a, h, c))
+	if (u->fresh && rights_eligible(a, c) && !t->terms.turn_ns && !rights_precedes(a, h, c))
 		end = t->quantum_from_ns + a->params.quantum_min_ns;
 	if (u->gang.called && !t->gang.stays && rights_eligible(a, c) && u->gang.from_ns < end)
 		end = u->gang.from_ns > a->now_ns ? u->gang.from_ns : a->now_ns;
@@ -259,7 +259,7 @@ static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
 		if (t->gang.stays)
 			return end;
 		idle = idle_from(t) + grace(a, t);
-		if (rights_claims_before(a, h, c))
+		if (rights_precedes(a, h, c))
 			return idle_from(t) + claim_pause(a, h);
 		return idle < end ? idle : end;
 	}
@@ -274,6 +274,20 @@ static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
 	return nothing_fits(t, flight, end) ? flight : end;
 }
 
+/* Somebody else to whom something is guaranteed uses the engine meanwhile, and would have a smaller slice of it. */
+static bool others_guaranteed(const struct arbiter *a, int c)
+{
+	for (unsigned int n = 0; n < a->count; n++) {
+		const struct tenant *t = &a->tenant[a->list[n]];
+		bool uses = t->demand.waiting || (t->demand.busy && !t->demand.unknown);
+
+		if (a->list[n] != c && t->terms.guarantee_ppm && rights_competes(t) && !rights_absent(a, t) && uses &&
+		    !rights_brings_unknown(t))
+			return true;
+	}
+	return false;
+}
+
 /*
  * When what closed tenants have in flight should have ended, so that c's work does not run beside it: side by side each
  * costs the other time slices. Nobody is waited for longer than was predicted, and never longer than DRAIN_NS; of work
@@ -286,6 +300,8 @@ static uint64_t drained_at(const struct arbiter *a, int c)
 	uint64_t at = a->now_ns, patient = u->fresh && u->terms.guarantee_ppm ? a->params.bound_ns : DRAIN_NS;
 	uint64_t unknown = patient < DRAIN_NS ? patient : UNKNOWN_NS;
 
+	if (rights_brings_unknown(u) && others_guaranteed(a, c))
+		unknown = UNKNOWN_BESIDE_NS;
 	if (u->gang.called && u->gang.from_ns > at)
 		at = u->gang.from_ns;
 
@@ -387,7 +403,7 @@ static void go_on_beside(struct arbiter *a, enum pool p, int c)
 		bool more = (t->demand.waiting || t->demand.busy) && (!rights_limited(t) || rights_tokens(a, h) > 0);
 
 		/* A lag is used up by a pause, a claim may last. */
-		if (rights_claims_before(a, h, c) && !t->gang.stays && sleeps(a, t))
+		if (rights_precedes(a, h, c) && !t->gang.stays && sleeps(a, t))
 			more = false;
 		if (!more || t->gang.until_ns || !rights_before(a, h, c)) {
 			turns_close(a, h);
@@ -404,10 +420,41 @@ static void go_on_beside(struct arbiter *a, enum pool p, int c)
 	look_again(a, t, end, lead);
 }
 
+/* When c's turn may begin. */
+static uint64_t opens_at(const struct arbiter *a, int c)
+{
+	return a->tenant[c].terms.class == ARBITER_HIGH ? a->now_ns : drained_at(a, c);
+}
+
+/* The engine is free: c's turn, or that of one who need not wait for work of unknown length while c does. */
+static void open_next(struct arbiter *a, enum pool p, int c)
+{
+	uint64_t at = opens_at(a, c);
+	int known = at > a->now_ns + a->tenant[c].lead.ns && rights_brings_unknown(&a->tenant[c])
+			    ? rights_pick_known(a, p)
+			    : NOBODY;
+
+	if (known >= 0 && opens_at(a, known) <= a->now_ns + a->tenant[known].lead.ns) {
+		turns_wake_at(a, at - a->tenant[c].lead.ns);
+		c = known;
+		at = opens_at(a, c);
+	}
+	if (a->now_ns + a->tenant[c].lead.ns < at) {
+		turns_wake_at(a, at - a->tenant[c].lead.ns);
+		return;
+	}
+	open_turn(a, c, at);
+	c = rights_pick(a, p);
+	if (c >= 0)
+		go_on_beside(a, p, c);
+	else
+		go_on_alone(a, p);
+}
+
 void turns_serve(struct arbiter *a, enum pool p)
 {
 	int c = rights_pick(a, p);
-	uint64_t at, refill;
+	uint64_t refill;
 
 	if (a->holder[p] >= 0) {
 		if (c >= 0)
@@ -415,21 +462,9 @@ void turns_serve(struct arbiter *a, enum pool p)
 		else
 			go_on_alone(a, p);
 	}
-	if (a->holder[p] < 0 && c >= 0) {
-		/* Who goes first may have changed by the closing. */
-		c = rights_pick(a, p);
-		at = a->tenant[c].terms.class == ARBITER_HIGH ? a->now_ns : drained_at(a, c);
-		if (a->now_ns + a->tenant[c].lead.ns >= at) {
-			open_turn(a, c, at);
-			c = rights_pick(a, p);
-			if (c >= 0)
-				go_on_beside(a, p, c);
-			else
-				go_on_alone(a, p);
-		} else {
-			turns_wake_at(a, at - a->tenant[c].lead.ns);
-		}
-	}
+	/* Who goes first may have changed by the closing. */
+	if (a->holder[p] < 0 && c >= 0)
+		open_next(a, p, rights_pick(a, p));
 	refill = rights_next_refill(a, p);
 	if (refill != UINT64_MAX)
 		turns_wake_at(a, refill);

@@ -9,7 +9,6 @@ import threading
 
 METE = os.path.join(BUILD, "src/cli/mete")
 NEWCOMER = os.path.join(BUILD, "tests/daemon/newcomer")
-LANES = 4
 TRIES = 3
 FIRST = ("nice", "-n", "-15") if os.getuid() == 0 else ()  # the tenant, before what else the machine has to do
 
@@ -73,7 +72,11 @@ def clock(m):
 
 
 def share_of(m, pid, seconds):
-    """What part of what the device serves a process has, and how much of the time the device is idle."""
+    """
+    What part of what the device serves a process has, and how much of the time the device is idle. A process that is
+    attached has a line of its own there only when its first work has been served.
+    """
+    until(lambda: pid in clock(m)[1], 60)
     before, served = clock(m)
     began = time.monotonic_ns()
     time.sleep(seconds)
@@ -82,15 +85,15 @@ def share_of(m, pid, seconds):
     return (served_after[pid] - served[pid]) / max(after["served_ns"] - before["served_ns"], 1), (after["idle_ns"] - before["idle_ns"]) / took
 
 
-def victim_share(m, kernel_ms):
+def victim_share(m, kernel_ms, lanes):
     """What part of what the device serves the tenant with 50 % guaranteed has beside rows of newcomers; the idle part while it was alone."""
     v = go(program(m, 1, ("--name", "victim", "--policy", "burst", "--cores", "50"), "for", "600", "4", before=FIRST))
     c = m.control()
     pid = until(lambda: c.grant("victim")["processes"], 20)[0]["pid"]
     idle = share_of(m, pid, 0.5)[1]
-    rows = [Row(m, kernel_ms) for _ in range(LANES)]
+    rows = [Row(m, kernel_ms) for _ in range(lanes)]
     until(lambda: all(r.waits for r in rows), 60)
-    share = share_of(m, pid, max(4, kernel_ms / 50))[0]
+    share = share_of(m, pid, max(4, lanes * kernel_ms / 200))[0]
     for r in rows:
         r.stop = True
     waits = [w for r in rows for w in r.end()]
@@ -102,19 +105,20 @@ def victim_share(m, kernel_ms):
     return share, idle
 
 
-def guarantee_holds(m, kernel_ms):
-    what = f"50 % guaranteed beside {LANES} rows of kernels of {kernel_ms} ms"
+def guarantee_holds(m, kernel_ms, lanes, least):
+    what = f"50 % guaranteed beside {lanes} rows of kernels of {kernel_ms} ms"
     tries = []
-    while len(tries) < TRIES and not (tries and tries[-1][0] >= 0.45):
-        tries.append(victim_share(m, kernel_ms))
-    if tries[-1][0] < 0.45 and min(idle for _, idle in tries) > 0.25:
+    while len(tries) < TRIES and not (tries and tries[-1][0] >= least):
+        tries.append(victim_share(m, kernel_ms, lanes))
+    if tries[-1][0] < least and min(idle for _, idle in tries) > 0.25:
         skip(what, "the machine is too busy: the tenant does not keep the device busy")
     else:
-        ok(tries[-1][0] >= 0.45, what, tries)
+        ok(tries[-1][0] >= least, what, tries)
 
 
 m = Meted("--soft-only", env={"METE_SOFT_DEVICES": "1"})
-for ms in (20, 100, 300):
-    guarantee_holds(m, ms)
+# Kernels of 1 s run beside the tenant by the device's slices, of which meted counts half as its own and a busy machine lets it use less.
+for ms, lanes, least in ((20, 4, 0.45), (100, 4, 0.45), (300, 4, 0.45), (1000, 1, 0.28)):
+    guarantee_holds(m, ms, lanes, least)
 m.close()
 finish()

@@ -38,6 +38,8 @@ static void draw(struct sim *s, int p)
 	if (q->launches++ < 2)
 		q->next_predicted_ns = 0; /* nothing is known yet */
 	q->next_ns = (uint64_t)(ms * (1 + l->spread * (2 * random_unit(s) - 1)) * 1e6);
+	if (l->sudden_each && q->launches % l->sudden_each == 0)
+		q->next_ns = (uint64_t)(l->sudden_ms * 1e6);
 	q->ready = true;
 }
 

@@ -37,6 +37,8 @@ struct sim_load {
 	double gap_us[2];	/* the pause, between these */
 	double on_ms, off_ms;	/* works and rests by turns, on average; 0: never rests */
 	double misjudged;	/* predictions are off by up to this fraction */
+	double sudden_ms;	/* each launch of that number takes so long, as nobody foresees; 0: none */
+	unsigned int sudden_each;
 	unsigned int blocks;	/* of each kernel, for SIM_FEEDBACK; 0: as many as fill the device */
 	unsigned int processes; /* 0: 1 */
 	double start_s, end_s;	/* comes and dies; end 0: stays */
