@@ -340,6 +340,139 @@ static void test_eigen(int n, int batch)
 	CU(cuMemFree(infos));
 }
 
+/* Vectors of a real matrix: of a pair of values, the real part in one column and the imaginary one in the next. */
+static void vectors_of(any *v, const any *w, int n)
+{
+	for (int j = 0; type < 2 && j < n; j++) {
+		if (cimag(w[j]) == 0)
+			continue;
+		for (int i = 0; i < n; i++) {
+			any x = v[i + j * n] + I * v[i + (j + 1) * n];
+
+			v[i + j * n] = x;
+			v[i + (j + 1) * n] = conj(x);
+		}
+		j++;
+	}
+}
+
+/* How far vectors are from A v = v w, or of the left from v^H A = w v^H; and each from the length of 1. */
+static double vectors_off(const any *a, const any *v, const any *w, int n, bool left)
+{
+	double worst = 0;
+
+	for (int j = 0; j < n; j++) {
+		double length = 0;
+
+		for (int i = 0; i < n; i++) {
+			any sum = 0;
+
+			for (int l = 0; l < n; l++)
+				sum += left ? conj(v[l + j * n]) * a[l + i * n] : a[i + l * n] * v[l + j * n];
+			worst = fmax(worst, cabs(sum - w[j] * (left ? conj(v[i + j * n]) : v[i + j * n])));
+			length += creal(v[i + j * n] * conj(v[i + j * n]));
+		}
+		worst = fmax(worst, fabs(length - 1));
+	}
+	return worst;
+}
+
+/* The values, of whichever form: the real parts of all before the imaginary ones, or complex numbers. */
+static void get_values(any *w, CUdeviceptr p, int n, bool apart_parts)
+{
+	any parts[2 * MOST];
+
+	get(parts, p, 2 * n, true);
+	for (int i = 0; i < n; i++)
+		w[i] = apart_parts ? parts[i] + I * parts[n + i] : parts[2 * i] + I * parts[2 * i + 1];
+}
+
+static cusolverStatus_t geev(int n, int of_values, bool left, bool right, CUdeviceptr a, CUdeviceptr w, CUdeviceptr vl,
+			     CUdeviceptr vr)
+{
+	cusolverEigMode_t jobl = left ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
+	cusolverEigMode_t jobr = right ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
+	cudaDataType d = (cudaDataType)data_type[type], dw = (cudaDataType)of_values;
+	size_t device = 0, host = 0;
+	cusolverStatus_t s = t.cusolverDnXgeev_bufferSize(handle, NULL, jobl, jobr, n, d, at(a), n, dw, at(w), d,
+							  at(vl), n, d, at(vr), n, d, &device, &host);
+
+	tap_ok(s || device > 0, "a workspace of %zu and %zu bytes", device, host);
+	return s ? s
+		 : t.cusolverDnXgeev(handle, NULL, jobl, jobr, n, d, at(a), n, dw, at(w), d, at(vl), n, d, at(vr), n,
+				     d, at(room), device, NULL, host, at(info));
+}
+
+/* Matrices without symmetry. Values of real ones are complex, or twice as many real ones. */
+static void test_general(int n, bool complex_values)
+{
+	any a[MOST * MOST], l[MOST * MOST], r[MOST * MOST], w[MOST], alone[MOST];
+	int of_values = data_type[complex_values ? type | 2 : type];
+	CUdeviceptr p, values, vl, vr;
+
+	fill(a, n * n);
+	p = put(a, n * n);
+	CU(cuMemAlloc(&values, 2 * MOST * 8));
+	CU(cuMemAlloc(&vl, MOST * MOST * 16));
+	CU(cuMemAlloc(&vr, MOST * MOST * 16));
+	GOOD(geev(n, of_values, true, true, p, values, vl, vr));
+	CU(cuCtxSynchronize());
+	is(info_is(), 0);
+	get(l, vl, n * n, false);
+	get(r, vr, n * n, false);
+	get_values(w, values, n, type < 2 && !complex_values);
+	vectors_of(l, w, n);
+	vectors_of(r, w, n);
+	tap_ok(vectors_off(a, r, w, n, false) < near_enough() * n, "type %d: vectors of geev: off by %g", type,
+	       vectors_off(a, r, w, n, false));
+	tap_ok(vectors_off(a, l, w, n, true) < near_enough() * n, "type %d: left vectors of geev: off by %g", type,
+	       vectors_off(a, l, w, n, true));
+	CU(cuMemFree(p));
+	p = put(a, n * n);
+	GOOD(geev(n, of_values, false, false, p, values, 0, 0));
+	CU(cuCtxSynchronize());
+	get_values(alone, values, n, type < 2 && !complex_values);
+	for (int i = 0; i < n; i++) { /* the order may be another one */
+		double nearest = INFINITY;
+
+		for (int j = 0; j < n; j++)
+			nearest = fmin(nearest, cabs(w[i] - alone[j]));
+		alone[i] = nearest < near_enough() * n ? alone[i] : NAN;
+	}
+	tap_ok(!isnan(creal(alone[0])) && !isnan(creal(alone[n - 1])), "type %d: values alone are the same", type);
+	CU(cuMemFree(p));
+	CU(cuMemFree(values));
+	CU(cuMemFree(vl));
+	CU(cuMemFree(vr));
+}
+
+/* What is no number: nothing converges, and nobody waits for it. */
+static void test_general_wrong(void)
+{
+	any a[9] = { 1, 2, 3, NAN, 5, 6, 7, 8, 9 }, w[3];
+	CUdeviceptr p = put(a, 9), values;
+
+	CU(cuMemAlloc(&values, 64));
+	GOOD(geev(3, data_type[type], false, false, p, values, 0, 0));
+	CU(cuCtxSynchronize());
+	tap_ok(info_is() > 0, "NaN does not converge: info %d", info_is());
+	get_values(w, values, 3, type < 2);
+	tap_ok(isnan(creal(w[0])) && isnan(cimag(w[2])), "the values are no numbers");
+	GOOD(t.cusolverDnXgeev(handle, NULL, CUSOLVER_EIG_MODE_NOVECTOR, CUSOLVER_EIG_MODE_NOVECTOR, 0,
+			       data_type[type], NULL, 1, data_type[type], NULL, data_type[type], NULL, 1,
+			       data_type[type], NULL, 1, data_type[type], NULL, 0, NULL, 0, NULL));
+	is(geev(-1, data_type[type], false, false, p, values, 0, 0), CUSOLVER_STATUS_INVALID_VALUE);
+	is(geev(3, CUDA_R_16F, false, false, p, values, 0, 0), CUSOLVER_STATUS_NOT_SUPPORTED);
+	is(geev(3, type >= 2 ? data_type[type - 2] : data_type[type ^ 1], false, false, p, values, 0, 0),
+	   CUSOLVER_STATUS_NOT_SUPPORTED);
+	is(t.cusolverDnXgeev(handle, NULL, CUSOLVER_EIG_MODE_NOVECTOR, CUSOLVER_EIG_MODE_VECTOR, 3, data_type[type],
+			     at(p), 3, data_type[type], at(values), data_type[type], NULL, 1, data_type[type], at(p), 2,
+			     data_type[type], NULL, 0, NULL, 0, at(info)),
+	   CUSOLVER_STATUS_INVALID_VALUE);
+	CU(cuMemFree(p));
+	CU(cuMemFree(values));
+}
+
 /* Batches by an array of addresses, in a graph. */
 static void test_batches(int n)
 {
@@ -436,6 +569,9 @@ int main(void)
 		test_svd(15, 9, true, 0);
 		test_eigen(29, 1);
 		test_eigen(11, 2);
+		test_general(23, false);
+		test_general(16, true);
+		test_general_wrong();
 		test_batches(8);
 	}
 	type = 0;

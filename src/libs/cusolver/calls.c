@@ -511,6 +511,45 @@ cusolverStatus_t soft_cusolverDnXgesvd(HANDLE, PARAMS, signed char jobu, signed 
 		     ldvt, at(info));
 }
 
+/* Eigenvalues of a real matrix: complex ones, or twice as many real ones, the real parts before the imaginary ones. */
+static bool geev_types(cudaDataType a, cudaDataType w, cudaDataType vl, cudaDataType vr, cudaDataType compute)
+{
+	return types_agree(a, vl, compute) && vr == a && (w == a || real_of(w) == a);
+}
+
+static bool geev_good(cusolverEigMode_t jobvl, cusolverEigMode_t jobvr, int64_t n, int64_t lda, int64_t ldvl,
+		      int64_t ldvr)
+{
+	return n >= 0 && ld_good(lda, n) && eig_of(jobvl) && eig_of(jobvr) &&
+	       ld_good(ldvl, eig_of(jobvl) == 'V' ? n : 1) && ld_good(ldvr, eig_of(jobvr) == 'V' ? n : 1);
+}
+
+cusolverStatus_t soft_cusolverDnXgeev_bufferSize(HANDLE, PARAMS, cusolverEigMode_t jobvl, cusolverEigMode_t jobvr,
+						 int64_t n, cudaDataType dataTypeA, const void *A, int64_t lda,
+						 cudaDataType dataTypeW, const void *W_, cudaDataType dataTypeVL,
+						 const void *VL, int64_t ldvl, cudaDataType dataTypeVR, const void *VR,
+						 int64_t ldvr, cudaDataType computeType, SIZES)
+{
+	bool good = geev_good(jobvl, jobvr, n, lda, ldvl, ldvr);
+
+	if (good && !geev_types(dataTypeA, dataTypeW, dataTypeVL, dataTypeVR, computeType))
+		return type_refused("cusolverDnXgeev_bufferSize of such types");
+	return sizes_tell(handle, good, dataTypeA, n * n + n * BLOCK, workspaceInBytesOnDevice, workspaceInBytesOnHost);
+}
+
+cusolverStatus_t soft_cusolverDnXgeev(HANDLE, PARAMS, cusolverEigMode_t jobvl, cusolverEigMode_t jobvr, int64_t n,
+				      cudaDataType dataTypeA, void *A, int64_t lda, cudaDataType dataTypeW, void *W_,
+				      cudaDataType dataTypeVL, void *VL, int64_t ldvl, cudaDataType dataTypeVR,
+				      void *VR, int64_t ldvr, cudaDataType computeType, ROOM, int *info)
+{
+	if (!geev_types(dataTypeA, dataTypeW, dataTypeVL, dataTypeVR, computeType))
+		return type_refused("cusolverDnXgeev of such types");
+	return run(handle, geev_good(jobvl, jobvr, n, lda, ldvl, ldvr), !n,
+		   W(.routine = SOLVER_geev, .type = (uint8_t)type_of(dataTypeA), .wide = dataTypeW != dataTypeA,
+		     .job = eig_of(jobvl), .job_more = eig_of(jobvr), .n = n, .a = { at(A), lda, 0 },
+		     .b = { at(VL), ldvl, 0 }, .c = { at(VR), ldvr, 0 }, .values = at(W_), .info = at(info)));
+}
+
 /* The polar decomposition's singular values are the same ones. */
 cusolverStatus_t soft_cusolverDnXgesvdp_bufferSize(HANDLE, PARAMS, cusolverEigMode_t jobz, int econ, int64_t m,
 						   int64_t n, cudaDataType dataTypeA, const void *A, int64_t lda,

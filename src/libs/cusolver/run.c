@@ -427,6 +427,53 @@ static void run_sytrd(struct run *r)
 	}
 }
 
+/* Eigenvalues of a real matrix: LAPACK tells their parts apart, complex values want them in turns. */
+static void values_put(struct run *r, const char *parts)
+{
+	for (int i = 0; i < r->columns; i++) {
+		char *to = r->values + (size_t)i * 2 * r->real;
+
+		memcpy(to, parts + (size_t)i * r->real, r->real);
+		memcpy(to + r->real, parts + (size_t)(r->columns + i) * r->real, r->real);
+	}
+}
+
+static void run_geev(struct run *r)
+{
+	routine f = find(r, "geev_");
+	char told[16] __attribute__((aligned(16))) = { 0 };
+	size_t parts = (size_t)r->columns * 2 * r->real; /* LAPACK's real workspace, or values in two parts */
+	int count = -1;
+	void *work = told;
+	char *real = told, *second = told;
+
+	if (f && !is_finite(r, r->a, r->columns, r->columns, r->lda, (int64_t)r->columns * 2))
+		return;
+	for (int asked = 0; f && work && !r->info && asked < 2; asked++) {
+		if (is_complex(r))
+			CALL(f,
+			     (letter, letter, whole, numbers, whole, numbers, numbers, whole, numbers, whole, numbers,
+			      whole, numbers, int *, size_t, size_t),
+			     &r->w->job, &r->w->job_more, &r->columns, r->a, &r->lda, r->values, r->b, &r->ldb, r->c,
+			     &r->ldc, work, &count, real, &r->info, 1, 1);
+		else
+			CALL(f,
+			     (letter, letter, whole, numbers, whole, numbers, numbers, numbers, whole, numbers, whole,
+			      numbers, whole, int *, size_t, size_t),
+			     &r->w->job, &r->w->job_more, &r->columns, r->a, &r->lda, real, second, r->b, &r->ldb, r->c,
+			     &r->ldc, work, &count, &r->info, 1, 1);
+		if (asked)
+			break;
+		work = memory(r, told, &count, parts + 64);
+		if (!work)
+			return;
+		real = is_complex(r) || r->w->wide ? behind(r, work, count) : r->values;
+		second = real + parts / 2;
+	}
+	if (f && !is_complex(r) && r->w->wide)
+		values_put(r, real);
+}
+
 /* ---- what a routine touches ---- */
 
 /* Rows and columns of an operand, the length of a vector; 0: it has none. */
@@ -486,6 +533,12 @@ static struct shape shape_of(const struct solver_work *w)
 		break;
 	case SOLVER_syevd:
 		s.values = n;
+		break;
+	case SOLVER_geev:
+		s.values = 2 * n;
+		s.b[0] = w->job == 'V' ? n : 0;
+		s.c[0] = w->job_more == 'V' ? n : 0;
+		s.b[1] = s.c[1] = n;
 		break;
 	case SOLVER_sygvd:
 		s.values = n;
@@ -562,6 +615,8 @@ static bool jobs_sound(const struct solver_work *w)
 	case SOLVER_syevd:
 	case SOLVER_sygvd:
 		return one_of(w->job, "NV");
+	case SOLVER_geev:
+		return one_of(w->job, "NV") && one_of(w->job_more, "NV");
 	default:
 		return one_of(w->job, "NVASO") && one_of(w->job_more, "NVASO");
 	}

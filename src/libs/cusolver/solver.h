@@ -17,7 +17,7 @@
 #define SOLVER_EACH(X)                                                                                                 \
 	X(potrf)                                                                                                       \
 	X(potri) X(potrs) X(getrf) X(getrs) X(geqrf) X(ormqr) X(orgqr) X(gesvd) X(gesvdj) X(syevd) X(sygvd) X(sytrd)   \
-		X(trtri)
+		X(trtri) X(geev)
 
 #define SOLVER_NUMBER(name) SOLVER_##name,
 enum solver_routine { SOLVER_EACH(SOLVER_NUMBER) SOLVER_ROUTINES };
@@ -34,7 +34,7 @@ struct solver_work {
 	uint32_t number;      /* device_launch() sets it */
 	uint32_t routine;     /* enum solver_routine */
 	uint8_t type;	      /* 0 to 3: float, double, and their complex variants */
-	uint8_t arrays, wide; /* operands are arrays of addresses; pivots have 64 bits */
+	uint8_t arrays, wide; /* operands are arrays of addresses; pivots have 64 bits, values of geev are complex */
 	uint8_t conjugated;   /* the last operand of gesvdj is V, not its conjugate transpose */
 	char uplo, side, trans, diag, job, job_more;
 	int32_t itype;
