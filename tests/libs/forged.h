@@ -25,6 +25,9 @@
 #ifndef FORGED_SLACK
 #define FORGED_SLACK 0 /* bytes behind the thread's own memory that may be touched */
 #endif
+#ifndef FORGED_BEHIND
+#define FORGED_BEHIND 0 /* bytes behind the device's that may be read */
+#endif
 
 enum forged_end { FORGED_DONE, FORGED_REFUSED, FORGED_LONG, FORGED_ESCAPED };
 
@@ -95,6 +98,8 @@ static void forged_begin(void)
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGALRM };
 
 	forged_memory = forged_pages(FORGED_ALLOWED);
+	if (forged_memory && FORGED_BEHIND)
+		mprotect(forged_memory + FORGED_ALLOWED, FORGED_BEHIND, PROT_READ);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		sigaction(signals[i], &a, NULL);
 }

@@ -1,8 +1,9 @@
 /*
  * solver_forged_test.c: cuSOLVER's kernels with forged parameters: see forged.h. OpenBLAS's kernels read a column
- * further than they use.
+ * further than they use, of the thread's memory and of the device's: the device has pages behind all that it gives.
  */
 #define FORGED_SLACK 4096
+#define FORGED_BEHIND (UINT64_C(64) << 10)
 #include "tests/libs/forged.h"
 
 #include "libs/cusolver/solver.h"
@@ -110,7 +111,12 @@ int main(void)
 		end = forged_run(solver_run, &p, 1, 30);
 		done += end == FORGED_DONE;
 		if (end == FORGED_ESCAPED && escaped++ < 8)
-			fprintf(stderr, "# routine %u, round %d\n", p.work.routine, i);
+			fprintf(stderr,
+				"# routine %u of type %u, round %d: m %ld, n %ld, a %ld and %ld behind the memory's begin, b %ld, c %ld, "
+				"arrays %u\n",
+				p.work.routine, p.work.type, i, (long)p.work.m, (long)p.work.n, (long)p.work.a.ld,
+				(long)(p.work.a.at - (uint64_t)(uintptr_t)forged_memory), (long)p.work.b.ld,
+				(long)p.work.c.ld, p.work.arrays);
 	}
 	turn_back(kept);
 	printf("# %d of %d were executed\n", done, ROUNDS);
