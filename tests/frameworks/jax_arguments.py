@@ -241,8 +241,11 @@ SETTLED = {
 }
 
 
-def settled(name, leaves):
-    return SETTLED[name](leaves) if name in SETTLED else leaves
+def settled(name, leaves, gradient=False):
+    settle = SETTLED.get(name)
+    if gradient and settle is sorted_values:  # values have any order, a gradient has the matrix's
+        settle = None
+    return settle(leaves) if settle else leaves
 
 
 def along(f):

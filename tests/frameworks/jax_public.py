@@ -221,8 +221,8 @@ class Tally:
             if d[1] is not None:
                 (own if is_jaxs_own(d[1]) else refused).append(f"{case.label}: {first_line(d[1])}")
                 continue
-            a, b = arguments.settled(name, d[0]), arguments.settled(name, p[0])
-            far = off(a, b)
+            gradient = case.label.startswith("gradient")
+            far = off(arguments.settled(name, d[0], gradient), arguments.settled(name, p[0], gradient))
             if far > 1:
                 wrong.append(f"{case.label}: {far:.3g} times the tolerance")
         self.cases += judged
