@@ -9,7 +9,7 @@ import re
 import tomllib
 
 from .spec import SpecError, toml_fault
-from .text import banner, failure, ret
+from .text import banner, failure, refused_by_name, ret
 
 TYPES = {"float": "CUDA_R_32F", "double": "CUDA_R_64F", "cuComplex": "CUDA_C_32F", "cuDoubleComplex": "CUDA_C_64F",
          "__half": "CUDA_R_16F", "__nv_bfloat16": "CUDA_R_16BF", "int": "CUDA_R_32I", "int64_t": "CUDA_R_64I"}
@@ -93,6 +93,7 @@ def source(spec, routines, library):
         else:
             out += [f'\tblas_refused("{c.symbol}");', f"\t{ret(c)}{failure(spec, c)};" if ret(c) else "\treturn;"]
         out += ["}", ""]
+    out += refused_by_name(spec, library, "blas_refused(")
     return "\n".join(out)
 
 
@@ -125,6 +126,7 @@ def page(spec, routines, path):
         calls = [c for c in spec.calls if bool(c.header) == has_header and not c.untyped]
         there = shown_names(c.symbol for c in calls if routines.has(c.symbol))
         refused = [n for n in shown_names(c.symbol for c in calls if not routines.has(c.symbol)) if n not in there]
+        refused += spec.newer(library if has_header else None)
         out += [f"| {library}: {len(there)} calls work, {len(refused)} are refused |", "|---|",
                 "| work: " + ", ".join(there) + " |", "| refused: " + ", ".join(refused) + " |", ""]
     untyped = [c.symbol for c in spec.calls if c.untyped]

@@ -12,7 +12,7 @@ Names of the generated functions' own variables end in _, which no parameter doe
 import re
 
 from .remote import number_of, plain_type
-from .text import banner, failure, ret
+from .text import banner, failure, refused_by_name, ret
 
 
 def forwarded(spec):
@@ -73,6 +73,7 @@ def client_source(spec, header):
         if c.header == header:
             out += [("__attribute__((weak)) " if c.replaceable else "") + c.prototype(), "{",
                     *(client_body(spec, c) if c.generated else refusal(spec, c)), "}", ""]
+    out += refused_by_name(spec, header and header.removesuffix(".h"), "forward_refused(")
     return "\n".join(out)
 
 

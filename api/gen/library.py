@@ -20,7 +20,7 @@ def page(spec, implemented, path):
         raise SpecError(f"{path}: no lines \"{begin}\" and \"{end}\"")
     there = {c.symbol for c in implemented}
     names = sorted(c.symbol for c in spec.calls)
-    works, refused = [n for n in names if n in there], [n for n in names if n not in there]
+    works, refused = [n for n in names if n in there], sorted([n for n in names if n not in there] + spec.newer())
     out = [f"| {spec.title}: {len(works)} calls work, {len(refused)} are refused |", "|---|", "| work: " + ", ".join(works) + " |",
            *(["| refused: " + ", ".join(refused) + " |"] if refused else [])]
     head, _, rest = text.partition(begin)

@@ -9,7 +9,7 @@ inside the library reaches an exported name, so a library loaded before it that 
 import tomllib
 
 from .spec import SpecError, toml_fault
-from .text import banner, failure, ret
+from .text import banner, failure, refused_by_name, ret
 
 
 def read_implemented(spec, path, shown):
@@ -102,6 +102,9 @@ def soft_source(spec, implemented):
                 f"\t{ret(c)}{body_of(c, done, gated)}({c.names()});", "}", ""]
         if spec.also:
             out += [f'EXPORT {c.prototype(spec.also + c.symbol)} __attribute__((alias("{c.symbol}")));', ""]
+    if spec.newer():
+        out += ["void library_refused(const char *title, const char *symbol);", "",
+                *refused_by_name(spec, None, f'library_refused("{spec.title}", ')]
     out += [f"const struct {n}_table soft_table = {{"]
     out += [f"\t.{c.symbol} = {body_of(c, done, gated)}," for c in spec.calls]
     return "\n".join([*out, "};", ""])

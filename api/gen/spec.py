@@ -5,6 +5,7 @@ knows stops the build with file, line and call; SpecError carries all of them at
 The format is told at the head of api/cuda.toml.
 """
 
+import os
 import re
 import string
 import tomllib
@@ -248,8 +249,25 @@ class Spec:
         self.read_calls(data.get("call", {}))
         self.read_untyped(data.get("untyped", {}))
         self.read_nodes(data.get("nodes", {}))
+        self.newer_names = self.read_newer() if self.library or self.forward else {}
         self.check_calls()
         self.check_versions()
+
+    def read_newer(self):
+        """library-newer.toml: by library, the names of calls of later releases; they are exported, and refused."""
+        path = os.path.join(os.path.dirname(os.path.abspath(self.path)), "library-newer.toml")
+        if not os.path.exists(path):
+            return {}
+        with open(path, "rb") as f:
+            names = tomllib.load(f)["newer"]
+        declared = {c.symbol for c in self.calls}
+        for name in [s for of in names.values() for s in of if s in declared]:
+            self.fault("untyped", f'"{name}" is declared, and stands in library-newer.toml')
+        return names
+
+    def newer(self, library=None):
+        """Those of the API's own library, or of another one with the same spec."""
+        return self.newer_names.get(library or self.name, [])
 
     def unknown_keys(self, where, block, known):
         for k in block:

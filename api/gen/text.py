@@ -11,6 +11,18 @@ def pointer_type(call):
     return f"{ret}{'' if ret.endswith('*') else ' '}(*%s)({call.parameters()})"
 
 
+VISIBLE = '__attribute__((visibility("default"))) '
+
+
+def refused_by_name(spec, library, tell):
+    """C text: the exports of calls of which nothing but the name is known; `tell` says the name, as `tell("NAME")`."""
+    out = []
+    for symbol in spec.newer(library):
+        out += [f"{VISIBLE}int {symbol}(void);", f"int {symbol}(void)", "{", f'\t{tell}"{symbol}");',
+                f"\treturn {spec.not_supported};", "}", ""]
+    return out
+
+
 def failure(spec, call):
     """What the call answers when there is nothing that could execute it."""
     return spec.not_supported if call.returns == spec.result else call.otherwise

@@ -42,7 +42,7 @@ import tomllib
 
 from .remote import plain_type
 from .spec import SpecError
-from .text import banner, failure, ret
+from .text import banner, failure, refused_by_name, ret
 
 KEYS = {"number", "files", "statuses", "create", "destroy", "numbers", "same", "here", "local", "waits", "ask", "once", "out", "list",
         "tells", "scalar", "scratch", "pointer_mode", "pointer_mode_of", "final", "sets", "sets_by", "spoils",
@@ -189,6 +189,7 @@ def client_source(way):
     for c in s.calls:
         out += [f"__attribute__((visibility(\"default\"))) {c.prototype()};", c.prototype(), "{",
                 *far_client(way, c), *(client_body(way, c) if c.symbol in done else refusal(s, c)), "}", ""]
+    out += refused_by_name(s, None, "forward_tell(&library_, ")
     return "\n".join(out)
 
 

@@ -58,6 +58,7 @@ NOT_NAMED = (
     "only implemented on the CPU",
     "only supported on CPU",
     "only available on CPU",
+    "only defined for CPU buffers",
     "translation rule for primitive",
 )
 

@@ -69,7 +69,12 @@ if not solver.cusolverSpCreate(ctypes.byref(made)):
     print(solver.cusolverSpScsrlsvqr(made, 4, 4, *[made] * 5, ctypes.c_float(0), 0, made, made))
 blas.cublasCreate_v2(ctypes.byref(made))
 print(blas.cublasGetEmulationSpecialValuesSupport(made, ctypes.byref(ctypes.c_int())))
+for file, call in (("libcublasLt.so.13", "cublasLtMatmulAlgoCheckForStream"), ("libcufft.so.12", "cufftDeviceCreate"),
+                   ("libcusolver.so.12", "cusolverDnXpolar"), ("libcusparse.so.12", "cusparseSpMatConvert"), ("libnccl.so.2", "ncclPutSignal")):
+    print(getattr(ctypes.CDLL(file), call)(made, made, made))
 """
+LINES = ("cusolverSpScsrlsvqr", "cublasGetEmulationSpecialValuesSupport", "cublasLtMatmulAlgoCheckForStream", "cufftDeviceCreate", "cusolverDnXpolar",
+         "cusparseSpMatConvert", "ncclPutSignal")
 
 
 def refused(way, words):
@@ -77,11 +82,15 @@ def refused(way, words):
     r = run(words, [sys.executable, "-c", REFUSED])
     said = [line for line in r.stderr.splitlines() if line.startswith("mete:")]
     check(
-        r.returncode == 0 and len(r.stdout.split()) == 2 and "0" not in r.stdout.split(),
+        r.returncode == 0 and len(r.stdout.split()) == len(LINES) and "0" not in r.stdout.split(),
         f"{way}: calls that there are not have a status",
         r.stdout + r.stderr,
     )
-    check(len(said) == 2 and "cusolverSp" in said[0] and "cublasGetEmulationSpecialValuesSupport" in said[1], f"{way}: and one line each, which names them", r.stderr)
+    check(
+        len(said) == len(LINES) and all(name in line for name, line in zip(LINES, said)),
+        f"{way}: and one line each, which names them",
+        r.stderr,
+    )
 
 
 LIBRARIES = {

@@ -6,20 +6,35 @@
  * refused as NCCL refuses what a build of it cannot do. The names are those that the libraries of NCCL 2.28.9
  * and 2.32.3 export.
  */
+#include "softdev/log.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
 enum { INVALID_USAGE = 5 }; /* ncclInvalidUsage of nccl.h */
 
 #define EXPORTED __attribute__((visibility("default")))
-#define REFUSED(name)                     \
-	EXPORTED int name(void);          \
-	int name(void)                    \
-	{                                 \
-		return INVALID_USAGE;     \
-	}
+#define REFUSED(name)                                      \
+	EXPORTED int name(void);                           \
+	int name(void)                                     \
+	{                                                  \
+		static atomic_bool said;                   \
+		if (!atomic_exchange(&said, true))         \
+			refused(#name);                    \
+		return INVALID_USAGE;                      \
+	}                                                  \
+	EXPORTED int p##name(void) __attribute__((alias(#name)));
 #define NOTHING(name)                     \
 	EXPORTED void name(void);         \
 	void name(void)                   \
 	{                                 \
-	}
+	}                                 \
+	EXPORTED void p##name(void) __attribute__((alias(#name)));
+
+static void refused(const char *name)
+{
+	log_line("%s: not supported by mete's NCCL (docs/libraries.md lists what is)", name);
+}
 
 /* ncclTeam_t of nccl_device.h: ranks, own rank, distance. A team of nobody. */
 struct team {
@@ -31,7 +46,8 @@ struct team {
 	struct team name(void)            \
 	{                                 \
 		return (struct team){ 0 }; \
-	}
+	}                                 \
+	EXPORTED struct team p##name(void) __attribute__((alias(#name)));
 
 REFUSED(ncclAllGatherConfig)
 REFUSED(ncclAllReduceConfig)
@@ -93,8 +109,11 @@ NO_TEAM(ncclTeamWorld)
 /* Ranks and slots are numbers, not results. */
 NOTHING(ncclResetDebugInitInternal)
 EXPORTED int ncclTeamRankToLsa(void);
+EXPORTED int pncclTeamRankToLsa(void) __attribute__((alias("ncclTeamRankToLsa")));
 EXPORTED int ncclTeamRankToWorld(void);
+EXPORTED int pncclTeamRankToWorld(void) __attribute__((alias("ncclTeamRankToWorld")));
 EXPORTED int ncclLLA2ACalcSlots(void);
+EXPORTED int pncclLLA2ACalcSlots(void) __attribute__((alias("ncclLLA2ACalcSlots")));
 
 int ncclTeamRankToLsa(void)
 {
