@@ -30,6 +30,11 @@ enum device_kind device_kind_named(const char *name)
 	return (enum device_kind)kind;
 }
 
+const enum device_kind device_kind_order[DEVICE_KINDS - 1] = {
+	DEVICE_NVIDIA, DEVICE_HIP,	 DEVICE_MUSA, DEVICE_MACA,	DEVICE_COREX,
+	DEVICE_ASCEND, DEVICE_CAMBRICON, DEVICE_SOFT, DEVICE_LEVELZERO, DEVICE_OPENCL,
+};
+
 int device_kind_has_cuda(enum device_kind kind)
 {
 	return kind == DEVICE_NVIDIA || kind == DEVICE_SOFT || kind == DEVICE_COREX;

@@ -60,6 +60,9 @@ const char *device_kind_name(enum device_kind kind);
 /* The kind of that name; 0: there is none. */
 enum device_kind device_kind_named(const char *name);
 
+/* The order in which kinds are taken where a request names none: the first one that has a device. */
+extern const enum device_kind device_kind_order[DEVICE_KINDS - 1];
+
 /* Whether programs use it by CUDA; then it can be behind a wall. */
 int device_kind_has_cuda(enum device_kind kind);
 

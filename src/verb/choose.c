@@ -1,5 +1,6 @@
 /* choose.c: see choose.h. Every text from the command line is judged here, before anything is started or asked. */
 #include "verb/choose.h"
+#include "model/device.h"
 #include "model/placement.h"
 #include "verb/terms.h"
 
@@ -75,20 +76,14 @@ json_t *device_listed(json_t *list, const char *driver, const char *word, size_t
 	return matches == 1 ? found : NULL;
 }
 
-/* Kinds of devices that go before the software device, behind NVIDIA's. */
-static const char *const other_vendors[] = { "hip", "musa", "maca", "corex", "ascend", "cambricon", NULL };
-
 json_t *device_named(json_t *list, const char *word, bool soft)
 {
-	json_t *found = soft ? NULL : device_listed(list, "nvidia", word, strlen(word));
+	json_t *found = NULL;
 
-	for (size_t i = 0; !found && !soft && other_vendors[i]; i++)
-		found = device_listed(list, other_vendors[i], word, strlen(word));
-	if (!found)
-		found = device_listed(list, "soft", word, strlen(word));
-	if (!found && !soft)
-		found = device_listed(list, "levelzero", word, strlen(word));
-	return found || soft ? found : device_listed(list, "opencl", word, strlen(word));
+	for (size_t i = 0; !found && i < DEVICE_KINDS - 1; i++)
+		if (!soft || device_kind_order[i] == DEVICE_SOFT)
+			found = device_listed(list, device_kind_name(device_kind_order[i]), word, strlen(word));
+	return found;
 }
 
 /* "0 (name), 1 (name)" */
@@ -425,11 +420,9 @@ static const char *choose_driver(const struct choice *ch, const char *asked)
 	}
 	if (named)
 		return device_text(named, "driver");
-	if (driver_has_device(ch->list, "nvidia"))
-		return "nvidia";
-	for (size_t i = 0; other_vendors[i]; i++)
-		if (driver_has_device(ch->list, other_vendors[i]))
-			return other_vendors[i];
+	for (size_t i = 0; device_kind_order[i] != DEVICE_SOFT; i++)
+		if (driver_has_device(ch->list, device_kind_name(device_kind_order[i])))
+			return device_kind_name(device_kind_order[i]);
 	return "soft";
 }
 

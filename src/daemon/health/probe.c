@@ -142,10 +142,7 @@ static const struct probe_kind {
 	{ DEVICE_OPENCL, "--probe-opencl", true },
 };
 
-/* The driver that is taken when none is named. */
-static const enum device_kind best_first[] = { DEVICE_NVIDIA,	 DEVICE_HIP,	DEVICE_MUSA,	  DEVICE_MACA,
-					       DEVICE_COREX,	 DEVICE_ASCEND, DEVICE_CAMBRICON, DEVICE_SOFT,
-					       DEVICE_LEVELZERO, DEVICE_OPENCL };
+_Static_assert(MACHINE_DRIVERS == sizeof(device_kind_order) / sizeof(*device_kind_order), "a driver for each kind");
 
 static unsigned int place_of(enum device_kind kind)
 {
@@ -345,8 +342,8 @@ static bool has_enough(const struct machine *machine, const struct machine_wait 
 		return false;
 	if (wait->kind)
 		return has_answered(machine, wait->kind);
-	for (unsigned int i = 0; i < MACHINE_DRIVERS && has_answered(machine, best_first[i]); i++)
-		if (machine->driver[place_of(best_first[i])].usable)
+	for (unsigned int i = 0; i < MACHINE_DRIVERS && has_answered(machine, device_kind_order[i]); i++)
+		if (machine->driver[place_of(device_kind_order[i])].usable)
 			return true;
 	return false;
 }
@@ -877,8 +874,8 @@ void machine_forget(struct daemon *daemon, const void *owner)
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind)
 {
 	for (unsigned int i = 0; !kind && i < MACHINE_DRIVERS; i++)
-		if (machine->driver[place_of(best_first[i])].usable)
-			return &machine->driver[place_of(best_first[i])];
+		if (machine->driver[place_of(device_kind_order[i])].usable)
+			return &machine->driver[place_of(device_kind_order[i])];
 	for (unsigned int i = 0; kind && i < MACHINE_DRIVERS; i++)
 		if (machine->driver[i].kind == kind)
 			return &machine->driver[i];
