@@ -1,6 +1,7 @@
 /* generate.c: `mete cdi generate`: CDI files for the node's devices and named shares. */
 #include "base/cleanup.h"
 #include "client/grants.h"
+#include "model/device.h"
 #include "verb/say.h"
 #include "connect/cdi/inside.h"
 #include "connect/cdi/edits.h"
@@ -44,14 +45,15 @@ static bool has_device(json_t *devices, const char *driver)
 	return false;
 }
 
-/* The one that programs get: NVIDIA's, another vendor's, or the software device. */
+/* The one that programs get, of those that a container can have: none with OpenCL alone. */
 static const char *driver_given(json_t *devices)
 {
-	if (has_device(devices, "nvidia"))
-		return "nvidia";
-	for (unsigned int way = INSIDE_SOFT + 1; way < INSIDE_WAYS; way++)
-		if (inside_driver((enum inside_way)way) && has_device(devices, inside_driver((enum inside_way)way)))
-			return inside_driver((enum inside_way)way);
+	for (size_t i = 0; i < DEVICE_KINDS - 1; i++) {
+		const char *name = device_kind_name(device_kind_order[i]);
+
+		if (device_kind_order[i] != DEVICE_OPENCL && has_device(devices, name))
+			return name;
+	}
 	return "soft";
 }
 

@@ -31,8 +31,8 @@ enum device_kind device_kind_named(const char *name)
 }
 
 const enum device_kind device_kind_order[DEVICE_KINDS - 1] = {
-	DEVICE_NVIDIA, DEVICE_HIP,	 DEVICE_MUSA, DEVICE_MACA,	DEVICE_COREX,
-	DEVICE_ASCEND, DEVICE_CAMBRICON, DEVICE_SOFT, DEVICE_LEVELZERO, DEVICE_OPENCL,
+	DEVICE_NVIDIA, DEVICE_HIP,	 DEVICE_MUSA,	   DEVICE_MACA, DEVICE_COREX,
+	DEVICE_ASCEND, DEVICE_CAMBRICON, DEVICE_LEVELZERO, DEVICE_SOFT, DEVICE_OPENCL,
 };
 
 int device_kind_has_cuda(enum device_kind kind)

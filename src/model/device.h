@@ -52,7 +52,8 @@ enum device_find_result {
 	DEVICE_AMBIGUOUS = -2, /* a prefix of several UUIDs */
 };
 
-#define DEVICE_KIND_WORDS "nvidia, soft, hip, musa, maca, corex, ascend, cambricon, levelzero or opencl"
+/* In the order in which they are taken. */
+#define DEVICE_KIND_WORDS "nvidia, hip, musa, maca, corex, ascend, cambricon, levelzero, soft or opencl"
 
 /* One of these words. */
 const char *device_kind_name(enum device_kind kind);
@@ -60,7 +61,10 @@ const char *device_kind_name(enum device_kind kind);
 /* The kind of that name; 0: there is none. */
 enum device_kind device_kind_named(const char *name);
 
-/* The order in which kinds are taken where a request names none: the first one that has a device. */
+/*
+ * The order in which kinds are taken where a request names none: the first one that has a device. Vendors' cards go
+ * before the software device, which goes before what has OpenCL alone: most often that is a processor.
+ */
 extern const enum device_kind device_kind_order[DEVICE_KINDS - 1];
 
 /* Whether programs use it by CUDA; then it can be behind a wall. */

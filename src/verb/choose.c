@@ -420,7 +420,7 @@ static const char *choose_driver(const struct choice *ch, const char *asked)
 	}
 	if (named)
 		return device_text(named, "driver");
-	for (size_t i = 0; device_kind_order[i] != DEVICE_SOFT; i++)
+	for (size_t i = 0; i < DEVICE_KINDS - 1; i++)
 		if (driver_has_device(ch->list, device_kind_name(device_kind_order[i])))
 			return device_kind_name(device_kind_order[i]);
 	return "soft";

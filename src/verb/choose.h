@@ -6,8 +6,8 @@
  * every device of the driver; "any" is one that meted chooses, where the caller takes that. What is said of the
  * device's time (terms.h) is paired likewise. Without --device it is the first device that CUDA_VISIBLE_DEVICES shows,
  * or device 0; or one that meted chooses, with --place or where meted's placement.rule says so. Without --mem it is all
- * that is not promised yet. The driver is the real one when it has a device, else the software device; --soft asks for
- * the latter.
+ * that is not promised yet. The driver is the first in the order of model/device.h that has a device: a vendor's, else
+ * the software device. An option of a kind's name asks for that kind.
  */
 #pragma once
 

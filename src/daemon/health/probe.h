@@ -103,8 +103,7 @@ char **machine_environment(void);
 void machine_stop(struct daemon *daemon);
 
 /*
- * The driver of a kind; or for kind 0 the first usable one: NVIDIA's, then HIP's, other vendors', the software device,
- * Level Zero's and OpenCL's last. NULL: none.
+ * The driver of a kind; or for kind 0 the first usable one in the order of device_kind_order. NULL: none.
  */
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind);
 
