@@ -48,11 +48,11 @@ static int find(struct control *control, const struct command_line *line, char u
 
 	if (r)
 		return r;
-	device = device_named(json_object_get(answer, "devices"), line->args[0], option_given(line, "soft"));
-	if (device)
+	r = device_named(json_object_get(answer, "devices"), line->args[0], option_given(line, "soft"), &device, f);
+	if (!r)
 		snprintf(uuid, 64, "%s", device_text(device, "uuid"));
 	json_decref(answer);
-	return device ? 0 : fault_set(f, -ENODEV, "%s: no such device; `mete devices` lists them", line->args[0]);
+	return r;
 }
 
 static json_t *request_for(const char *op, const char *uuid, const struct command_line *line)
@@ -153,8 +153,9 @@ static int give_up(struct control *control, const struct command_line *line, con
 		say_error("interrupted, and meted could not be told: %s", f.text);
 		return EXIT_FAILED;
 	}
-	say_warning("interrupted: device %lld stays cordoned; `mete uncordon %lld` brings it back",
-		    (long long)device_number(device, "index"), (long long)device_number(device, "index"));
+	say_warning("interrupted: device %lld stays cordoned; `mete uncordon %s:%lld` brings it back",
+		    (long long)device_number(device, "index"), device_text(device, "driver"),
+		    (long long)device_number(device, "index"));
 	if (option_given(line, "json"))
 		print_json("device", json_incref(device));
 	json_decref(device);

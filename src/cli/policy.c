@@ -91,10 +91,8 @@ static int set(struct control *control, const struct command_line *line, struct 
 	}
 	if (control_ask_again(control, CONTROL_START, request_plain("devices"), &answer, NULL, f))
 		return EXIT_FAILED;
-	device = device_named(json_object_get(answer, "devices"), word, option_given(line, "soft"));
-	if (!device) {
+	if (device_named(json_object_get(answer, "devices"), word, option_given(line, "soft"), &device, f)) {
 		json_decref(answer);
-		fault_set(f, 0, "%s: no such device; `mete devices` lists them", word);
 		return EXIT_FAILED;
 	}
 	request = request_device("policy_set", device_text(device, "uuid"));

@@ -28,15 +28,16 @@ static void list_grant_devices(json_t *grant, char *text, size_t size)
 						 (long long)device_number(device, "index"));
 }
 
-/* The share of the grant that a word names; the rows of a grant carry no driver of their own. */
+/* The share of the grant that a word names; the rows of a grant carry no kind of their own. */
 static json_t *find_share(json_t *grant, const struct share *s)
 {
 	json_t *devices = json_object_get(grant, "devices"), *device, *found;
+	const char *kind = device_text(json_object_get(grant, "driver"), "kind");
 	size_t i;
 
 	json_array_foreach (devices, i, device)
-		json_object_set_new(device, "driver", json_string("of the grant"));
-	found = device_listed(devices, "of the grant", s->device, s->device_length);
+		json_object_set_new(device, "driver", json_string(kind));
+	found = device_listed(devices, kind, s->device, s->device_length);
 	json_array_foreach (devices, i, device)
 		json_object_del(device, "driver");
 	return found;

@@ -290,19 +290,18 @@ static void print_summary(const struct recording *r, const char *path)
 static int choose_device(const struct recording *r, const char *word, int *ret, struct fault *f)
 {
 	json_t *device;
+	int k;
 
 	*ret = -1;
 	if (!word)
 		return 0;
-	device = device_listed(r->devices, "nvidia", word, strlen(word));
-	if (!device)
-		device = device_listed(r->devices, "soft", word, strlen(word));
-	if (!device)
+	k = device_named(r->devices, word, false, &device, f);
+	if (k == -ENODEV)
 		return fault_set(f, -ENODEV,
 				 "--device %s: no traced grant is on such a device; `mete top` shows who is where",
 				 word);
-	*ret = (int)device_number(device, "id");
-	return 0;
+	*ret = k ? -1 : (int)device_number(device, "id");
+	return k;
 }
 
 static int trace(struct control *control, const struct command_line *line, double seconds, struct output *out,

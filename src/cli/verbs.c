@@ -62,9 +62,9 @@ static const struct option_spec run_options[] = {
 		"Device memory that the program may hold: 512M, 8G, 1.5GiB (powers of 1024), 8GB (powers of 1000), 25% "
 		"of the device, or bytes. Given once it holds for every --device, else once for each. Default: all "
 		"that is not promised to others."),
-	OPTION_DEVICE("The device: its number, its UUID or the beginning of it, several with commas, \"all\", or "
-		      "DEVICE:SIZE. \"any\": one that meted chooses (--place). May be repeated. Default: the first "
-		      "that CUDA_VISIBLE_DEVICES shows, or 0."),
+	OPTION_DEVICE("The device: its index, KIND:INDEX, its UUID or the beginning of it, several with commas, "
+		      "\"all\", or DEVICE:SIZE. \"any\": one that meted chooses (--place). May be repeated. Default: "
+		      "the first that CUDA_VISIBLE_DEVICES shows, or 0."),
 	OPTION_PLACE OPTION_TERMS OPTION_SOFT,
 	OPTION_OPENCL,
 	OPTION_HIP,
@@ -465,6 +465,10 @@ static const struct example policy_examples[] = { { "mete policy", "" },
 						    "whoever asks for no share is not held up" },
 						  EXAMPLE_END };
 
+#define DEVICE_WORDS                                                                                                   \
+	"DEVICE is an index, a UUID or its beginning, or KIND:INDEX (hip:0; `mete devices`: DRIVER). An index that "   \
+	"devices of several kinds have is refused; the software device has one only where no vendor's card has it."
+
 #define OPTION_REASON                                                                                                  \
 	{                                                                                                              \
 		"reason", 'r', "TEXT", "Why; shown to whoever is refused.", COMPLETE_NOTHING, false                    \
@@ -475,6 +479,7 @@ static const struct option_spec cordon_options[] = { OPTION_REASON, OPTION_SOFT,
 static const char *const cordon_details[] = {
 	"The device takes no new grants from now on, also over a restart of meted. Grants that it has stay, and their "
 	"programs go on and may start more. `mete devices` shows the state, `mete uncordon` ends it.",
+	DEVICE_WORDS,
 	NULL
 };
 
@@ -497,6 +502,7 @@ static const char *const drain_details[] = {
 	"A grant with --wall goes to another device of the same kind, if one has room for it, as with `mete move`.",
 	"Exits 0 when the device is empty, and 1 when it is not in time: it stays cordoned, and those that are left "
 	"are named. Interrupted, too, it leaves the device cordoned.",
+	DEVICE_WORDS,
 	NULL
 };
 
@@ -509,6 +515,7 @@ static const struct option_spec uncordon_options[] = { OPTION_SOFT, OPTION_JSON,
 static const char *const uncordon_details[] = {
 	"The device takes grants again, and programs begin on it. Of a lost device the driver is asked first: it is "
 	"back when the driver answers for it.",
+	DEVICE_WORDS,
 	NULL
 };
 
@@ -672,7 +679,8 @@ static const struct option_spec events_options[] = {
 	{ "limit", 'n', "N", "At most N events, the newest. Default: all that meted keeps, 1024.", COMPLETE_NOTHING,
 	  false },
 	{ "tenant", 't', "NAME", "Only those of this grant; it may have ended.", COMPLETE_GRANT, false },
-	{ "device", 'd', "DEVICE", "Only those of this device: its index or its UUID.", COMPLETE_DEVICE, false },
+	{ "device", 'd', "DEVICE", "Only those of this device: its index, KIND:INDEX or its UUID.", COMPLETE_DEVICE,
+	  false },
 	{ "kind", 'k', "WORD", "Only those of a kind: grant, refusal, fault, device, action or daemon.",
 	  COMPLETE_NOTHING, false },
 	SWITCH("json", 'j', "Print JSON; with --follow an object a line."),

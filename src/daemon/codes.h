@@ -13,7 +13,7 @@ enum code {
 	CODE_UNKNOWN_OP, /* this meted knows no such request */
 	CODE_UNKNOWN_GRANT, /* no grant of that name */
 	CODE_UNKNOWN_DEVICE, /* no device of that index or UUID */
-	CODE_AMBIGUOUS_DEVICE, /* several UUIDs begin like that */
+	CODE_AMBIGUOUS_DEVICE, /* several UUIDs begin like that, or several kinds have that index */
 	CODE_UNKNOWN_TRACE, /* no trace of that number */
 	CODE_BAD_NAME, /* not the name of a grant */
 	CODE_BAD_SIZE, /* not a size of memory */

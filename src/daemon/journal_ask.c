@@ -37,12 +37,13 @@ static bool find_device(struct ask *ask, const char *word, uint8_t uuid[DEVICE_U
 {
 	const struct machine *machine = &ask->daemon->machine;
 	int found = device_find(machine->device, machine->device_count, word);
+	char why[DEVICE_AMBIGUITY_BYTES];
 
 	if (found >= 0)
 		memcpy(uuid, machine->device[found].uuid, DEVICE_UUID_BYTES);
 	else if (found == DEVICE_AMBIGUOUS)
-		refuse(ask, CODE_AMBIGUOUS_DEVICE, "device %.64s: several UUIDs begin like that: give more of it",
-		       word);
+		refuse(ask, CODE_AMBIGUOUS_DEVICE, "device %.64s: %s", word,
+		       device_ambiguity(machine->device, machine->device_count, word, why));
 	else if (device_uuid_parse(word, uuid))
 		refuse(ask, CODE_UNKNOWN_DEVICE,
 		       "device %.64s: this machine has none of that index or UUID: `mete devices` lists them", word);

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,16 +85,78 @@ int device_uuid_parse(const char *text, uint8_t ret_uuid[DEVICE_UUID_BYTES])
 	return 0;
 }
 
-static int find_index(const struct device *list, size_t count, const char *spec)
+size_t device_kind_prefix(const char *text)
 {
+	for (unsigned int kind = 1; kind < DEVICE_KINDS; kind++) {
+		size_t length = strlen(kind_names[kind]);
+
+		if (!strncmp(text, kind_names[kind], length) && text[length] == ':')
+			return length + 1;
+	}
+	return 0;
+}
+
+static bool is_index(const char *text)
+{
+	return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+/* It is in the place of vendors' cards, and not beside them. */
+static bool soft_yields(const struct device *list, size_t count, unsigned long index)
+{
+	for (unsigned int k = 0; device_kind_order[k] != DEVICE_SOFT; k++)
+		for (size_t i = 0; i < count; i++)
+			if (list[i].kind == device_kind_order[k] && list[i].index == index)
+				return true;
+	return false;
+}
+
+/* Whether the device is one that "0" or "hip:0" may mean. */
+static bool has_index(const struct device *list, size_t count, const struct device *d, const char *spec)
+{
+	size_t prefix = device_kind_prefix(spec);
 	unsigned long index;
 
 	errno = 0;
-	index = strtoul(spec, NULL, 10);
-	for (size_t i = 0; i < count && !errno; i++)
-		if (list[i].index == index)
-			return (int)i;
-	return DEVICE_NOT_FOUND;
+	index = strtoul(spec + prefix, NULL, 10);
+	if (errno || d->index != index)
+		return false;
+	if (prefix)
+		return d->kind && strlen(kind_names[d->kind]) == prefix - 1 &&
+		       !strncmp(kind_names[d->kind], spec, prefix - 1);
+	return d->kind != DEVICE_SOFT || !soft_yields(list, count, index);
+}
+
+static int find_index(const struct device *list, size_t count, const char *spec)
+{
+	int found = DEVICE_NOT_FOUND;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!has_index(list, count, &list[i], spec))
+			continue;
+		if (found >= 0)
+			return DEVICE_AMBIGUOUS;
+		found = (int)i;
+	}
+	return found;
+}
+
+const char *device_ambiguity(const struct device *list, size_t count, const char *spec,
+			     char text[DEVICE_AMBIGUITY_BYTES])
+{
+	size_t used;
+
+	if (!is_index(spec)) {
+		snprintf(text, DEVICE_AMBIGUITY_BYTES, "several UUIDs begin like that: give more of it");
+		return text;
+	}
+	used = (size_t)snprintf(text, DEVICE_AMBIGUITY_BYTES,
+				"devices of several kinds have this index: name one by its UUID or as");
+	for (size_t i = 0, n = 0; i < count && used < DEVICE_AMBIGUITY_BYTES; i++)
+		if (has_index(list, count, &list[i], spec))
+			used += (size_t)snprintf(text + used, DEVICE_AMBIGUITY_BYTES - used, "%s %s:%u", n++ ? "," : "",
+						 kind_names[list[i].kind], list[i].index);
+	return text;
 }
 
 int device_find(const struct device *list, size_t count, const char *spec)
@@ -105,7 +168,7 @@ int device_find(const struct device *list, size_t count, const char *spec)
 
 	if (!length)
 		return found;
-	if (strspn(spec, "0123456789") == strlen(spec))
+	if (is_index(spec + device_kind_prefix(spec)))
 		return find_index(list, count, spec);
 	for (size_t i = 0; i < count; i++) {
 		device_uuid_format(list[i].uuid, text);

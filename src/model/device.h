@@ -49,7 +49,7 @@ struct device {
 
 enum device_find_result {
 	DEVICE_NOT_FOUND = -1,
-	DEVICE_AMBIGUOUS = -2, /* a prefix of several UUIDs */
+	DEVICE_AMBIGUOUS = -2, /* a prefix of several UUIDs, or an index that devices of several kinds have */
 };
 
 /* In the order in which they are taken. */
@@ -83,7 +83,17 @@ const char *device_uuid_format(const uint8_t uuid[DEVICE_UUID_BYTES], char text[
 int device_uuid_parse(const char *text, uint8_t ret_uuid[DEVICE_UUID_BYTES]);
 
 /*
- * Finds the device that `spec` names: by index, by UUID, or by a prefix of the UUID with or without "GPU-". Digits
- * alone are an index. Returns the place in `list`, or an enum device_find_result.
+ * Finds the device that `spec` names: by index, by kind and index ("hip:0"), by UUID, or by a prefix of the UUID with or
+ * without "GPU-". Digits alone are an index. The software device has an index only where no vendor's card has it; that
+ * devices of several other kinds have is ambiguous. Returns the place in `list`, or an enum device_find_result.
  */
 int device_find(const struct device *list, size_t count, const char *spec);
+
+#define DEVICE_AMBIGUITY_BYTES 256u
+
+/* Why `spec` was DEVICE_AMBIGUOUS, and the remedy. Value: text. */
+const char *device_ambiguity(const struct device *list, size_t count, const char *spec,
+			     char text[DEVICE_AMBIGUITY_BYTES]);
+
+/* The number of bytes of the kind's name with its colon at the begin of "hip:0"; 0: it begins with none. */
+size_t device_kind_prefix(const char *text);

@@ -34,6 +34,47 @@ static void test_find(void)
 	is(find("nonsense"), DEVICE_NOT_FOUND);
 }
 
+static const struct device kinds[] = {
+	{ .kind = DEVICE_NVIDIA, .index = 0, .uuid = { 1 } },	{ .kind = DEVICE_SOFT, .index = 0, .uuid = { 2 } },
+	{ .kind = DEVICE_SOFT, .index = 1, .uuid = { 3 } },	{ .kind = DEVICE_HIP, .index = 1, .uuid = { 4 } },
+	{ .kind = DEVICE_OPENCL, .index = 1, .uuid = { 5 } },	{ .kind = DEVICE_SOFT, .index = 2, .uuid = { 6 } },
+	{ .kind = DEVICE_OPENCL, .index = 2, .uuid = { 7 } },
+};
+
+static void test_kinds(void)
+{
+	char text[DEVICE_AMBIGUITY_BYTES];
+
+	is(device_find(kinds, 7, "0"), 0);
+	is(device_find(kinds, 7, "soft:0"), 1);
+	is(device_find(kinds, 7, "1"), DEVICE_AMBIGUOUS);
+	is_str(device_ambiguity(kinds, 7, "1", text),
+	       "devices of several kinds have this index: name one by its UUID or as hip:1, opencl:1");
+	is(device_find(kinds, 7, "hip:1"), 3);
+	is(device_find(kinds, 7, "opencl:1"), 4);
+	is(device_find(kinds, 7, "2"), DEVICE_AMBIGUOUS);
+	is_str(device_ambiguity(kinds, 7, "2", text),
+	       "devices of several kinds have this index: name one by its UUID or as soft:2, opencl:2");
+	is(device_find(kinds, 7, "hip:0"), DEVICE_NOT_FOUND);
+	is(device_find(kinds, 7, "hip:"), DEVICE_NOT_FOUND);
+	is(device_find(kinds, 7, "hop:1"), DEVICE_NOT_FOUND);
+	is(device_find(kinds, 7, "hip:01"), 3);
+	is(device_find(kinds, 7, "soft:99999999999999999999"), DEVICE_NOT_FOUND);
+	is(device_kind_prefix("soft:0"), 5);
+	is(device_kind_prefix("soft"), 0);
+	is(device_kind_prefix("0:4G"), 0);
+	is_str(device_ambiguity(list, 3, "GPU-6", text), "several UUIDs begin like that: give more of it");
+}
+
+static void test_order(void)
+{
+	unsigned int seen = 0;
+
+	for (unsigned int i = 0; i < DEVICE_KINDS - 1; i++)
+		seen |= 1u << device_kind_order[i];
+	is(seen, (1u << DEVICE_KINDS) - 2);
+}
+
 static void test_uuid(void)
 {
 	char text[DEVICE_UUID_TEXT];
@@ -52,6 +93,8 @@ int main(void)
 {
 	tap_begin();
 	test_find();
+	test_kinds();
+	test_order();
 	test_uuid();
 	return tap_end();
 }

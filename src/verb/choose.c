@@ -35,58 +35,77 @@ static bool all_digits(const char *word, size_t length)
 	return length > 0;
 }
 
-/* Words of digits are indices alone: "0" must not become the UUID that begins with it. */
-static bool device_matches(json_t *device, const char *word, size_t length, bool *ret_whole)
-{
-	const char *uuid = device_text(device, "uuid");
-	char index[24];
+/* The rows of a driver's devices, as values. The caller frees both. */
+struct rows {
+	struct device *device;
+	json_t **row;
+	size_t count;
+};
 
-	if (all_digits(word, length)) {
-		snprintf(index, sizeof(index), "%lld", (long long)device_number(device, "index"));
-		while (length > 1 && *word == '0') {
-			word++;
-			length--;
-		}
-		return *ret_whole = strlen(index) == length && !memcmp(index, word, length);
+static void rows_free(struct rows *rows)
+{
+	free(rows->device);
+	free(rows->row);
+}
+
+static void rows_read(struct rows *rows, json_t *list, const char *driver)
+{
+	size_t most = json_array_size(list), i;
+	json_t *row;
+
+	*rows = (struct rows){ calloc(most + 1, sizeof(*rows->device)), calloc(most + 1, sizeof(json_t *)), 0 };
+	if (!rows->device || !rows->row)
+		return;
+	json_array_foreach (list, i, row) {
+		struct device *d = &rows->device[rows->count];
+
+		if (!of_driver(row, driver) || device_uuid_parse(device_text(row, "uuid"), d->uuid))
+			continue;
+		d->kind = device_kind_named(device_text(row, "driver"));
+		d->index = (unsigned int)device_number(row, "index");
+		rows->row[rows->count++] = row;
 	}
-	*ret_whole = strlen(uuid) == length;
-	/* "GPU-1a2b" or "1a2b": the prefix of the word is the driver's own. */
-	if (strncasecmp(uuid, word, length) && !strncasecmp(uuid, "GPU-", 4) && length >= 4) {
-		*ret_whole = strlen(uuid + 4) == length;
-		uuid += 4;
-	}
-	return length > 0 && !strncasecmp(uuid, word, length);
 }
 
 json_t *device_listed(json_t *list, const char *driver, const char *word, size_t length)
 {
-	json_t *device, *found = NULL;
-	unsigned int matches = 0;
-	size_t i;
-	bool whole;
-
-	json_array_foreach (list, i, device) {
-		if (!of_driver(device, driver) || !device_matches(device, word, length, &whole))
-			continue;
-		if (whole)
-			return device;
-		found = device;
-		matches++;
-	}
-	return matches == 1 ? found : NULL;
-}
-
-json_t *device_named(json_t *list, const char *word, bool soft)
-{
 	json_t *found = NULL;
+	struct rows rows;
+	char spec[80];
+	int at;
 
-	for (size_t i = 0; !found && i < DEVICE_KINDS - 1; i++)
-		if (!soft || device_kind_order[i] == DEVICE_SOFT)
-			found = device_listed(list, device_kind_name(device_kind_order[i]), word, strlen(word));
+	if (length >= sizeof(spec))
+		return NULL;
+	memcpy(spec, word, length);
+	spec[length] = 0;
+	rows_read(&rows, list, driver);
+	at = device_find(rows.device, rows.count, spec);
+	if (at >= 0)
+		found = rows.row[at];
+	rows_free(&rows);
 	return found;
 }
 
-/* "0 (name), 1 (name)" */
+int device_named(json_t *list, const char *word, bool soft, json_t **ret, struct fault *f)
+{
+	char why[DEVICE_AMBIGUITY_BYTES];
+	struct rows rows;
+	int at, r = 0;
+
+	rows_read(&rows, list, soft ? device_kind_name(DEVICE_SOFT) : NULL);
+	at = device_find(rows.device, rows.count, word);
+	if (at >= 0)
+		*ret = rows.row[at];
+	else if (at == DEVICE_AMBIGUOUS)
+		r = fault_set(f, -EINVAL, "%.64s: %s", word,
+			      device_ambiguity(rows.device, rows.count, word, why));
+	else
+		r = fault_set(f, -ENODEV, "%.64s: no such device; `mete devices` lists them", word);
+	rows_free(&rows);
+	return r;
+}
+
+/* "0 (name), 1 (name)"; of all drivers: "hip:0 (name), soft:0 (name)" */
 static void list_devices(json_t *list, const char *driver, char *text, size_t size)
 {
 	json_t *device;
@@ -95,7 +114,8 @@ static void list_devices(json_t *list, const char *driver, char *text, size_t si
 	snprintf(text, size, "none");
 	json_array_foreach (list, i, device)
 		if (of_driver(device, driver) && used < size)
-			used += (size_t)snprintf(text + used, size - used, "%s%lld (%s)", used ? ", " : "",
+			used += (size_t)snprintf(text + used, size - used, "%s%s%s%lld (%s)", used ? ", " : "",
+						 driver ? "" : device_text(device, "driver"), driver ? "" : ":",
 						 (long long)device_number(device, "index"),
 						 device_text(device, "name"));
 }
@@ -123,13 +143,13 @@ static int parse_mem(struct share *s, const char *text, size_t length, const cha
 	return 0;
 }
 
-/* "0", "0,1", "GPU-1a2b", "0:4G", "all" */
+/* "0", "0,1", "hip:0", "GPU-1a2b", "0:4G", "hip:0:4G", "all" */
 static int parse_device(struct choice *ch, const char *text, struct fault *f)
 {
 	const char *p = text;
 
 	for (;;) {
-		size_t length = strcspn(p, ",:");
+		size_t kind = device_kind_prefix(p), length = kind + strcspn(p + kind, ",:");
 		int r;
 
 		if (!length)
@@ -361,6 +381,13 @@ static int check_any(const struct choice *ch, const struct share *s, struct faul
 				   s->mem_text, size_format(most, have));
 }
 
+/* It is named by its UUID, or by its kind and index, so that it is known without a driver. */
+static bool names_kind(const struct share *s)
+{
+	return s->device && strspn(s->device, "0123456789") < s->device_length && !is_word(s, "any") &&
+	       !is_word(s, "all");
+}
+
 static int choose_one(struct choice *ch, size_t at, struct fault *f)
 {
 	struct share *s = &ch->share[at];
@@ -377,7 +404,7 @@ static int choose_one(struct choice *ch, size_t at, struct fault *f)
 	} else {
 		s->chosen = device_listed(ch->list, ch->driver, s->device, s->device_length);
 	}
-	list_devices(ch->list, ch->driver, known, sizeof(known));
+	list_devices(ch->list, s->device && names_kind(s) ? NULL : ch->driver, known, sizeof(known));
 	if (!s->chosen)
 		return fault_set(f, -ENODEV, "--device %.*s: no such device; there are: %s", (int)s->device_length,
 				 s->device, known);
@@ -399,13 +426,7 @@ static bool is_placed(const char *rule)
 	return rule && strcmp(rule, "first");
 }
 
-static bool is_uuid(const struct share *s)
-{
-	return s->device && strspn(s->device, "0123456789") < s->device_length && !is_word(s, "any") &&
-	       !is_word(s, "all");
-}
-
-/* A device that is named by its UUID needs no word on its driver. */
+/* A device that is named by its UUID, or as "hip:0", needs no word on its driver. */
 static const char *choose_driver(const struct choice *ch, const char *asked)
 {
 	const struct share *s = ch->count ? &ch->share[0] : NULL;
@@ -413,7 +434,7 @@ static const char *choose_driver(const struct choice *ch, const char *asked)
 
 	if (asked)
 		return asked;
-	if (s && is_uuid(s)) {
+	if (s && names_kind(s)) {
 		named = device_listed(ch->list, "nvidia", s->device, s->device_length);
 		if (!named)
 			named = device_listed(ch->list, NULL, s->device, s->device_length);
@@ -461,7 +482,7 @@ const char *choose_awaits(const struct choice *ch, const struct command_line *c)
 	const struct asked_driver *asked;
 	struct fault ignored = { 0 };
 
-	if (find_asked(c, &asked, &ignored) || (!asked && ch->count && is_uuid(&ch->share[0])))
+	if (find_asked(c, &asked, &ignored) || (!asked && ch->count && names_kind(&ch->share[0])))
 		return NULL;
 	return asked ? asked->option : "auto";
 }

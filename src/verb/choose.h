@@ -55,13 +55,16 @@ void choose_deinit(struct choice *ch);
 bool visible_shows(json_t *list, const char *driver, json_t *device, bool *ret_set);
 
 /*
- * The device of that driver that a word names: its index, its UUID, or the beginning of its UUID that no other device
- * has. Value: a borrowed row, or NULL.
+ * The device of that driver (NULL: of any) that a word names, as device_find() reads it. Value: a borrowed row, or
+ * NULL.
  */
 json_t *device_listed(json_t *list, const char *driver, const char *word, size_t length);
 
-/* The device that a word names: of the driver that `mete run` would take. */
-json_t *device_named(json_t *list, const char *word, bool soft);
+/*
+ * The device that a word names: the software one alone with `soft`. Value: 0 and a borrowed row, -ENODEV, or -EINVAL
+ * where the word is ambiguous.
+ */
+int device_named(json_t *list, const char *word, bool soft, json_t **ret, struct fault *f);
 
 const char *device_text(json_t *device, const char *key);
 json_int_t device_number(json_t *device, const char *key);

@@ -75,7 +75,7 @@ class Sizes(place.MeteTest):
 class Devices(place.MeteTest):
     def test_unknown_device_lists_them(self):
         for word in ('7', 'GPU-ffff', 'nonsense', '-1', '99999999999999999999'):
-            self.refused(125, ['run', f'--device={word}', 'true'], word, 'there are: 0 (', '1 (')
+            self.refused(125, ['run', f'--device={word}', 'true'], word, 'there are: ', '0 (', '1 (')
         self.refused(125, ['run', '--device=', 'true'], 'no device named')
         # The beginning that all of them share names none.
         self.refused(125, ['run', '--device=GPU-', 'true'], 'GPU-', 'there are: 0 (')

@@ -54,7 +54,7 @@ class Cordon(FaultsTest):
         self.assertEqual((done.returncode, done.stdout), (0, f'device 0: cordoned: a fan is broken (by uid {os.geteuid()})\n'))
         self.assertEqual((self.device()['state'], self.device()['reason']), ('cordoned', 'a fan is broken'))
         for words in (('run', '--mem', '64M', '--', 'true'), ('create', 'x', '--mem', '64M')):
-            self.refused(125 if words[0] == 'run' else 1, words, 'device 0', 'a fan is broken', 'mete uncordon 0')
+            self.refused(125 if words[0] == 'run' else 1, words, 'device 0', 'a fan is broken', 'mete uncordon soft:0')
         self.assertEqual(self.mete('run', '--device', '1', '--mem', '64M', '--', 'true').returncode, 0)
         self.assertIn('alloc 4096 0', self.go(running, 'before'))
         self.wait_event('device', f'cordoned by uid {os.geteuid()}: a fan is broken')
@@ -83,7 +83,7 @@ class Cordon(FaultsTest):
         out, err = drain.communicate(timeout=30)
         self.assertEqual(drain.returncode, 1)
         self.assertIn('waiting for busy (1 process)', out)
-        self.assert_line(err, 'stays cordoned', 'mete uncordon 0')
+        self.assert_line(err, 'stays cordoned', 'mete uncordon soft:0')
         self.assertEqual(self.device()['state'], 'cordoned')
         done = self.mete('drain', '0', '--grace', '0')
         self.assertEqual(done.returncode, 1)

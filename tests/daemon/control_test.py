@@ -60,7 +60,7 @@ def test_refusals(m):
     refused(c, "name-taken", "here already", "grant_create", name="here", **good)
     for name in ("", "a/b", "..", ".x", "-x", "a b", "x" * 64, "\u00e9", 7):
         refused(c, "bad-name", "letters, digits", "grant_create", name=name, **good)
-    refused(c, "no-driver", "auto, nvidia, soft, hip, musa, maca, corex, ascend, cambricon, levelzero or opencl", "grant_create", driver="amd", devices=entry())
+    refused(c, "no-driver", "auto, nvidia, hip, musa, maca, corex, ascend, cambricon, levelzero, soft or opencl", "grant_create", driver="amd", devices=entry())
     refused(c, "no-driver", "--soft-only", "grant_create", driver="nvidia", devices=entry())
     for devices in (None, [], {}, "0", [{"device": "0", "mem_bytes": 1}] * 17):
         refused(c, "malformed", "1 to 16", "grant_create", driver="soft", devices=devices)

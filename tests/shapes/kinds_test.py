@@ -64,6 +64,30 @@ seen = place.run("sh", "-c", 'echo "$METE_DRIVER"; for d in $(echo "$LD_LIBRARY_
 ok(seen[0] == LIBRARY["corex"] and seen[1].endswith("shim/corex/libixml.so"), "corex: CUDA's face stands before it, NVML's before libixml.so", seen)
 auto = place.run(MUSA, "race", str(MIB), "1", options=())
 same(auto.stdout.split(), [str(64 * MIB), "1"], "a vendor's card comes before the software device where none is named")
+
+# An index that cards of several kinds have names none of them; the software device's yields to theirs.
+for words in (("cordon", "0"), ("uncordon", "0"), ("drain", "0", "--grace", "1"), ("policy", "0", "fair"), ("events", "--device", "0")):
+    said = place.run(whole=[METE, *words])
+    ok(said.returncode and re.search(r"several kinds.* musa:0, maca:0, corex:0", said.stderr), f"`mete {' '.join(words)}` is refused with the remedy",
+       said.stdout, said.stderr)
+answer = place.ask("device_cordon", device="0")
+same(answer.get("code"), "ambiguous-device", "and so it is on the control socket")
+for kind, word in (("maca", "maca:0"), ("soft", "soft:0")):
+    uuid = next(d["uuid"] for d in devices if (d["driver"], d["index"]) == (kind, 0))
+
+    def states():
+        return {d["uuid"]: d["state"] for d in place.ask("devices")["devices"] if d["state"] != "active"}
+
+    said = place.run(whole=[METE, "cordon", word])
+    same((said.returncode, states()), (0, {uuid: "cordoned"}), f"{word} is that device alone")
+    refused = place.run("true", options=("--device", word))
+    ok(refused.returncode and f"mete uncordon {kind}:0" in refused.stderr, "who wants it is told how it comes back", refused.stderr)
+    said = place.run(whole=[METE, "uncordon", word])
+    same((said.returncode, states()), (0, {}), f"and {word} is back")
+done = place.run(MACA, "devices", options=("--device", "maca:0:32M"), mem=None)
+ok(re.search(rf"^0( {32 * MIB})+ ", done.stdout, re.M), "--device maca:0:32M is a card of that kind, with a size", done.stdout, done.stderr)
+lost = place.run("true", options=("--device", "hip:0"))
+ok(lost.returncode and "hip:0: no such device" in lost.stderr and "musa:0 (" in lost.stderr, "a kind without such a device: all are named", lost.stderr)
 bad = place.ask("grant_create", name="bad", driver="mosa", devices=[{"device": "0", "mem_bytes": MIB}])
 ok(not bad["ok"] and "musa" in json.dumps(bad), "another word is no driver", bad)
 doctor = json.loads(place.run(whole=[METE, "doctor", "--json"]).stdout)

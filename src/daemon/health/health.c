@@ -119,14 +119,15 @@ bool health_admits(struct daemon *daemon, const struct device *device, char *err
 		return true;
 	if (state == DEVICE_LOST)
 		snprintf(error, size,
-			 "device %u (%s) is lost: %s: take another device, or `mete uncordon %u` when it is there "
+			 "device %u (%s) is lost: %s: take another device, or `mete uncordon %s:%u` when it is there "
 			 "again",
-			 device->index, device->name, h->lost_reason, device->index);
+			 device->index, device->name, h->lost_reason, device_kind_name(device->kind), device->index);
 	else
 		snprintf(error, size,
 			 "device %u (%s) is %s and takes no new grants: %s: take another device, or wait for `mete "
-			 "uncordon %u`",
-			 device->index, device->name, device_state_name(state), h->reason, device->index);
+			 "uncordon %s:%u`",
+			 device->index, device->name, device_state_name(state), h->reason,
+			 device_kind_name(device->kind), device->index);
 	return false;
 }
 
@@ -140,8 +141,9 @@ bool health_lets_begin(struct tenant *tenant, char *error, size_t size)
 
 		if (!h || (!h->draining && !h->drained))
 			continue;
-		snprintf(error, size, "device %u is %s: %s: no program may begin on it before `mete uncordon %u`",
-			 device->index, h->draining ? "being drained" : "out of service", h->reason, device->index);
+		snprintf(error, size, "device %u is %s: %s: no program may begin on it before `mete uncordon %s:%u`",
+			 device->index, h->draining ? "being drained" : "out of service", h->reason,
+			 device_kind_name(device->kind), device->index);
 		return false;
 	}
 	return true;

@@ -20,6 +20,7 @@ static bool find(struct ask *ask, struct device *ret)
 	struct machine *machine = &ask->daemon->machine;
 	const char *spec = json_string_value(json_object_get(ask->request, "device"));
 	int found = spec ? device_find(machine->device, machine->device_count, spec) : DEVICE_NOT_FOUND;
+	char why[DEVICE_AMBIGUITY_BYTES];
 
 	if (found >= 0) {
 		*ret = machine->device[found];
@@ -28,8 +29,8 @@ static bool find(struct ask *ask, struct device *ret)
 	if (!spec)
 		refuse(ask, CODE_MALFORMED, "the request names no device: give its index or UUID as \"device\"");
 	else if (found == DEVICE_AMBIGUOUS)
-		refuse(ask, CODE_AMBIGUOUS_DEVICE, "device %.64s: several UUIDs begin like that: give more of it",
-		       spec);
+		refuse(ask, CODE_AMBIGUOUS_DEVICE, "device %.64s: %s", spec,
+		       device_ambiguity(machine->device, machine->device_count, spec, why));
 	else
 		refuse(ask, CODE_UNKNOWN_DEVICE,
 		       "device %.64s: this machine has none of that index or UUID: `mete devices` lists them", spec);

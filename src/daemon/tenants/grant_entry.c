@@ -42,6 +42,7 @@ bool grant_entry_device(struct ask *ask, json_t *entry, const struct device *lis
 {
 	json_t *named = json_object_get(entry, "device");
 	const char *spec = json_string_value(named);
+	char why[DEVICE_AMBIGUITY_BYTES];
 	int found;
 
 	if (!json_is_object(entry) || (named && !spec)) {
@@ -58,8 +59,8 @@ bool grant_entry_device(struct ask *ask, json_t *entry, const struct device *lis
 		return true;
 	}
 	if (found == DEVICE_AMBIGUOUS)
-		refuse(ask, CODE_AMBIGUOUS_DEVICE, "device %.64s: several UUIDs of %s begin like that: give more of it",
-		       spec, where);
+		refuse(ask, CODE_AMBIGUOUS_DEVICE, "device %.64s of %s: %s", spec, where,
+		       device_ambiguity(list, count, spec, why));
 	else
 		refuse(ask, CODE_UNKNOWN_DEVICE,
 		       "device %.64s: %s has none of that index or UUID: `mete devices` lists them", spec, where);
