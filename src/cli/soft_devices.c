@@ -77,15 +77,18 @@ static void busy_cell(struct table *t, json_t *row)
 		table_cell(t, "-");
 }
 
-static void print_table(json_t *list)
+static void print_table(json_t *list, bool wide)
 {
 	static const char *const heads[] = { ">DEVICE", ">TOTAL", ">BUSY", ">SMS", ">CC", "UUID", "NAME", NULL };
+	static const unsigned char ranks[] = { 0, 0, 0, 0, 0, 1, 0 };
 	char total[SIZE_TEXT_BYTES];
 	struct table t;
 	json_t *row;
 	size_t i;
 
 	table_begin(&t, heads);
+	if (!wide)
+		table_fit(&t, ranks);
 	json_array_foreach(list, i, row)
 	{
 		table_cell(&t, "%lld", (long long)device_number(row, "index"));
@@ -118,7 +121,7 @@ VERB(soft_devices)
 		json_array_append_new(list, device_row(&d, i));
 	if (option_given(line, "json"))
 		return print_json("devices", list);
-	print_table(list);
+	print_table(list, option_given(line, "wide"));
 	json_decref(list);
 	return EXIT_DONE;
 }

@@ -228,14 +228,14 @@ static const struct example soft_cc_examples[] = { { "mete soft cc -O2 -o progra
 						     "nvcc is the first word that follows" },
 						   EXAMPLE_END };
 
-static const struct option_spec soft_devices_options[] = { OPTION_JSON, OPTION_END };
+static const struct option_spec soft_devices_options[] = { OPTION_JSON, OPTION_WIDE, OPTION_END };
 
 static const char *const soft_devices_details[] = {
 	"The software devices that a program of this user finds: those in use, or, when nobody uses any, those that "
 	"the METE_SOFT_ variables describe. `mete soft run` makes its own.",
 	"BUSY is the part of the time since the first kernel in which kernels were served. With --json, each device "
 	"tells its time in nanoseconds: served + switch + idle = wall, and what each process on it was served.",
-	NULL
+	"Without --wide the UUID is left out where the output is too narrow for it.", NULL
 };
 
 static const struct option_spec ps_options[] = {

@@ -111,7 +111,7 @@ class Lists(place.MeteTest):
         name = 'a-tenant-with-a-name-that-is-longer-than-it-should-be-0123456'
         process = self.run_client('alloc', str(20 * MIB), name=name)
         self.assertEqual(self.mete('create', 'b', '-m', '1M', '--cores', '12.5', '--cores-limit', '60').returncode, 0)
-        for verb in (['ps'], ['devices'], ['top'], ['show', name], ['policy']):
+        for verb in (['ps'], ['devices'], ['soft', 'devices'], ['top'], ['show', name], ['policy']):
             for columns in (60, 80, 100, 250):
                 lines = self.mete(*verb, env={'COLUMNS': str(columns)}).stdout.splitlines()
                 self.assertGreater(len(lines), 1)
@@ -121,6 +121,7 @@ class Lists(place.MeteTest):
             done = self.mete(*verb)
             self.assertLessEqual(max(len(line) for line in done.stdout.splitlines() if not re.match('DRIVER|SOCKET', line)),
                                  80, verb)
+        self.assertLessEqual(max(len(line) for line in self.mete('limits').stdout.splitlines()), 80)
         usual = self.mete('ps').stdout.splitlines()
         self.assertEqual(usual[0].split()[:1] + usual[0].split()[-1:], ['NAME', 'COMMAND'])
         for head in ('PID', 'DEV', 'HELD', 'QUOTA', 'REQUESTED', 'MEASURED'):

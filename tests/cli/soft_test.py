@@ -250,7 +250,10 @@ class Devices(Soft):
         self.assertEqual([row['total_bytes'] for row in rows], [GIB, 64 * MIB])
         done = self.mete('soft', 'devices')
         self.assertEqual(len(done.stdout.splitlines()), 3)
-        self.assertIn(rows[1]['uuid'], done.stdout)
+        self.assertNotIn(rows[1]['uuid'], done.stdout)
+        self.assertLessEqual(max(len(row) for row in done.stdout.splitlines()), 80)
+        self.assertIn(rows[1]['uuid'], self.mete('soft', 'devices', '--wide').stdout)
+        self.assertIn(rows[1]['uuid'], self.mete('soft', 'devices', env={'COLUMNS': '120'}).stdout)
         inside = self.soft('-D', '5', place.METE, 'soft', 'devices', '--json', env={'METE_SOFT_DIR': ''})
         self.assertEqual(len(json.loads(inside.stdout)['devices']), 5)
 
