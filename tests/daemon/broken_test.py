@@ -3,27 +3,10 @@ it, both with the line and a remedy; no meted that runs is taken down by it; and
 told at once what is wrong. broken_test.py BUILD [settings|stores]"""
 import grp
 import random
-import sqlite3
 
-from harness import *
-from supervisor import Supervisor
+from broken import *
 
-METE = os.path.join(BUILD, "src/cli/mete")
-STARTS_MOST = 3
-place = tempfile.mkdtemp(prefix="mete-broken-", dir="/tmp")
-atexit.register(shutil.rmtree, place, True)
-FILE = os.path.join(place, "meted.yaml")
-STATE = os.path.join(place, "state")
-os.mkdir(STATE, 0o700)
 random.seed(16)
-
-
-def file(name, text=""):
-    path = os.path.join(place, name)
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(text)
-    os.chmod(path, 0o600)
-    return path
 
 
 def pair(name):
@@ -31,12 +14,6 @@ def pair(name):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
                     "/CN=localhost", "-keyout", key, "-out", cert, "-days", "2"], check=True, stderr=subprocess.DEVNULL)
     return cert, key
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 CERT, KEY = pair("good")
@@ -59,7 +36,7 @@ KEYS = {
     "system": ("false", SWITCH),
     "runtime_dir": (f"{place}/run", PATH[:6] + ["/nowhere/at/all", JUNK, "/" + "x" * 120]),
     "state_dir": (STATE, PATH + [JUNK]),
-    "log": (f"{place}/meted.log", PATH + [f"{JUNK}/log", place]),
+    "log": (LOG, PATH + [f"{JUNK}/log", place]),
     "exit_when_idle": ("100000", NUMBER),
     "driver.soft_only": ("true", SWITCH),
     "driver.no_opencl": ("true", SWITCH),
@@ -149,41 +126,6 @@ def settings():
         yield repr(text), text, at, text
 
 
-def write(text, path=FILE):
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(text)
-
-
-def check(*options):
-    done = subprocess.run([METED, "--config", FILE, *options, "--check-config"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=60)
-    return done.returncode, done.stderr
-
-
-def ask_ps(directory):
-    """How long `mete ps` takes, and what it says."""
-    before = time.monotonic()
-    done = subprocess.run([METE, "ps"], env={**os.environ, "METE_RUNTIME_DIR": directory}, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
-    return time.monotonic() - before, done.returncode, done.stderr
-
-
-def supervised(options, said, only=None):
-    """Started as a service, and asked twice: True when nobody is left without an answer. `said`: what must be told."""
-    directory = tempfile.mkdtemp(prefix="run-", dir=place)
-    s = Supervisor(directory, [METED, "--runtime-dir", directory, "--foreground", *options],
-                   {k: v for k, v in os.environ.items() if not k.startswith("METE_") or k == "METE_LIBDIR"})
-    try:
-        until(lambda: s.statuses or s.process and os.path.exists(os.path.join(directory, "http.sock")), 30)
-        answers = [ask_ps(directory) for _ in range(2)]
-    finally:
-        s.end()
-    serves = all(code == 0 for _, code, _ in answers)
-    told = all(said in text and took < PATIENCE for took, _, text in answers)
-    refused = set(s.statuses[:len(s.starts)]) <= {3} and told
-    return len(s.starts) <= STARTS_MOST and (refused or (serves and only != "refused")), (s.starts, s.statuses, s.errors, answers)
-
-
 def test_settings():
     printed = subprocess.run([METED, "--config", "", "--print-config"], stdout=subprocess.PIPE, text=True, check=True).stdout
     there, group = [], ""
@@ -205,49 +147,20 @@ def test_settings():
     ok(len(cases) >= 100, f"{len(cases)} broken files")
     if SANITIZED and not os.environ.get("METE_TEST_LONG"):
         cases = cases[::5]  # eight programs are started for each, and a sanitizer takes its time over all of them
-    log = os.path.join(place, "meted.log")
     for what, text, at, beside in cases:
         write(text)
-        status, err = check()
-        lines = err.splitlines()
-        found = [line for line in lines if line.startswith(f"meted: {FILE}:{at}: ")]
-        good_check = status == 1 and len(found) > 0 and all(len(line.split(": ", 3)) > 2 for line in found)
-        before = os.path.getsize(log)
         # This meted has them from its command line; and a name may come with the network, so it is no reason to stand still.
         overridden = what.startswith(("runtime_dir: /", "state_dir: /")) or "of-that-name" in what
-
-        def reread():
-            with open(log, errors="replace", encoding="utf-8") as f:
-                f.seek(before)
-                return f.read()
-        overridden or m.process.send_signal(signal.SIGHUP)
-        refused = overridden or until(lambda: f"settings stay as they were: {FILE}:{at}: " in reread(), 20)
-        alive = c.ask("hello")
+        good_check, seen = refused(m, c, what, f"{FILE}:{at}: ", overridden)
         write(beside)
         started, shown = supervised(["--config", FILE, "--state-dir", STATE], f"{FILE}:{at}: ")
-        ok(good_check and refused and alive and started, f"{what}", f"line {at}, check {status}", *lines, reread(), shown)
+        ok(good_check and started, f"{what}", f"line {at}", *seen, shown)
     write(good)
     c.close()
     m.close()
 
 
 # Stores.
-
-def sql(*statements):
-    def change(path):
-        aside = path + ".aside"  # the meted that runs has it locked
-        shutil.copyfile(path, aside)
-        db = sqlite3.connect(aside)
-        db.execute("PRAGMA foreign_keys = OFF")
-        for s in statements:
-            db.execute(s)
-        db.commit()
-        db.close()
-        with open(path, "wb") as to, open(aside, "rb") as changed:
-            to.write(changed.read())
-        os.unlink(aside)
-    return change
-
 
 def bytes_at(at, data):
     def change(path):
@@ -259,13 +172,6 @@ def bytes_at(at, data):
 
 def cut(to):
     return lambda path: os.truncate(path, to)
-
-
-def instead(make):
-    def change(path):
-        os.unlink(path)
-        make(path)
-    return change
 
 
 def noise(path):
@@ -302,36 +208,7 @@ STORES = {
 
 
 def test_stores():
-    write("driver:\n  soft_only: true\n")
-    m = Meted("--config", FILE, "--state-dir", STATE)
-    m.make("kept", 1 << 20, devices=[{"device": "0", "mem_bytes": 1 << 20, "policy": "burst", "cores": 20}])
-    m.close()
-    good = open(os.path.join(STATE, "mete.db"), "rb").read()
-    ok(len(STORES) >= 30, f"{len(STORES)} broken stores")
-    for what, change in STORES.items():
-        if what == "somebody else's" and os.geteuid():
-            skip(what, "only root can give it away")
-            continue
-        state = tempfile.mkdtemp(prefix="state-", dir=place)
-        path = os.path.join(state, "mete.db")
-        with open(path, "wb") as f:
-            f.write(good)
-        os.chmod(path, 0o600)
-        runs = Meted("--config", FILE, "--state-dir", state)
-        change(path)
-        options = ["--config", FILE, "--state-dir", state]
-        status, err = check("--state-dir", state)
-        found = status == 1 and err.count("\n") == 1 and state in err and any(
-            w in err for w in ("mv ", "chmod", "move it away", "restore", "check the file"))
-        runs.process.send_signal(signal.SIGHUP)
-        c = runs.control()
-        alive = c.ask("hello")["ok"] and c.grant("kept")["name"] == "kept"
-        c.close()
-        runs.process.kill()
-        runs.wait()
-        shutil.rmtree(runs.dir, ignore_errors=True)
-        started, shown = supervised(options, state, "refused")
-        ok(found and alive and started, f"a store: {what}", f"check {status}", err, f"alive {alive}", shown)
+    refused_stores(STORES)
 
 
 for name in sys.argv[2:] or ("settings", "stores"):

@@ -11,10 +11,13 @@
 #include <unistd.h>
 
 #define PEM_BEGIN "-----BEGIN CERTIFICATE-----"
-#define FILE_BYTES 65536u /* the first certificate lies in these */
+#define RSA_BITS_LEAST 2048u /* NIST SP 800-131A; OpenSSL refuses less from level 2 on */
+#define FILE_BYTES 65536u    /* the first certificate lies in these */
 
 enum tag {
 	TAG_INTEGER = 0x02,
+	TAG_BIT_STRING = 0x03,
+	TAG_OID = 0x06,
 	TAG_UTC_TIME = 0x17,
 	TAG_GENERALIZED_TIME = 0x18,
 	TAG_SEQUENCE = 0x30,
@@ -115,6 +118,26 @@ static bool take_time(struct der *d, time_t *ret)
 	return true;
 }
 
+/* RFC 8017, appendix A.1.1: the modulus of an RSA key. The certificate goes on with the subject and its key. 0: of
+ * another kind. */
+static unsigned int rsa_bits(struct der *tbs)
+{
+	static const unsigned char oid[] = { 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01 };
+	struct der part, key, algorithm, name, numbers, modulus;
+
+	if (!take(tbs, TAG_SEQUENCE, &part) || !take(tbs, TAG_SEQUENCE, &key) ||
+	    !take(&key, TAG_SEQUENCE, &algorithm) || !take(&algorithm, TAG_OID, &name) ||
+	    name.end - name.at != sizeof(oid) || memcmp(name.at, oid, sizeof(oid)) ||
+	    !take(&key, TAG_BIT_STRING, &part) || part.at == part.end)
+		return 0;
+	part.at++; /* bits that are not used */
+	if (!take(&part, TAG_SEQUENCE, &numbers) || !take(&numbers, TAG_INTEGER, &modulus))
+		return 0;
+	while (modulus.at < modulus.end && !*modulus.at)
+		modulus.at++;
+	return (unsigned int)(modulus.end - modulus.at) * 8;
+}
+
 bool validity_read(const char *pem, struct validity *ret)
 {
 	const char *begin = strstr(pem, PEM_BEGIN);
@@ -130,10 +153,13 @@ bool validity_read(const char *pem, struct validity *ret)
 	d = (struct der){ bytes, bytes + decode_base64(begin, bytes) };
 	if (!take(&d, TAG_SEQUENCE, &certificate) || !take(&certificate, TAG_SEQUENCE, &tbs))
 		return false;
-	take(&tbs, TAG_VERSION, &part); /* of version 1 there is none */
-	return take(&tbs, TAG_INTEGER, &part) && take(&tbs, TAG_SEQUENCE, &part) && /* number, algorithm */
-	       take(&tbs, TAG_SEQUENCE, &part) && take(&tbs, TAG_SEQUENCE, &part) && /* issuer, validity */
-	       take_time(&part, &ret->begins) && take_time(&part, &ret->ends);
+	take(&tbs, TAG_VERSION, &part);						    /* of version 1 there is none */
+	if (!take(&tbs, TAG_INTEGER, &part) || !take(&tbs, TAG_SEQUENCE, &part) ||  /* number, algorithm */
+	    !take(&tbs, TAG_SEQUENCE, &part) || !take(&tbs, TAG_SEQUENCE, &part) || /* issuer, validity */
+	    !take_time(&part, &ret->begins) || !take_time(&part, &ret->ends))
+		return false;
+	ret->rsa_bits = rsa_bits(&tbs);
+	return true;
 }
 
 bool validity_of_file(const char *path, struct validity *ret)
@@ -162,5 +188,15 @@ bool validity_is_over(const struct validity *v, time_t now, char *why, size_t si
 			 "is valid from %s on, so clients refuse it: set the clock (timedatectl), or name another "
 			 "certificate",
 			 text);
+	return true;
+}
+
+bool validity_is_weak(const struct validity *v, char *why, size_t size)
+{
+	if (!v->rsa_bits || v->rsa_bits >= RSA_BITS_LEAST)
+		return false;
+	snprintf(why, size,
+		 "has a key of %u bits, which clients refuse: make one of %u bits or more, with its certificate",
+		 v->rsa_bits, RSA_BITS_LEAST);
 	return true;
 }

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@
 #include <yaml.h>
 
 #define KEY_BYTES 128u
+#define DEPTH_MOST 16u /* libyaml's time grows with the square of the depth */
 
 struct reader {
 	yaml_parser_t parser;
@@ -33,6 +35,7 @@ struct reader {
 	void *user;
 	unsigned int faults;
 	unsigned int line_of[SETTINGS_MAX]; /* where a setting was given; 0: not yet */
+	unsigned int depth;		    /* of groups and lists */
 	bool broken;			    /* not YAML: nothing more can be read */
 	bool ended;			    /* a document */
 };
@@ -52,11 +55,28 @@ __attribute__((format(printf, 3, 4))) static void complain(struct reader *r, siz
 	r->fault(r->user, text);
 }
 
+/* False: deeper than any settings are. */
+static bool keep_depth(struct reader *r, const yaml_event_t *event)
+{
+	if (event->type == YAML_MAPPING_START_EVENT || event->type == YAML_SEQUENCE_START_EVENT)
+		r->depth++;
+	else if (event->type == YAML_MAPPING_END_EVENT || event->type == YAML_SEQUENCE_END_EVENT)
+		r->depth--;
+	return r->depth <= DEPTH_MOST;
+}
+
 static bool next(struct reader *r, yaml_event_t *event)
 {
-	if (!r->broken && yaml_parser_parse(&r->parser, event))
+	bool read = !r->broken && yaml_parser_parse(&r->parser, event);
+
+	if (read && keep_depth(r, event))
 		return true;
-	if (!r->broken)
+	if (read) {
+		complain(r, event->start_mark.line + 1,
+			 "groups and lists are nested more than %u deep: no setting is; compare meted.yaml(5)",
+			 DEPTH_MOST);
+		yaml_event_delete(event);
+	} else if (!r->broken)
 		complain(r, r->parser.problem_mark.line + 1, "this is not YAML: %s%s%s; compare meted.yaml(5)",
 			 r->parser.problem ? r->parser.problem : "it cannot be read", r->parser.context ? " " : "",
 			 r->parser.context ? r->parser.context : "");
@@ -177,7 +197,7 @@ static void take_limit(struct reader *r, const char *of, const char *word, size_
 	char why[400];
 
 	if (event->type != YAML_SCALAR_EVENT || event->data.scalar.anchor)
-		complain(r, line, "%s.%.40s wants one value", of, word);
+		complain(r, line, "%s.%.40s wants one value: write a number", of, word);
 	else if (limit_words_set(&r->options->limits, of, word, value_of(event), why, sizeof(why)))
 		complain(r, line, "%s", why);
 	skip(r, event);
@@ -306,31 +326,76 @@ unsigned int config_parse(struct options *o, const char *path, const char *text,
 	return r.faults;
 }
 
+static bool others_can_write(const struct stat *st)
+{
+	return (st->st_uid && st->st_uid != geteuid()) || st->st_mode & (S_IWGRP | S_IWOTH);
+}
+
+/* Who may replace the file need not write it. In a folder that is sticky only its owner can replace it. */
+static int check_folder(struct reader *r)
+{
+	char real[PATH_MAX], *slash;
+	struct stat st;
+
+	if (!realpath(r->path, real))
+		return 0; /* no path of a file system: a pipe, say */
+	slash = strrchr(real, '/');
+	slash[slash == real] = 0;
+	if (stat(real, &st) || !others_can_write(&st) ||
+	    (st.st_mode & S_ISVTX && !(st.st_uid && st.st_uid != geteuid())))
+		return 0;
+	complain(r, 0,
+		 "its folder %.200s belongs to uid %u with mode %04o: others could replace it; chown root, chmod go-w",
+		 real, (unsigned int)st.st_uid, (unsigned int)st.st_mode & 07777);
+	return -EPERM;
+}
+
+static int check_file(struct reader *r, const struct stat *st)
+{
+	if (S_ISDIR(st->st_mode)) {
+		complain(r, 0, "is a folder; --config wants a file");
+		return -EISDIR;
+	}
+	if (S_ISCHR(st->st_mode)) /* /dev/null */
+		return 0;
+	if (!S_ISREG(st->st_mode)) {
+		complain(r, 0, "is no regular file; --config wants one");
+		return -EINVAL;
+	}
+	if (others_can_write(st)) {
+		complain(r, 0, "belongs to uid %u with mode %04o: others could write it; chown root, chmod go-w",
+			 (unsigned int)st->st_uid, (unsigned int)st->st_mode & 07777);
+		return -EPERM;
+	}
+	return check_folder(r);
+}
+
 /* Value: its length, or -errno with the complaint made. */
 static ssize_t read_file(struct reader *r, char *text, size_t size)
 {
 	_cleanup_close_ int fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	ssize_t n, length = 0;
+	int error;
 
 	if (fd < 0 || fstat(fd, &st)) {
-		complain(r, 0, "cannot be opened: %s; --config names another, --config '' none", strerror(errno));
-		return -errno;
+		error = errno;
+		complain(r, 0, "cannot be opened: %s; --config names another, --config '' none", strerror(error));
+		return -error;
 	}
-	if (S_ISREG(st.st_mode) && ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH))) {
-		complain(r, 0, "belongs to uid %u with mode %04o: others could write it; chown root, chmod go-w",
-			 (unsigned int)st.st_uid, (unsigned int)st.st_mode & 07777);
-		return -EPERM;
-	}
-	if (S_ISDIR(st.st_mode)) {
-		complain(r, 0, "is a folder; --config wants a file");
-		return -EISDIR;
-	}
+	error = check_file(r, &st);
+	if (error)
+		return error;
 	while (length < (ssize_t)size && (n = read(fd, text + length, size - (size_t)length)) > 0)
 		length += n;
 	if (length == (ssize_t)size) {
 		complain(r, 0, "is longer than %u bytes: this is no file of meted's", CONFIG_BYTES);
 		return -EFBIG;
+	}
+	if (n < 0) {
+		error = errno;
+		complain(r, 0, "cannot be read: %s; --config names another, --config '' none", strerror(error));
+		return -error;
 	}
 	return length;
 }

@@ -46,16 +46,37 @@ static bool find_id(bool group, const char *name, uint32_t *ret)
 	return *name >= '0' && *name <= '9' && !*end && !errno && n < UINT32_MAX;
 }
 
+/* Another entry for the same user or group, by another name; NULL: none. */
+static const struct limits_entry *find_twin(const struct limits *l, const struct limits_entry *e)
+{
+	for (const struct limits_entry *o = l->entry; o < l->entry + l->count; o++)
+		if (o != e && o->known && o->group == e->group && o->id == e->id)
+			return o;
+	return NULL;
+}
+
 int limit_words_name(struct limits *l, const char *of, bool must_be, char *why, size_t size)
 {
 	struct limits_entry *e = limits_add(l, is_group(of), name_of(of));
+	const struct limits_entry *twin;
 
+	if (!e && l->count == LIMITS_ENTRIES) {
+		snprintf(why, size, "%.100s: there are more than %u users and groups: give the users a group in common",
+			 of, LIMITS_ENTRIES);
+		return -EINVAL;
+	}
 	if (!e) {
-		snprintf(why, size, "%.100s is no name of a %s, or there are more than %u", of,
-			 is_group(of) ? "group" : "user", LIMITS_ENTRIES);
+		snprintf(why, size, "%.100s is no name of a %s: write one as useradd(8) has them, or a number", of,
+			 is_group(of) ? "group" : "user");
 		return -EINVAL;
 	}
 	e->known = find_id(e->group, e->name, &e->id);
+	twin = e->known ? find_twin(l, e) : NULL;
+	if (twin) {
+		snprintf(why, size, "%.100s is the same %s as %s above: keep one of the two", of,
+			 e->group ? "group" : "user", twin->name);
+		return -EINVAL;
+	}
 	if (e->known)
 		return 0;
 	snprintf(why, size, "%.100s: this machine has no such %s: correct the name, or write a number", of,

@@ -7,6 +7,7 @@
 #include "daemon/http/validity.h"
 #include "daemon/runtime.h"
 #include "daemon/settings/settings.h"
+#include "daemon/store/site.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/disk.h"
 #include "daemon/workers/cgroup.h"
@@ -90,6 +91,7 @@ static void try_runtime_dir(struct trial *t)
 /* The runtime directory is made when it is not there; this one holds what a backup saves, and is not. */
 static void try_state_dir(struct trial *t)
 {
+	char why[WHY_BYTES];
 	struct stat st;
 
 	if (!t->o->state_dir)
@@ -103,6 +105,8 @@ static void try_state_dir(struct trial *t)
 	} else if (access(t->state_dir, W_OK | X_OK) && !is_hidden(t, errno)) {
 		complain(t, "state_dir", "meted cannot write there: %s: give it the right, or name another folder",
 			 strerror(errno));
+	} else if (site_check_folder(t->state_dir, why, sizeof(why))) {
+		complain(t, "state_dir", "%s", why);
 	}
 }
 
@@ -209,8 +213,19 @@ static void try_validity(struct trial *t)
 	char why[WHY_BYTES];
 
 	if (t->o->http.cert && validity_of_file(t->o->http.cert, &v) &&
-	    validity_is_over(&v, time(NULL), why, sizeof(why)))
+	    (validity_is_over(&v, time(NULL), why, sizeof(why)) || validity_is_weak(&v, why, sizeof(why))))
 		complain(t, "http.cert", "%s", why);
+}
+
+/* Who reads the key can answer in meted's name, and who writes one of the two can keep it from serving. */
+static void try_rights(struct trial *t, const char *key, const char *path, mode_t refused, const char *remedy)
+{
+	struct stat st;
+
+	if (!path || stat(path, &st) || ((!st.st_uid || st.st_uid == geteuid()) && !(st.st_mode & refused)))
+		return;
+	complain(t, key, "it belongs to uid %u with mode %04o: %s", (unsigned int)st.st_uid,
+		 (unsigned int)st.st_mode & 07777, remedy);
 }
 
 static void try_library(struct trial *t, const char *key, const char *path)
@@ -284,6 +299,8 @@ unsigned int trial_run(const struct options *o, enum trial_depth depth, const ch
 		return t.faults;
 	try_group(&t);
 	try_validity(&t);
+	try_rights(&t, "http.cert", o->http.cert, S_IWGRP | S_IWOTH, "others could change it: chown root, chmod go-w");
+	try_rights(&t, "http.key", o->http.key, S_IWGRP | S_IRWXO, "others could use it: chown root, chmod g-w,o=");
 	try_cgroup(&t);
 	try_disk(&t);
 	try_library(&t, "driver.libcuda", o->machine.libcuda);

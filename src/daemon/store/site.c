@@ -40,18 +40,39 @@ static int check_owner(const char *path, const struct stat *st, const char *mode
 	return -EBADMSG;
 }
 
+int site_check_folder(const char *folder, char *error, size_t size)
+{
+	struct stat st;
+
+	return stat(folder, &st) ? 0 : check_owner(folder, &st, "700", error, size);
+}
+
 static int check_folder(const char *path, char *error, size_t size)
 {
 	char folder[NAME_BYTES];
 	char *end;
-	struct stat st;
 
 	snprintf(folder, sizeof(folder), "%s", path);
 	end = strrchr(folder, '/');
 	if (!end || end == folder)
 		return 0;
 	*end = 0;
-	return stat(folder, &st) ? 0 : check_owner(folder, &st, "700", error, size);
+	return site_check_folder(folder, error, size);
+}
+
+/* The file lies elsewhere, where it cannot be found now: a new one would begin without its grants. */
+static int refuse_dangling(const char *path, char *error, size_t size)
+{
+	struct stat st;
+
+	if (lstat(path, &st) || !S_ISLNK(st.st_mode))
+		return 0;
+	snprintf(
+		error, size,
+		"%s is a link to a file that is not there: bring the file back (is its file system mounted?), or begin "
+		"without the grants in it: mv %s %s.bad",
+		path, path, path);
+	return -EBADMSG;
 }
 
 int site_check(const char *path, bool *ret_missing, char *error, size_t size)
@@ -64,7 +85,7 @@ int site_check(const char *path, bool *ret_missing, char *error, size_t size)
 		return r;
 	if (stat(path, &st)) {
 		*ret_missing = errno == ENOENT;
-		return 0;
+		return *ret_missing ? refuse_dangling(path, error, size) : 0;
 	}
 	if (!S_ISREG(st.st_mode)) {
 		snprintf(error, size, "cannot open the store: %s: %s: move it away", path,

@@ -16,6 +16,9 @@
  */
 int site_check(const char *path, bool *ret_missing, char *error, size_t size);
 
+/* The same of the folder alone. */
+int site_check_folder(const char *folder, char *error, size_t size);
+
 /* Makes a store of this version without grants; what is there meanwhile is replaced. 0 or -errno, with the line. */
 int site_make(const char *path, char *error, size_t size);
 

@@ -92,6 +92,35 @@ static int check_pages(struct store *store, char *error, size_t size)
 	return -EBADMSG;
 }
 
+/* What SQLite's tables of the kind STRICT refuse, and meted never makes: the file was changed by another hand. */
+static int check_made_here(struct store *store, char *error, size_t size)
+{
+	static const struct {
+		const char *sql, *words;
+	} strange[] = {
+		{ "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger')", "it has a view or a trigger" },
+		{ "SELECT name FROM grants GROUP BY name HAVING count(*) > 1", "it has two grants of a name" },
+		{ "SELECT grant_id FROM shares GROUP BY grant_id, place HAVING count(*) > 1",
+		  "a grant has two shares in one place" },
+	};
+
+	for (size_t i = 0; i < sizeof(strange) / sizeof(*strange); i++) {
+		_cleanup_statement_ sqlite3_stmt *s = NULL;
+		int step;
+
+		if (sqlite3_prepare_v2(store->db, strange[i].sql, -1, &s, NULL) != SQLITE_OK)
+			return store_fail(store, "check the store", error, size);
+		step = sqlite3_step(s);
+		if (step == SQLITE_ROW) {
+			site_say_damaged(store->path, strange[i].words, error, size);
+			return -EBADMSG;
+		}
+		if (step != SQLITE_DONE)
+			return store_fail(store, "check the store", error, size);
+	}
+	return 0;
+}
+
 /*
  * A rollback journal, not a write-ahead log: that would map a file of which a full disk makes a SIGBUS. Exclusive: the
  * runtime directory's lock says that there is only one meted, and no lock files are needed.
@@ -342,6 +371,19 @@ static int read_compute(sqlite3_stmt *s, struct grant_compute *c)
 	return 0;
 }
 
+/* The figures of a share are ones that meted can have given. */
+static bool share_row_fits(sqlite3_stmt *s)
+{
+	sqlite3_int64 granule = sqlite3_column_int64(s, 4);
+
+	if (sqlite3_column_int64(s, 3) < 0 || granule < 1 || granule > UINT32_MAX || granule & (granule - 1))
+		return false;
+	for (int column = 5; column <= 6; column++) /* the quota, and what it is to be */
+		if (sqlite3_column_int64(s, column) < 0 || sqlite3_column_int64(s, column) > WIRE_MAX_UNITS)
+			return false;
+	return true;
+}
+
 static int read_shares(struct store *store, struct grant *g)
 {
 	_cleanup_statement_ sqlite3_stmt *s = NULL;
@@ -356,6 +398,8 @@ static int read_shares(struct store *store, struct grant *g)
 		struct grant_share *share = &g->share[g->share_count++];
 
 		if (sqlite3_column_bytes(s, 1) != DEVICE_UUID_BYTES)
+			return -1;
+		if (!share_row_fits(s))
 			return -1;
 		share->device.kind = g->kind;
 		share->device.index = (unsigned int)sqlite3_column_int64(s, 0);
@@ -408,6 +452,16 @@ static void read_grant(sqlite3_stmt *s, struct grant *g)
 	store_read_text(s, 1, g->name, sizeof(g->name));
 	g->libcuda = read_path(s, 5);
 	g->libnvml = read_path(s, 6);
+}
+
+/* As share_row_fits(): of the row that was read. A name that was cut, or ends at a zero byte, is another's. */
+static bool grant_row_fits(sqlite3_stmt *s, const struct grant *g)
+{
+	for (int column = 2; column <= 3; column++) /* user and group */
+		if (sqlite3_column_int64(s, column) < 0 || sqlite3_column_int64(s, column) > UINT32_MAX)
+			return false;
+	return sqlite3_column_int64(s, 4) >= 0 && sqlite3_column_int64(s, 4) < DEVICE_KINDS &&
+	       grant_name_valid(g->name) && (size_t)sqlite3_column_bytes(s, 1) == strlen(g->name);
 }
 
 int store_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES])
@@ -471,11 +525,14 @@ int store_load(struct store *store, int (*fn)(const struct grant *grant, void *o
 
 	if (!g)
 		return -ENOMEM;
+	r = check_made_here(store, error, size);
+	if (r)
+		return r;
 	if (sqlite3_prepare_v2(store->db, "SELECT * FROM grants ORDER BY id", -1, &s, NULL) != SQLITE_OK)
 		return store_fail(store, "read the grants", error, size);
 	while ((step = sqlite3_step(s)) == SQLITE_ROW) {
 		read_grant(s, g);
-		if (!grant_name_valid(g->name) || read_shares(store, g)) {
+		if (!grant_row_fits(s, g) || read_shares(store, g)) {
 			snprintf(why, sizeof(why), "at grant %s", grant_name_valid(g->name) ? g->name : "?");
 			site_say_damaged(store->path, why, error, size);
 			return -EBADMSG;
