@@ -5,6 +5,7 @@
  */
 #include "core/face.h"
 #include "hip/devices.h"
+#include "hip/external.h"
 #include "hip/inside.h"
 #include "hip/pools.h"
 #include "hip/vmm.h"
@@ -189,6 +190,7 @@ static void forget(void)
 {
 	pools_forget();
 	vmm_forget();
+	external_forget();
 	start_forget();
 }
 

@@ -38,7 +38,7 @@ typedef struct ihipMemGenericAllocationHandle *hipMemGenericAllocationHandle_t;
 typedef struct ihipGraph *hipGraph_t;
 typedef struct hipGraphNode *hipGraphNode_t;
 typedef struct hipGraphExec *hipGraphExec_t;
-typedef void *hipExternalSemaphore_t;
+typedef void *hipExternalSemaphore_t, *hipExternalMemory_t;
 typedef void (*hipStreamCallback_t)(hipStream_t stream, hipError_t status, void *data);
 
 /* Numbers that are handed on, or compared with what stands beside them. */
@@ -54,6 +54,26 @@ typedef int hipMemPoolAttr;
 #define hipGraphNodeTypeMemAlloc 10
 
 typedef struct hipExternalSemaphoreWaitParams hipExternalSemaphoreWaitParams;
+
+typedef struct {
+	int type;
+	union {
+		int fd;
+		struct {
+			void *handle;
+			const void *name;
+		} win32;
+		const void *object;
+	} handle;
+	unsigned long long size;
+	unsigned int flags, reserved[16];
+} hipExternalMemoryHandleDesc;
+
+typedef struct {
+	unsigned long long offset, size;
+	unsigned int flags, reserved[16];
+} hipExternalMemoryBufferDesc;
+
 typedef struct hipMemPoolPtrExportData hipMemPoolPtrExportData;
 typedef struct hipMemcpy3DParms hipMemcpy3DParms;
 typedef struct HIP_MEMCPY3D HIP_MEMCPY3D;

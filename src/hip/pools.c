@@ -3,6 +3,7 @@
 #include "core/capture.h"
 #include "core/map.h"
 #include "hip/devices.h"
+#include "hip/external.h"
 #include "hip/ipc.h"
 #include "hip/memory.h"
 #include "hip/work.h"
@@ -402,6 +403,8 @@ void pools_let_go(const struct record *record)
 {
 	if (ipc_is(record))
 		ipc_let_go(record);
+	else if (record->kind == RECORD_EXTERNAL)
+		external_let_go(record);
 	else if (record->kind == RECORD_POOL)
 		keep_used(record->extra, record->device, record->units);
 	else

@@ -221,13 +221,13 @@ struct sweep {
 
 /*
  * A reset frees what the process has made of the device. Memory of another API on the same card stays, and its records
- * with it: they know their context, which is none of ours.
+ * with it: they know their context, which is none of ours. So does what was imported, until the program ends it.
  */
 static bool is_ours(const struct record *r, void *data)
 {
 	struct sweep *s = data;
 
-	if (r->device != s->device || r->context != devices_place(s->device))
+	if (r->device != s->device || r->context != devices_place(s->device) || r->kind == RECORD_EXTERNAL)
 		return false;
 	if (ipc_is(r)) {
 		if (s->shared_count == WIRE_MAX_OBJECTS)

@@ -4,65 +4,21 @@
 #include "core/account.h"
 #include "core/charge.h"
 #include "core/gate.h"
-#include "core/map.h"
+#include "core/imports.h"
 #include "core/records.h"
 #include "shim/start.h"
 
 #include <pthread.h>
 
-enum { UNITS, DEVICE, HOLDS }; /* the values of an import, by its number */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards imports and last */
-static struct map imports;
-static uint32_t last;
 /* One at a time: what is mapped while its import ends is still charged to it. */
 static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
-
-/* Value: its number; 0: no memory. */
-static uint32_t add_import(const struct charge *c)
-{
-	struct map_entry entry = { .value = { c->units, c->device, 1 } };
-	uint32_t number;
-
-	pthread_mutex_lock(&lock);
-	number = ++last ? last : ++last;
-	entry.key = number;
-	if (!map_add(&imports, &entry))
-		number = 0;
-	pthread_mutex_unlock(&lock);
-	return number;
-}
-
-static void hold(uint32_t import)
-{
-	struct map_entry *e;
-
-	pthread_mutex_lock(&lock);
-	e = map_find(&imports, import);
-	if (e)
-		e->value[HOLDS]++;
-	pthread_mutex_unlock(&lock);
-}
-
-void external_drop(uint32_t import)
-{
-	struct map_entry *e, gone = { 0 };
-
-	pthread_mutex_lock(&lock);
-	e = map_find(&imports, import);
-	if (e && !--e->value[HOLDS])
-		map_remove(&imports, import, &gone);
-	pthread_mutex_unlock(&lock);
-	if (gone.key)
-		account_give((unsigned int)gone.value[DEVICE], (uint32_t)gone.value[UNITS]);
-}
 
 void external_forget(void)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
-	lock = calls = unlocked;
-	imports = (struct map){ 0 };
+	calls = unlocked;
+	imports_forget();
 }
 
 static CUresult import_charged(CUexternalMemory *ret, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc, struct charge *c)
@@ -72,14 +28,14 @@ static CUresult import_charged(CUexternalMemory *ret, const CUDA_EXTERNAL_MEMORY
 
 	if (r == CUDA_SUCCESS) {
 		record.key = record_handle(*ret);
-		record.extra = add_import(c);
+		record.extra = imports_add(c->units, c->device);
 		if (record.extra && records_add(&record)) {
 			gate_leave();
 			return r;
 		}
 		shim_real.cuDestroyExternalMemory(*ret);
 		if (record.extra) { /* the charge goes with it */
-			external_drop(record.extra);
+			imports_drop(record.extra);
 			gate_leave();
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		}
@@ -123,7 +79,7 @@ CUresult shim_cuDestroyExternalMemory(CUexternalMemory extMem)
 	gate_enter();
 	r = shim_real.cuDestroyExternalMemory(extMem);
 	if (ours && r == CUDA_SUCCESS)
-		external_drop(record.extra);
+		imports_drop(record.extra);
 	else if (ours)
 		records_add(&record);
 	gate_leave();
@@ -139,11 +95,11 @@ static bool add_mapping(CUexternalMemory of, uint64_t key)
 	if (!start_is_metered() || !records_find(record_handle(of), &record) || record.kind != RECORD_EXTERNAL)
 		return true;
 	record.key = key;
-	hold(record.extra);
+	imports_hold(record.extra);
 	if (records_add(&record))
 		return true;
 	gate_enter();
-	external_drop(record.extra);
+	imports_drop(record.extra);
 	gate_leave();
 	return false;
 }

@@ -5,10 +5,5 @@
  */
 #pragma once
 
-#include <stdint.h>
-
-/* One hold of an import (the `extra` of a RECORD_EXTERNAL) is gone, after the driver has let go. Inside the gate. */
-void external_drop(uint32_t import);
-
 /* In the child of fork(). */
 void external_forget(void);

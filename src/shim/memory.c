@@ -11,7 +11,7 @@
 #include "core/gate.h"
 #include "core/log.h"
 #include "shim/devices.h"
-#include "shim/external.h"
+#include "core/imports.h"
 #include "shim/faults.h"
 #include "shim/graphs.h"
 #include "shim/later.h"
@@ -182,7 +182,7 @@ uint32_t memory_refund(const struct record *r)
 	if (r->kind == RECORD_IMPORTED && r->extra == SHARING_OWN)
 		account_give(r->device, r->size_units);
 	if (r->kind == RECORD_EXTERNAL)
-		external_drop(r->extra);
+		imports_drop(r->extra);
 	if (r->flags & RECORD_SHARED || (r->kind != RECORD_PLAIN && !(r->flags & RECORD_EXACT)))
 		return 0;
 	if (granule > 1)

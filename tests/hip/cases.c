@@ -64,7 +64,8 @@
 	X(hipRuntimeGetVersion) X(hipIpcGetMemHandle) X(hipIpcOpenMemHandle) X(hipIpcCloseMemHandle)           \
 	X(hipMemExportToShareableHandle) X(hipMemImportFromShareableHandle)                                    \
 	X(hipMemPoolExportToShareableHandle) X(hipMemPoolImportFromShareableHandle)                            \
-	X(hipMemPoolExportPointer) X(hipMemPoolImportPointer) X(hipMemPoolTrimTo)
+	X(hipMemPoolExportPointer) X(hipMemPoolImportPointer) X(hipMemPoolTrimTo)                              \
+	X(hipImportExternalMemory) X(hipDestroyExternalMemory) X(hipExternalMemoryGetMappedBuffer)
 /* clang-format on */
 
 /* The library's, as the linker binds them. */
@@ -254,6 +255,41 @@ static hipError_t take_handle(void **p, size_t bytes)
 	return hip.hipMemCreate((hipMemGenericAllocationHandle_t *)p, bytes, &prop, 0);
 }
 
+/* Imported, mapped, and given back by its import before the map: the mapped part holds it. */
+static hipError_t take_external(void **p, size_t bytes)
+{
+	hipExternalMemoryHandleDesc desc = { .type = 1, .handle = { .fd = -1 }, .size = bytes };
+	hipExternalMemoryBufferDesc all = { .size = bytes };
+	hipExternalMemory_t memory = NULL;
+	hipError_t r = hip.hipImportExternalMemory(&memory, &desc);
+
+	if (r != hipSuccess)
+		return r;
+	r = hip.hipExternalMemoryGetMappedBuffer(p, memory, &all);
+	ok(hip.hipDestroyExternalMemory(memory) == hipSuccess && (r != hipSuccess || *p),
+	   "the import of mapped memory ends");
+	return r;
+}
+
+/* The other way round. */
+static hipError_t take_import(void **p, size_t bytes)
+{
+	hipExternalMemoryHandleDesc desc = { .type = 1, .handle = { .fd = -1 }, .size = bytes };
+	hipExternalMemoryBufferDesc all = { .size = bytes };
+	void *at = NULL;
+	hipError_t r = hip.hipImportExternalMemory((hipExternalMemory_t *)p, &desc);
+
+	if (r == hipSuccess)
+		ok(hip.hipExternalMemoryGetMappedBuffer(&at, *p, &all) == hipSuccess && hip.hipFree(at) == hipSuccess,
+		   "a part is mapped and freed");
+	return r;
+}
+
+static hipError_t drop_import(void *p)
+{
+	return hip.hipDestroyExternalMemory(p);
+}
+
 static hipError_t drop_plain(void *p)
 {
 	return hip.hipFree(p);
@@ -289,6 +325,8 @@ static const struct way {
 	{ "hipArrayCreate", take_array_of_module, drop_array_of_module },
 	{ "hipArray3DCreate", take_array_3d, drop_array },
 	{ "hipMemCreate", take_handle, drop_handle },
+	{ "hipImportExternalMemory, mapped", take_external, drop_plain },
+	{ "hipImportExternalMemory", take_import, drop_import },
 };
 
 static int exact(uint64_t bytes)

@@ -236,12 +236,6 @@ hipError_t soft_hipMalloc3D(hipPitchedPtr *pitchedDevPtr, hipExtent extent)
 				   extent.height * extent.depth);
 }
 
-hipError_t soft_hipFree(void *ptr)
-{
-	ON_DEVICE;
-	return ptr ? state_said(soft_cu.cuMemFree_v2((CUdeviceptr)(uintptr_t)ptr)) : hipSuccess;
-}
-
 /* Between processes: handles and attributes are those of the driver beside it, and the handles are of the same size. */
 _Static_assert(sizeof(hipIpcMemHandle_t) == sizeof(CUipcMemHandle), "a handle is one of the driver's");
 
