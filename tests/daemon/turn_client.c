@@ -7,12 +7,15 @@
  *   turn_client SOCKET DEVICE cheat 0 SECONDS
  *   turn_client SOCKET DEVICE late 0 SECONDS
  *
+ *   turn_client SOCKET DEVICE crowd PROCESSES SECONDS
+ *
  * Launches a kernel, waits for its end, pauses, and so on, for so long. When meted goes away it connects again. Prints
  * "at BUSY_US" whenever it reads a line, before which "fill" fills the ring of its edges, with a begin as the last one,
  * and "exact" says that kernels end from now on when they should, as by a device's clock, however late that is noticed;
  * and at the end "done LAUNCHES BUSY_US WAITED_US LONGEST_WAIT_US".
  * A cheat writes what comes to hand over its half of the turns, and rings all the time. One that is late fills the ring
- * of its edges every few milliseconds, dated back, and rings.
+ * of its edges every few milliseconds, dated back, and rings. A crowd is so many more processes, each of which wants a
+ * turn and makes no use of it, while the first rings, twenty times a millisecond.
  */
 #include "base/clock.h"
 #include "wire/decode.h"
@@ -212,6 +215,46 @@ static int late(uint64_t end_ns)
 	return 0;
 }
 
+static int stand(const char *path, int told)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0ul, 0ul, 0ul);
+	sock = bell = -1;
+	munmap(page, sizeof(*page));
+	page = NULL;
+	if (hello(path) || write(told, "", 1) != 1)
+		_exit(1);
+	atomic_store(&turn->waiting_since_ns, clock_now_ns());
+	atomic_store(&turn->waiting, 1);
+	for (;;)
+		pause();
+}
+
+static int crowd(const char *path, unsigned int processes, double seconds)
+{
+	uint64_t end_ns;
+	int told[2];
+	char one;
+
+	if (pipe(told))
+		return 1;
+	for (unsigned int i = 0; i < processes; i++)
+		if (!fork())
+			stand(path, told[1]);
+	close(told[1]);
+	for (unsigned int i = 0; i < processes; i++)
+		if (read(told[0], &one, 1) != 1)
+			return 1;
+	printf("stands\n");
+	fflush(stdout);
+	end_ns = clock_now_ns() + (uint64_t)(seconds * 1e9);
+	while (clock_now_ns() < end_ns) {
+		ring(~0u);
+		sleep_until(clock_now_ns() + 50000);
+	}
+	printf("done\n");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t length_ns, pause_ns, end_ns, waited_ns = 0, longest_ns = 0, launches = 0, from;
@@ -233,6 +276,8 @@ int main(int argc, char **argv)
 		return cheat(end_ns);
 	if (!strcmp(argv[3], "late"))
 		return late(end_ns);
+	if (!strcmp(argv[3], "crowd"))
+		return crowd(argv[1], (unsigned int)atoi(argv[4]), strtod(argv[5], NULL));
 	while ((from = clock_now_ns()) < end_ns) {
 		bool done;
 

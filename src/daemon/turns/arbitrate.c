@@ -30,6 +30,7 @@
 #define EVENTS 32
 #define RINGS_MAX 40 /* of one tenant in RINGS_NS; then it is not heard until they are over */
 #define RINGS_NS 1000000ull
+#define LOUD_NS 16000000ull  /* who rings more may ring half as often, and twice as often again after so long */
 #define GRID_NS 100000000ull /* of moments for what is far off */
 #define WORK_NS 4000000ull   /* half of which the thread may be at work */
 #define NO_WAIT_NS 5000ull
@@ -48,7 +49,8 @@ struct bell {
 	struct bell *next;
 	struct tenant *tenant;
 	unsigned int rings; /* since `from_ns` */
-	uint64_t from_ns;
+	unsigned int most;  /* from 1 to RINGS_MAX */
+	uint64_t from_ns, loud_ns;
 	bool muted;
 	struct gang gang; /* of the tenant's devices */
 };
@@ -133,7 +135,16 @@ static void tenant_soon(const struct tenant *t)
 				run_soon(engine_of(t->places.at[i][k]));
 }
 
-/* Somebody who rings all the time is looked at once a millisecond: the thread has others to serve. */
+/* It has not rung too often for a while. */
+static void grow_quiet(struct bell *b, uint64_t now_ns)
+{
+	if (b->most >= RINGS_MAX || now_ns - b->loud_ns < LOUD_NS)
+		return;
+	b->most = 2 * b->most < RINGS_MAX ? 2 * b->most : RINGS_MAX;
+	b->loud_ns = now_ns;
+}
+
+/* Somebody who rings all the time is looked at once or twice a millisecond: the thread has others to serve. */
 static void rung(uint64_t id, uint64_t now_ns)
 {
 	struct bell *b = arb.bells;
@@ -147,8 +158,12 @@ static void rung(uint64_t id, uint64_t now_ns)
 		b->from_ns = now_ns;
 		b->rings = 0;
 	}
-	if (++b->rings > RINGS_MAX)
+	grow_quiet(b, now_ns);
+	if (++b->rings > b->most) {
 		mute(b, true);
+		b->most = b->most > 1 ? b->most / 2 : 1;
+		b->loud_ns = now_ns;
+	}
 	tenant_soon(b->tenant);
 }
 
@@ -497,6 +512,7 @@ static void listen_to(struct tenant *t)
 		return;
 	}
 	b->tenant = t;
+	b->most = RINGS_MAX;
 	b->next = arb.bells;
 	arb.bells = b;
 }

@@ -43,15 +43,26 @@ bool engine_empty(const struct engine *e)
 	return !e->places;
 }
 
+static uint64_t step(struct engine *e, uint64_t now_ns)
+{
+	uint64_t next_ns = arbiter_step(e->arbiter, now_ns);
+
+	for (struct place *p = e->places; p; p = p->next)
+		p->turned |= arbiter_changed(e->arbiter, p->at);
+	return next_ns;
+}
+
 /*
  * A turn ends and nobody has submitted anything in that instant, as both sides see it (turn.h); only then does another
  * one begin. Who has done something meanwhile is taken into account first.
  */
 static uint64_t decide(struct engine *e, uint64_t now_ns)
 {
-	uint64_t next_ns = arbiter_step(e->arbiter, now_ns), look_ns;
+	uint64_t next_ns = step(e, now_ns), look_ns;
 
 	for (struct place *p = e->places; p; p = p->next) {
+		if (!p->looked && !p->turned)
+			continue;
 		look_ns = place_choose_seat(p, arbiter_turn(e->arbiter, p->at), now_ns);
 		next_ns = look_ns < next_ns ? look_ns : next_ns;
 	}
@@ -60,29 +71,26 @@ static uint64_t decide(struct engine *e, uint64_t now_ns)
 		bool again = false;
 
 		for (struct place *p = e->places; p; p = p->next)
-			if (place_write(p, false))
+			if ((p->looked || p->turned) && place_write(p, false))
 				again |= place_take_demand(p, now_ns);
 		if (!again)
 			break;
 		look_ns = next_ns;
-		next_ns = arbiter_step(e->arbiter, now_ns);
+		next_ns = step(e, now_ns);
 		next_ns = look_ns < next_ns ? look_ns : next_ns;
 	}
 	for (struct place *p = e->places; p; p = p->next)
-		place_write(p, true);
+		if (p->looked || p->turned)
+			place_write(p, true);
 	return next_ns;
 }
 
 /* Nobody uses it or waits for it, so that no total changes until a doorbell is rung (set_listen() asks for that). */
 static bool is_quiet(const struct engine *e)
 {
-	for (const struct place *p = e->places; p; p = p->next) {
-		if (p->told.busy || p->told.waiting)
+	for (const struct place *p = e->places; p; p = p->next)
+		if (p->told.busy || p->told.waiting || p->begun)
 			return false;
-		for (const struct seat *s = p->seats; s; s = s->next)
-			if (s->begun)
-				return false;
-	}
 	return true;
 }
 
@@ -95,8 +103,10 @@ static void account(struct engine *e, uint64_t now_ns)
 
 		if (!p->seats)
 			continue;
-		r = arbiter_read(e->arbiter, p->at, now_ns);
-		place_write_account(p, &r, now_ns);
+		if (p->looked || due) {
+			r = arbiter_read(e->arbiter, p->at, now_ns);
+			place_write_account(p, &r, now_ns);
+		}
 		if (!due)
 			continue;
 		place_sample(p, now_ns, false);
@@ -141,10 +151,17 @@ uint64_t engine_run(struct engine *e, uint64_t now_ns)
 		return e->hold_ns;
 	most = edges_of_place(e);
 	for (struct place *p = e->places; p; p = p->next) {
+		p->turned = false;
+		p->looked = place_due(p, now_ns);
+		if (!p->looked)
+			continue;
 		all &= place_take_edges(p, most, now_ns);
 		place_take_demand(p, now_ns);
 	}
 	next_ns = decide(e, now_ns);
+	for (const struct place *p = e->places; p; p = p->next)
+		if (!p->looked && p->look_ns < next_ns)
+			next_ns = p->look_ns;
 	account(e, now_ns);
 	sample_ns = e->sampled_ns + (e->still && is_quiet(e) ? STILL_NS : SAMPLE_NS);
 	if (next_ns > sample_ns)

@@ -8,8 +8,10 @@
 
 #include <stdlib.h>
 
-#define SECOND_SAMPLES 32 /* 1 s in steps of SAMPLE_NS, and some */
-#define MINUTE_SAMPLES 68 /* 60 s in steps of 1 s, and some */
+#define SECOND_SAMPLES 32  /* 1 s in steps of SAMPLE_NS, and some */
+#define MINUTE_SAMPLES 68  /* 60 s in steps of 1 s, and some */
+#define CROWD 32u	   /* so many clients of a tenant are looked at whenever something happens */
+#define CLIENT_NS 10000ull /* each further one lets some time pass until the next look at them */
 #define PAUSES 1024u
 #define PAUSE_NS 150000ull /* a client that has its tenant's turn and nothing to do passes it on */
 #define PAUSE_PART 8u	   /* of the time since it was given the turn: a pause of the program's, not the machine's */
@@ -79,6 +81,14 @@ void engine_leave(struct place *p, uint64_t now_ns)
 	free(p);
 }
 
+bool place_due(struct place *p, uint64_t now_ns)
+{
+	if (now_ns < p->look_ns)
+		return false;
+	p->look_ns = p->crowd > CROWD ? now_ns + (p->crowd - CROWD) * CLIENT_NS : 0;
+	return true;
+}
+
 /* What clients say. */
 
 bool place_take_edges(struct place *p, unsigned int most, uint64_t now_ns)
@@ -103,9 +113,11 @@ bool place_take_demand(struct place *p, uint64_t now_ns)
 	struct arbiter_demand d = { 0 }, old = p->told;
 
 	p->active = 0;
+	p->begun = false;
 	for (struct seat *s = p->seats; s; s = s->next) {
 		seat_add_demand(s, now_ns, &d);
 		p->active += s->active;
+		p->begun |= s->begun;
 	}
 	p->told = d;
 	arbiter_demands(p->engine->arbiter, p->at, &d, now_ns);

@@ -136,6 +136,8 @@ struct seat *engine_sit(struct place *p, struct wire_turn *turn, bool found, uin
 	s->next = p->seats;
 	p->seats = s;
 	p->engine->seats++;
+	p->crowd++;
+	p->look_ns = 0;
 	return s;
 }
 
@@ -205,6 +207,8 @@ void engine_rise(struct seat *s, uint64_t now_ns, bool lives)
 	if (p->hears == s)
 		p->hears = s->next;
 	p->engine->seats--;
+	p->crowd--;
+	p->look_ns = 0;
 	window_free(s->window);
 	free(s);
 }

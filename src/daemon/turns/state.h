@@ -39,6 +39,11 @@ struct place {
 	uint64_t together_ns;		/* all of them until then */
 	unsigned int pauses;		/* of PAUSES times that it was passed on, lately: because who had it paused */
 	unsigned int active;		/* seats */
+	unsigned int crowd;		/* seats, all of them */
+	uint64_t look_ns;		/* its seats are looked at then, or later */
+	bool looked;			/* they have been in this run */
+	bool begun;			/* of one of them the last edge was a begin, by the last look */
+	bool turned;			/* its turn has changed in this run */
 	struct arbiter_demand told;	/* what the arbiter knows */
 	struct window *second, *minute; /* the last one, in steps of 0.1 s and of 1 s */
 	uint64_t longest_ns, bypassed;	/* of clients that have gone */
@@ -96,3 +101,5 @@ void place_write_account(const struct place *p, const struct arbiter_reading *r,
 uint64_t place_choose_seat(struct place *p, const struct arbiter_turn *turn, uint64_t now_ns);
 /* Writes turns: those that close and what to listen for, or those that open. Value: somebody has to be looked at. */
 bool place_write(struct place *p, bool opening);
+/* Whether its seats are looked at now; if so, the next time is not before all of them may be again. */
+bool place_due(struct place *p, uint64_t now_ns);

@@ -1,0 +1,57 @@
+"""
+A user's thousands of processes, seated at a device, whose doorbell is rung all the time: the thread that gives turns does
+not even come to its bound of processor time, and another user's tenant on the same device has what is guaranteed to it.
+"""
+from ground import *
+
+TURN_CLIENT = os.path.join(BUILD, "tests/daemon/turn_client")
+GRANTS, SECONDS = 4, 4
+PROCESSES = int(sys.argv[2]) if len(sys.argv) > 2 else 2000  # all together
+root_only("programs of another user")
+s = system()
+
+
+def grant(uid, name, **words):
+    answer = ask_as(uid, s.dir, {"op": "grant_create", "name": name, "driver": "soft", "devices": [
+        {"device": "0", "mem_bytes": 1 << 20, **words}]})[0]
+    return answer["grant"]["socket"]
+
+
+def start(path, *words, nice=0):
+    return subprocess.Popen([*(["nice", "-n", str(nice)] if nice else []), TURN_CLIENT, path, "0", *words], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, text=True)
+
+
+def spent():
+    """The processor's time that the thread which gives turns has had, in s."""
+    for task in os.listdir(f"/proc/{s.process.pid}/task"):
+        with open(f"/proc/{s.process.pid}/task/{task}/stat") as f:
+            name, rest = f.read().rsplit(")", 1)
+        if name.endswith("(meted turns"):
+            return sum(int(w) for w in rest.split()[11:13]) / os.sysconf("SC_CLK_TCK")
+    raise RuntimeError("no thread gives turns")
+
+
+def had(path):
+    """What part of the time a tenant with 50 % has its kernels, how long it waits for a turn at most, and the thread's part of a core."""
+    before, began = spent(), time.monotonic()
+    done = start(path, "1000", "0", str(SECONDS), nice=-15).communicate("", timeout=60)[0].split()[-4:]
+    return int(done[1]) / 1e6 / SECONDS, int(done[3]) / 1e3, (spent() - before) / (time.monotonic() - began)
+
+
+victim = grant(VICTIM, "victim", cores=50, policy="burst")
+crowds = [start(grant(UID, f"crowd{i}", policy="fair"), "crowd", str(PROCESSES // GRANTS), "3600", nice=19) for i in range(GRANTS)]
+for c in crowds:
+    while c.stdout.readline() not in ("stands\n", ""):
+        pass
+share, waits, part = had(victim)
+print(f"# beside {PROCESSES} processes: {share:.3f} of the time, waits of {waits:.0f} ms at most, the thread {part:.2f} of a core", flush=True)
+ok(all(c.poll() is None for c in crowds), "the crowds stand")
+ok(part < 0.37, f"beside {PROCESSES} processes whose doorbells ring the thread does not work as long as it may", part)
+ok(share > 0.42, "and a tenant with 50 % of the same device has them", share, waits)
+ok(s.control().ask("grants", name="victim")["ok"], "root is answered")
+for c in crowds:
+    c.kill()
+    c.communicate()
+s.close()
+finish()
