@@ -557,6 +557,104 @@ static void test_wrong(void)
 	GOOD(t.cusparseDestroySpMat(a.descriptor));
 }
 
+typedef cusparseStatus_t (*solver)(cusparseHandle_t, int, int, const void *, const void *, const void *, void *, int,
+				   void *);
+typedef cusparseStatus_t (*batch_solver)(cusparseHandle_t, int, const void *, const void *, const void *, void *, int,
+					 int, void *);
+typedef cusparseStatus_t (*size_teller)(cusparseHandle_t, int, int, const void *, const void *, const void *,
+					const void *, int, size_t *);
+#define OF_TYPES(name)                                                                                                 \
+	{                                                                                                              \
+		(void *)t.cusparseS##name, (void *)t.cusparseD##name, (void *)t.cusparseC##name,                       \
+			(void *)t.cusparseZ##name                                                                      \
+	}
+
+/* Row i of each system: below[i] x[i - 1] + diagonal[i] x[i] + above[i] x[i + 1]. */
+static void tridiagonal_times(any *ret, const any *below, const any *diagonal, const any *above, const any *x, int rows)
+{
+	for (int i = 0; i < rows; i++)
+		ret[i] = (i ? below[i] * x[i - 1] : 0) + diagonal[i] * x[i] + (i + 1 < rows ? above[i] * x[i + 1] : 0);
+}
+
+/* With pivots the diagonal may be small, or 0; without them it is the largest. */
+static void test_tridiagonal(int rows, int columns, bool pivots)
+{
+	void *with[] = OF_TYPES(gtsv2), *without[] = OF_TYPES(gtsv2_nopivot), *sizes[] = OF_TYPES(gtsv2_bufferSizeExt);
+	any below[MOST], diagonal[MOST], above[MOST], sides[MOST * 3], x[MOST * 3], again[MOST];
+	CUdeviceptr pl, pd, pu, pb;
+	size_t bytes = 0;
+
+	for (int i = 0; i < rows; i++) {
+		below[i] = some();
+		above[i] = some();
+		diagonal[i] = pivots ? some() * 0.1 : 3 + some();
+	}
+	diagonal[0] = pivots ? 0 : diagonal[0];
+	for (int i = 0; i < rows * columns; i++)
+		sides[i] = some();
+	pl = put(below, rows);
+	pd = put(diagonal, rows);
+	pu = put(above, rows);
+	pb = put(sides, rows * columns);
+	GOOD(((size_teller)sizes[type])(handle, rows, columns, at(pl), at(pd), at(pu), at(pb), rows, &bytes));
+	tap_ok(bytes > 0, "a buffer of %zu bytes", bytes);
+	GOOD(((solver)(pivots ? with : without)[type])(handle, rows, columns, at(pl), at(pd), at(pu), at(pb), rows,
+						       NULL));
+	CU(cuCtxSynchronize());
+	get(x, pb, rows * columns);
+	for (int j = 0; j < columns; j++) {
+		tridiagonal_times(again, below, diagonal, above, x + j * rows, rows);
+		SAME(again, sides + j * rows, rows, "type %d: gtsv2%s, column %d", type, pivots ? "" : "_nopivot", j);
+	}
+	is(((solver)with[type])(handle, 2, columns, at(pl), at(pd), at(pu), at(pb), rows, NULL),
+	   CUSPARSE_STATUS_INVALID_VALUE);
+	is(((solver)with[type])(handle, rows, columns, at(pl), at(pd), at(pu), at(pb), rows - 1, NULL),
+	   CUSPARSE_STATUS_INVALID_VALUE);
+	is(((solver)with[type])(handle, rows, columns, at(pl), NULL, at(pu), at(pb), rows, NULL),
+	   CUSPARSE_STATUS_INVALID_VALUE);
+	is(((solver)with[type])(NULL, rows, columns, at(pl), at(pd), at(pu), at(pb), rows, NULL),
+	   CUSPARSE_STATUS_NOT_INITIALIZED);
+	GOOD(((solver)with[type])(handle, rows, 0, at(pl), at(pd), at(pu), at(pb), rows, NULL));
+	cuMemFree(pl);
+	cuMemFree(pd);
+	cuMemFree(pu);
+	cuMemFree(pb);
+}
+
+/* Systems of five rows, six numbers apart. */
+static void test_tridiagonal_batch(void)
+{
+	enum { SYSTEM_ROWS = 5, APART = 6, SYSTEMS = 3 };
+	void *calls[] = OF_TYPES(gtsv2StridedBatch);
+	any below[APART * SYSTEMS], diagonal[APART * SYSTEMS], above[APART * SYSTEMS], sides[APART * SYSTEMS],
+		x[APART * SYSTEMS], again[SYSTEM_ROWS];
+	CUdeviceptr pl, pd, pu, px;
+
+	for (int i = 0; i < APART * SYSTEMS; i++) {
+		below[i] = some();
+		above[i] = some();
+		diagonal[i] = 3 + some();
+		sides[i] = some();
+	}
+	pl = put(below, APART * SYSTEMS);
+	pd = put(diagonal, APART * SYSTEMS);
+	pu = put(above, APART * SYSTEMS);
+	px = put(sides, APART * SYSTEMS);
+	GOOD(((batch_solver)calls[type])(handle, SYSTEM_ROWS, at(pl), at(pd), at(pu), at(px), SYSTEMS, APART, NULL));
+	CU(cuCtxSynchronize());
+	get(x, px, APART * SYSTEMS);
+	for (int k = 0; k < SYSTEMS; k++) {
+		tridiagonal_times(again, below + k * APART, diagonal + k * APART, above + k * APART, x + k * APART,
+				  SYSTEM_ROWS);
+		SAME(again, sides + k * APART, SYSTEM_ROWS, "type %d: gtsv2StridedBatch, system %d", type, k);
+		SAME(x + k * APART + SYSTEM_ROWS, sides + k * APART + SYSTEM_ROWS, 1, "what lies between is as it was");
+	}
+	cuMemFree(pl);
+	cuMemFree(pd);
+	cuMemFree(pu);
+	cuMemFree(px);
+}
+
 int main(void)
 {
 	static const cusparseFormat_t formats[] = { CUSPARSE_FORMAT_CSR, CUSPARSE_FORMAT_CSC, CUSPARSE_FORMAT_COO };
@@ -578,6 +676,11 @@ int main(void)
 				for (int k = 0; k < 4; k++)
 					test_triangle(formats[f], op, k & 1, k >> 1);
 		}
+	for (type = 0; type < 4; type++) {
+		for (int k = 0; k < 4; k++)
+			test_tridiagonal(k & 1 ? 3 : 11, k & 2 ? 3 : 1, k < 3);
+		test_tridiagonal_batch();
+	}
 	type = 0;
 	test_wrong();
 	return soft_end();

@@ -72,6 +72,11 @@ static void forge(struct sparse_work *w)
 		forge_dense(&w->b, rows, across);
 		forge_dense(&w->c, rows, across);
 	}
+	if ((w->kernel == SPARSE_GTSV || w->kernel == SPARSE_GTSV_PLAIN) && forged_below(8)) {
+		w->a.nnz = w->a.columns = w->c.rows = w->a.rows;
+		w->a.turned = 0;
+		w->c.down = 1;
+	}
 	w->alpha.value[0] = 1;
 	w->alpha.address = forged_below(3) ? 0 : forged_address();
 	w->beta.address = forged_below(3) ? 0 : forged_address();

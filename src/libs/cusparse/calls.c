@@ -16,9 +16,10 @@
 #define VERSION_MINOR 6
 #define VERSION_PATCH 3
 
-static const char *const kernels[] = { "cusparse_spmm",	    "cusparse_sddmm",	"cusparse_spsv",
-				       "cusparse_to_dense", "cusparse_count",	"cusparse_from_dense",
-				       "cusparse_csrilu02", "cusparse_csric02", "cusparse_pivots" };
+static const char *const kernels[] = { "cusparse_spmm",	    "cusparse_sddmm",	     "cusparse_spsv",
+				       "cusparse_to_dense", "cusparse_count",	     "cusparse_from_dense",
+				       "cusparse_csrilu02", "cusparse_csric02",	     "cusparse_pivots",
+				       "cusparse_gtsv2",    "cusparse_gtsv2_nopivot" };
 
 struct cusparseSpMatDescr {
 	cusparseFormat_t format;

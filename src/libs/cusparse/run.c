@@ -2,6 +2,8 @@
  */
 #include "libs/cusparse/sparse.h"
 
+#include "libs/common/scratch.h"
+
 #include <complex.h>
 #include <math.h>
 #include <string.h>
@@ -81,6 +83,11 @@ static bool is_factor(const struct sparse_work *w)
 	return w->kernel == SPARSE_ILU || w->kernel == SPARSE_IC || w->kernel == SPARSE_PIVOTS;
 }
 
+static bool is_tridiagonal(const struct sparse_work *w)
+{
+	return w->kernel == SPARSE_GTSV || w->kernel == SPARSE_GTSV_PLAIN;
+}
+
 static void pivot_missing(struct run *r, int64_t row)
 {
 	if (r->pivot < 0)
@@ -134,6 +141,8 @@ int64_t sparse_parts(const struct sparse_work *w)
 	case SPARSE_SDDMM:
 		return w->a.coordinates ? w->a.nnz : w->a.rows;
 	case SPARSE_SPSV:
+	case SPARSE_GTSV:
+	case SPARSE_GTSV_PLAIN:
 		return w->c.columns;
 	default:
 		return 1;
@@ -176,6 +185,21 @@ static bool reach_matrix(struct soft_native *n, const struct sparse_work *w, boo
 	       library_reach(n, a->values_at, a->nnz + more, bytes_of[w->type], write);
 }
 
+static bool reach_diagonals(struct soft_native *n, const struct sparse_work *w)
+{
+	const struct sparse_matrix *a = &w->a;
+	int64_t count;
+
+	if (__builtin_mul_overflow(w->batch - 1, a->values_apart, &count) ||
+	    __builtin_add_overflow(count, a->rows, &count)) {
+		n->refuse(n);
+		return false;
+	}
+	return library_reach(n, a->rows_at, count, bytes_of[w->type], false) &&
+	       library_reach(n, a->columns_at, count, bytes_of[w->type], false) &&
+	       library_reach(n, a->values_at, count, bytes_of[w->type], false);
+}
+
 static bool size_sound(int64_t v)
 {
 	return v >= 0 && v <= SPARSE_SIZE_MOST;
@@ -205,6 +229,9 @@ static bool work_sound(const struct sparse_work *w)
 	case SPARSE_SPSV:
 		return rows == columns && w->b.rows == rows && w->c.rows == rows && w->b.columns == w->c.columns &&
 		       !w->a.coordinates;
+	case SPARSE_GTSV:
+	case SPARSE_GTSV_PLAIN:
+		return rows > 0 && w->c.rows == rows && w->c.down == 1 && w->a.columns == rows && w->a.nnz == rows;
 	case SPARSE_COUNT:
 		return w->c.rows == rows && w->c.columns == columns && !w->a.coordinates;
 	case SPARSE_ILU:
@@ -228,6 +255,8 @@ static const run_function runs[SPARSE_KERNELS][4] = {
 	[SPARSE_ILU] = { ilu_s, ilu_d, ilu_c, ilu_z },
 	[SPARSE_IC] = { ic_s, ic_d, ic_c, ic_z },
 	[SPARSE_PIVOTS] = { pivots_s, pivots_d, pivots_c, pivots_z },
+	[SPARSE_GTSV] = { gtsv_s, gtsv_d, gtsv_c, gtsv_z },
+	[SPARSE_GTSV_PLAIN] = { gtsv_s, gtsv_d, gtsv_c, gtsv_z },
 };
 
 void sparse_run(struct soft_native *n)
@@ -243,8 +272,8 @@ void sparse_run(struct soft_native *n)
 	}
 	to_numbers = w->kernel == SPARSE_SDDMM || w->kernel == SPARSE_ILU || w->kernel == SPARSE_IC;
 	to_sparse = w->kernel == SPARSE_COUNT || w->kernel == SPARSE_FROM_DENSE;
-	if (!reach_matrix(n, w, to_sparse || to_numbers) || !reach_dense(n, w, &w->b, false) ||
-	    !reach_dense(n, w, &w->c, !to_sparse && !to_numbers) ||
+	if (!(is_tridiagonal(w) ? reach_diagonals(n, w) : reach_matrix(n, w, to_sparse || to_numbers)) ||
+	    !reach_dense(n, w, &w->b, false) || !reach_dense(n, w, &w->c, !to_sparse && !to_numbers) ||
 	    (w->alpha.address && !n->reach(n, w->alpha.address, bytes_of[w->type], false)) ||
 	    (w->beta.address && !n->reach(n, w->beta.address, bytes_of[w->type], false)) ||
 	    (is_factor(w) && !library_reach(n, w->pivot_at, 1, 8, true)))
@@ -253,8 +282,13 @@ void sparse_run(struct soft_native *n)
 	library_part(n, sparse_parts(w), &from, &to);
 	for (int64_t k = 0; k < w->batch && !r.fault; k++) {
 		r.a = w->a;
-		r.a.rows_at += (uint64_t)k * (uint64_t)w->a.rows_apart * (w->a.wide_rows ? 8 : 4);
-		r.a.columns_at += (uint64_t)k * (uint64_t)w->a.values_apart * (w->a.wide_columns ? 8 : 4);
+		if (is_tridiagonal(w)) {
+			r.a.rows_at += (uint64_t)k * (uint64_t)w->a.values_apart * r.each;
+			r.a.columns_at += (uint64_t)k * (uint64_t)w->a.values_apart * r.each;
+		} else {
+			r.a.rows_at += (uint64_t)k * (uint64_t)w->a.rows_apart * (w->a.wide_rows ? 8 : 4);
+			r.a.columns_at += (uint64_t)k * (uint64_t)w->a.values_apart * (w->a.wide_columns ? 8 : 4);
+		}
 		r.a.values_at += (uint64_t)k * (uint64_t)w->a.values_apart * r.each;
 		r.b = (char *)(uintptr_t)(w->b.at + (uint64_t)k * (uint64_t)w->b.apart * r.each);
 		r.c = (char *)(uintptr_t)(w->c.at + (uint64_t)k * (uint64_t)w->c.apart * r.each);

@@ -23,6 +23,9 @@ enum sparse_kernel {
 	SPARSE_ILU,    /* factors without fill-in, in the matrix's place: L and U */
 	SPARSE_IC,     /* L of L L^H, in the lower triangle */
 	SPARSE_PIVOTS, /* where the first diagonal element is missing */
+	SPARSE_GTSV, /* a tridiagonal system: the diagonals stand in `a`, for rows, columns and values; all have `rows`
+			numbers */
+	SPARSE_GTSV_PLAIN, /* without pivots */
 	SPARSE_KERNELS
 };
 

@@ -310,6 +310,74 @@ static void NAMED(ic)(struct run *r, int64_t from, int64_t to)
 	}
 }
 
+/* ---- tridiagonal systems ---- */
+
+struct NAMED(diagonals) {
+	T *below, *diagonal, *above, *second; /* second: above `above`, where rows have changed places */
+};
+
+/* Takes row i out of the one below it; where that one's number is larger, they change places before. */
+static void NAMED(eliminate)(struct NAMED(diagonals) * s, T *x, int64_t i, int64_t rows, bool pivots)
+{
+	T f, kept;
+
+	s->second[i] = 0;
+	if (!pivots || cabs((double complex)s->diagonal[i]) >= cabs((double complex)s->below[i + 1])) {
+		f = s->below[i + 1] / s->diagonal[i];
+		s->diagonal[i + 1] -= f * s->above[i];
+		x[i + 1] -= f * x[i];
+		return;
+	}
+	f = s->diagonal[i] / s->below[i + 1];
+	s->diagonal[i] = s->below[i + 1];
+	kept = s->diagonal[i + 1];
+	s->diagonal[i + 1] = s->above[i] - f * kept;
+	s->above[i] = kept;
+	if (i + 2 < rows) {
+		s->second[i] = s->above[i + 1];
+		s->above[i + 1] *= -f;
+	}
+	kept = x[i];
+	x[i] = x[i + 1];
+	x[i + 1] = kept - f * x[i];
+}
+
+static void NAMED(gtsv_column)(struct run *r, struct NAMED(diagonals) * s, T *x)
+{
+	int64_t rows = r->a.rows;
+
+	memcpy(s->below, (const void *)(uintptr_t)r->a.rows_at, (size_t)rows * sizeof(T));
+	memcpy(s->diagonal, (const void *)(uintptr_t)r->a.columns_at, (size_t)rows * sizeof(T));
+	memcpy(s->above, (const void *)(uintptr_t)r->a.values_at, (size_t)rows * sizeof(T));
+	for (int64_t i = 0; i + 1 < rows; i++)
+		NAMED(eliminate)(s, x, i, rows, r->w->kernel == SPARSE_GTSV);
+	for (int64_t i = rows - 1; i >= 0; i--) {
+		T v = x[i];
+
+		if (i + 1 < rows)
+			v -= s->above[i] * x[i + 1];
+		if (i + 2 < rows)
+			v -= s->second[i] * x[i + 2];
+		x[i] = v / s->diagonal[i];
+	}
+}
+
+static void NAMED(gtsv)(struct run *r, int64_t from, int64_t to)
+{
+	size_t rows = (size_t)r->a.rows;
+	T *room = from < to ? scratch_get(4 * rows * sizeof(T)) : NULL;
+	struct NAMED(diagonals) s = { room, room + rows, room + 2 * rows, room + 3 * rows };
+
+	if (from < to && !room) {
+		r->n->refuse(r->n);
+		return;
+	}
+	for (int64_t j = from; j < to && !r->stopped; j++) {
+		NAMED(gtsv_column)(r, &s, NAMED(place)(&r->w->c, r->c, 0, j));
+		r->stopped = !r->n->go_on(r->n, rows);
+	}
+}
+
 #undef T
 #undef CONJ
 #undef NAMED

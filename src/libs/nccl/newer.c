@@ -14,21 +14,21 @@
 enum { INVALID_USAGE = 5 }; /* ncclInvalidUsage of nccl.h */
 
 #define EXPORTED __attribute__((visibility("default")))
-#define REFUSED(name)                                      \
-	EXPORTED int name(void);                           \
-	int name(void)                                     \
-	{                                                  \
-		static atomic_bool said;                   \
-		if (!atomic_exchange(&said, true))         \
-			refused(#name);                    \
-		return INVALID_USAGE;                      \
-	}                                                  \
+#define REFUSED(name)                                                                                                  \
+	EXPORTED int name(void);                                                                                       \
+	int name(void)                                                                                                 \
+	{                                                                                                              \
+		static atomic_bool said;                                                                               \
+		if (!atomic_exchange(&said, true))                                                                     \
+			refused(#name);                                                                                \
+		return INVALID_USAGE;                                                                                  \
+	}                                                                                                              \
 	EXPORTED int p##name(void) __attribute__((alias(#name)));
-#define NOTHING(name)                     \
-	EXPORTED void name(void);         \
-	void name(void)                   \
-	{                                 \
-	}                                 \
+#define NOTHING(name)                                                                                                  \
+	EXPORTED void name(void);                                                                                      \
+	void name(void)                                                                                                \
+	{                                                                                                              \
+	}                                                                                                              \
 	EXPORTED void p##name(void) __attribute__((alias(#name)));
 
 static void refused(const char *name)
@@ -41,12 +41,12 @@ struct team {
 	int ranks, rank, stride;
 };
 
-#define NO_TEAM(name)                     \
-	EXPORTED struct team name(void);  \
-	struct team name(void)            \
-	{                                 \
-		return (struct team){ 0 }; \
-	}                                 \
+#define NO_TEAM(name)                                                                                                  \
+	EXPORTED struct team name(void);                                                                               \
+	struct team name(void)                                                                                         \
+	{                                                                                                              \
+		return (struct team){ 0 };                                                                             \
+	}                                                                                                              \
 	EXPORTED struct team p##name(void) __attribute__((alias(#name)));
 
 REFUSED(ncclAllGatherConfig)
