@@ -14,6 +14,7 @@ NAME-forward.toml says how the calls of NAME-soft.toml travel:
   spoils             calls that leave it as nobody can make it again: it keeps the session where it is
   waits, ask, once   calls that take memory; that are waited for although nothing comes back; whose answer is always the same
   out                parameters that point to one value of the program's that is given out, as "CALL:PARAMETER"
+  both               the same, of which the value before is given as well
   tells              calls whose status is an answer beside what they give out (a pivot that is 0), always in the program's memory
   list               parameters that point to an array of the program's or NULL, and the one that counts its elements
   scalar             parameters that stand here or in the device's memory, and the one that tells their type
@@ -44,7 +45,7 @@ from .remote import plain_type
 from .spec import SpecError
 from .text import banner, failure, refused_by_name, ret
 
-KEYS = {"number", "files", "statuses", "create", "destroy", "numbers", "same", "here", "local", "waits", "ask", "once", "out", "list",
+KEYS = {"number", "files", "statuses", "create", "destroy", "numbers", "same", "here", "local", "waits", "ask", "once", "out", "both", "list",
         "tells", "scalar", "scratch", "pointer_mode", "pointer_mode_of", "final", "sets", "sets_by", "spoils",
         "raw", "raw_body", "told", "more", "raw_about", "far", "parts"}
 FAR_KEYS = {"ask", "rehearse", "descriptor", "library", "recipes", "calls", "by_hand", "values", "out", "outs", "once"}
@@ -64,7 +65,7 @@ class Way:
         known = {c.symbol: {a.name for a in c.args} for c in implemented}
         for key in ("local", "waits", "ask", "once", "here", "tells", "sets", "sets_by", "spoils", "raw"):
             faults += [f'{shown}: {key} "{p}": no such call' for p in self.data.get(key, []) if not fnmatch.filter(known, p)]
-        for key in ("out", "list", "scalar", "scratch"):
+        for key in ("out", "both", "list", "scalar", "scratch"):
             faults += [f'{shown}: {key} "{p}": no such parameter' for p in self.data.get(key, [])
                        if not any(fnmatch.fnmatchcase(f"{c}:{a}", p) for c, args in known.items() for a in args)]
         faults += [f'{shown}: create "{c}": no such call with "{a}"' for c, a in self.create.items() if a not in known.get(c, ())]
@@ -91,7 +92,7 @@ class Way:
         if self.create.get(call.symbol) == arg.name:
             return "made"
         if arg.pointer:
-            for key in ("out", "list", "scalar", "scratch"):
+            for key in ("out", "both", "list", "scalar", "scratch"):
                 if self.found(key, call, arg):
                     return key
             return "device"
@@ -288,7 +289,7 @@ def client_body(way, c):
         told = [f"\t{way.data['told']}(&library_, {program_object(way, about)});"] if about and way.data.get("told") else []
         return [*told, f"\t{ret(c)}{twin};"]
     scalars = [a for a in c.args if way.role(c, a) == "scalar"]
-    outs = [a for a in c.args if way.role(c, a) == "out"]
+    outs = [a for a in c.args if way.role(c, a) in ("out", "both")]
     about = next(iter(way.objects(c)), None)
     out = ["\tstruct twin_call c_;", *([f"\t{made.target} twin_ = 0;"] if made else []), "\tint status_;",
            *(["\tbool here_ = true;"] if scalars else []), "", "\ttwin_enter(&c_, &library_);"]
@@ -369,6 +370,8 @@ def client_put(way, c, a):
     if role == "scalar":
         return [f"\tforward_put_placed(&c_.f, {a.name}, forward_type_bytes((unsigned int){way.length('scalar', c, a)}), FORWARD_IN, "
                 f"here_ && {a.name});"]
+    if role == "both":
+        return [f"\tforward_put(&c_.f, {a.name}, sizeof(*{a.name}));"]
     return []  # made, out, scratch
 
 
@@ -444,8 +447,10 @@ def handler(way, c):
             head.append(f"\tstruct forward_list {a.name};")
             body.append(f"\tforward_get_list(w_, &{a.name});")
             passed[a.name] = f"{a.name}.at"
-        elif role == "out":
+        elif role in ("out", "both"):
             head.append(f"\t{a.target} {a.name}_value_ = 0;")
+            if role == "both":
+                body.append(f"\tforward_get(w_, &{a.name}_value_, sizeof({a.name}_value_));")
             passed[a.name] = f"&{a.name}_value_"
             after.append(f"\tforward_put(w_, &{a.name}_value_, sizeof({a.name}_value_));")
         elif role == "scratch":
@@ -500,8 +505,10 @@ def far_handler(way, c):
             head.append(f"\tuint64_t {a.name};")
             body.append(f"\tforward_get_device(w_, &{a.name});")
             passed[a.name] = f"(void *)(uintptr_t){a.name}"
-        elif role == "out":
+        elif role in ("out", "both"):
             head.append(f"\t{a.target} {a.name}_value_ = 0;")
+            if role == "both":
+                body.append(f"\tforward_get(w_, &{a.name}_value_, sizeof({a.name}_value_));")
             passed[a.name] = f"&{a.name}_value_"
             given.append(f"\tforward_put(w_, &{a.name}_value_, sizeof({a.name}_value_));")
         elif role == "outs":

@@ -655,6 +655,108 @@ static void test_tridiagonal_batch(void)
 	cuMemFree(px);
 }
 
+static cusparseStatus_t spgemm(cusparseSpGEMMDescr_t d, any scale, struct matrix *a, struct matrix *b,
+			       cusparseSpMatDescr_t c, int64_t *ret_nnz)
+{
+	const cusparseOperation_t same = CUSPARSE_OPERATION_NON_TRANSPOSE;
+	uint8_t alpha[16], beta[16];
+	CUdeviceptr first = 0, second = 0;
+	int64_t rows, columns;
+	size_t bytes = 0;
+
+	write_one(alpha, 0, scale);
+	write_one(beta, 0, 0);
+	GOOD(t.cusparseSpGEMM_workEstimation(handle, same, same, alpha, a->descriptor, b->descriptor, beta, c,
+					     data_type[type], CUSPARSE_SPGEMM_DEFAULT, d, &bytes, NULL));
+	CU(cuMemAlloc(&first, bytes + 1));
+	GOOD(t.cusparseSpGEMM_workEstimation(handle, same, same, alpha, a->descriptor, b->descriptor, beta, c,
+					     data_type[type], CUSPARSE_SPGEMM_DEFAULT, d, &bytes, at(first)));
+	is(t.cusparseSpGEMM_copy(handle, same, same, alpha, a->descriptor, b->descriptor, beta, c, data_type[type],
+				 CUSPARSE_SPGEMM_DEFAULT, d),
+	   CUSPARSE_STATUS_INVALID_VALUE);
+	GOOD(t.cusparseSpGEMM_compute(handle, same, same, alpha, a->descriptor, b->descriptor, beta, c, data_type[type],
+				      CUSPARSE_SPGEMM_DEFAULT, d, &bytes, NULL));
+	CU(cuMemAlloc(&second, bytes));
+	bytes--;
+	is(t.cusparseSpGEMM_compute(handle, same, same, alpha, a->descriptor, b->descriptor, beta, c, data_type[type],
+				    CUSPARSE_SPGEMM_DEFAULT, d, &bytes, at(second)),
+	   CUSPARSE_STATUS_INSUFFICIENT_RESOURCES);
+	bytes++;
+	GOOD(t.cusparseSpGEMM_compute(handle, same, same, alpha, a->descriptor, b->descriptor, beta, c, data_type[type],
+				      CUSPARSE_SPGEMM_DEFAULT, d, &bytes, at(second)));
+	GOOD(t.cusparseSpMatGetSize(c, &rows, &columns, ret_nnz));
+	return t.cusparseSpGEMM_copy(handle, same, same, alpha, a->descriptor, b->descriptor, beta, c, data_type[type],
+				     CUSPARSE_SPGEMM_DEFAULT, d);
+}
+
+/* The product of two sparse matrices, whose indices may begin at 1, read back as a dense one. */
+static void test_sparse_product(bool wide, int base)
+{
+	enum { INNER = COLUMNS, ACROSS = 11 };
+	cusparseIndexType_t kind = wide ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I;
+	cusparseSpGEMMDescr_t d = NULL;
+	cusparseSpMatDescr_t c, by_columns;
+	CUdeviceptr offsets, indices, values;
+	struct matrix a, b;
+	any wanted[ROWS * ACROSS], got[ROWS * ACROSS], listed[ROWS * ACROSS], scale = type >= 2 ? 2 - I : 2;
+	int64_t where[MOST * MOST], nnz = 0;
+	bool sorted = true;
+
+	matrix_make(&a, ROWS, INNER, CUSPARSE_FORMAT_CSR, wide, base, false);
+	matrix_make(&b, INNER, ACROSS, CUSPARSE_FORMAT_CSR, !wide, 1 - base, false);
+	for (int i = 0; i < ROWS * ACROSS; i++) {
+		wanted[i] = got[i] = 0;
+		for (int k = 0; k < INNER; k++)
+			wanted[i] += scale * a.dense[i / ACROSS * INNER + k] * b.dense[k * ACROSS + i % ACROSS];
+	}
+	offsets = put_indices((int[MOST *MOST]){ 0 }, MOST * MOST, true);
+	indices = put_indices((int[MOST *MOST]){ 0 }, MOST * MOST, true);
+	values = put(wanted, ROWS * ACROSS);
+	GOOD(t.cusparseSpGEMM_createDescr(&d));
+	GOOD(t.cusparseCreateCsr(&c, ROWS, ACROSS, 0, at(offsets), NULL, NULL, kind, kind, (cusparseIndexBase_t)base,
+				 data_type[type]));
+	/* the pointers are told before the numbers are written, as a program does it that has counted them */
+	GOOD(t.cusparseCsrSetPointers(c, at(offsets), at(indices), at(values)));
+	GOOD(spgemm(d, scale, &a, &b, c, &nnz));
+	CU(cuCtxSynchronize());
+	tap_ok(nnz > 0 && nnz <= ROWS * ACROSS, "type %d: a product of %d numbers", type, (int)nnz);
+	get(listed, values, (int)nnz);
+	CU(cuMemcpyDtoH(where, indices, sizeof(where)));
+	for (int i = 0, k = 0; i < ROWS; i++) {
+		int64_t ends[MOST + 1] = { 0 }, last = -1, stop;
+
+		CU(cuMemcpyDtoH(ends, offsets, (ROWS + 1) * (wide ? 8 : 4)));
+		stop = (wide ? ends[i + 1] : ((int32_t *)ends)[i + 1]) - base;
+		for (; k < stop && k < nnz; k++) {
+			int64_t column = (wide ? where[k] : ((int32_t *)where)[k]) - base;
+
+			sorted = sorted && column > last && column < ACROSS;
+			last = column;
+			if (column >= 0 && column < ACROSS)
+				got[i * ACROSS + column] = listed[k];
+		}
+	}
+	tap_ok(sorted, "columns rise within a row");
+	SAME(got, wanted, ROWS * ACROSS, "type %d: SpGEMM, indices of %d bits from %d on", type, wide ? 64 : 32, base);
+	GOOD(t.cusparseCreateCsc(&by_columns, ROWS, ACROSS, 0, at(offsets), at(indices), at(values), kind, kind,
+				 (cusparseIndexBase_t)base, data_type[type]));
+	is(t.cusparseSpGEMM_copy(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, wanted,
+				 a.descriptor, b.descriptor, wanted, by_columns, data_type[type],
+				 CUSPARSE_SPGEMM_DEFAULT, d),
+	   CUSPARSE_STATUS_NOT_SUPPORTED);
+	is(t.cusparseSpGEMM_copy(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, wanted,
+				 b.descriptor, a.descriptor, wanted, c, data_type[type], CUSPARSE_SPGEMM_DEFAULT, d),
+	   CUSPARSE_STATUS_INVALID_VALUE);
+	GOOD(t.cusparseDestroySpMat(by_columns));
+	GOOD(t.cusparseDestroySpMat(c));
+	GOOD(t.cusparseSpGEMM_destroyDescr(d));
+	matrix_free(&a);
+	matrix_free(&b);
+	cuMemFree(offsets);
+	cuMemFree(indices);
+	cuMemFree(values);
+}
+
 int main(void)
 {
 	static const cusparseFormat_t formats[] = { CUSPARSE_FORMAT_CSR, CUSPARSE_FORMAT_CSC, CUSPARSE_FORMAT_COO };
@@ -680,6 +782,8 @@ int main(void)
 		for (int k = 0; k < 4; k++)
 			test_tridiagonal(k & 1 ? 3 : 11, k & 2 ? 3 : 1, k < 3);
 		test_tridiagonal_batch();
+		for (int k = 0; k < 4; k++)
+			test_sparse_product(k & 1, k >> 1);
 	}
 	type = 0;
 	test_wrong();

@@ -77,6 +77,17 @@ static void forge(struct sparse_work *w)
 		w->a.turned = 0;
 		w->c.down = 1;
 	}
+	for (int i = 0; i < 2; i++)
+		w->more[i] =
+			(struct sparse_matrix){ .rows_at = forged_address(),
+						.columns_at = forged_address(),
+						.values_at = forged_address(),
+						.rows = forged_below(8) ? i ? w->a.rows : w->a.columns : size(),
+						.columns = i && forged_below(8) ? w->more[0].columns : size(),
+						.nnz = forged_below(8) ? (int64_t)forged_below(9) : forged_number(),
+						.wide_rows = forged_below(2),
+						.wide_columns = forged_below(2),
+						.base = (uint8_t)forged_below(2) };
 	w->alpha.value[0] = 1;
 	w->alpha.address = forged_below(3) ? 0 : forged_address();
 	w->beta.address = forged_below(3) ? 0 : forged_address();

@@ -16,23 +16,11 @@
 #define VERSION_MINOR 6
 #define VERSION_PATCH 3
 
-static const char *const kernels[] = { "cusparse_spmm",	    "cusparse_sddmm",	     "cusparse_spsv",
-				       "cusparse_to_dense", "cusparse_count",	     "cusparse_from_dense",
-				       "cusparse_csrilu02", "cusparse_csric02",	     "cusparse_pivots",
-				       "cusparse_gtsv2",    "cusparse_gtsv2_nopivot" };
-
-struct cusparseSpMatDescr {
-	cusparseFormat_t format;
-	int64_t rows, columns, nnz;
-	void *offsets, *indices, *values; /* of rows or columns; of coordinates: rows, columns */
-	cusparseIndexType_t offsets_type, indices_type;
-	cusparseIndexBase_t base;
-	cudaDataType type;
-	cusparseFillMode_t fill;
-	cusparseDiagType_t diagonal;
-	int batch;
-	int64_t offsets_apart, values_apart;
-};
+static const char *const kernels[] = { "cusparse_spmm",	    "cusparse_sddmm",	      "cusparse_spsv",
+				       "cusparse_to_dense", "cusparse_count",	      "cusparse_from_dense",
+				       "cusparse_csrilu02", "cusparse_csric02",	      "cusparse_pivots",
+				       "cusparse_gtsv2",    "cusparse_gtsv2_nopivot", "cusparse_spgemm_count",
+				       "cusparse_spgemm" };
 
 struct cusparseDnMatDescr {
 	int64_t rows, columns, ld, apart;
@@ -525,7 +513,7 @@ static bool op_good(cusparseOperation_t op)
 	return (unsigned int)op <= CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE;
 }
 
-static struct sparse_matrix matrix_of(const struct cusparseSpMatDescr *d, cusparseOperation_t op)
+struct sparse_matrix sparse_matrix_of(const struct cusparseSpMatDescr *d, cusparseOperation_t op)
 {
 	bool by_columns = d->format == CUSPARSE_FORMAT_CSC, turned = op != CUSPARSE_OPERATION_NON_TRANSPOSE;
 
@@ -568,7 +556,7 @@ static struct sparse_dense vector_of(const struct cusparseDnVecDescr *d)
 	};
 }
 
-static struct sparse_scalar scalar_of(cusparseHandle_t h, const void *at, int type)
+struct sparse_scalar sparse_scalar_of(cusparseHandle_t h, const void *at, int type)
 {
 	struct sparse_scalar s = { 0 };
 	float f[2] = { 0 };
@@ -604,9 +592,8 @@ cusparseStatus_t sparse_launch(cusparseHandle_t h, const struct sparse_work *w)
 					    (CUstream)h->stream, &u));
 }
 
-/* Types that go together; the index of them, or a status. */
-static cusparseStatus_t types_check(cudaDataType a, cudaDataType b, cudaDataType c, cudaDataType compute,
-				    const char *what, uint32_t *ret)
+cusparseStatus_t sparse_types(cudaDataType a, cudaDataType b, cudaDataType c, cudaDataType compute, const char *what,
+			      uint32_t *ret)
 {
 	if (type_of(a) < 0 || b != a || c != a || compute != a) {
 		library_refused(SPARSE_TITLE, what);
@@ -642,8 +629,8 @@ static cusparseStatus_t product(cusparseHandle_t handle, struct sparse_work *w, 
 	if (!alpha || !beta || w->c.rows != rows || w->b.rows != columns || w->b.columns != w->c.columns)
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	w->kernel = SPARSE_SPMM;
-	w->alpha = scalar_of(handle, alpha, (int)w->type);
-	w->beta = scalar_of(handle, beta, (int)w->type);
+	w->alpha = sparse_scalar_of(handle, alpha, (int)w->type);
+	w->beta = sparse_scalar_of(handle, beta, (int)w->type);
 	return sparse_launch(handle, w);
 }
 
@@ -671,10 +658,10 @@ cusparseStatus_t soft_cusparseSpMV(SPMV, void *externalBuffer)
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
 	if (!matA || !vecX || !vecY || !op_good(opA))
 		return CUSPARSE_STATUS_INVALID_VALUE;
-	status = types_check(matA->type, vecX->type, vecY->type, computeType, "cusparseSpMV of such types", &w.type);
+	status = sparse_types(matA->type, vecX->type, vecY->type, computeType, "cusparseSpMV of such types", &w.type);
 	if (status)
 		return status;
-	w.a = matrix_of(matA, opA);
+	w.a = sparse_matrix_of(matA, opA);
 	w.b = vector_of(vecX);
 	w.c = vector_of(vecY);
 	return product(handle, &w, alpha, beta);
@@ -704,10 +691,10 @@ cusparseStatus_t soft_cusparseSpMM(SPMM, void *externalBuffer)
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
 	if (!matA || !matB || !matC || !op_good(opA) || !op_good(opB))
 		return CUSPARSE_STATUS_INVALID_VALUE;
-	status = types_check(matA->type, matB->type, matC->type, computeType, "cusparseSpMM of such types", &w.type);
+	status = sparse_types(matA->type, matB->type, matC->type, computeType, "cusparseSpMM of such types", &w.type);
 	if (status)
 		return status;
-	w.a = matrix_of(matA, opA);
+	w.a = sparse_matrix_of(matA, opA);
 	w.b = dense_of(matB, opB);
 	w.c = dense_of(matC, CUSPARSE_OPERATION_NON_TRANSPOSE);
 	w.batch = matC->batch;
@@ -738,17 +725,17 @@ cusparseStatus_t soft_cusparseSDDMM(SDDMM, void *externalBuffer)
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
 	if (!matA || !matB || !matC || !alpha || !beta || !op_good(opA) || !op_good(opB))
 		return CUSPARSE_STATUS_INVALID_VALUE;
-	status = types_check(matC->type, matA->type, matB->type, computeType, "cusparseSDDMM of such types", &w.type);
+	status = sparse_types(matC->type, matA->type, matB->type, computeType, "cusparseSDDMM of such types", &w.type);
 	if (status)
 		return status;
-	w.a = matrix_of(matC, CUSPARSE_OPERATION_NON_TRANSPOSE);
+	w.a = sparse_matrix_of(matC, CUSPARSE_OPERATION_NON_TRANSPOSE);
 	w.b = dense_of(matA, opA);
 	w.c = dense_of(matB, opB);
 	w.batch = matC->batch;
 	if (w.b.rows != matC->rows || w.c.columns != matC->columns || w.b.columns != w.c.rows)
 		return CUSPARSE_STATUS_INVALID_VALUE;
-	w.alpha = scalar_of(handle, alpha, (int)w.type);
-	w.beta = scalar_of(handle, beta, (int)w.type);
+	w.alpha = sparse_scalar_of(handle, alpha, (int)w.type);
+	w.beta = sparse_scalar_of(handle, beta, (int)w.type);
 	return sparse_launch(handle, &w);
 }
 
@@ -764,7 +751,7 @@ static cusparseStatus_t solve(cusparseHandle_t handle, struct sparse_work *w, co
 		return CUSPARSE_STATUS_NOT_SUPPORTED;
 	}
 	w->kernel = SPARSE_SPSV;
-	w->alpha = scalar_of(handle, alpha, (int)w->type);
+	w->alpha = sparse_scalar_of(handle, alpha, (int)w->type);
 	return sparse_launch(handle, w);
 }
 
@@ -792,10 +779,10 @@ cusparseStatus_t soft_cusparseSpSV_solve(SPSV)
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
 	if (!matA || !vecX || !vecY || !op_good(opA))
 		return CUSPARSE_STATUS_INVALID_VALUE;
-	status = types_check(matA->type, vecX->type, vecY->type, computeType, "cusparseSpSV of such types", &w.type);
+	status = sparse_types(matA->type, vecX->type, vecY->type, computeType, "cusparseSpSV of such types", &w.type);
 	if (status)
 		return status;
-	w.a = matrix_of(matA, opA);
+	w.a = sparse_matrix_of(matA, opA);
 	w.b = vector_of(vecX);
 	w.c = vector_of(vecY);
 	return solve(handle, &w, alpha);
@@ -825,10 +812,10 @@ cusparseStatus_t soft_cusparseSpSM_solve(SPSM)
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
 	if (!matA || !matB || !matC || !op_good(opA) || !op_good(opB))
 		return CUSPARSE_STATUS_INVALID_VALUE;
-	status = types_check(matA->type, matB->type, matC->type, computeType, "cusparseSpSM of such types", &w.type);
+	status = sparse_types(matA->type, matB->type, matC->type, computeType, "cusparseSpSM of such types", &w.type);
 	if (status)
 		return status;
-	w.a = matrix_of(matA, opA);
+	w.a = sparse_matrix_of(matA, opA);
 	w.b = dense_of(matB, opB);
 	w.c = dense_of(matC, CUSPARSE_OPERATION_NON_TRANSPOSE);
 	return solve(handle, &w, alpha);
@@ -846,9 +833,9 @@ static cusparseStatus_t conversion(cusparseHandle_t handle, const struct cuspars
 	if (!sparse || !dense || sparse->rows != dense->rows || sparse->columns != dense->columns)
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	*w = (struct sparse_work){ .kernel = kernel, .batch = 1 };
-	status = types_check(sparse->type, dense->type, dense->type, dense->type, "a conversion of such types",
-			     &w->type);
-	w->a = matrix_of(sparse, CUSPARSE_OPERATION_NON_TRANSPOSE);
+	status = sparse_types(sparse->type, dense->type, dense->type, dense->type, "a conversion of such types",
+			      &w->type);
+	w->a = sparse_matrix_of(sparse, CUSPARSE_OPERATION_NON_TRANSPOSE);
 	w->c = dense_of(dense, CUSPARSE_OPERATION_NON_TRANSPOSE);
 	return status;
 }

@@ -15,6 +15,19 @@ struct cusparseContext {
 	cusparsePointerMode_t pointer_mode;
 };
 
+struct cusparseSpMatDescr {
+	cusparseFormat_t format;
+	int64_t rows, columns, nnz;
+	void *offsets, *indices, *values; /* of rows or columns; of coordinates: rows, columns */
+	cusparseIndexType_t offsets_type, indices_type;
+	cusparseIndexBase_t base;
+	cudaDataType type;
+	cusparseFillMode_t fill;
+	cusparseDiagType_t diagonal;
+	int batch;
+	int64_t offsets_apart, values_apart;
+};
+
 struct cusparseMatDescr {
 	cusparseMatrixType_t type;
 	cusparseFillMode_t fill;
@@ -28,3 +41,9 @@ bool sparse_handle_good(cusparseHandle_t h);
 cusparseStatus_t sparse_status(CUresult e);
 /* Starts the kernel that `w` says, on the handle's stream. Without parts to do it does nothing. */
 cusparseStatus_t sparse_launch(cusparseHandle_t h, const struct sparse_work *w);
+struct sparse_matrix sparse_matrix_of(const struct cusparseSpMatDescr *d, cusparseOperation_t op);
+/* A scalar where the handle says that they stand. `type`: of four. */
+struct sparse_scalar sparse_scalar_of(cusparseHandle_t h, const void *at, int type);
+/* Types that go together; the index of them, or a status, and a line that says `what` there is not. */
+cusparseStatus_t sparse_types(cudaDataType a, cudaDataType b, cudaDataType c, cudaDataType compute, const char *what,
+			      uint32_t *ret);

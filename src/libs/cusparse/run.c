@@ -6,6 +6,7 @@
 
 #include <complex.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct run {
@@ -63,14 +64,42 @@ static int64_t column_of(struct run *r, int64_t k)
  * The same in factors, where lists that overlap make of few numbers work without an end: the device is told now and
  * then, and may stop it.
  */
+static void looked(struct run *r)
+{
+	if (++r->looked < LOOKED_MOST)
+		return;
+	r->looked = 0;
+	r->stopped = r->stopped || !r->n->go_on(r->n, LOOKED_MOST / 32);
+	r->fault |= r->stopped;
+}
+
 static int64_t column_met(struct run *r, int64_t k)
 {
-	if (++r->looked >= LOOKED_MOST) {
-		r->looked = 0;
-		r->stopped = r->stopped || !r->n->go_on(r->n, LOOKED_MOST / 32);
-		r->fault |= r->stopped;
-	}
+	looked(r);
 	return column_of(r, k);
+}
+
+/* The same of any matrix: where row `row` begins, and the column of its number k. */
+static int64_t begin_in(struct run *r, const struct sparse_matrix *m, int64_t row)
+{
+	int64_t at;
+
+	if (!__builtin_sub_overflow(index_get(m->rows_at, m->wide_rows, row), m->base, &at) && at >= 0 && at <= m->nnz)
+		return at;
+	r->fault = true;
+	return 0;
+}
+
+static int64_t column_in(struct run *r, const struct sparse_matrix *m, int64_t k)
+{
+	int64_t at;
+
+	looked(r);
+	if (!__builtin_sub_overflow(index_get(m->columns_at, m->wide_columns, k), m->base, &at) && at >= 0 &&
+	    at < m->columns)
+		return at;
+	r->fault = true;
+	return 0;
 }
 
 static int64_t row_of(struct run *r, int64_t k)
@@ -86,6 +115,36 @@ static bool is_factor(const struct sparse_work *w)
 static bool is_tridiagonal(const struct sparse_work *w)
 {
 	return w->kernel == SPARSE_GTSV || w->kernel == SPARSE_GTSV_PLAIN;
+}
+
+static bool is_gemm(const struct sparse_work *w)
+{
+	return w->kernel == SPARSE_GEMM || w->kernel == SPARSE_GEMM_COUNT;
+}
+
+/* By the first word, which is a column. */
+static int by_column(const void *a, const void *b)
+{
+	int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+
+	return one < other ? -1 : one > other;
+}
+
+/* A power of two with room for twice the numbers that row i of the product may have: they are numbers of B. */
+static int64_t row_room(struct run *r, int64_t i)
+{
+	const struct sparse_matrix *b = &r->w->more[0];
+	int64_t end = begin_in(r, &r->a, i + 1), most = b->nnz < b->columns ? b->nnz : b->columns, count = 0, room = 2;
+
+	for (int64_t k = begin_in(r, &r->a, i); k < end && count < most && !r->fault; k++) {
+		int64_t row = column_in(r, &r->a, k), length = begin_in(r, b, row + 1) - begin_in(r, b, row);
+
+		count += length > 0 ? length : 0;
+	}
+	count = count < most ? count : most;
+	while (room < 2 * count)
+		room *= 2;
+	return room;
 }
 
 static void pivot_missing(struct run *r, int64_t row)
@@ -140,6 +199,8 @@ int64_t sparse_parts(const struct sparse_work *w)
 		return is_by_rows(w) ? w->c.rows : w->c.columns;
 	case SPARSE_SDDMM:
 		return w->a.coordinates ? w->a.nnz : w->a.rows;
+	case SPARSE_GEMM:
+		return w->a.rows ? w->a.rows : 1;
 	case SPARSE_SPSV:
 	case SPARSE_GTSV:
 	case SPARSE_GTSV_PLAIN:
@@ -166,11 +227,11 @@ static bool reach_dense(struct soft_native *n, const struct sparse_work *w, cons
 	return library_reach(n, d->at, last + 1, bytes_of[w->type], write);
 }
 
-static bool reach_matrix(struct soft_native *n, const struct sparse_work *w, bool write)
+static bool reach_matrix(struct soft_native *n, const struct sparse_work *w, const struct sparse_matrix *a, bool write)
 {
-	const struct sparse_matrix *a = &w->a;
 	int64_t rows = a->coordinates ? a->nnz : a->rows + 1, more_rows, more;
-	bool offsets = write && (w->kernel == SPARSE_COUNT || w->kernel == SPARSE_FROM_DENSE);
+	bool offsets =
+		write && (w->kernel == SPARSE_COUNT || w->kernel == SPARSE_FROM_DENSE || w->kernel == SPARSE_GEMM);
 
 	if (__builtin_mul_overflow(w->batch - 1, a->rows_apart, &more_rows) ||
 	    __builtin_mul_overflow(w->batch - 1, a->values_apart, &more)) {
@@ -200,6 +261,17 @@ static bool reach_diagonals(struct soft_native *n, const struct sparse_work *w)
 	       library_reach(n, a->values_at, count, bytes_of[w->type], false);
 }
 
+static bool reach_gemm(struct soft_native *n, const struct sparse_work *w)
+{
+	const struct sparse_matrix *c = &w->more[1];
+	bool fills = w->kernel == SPARSE_GEMM;
+
+	if (!reach_matrix(n, w, &w->a, false) || !reach_matrix(n, w, &w->more[0], false) ||
+	    !library_reach(n, w->b.at, w->a.rows + 1, 8, !fills))
+		return false;
+	return !fills || reach_matrix(n, w, c, true);
+}
+
 static bool size_sound(int64_t v)
 {
 	return v >= 0 && v <= SPARSE_SIZE_MOST;
@@ -221,7 +293,16 @@ static bool work_sound(const struct sparse_work *w)
 	/* An index that is none is taken for 0: a place that there is where there are rows and columns. */
 	if (w->a.nnz && (!w->a.rows || !w->a.columns))
 		return false;
+	for (int i = 0; i < 2; i++)
+		if (!size_sound(w->more[i].rows) || !size_sound(w->more[i].columns) || !size_sound(w->more[i].nnz))
+			return false;
 	switch ((enum sparse_kernel)w->kernel) {
+	case SPARSE_GEMM:
+	case SPARSE_GEMM_COUNT:
+		return w->batch == 1 && !w->a.coordinates && !w->more[0].coordinates && !w->more[1].coordinates &&
+		       w->more[0].rows == w->a.columns && w->more[1].rows == w->a.rows &&
+		       w->more[1].columns == w->more[0].columns && !w->more[0].rows_apart && !w->more[0].values_apart &&
+		       !w->more[1].rows_apart && !w->more[1].values_apart;
 	case SPARSE_SPMM:
 		return w->c.rows == rows && w->b.rows == columns && w->c.columns == w->b.columns;
 	case SPARSE_SDDMM:
@@ -255,6 +336,8 @@ static const run_function runs[SPARSE_KERNELS][4] = {
 	[SPARSE_ILU] = { ilu_s, ilu_d, ilu_c, ilu_z },
 	[SPARSE_IC] = { ic_s, ic_d, ic_c, ic_z },
 	[SPARSE_PIVOTS] = { pivots_s, pivots_d, pivots_c, pivots_z },
+	[SPARSE_GEMM_COUNT] = { gemm_count_s, gemm_count_d, gemm_count_c, gemm_count_z },
+	[SPARSE_GEMM] = { gemm_s, gemm_d, gemm_c, gemm_z },
 	[SPARSE_GTSV] = { gtsv_s, gtsv_d, gtsv_c, gtsv_z },
 	[SPARSE_GTSV_PLAIN] = { gtsv_s, gtsv_d, gtsv_c, gtsv_z },
 };
@@ -272,8 +355,11 @@ void sparse_run(struct soft_native *n)
 	}
 	to_numbers = w->kernel == SPARSE_SDDMM || w->kernel == SPARSE_ILU || w->kernel == SPARSE_IC;
 	to_sparse = w->kernel == SPARSE_COUNT || w->kernel == SPARSE_FROM_DENSE;
-	if (!(is_tridiagonal(w) ? reach_diagonals(n, w) : reach_matrix(n, w, to_sparse || to_numbers)) ||
-	    !reach_dense(n, w, &w->b, false) || !reach_dense(n, w, &w->c, !to_sparse && !to_numbers) ||
+	if (!(is_tridiagonal(w) ? reach_diagonals(n, w)
+	      : is_gemm(w)	? reach_gemm(n, w)
+				: reach_matrix(n, w, &w->a, to_sparse || to_numbers)) ||
+	    (!is_gemm(w) &&
+	     (!reach_dense(n, w, &w->b, false) || !reach_dense(n, w, &w->c, !to_sparse && !to_numbers))) ||
 	    (w->alpha.address && !n->reach(n, w->alpha.address, bytes_of[w->type], false)) ||
 	    (w->beta.address && !n->reach(n, w->beta.address, bytes_of[w->type], false)) ||
 	    (is_factor(w) && !library_reach(n, w->pivot_at, 1, 8, true)))

@@ -26,6 +26,8 @@ enum sparse_kernel {
 	SPARSE_GTSV, /* a tridiagonal system: the diagonals stand in `a`, for rows, columns and values; all have `rows`
 			numbers */
 	SPARSE_GTSV_PLAIN, /* without pivots */
+	SPARSE_GEMM_COUNT, /* offsets of the rows of a product, 64 bits wide and from 0 on, to the place of `b` */
+	SPARSE_GEMM,	   /* the product, whose offsets stand at `b` */
 	SPARSE_KERNELS
 };
 
@@ -59,6 +61,7 @@ struct sparse_work {
 	uint32_t spare;
 	int64_t batch;
 	struct sparse_matrix a;
+	struct sparse_matrix more[2]; /* the other operand of a product of two such, and the product */
 	struct sparse_dense b, c;
 	struct sparse_scalar alpha, beta;
 	uint64_t pivot_at; /* of factors: an int64_t, the first row without a pivot as the program counts, or -1 */

@@ -310,6 +310,97 @@ static void NAMED(ic)(struct run *r, int64_t from, int64_t to)
 	}
 }
 
+/* ---- the product of two sparse matrices: a row is gathered in a table by columns ---- */
+
+struct NAMED(slot) {
+	int64_t column; /* -1: free */
+	T value;
+};
+
+static void NAMED(row_add)(struct NAMED(slot) * table, int64_t room, int64_t column, T value)
+{
+	uint64_t at = (uint64_t)column * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+
+	while (table[at & (uint64_t)(room - 1)].column >= 0 && table[at & (uint64_t)(room - 1)].column != column)
+		at++;
+	table[at & (uint64_t)(room - 1)].column = column;
+	table[at & (uint64_t)(room - 1)].value += value;
+}
+
+/* Row i of the product, sorted by columns, in the thread's memory; NULL: the launch has ended. */
+static struct NAMED(slot) * NAMED(row_of_product)(struct run *r, int64_t i, int64_t *ret_count)
+{
+	const struct sparse_matrix *b = &r->w->more[0];
+	int64_t room = row_room(r, i), end = begin_in(r, &r->a, i + 1), count = 0;
+	struct NAMED(slot) *table = r->fault ? NULL : scratch_get((size_t)room * sizeof(*table));
+
+	if (!table) {
+		if (!r->fault)
+			r->n->refuse(r->n);
+		r->stopped = true;
+		return NULL;
+	}
+	for (int64_t s = 0; s < room; s++)
+		table[s] = (struct NAMED(slot)){ .column = -1 };
+	for (int64_t k = begin_in(r, &r->a, i); k < end && !r->fault; k++) {
+		int64_t row = column_in(r, &r->a, k), stop = begin_in(r, b, row + 1);
+
+		for (int64_t l = begin_in(r, b, row); l < stop && !r->fault; l++)
+			NAMED(row_add)
+			(table, room, column_in(r, b, l), NAMED(value)(r, k) * ((const T *)(uintptr_t)b->values_at)[l]);
+	}
+	for (int64_t s = 0; s < room; s++)
+		if (table[s].column >= 0)
+			table[count++] = table[s];
+	qsort(table, (size_t)count, sizeof(*table), by_column);
+	*ret_count = count;
+	return table;
+}
+
+static void NAMED(gemm_count)(struct run *r, int64_t from, int64_t to)
+{
+	int64_t total = 0, count = 0;
+
+	for (int64_t i = 0; from < to && i < r->a.rows && !r->fault; i++) {
+		index_put(r->w->b.at, true, i, total);
+		if (!NAMED(row_of_product)(r, i, &count))
+			return;
+		total += count;
+	}
+	if (from < to)
+		index_put(r->w->b.at, true, r->a.rows, total);
+}
+
+static void NAMED(gemm)(struct run *r, int64_t from, int64_t to)
+{
+	const struct sparse_matrix *c = &r->w->more[1];
+	T alpha = NAMED(scalar)(&r->w->alpha), beta = NAMED(scalar)(&r->w->beta),
+	  *values = (T *)(uintptr_t)c->values_at;
+	int64_t count = 0;
+
+	if (!r->a.rows && from < to)
+		index_put(c->rows_at, c->wide_rows, 0, c->base);
+	for (int64_t i = from; i < to && i < r->a.rows && !r->fault; i++) {
+		int64_t at = index_get(r->w->b.at, true, i);
+		struct NAMED(slot) *row = NAMED(row_of_product)(r, i, &count);
+
+		if (!row)
+			return;
+		if (at < 0 || at > c->nnz || count > c->nnz - at) { /* an operand has changed since it was counted */
+			r->fault = true;
+			return;
+		}
+		index_put(c->rows_at, c->wide_rows, i, at + c->base);
+		if (i + 1 == r->a.rows)
+			index_put(c->rows_at, c->wide_rows, i + 1, at + count + c->base);
+		for (int64_t k = 0; k < count; k++) {
+			index_put(c->columns_at, c->wide_columns, at + k, row[k].column + c->base);
+			NAMED(keep)(&values[at + k], beta);
+			values[at + k] += alpha * row[k].value;
+		}
+	}
+}
+
 /* ---- tridiagonal systems ---- */
 
 struct NAMED(diagonals) {
