@@ -301,6 +301,7 @@ static void check_daemon(struct doctor *d)
 		   "%s meted, process %d, in %s: %zu devices%s", control.system ? "the system's" : "a private",
 		   (int)control.daemon_pid, control.dir, count,
 		   control.started ? " (started for this check, ends by itself)" : "");
+	doctor_check_drivers(d, json_object_get(answer, "drivers"));
 	doctor_check_devices(d, json_object_get(answer, "devices"));
 	d->guarding = guarding_find(device_text(answer, "guard"));
 	json_decref(answer);

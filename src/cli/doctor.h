@@ -22,6 +22,8 @@ void doctor_check_levelzero(struct doctor *d);
 
 /* The devices that meted has, in its answer: those that are out of service. */
 void doctor_check_devices(struct doctor *d, json_t *devices);
+/* The drivers, in the same answer: those that have failed, or find no device. */
+void doctor_check_drivers(struct doctor *d, json_t *drivers);
 
 /* The same of a meted that answers; `hello` is its answer. */
 void doctor_check_meted(struct doctor *d, const struct control *control, json_t *hello);

@@ -232,7 +232,24 @@ void doctor_check_node(struct doctor *d)
 	check_clock(d);
 }
 
-/* Devices. */
+/* Drivers and devices, as meted has them. */
+
+/* Of NVIDIA's library without a card, and of the software device's, their own checks speak. */
+void doctor_check_drivers(struct doctor *d, json_t *drivers)
+{
+	json_t *driver;
+	size_t i;
+
+	json_array_foreach(drivers, i, driver)
+	{
+		const char *state = device_text(driver, "state"), *kind = device_text(driver, "kind");
+		bool failed = !strcmp(state, "failed");
+
+		if (failed || (!strcmp(state, "empty") && strcmp(kind, "nvidia") && strcmp(kind, "soft")))
+			doctor_add(d, kind, failed ? STATUS_WARNING : STATUS_NOTE, device_text(driver, "remedy"),
+				   "meted has no device of the %s driver: %s", kind, device_text(driver, "status"));
+	}
+}
 
 static const char *remedy_of(const char *state, json_t *device)
 {

@@ -115,10 +115,14 @@ static enum verbs_result do_devices(struct ask *ask)
 	for (unsigned int i = 0; i < MACHINE_DRIVERS; i++) {
 		const struct driver *d = &machine->driver[i];
 
-		json_array_append_new(drivers, json_pack("{s:s s:b s:o s:o s:o s:s}", "kind", device_kind_name(d->kind),
-							 "usable", d->usable, "libcuda", ask_path_json(d->libcuda),
-							 "nvml", ask_path_json(d->libnvml), "version",
-							 ask_path_json(d->version), "status", d->status));
+		json_array_append_new(drivers,
+				      json_pack("{s:s s:b s:s s:o s:o s:o s:s s:o}", "kind", device_kind_name(d->kind),
+						"usable", d->usable, "state", driver_state_name(d->state), "libcuda",
+						ask_path_json(d->libcuda), "nvml", ask_path_json(d->libnvml),
+						"version", ask_path_json(d->version), "status", d->status, "remedy",
+						ask_path_json(d->state == DRIVER_FAILED || d->state == DRIVER_EMPTY
+								      ? d->remedy
+								      : "")));
 	}
 	return answer(ask, json_pack("{s:o s:o s:s s:s s:o}", "devices", devices, "drivers", drivers, "placement",
 				     placing_rule_word(ask->daemon), "guard", guarded_rule_word(ask->daemon), "disk",
@@ -217,7 +221,7 @@ static enum verbs_result do_trace(struct ask *ask)
 /* clang-format off: a row is a line */
 static const struct field named[] = { { "name", FIELD_TEXT, "a grant", true, NULL }, FIELD_END };
 static const struct field maybe_named[] = { { "name", FIELD_TEXT, "a grant", false, NULL }, FIELD_END };
-static const struct field device_alone[] = { { "device", FIELD_TEXT, "index, KIND:INDEX or UUID", true, NULL }, FIELD_END };
+static const struct field device_alone[] = { { "device", FIELD_TEXT, DEVICE_SPEC_WORDS, true, NULL }, FIELD_END };
 static const struct field devices_fields[] = {
 	{ "known", FIELD_SWITCH, "", false, NULL },
 	{ "driver", FIELD_TEXT, "auto, " DEVICE_KIND_WORDS, false, NULL },
@@ -232,7 +236,7 @@ static const struct field devices_fields[] = {
 #define FIELD_OF_MS FIELD_NUMBER, "ms"
 #define WORD_FIELD(type, member, term, key, ...) { key, FIELD_OF_##type, false, NULL },
 #define SHARE_FIELDS                                                                                                   \
-	{ "device", FIELD_WORD, "index, KIND:INDEX or UUID", false, NULL },                                                        \
+	{ "device", FIELD_WORD, DEVICE_SPEC_WORDS, false, NULL },                                                        \
 	{ "mem_bytes", FIELD_WHOLE, "bytes", false, NULL },                                                            \
 	{ "mem_pct", FIELD_NUMBER, "percent", false, NULL },                                                           \
 	SHARE_WORDS(WORD_FIELD)
@@ -311,18 +315,18 @@ static const struct field label_fields[] = {
 static const struct field token_fields[] = { { "read", FIELD_SWITCH, "", false, NULL }, FIELD_END };
 static const struct field audit_fields[] = { { "limit", FIELD_WHOLE, "entries", false, NULL }, FIELD_END };
 static const struct field policy_fields[] = {
-	{ "device", FIELD_TEXT, "index, KIND:INDEX or UUID", false, NULL },
+	{ "device", FIELD_TEXT, DEVICE_SPEC_WORDS, false, NULL },
 	{ "policy", FIELD_TEXT, "a policy", false, NULL },
 	{ "native", FIELD_TEXT, "allow or hold", false, NULL },
 	FIELD_END
 };
 static const struct field cordon_fields[] = {
-	{ "device", FIELD_TEXT, "index, KIND:INDEX or UUID", true, NULL },
+	{ "device", FIELD_TEXT, DEVICE_SPEC_WORDS, true, NULL },
 	{ "reason", FIELD_TEXT, "", false, NULL },
 	FIELD_END
 };
 static const struct field drain_fields[] = {
-	{ "device", FIELD_TEXT, "index, KIND:INDEX or UUID", true, NULL },
+	{ "device", FIELD_TEXT, DEVICE_SPEC_WORDS, true, NULL },
 	{ "reason", FIELD_TEXT, "", false, NULL },
 	{ "grace_s", FIELD_WHOLE, "s", false, NULL },
 	{ "end", FIELD_SWITCH, "", false, NULL },
@@ -332,7 +336,7 @@ static const struct field events_fields[] = {
 	{ "after", FIELD_WHOLE, "number of an event", false, NULL },
 	{ "limit", FIELD_WHOLE, "events", false, NULL },
 	{ "tenant", FIELD_TEXT, "a grant", false, NULL },
-	{ "device", FIELD_TEXT, "index, KIND:INDEX or UUID", false, NULL },
+	{ "device", FIELD_TEXT, DEVICE_SPEC_WORDS, false, NULL },
 	{ "kind", FIELD_TEXT, "a kind", false, NULL },
 	FIELD_END
 };

@@ -152,10 +152,13 @@ const char *device_ambiguity(const struct device *list, size_t count, const char
 	}
 	used = (size_t)snprintf(text, DEVICE_AMBIGUITY_BYTES,
 				"devices of several kinds have this index: name one by its UUID or as");
-	for (size_t i = 0, n = 0; i < count && used < DEVICE_AMBIGUITY_BYTES; i++)
-		if (has_index(list, count, &list[i], spec))
+	for (size_t at = 0, n = 0; at < count * (DEVICE_KINDS - 1) && used < DEVICE_AMBIGUITY_BYTES; at++) {
+		const struct device *d = &list[at % count];
+
+		if (d->kind == device_kind_order[at / count] && has_index(list, count, d, spec))
 			used += (size_t)snprintf(text + used, DEVICE_AMBIGUITY_BYTES - used, "%s %s:%u", n++ ? "," : "",
-						 kind_names[list[i].kind], list[i].index);
+						 kind_names[d->kind], d->index);
+	}
 	return text;
 }
 

@@ -55,6 +55,9 @@ enum device_find_result {
 /* In the order in which they are taken. */
 #define DEVICE_KIND_WORDS "nvidia, hip, musa, maca, corex, ascend, cambricon, levelzero, soft or opencl"
 
+/* What a request may call a device, see device_find(). */
+#define DEVICE_SPEC_WORDS "index, KIND:INDEX or UUID"
+
 /* One of these words. */
 const char *device_kind_name(enum device_kind kind);
 
@@ -83,9 +86,10 @@ const char *device_uuid_format(const uint8_t uuid[DEVICE_UUID_BYTES], char text[
 int device_uuid_parse(const char *text, uint8_t ret_uuid[DEVICE_UUID_BYTES]);
 
 /*
- * Finds the device that `spec` names: by index, by kind and index ("hip:0"), by UUID, or by a prefix of the UUID with or
- * without "GPU-". Digits alone are an index. The software device has an index only where no vendor's card has it; that
- * devices of several other kinds have is ambiguous. Returns the place in `list`, or an enum device_find_result.
+ * Finds the device that `spec` names: by index, by kind and index ("hip:0"), by UUID, or by a prefix of the UUID with
+ * or without "GPU-". Digits alone are an index. The software device has an index only where no vendor's card has it.
+ * An index that devices of several other kinds have is ambiguous. Returns the place in `list`, or an enum
+ * device_find_result.
  */
 int device_find(const struct device *list, size_t count, const char *spec);
 

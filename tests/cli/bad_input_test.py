@@ -78,7 +78,7 @@ class Devices(place.MeteTest):
             self.refused(125, ['run', f'--device={word}', 'true'], word, 'there are: ', '0 (', '1 (')
         self.refused(125, ['run', '--device=', 'true'], 'no device named')
         # The beginning that all of them share names none.
-        self.refused(125, ['run', '--device=GPU-', 'true'], 'GPU-', 'there are: 0 (')
+        self.refused(125, ['run', '--device=GPU-', 'true'], 'GPU-', 'there are: ', '0 (')
 
     def test_pairing(self):
         self.refused(125, ['run', '-d', '0', '-d', '0', 'true'], 'named twice')

@@ -19,6 +19,10 @@ def driver_of(place):
     return next(d for d in place.ask("devices")["drivers"] if d["kind"] == "levelzero")
 
 
+def diagnose(place):
+    return json.loads(place.run(whole=[METE, "doctor", "--json"]).stdout)["checks"]
+
+
 # No loader, or a file of its name that is none: one line, and all else as ever.
 folder = tempfile.mkdtemp()
 with open(os.path.join(folder, "libze_loader.so.1"), "w", encoding="utf-8") as f:
@@ -67,8 +71,7 @@ inner = place.run(METE, "run", "--soft", "--mem", "8M", "--", CASES, "quota", st
 same(inner.stdout.split()[0], str(8 * MIB), "a grant within a grant is the inner one")
 own = place.run("printenv", "ZE_ENABLE_ALT_DRIVERS", options=("--levelzero",))
 ok(own.stdout.strip().endswith("/shim/libmete-levelzero.so"), "programs find the face by the loader's variable", own.stdout)
-doctor = json.loads(place.run(whole=[METE, "doctor", "--json"]).stdout)
-said = [c for c in doctor["checks"] if c["name"] == "levelzero"]
+said = [c for c in diagnose(place) if c["name"] == "levelzero"]
 ok(said and "libmete-levelzero.so" in said[0]["detail"], "`mete doctor` says that Level Zero is metered", said)
 
 # Containers get the card's own nodes of /dev/dri, and the face.
@@ -128,11 +131,18 @@ for how, expected in (("crash", "signal 6"), ("hang", "did not answer within 10 
     place = Place(ZE_ENABLE_ALT_DRIVERS=EMPTY, LEVELZERO_SICK=how)
     driver = until(lambda: (lambda d: d if d["status"] else None)(driver_of(place)), 20)
     ok(driver and not driver["usable"] and expected in driver["status"], f"a driver that {how}es: {expected}", driver)
+    same(driver["state"], "failed", "and it has failed")
+    said = [c for c in diagnose(place) if c["name"] == "levelzero" and expected in c["detail"]]
+    ok(said and said[0]["status"] == "warning" and "driver.no_levelzero" in said[0]["remedy"], "`mete doctor` shows that with the remedy", said)
     place.close()
 place = Place("--no-levelzero")
+same(driver_of(place)["state"], "off", "a setting that leaves it out is no failure")
+ok(not [c for c in diagnose(place) if c["status"] == "warning" and c["name"] == "levelzero"], "and `mete doctor` does not warn of it")
 ok("no_levelzero" in driver_of(place)["status"] and not driver_of(place)["usable"], "it can be left out", driver_of(place))
 place.close()
 place = Place(ZE_ENABLE_ALT_DRIVERS="/nowhere/libze.so")
+said = [c for c in diagnose(place) if "no driver that starts" in c["detail"]]
+ok(said and "libze1" in said[0]["remedy"], "`mete doctor` says what to install for the cards that are there", said)
 ok("no driver that starts" in driver_of(place)["status"] and not driver_of(place)["usable"], "a loader without a driver: one line",
    driver_of(place))
 place.close()

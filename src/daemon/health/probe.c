@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "daemon/daemon.h"
+#include "daemon/health/driver_kinds.h"
 #include "daemon/health/health.h"
-#include "daemon/health/nodes.h"
 #include "daemon/health/partition.h"
 #include "daemon/health/sensors.h"
 #include "daemon/health/vendor_library.h"
@@ -61,6 +61,13 @@ __attribute__((format(printf, 2, 3))) static void status(struct driver *driver, 
 	va_start(ap, fmt);
 	vsnprintf(driver->status, sizeof(driver->status), fmt, ap);
 	va_end(ap);
+}
+
+static void failed(struct driver *driver, bool died)
+{
+	driver->state = DRIVER_FAILED;
+	driver_kind_remedy(&driver_kinds[driver_kind_place(driver->kind)], died, driver->remedy,
+			   sizeof(driver->remedy));
 }
 
 static void copy(char *to, size_t size, const char *from)
@@ -124,42 +131,13 @@ static void remove_devices(struct machine *machine, enum device_kind kind)
 	machine->device_count = kept;
 }
 
-/* Kinds in the order of the drivers: of a card that several find, the first kind names it. */
-static const struct probe_kind {
-	enum device_kind kind;
-	const char *option;   /* of the child */
-	bool may_be_anothers; /* its devices may be cards of the kinds before */
-} kinds[MACHINE_DRIVERS] = {
-	{ DEVICE_NVIDIA, "--probe", false },
-	{ DEVICE_SOFT, "--probe", false },
-	{ DEVICE_HIP, "--probe-hip", true },
-	{ DEVICE_MUSA, "--probe-shape", true },
-	{ DEVICE_MACA, "--probe-shape", true },
-	{ DEVICE_COREX, "--probe", true },
-	{ DEVICE_ASCEND, "--probe-ascend", true },
-	{ DEVICE_CAMBRICON, "--probe-cambricon", true },
-	{ DEVICE_LEVELZERO, "--probe-levelzero", true },
-	{ DEVICE_OPENCL, "--probe-opencl", true },
-};
-
-_Static_assert(MACHINE_DRIVERS == sizeof(device_kind_order) / sizeof(*device_kind_order), "a driver for each kind");
-
-static unsigned int place_of(enum device_kind kind)
-{
-	unsigned int i = 0;
-
-	while (kinds[i].kind != kind)
-		i++;
-	return i;
-}
-
 /* The same card under the name of a kind before. */
 static bool is_anothers(const struct machine *machine, const struct device *is)
 {
 	for (unsigned int i = 0; i < machine->device_count; i++) {
 		const struct device *d = &machine->device[i];
 
-		if (place_of(d->kind) < place_of(is->kind) && !memcmp(d->uuid, is->uuid, sizeof(is->uuid)))
+		if (driver_kind_place(d->kind) < driver_kind_place(is->kind) && !memcmp(d->uuid, is->uuid, sizeof(is->uuid)))
 			return true;
 	}
 	return false;
@@ -172,7 +150,7 @@ static void join_cards(struct machine *machine)
 	unsigned int count = 0;
 
 	for (unsigned int i = 0; i < machine->device_count; i++)
-		if (!kinds[place_of(machine->device[i].kind)].may_be_anothers ||
+		if (!driver_kinds[driver_kind_place(machine->device[i].kind)].may_be_anothers ||
 		    !is_anothers(machine, &machine->device[i]))
 			kept[count++] = machine->device[i];
 	memcpy(machine->device, kept, count * sizeof(*kept));
@@ -185,16 +163,27 @@ static void judge_joined(struct machine *machine, struct driver *driver)
 	for (unsigned int i = 0; i < machine->device_count; i++)
 		if (machine->device[i].kind == driver->kind)
 			return;
-	if (driver->usable)
+	if (driver->usable) {
 		status(driver, "its devices are those of the drivers above");
+		driver->state = DRIVER_JOINED;
+	}
 	driver->usable = false;
 }
 
 static void judge_all_joined(struct machine *machine)
 {
 	for (unsigned int i = 0; i < MACHINE_DRIVERS; i++)
-		if (kinds[i].may_be_anothers && machine->driver[i].kind)
+		if (driver_kinds[i].may_be_anothers && machine->driver[i].kind)
 			judge_joined(machine, &machine->driver[i]);
+}
+
+/* It answers, and has no device. */
+static void judge_empty(struct driver *driver)
+{
+	if (driver_kind_has_card(&driver_kinds[driver_kind_place(driver->kind)]))
+		failed(driver, false);
+	else
+		driver->state = *driver->libcuda ? DRIVER_EMPTY : DRIVER_ABSENT;
 }
 
 static void take_result(struct daemon *daemon, struct driver *driver, json_t *json)
@@ -208,6 +197,7 @@ static void take_result(struct daemon *daemon, struct driver *driver, json_t *js
 	copy(driver->version, sizeof(driver->version), json_string_value(json_object_get(json, "version")));
 	if (json_object_get(json, "error")) {
 		status(driver, "%s", json_string_value(json_object_get(json, "error")));
+		judge_empty(driver);
 		return;
 	}
 	json_array_foreach(devices, i, device)
@@ -222,6 +212,7 @@ static void take_result(struct daemon *daemon, struct driver *driver, json_t *js
 		left += full;
 	}
 	driver->usable = count > 0;
+	driver->state = DRIVER_USABLE;
 	if (left)
 		status(driver,
 		       "%u devices; meted has places for %u in all, so %u more are not shared: no grant can name them",
@@ -231,8 +222,10 @@ static void take_result(struct daemon *daemon, struct driver *driver, json_t *js
 		       count == 1 ? "" : "s", twice);
 	else if (count)
 		status(driver, "%u device%s", count, count == 1 ? "" : "s");
-	else
+	else {
 		status(driver, "the driver has no devices");
+		judge_empty(driver);
+	}
 }
 
 /* Lost devices stay in the list, and their driver is one that can be used: who asks for them is told why not. */
@@ -257,6 +250,7 @@ static void judge_health(struct probe *probe, json_t *said, const struct device 
 	if (!lost)
 		return;
 	driver->usable = true;
+	driver->state = DRIVER_USABLE;
 	status(driver, "%u device%s, %u of them lost", count, count == 1 ? "" : "s", lost);
 }
 
@@ -305,6 +299,8 @@ static void evaluate(struct probe *probe)
 		status(driver, "the driver's answer cannot be read: %s", why.text);
 	else
 		take_result(probe->daemon, driver, json);
+	if (probe->late || probe->signal || !json)
+		failed(driver, true);
 	join_cards(machine);
 	if (json && !json_object_get(json, "error") && !probe->daemon->stopping)
 		judge_health(probe, json, old, old_count);
@@ -326,10 +322,10 @@ static bool is_asked(const struct machine *machine, enum device_kind kind)
 /* Its devices are known, and which of them are cards of the kinds before. */
 static bool has_answered(const struct machine *machine, enum device_kind kind)
 {
-	unsigned int first = kinds[place_of(kind)].may_be_anothers ? 0 : place_of(kind);
+	unsigned int first = driver_kinds[driver_kind_place(kind)].may_be_anothers ? 0 : driver_kind_place(kind);
 
-	for (unsigned int i = first; i <= place_of(kind); i++)
-		if (is_asked(machine, kinds[i].kind))
+	for (unsigned int i = first; i <= driver_kind_place(kind); i++)
+		if (is_asked(machine, driver_kinds[i].kind))
 			return false;
 	return true;
 }
@@ -343,7 +339,7 @@ static bool has_enough(const struct machine *machine, const struct machine_wait 
 	if (wait->kind)
 		return has_answered(machine, wait->kind);
 	for (unsigned int i = 0; i < MACHINE_DRIVERS && has_answered(machine, device_kind_order[i]); i++)
-		if (machine->driver[place_of(device_kind_order[i])].usable)
+		if (machine->driver[driver_kind_place(device_kind_order[i])].usable)
 			return true;
 	return false;
 }
@@ -459,7 +455,7 @@ static void leave_stuck(struct probe *probe)
 {
 	struct daemon *daemon = probe->daemon;
 
-	daemon->machine.stuck[place_of(probe->driver.kind)] = uv_process_get_pid(&probe->process);
+	daemon->machine.stuck[driver_kind_place(probe->driver.kind)] = uv_process_get_pid(&probe->process);
 	log_line("the child that asks the %s driver (pid %d) was killed and does not end",
 		 device_kind_name(probe->driver.kind), (int)uv_process_get_pid(&probe->process));
 	uv_close((uv_handle_t *)&probe->process, on_closed);
@@ -511,7 +507,7 @@ char **machine_environment(void)
 static int spawn(struct probe *probe, const char *libnvml, const char *libcuda)
 {
 	char *cuda[] = { (char *)"/proc/self/exe", (char *)"--probe", (char *)libnvml, (char *)libcuda, NULL };
-	const char *option = kinds[place_of(probe->driver.kind)].option;
+	const char *option = driver_kinds[driver_kind_place(probe->driver.kind)].option;
 	char *other[] = { (char *)"/proc/self/exe", (char *)option, (char *)libcuda, NULL };
 	char *shape[] = { (char *)"/proc/self/exe", (char *)option, (char *)device_kind_name(probe->driver.kind),
 			  (char *)libcuda, NULL };
@@ -541,12 +537,14 @@ static int spawn(struct probe *probe, const char *libnvml, const char *libcuda)
 /* A child of before has not ended though it was killed: one more would only be held as well. */
 static bool is_stuck(struct machine *machine, enum device_kind kind)
 {
-	int *pid = &machine->stuck[place_of(kind)];
+	int *pid = &machine->stuck[driver_kind_place(kind)];
 
 	if (*pid && waitpid(*pid, NULL, WNOHANG))
 		*pid = 0;
 	if (*pid)
-		status(&machine->driver[place_of(kind)],
+		failed(&machine->driver[driver_kind_place(kind)], true);
+	if (*pid)
+		status(&machine->driver[driver_kind_place(kind)],
 		       "the driver holds the child that asked it (pid %d), which was killed and does not end", *pid);
 	return *pid;
 }
@@ -636,95 +634,29 @@ static bool soft_library(const char *name, char path[GRANT_PATH_BYTES])
 	return false;
 }
 
-static int refresh_soft(struct daemon *daemon)
-{
-	char libcuda[GRANT_PATH_BYTES], libnvml[GRANT_PATH_BYTES];
-	struct driver *driver = &daemon->machine.driver[place_of(DEVICE_SOFT)];
-
-	driver->kind = DEVICE_SOFT;
-	if (!soft_library("libcuda.so.1", libcuda)) {
-		driver->usable = false;
-		status(driver,
-		       "the software device's libcuda.so.1 is not beside meted: install it, or set METE_LIBDIR");
-		return 0;
-	}
-	soft_library("libnvidia-ml.so.1", libnvml);
-	return probe_start(daemon, DEVICE_SOFT, libnvml, libcuda);
-}
-
-static int refresh_nvidia(struct daemon *daemon)
-{
-	struct machine_options *options = &daemon->machine.options;
-	struct driver *driver = &daemon->machine.driver[place_of(DEVICE_NVIDIA)];
-
-	driver->kind = DEVICE_NVIDIA;
-	if (options->soft_only) {
-		status(driver, "not asked: driver.soft_only (--soft-only) is set");
-		return 0;
-	}
-	return probe_start(daemon, DEVICE_NVIDIA, options->libnvml ? options->libnvml : "",
-			   options->libcuda ? options->libcuda : "");
-}
-
-static int refresh_opencl(struct daemon *daemon)
-{
-	struct machine_options *options = &daemon->machine.options;
-	struct driver *driver = &daemon->machine.driver[place_of(DEVICE_OPENCL)];
-
-	driver->kind = DEVICE_OPENCL;
-	if (options->soft_only || options->no_opencl) {
-		status(driver, "not asked: driver.%s is set",
-		       options->soft_only ? "soft_only (--soft-only)" : "no_opencl (--no-opencl)");
-		return 0;
-	}
-	return probe_start(daemon, DEVICE_OPENCL, "", "");
-}
-
-static int refresh_hip(struct daemon *daemon)
-{
-	struct machine_options *options = &daemon->machine.options;
-	struct driver *driver = &daemon->machine.driver[place_of(DEVICE_HIP)];
-
-	driver->kind = DEVICE_HIP;
-	if (options->soft_only || options->no_hip) {
-		status(driver, "not asked: driver.%s is set",
-		       options->soft_only ? "soft_only (--soft-only)" : "no_hip (--no-hip)");
-		return 0;
-	}
-	return probe_start(daemon, DEVICE_HIP, "", options->libhip ? options->libhip : "");
-}
-
-/* The kernel has no such card, so that nobody is asked. What was there before is not any more. */
-static int not_there(struct daemon *daemon, struct driver *driver, const char *vendor, const char *where)
+/* Nobody is asked; what was there before is not any more. */
+static int leave(struct daemon *daemon, struct driver *driver, enum driver_state state)
 {
 	remove_devices(&daemon->machine, driver->kind);
 	driver->usable = false;
-	status(driver, "no card of %s, or no kernel driver: no %s", vendor, where);
+	driver->state = state;
 	return 0;
 }
 
-/* The loader has drivers that it is told of, and passes that on to its child (unwanted()). */
-static bool names_levelzero(void)
+/* Its options leave it out, or the kernel has no such card. */
+static bool is_left(struct daemon *daemon, const struct driver_kind *k, struct driver *driver)
 {
-	const char *named = getenv("ZE_ENABLE_ALT_DRIVERS");
+	const struct machine_options *o = &daemon->machine.options;
+	const char *name = device_kind_name(k->kind);
 
-	return named && *named && !getenv("METE_SOCKET");
-}
-
-static int refresh_levelzero(struct daemon *daemon)
-{
-	struct machine_options *options = &daemon->machine.options;
-	struct driver *driver = &daemon->machine.driver[place_of(DEVICE_LEVELZERO)];
-
-	driver->kind = DEVICE_LEVELZERO;
-	if (options->soft_only || options->no_levelzero) {
-		status(driver, "not asked: driver.%s is set",
-		       options->soft_only ? "soft_only (--soft-only)" : "no_levelzero (--no-levelzero)");
-		return 0;
-	}
-	if (!names_levelzero() && !nodes_have_intel())
-		return not_there(daemon, driver, "Intel", "/dev/dri/renderD* of such a card");
-	return probe_start(daemon, DEVICE_LEVELZERO, "", "");
+	if (k->kind != DEVICE_SOFT && o->soft_only)
+		status(driver, "not asked: driver.soft_only (--soft-only) is set");
+	else if (o->left_out[k->kind])
+		status(driver, "not asked: driver.no_%s (--no-%s) is set", name, name);
+	else
+		return false;
+	leave(daemon, driver, DRIVER_OFF);
+	return true;
 }
 
 /* The first of these files that may be loaded (vendor_library.h); "": none. */
@@ -737,87 +669,65 @@ static const char *first_file(const char *const *list, size_t count, char ret[PA
 	return ret;
 }
 
-/* Iluvatar's libraries are found by their files: by name the loader would find NVIDIA's, or mete's. */
-static int refresh_shape(struct daemon *daemon, size_t number)
+static int ask_soft(struct daemon *daemon, struct driver *driver)
 {
-	struct machine_options *options = &daemon->machine.options;
-	const struct shape_row *row = &shape_rows[number];
-	struct driver *driver = &daemon->machine.driver[place_of(shape_kind(row))];
-	const char *named = options->shape_library[number], *library = named ? named : "";
+	char libcuda[GRANT_PATH_BYTES], libnvml[GRANT_PATH_BYTES];
+
+	if (!soft_library("libcuda.so.1", libcuda)) {
+		status(driver,
+		       "the software device's libcuda.so.1 is not beside meted: install it, or set METE_LIBDIR");
+		return leave(daemon, driver, DRIVER_FAILED);
+	}
+	soft_library("libnvidia-ml.so.1", libnvml);
+	return probe_start(daemon, DEVICE_SOFT, libnvml, libcuda);
+}
+
+/* Iluvatar's libraries are found by their files: by name the loader would find NVIDIA's, or mete's. */
+static int ask_shape(struct daemon *daemon, struct driver *driver, const char *named)
+{
+	const struct shape_row *row = shape_named(device_kind_name(driver->kind));
+	const char *library = named;
 	char file[PATH_MAX], management[PATH_MAX];
 
-	driver->kind = shape_kind(row);
-	if (options->soft_only) {
-		status(driver, "not asked: driver.soft_only (--soft-only) is set");
-		return 0;
-	}
-	if (!named && !nodes_match(row->nodes[0]))
-		return not_there(daemon, driver, row->vendor, row->nodes[0]);
-	if (row->own_names && !named)
+	if (row->own_names && !*named)
 		library = first_file(row->places, sizeof(row->places) / sizeof(*row->places), file);
 	if (row->own_names && !*library) {
 		status(driver, "no %s; %s, or name it (--lib%s)", row->places[0], row->remedy, row->name);
-		return 0;
+		return leave(daemon, driver, DRIVER_FAILED);
 	}
 	return probe_start(daemon, driver->kind,
 			   first_file(row->management, sizeof(row->management) / sizeof(*row->management), management),
 			   library);
 }
 
-/* Neural units: what the kernel has for each, the setting that names its library, and the one that leaves it out. */
-static const struct npu_kind {
-	enum device_kind kind;
-	const char *vendor, *node, *no;
-	size_t library, left_out; /* in struct machine_options */
-} npu_kinds[] = {
-	{ DEVICE_ASCEND, "Ascend", "/dev/davinci_manager", "no_ascend (--no-ascend)",
-	  offsetof(struct machine_options, libascend), offsetof(struct machine_options, no_ascend) },
-	{ DEVICE_CAMBRICON, "Cambricon", "/dev/cambricon_ctl", "no_cambricon (--no-cambricon)",
-	  offsetof(struct machine_options, libcambricon), offsetof(struct machine_options, no_cambricon) },
-};
-
-static int refresh_npu(struct daemon *daemon, const struct npu_kind *k)
+static int ask(struct daemon *daemon, const struct driver_kind *k)
 {
 	const struct machine_options *o = &daemon->machine.options;
-	struct driver *driver = &daemon->machine.driver[place_of(k->kind)];
-	const char *named = *(const char *const *)((const char *)o + k->library);
-	bool left_out = *(const bool *)((const char *)o + k->left_out);
+	struct driver *driver = &daemon->machine.driver[driver_kind_place(k->kind)];
+	const char *named = o->library[k->kind] ? o->library[k->kind] : "";
 
 	driver->kind = k->kind;
-	if (o->soft_only || left_out) {
-		status(driver, "not asked: driver.%s is set", left_out ? k->no : "soft_only (--soft-only)");
+	driver_kind_remedy(k, false, driver->remedy, sizeof(driver->remedy));
+	if (is_left(daemon, k, driver))
 		return 0;
+	if (k->card_first && !*named && !driver_kind_has_card(k)) {
+		status(driver, "no card of %s, or no kernel driver: no %s", driver_kind_vendor(k),
+		       driver_kind_where(k));
+		return leave(daemon, driver, DRIVER_ABSENT);
 	}
-	if (!named && !nodes_match(k->node))
-		return not_there(daemon, driver, k->vendor, k->node);
-	return probe_start(daemon, k->kind, "", named ? named : "");
-}
-
-static int refresh_npus(struct daemon *daemon)
-{
-	int r = 0;
-
-	for (size_t i = 0; !r && i < sizeof(npu_kinds) / sizeof(*npu_kinds); i++)
-		r = refresh_npu(daemon, &npu_kinds[i]);
-	return r;
+	if (k->kind == DEVICE_SOFT)
+		return ask_soft(daemon, driver);
+	if (shape_named(device_kind_name(k->kind)))
+		return ask_shape(daemon, driver, named);
+	return probe_start(daemon, k->kind, k->kind == DEVICE_NVIDIA && o->libnvml ? o->libnvml : "", named);
 }
 
 static int ask_all(struct daemon *daemon)
 {
-	int r = refresh_nvidia(daemon);
+	int r = 0;
 
-	if (!r)
-		r = refresh_soft(daemon);
-	if (!r)
-		r = refresh_hip(daemon);
-	for (size_t i = 0; !r && i < shape_row_count; i++)
-		r = refresh_shape(daemon, i);
-	if (!r)
-		r = refresh_levelzero(daemon);
-	if (!r)
-		r = refresh_opencl(daemon);
-	if (!r)
-		r = refresh_npus(daemon);
+	for (unsigned int i = 0; !r && i < MACHINE_DRIVERS; i++)
+		r = ask(daemon, &driver_kinds[i]);
 	return r;
 }
 
@@ -874,8 +784,8 @@ void machine_forget(struct daemon *daemon, const void *owner)
 const struct driver *machine_driver(const struct machine *machine, enum device_kind kind)
 {
 	for (unsigned int i = 0; !kind && i < MACHINE_DRIVERS; i++)
-		if (machine->driver[place_of(device_kind_order[i])].usable)
-			return &machine->driver[place_of(device_kind_order[i])];
+		if (machine->driver[driver_kind_place(device_kind_order[i])].usable)
+			return &machine->driver[driver_kind_place(device_kind_order[i])];
 	for (unsigned int i = 0; kind && i < MACHINE_DRIVERS; i++)
 		if (machine->driver[i].kind == kind)
 			return &machine->driver[i];

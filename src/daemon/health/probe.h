@@ -35,27 +35,34 @@
 struct daemon;
 struct probe;
 
+enum driver_state {
+	DRIVER_PENDING, /* not asked yet, or it has not answered */
+	DRIVER_USABLE,	/* it has devices */
+	DRIVER_JOINED,	/* its devices are those of other kinds */
+	DRIVER_OFF,	/* left out by a setting */
+	DRIVER_ABSENT,	/* there is no such card, and no such library */
+	DRIVER_EMPTY,	/* its library is there, and finds no device; the kernel shows no card */
+	DRIVER_FAILED,	/* it died, hung, or does not answer for the cards that the kernel shows */
+	DRIVER_STATES,
+};
+
 struct driver {
 	enum device_kind kind;
+	enum driver_state state;
 	bool usable;			/* it has devices */
 	char libcuda[GRANT_PATH_BYTES]; /* absolute paths; "": none. Of other kinds their own library */
 	char libnvml[GRANT_PATH_BYTES];
 	char version[64];
 	char status[256]; /* one line: "2 devices", or what is missing and the remedy */
+	char remedy[160]; /* of a driver that has failed, or finds nothing */
 };
 
 /* The options that name drivers. */
 struct machine_options {
-	const char *libcuda; /* NVIDIA's, where the loader does not find it; or NULL */
-	const char *libnvml;
+	const char *library[DEVICE_KINDS]; /* a kind's, where the loader does not find it; or NULL */
+	const char *libnvml;		   /* NVIDIA's, in the same way */
+	bool left_out[DEVICE_KINDS];	   /* driver.no_KIND */
 	bool soft_only;
-	bool no_opencl;
-	const char *libhip; /* AMD's libamdhip64, where the loader does not find it; or NULL */
-	bool no_hip;
-	bool no_levelzero;
-	const char *shape_library[SHAPES_MAX]; /* those of shape_rows[], where they are elsewhere; or NULL */
-	const char *libascend, *libcambricon; /* libascendcl.so, libcndrv.so, in the same way; or NULL */
-	bool no_ascend, no_cambricon;
 };
 
 struct machine {
@@ -80,6 +87,9 @@ int machine_refresh(struct daemon *daemon, machine_fn fn, void *owner);
  * whatever the others still do: OpenCL's drivers may take long to begin.
  */
 int machine_refresh_driver(struct daemon *daemon, enum device_kind kind, machine_fn fn, void *owner);
+
+/* The state in a word of the control socket. */
+const char *driver_state_name(enum driver_state state);
 
 /* What devices say of themselves is being asked for, and of some of them nothing is known of the last 15 seconds. */
 bool machine_sensors_pending(const struct daemon *daemon);

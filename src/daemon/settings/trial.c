@@ -303,15 +303,12 @@ unsigned int trial_run(const struct options *o, enum trial_depth depth, const ch
 	try_rights(&t, "http.key", o->http.key, S_IWGRP | S_IRWXO, "others could use it: chown root, chmod g-w,o=");
 	try_cgroup(&t);
 	try_disk(&t);
-	try_library(&t, "driver.libcuda", o->machine.libcuda);
+	try_library(&t, "driver.libcuda", o->machine.library[DEVICE_NVIDIA]);
 	try_library(&t, "driver.libnvml", o->machine.libnvml);
-	try_library(&t, "driver.libhip", o->machine.libhip);
-	for (size_t i = 0; i < shape_row_count; i++) {
-		snprintf(key, sizeof(key), "driver.lib%s", shape_rows[i].name);
-		try_library(&t, key, o->machine.shape_library[i]);
+	for (unsigned int kind = DEVICE_NVIDIA + 1; kind < DEVICE_KINDS; kind++) {
+		snprintf(key, sizeof(key), "driver.lib%s", device_kind_name(kind));
+		try_library(&t, key, o->machine.library[kind]);
 	}
-	try_library(&t, "driver.libascend", o->machine.libascend);
-	try_library(&t, "driver.libcambricon", o->machine.libcambricon);
 	if (depth == TRIAL_CHECK)
 		try_store(&t);
 	return t.faults;
