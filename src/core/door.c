@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 #define NAP_NS 100000000u
+#ifndef SLOTS
 #define SLOTS 4096u
+#endif
 
 _Atomic uint32_t door_state = DOOR_FENCED, door_waiting;
 __thread uint32_t door_depth __attribute__((tls_model("initial-exec")));
