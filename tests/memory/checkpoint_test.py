@@ -19,7 +19,7 @@ SIZE, QUOTA = 24 * MIB, 40 * MIB
 ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "1M", "METE_SOFT_CHECKPOINT": "1"}
 METED, DRIVER = os.path.join(BUILD, "src/daemon/meted"), os.path.join(BUILD, "src/softdev/libcuda.so.1")
 HOLDER = os.path.join(BUILD, "tests/memory/holder")
-TIMES = 200 if os.environ.get("METE_TEST_LONG") else 12
+TIMES = 200 if os.environ.get("METE_TEST_LONG") else 3 if os.environ.get("METE_TEST_SANITIZED") else 12
 SEED = int(os.environ.get("METE_TEST_SEED", random.randrange(1 << 30)))
 
 
