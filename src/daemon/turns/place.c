@@ -75,6 +75,8 @@ void engine_leave(struct place *p, uint64_t now_ns)
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;
+	if (p->engine->last == p)
+		p->engine->last = NULL;
 	arbiter_leave(p->engine->arbiter, p->at, now_ns);
 	window_free(p->second);
 	window_free(p->minute);
@@ -173,12 +175,31 @@ static bool pauses(const struct seat *s, uint64_t now_ns)
 	return s->idle_ns && !s->waiting && (now_ns - s->edge_ns) * PAUSE_PART > now_ns - s->sat_ns;
 }
 
-/* Until when the one who has the turn keeps it from others that wait. */
+/*
+ * Until when the one who has the turn keeps it from others that wait. One that ran dry behind the closed gate goes on
+ * in the next turn if no other tenant had one between: another client would cost a change of context.
+ */
 static uint64_t sits_until(const struct seat *s)
 {
+	uint64_t idle_ns = max_u64(s->idle_ns, s->sat_ns), most_ns = s->sat_ns + SIT_NS;
+
 	if (!s->idle_ns)
-		return s->sat_ns + SIT_NS;
-	return max_u64(s->idle_ns, s->sat_ns) + (s->waiting ? ASLEEP_NS : PAUSE_NS);
+		return most_ns;
+	if (!s->waiting)
+		return idle_ns + PAUSE_NS;
+	if (!s->place->follows_own)
+		return idle_ns + ASLEEP_NS;
+	idle_ns = max_u64(idle_ns, s->place->opened_ns) + ASLEEP_NS;
+	return idle_ns < most_ns ? idle_ns : most_ns;
+}
+
+static void note_opening(struct place *p, bool open, uint64_t now_ns)
+{
+	if (open && !p->opened_ns) {
+		p->follows_own = p->engine->last == p;
+		p->engine->last = p;
+	}
+	p->opened_ns = open ? (p->opened_ns ? p->opened_ns : now_ns) : 0;
 }
 
 /*
@@ -191,6 +212,7 @@ uint64_t place_choose_seat(struct place *p, const struct arbiter_turn *turn, uin
 {
 	struct seat *s = p->sits, *next;
 
+	note_opening(p, turn->open, now_ns);
 	/* What it has in flight is its alone, also behind a closed gate: that is what lengths are learnt from. */
 	if (!turn->open)
 		return UINT64_MAX;

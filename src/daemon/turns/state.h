@@ -37,6 +37,8 @@ struct place {
 	struct seat *sits;		/* who has the tenant's turn; NULL: all of them */
 	struct seat *hears;		/* whose edges are taken first; NULL: those of the first seat */
 	uint64_t together_ns;		/* all of them until then */
+	uint64_t opened_ns;		/* the tenant's turn has been open since; 0: it is closed */
+	bool follows_own;		/* the turn before it was the tenant's, too */
 	unsigned int pauses;		/* of PAUSES times that it was passed on, lately: because who had it paused */
 	unsigned int active;		/* seats */
 	unsigned int crowd;		/* seats, all of them */
@@ -59,6 +61,7 @@ struct engine {
 	enum wire_engine kind;
 	struct arbiter *arbiter;
 	struct place *places;
+	const struct place *last; /* whose turn was opened last; NULL: nobody's */
 	unsigned int seats, deaf;
 	uint64_t hold_ns; /* turns of an earlier meted last until then */
 	uint64_t sampled_ns;
