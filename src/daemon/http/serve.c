@@ -121,15 +121,17 @@ static char *read_pem(const char *path, const char *block, char *why, size_t siz
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	_cleanup_free_ char *text = NULL;
+	char line[40];
 	struct stat st;
 
+	snprintf(line, sizeof(line), "%s-----", block); /* a CERTIFICATE REQUEST is another block */
 	if (fd < 0 || fstat(fd, &st)) {
 		snprintf(why, size, "cannot be opened: %s: correct the path, or let meted read it", strerror(errno));
 		return NULL;
 	}
 	if (S_ISREG(st.st_mode) && st.st_size <= PEM_BYTES)
 		text = calloc(1, (size_t)st.st_size + 1);
-	if (text && read(fd, text, (size_t)st.st_size) == st.st_size && strstr(text, block))
+	if (text && read(fd, text, (size_t)st.st_size) == st.st_size && strstr(text, line))
 		return steal_ptr(text);
 	snprintf(why, size, "is no file in PEM with a %s of less than 1 MiB: name the right one", block);
 	return NULL;

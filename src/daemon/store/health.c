@@ -171,9 +171,9 @@ void store_get_quarantine(struct store *store, uint64_t grant_id, uint64_t most_
 	length = sqlite3_column_int64(s, 4);
 	*ret = (struct quarantine){ .level = (unsigned int)sqlite3_column_int64(s, 1),
 				    .until_ns = from_wall(sqlite3_column_int64(s, 2), (int64_t)(most_ns / 1000000000u)),
-				    .length_ns = length > 0 && length < (int64_t)(most_ns / 1000000000u)
-							 ? (uint64_t)length * 1000000000u
-							 : most_ns };
+				    .length_ns = length > 0 && length < (int64_t)(most_ns / 1000000000u) ?
+							 (uint64_t)length * 1000000000u :
+							 most_ns };
 	read_times((const char *)sqlite3_column_text(s, 3), ret);
 }
 

@@ -198,6 +198,8 @@ static void note_opening(struct place *p, bool open, uint64_t now_ns)
 	if (open && !p->opened_ns) {
 		p->follows_own = p->engine->last == p;
 		p->engine->last = p;
+		if (p->follows_own && p->sits && p->sits->waiting)
+			p->pauses -= p->pauses / 8; /* it goes on, and has not paused */
 	}
 	p->opened_ns = open ? (p->opened_ns ? p->opened_ns : now_ns) : 0;
 }
