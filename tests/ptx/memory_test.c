@@ -258,6 +258,69 @@ static void test_sinks(const char *isa)
 	ptx_module_free(m);
 }
 
+/* Elements of arrays by a subscript that a register holds, as Dr.Jit writes its tables of functions; in each space. */
+#define ELEMENTS 10
+
+static void test_subscripts(const char *isa)
+{
+	static const char text[] =
+		".version 8.0\n.target sm_80\n.address_size 64\n"
+		".visible .global .align 8 .u64 table[4] = { 100, 101, 102, 103 };\n"
+		".visible .const .align 4 .u32 fixed[4] = { 200, 201, 202, 203 };\n"
+		".visible .global .align 16 .v4 .u32 wide[2] = { 1, 2, 3, 4, 5, 6, 7, 8 };\n"
+		".visible .entry subscripts(.param .u64 a)\n{\n"
+		".reg .b32 %r<9>; .reg .s32 %s; .reg .u64 %l; .reg .b64 %rd<9>; .shared .align 4 .u32 near[4]; .local .align 2 .u16 own[4];\n"
+		".reg .b16 %h<3>; .reg .pred %p;\n"
+		"mov.u32 %r1,%tid.x; and.b32 %r2,%r1,3; cvt.u64.u32 %l,%r2; mov.s32 %s,-1;\n"
+		"ld.param.u64 %rd1,[a]; mul.wide.u32 %rd2,%r1,40; add.s64 %rd1,%rd1,%rd2;\n"
+		"ld.global.u64 %rd3,table[%r2]; cvt.u32.u64 %r3,%rd3; st.global.u32 [%rd1],%r3;\n"
+		"ld.const.u32 %r3,fixed[%l]; st.global.u32 [%rd1+4],%r3;\n"
+		"setp.lt.u32 %p,%r1,4; add.u32 %r4,%r2,300; @%p st.shared.u32 near[%r2],%r4; bar.sync 0;\n"
+		"xor.b32 %r5,%r2,3; ld.shared.u32 %r3,near[%r5]; st.global.u32 [%rd1+8],%r3;\n"
+		"mov.u16 %h1,7; st.local.u16 own[0],%h1; mov.u16 %h1,8; st.local.u16 own[1],%h1; and.b32 %r6,%r2,1;\n"
+		"ld.local.u16 %h2,own[%r6]; cvt.u32.u16 %r3,%h2; st.global.u32 [%rd1+12],%r3;\n"
+		"ld.global.u64 %rd3,table[%s+3]; cvt.u32.u64 %r3,%rd3; st.global.u32 [%rd1+16],%r3;\n"
+		"mov.u64 %rd4,table[%s+1]; ld.global.u64 %rd3,[%rd4]; cvt.u32.u64 %r3,%rd3; st.global.u32 [%rd1+20],%r3;\n"
+		"ld.global.v4.u32 {%r3,%r4,%r5,%r7},wide[%r6]; st.global.u32 [%rd1+24],%r7;\n"
+		"mov.u64 %rd4,wide[1]; ld.global.u32 %r3,[%rd4]; st.global.u32 [%rd1+28],%r3;\n"
+		"ld.global.u64 %rd3,table[2]; cvt.u32.u64 %r3,%rd3; st.global.u32 [%rd1+32],%r3;\n"
+		"mov.u32 %r7,near[%r2]; ld.shared.u32 %r3,[%r7]; st.global.u32 [%rd1+36],%r3;\nret;\n}\n";
+	struct ptx_module *m = load_text(text, sizeof(text) - 1, &(struct ptx_options){ .isa = isa });
+	uint32_t *memory, bad = 0;
+
+	if (!tap_ok(m != NULL, "%s: subscripts in registers are loaded", isa))
+		return;
+	device_reset();
+	memory = device_alloc(WARP * ELEMENTS * sizeof(*memory));
+	bad = !!launch(m, "subscripts", DIM(1), DIM(WARP), ARGS(PTR(memory)));
+	for (uint32_t i = 0; i < WARP; i++) {
+		const uint32_t n = i % 4,
+			       want[ELEMENTS] = { 100 + n, 200 + n, 303 - n, 7 + n % 2, 102, 100, 4 + 4 * (n % 2), 5, 102, 300 + n };
+
+		bad += !!memcmp(memory + i * ELEMENTS, want, sizeof(want));
+	}
+	tap_ok(!bad, "%s: each is the array's element, %u threads wrong", isa, bad);
+	ptx_module_free(m);
+}
+
+/* A subscript wider than the address, and one that is no register. */
+static void test_subscripts_refused(void)
+{
+	static const char *const lines[] = { "mov.u32 %r1,near[%rd1];", "ld.shared.u32 %r1,near[%none];", "ld.shared.u32 %r1,near[%h];" };
+	char text[512];
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		int bytes = snprintf(text, sizeof(text),
+				     ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %%r<9>; .reg .b16 %%h; "
+				     ".reg .b64 %%rd<9>; .shared .align 4 .u32 near[4];\n%s\nret;\n}\n",
+				     lines[i]);
+		struct ptx_module *m = load_text(text, (size_t)bytes, &(struct ptx_options){ 0 });
+
+		tap_ok(!m, "%s is refused", lines[i]);
+		ptx_module_free(m);
+	}
+}
+
 int main(void)
 {
 	static const char *const isas[] = { "base", "avx2", "avx512" };
@@ -283,7 +346,9 @@ int main(void)
 					each_mask(m, isas[i], &widths[k], vector, kind);
 		ptx_module_free(m);
 		test_sinks(isas[i]);
+		test_subscripts(isas[i]);
 	}
+	test_subscripts_refused();
 	free(text);
 	device_close();
 	return tap_end();

@@ -164,12 +164,25 @@ static void parse_offset(struct parser *p, struct operand *o)
 	}
 }
 
-/* x[3]: the address of an element. */
+/* x[3], x[%r], x[%r - 1]: an element's address, or in a load or store the element (PTX ISA, Arrays as Operands). */
 static void parse_element(struct parser *p, struct operand *o)
 {
+	struct operand index = { .kind = OPD_INT, .reg = LOC_NONE };
+
 	if (!parse_accept(p, '['))
 		return;
-	o->value += parse_int(p) * type_bytes((enum type)o->symbol->element);
+	if (p->lex.now.kind == TOK_NAME) {
+		struct name n = parse_name(p);
+
+		if (!reg_find(p, n, &index.reg))
+			parse_fail(p, "unknown register %.*s in a subscript", (int)n.bytes, n.p);
+		parse_offset(p, &index);
+	} else {
+		index.value = parse_int(p);
+	}
+	o->element = true;
+	o->reg = index.reg;
+	o->value += index.value * o->symbol->element_bytes;
 	parse_expect(p, ']');
 }
 

@@ -375,6 +375,33 @@ static uint32_t symbol_address(struct decoder *d, struct symbol *symbol, uint64_
 	return LOC_NONE;
 }
 
+/* name[register]: the symbol's address at `base` plus the register times the size of an element. */
+static uint32_t element_address(struct decoder *d, const struct operand *o, uint32_t base, enum type t)
+{
+	const enum type own = (enum type)d->body->reg_type[o->reg];
+	const uint32_t wide = type_lane_bytes(t), bytes = type_bytes(own);
+	const char *row = wide == 4	   ? "mad.lo.u32"
+			  : bytes == 8	   ? "mad.lo.u64"
+			  : own == TY_s32 ? "mad.wide.s32"
+					   : "mad.wide.u32";
+	uint32_t temp, index;
+	struct step *s;
+
+	if ((bytes != 4 && bytes != 8) || bytes > wide) {
+		decode_fail(d, "a subscript of %.*s is a register of %s", (int)o->symbol->name.bytes, o->symbol->name.p,
+			    wide == 4 ? "32 bits" : "32 or 64 bits");
+		return LOC_NONE;
+	}
+	index = reg_as(d, o->reg, bytes == 8 ? TY_u64 : TY_u32);
+	temp = decode_temp(d, wide == 4 ? TY_u32 : TY_u64);
+	s = step_before(d, decode_row(d, row));
+	step_def(s, 0, temp);
+	step_use(s, 1, index);
+	step_use(s, 2, decode_constant(d, o->symbol->element_bytes, bytes));
+	step_use(s, 3, base);
+	return temp;
+}
+
 uint32_t decode_source(struct decoder *d, const struct operand *o, enum type t)
 {
 	uint32_t loc = LOC_NONE, temp;
@@ -394,6 +421,8 @@ uint32_t decode_source(struct decoder *d, const struct operand *o, enum type t)
 		break;
 	case OPD_SYMBOL:
 		loc = symbol_address(d, o->symbol, o->value, t);
+		if (o->element && o->reg != LOC_NONE && !d->failed)
+			loc = element_address(d, o, loc, t);
 		break;
 	default:
 		decode_fail(d, "an operand of the wrong kind for %.*s", (int)d->insn->opcode.bytes, d->insn->opcode.p);

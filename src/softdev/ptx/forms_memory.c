@@ -10,13 +10,14 @@ struct address form_address(struct decoder *d, const struct operand *o, const st
 	struct address a = { "", LOC_NONE, o->value };
 	struct operand base = { .kind = OPD_REG, .reg = o->reg };
 	struct symbol *s = o->symbol;
+	const bool element = o->kind == OPD_SYMBOL && o->element, indexed = element && o->reg != LOC_NONE;
 	uint64_t end;
 
-	if (o->kind != OPD_ADDRESS || o->item) {
+	if ((o->kind != OPD_ADDRESS && !element) || o->item) {
 		decode_fail(d, "%.*s without an address", (int)d->insn->opcode.bytes, d->insn->opcode.p);
 		return a;
 	}
-	if (s && (s->kind == SYM_PARAM || s->kind == SYM_LOCAL || s->kind == SYM_KERNEL_PARAM)) {
+	if (!indexed && s && (s->kind == SYM_PARAM || s->kind == SYM_LOCAL || s->kind == SYM_KERNEL_PARAM)) {
 		if (__builtin_add_overflow(o->value, bytes, &end) || end > s->bytes) {
 			decode_fail(d, "offset %lld lies outside %.*s", (long long)o->value, (int)s->name.bytes,
 				    s->name.p);
@@ -27,7 +28,7 @@ struct address form_address(struct decoder *d, const struct operand *o, const st
 		return a;
 	}
 	if (s)
-		base = (struct operand){ .kind = OPD_SYMBOL, .symbol = s };
+		base = (struct operand){ .kind = OPD_SYMBOL, .symbol = s, .element = indexed, .reg = o->reg };
 	else if (o->reg == LOC_NONE)
 		base = (struct operand){ .kind = OPD_INT };
 	if (space == 's' || (s && s->kind == SYM_SHARED && space)) {

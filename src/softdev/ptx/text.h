@@ -87,6 +87,7 @@ struct symbol {
 	uint8_t linkage;
 	uint8_t space;	 /* enum ptx_variable_space */
 	uint8_t element; /* enum type */
+	uint8_t element_bytes; /* of a vector: all of it */
 	bool managed, used, open_array;
 	uint32_t align;
 	uint32_t line;
@@ -109,7 +110,7 @@ enum operand_kind {
 	OPD_F32,     /* bits */
 	OPD_F64,     /* bits */
 	OPD_SPECIAL, /* %tid.x: value is the number of the register */
-	OPD_SYMBOL,  /* its address plus value; a label, a function */
+	OPD_SYMBOL,  /* its address plus value; a label, a function; element: plus reg times the size of an element */
 	OPD_ADDRESS, /* [reg or symbol or nothing, plus value] */
 	OPD_VECTOR,  /* {a, b} */
 	OPD_LIST,    /* (a, b) */
@@ -119,7 +120,8 @@ enum operand_kind {
 struct operand {
 	uint8_t kind;
 	bool negate;  /* !p */
-	uint32_t reg; /* LOC_NONE: an address without a register */
+	bool element; /* a symbol with a subscript: name[reg + number] */
+	uint32_t reg; /* LOC_NONE: an address, or a subscript, without a register */
 	uint64_t value;
 	struct symbol *symbol;
 	struct operand *item;

@@ -267,6 +267,7 @@ struct symbol *parse_declarator(struct parser *p, enum symbol_kind kind, bool wi
 	s->managed = managed;
 	s->space = (uint8_t)reference;
 	bytes = type_bytes(t) * vector;
+	s->element_bytes = (uint8_t)bytes;
 	s->align = align ? align : (uint32_t)(bytes ? bytes : 1);
 	while (parse_accept(p, '[')) {
 		if (dims >= DIMENSIONS_MAX) {
