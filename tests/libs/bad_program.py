@@ -91,6 +91,12 @@ class Library:
     def wanted(self, x):
         raise NotImplementedError
 
+    in_place = False  # the result takes the operand's place
+
+    def compute_at(self, handle, x, y):
+        """The same of addresses, which may be none."""
+        return self.compute(handle, x, y)
+
     def zero(self):
         """(what, status, statuses that are right)"""
         return ()
@@ -179,8 +185,13 @@ class Cusparse(Library):
 
     def compute(self, handle, x, y):
         xd, yd, csr = P(), P(), self.matrix()
-        good(self.call("cusparseCreateDnVec", ref(xd), LL(N), x.at(), 0) or self.call("cusparseCreateDnVec", ref(yd), LL(N), y.at(), 0))
-        status = self.call("cusparseSpMV", handle, 0, ref(ONE), csr, xd, ref(NIL), yd, 0, 0, None)
+        status = self.call("cusparseCreateDnVec", ref(xd), LL(N), x.at(), 0) or self.call("cusparseCreateDnVec", ref(yd), LL(N), y.at(), 0)
+        if status:
+            return status
+        room = ctypes.c_size_t()
+        status = self.call("cusparseSpMV_bufferSize", handle, 0, ref(ONE), csr, xd, ref(NIL), yd, 0, 0, ref(room)) or self.call(
+            "cusparseSpMV", handle, 0, ref(ONE), csr, xd, ref(NIL), yd, 0, 0, None
+        )
         good(self.call("cusparseDestroyDnVec", xd) or self.call("cusparseDestroyDnVec", yd))
         return status
 
@@ -222,6 +233,15 @@ class Cusolver(Library):
         work.end()
         info.end()
         return status
+
+    in_place = True
+
+    def new(self):
+        self.work, self.told = Memory([0.0] * 4096), Memory([7], I)
+        return super().new()
+
+    def compute_at(self, handle, x, y):
+        return self.call("cusolverDnSpotrf", handle, 0, 4, y.at(), 4, self.work.at(), 4096, self.told.at())
 
     def wanted(self, x):
         return [abs(x[i // 5]) if i % 5 == 0 else 0.0 for i in range(16)]
@@ -323,12 +343,94 @@ def threads(name, library, x, devices):
 
 
 def nans(name, library, y):
-    x = Memory([math.nan] * N)
-    status = library.compute(library.made, x, y)
-    got = y.read()
-    said = status or any(v != v for v in got) or getattr(library, "info", 0) > 0
-    check(said, f"{name}: NaN stays NaN, or is said", (status, got[:4]))
-    x.end()
+    for what, number in ("NaN", math.nan), ("infinity", math.inf), ("minus infinity", -math.inf):
+        x = Memory([number] * N)
+        status = library.compute(library.made, x, y)
+        got = y.read()
+        said = status or not all(math.isfinite(v) for v in got) or getattr(library, "info", 0) > 0 or near(got, library.wanted(x.read()))
+        check(said, f"{name}: {what} is computed with, or is said", (status, got[:4]))
+        x.end()
+
+
+class Address:
+    """In the place of memory: an address that somebody might give."""
+
+    count = N
+
+    def __init__(self, value):
+        self.value = value
+
+    def at(self):
+        return P(self.value)
+
+
+def in_own_context(use):
+    """use() in a context of the first device that ends with it: what it breaks is its own. Its result."""
+    own = P()
+    good(cu.cuCtxCreate_v2(ref(own), 0, 0))
+    try:
+        return use()
+    finally:
+        cu.cuCtxDestroy_v2(own)
+
+
+def failed_with(library, make_x, make_y):
+    """The statuses of a computation and of the wait for it. What is to be none is made last, and takes nobody's place."""
+    handle, given = library.new(), [Memory(NUMBERS), Memory([9.0] * N)]
+    for i, make in enumerate((make_x, make_y)):
+        given[i] = make() if make else given[i]
+    statuses = library.compute_at(handle, *given), cu.cuCtxSynchronize()
+    library.call(library.destroy, handle)
+    return statuses
+
+
+def freed():
+    """In the middle of a large allocation: others may keep the pages that they share with its ends."""
+    m = Memory([0.0] * (1 << 21))
+    m.end()
+    return Address(m.pointer.value + (1 << 22))
+
+
+def bad_addresses(name, library, x, y, devices):
+    """Operands where there are none: a status, of the call or of the wait, and the context alone is lost."""
+    here = ctypes.create_string_buffer(4096)
+    devices[1].enter()
+    elsewhere = Memory(NUMBERS)
+    devices[0].enter()
+    wrong = {
+        "no address": lambda: Address(None),
+        "an address of the program's": lambda: Address(ctypes.addressof(here)),
+        "memory that was freed": freed,
+        "memory of another device": lambda: Address(elsewhere.pointer.value),
+        "an address of nobody": lambda: Address(0x7FFFFFFFFF00),
+    }
+    for what, make in wrong.items():
+        statuses = in_own_context(lambda: failed_with(library, None, make))
+        devices[0].enter()
+        check(any(statuses), f"{name}: {what} is written to by nobody", statuses)
+        check(bytes(here) == bytes(4096), f"{name}: {what}: the program's memory is as it was", "")
+        if library.wanted and not library.in_place:
+            statuses = in_own_context(lambda: failed_with(library, make, None))
+            devices[0].enter()
+            check(any(statuses), f"{name}: {what} is read by nobody", statuses)
+        after = result(library, library.made, x, y)
+        check(after == 0, f"{name}: {what}: another context computes after it", after)
+
+
+def unaligned(name, library, x, y):
+    """Floats at an odd address: a status, or the right result; nobody dies."""
+
+    def use():
+        m, handle, got = Memory([0.0] * (N + 1)), library.new(), Memory([9.0] * N)
+        raw = (F * N)(*NUMBERS)
+        good(cu.cuMemcpyHtoD_v2(ctypes.c_ulonglong(m.pointer.value + 1), raw, LL(4 * N)))
+        statuses = library.compute_at(handle, Address(m.pointer.value + 1), Address(m.pointer.value + 1) if library.in_place else got), cu.cuCtxSynchronize()
+        library.call(library.destroy, handle)
+        return any(statuses) or library.wanted is None or library.in_place or near(got.read(), library.wanted(NUMBERS))
+
+    check(in_own_context(use), f"{name}: floats at an odd address", "a wrong result")
+    after = result(library, library.made, x, y)
+    check(after == 0, f"{name}: computes after it", after)
 
 
 LIBRARIES = {"cublas": Cublas, "cufft": Cufft, "curand": Curand, "cusparse": Cusparse, "cusolver": Cusolver, "cudnn": Cudnn}
@@ -348,6 +450,8 @@ def main():
             nans(name, library, y)
         for what, status, right in library.zero():
             check(status in right, f"{name}: {what}", status)
+        unaligned(name, library, x, y)
+        bad_addresses(name, library, x, y, devices)
         threads(name, library, x, devices)
         other_device(name, library, x, y, devices)
         good(library.call(library.destroy, library.made))

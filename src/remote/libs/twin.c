@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define NUMBERS 65536
+#define TURNS 64
 
 struct twin {
 	unsigned int type;
@@ -124,6 +125,41 @@ void twin_number(int number, const void *object)
 	pthread_mutex_unlock(&mutex);
 }
 
+/* ---- turns ---- */
+
+/*
+ * The worker refuses a call about an object while another one about it waits there, because these libraries are not
+ * made for two at once (serve.c). A program may use one handle in several threads, so that its calls take turns here:
+ * from their message to their end. Of two handles that fall to one turn, one waits for the other, no more.
+ */
+static pthread_mutex_t turns[TURNS];
+static pthread_once_t turns_once = PTHREAD_ONCE_INIT;
+
+static void make_turns(void)
+{
+	pthread_mutexattr_t again;
+
+	pthread_mutexattr_init(&again);
+	pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
+	for (int i = 0; i < TURNS; i++)
+		pthread_mutex_init(&turns[i], &again);
+	pthread_mutexattr_destroy(&again);
+}
+
+static void turn_take(struct twin_call *c, const void *object)
+{
+	pthread_once(&turns_once, make_turns);
+	c->turns_of = (unsigned int)(((uintptr_t)object * UINT64_C(0x9e3779b97f4a7c15)) >> 58);
+	c->turn = !pthread_mutex_lock(&turns[c->turns_of]);
+}
+
+static void turn_leave(struct twin_call *c)
+{
+	if (c->turn)
+		pthread_mutex_unlock(&turns[c->turns_of]);
+	c->turn = false;
+}
+
 /* ---- messages ---- */
 
 /* What the twin's answer means. True: the worker is asked. */
@@ -144,6 +180,7 @@ bool twin_begin(struct twin_call *c, int status, unsigned int call, const void *
 	if (!passes(c, status, &waits) || !object || !find(object))
 		return false;
 	c->goes = true;
+	turn_take(c, object);
 	if (!forward_open(&c->f, c->library))
 		return false;
 	id = c->f.client->use(&c->f.call, KIND_FORWARDED, object);
@@ -205,6 +242,7 @@ int twin_end(struct twin_call *c)
 {
 	int status = c->goes ? forward_end(&c->f) : c->f.status;
 
+	turn_leave(c);
 	if (status && status == c->library->status.not_supported)
 		twin_device_tell(c->library->title);
 	return status;

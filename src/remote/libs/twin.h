@@ -25,6 +25,8 @@ struct twin_call {
 	void *made; /* the handle of what a call makes */
 	uint64_t made_id;
 	bool goes, memo;
+	bool turn; /* the object's turn is this call's, until twin_end() */
+	unsigned int turns_of;
 };
 
 /* Before the twin's call. */
