@@ -349,7 +349,8 @@ OWN = {
     "jax.lax.conv_transpose": lambda f, k: one(f(2, 8, 9, 3), f(3, 3, 3, 4), f=lambda x, w: jax.lax.conv_transpose(x, w, (2, 2), "SAME")),
     "jax.lax.dot": lambda f, k: one(f(4, 6), f(6, 5)) + one(f(12), f(12)),
     "jax.lax.dot_general": lambda f, k: one(f(2, 4, 6), f(2, 6, 5), f=lambda a, b: jax.lax.dot_general(a, b, (((2,), (1,)), ((0,), (0,))))),
-    "jax.lax.ragged_dot": lambda f, k: one(f(6, 4), f(3, 4, 5), np.array([1, 2, 3], np.int32)),
+    # JAX's compiler for GPUs ends by SIGSEGV (in a thread of LLVM's) when numbers are complex.
+    "jax.lax.ragged_dot": lambda f, k: one(f(6, 4), f(3, 4, 5), np.array([1, 2, 3], np.int32)) if "complex" not in k else [],
     "jax.lax.batch_matmul": lambda f, k: one(f(2, 4, 6), f(2, 6, 5)),
     "jax.lax.gather": lambda f, k: one(f(4, 6), indices(3), f=lax_gather),
     "jax.lax.scatter": scatters("scatter"),
