@@ -28,9 +28,10 @@ static const char *const overview[] = {
 	"time where that is asked for: on a GPU of this machine, or on a software device where there is none. Programs "
 	"run unchanged. meted, the daemon, keeps the "
 	"account; `mete run` starts a private one when none runs.",
-	"What is enforced: a shim in front of the driver's library charges every allocation before the driver is "
-	"asked, and lets work through in turns that meted gives. That holds for programs that use the driver's "
-	"interface; it is no wall against a program written to get around it.",
+	"A shim in front of the driver's library enforces the share: it charges every allocation before it calls "
+	"the driver, and admits work only in turns that meted gives. This limits programs that use the driver's "
+	"interface as documented. It is not a security boundary against a program that deliberately bypasses the "
+	"shim.",
 	NULL
 };
 
@@ -43,7 +44,8 @@ static const struct term exit_codes[] = {
 
 static const struct term run_exit_codes[] = {
 	{ "125", "mete itself failed: a wrong command line, no grant, no daemon; the program was not started." },
-	{ "126", "The program was found but cannot be executed; with --strict also: the shim cannot reach it." },
+	{ "126", "The program was found but cannot be executed; with --strict also: the shim cannot be loaded into "
+		 "it." },
 	{ "127", "The program was not found." },
 	{ "other",
 	  "The program's own status. When the program died of a signal, mete ends by the same signal, so that a shell "
@@ -61,30 +63,30 @@ static const struct term environment[] = {
 	{ "METE_KEY", "The key file of `mete run --remote` and `mete remote HOST` where none is given." },
 	{ "METE_LIBDIR", "A folder with shim/ and soft/ in it, instead of the one beside mete." },
 	{ "METE_REMOTE_WAIT",
-	  "1: every call of a program behind --remote or --wall waits for its result; for finding errors." },
+	  "1: every call of a program with --remote or --wall waits for its result, to locate errors." },
 	{ "METE_RUNTIME_DIR", "The daemon's folder. Default: /run/mete when a system meted listens there, else "
 			      "$XDG_RUNTIME_DIR/mete, else /dev/shm/mete-UID (/tmp without /dev/shm)." },
 	{ "METE_SOFT_DEVICES", "How many software devices there are (2)." },
 	{ "METE_SOFT_MEMORY", "Their memory (16G), or a list with commas, one for each." },
 	{ "METE_SOFT_CC", "Their compute capability (12.0)." },
-	{ "METE_SOFT_DRIVER_VERSION", "The CUDA version that their driver says it is of (13.5)." },
+	{ "METE_SOFT_DRIVER_VERSION", "The CUDA version that their driver reports (13.5)." },
 	{ "METE_SOFT_CHECK", "How exactly their accesses are checked: off, strict, report." },
 	{ "METE_SOFT_TIMEOUT", "Seconds that a kernel may run on them; 0 (default): no limit." },
 	{ "METE_SOFT_DURATION", "How long their kernels take, by name: scale=5ms,*=1ms." },
 	{ "METE_SOFT_RATE", "How long their kernels take, by warp instructions per second: 96G, or reference." },
 	{ "METE_SOFT_COPY_RATE", "Bytes per second of their copy engines, such as 12G." },
 	{ "METE_SOFT_SLICE, METE_SOFT_SWITCH",
-	  "How long a process has one while others wait (2ms), and what a change costs (75us)." },
+	  "The time slice of a process while others wait (2ms), and the cost of a switch (75us)." },
 	{ "METE_SOFT_SHARING", "How processes share one: slices (default), or together." },
-	{ "METE_SOFT_TIME", "off: they have no time of their own." },
+	{ "METE_SOFT_TIME", "off: do not model the devices' time." },
 	{ "NO_COLOR", "When set and not empty: no colours." },
 	{ NULL, NULL },
 };
 
 static const struct term files[] = {
-	{ "control.sock", "In the daemon's folder: where mete and meted talk." },
-	{ "mete.db", "In the daemon's folder: the grants." },
-	{ "meted.log", "In the daemon's folder: what meted had to say." },
+	{ "control.sock", "In the daemon's folder: the control socket of meted." },
+	{ "mete.db", "The grants: of the system's meted in /var/lib/mete, of a private one in its folder." },
+	{ "meted.log", "In the folder of a private meted: its log. The system's meted logs to the journal." },
 	{ "/etc/mete/serve.json", "What `mete serve` offers; of users other than root: ~/.config/mete/serve.json." },
 	{ "/etc/mete/keys", "The keys of its clients; of users other than root: ~/.config/mete/keys." },
 	{ NULL, NULL },

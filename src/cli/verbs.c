@@ -12,8 +12,8 @@
 		{ "cert-key", 0, "FILE", CERT_KEY_WORDS, COMPLETE_FILE, false },                                       \
 		{ "ca", 0, "FILE", CA_WORDS, COMPLETE_FILE, false }, SWITCH("plain", 0, PLAIN_WORDS),                  \
 		SWITCH("ucx", 0,                                                                                       \
-		       "Carry calls and data by UCX where the network is fast (RDMA); not encrypted, so with "         \
-		       "--plain.")
+		       "Use UCX for calls and data, on fast networks (RDMA); not encrypted, so --plain is "            \
+		       "required.")
 #define OPTION_PATIENCE                                                                                                \
 	{                                                                                                              \
 		"patience", 0, "SECONDS", PATIENCE_WORDS, COMPLETE_NOTHING, false                                      \
@@ -25,31 +25,30 @@
 /* clang-format on */
 
 #define KEY_WORDS                                                                                                      \
-	"The key that this side and the server have, made there with `mete key new`. Default: METE_KEY, else on "      \
-	"loopback "                                                                                                    \
-	"none."
+	"The key that this side shares with the server, created there with `mete key new`. Default: METE_KEY; "        \
+	"on loopback otherwise none."
 #define CERT_WORDS                                                                                                     \
-	"This side's certificate, in PEM, instead of a key; with --cert-key and --ca. The other side's is checked "    \
-	"too."
+	"This side's certificate, in PEM, instead of a key; with --cert-key and --ca. mete also checks the "           \
+	"other side's certificate."
 #define CERT_KEY_WORDS "The private key of --cert, in PEM."
-#define CA_WORDS "The authority that the other side's certificate must be of, in PEM."
+#define CA_WORDS "The authority that must have issued the other side's certificate, in PEM."
 #define PLAIN_WORDS                                                                                                    \
-	"Without TLS: nobody proves who it is, and whoever is on the network can read and change everything."
+	"Do not use TLS: no side authenticates, and everybody on the network can read and change everything."
 #define PATIENCE_WORDS                                                                                                 \
-	"After how long without a word from the other side the line counts as lost, 1 to 3600. Default: 10."
+	"Consider the connection lost after so long without a message from the other side, 1 to 3600. Default: 10."
 #define KEYS_WORDS "The folder of keys. Default: /etc/mete/keys for root, else ~/.config/mete/keys."
 
 #define RUN_WALL_WORDS                                                                                                 \
-	"Give the program neither the driver nor the device: a worker of meted executes its calls, in a sandbox of "   \
-	"its own. With --grant, one made with --wall."
+	"Give the program neither the driver nor the device: a worker process of meted executes its calls in a "       \
+	"sandbox. With --grant, the grant must have been created with --wall."
 #define CREATE_WALL_WORDS                                                                                              \
-	"Let programs of `mete run --wall` have the grant's devices through workers: without the driver, the "         \
-	"device nodes, or a way around the quota."
+	"Let programs of `mete run --wall` use the grant through worker processes: without the driver, the "           \
+	"device nodes, or a way to bypass the quota."
 
 #define WAIT_WORDS                                                                                                     \
-	"Wait in a queue until there is room, instead of failing: for memory or time of the device that is promised "  \
-	"to others, for a ceiling of one's own, or for a device that is out of service. Who waits is said what for, "  \
-	"and how many are before; an interrupt leaves the queue."
+	"Wait in a queue instead of failing, until memory or time of the device is no longer promised to "             \
+	"others, until a limit of the user allows it, or until a device is back in service. mete prints the "          \
+	"reason and the position in the queue; an interrupt leaves the queue."
 #define OPTION_WAIT                                                                                                    \
 	SWITCH("wait", 0, WAIT_WORDS),                                                                                 \
 	{                                                                                                              \
@@ -60,8 +59,8 @@
 static const struct option_spec run_options[] = {
 	OPTION_MEM(
 		"Device memory that the program may hold: 512M, 8G, 1.5GiB (powers of 1024), 8GB (powers of 1000), 25% "
-		"of the device, or bytes. Given once it holds for every --device, else once for each. Default: all "
-		"that is not promised to others."),
+		"of the device, or bytes. Given once, it applies to every --device; otherwise give it for each. "
+		"Default: all memory that is not promised to others."),
 	OPTION_DEVICE("The device: its index, KIND:INDEX, its UUID or the beginning of it, several with commas, "
 		      "\"all\", or DEVICE:SIZE. \"any\": one that meted chooses (--place). May be repeated. Default: "
 		      "the first that CUDA_VISIBLE_DEVICES shows, or 0."),
@@ -72,26 +71,27 @@ static const struct option_spec run_options[] = {
 	OPTION_NPU,
 	OPTION_LEVELZERO,
 	OPTION_WAIT,
-	{ "name", 'n', "NAME", "The grant's name, as `mete ps` shows it. Default: meted makes one up.",
+	{ "name", 'n', "NAME", "The grant's name, as `mete ps` shows it. Default: meted chooses a name.",
 	  COMPLETE_NOTHING, false },
-	{ "grant", 'g', "NAME", "Run under this grant, made with `mete create`, instead of a new one.", COMPLETE_GRANT,
-	  false },
+	{ "grant", 'g', "NAME", "Run under this grant, created with `mete create`, instead of a new one.",
+	  COMPLETE_GRANT, false },
 	OPTION_OVERCOMMIT,
 	{ "tier", 0, "TIER",
-	  "How compute shares are enforced: T2, work is let through in turns; T3, hardware time slices as well, and "
-	  "channels are switched off at the end of a turn. T3 is not proven on hardware; where the driver refuses it, "
-	  "T2 stays. Default: METE_TIER, else T2.",
+	  "How shares of time are enforced. T2: work is admitted in turns. T3: hardware time slices as well, and "
+	  "channels are disabled at the end of a turn. T3 is not proven on hardware; if the driver refuses it, T2 is "
+	  "used. Default: METE_TIER, else T2.",
 	  COMPLETE_NOTHING, false },
 	OPTION_SPILL,
 	SWITCH("wall", 0, RUN_WALL_WORDS),
 	SWITCH("guard", 0, GUARD_WORDS),
 	SWITCH("strict", 0,
-	       "Do not start a program that the shim cannot reach: print why, and end with status 126. Default: start "
-	       "it without a limit, with a warning. Calls of a newer driver that take memory or start work, and that "
-	       "this release does not know, are refused too."),
+	       "Do not start a program into which the shim cannot be loaded: print the reason, and exit with "
+	       "status 126. Default: start it without a limit, with a warning. Also refuse calls of a newer driver "
+	       "that "
+	       "allocate memory or start work and that this release does not know."),
 	{ "remote", 'R', "HOST[:PORT]",
-	  "Use what `mete serve` on this machine offers; several with commas: their devices are 0 and up, in that "
-	  "order. Port: 7433.",
+	  "Use the devices that `mete serve` offers on HOST. Several hosts, separated by commas: their devices are "
+	  "numbered from 0 in that order. Default port: 7433.",
 	  COMPLETE_NOTHING, false },
 	{ "offer", 0, "NAME",
 	  "With --remote: which of the server's offers. Default: the first that this client may have.",
@@ -99,40 +99,41 @@ static const struct option_spec run_options[] = {
 	OPTION_PROOF,
 	OPTION_PATIENCE,
 	SWITCH("verbose", 'v',
-	       "Say which driver, device and daemon are used, what is set in the program's environment, and at the "
-	       "end what the program took."),
+	       "Print the driver, device and daemon that are used, the variables that are set in the program's "
+	       "environment, and at the end the resources that the program used."),
 	OPTION_END
 };
 
 static const char *const run_details[] = {
-	"Runs PROGRAM under an exact share of device memory. The program and all processes that it starts share the "
-	"quota; what is above it is refused with the driver's own out-of-memory error. cuMemGetInfo, NVML and "
-	"nvidia-smi show the share as if it were the device.",
+	"Runs PROGRAM under an exact share of device memory. The program and all processes that it starts share "
+	"the quota. An allocation beyond it fails with the driver's own out-of-memory error. cuMemGetInfo, NVML "
+	"and nvidia-smi report the share as if it were the whole device.",
 	"Everything from the first word that is no option, or after --, is the program and its arguments, unchanged. "
 	"Its input, output, terminal, signals and exit status are the program's own, as if mete were not there. Lines "
 	"that begin with \"mete:\" on standard error come from mete.",
-	"--cores gives it a share of the device's time as well, measured by the device's own clock: `mete policy` "
-	"lists the ways of sharing, mete-policy(1) explains them. A kernel that is running is not interrupted.",
-	"--remote HOST runs it on the devices of another machine, on which `mete serve` runs: the share is what that "
-	"offers, and this machine needs neither a GPU nor a driver. The program must use the driver's interface, or "
-	"the shared CUDA runtime library. docs/remote.md says how this works, what it protects and what it cannot do.",
-	"Where no meted runs, one is started for this user; it ends by itself. Should it be killed, it is started "
-	"again, and the program goes on with what it holds.",
-	"The shim cannot reach a program that is statically linked, built for another C library than glibc, or that "
-	"gains privileges when it starts. mete prints a warning and runs such a program without a limit; with --strict "
-	"it does not start it. Only PROGRAM itself is examined (and the interpreter of a script), not what it starts.",
+	"--cores also gives it a share of the device's time, measured by the device's own clock. `mete policy` "
+	"lists the policies; mete-policy(1) explains them. A running kernel is not interrupted.",
+	"--remote HOST runs it on the devices of another machine on which `mete serve` runs. The server's offer "
+	"determines the share. This machine needs neither a GPU nor a driver. The program must use the driver API "
+	"or the shared CUDA runtime library. docs/remote.md describes the mechanism, its protection and its limits.",
+	"If no meted runs, mete starts one for this user; it exits when it is no longer needed. If it is killed, "
+	"mete starts it again, and the program keeps its memory.",
+	"The shim cannot be loaded into a program that is statically linked, uses another C library than glibc, or "
+	"gains privileges when it starts. mete prints a warning and runs such a program without a limit; with "
+	"--strict it does not start it. mete examines only PROGRAM itself (and the interpreter of a script), not "
+	"its child processes.",
 	NULL
 };
 
 static const struct example run_examples[] = {
-	{ "mete run --mem 8G -- python train.py", "eight GiB of the first device" },
+	{ "mete run --mem 8G -- python train.py", "8 GiB of the first device" },
 	{ "mete run -m 25% -d 1 -v ./solver input", "a quarter of device 1, and a report" },
 	{ "mete run -m 4G --cores 30 --cores-limit 60 --policy elastic ./server",
 	  "30 % of the time, up to 60 % when idle" },
 	{ "mete run -d 0:4G,1:2G ./two-gpus", "two devices with different quotas" },
 	{ "mete run --remote gpuserver --key alice.key ./program", "on the GPU of another machine" },
 	{ "mete run --soft --mem 512M ./program", "on the software device, without a GPU" },
-	{ "mete run --mem 4G --wall ./untrusted", "a program that gets no driver" },
+	{ "mete run --mem 4G --wall ./untrusted", "a program without access to the driver" },
 	EXAMPLE_END
 };
 
@@ -142,20 +143,18 @@ static const struct option_spec soft_run_options[] = {
 	  COMPLETE_NOTHING, false },
 	{ "sms", 0, "N", "Multiprocessors that the devices show. Default: 80.", COMPLETE_NOTHING, false },
 	{ "cc", 0, "X.Y", "Compute capability. Default: 12.0.", COMPLETE_NOTHING, false },
-	{ "driver-version", 0, "X.Y", "CUDA version that the driver says it is of. Default: 13.5.", COMPLETE_NOTHING,
-	  false },
+	{ "driver-version", 0, "X.Y", "CUDA version that the driver reports. Default: 13.5.", COMPLETE_NOTHING, false },
 	{ "name", 0, "TEXT", "The devices' name.", COMPLETE_NOTHING, false },
-	{ "context-memory", 0, "SIZE", "What a context takes of a device's memory. Default: 0.", COMPLETE_NOTHING,
-	  false },
+	{ "context-memory", 0, "SIZE", "Device memory that a context uses. Default: 0.", COMPLETE_NOTHING, false },
 	{ "threads", 0, "N", "Threads that execute kernels. Default: one for each core.", COMPLETE_NOTHING, false },
 	{ "check", 'c', "MODE",
-	  "How exactly accesses are checked: off, as hardware does; strict, to the byte; report, and faults are "
-	  "described; report,leaks, and what was not freed. Default: off.",
+	  "How exactly accesses are checked. off: as hardware does; strict: to the byte; report: strict, and "
+	  "faults are described; report,leaks: memory that was not freed is described as well. Default: off.",
 	  COMPLETE_CHECK, false },
-	{ "report", 'r', "FILE", "Append reports to this file, too. Means --check report.", COMPLETE_NOTHING, false },
+	{ "report", 'r', "FILE", "Also append reports to this file. Implies --check report.", COMPLETE_NOTHING, false },
 	{ "error-exitcode", 'e', "N",
-	  "End with this status, 1 to 255, when the checker reported anything. Means --check report.", COMPLETE_NOTHING,
-	  false },
+	  "Exit with this status, 1 to 255, if the checker reported anything. Implies --check report.",
+	  COMPLETE_NOTHING, false },
 	{ "timeout", 't', "SECONDS", "End a kernel that runs for longer; 0: none. Default: 0.", COMPLETE_NOTHING,
 	  false },
 	{ "duration", 0, "LIST",
@@ -167,34 +166,36 @@ static const struct option_spec soft_run_options[] = {
 	  COMPLETE_NOTHING, false },
 	{ "copy-rate", 0, "N", "Bytes per second of each copy engine, such as 12G. Default: as fast as the CPU.",
 	  COMPLETE_NOTHING, false },
-	{ "slice", 0, "TIME", "How long a process has a device while others wait. Default: 2ms.", COMPLETE_NOTHING,
+	{ "slice", 0, "TIME", "The time slice of a process while others wait. Default: 2ms.", COMPLETE_NOTHING, false },
+	{ "switch", 0, "TIME", "The cost of a switch from one process to another. Default: 75us.", COMPLETE_NOTHING,
 	  false },
-	{ "switch", 0, "TIME", "What it costs to go from one process to another. Default: 75us.", COMPLETE_NOTHING,
-	  false },
-	{ "sharing", 0, "HOW", "slices, by turns; or together, all at once. Default: slices.", COMPLETE_NOTHING,
-	  false },
-	{ "time", 0, "HOW", "off: without a model of time. Default: on.", COMPLETE_NOTHING, false },
+	{ "sharing", 0, "HOW", "slices: one process at a time; together: all at once. Default: slices.",
+	  COMPLETE_NOTHING, false },
+	{ "time", 0, "HOW", "off: do not model the device's time. Default: on.", COMPLETE_NOTHING, false },
 	{ "compile", 0, "HOW",
-	  "off: all kernels are interpreted; always: each is compiled before its first launch. Default: on, what runs "
-	  "for long is compiled meanwhile, where the package mete-compile is installed.",
+	  "off: interpret all kernels; always: compile each kernel before its first launch. Default: on; "
+	  "long-running kernels are compiled in the background if the package mete-compile is installed.",
 	  COMPLETE_NOTHING, false },
 	SWITCH("profile", 'p',
-	       "When the program has ended, print on standard error what each kernel did: its time on this machine's "
+	       "After the program has exited, print on standard error, for each kernel, its time on this machine's "
 	       "cores, launches, instructions, active lanes and memory."),
-	SWITCH("forms", 0, "Count each kernel's operations by form of instruction, too. Means --profile; costs time."),
-	{ "trace", 0, "FILE", "Write the launches to this file, for Perfetto. Means --profile.", COMPLETE_FILE, false },
-	SWITCH("json", 'j', "Print the profile as one line of JSON. Means --profile."),
+	SWITCH("forms", 0,
+	       "Also count each kernel's operations by form of instruction. Implies --profile; slows "
+	       "kernels down."),
+	{ "trace", 0, "FILE", "Write the launches to this file, for Perfetto. Implies --profile.", COMPLETE_FILE,
+	  false },
+	SWITCH("json", 'j', "Print the profile as one line of JSON. Implies --profile."),
 	SWITCH("verbose", 'v', "Say which driver is used, and what is set in the program's environment."),
 	OPTION_END
 };
 
 static const char *const soft_run_details[] = {
-	"Runs PROGRAM on software devices: this machine's cores, behind the driver's interface. No GPU, no daemon and "
-	"no quota; for trying, for tests of CUDA programs where there is no GPU, and for finding wrong addresses. The "
-	"devices are this command's own: the program and what it starts share them, and they end with it. "
-	"METE_SOFT_DIR, when it is set, names devices to share with others.",
-	"Programs are found by their libraries: those that use the driver's interface, and those built with the shared "
-	"runtime library (nvcc --cudart shared), for which mete brings its own.",
+	"Runs PROGRAM on software devices, which execute CUDA on this machine's cores. It needs no GPU and no "
+	"daemon, and sets no quota. Use it to try mete, to test CUDA programs without a GPU, and to find invalid "
+	"memory accesses. The devices are private: only the program and its child processes use them, and they are "
+	"removed at the end. METE_SOFT_DIR, if set, names devices to share with others.",
+	"Supported programs use the driver API, or the shared CUDA runtime library (nvcc --cudart shared), in "
+	"place of which mete loads its own.",
 	"Everything from the first word that is no option, or after --, is the program and its arguments, unchanged. "
 	"Its input, output, terminal, signals and exit status are the program's own, as if mete were not there, but "
 	"for --error-exitcode. Lines that begin with \"mete:\" on standard error come from mete; those of the checker "
@@ -204,9 +205,9 @@ static const char *const soft_run_details[] = {
 
 static const struct example soft_run_examples[] = {
 	{ "mete soft run ./program", "" },
-	{ "mete soft run --check report -e 99 -- ctest", "as a test: 99 when any program's kernel went wrong" },
+	{ "mete soft run --check report -e 99 -- ctest", "as a test: 99 if a kernel of any program failed" },
 	{ "mete soft run --devices 1 --memory 512M --timeout 60 ./program", "" },
-	{ "mete soft run --profile --trace launches.json ./program", "which kernel takes the time" },
+	{ "mete soft run --profile --trace launches.json ./program", "how long each kernel takes" },
 	EXAMPLE_END
 };
 
@@ -231,18 +232,19 @@ static const struct example soft_cc_examples[] = { { "mete soft cc -O2 -o progra
 static const struct option_spec soft_devices_options[] = { OPTION_JSON, OPTION_WIDE, OPTION_END };
 
 static const char *const soft_devices_details[] = {
-	"The software devices that a program of this user finds: those in use, or, when nobody uses any, those that "
-	"the METE_SOFT_ variables describe. `mete soft run` makes its own.",
-	"BUSY is the part of the time since the first kernel in which kernels were served. With --json, each device "
-	"tells its time in nanoseconds: served + switch + idle = wall, and what each process on it was served.",
-	"Without --wide the UUID is left out where the output is too narrow for it.", NULL
+	"Lists the software devices that a program of this user finds: those in use, or, if none is in use, those "
+	"that the METE_SOFT_ variables describe. `mete soft run` creates private ones.",
+	"BUSY is the fraction of the time since the first kernel in which kernels were served. With --json, each "
+	"device has its times in nanoseconds (served + switch + idle = wall time) and the time that each process "
+	"on it was served.",
+	"Without --wide the UUID is left out if the output is too narrow for it.", NULL
 };
 
 static const struct option_spec ps_options[] = {
 	OPTION_JSON,
 	OPTION_WIDE,
 	SWITCH("quiet", 'q', "Print names only."),
-	SWITCH("verbose", 'v', "Below, what the guard counts for each guarded tenant, beside what its programs say."),
+	SWITCH("verbose", 'v', "Also print, for each guarded tenant, the guard's figures and those of its programs."),
 	OPTION_END,
 };
 
@@ -261,11 +263,10 @@ static const char *const ps_details[] = {
 };
 
 static const struct option_spec top_options[] = {
-	{ "delay", 'd', "SECONDS", "How often figures are taken anew, 0.1 to 3600. Default: 1.", COMPLETE_NOTHING,
-	  false },
-	{ "count", 'n', "N", "End after N times. Default: as long as it is not ended; 1 where there is no terminal.",
+	{ "delay", 'd', "SECONDS", "The interval between updates, 0.1 to 3600. Default: 1.", COMPLETE_NOTHING, false },
+	{ "count", 'n', "N", "Exit after N updates. Default: no limit; 1 if the output is no terminal.",
 	  COMPLETE_NOTHING, false },
-	SWITCH("once", '1', "Print one table and end; so it is where the output is no terminal."),
+	SWITCH("once", '1', "Print one table and exit; the default if the output is no terminal."),
 	OPTION_WIDE,
 	SWITCH("json", 'j', "Print a JSON document a line, every interval: the time, the devices, the grants."),
 	OPTION_END
@@ -293,21 +294,23 @@ static const struct example top_examples[] = { { "mete top", "" },
 static const struct option_spec trace_options[] = {
 	{ "for", 'f', "TIME", "How long to record: 500ms, 10s, 2m; an hour at most. Default: 10s.", COMPLETE_NOTHING,
 	  false },
-	{ "output", 'o', "FILE", "Where to write it; - is standard output. Default: mete-trace.json.", COMPLETE_NOTHING,
+	{ "output", 'o', "FILE", "The output file; - is standard output. Default: mete-trace.json.", COMPLETE_NOTHING,
 	  false },
-	{ "device", 'd', "DEVICE", "Only what is on this device. Default: all.", COMPLETE_DEVICE, false },
+	{ "device", 'd', "DEVICE", "Record only this device. Default: all.", COMPLETE_DEVICE, false },
 	OPTION_END
 };
 
 static const char *const trace_details[] = {
-	"Records what happens for a while: the turns that tenants get, how long the engine of a device was busy with "
-	"whose work, who stood at the gate, and every launch with its name, its stream, when it was called and when it "
-	"passed. Without a NAME all grants of this user are recorded; root sees those of all.",
-	"The file has the Chrome trace event format: open it in Perfetto (ui.perfetto.dev) or chrome://tracing. Every "
-	"device is shown as a process with tracks for each tenant, every client with tracks for its threads and its "
-	"streams. An interrupt ends the recording and the file is written all the same.",
-	"Launches of tenants that are not gated (policy native) are not seen. When they come faster than they can be "
-	"taken, some are lost: the end says how many. docs/tracing.md explains what is measured and what is predicted.",
+	"Records for a limited time: the turns of tenants, the times in which each tenant's work occupied an "
+	"engine of a device, the times in which threads waited at the gate, and every launch with its name, its "
+	"stream, the time of the call and the time at which it was admitted. Without a NAME all grants of this "
+	"user are recorded; for root, the grants of all users.",
+	"The file has the Chrome trace event format: open it in Perfetto (ui.perfetto.dev) or chrome://tracing. It "
+	"shows every device as a process with tracks for each tenant, and every client with tracks for its threads "
+	"and its streams. An interrupt ends the recording; the file is then written with the data so far.",
+	"Launches of tenants with policy native are not recorded, because these tenants are not limited. At very "
+	"high launch rates some launches are lost; mete prints their number at the end. docs/tracing.md explains "
+	"which figures are measured and which are predicted.",
 	NULL
 };
 
@@ -318,26 +321,26 @@ static const struct example trace_examples[] = { { "mete trace", "everything, fo
 static const struct option_spec devices_options[] = { OPTION_JSON, OPTION_WIDE, OPTION_END };
 
 static const char *const devices_details[] = {
-	"Prints one line for each device: its number, the DRIVER that it belongs to (nvidia, another vendor's kind, "
-	"opencl, or soft for the software device), its memory (TOTAL), the sum of the quotas of all grants on it "
-	"(PROMISED), the memory that they hold "
-	"(HELD), the memory in use by the driver's own account, whoever uses it (USED), the part of the last moments "
-	"in which it was at work, whoever used it, by the same account (UTIL), STATE, UUID and NAME.",
-	"Software devices are each user's own; of those the system's meted has no USED and no UTIL.",
+	"Prints one line for each device: its number; its DRIVER (nvidia, another vendor's kind, opencl, or soft "
+	"for the software device); its memory (TOTAL); the sum of the quotas of all grants on it (PROMISED); the "
+	"memory that their programs hold (HELD); the memory in use by any program, by the driver's own figure "
+	"(USED); its recent utilisation by any program, by the driver's own figure (UTIL); its STATE, UUID and "
+	"NAME.",
+	"Each user has separate software devices; for these the system's meted reports no USED and no UTIL.",
 	"Without --wide the UUID is left out where the output is too narrow for it.", NULL
 };
 
 static const struct option_spec show_options[] = { OPTION_JSON, OPTION_END };
 
 static const char *const show_details[] = {
-	"Prints everything about one grant. Of memory: each device's quota, what is held, the peak, and how many "
-	"allocations were refused; of each process what it holds, and its CREDIT, the memory that it may take without "
-	"asking meted.",
-	"Of the device's time: the REQUESTED share; the share MEASURED over the last 1, 10 and 60 seconds; the part of "
-	"ten seconds in which the grant had work (WANTED) and waited for its turn (WAIT); its LONGEST launch; the "
-	"number of TURNS; the LAG, by which it is behind its share (below 0: ahead); the launches that PASSED a closed "
-	"gate; the TIER that enforces the share, and what that cannot do.",
-	"Of events: the last ones. The refusals of one process are one line, with their number; `mete show --json` "
+	"Prints all data of one grant. Memory: each device's quota, the memory held, the peak, and the number of "
+	"refused allocations; for each process the memory that it holds, and its CREDIT, which it may allocate "
+	"without a request to meted.",
+	"Time: the REQUESTED share; the share MEASURED over the last 1, 10 and 60 seconds; the fraction of the "
+	"last ten seconds in which the grant had work (WANTED) and waited for its turn (WAIT); its LONGEST launch; "
+	"the number of TURNS; the LAG, by which it is behind its share (below 0: ahead); the number of launches "
+	"that PASSED a closed gate; the TIER that enforces the share, and its limitations.",
+	"Events: the last ones. The refusals of one process are one line with their number; `mete show --json` "
 	"lists each.",
 	NULL
 };
@@ -346,27 +349,29 @@ static const struct option_spec set_options[] = {
 	OPTION_MEM("The new quota; written as for `mete run`. Given once it holds for every --device, else once for "
 		   "each."),
 	OPTION_DEVICE("The device of the grant. Default: its only one."),
-	OPTION_TERMS SWITCH("freeze", 'f', "Hold its work up: nothing new starts until --thaw. Memory stays."),
-	SWITCH("thaw", 'T', "Let it go on."),
+	OPTION_TERMS SWITCH("freeze", 'f', "Start no new work of the grant until --thaw. Its memory stays."),
+	SWITCH("thaw", 'T', "End --freeze."),
 	SWITCH("suspend", 0,
-	       "Take its memory off the device (a grant with --spill): nothing new starts, what runs ends, all is "
-	       "copied to the host's memory. Its programs wait until --resume."),
-	SWITCH("resume", 0,
-	       "Bring its memory back, to the same addresses. Where the device is full it waits for room."),
-	SWITCH("now", 0, "With --resume: fail where there is no room at once."),
+	       "Move its memory off the device (a grant with --spill, --wall, or a driver with checkpoints): no "
+	       "new work starts, running work completes, and the contents are copied to the host's memory. Its "
+	       "programs "
+	       "wait until --resume."),
+	SWITCH("resume", 0, "Move its memory back to the same addresses. If the device is full, wait for room."),
+	SWITCH("now", 0, "With --resume: fail if there is no room at once."),
 	{ "drain", 0, "SECONDS",
-	  "With --suspend: how long work that runs may take to end; else the grant stays as it is. Default: 10.",
+	  "With --suspend: the time in which running work must complete; otherwise the grant does not change. "
+	  "Default: 10.",
 	  COMPLETE_NOTHING, false },
-	SWITCH("soon", 'S', "Shrink below what is held too; it takes effect as memory is freed."),
+	SWITCH("soon", 'S', "Allow a quota below the memory in use; it takes effect as memory is freed."),
 	OPTION_JSON,
 	OPTION_END
 };
 
 static const char *const set_details[] = {
-	"Changes a grant while its programs run: its share of the device's time at once, a word that is not given "
-	"stays as it was, unless a new --policy has no use for it.",
-	"Growing the quota is at once, as far as the device has memory that "
-	"is not promised. Shrinking below what is held is refused, unless --soon is given.",
+	"Changes a grant while its programs run. A new share of the device's time applies at once. Terms that are "
+	"not given stay the same, unless a new --policy does not use them.",
+	"A larger quota applies at once if the device has enough memory that is not promised. A quota below the "
+	"memory in use is refused unless --soon is given.",
 	NULL
 };
 
@@ -377,31 +382,35 @@ static const struct example set_examples[] = { { "mete set train-1 --mem 12G", "
 					       EXAMPLE_END };
 
 static const struct option_spec move_options[] = {
-	OPTION_DEVICE("Where it is to go: a device of the same kind, with room for its quota."),
+	OPTION_DEVICE("The destination: a device of the same kind, with room for the quota."),
 	{ "remote", 0, "HOST",
-	  "The server to which the programs are to go: HOST[:PORT]. Programs of `mete run --remote` prove themselves "
-	  "there as they did here, and call it by this name on their machines. Programs of this machine go by a relay "
-	  "that is started for them: say how it proves itself.",
+	  "The destination server: HOST[:PORT]. Programs of `mete run --remote` authenticate there with their "
+	  "present key or certificate, and resolve this name on their own machines. For programs of this machine "
+	  "mete starts a relay; its authentication must be given (--key, --cert or --plain).",
 	  COMPLETE_NOTHING, false },
 	{ "offer", 0, "NAME",
 	  "With --remote: which of the server's offers. Default: the first that this client may have.",
 	  COMPLETE_NOTHING, false },
 	OPTION_PROOF,
 	OPTION_PATIENCE,
-	{ "drain", 0, "SECONDS", "How long work that runs may take to end; else the grant stays as it is. Default: 10.",
+	{ "drain", 0, "SECONDS",
+	  "The time in which running work must complete; otherwise the grant does not move. "
+	  "Default: 10.",
 	  COMPLETE_NOTHING, false },
 	OPTION_JSON,
 	OPTION_END
 };
 
 static const char *const move_details[] = {
-	"Sends a grant with --wall to another device of this machine while its programs run. Work in flight ends, "
-	"everything is copied to the programs' own memory, and they go on with the other device, at the same "
-	"addresses. A program sees one call that takes longer.",
-	"With --remote its programs go to another machine's `mete serve`: those of another machine that this `mete "
-	"serve` serves, or, with --key, --cert or --plain, those of this machine. They leave here when they are there; "
-	"where the other server is lost on the way they stay.",
-	"What cannot move is refused in one line, and the grant stays as it was: docs/memory.md lists it.", NULL
+	"Moves a grant with --wall to another device of this machine while its programs run. Running work "
+	"completes, the contents of the device's memory are copied to the programs' own memory, and the programs "
+	"continue on the other device with the same addresses. A program notices one call that takes longer.",
+	"With --remote its programs move to `mete serve` on another machine: programs of clients that this "
+	"machine's `mete serve` serves, or, with --key, --cert or --plain, programs of this machine. They leave "
+	"this machine only when they run on the other one. If the other server is lost during the move, they stay.",
+	"If a program cannot move, mete prints the reason, and the grant does not change. docs/memory.md lists the "
+	"reasons.",
+	NULL
 };
 
 static const struct example move_examples[] = { { "mete move train-1 --device 1", "" },
@@ -428,10 +437,12 @@ static const struct option_spec create_options[] = {
 	OPTION_END
 };
 
-static const char *const create_details[] = { "Makes a grant that stays until `mete delete`, also over a restart of "
-					      "meted. `mete run --grant NAME` runs programs under it; all of them "
-					      "together share its quota.",
-					      NULL };
+static const char *const create_details[] = {
+	"Creates a grant that exists until `mete delete`, also across restarts of "
+	"meted. `mete run --grant NAME` runs programs under it; they share its "
+	"quota.",
+	NULL
+};
 
 static const struct example create_examples[] = { { "mete create team-a --mem 50%", "" },
 						  { "mete run --grant team-a -- python train.py", "" },
@@ -440,29 +451,30 @@ static const struct example create_examples[] = { { "mete create team-a --mem 50
 #define OPTION_NATIVE                                                                                                  \
 	{                                                                                                              \
 		"native", 0, "allow|hold",                                                                             \
-			"Whether programs of policy native run unheld on the device. hold, the default: where its "    \
-			"time is shared out, by a grant's policy or by the device's default, they get what "           \
-			"guarantees leave, as policy fair does. allow: they are never held up, and no share can be "   \
-			"guaranteed. Root and meted's owner may say it.",                                              \
+			"Whether programs of policy native run without a limit on the device. hold (default): "        \
+			"while the device's time is shared out, by a grant's policy or by the device's default, "      \
+			"they get the time that guarantees leave, as with policy fair. allow: they are never "         \
+			"limited, and no share can be guaranteed. Only root and meted's owner may change this.",       \
 			COMPLETE_NOTHING, false                                                                        \
 	}
 
 static const struct option_spec policy_options[] = { OPTION_NATIVE, OPTION_SOFT, OPTION_JSON, OPTION_END };
 
 static const char *const policy_details[] = {
-	"Without operands: the policies, ways of sharing a device's time, and each device's default, which holds for "
-	"grants that name none. With DEVICE and NAME: sets the device's default; grants that are there keep theirs.",
-	"A share is a part of the device's time in which there is work, measured. fixed never gives more than --cores; "
-	"burst and elastic lend what is idle and take it back within milliseconds; fair and weighted divide; "
-	"besteffort takes what is left; exclusive gives the whole device in long turns; native leaves time alone, but "
-	"on a device whose time is shared out it gets what guarantees leave, as fair does.",
+	"Without operands: lists the policies for sharing a device's time, and each device's default, which "
+	"applies to grants without a policy. With DEVICE and NAME: sets the device's default; existing grants do "
+	"not change.",
+	"A share is a measured fraction of the time in which there is work. fixed never gives more than --cores. "
+	"burst and elastic lend idle time and take it back within milliseconds. fair and weighted divide the time. "
+	"besteffort uses the remaining time. exclusive gives the whole device in long turns. native does not limit "
+	"time, but on a device whose time is shared out it gets the time that guarantees leave, as with fair.",
 	NULL
 };
 
 static const struct example policy_examples[] = { { "mete policy", "" },
 						  { "mete policy 0 fair", "grants on device 0 share its time equally" },
 						  { "mete policy 0 --native allow",
-						    "whoever asks for no share is not held up" },
+						    "tenants without a share are not limited" },
 						  EXAMPLE_END };
 
 #define DEVICE_WORDS                                                                                                   \
@@ -471,14 +483,14 @@ static const struct example policy_examples[] = { { "mete policy", "" },
 
 #define OPTION_REASON                                                                                                  \
 	{                                                                                                              \
-		"reason", 'r', "TEXT", "Why; shown to whoever is refused.", COMPLETE_NOTHING, false                    \
+		"reason", 'r', "TEXT", "The reason; refused users see it.", COMPLETE_NOTHING, false                    \
 	}
 
 static const struct option_spec cordon_options[] = { OPTION_REASON, OPTION_SOFT, OPTION_JSON, OPTION_END };
 
 static const char *const cordon_details[] = {
-	"The device takes no new grants from now on, also over a restart of meted. Grants that it has stay, and their "
-	"programs go on and may start more. `mete devices` shows the state, `mete uncordon` ends it.",
+	"The device accepts no new grants, also after a restart of meted. Its existing grants stay; their programs "
+	"continue and may start others. `mete devices` shows the state; `mete uncordon` ends it.",
 	DEVICE_WORDS,
 	NULL
 };
@@ -489,7 +501,7 @@ static const struct example cordon_examples[] = { { "mete cordon 0 --reason 'new
 static const struct option_spec drain_options[] = {
 	{ "grace", 'g', "TIME", "How long to wait for tenants to leave: 90s, 5m, 1h. Default: 5m.", COMPLETE_NOTHING,
 	  false },
-	SWITCH("end", 'e', "End the programs that are left after that: SIGTERM, and SIGKILL ten seconds later."),
+	SWITCH("end", 'e', "After that, end the remaining programs: SIGTERM, and SIGKILL ten seconds later."),
 	OPTION_REASON,
 	OPTION_SOFT,
 	OPTION_JSON,
@@ -498,10 +510,11 @@ static const struct option_spec drain_options[] = {
 
 static const char *const drain_details[] = {
 	"Cordons the device and waits until no tenant has a program on it. A grant without programs may stay, and "
-	"cannot begin any on it before `mete uncordon`; one with programs may start more while it is waited for.",
-	"A grant with --wall goes to another device of the same kind, if one has room for it, as with `mete move`.",
-	"Exits 0 when the device is empty, and 1 when it is not in time: it stays cordoned, and those that are left "
-	"are named. Interrupted, too, it leaves the device cordoned.",
+	"cannot start any on the device before `mete uncordon`. A grant with programs may start others during the "
+	"wait.",
+	"A grant with --wall moves to another device of the same kind if one has room for it, as with `mete move`.",
+	"The exit status is 0 when the device is empty, and 1 if it is not empty in time: the device then stays "
+	"cordoned, and mete names the remaining tenants. After an interrupt the device also stays cordoned.",
 	DEVICE_WORDS,
 	NULL
 };
@@ -513,8 +526,8 @@ static const struct example drain_examples[] = { { "mete drain 0", "wait, at mos
 static const struct option_spec uncordon_options[] = { OPTION_SOFT, OPTION_JSON, OPTION_END };
 
 static const char *const uncordon_details[] = {
-	"The device takes grants again, and programs begin on it. Of a lost device the driver is asked first: it is "
-	"back when the driver answers for it.",
+	"The device accepts grants and programs again. For a lost device meted first queries the driver; the "
+	"device returns if the driver finds it.",
 	DEVICE_WORDS,
 	NULL
 };
@@ -522,18 +535,19 @@ static const char *const uncordon_details[] = {
 static const struct option_spec release_options[] = { OPTION_JSON, OPTION_END };
 
 static const char *const release_details[] = {
-	"A tenant whose programs have faulted too often is quarantined: those that run go on, and no other may begin "
-	"for a while (meted.yaml, faults.*). This ends it at once, and forgets the faults.",
+	"A tenant whose programs have faulted too often is quarantined: its running programs continue, and no "
+	"other may start for a while (meted.yaml, faults.*). This ends the quarantine at once and resets the count "
+	"of faults.",
 	NULL
 };
 
 static const struct option_spec limits_options[] = { OPTION_JSON, OPTION_END };
 
 static const char *const limits_details[] = {
-	"What this user has (HAVE), and may have (MOST): grants, sockets that meted listens at for them, requests for "
-	"memory that wait, processes of each grant, and of each device the memory that may be promised (mem) and the "
-	"time that may be guaranteed (cores) to all grants of the user together. KEY is the setting of meted.yaml that "
-	"the figure follows from: of this user, of a group of theirs, or of everybody.",
+	"Prints the user's present use (HAVE) and limits (MOST): grants, listening sockets for them, waiting "
+	"requests for memory, processes of each grant, and for each device the memory that may be promised (mem) "
+	"and the time that may be guaranteed (cores) to all grants of the user together. KEY is the setting of "
+	"meted.yaml that determines the limit: for this user, for a group of the user, or for everybody.",
 	NULL
 };
 
@@ -541,16 +555,17 @@ static const struct option_spec soft_fault_options[] = {
 	{ "xid", 'x', "NUMBER", "The error that the device reports, by its number in NVIDIA's list. Default: 31.",
 	  COMPLETE_NOTHING, false },
 	{ "pid", 'p', "PID",
-	  "The process that it is about: its contexts on the device fail. Default: none, the device's own.",
+	  "The process that caused it: its contexts on the device fail. Default: none; it is an error of the "
+	  "device.",
 	  COMPLETE_NOTHING, false },
-	SWITCH("lost", 'l', "The device is lost: whoever has a context on it gets an error, until --back."),
-	SWITCH("back", 'b', "The device is there again."),
+	SWITCH("lost", 'l', "The device is lost: all contexts on it fail, until --back."),
+	SWITCH("back", 'b', "The device is back."),
 	OPTION_END
 };
 
 static const char *const soft_fault_details[] = {
-	"For tests, and for trying out what meted does about errors: the software device reports one, as a GPU would "
-	"through NVML, or is lost. docs/faults.md says what follows.",
+	"For tests of the handling of errors: the software device reports an error, as a GPU would through NVML, "
+	"or is lost. docs/faults.md describes the consequences.",
 	NULL
 };
 
@@ -566,75 +581,80 @@ static const char *const delete_details[] = { "Ends grants that were made with `
 					      NULL };
 
 static const struct option_spec end_options[] = {
-	SWITCH("yes", 'y', "Do not ask whether it is meant."),
-	SWITCH("no-wait", 0, "Begin it, and do not wait until nothing runs any more."), OPTION_JSON, OPTION_END
+	SWITCH("yes", 'y', "Do not ask for confirmation."),
+	SWITCH("no-wait", 0, "Return at once, without waiting until all programs have exited."), OPTION_JSON, OPTION_END
 };
 
 static const char *const end_details[] = {
-	"Ends tenants as an operator does: their programs get SIGTERM, on this machine, in containers, behind a wall "
-	"and over the network alike, and SIGKILL ten seconds later; when nothing of them runs any more, their grants "
-	"are deleted and their memory is free. It returns when that is done.",
-	"At a terminal it says whom it would end, and asks; anywhere else it wants --yes. One's own tenants may be "
-	"ended, and by root all. It is in `mete events`; what root and the daemon's own user end is in `mete audit` as "
-	"well, and is not done where it cannot be written down.",
-	"Interrupted it goes on, unless meted is started anew before it is done; then ask again.", NULL
+	"Ends tenants: their programs get SIGTERM, on this machine, in containers, behind a wall and over the "
+	"network, and SIGKILL ten seconds later. When all of them have exited, meted deletes the grants and their "
+	"memory is free. The command returns when this is done.",
+	"On a terminal it names the tenants and asks for confirmation; otherwise it requires --yes. Users may end "
+	"their own tenants, root all. `mete events` shows this. `mete audit` also shows what root and the daemon's "
+	"own user end; the action is refused if it cannot be recorded.",
+	"An interrupt does not stop the action. If meted restarts before it is complete, repeat the command.", NULL
 };
 
-static const struct example end_examples[] = { { "mete end train", "after a question" },
-					       { "mete end --yes train-1 train-2", "both at once, without one" },
+static const struct example end_examples[] = { { "mete end train", "after a confirmation" },
+					       { "mete end --yes train-1 train-2", "both at once, without "
+										   "confirmation" },
 					       EXAMPLE_END };
 
 static const struct option_spec serve_options[] = {
 	{ "config", 'f', "FILE",
-	  "What is offered and to whom, as JSON. Default: /etc/mete/serve.json for root, else "
-	  "~/.config/mete/serve.json, "
-	  "where there is one and no option says what is offered.",
+	  "The offers and their clients, as JSON. Default: /etc/mete/serve.json for root, else "
+	  "~/.config/mete/serve.json, if the file exists and no option describes an offer.",
 	  COMPLETE_FILE, false },
 	{ "listen", 'l', "ADDRESS[:PORT]",
-	  "Where to listen, several times for several. Default: all addresses, port 7433.", COMPLETE_NOTHING, true },
+	  "The address on which to listen; may be repeated. Default: all addresses, port 7433.", COMPLETE_NOTHING,
+	  true },
 	OPTION_KEYS,
 	{ "cert", 0, "FILE", CERT_WORDS, COMPLETE_FILE, false },
 	{ "cert-key", 0, "FILE", CERT_KEY_WORDS, COMPLETE_FILE, false },
 	{ "ca", 0, "FILE", CA_WORDS, COMPLETE_FILE, false },
 	SWITCH("plain", 0, PLAIN_WORDS),
 	OPTION_PATIENCE,
-	SWITCH("ucx", 0, "Take clients by UCX as well, on fast networks (RDMA); not encrypted, so with --plain."),
+	SWITCH("ucx", 0,
+	       "Also accept clients over UCX, on fast networks (RDMA); not encrypted, so --plain is "
+	       "required."),
 	{ "name", 'n', "NAME", "The offer's name. Default: default.", COMPLETE_NOTHING, false },
 	OPTION_MEM(
 		"Device memory that each client may hold; written as for `mete run`. Default: all that is not promised "
 		"when it comes."),
 	OPTION_DEVICE("The device; written as for `mete run`."),
 	OPTION_TERMS{ "clients", 'a', "NAMES",
-		      "Who may have it: names of keys or of certificates, with commas. Default: whoever can prove to "
-		      "be anybody.",
+		      "The clients that may use it: names of keys or of certificates, separated by commas. "
+		      "Default: all clients that can authenticate.",
 		      COMPLETE_NOTHING, true },
-	{ "max-clients", 0, "N", "How many clients may use it at once. Default: as many as fit.", COMPLETE_NOTHING,
-	  false },
-	{ "max-programs", 0, "N", "How many processes one client may have on it at once. Default: 64.",
+	{ "max-clients", 0, "N", "The maximum number of clients that use it at once. Default: as many as fit.",
+	  COMPLETE_NOTHING, false },
+	{ "max-programs", 0, "N", "The maximum number of processes of one client on it at once. Default: 64.",
 	  COMPLETE_NOTHING, false },
 	OPTION_SOFT,
 	OPTION_OVERCOMMIT,
-	SWITCH("verbose", 'v', "Say who comes and who goes."),
-	SWITCH("json", 'j', "Say what is offered, who comes and who goes as JSON, an object a line."),
+	SWITCH("verbose", 'v', "Print a line when a client connects or disconnects."),
+	SWITCH("json", 'j',
+	       "Print the offers, and each client that connects or disconnects, as JSON, one object "
+	       "per line."),
 	OPTION_END
 };
 
 static const char *const serve_details[] = {
-	"Lets programs on other machines use devices of this one, with `mete run --remote`, until it is interrupted. "
-	"Each client has a grant of its own, named after its key or certificate, while it has programs here: `mete "
-	"ps`, `mete top` and `mete set` treat it as any other. Its programs' calls are executed by workers, a process "
-	"for each of its processes, in which there is nothing else.",
-	"What is offered is said with the options of `mete run`; several offers stand in a file, with the same words: "
-	"{\"offers\": [{\"name\": \"half\", \"mem\": \"50%\", \"cores\": 50, \"clients\": [\"alice\", "
-	"\"bob\"]}, ...]}. A client that asks for none by name gets the first that it may have.",
-	"The line is TLS 1.3, and both sides prove who they are: with a key that both have (`mete key new`), or with "
-	"certificates of one authority. docs/remote.md says what that protects and what not.",
+	"Lets programs on other machines use devices of this one, with `mete run --remote`, until it is "
+	"interrupted. While a client has programs here, it has a separate grant, named after its key or "
+	"certificate; `mete ps`, `mete top` and `mete set` treat this grant as any other. Worker processes execute "
+	"the calls, one for each process of the client.",
+	"The options of `mete run` describe the offer. Several offers are written into a file, with the same "
+	"words: {\"offers\": [{\"name\": \"half\", \"mem\": \"50%\", \"cores\": 50, \"clients\": [\"alice\", "
+	"\"bob\"]}, ...]}. A client that names no offer gets the first that it may use.",
+	"The connection uses TLS 1.3, and both sides authenticate: with a common key (`mete key new`), or with "
+	"certificates of one authority. docs/remote.md describes the protection and its limits.",
 	NULL
 };
 
 static const struct example serve_examples[] = {
-	{ "mete key new alice", "a key, to be carried to alice's machine" },
-	{ "mete serve --mem 8G --cores 30", "to everybody with a key, eight GiB and 30 % of the time of device 0" },
+	{ "mete key new alice", "a key, to be copied to alice's machine" },
+	{ "mete serve --mem 8G --cores 30", "for every client with a key, 8 GiB and 30 % of the time of device 0" },
 	{ "mete serve --config offers.json --listen 10.0.0.1", "" },
 	EXAMPLE_END
 };
@@ -642,68 +662,76 @@ static const struct example serve_examples[] = {
 static const struct option_spec key_options[] = { OPTION_KEYS, OPTION_JSON, OPTION_END };
 static const struct option_spec key_remove_options[] = { OPTION_KEYS, OPTION_END };
 
-static const char *const key_new_details[] = { "Makes a key for the client NAME: 32 random bytes, in a file that only "
-					       "its owner may read. The client has a copy; "
-					       "`mete serve` accepts it from then on, and calls the client NAME.",
-					       NULL };
+static const char *const key_new_details[] = {
+	"Creates a key for the client NAME: 32 random bytes, in a file that "
+	"only its owner may read. Copy the file to the client. `mete serve` accepts the key from then on and calls the "
+	"client NAME.",
+	NULL
+};
 
-static const char *const key_list_details[] = { "The keys with which clients may come to a `mete serve` of this user, "
-						"when each was made, and whether the file is "
-						"as it must be.",
-						NULL };
+static const char *const key_list_details[] = {
+	"Lists the keys that a `mete serve` of this user accepts, the time "
+	"at which each was created, and whether the file's owner and mode are correct.",
+	NULL
+};
 
 static const char *const key_remove_details[] = {
-	"Removes keys: no program comes with them any more. Programs that are here stay until they end.", NULL
+	"Removes keys: new programs cannot connect with them. Connected programs continue until they exit.", NULL
 };
 
 static const struct option_spec remote_options[] = { OPTION_PROOF, OPTION_JSON, OPTION_WIDE, OPTION_END };
 
-static const char *const remote_details[] = { "Without HOST: who uses this machine by `mete serve`: a line for each "
-					      "program, with the client's name, the offer, "
-					      "the grant, from where and SINCE when, the ROUND TRIP as TCP measures "
-					      "it, what flowed IN and OUT within the last "
-					      "second and in all, how much memory the IMAGES of "
-					      "its kernels take that are KEPT for its next programs, and how many "
-					      "bytes these have SAVED.",
-					      "With HOST[:PORT]: what that server offers to this client, the round "
-					      "trip to it, and how much the line carries in "
-					      "each direction, measured for half a second each.",
-					      NULL };
+static const char *const remote_details[] = {
+	"Without HOST: lists the programs that use this machine through "
+	"`mete serve`, one per line, with the client's name, the offer, the grant, the address, the start of the "
+	"session "
+	"(SINCE), the ROUND TRIP as TCP measures it, the bytes received (IN) and sent (OUT) within the last second and "
+	"in "
+	"all, the memory of kernel IMAGES that is KEPT for its next programs, and the number of bytes that these "
+	"images "
+	"have SAVED.",
+	"With HOST[:PORT]: prints that server's offers for this client, the "
+	"round trip to it, and the throughput in each direction, measured for half "
+	"a second each.",
+	NULL
+};
 
 static const struct example remote_examples[] = { { "mete remote", "" },
 						  { "mete remote gpuserver --key alice.key", "" },
 						  EXAMPLE_END };
 
 static const struct option_spec events_options[] = {
-	SWITCH("follow", 'f', "Go on printing what happens, until interrupted."),
-	{ "limit", 'n', "N", "At most N events, the newest. Default: all that meted keeps, 1024.", COMPLETE_NOTHING,
-	  false },
-	{ "tenant", 't', "NAME", "Only those of this grant; it may have ended.", COMPLETE_GRANT, false },
-	{ "device", 'd', "DEVICE", "Only those of this device: its index, KIND:INDEX or its UUID.", COMPLETE_DEVICE,
-	  false },
-	{ "kind", 'k', "WORD", "Only those of a kind: grant, refusal, fault, device, action or daemon.",
+	SWITCH("follow", 'f', "Print new events as they occur, until interrupted."),
+	{ "limit", 'n', "N", "Print at most the N newest events. Default: all stored events, up to 1024.",
 	  COMPLETE_NOTHING, false },
-	SWITCH("json", 'j', "Print JSON; with --follow an object a line."),
+	{ "tenant", 't', "NAME", "Only events of this grant, also after its end.", COMPLETE_GRANT, false },
+	{ "device", 'd', "DEVICE", "Only events of this device: its index, KIND:INDEX or its UUID.", COMPLETE_DEVICE,
+	  false },
+	{ "kind", 'k', "WORD", "Only events of this kind: grant, refusal, fault, device, action or daemon.",
+	  COMPLETE_NOTHING, false },
+	SWITCH("json", 'j', "Print JSON; with --follow one object per line."),
 	OPTION_END
 };
 
 static const char *const events_details[] = {
-	"Prints what happened on this node, the oldest first: grants that were made, changed and ended, memory that "
-	"was refused, faults, what happened to devices, what operators did, and starts of meted. Equal events are one "
-	"line with their number, and so are the refusals of one process; --json does not fold these. Events outlive "
-	"meted.",
+	"Prints the events of this node, the oldest first: grants that were created, changed and ended, refused "
+	"memory, faults, changes of devices, actions of operators, and starts of meted. Equal events are one line "
+	"with their number, and so are the refusals of one process; --json prints each separately. Events are kept "
+	"across restarts of meted.",
 	NULL
 };
 
 static const struct option_spec metrics_options[] = {
-	{ "compat", 'c', "NAME", "Other names: dcgm, those of NVIDIA's exporter, with each tenant's own figures.",
+	{ "compat", 'c', "NAME",
+	  "Use other metric names: dcgm, those of NVIDIA's exporter, with the figures of "
+	  "each tenant.",
 	  COMPLETE_NOTHING, false },
 	OPTION_END
 };
 
 static const char *const metrics_details[] = {
-	"Prints what meted serves at /metrics, in Prometheus's text format: for a node exporter's textfile folder, or "
-	"to look at. docs/metrics.md explains each metric.",
+	"Prints the metrics that meted serves at /metrics, in Prometheus's text format, for example for the "
+	"textfile folder of a node exporter. docs/metrics.md explains each metric.",
 	NULL
 };
 
@@ -713,37 +741,39 @@ static const struct example metrics_examples[] = { { "mete metrics", "" },
 						   EXAMPLE_END };
 
 static const struct example events_examples[] = { { "mete events -n 20", "" },
-						  { "mete events --follow --kind refusal", "who runs against a quota" },
+						  { "mete events --follow --kind refusal", "programs that reach "
+											   "their quota" },
 						  EXAMPLE_END };
 
-static const struct option_spec audit_options[] = {
-	{ "limit", 'n', "N", "At most N actions, the newest, 1 to 10000. Default: 10000.", COMPLETE_NOTHING, false },
-	OPTION_JSON,
-	OPTION_END
-};
+static const struct option_spec audit_options[] = { { "limit", 'n', "N",
+						      "Print at most the N newest actions, 1 to 10000. Default: 10000.",
+						      COMPLETE_NOTHING, false },
+						    OPTION_JSON,
+						    OPTION_END };
 
 static const char *const audit_details[] = {
-	"Prints what was done over HTTP with the token, as from the console, and with the token itself, the oldest "
-	"first: when, from where, what was asked and what came of it. It is read from audit.log in meted's state "
-	"directory, to which nothing but more is ever written. For root and meted's own user.",
+	"Prints the recorded actions, the oldest first: actions over HTTP with the token, as from the console; "
+	"changes of the token; and what root and the daemon's own user do with devices, policies, quarantines and "
+	"grants of other users. Each line has the time, the source, the request and its result. The data is read "
+	"from audit.log in meted's state directory, which meted only appends to. For root and meted's own user.",
 	NULL
 };
 
 #define OPTION_READ                                                                                                    \
 	{                                                                                                              \
-		"read", 0, NULL, "The token that reads and does not act.", COMPLETE_NOTHING, false                     \
+		"read", 0, NULL, "The token that allows reading but no actions.", COMPLETE_NOTHING, false              \
 	}
 
 static const struct option_spec token_options[] = { OPTION_READ, OPTION_JSON, OPTION_END };
 static const struct option_spec token_revoke_options[] = { OPTION_READ, OPTION_END };
 
 static const char *const token_new_details[] = {
-	"Makes the secret that lets a page of the console, or a program, act over HTTP: resize, freeze and end "
-	"tenants, take devices out; and read, where meted is reached over the network. There is one; another one that "
-	"was there before is void from then on. For root and meted's own user.",
-	"With --read it is another secret, which reads and never acts: for a server that collects metrics, and for who "
-	"only looks at the console. The two are made and revoked one by one.",
-	"They are kept in console.token and reader.token in meted's state directory, which nobody else can read. "
+	"Creates the secret that allows the console, or a program, to act over HTTP: to resize, freeze and end "
+	"tenants, and to take devices out of service. It also allows reading where meted is accessed over the "
+	"network. There is one such secret; a previous one becomes invalid. For root and meted's own user.",
+	"With --read it creates a separate secret that allows only reading: for a server that collects metrics, "
+	"and for users who only view the console. The two secrets are created and revoked separately.",
+	"meted stores them in console.token and reader.token in its state directory, which no other user can read. "
 	"Programs send one as \"Authorization: Bearer TOKEN\".",
 	NULL
 };
@@ -753,59 +783,60 @@ static const char *const token_show_details[] = { "Prints the secret of `mete to
 						  NULL };
 
 static const char *const token_revoke_details[] = {
-	"Makes the secret of `mete token new` void: nobody can act over HTTP until there is a new one. With --read "
-	"it is the secret that reads alone. For root and meted's own user.",
+	"Revokes the secret of `mete token new`: nobody can act over HTTP until there is a new one. With --read it "
+	"revokes the secret that allows only reading. For root and meted's own user.",
 	NULL
 };
 
 static const struct option_spec doctor_options[] = {
 	{ "image", 'i', "DIR",
-	  "Look at an unpacked root file system instead: whether containers of that image can have a share.",
+	  "Examine an unpacked root file system instead: whether containers of that image can have a share.",
 	  COMPLETE_FILE, false },
 	{ "program", 0, "PROGRAM",
-	  "How this program or library will fare: on a GPU, on the software device, behind a wall, on another machine. "
-	  "With --image: what containers of that image begin with, where it has no /bin/sh and no C library at a usual "
-	  "place.",
+	  "Report whether this program or library will work: on a GPU, on the software device, behind a wall, on "
+	  "another machine. With --image: the first program of the image's containers, if the image has neither "
+	  "/bin/sh nor a C library in a usual folder.",
 	  COMPLETE_FILE, false },
-	{ "seconds", 0, "N", "How long a command is observed at most. Default: 120.", COMPLETE_NOTHING, false },
+	{ "seconds", 0, "N", "The maximum time for which a command is observed. Default: 120.", COMPLETE_NOTHING,
+	  false },
 	OPTION_JSON,
 	OPTION_END
 };
 
 static const char *const doctor_details[] = {
-	"Looks at this machine and at this copy of mete: the drivers, the shim, the daemon, folders, device nodes and "
-	"limits; says what will be enforced and how; names what is missing and the remedy. Ends with 1 when something "
-	"keeps `mete run` from working.",
-	"With --program or a command: what that is made of, and how it will fare, before it runs. Its files are read: "
-	"the libraries that it is linked against, NVIDIA's runtime inside of one of them, the images of kernels (PTX "
-	"for what, machine code for which GPUs), the calls of CUDA's interfaces. A command whose files do not say what "
-	"it will load (a script, an interpreter) is run once on the software device, with its output on standard "
-	"error; what the dynamic linker loads in it (LD_DEBUG of ld.so(8)) is looked at. Ends with 1 when it can run "
-	"in no way, or cannot be read.",
+	"Examines this machine and this installation of mete: the drivers, the shim, the daemon, folders, device "
+	"nodes and limits. It reports what will be enforced and by which mechanism, what is missing, and the "
+	"remedy. The exit status is 1 if `mete run` cannot work.",
+	"With --program or a command: reports the program's components and whether it will work, before it runs. "
+	"mete reads its files: the libraries with which it is linked, NVIDIA's runtime inside of one of them, the "
+	"kernel images (targets of the PTX, GPUs of the machine code), and the calls of CUDA's interfaces. If the "
+	"files do not show what a command will load (a script, an interpreter), mete runs it once on the software "
+	"device, with its output on standard error, and observes the libraries that the dynamic linker loads "
+	"(LD_DEBUG of ld.so(8)). The exit status is 1 if the program cannot run in any way, or cannot be read.",
 	NULL
 };
 
 static const struct example doctor_examples[] = {
 	{ "mete doctor", "this machine" },
 	{ "mete doctor --program ./app", "a program or a library, by its files" },
-	{ "mete doctor --json -- python train.py", "a script, by what it loads" },
+	{ "mete doctor --json -- python train.py", "a script, by the libraries that it loads" },
 	EXAMPLE_END
 };
 
 static const struct option_spec upgrade_options[] = {
 	{ "binary", 'b', "FILE", "The meted to upgrade to. Default: the file that the running one was started from.",
 	  COMPLETE_FILE, false },
-	SWITCH("check", 0, "Only ask whether it could take over; nothing happens."),
+	SWITCH("check", 0, "Only check whether it could take over; change nothing."),
 	OPTION_JSON,
 	OPTION_END
 };
 
 static const char *const upgrade_details[] = {
-	"Replaces the meted that runs by the one that is installed now, in the same process, while programs go on: "
-	"their connections, accounts and turns are handed over, and no call of theirs fails. The next meted is "
-	"asked first whether it can; when it cannot, or fails when it comes to it, the one that runs goes on and "
-	"the reason is printed. A copy of the store is kept beside it (mete.db.vN) when its form changes; a meted "
-	"that does not know the store's form is refused.",
+	"Replaces the running meted by the installed one, in the same process, while programs continue: their "
+	"connections, accounts and turns are handed over, and none of their calls fails. First the next meted is "
+	"checked. If it cannot take over, or fails to, the running one continues and the reason is printed. If the "
+	"store's format changes, a copy is kept beside it (mete.db.vN). A meted that does not know the store's "
+	"format is refused.",
 	"Only root and meted's own user may do this. The same happens when meted gets SIGUSR2.", NULL
 };
 
@@ -815,8 +846,8 @@ static const struct example upgrade_examples[] = { { "mete upgrade", "after a pa
 
 static const struct option_spec version_options[] = { OPTION_JSON, OPTION_END };
 
-static const char *const version_details[] = { "The version of mete, and that of the meted that runs, if one does. "
-					       "Where they differ, `mete upgrade` replaces the one that runs.",
+static const char *const version_details[] = { "Prints the version of mete, and the version of the running meted. "
+					       "If they differ, `mete upgrade` replaces the running meted.",
 					       NULL };
 
 static const struct option_spec help_options[] = { SWITCH("man", 0, "Print the manual page in mdoc, for man(1)."),
@@ -824,7 +855,7 @@ static const struct option_spec help_options[] = { SWITCH("man", 0, "Print the m
 						   OPTION_END };
 
 static const char *const help_details[] = {
-	"Without a VERB: what there is. With one: its options, as `mete VERB --help`.", NULL
+	"Without a VERB: lists the verbs. With one: explains it, as `mete VERB --help` does.", NULL
 };
 
 /* Each is in a file of its own, most in src/cli/NAME.c. */
@@ -868,25 +899,25 @@ int verb_help(const struct command_line *line);
 const struct verb verbs[] = {
 	{ "run", "run a program under a share of device memory", "PROGRAM [ARGUMENT...]", run_details, run_options,
 	  run_examples, verb_run, 1, -1, true, COMPLETE_PROGRAM, EXIT_RUN_FAILED },
-	{ "ps", "list tenants, their processes and what they hold", "", ps_details, ps_options, NULL, verb_ps, 0, 0,
-	  false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "ps", "list tenants, their processes and memory", "", ps_details, ps_options, NULL, verb_ps, 0, 0, false,
+	  COMPLETE_NOTHING, EXIT_USAGE },
 	{ "top", "watch shares, memory and waiting times, and change them", "", top_details, top_options, top_examples,
 	  verb_top, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "trace", "record launches and turns for Perfetto", "[NAME...]", trace_details, trace_options, trace_examples,
 	  verb_trace, 0, -1, false, COMPLETE_GRANT, EXIT_USAGE },
-	{ "events", "print what happened on this node", "", events_details, events_options, events_examples,
-	  verb_events, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "events", "print the events of this node", "", events_details, events_options, events_examples, verb_events,
+	  0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "metrics", "print the metrics of this node for Prometheus", "", metrics_details, metrics_options,
 	  metrics_examples, verb_metrics, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "audit", "print what was done from the console", "", audit_details, audit_options, NULL, verb_audit, 0, 0,
+	{ "audit", "print the recorded actions of operators", "", audit_details, audit_options, NULL, verb_audit, 0, 0,
 	  false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "token new", "make the secret that lets the console act", "", token_new_details, token_options, NULL,
+	{ "token new", "create the secret that allows the console to act", "", token_new_details, token_options, NULL,
 	  verb_token_new, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "token show", "print it", "", token_show_details, token_options, NULL, verb_token_show, 0, 0, false,
+	{ "token show", "print the secret", "", token_show_details, token_options, NULL, verb_token_show, 0, 0, false,
 	  COMPLETE_NOTHING, EXIT_USAGE },
-	{ "token revoke", "make it void", "", token_revoke_details, token_revoke_options, NULL, verb_token_revoke, 0, 0,
-	  false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "devices", "list the devices, what is promised and what is held", "", devices_details, devices_options, NULL,
+	{ "token revoke", "revoke the secret", "", token_revoke_details, token_revoke_options, NULL, verb_token_revoke,
+	  0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "devices", "list the devices, with promised and held memory", "", devices_details, devices_options, NULL,
 	  verb_devices, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "show", "show everything about one grant", "NAME", show_details, show_options, NULL, verb_show, 1, 1, false,
 	  COMPLETE_GRANT, EXIT_USAGE },
@@ -894,11 +925,11 @@ const struct verb verbs[] = {
 	  false, COMPLETE_GRANT, EXIT_USAGE },
 	{ "move", "send a running grant to another device or server", "NAME", move_details, move_options, move_examples,
 	  verb_move, 1, 1, false, COMPLETE_GRANT, EXIT_USAGE },
-	{ "create", "make a grant that outlives commands", "NAME", create_details, create_options, create_examples,
-	  verb_create, 1, 1, false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "policy", "list the ways of sharing a device's time, set a device's", "[DEVICE NAME]", policy_details,
+	{ "create", "create a permanent grant", "NAME", create_details, create_options, create_examples, verb_create, 1,
+	  1, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "policy", "list the policies for a device's time, set a device's", "[DEVICE NAME]", policy_details,
 	  policy_options, policy_examples, verb_policy, 0, 2, false, COMPLETE_POLICY, EXIT_USAGE },
-	{ "cordon", "let no new grant onto a device", "DEVICE", cordon_details, cordon_options, cordon_examples,
+	{ "cordon", "admit no new grant to a device", "DEVICE", cordon_details, cordon_options, cordon_examples,
 	  verb_cordon, 1, 1, false, COMPLETE_DEVICE, EXIT_USAGE },
 	{ "drain", "take a device out of service when its tenants have left", "DEVICE", drain_details, drain_options,
 	  drain_examples, verb_drain, 1, 1, false, COMPLETE_DEVICE, EXIT_USAGE },
@@ -906,8 +937,8 @@ const struct verb verbs[] = {
 	  verb_uncordon, 1, 1, false, COMPLETE_DEVICE, EXIT_USAGE },
 	{ "release", "end a quarantine", "NAME...", release_details, release_options, NULL, verb_release, 1, -1, false,
 	  COMPLETE_GRANT, EXIT_USAGE },
-	{ "limits", "list what this user may take, and has taken", "", limits_details, limits_options, NULL,
-	  verb_limits, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "limits", "list this user's limits and their use", "", limits_details, limits_options, NULL, verb_limits, 0,
+	  0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "end", "end tenants: their programs and their grants", "NAME...", end_details, end_options, end_examples,
 	  verb_end, 1, -1, false, COMPLETE_GRANT, EXIT_USAGE },
 	{ "delete", "end a grant", "NAME...", delete_details, no_options, NULL, verb_delete, 1, -1, false,
@@ -919,21 +950,21 @@ const struct verb verbs[] = {
 	  COMPLETE_FILE, EXIT_RUN_FAILED, true },
 	{ "soft devices", "list the software devices", "", soft_devices_details, soft_devices_options, NULL,
 	  verb_soft_devices, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "soft fault", "bring an error of a software device about", "DEVICE", soft_fault_details, soft_fault_options,
+	{ "soft fault", "inject an error into a software device", "DEVICE", soft_fault_details, soft_fault_options,
 	  soft_fault_examples, verb_soft_fault, 1, 1, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "serve", "let other machines use devices of this one", "", serve_details, serve_options, serve_examples,
 	  verb_serve, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "key new", "make a key for a client of `mete serve`", "NAME", key_new_details, key_options, NULL,
+	{ "key new", "create a key for a client of `mete serve`", "NAME", key_new_details, key_options, NULL,
 	  verb_key_new, 1, 1, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "key list", "list the keys of clients", "", key_list_details, key_options, NULL, verb_key_list, 0, 0, false,
 	  COMPLETE_NOTHING, EXIT_USAGE },
 	{ "key remove", "remove keys of clients", "NAME...", key_remove_details, key_remove_options, NULL,
 	  verb_key_remove, 1, -1, false, COMPLETE_KEY, EXIT_USAGE },
-	{ "remote", "list who uses this machine; measure the line to another", "[HOST[:PORT]]", remote_details,
+	{ "remote", "list remote clients; measure the connection to a server", "[HOST[:PORT]]", remote_details,
 	  remote_options, remote_examples, verb_remote, 0, 1, false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "doctor", "say what works here, or how a program will fare, and the remedy", "[PROGRAM [ARGUMENT...]]",
+	{ "doctor", "report what works here, or whether a program will work, and the remedy", "[PROGRAM [ARGUMENT...]]",
 	  doctor_details, doctor_options, doctor_examples, verb_doctor, 0, -1, true, COMPLETE_PROGRAM, EXIT_USAGE },
-	{ "upgrade", "replace the meted that runs, while programs go on", "", upgrade_details, upgrade_options,
+	{ "upgrade", "replace the running meted while programs continue", "", upgrade_details, upgrade_options,
 	  upgrade_examples, verb_upgrade, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
 	{ "version", "print versions", "", version_details, version_options, NULL, verb_version, 0, 0, false,
 	  COMPLETE_NOTHING, EXIT_USAGE },

@@ -32,20 +32,20 @@ enum word_type {
  */
 #define SHARE_WORDS(WORD)                                                                                              \
 	WORD(PERCENT, cores_pct, WORD_TERM(guarantee_ppm), "cores", "cores", "cores", 'c', 1, 100,                     \
-	     "The percentage of the device's time that is guaranteed while there is work, 1 to 100: 30 or 12.5. With " \
-	     "--policy fixed, which it means alone, also the most. Given once it holds for every --device, else once " \
-	     "for each, as all that follows.")                                                                         \
+	     "The percentage of the device's time that is guaranteed while there is work, 1 to 100: 30 or 12.5. "      \
+	     "With --policy fixed, the policy that it implies when given alone, it is also the limit. This and the "   \
+	     "following terms, given once, apply to every --device; otherwise give them for each.")                    \
 	WORD(PERCENT, limit_pct, WORD_TERM(limit_ppm), "cores_limit", "cores_limit", "cores-limit", 'C', 1, 100,       \
-	     "The most of the device's time, in percent, also when it is idle. Default: 100.")                         \
+	     "The limit on the device's time, in percent, also when the device is idle. Default: 100.")                \
 	WORD(POLICY, policy, WORD_NO_TERM, "policy", "policy", "policy", 'p', 0, 0,                                    \
 	     "How the device's time is shared; `mete policy` lists the names. Default: fixed with --cores alone, "     \
 	     "elastic with --cores-limit too, else the device's default.")                                             \
 	WORD(CLASS, class, WORD_TERM(class), "class", "class", "class", 'k', 0, 0,                                     \
-	     "high goes before low within one bounded batch, and needs root or the daemon's own user; low gets what "  \
-	     "the others leave. Default: normal.")                                                                     \
+	     "high precedes the others, at the latest after one bounded batch of their work, and requires root "       \
+	     "or the daemon's own user; low gets the time that the others leave. Default: normal.")                    \
 	WORD(COUNT, weight, WORD_TERM(weight), "weight", "weight", "weight", 'w', 1, 10000,                            \
-	     "The part of what is left after the guarantees, in proportion to others' weights, 1 to 10000. Default: "  \
-	     "100.")                                                                                                   \
+	     "The part of the time that remains after the guarantees, in proportion to the weights of others, 1 "      \
+	     "to 10000. Default: 100.")                                                                                \
 	WORD(MS, turn_ns, WORD_TERM(turn_ns), "turn_ms", "turn_ns", "turn", 't', 10, 600000,                           \
 	     "With --policy exclusive: how long a turn lasts, in milliseconds, 10 to 600000. Default: 10000.")
 

@@ -16,11 +16,10 @@
 		NULL, NULL                                                                                             \
 	}
 #define GUARD_WORDS                                                                                                    \
-	"Have device memory limited at the kernel as well, whatever the program calls by itself: by programs in the "  \
-	"kernel (mete-guard; for containers, and as root), else by a supervisor of its calls (mete-guard-notify), "    \
-	"and "                                                                                                         \
-	"by the driver's own limits of cgroups where it has them. Where nothing can hold, nothing is started, and "    \
-	"`mete doctor` says why. Not proven on hardware."
+	"Also limit device memory at the kernel's boundary, whatever calls the program makes: by eBPF programs "       \
+	"(mete-guard; for containers, and as root), otherwise by a supervisor of its calls (mete-guard-notify), and "  \
+	"by the driver's own limits of cgroups where it has them. If none of these works here, the program is not "    \
+	"started, and `mete doctor` gives the reason. Not proven on hardware."
 #define SWITCH(name, letter, words)                                                                                    \
 	{                                                                                                              \
 		name, letter, NULL, words, COMPLETE_NOTHING, false                                                     \
@@ -77,16 +76,15 @@
 /* clang-format on */
 
 #define OVERCOMMIT_WORDS                                                                                               \
-	"Let the grants of a device promise more than it has; who comes late may then be refused memory that was "     \
-	"promised."
+	"Let the grants of a device promise more memory than it has. A program that allocates late may then be "       \
+	"refused memory that was promised."
 
 #define SPILL_WORDS                                                                                                    \
-	"Its memory may leave the device for the host's while others need the room, and return to the same "           \
-	"addresses; its programs wait meanwhile. Then grants may hold more together than the device has. "             \
-	"One device."
+	"Let its memory leave the device for the host while others need the room, and return to the same addresses; "  \
+	"its programs wait meanwhile. Such grants may together hold more memory than the device has. For grants of "   \
+	"one device."
 #define RESIDENT_WORDS                                                                                                 \
-	"With --spill: while it holds no more than this, its memory stays on the device. Default: nothing "            \
-	"is kept for it."
+	"With --spill: keep its memory on the device as long as it holds at most this amount. Default: 0."
 
 #define EXPIRES_WORDS                                                                                                  \
 	"How long the grant waits for its first program: 90s, 10m, 1h, 7d, or never. Then it ends and is promised to " \
