@@ -78,6 +78,7 @@ same(run("both", command=[os.path.join(BUILD, "tests/vulkan/both_client"), str(Q
 # ---- races and kills ----
 m.make("race", QUOTA)
 race = [start("race", "churn", 4, 60000, 12 * MIB) for _ in range(8)]
+until(lambda: held("race") > 0, 30)
 most, end = 0, time.monotonic() + 2
 while time.monotonic() < end:
     most = max(most, held("race"))
