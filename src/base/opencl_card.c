@@ -95,6 +95,14 @@ static bool chosen(uint8_t ret_uuid[16])
 	return !*at;
 }
 
+bool opencl_card_is_misnamed(void)
+{
+	const char *at = getenv("METE_OPENCL_CARD");
+	uint8_t uuid[16];
+
+	return at && *at && !chosen(uuid);
+}
+
 /* What AMD's extension tells of a device on the PCI bus (type 1): bus, device and function are the last three bytes. */
 struct topology {
 	uint32_t type;

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,9 @@ struct opencl_ask {
 	int (*device_info)(void *device, unsigned int what, size_t size, void *value, size_t *ret_size);
 	int (*device_ids)(void *platform, uint64_t type, unsigned int most, void **ids, unsigned int *ret_count);
 };
+
+/* METE_OPENCL_CARD is set, and is no "GPU-" with a UUID: it names no card. */
+bool opencl_card_is_misnamed(void);
 
 /* Of a device, or of the device that it is a part of. 0, or -1: the driver does not say. */
 int opencl_card_uuid(const struct opencl_ask *ask, void *device, uint8_t ret_uuid[16]);

@@ -113,7 +113,7 @@ const char *size_fault_text(int fault)
 	case SIZE_NO_NUMBER:
 		return "not a size; write one like 512M, 8G or 25%";
 	case SIZE_NEGATIVE:
-		return "a size cannot be negative";
+		return "a size cannot be negative; write one like 512M, 8G or 25%";
 	case SIZE_ZERO:
 		return "a share of nothing is no share; give at least one byte";
 	case SIZE_BAD_UNIT:
@@ -125,7 +125,7 @@ const char *size_fault_text(int fault)
 	case SIZE_BAD_PERCENT:
 		return "more than the whole device; give at most 100%";
 	}
-	return "not a size";
+	return "not a size; write one like 512M, 8G or 25%";
 }
 
 const char *size_format(uint64_t bytes, char text[SIZE_TEXT_BYTES])

@@ -5,6 +5,7 @@
  * broken driver cannot take mete with it. The daemon is checked by asking it, started if need be, as `mete run` would.
  */
 #include "base/cleanup.h"
+#include "base/opencl_card.h"
 #include "base/size.h"
 #include "verb/choose.h"
 #include "client/control.h"
@@ -372,6 +373,10 @@ static void check_surroundings(struct doctor *d)
 			   "this is inside a `mete run`; the drivers above are seen through its shim");
 	else if (preload && *preload)
 		doctor_add(d, "surroundings", STATUS_NOTE, NULL, "LD_PRELOAD=%s: the shim is put before it", preload);
+	if (opencl_card_is_misnamed())
+		doctor_add(d, "surroundings", STATUS_WARNING,
+			   "write a device's UUID as `mete devices` shows it, or unset it",
+			   "METE_OPENCL_CARD=%s: it is no GPU-UUID and names no card", getenv("METE_OPENCL_CARD"));
 	if (visible)
 		doctor_add(d, "surroundings", STATUS_NOTE, NULL,
 			   "CUDA_VISIBLE_DEVICES=%s: `mete run` takes the first of these", visible);

@@ -23,6 +23,20 @@ static bool walled(json_t *grant, json_t *process)
 	return process ? json_is_true(json_object_get(process, "worker")) : *device_text(grant, "wall");
 }
 
+/* The columns, with the kind of device and without, and which are left out first where the output is narrow. */
+#define HEADS_FRONT "NAME", "USER", ">PID", ">DEV"
+#define HEADS_BACK                                                                                                     \
+	">HELD", ">QUOTA", ">PEAK", ">REQUESTED", ">MEASURED", ">WAIT", "CLASS", "POLICY", "TIER", "CONTAINER",        \
+		"COMMAND", NULL
+#define RANKS_FRONT 0, 7, 0, 0
+#define RANKS_BACK 0, 0, 4, 0, 8, 5, 3, 6, 1, 2, 0
+
+static const char *const heads[] = { HEADS_FRONT, HEADS_BACK };
+static const char *const heads_driver[] = { HEADS_FRONT, "DRIVER", HEADS_BACK };
+static const unsigned char ranks[] = { RANKS_FRONT, RANKS_BACK };
+static const unsigned char ranks_driver[] = { RANKS_FRONT, 0, RANKS_BACK };
+
+#define COLUMNS (sizeof(ranks_driver)) /* with the kind */
 #define MOVED_BYTES 128u
 
 /* What it has there that could not leave. */
@@ -72,6 +86,8 @@ static void add_row(struct table *t, json_t *grant, json_t *process, json_t *dev
 	else
 		table_cell(t, "-");
 	table_cell(t, "%lld", (long long)device_number(share, "index"));
+	if (t->columns == COLUMNS)
+		table_cell(t, "%s", device_text(json_object_get(grant, "driver"), "kind"));
 	table_cell(t, "%s", size_format((uint64_t)device_number(holder, "held_bytes"), held));
 	table_cell(t, "%s", size_format((uint64_t)device_number(share, "quota_bytes"), quota));
 	table_cell(t, "%s", size_format((uint64_t)device_number(holder, "peak_bytes"), peak));
@@ -208,11 +224,23 @@ static int print_names(json_t *grants)
 	return EXIT_DONE;
 }
 
-static const char *const heads[] = { "NAME",  "USER",	    ">PID",	 ">DEV",  ">HELD", ">QUOTA",
-				     ">PEAK", ">REQUESTED", ">MEASURED", ">WAIT", "CLASS", "POLICY",
-				     "TIER",  "CONTAINER",  "COMMAND",	 NULL };
-/* What is left out first where the output is narrow (table_fit). */
-static const unsigned char ranks[] = { 0, 7, 0, 0, 0, 0, 4, 0, 8, 5, 3, 6, 1, 2, 0 };
+/* The grants' devices are of several kinds: an index alone does not say which device it is. */
+static bool has_kinds(json_t *grants)
+{
+	const char *first = NULL;
+	json_t *grant;
+	size_t i;
+
+	json_array_foreach(grants, i, grant)
+	{
+		const char *kind = device_text(json_object_get(grant, "driver"), "kind");
+
+		if (first && strcmp(first, kind))
+			return true;
+		first = kind;
+	}
+	return false;
+}
 
 VERB(ps)
 {
@@ -220,6 +248,7 @@ VERB(ps)
 	struct table t;
 	struct fault f;
 	json_t *grants, *waiting = NULL, *grant;
+	bool with_driver;
 	size_t i;
 
 	if (grants_get_all(&control, NULL, &grants, &waiting, &f)) {
@@ -232,9 +261,10 @@ VERB(ps)
 		json_decref(waiting);
 		return option_given(line, "json") ? print_json("grants", grants) : print_names(grants);
 	}
-	table_begin(&t, heads);
+	with_driver = has_kinds(grants);
+	table_begin(&t, with_driver ? heads_driver : heads);
 	if (!option_given(line, "wide"))
-		table_fit(&t, ranks);
+		table_fit(&t, with_driver ? ranks_driver : ranks);
 	json_array_foreach(grants, i, grant) add_grant(&t, grant);
 	table_end(&t);
 	print_moving(grants);

@@ -5,6 +5,7 @@
  * then the program. Whatever fails before the program starts leaves nothing behind: the grant is tied to this process.
  */
 #include "base/cleanup.h"
+#include "base/opencl_card.h"
 #include "verb/choose.h"
 #include "verb/guarded.h"
 #include "client/control.h"
@@ -368,6 +369,10 @@ static void warn_hidden(struct run *run)
 	json_t *share;
 	size_t i;
 
+	if (opencl_card_is_misnamed())
+		say_warning("METE_OPENCL_CARD=%s: it is no GPU-UUID and names no card; write one as `mete devices` "
+			    "shows it",
+			    getenv("METE_OPENCL_CARD"));
 	json_array_foreach(json_object_get(run->grant, "devices"), i, share)
 	{
 		const char *uuid = device_text(share, "uuid");

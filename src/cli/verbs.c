@@ -250,12 +250,13 @@ static const struct option_spec ps_options[] = {
 
 static const char *const ps_details[] = {
 	"Prints one line for each process and device. NAME is the grant's name, USER its owner, DEV the device's "
-	"number. HELD is the memory that the process holds, PEAK the most that it has held, QUOTA what the grant may "
-	"hold. REQUESTED is the share of the device's time that the grant was made with, MEASURED the share that all "
-	"its processes together had over the last ten seconds, WAIT the part of that time in which they waited at the "
-	"gate. TIER says how the share is enforced; CONTAINER is the beginning of the container's identity. A grant "
-	"without processes has one line for each of its devices, and says how long it waits for a program where it was "
-	"made with --expires. Requests that wait for room (--wait) stand below.",
+	"index, DRIVER its kind, where the grants have devices of several kinds. HELD is the memory that the process "
+	"holds, PEAK the most that it has held, QUOTA what the grant may hold. REQUESTED is the share of the device's "
+	"time that the grant was made with, MEASURED the share that all its processes together had over the last ten "
+	"seconds, WAIT the part of that time in which they waited at the gate. TIER says how the share is enforced; "
+	"CONTAINER is the beginning of the container's identity. A grant without processes has one line for each of "
+	"its devices, and says how long it waits for a program where it was made with --expires. Requests that wait "
+	"for room (--wait) stand below.",
 	"Columns that the terminal has no room for are left out, and long names are cut (they then end in +). Where "
 	"the output is no terminal it has 80 columns, or as many as COLUMNS says. --wide prints everything, and so "
 	"does --json, for programs.",

@@ -104,6 +104,8 @@ static enum verbs_result do_devices(struct ask *ask)
 	bool one = json_is_string(json_object_get(ask->request, "driver"));
 	json_t *devices, *drivers;
 
+	if (grant_refuse_kind(ask))
+		return VERBS_ANSWERED;
 	if (ask->turn == VERBS_FIRST && asks_drivers(ask))
 		return one ? VERBS_ASK_DRIVER : VERBS_ASK_MACHINE;
 	if (!one && ask->turn != VERBS_FIRST && ask->turn != VERBS_LAST && machine_sensors_pending(ask->daemon))
@@ -236,7 +238,7 @@ static const struct field devices_fields[] = {
 #define FIELD_OF_MS FIELD_NUMBER, "ms"
 #define WORD_FIELD(type, member, term, key, ...) { key, FIELD_OF_##type, false, NULL },
 #define SHARE_FIELDS                                                                                                   \
-	{ "device", FIELD_WORD, DEVICE_SPEC_WORDS, false, NULL },                                                        \
+	{ "device", FIELD_WORD, DEVICE_SPEC_WORDS, false, NULL },                                                      \
 	{ "mem_bytes", FIELD_WHOLE, "bytes", false, NULL },                                                            \
 	{ "mem_pct", FIELD_NUMBER, "percent", false, NULL },                                                           \
 	SHARE_WORDS(WORD_FIELD)

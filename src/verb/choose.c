@@ -487,6 +487,34 @@ const char *choose_awaits(const struct choice *ch, const struct command_line *c)
 	return asked ? asked->option : "auto";
 }
 
+/* No device of the driver that was asked for, or of any: why, and what there is. */
+static int refuse_driver(const struct choice *ch, const struct asked_driver *asked, json_t *list, struct fault *f)
+{
+	const char *state = "", *why = "";
+	json_t *driver;
+	char known[512];
+	size_t i;
+
+	list_devices(ch->list, NULL, known, sizeof(known));
+	json_array_foreach (json_object_get(list, "drivers"), i, driver)
+		if (asked && !strcmp(device_text(driver, "kind"), asked->option)) {
+			state = device_text(driver, "state");
+			why = device_text(driver, "status");
+		}
+	if (!asked)
+		return fault_set(f, -ENODEV,
+				 "there is no device, not even the software one; `mete doctor` says what is missing");
+	if (!strcmp(state, "joined"))
+		return fault_set(f, -ENODEV,
+				 "--%s: there is no device%s: what its driver finds are devices of other kinds: %s; "
+				 "name one by --device KIND:INDEX, or leave --%s away: its programs use them as they "
+				 "are",
+				 asked->option, asked->lacks, known, asked->option);
+	return fault_set(f, -ENODEV,
+			 "--%s: there is no device%s%s%s; there are: %s; `mete doctor` says what is missing",
+			 asked->option, asked->lacks, *why ? ": " : "", why, known);
+}
+
 int choose_devices(struct choice *ch, const struct command_line *c, json_t *list, struct fault *f)
 {
 	const struct asked_driver *asked;
@@ -498,12 +526,12 @@ int choose_devices(struct choice *ch, const struct command_line *c, json_t *list
 	/* What CUDA_VISIBLE_DEVICES shows is a choice of the user's. */
 	ch->any = ch->takes_any && !getenv("CUDA_VISIBLE_DEVICES") &&
 		  (ch->placement || is_placed(json_string_value(json_object_get(list, "placement"))));
-	json_decref(list);
 	ch->driver = choose_driver(ch, asked ? asked->option : NULL);
 	if (!driver_has_device(ch->list, ch->driver))
-		return fault_set(f, -ENODEV, "there is no device%s; `mete doctor` says what is missing",
-				 asked ? asked->lacks : ", not even the software one");
-	r = expand_all(ch, f);
+		r = refuse_driver(ch, asked, list, f);
+	json_decref(list);
+	if (!r)
+		r = expand_all(ch, f);
 	for (size_t i = 0; !r && i < ch->count; i++)
 		r = choose_one(ch, i, f);
 	return r;

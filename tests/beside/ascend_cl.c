@@ -1,6 +1,6 @@
 /*
  * ascend_cl.c: a stand-in for libascendcl.so (soft.h): the upper level, which calls the lower one by way of the
- * linker's tables, as Ascend's does. STAND_IN_OWN_CARD=1: a card that no other API knows, and that tells no UUID.
+ * linker's tables, as Ascend's does. METE_STAND_IN_CARDS=1: a card that no other API knows, and that tells no UUID.
  */
 #include "soft.h"
 
@@ -51,7 +51,7 @@ int rtEventElapsedTime(float *ms, void *from, void *to);
 
 static bool is_own_card(void)
 {
-	return getenv("STAND_IN_OWN_CARD");
+	return getenv("METE_STAND_IN_CARDS");
 }
 
 CALL(aclInit, const char *config)
@@ -120,11 +120,11 @@ CALL(aclrtDeviceGetUuid, int device, void *uuid)
 
 #define IS_VIRTUAL 501
 
-/* STAND_IN_VIRTUAL: the devices are parts of their chips, by a template. */
+/* METE_STAND_IN_VIRTUAL: the devices are parts of their chips, by a template. */
 CALL(aclrtGetDeviceInfo, uint32_t device, int attr, int64_t *value)
 {
 	(void)device;
-	*value = getenv("STAND_IN_VIRTUAL") != NULL;
+	*value = getenv("METE_STAND_IN_VIRTUAL") != NULL;
 	return attr == IS_VIRTUAL ? 0 : UNSUPPORTED;
 }
 

@@ -1,6 +1,6 @@
 /*
  * cambricon_drv.c: a stand-in for Cambricon's libcndrv.so on the software device (soft.h): the lower of the two levels.
- * STAND_IN_OWN_CARD=1: a card that no other API knows, and that tells no UUID.
+ * METE_STAND_IN_CARDS=1: a card that no other API knows, and that tells no UUID.
  */
 #include "soft.h"
 
@@ -85,7 +85,7 @@ CALL(cnDeviceGetUuid, void *uuid, int device)
 {
 	int chip = soft_chip(VISIBLE, device);
 
-	if (getenv("STAND_IN_OWN_CARD"))
+	if (getenv("METE_STAND_IN_CARDS"))
 		return UNSUPPORTED;
 	return chip < 0 ? INVALID_DEVICE : said(soft_uuid(chip, uuid));
 }

@@ -23,7 +23,7 @@ NODES = {"ascend": (["davinci0", "davinci1", "davinci_manager", "devmm_svm", "hi
 VERSION = {"ascend": "AscendCL 1.16.0", "cambricon": "CNDrv 2.15.5"}[word]
 # A chip's number where nothing else is told; else its place on the bus.
 UUID = {"ascend": "GPU-41434c30-0000-0000-0000-000000000000", "cambricon": "GPU-00000000-4000-0000-0000-000000000000"}[word]
-OWN = {"STAND_IN_OWN_CARD": "1"}
+OWN = {"METE_STAND_IN_CARDS": "1"}
 LIB = f"--lib{word}"
 
 
@@ -33,7 +33,7 @@ def driver_of(place):
 
 # A part of a chip by a template, which Ascend's runtime tells of newer versions.
 if word == "ascend":
-    place = Place(word, LIB, vendor.library, STAND_IN_VIRTUAL="1", **OWN)
+    place = Place(word, LIB, vendor.library, METE_STAND_IN_VIRTUAL="1", **OWN)
     parts = [d["partition"] for d in place.ask("devices")["devices"] if d["driver"] == word]
     same(parts, [{"of": f"chip {n}", "mode": "vNPU", "number": None} for n in range(2)], "a virtual NPU names its chip")
     place.close()

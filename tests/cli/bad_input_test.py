@@ -80,6 +80,16 @@ class Devices(place.MeteTest):
         # The beginning that all of them share names none.
         self.refused(125, ['run', '--device=GPU-', 'true'], 'GPU-', 'there are: ', '0 (')
 
+    def test_malformed_sizes_have_a_remedy(self):
+        for word in ('-1', '-5G', 'x', '', '8Q', '0', '101%', '99999999999999999999', '4T', 'x' * 90):
+            self.refused(125, ['run', f'--mem={word}', 'true'], '--mem', '; ')
+
+    def test_a_name_that_is_no_card_is_said(self):
+        done = self.mete('run', '--mem', '64M', '--', 'true', env={'METE_OPENCL_CARD': 'junk'})
+        self.assertEqual(done.returncode, 0)
+        self.assertIn('METE_OPENCL_CARD=junk', done.stderr)
+        self.assertIn('METE_OPENCL_CARD=junk', self.mete('doctor', env={'METE_OPENCL_CARD': 'junk'}).stdout)
+
     def test_pairing(self):
         self.refused(125, ['run', '-d', '0', '-d', '0', 'true'], 'named twice')
         self.refused(125, ['run', '-d', '0,0', 'true'], 'named twice')

@@ -152,5 +152,8 @@ place = Place(ZE_ENABLE_ALT_DRIVERS=SOFT)
 same({d["driver"] for d in place.ask("devices")["devices"]}, {"soft"}, "one card in two APIs is one device")
 driver = driver_of(place)
 ok(not driver["usable"] and "those of the drivers above" in driver["status"], "and Level Zero has none of its own", driver)
+same(driver["state"], "joined", "which is no failure")
+said = place.run("true", options=("--levelzero",)).stderr
+ok("devices of other kinds: soft:0 (" in said and "--device KIND:INDEX" in said, "who asks for it is told which devices those are", said)
 place.close()
 finish()

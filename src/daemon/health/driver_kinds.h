@@ -10,7 +10,7 @@
 
 struct driver_kind {
 	enum device_kind kind;
-	const char *option;	/* of the child: --probe LIBNVML LIBCUDA, --probe-shape NAME LIBRARY, else LIBRARY alone */
+	const char *option;	/* of the child that asks */
 	bool may_be_anothers;	/* its devices may be cards of the kinds before */
 	bool card_first;	/* nobody is asked where the kernel has no such card and no setting names a library */
 	bool may_be_left_out;	/* driver.no_KIND (--no-KIND) */

@@ -137,7 +137,8 @@ static bool is_anothers(const struct machine *machine, const struct device *is)
 	for (unsigned int i = 0; i < machine->device_count; i++) {
 		const struct device *d = &machine->device[i];
 
-		if (driver_kind_place(d->kind) < driver_kind_place(is->kind) && !memcmp(d->uuid, is->uuid, sizeof(is->uuid)))
+		if (driver_kind_place(d->kind) < driver_kind_place(is->kind) &&
+		    !memcmp(d->uuid, is->uuid, sizeof(is->uuid)))
 			return true;
 	}
 	return false;

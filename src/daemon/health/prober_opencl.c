@@ -10,6 +10,8 @@
 
 #include <dlfcn.h>
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PLATFORMS 16u
@@ -86,6 +88,11 @@ int prober_opencl_main(const char *libopencl)
 
 	if (!answer)
 		return 1;
+	if (opencl_card_is_misnamed())
+		fprintf(stderr,
+			"METE_OPENCL_CARD=%s in meted's environment is no GPU-UUID and names no card: write one as "
+			"`mete devices` shows it\n",
+			getenv("METE_OPENCL_CARD"));
 	library = dlopen(*libopencl ? libopencl : "libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!library)
 		error = json_sprintf("no OpenCL loader: %s", dlerror());

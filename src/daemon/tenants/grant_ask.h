@@ -37,6 +37,9 @@ bool grant_check_fit(struct ask *ask, const struct device *d, uint64_t others, u
 bool grant_asked_drain(struct ask *ask, uint32_t *ret_s);
 enum verbs_result grant_answer_moved(struct ask *ask, struct tenant *t, int r, uint64_t id, const char *error);
 
+/* grant_create.c: whether "driver" names no kind that there is; the request was then refused. */
+bool grant_refuse_kind(struct ask *ask);
+
 /* grant_create.c, grant_ask.c: the verbs. */
 enum verbs_result grant_create_ask(struct ask *ask);
 enum verbs_result grants_ask(struct ask *ask);

@@ -184,17 +184,32 @@ enum device_kind grant_asked_kind(json_t *request)
 	return word ? device_kind_named(word) : 0;
 }
 
-static bool fill_driver(struct ask *ask, struct grant *g)
+/* Its programs' memory can leave it: their face is the shim's, under CUDA's names or others. */
+static bool spills(enum device_kind kind)
+{
+	const struct shape_row *row = shape_named(device_kind_name(kind));
+
+	return device_kind_has_cuda(kind) || (row && !strcmp(row->api, "cuda"));
+}
+
+bool grant_refuse_kind(struct ask *ask)
 {
 	const char *word = json_string_value(json_object_get(ask->request, "driver"));
+
+	if (!word || device_kind_named(word) || !strcmp(word, "auto"))
+		return false;
+	refuse(ask, CODE_NO_DRIVER, "driver %.32s: it must be auto, " DEVICE_KIND_WORDS, word);
+	return true;
+}
+
+static bool fill_driver(struct ask *ask, struct grant *g)
+{
 	const struct machine *machine = &ask->daemon->machine;
 	enum device_kind kind = grant_asked_kind(ask->request);
 	const struct driver *driver = machine_driver(machine, kind);
 
-	if (word && !kind && strcmp(word, "auto")) {
-		refuse(ask, CODE_NO_DRIVER, "driver %.32s: it must be auto, " DEVICE_KIND_WORDS, word);
+	if (grant_refuse_kind(ask))
 		return false;
-	}
 	if (!driver || !driver->usable) {
 		if (driver)
 			refuse(ask, CODE_NO_DRIVER, "the %s driver cannot be used: %s", device_kind_name(driver->kind),
@@ -209,6 +224,14 @@ static bool fill_driver(struct ask *ask, struct grant *g)
 		       device_kind_name(driver->kind));
 		return false;
 	}
+	if (g->spill && !spills(driver->kind) && json_is_true(json_object_get(ask->request, "spill"))) {
+		refuse(ask, CODE_NOT_MOVABLE,
+		       "memory that may leave its device (\"spill\") is CUDA's alone: a device of kind %s has none; "
+		       "leave \"spill\" (--spill) away",
+		       device_kind_name(driver->kind));
+		return false;
+	}
+	g->spill &= spills(driver->kind); /* the node's default is for those that can */
 	g->kind = driver->kind;
 	g->libcuda = kept_text(driver->libcuda);
 	g->libnvml = kept_text(driver->libnvml);
