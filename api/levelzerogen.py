@@ -20,10 +20,10 @@ import string
 import sys
 import tomllib
 
+from gen.declared import Declared
+
 KEYS = {"args", "charge", "gate", "treat"}
 CHARGE = re.compile(r"release$|bytes\(.+\)$|not: \S.*$")
-GATE = re.compile(r"(compute|copy)$|copy\((.+)\)$|not: \S.*$")
-ARG = re.compile(r"(.*[\s*])(\w+)$")
 ENTRY = re.compile(r"(\w+) (\d+)$")
 # Names that tell of memory, and of work. What is read, freed or described there takes none.
 TAKES = re.compile(r"Alloc(Shared|Device|Host)|PhysicalMemCreate|ImageCreate$|ImageView|Import|OpenIpc|(Mem|Image)\w*(Resident|Map$|Reserve)"
@@ -32,43 +32,25 @@ GIVES = re.compile(r"zeMem(Free|Close)|zePhysicalMemDestroy|zeImageDestroy|zeCon
 WORKS = re.compile(r"Append|Execute")
 
 
-class Call:
+class Call(Declared):
     def __init__(self, symbol, minor, block, bodies, fault):
-        self.symbol, self.minor = symbol, minor
-        self.treat = block.get("treat", "pass")
-        self.charge, self.gate = block.get("charge", ""), block.get("gate", "")
-        self.args = []
-        for key in sorted(block.keys() - KEYS):
-            fault(symbol, f'unknown key "{key}"')
-        for text in block.get("args", []):
-            m = ARG.match(text)
-            if m:
-                self.args.append((m[1].strip(), m[2]))
-            else:
-                fault(symbol, f'cannot read the declaration "{text}"')
+        super().__init__(symbol, block, KEYS, fault)
+        self.minor = minor
         self.check(bodies, fault)
 
     def check(self, bodies, fault):
-        if self.treat not in ("pass", "custom", *bodies):
-            fault(self.symbol, f'treat "{self.treat}": pass, custom or one of {", ".join(sorted(bodies))}')
+        self.check_treat(bodies, fault)
+        self.check_gate(fault)
         if self.treat != "pass" and not self.args:
             fault(self.symbol, '"args" is missing: the call is treated')
         if self.charge and not CHARGE.match(self.charge):
             fault(self.symbol, f'charge "{self.charge}": bytes(EXPRESSION), release or "not: REASON"')
-        if self.gate and not GATE.match(self.gate):
-            fault(self.symbol, f'gate "{self.gate}": compute, copy, copy(BYTES) or "not: REASON"')
         if (TAKES.search(self.symbol) or GIVES.match(self.symbol)) and not self.charge and not WORKS.search(self.symbol):
             fault(self.symbol, '"charge" is missing: the name tells of memory')
         if WORKS.search(self.symbol) and self.symbol.startswith("ze") and not self.gate and self.symbol[:3] not in ("zet", "zes"):
             fault(self.symbol, '"gate" is missing: the call may submit work')
         if self.charge and not self.charge.startswith("not: ") and self.treat != "custom":
             fault(self.symbol, f'charge "{self.charge}" with treat "{self.treat}": nobody would charge it')
-        if self.gate and not self.gate.startswith("not: ") and self.treat == "pass":
-            fault(self.symbol, f'gate "{self.gate}" with treat "pass": nobody would gate it')
-
-    @property
-    def parameters(self):
-        return ", ".join(f"{t}{'' if t.endswith('*') else ' '}{n}" for t, n in self.args)
 
     @property
     def prototype(self):
@@ -79,8 +61,7 @@ class Call:
         return f"ze_result_t (*{self.symbol})({self.parameters});" if self.args else f"void *{self.symbol};"
 
     def words(self):
-        names = [n for _, n in self.args]
-        m = GATE.match(self.gate)
+        names = self.names
         engine = "WIRE_COPY" if self.gate.startswith("copy") else "WIRE_COMPUTE"
         kernels = [n for t, n in self.args if t.startswith(("ze_kernel_handle_t", "ze_image_handle_t"))]
         groups = next((n for t, n in self.args if t.startswith("const ze_group_count_t")), "")
@@ -88,7 +69,7 @@ class Call:
         count = next((n for n in names if n in ("numWaitEvents", "numEvents", "numSemaphores")), "0")
         kind = f"list_kind({kernels[0] if kernels else 'NULL'}, {groups if groups == 'pLaunchFuncArgs' else 'NULL'})"
         return {"REAL": f"levelzero_real.{self.symbol}", "ARGS": ", ".join(names), "CALL": f'"{self.symbol}"', "LIST": names[0],
-                "ENGINE": engine, "BYTES": (m[2] if m and m[2] else "0"), "KIND": kind, "WAITS": waits,
+                "ENGINE": engine, "BYTES": self.copied_bytes, "KIND": kind, "WAITS": waits,
                 "COUNT": count if "Signal" not in self.symbol or count == "numWaitEvents" else "0"}
 
 

@@ -18,48 +18,34 @@ import string
 import sys
 import tomllib
 
+from gen.declared import Declared
 from gen.shim import entries
 
 KEYS = {"args", "returns", "since", "export", "extension", "charge", "treat", "gate", "as"}
 CHARGE = re.compile(r"none$|measured$|release$|bytes\(.+\)$|not: \S.*$")
-GATE = re.compile(r"(compute|copy)$|copy\((.+)\)$|not: \S.*$")
 LAYER = ("clGetLayerInfo", "clInitLayer", "clInitLayerWithProperties", "clDeinitLayer")
 EXPORT = re.compile(r"[1-9]\.[0-9]$")
-ARG = re.compile(r"(.*[\s*])(\w+)$")
 
 
-class Call:
+class Call(Declared):
     """A block of the spec, checked."""
 
     def __init__(self, symbol, block, bodies, fault):
-        self.symbol = symbol
-        self.args = []
+        super().__init__(symbol, block, KEYS, fault)
         self.returns = block.get("returns", "cl_int")
-        self.treat = block.get("treat", "pass")
         self.extension = block.get("extension", "")
         self.export = block.get("export", "")
         self.other = block.get("as", "")
-        self.charge, self.gate = block.get("charge", ""), block.get("gate", "")
-        for key in sorted(block.keys() - KEYS):
-            fault(symbol, f'unknown key "{key}"')
         for key in ("since", "charge"):
             if key not in block:
                 fault(symbol, f'"{key}" is missing')
-        for text in block.get("args", []):
-            m = ARG.match(text)
-            if m:
-                self.args.append((m[1].strip(), m[2]))
-            else:
-                fault(symbol, f'cannot read the declaration "{text}"')
         self.check(bodies, fault)
 
     def check(self, bodies, fault):
         if self.charge and not CHARGE.match(self.charge):
             fault(self.symbol, f'charge "{self.charge}": none, measured, release, bytes(EXPRESSION) or "not: REASON"')
-        if self.gate and not GATE.match(self.gate):
-            fault(self.symbol, f'gate "{self.gate}": compute, copy, copy(BYTES) or "not: REASON"')
-        if self.treat not in ("pass", "custom", *bodies):
-            fault(self.symbol, f'treat "{self.treat}": pass, custom or one of {", ".join(sorted(bodies))}')
+        self.check_treat(bodies, fault)
+        self.check_gate(fault)
         if self.export and (self.extension or not EXPORT.match(self.export)):
             fault(self.symbol, f'export "{self.export}": the version of OpenCL, as "1.2"; an extension\'s call has none')
         if self.other:
@@ -71,12 +57,6 @@ class Call:
         if self.treat != "custom" and (self.charge in ("measured", "release") or self.charge.startswith("bytes(")):
             fault(self.symbol, f'charge "{self.charge}" with treat "{self.treat}": nobody would charge it; treat it by hand, or '
                                'say "not: REASON"')
-        if self.treat == "pass" and self.gate and not self.gate.startswith("not: "):
-            fault(self.symbol, f'gate "{self.gate}" with treat "pass": nobody would gate it')
-
-    @property
-    def parameters(self):
-        return ", ".join(f"{t}{'' if t.endswith('*') else ' '}{n}" for t, n in self.args)
 
     @property
     def prototype(self):
@@ -85,16 +65,15 @@ class Call:
 
     def words(self):
         """What a generated body's words stand for."""
-        names = [n for _, n in self.args]
+        names = self.names
         queue = next((n for t, n in self.args if t == "cl_command_queue"), "NULL")
         waits = next((n for n in names if n.startswith("blocking")), "CL_FALSE")
-        m = GATE.match(self.gate)
         real = f"opencl_real.{self.symbol}"
         if self.extension:
             real = f"(({self.returns}(CL_API_CALL *)({self.parameters}))extensions_real(OPENCL_{self.symbol}, {queue}))"
         return {"REAL": real, "ARGS": ", ".join(names), "CALL": f'"{self.symbol}"', "QUEUE": queue, "WAITS": waits,
                 "CHECKED": ", ".join("&r" if n == "errcode_ret" else n for n in names),
-                "EVENTS": "num_events_in_wait_list, event_wait_list", "BYTES": (m[2] if m and m[2] else "0")}
+                "EVENTS": "num_events_in_wait_list, event_wait_list", "BYTES": self.copied_bytes}
 
 
 def read(path):
