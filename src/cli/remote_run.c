@@ -3,6 +3,7 @@
  * judged alone first, then the servers are asked, then the program starts.
  */
 #include "cli/remote_run.h"
+#include "model/device.h"
 #include "client/place.h"
 #include "client/program.h"
 #include "cli/relays.h"
@@ -29,12 +30,11 @@ struct remote_run {
 /* The options that say what a grant of this machine is. */
 static int check_options(const struct command_line *line, struct fault *f)
 {
-	static const char *const local[] = { "soft", "opencl", "hip", "levelzero", "musa", "maca", "corex",
-					     "ascend", "cambricon", "name", "grant", "tier", "wall", "guard" };
+	static const char *const local[] = { "name", "grant", "tier", "wall", "guard" };
 
 	for (size_t i = 0; i < line->given_count; i++) {
 		const char *name = line->given[i].option->name;
-		bool is_local = terms_is_share(name);
+		bool is_local = terms_is_share(name) || device_kind_named(name);
 
 		for (size_t k = 0; k < sizeof(local) / sizeof(*local); k++)
 			is_local |= !strcmp(name, local[k]);

@@ -6,6 +6,7 @@
  */
 #include "base/cleanup.h"
 #include "base/opencl_card.h"
+#include "model/device.h"
 #include "verb/choose.h"
 #include "verb/guarded.h"
 #include "client/control.h"
@@ -77,10 +78,8 @@ static int check_options(struct run *run, struct fault *f)
 	for (size_t i = 0; grant && i < run->line->given_count; i++) {
 		const char *option = run->line->given[i].option->name;
 
-		if (terms_is_share(option) || !strcmp(option, "soft") || !strcmp(option, "opencl") ||
-		    !strcmp(option, "hip") || !strcmp(option, "levelzero") || shape_named(option) ||
-		    !strcmp(option, "ascend") || !strcmp(option, "cambricon") ||
-		    !strcmp(option, "name") || !strcmp(option, "place") || !strcmp(option, "wait"))
+		if (terms_is_share(option) || device_kind_named(option) || !strcmp(option, "name") ||
+		    !strcmp(option, "place") || !strcmp(option, "wait"))
 			return fault_set(f, -EINVAL,
 					 "--grant %s with --%s: the grant is what it is; leave --%s away, or change it "
 					 "with `mete set`",

@@ -64,12 +64,8 @@ static const struct option_spec run_options[] = {
 	OPTION_DEVICE("The device: its index, KIND:INDEX, its UUID or the beginning of it, several with commas, "
 		      "\"all\", or DEVICE:SIZE. \"any\": one that meted chooses (--place). May be repeated. Default: "
 		      "the first that CUDA_VISIBLE_DEVICES shows, or 0."),
-	OPTION_PLACE OPTION_TERMS OPTION_SOFT,
+	OPTION_PLACE OPTION_TERMS OPTION_KINDS,
 	OPTION_OPENCL,
-	OPTION_HIP,
-	OPTION_SHAPES,
-	OPTION_NPU,
-	OPTION_LEVELZERO,
 	OPTION_WAIT,
 	{ "name", 'n', "NAME", "The grant's name, as `mete ps` shows it. Default: meted chooses a name.",
 	  COMPLETE_NOTHING, false },
@@ -423,12 +419,8 @@ static const struct example move_examples[] = { { "mete move train-1 --device 1"
 static const struct option_spec create_options[] = {
 	OPTION_MEM("Device memory; written as for `mete run`. Default: all that is not promised to others."),
 	OPTION_DEVICE("The device; written as for `mete run`."),
-	OPTION_PLACE OPTION_TERMS OPTION_SOFT,
+	OPTION_PLACE OPTION_TERMS OPTION_KINDS,
 	OPTION_OPENCL,
-	OPTION_HIP,
-	OPTION_SHAPES,
-	OPTION_NPU,
-	OPTION_LEVELZERO,
 	OPTION_OVERCOMMIT,
 	OPTION_SPILL,
 	SWITCH("wall", 0, CREATE_WALL_WORDS),

@@ -46,6 +46,8 @@
 	SWITCH("musa", 0, "Use a device of Moore Threads' (`mete devices`: DRIVER musa)."),                            \
 		SWITCH("maca", 0, "Use a device of MetaX' (`mete devices`: DRIVER maca)."),                            \
 		SWITCH("corex", 0, "Use a device of Iluvatar's (`mete devices`: DRIVER corex).")
+/* One for each kind that a container can have (model/device.h). */
+#define OPTION_KINDS OPTION_SOFT, OPTION_HIP, OPTION_SHAPES, OPTION_NPU, OPTION_LEVELZERO
 #define OPTION_OVERCOMMIT SWITCH("overcommit", 'O', OVERCOMMIT_WORDS)
 #define OPTION_SPILL                                                                                                   \
 	SWITCH("spill", 0, SPILL_WORDS),                                                                               \
