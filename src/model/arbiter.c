@@ -188,6 +188,14 @@ void arbiter_resume(struct arbiter *a, int i, uint64_t charged_ns, int64_t lag_n
 	a->lags[pool_of(t)].of[i].left_ns = t->heard_ns;
 }
 
+void arbiter_resume_arrears(struct arbiter *a, int i, int64_t arrears_ns)
+{
+	double most = (double)a->tenant[i].terms.guarantee_ppm / ARBITER_WHOLE * (double)ARREARS_WINDOW_NS;
+	double ns = (double)arrears_ns;
+
+	a->tenant[i].arrears.ns = ns > most ? most : ns < -most ? -most : ns;
+}
+
 void arbiter_resume_wants(struct arbiter *a, int i, uint64_t wanted_ns, uint64_t waited_ns)
 {
 	/* What the one before it wanted is no claim of today's. */
@@ -486,6 +494,7 @@ struct arbiter_reading arbiter_read(const struct arbiter *a, int i, uint64_t now
 		.wanted_ns = t->wanted_ns + (t->demand.waiting || t->demand.busy ? since : 0),
 		.waited_ns = t->waited_ns + (t->demand.waiting && !t->turn.open ? since : 0),
 		.lag_ns = (int64_t)rights_lag(a, i),
+		.arrears_ns = (int64_t)t->arrears.ns,
 		.turns = t->turns,
 	};
 }

@@ -62,6 +62,7 @@ struct arbiter_reading {
 	uint64_t wanted_ns;  /* time with work waiting or in flight */
 	uint64_t waited_ns;  /* time with work waiting and no turn */
 	int64_t lag_ns;	     /* above 0: the tenant is behind its share; below 0: ahead of it */
+	int64_t arrears_ns;  /* what it is behind its guarantee by */
 	uint64_t turns;
 };
 
@@ -130,6 +131,8 @@ struct arbiter_view arbiter_view(const struct arbiter *a, int tenant);
 
 /* Restores the account that the previous meted wrote. */
 void arbiter_resume(struct arbiter *a, int tenant, uint64_t charged_ns, int64_t lag_ns);
+/* Restores what the tenant was behind its guarantee by, no more than a guarantee can be. */
+void arbiter_resume_arrears(struct arbiter *a, int tenant, int64_t arrears_ns);
 /* Restores the totals of wanted and waited time, which continue from these values. */
 void arbiter_resume_wants(struct arbiter *a, int tenant, uint64_t wanted_ns, uint64_t waited_ns);
 

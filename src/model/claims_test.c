@@ -76,6 +76,25 @@ static void test_upgrade(void)
 	arbiter_free(a);
 }
 
+/* What it is behind by comes from the meted before, and is no more than a guarantee can be behind. */
+static void test_resumed(void)
+{
+	struct arbiter *a = arbiter_new(NULL);
+	uint64_t now = SECOND;
+	int other = arbiter_join(a, &rest, now), i = arbiter_join(a, &half, now);
+
+	arbiter_resume_arrears(a, i, (int64_t)(300 * MS));
+	waits(a, i, now, now);
+	waits(a, other, now, now);
+	arbiter_step(a, now);
+	tap_ok(rights_claims(a, i) && arbiter_read(a, i, now).arrears_ns == (int64_t)(300 * MS),
+	       "who was behind under the meted before has a claim");
+	arbiter_resume_arrears(a, i, INT64_MAX);
+	arbiter_resume_arrears(a, other, INT64_MAX);
+	tap_ok(behind_ms(a, i) < 2001 && behind_ms(a, other) < 1, "of 2 s at most, and without a guarantee of none");
+	arbiter_free(a);
+}
+
 /* Stopped, or suspended: whoever does not take what is there, or is kept from it, is not owed it later. */
 static void test_unused(bool suspended)
 {
@@ -137,6 +156,7 @@ int main(void)
 	tap_begin();
 	test_gone();
 	test_upgrade();
+	test_resumed();
 	test_unused(false);
 	test_unused(true);
 	test_pretence();

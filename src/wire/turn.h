@@ -85,6 +85,7 @@ struct wire_turn {
 	_Atomic uint32_t weight;
 	_Atomic uint64_t charged_at_ns; /* CLOCK_MONOTONIC: charged_ns and lag_ns are from then */
 	_Atomic uint64_t charged_busy_ns; /* and busy_ns below was this: the next meted charges what came after it */
+	_Atomic int64_t arrears_ns; /* what the tenant is behind its guarantee by, then (model/arrears.h) */
 	/* written by the client */
 	_Alignas(64) _Atomic uint64_t busy_since_ns; /* CLOCK_MONOTONIC; 0: nothing is in flight */
 	_Atomic uint64_t done_by_ns;		     /* when what is in flight should have ended, as predicted */

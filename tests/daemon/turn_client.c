@@ -10,12 +10,12 @@
  *   turn_client SOCKET DEVICE crowd PROCESSES SECONDS
  *
  * Launches a kernel, waits for its end, pauses, and so on, for so long. When meted goes away it connects again. Prints
- * "at BUSY_US" whenever it reads a line, before which "fill" fills the ring of its edges, with a begin as the last one,
- * and "exact" says that kernels end from now on when they should, as by a device's clock, however late that is noticed;
- * and at the end "done LAUNCHES BUSY_US WAITED_US LONGEST_WAIT_US".
- * A cheat writes what comes to hand over its half of the turns, and rings all the time. One that is late fills the ring
- * of its edges every few milliseconds, dated back, and rings. A crowd is so many more processes, each of which wants a
- * turn and makes no use of it, while the first rings, twenty times a millisecond.
+ * "at BUSY_US" whenever it reads a line ("behind": what its tenant is behind its guarantee by, in us, instead), before
+ * which "fill" fills the ring of its edges, with a begin as the last one, and "exact" says that kernels end from now on
+ * when they should, as by a device's clock, however late that is noticed; and at the end "done LAUNCHES BUSY_US
+ * WAITED_US LONGEST_WAIT_US". A cheat writes what comes to hand over its half of the turns, and rings all the time. One
+ * that is late fills the ring of its edges every few milliseconds, dated back, and rings. A crowd is so many more
+ * processes, each of which wants a turn and makes no use of it, while the first rings, twenty times a millisecond.
  */
 #include "base/clock.h"
 #include "wire/decode.h"
@@ -119,7 +119,10 @@ static void say_progress(void)
 	if (!strcmp(line, "fill\n"))
 		fill_edges();
 	exact |= !strcmp(line, "exact\n");
-	printf("at %" PRIu64 "\n", busy_ns / 1000);
+	if (!strcmp(line, "behind\n"))
+		printf("at %" PRId64 "\n", atomic_load(&turn->arrears_ns) / 1000);
+	else
+		printf("at %" PRIu64 "\n", busy_ns / 1000);
 	fflush(stdout);
 }
 

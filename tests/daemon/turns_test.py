@@ -261,6 +261,28 @@ def test_restart_owes_nothing(m):
     c.close()
 
 
+def test_restart_behind(m):
+    """What a tenant is behind its guarantee by outlives meted: killed, asked to leave and replaced by the next one."""
+    def upgrade():
+        c.control.ask("upgrade")
+
+    def killed(number=signal.SIGKILL):
+        m.kill(number)
+        m.start()
+
+    c = Case(m, dict(policy="burst", cores=50), dict(policy="fair"), kernel_us=1000)
+    long = Worker(m.make("long", devices=[dict(device="0", mem_bytes=1 << 20, policy="fair")]), kernel_us=1500000)
+    for what, end in (("a kill", killed), ("an end", lambda: killed(signal.SIGTERM)), ("an upgrade", upgrade)):
+        ok(until(lambda: c.workers[0].busy_ms("behind") > 250, 20), f"it is behind before {what}")
+        before = c.workers[0].busy_ms("behind")
+        end()
+        c.reconnect()
+        after = c.workers[0].busy_ms("behind")
+        ok(after > before - 120, "and as much after it", before, after)
+    long.end()
+    c.close()
+
+
 def test_restart(m):
     """meted dies with turns open: accounts go on, and so do the programs, under the next one too."""
     c = Case(m, dict(cores=30), dict(policy="weighted", weight=50), kernel_us=1000)
@@ -306,7 +328,7 @@ def test_lost_end(m):
 
 m = Meted("--soft-only")
 for test in [test_shares, test_native, test_changes, test_death_and_stop, test_death_of_the_last, test_idle, test_still, test_cheat,
-             test_restart, test_restart_while_busy, test_restart_owes_nothing, test_lost_end]:
+             test_restart, test_restart_while_busy, test_restart_owes_nothing, test_restart_behind, test_lost_end]:
     print(f"# {test.__name__}", flush=True)
     test(m)
 m.close()

@@ -135,6 +135,7 @@ void place_write_account(const struct place *p, const struct arbiter_reading *r,
 		atomic_store_explicit(&s->turn->charged_busy_ns,
 				      atomic_load_explicit(&s->turn->busy_ns, memory_order_relaxed),
 				      memory_order_relaxed);
+		atomic_store_explicit(&s->turn->arrears_ns, r->arrears_ns, memory_order_relaxed);
 		if (s->charged_ns == r->charged_ns && s->lag_ns == r->lag_ns)
 			continue;
 		s->charged_ns = r->charged_ns;

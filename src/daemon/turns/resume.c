@@ -19,6 +19,7 @@ bool resume_totals_get(struct tenant *t, unsigned int device, enum wire_engine e
 				      .wanted_ns = r.wanted_ns,
 				      .waited_ns = r.waited_ns,
 				      .lag_ns = r.lag_ns,
+				      .arrears_ns = r.arrears_ns,
 				      .longest_ns = p->longest_ns,
 				      .bypassed = p->bypassed };
 	arbitrate_unlock();
@@ -34,6 +35,7 @@ void resume_totals_set(struct tenant *t, unsigned int device, enum wire_engine e
 		return;
 	arbitrate_lock();
 	arbiter_resume(p->engine->arbiter, p->at, totals->charged_ns, totals->lag_ns);
+	arbiter_resume_arrears(p->engine->arbiter, p->at, totals->arrears_ns);
 	arbiter_resume_wants(p->engine->arbiter, p->at, totals->wanted_ns, totals->waited_ns);
 	p->longest_ns = totals->longest_ns;
 	p->bypassed = totals->bypassed;

@@ -12,7 +12,7 @@
 
 struct place_totals {
 	uint64_t charged_ns, wanted_ns, waited_ns;
-	int64_t lag_ns;
+	int64_t lag_ns, arrears_ns;
 	uint64_t longest_ns, bypassed; /* of clients that have gone */
 };
 

@@ -75,10 +75,13 @@ static void resume(struct place *p, struct seat *s, bool found, uint64_t now_ns)
 	if (charged >= p->resumed_ns) {
 		p->resumed_ns = charged;
 		p->resumed_lag_ns = found ? atomic_load_explicit(&s->turn->lag_ns, memory_order_relaxed) : 0;
+		p->resumed_arrears_ns = found ? atomic_load_explicit(&s->turn->arrears_ns, memory_order_relaxed) : 0;
 	}
 	charged = p->resumed_ns + p->away_ns;
 	if (charged > before) {
 		arbiter_resume(p->engine->arbiter, p->at, charged, p->resumed_lag_ns);
+		if (found)
+			arbiter_resume_arrears(p->engine->arbiter, p->at, p->resumed_arrears_ns);
 		if (found)
 			place_count_known(p, now_ns);
 		else

@@ -51,7 +51,7 @@ struct place {
 	uint64_t longest_ns, bypassed;	/* of clients that have gone */
 	uint64_t resumed_ns, away_ns;	/* charged by a predecessor, and used since */
 	uint64_t absent_ns;		/* for so long there was no meted */
-	int64_t resumed_lag_ns;
+	int64_t resumed_lag_ns, resumed_arrears_ns;
 	uint64_t counted_ns[WINDOW_TOTALS]; /* of the totals: so much is in the counters */
 	uint64_t known_ns[WINDOW_TOTALS];   /* so much of them was counted by the meted before this one */
 };

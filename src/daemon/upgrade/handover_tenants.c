@@ -47,10 +47,11 @@ static json_t *times_save(struct tenant *t)
 		for (unsigned int k = 0; k < WIRE_ENGINES; k++)
 			if (resume_totals_get(t, i, (enum wire_engine)k, &p))
 				json_array_append_new(
-					list, json_pack("[i, i, I, I, I, I, I, I]", (int)i, (int)k,
+					list, json_pack("[i, i, I, I, I, I, I, I, I]", (int)i, (int)k,
 							(json_int_t)p.charged_ns, (json_int_t)p.lag_ns,
 							(json_int_t)p.wanted_ns, (json_int_t)p.waited_ns,
-							(json_int_t)p.longest_ns, (json_int_t)p.bypassed));
+							(json_int_t)p.longest_ns, (json_int_t)p.bypassed,
+							(json_int_t)p.arrears_ns));
 	return list;
 }
 
@@ -142,16 +143,18 @@ static void times_restore(struct tenant *t, const json_t *list)
 
 	json_array_foreach(list, n, one)
 	{
-		json_int_t value[8];
+		json_int_t value[9];
 
-		for (unsigned int i = 0; i < 8; i++)
+		/* What a meted does not tell that is older than this value is 0. */
+		for (unsigned int i = 0; i < 9; i++)
 			value[i] = json_integer_value(json_array_get(one, i));
 		if (value[0] < 0 || value[0] >= (json_int_t)t->grant.share_count || value[1] < 0 ||
 		    value[1] >= (json_int_t)WIRE_ENGINES)
 			continue;
 		p = (struct place_totals){ .charged_ns = (uint64_t)value[2], .lag_ns = value[3],
 					   .wanted_ns = (uint64_t)value[4], .waited_ns = (uint64_t)value[5],
-					   .longest_ns = (uint64_t)value[6], .bypassed = (uint64_t)value[7] };
+					   .longest_ns = (uint64_t)value[6], .bypassed = (uint64_t)value[7],
+					   .arrears_ns = value[8] };
 		resume_totals_set(t, (unsigned int)value[0], (enum wire_engine)value[1], &p);
 	}
 }
