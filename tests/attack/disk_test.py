@@ -1,5 +1,6 @@
 """The disk that takes memory of devices (memory.disk): a local user's program gets no file there, his workers do within his bound, and what pages say counts for nothing."""
 import tempfile
+import threading
 
 from ground import *
 
@@ -62,6 +63,46 @@ ok(until(lambda: not taken()), "it says that it is back: nothing is there any mo
 same(os.listdir(FOLDER), [], "no file has had a name")
 for client in (local, roots):
     client.kill()
+
+def comm(pid):
+    try:
+        with open(f"/proc/{pid}/comm") as f:
+            return f.read().strip()
+    except OSError:
+        return None
+
+
+def keepers():
+    return [int(p) for p in filter(str.isdigit, os.listdir("/proc")) if comm(p) == "meted-disk" and FOLDER in list_fds(p)]
+
+
+def store(i):
+    askers[i].ask("place", 0, STORES | LEAVING, 0, PIECE)
+    order.append((i, askers[i].ask("store", 0, PIECE)[0]))
+
+
+# Many questions of one grant do not hold up another grant's one, which comes last of all: the disk stands until all have come.
+MANY, PIECE = 24, MIB // 512
+answers = [c.ask(**soft("32M", name, spill=True)) for name in ("many", "late")]
+ok(all(a["ok"] for a in answers), "two more grants", answers)
+askers = [joined("many") for _ in range(MANY)] + [joined("late")]
+ok(all(a.hold(0, PIECE) for a in askers), "whose programs hold 1 MiB each")
+order, threads = [], []
+keeper = keepers()
+same(len(keeper), 1, "one process serves the disk")
+os.kill(keeper[0], signal.SIGSTOP)
+for i in range(MANY + 1):
+    threads.append(threading.Thread(target=store, args=(i,)))
+    threads[-1].start()
+    time.sleep(0.02 if i < MANY - 1 else 0.3)
+os.kill(keeper[0], signal.SIGCONT)
+for t in threads:
+    t.join()
+at = [i for i, _ in order].index(MANY)
+ok(at < MANY - 4 and order[at][1] == OK, "the late one has its file before the many have theirs", at, order)
+for a in askers:
+    a.kill()
+ok(until(lambda: not taken()), "and nothing is left of them", taken())
 
 names = {"one": UID, "two": UID, "other": VICTIM}
 answers = [ask_as(uid, s.dir, soft("30M", name, spill=True, wall=True))[0] for name, uid in names.items()]

@@ -232,6 +232,8 @@ struct disk_ask {
 	struct disk_ask *next;
 	uint64_t serial, bytes;
 	uint64_t asked_ns;
+	uint64_t grant; /* whose it is */
+	bool sent;
 	disk_fn fn; /* NULL: forgotten */
 	void *owner;
 };
@@ -245,6 +247,7 @@ struct disk {
 	int socket; /* -1: there is no child */
 	struct watch *watch;
 	uint64_t serial;
+	uint64_t last_grant;   /* whose question the child was sent last */
 	struct disk_ask *asks; /* oldest first */
 	int *ends;	       /* files that are to end, which the child had no time to take */
 	unsigned int end_count, end_room;
@@ -383,6 +386,8 @@ static void on_file(struct disk *disk, const struct word *word, int fd)
 	answer(disk, ask, word->status ? -1 : fd, why);
 }
 
+static bool send_next(struct disk *disk);
+
 static void on_word(void *owner)
 {
 	struct disk *disk = owner;
@@ -394,7 +399,7 @@ static void on_word(void *owner)
 			on_file(disk, &word, fd);
 		else
 			on_opened(disk, &word);
-	if (r == -EAGAIN || r == -EINTR)
+	if ((r == -EAGAIN || r == -EINTR) && send_next(disk))
 		return;
 	lose(disk);
 	fail_all(disk, "the process that serves it has ended");
@@ -413,6 +418,41 @@ static int be_there(struct disk *disk)
 	return -ECHILD;
 }
 
+/* The oldest question of the grant that comes after the last one; NULL: the child has one, or there is none. */
+static struct disk_ask *next_ask(const struct disk *disk)
+{
+	struct disk_ask *best = NULL;
+
+	for (struct disk_ask *ask = disk->asks; ask; ask = ask->next) {
+		if (ask->sent)
+			return NULL;
+		/* By the distance on the circle of all numbers. */
+		if (!best || ask->grant - disk->last_grant - 1 < best->grant - disk->last_grant - 1)
+			best = ask;
+	}
+	return best;
+}
+
+/*
+ * The child has one question at a time, and grants are served one after the other: who asks for hundreds of files waits
+ * for its own, and others for one of them. False: there is no child.
+ */
+static bool send_next(struct disk *disk)
+{
+	struct disk_ask *ask = next_ask(disk);
+	struct word word = { .op = OP_FILE };
+
+	if (!ask)
+		return true;
+	word.serial = ask->serial;
+	word.bytes = ask->bytes;
+	if (be_there(disk) || say_word(disk->socket, &word, -1))
+		return false;
+	ask->sent = true;
+	disk->last_grant = ask->grant;
+	return true;
+}
+
 static void look_late(void *owner)
 {
 	struct disk *disk = owner;
@@ -421,6 +461,10 @@ static void look_late(void *owner)
 	snprintf(text, sizeof(text), "memory.disk %s: its disk does not answer", disk->folder);
 	while (disk->asks && clock_now_ns() - disk->asks->asked_ns > ANSWER_MS * UINT64_C(1000000))
 		answer(disk, disk->asks, -1, text);
+	if (!send_next(disk)) {
+		lose(disk);
+		fail_all(disk, "the process that serves it has ended");
+	}
 	if (!disk->asks)
 		timer_stop(disk->late);
 }
@@ -461,25 +505,27 @@ void disk_end(struct daemon *daemon, int fd)
 	end_again(disk);
 }
 
-struct disk_ask *disk_ask(struct daemon *daemon, uint64_t bytes, disk_fn fn, void *owner)
+struct disk_ask *disk_ask(struct daemon *daemon, uint64_t grant, uint64_t bytes, disk_fn fn, void *owner)
 {
 	struct disk *disk = daemon->disk;
 	struct disk_ask *ask = disk_there(daemon) ? malloc(sizeof(*ask)) : NULL, **at;
-	struct word word = { .op = OP_FILE, .bytes = bytes };
 
 	if (!ask)
 		return NULL;
-	word.serial = ++disk->serial;
-	if (be_there(disk) || say_word(disk->socket, &word, -1)) {
-		free(ask);
-		return NULL;
-	}
-	*ask = (struct disk_ask){
-		.serial = word.serial, .bytes = bytes, .asked_ns = clock_now_ns(), .fn = fn, .owner = owner
-	};
+	*ask = (struct disk_ask){ .serial = ++disk->serial,
+				  .bytes = bytes,
+				  .asked_ns = clock_now_ns(),
+				  .grant = grant,
+				  .fn = fn,
+				  .owner = owner };
 	for (at = &disk->asks; *at; at = &(*at)->next)
 		;
 	*at = ask;
+	if (!send_next(disk)) {
+		*at = NULL;
+		free(ask);
+		return NULL;
+	}
 	timer_start(disk->late, LOOK_MS, LOOK_MS);
 	return ask;
 }

@@ -30,10 +30,10 @@ bool disk_there(const struct daemon *daemon);
 /* `fd`: of the file, the caller's from now on; or -1, and the line says why. */
 typedef void (*disk_fn)(void *owner, int fd, const char *why);
 /*
- * A file for so many bytes, which are reserved there; `fn` gets it later. NULL: no memory, or there is no disk. The ask
- * is over when `fn` has been called.
+ * A file for so many bytes, which are reserved there; `fn` gets it later. Grants that ask are served by turns. NULL: no
+ * memory, or there is no disk. The ask is over when `fn` has been called.
  */
-struct disk_ask *disk_ask(struct daemon *daemon, uint64_t bytes, disk_fn fn, void *owner);
+struct disk_ask *disk_ask(struct daemon *daemon, uint64_t grant, uint64_t bytes, disk_fn fn, void *owner);
 /* Nobody waits for it any more: the file ends when it has been made. NULL: nothing. */
 void disk_forget(struct disk_ask *ask);
 /* All who wait are answered now: with what the child says within a second, or that it does not. */

@@ -603,7 +603,7 @@ static int make_file(struct client *client, uint64_t units, struct session *aske
 	struct daemon *daemon = client->tenant->daemon;
 	struct residing *r = &client->residing;
 
-	r->disk_ask = disk_ask(daemon, units * WIRE_UNIT_BYTES, on_made, client);
+	r->disk_ask = disk_ask(daemon, client->tenant->grant.id, units * WIRE_UNIT_BYTES, on_made, client);
 	if (!r->disk_ask) {
 		snprintf(r->why, sizeof(r->why), "memory.disk %s: its disk does not answer", daemon->memory->disk);
 		return WIRE_NO_ROOM;

@@ -137,7 +137,7 @@ static void ask(struct tenant *tenant, int fd, const struct process *process, in
 	if (place != WALL_STORED_DISK)
 		close(pidfd);
 	if (s)
-		s->ask = disk_ask(tenant->daemon, units * WIRE_UNIT_BYTES, on_made, s);
+		s->ask = disk_ask(tenant->daemon, tenant->grant.id, units * WIRE_UNIT_BYTES, on_made, s);
 	if (s && s->ask) {
 		s->asker = fd;
 		return;
