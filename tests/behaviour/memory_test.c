@@ -137,6 +137,29 @@ static void host(void)
 		is(kit_free(), before);
 }
 
+/* With one address space a kernel reads and writes pinned memory at the program's own address, asked for or not. */
+static void passed(CUmodule module)
+{
+	CUfunction add = kit_kernel(module, "add");
+	unsigned int *h, wrong = 0;
+	int unified = 0;
+
+	works(cuDeviceGetAttribute(&unified, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, kit.dev));
+	if (!unified)
+		return;
+	needs(cuMemAllocHost((void **)&h, 4096));
+	for (unsigned int turn = 0; turn < 3; turn++) {
+		for (unsigned int i = 0; i < 256; i++)
+			h[i] = i * turn;
+		works(kit_launch(add, (CUdeviceptr)(uintptr_t)(h + 128), 128, 3, NULL));
+		works(cuCtxSynchronize());
+		for (unsigned int i = 0; i < 256; i++)
+			wrong += h[i] != i * turn + (i < 128 ? 0 : 3);
+	}
+	is(wrong, 0);
+	works(cuMemFreeHost(h));
+}
+
 static void managed(CUmodule module)
 {
 	CUfunction add = kit_kernel(module, "add");
@@ -231,6 +254,7 @@ int main(void)
 	ranges();
 	pitched();
 	host();
+	passed(module);
 	managed(module);
 	advised();
 	many();

@@ -67,13 +67,14 @@ import ctypes
 made, solver, blas = ctypes.c_void_p(), ctypes.CDLL("libcusolver.so.12"), ctypes.CDLL("libcublas.so.13")
 if not solver.cusolverSpCreate(ctypes.byref(made)):
     print(solver.cusolverSpScsrlsvqr(made, 4, 4, *[made] * 5, ctypes.c_float(0), 0, made, made))
+print(solver.cusolverRfCreate(ctypes.byref(made)))
 blas.cublasCreate_v2(ctypes.byref(made))
 print(blas.cublasGetEmulationSpecialValuesSupport(made, ctypes.byref(ctypes.c_int())))
 for file, call in (("libcublasLt.so.13", "cublasLtMatmulAlgoCheckForStream"), ("libcufft.so.12", "cufftDeviceCreate"),
                    ("libcusolver.so.12", "cusolverDnXpolar"), ("libcusparse.so.12", "cusparseSpMatConvert"), ("libnccl.so.2", "ncclPutSignal")):
     print(getattr(ctypes.CDLL(file), call)(made, made, made))
 """
-LINES = ("cusolverSpScsrlsvqr", "cublasGetEmulationSpecialValuesSupport", "cublasLtMatmulAlgoCheckForStream", "cufftDeviceCreate", "cusolverDnXpolar",
+LINES = ("cusolverSpScsrlsvqr", "cusolverRfCreate", "cublasGetEmulationSpecialValuesSupport", "cublasLtMatmulAlgoCheckForStream", "cufftDeviceCreate", "cusolverDnXpolar",
          "cusparseSpMatConvert", "ncclPutSignal")
 
 

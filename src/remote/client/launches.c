@@ -10,6 +10,7 @@
 
 #include "remote/client/context.h"
 #include "remote/client/events.h"
+#include "remote/client/pinned.h"
 #include "remote/client/session.h"
 #include "remote/client/unified.h"
 #include "remote/client/visible.h"
@@ -77,6 +78,33 @@ static CUresult params_check(struct launch *l)
 	return CUDA_SUCCESS;
 }
 
+static CUresult words_passed(struct session *s, const void *from, uint64_t bytes)
+{
+	CUresult r = CUDA_SUCCESS;
+	uint64_t word;
+
+	for (uint64_t at = 0; r == CUDA_SUCCESS && at + sizeof(word) <= bytes; at += sizeof(word)) {
+		memcpy(&word, (const char *)from + at, sizeof(word));
+		r = pinned_passed(s, word);
+	}
+	return r;
+}
+
+/* With one address space a kernel takes the program's own pointer to pinned memory: nobody asks for the device's. */
+static CUresult params_passed(struct session *s, const struct launch *l)
+{
+	const struct function *f = l->function;
+	CUresult r = CUDA_SUCCESS;
+
+	if (!s || s->coherent)
+		return CUDA_SUCCESS;
+	if (l->packed)
+		return words_passed(s, l->packed, l->param_bytes);
+	for (uint32_t i = 0; l->params && r == CUDA_SUCCESS && i < f->params; i++)
+		r = words_passed(s, l->params[i], f->param[i].bytes);
+	return r;
+}
+
 static bool is_cooperative(const struct launch *l)
 {
 	for (unsigned int i = 0; i < l->attribute_count; i++)
@@ -117,6 +145,8 @@ bool launch_check(struct client_call *c, struct launch *l, const void *function)
 		c->result = cooperative_check(l);
 	if (c->result == CUDA_SUCCESS)
 		c->result = params_check(l);
+	if (c->result == CUDA_SUCCESS)
+		c->result = params_passed(c->session, l);
 	return c->result == CUDA_SUCCESS;
 }
 

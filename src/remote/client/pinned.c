@@ -320,6 +320,20 @@ CUresult client_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsign
 	return CUDA_SUCCESS;
 }
 
+CUresult pinned_passed(struct session *session, uint64_t address)
+{
+	const struct wall *wall = &session->link.wall;
+	CUresult e;
+	struct range r;
+
+	if (session->coherent || address - (uint64_t)(uintptr_t)wall->arena >= wall->arena_bytes)
+		return CUDA_SUCCESS;
+	if (!ranges_find(address, &r) || r.kind != RANGE_HOST || r.session != session || r.other != r.begin)
+		return CUDA_SUCCESS;
+	e = share(&r);
+	return e == CUDA_SUCCESS || e == CLIENT_LOST ? e : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult client_cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
 	struct context *context;

@@ -380,6 +380,15 @@ static void unified_free(struct unified *u)
 	free(u);
 }
 
+static bool has_locked(uint64_t host)
+{
+	bool found = false;
+
+	for (struct unified *u = all; u && !found; u = u->next)
+		found = u->place.host == host;
+	return found;
+}
+
 CUresult unified_add(const struct unified_place *place)
 {
 	struct unified *u = calloc(1, sizeof(*u));
@@ -406,6 +415,12 @@ CUresult unified_add(const struct unified_place *place)
 		return r;
 	}
 	pthread_mutex_lock(&lock);
+	if (place->start == UNIFIED_FROM_HOST && has_locked(place->host)) { /* another thread was as quick */
+		pthread_mutex_unlock(&lock);
+		client_plain_cuStreamDestroy_v2(u->stream);
+		unified_free(u);
+		return CUDA_SUCCESS;
+	}
 	inside = true;
 	if (place->start == UNIFIED_FROM_DEVICE)
 		pull(u);
@@ -461,12 +476,11 @@ static void drop(bool (*which)(const struct unified *u, uint64_t arg), uint64_t 
 
 bool unified_has(uint64_t host)
 {
-	bool found = false;
+	bool found;
 
 	if (!all || !enter())
 		return false;
-	for (struct unified *u = all; u && !found; u = u->next)
-		found = u->place.host == host;
+	found = has_locked(host);
 	leave();
 	return found;
 }
