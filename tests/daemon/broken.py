@@ -35,9 +35,14 @@ def write(text, path=FILE):
 
 
 def check(*options):
+    before = time.monotonic()
     done = subprocess.run([METED, "--config", FILE, *options, "--check-config"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, timeout=60)
+    check.seconds = time.monotonic() - before
     return done.returncode, done.stderr
+
+
+check.seconds = 0
 
 
 def ask_ps(directory):
@@ -50,10 +55,8 @@ def ask_ps(directory):
 
 def supervised(options, said, only=None):
     """Started as a service, and asked twice: True when nobody is left without an answer. `said`: what must be told."""
-    before = time.monotonic()
-    check(*[o for o in options if o not in ("--config", FILE)])
     # A second, and what the machine takes now to start a few such programs.
-    soon = 1 + 6 * (time.monotonic() - before)
+    soon = PATIENCE + 6 * check.seconds
     directory = tempfile.mkdtemp(prefix="run-", dir=place)
     s = Supervisor(directory, [METED, "--runtime-dir", directory, "--foreground", *options],
                    {k: v for k, v in os.environ.items() if not k.startswith("METE_") or k == "METE_LIBDIR"})
