@@ -6,7 +6,6 @@
 #include "verb/options.h"
 
 /* clang-format off: a row is a line */
-#define OPTION_WIDE SWITCH("wide", 'W', "Print all columns, however wide the output is.")
 #define OPTION_PROOF                                                                                                   \
 	{ "key", 'K', "FILE", KEY_WORDS, COMPLETE_FILE, false },                                                       \
 		{ "cert", 0, "FILE", CERT_WORDS, COMPLETE_FILE, false },                                               \

@@ -33,6 +33,7 @@
 	  COMPLETE_NOTHING,                                                                                            \
 	  false },
 #define OPTION_JSON SWITCH("json", 'j', "Print JSON, sizes in bytes.")
+#define OPTION_WIDE SWITCH("wide", 'W', "Print all columns, however wide the output is.")
 #define OPTION_SOFT SWITCH("soft", 's', "Use the software device even where there is a GPU.")
 #define OPTION_HIP SWITCH("hip", 0, "Use a device that is used by HIP: AMD's (`mete devices`: DRIVER hip).")
 #define OPTION_LEVELZERO                                                                                               \
