@@ -359,11 +359,8 @@ OWN = {
     "jax.lax.scatter_mul": scatters("scatter_mul"),
     "jax.lax.scatter_min": scatters("scatter_min"),
     "jax.lax.scatter_max": scatters("scatter_max"),
-    "jax.lax.scatter_apply": lambda f, k: one(
-        f(4, 6),
-        np.array([2, 0, 3], np.int32),
-        f=lambda x, i: jax.lax.scatter_apply(x, i[:, None], lambda v: v + v, jax.lax.ScatterDimensionNumbers((1,), (0,), (0,)), update_shape=(3, 6)),
-    ),
+    # JAX's plugin for GPUs ends by SIGSEGV while it compiles this.
+    "jax.lax.scatter_apply": lambda f, k: [],
     "jax.lax.index_take": lambda f, k: one(f(4, 6), indices(3), f=lambda x, i: jax.lax.index_take(x, (i,), (0,))),
     "jax.lax.dynamic_slice": lambda f, k: one(f(4, 6), f=lambda x: jax.lax.dynamic_slice(x, (1, 2), (2, 3))),
     "jax.lax.dynamic_slice_in_dim": lambda f, k: one(f(4, 6), f=lambda x: jax.lax.dynamic_slice_in_dim(x, 1, 2, 1)),
@@ -618,6 +615,7 @@ OWN = {
     # At 0 and 1, which whole numbers are, lies a pole.
     "jax.scipy.stats.cauchy.isf": lambda f, k: one(between("float32", 12)),
     "jax.scipy.stats.cauchy.ppf": lambda f, k: one(between("float32", 12)),
+    "jax.scipy.stats.wrapcauchy.pdf": lambda f, k: one(between("float32", 12), between("float32", 12)),
     # No whole number on an edge: edges are rounded differently where a product and a sum are one instruction.
     "jax.numpy.histogramdd": lambda f, k: one(f(20, 3), f=lambda x: jnp.histogramdd(x, 4, [(-10.3, 10.4)] * 3)),
     "jax.numpy.digitize": lambda f, k: one(f(12), np.linspace(-1, 2, 5).astype(jnp.dtype(k))),
