@@ -60,8 +60,9 @@ static const struct option_spec cdi_create_options[] = {
 };
 
 static const char *const cdi_create_details[] = {
-	"Makes a grant for a container and prints the name by which the container gets it: mete.io/grant=NAME. The "
-	"share is promised from now on; when the container ends, killed or not, the grant and its CDI file are gone.",
+	"Creates a grant for a container and prints the name by which the container gets it: mete.io/grant=NAME. "
+	"The share is promised from now on. When the container exits for any reason, the grant and its CDI file "
+	"are removed.",
 	NULL
 };
 
@@ -76,9 +77,10 @@ static const struct option_spec cdi_list_options[] = {
 	OPTION_JSON, OPTION_END
 };
 
-static const char *const cdi_list_details[] = { "What containers can be given with --device, and what each gets. Ends "
-						"with 1 when a CDI file there is broken, or "
-						"two define the same name: runtimes find what is in them no more.",
+static const char *const cdi_list_details[] = { "Lists the names that containers can use with --device, and the "
+						"share of each. The exit status is 1 if a CDI file is broken or two "
+						"files define the same name: runtimes then find "
+						"neither definition.",
 						NULL };
 
 static const struct option_spec cdi_remove_options[] = {
@@ -87,14 +89,14 @@ static const struct option_spec cdi_remove_options[] = {
 };
 
 static const char *const cdi_remove_details[] = {
-	"Ends grants made with `mete cdi create`; one that a container uses is not ended. A whole name, "
-	"mete.io/share=NAME, takes a device or share out of its CDI file; containers that run are not touched.",
+	"Ends grants of `mete cdi create`, except those that a container uses. A full name, mete.io/share=NAME, "
+	"removes a device or share from its CDI file; running containers are not affected.",
 	NULL
 };
 
 static const struct option_spec cdi_hook_options[] = {
-	{ "share", 0, "NAME", "The named share: the container gets a grant of its own.", COMPLETE_NOTHING, false },
-	{ "grant", 0, "NAME", "The grant, made with `mete cdi create`.", COMPLETE_GRANT, false },
+	{ "share", 0, "NAME", "The named share: the container gets a separate grant.", COMPLETE_NOTHING, false },
+	{ "grant", 0, "NAME", "The grant, created with `mete cdi create`.", COMPLETE_GRANT, false },
 	{ "runtime-dir", 0, "DIR", "The runtime directory of the meted that serves. Default: as for all verbs.",
 	  COMPLETE_FILE, false },
 	OPTION_MEM("Device memory; written as for `mete run`."),
@@ -109,8 +111,9 @@ static const struct option_spec cdi_hook_options[] = {
 };
 
 static const char *const cdi_hook_details[] = {
-	"What container runtimes call, as the CDI files say; not for people. create: a container is about to begin, "
-	"and gets its share or does not begin. end: it has ended. Standard input: the container's state.",
+	"Container runtimes call this, as the CDI files specify; it is not meant for users. create: a container is "
+	"about to start; it gets its share, or it does not start. end: the container has exited. Standard input: "
+	"the container's state.",
 	NULL
 };
 
@@ -126,14 +129,15 @@ static const struct option_spec oci_options[] = {
 	OPTION_OVERCOMMIT,
 	OPTION_SPILL,
 	SWITCH("wall", 0, CONTAINER_WALL_WORDS),
-	SWITCH("remove", 0, "Take out what an earlier `mete oci` put there, and put nothing in."),
+	SWITCH("remove", 0, "Revert the edit of an earlier `mete oci`, and add nothing."),
 	OPTION_END
 };
 
-static const char *const oci_details[] = { "Edits the config.json of an OCI bundle, for runtimes that know no CDI: the "
-					   "container gets its share whenever it is "
-					   "started. Doing it again replaces what was there.",
-					   NULL };
+static const char *const oci_details[] = {
+	"Edits the config.json of an OCI bundle, for runtimes without CDI: the "
+	"container gets its share whenever it is started. A second run replaces the earlier edit.",
+	NULL
+};
 
 static const struct example oci_examples[] = {
 	{ "mete oci /srv/bundle --mem 4G --cores 25 && runc run -b /srv/bundle c1", "" }, EXAMPLE_END
@@ -150,11 +154,11 @@ int verb_oci(const struct command_line *line);
 static const struct verb cdi_verbs[] = {
 	{ "cdi generate", "write CDI files: shares for containers", "", cdi_generate_details, cdi_generate_options,
 	  cdi_generate_examples, verb_cdi_generate, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "cdi create", "make a grant for one container", "", cdi_create_details, cdi_create_options,
+	{ "cdi create", "create a grant for one container", "", cdi_create_details, cdi_create_options,
 	  cdi_create_examples, verb_cdi_create, 0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "cdi list", "list what containers can be given", "", cdi_list_details, cdi_list_options, NULL, verb_cdi_list,
-	  0, 0, false, COMPLETE_NOTHING, EXIT_USAGE },
-	{ "cdi remove", "end containers' grants, take out shares", "NAME...", cdi_remove_details, cdi_remove_options,
+	{ "cdi list", "list the names for containers", "", cdi_list_details, cdi_list_options, NULL, verb_cdi_list, 0,
+	  0, false, COMPLETE_NOTHING, EXIT_USAGE },
+	{ "cdi remove", "end containers' grants, remove shares", "NAME...", cdi_remove_details, cdi_remove_options,
 	  NULL, verb_cdi_remove, 1, -1, false, COMPLETE_GRANT, EXIT_USAGE },
 	{ "cdi hook", "give a container its share; called by runtimes", "create|end", cdi_hook_details,
 	  cdi_hook_options, NULL, verb_cdi_hook, 1, 1, false, COMPLETE_NOTHING, EXIT_USAGE },
