@@ -6,9 +6,9 @@
  * ends. A thread that waits for its turn or for meted's answer steps out meanwhile, because the driver does not depend
  * on it. Nested calls on one thread count once.
  *
- * Each thread says in a slot of its own whether it is inside, by a plain store, and looks at the door's state by a
- * plain load. Whoever shuts the door makes every running thread pass a memory barrier (membarrier(2)); so an entry
- * needs none. Where the kernel does not have that call, or a filter refuses it, entries have barriers of their own.
+ * Each thread records in its own slot whether it is inside, by a plain store, and reads the door's state by a plain
+ * load. The thread that shuts the door makes every running thread pass a memory barrier (membarrier(2)), so an entry
+ * needs none. If the kernel does not have that call, or a filter refuses it, each entry executes a barrier.
  */
 #pragma once
 

@@ -194,9 +194,9 @@ void pace_refresh_locked(struct pace *p, uint64_t now_ns);
 void pace_ring(const struct pace *p, uint32_t about);
 /* Something has ended; `idle`: and nothing is left. No lock is held. */
 void pace_ring_end(struct pace *p, bool idle);
-/* Who stands at the open gate because of what was in flight would have room now. With the lock held. */
+/* Whether a thread that waits at the open gate because of work in flight would have room now. With the lock held. */
 bool pace_room_locked(struct pace *p, uint64_t now_ns);
-/* ... and is woken. No lock is held. */
+/* Wakes that thread. No lock is held. */
 void pace_wake_gate(struct pace *p);
 /* How many processes of the tenant share the engine now: what they launch takes so many times as long. */
 uint64_t pace_beside(const struct pace *p);

@@ -22,5 +22,5 @@ enum guarding_wish { GUARDING_NONE, GUARDING_IF_IT_HOLDS, GUARDING_MUST };
 const char *guarding_word(enum guarding rule);
 /* Value: the rule of this word, or -1. */
 int guarding_find(const char *word);
-/* driver: of the grant, as "nvidia". Who asks by name is told what is wrong, whatever the rule. */
+/* driver: of the grant, such as "nvidia". A user who requests the guard gets the reason of a refusal under any rule. */
 enum guarding_wish guarding_wish(enum guarding rule, bool asked, const char *driver, bool walled);

@@ -1,10 +1,10 @@
 /*
- * offload.h: where memory goes that leaves a device: to the host's memory, and when that is full to a disk, each up to
- * a bound. What finds room in neither stays on its device.
+ * offload.h: decides where memory that leaves a device is stored: in the host's memory, or on a disk when that is full,
+ * each up to a bound. Memory for which neither has room stays on its device.
  *
- * Grants are those of owners (root, and whoever meted runs as) and of other users. Of the host's memory a part is kept
- * for owners, who are lent what others are promised and must be able to leave, whatever other users' programs say that
- * they have away. Of both a user has a bound of his own.
+ * Grants belong to owners (root and the user that meted runs as) or to other users. A part of the host's memory is
+ * reserved for owners: their grants borrow memory that is promised to others, and must be able to leave the device
+ * whatever amounts the programs of other users report. Each user has a bound on both.
  *
  * Pure: no I/O, no clock.
  */

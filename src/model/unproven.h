@@ -49,8 +49,9 @@ const struct unproven *unproven_yields(const struct unproven_rule *rule, const s
 #define UNPROVEN_DWELL_NS UINT64_C(250000000)
 
 /*
- * Whether the newcomer, whose source has `tries` attempts, is dropped instead: it would drive out somebody of no worse
- * a source, who has had no time. So a flood does not make the server begin and end processes at its own rate.
+ * Whether the newcomer, whose source has `tries` attempts, is dropped instead, because it would displace a connection
+ * of an equally good source that has had no time yet. A flood therefore cannot make the server start and end processes
+ * at the rate of the flood.
  */
 bool unproven_drops(const struct unproven *yields, uint32_t tries, uint64_t now_ns);
 

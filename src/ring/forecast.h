@@ -16,8 +16,8 @@
 #define FORECAST_SHARE 8u /* looking takes an eighth of a wait at most */
 #define FORECAST_EARLY_SHARE 12u /* and what is done before, a twelfth */
 /*
- * Who gives the processor away and has it back only after this is not alone on it: what computes has it for
- * milliseconds. Those of one chain that look side by side, and what they do when it comes, take less.
+ * A thread that yields the processor and gets it back only after this time shares it with other work, because a thread
+ * that computes keeps it for milliseconds. Threads of one chain that poll side by side return it sooner.
  */
 #define FORECAST_CROWDED_NS 300000u
 

@@ -123,10 +123,10 @@ int ring_next(struct ring_end *end, const void **ret_at, size_t *ret_size, uint6
 void ring_release(struct ring_end *end);
 
 /*
- * Several threads that take turns as the reader sleep by these two instead, without holding the turn. Whoever has the
- * turn raises, looks once more with ring_next(0), and gives the turn up; a thread without the turn reads the value with
- * ring_bell(), then looks whether the turn is free. Each sleeps with its value, and wakes when the writer woke it or
- * the value is not up to date any more.
+ * Several threads that take turns as the reader use these two functions to sleep without holding the turn. The thread
+ * with the turn raises, checks once more with ring_next(0), and gives up the turn. A thread without the turn reads the
+ * value with ring_bell(), then checks whether the turn is free. Each sleeps with its value, and wakes when the writer
+ * wakes it or when the value is out of date.
  */
 uint32_t ring_raise(struct ring_end *end);
 /*

@@ -39,7 +39,7 @@ uint64_t ring_wait_nap_ns(struct ring_end *end);
  * publishes the position, then looks at the word. Value: of the word.
  */
 uint32_t ring_wait_raise(uint32_t *word);
-/* After something was published: whoever sleeps on the word is woken, by one of those who see it. */
+/* After publication: wakes the thread that sleeps on the word. If several publishers see it, one of them wakes it. */
 static inline void ring_wait_wake(struct ring_end *end, uint32_t *word)
 {
 	if (!(__atomic_load_n(word, __ATOMIC_SEQ_CST) & RING_WAITS))
