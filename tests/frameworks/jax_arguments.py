@@ -218,7 +218,8 @@ def sorted_values(leaves):
 
 SETTLED = {
     "jax.numpy.linalg.svd": singular_values,
-    "jax.lax.linalg.svd": values_alone,
+    "jax.lax.linalg.svd": singular_values,
+    "jax.lax.linalg.symmetric_product": lambda leaves: [np.tril(a) for a in leaves],  # the other triangle is not determined
     "jax.scipy.linalg.svd": singular_values,
     "jax.numpy.linalg.qr": singular,
     "jax.lax.linalg.qr": singular,
