@@ -451,6 +451,24 @@ static void gathering_end(struct gathering *g)
 	free(g->others);
 }
 
+#define LATE_MS 5000
+
+/* Ranks that come after it has failed are told why as well; without that they would find nobody. */
+static void tell_late(struct gathering *g, struct door *d)
+{
+	const int64_t end = now_ms() + LATE_MS;
+
+	for (uint32_t left = g->ranks - g->come; left && now_ms() < end;) {
+		struct caller k;
+
+		if (!door_next(d, NULL, &k))
+			continue;
+		move(NULL, k.fd, &g->answer, sizeof(g->answer), true, now_ms() + 1000);
+		close(k.fd);
+		left--;
+	}
+}
+
 /* Until all have come; the time runs from the first. */
 static void *root_thread(void *given)
 {
@@ -480,6 +498,8 @@ static void *root_thread(void *given)
 		gathering_fail(&g, ncclRemoteError, text);
 	}
 	gathering_end(&g);
+	if (g.answer.status)
+		tell_late(&g, &d);
 	door_end(&d);
 	close(r->listener);
 	free(r);
