@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 
 build = sys.argv[1]
 source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -150,7 +151,8 @@ for soname, major in (("libcudart.so.11.0", 11), ("libcudart.so.12", 12), ("libc
     lost = misplaced(path)
     check(not lost, f"{soname} asks libdl and libpthread for what is theirs", lost)
 # Forwarded libraries: everything that programs may ask for, under the version that they ask for; libc alone.
-blas = names_in_table("cublas_table.h", "cublas")
+with open(os.path.join(source, "api/library-newer.toml"), "rb") as f:
+    blas = names_in_table("cublas_table.h", "cublas") | set(tomllib.load(f)["newer"]["cublasLt"])
 for soname in ("libcublas.so.12", "libcublas.so.13", "libcublasLt.so.12", "libcublasLt.so.13"):
     wanted = {n for n in blas if n.startswith("cublasLt") == soname.startswith("libcublasLt")}
     path = os.path.join(build, "src/libs/blas", soname)
