@@ -306,6 +306,8 @@ void arbiter_demands(struct arbiter *a, int i, const struct arbiter_demand *dema
 		t->absences = 0;
 	if (!demand->busy && t->demand.busy)
 		t->idle_from_ns = now_ns;
+	if (!demand->waiting)
+		t->passed_ns = 0;
 	if (demand->waiting)
 		t->next_ns = demand->needs_ns;
 	t->demand = *demand;

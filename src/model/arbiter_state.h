@@ -80,6 +80,7 @@ struct tenant {
 	struct arbiter_turn turn;
 	bool changed;
 	uint64_t opened_ns, closed_ns;
+	uint64_t passed_ns; /* it is next, and others have gone before it since; 0: they have not */
 	uint64_t quantum_from_ns; /* the present quantum began */
 	uint64_t least_until_ns;  /* the launch that the turn was made for must find room */
 	bool fresh;		  /* came back after an absence, and has not had a turn since */

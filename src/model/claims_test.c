@@ -151,6 +151,52 @@ static void test_dated_back(void)
 	arbiter_free(a);
 }
 
+/* Until when one has no turn that brings what nobody knows the length of, beside those before it; `end` at most. */
+static uint64_t let_in(struct arbiter *a, int late, uint64_t from_ns, uint64_t end)
+{
+	for (uint64_t now = from_ns; now < end; now += MS) {
+		for (int i = 0; i < late; i++) {
+			bool open = arbiter_turn(a, i)->open;
+
+			(open ? arbiter_begins : arbiter_ends)(a, i, now);
+			arbiter_demands(a, i,
+					&(struct arbiter_demand){ .waiting = true,
+								  .since_ns = now,
+								  .needs_ns = MS,
+								  .busy = true,
+								  .began_ns = now,
+								  .unknown = !open },
+					now);
+		}
+		arbiter_step(a, now);
+		if (arbiter_turn(a, late)->open)
+			return now;
+	}
+	return end;
+}
+
+/* Pages say that work of unknown length is in flight, and that what waits is short: again and again, as it is let in.
+ */
+static void test_passed(int cheats)
+{
+	struct arbiter *a = arbiter_new(NULL);
+	struct arbiter_terms little = half;
+	uint64_t now = SECOND, at;
+	int late;
+
+	little.guarantee_ppm = 10000;
+	for (int i = 0; i < cheats; i++)
+		arbiter_join(a, &little, now);
+	let_in(a, cheats, now, now + SECOND / 10);
+	now += SECOND / 10;
+	late = arbiter_join(a, &rest, now);
+	arbiter_demands(a, late, &(struct arbiter_demand){ .waiting = true, .since_ns = now }, now);
+	at = let_in(a, late, now, now + 16 * SECOND);
+	tap_ok(at < now + 4 * SECOND, "beside %d that pretend so another has its turn after %.0f ms", cheats,
+	       (double)(at - now) / (double)MS);
+	arbiter_free(a);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -161,5 +207,7 @@ int main(void)
 	test_unused(true);
 	test_pretence();
 	test_dated_back();
+	test_passed(1);
+	test_passed(2);
 	return tap_end();
 }

@@ -156,6 +156,7 @@ static void open_turn(struct arbiter *a, int i, uint64_t from_ns)
 	t->after = handed_by(a, i);
 
 	t->opened_ns = a->now_ns;
+	t->passed_ns = 0;
 	t->turns++;
 	/* What the turn before had in flight at its end was measured after that, and is a long kernel, perhaps. */
 	note_longest(a, t);
@@ -420,10 +421,16 @@ static void go_on_beside(struct arbiter *a, enum pool p, int c)
 	look_again(a, t, end, lead);
 }
 
-/* When c's turn may begin. */
+/* When c's turn may begin: others go before it for so long at most, however often they bring work of unknown length. */
 static uint64_t opens_at(const struct arbiter *a, int c)
 {
-	return a->tenant[c].terms.class == ARBITER_HIGH ? a->now_ns : drained_at(a, c);
+	const struct tenant *u = &a->tenant[c];
+	uint64_t at = u->terms.class == ARBITER_HIGH ? a->now_ns : drained_at(a, c);
+	uint64_t most = u->passed_ns + UNKNOWN_BESIDE_NS;
+
+	if (u->passed_ns && most < at)
+		at = most > a->now_ns ? most : a->now_ns;
+	return at;
 }
 
 /* The engine is free: c's turn, or that of one who need not wait for work of unknown length while c does. */
@@ -434,7 +441,9 @@ static void open_next(struct arbiter *a, enum pool p, int c)
 			    ? rights_pick_known(a, p)
 			    : NOBODY;
 
-	if (known >= 0 && opens_at(a, known) <= a->now_ns + a->tenant[known].lead.ns) {
+	if (known >= 0) {
+		if (!a->tenant[c].passed_ns)
+			a->tenant[c].passed_ns = a->now_ns;
 		turns_wake_at(a, at - a->tenant[c].lead.ns);
 		c = known;
 		at = opens_at(a, c);
