@@ -37,6 +37,10 @@ void resume_totals_set(struct tenant *t, unsigned int device, enum wire_engine e
 	arbiter_resume(p->engine->arbiter, p->at, totals->charged_ns, totals->lag_ns);
 	arbiter_resume_arrears(p->engine->arbiter, p->at, totals->arrears_ns);
 	arbiter_resume_wants(p->engine->arbiter, p->at, totals->wanted_ns, totals->waited_ns);
+	p->handed_over = true;
+	p->resumed_ns = totals->charged_ns;
+	p->resumed_lag_ns = totals->lag_ns;
+	p->resumed_arrears_ns = totals->arrears_ns;
 	p->longest_ns = totals->longest_ns;
 	p->bypassed = totals->bypassed;
 	arbitrate_unlock();

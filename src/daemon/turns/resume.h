@@ -2,8 +2,8 @@
  * resume.h: the state of turns that the next meted gets beyond what the pages contain: totals, and the windows from
  * which `mete ps` and `mete top` compute rates.
  *
- * Charged time and lag are on the pages of a tenant's clients. Here they are kept for a tenant that has no client at
- * the moment.
+ * Charged time, the lag and the arrears are on the pages of a tenant's clients as well. What is handed over here goes
+ * before them: a tenant may have no client at the moment, and a client may write what it likes on its page.
  */
 #pragma once
 

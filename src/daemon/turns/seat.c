@@ -58,7 +58,7 @@ static uint64_t used_since(const struct seat *s, uint64_t most)
 
 /*
  * What was written down for the tenant, by a predecessor (`found`) or before it was native for a while; the latest of
- * its clients' pages has it.
+ * its clients' pages has it. A client may write what it likes there: what a predecessor has handed over goes before it.
  */
 static void resume(struct place *p, struct seat *s, bool found, uint64_t now_ns)
 {
@@ -72,13 +72,13 @@ static void resume(struct place *p, struct seat *s, bool found, uint64_t now_ns)
 		p->away_ns += used_since(s, absent);
 		p->absent_ns = max_u64(p->absent_ns, absent);
 	}
-	if (charged >= p->resumed_ns) {
+	if (!p->handed_over && charged >= p->resumed_ns) {
 		p->resumed_ns = charged;
 		p->resumed_lag_ns = found ? atomic_load_explicit(&s->turn->lag_ns, memory_order_relaxed) : 0;
 		p->resumed_arrears_ns = found ? atomic_load_explicit(&s->turn->arrears_ns, memory_order_relaxed) : 0;
 	}
 	charged = p->resumed_ns + p->away_ns;
-	if (charged > before) {
+	if (found ? charged >= before : charged > before) {
 		arbiter_resume(p->engine->arbiter, p->at, charged, p->resumed_lag_ns);
 		if (found)
 			arbiter_resume_arrears(p->engine->arbiter, p->at, p->resumed_arrears_ns);

@@ -52,6 +52,7 @@ struct place {
 	uint64_t resumed_ns, away_ns;	/* charged by a predecessor, and used since */
 	uint64_t absent_ns;		/* for so long there was no meted */
 	int64_t resumed_lag_ns, resumed_arrears_ns;
+	bool handed_over; /* by a predecessor, and not read from pages */
 	uint64_t counted_ns[WINDOW_TOTALS]; /* of the totals: so much is in the counters */
 	uint64_t known_ns[WINDOW_TOTALS];   /* so much of them was counted by the meted before this one */
 };
