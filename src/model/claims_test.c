@@ -116,6 +116,30 @@ static void test_unused(bool suspended)
 	arbiter_free(a);
 }
 
+/* Beside one that is behind, and is stopped, nothing is held against who has more than its guarantee. */
+static void test_beside_stopped(void)
+{
+	struct arbiter *a = arbiter_new(NULL);
+	struct arbiter_terms fifth = half;
+	uint64_t now = SECOND, end = now + 8 * SECOND;
+	int first, other, stopped;
+	double least = 0;
+
+	fifth.guarantee_ppm = 200000;
+	first = arbiter_join(a, &fifth, now);
+	other = arbiter_join(a, &rest, now);
+	stopped = arbiter_join(a, &half, now);
+	arbiter_resume_arrears(a, stopped, (int64_t)(2 * SECOND));
+	for (int i = first; i <= stopped; i++)
+		waits(a, i, now, now);
+	while (now < end) {
+		now = pass(a, now, 10 * MS, first, other);
+		least = behind_ms(a, first) < least ? behind_ms(a, first) : least;
+	}
+	tap_ok(least > -100, "beside a stopped tenant that is behind another gets no debt: %.0f ms at least", least);
+	arbiter_free(a);
+}
+
 /* Its page says that it works, and nothing is ever measured of it. Its share is half, and half of the rest. */
 static void test_pretence(void)
 {
@@ -205,6 +229,7 @@ int main(void)
 	test_resumed();
 	test_unused(false);
 	test_unused(true);
+	test_beside_stopped();
 	test_pretence();
 	test_dated_back();
 	test_passed(1);

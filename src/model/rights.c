@@ -253,7 +253,8 @@ static void note_behind(struct arbiter *a)
 	for (unsigned int n = 0; n < a->count; n++) {
 		struct tenant *t = &a->tenant[a->list[n]];
 
-		t->behind = (t->demand.waiting || t->demand.busy) && rights_claims(a, a->list[n]);
+		t->behind = (t->demand.waiting || t->demand.busy) && !rights_absent(a, t) &&
+			    rights_claims(a, a->list[n]);
 		a->behind += t->behind;
 	}
 }
