@@ -159,6 +159,23 @@ static void test_pretence(void)
 	arbiter_free(a);
 }
 
+/* Somebody's page says that work is in flight which nobody measures: what his accomplice has is spent nevertheless. */
+static void test_accomplice(void)
+{
+	struct arbiter *a = arbiter_new(NULL);
+	uint64_t now = SECOND, end = now + 32 * SECOND;
+	int other = arbiter_join(a, &rest, now), i = arbiter_join(a, &half, now), helper = arbiter_join(a, &rest, now);
+	double had;
+
+	arbiter_demands(a, helper, &(struct arbiter_demand){ .busy = true, .began_ns = now, .unknown = true }, now);
+	waits(a, i, now, now);
+	waits(a, other, now, now);
+	pass(a, now, end - now, other, i);
+	had = (double)arbiter_read(a, other, end).charged_ns / (double)MS;
+	tap_ok(had > 4000, "beside one with an accomplice another has %.0f ms of its 5333", had);
+	arbiter_free(a);
+}
+
 static void test_dated_back(void)
 {
 	struct arbiter *a = arbiter_new(NULL);
@@ -231,6 +248,7 @@ int main(void)
 	test_unused(true);
 	test_beside_stopped();
 	test_pretence();
+	test_accomplice();
 	test_dated_back();
 	test_passed(1);
 	test_passed(2);

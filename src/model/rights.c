@@ -178,14 +178,17 @@ static unsigned int unmeasured(const struct arbiter *a, int except)
 
 /*
  * What it has had beside work of which nothing has been measured yet will be found to be the part of one of them: the
- * rest is not spent until that work has ended. Else it would seem to have had all of it, and would not be behind.
+ * rest is not spent until that work has ended. Else it would seem to have had all of it, and would not be behind. It is
+ * no more than a guarantee can be behind by: that work may last, or be nothing but somebody's word for it.
  */
 static double spent_now(struct arbiter *a, int i, double ns)
 {
 	struct tenant *t = &a->tenant[i];
 	unsigned int others = unmeasured(a, i);
 	double later = others && ns > 0 ? ns * others / (others + 1) : 0;
+	double room = guaranteed(a, i) * (double)ARREARS_WINDOW_NS - t->unspent_ns;
 
+	later = later < room ? later : room > 0 ? room : 0;
 	if (!others) {
 		ns += t->unspent_ns;
 		t->unspent_ns = 0;
@@ -253,8 +256,8 @@ static void note_behind(struct arbiter *a)
 	for (unsigned int n = 0; n < a->count; n++) {
 		struct tenant *t = &a->tenant[a->list[n]];
 
-		t->behind = (t->demand.waiting || t->demand.busy) && !rights_absent(a, t) &&
-			    rights_claims(a, a->list[n]);
+		t->behind =
+			(t->demand.waiting || t->demand.busy) && !rights_absent(a, t) && rights_claims(a, a->list[n]);
 		a->behind += t->behind;
 	}
 }

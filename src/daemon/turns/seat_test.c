@@ -27,8 +27,7 @@ struct found {
 static struct found prepare(uint64_t charged_ns, int64_t arrears_ns)
 {
 	static const uint8_t uuid[DEVICE_UUID_BYTES];
-	struct found f = { .engine = engine_new(uuid, WIRE_COMPUTE),
-			   .turn = aligned_alloc(64, sizeof(*f.turn)) };
+	struct found f = { .engine = engine_new(uuid, WIRE_COMPUTE), .turn = aligned_alloc(64, sizeof(*f.turn)) };
 
 	memset(f.turn, 0, sizeof(*f.turn));
 	f.place = engine_join(f.engine, &half, NOW);
