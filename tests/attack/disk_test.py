@@ -104,6 +104,38 @@ for a in askers:
     a.kill()
 ok(until(lambda: not taken()), "and nothing is left of them", taken())
 
+# Files of many end while the disk stands, and others ask for some: the process that serves it is waited for. More of them would stand there.
+FEW, SMALL = 60, 64 * 1024 // 512
+
+
+def answer_of(asker, answers):
+    asker.ask("place", 0, STORES | LEAVING, 0, SMALL)
+    answers.append(asker.ask("store", 0, SMALL)[0])
+
+
+enders, asking, answers, threads = [joined("many") for _ in range(FEW)], [joined("late") for _ in range(2)], [], []
+ok(all(a.hold(0, SMALL) for a in enders + asking), "programs of both hold 64 KiB each")
+for a in enders:
+    answer_of(a, answers)
+same(answers, [OK] * FEW, "those of one grant have files")
+answers.clear()
+os.kill(keeper[0], signal.SIGSTOP)
+for a in asking:
+    threads.append(threading.Thread(target=answer_of, args=(a, answers)))
+    threads[-1].start()
+    time.sleep(1.5)
+for a in enders:
+    a.kill()
+for t in threads:
+    t.join()
+same(answers, [NO_ROOM] * 2, "the disk stands: who asks meanwhile gets none")
+time.sleep(1.5)
+same(keepers(), keeper, "and there is no second process that serves it")
+os.kill(keeper[0], signal.SIGCONT)
+for a in asking:
+    a.kill()
+ok(until(lambda: not taken() and not [f for f in list_fds(keeper[0]) if FOLDER in f and f != FOLDER], 20), "nothing is left of them", taken(), list_fds(keeper[0]))
+
 names = {"one": UID, "two": UID, "other": VICTIM}
 answers = [ask_as(uid, s.dir, soft("30M", name, spill=True, wall=True))[0] for name, uid in names.items()]
 ok(all(a["ok"] for a in answers), "two users have grants behind the wall, one of them two", answers)

@@ -435,19 +435,24 @@ static struct disk_ask *next_ask(const struct disk *disk)
 
 /*
  * The child has one question at a time, and grants are served one after the other: who asks for hundreds of files waits
- * for its own, and others for one of them. False: there is no child.
+ * for its own, and others for one of them. Of a child that takes nothing more, for its disk stands, it is tried again
+ * with the next look. False: there is no child.
  */
 static bool send_next(struct disk *disk)
 {
 	struct disk_ask *ask = next_ask(disk);
 	struct word word = { .op = OP_FILE };
+	int r;
 
 	if (!ask)
 		return true;
 	word.serial = ask->serial;
 	word.bytes = ask->bytes;
-	if (be_there(disk) || say_word(disk->socket, &word, -1))
-		return false;
+	r = be_there(disk);
+	if (!r)
+		r = say_word(disk->socket, &word, -1);
+	if (r)
+		return r == -EAGAIN;
 	ask->sent = true;
 	disk->last_grant = ask->grant;
 	return true;
