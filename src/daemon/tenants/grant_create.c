@@ -177,11 +177,39 @@ static void refuse_all(struct ask *ask, const struct machine *machine)
 	refuse(ask, CODE_NO_DRIVER, "no driver can be used: %s", text);
 }
 
+/* The first device that is named; "": none. */
+static const char *first_device(json_t *request)
+{
+	json_t *entry = json_array_get(json_object_get(request, "devices"), 0);
+	const char *spec = json_string_value(json_object_get(entry, "device"));
+
+	return spec ? spec : "";
+}
+
 enum device_kind grant_asked_kind(json_t *request)
 {
-	const char *word = json_string_value(json_object_get(request, "driver"));
+	const char *word = json_string_value(json_object_get(request, "driver")), *spec = first_device(request);
+	size_t prefix = device_kind_prefix(spec);
+	char name[32];
 
-	return word ? device_kind_named(word) : 0;
+	if (word && strcmp(word, "auto"))
+		return device_kind_named(word);
+	snprintf(name, sizeof(name), "%.*s", prefix ? (int)prefix - 1 : 0, spec);
+	return device_kind_named(name);
+}
+
+/* A device that is named by its UUID needs no word on its kind; 0: none is named so. */
+static enum device_kind kind_of_first(struct ask *ask)
+{
+	const struct machine *machine = &ask->daemon->machine;
+	uint8_t uuid[DEVICE_UUID_BYTES];
+
+	if (device_uuid_parse(first_device(ask->request), uuid))
+		return 0;
+	for (unsigned int i = 0; i < machine->device_count; i++)
+		if (!memcmp(machine->device[i].uuid, uuid, sizeof(uuid)))
+			return machine->device[i].kind;
+	return 0;
 }
 
 /* Its programs' memory can leave it: their face is the shim's, under CUDA's names or others. */
@@ -205,8 +233,8 @@ bool grant_refuse_kind(struct ask *ask)
 static bool fill_driver(struct ask *ask, struct grant *g)
 {
 	const struct machine *machine = &ask->daemon->machine;
-	enum device_kind kind = grant_asked_kind(ask->request);
-	const struct driver *driver = machine_driver(machine, kind);
+	enum device_kind asked = grant_asked_kind(ask->request);
+	const struct driver *driver = machine_driver(machine, asked ? asked : kind_of_first(ask));
 
 	if (grant_refuse_kind(ask))
 		return false;
