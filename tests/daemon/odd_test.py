@@ -332,6 +332,7 @@ STORES = {
     "memory below 0": sql("UPDATE shares SET quota_units = -1"), "memory of 2^63 - 1 units": sql("UPDATE shares SET quota_units = 9223372036854775807"),
     "a device below 0 bytes": sql("UPDATE shares SET total_bytes = -1"), "a grain of 3 bytes": sql("UPDATE shares SET granule_bytes = 3"),
     "a user below 0": sql("UPDATE grants SET uid = -7"), "an unknown kind": sql("UPDATE grants SET kind = 77"),
+    "a grant of no kind": sql("UPDATE grants SET kind = 0"),
     "a view in the place of grants": sql("ALTER TABLE grants RENAME TO g2", "CREATE VIEW grants AS SELECT * FROM g2"),
 }
 

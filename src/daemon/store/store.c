@@ -460,7 +460,7 @@ static bool grant_row_fits(sqlite3_stmt *s, const struct grant *g)
 	for (int column = 2; column <= 3; column++) /* user and group */
 		if (sqlite3_column_int64(s, column) < 0 || sqlite3_column_int64(s, column) > UINT32_MAX)
 			return false;
-	return sqlite3_column_int64(s, 4) >= 0 && sqlite3_column_int64(s, 4) < DEVICE_KINDS &&
+	return sqlite3_column_int64(s, 4) > 0 && sqlite3_column_int64(s, 4) < DEVICE_KINDS &&
 	       grant_name_valid(g->name) && (size_t)sqlite3_column_bytes(s, 1) == strlen(g->name);
 }
 
