@@ -73,8 +73,9 @@ static void forge(struct sparse_work *w)
 		forge_dense(&w->c, rows, across);
 	}
 	if ((w->kernel == SPARSE_GTSV || w->kernel == SPARSE_GTSV_PLAIN) && forged_below(8)) {
-		w->a.nnz = w->a.columns = w->c.rows = w->a.rows;
-		w->a.turned = 0;
+		if (!w->a.turned)
+			w->a.columns = w->a.rows;
+		w->a.nnz = w->c.rows = w->a.columns;
 		w->c.down = 1;
 	}
 	for (int i = 0; i < 2; i++)
@@ -102,6 +103,26 @@ static void fill(void)
 		words[i] = forged_below(40) ? (uint32_t)forged_below(4) : (uint32_t)forged_number();
 }
 
+/* Of a tridiagonal matrix that is said to be turned either side may be taken for the rows of the right sides. */
+static void test_turned(void)
+{
+	union params p = { .work = { .batch = 1, .a = { .rows = 1024, .columns = 4, .nnz = 4, .turned = 1 } } };
+	uint64_t begin = (uint64_t)(uintptr_t)forged_memory;
+	struct sparse_work *w = &p.work;
+	int escaped = 0;
+
+	w->a.rows_at = w->a.columns_at = w->a.values_at = begin;
+	w->c = (struct sparse_dense){ .at = begin + FORGED_ALLOWED - 4 * 16,
+				      .down = 1,
+				      .across = 4,
+				      .rows = 4,
+				      .columns = 1 };
+	for (w->kernel = SPARSE_GTSV; w->kernel <= SPARSE_GTSV_PLAIN; w->kernel++)
+		for (w->type = 0; w->type < 4; w->type++)
+			escaped += forged_run(sparse_run, &p, 1, 100) == FORGED_ESCAPED;
+	tap_ok(!escaped, "no system has more rows than its right sides: %d of 8", escaped);
+}
+
 int main(void)
 {
 	int escaped = 0, done = 0;
@@ -124,5 +145,6 @@ int main(void)
 	printf("# %d of %d were executed\n", done, ROUNDS);
 	tap_ok(!escaped, "%d of %d touch what they must not", escaped, ROUNDS);
 	tap_ok(done > ROUNDS / 100, "not all of them are refused");
+	test_turned();
 	return tap_end();
 }

@@ -312,7 +312,8 @@ static bool work_sound(const struct sparse_work *w)
 		       !w->a.coordinates;
 	case SPARSE_GTSV:
 	case SPARSE_GTSV_PLAIN:
-		return rows > 0 && w->c.rows == rows && w->c.down == 1 && w->a.columns == rows && w->a.nnz == rows;
+		return rows > 0 && w->c.rows == rows && w->c.down == 1 && w->a.columns == rows && w->a.nnz == rows &&
+		       !w->a.turned;
 	case SPARSE_COUNT:
 		return w->c.rows == rows && w->c.columns == columns && !w->a.coordinates;
 	case SPARSE_ILU:
