@@ -160,6 +160,102 @@ static void passed(CUmodule module)
 	works(cuMemFreeHost(h));
 }
 
+/* The same from another context, whose end is not the memory's. */
+static void passed_elsewhere(CUmodule module)
+{
+	CUfunction add = kit_kernel(module, "add");
+	unsigned int *h, wrong = 0;
+	CUcontext other;
+	CUmodule there;
+	int unified = 0;
+
+	works(cuDeviceGetAttribute(&unified, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, kit.dev));
+	if (!unified)
+		return;
+	needs(cuMemAllocHost((void **)&h, 4096));
+	memset(h, 0, 4096);
+	needs(kit_context(&other, 0, kit.dev));
+	needs(cuModuleLoadData(&there, basic_ptx));
+	works(kit_launch(kit_kernel(there, "add"), (CUdeviceptr)(uintptr_t)h, 128, 3, NULL));
+	works(cuCtxSynchronize());
+	is(h[0], 3);
+	works(cuCtxDestroy(other));
+	works(cuCtxSetCurrent(kit.context));
+	for (unsigned int turn = 0; turn < 3; turn++) {
+		h[turn] = 40;
+		works(kit_launch(add, (CUdeviceptr)(uintptr_t)h, 128, 2, NULL));
+		works(cuCtxSynchronize());
+		wrong += h[turn] != 42;
+	}
+	is(wrong, 0);
+	works(cuMemFreeHost(h));
+}
+
+/* What is on its way to pinned memory arrives there before the kernel behind it in the stream, as it does elsewhere. */
+static void passed_behind_a_copy(CUmodule module)
+{
+	CUfunction add = kit_kernel(module, "add"), churn = kit_kernel(module, "churn");
+	unsigned int *h, wrong = 0;
+	int unified = 0;
+	CUdeviceptr d;
+	CUstream s;
+
+	works(cuDeviceGetAttribute(&unified, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, kit.dev));
+	if (!unified)
+		return;
+	needs(cuMemAllocHost((void **)&h, 4096));
+	needs(cuMemAlloc(&d, 4096));
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (unsigned int i = 0; i < 1024; i++)
+		h[i] = 1000;
+	works(cuMemsetD32(d, 7, 1024));
+	works(cuCtxSynchronize());
+	works(kit_launch(churn, d, 128, 4000000, s));
+	works(cuMemsetD32Async(d, 7, 1024, s));
+	works(cuMemcpyDtoHAsync(h, d, 4096, s));
+	works(kit_launch(add, (CUdeviceptr)(uintptr_t)h, 1024, 3, s));
+	works(cuStreamSynchronize(s));
+	for (unsigned int i = 0; i < 1024; i++)
+		wrong += h[i] != 10;
+	is(wrong, 0);
+	works(cuStreamDestroy(s));
+	works(cuMemFree(d));
+	works(cuMemFreeHost(h));
+}
+
+/* The first launch that names it is in a capture, and its graph runs later. */
+static void passed_in_a_capture(CUmodule module)
+{
+	CUfunction add = kit_kernel(module, "add");
+	unsigned int *h, wrong = 0;
+	CUgraphExec exec = NULL;
+	CUgraph graph = NULL;
+	int unified = 0;
+	CUstream s;
+
+	works(cuDeviceGetAttribute(&unified, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, kit.dev));
+	if (!unified)
+		return;
+	needs(cuMemAllocHost((void **)&h, 4096));
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	memset(h, 0, 4096);
+	works(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	works(kit_launch(add, (CUdeviceptr)(uintptr_t)h, 128, 5, s));
+	needs(cuStreamEndCapture(s, &graph));
+	needs(cuGraphInstantiate(&exec, graph, 0));
+	for (unsigned int turn = 0; turn < 3; turn++) {
+		h[1] = 10 * turn;
+		works(cuGraphLaunch(exec, s));
+		works(cuStreamSynchronize(s));
+		wrong += h[0] != 5 * (turn + 1) || h[1] != 10 * turn + 5;
+	}
+	is(wrong, 0);
+	works(cuGraphExecDestroy(exec));
+	works(cuGraphDestroy(graph));
+	works(cuStreamDestroy(s));
+	works(cuMemFreeHost(h));
+}
+
 static void managed(CUmodule module)
 {
 	CUfunction add = kit_kernel(module, "add");
@@ -255,6 +351,9 @@ int main(void)
 	pitched();
 	host();
 	passed(module);
+	passed_elsewhere(module);
+	passed_behind_a_copy(module);
+	passed_in_a_capture(module);
 	managed(module);
 	advised();
 	many();

@@ -389,25 +389,12 @@ static bool has_locked(uint64_t host)
 	return found;
 }
 
-CUresult unified_add(const struct unified_place *place)
+/* Its context is current: its stream is not to end with another one. `u` is owned. */
+static CUresult add_here(struct unified *u)
 {
-	struct unified *u = calloc(1, sizeof(*u));
-	int saved = errno;
-	CUresult r;
+	const struct unified_place *place = &u->place;
+	CUresult r = client_plain_cuStreamCreate(&u->stream, CU_STREAM_NON_BLOCKING);
 
-	if (!u)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	u->place = *place;
-	u->known = mmap(NULL, place->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (u->known == MAP_FAILED || !open_pages(place)) {
-		if (u->known != MAP_FAILED)
-			munmap(u->known, place->bytes);
-		free(u);
-		errno = saved;
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	errno = saved;
-	r = client_plain_cuStreamCreate(&u->stream, CU_STREAM_NON_BLOCKING);
 	if (r == CUDA_SUCCESS && place->start == UNIFIED_ZERO)
 		r = client_cuMemsetD8Async(place->device, 0, place->bytes, u->stream);
 	if (r != CUDA_SUCCESS) {
@@ -433,6 +420,33 @@ CUresult unified_add(const struct unified_place *place)
 	atomic_fetch_add_explicit(&place->session->unified, 1, memory_order_relaxed);
 	leave();
 	return CUDA_SUCCESS;
+}
+
+CUresult unified_add(const struct unified_place *place)
+{
+	struct unified *u = calloc(1, sizeof(*u));
+	int saved = errno;
+	CUresult r;
+
+	if (!u)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	u->place = *place;
+	u->known = mmap(NULL, place->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (u->known == MAP_FAILED || !open_pages(place)) {
+		if (u->known != MAP_FAILED)
+			munmap(u->known, place->bytes);
+		free(u);
+		errno = saved;
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	errno = saved;
+	if (!context_enter(u)) {
+		unified_free(u);
+		return CUDA_ERROR_INVALID_CONTEXT;
+	}
+	r = add_here(u);
+	client_cuCtxPopCurrent_v2(NULL);
+	return r;
 }
 
 static bool of_host(const struct unified *u, uint64_t host)
