@@ -3,6 +3,9 @@
 
 #include "libs/cusparse/sparse.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #define ROUNDS 100000
 
 union params {
@@ -112,15 +115,62 @@ static void test_turned(void)
 	int escaped = 0;
 
 	w->a.rows_at = w->a.columns_at = w->a.values_at = begin;
-	w->c = (struct sparse_dense){ .at = begin + FORGED_ALLOWED - 4 * 16,
-				      .down = 1,
-				      .across = 4,
-				      .rows = 4,
-				      .columns = 1 };
+	w->c = (struct sparse_dense){
+		.at = begin + FORGED_ALLOWED - 4 * 16, .down = 1, .across = 4, .rows = 4, .columns = 1
+	};
 	for (w->kernel = SPARSE_GTSV; w->kernel <= SPARSE_GTSV_PLAIN; w->kernel++)
 		for (w->type = 0; w->type < 4; w->type++)
 			escaped += forged_run(sparse_run, &p, 1, 100) == FORGED_ESCAPED;
 	tap_ok(!escaped, "no system has more rows than its right sides: %d of 8", escaped);
+}
+
+static atomic_bool changes;
+
+/* A row of B grows and shrinks all the time, as a kernel on another stream may have it. */
+static void *change(void *given)
+{
+	volatile int32_t *end = given;
+
+	while (atomic_load(&changes))
+		*end = *end == 1 ? 1024 : 1;
+	return NULL;
+}
+
+/* Room for a row of a product is measured, and filled when it may be too little: that is a fault, and it ends. */
+static void test_changed(void)
+{
+	union params p = { .work = { .kernel = SPARSE_GEMM_COUNT, .batch = 1 } };
+	uint64_t begin = (uint64_t)(uintptr_t)forged_memory;
+	int32_t *words = (int32_t *)(void *)forged_memory;
+	struct sparse_work *w = &p.work;
+	enum forged_end end = FORGED_DONE;
+	sigset_t none, all;
+	pthread_t thread;
+	int faults = 0;
+
+	memset(words, 0, FORGED_ALLOWED);
+	w->a = (struct sparse_matrix){ begin, begin + 64, begin, .rows = 1, .columns = 1, .nnz = 1 };
+	w->more[0] = (struct sparse_matrix){ begin + 128, begin + 4096,	   begin + 16384,
+					     .rows = 1,	  .columns = 1024, .nnz = 1024 };
+	w->more[1] = (struct sparse_matrix){ .rows = 1, .columns = 1024 };
+	w->b.at = begin + 256;
+	words[1] = 1;
+	for (int i = 0; i < 1024; i++)
+		words[1024 + i] = i;
+	words[33] = 1;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &none);
+	atomic_store(&changes, true);
+	tap_ok(!pthread_create(&thread, NULL, change, &words[33]), "somebody changes a row's length");
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	for (int i = 0; i < 5000 && end != FORGED_LONG && end != FORGED_ESCAPED; i++) {
+		end = forged_run(sparse_run, &p, 1, 900);
+		faults += end == FORGED_REFUSED;
+	}
+	atomic_store(&changes, false);
+	pthread_join(thread, NULL);
+	tap_ok(end != FORGED_LONG && end != FORGED_ESCAPED, "a product of what changes ends, %d times by a fault",
+	       faults);
 }
 
 int main(void)
@@ -146,5 +196,6 @@ int main(void)
 	tap_ok(!escaped, "%d of %d touch what they must not", escaped, ROUNDS);
 	tap_ok(done > ROUNDS / 100, "not all of them are refused");
 	test_turned();
+	test_changed();
 	return tap_end();
 }

@@ -317,14 +317,22 @@ struct NAMED(slot) {
 	T value;
 };
 
-static void NAMED(row_add)(struct NAMED(slot) * table, int64_t room, int64_t column, T value)
+/* A table that is full was measured before a row of B has grown: a fault. Places that are taken count as work. */
+static void NAMED(row_add)(struct run *r, struct NAMED(slot) * table, int64_t room, int64_t column, T value)
 {
 	uint64_t at = (uint64_t)column * UINT64_C(0x9e3779b97f4a7c15) >> 20;
 
-	while (table[at & (uint64_t)(room - 1)].column >= 0 && table[at & (uint64_t)(room - 1)].column != column)
-		at++;
-	table[at & (uint64_t)(room - 1)].column = column;
-	table[at & (uint64_t)(room - 1)].value += value;
+	for (int64_t tries = 0; tries < room && !r->stopped; tries++, at++) {
+		struct NAMED(slot) *slot = &table[at & (uint64_t)(room - 1)];
+
+		if (slot->column < 0 || slot->column == column) {
+			slot->column = column;
+			slot->value += value;
+			return;
+		}
+		looked(r);
+	}
+	r->fault = true;
 }
 
 /* Row i of the product, sorted by columns, in the thread's memory; NULL: the launch has ended. */
@@ -347,7 +355,7 @@ static struct NAMED(slot) * NAMED(row_of_product)(struct run *r, int64_t i, int6
 
 		for (int64_t l = begin_in(r, b, row); l < stop && !r->fault; l++)
 			NAMED(row_add)
-			(table, room, column_in(r, b, l), NAMED(value)(r, k) * ((const T *)(uintptr_t)b->values_at)[l]);
+		(r, table, room, column_in(r, b, l), NAMED(value)(r, k) * ((const T *)(uintptr_t)b->values_at)[l]);
 	}
 	for (int64_t s = 0; s < room; s++)
 		if (table[s].column >= 0)
