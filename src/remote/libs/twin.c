@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #define NUMBERS 65536
-#define TURNS 64
 
 struct twin {
 	unsigned int type;
@@ -130,34 +129,49 @@ void twin_number(int number, const void *object)
 /*
  * The worker refuses a call about an object while another one about it waits there, because these libraries are not
  * made for two at once (serve.c). A program may use one handle in several threads, so that its calls take turns here:
- * from their message to their end. Of two handles that fall to one turn, one waits for the other, no more.
+ * from their message to their end. Calls about other objects go on: what one waits for may come behind another.
  */
-static pthread_mutex_t turns[TURNS];
-static pthread_once_t turns_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t turns = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static pthread_cond_t turn_left = PTHREAD_COND_INITIALIZER;
+static struct twin_call *taken;
+static unsigned int turns_awaited;
 
-static void make_turns(void)
+static bool taken_by_another(const void *object)
 {
-	pthread_mutexattr_t again;
-
-	pthread_mutexattr_init(&again);
-	pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
-	for (int i = 0; i < TURNS; i++)
-		pthread_mutex_init(&turns[i], &again);
-	pthread_mutexattr_destroy(&again);
+	for (const struct twin_call *c = taken; c; c = c->next)
+		if (c->turn_of == object && !pthread_equal(c->thread, pthread_self()))
+			return true;
+	return false;
 }
 
 static void turn_take(struct twin_call *c, const void *object)
 {
-	pthread_once(&turns_once, make_turns);
-	c->turns_of = (unsigned int)(((uintptr_t)object * UINT64_C(0x9e3779b97f4a7c15)) >> 58);
-	c->turn = !pthread_mutex_lock(&turns[c->turns_of]);
+	pthread_mutex_lock(&turns);
+	turns_awaited++;
+	while (taken_by_another(object))
+		pthread_cond_wait(&turn_left, &turns);
+	turns_awaited--;
+	c->turn_of = object;
+	c->thread = pthread_self();
+	c->next = taken;
+	taken = c;
+	pthread_mutex_unlock(&turns);
 }
 
 static void turn_leave(struct twin_call *c)
 {
-	if (c->turn)
-		pthread_mutex_unlock(&turns[c->turns_of]);
-	c->turn = false;
+	struct twin_call **place = &taken;
+
+	if (!c->turn_of)
+		return;
+	pthread_mutex_lock(&turns);
+	while (*place != c)
+		place = &(*place)->next;
+	*place = c->next;
+	c->turn_of = NULL;
+	if (turns_awaited)
+		pthread_cond_broadcast(&turn_left);
+	pthread_mutex_unlock(&turns);
 }
 
 /* ---- messages ---- */

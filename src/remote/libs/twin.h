@@ -13,6 +13,8 @@
 
 #include "remote/libs/request.h"
 
+#include <pthread.h>
+
 enum twin_way {
 	TWIN_RUN,      /* nothing comes back */
 	TWIN_ASK,      /* something does */
@@ -25,8 +27,9 @@ struct twin_call {
 	void *made; /* the handle of what a call makes */
 	uint64_t made_id;
 	bool goes, memo;
-	bool turn; /* the object's turn is this call's, until twin_end() */
-	unsigned int turns_of;
+	const void *turn_of;	/* the object whose turn is this call's, until twin_end(); or NULL */
+	pthread_t thread;	/* that has it */
+	struct twin_call *next; /* of those that have one */
 };
 
 /* Before the twin's call. */
