@@ -98,7 +98,7 @@ static void forged_begin(void)
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGALRM };
 
 	forged_memory = forged_pages(FORGED_ALLOWED);
-	if (forged_memory && FORGED_BEHIND)
+	if (forged_memory && FORGED_BEHIND != 0)
 		mprotect(forged_memory + FORGED_ALLOWED, FORGED_BEHIND, PROT_READ);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		sigaction(signals[i], &a, NULL);
