@@ -274,11 +274,12 @@ def test_restart_behind(m):
     long = Worker(m.make("long", devices=[dict(device="0", mem_bytes=1 << 20, policy="fair")]), kernel_us=1500000)
     for what, end in (("a kill", killed), ("an end", lambda: killed(signal.SIGTERM)), ("an upgrade", upgrade)):
         ok(until(lambda: c.workers[0].busy_ms("behind") > 250, 20), f"it is behind before {what}")
-        before = c.workers[0].busy_ms("behind")
+        before, began = c.workers[0].busy_ms("behind"), time.monotonic()
         end()
         c.reconnect()
-        after = c.workers[0].busy_ms("behind")
-        ok(after > before - 120, "and as much after it", before, after)
+        after, took_ms = c.workers[0].busy_ms("behind"), 1000 * (time.monotonic() - began)
+        # What it is served meanwhile makes up for it, at half of the time, its own half goes on.
+        ok(after > before - took_ms / 2 - 60, "and as much after it", before, after, took_ms)
     long.end()
     c.close()
 
