@@ -4,7 +4,6 @@ processes do: the thread that gives turns keeps its bound of processor time, and
 """
 from ground import *
 
-TURN_CLIENT = os.path.join(BUILD, "tests/daemon/turn_client")
 MANY, SECONDS = 200, 4
 root_only("programs of another user")
 s = system()
@@ -16,21 +15,6 @@ def grant(uid, name, device, **words):
     return answer["grant"]["socket"]
 
 
-def start(path, *words, nice=0):
-    return subprocess.Popen([*(["nice", "-n", str(nice)] if nice else []), TURN_CLIENT, path, "0", *words], stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE, text=True)
-
-
-def spent():
-    """The processor's time that the thread which gives turns has had, in s."""
-    for task in os.listdir(f"/proc/{s.process.pid}/task"):
-        with open(f"/proc/{s.process.pid}/task/{task}/stat") as f:
-            name, rest = f.read().rsplit(")", 1)
-        if name.endswith("(meted turns"):
-            return sum(int(w) for w in rest.split()[11:13]) / os.sysconf("SC_CLK_TCK")
-    raise RuntimeError("no thread gives turns")
-
-
 def share(clients):
     """How much of the time these had, all together."""
     began = time.monotonic()
@@ -40,13 +24,13 @@ def share(clients):
 
 loud = grant(UID, "loud", "1", policy="fair")
 pair = [grant(VICTIM, "one", "0", cores=50, policy="burst"), grant(VICTIM + 1, "other", "0", cores=50, policy="burst")]
-alone, _ = share([start(p, "1000", "0", str(SECONDS)) for p in pair])
-crowd = [start(loud, "late", "0", "3600", nice=19) for _ in range(MANY)]
+alone, _ = share([turn_client(p, "1000", "0", str(SECONDS)) for p in pair])
+crowd = [turn_client(loud, "late", "0", "3600", nice=19) for _ in range(MANY)]
 for c in crowd:
     c.stdout.readline()
-before, began = spent(), time.monotonic()
-beside, _ = share([start(p, "1000", "0", str(SECONDS)) for p in pair])
-part = (spent() - before) / (time.monotonic() - began)
+before, began = turns_spent(s), time.monotonic()
+beside, _ = share([turn_client(p, "1000", "0", str(SECONDS)) for p in pair])
+part = (turns_spent(s) - before) / (time.monotonic() - began)
 ok(part < 0.6, f"beside {MANY} processes that note edges without an end the thread has no more than half a core", part)
 # Whose processor the machine is has its part in it.
 ok(beside > alone * 0.75, "and two tenants of another device have their turns", beside, alone)

@@ -22,6 +22,7 @@ from harness import *  # noqa: E402,F401,F403
 UID = 61001    # the attacker
 VICTIM = 61002  # another user of the same machine
 WALL_CLIENT = os.path.join(harness.BUILD, "tests/remote/wall_client")
+TURN_CLIENT = os.path.join(harness.BUILD, "tests/daemon/turn_client")
 
 
 def root_only(what):
@@ -107,6 +108,22 @@ def size_bytes(text):
     if isinstance(text, int):
         return text
     return int(text[:-1]) << {"K": 10, "M": 20, "G": 30}[text[-1]]
+
+
+def turn_client(path, *words, nice=0):
+    """A program that takes turns on the first device of its grant, as its words say; `nice`: its priority."""
+    command = [*(["nice", "-n", str(nice)] if nice else []), TURN_CLIENT, path, "0", *words]
+    return harness.subprocess.Popen(command, stdin=harness.subprocess.PIPE, stdout=harness.subprocess.PIPE, text=True)
+
+
+def turns_spent(s):
+    """The processor's time that the thread which gives turns has had, in s."""
+    for task in os.listdir(f"/proc/{s.process.pid}/task"):
+        with open(f"/proc/{s.process.pid}/task/{task}/stat") as f:
+            name, rest = f.read().rsplit(")", 1)
+        if name.endswith("(meted turns"):
+            return sum(int(w) for w in rest.split()[11:13]) / os.sysconf("SC_CLK_TCK")
+    raise RuntimeError("no thread gives turns")
 
 
 class Program:

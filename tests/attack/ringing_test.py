@@ -5,7 +5,6 @@ less the thread works depends on the machine (0.25 to 0.47 of a core have been s
 """
 from ground import *
 
-TURN_CLIENT = os.path.join(BUILD, "tests/daemon/turn_client")
 GRANTS, SECONDS = 4, 4
 PROCESSES = int(sys.argv[2]) if len(sys.argv) > 2 else 2000  # all together
 root_only("programs of another user")
@@ -18,30 +17,15 @@ def grant(uid, name, **words):
     return answer["grant"]["socket"]
 
 
-def start(path, *words, nice=0):
-    return subprocess.Popen([*(["nice", "-n", str(nice)] if nice else []), TURN_CLIENT, path, "0", *words], stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE, text=True)
-
-
-def spent():
-    """The processor's time that the thread which gives turns has had, in s."""
-    for task in os.listdir(f"/proc/{s.process.pid}/task"):
-        with open(f"/proc/{s.process.pid}/task/{task}/stat") as f:
-            name, rest = f.read().rsplit(")", 1)
-        if name.endswith("(meted turns"):
-            return sum(int(w) for w in rest.split()[11:13]) / os.sysconf("SC_CLK_TCK")
-    raise RuntimeError("no thread gives turns")
-
-
 def had(path):
     """What part of the time a tenant with 50 % has its kernels, how long it waits for a turn at most, and the thread's part of a core."""
-    before, began = spent(), time.monotonic()
-    done = start(path, "1000", "0", str(SECONDS), nice=-15).communicate("", timeout=60)[0].split()[-4:]
-    return int(done[1]) / 1e6 / SECONDS, int(done[3]) / 1e3, (spent() - before) / (time.monotonic() - began)
+    before, began = turns_spent(s), time.monotonic()
+    done = turn_client(path, "1000", "0", str(SECONDS), nice=-15).communicate("", timeout=60)[0].split()[-4:]
+    return int(done[1]) / 1e6 / SECONDS, int(done[3]) / 1e3, (turns_spent(s) - before) / (time.monotonic() - began)
 
 
 victim = grant(VICTIM, "victim", cores=50, policy="burst")
-crowds = [start(grant(UID, f"crowd{i}", policy="fair"), "crowd", str(PROCESSES // GRANTS), "3600", nice=19) for i in range(GRANTS)]
+crowds = [turn_client(grant(UID, f"crowd{i}", policy="fair"), "crowd", str(PROCESSES // GRANTS), "3600", nice=19) for i in range(GRANTS)]
 for c in crowds:
     while c.stdout.readline() not in ("stands\n", ""):
         pass
