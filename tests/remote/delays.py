@@ -19,7 +19,7 @@ failed = 0
 
 
 def behave(name, arguments):
-    return subprocess.run([sys.executable, "-B", os.path.join(here, "../way.py"), "remote", "--build", build, *line.split(),
+    return subprocess.run([sys.executable, "-BS", os.path.join(here, "../way.py"), "remote", "--build", build, *line.split(),
                            *arguments.split(), "--", os.path.join(build, "tests/behaviour", name + "_test")], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
