@@ -137,7 +137,7 @@ uint64_t pace_beside(const struct pace *p)
 	return n ? n : 1;
 }
 
-/* Of the engine's time, which it shares with other processes of its tenant. */
+/* Of the engine's time, which it shares with others. */
 static uint64_t remaining_locked(struct pace *p, uint64_t now_ns)
 {
 	uint64_t ns = in_flight_locked(p), oldest = oldest_locked(p, ns);

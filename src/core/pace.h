@@ -198,7 +198,7 @@ void pace_ring_end(struct pace *p, bool idle);
 bool pace_room_locked(struct pace *p, uint64_t now_ns);
 /* Wakes that thread. No lock is held. */
 void pace_wake_gate(struct pace *p);
-/* How many processes of the tenant share the engine now: what they launch takes so many times as long. */
+/* So many times as long takes what is launched now, for others use the engine as well (wire/turn.h). */
 uint64_t pace_beside(const struct pace *p);
 
 static inline bool pace_is_gated(const struct pace *p)

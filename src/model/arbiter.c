@@ -391,6 +391,28 @@ static void set_listen(struct arbiter *a)
 	}
 }
 
+/* Work of unknown length, on the engine as far as can be known. */
+static bool is_unknown(const struct arbiter *a, const struct tenant *t)
+{
+	return rights_competes(t) && t->demand.busy && t->demand.unknown && a->now_ns < t->busy_from_ns + GONE_NS;
+}
+
+/* What is measured beside such work takes twice as long, about, and what is foretold. */
+static void set_beside(struct arbiter *a)
+{
+	unsigned int unknown = 0;
+
+	for (unsigned int n = 0; n < a->count; n++)
+		unknown += is_unknown(a, &a->tenant[a->list[n]]);
+	for (unsigned int n = 0; n < a->count; n++) {
+		struct tenant *t = &a->tenant[a->list[n]];
+		bool beside = unknown > is_unknown(a, t);
+
+		t->changed |= t->turn.beside != beside;
+		t->turn.beside = beside;
+	}
+}
+
 /* Idle time is the holder's while others wait for it. */
 static void set_payer(struct arbiter *a)
 {
@@ -472,6 +494,7 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 	classes_serve_low(a, work);
 	classes_guard(a);
 	set_payer(a);
+	set_beside(a);
 	set_listen(a);
 	return a->next_ns;
 }

@@ -54,6 +54,7 @@ struct arbiter_turn {
 	uint64_t until_ns; /* 0: until closed */
 	uint64_t bound_ns; /* most predicted work in flight, all its processes together */
 	uint32_t listen;   /* enum wire_listen: events that the arbiter wants to learn of at once */
+	bool beside; /* others have work of unknown length in flight: the engine's time slices divide it */
 };
 
 /* The totals of a tenant, for display and tests. */

@@ -176,6 +176,29 @@ static void test_accomplice(void)
 	arbiter_free(a);
 }
 
+/* Whose work is measured beside work of unknown length is told so: it takes twice as long there. */
+static void test_told_beside(void)
+{
+	struct arbiter *a = arbiter_new(NULL);
+	uint64_t now = SECOND;
+	int i = arbiter_join(a, &half, now), helper = arbiter_join(a, &rest, now);
+	struct arbiter_demand d = { .busy = true, .began_ns = now, .unknown = true };
+	bool before, own, changed;
+
+	waits(a, i, now, now);
+	now = pass(a, now, 10 * MS, i, i);
+	before = arbiter_turn(a, i)->beside;
+	arbiter_demands(a, helper, &d, now);
+	arbiter_step(a, now);
+	own = arbiter_turn(a, helper)->beside;
+	changed = arbiter_changed(a, i);
+	tap_ok(!before && !own && changed && arbiter_turn(a, i)->beside,
+	       "beside work of unknown length, and there alone, a tenant is told that it shares the engine");
+	pass(a, now, 20 * SECOND, i, i);
+	tap_ok(!arbiter_turn(a, i)->beside, "not for longer than such work lasts");
+	arbiter_free(a);
+}
+
 static void test_dated_back(void)
 {
 	struct arbiter *a = arbiter_new(NULL);
@@ -249,6 +272,7 @@ int main(void)
 	test_beside_stopped();
 	test_pretence();
 	test_accomplice();
+	test_told_beside();
 	test_dated_back();
 	test_passed(1);
 	test_passed(2);

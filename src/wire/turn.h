@@ -77,7 +77,11 @@ struct wire_turn {
 	_Atomic uint64_t bound_ns; /* predicted work in flight at most; a single launch may be longer */
 	_Atomic uint32_t guarantee_ppm; /* the tenant's share and limit, for a client whose meted is away */
 	_Atomic uint32_t limit_ppm;
-	_Atomic uint32_t beside; /* processes of the tenant that use the engine or wait for it, this one too */
+	/*
+	 * Processes of the tenant that use the engine or wait for it, this one too, and one for other tenants' work of
+	 * unknown length in flight: what this one launches takes so many times as long.
+	 */
+	_Atomic uint32_t beside;
 	_Atomic uint64_t charged_ns; /* what meted has charged this client's tenant with so far */
 	_Atomic int64_t lag_ns;	     /* and how far the tenant is behind (above 0) or ahead of its share */
 	/* tier T3 sizes its slices by these, of the tenant's terms (model/arbiter.h) */

@@ -93,7 +93,7 @@ def victim_share(m, kernel_ms, lanes):
     idle = share_of(m, pid, 0.5)[1]
     rows = [Row(m, kernel_ms) for _ in range(lanes)]
     until(lambda: all(r.waits for r in rows), 60)
-    share = share_of(m, pid, max(4, lanes * kernel_ms / 200))[0]
+    share = share_of(m, pid, max(4, lanes * kernel_ms / 200, kernel_ms / 100))[0]
     for r in rows:
         r.stop = True
     waits = [w for r in rows for w in r.end()]
@@ -119,7 +119,7 @@ def guarantee_holds(m, kernel_ms, lanes, least):
 m = Meted("--soft-only", env={"METE_SOFT_DEVICES": "1"})
 # Others by hand: newcomers_test.py BUILD MS:LANES:LEAST ...
 ROWS = [tuple(float(w) if "." in w else int(w) for w in row.split(":")) for row in sys.argv[2:]] or \
-    [(20, 4, 0.45), (100, 4, 0.45), (300, 4, 0.45)]
+    [(20, 4, 0.45), (100, 4, 0.45), (300, 4, 0.45), (1000, 1, 0.42)]
 for ms, lanes, least in ROWS:
     guarantee_holds(m, ms, lanes, least)
 m.close()

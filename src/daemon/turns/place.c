@@ -265,7 +265,7 @@ bool place_write(struct place *p, bool opening)
 	for (struct seat *s = p->seats; s; s = s->next) {
 		struct arbiter_turn t = turn_of(s, turn);
 
-		seat_write_beside(s, p->sits ? 1 : p->active);
+		seat_write_beside(s, (p->sits ? 1 : p->active) + turn->beside);
 		look |= seat_write_listen(s, t.listen);
 		if (t.open == opening) {
 			look |= !opening && (s->gate & WIRE_OPEN);

@@ -101,12 +101,11 @@ static bool in_flight(const struct seat *s)
 }
 
 /* The edges that a client has noted meanwhile are a part of what it has used; it may be busy now. */
-static void resume_edges(struct seat *s, uint64_t now_ns)
+static void resume_edges(struct seat *s)
 {
 	uint32_t head = atomic_load_explicit(&s->turn->edge_head, memory_order_relaxed);
 
 	atomic_store_explicit(&s->turn->edge_tail, head, memory_order_release);
-	s->edge_ns = now_ns;
 	s->begun = head && atomic_load_explicit(&s->turn->edge[(head - 1) % WIRE_EDGES], memory_order_relaxed) & 1 &&
 		   in_flight(s);
 }
@@ -128,8 +127,9 @@ struct seat *engine_sit(struct place *p, struct wire_turn *turn, bool found, uin
 	s->listen = ~0u;
 	s->until_ns = atomic_load_explicit(&turn->until_ns, memory_order_relaxed);
 	s->bound_ns = atomic_load_explicit(&turn->bound_ns, memory_order_relaxed);
+	s->edge_ns = now_ns;
 	if (found)
-		resume_edges(s, now_ns);
+		resume_edges(s);
 	resume(p, s, found, now_ns);
 	if (s->begun)
 		arbiter_begins(p->engine->arbiter, p->at, now_ns);
@@ -154,11 +154,43 @@ static void end_edges(struct seat *s, uint64_t now_ns)
 	s->edge_ns = now_ns;
 }
 
+/*
+ * Work of which no edge was noted: a program may end with its last kernel, before it has measured that, or be killed.
+ * It was in flight until now; of a program that was stopped long before, until its predicted end.
+ */
+static void end_unnoted(struct seat *s, uint64_t now_ns)
+{
+	uint64_t from = atomic_load(&s->turn->busy_since_ns), end = now_ns;
+	uint64_t done = atomic_load_explicit(&s->turn->done_by_ns, memory_order_relaxed);
+	bool unknown = atomic_load_explicit(&s->turn->flags, memory_order_relaxed) & WIRE_TURN_UNKNOWN;
+
+	if (s->begun || !from)
+		return;
+	from = max_u64(from, s->edge_ns);
+	from = max_u64(from, now_ns > FAR_NS ? now_ns - FAR_NS : 0);
+	if (!unknown && end > WIRE_STUCK_NS && end - WIRE_STUCK_NS > done)
+		end = done;
+	if (from >= end)
+		return;
+	arbiter_begins(s->place->engine->arbiter, s->place->at, from);
+	turn_log_edge(s->turn, from, true);
+	s->begun = true;
+	end_edges(s, end);
+}
+
+/* It has nothing in flight any more. */
+static void end_work(struct seat *s, uint64_t now_ns)
+{
+	end_unnoted(s, now_ns);
+	end_edges(s, now_ns);
+}
+
 void engine_renew(struct seat *s, uint64_t now_ns)
 {
 	struct wire_turn *t = s->turn;
 
-	end_edges(s, now_ns);
+	seat_take_edges(s, WIRE_EDGES, now_ns);
+	end_work(s, now_ns);
 	atomic_store(&t->busy_since_ns, 0);
 	atomic_store(&t->done_by_ns, 0);
 	atomic_store(&t->waiting, 0);
@@ -193,7 +225,7 @@ void engine_rise(struct seat *s, uint64_t now_ns, bool lives)
 
 	/* Its last kernel, perhaps, of which nothing has been taken yet. */
 	seat_take_edges(s, WIRE_EDGES, now_ns);
-	end_edges(s, now_ns);
+	end_work(s, now_ns);
 	if (p->seats == s && !s->next && s->gate & WIRE_OPEN)
 		turn_log_turn(s->turn, &(struct arbiter_turn){ .open = false }, 0, false, false, 0);
 	engine_deaf(s, false);

@@ -1,6 +1,7 @@
 /*
  * seat_test.c: what a tenant's account begins with under the next meted: what stands on its clients' pages, or what the
- * meted before has handed over, against which a page, where a client may write what it likes, counts for nothing.
+ * meted before has handed over, against which a page, where a client may write what it likes, counts for nothing. And
+ * what it ends with: the work of a client that has gone before it noted an edge of it.
  */
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/resume.h"
@@ -77,9 +78,73 @@ static void test_handed_over(void)
 	free(t);
 }
 
+/*
+ * A client has had work in flight from NOW on, and goes `ms` later; another tenant's edge is known, of work that lasts
+ * as long. Value: what each is charged, in ms.
+ */
+struct charges {
+	uint64_t gone, other;
+};
+
+static struct charges go_after(uint64_t ms, uint64_t predicted_ms, bool noted, bool becomes)
+{
+	struct found f = prepare(0, 0);
+	struct arbiter *a = f.engine->arbiter;
+	int other = arbiter_join(a, &half, NOW);
+	struct seat *s = engine_sit(f.place, f.turn, false, NOW);
+	struct charges c;
+
+	atomic_store(&f.turn->busy_since_ns, NOW);
+	atomic_store(&f.turn->done_by_ns, NOW + predicted_ms * MS);
+	atomic_store(&f.turn->flags, predicted_ms ? 0 : WIRE_TURN_UNKNOWN);
+	if (noted)
+		wire_edge_put(f.turn, NOW, true);
+	arbiter_begins(a, other, NOW);
+	if (becomes)
+		engine_renew(s, NOW + ms * MS);
+	else
+		engine_rise(s, NOW + ms * MS, false);
+	arbiter_ends(a, other, NOW + ms * MS);
+	arbiter_step(a, NOW + ms * MS);
+	c.gone = engine_totals(f.place, NOW + ms * MS).charged_ns / MS;
+	c.other = arbiter_read(a, other, NOW + ms * MS).charged_ns / MS;
+	if (becomes)
+		engine_rise(s, NOW + ms * MS, false);
+	engine_leave(f.place, NOW + ms * MS);
+	engine_free(f.engine);
+	free(f.turn);
+	return c;
+}
+
+static void test_gone(void)
+{
+	static const struct {
+		const char *what;
+		uint64_t ms, predicted_ms;
+		bool noted, becomes;
+		uint64_t gone, other;
+	} cases[] = {
+		{ "a client that goes with work of unknown length of which it noted nothing", 1000, 0, false, false,
+		  500, 500 },
+		{ "the same of work that has a length", 20, 18, false, false, 10, 10 },
+		{ "one that has noted when it began", 1000, 0, true, false, 500, 500 },
+		{ "one that becomes another program", 1000, 0, false, true, 500, 500 },
+		{ "one that was stopped long before is charged as far as it foretold", 1000, 10, false, false, 5, 995 },
+	};
+
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct charges c = go_after(cases[i].ms, cases[i].predicted_ms, cases[i].noted, cases[i].becomes);
+
+		tap_ok(c.gone == cases[i].gone && c.other == cases[i].other,
+		       "%s: it is charged %llu ms, another one %llu", cases[i].what, (unsigned long long)c.gone,
+		       (unsigned long long)c.other);
+	}
+}
+
 int main(void)
 {
 	tap_begin();
+	test_gone();
 	test_pages();
 	test_handed_over();
 	return tap_end();
