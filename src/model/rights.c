@@ -412,10 +412,22 @@ bool rights_claims(const struct arbiter *a, int i)
 	return t->terms.guarantee_ppm && rights_competes(t) && t->arrears.ns > claim_ns(a, i);
 }
 
+/* What it brings next takes so long, as far as can be known: of work of unknown length, as long as its longest turn. */
+static double brings_ns(const struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+	double ns = (double)(rights_brings_unknown(t) ? t->longest_ns : t->next_ns);
+	double most = guaranteed(a, i) * (double)ARREARS_WINDOW_NS;
+
+	return ns < most ? ns : most;
+}
+
 /* For how long it has been without what is guaranteed to it, when what it may bring has been paid for. */
 static double behind_for(const struct arbiter *a, int i)
 {
-	return (a->tenant[i].arrears.ns - unproven_ns(a, i, INFINITY)) / guaranteed(a, i);
+	double unproven = unproven_ns(a, i, INFINITY), next = brings_ns(a, i);
+
+	return (a->tenant[i].arrears.ns - (next > unproven ? next : unproven)) / guaranteed(a, i);
 }
 
 /* By its claim i goes before j, which has none, or has been behind for a shorter time. */

@@ -501,7 +501,8 @@ struct row {
 
 static void test_row(const struct row *row)
 {
-	double seconds = longer ? 60 : fmax(12, row->kernel_ms / 40), least = 1, starved = 0,
+	/* Those that have a guarantee and several kernels meet seldom. */
+	double seconds = longer || row->launches > 1 ? 60 : fmax(12, row->kernel_ms / 40), least = 1, starved = 0,
 	       bound = 4 * row->lanes * row->kernel_ms + 200, had;
 	struct arbiter_terms half = shared(ARBITER_NORMAL, 50, 100, 100);
 	struct arbiter_terms terms = shared(ARBITER_NORMAL, row->guarantee_pct, 100, 100);
@@ -546,7 +547,7 @@ static void test_newcomers(void)
 		{ 20, 4, 0, 1, 0, 0.47, 0.45 },	  { 20, 4, 0, 1, 1, 0.44, 0.42 },   { 100, 4, 0, 1, 0, 0.47, 0.45 },
 		{ 100, 4, 0, 1, 1, 0.44, 0.42 },  { 300, 4, 0, 1, 0, 0.47, 0.45 },  { 300, 4, 0, 1, 1, 0.44, 0.4 },
 		{ 300, 1, 0, 1, 0, 0.47, 0.45 },  { 100, 4, 10, 1, 0, 0.47, 0.42 }, { 300, 4, 10, 1, 0, 0.47, 0.42 },
-		{ 300, 4, 10, 3, 0, 0.46, 0.25 }, { 300, 4, 10, 3, 1, 0.43, 0.22 }, { 600, 4, 0, 1, 1, 0.45, 0.4 },
+		{ 300, 4, 10, 3, 0, 0.47, 0.35 }, { 300, 4, 10, 3, 1, 0.43, 0.33 }, { 600, 4, 0, 1, 1, 0.45, 0.4 },
 		/* Longer than is waited for: by the device's time slices. */
 		{ 1000, 1, 0, 1, 1, 0.45, 0.4 },  { 1000, 4, 0, 1, 0, 0.47, 0.45 }, { 1000, 4, 0, 1, 1, 0.47, 0.4 },
 		{ 1000, 4, 10, 1, 1, 0.47, 0.4 }, { 2000, 4, 0, 1, 0, 0.47, 0.4 },  { 2000, 4, 0, 1, 1, 0.45, 0.27 },
