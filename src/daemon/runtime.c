@@ -8,12 +8,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -70,6 +73,23 @@ static bool somebody_listens(const struct runtime *runtime)
 	return fd >= 0 && (!connect(fd, (struct sockaddr *)&address, sizeof(address)) || errno == EAGAIN);
 }
 
+/*
+ * False: the meted that wrote its number into the lock file has ended. A child that it was starting holds its lock and
+ * its sockets until the child executes its program.
+ */
+static bool writer_lives(int lock_fd)
+{
+	_cleanup_close_ int fd = -1;
+	char pid[16] = "";
+	struct pollfd p = { .events = POLLIN };
+
+	if (pread(lock_fd, pid, sizeof(pid) - 1, 0) <= 0 || atoi(pid) <= 0)
+		return true;
+	fd = (int)syscall(SYS_pidfd_open, atoi(pid), 0);
+	p.fd = fd;
+	return fd < 0 ? errno != ESRCH : !poll(&p, 1, 0);
+}
+
 static bool same_file(int a, int b)
 {
 	struct stat sa, sb;
@@ -111,9 +131,12 @@ static int lock(struct runtime *runtime, char *error, size_t size)
 	if (fd < 0)
 		return fail(error, size, -errno, "cannot open %s/meted.lock: %s: %s", runtime->dir, strerror(errno),
 			    remedy(errno));
-	/* One that does not listen is just leaving, or just coming: both are decided in a moment. */
-	for (int i = 0; (r = flock(fd, LOCK_EX | LOCK_NB)) && i < LEAVING_TRIES && !somebody_listens(runtime); i++)
+	/* One that does not listen, or has ended, is just leaving, or just coming: both are decided in a moment. */
+	for (int i = 0; (r = flock(fd, LOCK_EX | LOCK_NB)) && i < LEAVING_TRIES; i++) {
+		if (somebody_listens(runtime) && writer_lives(fd))
+			break;
 		usleep(LEAVING_MS * 1000);
+	}
 	if (r) {
 		n = (int)pread(fd, pid, sizeof(pid) - 1, 0);
 		return fail(error, size, -EBUSY,

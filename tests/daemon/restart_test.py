@@ -293,6 +293,32 @@ def test_second(m):
     ok(m.control().ask("hello")["ok"], "the first goes on")
 
 
+HALF_STARTED = """
+import fcntl, os, signal, socket, sys, time
+lock = os.open(sys.argv[1] + "/meted.lock", os.O_RDWR)
+fcntl.flock(lock, fcntl.LOCK_EX)
+os.ftruncate(lock, 0)
+os.pwrite(lock, str(os.getpid()).encode(), 0)
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1] + "/control.sock")
+s.listen()
+if not os.fork():
+    time.sleep(1)
+    os._exit(0)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_child_holds_lock(m):
+    """meted is killed between the fork and the exec of a child: until the exec the child holds the lock and listens."""
+    m.kill(signal.SIGTERM)
+    subprocess.run([sys.executable, "-c", HALF_STARTED, m.dir], stdout=subprocess.DEVNULL)
+    ok(m.start(expect=False), "the next meted waits for a lock that only a child of the last one holds", m.up or (m.wait(), m.error))
+    if not m.up:
+        m.start()
+    ok(m.control().ask("hello")["ok"], "and serves")
+
+
 def test_leaving(m):
     """A meted that is asked to leave and one that comes at the same time."""
     for _ in range(20):
@@ -512,7 +538,7 @@ for number in (signal.SIGKILL, signal.SIGTERM):
     print(f"# test_resume {number.name}", flush=True)
     test_resume(m, number)
 for test in [test_share_cut_in_two, test_damaged_page, test_objects_lost, test_book, test_pages_of_others, test_soon_survives, test_runner_gone,
-             test_second, test_leaving, test_places, test_socket_taken, test_broken_store]:
+             test_second, test_child_holds_lock, test_leaving, test_places, test_socket_taken, test_broken_store]:
     print(f"# {test.__name__}", flush=True)
     test(m)
 m.close()
