@@ -8,6 +8,11 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /*
  * What will be charged to it besides: its memory is on its way, or may come at any moment. For one that does not answer
  * nothing is kept.
@@ -72,13 +77,22 @@ static bool is_idle(const struct residence_client *c, uint64_t now_ns)
 	return since && now_ns >= since + RESIDENCE_IDLE_NS;
 }
 
+/* A turn of this length at least, and in which so many swaps of `swap_ns` fit. */
+static uint64_t at_least(uint64_t turn_ns, uint64_t swap_ns, unsigned int part)
+{
+	uint64_t least = lesser(swap_ns, RESIDENCE_TURN_MOST_NS / part) * part;
+
+	return lesser(turn_ns > least ? turn_ns : least, RESIDENCE_TURN_MOST_NS);
+}
+
 static bool may_leave(const struct residence_device *device, const struct residence_client *c,
 		      const struct residence_client *whom, uint64_t now_ns)
 {
 	if (c == whom || c->place != RESIDENCE_HERE || c->wish_away || c->stays || !c->movable_units ||
 	    c->held_units <= c->keeps_units || c->class < whom->class)
 		return false;
-	return c->class > whom->class || is_idle(c, now_ns) || now_ns >= c->since_ns + device->turn_ns;
+	return c->class > whom->class || is_idle(c, now_ns) ||
+	       now_ns >= c->since_ns + at_least(device->turn_ns, c->swap_ns, RESIDENCE_OWN_SWAP_PART);
 }
 
 /* The group from which to take first: a larger number, the rather. */
@@ -212,12 +226,19 @@ bool residence_can_hold(const struct residence_device *device, const struct resi
 	return stays + units <= device->total_units;
 }
 
-uint64_t residence_turn(uint64_t turn_ns, uint64_t swap_ns)
+uint64_t residence_turn(uint64_t turn_ns, const struct residence_client *client, unsigned int count)
 {
-	uint64_t least = swap_ns < RESIDENCE_TURN_MOST_NS / RESIDENCE_SWAP_PART ? swap_ns * RESIDENCE_SWAP_PART
-										: RESIDENCE_TURN_MOST_NS;
+	uint64_t sum = 0, swaps = 0;
 
-	if (turn_ns < least)
-		turn_ns = least;
-	return turn_ns < RESIDENCE_TURN_MOST_NS ? turn_ns : RESIDENCE_TURN_MOST_NS;
+	for (unsigned int i = 0; i < count; i++)
+		if (client[i].swap_ns) {
+			sum += lesser(client[i].swap_ns, RESIDENCE_TURN_MOST_NS);
+			swaps++;
+		}
+	return at_least(turn_ns, swaps ? sum / swaps : 0, RESIDENCE_SWAP_PART);
+}
+
+uint64_t residence_swap(uint64_t last_ns, uint64_t before_ns)
+{
+	return before_ns ? lesser(last_ns, before_ns) : last_ns;
 }

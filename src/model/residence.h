@@ -29,6 +29,7 @@ struct residence_client {
 	uint64_t want_units;	 /* more that it has requested and waits for */
 	uint64_t keeps_units;	 /* while its tenant holds no more, it need not leave */
 	uint64_t barred_units;	 /* free memory that is promised to others and not lent to this client */
+	uint64_t swap_ns;	 /* what a leave and a return of it take; 0: unknown */
 	unsigned int class;	 /* larger: less important */
 	bool called;		 /* a thread of the program waits for its memory, or the user has resumed it */
 	bool suspended;		 /* the user has suspended it */
@@ -51,7 +52,8 @@ struct residence_device {
 
 #define RESIDENCE_IDLE_NS 200000000ull
 #define RESIDENCE_TURN_MOST_NS 30000000000ull
-#define RESIDENCE_SWAP_PART 5 /* a turn lasts at least so many swaps */
+#define RESIDENCE_SWAP_PART 5	  /* a turn lasts at least so many swaps, in the mean of all clients */
+#define RESIDENCE_OWN_SWAP_PART 2 /* and so many of the client's own */
 
 /*
  * Returns the units that are neither held nor promised to a returning client. `but`: for this client; what is promised
@@ -69,7 +71,12 @@ bool residence_can_hold(const struct residence_device *device, const struct resi
 			unsigned int count, const struct residence_client *who, uint64_t units);
 
 /*
- * Returns the length of a turn when a leave and a return together take `swap_ns`, so that at most a fifth of the time
- * is lost.
+ * Returns the length of a turn, so that leaving and returning (`swap_ns` of the clients) take at most a fifth of the
+ * time in the mean.
  */
-uint64_t residence_turn(uint64_t turn_ns, uint64_t swap_ns);
+uint64_t residence_turn(uint64_t turn_ns, const struct residence_client *client, unsigned int count);
+/*
+ * What a swap of a client takes, by its last two (0: there was none). The shorter of them: one swap that was held up by
+ * something else changes no turn.
+ */
+uint64_t residence_swap(uint64_t last_ns, uint64_t before_ns);

@@ -66,6 +66,10 @@ static const struct row rows[] = {
 	  9 * SECOND },
 	{ "who works has its turn", { { AWAY(80), CALLED(1) }, { HERE(80), WORKS } }, "l.", 2 * SECOND },
 	{ "and leaves when it is over", { { AWAY(80), CALLED(1) }, { HERE(80), WORKS } }, "ll", SECOND },
+	{ "one whose own swap takes long has a longer one",
+	  { { AWAY(80), CALLED(1) }, { HERE(80), WORKS, .swap_ns = 600 * MS } },
+	  "l.",
+	  SECOND },
 	{ "nobody leaves where that is not enough",
 	  { { AWAY(80), CALLED(1) }, { HERE(40), IDLE(9) }, { HERE(60), WORKS } },
 	  "l..",
@@ -133,13 +137,25 @@ static void test_rows(void)
 	}
 }
 
+/* The turn of a device whose clients' swaps take so long. */
+static uint64_t turn_of(uint64_t a, uint64_t b, uint64_t c)
+{
+	const struct residence_client clients_of[] = { { .swap_ns = a }, { .swap_ns = b }, { .swap_ns = c } };
+
+	return residence_turn(2 * SECOND, clients_of, 3);
+}
+
 static void test_turn(void)
 {
-	tap_ok(residence_turn(2 * SECOND, 100 * MS) == 2 * SECOND, "a turn that is long enough stays");
-	tap_ok(residence_turn(2 * SECOND, SECOND) == 5 * SECOND,
-	       "it grows until a swap takes no more than a fifth of it");
-	tap_ok(residence_turn(2 * SECOND, 20 * SECOND) == 30 * SECOND, "to thirty seconds at most");
-	tap_ok(residence_turn(2 * SECOND, UINT64_MAX) == 30 * SECOND, "whatever the swap took");
+	tap_ok(turn_of(100 * MS, 0, 0) == 2 * SECOND, "a turn that is long enough stays");
+	tap_ok(turn_of(SECOND, SECOND, SECOND) == 5 * SECOND, "it grows until a swap takes no more than a fifth of it");
+	tap_ok(turn_of(SECOND, 0, 0) == 5 * SECOND, "those that have not moved yet do not count");
+	tap_ok(turn_of(2 * SECOND, 500 * MS, 500 * MS) == 5 * SECOND, "it is the mean that counts");
+	tap_ok(turn_of(20 * SECOND, 20 * SECOND, 0) == 30 * SECOND, "to thirty seconds at most");
+	tap_ok(turn_of(UINT64_MAX, UINT64_MAX, 1) == 30 * SECOND, "whatever the swaps took");
+	tap_ok(residence_swap(SECOND, 0) == SECOND && residence_swap(2 * SECOND, 2 * SECOND) == 2 * SECOND &&
+		       residence_swap(9 * SECOND, SECOND) == SECOND && residence_swap(SECOND, 9 * SECOND) == SECOND,
+	       "one swap that was held up does not count");
 }
 
 /* Virtual time ---------------------------------------------------------------------------------------------------- */

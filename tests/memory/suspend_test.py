@@ -111,6 +111,36 @@ def full_device(m, c, judge):
     ok(judge.most <= 64 * MIB, "never more was on the device than it has")
 
 
+def changes_its_mind():
+    """Suspended again in the middle of its return, again and again: what it had mapped by then is free for others."""
+    slow = Meted("--soft-only", env={**ENV, "METE_SOFT_COPY_RATE": "100M"})
+    s = slow.control()
+    slow.make("local", QUOTA, spill=True)
+    slow.make("other", QUOTA, spill=True)
+    r = Resider(slow, "local", SIZE, 1)
+    r.has("holds")
+    mete(slow, "set", "local", "--suspend")
+    kept = []
+    for turn in range(8):
+        s.ask("grant_resume", name="local")
+        until(lambda: s.grant("local")["devices"][0]["held_bytes"] > SIZE / 8, 10)
+        mete(slow, "set", "local", "--suspend")
+        if not until(lambda: share(s, "local")["granted_bytes"] == share(s, "local")["held_bytes"] < SIZE / 8, 10):
+            kept.append(share(s, "local"))
+    ok(not kept, "a return that is broken off leaves nothing of the device taken", kept[:1])
+    other = Resider(slow, "other", SIZE, 2)
+    other.has("holds")
+    other.go_on()
+    ok(other.done(1, 20), "another tenant has the room", other.lines)
+    s.ask("grant_resume", name="local")
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    other.go_on()
+    same(other.end(), 0, "of the other one, too")
+    s.close()
+    slow.close()
+
+
 def meted_ends(m, c):
     r = Resider(m, "local", SIZE, 2)
     r.has("holds")
@@ -285,6 +315,7 @@ forks_while_away(m, c)
 refusals(m, c)
 promises(m, c)
 no_room_in_the_host(c)
+changes_its_mind()
 judge.close()
 c.close()
 m.close()

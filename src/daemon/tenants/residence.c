@@ -187,6 +187,7 @@ static void see_client(struct client *c, uint64_t held_units, uint64_t now)
 		.want_units = wants(c, now) ? r->want_units : 0,
 		.keeps_units = t->grant.resident_units,
 		.barred_units = barred_units(c),
+		.swap_ns = residence_swap(r->swap_ns, r->swap_before_ns),
 		.class = t->grant.share[0].compute.terms.class + 1,
 		.called = r->called || r->place & WIRE_PLACE_WAITED,
 		.suspended = t->grant.suspended,
@@ -272,7 +273,7 @@ static bool has_place(struct parts *parts, const struct tenant *t)
 /* Value: some tenant's memory moves there. */
 static bool see(struct daemon *daemon, const uint8_t *uuid)
 {
-	uint64_t now = clock_now_ns(), swap = 0, left, held;
+	uint64_t now = clock_now_ns(), left, held;
 	struct parts parts = divide(daemon, uuid);
 	unsigned int device, of_one;
 	bool any = false;
@@ -306,13 +307,11 @@ static bool see(struct daemon *daemon, const uint8_t *uuid)
 				see_client(c, held, now);
 			else
 				see_waiting(c, held);
-			if (c->residing.swap_ns > swap)
-				swap = c->residing.swap_ns;
 		}
 		view.device.other_units += left;
 	}
 	view.stay_units += view.device.other_units; /* those that are not asked to leave stay */
-	view.device.turn_ns = residence_turn(daemon->memory->turn_ns, swap);
+	view.device.turn_ns = residence_turn(daemon->memory->turn_ns, view.list, view.count);
 	return any;
 }
 

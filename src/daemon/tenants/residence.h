@@ -56,6 +56,7 @@ struct residing {
 	uint32_t counted;	      /* the wish whose move is counted */
 	uint64_t moving_units;
 	uint64_t swap_ns;	     /* the last time to leave and the last to return, together */
+	uint64_t swap_before_ns;     /* the same of the swap before */
 	uint64_t leave_ns;	     /* without the time in which its work ended: the device was used then */
 	uint64_t works_ns;	     /* its work had not ended when it was looked at then */
 	int disk_fd;		     /* of the file that it was given, which it writes or has written; 0: none */

@@ -149,7 +149,6 @@ static void left(struct client *c, uint64_t now)
 	s->out_bytes += bytes;
 	s->moves++;
 	s->moving_ns += r->leave_ns;
-	account_recall(c->tenant, 0, &(struct ledger_units){ account_credit(c, 0), 0 }, NULL, NULL);
 	tenant_note(c->tenant, 0, JOURNAL_ACTION, "%s: %s left the device in %.2f s%s%s", client_text(c),
 		    size_format(bytes, text), (double)(now - r->asked_ns) / 1e9, *r->whom ? ", to make room for " : "",
 		    r->whom);
@@ -163,6 +162,7 @@ static void returned(struct client *c, uint64_t now)
 	uint64_t bytes = residing_movable(c) * WIRE_UNIT_BYTES, ns = now - r->asked_ns;
 
 	/* What the user does costs no turn. */
+	r->swap_before_ns = r->swap_ns;
 	r->swap_ns = s->state == SUSPENSION_NONE ? r->leave_ns + ns : 0;
 	r->called = false;
 	s->in_bytes += bytes;
@@ -245,6 +245,15 @@ static void look_whether_lost(struct client *c, uint64_t now, uint32_t place)
 		    client_text(c), c->tenant->grant.name);
 }
 
+/*
+ * A client that is told to leave while it returns frees what it has mapped again, and keeps that as credit. Nobody else
+ * would get it: those that wait for the device do not ask.
+ */
+static void recall_credit(struct client *c)
+{
+	account_recall(c->tenant, 0, &(struct ledger_units){ account_credit(c, 0), 0 }, NULL, NULL);
+}
+
 /* What has become of what was asked. */
 void residing_look(struct client *c, uint64_t now)
 {
@@ -273,6 +282,8 @@ void residing_look(struct client *c, uint64_t now)
 		if (to == WIRE_RESIDENT && from != WIRE_LEAVING)
 			returned(c, now);
 	}
+	if (to == WIRE_AWAY && residing_wishes_away(c))
+		recall_credit(c);
 	if (to == WIRE_RESIDENT && residing_wishes_away(c) && wire_place_reason(is) &&
 	    wire_place_serial(is) == wire_wish_serial(r->wish))
 		stayed(c, now,
