@@ -16,7 +16,7 @@ from servers import Remote, Server  # noqa: E402
 from harness import BUILD, PATIENCE, Meted, finish, ok, same, until  # noqa: E402
 
 ROAMER = os.path.join(BUILD, "tests/memory/roamer")
-KINDS = ("captures", "products", "textures", "shared", "symbols")
+KINDS = ("captures", "kernels", "products", "textures", "shared", "symbols")
 HELD = ("addresses of variables", "in capture")  # for a moment, of some kinds: it is to be asked again
 QUOTA = 40 * MIB
 LONG = bool(os.environ.get("METE_TEST_LONG"))

@@ -15,6 +15,8 @@ CUfunction function_of(CUmodule m, const char *name);
 
 void captures_make(void);
 void captures_round(unsigned int n, uint64_t *d);
+void kernels_make(void);
+void kernels_round(unsigned int n, uint64_t *d);
 void products_make(void);
 void products_round(unsigned int n, uint64_t *d);
 void shared_make(void);

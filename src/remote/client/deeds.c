@@ -11,6 +11,7 @@
 #include "remote/client/session.h"
 #include "remote/client/thread.h"
 #include "remote/code.h"
+#include "remote/graph.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -104,7 +105,8 @@ static uint16_t change_of(uint16_t call)
 {
 	if (call < CUDA_CALL_COUNT)
 		return changes[call];
-	return call == CALL_CODE_TELL || call == CALL_CODE_LIST ? NAMES : 0;
+	/* A node's function is one that the worker may name by that alone. */
+	return call == CALL_CODE_TELL || call == CALL_CODE_LIST || call == CALL_GRAPH_GET ? NAMES : 0;
 }
 
 /* ---- a list ---- */

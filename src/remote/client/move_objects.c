@@ -11,6 +11,7 @@
 #include "remote/client/thread.h"
 #include "remote/code.h"
 #include "remote/copy.h"
+#include "remote/graph.h"
 #include "remote/image.h"
 
 #include <stdlib.h>
@@ -85,11 +86,20 @@ static void ids_add(struct ids *ids, uint64_t id)
 	ids->id[ids->count++] = id;
 }
 
-/* A node or an instance is made anew of graphs, nodes and events: of one that has ended nothing can be made. */
-static void want_parts(struct look *l, const struct object *o)
+static bool names_parts(enum remote_kind kind, const struct deed *d)
+{
+	return kind == KIND_GRAPH_EXEC || kind == KIND_GRAPH_NODE ||
+	       (kind == KIND_FUNCTION && d->call == CALL_GRAPH_GET);
+}
+
+/*
+ * A node or an instance is made anew of graphs, nodes and events: of one that has ended nothing can be made. So is a
+ * function that was learnt of by a node.
+ */
+static void want_parts(struct look *l, const struct object *o, enum remote_kind kind_of)
 {
 	for (const struct deed *d = o->deeds; d; d = d->next)
-		for (size_t i = DEED_FIRST; i < d->bytes / sizeof(*d->message); i++) {
+		for (size_t i = DEED_FIRST; names_parts(kind_of, d) && i < d->bytes / sizeof(*d->message); i++) {
 			const uint64_t kind = d->message[i] >> 56;
 
 			if (kind == KIND_GRAPH || kind == KIND_GRAPH_NODE || kind == KIND_EVENT)
@@ -133,8 +143,8 @@ static void look_at(void *arg, uint64_t handle, const struct object *o)
 		return;
 	if (!stay && (!may_be_covered(kind) || !atomic_load_explicit(&o->covered, memory_order_relaxed)))
 		stay = fixed_kind(kind);
-	else if (!stay && (kind == KIND_GRAPH_EXEC || kind == KIND_GRAPH_NODE))
-		want_parts(l, o);
+	else if (!stay)
+		want_parts(l, o, kind);
 	if (!l->stay)
 		l->stay = stay;
 	l->count += stay && stay == l->stay;
