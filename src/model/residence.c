@@ -176,7 +176,7 @@ void residence_decide(const struct residence_device *device, struct residence_cl
 		      uint64_t now_ns)
 {
 	struct residence_client *c;
-	uint64_t room;
+	uint64_t room, spoken = 0; /* what those wait for who come first */
 
 	for (unsigned int i = 0; i < count; i++) {
 		c = &client[i];
@@ -191,9 +191,11 @@ void residence_decide(const struct residence_device *device, struct residence_cl
 	}
 	while ((c = first(client, count))) {
 		c->decided = true;
+		if (c->place == RESIDENCE_HERE && c->wish_away) /* it leaves for one before it */
+			continue;
 		c->wish_away = c->place == RESIDENCE_AWAY;
 		room = residence_free(device, client, count, c);
-		if (needs(c) <= room) {
+		if (spoken + needs(c) <= room) {
 			/* Of what it wants it takes a part before it returns, or later: it is there for it. */
 			c->wish_away = false;
 			continue;
@@ -201,10 +203,12 @@ void residence_decide(const struct residence_device *device, struct residence_cl
 		/* For what can never be nobody behind it has to wait. */
 		if (!residence_can_hold(device, client, count, c, c->want_units))
 			continue;
-		/* Nobody behind it gets what it waits for. */
-		if (needs(c) > room + coming(client, count))
-			make_room(device, client, count, c, needs(c) - room - coming(client, count), now_ns);
-		break;
+		/* For those behind it others leave as well, but they get nothing that it waits for. */
+		spoken += needs(c);
+		if (spoken > room + coming(client, count))
+			make_room(device, client, count, c, spoken - room - coming(client, count), now_ns);
+		if (spoken > room + coming(client, count))
+			break;
 	}
 }
 
@@ -220,6 +224,9 @@ bool residence_can_hold(const struct residence_device *device, const struct resi
 			stays += c->held_units + c->away_units + c->barred_units;
 		else if (c->class < who->class || c->held_units <= c->keeps_units)
 			stays += c->held_units;
+		else if (c->place == RESIDENCE_RETURNING || c->place == RESIDENCE_LEAVING)
+			/* What is charged for its return, and is not there yet, can leave again. */
+			stays += less(c->held_units, c->movable_units + c->away_units);
 		else
 			stays += c->held_units - c->movable_units;
 	}

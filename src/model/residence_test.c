@@ -78,6 +78,28 @@ static const struct row rows[] = {
 	  { { AWAY(60), CALLED(5) }, { AWAY(30), CALLED(1) }, { HERE(60), WORKS } },
 	  "ll.",
 	  9 * SECOND },
+	{ "for the second as well somebody leaves whose turn is over, if the first one gets what it waits for",
+	  { { AWAY(30), CALLED(5) },
+	    { AWAY(30), CALLED(1) },
+	    { HERE(30), WORKS },
+	    { HERE(30), WORKS },
+	    { HERE(30), WORKS } },
+	  "llll.",
+	  SECOND },
+	{ "and nobody does where the first one does not",
+	  { { AWAY(80), CALLED(5) },
+	    { AWAY(30), CALLED(1) },
+	    { HERE(30), WORKS },
+	    { HERE(60), WORKS, .swap_ns = SECOND } },
+	  "ll..",
+	  SECOND },
+	{ "what is free does not go to the second",
+	  { { AWAY(60), CALLED(5) },
+	    { AWAY(10), CALLED(1) },
+	    { HERE(60), WORKS },
+	    { HERE(20), WORKS, .swap_ns = SECOND } },
+	  "lll.",
+	  SECOND },
 	{ "of two that wait for more the second leaves for the first",
 	  { { HERE(50), WANTS(30, 5) }, { HERE(50), WANTS(30, 1) } },
 	  ".l",
@@ -158,6 +180,21 @@ static void test_turn(void)
 	       "one swap that was held up does not count");
 }
 
+static void test_can_hold(void)
+{
+	struct residence_device device = { .total_units = 100, .turn_ns = SECOND };
+	struct residence_client c[] = { { HERE(20), WORKS },
+					{ .place = RESIDENCE_RETURNING, .held_units = 60, .away_units = 58 } };
+
+	tap_ok(residence_can_hold(&device, c, 2, &c[0], 60), "what is charged for a return can leave again");
+	c[1].away_units = 0;
+	tap_ok(!residence_can_hold(&device, c, 2, &c[0], 60), "what stays cannot");
+	c[1].away_units = 58;
+	c[1].class = 1;
+	c[0].class = 2;
+	tap_ok(!residence_can_hold(&device, c, 2, &c[0], 60), "nor what belongs to a higher class");
+}
+
 /* Virtual time ---------------------------------------------------------------------------------------------------- */
 
 #define TENANTS 40u
@@ -211,8 +248,10 @@ static void follow(struct tenant *t, struct residence_client *c, uint64_t now)
 		c->since_ns = now;
 		break;
 	case RESIDENCE_AWAY:
-		if (!c->wish_away)
+		if (!c->wish_away) {
 			c->place = RESIDENCE_RETURNING;
+			c->since_ns = now;
+		}
 		break;
 	case RESIDENCE_RETURNING: /* charged before it is copied */
 		n = n < c->away_units ? n : c->away_units;
@@ -222,8 +261,8 @@ static void follow(struct tenant *t, struct residence_client *c, uint64_t now)
 		if (c->away_units)
 			break;
 		c->place = RESIDENCE_HERE;
-		c->since_ns = now;
 		c->called = false;
+		c->swap_ns = 2 * c->movable_units / RATE * STEP;
 		break;
 	}
 }
@@ -290,6 +329,7 @@ static void test_many(void)
 	for (uint64_t now = SECOND; now < 3000 * SECOND; now += STEP) {
 		unsigned int moving = 0;
 
+		sim_device.turn_ns = residence_turn(SECOND, clients, TENANTS);
 		residence_decide(&sim_device, clients, TENANTS, now);
 		for (unsigned int i = 0; i < TENANTS; i++) {
 			follow(&tenants[i], &clients[i], now);
@@ -313,11 +353,109 @@ static void test_many(void)
 	}
 	tap_ok(fits, "40 tenants of %.1f times the device: never more charged than it has (at most %.1f %%)",
 	       40 * 27500.0 / TOTAL, (double)most * 100 / TOTAL);
-	tap_ok(least_worked > 0 && waited < 600 * SECOND,
+	tap_ok(least_worked > SECOND && waited < 600 * SECOND,
 	       "each of the higher class had its turn (the one with least worked for %.1f s, the longest wait was %.1f "
 	       "s)",
 	       (double)least_worked / 1e9, (double)waited / 1e9);
 	tap_ok(moving_most > 0, "and memory moved");
+}
+
+/* Equal shares ---------------------------------------------------------------------------------------------------- */
+
+#define EQUALS 10u
+#define EQUAL_UNITS 30u /* of 100: three are there at a time */
+#define WORK (171 * MS) /* of the device: what one has in flight, which ends before it leaves */
+#define LOOK (5 * MS)
+#define LOOKS (120 * SECOND / LOOK)
+#define WINDOW (10 * SECOND / LOOK)
+
+/* Always at work: it asks for the device as soon as it is away. */
+struct equal {
+	uint64_t work_ns; /* left of what is in flight */
+	uint64_t move_ns; /* left of the copy */
+	uint64_t had_ns[LOOKS];
+};
+
+static struct equal equals[EQUALS];
+static struct residence_client equal_clients[EQUALS];
+
+static bool works(const struct equal *e, const struct residence_client *c)
+{
+	return c->place == RESIDENCE_HERE || (c->place == RESIDENCE_LEAVING && !e->move_ns);
+}
+
+/* Value: what it has used of the device. */
+static uint64_t work(struct equal *e, struct residence_client *c, unsigned int beside)
+{
+	uint64_t part = LOOK / beside < e->work_ns ? LOOK / beside : e->work_ns;
+
+	e->work_ns -= part;
+	if (!e->work_ns) {
+		e->work_ns = WORK;
+		if (c->place == RESIDENCE_LEAVING)
+			e->move_ns = (uint64_t)(20 + rand() % 20) * MS;
+	}
+	return part;
+}
+
+static void go(struct equal *e, struct residence_client *c, uint64_t now)
+{
+	if (c->place == RESIDENCE_HERE && c->wish_away) {
+		c->place = RESIDENCE_LEAVING;
+	} else if (c->place == RESIDENCE_AWAY && !c->wish_away) {
+		c->place = RESIDENCE_RETURNING;
+		c->since_ns = now;
+		e->move_ns = (uint64_t)(20 + rand() % 20) * MS;
+	} else if (c->place == RESIDENCE_RETURNING || (c->place == RESIDENCE_LEAVING && e->move_ns)) {
+		e->move_ns -= LOOK < e->move_ns ? LOOK : e->move_ns;
+		if (e->move_ns)
+			return;
+		c->held_units = c->movable_units = c->place == RESIDENCE_RETURNING ? EQUAL_UNITS : 0;
+		c->away_units = EQUAL_UNITS - c->held_units;
+		c->called = c->place == RESIDENCE_LEAVING;
+		c->waits_since_ns = c->called ? now : 0;
+		c->place = c->called ? RESIDENCE_AWAY : RESIDENCE_HERE;
+	}
+}
+
+static void test_equal(void)
+{
+	const struct residence_device device = { .total_units = 100, .turn_ns = 250 * MS };
+	double most = 0, off;
+	uint64_t used = 0;
+
+	srand(3);
+	for (unsigned int i = 0; i < EQUALS; i++) {
+		equal_clients[i] =
+			(struct residence_client){ AWAY(EQUAL_UNITS), .called = true, .waits_since_ns = i + 1 };
+		equals[i].work_ns = WORK;
+	}
+	for (unsigned int k = 0; k < LOOKS; k++) {
+		unsigned int beside = 0;
+
+		residence_decide(&device, equal_clients, EQUALS, SECOND + k * LOOK);
+		for (unsigned int i = 0; i < EQUALS; i++)
+			beside += works(&equals[i], &equal_clients[i]);
+		for (unsigned int i = 0; i < EQUALS; i++) {
+			uint64_t part =
+				works(&equals[i], &equal_clients[i]) ? work(&equals[i], &equal_clients[i], beside) : 0;
+
+			equals[i].had_ns[k] = (k ? equals[i].had_ns[k - 1] : 0) + part;
+			used += part;
+			go(&equals[i], &equal_clients[i], SECOND + k * LOOK);
+		}
+	}
+	for (unsigned int i = 0; i < EQUALS; i++)
+		for (unsigned int k = WINDOW; k + WINDOW < LOOKS; k++) {
+			off = (double)(equals[i].had_ns[k + WINDOW] - equals[i].had_ns[k]) / (double)(WINDOW * LOOK) -
+			      (double)used / EQUALS / (double)(LOOKS * LOOK);
+			off = off < 0 ? -off : off;
+			most = off > most ? off : most;
+		}
+	tap_ok(most <= 0.02, "ten tenants of which three fit: %.2f points off a tenth at most in any ten seconds",
+	       most * 100);
+	tap_ok((double)used > 0.95 * LOOKS * LOOK, "and the device is at work for %.1f %% of the time",
+	       (double)used * 100 / (LOOKS * LOOK));
 }
 
 int main(void)
@@ -325,6 +463,8 @@ int main(void)
 	tap_begin();
 	test_rows();
 	test_turn();
+	test_can_hold();
 	test_many();
+	test_equal();
 	return tap_end();
 }
