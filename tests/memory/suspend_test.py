@@ -111,6 +111,33 @@ def full_device(m, c, judge):
     ok(judge.most <= 64 * MIB, "never more was on the device than it has")
 
 
+def beside_spare_workers():
+    """Workers that wait for programs hold contexts, which no grant is charged for: a program that needs room waits until another one has left."""
+    big = Meted("--soft-only", env={**ENV, "METE_SOFT_CONTEXT_MEMORY": "4M"})
+    s = big.control()
+    eye = Device(big.env["METE_SOFT_DIR"], os.path.join(big.dir, "judge"), big.env)
+    big.make("walled", QUOTA, wall=True)
+    for name in ("one", "two"):
+        big.make(name, 56 * MIB, spill=True)
+    r = Resider(big, "walled", MIB, 1, wall=True)
+    r.go_on()
+    same(r.end(), 0, "a program behind a wall has run")
+    ok(until(lambda: not s.grant("walled")["processes"] and eye.used(), 20), "workers wait for the next one, with contexts", eye.used())
+    programs = [Resider(big, name, 45 * MIB, 2) for name in ("one", "two")]
+    for program in programs:
+        ok(program.has("holds"), "it holds what it asked for", program.lines)
+        program.go_on()
+        ok(program.done(1), "and works", program.lines)
+    for program in programs:
+        program.go_on()
+    for program in programs:
+        same(program.end(), 0, "every word is what it has to be")
+    ok(eye.most <= 64 * MIB, "never more was on the device than it has")
+    eye.close()
+    s.close()
+    big.close()
+
+
 def changes_its_mind():
     """Suspended again in the middle of its return, again and again: what it had mapped by then is free for others."""
     slow = Meted("--soft-only", env={**ENV, "METE_SOFT_COPY_RATE": "100M"})
@@ -316,6 +343,7 @@ refusals(m, c)
 promises(m, c)
 no_room_in_the_host(c)
 changes_its_mind()
+beside_spare_workers()
 judge.close()
 c.close()
 m.close()

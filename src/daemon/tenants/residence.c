@@ -21,6 +21,7 @@
 #include "daemon/tenants/suspension.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/tenants/yielding.h"
+#include "daemon/workers/spare.h"
 #include "daemon/workers/worker.h"
 #include "model/offload.h"
 #include "model/residence.h"
@@ -310,6 +311,8 @@ static bool see(struct daemon *daemon, const uint8_t *uuid)
 		}
 		view.device.other_units += left;
 	}
+	/* No grant is charged for them, and the device has them. */
+	view.device.other_units += spare_bytes(daemon, NULL, uuid) / WIRE_UNIT_BYTES;
 	view.stay_units += view.device.other_units; /* those that are not asked to leave stay */
 	view.device.turn_ns = residence_turn(daemon->memory->turn_ns, view.list, view.count);
 	return any;

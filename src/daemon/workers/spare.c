@@ -18,12 +18,11 @@ unsigned int spare_count(const struct pool *pool)
 	return n > pool->charged_count ? n - pool->charged_count : 0;
 }
 
-/* What other pools' spare workers take of a device. */
-static uint64_t spare_bytes(const struct pool *except, const uint8_t uuid[DEVICE_UUID_BYTES])
+uint64_t spare_bytes(const struct daemon *daemon, const struct pool *except, const uint8_t *uuid)
 {
 	uint64_t bytes = 0;
 
-	for (const struct pool *p = except->daemon->pools; p; p = p->next)
+	for (const struct pool *p = daemon->pools; p; p = p->next)
 		for (unsigned int i = 0; p != except && i < p->device_count; i++)
 			if (!memcmp(p->uuid[i], uuid, DEVICE_UUID_BYTES))
 				bytes += spare_count(p) * p->context_bytes[i];
@@ -37,7 +36,8 @@ unsigned int spare_room(const struct pool *pool)
 	for (unsigned int i = 0; i < pool->device_count; i++) {
 		if (!pool->context_bytes[i])
 			continue;
-		taken = daemon_promised_bytes(pool->daemon, pool->uuid[i], NULL) + spare_bytes(pool, pool->uuid[i]);
+		taken = daemon_promised_bytes(pool->daemon, pool->uuid[i], NULL) +
+			spare_bytes(pool->daemon, pool, pool->uuid[i]);
 		room = pool->total_bytes[i] > taken ? (pool->total_bytes[i] - taken) / pool->context_bytes[i] : 0;
 		most = room < most ? room : most;
 	}
