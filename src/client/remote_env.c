@@ -7,21 +7,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int remote_env_enter(const struct remote_env *e, struct fault *f)
 {
 	_cleanup_free_ char *runtime =
 		e->runtime_dir ? runtime_env_preload(e->runtime_dir, e->soft, e->client_dir) : strdup("");
-	_cleanup_free_ char *preload = NULL, *path = NULL, *nvml = NULL;
-	bool has_nvml = asprintf(&nvml, ":%s/libnvidia-ml.so.1", e->client_dir) >= 0;
+	_cleanup_free_ char *preload = NULL, *path = NULL;
 
-	if (!has_nvml)
-		nvml = NULL;
-	/* The linker would complain in every process about a file that is not there. */
-	has_nvml = has_nvml && !access(nvml + 1, R_OK);
-	if (!runtime || asprintf(&preload, "%s/libcuda.so.1%s%s%s", e->client_dir, has_nvml ? nvml : "",
-				 *runtime ? ":" : "", runtime) < 0)
+	if (!runtime ||
+	    asprintf(&preload, "%s/libmete-preload.so%s%s", e->client_dir, *runtime ? ":" : "", runtime) < 0)
 		preload = NULL;
 	if (asprintf(&path, "%s%s%s", e->client_dir, e->runtime_dir ? ":" : "", e->runtime_dir ? e->runtime_dir : "") <
 	    0)
@@ -37,7 +31,10 @@ int remote_env_enter(const struct remote_env *e, struct fault *f)
 
 bool remote_env_is_entry(const char *entry, size_t length)
 {
-	static const char *const ends[] = { "/remote/libcuda.so.1",
+	static const char *const ends[] = { "/remote/libmete-preload.so",
+					    "/remote/client/libmete-preload.so",
+					    "/mete/client/libmete-preload.so",
+					    "/remote/libcuda.so.1",
 					    "/remote/client/libcuda.so.1",
 					    "/mete/client/libcuda.so.1",
 					    "/remote/libnvidia-ml.so.1",

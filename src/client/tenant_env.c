@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define OPENCL_LAYER "libmete-opencl.so"
+#define CUDA_PRELOAD "libmete-preload.so" /* loads libcuda.so.1 and libnvidia-ml.so.1 (shim/preload.c) */
 #define HIP_FACE "libmete-hip.so"
 #define SMI_FACE "libmete-amd-smi.so"
 #define SHAPE_FACE "libmete-%s.so"
@@ -60,7 +61,8 @@ static bool is_beside(const char *entry, size_t length)
 static bool is_shim_entry(const char *entry, size_t length)
 {
 	return is_shape_entry(entry, length) || is_beside(entry, length) ||
-	       ends_with(entry, length, "/shim/libcuda.so.1") || ends_with(entry, length, "/shim/libnvidia-ml.so.1") ||
+	       ends_with(entry, length, "/shim/" CUDA_PRELOAD) || ends_with(entry, length, "/shim/libcuda.so.1") ||
+	       ends_with(entry, length, "/shim/libnvidia-ml.so.1") ||
 	       ends_with(entry, length, "/shim/" TIER_LIBRARY) || ends_with(entry, length, "/shim/" OPENCL_LAYER) ||
 	       ends_with(entry, length, "/shim/" HIP_FACE) || ends_with(entry, length, "/shim/hip") ||
 	       ends_with(entry, length, "/shim/opencl") || ends_with(entry, length, "/shim/levelzero") ||
@@ -208,15 +210,10 @@ static void list_add(char **list, const char *dir, const char *name)
  */
 static char *preload_of(const struct tenant_env *e, const char *runtime)
 {
-	_cleanup_free_ char *nvml = NULL;
 	char *list = strdup("");
 
-	if (asprintf(&nvml, "%s/libnvidia-ml.so.1", e->shim_dir) < 0)
-		nvml = NULL;
 	if (!e->no_cuda) {
-		list_add(&list, e->shim_dir, "libcuda.so.1");
-		if (nvml && !access(nvml, R_OK))
-			list_add(&list, e->shim_dir, "libnvidia-ml.so.1");
+		list_add(&list, e->shim_dir, CUDA_PRELOAD);
 		if (e->t3)
 			list_add(&list, e->shim_dir, TIER_LIBRARY);
 		if (runtime)

@@ -16,13 +16,13 @@ class Wall(place.MeteTest):
         shown = self.mete('run', '--wall', '-m', '8M', 'env').stdout.splitlines()
         names = {line.split('=', 1)[0]: line.split('=', 1)[1] for line in shown if '=' in line}
         self.assertTrue(names['METE_REMOTE'].endswith('@wall.sock'), names)
-        self.assertTrue(names['LD_PRELOAD'].split(':')[0].endswith('/remote/client/libcuda.so.1'), names)
+        self.assertTrue(names['LD_PRELOAD'].split(':')[0].endswith('/remote/client/libmete-preload.so'), names)
         for name in ('METE_SOCKET', 'METE_DRIVER', 'METE_NVML'):
             self.assertNotIn(name, names)
 
     def test_inner_run_is_the_inner_ones(self):
         done = self.mete('run', '--wall', '-m', '8M', METE, 'run', '-m', '4M', 'env')
-        self.assertIn('/src/shim/libcuda.so.1', done.stdout, done.stderr)
+        self.assertIn('/src/shim/libmete-preload.so', done.stdout, done.stderr)
         self.assertNotIn('remote/client', done.stdout)
         self.assertNotIn('METE_REMOTE=', done.stdout)
 

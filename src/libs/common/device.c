@@ -51,7 +51,7 @@ static const struct {
 static bool driver_find_locked(const char *library)
 {
 	static const CUuuid id = { SOFT_NATIVE_ID };
-	void *handle = dlopen(device.path ? device.path : "libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+	void *handle = dlopen(device.path ? device.path : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 	const void *table = NULL;
 
 	if (!handle) {

@@ -51,7 +51,7 @@ static bool driver_good;
 
 static void driver_find(void)
 {
-	void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+	void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
 	if (!handle) {
 		log_line("NCCL: %s; run the program with `mete run`", dlerror());

@@ -10,7 +10,7 @@ static const struct forward_calls nobody;
 
 static const struct forward_calls *find_client(void)
 {
-	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 	const struct forward_calls *found = library ? dlsym(library, FORWARD_SYMBOL) : NULL;
 
 	if (!found || found->size != sizeof(*found) || found->fingerprint != CUDA_REMOTE_FINGERPRINT)

@@ -57,7 +57,7 @@ nvmlReturn_t state_error(CUresult r)
 /* The client that the program has loaded, or the one that is found as programs find it. */
 static const struct watch_calls *find_client(void)
 {
-	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 	const struct watch_calls *found = library ? dlsym(library, WATCH_SYMBOL) : NULL;
 
 	if (found && found->size >= sizeof(*found) && found->fingerprint == CUDA_REMOTE_FINGERPRINT)
