@@ -102,7 +102,7 @@ def soft_source(spec, implemented):
                 f"\t{ret(c)}{body_of(c, done, gated)}({c.names()});", "}", ""]
         if spec.also:
             out += [f'EXPORT {c.prototype(spec.also + c.symbol)} __attribute__((alias("{c.symbol}")));', ""]
-    if spec.newer():
+    if spec.by_name():
         out += ["void library_refused(const char *title, const char *symbol);", "",
                 *refused_by_name(spec, None, f'library_refused("{spec.title}", ')]
     out += [f"const struct {n}_table soft_table = {{"]

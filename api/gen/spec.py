@@ -249,25 +249,32 @@ class Spec:
         self.read_calls(data.get("call", {}))
         self.read_untyped(data.get("untyped", {}))
         self.read_nodes(data.get("nodes", {}))
-        self.newer_names = self.read_newer() if self.library or self.forward else {}
+        self.newer_names, self.internal_names = self.read_newer() if self.library or self.forward else ({}, {})
         self.check_calls()
         self.check_versions()
 
     def read_newer(self):
-        """library-newer.toml: by library, the names of calls of later releases; they are exported, and refused."""
+        """
+        library-newer.toml: by library, the names of calls of later releases, and those that only NVIDIA's libraries call;
+        both are exported, and refused.
+        """
         path = os.path.join(os.path.dirname(os.path.abspath(self.path)), "library-newer.toml")
         if not os.path.exists(path):
-            return {}
+            return {}, {}
         with open(path, "rb") as f:
-            names = tomllib.load(f)["newer"]
+            tables = tomllib.load(f)
         declared = {c.symbol for c in self.calls}
-        for name in [s for of in names.values() for s in of if s in declared]:
+        for name in [s for names in tables.values() for of in names.values() for s in of if s in declared]:
             self.fault("untyped", f'"{name}" is declared, and stands in library-newer.toml')
-        return names
+        return tables["newer"], tables["internal"]
 
     def newer(self, library=None):
         """Those of the API's own library, or of another one with the same spec."""
         return self.newer_names.get(library or self.name, [])
+
+    def by_name(self, library=None):
+        """All exports of which nothing but the name is known."""
+        return [*self.newer(library), *self.internal_names.get(library or self.name, [])]
 
     def unknown_keys(self, where, block, known):
         for k in block:

@@ -17,7 +17,7 @@ VISIBLE = '__attribute__((visibility("default"))) '
 def refused_by_name(spec, library, tell):
     """C text: the exports of calls of which nothing but the name is known; `tell` says the name, as `tell("NAME")`."""
     out = []
-    for symbol in spec.newer(library):
+    for symbol in spec.by_name(library):
         out += [f"{VISIBLE}int {symbol}(void);", f"int {symbol}(void)", "{", f'\t{tell}"{symbol}");',
                 f"\treturn {spec.not_supported};", "}", ""]
     return out

@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+import tomllib
 
 import place
 from place import CLIENT, GIB, METE, MIB, OUT_OF_MEMORY, wait_for
@@ -142,6 +143,25 @@ class Transparency(place.MeteTest):
         self.assertEqual(subprocess.run([program], capture_output=True, text=True).stdout, '-1\n')
         self.assertEqual(self.mete('run', '--soft', '-m', '1M', program).stdout, '13000\n')
         self.assertEqual(self.mete('soft', 'run', program).stdout, '13000\n')
+
+    def test_cublas_by_its_path(self):
+        """A package may open NVIDIA's cuBLAS by its path (faiss does), which then depends on mete's cuBLASLt."""
+        if place.SANITIZED:
+            self.skipTest('such a build has the libraries that its tests need')
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../api/library-newer.toml'), 'rb') as file:
+            names = tomllib.load(file)['internal']['cublasLt']
+        source, library = self.path('standin.c'), self.path('libcublas.so.12')
+        with open(source, 'w') as file:
+            file.write(''.join(f'int {name}(void);\n' for name in names) + 'int (*const calls[])(void) = {' + ', '.join(names) + '};\n'
+                       'int cublasCreate_v2(void **handle) { (void)handle; return calls[0] ? -1 : -2; }\n')
+        subprocess.run(['cc', '-shared', '-fPIC', '-Wl,-soname,libcublas.so.12,-z,now', '-o', library, source,
+                        f'{place.BUILD}/src/libs/blas/libcublasLt.so.12'], check=True)
+        program = ('import ctypes, sys\n'
+                   'own = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)\n'
+                   'print(own.cublasCreate_v2(None), ctypes.CDLL("libcublas.so.12").cublasCreate_v2(None))\n')
+        for words in (['run', '--soft', '-m', '64M'], ['run', '--soft', '--wall', '-m', '64M'], ['soft', 'run']):
+            done = self.mete(*words, sys.executable, '-c', program, library)
+            self.assertEqual((done.stdout, done.returncode), ('-1 7\n', 0), (words, done.stderr))
 
     def test_strict_shim(self):
         """--strict goes on in the shim, which refuses calls of a newer driver; without it, an outer one is forgotten."""

@@ -152,7 +152,8 @@ for soname, major in (("libcudart.so.11.0", 11), ("libcudart.so.12", 12), ("libc
     check(not lost, f"{soname} asks libdl and libpthread for what is theirs", lost)
 # Forwarded libraries: everything that programs may ask for, under the version that they ask for; libc alone.
 with open(os.path.join(source, "api/library-newer.toml"), "rb") as f:
-    blas = names_in_table("cublas_table.h", "cublas") | set(tomllib.load(f)["newer"]["cublasLt"])
+    later = tomllib.load(f)
+blas = names_in_table("cublas_table.h", "cublas") | {n for of in ("newer", "internal") for n in later[of]["cublasLt"]}
 for soname in ("libcublas.so.12", "libcublas.so.13", "libcublasLt.so.12", "libcublasLt.so.13"):
     wanted = {n for n in blas if n.startswith("cublasLt") == soname.startswith("libcublasLt")}
     path = os.path.join(build, "src/libs/blas", soname)
