@@ -3,7 +3,7 @@
 What a build folder has to build for some of its tests: needed.py FOLDER [--installed] [--suite NAME | --no-suite NAME]...
 
 Prints ninja's targets, one a line, by the same suites that `meson test` takes: what these tests depend on, by meson's
-`depends`, and the links beside libraries by which they are found (stamps). --installed adds all that is installed. `./check`
+`depends`, the links beside libraries by which they are found (stamps), and what each `mete run` preloads. --installed adds all that is installed. `./check`
 builds no more than this where another build compiles the rest.
 """
 import json
@@ -30,7 +30,8 @@ def selected(test, take, leave):
 
 
 def is_taken(target, installed):
-    return target["build_by_default"] and (installed and target["installed"] or target["filename"][0].endswith(".stamp"))
+    always = target["filename"][0].endswith((".stamp", "/libmete-preload.so"))
+    return target["build_by_default"] and (installed and target["installed"] or always)
 
 
 def needed(folder, words):
