@@ -6,9 +6,11 @@
 
 #include "softdev/array.h"
 #include "softdev/format.h"
+#include "softdev/log.h"
 #include "softdev/stream.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define ALIGNMENT 512u		  /* as the attributes say */
@@ -206,6 +208,17 @@ static uint32_t border_integer(float x)
 				    : 0;
 }
 
+/* Drivers accept this, and what the hardware then returns is documented nowhere. */
+static CUresult integers_filtered(void)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&said))
+		log_line("texture: integers that are read as such cannot be filtered linearly on the software device: "
+			 "use CU_TR_FILTER_MODE_POINT, or read them as floats");
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
 static CUresult sampling_apply(const CUDA_TEXTURE_DESC *s, struct ptx_texture *t)
 {
 	const bool normalized = s->flags & CU_TRSF_NORMALIZED_COORDINATES;
@@ -230,7 +243,7 @@ static CUresult sampling_apply(const CUDA_TEXTURE_DESC *s, struct ptx_texture *t
 		t->texel = PTX_TEXEL_SRGB8;
 	}
 	if (s->filterMode == CU_TR_FILTER_MODE_LINEAR && t->kind != PTX_TEXTURE_LINEAR && t->texel < PTX_TEXEL_F32)
-		return CUDA_ERROR_INVALID_VALUE; /* only what is read as a float can be filtered */
+		return integers_filtered();
 	t->sampler.linear = s->filterMode == CU_TR_FILTER_MODE_LINEAR;
 	t->sampler.normalized = normalized;
 	t->linear_levels = s->mipmapFilterMode == CU_TR_FILTER_MODE_LINEAR;

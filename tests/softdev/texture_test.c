@@ -315,6 +315,9 @@ static void views(void)
 	FAILS(cuTexObjectCreate(&t, &r, &d, &v), CUDA_ERROR_INVALID_VALUE);
 	v.format = CU_RES_VIEW_FORMAT_UNSIGNED_BC1;
 	FAILS(cuTexObjectCreate(&t, &r, &d, &v), CUDA_ERROR_NOT_SUPPORTED);
+	d.filterMode = CU_TR_FILTER_MODE_LINEAR;
+	FAILS(cuTexObjectCreate(&t, &r, &d, NULL), CUDA_ERROR_INVALID_VALUE); /* integers are read, not filtered */
+	d.filterMode = CU_TR_FILTER_MODE_POINT;
 	d.flags = 0;
 	FAILS(cuTexObjectCreate(&t, &r, &d, NULL), CUDA_ERROR_INVALID_VALUE); /* levels need normalised coordinates */
 	picture_free(&p);
