@@ -18,6 +18,8 @@ NAME-forward.toml says how the calls of NAME-soft.toml travel:
   tells              calls whose status is an answer beside what they give out (a pivot that is 0), always in the program's memory
   list               parameters that point to an array of the program's or NULL, and the one that counts its elements
   scalar             parameters that stand here or in the device's memory, and the one that tells their type
+                     "=FUNCTION:PARAMETER": where no parameter tells it, the twin of that one does, and the message says it
+  result             parameters for one result, here or in the device's memory, and the one that tells their type
   scratch            workspaces in the program's memory, and the parameter that counts their bytes
   pointer_mode, pointer_mode_of   calls that set and tell where scalars stand
   raw, raw_body      calls that the twin answers, and whose numbers a body written by hand has for what it sends; the worker's body
@@ -46,7 +48,7 @@ from .spec import SpecError
 from .text import banner, failure, refused_by_name, ret
 
 KEYS = {"number", "files", "statuses", "create", "destroy", "numbers", "same", "here", "local", "waits", "ask", "once", "out", "both", "list",
-        "tells", "scalar", "scratch", "pointer_mode", "pointer_mode_of", "final", "sets", "sets_by", "spoils",
+        "tells", "scalar", "result", "scratch", "pointer_mode", "pointer_mode_of", "final", "sets", "sets_by", "spoils",
         "raw", "raw_body", "told", "more", "raw_about", "far", "parts"}
 FAR_KEYS = {"ask", "rehearse", "descriptor", "library", "recipes", "calls", "by_hand", "values", "out", "outs", "once"}
 
@@ -65,7 +67,7 @@ class Way:
         known = {c.symbol: {a.name for a in c.args} for c in implemented}
         for key in ("local", "waits", "ask", "once", "here", "tells", "sets", "sets_by", "spoils", "raw"):
             faults += [f'{shown}: {key} "{p}": no such call' for p in self.data.get(key, []) if not fnmatch.filter(known, p)]
-        for key in ("out", "both", "list", "scalar", "scratch"):
+        for key in ("out", "both", "list", "scalar", "result", "scratch"):
             faults += [f'{shown}: {key} "{p}": no such parameter' for p in self.data.get(key, [])
                        if not any(fnmatch.fnmatchcase(f"{c}:{a}", p) for c, args in known.items() for a in args)]
         faults += [f'{shown}: create "{c}": no such call with "{a}"' for c, a in self.create.items() if a not in known.get(c, ())]
@@ -92,7 +94,7 @@ class Way:
         if self.create.get(call.symbol) == arg.name:
             return "made"
         if arg.pointer:
-            for key in ("out", "both", "list", "scalar", "scratch"):
+            for key in ("out", "both", "list", "scalar", "result", "scratch"):
                 if self.found(key, call, arg):
                     return key
             return "device"
@@ -102,6 +104,14 @@ class Way:
 
     def length(self, key, call, arg):
         return self.data[key][self.found(key, call, arg)]
+
+    def typed(self, call, arg):
+        """Of a scalar or a result: C text of its type, and where only the twin knows it, what tells it there."""
+        length = self.length(self.role(call, arg), call, arg)
+        if not length.startswith("="):
+            return length, None
+        function, of = length[1:].split(":")
+        return f"{arg.name}_type_", f"{function}({twin_argument(self, call, next(a for a in call.args if a.name == of))})"
 
     def objects(self, call):
         return [a for a in call.args if self.role(call, a) == "object"]
@@ -178,7 +188,7 @@ def client_source(way):
     s, n, up = way.spec, way.spec.name, way.spec.upper
     out = [banner(s, f"the client of the {n} API, forwarded"), f'#include "{n}_soft.h"', '#include "remote/libs/twin.h"', "",
            *([f"void {way.data['told']}(const struct forward_library *library, const void *object);", ""] if way.data.get("told") else []),
-           *far_prototypes(way), "static const struct forward_library library_ = {", f"\t.number = {way.data['number']},", f'\t.title = "{s.title}",',
+           *far_prototypes(way), *type_prototypes(way), "static const struct forward_library library_ = {", f"\t.number = {way.data['number']},", f'\t.title = "{s.title}",',
            f'\t.refused = "{s.not_supported}",', f"\t.status = {statuses(way)},", *(["\t.final = true,"] if way.data.get("final") else []), "};", ""]
     if way.far:
         out += [f"const struct forward_library *{way.far.data['library']}(void)", "{", "\treturn &library_;", "}", ""]
@@ -192,6 +202,13 @@ def client_source(way):
                 *far_client(way, c), *(client_body(way, c) if c.symbol in done else refusal(s, c)), "}", ""]
     out += refused_by_name(s, None, "forward_tell(&library_, ")
     return "\n".join(out)
+
+
+def type_prototypes(way):
+    """Functions of the twin's that tell the type of a scalar."""
+    told = {v[1:].split(":")[0]: next(a.type for c in way.calls for a in c.args if a.name == v.split(":")[1])
+            for v in way.data.get("scalar", {}).values() if v.startswith("=")}
+    return [f"unsigned int {function}({plain_type(ctype)} of);" for function, ctype in told.items()] + [""] * bool(told)
 
 
 def far_prototypes(way):
@@ -288,7 +305,8 @@ def client_body(way, c):
         about = next(iter(way.objects(c)), None)
         told = [f"\t{way.data['told']}(&library_, {program_object(way, about)});"] if about and way.data.get("told") else []
         return [*told, f"\t{ret(c)}{twin};"]
-    scalars = [a for a in c.args if way.role(c, a) == "scalar"]
+    scalars = [a for a in c.args if way.role(c, a) in ("scalar", "result")]
+    results = [a for a in c.args if way.role(c, a) == "result"]
     outs = [a for a in c.args if way.role(c, a) in ("out", "both")]
     about = next(iter(way.objects(c)), None)
     out = ["\tstruct twin_call c_;", *([f"\t{made.target} twin_ = 0;"] if made else []), "\tint status_;",
@@ -301,17 +319,21 @@ def client_body(way, c):
         waits = "true" if way.has("waits", c) else "false"
         out += [f"\tif (twin_make(&c_, status_, {call}, {waits}, 0)) {{"]
     else:
-        kind = "TWIN_ASK_ONCE" if way.has("once", c) else "TWIN_ASK" if outs or way.has("ask", c) else "TWIN_RUN"
+        kind = "TWIN_ASK_ONCE" if way.has("once", c) else "TWIN_ASK" if outs or way.has("ask", c) else \
+            f"here_ && {results[0].name} ? TWIN_ASK : TWIN_RUN" if results else "TWIN_RUN"
         out += [f"\tif (twin_begin(&c_, status_, {call}, {program_object(way, about)}, {kind}, 0)) {{"]
     for key in ("sets", "sets_by", "spoils"):
         if way.has(key, c):
             out += [f"\t\tforward_changes(&c_.f, FORWARD_{key.upper()});"]
-    for a in sorted(c.args, key=lambda a: way.role(c, a) == "scalar"):  # behind what tells their type
+    for a in sorted(c.args, key=lambda a: way.role(c, a) in ("scalar", "result")):  # behind what tells their type
         if a is not about or made:
             out += ["\t" + line for line in client_put(way, c, a)]
     if outs:
         tells = ["\t\t\ttwin_get(&c_, &c_.f.status, sizeof(c_.f.status));"] if way.has("tells", c) else []
         out += ["\t\tif (twin_send(&c_)) {", *(f"\t\t\ttwin_get(&c_, {a.name}, sizeof(*{a.name}));" for a in outs), *tells, "\t\t}"]
+    elif results:
+        out += ["\t\tif (twin_send(&c_) && here_) {", *(f"\t\t\ttwin_get(&c_, {a.name}, forward_type_bytes((unsigned int){way.typed(c, a)[0]}));"
+                                                     for a in results), "\t\t}"]
     else:
         out += ["\t\ttwin_send(&c_);"]
     out += ["\t}"]
@@ -367,9 +389,12 @@ def client_put(way, c, a):
         return [f"\tforward_put_address(&c_.f, (const void *){a.name});"]
     if role == "list":
         return [f"\ttwin_put_list(&c_, {a.name}, (uint64_t){way.length('list', c, a)}, {element(a)});"]
-    if role == "scalar":
-        return [f"\tforward_put_placed(&c_.f, {a.name}, forward_type_bytes((unsigned int){way.length('scalar', c, a)}), FORWARD_IN, "
-                f"here_ && {a.name});"]
+    if role in ("scalar", "result"):
+        ctype, told = way.typed(c, a)
+        typed = [f"\tunsigned int {ctype} = (unsigned int){told};", "", f"\tforward_put(&c_.f, &{ctype}, sizeof({ctype}));"] if told else []
+        put = [*typed, f"\tforward_put_placed(&c_.f, {a.name}, forward_type_bytes((unsigned int){ctype}), "
+               f"{'FORWARD_IN' if role == 'scalar' else 'FORWARD_OUT'}, here_ && {a.name});"]
+        return ["\t{", *("\t" + line if line else "" for line in put), "\t}"] if told else put
     if role == "both":
         return [f"\tforward_put(&c_.f, {a.name}, sizeof(*{a.name}));"]
     return []  # made, out, scratch
@@ -459,11 +484,17 @@ def handler(way, c):
                       f"\tif ({way.length('scratch', c, a)} && !{a.name}) {{", "\t\tw_->status = w_->library->status.alloc_failed;",
                       "\t\treturn 0;", "\t}"]
     for a in c.args:  # behind what tells their type
-        if way.role(c, a) == "scalar":
+        if (role := way.role(c, a)) in ("scalar", "result"):
+            ctype, told = way.typed(c, a)
+            if told:
+                head.append(f"\tunsigned int {ctype} = 0;")
+                body.append(f"\tforward_get(w_, &{ctype}, sizeof({ctype}));")
             head.append(f"\tstruct forward_scalar {a.name};")
-            body.append(f"\tforward_get_scalar(w_, &{a.name}, forward_type_bytes((unsigned int){way.length('scalar', c, a)}), "
-                        "FORWARD_IN);")
+            body.append(f"\tforward_get_scalar(w_, &{a.name}, forward_type_bytes((unsigned int){ctype}), "
+                        f"{'FORWARD_IN' if role == 'scalar' else 'FORWARD_OUT'});")
             passed[a.name] = f"{a.name}.at"
+            if role == "result":
+                after.append(f"\tforward_put_scalar(w_, &{a.name});")
     if any(way.role(c, a) == "scratch" for a in c.args):
         ready = scratch_needed(way, c, passed) + ready
     if way.has("tells", c):

@@ -1,7 +1,7 @@
 /* sparse_any_test.c: cuSPARSE's kernels with any parameters: see forged.h. */
 #include "tests/libs/forged.h"
 
-#include "libs/cusparse/sparse.h"
+#include "libs/cusparse/lists.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,6 +11,7 @@
 union params {
 	char bytes[DEVICE_PARAM_BYTES];
 	struct sparse_work work;
+	struct sparse_lists lists;
 };
 
 uint32_t device_threads(void)
@@ -97,6 +98,70 @@ static void forge(struct sparse_work *w)
 	w->beta.address = forged_below(3) ? 0 : forged_address();
 }
 
+/* The same of lists of indices; the kernel is one of theirs. */
+static void forge_lists(struct sparse_lists *w)
+{
+	uint32_t kernel = w->kernel;
+	bool compresses = kernel == SPARSE_LINES || kernel == SPARSE_TURN;
+
+	memset(w, 0, sizeof(*w));
+	w->kernel = kernel;
+	w->each = (uint32_t)forged_below(forged_below(8) ? 9 : 40);
+	w->rows = size();
+	w->columns = size();
+	w->count = forged_below(8) ? (int64_t)forged_below(9) : forged_number();
+	w->rows_at = forged_address();
+	w->columns_at = forged_address();
+	w->values_at = forged_address();
+	w->order_at = forged_below(3) ? forged_address() : 0;
+	w->to_offsets_at = forged_address();
+	w->to_indices_at = forged_address();
+	w->to_values_at = forged_address();
+	w->base = (uint8_t)(forged_below(2) + !forged_below(20));
+	w->compressed = kernel == SPARSE_SORT || !forged_below(8) ? forged_below(2) : compresses;
+}
+
+/* Of factors, blocks, vectors and sums: what must be so for them to run. */
+static void forge_newer(struct sparse_work *w)
+{
+	bool blocks = w->kernel >= SPARSE_BLOCKS && w->kernel <= SPARSE_BLOCK_PIVOTS;
+	int64_t across = (int64_t)forged_below(4);
+
+	if (w->kernel >= SPARSE_ILU && w->kernel <= SPARSE_PIVOTS && forged_below(8)) {
+		w->batch = 1;
+		w->pivot_at = forged_address();
+		w->a.columns = w->a.rows;
+		w->a.coordinates = w->a.turned = w->a.conjugated = 0;
+	}
+	if (!forged_below(8) || w->kernel < SPARSE_SUM_COUNT)
+		return;
+	w->batch = 1;
+	w->a.coordinates = w->more[0].coordinates = w->a.rows_apart = w->a.values_apart = 0;
+	w->pivot_at = forged_below(3) ? forged_address() : 0;
+	if (blocks) {
+		w->block = 1 + (uint32_t)forged_below(3);
+		w->a.wide_rows = w->a.wide_columns = 0;
+		w->a.turned &= w->kernel != SPARSE_BLOCKS;
+		w->a.columns = w->kernel == SPARSE_BLOCKS ? w->a.columns : w->a.rows;
+		w->a.by_columns = forged_below(2);
+		w->b.rows = w->kernel == SPARSE_BLOCKS ? w->a.columns : w->a.rows;
+		w->c.rows = w->a.rows;
+		if (w->c.rows <= SPARSE_SIZE_MOST && w->b.rows <= SPARSE_SIZE_MOST) {
+			w->b.rows *= w->block;
+			w->c.rows *= w->block;
+		}
+		w->b.columns = w->c.columns = across;
+	} else if (w->kernel <= SPARSE_SUM) {
+		w->a.wide_rows = w->a.wide_columns = w->more[0].wide_rows = w->more[0].wide_columns = 0;
+		w->more[0].rows = w->a.rows;
+		w->more[0].columns = w->a.columns;
+	} else {
+		w->a.turned = 0;
+		w->c.rows = w->a.columns;
+		w->c.columns = w->c.down = w->b.rows = w->b.columns = 1;
+	}
+}
+
 /* Lists of indices, most of them small. */
 static void fill(void)
 {
@@ -175,7 +240,8 @@ static void test_changed(void)
 
 int main(void)
 {
-	int escaped = 0, done = 0;
+	int escaped = 0, done = 0, ran[SPARSE_KERNELS] = { 0 };
+	bool all = true;
 
 	tap_begin();
 	forged_begin();
@@ -187,14 +253,23 @@ int main(void)
 		if (!(i % 64))
 			fill();
 		forge(&p.work);
+		forge_newer(&p.work);
+		if (p.work.kernel >= SPARSE_OFFSETS)
+			forge_lists(&p.lists);
 		end = forged_run(sparse_run, &p, 1, 30);
 		done += end == FORGED_DONE;
+		ran[p.work.kernel] += end == FORGED_DONE;
 		if (end == FORGED_ESCAPED && escaped++ < 8)
 			printf("# kernel %u, round %d\n", p.work.kernel, i);
 	}
 	printf("# %d of %d were executed\n", done, ROUNDS);
 	tap_ok(!escaped, "%d of %d touch what they must not", escaped, ROUNDS);
 	tap_ok(done > ROUNDS / 100, "not all of them are refused");
+	for (int k = 0; k < SPARSE_KERNELS; k++) {
+		printf("# kernel %d: %d\n", k, ran[k]);
+		all = all && (ran[k] || k == SPARSE_GTSV || k == SPARSE_GTSV_PLAIN);
+	}
+	tap_ok(all, "each kernel was executed");
 	test_turned();
 	test_changed();
 	return tap_end();

@@ -1,5 +1,5 @@
 /*
- * calls.c: cuSPARSE's handles, descriptors and generic calls.
+ * calls.c: cuSPARSE's descriptors of matrices and vectors, and its generic calls.
  *
  * All operands have one type: float, double or their complex variants; others are NOT_SUPPORTED. No call needs a buffer
  * but the conversion from a dense matrix to coordinates, which counts in it; sizes are told as 8 bytes, as some
@@ -7,20 +7,8 @@
  */
 #include "libs/cusparse/handle.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MAGIC UINT64_C(0x6d6574652d737073)
-#define VERSION_MAJOR 12
-#define VERSION_MINOR 6
-#define VERSION_PATCH 3
-
-static const char *const kernels[] = { "cusparse_spmm",	    "cusparse_sddmm",	      "cusparse_spsv",
-				       "cusparse_to_dense", "cusparse_count",	      "cusparse_from_dense",
-				       "cusparse_csrilu02", "cusparse_csric02",	      "cusparse_pivots",
-				       "cusparse_gtsv2",    "cusparse_gtsv2_nopivot", "cusparse_spgemm_count",
-				       "cusparse_spgemm" };
 
 struct cusparseDnMatDescr {
 	int64_t rows, columns, ld, apart;
@@ -30,12 +18,6 @@ struct cusparseDnMatDescr {
 	int batch;
 };
 
-struct cusparseDnVecDescr {
-	int64_t size;
-	void *values;
-	cudaDataType type;
-};
-
 struct cusparseSpSVDescr {
 	int spare;
 };
@@ -43,140 +25,6 @@ struct cusparseSpSVDescr {
 struct cusparseSpSMDescr {
 	int spare;
 };
-
-void soft_unsupported(enum cusparse_call call)
-{
-	library_refused(SPARSE_TITLE, cusparse_call_name[call]);
-}
-
-cusparseStatus_t sparse_status(CUresult e)
-{
-	switch (e) {
-	case CUDA_SUCCESS:
-		return CUSPARSE_STATUS_SUCCESS;
-	case CUDA_ERROR_OUT_OF_MEMORY:
-		return CUSPARSE_STATUS_ALLOC_FAILED;
-	case CUDA_ERROR_NOT_INITIALIZED:
-	case CUDA_ERROR_NO_DEVICE:
-	case CUDA_ERROR_INVALID_CONTEXT:
-	case CUDA_ERROR_CONTEXT_IS_DESTROYED:
-		return CUSPARSE_STATUS_NOT_INITIALIZED;
-	default:
-		return CUSPARSE_STATUS_EXECUTION_FAILED;
-	}
-}
-
-bool sparse_handle_good(cusparseHandle_t h)
-{
-	return h && !((uintptr_t)h % _Alignof(struct cusparseContext)) && h->magic == MAGIC;
-}
-
-/* ---- handles ---- */
-
-cusparseStatus_t soft_cusparseCreate(cusparseHandle_t *handle)
-{
-	const struct device_driver *driver = device_open(SPARSE_TITLE, kernels, SPARSE_KERNELS, sparse_run);
-	struct cusparseContext *h;
-	CUresult e;
-
-	if (!handle)
-		return CUSPARSE_STATUS_INVALID_VALUE;
-	if (!driver)
-		return CUSPARSE_STATUS_NOT_INITIALIZED;
-	h = calloc(1, sizeof(*h));
-	if (!h)
-		return CUSPARSE_STATUS_ALLOC_FAILED;
-	h->driver = driver;
-	e = device_context(&h->context);
-	if (e) {
-		free(h);
-		return sparse_status(e);
-	}
-	h->magic = MAGIC;
-	*handle = h;
-	return CUSPARSE_STATUS_SUCCESS;
-}
-
-cusparseStatus_t soft_cusparseDestroy(cusparseHandle_t handle)
-{
-	if (!sparse_handle_good(handle))
-		return CUSPARSE_STATUS_NOT_INITIALIZED;
-	handle->magic = 0;
-	free(handle);
-	return CUSPARSE_STATUS_SUCCESS;
-}
-
-cusparseStatus_t soft_cusparseGetVersion(cusparseHandle_t handle, int *version)
-{
-	if (!version)
-		return CUSPARSE_STATUS_INVALID_VALUE;
-	*version = VERSION_MAJOR * 1000 + VERSION_MINOR * 100 + VERSION_PATCH;
-	return CUSPARSE_STATUS_SUCCESS;
-}
-
-cusparseStatus_t soft_cusparseGetProperty(libraryPropertyType type, int *value)
-{
-	int part = library_property(VERSION_MAJOR, VERSION_MINOR, VERSION_PATCH, (int)type);
-
-	if (part < 0 || !value)
-		return CUSPARSE_STATUS_INVALID_VALUE;
-	*value = part;
-	return CUSPARSE_STATUS_SUCCESS;
-}
-
-static const struct {
-	cusparseStatus_t status;
-	const char *name, *text;
-} statuses[] = {
-	{ CUSPARSE_STATUS_SUCCESS, "CUSPARSE_STATUS_SUCCESS", "success" },
-	{ CUSPARSE_STATUS_NOT_INITIALIZED, "CUSPARSE_STATUS_NOT_INITIALIZED", "no handle, or none of this library" },
-	{ CUSPARSE_STATUS_ALLOC_FAILED, "CUSPARSE_STATUS_ALLOC_FAILED", "no memory" },
-	{ CUSPARSE_STATUS_INVALID_VALUE, "CUSPARSE_STATUS_INVALID_VALUE", "invalid argument" },
-	{ CUSPARSE_STATUS_ARCH_MISMATCH, "CUSPARSE_STATUS_ARCH_MISMATCH", "the device cannot do this" },
-	{ CUSPARSE_STATUS_EXECUTION_FAILED, "CUSPARSE_STATUS_EXECUTION_FAILED", "the device's work failed" },
-	{ CUSPARSE_STATUS_INTERNAL_ERROR, "CUSPARSE_STATUS_INTERNAL_ERROR", "internal error" },
-	{ CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED, "CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED",
-	  "no such matrix type" },
-	{ CUSPARSE_STATUS_ZERO_PIVOT, "CUSPARSE_STATUS_ZERO_PIVOT", "a pivot is 0" },
-	{ CUSPARSE_STATUS_NOT_SUPPORTED, "CUSPARSE_STATUS_NOT_SUPPORTED", "not supported" },
-	{ CUSPARSE_STATUS_INSUFFICIENT_RESOURCES, "CUSPARSE_STATUS_INSUFFICIENT_RESOURCES", "not enough resources" },
-};
-
-const char *soft_cusparseGetErrorName(cusparseStatus_t status)
-{
-	for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++)
-		if (statuses[i].status == status)
-			return statuses[i].name;
-	return "unrecognized error code";
-}
-
-const char *soft_cusparseGetErrorString(cusparseStatus_t status)
-{
-	for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++)
-		if (statuses[i].status == status)
-			return statuses[i].text;
-	return "unrecognized error code";
-}
-
-#define SETTING(field, type, name)                                                                                     \
-	cusparseStatus_t soft_cusparseSet##name(cusparseHandle_t handle, type value)                                   \
-	{                                                                                                              \
-		if (!sparse_handle_good(handle))                                                                       \
-			return CUSPARSE_STATUS_NOT_INITIALIZED;                                                        \
-		handle->field = value;                                                                                 \
-		return CUSPARSE_STATUS_SUCCESS;                                                                        \
-	}                                                                                                              \
-	cusparseStatus_t soft_cusparseGet##name(cusparseHandle_t handle, type *value)                                  \
-	{                                                                                                              \
-		if (!sparse_handle_good(handle))                                                                       \
-			return CUSPARSE_STATUS_NOT_INITIALIZED;                                                        \
-		if (!value)                                                                                            \
-			return CUSPARSE_STATUS_INVALID_VALUE;                                                          \
-		*value = handle->field;                                                                                \
-		return CUSPARSE_STATUS_SUCCESS;                                                                        \
-	}
-SETTING(stream, cudaStream_t, Stream)
-SETTING(pointer_mode, cusparsePointerMode_t, PointerMode)
 
 /* ---- descriptors ---- */
 
@@ -503,7 +351,7 @@ ANALYSED(SpSM)
 
 /* ---- from descriptors to work ---- */
 
-static int type_of(cudaDataType t)
+int sparse_type_of(cudaDataType t)
 {
 	return t == CUDA_R_32F ? 0 : t == CUDA_R_64F ? 1 : t == CUDA_C_32F ? 2 : t == CUDA_C_64F ? 3 : -1;
 }
@@ -549,7 +397,7 @@ static struct sparse_dense dense_of(const struct cusparseDnMatDescr *d, cusparse
 				      .conjugated = op == CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE };
 }
 
-static struct sparse_dense vector_of(const struct cusparseDnVecDescr *d)
+struct sparse_dense sparse_vector_of(const struct cusparseDnVecDescr *d)
 {
 	return (struct sparse_dense){
 		.at = (uintptr_t)d->values, .down = 1, .across = 0, .rows = d->size, .columns = 1
@@ -587,19 +435,17 @@ cusparseStatus_t sparse_launch(cusparseHandle_t h, const struct sparse_work *w)
 		return CUSPARSE_STATUS_SUCCESS;
 	memset(&u, 0, sizeof(u));
 	u.w = *w;
-	return sparse_status(library_launch(h->driver, h->context, w->kernel,
-					    library_blocks(parts, 1 + w->a.nnz / (parts ? parts : 1) * 8),
-					    (CUstream)h->stream, &u));
+	return sparse_start(h, w->kernel, parts, 1 + w->a.nnz / (parts ? parts : 1) * 8, &u);
 }
 
 cusparseStatus_t sparse_types(cudaDataType a, cudaDataType b, cudaDataType c, cudaDataType compute, const char *what,
 			      uint32_t *ret)
 {
-	if (type_of(a) < 0 || b != a || c != a || compute != a) {
+	if (sparse_type_of(a) < 0 || b != a || c != a || compute != a) {
 		library_refused(SPARSE_TITLE, what);
 		return CUSPARSE_STATUS_NOT_SUPPORTED;
 	}
-	*ret = (uint32_t)type_of(a);
+	*ret = (uint32_t)sparse_type_of(a);
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
@@ -662,8 +508,8 @@ cusparseStatus_t soft_cusparseSpMV(SPMV, void *externalBuffer)
 	if (status)
 		return status;
 	w.a = sparse_matrix_of(matA, opA);
-	w.b = vector_of(vecX);
-	w.c = vector_of(vecY);
+	w.b = sparse_vector_of(vecX);
+	w.c = sparse_vector_of(vecY);
 	return product(handle, &w, alpha, beta);
 }
 
@@ -783,8 +629,8 @@ cusparseStatus_t soft_cusparseSpSV_solve(SPSV)
 	if (status)
 		return status;
 	w.a = sparse_matrix_of(matA, opA);
-	w.b = vector_of(vecX);
-	w.c = vector_of(vecY);
+	w.b = sparse_vector_of(vecX);
+	w.c = sparse_vector_of(vecY);
 	return solve(handle, &w, alpha);
 }
 

@@ -2,26 +2,20 @@
  * factors.c: cuSPARSE's incomplete factors without fill-in, of its older interface: csrilu02 and csric02.
  *
  * The factors take the place of the matrix. Where a pivot is missing or 0 the row is told by ..._zeroPivot, for which a
- * word of the device's memory is kept from the first analysis on. No call needs the program's buffer. The position is
- * told in the program's memory only; a boost of small pivots is refused.
+ * word of the device's memory is kept from the first analysis on (pivot.h). No call needs the program's buffer. A boost
+ * of small pivots is refused.
  */
-#include "libs/cusparse/handle.h"
+#include "libs/cusparse/pivot.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct factor {
-	const struct device_driver *driver;
-	CUcontext context;
-	CUdeviceptr pivot; /* 0: not analysed yet */
-};
-
 struct csrilu02Info {
-	struct factor f;
+	struct pivot f;
 };
 
 struct csric02Info {
-	struct factor f;
+	struct pivot f;
 };
 
 /* What the calls of both kinds and all types are about. */
@@ -33,34 +27,7 @@ struct matrix {
 	uint32_t type;
 };
 
-static cusparseStatus_t pivot_make(cusparseHandle_t h, struct factor *f)
-{
-	CUcontext popped;
-	CUresult e;
-
-	if (f->pivot)
-		return CUSPARSE_STATUS_SUCCESS;
-	f->driver = h->driver;
-	f->context = h->context;
-	e = f->driver->push(f->context);
-	if (!e) {
-		e = f->driver->alloc(&f->pivot, sizeof(int64_t));
-		f->driver->pop(&popped);
-	}
-	return sparse_status(e);
-}
-
-static void pivot_end(struct factor *f)
-{
-	CUcontext popped;
-
-	if (f->pivot && !f->driver->push(f->context)) {
-		f->driver->free(f->pivot);
-		f->driver->pop(&popped);
-	}
-}
-
-static cusparseStatus_t matrix_check(cusparseHandle_t h, const struct matrix *m, const struct factor *f)
+static cusparseStatus_t matrix_check(cusparseHandle_t h, const struct matrix *m, const struct pivot *f)
 {
 	if (!sparse_handle_good(h))
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
@@ -71,7 +38,7 @@ static cusparseStatus_t matrix_check(cusparseHandle_t h, const struct matrix *m,
 								   : CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED;
 }
 
-static cusparseStatus_t factor_run(cusparseHandle_t h, const struct matrix *m, struct factor *f, uint32_t kernel,
+static cusparseStatus_t factor_run(cusparseHandle_t h, const struct matrix *m, struct pivot *f, uint32_t kernel,
 				   cusparseSolvePolicy_t policy)
 {
 	cusparseStatus_t status = matrix_check(h, m, f);
@@ -80,8 +47,8 @@ static cusparseStatus_t factor_run(cusparseHandle_t h, const struct matrix *m, s
 	if (!status && (unsigned int)policy > CUSPARSE_SOLVE_POLICY_USE_LEVEL)
 		status = CUSPARSE_STATUS_INVALID_VALUE;
 	if (!status && kernel == SPARSE_PIVOTS)
-		status = pivot_make(h, f);
-	if (!status && !f->pivot)
+		status = sparse_pivot_make(h, f);
+	if (!status && !f->at)
 		status = CUSPARSE_STATUS_INVALID_VALUE;
 	if (status || !m->rows)
 		return status;
@@ -92,35 +59,11 @@ static cusparseStatus_t factor_run(cusparseHandle_t h, const struct matrix *m, s
 				      .columns = m->rows,
 				      .nnz = m->nnz,
 				      .base = (uint8_t)m->descriptor->base };
-	w.pivot_at = f->pivot;
+	w.pivot_at = f->at;
 	return sparse_launch(h, &w);
 }
 
-static cusparseStatus_t pivot_tell(cusparseHandle_t h, const struct factor *f, int *position)
-{
-	int64_t row = -1;
-	CUresult e;
-
-	if (!sparse_handle_good(h))
-		return CUSPARSE_STATUS_NOT_INITIALIZED;
-	if (!f || !position)
-		return CUSPARSE_STATUS_INVALID_VALUE;
-	if (h->pointer_mode == CUSPARSE_POINTER_MODE_DEVICE) {
-		library_refused(SPARSE_TITLE, "a pivot's position in the device's memory");
-		return CUSPARSE_STATUS_INVALID_VALUE;
-	}
-	if (f->pivot) {
-		e = h->driver->read(&row, f->pivot, sizeof(row), (CUstream)h->stream);
-		if (!e)
-			e = h->driver->wait((CUstream)h->stream);
-		if (e)
-			return sparse_status(e);
-	}
-	*position = (int)row;
-	return row < 0 ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_ZERO_PIVOT;
-}
-
-static cusparseStatus_t size_tell(cusparseHandle_t h, const struct matrix *m, const struct factor *f, size_t *ret)
+static cusparseStatus_t size_tell(cusparseHandle_t h, const struct matrix *m, const struct pivot *f, size_t *ret)
 {
 	cusparseStatus_t status = matrix_check(h, m, f);
 
@@ -142,13 +85,13 @@ static cusparseStatus_t size_tell(cusparseHandle_t h, const struct matrix *m, co
 	cusparseStatus_t soft_cusparseDestroy##Name##Info(name##Info_t info)                                           \
 	{                                                                                                              \
 		if (info)                                                                                              \
-			pivot_end(&info->f);                                                                           \
+			sparse_pivot_end(&info->f);                                                                    \
 		free(info);                                                                                            \
 		return CUSPARSE_STATUS_SUCCESS;                                                                        \
 	}                                                                                                              \
 	cusparseStatus_t soft_cusparseX##name##_zeroPivot(cusparseHandle_t handle, name##Info_t info, int *position)   \
 	{                                                                                                              \
-		return pivot_tell(handle, info ? &info->f : NULL, position);                                           \
+		return sparse_pivot_tell(handle, info ? &info->f : NULL, position);                                    \
 	}
 KIND(csrilu02, Csrilu02)
 KIND(csric02, Csric02)
@@ -168,7 +111,6 @@ KIND(csric02, Csric02)
 		size_t bytes = 0;                                                                                      \
 		cusparseStatus_t status =                                                                              \
 			size_tell(handle, &GIVEN(number), STATE, pBufferSizeInBytes ? &bytes : NULL);                  \
-														       \
 		if (!status)                                                                                           \
 			*pBufferSizeInBytes = (int)bytes;                                                              \
 		return status;                                                                                         \

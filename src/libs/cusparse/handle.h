@@ -28,6 +28,12 @@ struct cusparseSpMatDescr {
 	int64_t offsets_apart, values_apart;
 };
 
+struct cusparseDnVecDescr {
+	int64_t size;
+	void *values;
+	cudaDataType type;
+};
+
 struct cusparseMatDescr {
 	cusparseMatrixType_t type;
 	cusparseFillMode_t fill;
@@ -41,9 +47,16 @@ bool sparse_handle_good(cusparseHandle_t h);
 cusparseStatus_t sparse_status(CUresult e);
 /* Starts the kernel that `w` says, on the handle's stream. Without parts to do it does nothing. */
 cusparseStatus_t sparse_launch(cusparseHandle_t h, const struct sparse_work *w);
+/* The same with any parameters, of DEVICE_PARAM_BYTES; `each`: what one of the parts is worth. */
+cusparseStatus_t sparse_start(cusparseHandle_t h, uint32_t kernel, int64_t parts, int64_t each, void *params);
 struct sparse_matrix sparse_matrix_of(const struct cusparseSpMatDescr *d, cusparseOperation_t op);
+struct sparse_dense sparse_vector_of(const struct cusparseDnVecDescr *d);
+/* The index of a type of four, or -1. */
+int sparse_type_of(cudaDataType type);
 /* A scalar where the handle says that they stand. `type`: of four. */
 struct sparse_scalar sparse_scalar_of(cusparseHandle_t h, const void *at, int type);
 /* Types that go together; the index of them, or a status, and a line that says `what` there is not. */
 cusparseStatus_t sparse_types(cudaDataType a, cudaDataType b, cudaDataType c, cudaDataType compute, const char *what,
 			      uint32_t *ret);
+/* The type of a vector's numbers, for calls that do not say it; also in the client of a worker. */
+unsigned int sparse_vector_type(cusparseConstSpVecDescr_t of);

@@ -1,6 +1,8 @@
 /* run.c: kernels of cuSPARSE on the device's threads. The parameters and all indices are checked before they are used.
  */
-#include "libs/cusparse/sparse.h"
+#include "libs/cusparse/run.h"
+
+#include "libs/cusparse/lists.h"
 
 #include "libs/common/scratch.h"
 
@@ -9,45 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct run {
-	struct soft_native *n;
-	const struct sparse_work *w;
-	struct sparse_matrix a; /* of this batch */
-	char *b, *c;
-	uint32_t each;
-	int64_t pivot;	 /* the first row without one, from 0 on, or -1 */
-	uint32_t looked; /* at numbers of factors, since the device was told */
-	bool fault;
-	bool stopped; /* the launch has been; with it `fault` ends all loops */
-};
-
 #define LOOKED_MOST 65536u
-
-static const uint32_t bytes_of[] = { 4, 8, 8, 16 };
-
-static int64_t index_get(uint64_t at, bool wide, int64_t i)
-{
-	return wide ? ((const int64_t *)(uintptr_t)at)[i] : ((const int32_t *)(uintptr_t)at)[i];
-}
-
-static void index_put(uint64_t at, bool wide, int64_t i, int64_t value)
-{
-	if (wide)
-		((int64_t *)(uintptr_t)at)[i] = value;
-	else
-		((int32_t *)(uintptr_t)at)[i] = (int32_t)value;
-}
-
-/* An index from a list of the matrix; one that is not below `count` is a fault of the launch. */
-static inline int64_t index_below(struct run *r, int64_t count, int64_t listed)
-{
-	int64_t at;
-
-	if (!__builtin_sub_overflow(listed, r->a.base, &at) && at >= 0 && at < count)
-		return at;
-	r->fault = true;
-	return 0;
-}
 
 /* A row's first number, which may be the one behind the last. */
 static int64_t row_begin(struct run *r, int64_t row)
@@ -107,9 +71,26 @@ static int64_t row_of(struct run *r, int64_t k)
 	return index_below(r, r->a.rows, index_get(r->a.rows_at, r->a.wide_rows, k));
 }
 
+static bool is_block(const struct sparse_work *w)
+{
+	return w->kernel >= SPARSE_BLOCKS && w->kernel <= SPARSE_BLOCK_PIVOTS;
+}
+
+/* They tell the first row without a pivot. */
 static bool is_factor(const struct sparse_work *w)
 {
-	return w->kernel == SPARSE_ILU || w->kernel == SPARSE_IC || w->kernel == SPARSE_PIVOTS;
+	return w->kernel == SPARSE_ILU || w->kernel == SPARSE_IC || w->kernel == SPARSE_PIVOTS ||
+	       w->kernel == SPARSE_BLOCK_SOLVE || w->kernel == SPARSE_BLOCK_PIVOTS;
+}
+
+static bool is_vector(const struct sparse_work *w)
+{
+	return w->kernel >= SPARSE_GATHER && w->kernel <= SPARSE_ROT;
+}
+
+static bool is_sum(const struct sparse_work *w)
+{
+	return w->kernel == SPARSE_SUM || w->kernel == SPARSE_SUM_COUNT;
 }
 
 static bool is_tridiagonal(const struct sparse_work *w)
@@ -169,6 +150,84 @@ static int64_t column_find(struct run *r, int64_t begin, int64_t end, int64_t co
 	return -1;
 }
 
+/* A row of a sum: the numbers of both operands by rising columns, each column once. */
+struct sum_row {
+	int64_t k, end, l, stop;
+	int64_t column;
+	bool has_a, has_b; /* the number is at k or l */
+};
+
+static struct sum_row sum_begin(struct run *r, int64_t i)
+{
+	const struct sparse_matrix *b = &r->w->more[0];
+
+	return (struct sum_row){ begin_in(r, &r->a, i),
+				 begin_in(r, &r->a, i + 1),
+				 begin_in(r, b, i),
+				 begin_in(r, b, i + 1),
+				 0,
+				 false,
+				 false };
+}
+
+/* The next number; false: there is none. The caller goes on to the one behind it by sum_take(). */
+static bool sum_next(struct run *r, struct sum_row *s)
+{
+	int64_t a = s->k < s->end ? column_in(r, &r->a, s->k) : INT64_MAX;
+	int64_t b = s->l < s->stop ? column_in(r, &r->w->more[0], s->l) : INT64_MAX;
+
+	s->has_a = a <= b;
+	s->has_b = b <= a;
+	s->column = s->has_a ? a : b;
+	return s->column != INT64_MAX && !r->fault;
+}
+
+static void sum_take(struct sum_row *s)
+{
+	s->k += s->has_a;
+	s->l += s->has_b;
+}
+
+/* Offsets of the sum's rows, and, where it is told, the last of them from 0 on. */
+static void sum_count(struct run *r, int64_t from, int64_t to)
+{
+	int64_t total = 0, base = r->w->more[1].base;
+
+	for (int64_t i = 0; from < to && i < r->a.rows && !r->fault; i++) {
+		struct sum_row row = sum_begin(r, i);
+
+		index_put(r->w->b.at, false, i, total + base);
+		for (; sum_next(r, &row); sum_take(&row))
+			total++;
+		r->fault |= total > INT32_MAX - 1;
+	}
+	if (from == to || r->fault)
+		return;
+	index_put(r->w->b.at, false, r->a.rows, total + base);
+	if (r->w->pivot_at)
+		*(int32_t *)(uintptr_t)r->w->pivot_at = (int32_t)total;
+}
+
+/* ---- triangles of blocks ---- */
+
+/* Where the diagonal block of a row of blocks is, or -1. */
+static int64_t block_diagonal(struct run *r, int64_t row)
+{
+	int64_t end = row_begin(r, row + 1);
+
+	for (int64_t k = row_begin(r, row); k < end && !r->fault; k++)
+		if (column_met(r, k) == row)
+			return k;
+	return -1;
+}
+
+static void block_pivots(struct run *r, int64_t from, int64_t to)
+{
+	for (int64_t i = 0; from < to && i < r->a.rows && !r->fault; i++)
+		if (!r->a.unit && block_diagonal(r, i) < 0)
+			pivot_missing(r, i);
+}
+
 #define T float
 #define CONJ(v) (v)
 #define NAMED(name) name##_s
@@ -201,9 +260,13 @@ int64_t sparse_parts(const struct sparse_work *w)
 		return w->a.coordinates ? w->a.nnz : w->a.rows;
 	case SPARSE_GEMM:
 		return w->a.rows ? w->a.rows : 1;
+	case SPARSE_SUM:
+	case SPARSE_BLOCKS:
+		return w->a.rows;
 	case SPARSE_SPSV:
 	case SPARSE_GTSV:
 	case SPARSE_GTSV_PLAIN:
+	case SPARSE_BLOCK_SOLVE:
 		return w->c.columns;
 	default:
 		return 1;
@@ -224,26 +287,56 @@ static bool reach_dense(struct soft_native *n, const struct sparse_work *w, cons
 		n->refuse(n);
 		return false;
 	}
-	return library_reach(n, d->at, last + 1, bytes_of[w->type], write);
+	return library_reach(n, d->at, last + 1, sparse_type_bytes(w->type), write);
 }
 
-static bool reach_matrix(struct soft_native *n, const struct sparse_work *w, const struct sparse_matrix *a, bool write)
+/* What kernels write of a sparse matrix and of the dense ones; the rest they read. */
+static const struct access {
+	bool lists, values, b, c;
+} writes[SPARSE_KERNELS] = {
+	[SPARSE_SPMM] = { .c = true },
+	[SPARSE_SDDMM] = { .values = true },
+	[SPARSE_SPSV] = { .c = true },
+	[SPARSE_TO_DENSE] = { .c = true },
+	[SPARSE_COUNT] = { .lists = true },
+	[SPARSE_FROM_DENSE] = { .lists = true, .values = true },
+	[SPARSE_ILU] = { .values = true },
+	[SPARSE_IC] = { .values = true },
+	[SPARSE_GTSV] = { .c = true },
+	[SPARSE_GTSV_PLAIN] = { .c = true },
+	[SPARSE_GATHER] = { .values = true },
+	[SPARSE_SCATTER] = { .c = true },
+	[SPARSE_AXPBY] = { .c = true },
+	[SPARSE_DOT] = { .b = true },
+	[SPARSE_ROT] = { .values = true, .c = true },
+	[SPARSE_BLOCKS] = { .c = true },
+	[SPARSE_BLOCK_SOLVE] = { .c = true },
+};
+
+static bool reach_matrix(struct soft_native *n, const struct sparse_work *w, const struct sparse_matrix *a,
+			 const struct access *to)
 {
-	int64_t rows = a->coordinates ? a->nnz : a->rows + 1, more_rows, more;
-	bool offsets =
-		write && (w->kernel == SPARSE_COUNT || w->kernel == SPARSE_FROM_DENSE || w->kernel == SPARSE_GEMM);
+	int64_t rows = a->coordinates ? a->nnz : a->rows + 1, more_rows, more, numbers = a->nnz,
+		block = (int64_t)w->block * w->block;
 
 	if (__builtin_mul_overflow(w->batch - 1, a->rows_apart, &more_rows) ||
-	    __builtin_mul_overflow(w->batch - 1, a->values_apart, &more)) {
+	    __builtin_mul_overflow(w->batch - 1, a->values_apart, &more) ||
+	    (block && __builtin_mul_overflow(numbers, block, &numbers))) {
 		n->refuse(n);
 		return false;
 	}
-	if (!library_reach(n, a->rows_at, rows + more_rows, a->wide_rows ? 8 : 4, offsets))
+	if (!library_reach(n, a->rows_at, rows + more_rows, a->wide_rows ? 8 : 4, to->lists))
 		return false;
 	if (w->kernel == SPARSE_COUNT)
 		return true;
-	return library_reach(n, a->columns_at, a->nnz + more, a->wide_columns ? 8 : 4, offsets) &&
-	       library_reach(n, a->values_at, a->nnz + more, bytes_of[w->type], write);
+	return library_reach(n, a->columns_at, a->nnz + more, a->wide_columns ? 8 : 4, to->lists) &&
+	       library_reach(n, a->values_at, numbers + more, sparse_type_bytes(w->type), to->values);
+}
+
+static bool reach_vector(struct soft_native *n, const struct sparse_work *w)
+{
+	return library_reach(n, w->a.columns_at, w->a.nnz, w->a.wide_columns ? 8 : 4, false) &&
+	       library_reach(n, w->a.values_at, w->a.nnz, sparse_type_bytes(w->type), writes[w->kernel].values);
 }
 
 static bool reach_diagonals(struct soft_native *n, const struct sparse_work *w)
@@ -256,20 +349,66 @@ static bool reach_diagonals(struct soft_native *n, const struct sparse_work *w)
 		n->refuse(n);
 		return false;
 	}
-	return library_reach(n, a->rows_at, count, bytes_of[w->type], false) &&
-	       library_reach(n, a->columns_at, count, bytes_of[w->type], false) &&
-	       library_reach(n, a->values_at, count, bytes_of[w->type], false);
+	return library_reach(n, a->rows_at, count, sparse_type_bytes(w->type), false) &&
+	       library_reach(n, a->columns_at, count, sparse_type_bytes(w->type), false) &&
+	       library_reach(n, a->values_at, count, sparse_type_bytes(w->type), false);
 }
 
 static bool reach_gemm(struct soft_native *n, const struct sparse_work *w)
 {
 	const struct sparse_matrix *c = &w->more[1];
+	static const struct access none, all = { .lists = true, .values = true };
 	bool fills = w->kernel == SPARSE_GEMM;
 
-	if (!reach_matrix(n, w, &w->a, false) || !reach_matrix(n, w, &w->more[0], false) ||
+	if (!reach_matrix(n, w, &w->a, &none) || !reach_matrix(n, w, &w->more[0], &none) ||
 	    !library_reach(n, w->b.at, w->a.rows + 1, 8, !fills))
 		return false;
-	return !fills || reach_matrix(n, w, c, true);
+	return !fills || reach_matrix(n, w, c, &all);
+}
+
+/* The offsets say how many numbers the sum has. They may change: *ret_room is what may be written. */
+static bool reach_sum(struct soft_native *n, const struct sparse_work *w, int64_t *ret_room)
+{
+	const struct sparse_matrix *operands[] = { &w->a, &w->more[0] }, *c = &w->more[1];
+	bool fills = w->kernel == SPARSE_SUM;
+
+	for (int i = 0; i < 2; i++)
+		if (!library_reach(n, operands[i]->rows_at, w->a.rows + 1, 4, false) ||
+		    !library_reach(n, operands[i]->columns_at, operands[i]->nnz, 4, false) ||
+		    (fills &&
+		     !library_reach(n, operands[i]->values_at, operands[i]->nnz, sparse_type_bytes(w->type), false)))
+			return false;
+	if (!library_reach(n, w->b.at, w->a.rows + 1, 4, !fills))
+		return false;
+	if (!fills)
+		return !w->pivot_at || library_reach(n, w->pivot_at, 1, 4, true);
+	*ret_room = index_get(w->b.at, false, w->a.rows) - c->base;
+	return library_reach(n, c->columns_at, *ret_room, 4, true) &&
+	       library_reach(n, c->values_at, *ret_room, sparse_type_bytes(w->type), true);
+}
+
+static bool reach_sparse(struct soft_native *n, const struct sparse_work *w, int64_t *ret_room)
+{
+	return is_tridiagonal(w) ? reach_diagonals(n, w)
+	       : is_gemm(w)	 ? reach_gemm(n, w)
+	       : is_sum(w)	 ? reach_sum(n, w, ret_room)
+	       : is_vector(w)	 ? reach_vector(n, w)
+				 : reach_matrix(n, w, &w->a, &writes[w->kernel]);
+}
+
+/* Rows and columns of blocks are so many of numbers. */
+static bool blocks_sound(const struct sparse_work *w, int64_t rows, int64_t columns)
+{
+	int64_t down, across;
+
+	if (w->block > INT32_MAX || w->batch != 1 || w->a.coordinates || w->a.rows_apart || w->a.values_apart ||
+	    w->a.wide_rows || w->a.wide_columns || __builtin_mul_overflow(rows, (int64_t)w->block, &down) ||
+	    __builtin_mul_overflow(columns, (int64_t)w->block, &across))
+		return false;
+	if (w->kernel == SPARSE_BLOCKS)
+		return !w->a.turned && w->c.rows == down && w->b.rows == across && w->b.columns == w->c.columns;
+	return rows == columns && w->c.rows == down &&
+	       (w->kernel == SPARSE_BLOCK_PIVOTS || (w->b.rows == down && w->b.columns == w->c.columns));
 }
 
 static bool size_sound(int64_t v)
@@ -296,7 +435,26 @@ static bool work_sound(const struct sparse_work *w)
 	for (int i = 0; i < 2; i++)
 		if (!size_sound(w->more[i].rows) || !size_sound(w->more[i].columns) || !size_sound(w->more[i].nnz))
 			return false;
+	if (!w->block == is_block(w))
+		return false;
 	switch ((enum sparse_kernel)w->kernel) {
+	case SPARSE_SUM:
+	case SPARSE_SUM_COUNT:
+		return w->batch == 1 && w->a.rows < INT32_MAX && w->more[0].rows == w->a.rows &&
+		       w->more[0].columns == w->a.columns && !w->a.coordinates && !w->a.wide_rows &&
+		       !w->a.wide_columns && !w->more[0].coordinates && !w->more[0].wide_rows &&
+		       !w->more[0].wide_columns && w->more[1].base <= 1;
+	case SPARSE_BLOCKS:
+	case SPARSE_BLOCK_SOLVE:
+	case SPARSE_BLOCK_PIVOTS:
+		return blocks_sound(w, rows, columns);
+	case SPARSE_GATHER:
+	case SPARSE_SCATTER:
+	case SPARSE_AXPBY:
+	case SPARSE_DOT:
+	case SPARSE_ROT:
+		return w->batch == 1 && !w->a.turned && w->c.rows == w->a.columns && w->c.columns == 1 &&
+		       w->c.down == 1 && (w->kernel != SPARSE_DOT || (w->b.rows == 1 && w->b.columns == 1));
 	case SPARSE_GEMM:
 	case SPARSE_GEMM_COUNT:
 		return w->batch == 1 && !w->a.coordinates && !w->more[0].coordinates && !w->more[1].coordinates &&
@@ -339,6 +497,16 @@ static const run_function runs[SPARSE_KERNELS][4] = {
 	[SPARSE_PIVOTS] = { pivots_s, pivots_d, pivots_c, pivots_z },
 	[SPARSE_GEMM_COUNT] = { gemm_count_s, gemm_count_d, gemm_count_c, gemm_count_z },
 	[SPARSE_GEMM] = { gemm_s, gemm_d, gemm_c, gemm_z },
+	[SPARSE_SUM_COUNT] = { sum_count, sum_count, sum_count, sum_count },
+	[SPARSE_SUM] = { sum_s, sum_d, sum_c, sum_z },
+	[SPARSE_GATHER] = { gather_s, gather_d, gather_c, gather_z },
+	[SPARSE_SCATTER] = { scatter_s, scatter_d, scatter_c, scatter_z },
+	[SPARSE_AXPBY] = { axpby_s, axpby_d, axpby_c, axpby_z },
+	[SPARSE_DOT] = { dot_s, dot_d, dot_c, dot_z },
+	[SPARSE_ROT] = { rot_s, rot_d, rot_c, rot_z },
+	[SPARSE_BLOCKS] = { blocks_s, blocks_d, blocks_c, blocks_z },
+	[SPARSE_BLOCK_SOLVE] = { block_solve_s, block_solve_d, block_solve_c, block_solve_z },
+	[SPARSE_BLOCK_PIVOTS] = { block_pivots, block_pivots, block_pivots, block_pivots },
 	[SPARSE_GTSV] = { gtsv_s, gtsv_d, gtsv_c, gtsv_z },
 	[SPARSE_GTSV_PLAIN] = { gtsv_s, gtsv_d, gtsv_c, gtsv_z },
 };
@@ -347,25 +515,28 @@ void sparse_run(struct soft_native *n)
 {
 	const struct sparse_work *w = n->params;
 	struct run r = { .n = n, .w = w, .pivot = -1 };
-	bool to_sparse, to_numbers;
 	int64_t from, to;
 
-	if (n->bytes != DEVICE_PARAM_BYTES || !n->blocks || !work_sound(w)) {
+	if (n->bytes != DEVICE_PARAM_BYTES || !n->blocks || w->kernel >= SPARSE_KERNELS) {
 		n->refuse(n);
 		return;
 	}
-	to_numbers = w->kernel == SPARSE_SDDMM || w->kernel == SPARSE_ILU || w->kernel == SPARSE_IC;
-	to_sparse = w->kernel == SPARSE_COUNT || w->kernel == SPARSE_FROM_DENSE;
-	if (!(is_tridiagonal(w) ? reach_diagonals(n, w)
-	      : is_gemm(w)	? reach_gemm(n, w)
-				: reach_matrix(n, w, &w->a, to_sparse || to_numbers)) ||
-	    (!is_gemm(w) &&
-	     (!reach_dense(n, w, &w->b, false) || !reach_dense(n, w, &w->c, !to_sparse && !to_numbers))) ||
-	    (w->alpha.address && !n->reach(n, w->alpha.address, bytes_of[w->type], false)) ||
-	    (w->beta.address && !n->reach(n, w->beta.address, bytes_of[w->type], false)) ||
+	if (w->kernel >= SPARSE_OFFSETS) {
+		sparse_lists_run(n);
+		return;
+	}
+	if (!work_sound(w)) {
+		n->refuse(n);
+		return;
+	}
+	if (!reach_sparse(n, w, &r.room) ||
+	    (!is_gemm(w) && !is_sum(w) &&
+	     (!reach_dense(n, w, &w->b, writes[w->kernel].b) || !reach_dense(n, w, &w->c, writes[w->kernel].c))) ||
+	    (w->alpha.address && !n->reach(n, w->alpha.address, sparse_type_bytes(w->type), false)) ||
+	    (w->beta.address && !n->reach(n, w->beta.address, sparse_type_bytes(w->type), false)) ||
 	    (is_factor(w) && !library_reach(n, w->pivot_at, 1, 8, true)))
 		return;
-	r.each = bytes_of[w->type];
+	r.each = sparse_type_bytes(w->type);
 	library_part(n, sparse_parts(w), &from, &to);
 	for (int64_t k = 0; k < w->batch && !r.fault; k++) {
 		r.a = w->a;
@@ -385,6 +556,6 @@ void sparse_run(struct soft_native *n)
 	}
 	if (r.fault)
 		n->reach(n, 0, 1, false);
-	else if (is_factor(w) && from < to)
+	else if (is_factor(w) && !from && from < to)
 		*(int64_t *)(uintptr_t)w->pivot_at = r.pivot < 0 ? -1 : r.pivot + w->a.base;
 }

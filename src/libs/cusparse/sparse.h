@@ -28,6 +28,21 @@ enum sparse_kernel {
 	SPARSE_GTSV_PLAIN, /* without pivots */
 	SPARSE_GEMM_COUNT, /* offsets of the rows of a product, 64 bits wide and from 0 on, to the place of `b` */
 	SPARSE_GEMM,	   /* the product, whose offsets stand at `b` */
+	SPARSE_SUM_COUNT,  /* offsets of the rows of a sum; at `pivot_at`, if it is told, how many numbers there are */
+	SPARSE_SUM,	   /* the sum, whose offsets stand there */
+	SPARSE_GATHER,	   /* of vectors: numbers of the dense one to the sparse one, and back */
+	SPARSE_SCATTER,
+	SPARSE_AXPBY,
+	SPARSE_DOT, /* to the place of `b` */
+	SPARSE_ROT,
+	SPARSE_BLOCKS,	     /* a matrix of blocks times a dense one */
+	SPARSE_BLOCK_SOLVE,  /* triangles of blocks */
+	SPARSE_BLOCK_PIVOTS, /* the first row of blocks without a diagonal one */
+	SPARSE_OFFSETS,	     /* from here on struct sparse_lists */
+	SPARSE_LINES,
+	SPARSE_IDENTITY,
+	SPARSE_SORT,
+	SPARSE_TURN,
 	SPARSE_KERNELS
 };
 
@@ -38,6 +53,7 @@ struct sparse_matrix {
 	uint8_t coordinates, wide_rows, wide_columns, base;
 	uint8_t turned, conjugated;	  /* what is meant is the transpose; with conjugate numbers */
 	uint8_t upper, unit;		  /* of a triangle */
+	uint8_t by_columns;		  /* within a block */
 	int64_t rows_apart, values_apart; /* between batches */
 };
 
@@ -58,7 +74,7 @@ struct sparse_work {
 	uint32_t number; /* device_launch() sets it */
 	uint32_t kernel; /* enum sparse_kernel */
 	uint32_t type;	 /* 0 to 3: float, double, and their complex variants */
-	uint32_t spare;
+	uint32_t block;	 /* rows and columns of a block; 0: there are none */
 	int64_t batch;
 	struct sparse_matrix a;
 	struct sparse_matrix more[2]; /* the other operand of a product of two such, and the product */
@@ -68,6 +84,11 @@ struct sparse_work {
 };
 
 _Static_assert(sizeof(struct sparse_work) <= DEVICE_PARAM_BYTES, "a kernel's parameters");
+
+static inline size_t sparse_type_bytes(uint32_t type)
+{
+	return type == 0 ? 4 : type == 3 ? 16 : 8;
+}
 
 /* Parts that work is cut into: 1 where every row may write everywhere. */
 int64_t sparse_parts(const struct sparse_work *w);

@@ -36,7 +36,7 @@ static inline void NAMED(keep)(T *at, T beta)
 }
 
 /* Rows of the result. */
-static void NAMED(gather)(struct run *r, int64_t from, int64_t to, T alpha, T beta)
+static void NAMED(rows_gather)(struct run *r, int64_t from, int64_t to, T alpha, T beta)
 {
 	const struct sparse_work *w = r->w;
 
@@ -55,7 +55,7 @@ static void NAMED(gather)(struct run *r, int64_t from, int64_t to, T alpha, T be
 }
 
 /* Columns of the result, into which every number of the matrix goes. */
-static void NAMED(scatter)(struct run *r, int64_t from, int64_t to, T alpha, T beta)
+static void NAMED(rows_scatter)(struct run *r, int64_t from, int64_t to, T alpha, T beta)
 {
 	const struct sparse_work *w = r->w;
 	int64_t rows = r->a.coordinates ? 1 : r->a.rows;
@@ -83,9 +83,9 @@ static void NAMED(spmm)(struct run *r, int64_t from, int64_t to)
 	T alpha = NAMED(scalar)(&r->w->alpha), beta = NAMED(scalar)(&r->w->beta);
 
 	if (!r->a.coordinates && !r->a.turned)
-		NAMED(gather)(r, from, to, alpha, beta);
+		NAMED(rows_gather)(r, from, to, alpha, beta);
 	else
-		NAMED(scatter)(r, from, to, alpha, beta);
+		NAMED(rows_scatter)(r, from, to, alpha, beta);
 }
 
 /* Numbers of the matrix: products of rows of b and columns of c, where it has numbers. */
@@ -474,6 +474,37 @@ static void NAMED(gtsv)(struct run *r, int64_t from, int64_t to)
 	for (int64_t j = from; j < to && !r->stopped; j++) {
 		NAMED(gtsv_column)(r, &s, NAMED(place)(&r->w->c, r->c, 0, j));
 		r->stopped = !r->n->go_on(r->n, rows);
+	}
+}
+
+#include "libs/cusparse/typed_blocks.h"
+#include "libs/cusparse/typed_vectors.h"
+
+/* ---- the sum of two sparse matrices ---- */
+
+static void NAMED(sum)(struct run *r, int64_t from, int64_t to)
+{
+	const struct sparse_matrix *b = &r->w->more[0], *c = &r->w->more[1];
+	T alpha = NAMED(scalar)(&r->w->alpha), beta = NAMED(scalar)(&r->w->beta);
+
+	for (int64_t i = from; i < to && !r->fault; i++) {
+		struct sum_row row = sum_begin(r, i);
+		int64_t at = index_get(r->w->b.at, false, i) - (int64_t)c->base;
+
+		for (; sum_next(r, &row); sum_take(&row), at++) {
+			T v = 0;
+
+			if (at < 0 || at >= r->room) { /* an operand has changed since it was counted */
+				r->fault = true;
+				return;
+			}
+			if (row.has_a)
+				v += alpha * NAMED(value)(r, row.k);
+			if (row.has_b)
+				v += beta * ((const T *)(uintptr_t)b->values_at)[row.l];
+			index_put(c->columns_at, false, at, row.column + c->base);
+			((T *)(uintptr_t)c->values_at)[at] = v;
+		}
 	}
 }
 
