@@ -227,6 +227,69 @@ static void test_lu(int n, bool pivots, bool wide)
 	CU(cuMemFree(ipiv));
 }
 
+/* Symmetric matrices that are not positive, also complex ones; the triangle beside is not read. */
+static void test_symmetric(int n, cublasFillMode_t uplo)
+{
+	any a[MOST * MOST], again[MOST * 3], b[MOST * 3], x[MOST * 3];
+	int32_t narrow[MOST];
+	int64_t wide[MOST];
+	CUdeviceptr p, q, ipiv;
+	size_t device = 0, host = 0;
+	int lwork = 0, pairs = 0;
+
+	fill(a, n * n);
+	for (int j = 0; j < n; j++)
+		for (int i = 0; i <= j; i++)
+			a[i + j * n] = i == j ? 0.1 * a[i + j * n] : a[j + i * n]; /* blocks of two are needed */
+	fill(b, n * 3);
+	p = put(a, n * n);
+	q = put(b, n * 3);
+	for (int j = 0; j < n; j++) /* what must not be read */
+		for (int i = 0; i < n; i++)
+			if (uplo == CUBLAS_FILL_MODE_UPPER ? i > j : i < j)
+				CU(cuMemsetD8(p + (CUdeviceptr)(i + j * n) * each[type], 0xff, each[type]));
+	CU(cuMemAlloc(&ipiv, sizeof(wide)));
+	GOOD(OF_TYPE(sytrf_bufferSize, handle, n, at(p), n, &lwork));
+	GOOD(OF_TYPE(sytrf, handle, uplo, n, at(p), n, at(ipiv), at(room), lwork, at(info)));
+	is(info_is(), 0);
+	CU(cuMemcpyDtoH(narrow, ipiv, (size_t)n * sizeof(*narrow)));
+	for (int i = 0; i < n; i++) {
+		wide[i] = narrow[i];
+		pairs += narrow[i] < 0;
+	}
+	tap_ok(pairs > 0 && pairs % 2 == 0, "pivots two by two: %d of %d", pairs, n);
+	CU(cuMemcpyHtoD(ipiv, wide, sizeof(wide)));
+	GOOD(t.cusolverDnXsytrs_bufferSize(handle, uplo, n, 3, data_type[type], at(p), n, at(ipiv), data_type[type],
+					   at(q), n, &device, &host));
+	GOOD(t.cusolverDnXsytrs(handle, uplo, n, 3, data_type[type], at(p), n, at(ipiv), data_type[type], at(q), n,
+				at(room), device, NULL, host, at(info)));
+	get(x, q, n * 3, false);
+	is(info_is(), 0);
+	times(again, a, false, x, false, n, 3, n, n, n);
+	NEAR(again, b, n * 3, uplo == CUBLAS_FILL_MODE_UPPER ? "sytrf, sytrs, upper" : "sytrf, sytrs, lower");
+	/* pivots that are none do not lead out of the matrix */
+	for (int i = 0; i < n; i++)
+		wide[i] = i % 3 ? -n - i : INT64_MAX - i;
+	wide[n - 1] = wide[0] = -1;
+	CU(cuMemcpyHtoD(ipiv, wide, sizeof(wide)));
+	GOOD(t.cusolverDnXsytrs(handle, uplo, n, 3, data_type[type], at(p), n, at(ipiv), data_type[type], at(q), n,
+				at(room), device, NULL, host, at(info)));
+	CU(cuCtxSynchronize());
+	/* nothing to find a pivot among */
+	CU(cuMemsetD8(p, 0xff, each[type] * (size_t)(n * n)));
+	GOOD(OF_TYPE(sytrf, handle, uplo, n, at(p), n, at(ipiv), at(room), lwork, at(info)));
+	is(info_is() > 0, 1);
+	is(OF_TYPE(sytrf, handle, uplo, n, at(p), n - 1, at(ipiv), at(room), lwork, at(info)),
+	   CUSOLVER_STATUS_INVALID_VALUE);
+	is(OF_TYPE(sytrf, handle, uplo, n, at(p), n, NULL, at(room), lwork, at(info)), CUSOLVER_STATUS_NOT_SUPPORTED);
+	is(t.cusolverDnXsytrs(handle, uplo, n, 3, data_type[type], at(p), n, at(ipiv), CUDA_R_16F, at(q), n, at(room),
+			      device, NULL, host, at(info)),
+	   CUSOLVER_STATUS_NOT_SUPPORTED);
+	CU(cuMemFree(p));
+	CU(cuMemFree(q));
+	CU(cuMemFree(ipiv));
+}
+
 static void test_qr(int m, int n)
 {
 	any a[MOST * MOST], q[MOST * MOST], r[MOST * MOST], again[MOST * MOST];
@@ -562,6 +625,8 @@ int main(void)
 		test_lu(37, true, false);
 		test_lu(20, false, false);
 		test_lu(21, true, true);
+		test_symmetric(22, CUBLAS_FILL_MODE_UPPER);
+		test_symmetric(31, CUBLAS_FILL_MODE_LOWER);
 		test_qr(30, 17);
 		test_svd(25, 14, false, 1);
 		test_svd(12, 19, false, 0);

@@ -63,6 +63,11 @@ static char *behind(const struct run *r, void *at, int count)
 	return (char *)at + (((size_t)count * r->each + 63) & ~(size_t)63);
 }
 
+static double part(const struct run *r, const char *at)
+{
+	return r->real == 8 ? *(const double *)(const void *)at : (double)*(const float *)(const void *)at;
+}
+
 #define CALL(f, types, ...) ((void(*) types)(f))(__VA_ARGS__)
 typedef const char *letter;
 typedef const int *whole;
@@ -190,6 +195,82 @@ static void run_getrs(struct run *r)
 		     &r->columns, &r->nrhs, r->a, &r->lda, p, r->b, &r->ldb, &r->info, 1);
 }
 
+/* Whether the triangle that counts is of numbers: pivots that are looked for among others may be rows that are none. */
+static bool triangle_finite(const struct run *r)
+{
+	for (int64_t j = 0; j < r->columns; j++) {
+		int64_t from = r->w->uplo == 'U' ? 0 : j, to = r->w->uplo == 'U' ? j + 1 : r->columns;
+		const char *at = r->a + (j * r->lda + from) * r->each;
+
+		for (int64_t i = 0; i < (to - from) * (r->each / r->real); i++)
+			if (!isfinite(part(r, at + i * r->real)))
+				return false;
+	}
+	return true;
+}
+
+static void run_sytrf(struct run *r)
+{
+	routine f = find(r, "sytrf_");
+	char told[16] __attribute__((aligned(16))) = { 0 };
+	size_t pivots = (size_t)r->columns * sizeof(int);
+	int count = -1, nothing = 0, *p = &nothing;
+	void *work = told;
+
+	if (f && !triangle_finite(r)) {
+		r->info = 1;
+		return;
+	}
+	for (int asked = 0; f && work && !r->info && asked < 2; asked++) {
+		CALL(f, (letter, whole, numbers, whole, int *, numbers, whole, int *, size_t), &r->w->uplo, &r->columns,
+		     r->a, &r->lda, p, work, &count, &r->info, 1);
+		if (asked)
+			break;
+		work = memory(r, told, &count, pivots + 64);
+		p = work ? (int *)(void *)behind(r, work, count) : NULL;
+	}
+	if (f && work)
+		pivots_put(r, p, r->columns);
+}
+
+/*
+ * Pivots of a symmetric matrix: a row for one number, or twice the same below 0 for two by two of them. Any other would
+ * lead LAPACK out of the matrix.
+ */
+static int *symmetric_take(struct run *r)
+{
+	int *p = scratch_get((size_t)r->columns * sizeof(int) + 64);
+
+	for (int i = 0; p && i < r->columns; i++) {
+		uint64_t at = r->w->pivots + (uint64_t)i * (r->w->wide ? 8 : 4);
+		int64_t wide = 0;
+		int32_t narrow = 0;
+
+		memcpy(r->w->wide ? (void *)&wide : &narrow, (const void *)(uintptr_t)at, r->w->wide ? 8 : 4);
+		wide = r->w->wide ? wide : narrow;
+		p[i] = wide < -r->columns || wide > r->columns ? 0 : (int)wide;
+	}
+	for (int i = 0; p && i < r->columns; i++) {
+		if (p[i] < 0 && i + 1 < r->columns && p[i + 1] == p[i])
+			i++;
+		else if (p[i] < 1)
+			p[i] = i + 1;
+	}
+	if (!p)
+		r->n->refuse(r->n);
+	return p;
+}
+
+static void run_sytrs(struct run *r)
+{
+	routine f = find(r, "sytrs_");
+	int *p = f ? symmetric_take(r) : NULL;
+
+	if (p)
+		CALL(f, (letter, whole, whole, numbers, whole, int *, numbers, whole, int *, size_t), &r->w->uplo,
+		     &r->columns, &r->nrhs, r->a, &r->lda, p, r->b, &r->ldb, &r->info, 1);
+}
+
 static void run_geqrf(struct run *r)
 {
 	routine f = find(r, "geqrf_");
@@ -240,11 +321,6 @@ static void run_ormqr(struct run *r)
 		if (!asked)
 			work = memory(r, told, &count, 0);
 	}
-}
-
-static double part(const struct run *r, const char *at)
-{
-	return r->real == 8 ? *(const double *)(const void *)at : (double)*(const float *)(const void *)at;
 }
 
 /*
@@ -497,6 +573,15 @@ static struct shape shape_of(const struct solver_work *w)
 		s.a[0] = m;
 		s.pivots = rank;
 		break;
+	case SOLVER_sytrf:
+		s.pivots = n;
+		break;
+	case SOLVER_sytrs:
+		s.b[0] = n;
+		s.b[1] = w->nrhs;
+		s.pivots = n;
+		s.a_read = true;
+		break;
 	case SOLVER_getrs:
 		s.b[0] = n;
 		s.b[1] = w->nrhs;
@@ -643,6 +728,8 @@ static bool work_sound(const struct solver_work *w)
 		return false;
 	s = shape_of(w);
 	if (w->routine == SOLVER_ormqr && w->k > s.a[0])
+		return false;
+	if ((w->routine == SOLVER_sytrf || w->routine == SOLVER_sytrs) && w->n && !w->pivots)
 		return false;
 	if (w->routine == SOLVER_orgqr && (w->n > w->m || w->k > w->n))
 		return false;
