@@ -1,7 +1,8 @@
 /*
  * shortcuts_test.c: the ways that the engine takes when a warp's values or lanes allow it, on each of its builds:
  * divisions of 64 bits whose operands are small, accesses that go to local and global memory by turns, warps whose
- * lanes have ended, loops that every lane leaves elsewhere, and steps that become one.
+ * lanes have ended, loops that every lane leaves elsewhere, vectors of four at places of many kinds, and steps that
+ * become one.
  */
 #include "harness.h"
 
@@ -69,6 +70,21 @@ static const char sums[] =
 	"\tmov.u32 %r14, 5; shl.b32 %r13, %r2, 3; @%p add.s32 %r14, %r13, %r1; st.global.u32 [%d2+56], %r14;\n"
 	"\tshl.b32 %r15, %r2, 1; @%p shl.b32 %r15, %r2, 6; add.s32 %r16, %r15, 9; st.global.u32 [%d2+60], %r16;\n"
 	"\tret;\n}\n";
+
+/* Vectors of four: from the input to shared memory at place[t], from there at place[64 + t], to the output at place[128 + t]. */
+static const char quads[] =
+	".version 8.0\n.target sm_80\n.address_size 64\n"
+	".visible .entry quads(.param .u64 pin, .param .u64 pp, .param .u64 po)\n{\n"
+	"\t.reg .b32 %r<20>; .reg .b64 %d<20>; .shared .align 16 .b8 s[2048];\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [pin]; ld.param.u64 %d2, [pp]; ld.param.u64 %d3, [po];\n"
+	"\tmad.wide.u32 %d2, %r1, 4, %d2; ld.global.u32 %r2, [%d2]; ld.global.u32 %r3, [%d2+256]; ld.global.u32 %r4, [%d2+512];\n"
+	"\tmov.u32 %r5, s; shl.b32 %r6, %r1, 5; add.u32 %r6, %r6, %r5; mov.u32 %r7, 0;\n"
+	"\tst.shared.v4.b32 [%r6], {%r7, %r7, %r7, %r7}; st.shared.v4.b32 [%r6+16], {%r7, %r7, %r7, %r7};\n"
+	"\tcvt.u64.u32 %d4, %r2; add.u64 %d4, %d4, %d1; ld.global.v4.u32 {%r8, %r9, %r10, %r11}, [%d4];\n"
+	"\tadd.u32 %r8, %r8, %r1; add.u32 %r11, %r11, %r1; bar.sync 0;\n"
+	"\tadd.u32 %r12, %r5, %r2; st.shared.v4.b32 [%r12], {%r8, %r9, %r10, %r11}; bar.sync 0;\n"
+	"\tadd.u32 %r13, %r5, %r3; ld.shared.v4.b32 {%r14, %r15, %r16, %r17}, [%r13];\n"
+	"\tcvt.u64.u32 %d5, %r4; add.u64 %d5, %d5, %d3; st.global.v4.b32 [%d5], {%r14, %r15, %r16, %r17}; ret;\n}\n";
 
 /* Eight warps: small numbers, edges, one large lane among small ones, products and what is one below them. */
 static uint64_t operand(uint32_t i, bool divisor)
@@ -206,6 +222,64 @@ static void test_sums(const char *isa)
 	ptx_module_free(m);
 }
 
+enum { QUADS = 64, QUAD_WAYS = 8 };
+
+/* The place of a thread's 16 bytes, in the kilobyte of its warp. */
+static uint32_t quad_place(uint32_t way, uint32_t t)
+{
+	const uint32_t lane = t % 32, warp = t / 32 * 1024;
+
+	switch (way % QUAD_WAYS) {
+	case 0:
+		return warp + (uint32_t)random_bits() % 64 * 16;
+	case 1:
+		return warp + lane / 8 * 128;
+	case 2:
+		return warp + lane % 8 * 16;
+	case 3:
+		return warp + lane / 16 * 32;
+	case 4:
+		return warp + lane * 16;
+	case 5:
+		return warp + (31 - lane) * 32;
+	case 6:
+		return warp + lane % 16 * 16 + lane / 16 * 512;
+	default:
+		return warp + 48;
+	}
+}
+
+static void test_quads(const char *isa)
+{
+	struct ptx_module *m = load_text(quads, sizeof(quads) - 1, &(struct ptx_options){ .isa = isa });
+	uint32_t *in = device_alloc(2048), *place = device_alloc(3 * QUADS * 4), *o = device_alloc(2048);
+	uint32_t wrong = 0;
+
+	for (uint32_t i = 0; i < 512; i++)
+		in[i] = (uint32_t)random_bits();
+	for (uint32_t way = 0; way < QUAD_WAYS * QUAD_WAYS; way++) {
+		uint32_t shared[512] = { 0 }, want[512] = { 0 };
+
+		memset(o, 0, 2048);
+		for (uint32_t t = 0; t < QUADS; t++) {
+			place[t] = quad_place(way, t);
+			place[QUADS + t] = quad_place(way / QUAD_WAYS, t);
+			place[2 * QUADS + t] = quad_place(way + way / QUAD_WAYS, t);
+		}
+		for (uint32_t t = 0; t < QUADS; t++) {
+			memcpy(&shared[place[t] / 4], &in[place[t] / 4], 16);
+			shared[place[t] / 4] += t;
+			shared[place[t] / 4 + 3] += t;
+		}
+		for (uint32_t t = 0; t < QUADS; t++)
+			memcpy(&want[place[2 * QUADS + t] / 4], &shared[place[QUADS + t] / 4], 16);
+		wrong += !m || launch(m, "quads", DIM(1, 1, 1), DIM(QUADS, 1, 1), ARGS(PTR(in), PTR(place), PTR(o))) ||
+			 memcmp(o, want, sizeof(want));
+	}
+	tap_ok(!wrong, "%s: vectors of four at places of many kinds, %u wrong", isa, wrong);
+	ptx_module_free(m);
+}
+
 int main(void)
 {
 	static const char *const isas[] = { "base", "avx2", "avx512" };
@@ -225,6 +299,7 @@ int main(void)
 		test_walk(m, isas[i]);
 		test_leave(m, isas[i]);
 		test_sums(isas[i]);
+		test_quads(isas[i]);
 		ptx_module_free(m);
 	}
 	device_close();

@@ -73,10 +73,11 @@ typedef struct {
 #define VT_b128 b128
 
 #if defined(__clang__)
-#define EACH_LANE _Pragma("clang loop vectorize(assume_safety)") for (u32 i = 0; i < LANES; i++)
+#define EVERY(count) _Pragma("clang loop vectorize(assume_safety)") for (u32 i = 0; i < (count); i++)
 #else
-#define EACH_LANE _Pragma("GCC ivdep") for (u32 i = 0; i < LANES; i++)
+#define EVERY(count) _Pragma("GCC ivdep") for (u32 i = 0; i < (count); i++)
 #endif
+#define EACH_LANE EVERY(LANES)
 
 static const u32 lane_bit[LANES] __attribute__((aligned(64))) = {
 	1u << 0,  1u << 1,  1u << 2,  1u << 3,	1u << 4,  1u << 5,  1u << 6,  1u << 7,	1u << 8,  1u << 9,  1u << 10,

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "softdev/ptx/vec.h"
+#include "softdev/ptx/quads.h"
 
 /* Of all lanes, or of each half of a full warp: blocks of 16 columns make two rows of a warp. */
 enum pattern { UNIFORM, ROW, UNIFORM_HALVES, ROW_HALVES, SCATTERED };
@@ -353,12 +353,39 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 #define LOAD_AT_b128_GLOBAL(i) LOAD_AT(b128, x.address[i])
 #define LOAD_AT_b128_SHARED(i) LOAD_AT(b128, shared + x.offset[i])
 
+#if defined(__AVX2__)
+/* Whether all lanes move four elements of 32 bits, to or from more than one place. */
+#define IS_QUADS(t, N, x)                                                                                              \
+	(N == 4 && sizeof(MEM_##t) == 4 && w->mask == ~0u && (x).good && (x).pattern != UNIFORM)
+#define QUAD_COLUMNS(N, store)                                                                                         \
+	{                                                                                                              \
+		at(w, *element_loc(o, 0, store)), at(w, *element_loc(o, 1 % N, store)),                                \
+			at(w, *element_loc(o, 2 % N, store)), at(w, *element_loc(o, 3 % N, store))                     \
+	}
+#define LOAD_QUADS(t, N, ...)                                                                                          \
+	if (IS_QUADS(t, N, x)) {                                                                                       \
+		u32 *const d[4] = QUAD_COLUMNS(N, false);                                                              \
+		quads_load(d, (struct quad_places){ __VA_ARGS__ });                                                    \
+		return;                                                                                                \
+	}
+#define STORE_QUADS(t, N, ...)                                                                                         \
+	if (IS_QUADS(t, N, x)) {                                                                                       \
+		const u32 *const s[4] = QUAD_COLUMNS(N, true);                                                         \
+		quads_store(s, (struct quad_places){ __VA_ARGS__ });                                                   \
+		return;                                                                                                \
+	}
+#else
+#define LOAD_QUADS(t, N, ...)
+#define STORE_QUADS(t, N, ...)
+#endif
+
 /* Loads of N elements of type t each: generic or global, shared, kernel parameter, frame. */
 #define LOAD_N(t, N)                                                                                                   \
 	static void ld_##t##_##N(struct warp *w, const struct op *o)                                                   \
 	{                                                                                                              \
 		struct access x;                                                                                       \
 		find_access(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, false, &x);                          \
+		LOAD_QUADS(t, N, 0, x.address, NULL)                                                                   \
 		for (u32 k = 0; k < N; k++) {                                                                          \
 			LANE_##t *d = at(w, *element_loc(o, k, false));                                                \
 			LOAD_ELEMENT(t, N, GLOBAL_FIRST, GLOBAL)                                                       \
@@ -369,6 +396,7 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 		struct shared_access x;                                                                                \
 		const u8 *shared = w->block->shared;                                                                   \
 		find_shared(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, &x);                                 \
+		LOAD_QUADS(t, N, (u64)shared, NULL, x.offset)                                                          \
 		for (u32 k = 0; k < N; k++) {                                                                          \
 			LANE_##t *d = at(w, *element_loc(o, k, false));                                                \
 			LOAD_ELEMENT(t, N, SHARED_FIRST, SHARED)                                                       \
@@ -433,6 +461,7 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 	{                                                                                                              \
 		struct access x;                                                                                       \
 		find_access(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, true, &x);                           \
+		STORE_QUADS(t, N, 0, x.address, NULL)                                                                  \
 		for (u32 k = 0; x.good && k < N; k++) {                                                                \
 			const LANE_##t *s = at(w, *element_loc(o, k, true));                                           \
 			STORE_ELEMENT(t, N, GLOBAL_FIRST, GLOBAL_PLACE)                                                \
@@ -443,6 +472,7 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 		struct shared_access x;                                                                                \
 		u8 *shared = w->block->shared;                                                                         \
 		find_shared(w, o, o->a, sizeof(MEM_##t) * N, sizeof(MEM_##t) * N, &x);                                 \
+		STORE_QUADS(t, N, (u64)shared, NULL, x.offset)                                                         \
 		for (u32 k = 0; x.good && k < N; k++) {                                                                \
 			const LANE_##t *s = at(w, *element_loc(o, k, true));                                           \
 			STORE_ELEMENT(t, N, SHARED_FIRST, SHARED_PLACE)                                                \

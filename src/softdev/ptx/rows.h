@@ -70,11 +70,45 @@ static __attribute__((noinline, cold, unused)) void settle_nan(f32 *d)
 	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc), VALUE(a, ta) VALUE(b, tb) VALUE(c, tc),             \
 	      (__VA_ARGS__), SETTLE, SETTLE_MASKED)
 
+/* Two f32 side by side in a lane of 64 bits. */
+#define SOURCE_PAIR(x) const f32 *p##x = at(w, o->x);
+#define VALUE_PAIR(x) const f32 x = p##x[i];
+#define EACH_OF_PAIRS EVERY(2 * LANES)
+#define PAIRS(name, sources, values, expr)                                                                             \
+	static void name##_full(struct warp *w, const struct op *o)                                                   \
+	{                                                                                                              \
+		f32 *d = at(w, o->d);                                                                                  \
+		sources EACH_OF_PAIRS                                                                                  \
+		{                                                                                                      \
+			values d[i] = (expr);                                                                          \
+		}                                                                                                      \
+		SETTLE                                                                                                 \
+		d += LANES;                                                                                            \
+		SETTLE                                                                                                 \
+	}                                                                                                              \
+	static void name##_masked(struct warp *w, const struct op *o)                                                 \
+	{                                                                                                              \
+		f32 *d = at(w, o->d);                                                                                  \
+		const u32 *m = w->lanes;                                                                               \
+		sources EACH_OF_PAIRS                                                                                  \
+		{                                                                                                      \
+			values f32 r_ = (expr);                                                                        \
+			SETTLE_MASKED d[i] = m[i / 2] ? r_ : d[i];                                                     \
+		}                                                                                                      \
+	}
+#define P2(pattern, name, ...)                                                                                        \
+	PAIRS(name, SOURCE_PAIR(a) SOURCE_PAIR(b), VALUE_PAIR(a) VALUE_PAIR(b), (__VA_ARGS__))
+#define P3(pattern, name, ...)                                                                                        \
+	PAIRS(name, SOURCE_PAIR(a) SOURCE_PAIR(b) SOURCE_PAIR(c), VALUE_PAIR(a) VALUE_PAIR(b) VALUE_PAIR(c),           \
+	      (__VA_ARGS__))
+
 #define RH(...)
 #define RF(...)
 
 #include ROWS
 
+#undef P2
+#undef P3
 #undef N1
 #undef N2
 #undef N3
@@ -93,6 +127,8 @@ static __attribute__((noinline, cold, unused)) void settle_nan(f32 *d)
 	{ pattern, name##_full, name##_masked, form, 3, { TY_##td, TY_##ta, TY_##tb } },
 #define R3(pattern, name, td, ta, tb, tc, ...)                                                                        \
 	{ pattern, name##_full, name##_masked, FORM_PLAIN, 4, { TY_##td, TY_##ta, TY_##tb, TY_##tc } },
+#define P2(pattern, name, ...) R2(pattern, name, u64, u64, u64, __VA_ARGS__)
+#define P3(pattern, name, ...) R3(pattern, name, u64, u64, u64, u64, __VA_ARGS__)
 #define N1 R1
 #define N2 R2
 #define N3 R3

@@ -1,6 +1,7 @@
 /*
  * rows_float.h: floating point instructions, one row each. Read twice by rows.h.
- * N1, N2 and N3 are R1, R2 and R3 whose results of f32 have the devices' bits when they are not a number.
+ * N1, N2 and N3 are R1, R2 and R3 whose results of f32 have the devices' bits when they are not a number; P2 and P3
+ * compute on two f32 side by side, in the same way.
  */
 
 N2("add{,.rn}.f32", add_f32, f32, f32, f32, a + b)
@@ -23,6 +24,13 @@ N3("{fma,mad}{,.rn}.ftz.f32", fma_ftz, f32, f32, f32, f32, ftz(fmaf(ftz(a), ftz(
 R3("{fma,mad}{,.rn}.sat.f32", fma_sat, f32, f32, f32, f32, sat_f32(fmaf(a, b, c)))
 R3("{fma,mad}{,.rn}.ftz.sat.f32", fma_ftz_sat, f32, f32, f32, f32, sat_f32(ftz(fmaf(ftz(a), ftz(b), ftz(c)))))
 R3("{fma,mad}{,.rn}.f64", fma_f64, f64, f64, f64, f64, fma(a, b, c))
+P2("add{,.rn}.f32x2", add_f32x2, a + b)
+P2("add{,.rn}.ftz.f32x2", add_ftz_f32x2, ftz(ftz(a) + ftz(b)))
+P2("sub{,.rn}.f32x2", sub_f32x2, a - b)
+P2("sub{,.rn}.ftz.f32x2", sub_ftz_f32x2, ftz(ftz(a) - ftz(b)))
+P2("mul{,.rn}.f32x2", mul_f32x2, a * b)
+P2("mul{,.rn}.ftz.f32x2", mul_ftz_f32x2, ftz(ftz(a) * ftz(b)))
+P3("fma.rn.f32x2", fma_f32x2, fmaf(a, b, c))
 
 N2("div{.rn,.full,.approx}.f32", div_f32, f32, f32, f32, a / b)
 N2("div{.rn,.full,.approx}.ftz.f32", div_ftz, f32, f32, f32, ftz(ftz(a) / ftz(b)))

@@ -142,7 +142,7 @@ R2("max{.s16x2.relu,.relu.s16x2}", max_s16x2_relu, u32, u32, u32, SIGNED_PAIR(x 
 R1("tanh.approx.bf16x2", tanh_bf16x2, u32, u32, PAIR1(f2b(tanh_of(b2f(x)))))
 R1("ex2.approx.ftz.bf16x2", ex2_bf16x2, u32, u32, PAIR1(f2b(ex2_of(b2f(x)))))
 
-/* A 16-bit source into an f32 sum; two f32 side by side. */
+/* A 16-bit source into an f32 sum. */
 R2("add{,.rn}.f32.f16", add_f32_f16, f32, f16, f32, settled(h2f(a) + b))
 R2("add{,.rn}.f32.bf16", add_f32_bf16, f32, bf16, f32, settled(b2f(a) + b))
 R2("sub{,.rn}.f32.f16", sub_f32_f16, f32, f16, f32, settled(h2f(a) - b))
@@ -155,19 +155,3 @@ R2("sub{,.rn}.sat.f32.f16", sub_sat_f32_f16, f32, f16, f32, sat_f32(h2f(a) - b))
 R2("sub{,.rn}.sat.f32.bf16", sub_sat_f32_bf16, f32, bf16, f32, sat_f32(b2f(a) - b))
 R3("fma.rn.sat.f32.f16", fma_sat_f32_f16, f32, f16, f16, f32, sat_f32(fmaf(h2f(a), h2f(b), c)))
 R3("fma.rn.sat.f32.bf16", fma_sat_f32_bf16, f32, bf16, bf16, f32, sat_f32(fmaf(b2f(a), b2f(b), c)))
-R2("add{,.rn}.f32x2", add_f32x2, u64, u64, u64,
-   TWO_F32(f32_of((u32)a) + f32_of((u32)b), f32_of((u32)(a >> 32)) + f32_of((u32)(b >> 32))))
-R2("sub{,.rn}.f32x2", sub_f32x2, u64, u64, u64,
-   TWO_F32(f32_of((u32)a) - f32_of((u32)b), f32_of((u32)(a >> 32)) - f32_of((u32)(b >> 32))))
-R2("mul{,.rn}.f32x2", mul_f32x2, u64, u64, u64,
-   TWO_F32(f32_of((u32)a) * f32_of((u32)b), f32_of((u32)(a >> 32)) * f32_of((u32)(b >> 32))))
-#define FLUSHED_F32(v) ftz(f32_of((u32)(v)))
-R2("add{,.rn}.ftz.f32x2", add_ftz_f32x2, u64, u64, u64,
-   TWO_F32(ftz(FLUSHED_F32(a) + FLUSHED_F32(b)), ftz(FLUSHED_F32(a >> 32) + FLUSHED_F32(b >> 32))))
-R2("sub{,.rn}.ftz.f32x2", sub_ftz_f32x2, u64, u64, u64,
-   TWO_F32(ftz(FLUSHED_F32(a) - FLUSHED_F32(b)), ftz(FLUSHED_F32(a >> 32) - FLUSHED_F32(b >> 32))))
-R2("mul{,.rn}.ftz.f32x2", mul_ftz_f32x2, u64, u64, u64,
-   TWO_F32(ftz(FLUSHED_F32(a) * FLUSHED_F32(b)), ftz(FLUSHED_F32(a >> 32) * FLUSHED_F32(b >> 32))))
-R3("fma.rn.f32x2", fma_f32x2, u64, u64, u64, u64,
-   TWO_F32(fmaf(f32_of((u32)a), f32_of((u32)b), f32_of((u32)c)),
-	   fmaf(f32_of((u32)(a >> 32)), f32_of((u32)(b >> 32)), f32_of((u32)(c >> 32)))))
