@@ -386,6 +386,27 @@ static LLVMValueRef floating(struct arith *a, enum code code, LLVMValueRef *x)
 	}
 }
 
+/* Two f32 side by side: a vector of twice as many, in which a NaN is put in order at once. */
+static LLVMValueRef pairs(struct arith *a, enum code code, LLVMValueRef *x)
+{
+	LLVMTypeRef t = LLVMTypeOf(x[1]);
+	const uint32_t count = value_is_lanes(x[1]) ? 2 * LANES : 2;
+	LLVMValueRef in[4] = { NULL }, nan[2 * LANES], r;
+
+	a->real = LLVMVectorType(a->e->f32, count);
+	for (uint32_t k = 1; k < 4; k++)
+		in[k] = x[k] ? LLVMBuildBitCast(a->b, x[k], a->real, "") : NULL;
+	r = code == CODE_FADD_PAIR   ? LLVMBuildFAdd(a->b, in[1], in[2], "")
+	    : code == CODE_FSUB_PAIR ? LLVMBuildFSub(a->b, in[1], in[2], "")
+	    : code == CODE_FMUL_PAIR ? LLVMBuildFMul(a->b, in[1], in[2], "")
+				     : value_intrinsic(a->e, "llvm.fma", a->real, in + 1, 3);
+	for (uint32_t i = 0; i < count; i++)
+		nan[i] = LLVMConstInt(a->e->i32, 0x7fffffffu, false);
+	r = LLVMBuildSelect(a->b, LLVMBuildFCmp(a->b, LLVMRealUNO, r, r, ""),
+			    LLVMConstBitCast(LLVMConstVector(nan, count), a->real), r, "");
+	return LLVMBuildBitCast(a->b, r, t, "");
+}
+
 LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inline_row *row, LLVMValueRef *x)
 {
 	const bool lanes = value_is_lanes(x[1]);
@@ -420,6 +441,8 @@ LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inli
 		return LLVMBuildAnd(e->b, x[1], number(x[1], sign - 1), "");
 	if (row->code == CODE_FMIN || row->code == CODE_FMAX)
 		return extreme(&a, x, row->code == CODE_FMIN);
+	if (row->code >= CODE_FADD_PAIR && row->code <= CODE_FMA_PAIR)
+		return pairs(&a, (enum code)row->code, x);
 	if (!(row->flags & (ROW_F32 | ROW_F64)))
 		return integer(&a, o, row, x);
 	r = LLVMBuildBitCast(e->b, floating(&a, (enum code)row->code, x), result, "");

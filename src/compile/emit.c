@@ -330,6 +330,33 @@ static bool make_code(struct emit *e, uint32_t b, bool group)
 	return true;
 }
 
+static void go_on_if(struct emit *e, LLVMValueRef good, LLVMBasicBlockRef no)
+{
+	LLVMBasicBlockRef on = new_block(e);
+
+	LLVMBuildCondBr(e->b, expected(e, good), on, no);
+	LLVMPositionBuilderAtEnd(e->b, on);
+}
+
+/* Lanes whose numbers differ in these bits alone have one value. */
+static void check_same(struct emit *e, LLVMValueRef v, uint32_t same, LLVMBasicBlockRef no)
+{
+	LLVMValueRef each[LANES], first;
+
+	for (uint32_t i = 0; i < LANES; i++)
+		each[i] = LLVMConstInt(e->i32, i & ~same, false);
+	first = LLVMBuildShuffleVector(e->b, v, LLVMGetUndef(LLVMTypeOf(v)), LLVMConstVector(each, LANES), "");
+	go_on_if(e, value_all(e, LLVMBuildICmp(e->b, LLVMIntEQ, v, first, "")), no);
+}
+
+static void check_whole(struct emit *e, LLVMValueRef base, int64_t stride, LLVMBasicBlockRef no)
+{
+	LLVMTypeRef t = LLVMTypeOf(base);
+	LLVMValueRef low = LLVMBuildAnd(e->b, base, LLVMConstInt(t, (uint64_t)stride * LANES - 1, false), "");
+
+	go_on_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, low, LLVMConstNull(t), ""), no);
+}
+
 /* Takes the registers of block b from the frame. */
 static void make_enter(struct emit *e, uint32_t b, LLVMBasicBlockRef no)
 {
@@ -347,6 +374,8 @@ static void make_enter(struct emit *e, uint32_t b, LLVMBasicBlockRef no)
 		v = value_load(e, lanes, value_at(e, e->frame, e->flow->reg_at[r], lanes), VECTOR_ALIGN);
 		if (s->shape == SHAPE_LANES) {
 			value_store(e, v, e->lanes[r], VECTOR_ALIGN);
+			if (s->same)
+				check_same(e, v, s->same, no);
 			continue;
 		}
 		x.v[0] = value_field(e, e->frame, e->flow->reg_at[r], t);
@@ -358,6 +387,8 @@ static void make_enter(struct emit *e, uint32_t b, LLVMBasicBlockRef no)
 				expected(e, value_all(e, LLVMBuildICmp(e->b, LLVMIntEQ, v, value_lanes(e, &x), ""))),
 				on, no);
 		LLVMPositionBuilderAtEnd(e->b, on);
+		if (s->whole)
+			check_whole(e, x.v[0], s->stride, no);
 	}
 	LLVMBuildBr(e->b, e->code[b]);
 }

@@ -256,9 +256,18 @@ static int find_live(struct flow *f)
 	return 0;
 }
 
+uint8_t state_same(const struct state *s)
+{
+	return s->shape == SHAPE_LANES ? s->same
+	       : s->stride	       ? 0
+	       : s->shape == SHAPE_HALVES ? LANES / 2 - 1
+					  : LANES - 1;
+}
+
 bool state_join(struct state *to, const struct state *from)
 {
 	const struct state before = *to;
+	const uint8_t same = state_same(to) & state_same(from);
 
 	if (to->shape == SHAPE_UNKNOWN) {
 		*to = *from;
@@ -276,6 +285,8 @@ bool state_join(struct state *to, const struct state *from)
 		to->known = false;
 		to->value = 0;
 	}
+	to->same = to->shape == SHAPE_LANES ? same : 0;
+	to->whole &= from->whole && to->shape == SHAPE_LINE;
 	to->nan &= from->nan;
 	to->synced &= from->synced;
 	return memcmp(&before, to, sizeof(before)) != 0;

@@ -20,6 +20,8 @@ struct state {
 	bool nan;      /* bits of a NaN do not matter, and may not be the device's: see plan.c */
 	bool synced;   /* the frame holds it too */
 	bool known;    /* all lanes hold `value`, whatever way they have come */
+	bool whole;    /* of a line whose stride is a power of two: the base is a multiple of LANES * stride */
+	uint8_t same;  /* of lanes: bits of a lane's number on which its value does not depend */
 	int64_t stride;
 	uint64_t value;
 };
@@ -71,6 +73,8 @@ uint32_t flow_reg(const struct flow *f, const struct compile_operand *o); /* UIN
 /* Of block b: which registers are needed before each operation and behind the last, reg_count + 1 bytes each; for
  * free(). */
 uint8_t *flow_live(const struct flow *f, uint32_t b);
+/* Bits of a lane's number on which the value does not depend. */
+uint8_t state_same(const struct state *s);
 /* What comes from one path into what is known of the others. True: that changed. */
 bool state_join(struct state *to, const struct state *from);
 /* live[reg] before operation i from live[reg] behind it. */

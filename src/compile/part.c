@@ -80,9 +80,14 @@ static bool states_join(const struct flow *f, struct state *to, const uint8_t *a
 {
 	bool changed = false;
 
-	for (uint32_t r = 0; r < f->reg_count; r++)
+	for (uint32_t r = 0; r < f->reg_count; r++) {
+		struct state x = s[r];
+
+		x.same = 0; /* is known of all lanes together only */
+		x.whole = false;
 		if (a[r] || b[r])
-			changed |= state_join(&to[r], &s[r]);
+			changed |= state_join(&to[r], &x);
+	}
 	return changed;
 }
 
@@ -182,8 +187,13 @@ bool part_come(struct flow *f, uint32_t b)
 		return changed;
 	changed |= !c->reached; /* all may be together again */
 	c->reached = true;
-	for (uint32_t r = 0; r < f->reg_count; r++)
-		if (c->live[r] && !part_checks(&p->in_come[r], &c->in[r]))
+	for (uint32_t r = 0; r < f->reg_count; r++) {
+		if (c->live[r] && !part_checks(&p->in_come[r], &c->in[r])) {
 			changed |= state_join(&c->in[r], &p->in_come[r]);
+			continue;
+		}
+		changed |= c->in[r].whole;
+		c->in[r].whole = false;
+	}
 	return changed;
 }

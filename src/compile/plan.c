@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define STRIDE_MAX (1 << 20)
+#define WHOLE_MAX (1 << 20) /* of a stride, so that lanes lie within 32 bits */
 #define SCATTERS_MAX 200u /* elements of a function's accesses: each is long */
 
 #define INT_ROWS(bits, names)                                                                                          \
@@ -178,6 +179,10 @@ static const struct inline_row rows[] = {
 	{ "min.f64", CODE_FMIN, ROW_F64, 0 },
 	{ "max.f64", CODE_FMAX, ROW_F64, 0 },
 	{ "sqrt.rn.f64", CODE_FSQRT, ROW_F64, 0 },
+	{ "add{,.rn}.f32x2", CODE_FADD_PAIR, 0, 0 },
+	{ "sub{,.rn}.f32x2", CODE_FSUB_PAIR, 0, 0 },
+	{ "mul{,.rn}.f32x2", CODE_FMUL_PAIR, 0, 0 },
+	{ "fma.rn.f32x2", CODE_FMA_PAIR, 0, 0 },
 	{ "shf.l.wrap.b32", CODE_FUNNEL_L, 0, 0 },
 	{ "shf.r.wrap.b32", CODE_FUNNEL_R, 0, 0 },
 	{ "lop3.b32", CODE_LOGIC, 0, 0 },
@@ -302,6 +307,39 @@ static bool wide_product(const struct compile_op *o, struct state a, struct stat
 	return true;
 }
 
+/* Which bits of the lane's number a mask leaves in a line that is whole; -1: it is none, or no number masks it. */
+static int masked_bits(const struct compile_op *o, const struct state *x)
+{
+	for (uint32_t k = 1; k < 3; k++)
+		if (x[k].shape == SHAPE_LINE && x[k].whole && is_fixed(&o->operand[3 - k]))
+			return (int)(o->operand[3 - k].value / (uint64_t)x[k].stride % LANES);
+	return -1;
+}
+
+/* Of a result: the bits of the lane's number on which it does not depend. */
+static uint8_t result_same(const struct compile_op *o, const struct inline_row *row, const struct state *x)
+{
+	const int left = row->code == CODE_AND ? masked_bits(o, x) : -1;
+	uint8_t same = LANES - 1;
+
+	if (left >= 0)
+		return (uint8_t)(~left & (LANES - 1));
+	for (uint32_t k = 1; k < COMPILE_OPERANDS; k++)
+		if (o->operand[k].place != COMPILE_NONE)
+			same &= state_same(&x[k]);
+	return same;
+}
+
+/* Whether a line that is made of a whole one is whole. */
+static bool result_whole(const struct inline_row *row, const struct state *x, int64_t stride)
+{
+	const bool passes = row->code == CODE_COPY || row->code == CODE_WIDEN_U || row->code == CODE_SHL;
+
+	if (row->code == CODE_AND)
+		return stride != 0;
+	return passes && x[1].shape == SHAPE_LINE && x[1].whole && stride > 0 && stride <= WHOLE_MAX;
+}
+
 /* Whether the result is a line when its sources are, and its stride. */
 static bool line_of(const struct flow *f, const struct compile_op *o, const struct inline_row *row,
 		    const struct state *x, int64_t *ret, bool *ret_checks)
@@ -332,6 +370,9 @@ static bool line_of(const struct flow *f, const struct compile_op *o, const stru
 	case CODE_NEG:
 		*ret = -x[1].stride;
 		return true;
+	case CODE_AND: /* what leaves a whole line as it is */
+		*ret = x[1].stride | x[2].stride;
+		return masked_bits(o, x) == LANES - 1;
 	case CODE_COPY:
 	case CODE_LOW:
 	case CODE_SHARED_GENERIC:
@@ -412,6 +453,9 @@ static void plan_inline(const struct flow *f, const struct compile_op *o, const 
 	r->stride = wrapped(r->stride, o->operand[0].lane);
 	p->stride = r->stride;
 	r->shape = p->shape;
+	if (r->shape == SHAPE_LANES)
+		r->same = result_same(o, p->row, x);
+	r->whole = r->shape == SHAPE_LINE && o->guard.place == COMPILE_NONE && result_whole(p->row, x, r->stride);
 	if (p->row->code == CODE_COPY && o->guard.place == COMPILE_NONE)
 		r->known = operand_number(f, &o->operand[1], s, &r->value);
 	if (!r->known)
@@ -423,11 +467,13 @@ static void plan_inline(const struct flow *f, const struct compile_op *o, const 
 		return;
 	old = operand_state(f, &o->operand[0], s);
 	guard = operand_state(f, &o->guard, s);
+	r->same = state_same(r) & state_same(&old) & state_same(&guard);
 	r->shape = wider(wider(r->shape, old.shape), guard.shape);
 	if (r->shape == SHAPE_LANES || old.stride != r->stride || !is_even(guard)) {
 		r->shape = SHAPE_LANES;
 		r->stride = 0;
 	}
+	r->same = r->shape == SHAPE_LANES ? r->same : 0;
 	r->nan &= old.nan;
 }
 
@@ -472,7 +518,9 @@ static bool plan_access(const struct flow *f, const struct compile_op *o, const 
 		p->scattered = kept ? !plan_group_access(f, &a, address)
 				    : address.shape == SHAPE_LANES ||
 					       (p->strided && (f->many_accesses || !apart(&a, address.stride)));
-		if (p->scattered && !can_scatter(f, &a))
+		if (p->scattered && !kept && !p->guarded && a.shared && !a.store && a.bytes >= 4)
+			p->same = state_same(&address);
+		if (p->scattered && !p->same && !can_scatter(f, &a))
 			return false;
 		p->how = a.store ? HOW_STORE : HOW_LOAD;
 	}
@@ -480,7 +528,8 @@ static bool plan_access(const struct flow *f, const struct compile_op *o, const 
 		p->result[element_operand[0][k]] =
 			(struct state){ .shape = a.param					? SHAPE_LINE
 						 : p->scattered || p->guarded || address.stride ? SHAPE_LANES
-												: address.shape };
+												: address.shape,
+				.same = p->same };
 	return true;
 }
 
@@ -498,6 +547,7 @@ static bool plan_special(const struct flow *f, const struct compile_op *o, struc
 		r->shape = SHAPE_LANES;
 	else if (o->imm == SP_tid_x || o->imm == SP_laneid)
 		r->stride = 1;
+	r->whole = r->shape == SHAPE_LINE && r->stride;
 	p->stride = r->stride;
 	return true;
 }
@@ -595,6 +645,10 @@ static void plan_any(const struct flow *f, uint32_t i, const struct state *s, co
 void plan_make(const struct flow *f, uint32_t i, const struct state *s, const uint8_t *kept, struct plan *ret)
 {
 	plan_any(f, i, s, kept, ret);
+	for (uint32_t k = 0; kept && k < COMPILE_OPERANDS; k++) {
+		ret->result[k].same = 0;
+		ret->result[k].whole = false;
+	}
 	if (kept && ret->how != HOW_LEAVE)
 		plan_keep(f, &f->request->op[i], s, kept, ret);
 }

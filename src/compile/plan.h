@@ -59,6 +59,10 @@ enum code {
 	CODE_FDIV,
 	CODE_FRCP,
 	CODE_FSQRT,
+	CODE_FADD_PAIR, /* of two f32 side by side */
+	CODE_FSUB_PAIR,
+	CODE_FMUL_PAIR,
+	CODE_FMA_PAIR,
 	CODE_FNEG,
 	CODE_FABS,
 	CODE_FMIN,
@@ -138,6 +142,7 @@ struct plan {
 	struct access_form access;
 	bool strided;	/* HOW_LOAD, HOW_STORE: lanes are apart */
 	bool scattered; /* HOW_LOAD, HOW_STORE: in any order */
+	uint8_t same;	/* of a scattered load from shared memory: bits of a lane's number that its address ignores */
 	bool guarded;	/* likewise: by code of its own where the guard holds for all or for none */
 	bool checks;	/* HOW_INLINE: a line is widened, which holds only while it does not wrap */
 	bool meets;	/* HOW_CALL: the lanes that an operand names must be here */

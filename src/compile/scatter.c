@@ -332,6 +332,92 @@ static void scatter_call(struct emit *e, const struct plan *p, const struct acce
 	value_store(e, LLVMBuildTrunc(e->b, last, e->i8, ""), r->hint, 1);
 }
 
+/*
+ * Of a load whose address does not depend on some bits of the lane's number (`same`): the lanes with none of them.
+ * Each is loaded once, and its elements are handed to the lanes that have the same address. As products of matrices
+ * read their tiles: eight lanes share a row, or every eighth one a column.
+ */
+struct folded {
+	const struct access_form *a;
+	uint32_t lane[LANES / 2], count;
+	uint32_t of[LANES]; /* of each lane: which of them */
+};
+
+static struct folded fold(const struct plan *p)
+{
+	struct folded f = { .a = &p->access };
+
+	for (uint32_t i = 0; i < LANES; i++) {
+		if (!(i & p->same))
+			f.lane[f.count++] = i;
+		for (uint32_t k = 0; k < f.count; k++)
+			if (f.lane[k] == (i & ~(uint32_t)p->same))
+				f.of[i] = k;
+	}
+	return f;
+}
+
+/* The largest and the bits of all are the same for every access by this address, which LLVM finds. */
+static LLVMValueRef folded_good(struct emit *e, const struct access_form *a, LLVMValueRef at, uint32_t imm)
+{
+	const uint64_t bytes = access_bytes(a);
+	LLVMValueRef most = value_intrinsic(e, "llvm.vector.reduce.umax", LLVMTypeOf(at), &at, 1), size, end, low;
+
+	size = LLVMBuildZExt(e->b, value_field(e, e->block, offsetof(struct block, shared_bytes), e->i32), e->i64, "");
+	end = LLVMBuildAdd(e->b, LLVMBuildZExt(e->b, most, e->i64, ""), LLVMConstInt(e->i64, imm + bytes, false), "");
+	low = value_intrinsic(e, "llvm.vector.reduce.or", LLVMTypeOf(at), &at, 1);
+	low = LLVMBuildAnd(e->b, low, LLVMConstInt(e->i32, bytes - 1, false), "");
+	return LLVMBuildAnd(e->b, LLVMBuildICmp(e->b, LLVMIntULE, end, size, ""),
+			    LLVMBuildICmp(e->b, LLVMIntEQ, low, LLVMConstNull(e->i32), ""), "");
+}
+
+/* All elements of the chosen lanes, one lane behind the other. */
+static LLVMValueRef folded_load(struct emit *e, const struct folded *f, LLVMValueRef at, uint32_t imm)
+{
+	LLVMTypeRef one = type_int(e, f->a->bytes), t = LLVMVectorType(one, f->a->count);
+	LLVMValueRef part[LANES / 2], each[LANES * 2];
+
+	for (uint32_t k = 0; k < f->count; k++) {
+		LLVMValueRef lane = LLVMConstInt(e->i32, f->lane[k], false), index;
+
+		index = LLVMBuildZExt(e->b, LLVMBuildExtractElement(e->b, at, lane, ""), e->i64, "");
+		part[k] = value_load(e, t,
+				     value_at(e, LLVMBuildGEP2(e->b, e->i8, e->shared, &index, 1, ""), imm, t),
+				     (uint32_t)access_bytes(f->a));
+	}
+	for (uint32_t n = f->a->count, left = f->count; left > 1; n *= 2, left /= 2) {
+		for (uint32_t i = 0; i < 2 * n; i++)
+			each[i] = LLVMConstInt(e->i32, i, false);
+		for (uint32_t k = 0; k < left / 2; k++)
+			part[k] = LLVMBuildShuffleVector(e->b, part[2 * k], part[2 * k + 1],
+							 LLVMConstVector(each, 2 * n), "");
+	}
+	return part[0];
+}
+
+/* Value: false when it is none of those that can be folded. */
+static bool make_folded(struct emit *e, const struct plan *p)
+{
+	const struct compile_op *o = operation(e);
+	const uint32_t imm = (uint32_t)o->imm;
+	const struct folded f = fold(p);
+	LLVMValueRef at, all, spread, each[LANES];
+
+	if (imm > INT32_MAX || imm % access_bytes(f.a))
+		return false;
+	at = source_lanes(e, &o->operand[1], true);
+	leave_unless(e, folded_good(e, f.a, at, imm)); /* only to fault */
+	all = folded_load(e, &f, at, imm);
+	for (uint32_t k = 0; k < f.a->count; k++) {
+		for (uint32_t i = 0; i < LANES; i++)
+			each[i] = LLVMConstInt(e->i32, f.of[i] * f.a->count + k, false);
+		spread = LLVMBuildShuffleVector(e->b, all, LLVMGetUndef(LLVMTypeOf(all)), LLVMConstVector(each, LANES),
+						"");
+		give(e, f.a, k, spread);
+	}
+	return true;
+}
+
 void make_scattered(struct emit *e, const struct plan *p)
 {
 	const struct compile_op *o = operation(e);
@@ -340,6 +426,8 @@ void make_scattered(struct emit *e, const struct plan *p)
 	struct access_range range;
 	LLVMValueRef good;
 
+	if (p->same && make_folded(e, p))
+		return;
 	x.at = LLVMBuildAdd(e->b, x.at, value_number(LLVMTypeOf(x.at), x.a->shared ? o->imm & 0xffffffffu : o->imm),
 			    "");
 	x.here = e->kept ? e->here : LLVMConstInt(e->i32, 0xffffffffu, false);

@@ -22,6 +22,12 @@
 
 #define WORDS 4096u
 
+/* So many registers that a kernel has no code for lanes that have parted. */
+#define TEN(f, n) f(n##0) f(n##1) f(n##2) f(n##3) f(n##4) f(n##5) f(n##6) f(n##7) f(n##8) f(n##9)
+#define HUNDRED(f) TEN(f, 1) TEN(f, 2) TEN(f, 3) TEN(f, 4) TEN(f, 5) TEN(f, 6) TEN(f, 7) TEN(f, 8) TEN(f, 9) TEN(f, 10)
+#define FILL(n) "mul.lo.u32 %b" #n ", %r1, " #n "77; "
+#define DRAIN(n) "mad.lo.u32 %r9, %r9, 3, %b" #n "; "
+
 static const char text[] =
 	".version 8.0\n.target sm_80\n.address_size 64\n.global .align 4 .u32 base;\n"
 	/* out[i] = a sum over in[i + k * step] for k < n, by twos where a bit of the input is set: lanes part */
@@ -77,7 +83,48 @@ static const char text[] =
 	".visible .entry wraps(.param .u64 po, .param .u32 from)\n{\n"
 	"\t.reg .b32 %r<9>; .reg .b64 %d<9>; mov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [from];\n"
 	"\tadd.u32 %r3, %r1, %r2; cvt.u64.u32 %d2, %r3; cvt.s64.s32 %d3, %r3; mad.wide.u32 %d4, %r1, 16, %d1;\n"
-	"\tst.global.u64 [%d4], %d2; st.global.u64 [%d4+8], %d3; ret;\n}\n";
+	"\tst.global.u64 [%d4], %d2; st.global.u64 [%d4+8], %d3; ret;\n}\n"
+	/*
+	 * as products of matrices read their tiles: eight lanes share a row, every eighth one a column; `far` is added to
+	 * the address of `who`, and lanes above `who` take a turn less
+	 */
+	".visible .entry tiles(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
+	"\t.reg .pred %p<4>; .reg .b32 %r<60>; .reg .b64 %d<20>; .reg .f32 %f<20>; .shared .align 16 .b8 s[4096];\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; ld.param.u64 %d2, [far]; cvt.u32.u64 %r3, %d2;\n"
+	"\tmov.u32 %r4, s; mov.u32 %r40, 0; mov.u32 %r42, 0;\n"
+	"L0:\n\tadd.u32 %r41, %r4, %r40; st.shared.v4.b32 [%r41], {%r42, %r42, %r42, %r42}; add.u32 %r40, %r40, 16;\n"
+	"\tsetp.lt.u32 %p1, %r40, 4096; @%p1 bra L0; bar.sync 0;\n"
+	"\tshl.b32 %r5, %r1, 4; and.b32 %r6, %r5, 4080; add.u32 %r7, %r4, %r6; mul.lo.u32 %r8, %r1, 40503;\n"
+	"\tadd.u32 %r9, %r8, 77; xor.b32 %r10, %r8, 0x3f800000; mov.u32 %r11, 0x7fc01234;\n"
+	"\tst.shared.v4.b32 [%r7], {%r8, %r9, %r10, %r11}; and.b32 %r12, %r1, 56; shl.b32 %r12, %r12, 1; add.u32 %r12, %r12, %r4;\n"
+	"\tand.b32 %r13, %r1, 7; shl.b32 %r14, %r13, 4; add.u32 %r14, %r14, %r4; shl.b32 %r15, %r13, 2; add.u32 %r15, %r15, %r4;\n"
+	"\tsetp.eq.u32 %p1, %r1, %r2; @%p1 add.u32 %r12, %r12, %r3; mov.u32 %r16, 2; setp.gt.u32 %p2, %r1, %r2; @%p2 mov.u32 %r16, 1;\n"
+	"\tmov.u32 %r17, 0; mov.u32 %r18, 0; mov.u64 %d3, 0;\n"
+	"L1:\n\tbar.sync 0; add.u32 %r17, %r17, 1;\n"
+	"\tld.shared.v4.b32 {%r20, %r21, %r22, %r23}, [%r12]; ld.shared.v4.b32 {%r24, %r25, %r26, %r27}, [%r14+128];\n"
+	"\tld.shared.v2.b32 {%r28, %r29}, [%r14+8]; ld.shared.b32 %r30, [%r15+64]; ld.shared.b64 %d4, [%r14+16];\n"
+	"\tmul.lo.u32 %r18, %r18, 31; add.u32 %r18, %r18, %r20; xor.b32 %r18, %r18, %r21; add.u32 %r18, %r18, %r22; xor.b32 %r18, %r18, %r23;\n"
+	"\tmul.lo.u32 %r18, %r18, 31; add.u32 %r18, %r18, %r24; xor.b32 %r18, %r18, %r25; add.u32 %r18, %r18, %r26; xor.b32 %r18, %r18, %r27;\n"
+	"\tmul.lo.u32 %r18, %r18, 31; add.u32 %r18, %r18, %r28; xor.b32 %r18, %r18, %r29; add.u32 %r18, %r18, %r30;\n"
+	"\tmov.b64 %d5, {%r20, %r24}; fma.rn.f32x2 %d3, %d5, %d4, %d3; add.rn.f32x2 %d3, %d3, %d4; mul.rn.f32x2 %d6, %d5, %d5;\n"
+	"\tsub.rn.f32x2 %d6, %d6, %d3; xor.b64 %d3, %d3, %d6; setp.lt.u32 %p3, %r17, %r16; @%p3 bra L1;\n"
+	"\tcvt.u32.u64 %r31, %d3; shr.u64 %d7, %d3, 32; cvt.u32.u64 %r32, %d7; mad.wide.u32 %d8, %r1, 16, %d1;\n"
+	"\tst.global.v4.b32 [%d8], {%r18, %r31, %r32, %r17}; ret;\n}\n"
+	/*
+	 * Each way leaves a pattern of its own in the register by which shared memory is read behind them. The lanes meet in
+	 * the interpreter, where the register does not look as it does when all lanes have gone one way.
+	 */
+	".visible .entry forks(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
+	"\t.reg .pred %p<4>; .reg .b32 %r<20>, %b<110>; .reg .b64 %d<9>; .shared .align 16 .b8 s[1024];\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; mov.u32 %r3, s; shl.b32 %r4, %r1, 2;\n"
+	"\tand.b32 %r5, %r4, 1020; add.u32 %r5, %r5, %r3; st.shared.u32 [%r5], %r1; bar.sync 0; mov.u32 %r9, 0; mov.u32 %r10, 0;\n"
+	"L1:\n\tand.b32 %r11, %r1, %r2; setp.eq.u32 %p1, %r11, 0; @%p1 bra L2; and.b32 %r6, %r1, 7; bra L3;\n"
+	"L2:\n\tand.b32 %r6, %r1, 7; xor.b32 %r6, %r6, 5;\n"
+	"L3:\n\tshl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r3;\n"
+	"L4:\n\tld.shared.u32 %r8, [%r7]; add.u32 %r9, %r9, %r8; add.u32 %r10, %r10, 1; and.b32 %r12, %r10, 3; setp.ne.u32 %p2, %r12, 0;\n"
+	"\t@%p2 bra L4; bar.sync 0; ld.shared.u32 %r8, [%r7]; mad.lo.u32 %r9, %r9, 3, %r8; setp.lt.u32 %p3, %r10, 12; @%p3 bra L1;\n"
+	"\t" HUNDRED(FILL) "\n\t" HUNDRED(DRAIN) "\n"
+	"\tmad.wide.u32 %d2, %r1, 4, %d1; st.global.u32 [%d2], %r9; ret;\n}\n";
 
 struct outcome {
 	struct ptx_fault fault;
@@ -159,6 +206,32 @@ static void test_results(void)
 	ok(compare("wraps", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 0x7ffffff0u, 0) && same_results());
 	ok(compare("wraps", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 5, 0) && same_results());
 	ok(compare("settled", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 0xffc01234u, 0) && same_results());
+}
+
+/* Loads whose addresses are the same for some lanes. */
+static void test_tiles(void)
+{
+	static const struct dims shapes[] = { { 64, 1, 1 },  { 32, 1, 1 }, { 32, 2, 1 },  { 40, 1, 1 },
+					      { 16, 16, 1 }, { 8, 8, 1 },  { 256, 1, 1 }, { 7, 1, 1 } };
+	const struct dims one = { 1, 1, 1 }, block = { 64, 1, 1 };
+
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		const uint32_t threads = shapes[i].x * shapes[i].y;
+
+		for (uint32_t mask = 0; mask < 32; mask += 3)
+			ok(compare("forks", (struct dims){ 3, 1, 1 }, shapes[i], mask, 0) && same_results() &&
+			   !outcomes[1].r);
+		/* no such thread; one that reads another row, and behind which all others are a turn short */
+		ok(compare("tiles", (struct dims){ 3, 1, 1 }, shapes[i], threads, 0) && same_results() &&
+		   !outcomes[1].r);
+		ok(compare("tiles", one, shapes[i], shapes[i].x - 3, 32) && same_results());
+	}
+	ok(compare("tiles", one, block, 64, 0) && same_results() && outcomes[1].out[3] == 2);
+	ok(compare("tiles", one, block, 40, 4096) && same_fault() &&
+	   outcomes[1].fault.kind == PTX_FAULT_ILLEGAL_ADDRESS && outcomes[1].fault.thread[0] == 40);
+	ok(compare("tiles", one, block, 40, 0xfffff000u) && same_fault());
+	ok(compare("tiles", one, block, 9, 4) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED &&
+	   outcomes[1].fault.thread[0] == 9);
 }
 
 /* Whose turn it is depends on the order of lanes, which is the interpreter's, to the last instruction. */
@@ -500,6 +573,7 @@ int main(void)
 	test_ending();
 	device_open(2);
 	test_results();
+	test_tiles();
 	test_turns();
 	test_faults();
 	test_hot();

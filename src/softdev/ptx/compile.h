@@ -16,7 +16,7 @@
 #define COMPILE_OPERANDS 6u
 #define COMPILE_OPS_MAX 2000u	/* of a function: above it the interpreter stays */
 #define COMPILE_REGS_MAX 1024u	/* places of its frame, likewise */
-#define COMPILE_LIVE_MAX 60000u /* operations times places, which bound the time that it takes */
+#define COMPILE_LIVE_MAX 250000u /* operations times places, which bound the time that it takes */
 #define COMPILE_PARTS_MAX 15000u /* of those that have code for groups of lanes too, which takes twice as long */
 #define COMPILE_QUANTUM 4096	/* instructions that a warp runs at least before a jump backwards gives way to others */
 #define COMPILE_QUANTUM_STRONG 256 /* in a function that looks at memory which others change */
@@ -28,7 +28,7 @@
 #define COMPILE_LIBRARY "libmete-compile.so.0"
 #define COMPILE_SYMBOL "mete_compile"
 
-#define COMPILE_FORM 10u /* raised with every change of what is made of the same operations */
+#define COMPILE_FORM 11u /* raised with every change of what is made of the same operations */
 #define COMPILE_ABI                                                                                                    \
 	((uint32_t)(COMPILE_FORM * 1000003u + sizeof(struct warp) * 31u + sizeof(struct block) * 7u +                  \
 		    sizeof(struct ptx_launch) * 3u + __builtin_offsetof(struct block, range) +                         \
