@@ -273,6 +273,10 @@ static void add_note(struct arbiter *a, int i, uint64_t at_ns, bool begins)
 	/* A full inbox is taken as it is; only who dates its work ahead of time gains nothing by that. */
 	if (a->notes == INBOX)
 		take_inbox(a, a->now_ns);
+	if (begins) {
+		a->tenant[i].noted = true;
+		a->tenant[i].lied = false;
+	}
 	a->inbox[a->notes] = (struct note){ at_ns, (uint16_t)i, (uint16_t)a->notes, begins };
 	a->notes++;
 }
@@ -294,6 +298,7 @@ void arbiter_demands(struct arbiter *a, int i, const struct arbiter_demand *dema
 	rights_tell_time(t, now_ns);
 	/* It may be told long after: what came into its bucket meanwhile was not beyond the cap. */
 	if (demand->busy && !t->demand.busy) {
+		t->noted = false;
 		t->busy_from_ns = demand->began_ns && demand->began_ns < now_ns ? demand->began_ns : now_ns;
 		if (t->busy_from_ns < t->opened_ns)
 			t->busy_from_ns = t->opened_ns < now_ns ? t->opened_ns : now_ns;
@@ -304,8 +309,11 @@ void arbiter_demands(struct arbiter *a, int i, const struct arbiter_demand *dema
 	if ((demand->busy && !busy_suspected(a->busy, (unsigned int)i)) || !demand->waiting ||
 	    demand->since_ns != t->demand.since_ns)
 		t->absences = 0;
-	if (!demand->busy && t->demand.busy)
+	if (!demand->busy && t->demand.busy) {
 		t->idle_from_ns = now_ns;
+		/* An edge that comes later says that it is not so. */
+		t->lied |= t->demand.unknown && !t->noted && !busy_count(a->busy, (unsigned int)i);
+	}
 	if (!demand->waiting)
 		t->passed_ns = 0;
 	if (demand->waiting)

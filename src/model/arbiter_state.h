@@ -55,6 +55,9 @@
 #define OUTLASTS_NS (1 * MS)	/* a holder whose work outlasts its turn, and who goes on, is looked at so often */
 #define STARVED_NS (1000 * MS)	/* who has waited so long for its first turn goes before others without a claim */
 #define CLAIMED_MOST 0.9	/* of the engine, for what guarantees are behind */
+#define UNCLAIMED_LEAST 0.05	/* of the time in which others go first by a claim is owed to those who wait */
+#define UNCLAIMED_DUE_NS (25 * MS) /* when it is so much, one of them goes next */
+#define UNCLAIMED_MOST_NS (400 * MS) /* they may have had in advance */
 #define GONE_NS (16000 * MS)	/* for so long it is remembered how long kernels of those who left were */
 #define ARREARS_CYCLES 3u	/* who is behind its guarantee by what it has in so many cycles has a claim */
 #define LATE_NS (5000 * MS) /* an edge of somebody who has left comes no later */
@@ -91,9 +94,12 @@ struct tenant {
 	struct arrears arrears;
 	uint64_t seen_wanted_ns;
 	double unspent_ns; /* had beside work that has not been measured yet: not taken from the arrears yet */
+	double unspent_free_ns; /* the same of what was nobody's */
 	int64_t wasted_ns; /* of late it let the engine idle for so long while it asked, less what it worked */
 	bool claimed; /* its quantum is by its claim */
 	bool behind;  /* it has a claim, and waits or works */
+	bool noted;   /* an edge of what is in flight has come */
+	bool lied;    /* it told of work of unknown length, which ended, and nothing of it was measured */
 	struct bucket bucket;
 	struct gaps gaps;
 	struct lead lead; /* of its turns */
@@ -132,6 +138,7 @@ struct arbiter {
 	double gone_ns;		/* of those who have left */
 	double promised[POOLS]; /* to those who want the engine */
 	unsigned int behind;	/* so many have a claim, and wait or work */
+	double unclaimed_ns;	/* what is owed to those without one */
 	uint64_t guard_from_ns, guard_high_ns, guard_overlap_ns;
 	double low_scale; /* of low_bound_ns, as the guard has it */
 	struct note inbox[INBOX];

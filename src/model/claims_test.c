@@ -159,20 +159,60 @@ static void test_pretence(void)
 	arbiter_free(a);
 }
 
-/* Somebody's page says that work is in flight which nobody measures: what his accomplice has is spent nevertheless. */
-static void test_accomplice(void)
+/*
+ * Somebody's page says that work is in flight which nobody measures, for `each_ns` again and again with a pause
+ * between: what his accomplice has is spent nevertheless.
+ */
+static void test_accomplice(uint64_t each_ns)
 {
 	struct arbiter *a = arbiter_new(NULL);
 	uint64_t now = SECOND, end = now + 32 * SECOND;
 	int other = arbiter_join(a, &rest, now), i = arbiter_join(a, &half, now), helper = arbiter_join(a, &rest, now);
 	double had;
 
-	arbiter_demands(a, helper, &(struct arbiter_demand){ .busy = true, .began_ns = now, .unknown = true }, now);
 	waits(a, i, now, now);
 	waits(a, other, now, now);
-	pass(a, now, end - now, other, i);
+	while (now < end) {
+		uint64_t until = now + each_ns < end ? now + each_ns : end;
+
+		arbiter_demands(a, helper, &(struct arbiter_demand){ .busy = true, .began_ns = now, .unknown = true },
+				now);
+		now = pass(a, now, until - now, other, i);
+		arbiter_demands(a, helper, &(struct arbiter_demand){ 0 }, now);
+		now = pass(a, now, 10 * MS, other, i);
+	}
 	had = (double)arbiter_read(a, other, end).charged_ns / (double)MS;
-	tap_ok(had > 4000, "beside one with an accomplice another has %.0f ms of its 5333", had);
+	tap_ok(had > 4000, "beside one with an accomplice that pauses each %llu ms another has %.0f ms of its 5333",
+	       (unsigned long long)(each_ns / MS), had);
+	arbiter_free(a);
+}
+
+/*
+ * An accomplice's page has edges of work that is not there: by them one with a guarantee has half of what it has, and
+ * is behind all the time. Who has no guarantee has one of twenty-five parts nevertheless.
+ */
+static void test_forged(bool unknown)
+{
+	struct arbiter *a = arbiter_new(NULL);
+	uint64_t now = SECOND, end = now + 32 * SECOND, open = 0, longest = 0, closed = now;
+	int other = arbiter_join(a, &rest, now), i = arbiter_join(a, &half, now), helper = arbiter_join(a, &rest, now);
+
+	waits(a, i, now, now);
+	waits(a, other, now, now);
+	arbiter_begins(a, helper, now);
+	while (now < end) {
+		arbiter_demands(a, helper,
+				&(struct arbiter_demand){
+					.busy = true, .began_ns = now, .done_by_ns = now + 3 * MS, .unknown = unknown },
+				now);
+		now = pass(a, now, MS, other, i);
+		closed = arbiter_turn(a, other)->open ? now : closed;
+		open += arbiter_turn(a, other)->open;
+		longest = now - closed > longest ? now - closed : longest;
+	}
+	tap_ok(open > 1000 && longest < 3 * SECOND,
+	       "beside one with forged edges%s another has turns of %llu ms of 32000, after %llu ms at the latest",
+	       unknown ? " of unknown work" : "", (unsigned long long)open, (unsigned long long)(longest / MS));
 	arbiter_free(a);
 }
 
@@ -271,7 +311,10 @@ int main(void)
 	test_unused(true);
 	test_beside_stopped();
 	test_pretence();
-	test_accomplice();
+	for (uint64_t each = SECOND / 4; each <= 32 * SECOND; each *= 2)
+		test_accomplice(each);
+	test_forged(false);
+	test_forged(true);
 	test_told_beside();
 	test_dated_back();
 	test_passed(1);

@@ -170,7 +170,7 @@ static unsigned int unmeasured(const struct arbiter *a, int except)
 	for (unsigned int k = 0; k < a->count; k++) {
 		const struct tenant *t = &a->tenant[a->list[k]];
 
-		n += a->list[k] != except && rights_competes(t) && t->demand.busy && t->demand.unknown &&
+		n += a->list[k] != except && rights_competes(t) && t->demand.busy && t->demand.unknown && !t->lied &&
 		     !busy_count(a->busy, a->list[k]) && !busy_suspected(a->busy, a->list[k]);
 	}
 	return n;
@@ -179,22 +179,32 @@ static unsigned int unmeasured(const struct arbiter *a, int except)
 /*
  * What it has had beside work of which nothing has been measured yet will be found to be the part of one of them: the
  * rest is not spent until that work has ended. Else it would seem to have had all of it, and would not be behind. It is
- * no more than a guarantee can be behind by: that work may last, or be nothing but somebody's word for it.
+ * no more than a guarantee can be behind by: that work may last, or be nothing but somebody's word for it. Value: what
+ * is spent now.
  */
-static double spent_now(struct arbiter *a, int i, double ns)
+static double put_off(struct arbiter *a, int i, double ns, bool claimed)
 {
 	struct tenant *t = &a->tenant[i];
 	unsigned int others = unmeasured(a, i);
 	double later = others && ns > 0 ? ns * others / (others + 1) : 0;
-	double room = guaranteed(a, i) * (double)ARREARS_WINDOW_NS - t->unspent_ns;
+	double room = guaranteed(a, i) * (double)ARREARS_WINDOW_NS - t->unspent_ns - t->unspent_free_ns;
 
 	later = later < room ? later : room > 0 ? room : 0;
-	if (!others) {
-		ns += t->unspent_ns;
-		t->unspent_ns = 0;
-	}
-	t->unspent_ns += later;
+	*(claimed ? &t->unspent_ns : &t->unspent_free_ns) += later;
 	return ns - later;
+}
+
+/* That work has ended: what was put off is spent as it would have been, for all that it has been charged since. */
+static void spend_put_off(struct arbiter *a, int i, double ns, bool claimed)
+{
+	struct tenant *t = &a->tenant[i];
+	double rate = guaranteed(a, i), slack = slack_ns(a, i), back = ns < 0 ? -ns : 0, free;
+
+	free = t->unspent_free_ns < back ? t->unspent_free_ns : back;
+	arrears_spend(&t->arrears, rate, t->unspent_ns - (back - free), slack, true);
+	arrears_spend(&t->arrears, rate, t->unspent_free_ns - free, slack, claimed);
+	arrears_spend(&t->arrears, rate, ns + back, slack, claimed);
+	t->unspent_ns = t->unspent_free_ns = 0;
 }
 
 /*
@@ -205,14 +215,18 @@ static void settle_arrears(struct arbiter *a, int i, int64_t charged_ns, int64_t
 {
 	struct tenant *t = &a->tenant[i];
 	uint64_t asked = t->wanted_ns - t->seen_wanted_ns;
-	double rate = guaranteed(a, i), idled = (double)idled_ns * (1 - rate);
+	double rate = guaranteed(a, i), ns = (double)charged_ns + (double)idled_ns * (1 - rate);
+	bool claimed;
 
 	t->seen_wanted_ns = t->wanted_ns;
 	if (!t->terms.guarantee_ppm)
 		return;
 	/* Beside somebody who is behind it takes nothing that was nobody's. */
-	arrears_spend(&t->arrears, rate, spent_now(a, i, (double)charged_ns + idled), slack_ns(a, i),
-		      t->claimed || a->behind > t->behind);
+	claimed = t->claimed || a->behind > t->behind;
+	if (unmeasured(a, i))
+		arrears_spend(&t->arrears, rate, put_off(a, i, ns, claimed), slack_ns(a, i), claimed);
+	else
+		spend_put_off(a, i, ns, claimed);
 	if (contended(a, t) && rights_competes(t) && !rights_absent(a, t))
 		arrears_earn(&t->arrears, rate, asked);
 	if (wastes(a, i, charged_ns, idled_ns) && t->arrears.ns > 0)
@@ -262,12 +276,43 @@ static void note_behind(struct arbiter *a)
 	}
 }
 
+/* Somebody of the main pool waits to whom nothing is guaranteed. */
+static bool unclaimed_waits(const struct arbiter *a)
+{
+	for (unsigned int n = 0; n < a->count; n++) {
+		const struct tenant *t = &a->tenant[a->list[n]];
+
+		if (pool_of(t) == MAIN && !t->terms.guarantee_ppm && rights_candidate(a, a->list[n]))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A claim lasts for as long as its holder is behind, and what that has had is measured beside others' work: one whose
+ * accomplice pretends to have had half of it is behind for ever. So all to whom nothing is guaranteed are owed together
+ * a part of the time, by the clock, in which they wait and others hold the engine by claims.
+ */
+static void settle_unclaimed(struct arbiter *a, uint64_t passed_ns)
+{
+	int h = a->holder[MAIN] >= 0 ? a->holder[MAIN] : a->last[MAIN];
+	double most = (double)UNCLAIMED_MOST_NS;
+
+	if (h >= 0 && !a->tenant[h].terms.guarantee_ppm) {
+		a->unclaimed_ns -= (1 - UNCLAIMED_LEAST) * (double)passed_ns;
+		a->unclaimed_ns = a->unclaimed_ns < -most ? -most : a->unclaimed_ns;
+	} else if (h >= 0 && a->tenant[h].claimed && a->unclaimed_ns < (double)UNCLAIMED_DUE_NS && unclaimed_waits(a)) {
+		a->unclaimed_ns += UNCLAIMED_LEAST * (double)passed_ns;
+	}
+}
+
 void rights_settle(struct arbiter *a, uint64_t now_ns)
 {
 	uint64_t passed = a->started && now_ns > a->now_ns ? now_ns - a->now_ns : 0;
 	bool lone = limits_alone_bind(a);
 	double bound;
 
+	settle_unclaimed(a, passed);
 	a->gone_ns *= passed < GONE_NS ? 1 - (double)passed / (double)GONE_NS : 0;
 	for (unsigned int n = 0; n < a->count; n++)
 		a->tenant[a->list[n]].bucket.lone = lone;
@@ -435,6 +480,8 @@ bool rights_precedes(const struct arbiter *a, int i, int j)
 {
 	if (a->tenant[i].terms.class != a->tenant[j].terms.class || !rights_claims(a, i))
 		return false;
+	if (!a->tenant[j].terms.guarantee_ppm)
+		return a->unclaimed_ns < (double)UNCLAIMED_DUE_NS;
 	return !rights_claims(a, j) || behind_for(a, i) > behind_for(a, j);
 }
 
