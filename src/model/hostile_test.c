@@ -11,7 +11,6 @@
 #define SECOND (1000 * MS)
 #define HOSTILE 6
 #define SECONDS 90
-#define FIRST 9
 
 static uint64_t state;
 
@@ -164,14 +163,16 @@ static struct result run_world(uint64_t seed, double seconds)
 				.fell = seen[0].fell || seen[1].fell };
 }
 
+/* hostile_test N: the first N worlds. */
 int main(int argc, char **argv)
 {
-	unsigned int worlds = argc > 1 ? (unsigned int)atoi(argv[1]) : 9;
+	static const uint64_t worst[] = { 9, 13, 17 }; /* of the first 24 */
+	unsigned int worlds = argc > 1 ? (unsigned int)atoi(argv[1]) : sizeof(worst) / sizeof(*worst);
 	struct result least = { .half = 1, .other = 1 };
 
 	tap_begin();
-	for (uint64_t seed = FIRST; seed < FIRST + worlds; seed++) {
-		struct result r = run_world(seed, SECONDS);
+	for (unsigned int i = 0; i < worlds; i++) {
+		struct result r = run_world(argc > 1 ? i + 1 : worst[i], SECONDS);
 
 		least.half = r.half < least.half ? r.half : least.half;
 		least.other = r.other < least.other ? r.other : least.other;
