@@ -17,6 +17,8 @@
  *
  * Limit: constructors of the program's libraries that ran before this one run again then.
  */
+#include "core/log.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -49,8 +51,8 @@ static bool folder_find(char folder[PATH_MAX])
 }
 
 /*
- * Loads a library of the folder. True: another of the same name was loaded before it. One that is not there, or cannot
- * be loaded, is left out: `mete doctor` reports it.
+ * Loads a library of the folder. True: another of the same name was loaded before it. One that is not there is left
+ * out: `mete doctor` reports it.
  */
 static bool load(const char *folder, const char *name)
 {
@@ -59,8 +61,11 @@ static bool load(const char *folder, const char *name)
 	int n = snprintf(path, sizeof(path), "%s%s", folder, name);
 
 	ours = n > 0 && n < PATH_MAX ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
-	if (!ours)
+	if (!ours) {
+		if (n > 0 && n < PATH_MAX && !access(path, F_OK))
+			log_line("preload: %s; the program runs without it: install mete anew", dlerror());
 		return false;
+	}
 	known = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
 	if (known)
 		dlclose(known);
@@ -152,6 +157,10 @@ static void start_again(const char *folder)
 		program[n] = 0;
 		execve(program, words, environ);
 		execve("/proc/self/exe", words, environ); /* the file has been removed or replaced */
+		log_line("preload: the program is linked with another libcuda.so.1 or libnvidia-ml.so.1, and could not "
+			 "be "
+			 "started again with mete's: %s",
+			 strerror(errno));
 	}
 	free(words);
 	free(bytes);

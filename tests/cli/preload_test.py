@@ -1,5 +1,6 @@
 """What LD_PRELOAD names: the driver's names stay a program's own, and a program that is linked with a driver gets mete's."""
 import os
+import shutil
 import subprocess
 
 import place
@@ -57,6 +58,19 @@ class Variables(place.MeteTest):
 
     def test_wall(self):
         self.check(WALL)
+
+
+class Broken(place.MeteTest):
+    def test_library_that_cannot_be_loaded(self):
+        """The program runs, and the log names the library."""
+        if place.SANITIZED:
+            self.skipTest("a sanitizer's runtime would have to be in the program")
+        shutil.copy(os.path.join(BUILD, 'src/shim/libmete-preload.so'), self.folder)
+        self.program('libcuda.so.1', 'no library\n')
+        done = subprocess.run(['true'], env={'LD_PRELOAD': self.path('libmete-preload.so'), 'METE_LOG': 'stderr', 'PATH': os.environ['PATH']},
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, ''))
+        self.assertRegex(done.stderr, r'^mete: .*preload: .*/libcuda\.so\.1: .*; the program runs without it: install mete anew\n$')
 
 
 class Linked(place.MeteTest):

@@ -150,6 +150,14 @@ for soname, major in (("libcudart.so.11.0", 11), ("libcudart.so.12", 12), ("libc
     check(not young, f"{soname} needs no symbol above glibc 2.17", young)
     lost = misplaced(path)
     check(not lost, f"{soname} asks libdl and libpthread for what is theirs", lost)
+# What LD_PRELOAD names: a name of its own would be every program's.
+for folder in ("src/shim", "src/remote/client"):
+    path = os.path.join(build, folder, "libmete-preload.so")
+    check(not exports(path), f"{folder}/libmete-preload.so exports nothing", exports(path))
+    young = [f"{n} of {a}.{b}" for a, b, n in versions(path) if (a, b) > (2, 17)]
+    check(not young, f"{folder}/libmete-preload.so needs no symbol above glibc 2.17", young)
+    others = [n for n in needed(path) if not LIBC.match(n)]
+    check(not others, f"{folder}/libmete-preload.so needs libc alone", others)
 # Forwarded libraries: everything that programs may ask for, under the version that they ask for; libc alone.
 with open(os.path.join(source, "api/library-newer.toml"), "rb") as f:
     later = tomllib.load(f)
