@@ -462,8 +462,8 @@ static cusolverStatus_t geev(int n, int of_values, bool left, bool right, CUdevi
 
 	tap_ok(s || device > 0, "a workspace of %zu and %zu bytes", device, host);
 	return s ? s
-		 : t.cusolverDnXgeev(handle, NULL, jobl, jobr, n, d, at(a), n, dw, at(w), d, at(vl), n, d, at(vr), n,
-				     d, at(room), device, NULL, host, at(info));
+		 : t.cusolverDnXgeev(handle, NULL, jobl, jobr, n, d, at(a), n, dw, at(w), d, at(vl), n, d, at(vr), n, d,
+				     at(room), device, NULL, host, at(info));
 }
 
 /* Matrices without symmetry. Values of real ones are complex, or twice as many real ones. */
@@ -521,9 +521,9 @@ static void test_general_wrong(void)
 	tap_ok(info_is() > 0, "NaN does not converge: info %d", info_is());
 	get_values(w, values, 3, type < 2);
 	tap_ok(isnan(creal(w[0])) && isnan(cimag(w[2])), "the values are no numbers");
-	GOOD(t.cusolverDnXgeev(handle, NULL, CUSOLVER_EIG_MODE_NOVECTOR, CUSOLVER_EIG_MODE_NOVECTOR, 0,
-			       data_type[type], NULL, 1, data_type[type], NULL, data_type[type], NULL, 1,
-			       data_type[type], NULL, 1, data_type[type], NULL, 0, NULL, 0, NULL));
+	GOOD(t.cusolverDnXgeev(handle, NULL, CUSOLVER_EIG_MODE_NOVECTOR, CUSOLVER_EIG_MODE_NOVECTOR, 0, data_type[type],
+			       NULL, 1, data_type[type], NULL, data_type[type], NULL, 1, data_type[type], NULL, 1,
+			       data_type[type], NULL, 0, NULL, 0, NULL));
 	is(geev(-1, data_type[type], false, false, p, values, 0, 0), CUSOLVER_STATUS_INVALID_VALUE);
 	is(geev(3, CUDA_R_16F, false, false, p, values, 0, 0), CUSOLVER_STATUS_NOT_SUPPORTED);
 	is(geev(3, type >= 2 ? data_type[type - 2] : data_type[type ^ 1], false, false, p, values, 0, 0),
@@ -537,6 +537,51 @@ static void test_general_wrong(void)
 }
 
 /* Batches by an array of addresses, in a graph. */
+/* Two matrices with room between; they stay as they are. */
+static void test_approximate(int m, int n)
+{
+	enum { GAP = 7 };
+	any a[2 * MOST * MOST], u[2 * MOST * MOST], v[2 * MOST * MOST], s[2 * MOST], same[2 * MOST * MOST],
+		again[MOST * MOST];
+	int rank = m < n ? m : n, a_apart = m * n + GAP, u_apart = m * rank + GAP, v_apart = n * rank + GAP, lwork = 0;
+	CUdeviceptr p, pu, pv, ps;
+	double norms[2] = { 5, 5 };
+
+	fill(a, 2 * a_apart);
+	p = put(a, 2 * a_apart);
+	pu = put(a, 2 * u_apart);
+	pv = put(a, 2 * v_apart);
+	ps = put(a, 2 * (rank + 1));
+	GOOD(OF_TYPE(gesvdaStridedBatched_bufferSize, handle, CUSOLVER_EIG_MODE_VECTOR, rank, m, n, at(p), m, a_apart,
+		     at(ps), rank + 1, at(pu), m, u_apart, at(pv), n, v_apart, &lwork, 2));
+	GOOD(OF_TYPE(gesvdaStridedBatched, handle, CUSOLVER_EIG_MODE_VECTOR, rank, m, n, at(p), m, a_apart, at(ps),
+		     rank + 1, at(pu), m, u_apart, at(pv), n, v_apart, at(room), lwork, at(info), norms, 2));
+	get(same, p, 2 * a_apart, false);
+	NEAR(same, a, 2 * a_apart, "gesvda leaves the matrices");
+	get(u, pu, 2 * u_apart, false);
+	get(v, pv, 2 * v_apart, false);
+	get(s, ps, 2 * (rank + 1), true);
+	is(norms[0] == 0 && norms[1] == 0, 1);
+	is(info_is(), 0);
+	for (int k = 0; k < 2; k++) {
+		for (int j = 0; j < rank; j++)
+			for (int i = 0; i < m; i++)
+				u[k * u_apart + i + j * m] *= s[k * (rank + 1) + j];
+		times(again, u + k * u_apart, false, v + k * v_apart, true, m, n, rank, m, n);
+		NEAR(again, a + k * a_apart, m * n, "gesvdaStridedBatched");
+	}
+	is(OF_TYPE(gesvdaStridedBatched, handle, CUSOLVER_EIG_MODE_VECTOR, rank - 1, m, n, at(p), m, a_apart, at(ps),
+		   rank + 1, at(pu), m, u_apart, at(pv), n, v_apart, at(room), lwork, at(info), norms, 2),
+	   CUSOLVER_STATUS_NOT_SUPPORTED);
+	is(OF_TYPE(gesvdaStridedBatched, handle, CUSOLVER_EIG_MODE_VECTOR, rank, m, n, at(p), m - 1, a_apart, at(ps),
+		   rank + 1, at(pu), m, u_apart, at(pv), n, v_apart, at(room), lwork, at(info), norms, 2),
+	   CUSOLVER_STATUS_INVALID_VALUE);
+	CU(cuMemFree(p));
+	CU(cuMemFree(pu));
+	CU(cuMemFree(pv));
+	CU(cuMemFree(ps));
+}
+
 static void test_batches(int n)
 {
 	any a[3][MOST * MOST], l[MOST * MOST], again[MOST * MOST];
@@ -637,6 +682,8 @@ int main(void)
 		test_general(23, false);
 		test_general(16, true);
 		test_general_wrong();
+		test_approximate(19, 8);
+		test_approximate(6, 11);
 		test_batches(8);
 	}
 	type = 0;

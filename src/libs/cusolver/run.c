@@ -415,6 +415,27 @@ static void run_gesvdj(struct run *r)
 		turned[r->type](r, kept, rows);
 }
 
+/* The same of a matrix that stays as it is. */
+static void run_gesvda(struct run *r)
+{
+	size_t column = (size_t)r->m * r->each;
+	char *given = r->a, *copy = malloc(column * (size_t)r->columns + 1);
+	int ld = r->lda;
+
+	if (!copy) {
+		r->n->refuse(r->n);
+		return;
+	}
+	for (int j = 0; column && j < r->columns; j++)
+		memcpy(copy + (size_t)j * column, given + (size_t)j * (size_t)ld * r->each, column);
+	r->a = copy;
+	r->lda = r->m > 1 ? r->m : 1;
+	run_gesvdj(r);
+	r->a = given;
+	r->lda = ld;
+	free(copy);
+}
+
 static void run_syevd(struct run *r)
 {
 	routine f = find_either(r, "syevd_", "heevd_");
@@ -604,7 +625,9 @@ static struct shape shape_of(const struct solver_work *w)
 		break;
 	case SOLVER_gesvd:
 	case SOLVER_gesvdj:
+	case SOLVER_gesvda:
 		s.a[0] = m;
+		s.a_read = w->routine == SOLVER_gesvda;
 		s.values = rank;
 		s.b[0] = w->job == 'N' || w->job == 'O' ? 0 : m;
 		s.b[1] = w->job == 'S' ? rank : m;
@@ -696,6 +719,7 @@ static bool jobs_sound(const struct solver_work *w)
 	case SOLVER_gesvd:
 		return one_of(w->job, "NASO") && one_of(w->job_more, "NASO") && (w->job != 'O' || w->job_more != 'O');
 	case SOLVER_gesvdj:
+	case SOLVER_gesvda:
 		return one_of(w->job, "NAS");
 	case SOLVER_syevd:
 	case SOLVER_sygvd:

@@ -17,7 +17,7 @@
 #define SOLVER_EACH(X)                                                                                                 \
 	X(potrf)                                                                                                       \
 	X(potri) X(potrs) X(getrf) X(getrs) X(geqrf) X(ormqr) X(orgqr) X(gesvd) X(gesvdj) X(syevd) X(sygvd) X(sytrd)   \
-		X(trtri) X(geev) X(sytrf) X(sytrs)
+		X(trtri) X(geev) X(sytrf) X(sytrs) X(gesvda)
 
 #define SOLVER_NUMBER(name) SOLVER_##name,
 enum solver_routine { SOLVER_EACH(SOLVER_NUMBER) SOLVER_ROUTINES };
