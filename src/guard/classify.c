@@ -223,6 +223,30 @@ static void heap(const struct rm_heap *h, const uint8_t *bytes, const struct gua
 	charge(p, padded(size, h->flags, alignment, t), attr, attr2);
 }
 
+/* A control whose parameters are judged. */
+static void control_nested(const struct rm_control *c, enum guard_nested nested, uint32_t size, struct guard_plan *p)
+{
+	if (c->flags & RM_CONTROL_SERIALIZED) {
+		p->reason = GUARD_SERIALIZED;
+		return;
+	}
+	if (c->parameters_size != size) {
+		p->reason = GUARD_UNKNOWN_SIZE;
+		return;
+	}
+	p->nested = nested;
+	p->pointer = c->parameters;
+	p->nested_bytes = size;
+}
+
+/* Of a channel while it runs: slices that are not too long, and nothing else. */
+static uint32_t property_reason(const struct rm_property *q, const struct guard_terms *t)
+{
+	if (q->property != RM_PROPERTY_ENGINE_SLICE && q->property != RM_PROPERTY_HOST_SLICE)
+		return GUARD_SCHEDULING;
+	return q->value > t->slice_most_us ? GUARD_SLICE : GUARD_FINE;
+}
+
 /* Controls by which a tenant could give itself more of a device than it has, or reach past its own objects. */
 static void control(const struct rm_control *c, const struct guard_terms *t, struct guard_plan *p)
 {
@@ -232,17 +256,10 @@ static void control(const struct rm_control *c, const struct guard_terms *t, str
 	p->class = c->command;
 	switch (c->command) {
 	case RM_GROUP_SET_SLICE:
-		if (c->flags & RM_CONTROL_SERIALIZED) {
-			p->reason = GUARD_SERIALIZED;
-			return;
-		}
-		if (c->parameters_size != sizeof(struct rm_slice)) {
-			p->reason = GUARD_UNKNOWN_SIZE;
-			return;
-		}
-		p->nested = GUARD_NESTED_SLICE;
-		p->pointer = c->parameters;
-		p->nested_bytes = sizeof(struct rm_slice);
+		control_nested(c, GUARD_NESTED_SLICE, sizeof(struct rm_slice), p);
+		break;
+	case RM_DEVICE_CHANNEL_PROPERTY:
+		control_nested(c, GUARD_NESTED_PROPERTY, sizeof(struct rm_property), p);
 		break;
 	case RM_GROUP_PREEMPT:
 	case RM_GROUP_SET_INTERLEAVE:
@@ -251,6 +268,8 @@ static void control(const struct rm_control *c, const struct guard_terms *t, str
 	case RM_CHANNEL_RESTART_RUNLIST:
 	case RM_SUBDEVICE_SCHED_POLICY:
 	case RM_SUBDEVICE_DISABLE:
+	case RM_DEVICE_STOP_RUNLIST:
+	case RM_DEVICE_START_RUNLIST:
 		p->reason = GUARD_SCHEDULING;
 		break;
 	case RM_CLIENT_EXPORT:
@@ -342,6 +361,8 @@ GUARD_API void guard_classify_nested(struct guard_plan *plan, const struct guard
 	} else if (plan->nested == GUARD_NESTED_SLICE) {
 		if (((const struct rm_slice *)m)->us > terms->slice_most_us)
 			plan->reason = GUARD_SLICE;
+	} else if (plan->nested == GUARD_NESTED_PROPERTY) {
+		plan->reason = property_reason((const void *)nested, terms);
 	}
 }
 

@@ -70,7 +70,7 @@ enum guard_effect {
 	GUARD_CHANNEL, /* a channel: below anything but a group, a group of its own (guard_channel) */
 };
 
-enum guard_nested { GUARD_NONE, GUARD_NESTED_MEMORY, GUARD_NESTED_SLICE, GUARD_NESTED_FB_INFO };
+enum guard_nested { GUARD_NONE, GUARD_NESTED_MEMORY, GUARD_NESTED_SLICE, GUARD_NESTED_PROPERTY, GUARD_NESTED_FB_INFO };
 
 struct guard_plan {
 	uint32_t reason; /* GUARD_FINE: it may pass */

@@ -294,19 +294,19 @@ static void controls(void)
 {
 	static const uint32_t bad[] = { RM_GROUP_PREEMPT,	   RM_GROUP_SET_INTERLEAVE, RM_GROUP_REALTIME,
 					RM_CHANNEL_SET_INTERLEAVE, RM_SUBDEVICE_DISABLE,    RM_CHANNEL_RESTART_RUNLIST,
-					RM_SUBDEVICE_SCHED_POLICY };
+					RM_SUBDEVICE_SCHED_POLICY, RM_DEVICE_STOP_RUNLIST,  RM_DEVICE_START_RUNLIST };
 	static const uint32_t exports[] = { RM_CLIENT_EXPORT, RM_CLIENT_IMPORT, RM_CLIENT_EXPORT_MANY,
 					    RM_CLIENT_IMPORT_MANY };
 	struct guard_terms may = usual;
 	int refused = 0, exported = 0;
 
 	may.flags = GUARD_MAY_EXPORT;
-	for (int i = 0; i < 7; i++) {
+	for (int i = 0; i < 9; i++) {
 		struct rm_control c = { .command = bad[i] };
 
 		refused += judge(RM_ESC_CONTROL, &c, sizeof c, &usual).reason == GUARD_SCHEDULING;
 	}
-	tap_ok(refused == 7, "controls of scheduling are refused");
+	tap_ok(refused == 9, "controls of scheduling are refused");
 	for (int i = 0; i < 4; i++) {
 		struct rm_control c = { .command = exports[i] };
 
@@ -330,6 +330,28 @@ static void controls(void)
 		guard_classify_nested(&p, &usual, (const uint8_t *)nested);
 		tap_ok(p.reason == (us > 2000 ? GUARD_SLICE : GUARD_FINE), "a slice of %u us", (unsigned int)us);
 	}
+}
+
+/* Of a channel that runs: a slice as long as the tenant may have, and nothing else; the manager asks for no rights. */
+static void properties(void)
+{
+	struct rm_control c = { .command = RM_DEVICE_CHANNEL_PROPERTY, .parameters = 8, .parameters_size = 16 };
+	int good = 0;
+
+	for (uint32_t property = 0; property < 10; property++)
+		for (uint64_t us = 2000; us < 2002; us++) {
+			struct rm_property q[GUARD_NESTED_BYTES / 16 + 1] = { { .property = property, .value = us } };
+			struct guard_plan p = judge(RM_ESC_CONTROL, &c, sizeof c, &usual);
+			uint32_t want = property > 1 ? GUARD_SCHEDULING : us > 2000 ? GUARD_SLICE : GUARD_FINE;
+
+			guard_classify_nested(&p, &usual, (const uint8_t *)q);
+			good += p.nested_bytes == 16 && p.reason == want;
+		}
+	tap_ok(good == 20, "properties of a channel: slices that are short enough, and nothing else (%d)", good);
+	c.parameters_size = 24;
+	good = judge(RM_ESC_CONTROL, &c, sizeof c, &usual).reason == GUARD_UNKNOWN_SIZE;
+	c = (struct rm_control){ .command = RM_DEVICE_CHANNEL_PROPERTY, .flags = 4, .parameters_size = 16 };
+	tap_ok(good && judge(RM_ESC_CONTROL, &c, sizeof c, &usual).reason == GUARD_SERIALIZED, "... in no other form");
 }
 
 static void replies(void)
@@ -363,6 +385,7 @@ int main(void)
 	classes();
 	heap();
 	controls();
+	properties();
 	replies();
 	for (uint32_t r = 0; r < GUARD_REASONS; r++)
 		if (!guard_reason_text(r))

@@ -18,6 +18,8 @@
  *   src/common/sdk/nvidia/inc/ctrl/ctrla06c.h     controls of a channel group
  *   src/common/sdk/nvidia/inc/ctrl/ctrla06f/ctrla06fgpfifo.h   parameters of GPFIFO_SCHEDULE and BIND
  *   src/common/sdk/nvidia/inc/ctrl/ctrl2080/ctrl2080fifo.h, ctrl2080gpu.h   FIFO_DISABLE_CHANNELS, GPU_GET_GID_INFO
+ *   src/common/sdk/nvidia/inc/ctrl/ctrl0080/ctrl0080fifo.h   FIFO_SET_CHANNEL_PROPERTIES, FIFO_STOP_RUNLIST and
+ *                                                 START_RUNLIST
  *   src/common/sdk/nvidia/inc/class/cl2080.h      numbers of engines
  *   src/common/sdk/nvidia/inc/nvstatuscodes.h     status words
  */
@@ -254,6 +256,9 @@ enum rm_command {
 	RM_GROUP_REALTIME = 0xa06c0110,
 	RM_CHANNEL_SET_INTERLEAVE = 0xa06f0109,
 	RM_CHANNEL_RESTART_RUNLIST = 0xa06f0111,
+	RM_DEVICE_CHANNEL_PROPERTY = 0x80170f, /* FIFO_SET_CHANNEL_PROPERTIES */
+	RM_DEVICE_STOP_RUNLIST = 0x801711,
+	RM_DEVICE_START_RUNLIST = 0x801712,
 	RM_CLIENT_EXPORT = 0x3d05,
 	RM_CLIENT_IMPORT = 0x3d06,
 	RM_CLIENT_EXPORT_MANY = 0x3d0b,
@@ -280,6 +285,17 @@ enum rm_engine {
 struct rm_slice {
 	uint64_t us;
 };
+
+/*
+ * What RM_DEVICE_CHANNEL_PROPERTY sets of a channel while it runs. Its first two are slices in microseconds; the next
+ * two take slices away, so that the channel stays until it yields. The manager does not ask for rights.
+ */
+struct rm_property {
+	uint32_t channel, property;
+	uint64_t value;
+};
+#define RM_PROPERTY_ENGINE_SLICE 0u
+#define RM_PROPERTY_HOST_SLICE 1u
 
 /* GPFIFO_SCHEDULE takes two bytes, three in later branches; how many, the program's own calls show. */
 struct rm_schedule {
@@ -313,6 +329,7 @@ _Static_assert(sizeof(struct rm_free) == 16 && sizeof(struct rm_control) == 32, 
 _Static_assert(sizeof(struct rm_heap) == 184 && sizeof(struct rm_alloc_memory) == 56, "sizes of the escapes");
 _Static_assert(sizeof(struct rm_dup) == 28 && sizeof(struct rm_memory) == 120, "sizes of the escapes");
 _Static_assert(sizeof(struct rm_alloc) == 48 && sizeof(struct rm_version) == 72, "sizes of the escapes");
+_Static_assert(sizeof(struct rm_property) == 16, "size of a device's control");
 _Static_assert(sizeof(struct rm_slice) == 8 && sizeof(struct rm_preempt) == 8, "sizes of a group's controls");
 _Static_assert(sizeof(struct rm_disable) == 536 && sizeof(struct rm_gid) == 268, "sizes of a subdevice's controls");
 

@@ -242,9 +242,28 @@ static int body_export(void)
 	return 0;
 }
 
+/* What a device's control sets of a channel: a slice as long as the tenant may have, and nothing else. 0: so it is. */
+static int properties(const struct session *s)
+{
+	struct {
+		uint32_t channel, property;
+		uint64_t value;
+	} p = { 0x77, 0, 2000 };
+
+	if (rm_control(s->fd, s->client, 2, 0x80170f, &p, sizeof p))
+		return 1;
+	p.value = 2001;
+	if (rm_control(s->fd, s->client, 2, 0x80170f, &p, sizeof p) != -EPERM)
+		return 2;
+	p.property = 2; /* no slices any more */
+	p.value = 0;
+	return rm_control(s->fd, s->client, 2, 0x80170f, &p, sizeof p) == -EPERM ? 0 : 3;
+}
+
 static int body_scheduling(void)
 {
-	static const uint32_t commands[] = { 0xa06c0105, 0xa06c0107, 0xa06c0110, 0x2080110b, 0x20801115 };
+	static const uint32_t commands[] = { 0xa06c0105, 0xa06c0107, 0xa06c0110, 0x2080110b,
+					     0x20801115, 0x801711,   0x801712 };
 	uint64_t slice = 1000, is = 0;
 	uint32_t groups[4] = { 0 };
 	struct session s;
@@ -263,9 +282,11 @@ static int body_scheduling(void)
 		return 6;
 	if (rm_control(s.fd, s.client, groups[0], 0xa06c0104, &is, 8) || is != 1000)
 		return 7;
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 7; i++)
 		if (rm_control(s.fd, s.client, groups[0], commands[i], &slice, 8) != -EPERM)
 			return 8;
+	if (properties(&s))
+		return 10;
 	if (rm_free(s.fd, s.client, groups[1]) || rm_alloc(s.fd, s.client, 2, &groups[3], 0xa06c, NULL))
 		return 9;
 	return 0;
