@@ -8,7 +8,7 @@
 
 #include "guard/classify.h"
 
-#define GUARD_MAPS_VERSION 4u
+#define GUARD_MAPS_VERSION 5u
 #define GUARD_TENANTS_MOST 1024u /* a power of two: the low bits of an account's number are its row */
 #define GUARD_MARKS_MOST 4096u
 #define GUARD_CGROUPS_MOST 1024u
@@ -27,6 +27,7 @@
 #define GUARD_POOL_FILES (GUARD_FILES_MOST - GUARD_TENANTS_MOST * GUARD_OWN_FILES - 8192u)
 /* In the number of a file's account: it is of the pool. */
 #define GUARD_POOLED (1ull << 63)
+#define GUARD_DUPS 8u /* a power of two */
 #define GUARD_DEPTH 16 /* of cgroups below the root that are looked at */
 
 struct guard_config {
@@ -95,6 +96,12 @@ struct guard_tenant {
 	uint64_t groups, objects, files; /* open now */
 	uint64_t refused, killed;	 /* calls, ever */
 	uint32_t last_reason, last_pid;
+	/*
+	 * Second names that are being made: how many, of what, and the number when each had ended. `blind`: there were
+	 * more at once than are noted here.
+	 */
+	uint64_t dups, dups_begun, dups_ended, blind;
+	uint64_t dup_of[GUARD_DUPS], dup_ended[GUARD_DUPS];
 };
 
 /* What is taken of the pools. */

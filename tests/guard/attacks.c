@@ -394,6 +394,55 @@ static void one(int (*body)(void), const char *what)
 	gone();
 }
 
+/*
+ * Behind a call that takes its time wait: a free of memory, a call that gives its name to more memory, and one that
+ * makes a second name. The second name is of the later memory, whatever the first look at it was of.
+ */
+static struct session swapped;
+static int swaps[4];
+
+static void *swap_step(void *which)
+{
+	intptr_t i = (intptr_t)which;
+	uint32_t o = i == 0 ? 0x501 : i == 3 ? 0x502 : 0x500;
+
+	usleep((unsigned int)i * 500);
+	if (i == 1)
+		swaps[i] = rm_free(swapped.fd, swapped.client, o);
+	else if (i == 3)
+		swaps[i] = rm_dup(swapped.fd, swapped.client, &o, swapped.client, 0x500);
+	else
+		swaps[i] = rm_memory(swapped.fd, swapped.client, &o, i ? MIB(400) : MIB(1));
+	return NULL;
+}
+
+static int body_swap(void)
+{
+	pthread_t t[4];
+	uint32_t o;
+
+	if (session_open(&swapped))
+		return 2;
+	for (int n = 0; n < 100; n++) {
+		o = 0x500;
+		if (rm_memory(swapped.fd, swapped.client, &o, MIB(1)))
+			return 3;
+		for (intptr_t i = 0; i < 4; i++)
+			if (pthread_create(&t[i], NULL, swap_step, (void *)i))
+				return 4;
+		for (int i = 0; i < 4; i++)
+			pthread_join(t[i], NULL);
+		rm_free(swapped.fd, swapped.client, 0x500);
+		if (!swaps[3] && truth().used > MIB(400)) {
+			grab(&swapped, MIB(8), MIB(4096));
+			return truth().used > MIB(512) ? 9 : 0;
+		}
+		rm_free(swapped.fd, swapped.client, 0x502);
+		rm_free(swapped.fd, swapped.client, 0x501);
+	}
+	return 8;
+}
+
 void case_attacks(void)
 {
 	bool killed = traced(), late = !kernel_from(6, 9);
@@ -424,6 +473,12 @@ void case_attacks(void)
 		one(body_clone_into, "a child that is born in another cgroup");
 		born_inside();
 		exec_thread();
+	}
+	if (!front_notify) {
+		truth_reset(true);
+		ok(!as("c", body_swap),
+		   "a second name of memory that got its name while the call waited stays charged");
+		truth_reset(false);
 	}
 	clean("attacks");
 }

@@ -295,6 +295,7 @@ static int call_copied(struct pt_regs *regs)
 		struct guard_object *o;
 
 		if (w->plan.effect == GUARD_DUP) {
+			dup_begin(w, t);
 			key.client = w->plan.source_client;
 			key.handle = w->plan.source_object;
 		}
@@ -431,8 +432,8 @@ static void answer(struct work *w, uint32_t status, uint32_t handle)
 			object_free(w);
 		break;
 	case GUARD_DUP:
-		if (succeeded && w->memory)
-			object_put(w, &key, w->plan.parent, RM_CLASS_MEMORY, w->memory);
+		if (succeeded && w->memory && memory_ref(w->memory))
+			memory_name(w, &key, w->memory);
 		else if (w->memory)
 			memory_unref(w->memory);
 		break;
@@ -459,6 +460,7 @@ static int call_answered(struct pt_regs *regs)
 	if (w->plan.object_at != GUARD_NO_PLACE)
 		bpf_probe_read_kernel(&handle, sizeof handle, (const void *)(w->data + w->plan.object_at));
 	answer(w, status, handle);
+	dup_end(w);
 	group_leave(w);
 	/* What is left was reserved for what the kernel then read as something else. */
 	account_refund(w->account, w->reserved);

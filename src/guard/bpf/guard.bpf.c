@@ -113,7 +113,7 @@ struct work {
 	uint32_t stage;
 	uint32_t replied; /* what is nested was copied back */
 	uint32_t group;	  /* 1: a channel group is counted that is not made yet */
-	uint32_t unused;
+	uint32_t dup;	  /* the place of its source in the tenant's dup_of, and 1; 0: none */
 	struct guard_plan plan;
 	struct guard_call call;
 	uint8_t nested[GUARD_NESTED_BYTES] __attribute__((aligned(8)));

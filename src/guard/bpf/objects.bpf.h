@@ -156,8 +156,7 @@ static void key_make_up(struct guard_key *key, uint64_t account)
 	key->handle = bpf_get_prandom_u32() | 0x80000000;
 }
 
-static void object_put(struct work *w, const struct guard_key *key, uint32_t parent, uint32_t class,
-		       uint64_t number)
+static void object_put(struct work *w, const struct guard_key *key, uint32_t parent, uint32_t class, uint64_t number)
 {
 	struct guard_object o = { .memory = number,
 				  .number = number_next(),
@@ -191,10 +190,77 @@ static void object_put(struct work *w, const struct guard_key *key, uint32_t par
 		object_uncount(&o);
 }
 
+/*
+ * A second name is of what its source means when the manager gets to it, which may be later memory than when the call
+ * was looked at. So both sides say what they do before they look at the other: who makes a second name, before it looks
+ * for the source; who gives memory a name, before it looks for second names in progress (named_beside).
+ */
+static void dup_begin(struct work *w, struct guard_tenant *t)
+{
+	uint64_t key = (uint64_t)w->plan.source_client << 32 | w->plan.source_object;
+	uint32_t at = __sync_fetch_and_add(&t->dups_begun, 1) & (GUARD_DUPS - 1);
+
+	__sync_fetch_and_add(&t->dups, 1);
+	if (t->dup_of[at] && !t->dup_ended[at])
+		t->blind = 1;
+	t->dup_ended[at] = 0;
+	__sync_lock_test_and_set(&t->dup_of[at], key);
+	w->dup = at + 1;
+}
+
+static void dup_end(struct work *w)
+{
+	struct guard_tenant *t = w->dup ? tenant_find(w->account) : NULL;
+	uint32_t at = (w->dup - 1) & (GUARD_DUPS - 1);
+	uint64_t number;
+
+	w->dup = 0;
+	if (!t)
+		return;
+	number = number_next();
+	t->dup_ended[at] = number;
+	t->dups_ended = number;
+	__sync_fetch_and_sub(&t->dups, 1);
+}
+
+/* Memory got this name while a second name was made of what had it. */
+static bool named_beside(const struct work *w, const struct guard_key *key)
+{
+	uint64_t is = (uint64_t)key->client << 32 | key->handle;
+	struct guard_tenant *t = tenant_find(w->account);
+
+	if (!t || (!*(volatile uint64_t *)&t->dups && *(volatile uint64_t *)&t->dups_ended <= w->until))
+		return false;
+	for (uint32_t i = 0; i < GUARD_DUPS; i++) {
+		uint64_t ended = *(volatile uint64_t *)&t->dup_ended[i];
+
+		if (*(volatile uint64_t *)&t->dup_of[i] == is && (!ended || ended > w->until))
+			return true;
+	}
+	return t->blind;
+}
+
+/*
+ * A name of memory, of which the caller has one reference more than the name: where it may have a second name that
+ * nobody has counted, it stays charged until its file is released.
+ */
+static void memory_name(struct work *w, const struct guard_key *key, uint64_t number)
+{
+	struct guard_key kept = *key;
+
+	object_put(w, key, w->plan.parent, RM_CLASS_MEMORY, number);
+	if (!named_beside(w, key)) {
+		memory_unref(number);
+		return;
+	}
+	key_make_up(&kept, w->account);
+	object_put(w, &kept, kept.client, RM_CLASS_MEMORY, number);
+}
+
 static void memory_put(struct work *w, const struct guard_key *key, uint64_t bytes)
 {
 	struct guard_key above = { key->client, w->plan.parent };
-	struct guard_memory m = { .account = w->account, .bytes = bytes, .references = 1 };
+	struct guard_memory m = { .account = w->account, .bytes = bytes, .references = 2 };
 	uint64_t number = number_next();
 
 	/* A table that is full leaves the charge for ever, which harms nobody else. */
@@ -202,7 +268,7 @@ static void memory_put(struct work *w, const struct guard_key *key, uint64_t byt
 		return;
 	if (!bpf_map_lookup_elem(&guard_objects, &above))
 		object_put(w, &above, above.client, 0, 0);
-	object_put(w, key, w->plan.parent, RM_CLASS_MEMORY, number);
+	memory_name(w, key, number);
 }
 
 /*
@@ -305,6 +371,7 @@ static void work_leave(struct work *w)
 		account_refund(w->account, w->reserved);
 	if (second)
 		object_put(w, &key, w->plan.parent, RM_CLASS_MEMORY, w->memory);
+	dup_end(w);
 	group_leave(w);
 	w->reserved = 0;
 	w->stage = IDLE;
