@@ -103,6 +103,26 @@ static LLVMValueRef logic(struct arith *a, LLVMValueRef *x, uint32_t table)
 	return r;
 }
 
+static LLVMValueRef byte_of(struct arith *a, LLVMValueRef v, uint32_t k, bool is_signed)
+{
+	v = LLVMBuildShl(a->b, v, number(v, 24 - 8 * k), "");
+	return is_signed ? LLVMBuildAShr(a->b, v, number(v, 24), "") : LLVMBuildLShr(a->b, v, number(v, 24), "");
+}
+
+/* dp4a_of() of softdev/ptx/int.h, and the sum. */
+static LLVMValueRef dot(struct arith *a, enum code code, LLVMValueRef *x)
+{
+	const bool first = code == CODE_DOT_SU || code == CODE_DOT_SS;
+	const bool second = code == CODE_DOT_US || code == CODE_DOT_SS;
+	LLVMValueRef sum = x[3], p;
+
+	for (uint32_t k = 0; k < 4; k++) {
+		p = LLVMBuildMul(a->b, byte_of(a, x[1], k, first), byte_of(a, x[2], k, second), "");
+		sum = LLVMBuildAdd(a->b, sum, p, "");
+	}
+	return sum;
+}
+
 static LLVMValueRef funnel(struct arith *a, LLVMValueRef *x, const char *name)
 {
 	LLVMValueRef args[3] = { x[2], x[1], x[3] };
@@ -180,6 +200,14 @@ static LLVMValueRef integer(struct arith *a, const struct compile_op *o, const s
 		return LLVMBuildTrunc(b, LLVMBuildLShr(b, x[1], number(x[1], o->imm & 63), ""), a->narrow, "");
 	case CODE_UNPACK_32:
 		return LLVMBuildLShr(b, x[1], number(x[1], o->imm & 31), "");
+	case CODE_PACK_16:
+		return LLVMBuildOr(b, LLVMBuildAnd(b, x[1], number(x[1], 0xffff), ""),
+				   LLVMBuildShl(b, x[2], number(x[2], 16), ""), "");
+	case CODE_DOT_UU:
+	case CODE_DOT_US:
+	case CODE_DOT_SU:
+	case CODE_DOT_SS:
+		return dot(a, (enum code)row->code, x);
 	case CODE_NARROW_U:
 		return narrow(a, x[1], row->bits, false);
 	case CODE_NARROW_S:
@@ -344,6 +372,17 @@ static LLVMValueRef float_of_float(struct arith *a, const struct compile_op *o, 
 	return LLVMBuildFPTrunc(a->b, LLVMBuildBitCast(a->b, bits, f64, ""), f32, "");
 }
 
+/* f32 of the f16 in the lower half. */
+static LLVMValueRef float_of_half(struct arith *a, LLVMValueRef bits)
+{
+	const bool lanes = value_is_lanes(bits);
+	LLVMTypeRef half = formed(lanes, LLVMHalfTypeInContext(a->e->context));
+	LLVMTypeRef narrow16 = formed(lanes, LLVMInt16TypeInContext(a->e->context));
+
+	bits = LLVMBuildBitCast(a->b, LLVMBuildTrunc(a->b, bits, narrow16, ""), half, "");
+	return LLVMBuildFPExt(a->b, bits, formed(lanes, a->e->f32), "");
+}
+
 static const char *rounding(enum code code)
 {
 	return code == CODE_ROUND_EVEN	 ? "llvm.rint"
@@ -435,6 +474,8 @@ LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inli
 	}
 	if (row->code == CODE_FWIDEN || row->code == CODE_FSHORTEN)
 		return LLVMBuildBitCast(e->b, float_of_float(&a, o, x[1]), result, "");
+	if (row->code == CODE_HALF_WIDEN)
+		return LLVMBuildBitCast(e->b, float_of_half(&a, x[1]), result, "");
 	if (row->code == CODE_FNEG)
 		return LLVMBuildXor(e->b, x[1], number(x[1], sign), "");
 	if (row->code == CODE_FABS)

@@ -40,6 +40,7 @@ enum code {
 	CODE_PACK,
 	CODE_UNPACK,
 	CODE_UNPACK_32,
+	CODE_PACK_16,
 	CODE_NARROW_U,
 	CODE_NARROW_S,
 	CODE_EQ,
@@ -83,12 +84,17 @@ enum code {
 	CODE_FUNNEL_R,
 	CODE_LOGIC,
 	CODE_COUNT_BITS,
+	CODE_DOT_UU, /* of four bytes each, and a sum: signed are */
+	CODE_DOT_US, /* none, those of the second, */
+	CODE_DOT_SU, /* of the first, */
+	CODE_DOT_SS, /* of both */
 	CODE_FLOAT_S,
 	CODE_FLOAT_U,
 	CODE_INT_OF_F32, /* towards zero, clamped */
 	CODE_LONG_OF_F64,
 	CODE_FWIDEN,
 	CODE_FSHORTEN,
+	CODE_HALF_WIDEN,
 	CODE_ROUND_EVEN,
 	CODE_ROUND_ZERO,
 	CODE_ROUND_DOWN,
