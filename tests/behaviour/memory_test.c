@@ -223,6 +223,42 @@ static void passed_behind_a_copy(CUmodule module)
 	works(cuMemFreeHost(h));
 }
 
+/* A copy reads of registered memory what the kernel before it in the stream has written, and a kernel what a copy has.
+ */
+static void registered_in_order(CUmodule module)
+{
+	CUfunction add = kit_kernel(module, "add");
+	unsigned int *h = aligned_alloc(4096, 4096), back = 0;
+	CUdeviceptr d, p;
+	CUstream s;
+
+	memset(h, 0, 4096);
+	works(cuMemHostRegister(h, 4096, CU_MEMHOSTREGISTER_DEVICEMAP));
+	works(cuMemHostGetDevicePointer(&d, h, 0));
+	works(cuMemAlloc(&p, 4096));
+	works(cuMemsetD32(p, 40, 1024));
+	works(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	works(cuCtxSynchronize());
+	for (unsigned int i = 1; i <= 3; i++) {
+		h[1] += 100;
+		works(kit_launch(add, d, 128, 5, s));
+		works(cuMemcpyHtoDAsync(p + 8, h, 8, s));
+		works(cuStreamSynchronize(s));
+		works(cuMemcpyDtoH(&back, p + 8, 4));
+		is(back, 5 * i);
+		works(cuMemcpyDtoH(&back, p + 12, 4));
+		is(back, 105 * i);
+	}
+	works(cuMemcpyDtoHAsync(h + 2, p, 4, s));
+	works(kit_launch(add, d, 128, 1, s));
+	works(cuStreamSynchronize(s));
+	is(h[2], 41);
+	works(cuStreamDestroy(s));
+	works(cuMemFree(p));
+	works(cuMemHostUnregister(h));
+	free(h);
+}
+
 /* The first launch that names it is in a capture, and its graph runs later. */
 static void passed_in_a_capture(CUmodule module)
 {
@@ -354,6 +390,7 @@ int main(void)
 	passed_elsewhere(module);
 	passed_behind_a_copy(module);
 	passed_in_a_capture(module);
+	registered_in_order(module);
 	managed(module);
 	advised();
 	many();

@@ -123,6 +123,22 @@ static CUresult find_host(struct found *f)
 	return CUDA_SUCCESS;
 }
 
+/*
+ * Memory of the program of which the device has a copy: work before this one in the stream may write it, and work
+ * behind it may read it. In the stream's order both happen at the worker alone.
+ */
+static void find_shared(struct found *f)
+{
+	struct unified_place p;
+
+	if ((f->side.kind != COPY_HOST && f->side.kind != COPY_ARENA) || !unified_find(f->span_at, f->bytes, &p))
+		return;
+	f->side.kind = COPY_DEVICE;
+	f->side.at = p.device + (f->span_at - p.host);
+	f->session = p.session;
+	f->context = p.context;
+}
+
 /* The box within the array, as far as its shape is known. */
 static CUresult inside(const struct copy_end *e, const struct copy *k)
 {
@@ -141,6 +157,7 @@ static CUresult inside(const struct copy_end *e, const struct copy *k)
 static CUresult find(const struct copy_end *e, const struct copy *k, struct client_call *c, struct found *ret)
 {
 	struct session *before = c->session;
+	CUresult r;
 
 	*ret = (struct found){ .side = { .lod = (uint32_t)e->lod, .x = e->x, .y = e->y, .z = e->z } };
 	if (e->lod)
@@ -166,7 +183,10 @@ static CUresult find(const struct copy_end *e, const struct copy *k, struct clie
 		ret->session = k->at;
 		return CUDA_SUCCESS;
 	}
-	return e->type == CU_MEMORYTYPE_DEVICE ? find_device(ret) : find_host(ret);
+	r = e->type == CU_MEMORYTYPE_DEVICE ? find_device(ret) : find_host(ret);
+	if (r == CUDA_SUCCESS && k->async && !k->read_now && !k->at)
+		find_shared(ret);
+	return r;
 }
 
 /* ---- rows ---- */

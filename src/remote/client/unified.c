@@ -504,6 +504,23 @@ static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
 	return a < b ? b - a < a_bytes : a - b < b_bytes;
 }
 
+bool unified_find(uint64_t host, uint64_t bytes, struct unified_place *ret)
+{
+	bool found = false;
+
+	if (!all || !enter())
+		return false;
+	for (struct unified *u = all; u && !found; u = u->next) {
+		const struct unified_place *p = &u->place;
+
+		found = host >= p->host && bytes <= p->bytes && host - p->host <= p->bytes - bytes;
+		if (found)
+			*ret = *p;
+	}
+	leave();
+	return found;
+}
+
 bool unified_touches(uint64_t address, uint64_t bytes)
 {
 	bool found = false;

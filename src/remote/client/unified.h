@@ -49,6 +49,8 @@ static inline bool unified_any(struct session *s)
 	return s && atomic_load_explicit(&s->unified, memory_order_relaxed) > 0;
 }
 
+/* The place in which all of this memory of the program lies, if the device has it at an address of its own. */
+bool unified_find(uint64_t host, uint64_t bytes, struct unified_place *ret);
 /* Whether a copy reads or writes any of it, or may. */
 bool unified_touches(uint64_t address, uint64_t bytes);
 /* Work has been submitted that may write it, and that nobody has waited for. */
