@@ -5,8 +5,8 @@ processor backend, by turns.
 
   mete soft run python bench/frameworks/llama_tokens.py [--rounds N] [--width N] [--layers N] [--kind KIND] [--json]
 
-Kernels are compiled where the folder build/ has the compiler, or METE_SOFT_COMPILER names it. Both have as many threads. The prompt is 64 tokens in one batch; after it 16 tokens come one by one. A ratio is the median over the
-rounds of (time on the device) / (time on the processor), so below 1 the device is faster. The logits must agree. Issue: at most 4.
+Both have as many threads. The prompt is 64 tokens in one batch; after it 16 tokens come one by one. A ratio is the median over the
+rounds of (time on the device) / (time on the processor), so below 1 the device is faster. The logits must agree. Goal: at most 4.
 """
 import argparse
 import json
@@ -19,9 +19,6 @@ import time
 import numpy as np
 
 root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
-compiler = os.path.join(os.path.realpath(root), "build/src/compile/libmete-compile.so.0")
-if os.path.exists(compiler):  # a device in a build folder does not look for it by itself
-    os.environ.setdefault("METE_SOFT_COMPILER", compiler)
 sys.path.insert(0, os.path.join(root, "examples/frameworks"))
 import llama_model as model  # noqa: E402
 

@@ -7,10 +7,9 @@ A training step of a small transformer by torch.compile: the software device bes
 Both compile the same network by Inductor: for the processor it writes C++, for the device Triton, with the options of
 examples/frameworks/torch_compile.py. Both have as many threads. A step is forward, backward and optimiser. The ratio is the median over
 the rounds of (time on the device) / (time on the processor), so below 1 the device is faster. `cpu` is the same of the processor time of
-all threads. The losses must agree. Issue: at most 5.
+all threads. The losses must agree. Goal: at most 5.
 
-The device compiles its kernels with the build's libmete-compile.so, where there is one and METE_SOFT_COMPILER names no other. With
-`--compile always` each kernel is compiled before its first launch, in the two steps that are not measured; otherwise the first seconds of
+With `--compile always` each kernel is compiled before its first launch, in the two steps that are not measured; otherwise the first seconds of
 a program are interpreted, unless the cache has its kernels.
 """
 import argparse
@@ -22,9 +21,6 @@ import time
 
 # Triton 3.9 says in every program that this default will change.
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
-COMPILER = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../build/src/compile/libmete-compile.so.0"))
-if os.path.exists(COMPILER):
-    os.environ.setdefault("METE_SOFT_COMPILER", COMPILER)
 
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402

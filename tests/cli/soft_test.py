@@ -4,12 +4,14 @@ import json
 import os
 import signal
 import time
+import unittest
 
 import place
 from place import CLIENT, GIB, MIB, wait_for
 
 OUT_OF_BOUNDS = ['alloc', '1000', 'poke', '1000']
 LAUNCH_TIMEOUT = 702
+COMPILER = os.path.join(place.BUILD, 'src/compile/libmete-compile.so.0')
 
 
 class Soft(place.MeteTest):
@@ -79,6 +81,16 @@ class Running(Soft):
         inner = self.mete('run', '-m', '1M', place.METE, 'soft', 'run', 'sh', '-c', 'echo "[$METE_SOCKET]$LD_PRELOAD"')
         self.assertEqual(inner.stdout[:2], '[]', inner.stderr)
         self.assertNotIn('/shim/', inner.stdout)
+
+    @unittest.skipUnless(os.path.exists(COMPILER) and not place.SANITIZED, 'no compiler was built')
+    def test_compiler_is_found(self):
+        """A device in a build's folder finds the build's compiler by itself."""
+        kept = self.path('kernels')
+        for compiler, expected in (('none', False), ('', True)):
+            done = self.soft('--compile', 'always', os.path.join(place.BUILD, 'examples/histogram'),
+                             env={'METE_SOFT_COMPILER': compiler, 'METE_SOFT_COMPILE_CACHE': kept})
+            self.assertEqual((done.returncode, done.stderr), (0, ''))
+            self.assertEqual(bool(glob.glob(kept + '/*')), expected)
 
     def test_interrupt(self):
         """Ctrl-C ends a kernel without end, at once."""

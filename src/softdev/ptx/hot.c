@@ -143,23 +143,34 @@ static void part_warp(struct warp *w, uint32_t lanes, struct compiled_wait *wait
 	w->spins = spins;
 }
 
+/* Where the library is, from the software device's folder: as it is installed, and in a build's folder. */
+static const char *const library_places[] = { "../compiler/" COMPILE_LIBRARY, "../compile/" COMPILE_LIBRARY };
+
+static void *library_open_at(const char *folder, int length, const char *place)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%.*s%s", length, folder, place);
+
+	if (n <= 0 || (size_t)n >= sizeof(path) || access(path, R_OK))
+		return NULL;
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+}
+
 /* The library in the folder beside the software device's, or the one that METE_SOFT_COMPILER names ("none": none). */
 static void *library_open(void)
 {
 	const char *set = secure_getenv("METE_SOFT_COMPILER");
-	char path[PATH_MAX], *slash;
+	void *library = NULL;
+	const char *slash;
 	Dl_info self;
-	int n;
 
 	if (set && *set)
 		return strcmp(set, "none") ? dlopen(set, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
 	if (!dladdr(&all, &self) || !self.dli_fname || !(slash = strrchr(self.dli_fname, '/')))
 		return NULL;
-	n = snprintf(path, sizeof(path), "%.*s../compiler/" COMPILE_LIBRARY, (int)(slash + 1 - self.dli_fname),
-		     self.dli_fname);
-	if (n <= 0 || (size_t)n >= sizeof(path) || access(path, R_OK))
-		return NULL;
-	return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	for (size_t i = 0; i < sizeof(library_places) / sizeof(*library_places) && !library; i++)
+		library = library_open_at(self.dli_fname, (int)(slash + 1 - self.dli_fname), library_places[i]);
+	return library;
 }
 
 static void wait_for_end(void)
