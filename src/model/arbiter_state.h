@@ -92,6 +92,7 @@ struct tenant {
 	int64_t turn_idled_ns; /* of these idled away */
 	uint64_t longest_ns;   /* the costliest turn of late */
 	struct arrears arrears;
+	double by_clock_ns; /* the same by the time of its turns: what others' pages say does not change it */
 	uint64_t seen_wanted_ns;
 	double unspent_ns; /* had beside work that has not been measured yet: not taken from the arrears yet */
 	double unspent_free_ns; /* the same of what was nobody's */

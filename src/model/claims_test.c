@@ -216,6 +216,51 @@ static void test_forged(bool unknown)
 	arbiter_free(a);
 }
 
+/*
+ * With so many accomplices one is behind its guarantee for ever. Another with a guarantee has the turns of its own
+ * nevertheless, also when it comes later, behind a turn as long as all since.
+ */
+static void test_forged_beside(int helpers, bool later)
+{
+	struct arbiter *a = arbiter_new(NULL);
+	struct arbiter_terms most = half;
+	uint64_t now = SECOND, end = now + 32 * SECOND, open = 0, longest = 0, closed;
+	int first = 0, i, other;
+
+	most.guarantee_ppm = 450000;
+	while (first < helpers)
+		first = 1 + arbiter_join(a, &rest, now);
+	i = arbiter_join(a, &most, now);
+	other = later ? -1 : arbiter_join(a, &most, now);
+	for (int n = 0; n < helpers; n++)
+		arbiter_begins(a, n, now);
+	for (closed = now; now < end;) {
+		if (other < 0 && now > 5 * SECOND) {
+			other = arbiter_join(a, &most, now);
+			closed = now;
+		}
+		waits(a, i, now, now);
+		if (other >= 0)
+			waits(a, other, now, now);
+		for (int n = 0; n < helpers; n++)
+			arbiter_demands(
+				a, n,
+				&(struct arbiter_demand){ .busy = true, .began_ns = now, .done_by_ns = now + 3 * MS },
+				now);
+		now = pass(a, now, MS, i, other < 0 ? i : other);
+		if (other < 0)
+			continue;
+		closed = arbiter_turn(a, other)->open ? now : closed;
+		open += arbiter_turn(a, other)->open;
+		longest = now - closed > longest ? now - closed : longest;
+	}
+	tap_ok(open > 11000 && longest < 2 * SECOND,
+	       "beside one with %d that forge edges another with 45 %%%s has turns of %llu ms, after %llu ms at the "
+	       "latest",
+	       helpers, later ? ", a newcomer," : "", (unsigned long long)open, (unsigned long long)(longest / MS));
+	arbiter_free(a);
+}
+
 /* Whose work is measured beside work of unknown length is told so: it takes twice as long there. */
 static void test_told_beside(void)
 {
@@ -315,6 +360,10 @@ int main(void)
 		test_accomplice(each);
 	test_forged(false);
 	test_forged(true);
+	for (int helpers = 1; helpers <= 8; helpers *= 2) {
+		test_forged_beside(helpers, false);
+		test_forged_beside(helpers, true);
+	}
 	test_told_beside();
 	test_dated_back();
 	test_passed(1);

@@ -233,6 +233,47 @@ static void settle_arrears(struct arbiter *a, int i, int64_t charged_ns, int64_t
 		t->arrears.ns = 0;
 }
 
+/* What it brings next takes so long, as far as can be known: of work of unknown length, as long as its longest turn. */
+static double brings_ns(const struct tenant *t)
+{
+	return (double)(rights_brings_unknown(t) ? t->longest_ns : t->next_ns);
+}
+
+/*
+ * Owed so much by the clock, it has paid for what it brings next. One that has just come may bring as much as others
+ * have.
+ */
+static double price_by_clock(const struct arbiter *a, int i)
+{
+	double brings = brings_ns(&a->tenant[i]), unproven = unproven_ns(a, i, (double)ARREARS_WINDOW_NS);
+	double slack = slack_ns(a, i);
+
+	brings = brings > unproven ? brings : unproven;
+	return brings > slack ? brings : slack;
+}
+
+/*
+ * Its gate was open, or it had work in flight: whatever is measured of others, it had the engine no longer than that.
+ * For what it took by a claim it has to wait in full.
+ */
+static void settle_by_clock(struct arbiter *a, int i, uint64_t asked_ns, uint64_t passed_ns)
+{
+	struct tenant *t = &a->tenant[i];
+	bool had = is_holder(a, i) || (t->demand.busy && !busy_suspected(a->busy, (unsigned int)i));
+	double rate = guaranteed(a, i), least = t->claimed ? -(double)GONE_NS : -slack_ns(a, i);
+	double most = rate * (double)ARREARS_WINDOW_NS, price = price_by_clock(a, i), to = t->by_clock_ns;
+
+	if (!t->terms.guarantee_ppm)
+		return;
+	least = least < to ? least : to;
+	to -= had ? (double)passed_ns : 0;
+	to = to < least ? least : to;
+	if (contended(a, t) && rights_competes(t) && !rights_absent(a, t))
+		to += rate * (double)(asked_ns < passed_ns ? asked_ns : passed_ns);
+	most = most > price ? most : price;
+	t->by_clock_ns = to < most ? to : most;
+}
+
 static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t now_ns)
 {
 	struct tenant *t = &a->tenant[i];
@@ -253,6 +294,7 @@ static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t
 	if (cost + pauses)
 		lags_spend(&a->lags[pool_of(t)], (unsigned int)i, (double)(cost + pauses));
 	rights_tell_time(t, now_ns);
+	settle_by_clock(a, i, t->wanted_ns - t->seen_wanted_ns, passed_ns);
 	settle_arrears(a, i, cost, pauses);
 }
 
@@ -296,13 +338,15 @@ static bool unclaimed_waits(const struct arbiter *a)
 static void settle_unclaimed(struct arbiter *a, uint64_t passed_ns)
 {
 	int h = a->holder[MAIN] >= 0 ? a->holder[MAIN] : a->last[MAIN];
-	double most = (double)UNCLAIMED_MOST_NS;
+	double most = (double)UNCLAIMED_MOST_NS, due = 2 * (double)UNCLAIMED_DUE_NS;
 
 	if (h >= 0 && !a->tenant[h].terms.guarantee_ppm) {
 		a->unclaimed_ns -= (1 - UNCLAIMED_LEAST) * (double)passed_ns;
 		a->unclaimed_ns = a->unclaimed_ns < -most ? -most : a->unclaimed_ns;
-	} else if (h >= 0 && a->tenant[h].claimed && a->unclaimed_ns < (double)UNCLAIMED_DUE_NS && unclaimed_waits(a)) {
+	} else if (h >= 0 && a->tenant[h].claimed && a->unclaimed_ns < due / 2 && unclaimed_waits(a)) {
 		a->unclaimed_ns += UNCLAIMED_LEAST * (double)passed_ns;
+		/* Of the time in which no step was taken they had no more. */
+		a->unclaimed_ns = a->unclaimed_ns < due ? a->unclaimed_ns : due;
 	}
 }
 
@@ -457,32 +501,40 @@ bool rights_claims(const struct arbiter *a, int i)
 	return t->terms.guarantee_ppm && rights_competes(t) && t->arrears.ns > claim_ns(a, i);
 }
 
-/* What it brings next takes so long, as far as can be known: of work of unknown length, as long as its longest turn. */
-static double brings_ns(const struct arbiter *a, int i)
-{
-	const struct tenant *t = &a->tenant[i];
-	double ns = (double)(rights_brings_unknown(t) ? t->longest_ns : t->next_ns);
-	double most = guaranteed(a, i) * (double)ARREARS_WINDOW_NS;
-
-	return ns < most ? ns : most;
-}
-
 /* For how long it has been without what is guaranteed to it, when what it may bring has been paid for. */
 static double behind_for(const struct arbiter *a, int i)
 {
-	double unproven = unproven_ns(a, i, INFINITY), next = brings_ns(a, i);
+	double unproven = unproven_ns(a, i, INFINITY), next = brings_ns(&a->tenant[i]);
+	double most = guaranteed(a, i) * (double)ARREARS_WINDOW_NS;
 
+	next = next < most ? next : most;
 	return (a->tenant[i].arrears.ns - (next > unproven ? next : unproven)) / guaranteed(a, i);
 }
 
-/* By its claim i goes before j, which has none, or has been behind for a shorter time. */
+/*
+ * It has had less than its guarantee by the time of its turns as well, and what it brings next has been paid for. Pages
+ * of others can make measured work seem less, but not this.
+ */
+static bool behind_by_clock(const struct arbiter *a, int i)
+{
+	return a->tenant[i].by_clock_ns >= price_by_clock(a, i);
+}
+
+/*
+ * By its claim i goes before j, which has none, or is not behind by the clock as i is, or has been behind for a shorter
+ * time.
+ */
 bool rights_precedes(const struct arbiter *a, int i, int j)
 {
 	if (a->tenant[i].terms.class != a->tenant[j].terms.class || !rights_claims(a, i))
 		return false;
 	if (!a->tenant[j].terms.guarantee_ppm)
 		return a->unclaimed_ns < (double)UNCLAIMED_DUE_NS;
-	return !rights_claims(a, j) || behind_for(a, i) > behind_for(a, j);
+	if (!rights_claims(a, j))
+		return true;
+	if (behind_by_clock(a, i) != behind_by_clock(a, j))
+		return behind_by_clock(a, i);
+	return behind_for(a, i) > behind_for(a, j);
 }
 
 bool rights_eligible(const struct arbiter *a, int i)
