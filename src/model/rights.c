@@ -229,8 +229,10 @@ static void settle_arrears(struct arbiter *a, int i, int64_t charged_ns, int64_t
 		spend_put_off(a, i, ns, claimed);
 	if (contended(a, t) && rights_competes(t) && !rights_absent(a, t))
 		arrears_earn(&t->arrears, rate, asked);
-	if (wastes(a, i, charged_ns, idled_ns) && t->arrears.ns > 0)
-		t->arrears.ns = 0;
+	if (!wastes(a, i, charged_ns, idled_ns))
+		return;
+	t->arrears.ns = t->arrears.ns > 0 ? 0 : t->arrears.ns;
+	t->by_clock_ns = t->by_clock_ns > 0 ? 0 : t->by_clock_ns;
 }
 
 /* What it brings next takes so long, as far as can be known: of work of unknown length, as long as its longest turn. */
