@@ -15,7 +15,9 @@
  * starts the same program again in the same process, with the driver's libraries themselves in LD_PRELOAD. The
  * second start finds them first, so it happens at most once.
  *
- * Limit: constructors of the program's libraries that ran before this one run again then.
+ * Limit: constructors of the program's libraries that ran before this one run again then. A set-user-id program, which
+ * gets this library from /etc/ld.so.preload alone, is not started again: its linker ignores LD_PRELOAD and removes it
+ * from the environment, so that there would be no end.
  */
 #include "core/log.h"
 
@@ -27,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #define PRELOAD "LD_PRELOAD"
@@ -175,7 +178,7 @@ __attribute__((constructor)) static void begin(void)
 	if (folder_find(folder)) {
 		for (size_t i = 0; i < LIBRARY_COUNT; i++)
 			another |= load(folder, libraries[i]);
-		if (another)
+		if (another && !getauxval(AT_SECURE))
 			start_again(folder);
 	}
 	errno = error;

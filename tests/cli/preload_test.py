@@ -123,6 +123,27 @@ class Linked(place.MeteTest):
         self.assertEqual((done.returncode, done.stderr), (0, ''), done.stdout)
         self.assertEqual((done.stdout.split()[:2], done.stdout.splitlines()[1:]), (['0', '0'], ['<word>']))
 
+    def test_set_user_id(self):
+        """The system's list names the library: the linker ignores LD_PRELOAD, and the program is not started for ever."""
+        alone = ['unshare', '--mount', '--propagation', 'private']
+        if os.getuid() or subprocess.run([*alone, 'mount', '-t', 'tmpfs', 'none', '/mnt'], capture_output=True).returncode:
+            self.skipTest('needs root and a mount namespace')
+        if os.path.exists('/etc/ld.so.preload'):
+            self.skipTest('the system has a list of its own')
+        program = self.linked('secure', f'-Wl,--disable-new-dtags,-rpath,{self.other}')
+        folder = self.path('alone')
+        os.mkdir(folder)
+        for name in ('libmete-preload.so', 'libcuda.so.1', 'libmete-core.so'):
+            shutil.copy(os.path.join(BUILD, 'src/shim', name), folder)
+        for at in (self.folder, folder, self.other):
+            os.chmod(at, 0o755)
+        script = self.program('alone.sh', 'mkdir "$1/etc" "$1/bin" && cp -a /etc/. "$1/etc" && mount -t tmpfs none "$1/bin" &&\n'
+                              'echo "$1/libmete-preload.so" > "$1/etc/ld.so.preload" && cp "$2" "$1/bin/program" &&\n'
+                              'chmod 4755 "$1/bin/program" && mount --bind "$1/etc" /etc &&\n'
+                              'exec setpriv --reuid 65534 --clear-groups "$1/bin/program" word\n')
+        done = subprocess.run([*alone, 'sh', script, folder, program], capture_output=True, text=True, timeout=20)
+        self.assertEqual((done.returncode, done.stderr, done.stdout.splitlines()[1:]), (0, '', ['<word>']))
+
 
 if __name__ == '__main__':
     place.main()
