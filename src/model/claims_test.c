@@ -216,6 +216,24 @@ static void test_forged(bool unknown)
 	arbiter_free(a);
 }
 
+/* No step is taken for a minute while one holds its turn by a claim: who has no guarantee is not owed seconds of it. */
+static void test_no_step(void)
+{
+	struct arbiter *a = arbiter_new(NULL);
+	uint64_t now = SECOND;
+	int other = arbiter_join(a, &rest, now), i = arbiter_join(a, &half, now);
+
+	arbiter_resume_arrears(a, i, (int64_t)(2 * SECOND));
+	waits(a, i, now, now);
+	waits(a, other, now, now);
+	now = pass(a, now, 10 * MS, other, i);
+	pass(a, now + 60 * SECOND, MS, other, i);
+	tap_ok(a->unclaimed_ns > 0 && a->unclaimed_ns < 100 * (double)MS,
+	       "after a minute without a step those without a guarantee are owed %.0f ms",
+	       a->unclaimed_ns / (double)MS);
+	arbiter_free(a);
+}
+
 /*
  * With so many accomplices one is behind its guarantee for ever. Another with a guarantee has the turns of its own
  * nevertheless, also when it comes later, behind a turn as long as all since.
@@ -360,6 +378,7 @@ int main(void)
 		test_accomplice(each);
 	test_forged(false);
 	test_forged(true);
+	test_no_step();
 	for (int helpers = 1; helpers <= 8; helpers *= 2) {
 		test_forged_beside(helpers, false);
 		test_forged_beside(helpers, true);
