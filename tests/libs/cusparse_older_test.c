@@ -625,6 +625,59 @@ static void test_vectors(bool wide, int base)
 	cuMemFree(room);
 }
 
+/* ---- nothing at all ---- */
+
+/* Lists without numbers may be nowhere. */
+static void test_empty_lists(void)
+{
+	static const int wanted[] = { 1, 1, 1, 1 };
+	CUdeviceptr p = put_indices((int[]){ 7, 7, 7, 7 }, 4, false);
+	int got[4];
+
+	GOOD(t.cusparseXcoosortByRow(handle, 3, 3, 0, NULL, NULL, NULL, NULL));
+	GOOD(t.cusparseXcoosortByColumn(handle, 0, 0, 0, NULL, NULL, NULL, NULL));
+	GOOD(t.cusparseCreateIdentityPermutation(handle, 0, NULL));
+	GOOD(t.cusparseXcoo2csr(handle, NULL, 0, 3, at(p), CUSPARSE_INDEX_BASE_ONE));
+	CU(cuCtxSynchronize());
+	get_indices(got, p, 4);
+	is(equal(got, wanted, 4), 1);
+	cuMemFree(p);
+}
+
+/* A matrix without rows: nothing is computed, and no pivot is missing. */
+static void test_empty_matrices(void)
+{
+	cusparseMatDescr_t d = described(0, CUSPARSE_FILL_MODE_LOWER, CUSPARSE_DIAG_TYPE_NON_UNIT);
+	CUdeviceptr p = put_indices((int[]){ 0, 0, 0, 0 }, 4, false);
+	bsrsv2Info_t info = NULL;
+	csrilu02Info_t factor = NULL;
+	int position = 5, total = 5;
+	float one = 1;
+
+	GOOD(t.cusparseXcsrgeam2Nnz(handle, 0, 3, d, 0, at(p), NULL, d, 0, at(p), NULL, d, at(p), &total, NULL));
+	is(total, 0);
+	GOOD(t.cusparseScsrgeam2(handle, 0, 3, &one, d, 0, NULL, NULL, NULL, &one, d, 0, NULL, NULL, NULL, d, NULL,
+				 NULL, NULL, NULL));
+	GOOD(t.cusparseCreateBsrsv2Info(&info));
+	GOOD(t.cusparseSbsrsv2_analysis(handle, CUSPARSE_DIRECTION_ROW, CUSPARSE_OPERATION_NON_TRANSPOSE, 0, 0, d,
+					NULL, NULL, NULL, 2, info, CUSPARSE_SOLVE_POLICY_USE_LEVEL, NULL));
+	GOOD(t.cusparseXbsrsv2_zeroPivot(handle, info, &position));
+	is(position, -1);
+	GOOD(t.cusparseSbsrsv2_solve(handle, CUSPARSE_DIRECTION_ROW, CUSPARSE_OPERATION_NON_TRANSPOSE, 0, 0, &one, d,
+				     NULL, NULL, NULL, 2, info, NULL, NULL, CUSPARSE_SOLVE_POLICY_USE_LEVEL, NULL));
+	GOOD(t.cusparseDestroyBsrsv2Info(info));
+	position = 5;
+	GOOD(t.cusparseCreateCsrilu02Info(&factor));
+	GOOD(t.cusparseScsrilu02_analysis(handle, 0, 0, d, NULL, NULL, NULL, factor, CUSPARSE_SOLVE_POLICY_USE_LEVEL,
+					  NULL));
+	GOOD(t.cusparseXcsrilu02_zeroPivot(handle, factor, &position));
+	is(position, -1);
+	GOOD(t.cusparseDestroyCsrilu02Info(factor));
+	CU(cuCtxSynchronize());
+	GOOD(t.cusparseDestroyMatDescr(d));
+	cuMemFree(p);
+}
+
 int main(void)
 {
 	int version = 0;
@@ -635,6 +688,8 @@ int main(void)
 	soft_context();
 	GOOD(t.cusparseCreate(&handle));
 	GOOD(cusparseGetVersion(handle, &version));
+	test_empty_lists(); /* before a thread of the device has room for numbers to sort */
+	test_empty_matrices();
 	for (int k = 0; k < 4; k++) {
 		test_lists(k & 1);
 		test_coordinates_sort(k & 1);

@@ -38,10 +38,10 @@ void *scratch_get(size_t bytes)
 			return NULL;
 		}
 	}
-	if (s->bytes >= bytes)
+	if (s->memory && s->bytes >= bytes)
 		return s->memory;
 	free(s->memory);
-	s->bytes = (bytes + 63) & ~(size_t)63;
+	s->bytes = ((bytes ? bytes : 1) + 63) & ~(size_t)63;
 	s->memory = aligned_alloc(64, s->bytes);
 	if (!s->memory)
 		s->bytes = 0;

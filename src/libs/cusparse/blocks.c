@@ -121,6 +121,8 @@ static cusparseStatus_t analyse(cusparseHandle_t h, const struct blocks *b, stru
 		status = CUSPARSE_STATUS_INVALID_VALUE;
 	if (!status)
 		status = sparse_pivot_make(h, p);
+	if (!status)
+		p->empty = !b->rows;
 	if (status || !b->rows)
 		return status;
 	w = work_of(b, SPARSE_BLOCK_PIVOTS);

@@ -50,6 +50,8 @@ static cusparseStatus_t factor_run(cusparseHandle_t h, const struct matrix *m, s
 		status = sparse_pivot_make(h, f);
 	if (!status && !f->at)
 		status = CUSPARSE_STATUS_INVALID_VALUE;
+	if (!status)
+		f->empty = !m->rows;
 	if (status || !m->rows)
 		return status;
 	w.a = (struct sparse_matrix){ .rows_at = (uintptr_t)m->offsets,

@@ -41,7 +41,7 @@ cusparseStatus_t sparse_pivot_tell(cusparseHandle_t h, const struct pivot *p, in
 		library_refused(SPARSE_TITLE, "a pivot's position in the device's memory");
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	}
-	if (p->at) {
+	if (p->at && !p->empty) {
 		e = h->driver->read(&row, p->at, sizeof(row), (CUstream)h->stream);
 		if (!e)
 			e = h->driver->wait((CUstream)h->stream);

@@ -6,10 +6,13 @@
 
 #include "libs/cusparse/handle.h"
 
+#include <stdbool.h>
+
 struct pivot {
 	const struct device_driver *driver;
 	CUcontext context;
 	CUdeviceptr at; /* 0: not analysed yet */
+	bool empty;	/* the matrix has no rows: no kernel writes the word */
 };
 
 /* Once. The word's first value comes from a kernel. */
