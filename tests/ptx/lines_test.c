@@ -180,7 +180,7 @@ static void predicates(void)
 
 static void floats(void)
 {
-	switch (below(5)) {
+	switch (below(6)) {
 	case 0:
 		put("\t%scvt.rn.f32.%s %%f%u, %%w%u;\n", guard(), chance(50) ? "u32" : "s32", below(FLOATS),
 		    below(WORDS));
@@ -194,6 +194,14 @@ static void floats(void)
 	case 3:
 		put("\t%sfma.rn.f32 %%f%u, %%f%u, %%f%u, %%f%u;\n", guard(), below(FLOATS), below(FLOATS),
 		    below(FLOATS), below(FLOATS));
+		break;
+	case 4: /* two side by side */
+		if (chance(50))
+			put("\t%sfma.rn.f32x2 %%d%u, %%d%u, %%d%u, %%d%u;\n", guard(), below(WIDE), below(WIDE),
+			    below(WIDE), below(WIDE));
+		else
+			put("\t%s%s.rn.f32x2 %%d%u, %%d%u, %%d%u;\n", guard(),
+			    (const char *[]){ "add", "sub", "mul" }[below(3)], below(WIDE), below(WIDE), below(WIDE));
 		break;
 	default:
 		put("\t%s%s.f32 %%f%u, %%f%u, %%f%u;\n", guard(),
@@ -307,6 +315,76 @@ static void exchange(void)
 	put("\tld.shared.u32 %%w%u, [%%i1]; bar.sync 0;\n", below(WORDS));
 }
 
+/* %i1 = some bits of where a thread stands, below 128: the same for lanes that differ in the other bits. */
+static void folded_index(void)
+{
+	static const uint32_t masks[] = { 7, 8, 24, 3, 12, 28, 31, 1, 16, 5, 0x7f, 0x60, 0, 0x55 };
+	const uint32_t mask = masks[below(sizeof(masks) / sizeof(masks[0]))], up = below(4);
+
+	switch (below(6)) {
+	case 0:
+		put("\tmov.u32 %%i0, %%laneid; and.b32 %%i1, %%i0, %u;\n", mask);
+		break;
+	case 1: /* a mask of what was shifted, on either side */
+		put("\tmov.u32 %%i0, %%tid.x; shl.b32 %%i0, %%i0, %u; and.b32 %%i1, %%i0, %u;\n", up, mask << up & 0x7f);
+		break;
+	case 2:
+		put("\tmov.u32 %%i0, %%tid.x; and.b32 %%i0, %%i0, -32; mov.u32 %%i2, %%tid.x; xor.b32 %%i0, %%i0, %%i2; "
+		    "and.b32 %%i1, %%i0, %u;\n",
+		    mask);
+		break;
+	case 3: /* what a mask leaves whole, and a mask of that */
+		put("\tmov.u32 %%i0, %%tid.x; shl.b32 %%i0, %%i0, 4; and.b32 %%i0, %%i0, %u; and.b32 %%i1, %%i0, %u; "
+		    "shr.u32 %%i1, %%i1, 4;\n",
+		    chance(50) ? 4080u : 0x3f8u, mask << 4);
+		break;
+	case 4:
+		put("\tcvt.u64.u32 %%x0, %%w%u; and.b64 %%x0, %%x0, %u; cvt.u32.u64 %%i1, %%x0;\n", below(WORDS), mask);
+		break;
+	default:
+		put("\tand.b32 %%i1, %%w%u, %u;\n", below(WORDS), mask);
+	}
+	if (chance(40)) {
+		put("\tmov.u32 %%i2, %%tid.%c; and.b32 %%i2, %%i2, %u;\n", chance(70) ? 'x' : 'y',
+		    masks[below(sizeof(masks) / sizeof(masks[0]))]);
+		put("\t%s%s %%i1, %%i1, %%i2; and.b32 %%i1, %%i1, 127;\n", guard(),
+		    (const char *[]){ "xor.b32", "add.u32", "or.b32", "sub.u32", "and.b32" }[below(5)]);
+	}
+	if (chance(20))
+		put("\t%sand.b32 %%i1, %%same, 63;\n", guard());
+	if (chance(15))
+		put("\t%sselp.b32 %%i1, %%i1, %u, %%p%u;\n", guard(), below(128), below(PREDICATES));
+}
+
+/*
+ * From what every thread has written before: several lanes read one place, as products of matrices read their tiles. The
+ * place may come from another statement, on which some lanes or turns were not.
+ */
+static void tile(void)
+{
+	const uint32_t k = below(6), log = (const uint32_t[]){ 2, 2, 3, 3, 4, 4 }[k], more = below(8) << log;
+	const uint32_t n = below(2);
+
+	if (chance(60)) {
+		folded_index();
+		if (chance(50))
+			put("\t@%%p%u mov.u32 %%t%u, %%i1;\n", below(PREDICATES), n);
+		else
+			put("\tmov.u32 %%t%u, %%i1;\n", n);
+	}
+	put("\tshl.b32 %%i1, %%t%u, %u; mov.u32 %%i4, tile; add.u32 %%i1, %%i1, %%i4;\n", n, log);
+	if (k < 2)
+		put("\t%sld.shared.%s %%w%u, [%%i1+%u];\n", guard(), k ? "u32" : "b32", below(WORDS), more);
+	else if (k == 2)
+		put("\t%sld.shared.v2.u32 {%%w2, %%w4}, [%%i1+%u];\n", guard(), more);
+	else if (k == 3)
+		put("\t%sld.shared.u64 %%d%u, [%%i1+%u];\n", guard(), below(WIDE), more);
+	else if (k == 4)
+		put("\t%sld.shared.v2.u64 {%%d1, %%d%u}, [%%i1+%u];\n", guard(), chance(50) ? 0 : 3, more);
+	else
+		put("\t%sld.shared.v4.u32 {%%w6, %%w%u, %%w1, %%w5}, [%%i1+%u];\n", guard(), chance(50) ? 0 : 7, more);
+}
+
 /* Between the lanes of whole warps; numbers of the text, in registers too, and others. */
 static void shuffle(void)
 {
@@ -381,8 +459,10 @@ static void statements(uint32_t count)
 			predicates();
 		else if (k < 70)
 			floats();
-		else if (k < 80)
+		else if (k < 75)
 			load();
+		else if (k < 80)
+			tile();
 		else if (k < 87)
 			store();
 		else if (k < 90 && w.together)
@@ -412,9 +492,9 @@ static void generate(uint64_t seed)
 	w.together = true;
 	put(".version 8.0\n.target sm_80\n.address_size 64\n"
 	    ".visible .entry lines(.param .u64 pi, .param .u64 po, .param .u32 ps, .param .u32 pa, .param .u64 pb)\n{\n"
-	    "\t.reg .pred %%p<%u>, %%q; .reg .b32 %%w<%u>, %%i<5>, %%c<4>, %%same, %%thread; .reg .b64 %%d<%u>, "
+	    "\t.reg .pred %%p<%u>, %%q; .reg .b32 %%w<%u>, %%i<5>, %%t<2>, %%c<4>, %%same, %%thread; .reg .b64 %%d<%u>, "
 	    "%%x<2>, "
-	    "%%in, %%out, %%turn;\n\t.reg .f32 %%f<%u>; .shared .align 4 .b8 words[4096];\n"
+	    "%%in, %%out, %%turn;\n\t.reg .f32 %%f<%u>; .shared .align 16 .b8 words[4096]; .shared .align 16 .b8 tile[4096];\n"
 	    "\tld.param.u64 %%in, [pi]; ld.param.u64 %%out, [po]; ld.param.u32 %%same, [ps];\n"
 	    "\tmov.u32 %%w0, %%tid.x; mov.u32 %%w1, %%tid.y; mov.u32 %%w2, %%ctaid.x; mov.u32 %%w3, %%ntid.x;\n"
 	    "\tmov.u32 %%w4, %%laneid; ld.param.u32 %%w5, [pa]; mov.u32 %%w6, %u; sub.u32 %%w7, %%w0, %u;\n"
@@ -427,6 +507,11 @@ static void generate(uint64_t seed)
 	    "0;\n"
 	    "\tcvt.rn.f32.u32 %%f0, %%w0; mov.b32 %%f1, %%w5; mov.b32 %%f2, 0x7fc12345; cvt.rn.f32.s32 %%f3, %%w7;\n",
 	    PREDICATES, WORDS, WIDE, FLOATS, number(), below(70), number(), number(), 1 + below(64));
+	put("\tand.b32 %%t0, %%w0, 28; mov.u32 %%t1, 0; mov.u32 %%i0, 0; mov.u32 %%i4, tile;\nT0:\n\tadd.u32 %%i1, %%i0, %%thread; and.b32 %%i1, %%i1, 1023; "
+	    "mul.lo.u32 %%i2, %%i1, 40503; xor.b32 %%i2, %%i2, 0x3f800000; shl.b32 %%i1, %%i1, 2; add.u32 %%i1, %%i1, %%i4; "
+	    "st.shared.u32 [%%i1], %%i2; add.u32 %%i0, %%i0, %u; setp.lt.u32 %%q, %%i0, 1024; @%%q bra T0;\n"
+	    "\tbar.sync 0;\n",
+	    w.block.x * w.block.y);
 	statements(12 + below(40));
 	put("\tmad.wide.u32 %%x1, %%thread, 4, %%out; add.s64 %%x1, %%x1, %%turn;\n");
 	for (unsigned i = 0; i < WORDS; i++)
