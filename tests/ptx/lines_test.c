@@ -451,15 +451,15 @@ static void statements(uint32_t count)
 	while (count--) {
 		const uint32_t k = below(100);
 
-		if (k < 34)
+		if (k < 30)
 			words();
-		else if (k < 52)
+		else if (k < 46)
 			wides();
-		else if (k < 62)
+		else if (k < 56)
 			predicates();
-		else if (k < 70)
+		else if (k < 63)
 			floats();
-		else if (k < 75)
+		else if (k < 70)
 			load();
 		else if (k < 80)
 			tile();
