@@ -35,6 +35,7 @@ struct journal;
 struct limits;
 struct meters;
 struct pool;
+struct reload;
 struct residence_options;
 struct store;
 struct tenant;
@@ -71,6 +72,7 @@ struct daemon {
 	unsigned int next_uid;	    /* fence_choose_uid() */
 	struct cgroups *cgroups;    /* NULL: not looked for yet */
 	const struct residence_options *memory; /* tenants/residence.h */
+	struct reload *reload; /* the settings that are being tried; NULL: none are */
 	struct disk *disk; /* the folder of memory.disk (tenants/disk.h); NULL: none */
 	uint64_t images_most_bytes; /* 0: none are kept */
 	const struct limits *limits; /* of users who are no owners; NULL: none */

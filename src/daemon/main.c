@@ -19,6 +19,7 @@
 #include "daemon/serving.h"
 #include "daemon/settings/options.h"
 #include "daemon/settings/refusal.h"
+#include "daemon/settings/reload.h"
 #include "daemon/settings/service.h"
 #include "daemon/tenants/disk.h"
 #include "daemon/tenants/holder.h"
@@ -81,47 +82,6 @@ static void tell_ready(int ready_fd, bool taken_over)
 	}
 }
 
-/* SIGHUP: what the file says now, as far as it can change under running programs. */
-
-static uint64_t idle_exit_ns(const struct options *o)
-{
-	if (o->exit_when_idle_ns == OPTIONS_NEVER_NS)
-		return 0;
-	return o->exit_when_idle_ns ? o->exit_when_idle_ns : 1;
-}
-
-static void reload(struct daemon *daemon)
-{
-	struct options now;
-	const char *log = options.log;
-	char error[512];
-	int r;
-
-	if (options_read_again(&options, http_address(daemon), &now, error, sizeof(error))) {
-		log_line("settings stay as they were: %s", error);
-		return;
-	}
-	if (!options_take(&options, &now))
-		return;
-	if (options.log && options.log != log && !options.foreground) {
-		r = log_open(options.log);
-		if (r)
-			log_line("cannot write the log %s: %s; it goes on here", options.log, strerror(-r));
-	}
-	daemon->idle_exit_ns = idle_exit_ns(&options);
-	daemon->machine.options = options.machine;
-	daemon->fault_rule = options.faults;
-	daemon->guard = options.guard;
-	daemon->placement = options.placement;
-	daemon->container_expires_ns = options.container_expires_ns;
-	images_limit(daemon, options.images_bytes);
-	disk_open(daemon);
-	daemon->fence = options.fence;
-	cgroup_limit(daemon);
-	machine_refresh(daemon, clockwork_tell_drivers, daemon);
-	daemon_reap_soon(daemon);
-}
-
 static int signal_fd = -1;
 
 static void upgrade_by_signal(struct daemon *daemon)
@@ -139,7 +99,7 @@ static void on_signal(void *owner)
 	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGHUP) {
 			log_reopen();
-			reload(owner);
+			reload_begin(owner, &options);
 			continue;
 		}
 		if (info.ssi_signo == SIGUSR2) {
@@ -198,7 +158,7 @@ static int serve(const struct options *o)
 	daemon = (struct daemon){ .loop = &loop,
 				  .runtime = RUNTIME_NONE,
 				  .control_fd = -1,
-				  .idle_exit_ns = idle_exit_ns(o),
+				  .idle_exit_ns = options_idle_exit_ns(o),
 				  .fault_rule = o->faults,
 				  .guard = o->guard,
 				  .placement = o->placement,

@@ -16,6 +16,7 @@
 #include "daemon/log.h"
 #include "daemon/settings/options.h"
 #include "daemon/settings/refusal.h"
+#include "daemon/settings/reload.h"
 #include "daemon/settings/service.h"
 #include "daemon/store/history.h"
 #include "daemon/store/meters.h"
@@ -116,9 +117,10 @@ static int start_journal(struct daemon *daemon, const struct starting *s)
 	return daemon->journal ? 0 : -ENOMEM;
 }
 
+/* Programs that run wait for whoever takes over: the disk does not make them wait longer. */
 static int start_disk(struct daemon *daemon, const struct starting *s)
 {
-	disk_open(daemon);
+	disk_open(daemon, !daemon->runtime.handover);
 	return 0;
 }
 
@@ -300,6 +302,7 @@ static const struct part parts[] = {
 	{ "controls", NULL, restore_controls, control_save, stop_controls },
 	{ "faults", start_faults, NULL, NULL, faults_stop },
 	{ "device watch", NULL, NULL, NULL, device_watch_stop },
+	{ "reload", NULL, NULL, NULL, reload_stop },
 	{ "service", NULL, NULL, NULL, stop_service },
 	{ "upgrade", NULL, restore_upgrade, NULL, upgrade_stop },
 	{ "machine", NULL, NULL, NULL, machine_stop },

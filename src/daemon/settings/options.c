@@ -232,6 +232,13 @@ void options_state_dir(const struct options *o, char *dir, size_t size)
 		snprintf(dir, size, "%s", OPTIONS_SYSTEM_STATE_DIR);
 }
 
+uint64_t options_idle_exit_ns(const struct options *o)
+{
+	if (o->exit_when_idle_ns == OPTIONS_NEVER_NS)
+		return 0;
+	return o->exit_when_idle_ns ? o->exit_when_idle_ns : 1;
+}
+
 /* What keeps it from starting, line by line: on standard error, and the first for whoever asks. */
 struct said {
 	char first[CONFIG_LINE_BYTES * 3];
@@ -281,6 +288,7 @@ static int say_good(const struct options *o, const char *path)
 /* After the file was read without a fault. Value: -1 to go on, else the exit status. */
 static int act(struct options *o, const char *path)
 {
+	const struct trial_known nothing = { NULL }, no_other = { "" };
 	struct said said = { "" };
 
 	switch (o->action) {
@@ -290,12 +298,12 @@ static int act(struct options *o, const char *path)
 	case ACTION_NEW_TOKEN:
 		return make_token(o);
 	case ACTION_CHECK_CONFIG:
-		return trial_run(o, TRIAL_CHECK, NULL, say_fault, &said) ? EXIT_TROUBLE : say_good(o, path);
+		return trial_run(o, TRIAL_CHECK, &nothing, say_fault, &said) ? EXIT_TROUBLE : say_good(o, path);
 	case ACTION_SERVE:
 		break;
 	}
 	/* Who takes over has the sockets already, and programs matter more than what has become of a file. */
-	if (o->handover_fd < 0 && o->check_fd < 0 && trial_run(o, TRIAL_START, "", say_fault, &said))
+	if (o->handover_fd < 0 && o->check_fd < 0 && trial_run(o, TRIAL_START, &no_other, say_fault, &said))
 		return refuse_to_start(o, &said);
 	return -1;
 }
@@ -332,7 +340,7 @@ int options_read(struct options *o, int argc, char **argv)
 	return o->action == ACTION_SERVE ? refuse_to_start(o, &said) : EXIT_TROUBLE;
 }
 
-int options_read_again(const struct options *o, const char *listens, struct options *ret, char *error, size_t size)
+int options_read_again(const struct options *o, struct options *ret, char *error, size_t size)
 {
 	const char *path = options_config(o);
 	struct first_fault first = { error, size };
@@ -347,9 +355,20 @@ int options_read_again(const struct options *o, const char *listens, struct opti
 			snprintf(error, size, "%s %s", settings[i].key, why);
 	if (!*error && path && config_read(ret, path, keep_first, &first) && !*error)
 		snprintf(error, size, "%s: cannot be read", path);
-	if (!*error && !trial_run(ret, TRIAL_RELOAD, listens, keep_first, &first))
+	if (!*error)
 		return 0;
 	options_deinit(ret);
+	return -EINVAL;
+}
+
+int options_try_again(struct options *now, const struct trial_known *known, char *error, size_t size)
+{
+	struct first_fault first = { error, size };
+
+	*error = 0;
+	if (!trial_run(now, TRIAL_RELOAD, known, keep_first, &first))
+		return 0;
+	options_deinit(now);
 	return -EINVAL;
 }
 

@@ -30,6 +30,8 @@
 /* Exit status of a meted that no further start will help until somebody has mended its settings or its store. */
 #define OPTIONS_EXIT_MEND 3
 
+struct trial_known;
+
 enum options_action {
 	ACTION_SERVE,
 	ACTION_CHECK_CONFIG,
@@ -76,11 +78,12 @@ struct options {
 int options_read(struct options *o, int argc, char **argv);
 
 /*
- * Reads the file once more, under the same command line, into *ret, and tries what it says (trial.h). `listens`: the
- * address that HTTP is served at now. Value: 0, or -errno with the first line of what is wrong in `error`; then *ret
- * holds nothing.
+ * Reads the file once more, under the same command line, into *ret. Value: 0, or -errno with the first line of what is
+ * wrong in `error`; then *ret holds nothing.
  */
-int options_read_again(const struct options *o, const char *listens, struct options *ret, char *error, size_t size);
+int options_read_again(const struct options *o, struct options *ret, char *error, size_t size);
+/* Tries what it says (trial.h), with the same values; after an error `now` holds nothing. */
+int options_try_again(struct options *now, const struct trial_known *known, char *error, size_t size);
 
 /*
  * Takes over from `from` what may change at run time, and says in the log what would need a restart. Ends `from`.
@@ -93,6 +96,9 @@ void options_deinit(struct options *o);
 /* Where this meted lives, and where it keeps what outlives a start of the machine. */
 void options_runtime_dir(const struct options *o, char *dir, size_t size);
 void options_state_dir(const struct options *o, char *dir, size_t size);
+
+/* How long meted stays without anything to do; 0: for ever. */
+uint64_t options_idle_exit_ns(const struct options *o);
 
 /* The path of the file that is read; NULL: none. */
 const char *options_config(const struct options *o);

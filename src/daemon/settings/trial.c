@@ -33,7 +33,7 @@
 
 struct trial {
 	const struct options *o;
-	const char *listens;
+	const struct trial_known *known;
 	config_fault_fn fault;
 	void *user;
 	unsigned int faults;
@@ -189,9 +189,9 @@ static void try_http(struct trial *t)
 
 	if (t->o->system && geteuid() && !(can_read(o->cert) && can_read(o->key) && can_read(t->state_dir)))
 		return;
-	if (!t->listens && o->listen)
+	if (!t->known->listens && o->listen)
 		ask_listens(t->runtime_dir, own, sizeof(own));
-	fault = http_try(o, t->state_dir, t->listens ? t->listens : own, why, sizeof(why));
+	fault = http_try(o, t->state_dir, t->known->listens ? t->known->listens : own, why, sizeof(why));
 	if (fault)
 		complain(t, http_fault_key(fault), "%s", why);
 }
@@ -254,15 +254,17 @@ static void try_cgroup(struct trial *t)
 
 static void try_disk(struct trial *t)
 {
+	const struct disk_verdict *verdict = t->known->disk;
 	const char *path = t->o->memory.disk;
-	char why[WHY_BYTES];
-	int r;
+	struct disk_verdict own;
 
 	if (!path)
 		return;
-	r = disk_try(path, why, sizeof(why));
-	if (r < 0 && !is_hidden(t, -r))
-		complain(t, "memory.disk", "%s", why);
+	if (!verdict)
+		disk_try(path, &own);
+	verdict = verdict ? verdict : &own;
+	if (verdict->error && !is_hidden(t, -verdict->error))
+		complain(t, "memory.disk", "%s", verdict->why);
 }
 
 /* The store of a meted that runs is that meted's, and is looked at all the same. */
@@ -283,10 +285,10 @@ static void try_store(struct trial *t)
 	t->fault(t->user, why);
 }
 
-unsigned int trial_run(const struct options *o, enum trial_depth depth, const char *listens, config_fault_fn fault,
-		       void *user)
+unsigned int trial_run(const struct options *o, enum trial_depth depth, const struct trial_known *known,
+		       config_fault_fn fault, void *user)
 {
-	struct trial t = { .o = o, .listens = listens, .fault = fault, .user = user };
+	struct trial t = { .o = o, .known = known, .fault = fault, .user = user };
 	char key[32];
 
 	options_runtime_dir(o, t.runtime_dir, sizeof(t.runtime_dir));

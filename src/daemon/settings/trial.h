@@ -14,15 +14,20 @@
 #include "daemon/settings/config.h"
 #include "daemon/settings/options.h"
 
+struct disk_verdict;
+
 enum trial_depth {
 	TRIAL_START, /* what a start needs, but for the store, which it opens anyway */
 	TRIAL_RELOAD, /* and what it does without, but not as it was said */
 	TRIAL_CHECK, /* and the store */
 };
 
-/*
- * `listens`: where the meted that runs serves HTTP, which is not in its own way; NULL: it is asked, if there is one.
- * Value: the number of faults.
- */
-unsigned int trial_run(const struct options *o, enum trial_depth depth, const char *listens, config_fault_fn fault,
-		       void *user);
+/* What the meted that runs knows when it tries. */
+struct trial_known {
+	const char *listens; /* where it serves HTTP, which is not in its own way; NULL: it is asked, if there is one */
+	const struct disk_verdict *disk; /* of memory.disk; NULL: the folder is looked at, for 3 s at most */
+};
+
+/* Value: the number of faults. */
+unsigned int trial_run(const struct options *o, enum trial_depth depth, const struct trial_known *known,
+		       config_fault_fn fault, void *user);

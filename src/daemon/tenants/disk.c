@@ -307,20 +307,107 @@ static bool answers(int socket, int ms)
 	return false;
 }
 
-int disk_try(const char *path, char *error, size_t size)
+/* What the child has said of the folder that it was asked for; nothing yet is an error as well. */
+static void read_verdict(int socket, struct disk_verdict *ret)
 {
-	_cleanup_close_ int socket = begin(path), fd = -1;
+	_cleanup_close_ int fd = -1;
 	struct word word;
 
+	if (receive(socket, &word, &fd, MSG_DONTWAIT) <= 0 || word.op != OP_OPEN) {
+		ret->error = say(-ECHILD, ret->why, sizeof(ret->why), "it cannot be looked at", "try again");
+		return;
+	}
+	ret->error = word.status;
+	snprintf(ret->why, sizeof(ret->why), "%.1000s", word.status ? word.text : "");
+}
+
+static void say_silent(struct disk_verdict *ret)
+{
+	ret->error = say(-ETIMEDOUT, ret->why, sizeof(ret->why), "its disk does not answer",
+			 "name a folder of one that does");
+}
+
+static void say_no_child(int r, struct disk_verdict *ret)
+{
+	ret->error = say(r, ret->why, sizeof(ret->why), "it cannot be looked at", strerror(-r));
+}
+
+void disk_try(const char *path, struct disk_verdict *ret)
+{
+	_cleanup_close_ int socket = begin(path);
+
 	if (socket < 0)
-		return say(socket, error, size, "it cannot be looked at", strerror(-socket));
-	if (!answers(socket, PATIENCE_MS))
-		return say(-ETIMEDOUT, error, size, "its disk does not answer", "name a folder of one that does");
-	if (receive(socket, &word, &fd, MSG_DONTWAIT) <= 0 || word.op != OP_OPEN)
-		return say(-ECHILD, error, size, "it cannot be looked at", "try again");
-	if (word.status)
-		snprintf(error, size, "%s", word.text);
-	return word.status;
+		say_no_child(socket, ret);
+	else if (!answers(socket, PATIENCE_MS))
+		say_silent(ret);
+	else
+		read_verdict(socket, ret);
+}
+
+struct disk_look {
+	int socket; /* -errno: there is no child, which is said with the next turn of the loop */
+	struct watch *watch;
+	struct timer *timer;
+	disk_looked_fn fn;
+	void *owner;
+};
+
+static void look_ends(struct disk_look *look, const struct disk_verdict *verdict)
+{
+	const disk_looked_fn fn = look->fn;
+	void *owner = look->owner;
+
+	disk_look_free(look);
+	fn(owner, verdict);
+}
+
+static void look_answered(void *owner)
+{
+	struct disk_look *look = owner;
+	struct disk_verdict verdict;
+
+	read_verdict(look->socket, &verdict);
+	look_ends(look, &verdict);
+}
+
+static void look_silent(void *owner)
+{
+	struct disk_look *look = owner;
+	struct disk_verdict verdict;
+
+	if (look->socket < 0)
+		say_no_child(look->socket, &verdict);
+	else
+		say_silent(&verdict);
+	look_ends(look, &verdict);
+}
+
+struct disk_look *disk_look(uv_loop_t *loop, const char *path, disk_looked_fn fn, void *owner)
+{
+	struct disk_look *look = calloc(1, sizeof(*look));
+
+	if (!look)
+		return NULL;
+	*look = (struct disk_look){ .socket = begin(path), .fn = fn, .owner = owner };
+	look->timer = timer_new(loop, look_silent, look);
+	if (look->socket >= 0)
+		look->watch = watch_new(loop, look->socket, look_answered, look);
+	if (!look->timer || (look->socket >= 0 && !look->watch)) {
+		disk_look_free(look);
+		return NULL;
+	}
+	timer_start(look->timer, look->socket < 0 ? 0 : PATIENCE_MS, 0);
+	return look;
+}
+
+void disk_look_free(struct disk_look *look)
+{
+	if (!look)
+		return;
+	watch_free(look->watch);
+	timer_free(look->timer);
+	cleanup_close(&look->socket);
+	free(look);
 }
 
 static void answer(struct disk *disk, struct disk_ask *ask, int fd, const char *why)
@@ -574,7 +661,7 @@ void disk_close(struct daemon *daemon)
 	free(disk);
 }
 
-void disk_open(struct daemon *daemon)
+void disk_open(struct daemon *daemon, bool waits)
 {
 	const char *folder = daemon->memory->disk;
 	struct disk *disk = NULL;
@@ -593,9 +680,9 @@ void disk_open(struct daemon *daemon)
 	if (!disk->timer || !disk->late || be_there(disk)) {
 		log_line("memory.disk %s: no process can be started for it; no memory goes to a disk", folder);
 		disk->state = STATE_UNFIT;
-	} else if (answers(disk->socket, PATIENCE_MS)) {
+	} else if (waits && answers(disk->socket, PATIENCE_MS)) {
 		on_word(disk);
-	} else {
+	} else if (waits) {
 		log_line("memory.disk %s: its disk does not answer yet", folder);
 	}
 }

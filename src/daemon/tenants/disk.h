@@ -11,18 +11,34 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <uv.h>
 
 struct daemon;
 struct disk_ask;
 
-/*
- * Looks whether a folder can serve, in a child, for DISK_PATIENCE_MS at most. 0, or a negative errno with one line for
- * the user.
- */
-int disk_try(const char *path, char *error, size_t size);
+/* What a look at a folder has found: 0, or a negative errno with one line for the user. */
+struct disk_verdict {
+	int error;
+	char why[1024];
+};
 
-/* The folder of the settings, if there is one that can serve; what is wrong stands in the log. Again after a reload. */
-void disk_open(struct daemon *daemon);
+/* Looks whether a folder can serve, in a child, for 3 s at most, and waits for it. */
+void disk_try(const char *path, struct disk_verdict *ret);
+
+struct disk_look;
+typedef void (*disk_looked_fn)(void *owner, const struct disk_verdict *verdict);
+/*
+ * The same beside the loop: `fn` is called later, once, and the look is over then. NULL: no memory.
+ */
+struct disk_look *disk_look(uv_loop_t *loop, const char *path, disk_looked_fn fn, void *owner);
+/* Nobody waits for it any more, and `fn` is not called. NULL: nothing. */
+void disk_look_free(struct disk_look *look);
+
+/*
+ * The folder of the settings, if there is one that can serve; what is wrong stands in the log. Again after a reload.
+ * `waits`: for up to 3 s for what the disk says; else questions are held until it has said something.
+ */
+void disk_open(struct daemon *daemon, bool waits);
 void disk_close(struct daemon *daemon);
 /* There is one, or it has not said yet that it cannot serve. */
 bool disk_there(const struct daemon *daemon);
