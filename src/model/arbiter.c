@@ -454,17 +454,15 @@ static void set_suspects(struct arbiter *a)
 	for (unsigned int n = 0; n < a->count; n++) {
 		int i = a->list[n];
 		struct tenant *t = &a->tenant[i];
-		uint64_t done = t->demand.done_by_ns ? t->demand.done_by_ns : t->closed_ns;
-		uint64_t length = done > t->busy_from_ns ? done - t->busy_from_ns : 0;
+		uint64_t overdue = turns_overdue_at(a, t);
 
 		if (t->turn.open || !t->demand.busy || busy_suspected(a->busy, (unsigned int)i) ||
 		    !busy_count(a->busy, (unsigned int)i))
 			continue;
-		done += 4 * a->params.bound_ns + length;
-		if (a->now_ns >= done)
+		if (a->now_ns >= overdue)
 			busy_suspect(a->busy, (unsigned int)i, a->now_ns);
 		else
-			turns_wake_at(a, done);
+			turns_wake_at(a, overdue);
 	}
 }
 

@@ -174,6 +174,7 @@ int rights_pick_known(const struct arbiter *a, enum pool p);
 uint64_t rights_next_refill(const struct arbiter *a, enum pool p);
 
 /* turns.c */
+uint64_t turns_overdue_at(const struct arbiter *a, const struct tenant *t);
 void turns_wake_at(struct arbiter *a, uint64_t at_ns);
 bool turns_high_about(const struct arbiter *a);
 uint64_t turns_bound(const struct arbiter *a, const struct tenant *t);

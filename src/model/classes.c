@@ -11,7 +11,7 @@ static bool at_work(const struct arbiter *a, int i)
 		return false;
 	if (t->demand.busy && t->turn.open && !busy_suspected(a->busy, (unsigned int)i))
 		return true;
-	return t->demand.waiting && (t->turn.open || rights_has_tokens(a, i));
+	return t->demand.waiting && !rights_absent(a, t) && (t->turn.open || rights_has_tokens(a, i));
 }
 
 /* Is anybody of the main pool at work? Notes since when not. */

@@ -347,6 +347,40 @@ static uint64_t next_rival(const struct arbiter *a, enum pool p)
 	return rest < refill ? rest : refill;
 }
 
+/* What it has in flight has been silent by then for far longer than it was to last. */
+uint64_t turns_overdue_at(const struct arbiter *a, const struct tenant *t)
+{
+	uint64_t done = t->demand.done_by_ns ? t->demand.done_by_ns : t->closed_ns;
+	uint64_t from = t->busy_from_ns > t->last_end_ns ? t->busy_from_ns : t->last_end_ns;
+	uint64_t length = done > from ? done - from : 0;
+
+	return done + 4 * a->params.bound_ns + (length < UNKNOWN_NS ? length : UNKNOWN_NS);
+}
+
+/* When a holder that nobody of its pool waits for is held to be stopped, if it does not go on; UINT64_MAX: never. */
+static uint64_t stopped_at(const struct arbiter *a, const struct tenant *t)
+{
+	uint64_t idle = idle_from(t);
+
+	if (t->gang.stays || t->gang.until_ns)
+		return UINT64_MAX;
+	if (t->demand.busy && !busy_suspected(a->busy, (unsigned int)(t - a->tenant)))
+		return t->demand.done_by_ns ? turns_overdue_at(a, t) : UINT64_MAX;
+	if (!t->demand.waiting)
+		return UINT64_MAX;
+	return (t->demand.since_ns > idle ? t->demand.since_ns : idle) + patience(t);
+}
+
+/* It keeps low class from an idle engine, and its turn is over. */
+static bool stands_in_the_way(struct arbiter *a, enum pool p, const struct tenant *t)
+{
+	uint64_t at = p == MAIN && rights_pick(a, REST) >= 0 ? stopped_at(a, t) : UINT64_MAX;
+
+	if (at != UINT64_MAX && a->now_ns < at)
+		turns_wake_at(a, at);
+	return a->now_ns >= at;
+}
+
 /* A holder that nobody waits for goes on, unless its tokens are out. */
 static void go_on_alone(struct arbiter *a, enum pool p)
 {
@@ -354,6 +388,10 @@ static void go_on_alone(struct arbiter *a, enum pool p)
 	struct tenant *t = &a->tenant[h];
 	uint64_t tokens = tokens_end(a, h), end = tokens, rival = next_rival(a, p), least = a->now_ns;
 
+	if (stands_in_the_way(a, p, t)) {
+		turns_close(a, h);
+		return;
+	}
 	if (t->demand.busy && t->demand.done_by_ns > least)
 		least = t->demand.done_by_ns;
 	if (rights_limited(t) && (tokens <= a->now_ns + 10 * US ||
@@ -404,7 +442,7 @@ static void go_on_beside(struct arbiter *a, enum pool p, int c)
 		bool more = (t->demand.waiting || t->demand.busy) && (!rights_limited(t) || rights_tokens(a, h) > 0);
 
 		/* A lag is used up by a pause, a claim may last. */
-		if (rights_precedes(a, h, c) && !t->gang.stays && sleeps(a, t))
+		if (!t->gang.stays && sleeps(a, t))
 			more = false;
 		if (!more || t->gang.until_ns || !rights_before(a, h, c)) {
 			turns_close(a, h);

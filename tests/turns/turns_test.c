@@ -486,6 +486,29 @@ static void test_stop(uint64_t seed)
 	sim_free(s);
 }
 
+/* One of normal class is stopped, at its gate or in its turn, where nobody but low class waits for the engine. */
+static void test_stop_above_low(double limit_pct)
+{
+	double seconds = 9;
+	struct sim *s = begin(seconds, 5);
+	struct sim_load stopped = saturating(3), l = saturating(1);
+	struct arbiter_terms above = limit_pct < 100 ? fixed(limit_pct) : fair();
+	struct arbiter_terms low = shared(ARBITER_LOW, 0, 100, 100);
+
+	stopped.processes = 2;
+	stopped.stop_s = 3.0071;
+	stopped.cont_s = 6;
+	sim_add(s, &above, &stopped);
+	sim_add(s, &low, &l);
+	run(s, 2, seconds, "stop above low");
+	tap_ok(sim_served(s, 1, 3.2, 6) >= 0.9e9 * 2.8,
+	       "while one of normal class with %g %% is stopped, low class has %.1f %%", limit_pct,
+	       sim_served(s, 1, 3.2, 6) / 2.8e7);
+	tap_ok(sim_served(s, 0, 6.2, 9) >= 0.9 * fmin(limit_pct / 100, 1) * 2.8e9,
+	       "and it has its part again when it goes on: %.1f %%", sim_served(s, 0, 6.2, 9) / 2.8e7);
+	sim_free(s);
+}
+
 /*
  * Newcomers in rows beside a tenant with a guarantee: each brings a kernel or a few, of which nobody knows how long
  * they take, and leaves for good when they have ended; then the next one of its row comes.
@@ -748,6 +771,8 @@ int main(void)
 	test_filling();
 	for (uint64_t seed = 1; seed <= 9; seed += 2)
 		test_stop(seed);
+	test_stop_above_low(30);
+	test_stop_above_low(100);
 	test_newcomers();
 	test_sudden();
 	test_exclusive();
