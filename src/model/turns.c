@@ -351,10 +351,12 @@ static uint64_t next_rival(const struct arbiter *a, enum pool p)
 uint64_t turns_overdue_at(const struct arbiter *a, const struct tenant *t)
 {
 	uint64_t done = t->demand.done_by_ns ? t->demand.done_by_ns : t->closed_ns;
-	uint64_t from = t->busy_from_ns > t->last_end_ns ? t->busy_from_ns : t->last_end_ns;
-	uint64_t length = done > from ? done - from : 0;
+	uint64_t length = done > t->busy_from_ns ? done - t->busy_from_ns : 0;
 
-	return done + 4 * a->params.bound_ns + (length < UNKNOWN_NS ? length : UNKNOWN_NS);
+	/* Of one alone nothing is measured, and it seems to be busy since its turn began. */
+	if (t->turn.open && length > UNKNOWN_NS)
+		length = UNKNOWN_NS;
+	return done + 4 * a->params.bound_ns + length;
 }
 
 /* When a holder that nobody of its pool waits for is held to be stopped, if it does not go on; UINT64_MAX: never. */
