@@ -1,9 +1,8 @@
 /*
- * copies.h: a copy or a fill as the gate sees it, whatever API asks for it.
+ * copies.h: describes a copy or a fill to the pace. All APIs use it.
  *
- * One that the program does not wait for is measured by markers, like a kernel, and ends with pace_end(); one that
- * returns when it is done by the host's clock, from the moment at which its queue was free for it, and ends with
- * pace_end_host().
+ * An asynchronous copy is measured by markers, like a kernel, and ends with pace_end(). A synchronous copy is measured
+ * by the host's clock, from the moment at which its queue was free for it, and ends with pace_end_host().
  */
 #pragma once
 
@@ -11,10 +10,11 @@
 #include "core/pace.h"
 #include "core/tick.h"
 
-#define COPIES_LEAST_BYTES 65536u /* a copy of nothing takes as long as one of so many bytes, about */
+#define COPIES_LEAST_BYTES 65536u /* about the size whose transfer takes as long as the fixed cost of a copy */
 
 /*
- * `call`: what copies of one kind have in common (the API and its call, mixed); `what` is the call's name for traces.
+ * Returns the description of a copy. `call` identifies the kind of copies (the API and its call, mixed by
+ * estimate_mix()). `waits`: the call returns when the copy is done. `what` is the call's name for traces.
  */
 static inline struct work copies_work(uint64_t call, uint64_t bytes, face_queue queue, bool per_thread, bool waits,
 				      const char *what)
@@ -30,7 +30,7 @@ static inline struct work copies_work(uint64_t call, uint64_t bytes, face_queue 
 			      .threads = bytes };
 }
 
-/* Before the driver's call, on an engine that is gated. */
+/* Call before the driver's call, if copies are gated. */
 static inline void copies_begin(struct launch *l, const struct work *w)
 {
 	if (!w->waits && !w->per_thread && pace_begin_fast(l, WIRE_COPY, w->key, w->stream))
@@ -40,7 +40,7 @@ static inline void copies_begin(struct launch *l, const struct work *w)
 		l->host_ns = tick_now();
 }
 
-/* Some engine is gated: copies are counted, or part the kernels before from those after. */
+/* True if an engine is gated: then copies are counted, or they separate earlier kernels from later ones. */
 static inline bool copies_matter(void)
 {
 	return __builtin_expect(pace_gated(WIRE_COPY) || pace_gated(WIRE_COMPUTE), 0);

@@ -18,12 +18,12 @@
 
 #define DOOR_SHUT (1u << 31)
 #define DOOR_FENCED 1u		 /* entries need barriers of their own */
-#define DOOR_CROWDED 2u		 /* so do they for ever: a thread has found no slot */
+#define DOOR_CROWDED 2u		 /* the same, permanently, because a thread has found no slot */
 #define DOOR_FOR_EVER (1u << 16) /* of door_depth */
 
-/* One thread's. */
+/* The slot of one thread. */
 struct door_slot {
-	_Alignas(64) _Atomic uint32_t passed; /* goes up when it enters and when it leaves; odd: it is inside */
+	_Alignas(64) _Atomic uint32_t passed; /* incremented when it enters and when it leaves; odd: it is inside */
 	_Atomic uint32_t taken;
 };
 
@@ -36,7 +36,7 @@ struct door_slot *door_claim(void);
 void door_enter_slow(struct door_slot *mine);
 void door_leave_slow(struct door_slot *mine);
 
-/* The way of launches, which are many. */
+/* The fast path, for launches. */
 __attribute__((always_inline)) static inline void door_in(void)
 {
 	struct door_slot *mine = door_mine;
@@ -45,11 +45,11 @@ __attribute__((always_inline)) static inline void door_in(void)
 		return;
 	if (__builtin_expect(!mine, 0))
 		mine = door_claim();
-	/* Its thread alone writes it. The order of the two is that of the program: see door_shut(). */
+	/* This thread alone writes the slot. The store and the load below stay in program order: see door_shut(). */
 	atomic_store_explicit(&mine->passed, atomic_load_explicit(&mine->passed, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	/* Acquire: pairs with door_open(): what has moved has moved. */
+	/* Acquire: pairs with the release in door_open(), so that memory that moved is seen where it is now. */
 	if (__builtin_expect(atomic_load_explicit(&door_state, memory_order_acquire), 0))
 		door_enter_slow(mine);
 }
@@ -60,7 +60,7 @@ __attribute__((always_inline)) static inline void door_out(void)
 
 	if (--door_depth)
 		return;
-	/* Release: what the call has done comes before. */
+	/* Release: the effects of the call come before. */
 	atomic_store_explicit(&mine->passed, atomic_load_explicit(&mine->passed, memory_order_relaxed) + 1,
 			      memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
@@ -88,7 +88,7 @@ static inline bool door_is_shut(void)
 	return __builtin_expect(atomic_load_explicit(&door_state, memory_order_relaxed) & DOOR_SHUT, 0);
 }
 
-/* Before the door can be shut, in each process. */
+/* Call once in each process before the door can be shut. */
 void door_begin(void);
 /*
  * Shuts the door and waits until no thread is inside. False: some thread still was at `until_ns` (CLOCK_MONOTONIC); the
@@ -96,10 +96,10 @@ void door_begin(void);
  */
 bool door_shut(uint64_t until_ns);
 void door_open(void);
-/* A thread is inside, or has been since *passed, which is changed. */
+/* True if a thread is inside, or has been since the count *passed, which is updated. */
 bool door_used(uint32_t *passed);
 
-/* This thread waits at no door any more, and is inside none: the process ends. */
+/* Call when the process ends: from now on this thread neither waits at the door nor counts as inside. */
 static inline void door_pass_for_ever(void)
 {
 	door_depth += DOOR_FOR_EVER;

@@ -1,15 +1,18 @@
 /*
- * measured.h: a driver's call whose size only shows afterwards: a context, a module, an array, a graph's memory.
+ * measured.h: charges a driver's call whose size is known only afterwards: for a context, a module, an array, a graph's
+ * memory.
  *
- * All that is left of the quota is this process's credit while the call runs (or an upper bound, where one is known, is
- * held), the gate is closed, and the charge is settled at what the driver's figure has grown by. If it grew by more,
- * the caller undoes the call and answers out of memory.
- * The credit is not taken into `held` meanwhile: nobody else can use it, for the gate is closed and meted recalls
- * nothing from a process that is measuring; and what other processes of the tenant see as free stays true.
+ * While the call runs the gate is closed, and all that is left of the quota is this process's credit; where an upper
+ * bound is known, that much is held instead. Then the process is charged the growth of the driver's figure. If the
+ * figure grew by more than the reserve, the caller undoes the call and returns the API's error for too little memory.
  *
- * The figure may be lowered by somebody else: on a real driver by another process that gives up memory of ours which it
- * had imported. So what is known of a call is its floor, and what the driver counts beyond the account is charged when
- * it is seen.
+ * The credit is not moved to `held` meanwhile. No other thread or process can use it, because the gate is closed and
+ * meted recalls nothing from a process that is measuring. So the free memory that the tenant's other processes see
+ * stays true.
+ *
+ * Another process can lower the figure: on a real driver, one that releases memory of ours that it had imported. The
+ * known least size of a call is therefore a lower bound of its charge. Memory that the driver counts beyond the account
+ * is charged when it is seen.
  */
 #pragma once
 
@@ -23,55 +26,54 @@ struct measured {
 	const struct face *face;
 	unsigned int device;
 	bool asked_all;		 /* the reserve is credit; otherwise it is held */
-	uint32_t reserved_units; /* to be settled */
-	uint32_t floor_units; /* set by the caller: what the call takes is known to be no less, whatever the figure says
-			       */
+	uint32_t reserved_units; /* reserved before the call */
+	uint32_t floor_units; /* set by the caller: least size of the call, whatever the figure says */
 	struct figure before;
-	uint64_t before_kept_units; /* by pools and graphs, in `before` */
+	uint64_t before_kept_units; /* kept by pools and graphs; a part of `before` */
 };
 
 #define MEASURED_UNKNOWN UINT64_MAX
 
 enum measured_result {
 	MEASURED_READY = 0, /* the gate is closed */
-	MEASURED_REFUSED,   /* answer CUDA_ERROR_OUT_OF_MEMORY; nothing has changed */
+	MEASURED_REFUSED,   /* return CUDA_ERROR_OUT_OF_MEMORY; nothing has changed */
 	MEASURED_OVER,	    /* undo the call, then measured_cancel() */
 };
 
 /*
- * Units that something of `bytes` is sure to add to a device: on a driver with large blocks its first part may find
- * room in a block that is there already.
+ * Returns the units that an object of `bytes` adds to a device at least. On a driver with large blocks, its first part
+ * may fit into an existing block.
  */
 uint64_t measured_least_units(unsigned int device, uint64_t bytes);
-/* Holds at least `least` and at most `most` units (MEASURED_UNKNOWN: all there is). READY or REFUSED. */
+/* Reserves between `least` and `most` units (MEASURED_UNKNOWN: all that is left). READY or REFUSED. */
 int measured_begin_by(const struct face *f, struct measured *m, unsigned int device, uint64_t least, uint64_t most);
 /*
- * As measured_begin(), for what the driver holds for this process already and nobody was charged for: a context that
- * was made before the process had its grant. measured_end() charges it.
+ * As measured_begin(), for memory that the driver holds for this process already and that was not charged: a context
+ * that was created before the process joined its grant. measured_end() charges it.
  */
 int measured_begin_adopted_by(const struct face *f, struct measured *m, unsigned int device);
-/* After the call did its work: settles and opens the gate. READY, or OVER with the gate still closed. */
+/* After the call has succeeded: settles the charge and opens the gate. READY, or OVER with the gate still closed. */
 int measured_end(struct measured *m, uint32_t *ret_units);
-/* After the call failed or was undone: gives back and opens the gate. */
+/* After the call has failed or was undone: refunds the reserve and opens the gate. */
 void measured_cancel(struct measured *m);
 
-/* For a call that only gives back: closes the gate and reads the figure. */
+/* For a call that only releases memory: closes the gate and reads the figure. */
 void measured_begin_release_by(const struct face *f, struct measured *m, unsigned int device);
 /*
- * Opens the gate. `refunded` units of what the call freed have been given back already, by their records; `known` is
- * what else was charged for it: given back where the driver's figure does not say, and on a real driver the most that
- * is. MEASURED_UNKNOWN: the figure alone says.
+ * Refunds what the call released and opens the gate. `refunded` units were refunded already, by their records. `known`
+ * is the rest of the charge: the refund where the driver's figure is not known, and its upper limit on a real driver.
+ * MEASURED_UNKNOWN: the figure alone determines the refund.
  */
 void measured_end_release(struct measured *m, uint64_t refunded, uint64_t known);
-/* Inside the gate: `units` that the caller has charged are given back by measured_end_release() or measured_give(). */
+/* Notes `units` that the caller has charged, for measured_end_release() or measured_give(). Inside the gate. */
 void measured_add(unsigned int device, uint64_t units);
-/* With the gate closed: gives back what was charged for something that is gone. */
+/* Refunds units noted for an object that is gone. The gate is closed. */
 void measured_give(unsigned int device, uint64_t units);
 
-/* In the child of fork(). */
+/* In the child of fork(): resets the state. */
 void measured_reset(void);
 
-/* The same by the face that calls. */
+/* The same for the face that includes this header. */
 static inline int measured_begin(struct measured *m, unsigned int device, uint64_t least, uint64_t most)
 {
 	return measured_begin_by(face, m, device, least, most);

@@ -1,9 +1,10 @@
 /*
- * names.h: what faces call of the core, and read of it, under the names that libmete-core.so exports.
+ * names.h: the functions and data of the core that faces use, under the names that libmete-core.so exports.
  *
- * Included before everything else in every file of the core and of a face (-include). A name without the prefix could
- * be met, or be met by, a name of the program: these libraries are in its global scope. What is not listed here is the
- * core's own. Functions and data of headers (the fast paths of launches and of allocations) stay with the faces.
+ * Every file of the core and of a face includes this header before all others (-include). The libraries are in the
+ * program's global scope, so a name without the prefix could collide with a name of the program. A name that is not
+ * listed here is private to the core. Inline functions of headers (the fast paths of launches and of allocations) are
+ * compiled into the faces.
  */
 #pragma once
 

@@ -1,9 +1,10 @@
 /*
  * ordinals.h: which devices of a driver the program sees, and which device of the grant each is.
  *
- * Three numberings: the driver's own ordinals; what the program sees (the driver's devices that are in the grant, in
- * the driver's order, from 0); and the grant's index, by which accounts are kept. The grant's is found by UUID, so that
- * no order of a vendor's variable for visible devices moves a limit. Each face keeps one such table of its driver.
+ * A device has three numbers: the driver's ordinal; the program's ordinal, which counts the driver's devices in the
+ * grant from 0, in the driver's order; and its index in the grant, by which accounts are kept. The index is found by
+ * UUID, so that the order in a vendor's variable for visible devices cannot move a limit. Each face keeps one such
+ * table of its driver.
  */
 #pragma once
 
@@ -13,25 +14,29 @@
 #define ORDINALS_MAX 64
 
 struct ordinals {
-	int real_count; /* the driver's devices, ORDINALS_MAX at most: those behind are hidden */
-	int seen_count; /* of those, the ones in the grant */
-	bool same;	/* the program sees all that the driver shows: both number alike */
+	int real_count; /* the driver's devices, ORDINALS_MAX at most; further ones are hidden */
+	int seen_count; /* those in the grant */
+	bool same;	/* the program sees all devices of the driver: both ordinals are equal */
 	int8_t index[ORDINALS_MAX]; /* by the driver's ordinal: index in the grant, -1: not in it */
-	int8_t seen[ORDINALS_MAX];  /* by the driver's ordinal: what the program calls it, -1: not shown */
-	int8_t real[ORDINALS_MAX];  /* by what the program calls it: the driver's ordinal */
+	int8_t seen[ORDINALS_MAX];  /* by the driver's ordinal: the program's, -1: not shown */
+	int8_t real[ORDINALS_MAX];  /* by the program's ordinal: the driver's */
 };
 
-/* Attached: compares the driver's `count` devices with the grant. `uuid` asks the driver for the UUID of one; false: it
- * cannot be told, so the device is not shown. */
+/*
+ * Compares the driver's `count` devices with the grant; the process is attached. `uuid` asks the driver for the UUID of
+ * one; false: it is not known, and the device is not shown.
+ */
 void ordinals_match(struct ordinals *ordinals, int count, bool (*uuid)(int real, uint8_t ret_uuid[16]));
 
-/* The grant's index of a device of the driver. False: it is not in the grant. */
+/* Finds the index in the grant of a device of the driver. False: it is not in the grant. */
 bool ordinals_find(const struct ordinals *ordinals, int real, unsigned int *ret_device);
-/* The driver's device with this index in the grant. False: the driver does not show it. */
+/* Finds the driver's ordinal of the device with this index in the grant. False: the driver does not show it. */
 bool ordinals_real(const struct ordinals *ordinals, unsigned int device, int *ret_real);
 
-/* What the program calls it -> what the driver calls it. A number that the program cannot know becomes INT_MAX, which
- * every driver refuses; negative ones, which mean no device, pass as they are. */
+/*
+ * Converts the program's ordinal to the driver's. An ordinal that does not exist for the program becomes INT_MAX, which
+ * every driver refuses. Negative ones, which mean no device, stay as they are.
+ */
 int ordinals_in(const struct ordinals *ordinals, int seen);
-/* The driver's -> the program's; `none` where the device is not shown. */
+/* Converts the driver's ordinal to the program's; returns `none` if the device is not shown. */
 int ordinals_out(const struct ordinals *ordinals, int real, int none);

@@ -1,6 +1,7 @@
 /*
- * pack.h: blocks of units in a piece of memory: which are taken, and where each begins. First fit, so that what is
- * freed at the end of a piece stays free. Pure: no lock, no call; the bits are the caller's.
+ * pack.h: allocates blocks of units in a piece of memory. Two bit maps record which units are taken and where each
+ * block begins. Allocation is first fit, so that units freed at the end of a piece tend to stay free. Pure: no lock, no
+ * call; the caller owns the bit maps.
  */
 #pragma once
 
@@ -14,12 +15,12 @@ struct pack {
 	uint64_t *taken, *begins; /* PACK_WORDS(units) each, zero at first */
 	uint32_t units;
 	uint32_t used; /* units that are taken */
-	uint32_t hint; /* nothing is free before */
+	uint32_t hint; /* no unit is free before this one */
 };
 
-/* Takes `units` (above 0) in a row. Value: where, PACK_NONE: there are not as many. */
+/* Allocates a block of `units` (above 0). Returns its first unit; PACK_NONE: no gap is large enough. */
 uint32_t pack_take(struct pack *p, uint32_t units);
-/* Of what pack_take() gave. */
+/* Frees `units` at `at`, all of them allocated by pack_take(). */
 void pack_give(struct pack *p, uint32_t at, uint32_t units);
-/* The beginning of the block that the unit is in. PACK_NONE: it is free. */
+/* Returns the first unit of the block that contains the unit. PACK_NONE: the unit is free. */
 uint32_t pack_find(const struct pack *p, uint32_t unit);

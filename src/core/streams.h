@@ -32,7 +32,7 @@ struct flow {
 	/* guarded by the lock of the pace */
 	uint64_t marked, completed;
 	uint64_t last_end_ns; /* end of the last completed work */
-	uint64_t busy_from_ns; /* submission of the first of what is in flight */
+	uint64_t busy_from_ns; /* submission of the oldest work in flight */
 	uint32_t single;      /* number of launches still to be measured one by one */
 	bool claimed;	      /* a thread is about to mark it */
 };
@@ -105,7 +105,7 @@ void streams_retire(struct lane *l);
 uint32_t streams_known(void);
 struct stream *stream_known(uint32_t i);
 void streams_each(void (*f)(struct stream *s));
-/* Between the two no place gets another stream. Inside a pace's lock, never around it. */
+/* Between these two calls no record is reused for another stream. Inside a pace's lock, never around it. */
 void streams_hold(void);
 void streams_let_go(void);
 
