@@ -31,8 +31,8 @@ struct call_request {
 	uint32_t size; /* of the message, head included; a multiple of CALL_ALIGN */
 	uint16_t call; /* enum NAME_call, or enum call_other */
 	uint16_t flags; /* enum call_flag */
-	uint32_t ticket; /* what its reply carries; 0 when none is wanted */
-	uint32_t thread; /* which of the client's threads asks, from 1 */
+	uint32_t ticket; /* repeated in its reply; 0: no reply is wanted */
+	uint32_t thread; /* number of the client's calling thread, from 1 */
 	uint64_t context; /* the id of that thread's current context, 0: none */
 };
 
@@ -41,10 +41,10 @@ struct call_reply {
 	uint32_t size;
 	uint16_t call; /* the request's, or enum call_notice */
 	uint16_t flags; /* CALL_PAYLOAD */
-	uint32_t ticket; /* the request's; 0: a notice, which nobody asked for */
+	uint32_t ticket; /* the request's; 0: a notice, which answers no request */
 	int32_t result; /* what the call returned */
-	int32_t deferred; /* to a call that reports: what first went wrong in calls that nobody waited for; or 0 */
-	/* payloads of the worker up to this serial are to arrive before this message is delivered */
+	int32_t deferred; /* for a call that reports errors: the first error of calls without a reply; or 0 */
+	/* the message is delivered after the worker's payloads up to this serial have arrived */
 	uint32_t fence;
 };
 
@@ -64,7 +64,7 @@ enum call_other {
 	CALL_FIRST = 0xff00,
 	CALL_OPEN = 0xff00, /* the session begins: answered with the snapshot, see src/remote/snapshot.h */
 	CALL_WATCH, /* the tenant's figures of a device: src/remote/watch.h */
-	CALL_PING, /* answered at once; what the round trip takes */
+	CALL_PING, /* answered at once; measures the round trip */
 	CALL_HOST_DONE, /* a host function that CALL_NOTICE_HOST asked for has returned */
 	CALL_MEMORY, /* families written by hand begin here, see their headers in src/remote */
 	CALL_IMAGE = 0xff40,
@@ -75,15 +75,15 @@ enum call_other {
 /* Messages of the worker that answer no request. */
 enum call_notice {
 	/*
-	 * body: uint64_t; the staged payload of this serial has been used, its room is free; each by itself, in any
-	 * order
+	 * body: uint64_t; the staged payload of this serial was used, and its room is free. One notice for each
+	 * payload, in any order
 	 */
 	CALL_NOTICE_RETIRED = 0xff00,
 	/* carries a payload: what an asynchronous copy has put into the program's pinned memory */
 	CALL_NOTICE_MIRROR,
 	CALL_NOTICE_HOST, /* run a host function in the client; body: struct of src/remote */
-	/* body: uint64_t, so many bytes of text that kernels have printed; before the reply that waited for them */
+	/* body: uint64_t, the bytes of text that kernels have printed; sent before the reply that waited for them */
 	CALL_NOTICE_OUTPUT,
-	CALL_NOTICE_LOST, /* relay: the line is lost; body: one line of text. Nothing comes after it */
+	CALL_NOTICE_LOST, /* relay: the connection is lost; body: one line of text. It is the last message */
 };
 

@@ -10,40 +10,40 @@
 
 #include "ring/usual.h"
 
-#define FORECAST_LEAST_NS 50000u /* waits that are shorter, or longer, are not learnt from */
+#define FORECAST_LEAST_NS 50000u /* shorter and longer waits are not used for prediction */
 #define FORECAST_MOST_NS 50000000u
 #define FORECAST_SOON_NS 100000u
-#define FORECAST_SHARE 8u /* looking takes an eighth of a wait at most */
-#define FORECAST_EARLY_SHARE 12u /* and what is done before, a twelfth */
+#define FORECAST_SHARE 8u /* polling takes an eighth of a wait at most */
+#define FORECAST_EARLY_SHARE 12u /* and the task before it (struct ring_ahead) a twelfth */
 /*
  * A thread that yields the processor and gets it back only after this time shares it with other work, because a thread
  * that computes keeps it for milliseconds. Threads of one chain that poll side by side return it sooner.
  */
 #define FORECAST_CROWDED_NS 300000u
 
-/* Zero is a good beginning. */
+/* All zeros is the initial state. */
 struct forecast {
 	struct usual usual; /* waits */
 	uint64_t late_ns; /* how late a sleeper wakes, in the mean */
 	uint64_t soon_ns; /* the mean of all waits, short ones too; each counts as FORECAST_SOON_NS at most */
-	uint32_t rest; /* waits that are still to be made without looking */
-	uint32_t rests; /* how many they were the last time */
+	uint32_t rest; /* number of further waits without polling */
+	uint32_t rests; /* their number the last time */
 };
 
-/* Since the wait began: when to wake, and until when to look then. until_ns 0: do not. */
+/* Times since the wait began: when to wake, and until when to poll. until_ns 0: do not poll. */
 struct forecast_window {
 	uint64_t from_ns, until_ns;
 };
 
-/* A wait begins: for how long to look first, because most end soon; 0: not at all. */
+/* At the begin of a wait: returns how long to poll first, because most waits are short; 0: not at all. */
 uint64_t forecast_soon(const struct forecast *f);
 /* A wait begins, or would go on behind that. */
 struct forecast_window forecast_begin(struct forecast *f);
-/* The same, beginning `ns` earlier, for what is to be done before; unchanged where that is too much of a wait. */
+/* The same, but begins `ns` earlier for a task before it; unchanged if that is too large a part of a wait. */
 struct forecast_window forecast_earlier(const struct forecast *f, struct forecast_window w, uint64_t ns);
-/* It has ended; `asleep`: who waited had to be woken for it. */
+/* Reports the end of a wait. `asleep`: the waiting thread had to be woken. */
 void forecast_end(struct forecast *f, uint64_t took_ns, bool asleep);
-/* The timer that was to end the sleep at `from_ns` did so this much later. */
+/* Reports how late the timer ended a sleep that should have ended at `from_ns`. */
 void forecast_woke(struct forecast *f, uint64_t late_ns);
-/* Others wanted the processor while it was looked: the next waits are made without, more of them each time. */
+/* Reports that other threads needed the processor: the next waits do not poll, and more of them each time. */
 void forecast_crowded(struct forecast *f);

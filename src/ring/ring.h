@@ -44,33 +44,33 @@ struct ring_shared {
 struct ring_doorbell {
 	/* Sleeps while *word == value, RING_PATIENCE_NS or `ns` at most, whichever is less. May return early. */
 	void (*wait)(struct ring_doorbell *bell, uint32_t *word, uint32_t value, uint64_t ns);
-	/* Wakes one (or all) of those who sleep on the word, on either side. */
+	/* Wakes one or all of the threads that sleep on the word, on either side. */
 	void (*wake)(struct ring_doorbell *bell, uint32_t *word, bool all);
 	/* Whether the other side lives. Any thread. */
 	bool (*alive)(struct ring_doorbell *bell);
 };
 
 /*
- * Whether waits begin with a spin. It helps when the other side runs and answers soon; it harms when the other side
- * wants the processor that spins. So now and then some waits are made the other way, and the way that had the shorter
- * ones is kept; sleeping, unless spinning is better by a quarter.
+ * Decides whether waits begin with a spin. A spin helps if the other side runs and answers soon. It harms if the other
+ * side needs the processor that spins. So from time to time a few waits use the other method, and the method with the
+ * shorter waits is kept. Spinning is kept only if its waits are shorter by a quarter.
  */
 struct ring_spin {
 	bool never, on, trial;
-	uint32_t count; /* of waits: up to the next trial, or of this one */
+	uint32_t count; /* waits until the next trial, or left in this one */
 	uint32_t interval; /* between trials; doubles while they change nothing */
-	uint64_t since; /* when the wait that is going on began; 0: none is */
-	uint64_t mean_ns; /* of waits the present way; long ones count as RING_LONG_WAIT_NS */
-	uint64_t trial_ns; /* sum, of this trial's */
+	uint64_t since; /* when the present wait began; 0: there is none */
+	uint64_t mean_ns; /* of waits by the present method; long ones count as RING_LONG_WAIT_NS */
+	uint64_t trial_ns; /* sum of the waits in this trial */
 };
 
 #define RING_LONG_WAIT_NS 50000u
 
-/* Of a reader that has something to do shortly before the next message comes. */
+/* A task that a reader does shortly before the next message is expected. */
 struct ring_ahead {
-	void (*due)(void *arg); /* called by the thread that waits, once in a wait at most; NULL: there is nothing */
+	void (*due)(void *arg); /* called by the waiting thread, at most once in a wait; NULL: no task */
 	void *arg;
-	uint64_t ns; /* how much earlier than it would wake up by the forecast */
+	uint64_t ns; /* how long before the forecast's wake-up it is called */
 };
 
 /* One side's end; private memory. */
@@ -79,24 +79,24 @@ struct ring_end {
 	struct ring_doorbell *bell;
 	uint64_t at; /* own position: written or taken */
 	uint64_t other; /* the other side's, as last seen */
-	uint64_t told; /* reader: what the writer knows of `at`; it lags by an eighth of the capacity at most */
+	uint64_t told; /* reader: the last published `at`; it lags by an eighth of the capacity at most */
 	struct ring_spin spin;
 	struct forecast forecast; /* reader: of long waits */
-	struct sequel sequel; /* reader: of what follows something that others have told of */
-	struct forecast_window window; /* of the wait that is going on */
+	struct sequel sequel; /* reader: of messages that follow a reported event (ring_expect()) */
+	struct forecast_window window; /* of the present wait */
 	struct ring_ahead ahead;
-	bool asleep, timed; /* who waits sleeps; until the window begins */
-	bool early; /* it begins early enough for what is to be done ahead, which has not been done */
-	uint64_t asked; /* when it was last asked whether the other side lives */
+	bool asleep, timed; /* the waiting thread sleeps; it sleeps until the window begins */
+	bool early; /* the window begins early enough for the task `ahead`, which is still to be done */
+	uint64_t asked; /* when `alive` was last called */
 	uint32_t capacity; /* of bytes[], a power of two */
 	uint32_t filler; /* writer: bytes of filler before the message begun */
-	uint32_t held; /* reader: what the message that was given out takes */
+	uint32_t held; /* reader: size of the message given out by ring_next() */
 	bool bad; /* the other side broke the rules */
 };
 
-/* What a ring of this capacity takes in shared memory. */
+/* Returns the size of a ring of this capacity in shared memory. */
 size_t ring_area_bytes(uint32_t capacity);
-/* The longest message: a quarter of the capacity, less 8 bytes. */
+/* Returns the size of the longest message: a quarter of the capacity, less 8 bytes. */
 size_t ring_longest(uint32_t capacity);
 /* Both sides: `shared` is all zero at first. Starts at position 0. */
 void ring_attach(struct ring_end *end, struct ring_shared *shared, uint32_t capacity, struct ring_doorbell *bell);
@@ -108,9 +108,9 @@ void ring_attach(struct ring_end *end, struct ring_shared *shared, uint32_t capa
 int ring_begin(struct ring_end *end, size_t size, void **ret_at);
 /* The same, for at most `ns`. Value: 1 there is room; 0 not in this time; or as above. */
 int ring_begin_within(struct ring_end *end, size_t size, uint64_t ns, void **ret_at);
-/* Publishes what was begun: `size` bytes, at most what was asked for; 0 publishes nothing. Wakes the reader. */
+/* Publishes `size` bytes of the message begun, at most the size that was requested; 0: none. Wakes the reader. */
 void ring_commit(struct ring_end *end, size_t size);
-/* The same without waking; ring_wake() does it for several at once. */
+/* The same without waking the reader; ring_wake() does that once for several messages. */
 void ring_commit_quiet(struct ring_end *end, size_t size);
 void ring_wake(struct ring_end *end);
 
@@ -119,7 +119,7 @@ void ring_wake(struct ring_end *end);
  * 0 only looks. Value: 1 there is one; 0 none came; -EPIPE: closed or dead, and nothing is left to read; -EPROTO.
  */
 int ring_next(struct ring_end *end, const void **ret_at, size_t *ret_size, uint64_t ns);
-/* Gives back what ring_next() gave. Wakes the writer if it waits for room. */
+/* Releases the message that ring_next() returned. Wakes the writer if it waits for room. */
 void ring_release(struct ring_end *end);
 
 /*
@@ -130,23 +130,23 @@ void ring_release(struct ring_end *end);
  */
 uint32_t ring_raise(struct ring_end *end);
 /*
- * With the turn: spins and looks as a wait of ring_next() would. Value: whether something came; if not, *ret_ns: after
- * how long one of them is to try again.
+ * With the turn: spins and polls as a wait of ring_next() does. Returns whether a message came; if not, *ret_ns is the
+ * time after which one of the threads must try again.
  */
 bool ring_spin(struct ring_end *end, uint64_t *ret_ns);
 uint32_t ring_bell(const struct ring_end *end);
 void ring_sleep(struct ring_end *end, uint32_t value, uint64_t ns);
-/* Takes it back: there was something after all. */
+/* Undoes ring_raise(), because a message was there. */
 void ring_lower(struct ring_end *end);
-/* Wakes one that sleeps, as the writer would. */
+/* Wakes one sleeping thread, as the writer would. */
 void ring_nudge(struct ring_end *end);
 
 /*
- * Reader's side, any thread: something has happened that a message usually follows, say the reply to the last one
- * (sequel.h). `wake`: a thread that sleeps is to look for it; else the caller itself is about to read.
+ * Reader's side, any thread: reports an event that a message usually follows, such as the reply to the last one
+ * (sequel.h). `wake`: a sleeping thread is woken to read it; else the caller itself is about to read.
  */
 void ring_expect(struct ring_end *end, bool wake);
 
-/* Either side, any thread: nothing more will be written or read; wakes everybody. What was published can be read. */
+/* Either side, any thread: ends writing and wakes all threads. Published messages can still be read. */
 void ring_close(struct ring_end *end);
 bool ring_closed(const struct ring_end *end);

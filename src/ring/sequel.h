@@ -14,35 +14,35 @@
 #include "ring/forecast.h"
 #include "ring/usual.h"
 
-#define SEQUEL_MOST_NS FORECAST_MOST_NS /* what follows later is not waited for */
-#define SEQUEL_SHARE 8u /* looking takes an eighth of all time at most */
-#define SEQUEL_SPARE_NS 400000u /* as much can be saved up */
-#define SEQUEL_AWAKE_NS 100000u /* for less it is not slept */
-#define SEQUEL_REST_NS 50000000u /* when others want the processor; twice as long each time, up to ... */
+#define SEQUEL_MOST_NS FORECAST_MOST_NS /* events that follow later are not polled for */
+#define SEQUEL_SHARE 8u /* polling takes an eighth of all time at most */
+#define SEQUEL_SPARE_NS 400000u /* the largest unused allowance for polling */
+#define SEQUEL_AWAKE_NS 100000u /* shorter times are polled without a sleep */
+#define SEQUEL_REST_NS 50000000u /* pause when other threads need the processor; doubles each time, up to ... */
 #define SEQUEL_REST_MOST_NS 1600000000u
 
-/* Zero is a good beginning. */
+/* All zeros is the initial state. */
 struct sequel {
-	uint64_t cause_ns; /* atomic: of the last cause that nothing has followed yet; 0: none */
-	uint32_t wanted; /* atomic: whether it is worth waking who waits */
-	struct usual usual; /* how soon it follows */
-	uint64_t spare_ns; /* time for looking */
-	uint64_t filled_ns; /* when that was last reckoned; in a rest: when it ends */
+	uint64_t cause_ns; /* atomic: time of the last cause without a sequel; 0: none */
+	uint32_t wanted; /* atomic: whether waking the waiting thread is worth its cost */
+	struct usual usual; /* how soon the sequel follows */
+	uint64_t spare_ns; /* allowance for polling */
+	uint64_t filled_ns; /* when spare_ns was last updated; in a rest: when it ends */
 	uint64_t rest_ns, crowded_ns; /* how long the last rest was, and when it began */
 };
 
-/* Any thread: the cause. Value: who waits should look for what follows, and be woken for that if he sleeps. */
+/* Reports a cause; any thread. True: the waiting thread should poll for the sequel, and be woken if it sleeps. */
 bool sequel_cause(struct sequel *s, uint64_t now_ns);
-/* When to look, by the clock; until_ns 0: not for now. */
+/* Returns when to poll, by the clock; until_ns 0: not now. */
 struct forecast_window sequel_window(struct sequel *s, uint64_t now_ns);
-/* So much time was looked. */
+/* Charges time that was spent polling. */
 void sequel_looked(struct sequel *s, uint64_t ns);
-/* Others wanted the processor meanwhile. */
+/* Reports that other threads needed the processor meanwhile. */
 void sequel_crowded(struct sequel *s, uint64_t now_ns);
-/* Whether there is a cause that nothing has followed yet. */
+/* True if there is a cause without a sequel. */
 static inline bool sequel_open(const struct sequel *s)
 {
 	return __atomic_load_n(&s->cause_ns, __ATOMIC_RELAXED) != 0;
 }
-/* What was waited for has come; `asleep`: who waited had to be woken for it. */
+/* Reports the sequel. `asleep`: the waiting thread had to be woken. */
 void sequel_follows(struct sequel *s, uint64_t now_ns, bool asleep);

@@ -1,10 +1,10 @@
-/* wall_peek.h: what meted and the worker look at in a hello of a client that has had another worker. */
+/* wall_peek.h: meted and the worker check the hello of a client that had another worker before. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether a session that was with another worker goes on (WALL_BRINGS), and the bytes that its client keeps. */
+/* True if the client continues a session with another worker (WALL_BRINGS); returns the bytes that it keeps. */
 bool wall_peek_brings(int socket, uint64_t *ret_bytes);
-/* Whether an arena lies where workers put theirs: no client chooses another address for what it brings. */
+/* True if workers map arenas at this address; a client that brings an arena cannot choose another. */
 bool wall_base_good(uint64_t base);
