@@ -1,4 +1,4 @@
-/* call_fare.h: how a call of the driver or of the runtime library fares where there is no driver of NVIDIA's. */
+/* call_fare.h: which calls of the driver and of the runtime library work without NVIDIA's driver. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,11 +1,11 @@
 /*
- * clean_text.h: texts from others, before they are shown: what is not fit for a line becomes '?', in place. Value: the
- * text.
+ * clean_text.h: makes texts of foreign origin safe to display. Unsuitable bytes are replaced by '?', in place. Both
+ * functions return the text.
  */
 #pragma once
 
-/* ASCII that can be printed stays: for readers who expect UTF-8, of which half a letter may have been cut off. */
+/* Keeps printable ASCII alone: for output as UTF-8, when the text may have been cut within a character. */
 char *clean_text_ascii(char *text);
 
-/* Control characters alone go: for lines, whatever language they are in. */
+/* Replaces control characters alone: for lines in any language. */
 char *clean_text_line(char *text);

@@ -1,7 +1,7 @@
 /*
- * cleanup.h: locals that own what they hold.
+ * cleanup.h: local variables that release their resource when their scope ends.
  *
- * A local declared with _cleanup_(f) is released by f when its scope ends; steal_fd() and steal_ptr() hand it on.
+ * A local declared with _cleanup_(f) is released by f. steal_fd() and steal_ptr() transfer the ownership to the caller.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * connect_remedy.h: why a connection to a local socket cannot be made: the other side is away for a moment, or the
- * process itself lacks something, and what helps.
+ * connect_remedy.h: classifies a failed connection to a local socket: the server is away for a moment, or the process
+ * itself lacks a resource or a permission; and the remedy.
  */
 #pragma once
 
@@ -8,24 +8,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CONNECT_PATIENCE_MS 5000u /* how long a program that begins waits for a meted that is away */
+#define CONNECT_PATIENCE_MS 5000u /* how long a starting program waits for a meted that is away */
 
-/* The other side has been there, and is about to be again: it was killed, or is being replaced. */
+/* True if the server existed and will probably return: it was killed, or is being replaced. */
 static inline bool connect_is_away(int r)
 {
 	return r == -ECONNREFUSED || r == -ECONNRESET || r == -EPIPE || r == -EAGAIN;
 }
 
 /*
- * A failed socket() as an error that says who is to blame: a process that may make no socket has EPERM, whatever its
- * sandbox answers; connect() to a socket of another user has EACCES.
+ * Converts the error of a failed socket(). If the process may not create sockets, the result is EPERM, whatever its
+ * sandbox returned. EACCES is left to connect() to a socket of another user.
  */
 static inline int connect_socket_error(int r)
 {
 	return r == -EACCES || r == -ENOSYS || r == -EAFNOSUPPORT ? -EPERM : r;
 }
 
-/* NULL: the process is not to blame. */
+/* Returns the cause and the remedy. NULL: the cause is not in this process. */
 static inline const char *connect_remedy(int r)
 {
 	switch (-r) {

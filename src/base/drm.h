@@ -1,5 +1,5 @@
-/* drm.h: whose a node of /dev/dri is, by what the kernel says of it (METE_DRM_DIR stands for /sys/class/drm). */
+/* drm.h: the vendor of a node of /dev/dri, from /sys/class/drm (or the folder that METE_DRM_DIR names). */
 #pragma once
 
-/* The PCI vendor of the card that the node NAME is of ("renderD128"); 0: not known. */
+/* Returns the PCI vendor of the card of the node `name` ("renderD128"); 0: not known. */
 unsigned int drm_vendor(const char *name);

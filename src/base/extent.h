@@ -19,9 +19,9 @@ struct extent {
 	uint32_t priority;
 };
 
-/* Adds a range that overlaps no other. Value: the node, or NULL without memory. */
+/* Adds a range that overlaps no other. Returns the node, or NULL without memory. */
 struct extent *extent_add(struct extent **root, uint64_t begin, uint64_t bytes, void *owner);
-/* Takes the node that begins at `begin` out and frees it. */
+/* Removes the node that begins at `begin` and frees it. */
 void extent_remove(struct extent **root, uint64_t begin);
 /* The node that contains `address`, or NULL. */
 struct extent *extent_find(struct extent *root, uint64_t address);
@@ -29,8 +29,10 @@ struct extent *extent_find(struct extent *root, uint64_t address);
 struct extent *extent_next(struct extent *root, uint64_t address);
 /* The last node that begins before `address`, or NULL. */
 struct extent *extent_previous(struct extent *root, uint64_t address);
-/* Takes `bytes` from the lowest free extent that has them. Value: the node, now used by `owner`; NULL: none or no
- * memory. */
+/*
+ * Allocates `bytes` from the lowest free extent that is large enough. Returns the node, now used by `owner`; NULL: none
+ * is large enough, or no memory for a node.
+ */
 struct extent *extent_take(struct extent **root, uint64_t bytes, void *owner);
 /* The used node that begins at `begin` becomes free and joins its free neighbours. */
 void extent_release(struct extent **root, uint64_t begin);

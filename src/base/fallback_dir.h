@@ -1,6 +1,6 @@
 /*
- * fallback_dir.h: where a private meted lives when nothing else is named: in memory where there is /dev/shm, because
- * every process that attaches has a file there; else in /tmp. Both mete and meted must come to the same answer.
+ * fallback_dir.h: the default folder of a private meted. It is in /dev/shm if that can be written, because each
+ * attached process has a file in the folder; else in /tmp. mete and meted must compute the same path.
  */
 #pragma once
 

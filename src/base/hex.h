@@ -1,4 +1,4 @@
-/* hex.h: bytes as hexadecimal digits, small letters, and back. */
+/* hex.h: converts bytes to lower-case hexadecimal digits and back. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Writes two digits for each of `count` bytes, and a zero behind them. Value: `ret`. */
+/* Writes two digits for each of `count` bytes, and a terminating zero. Returns `ret`. */
 static inline char *hex_write(const uint8_t *bytes, size_t count, char *ret)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -28,7 +28,7 @@ static inline int hex_digit(char c)
 	return -1;
 }
 
-/* The other way. False: the text is not exactly 2 * `count` such digits. */
+/* Reads such a text. False: it is not exactly 2 * `count` digits. */
 static inline bool hex_read(const char *text, uint8_t *ret, size_t count)
 {
 	if (strlen(text) != 2 * count)

@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
-/* `told`: what hipDeviceGetUuid() said, or NULL; `address`: "0000:03:00.0" of hipDeviceGetPCIBusId(). 0, or -1:
- * neither. */
+/*
+ * `told`: the result of hipDeviceGetUuid(), or NULL; `address`: the result of hipDeviceGetPCIBusId(), "0000:03:00.0".
+ * Returns 0, or -1: neither identifies the card.
+ */
 int hip_card_uuid(const uint8_t told[16], const char *address, uint8_t ret_uuid[16]);

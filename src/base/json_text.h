@@ -14,21 +14,21 @@
 struct json_text {
 	char *text;
 	size_t bytes, room;
-	bool more;   /* a comma goes before what comes next */
+	bool more;   /* the next member needs a comma before it */
 	bool failed; /* no memory */
 };
 
-/* `bracket`: '{' or '['; close takes '}' or ']'. Keys are constants without anything to be escaped. */
+/* `bracket`: '{' or '['; for close '}' or ']'. Keys are constants that need no escapes. */
 void json_text_open(struct json_text *j, const char *key, char bracket);
 void json_text_close(struct json_text *j, char bracket);
 
-/* NULL is null. What is no UTF-8 in a value becomes question marks. */
+/* NULL is written as null. Bytes that are not UTF-8 become question marks. */
 void json_text_string(struct json_text *j, const char *key, const char *value);
 void json_text_integer(struct json_text *j, const char *key, int64_t value);
-/* With so many decimals at most, 0 to 9, and one at least; what is no number, or beyond 10^9, is null. */
+/* Writes at most `decimals` (0 to 9) decimals, and one at least. NaN and values beyond 10^9 are written as null. */
 void json_text_fixed(struct json_text *j, const char *key, double value, unsigned int decimals);
 void json_text_bool(struct json_text *j, const char *key, bool value);
 void json_text_null(struct json_text *j, const char *key);
 
-/* Value: the text with a newline and a NUL behind it, which the caller frees, or NULL: no memory. `j` is empty then. */
+/* Returns the text, ended by a newline and a NUL, which the caller frees; NULL: no memory. Empties `j`. */
 char *json_text_take(struct json_text *j, size_t *ret_bytes);

@@ -1,8 +1,8 @@
 /*
- * kept_text.h: texts that many structures name and that are few, as the paths of drivers: each is kept once, as long as
- * the process.
+ * kept_text.h: stores each of a few texts once, for structures that share them, such as the paths of drivers. A text is
+ * valid until the process ends.
  */
 #pragma once
 
-/* The same text for the same words, or NULL: no memory. Of one thread alone. */
+/* Returns the stored copy of the text; NULL: no memory. Only one thread may call this. */
 const char *kept_text(const char *words);

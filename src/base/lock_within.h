@@ -1,6 +1,6 @@
 /*
- * lock_within.h: a mutex that is waited for no longer than a while, whatever the wall clock is set to meanwhile. By
- * trying again: the thread sanitizers of today do not know pthread_mutex_clocklock(), and take it for no lock.
+ * lock_within.h: waits for a mutex for a limited time, which does not depend on the wall clock. It tries repeatedly,
+ * because present thread sanitizers do not recognise pthread_mutex_clocklock() as taking a lock.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #define LOCK_WITHIN_NAP_NS 1000000
 
-/* Value: whether the caller has the mutex; false when others had it for `ns` nanoseconds. */
+/* Returns whether the caller has the mutex; false: other threads had it for `ns` nanoseconds. */
 static inline bool lock_within(pthread_mutex_t *mutex, uint64_t ns)
 {
 	uint64_t until = clock_now_ns() + ns;

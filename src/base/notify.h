@@ -4,7 +4,7 @@
  */
 #pragma once
 
-/* As "READY=1". Without a service manager (NOTIFY_SOCKET) nothing. */
+/* Sends a state, such as "READY=1". No effect without a service manager (NOTIFY_SOCKET). */
 void notify_tell(const char *state);
-/* Waits until what was told before has been understood, at most so long. Without a service manager nothing. */
+/* Waits until the earlier messages were processed, for a limited time. No effect without a service manager. */
 void notify_barrier(int timeout_ms);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* There is always a node 0, also where the kernel knows of none. errno stays as it was. */
+/* True if the node exists. Node 0 always does, also if the kernel has none. Preserves errno. */
 static inline bool numa_node_there(int node)
 {
 	int saved = errno;

@@ -1,11 +1,10 @@
 /*
- * opencl_card.h: which card an OpenCL device is: the same for meted, which looks for devices, and for a program's
- * layer.
+ * opencl_card.h: identifies the card of an OpenCL device: the UUID that meted and a program's layer use for it.
  *
- * A device that tells its UUID (cl_khr_device_uuid; on NVIDIA's driver the one that CUDA tells) is that card. One that
- * does not is named by what it is called, its vendor, and its place among those of its platform that are called the
- * same. METE_OPENCL_CARD=GPU-... says that the first device of that sort is the card with this UUID: where the operator
- * knows that two APIs name one card differently.
+ * If the device returns a UUID (cl_khr_device_uuid; NVIDIA's driver returns the one of CUDA), that is used. Otherwise
+ * the UUID is made from the device's name, its vendor, and its place among the devices of the same name in its
+ * platform. METE_OPENCL_CARD=GPU-... gives the first device without a UUID this one: for an operator who knows that two
+ * APIs name one card differently.
  */
 #pragma once
 
@@ -21,8 +20,8 @@ struct opencl_ask {
 	int (*device_ids)(void *platform, uint64_t type, unsigned int most, void **ids, unsigned int *ret_count);
 };
 
-/* METE_OPENCL_CARD is set, and is no "GPU-" with a UUID: it names no card. */
+/* True if METE_OPENCL_CARD is set, but is not "GPU-" with a UUID. */
 bool opencl_card_is_misnamed(void);
 
-/* Of a device, or of the device that it is a part of. 0, or -1: the driver does not say. */
+/* Returns the UUID of a device, or of the device of which it is a part. 0, or -1: the driver does not say. */
 int opencl_card_uuid(const struct opencl_ask *ask, void *device, uint8_t ret_uuid[16]);

@@ -1,4 +1,4 @@
-/* raw_fd.h: descriptors in a process that is not ours: through the kernel's calls alone, known by what they are. */
+/* raw_fd.h: descriptors in a program's process: used by system calls alone, and identified by device and inode. */
 #pragma once
 
 #include <fcntl.h>

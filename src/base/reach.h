@@ -1,14 +1,14 @@
 /*
- * reach.h: whether addresses can be read, asked before they are: an image comes without a size, and one that claims
- * more than it has must not end the program that loads it.
+ * reach.h: checks whether memory can be read before it is read. An image comes without a size, and one whose header
+ * claims more than there is must not crash the program that loads it.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether all of [p, p + bytes) is mapped and readable now. True where the kernel refuses to say. Keeps errno. */
+/* True if all of [p, p + bytes) is readable now, and also if the kernel refuses to say. Preserves errno. */
 bool reach_bytes(const void *p, size_t bytes);
 
-/* The length of a text, looking only at memory that can be read. Value: false when it has no end there. */
+/* Returns the length of a text; reads only readable memory. False: the text has no end there. */
 bool reach_text(const char *p, size_t *ret_bytes);

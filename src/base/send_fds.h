@@ -1,4 +1,4 @@
-/* send_fds.h: one message on a UNIX socket, with descriptors along. */
+/* send_fds.h: sends and receives one message with descriptors on a UNIX socket. */
 #pragma once
 
 #include <errno.h>
@@ -16,9 +16,9 @@
 #endif
 
 /*
- * Whether peers of this socket, or of those that are accepted at it, may send descriptors. Where they need not they
- * must not: closing what somebody else made can take as long as he likes (a TCP socket that lingers, a large file of
- * memory), and the kernel closes what nobody takes in whoever reads. Before Linux 6.16 nothing can be done about it.
+ * Sets whether peers of this socket, or of sockets accepted from it, may send descriptors. They should not where they
+ * need not: a peer decides how long the close of its descriptor takes (a TCP socket that lingers, a large memory file),
+ * and the kernel closes descriptors that were not received in the thread that reads. No effect before Linux 6.16.
  */
 static inline void send_fds_admit(int socket, bool admit)
 {
@@ -26,8 +26,8 @@ static inline void send_fds_admit(int socket, bool admit)
 }
 
 /*
- * `count` descriptors, SEND_FDS_MOST at most, 0 for none; they stay the caller's. `flags` as sendmsg() has them; there
- * is no SIGPIPE. Value: as sendmsg()'s.
+ * Sends a message with `count` descriptors, from 0 to SEND_FDS_MOST, which the caller keeps. `flags` are those of
+ * sendmsg(), and so is the result. There is no SIGPIPE.
  */
 static inline ssize_t send_fds(int socket, const void *message, size_t bytes, const int *fds, unsigned int count,
 			       int flags)
@@ -56,13 +56,13 @@ static inline ssize_t send_fds(int socket, const void *message, size_t bytes, co
 	return sendmsg(socket, &m, flags | MSG_NOSIGNAL);
 }
 
-/* The same with one, or with none when it is below 0. */
+/* The same with one descriptor, or with none if `fd` is below 0. */
 static inline ssize_t send_fd(int socket, const void *message, size_t bytes, int fd, int flags)
 {
 	return send_fds(socket, message, bytes, &fd, fd >= 0, flags);
 }
 
-/* A message, and in *ret_fd the descriptor that came with it, or -1. Value: as recvmsg(). */
+/* Receives a message, and in *ret_fd its descriptor, or -1. Returns as recvmsg() does. */
 static inline ssize_t receive_fd(int socket, void *message, size_t bytes, int *ret_fd, int flags)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];

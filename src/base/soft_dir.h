@@ -2,8 +2,8 @@
  * soft_dir.h: the folder of the shared state of a user's software devices.
  *
  * Containers have separate devices, in a folder beside it that is open to programs of any user. Programs outside
- * containers never attach to those: a process trusts the shared state, so anybody who can write to it can take the
- * process over.
+ * containers never attach to those: a process trusts the shared state, so any user who can write to it can take over
+ * the process.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Writes the path, METE_SOFT_DIR's where it is set. False: it does not fit. */
+/* Writes the path: METE_SOFT_DIR if it is set, else the default. False: it does not fit. */
 static inline bool soft_dir_find(char *dir, size_t size)
 {
 	const char *asked = setting_get("METE_SOFT_DIR");

@@ -5,12 +5,11 @@
 #include <stddef.h>
 
 /*
- * `id`: 16 bytes, the private table that somebody asks the driver for (cuGetExportTable). Value: whether it is the one
- * without which the runtime's calls fail, so that there is something to be said; then `line` names the program or
- * library that asks, which is the one in whose constants `id` lies, and what can be done. `way`: where the program runs
- * ("the software device").
+ * `id`: 16 bytes, the identifier of the private table that is requested from the driver (cuGetExportTable). True if it
+ * is the table without which the runtime's calls fail. `line` then names the program or library that requests it, which
+ * is the one whose constants contain `id`, and the remedy. `way`: where the program runs ("the software device").
  */
 bool static_runtime_line(const void *id, const char *way, char *line, size_t bytes);
-/* Whether the runtime's constants are in these bytes of a file: that table's name is among them. */
+/* True if these bytes of a file contain the runtime's constants, of which that table's identifier is one. */
 bool static_runtime_in(const void *bytes, size_t size);
 #define STATIC_RUNTIME_ID_BYTES 16u

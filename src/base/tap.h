@@ -59,7 +59,7 @@ __attribute__((format(printf, 2, 3))) static inline int tap_ok(int good, const c
 		       tap_b, tap_a ? tap_a : "(null)");                                                               \
 	})
 
-/* The whole program is skipped, with the reason that the report shows. */
+/* Skips the whole program; the report shows the reason. */
 static inline void tap_skip_all(const char *why)
 {
 	printf("1..0 # SKIP %s\n", why);

@@ -1,5 +1,5 @@
-/* text_distance.h: how far two words are from each other, for "did you mean". */
+/* text_distance.h: the edit distance of two words, for "did you mean". */
 #pragma once
 
-/* The edit distance; ~0u for words that are longer than any name of ours. */
+/* Returns the edit distance; ~0u for words that are longer than any of mete's names. */
 unsigned int text_distance(const char *a, const char *b);
