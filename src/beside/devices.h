@@ -1,9 +1,9 @@
 /*
- * devices.h: which device of the grant a device of the vendor's runtime is, and which device a context is on.
+ * devices.h: maps the devices of the vendor's runtime, and contexts, to devices of the grant.
  *
- * The vendor's own variable for visible devices numbers what the program sees (ASCEND_RT_VISIBLE_DEVICES,
- * MLU_VISIBLE_DEVICES: `mete run` sets it). Numbers pass as they are; work and memory on a device that is not granted
- * are refused.
+ * The vendor's variable for visible devices determines the numbers that the program sees (ASCEND_RT_VISIBLE_DEVICES,
+ * MLU_VISIBLE_DEVICES; `mete run` sets it). The face does not change numbers. It refuses work and memory on a device
+ * that is not granted.
  */
 #pragma once
 
@@ -12,28 +12,28 @@
 
 #include <stdbool.h>
 
-/* Attached: compares the runtime's devices with the grant. */
+/* Compares the runtime's devices with the grant; the process is attached. */
 void devices_match(void);
 
-/* The grant's index of the runtime's device. False: not granted. */
+/* Finds the index in the grant of a device of the runtime. False: not granted. */
 bool devices_find(int real, unsigned int *ret_device);
 
-/* The thread's context and the grant's device that it is on. */
+/* Returns the thread's context, and the index in the grant of its device. */
 enum face_place devices_here(face_context *ret_context, unsigned int *ret_device);
 
-/* The device of a context that a thread has been in. False: not granted, or none has. */
+/* Finds the device of a context that was current in some thread. False: not granted, or never current. */
 bool devices_of(face_context context, unsigned int *ret_device);
 void devices_forget_context(face_context context);
-/* The program has made a context of its own on the runtime's device. */
+/* Notes that the program has created a context of its own on the runtime's device. */
 void devices_made_context(face_context context, int real);
 
-/* The context that the runtime itself has made on a device. NULL: no thread has been in it. */
+/* Returns the context that the runtime itself created on a device. NULL: it was current in no thread. */
 face_context devices_shared_context(unsigned int device);
-/* A context of the program's own is there: it keeps its memory when the device is reset. */
+/* True if the program has a context of its own on the device: then a reset does not free the memory. */
 bool devices_have_made(unsigned int device);
 
-/* Whose memory a record is: this face's, on a device of the grant. */
+/* Returns the `context` of this face's records (core/records.h) for a device of the grant. */
 const void *devices_place(unsigned int device);
 
-/* In the child of fork(). */
+/* In the child of fork(): forgets all contexts. */
 void devices_forget(void);

@@ -1,10 +1,10 @@
 /*
- * inside.h: what a program calls, told from what the vendor's libraries call of each other on its behalf.
+ * inside.h: distinguishes the program's calls from calls that the vendor's libraries make to each other on its behalf.
  *
- * These APIs have two levels (aclrtMalloc() calls rtMalloc(), cnrtMalloc() calls cnMalloc()), and a face meters both: a
- * library of operators enters at the lower one. A call is metered once, where it enters. Memory that work takes while
- * it is submitted (a workspace) is metered as memory; work within a call for memory is not metered, because that thread
- * holds the gate.
+ * These APIs have two levels: aclrtMalloc() calls rtMalloc(), and cnrtMalloc() calls cnMalloc(). A face meters both,
+ * because libraries of operators use the lower level. A call is metered once, at the level where it enters. Memory that
+ * is allocated while work is submitted (a workspace) is metered as memory. Work within a call for memory is not
+ * metered, because that thread holds the gate.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ enum { INSIDE_WORK = 1, INSIDE_MEMORY = 2, INSIDE_ALL = 3 };
 
 extern __thread unsigned int inside_is __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
-/* False: the call is the vendor's own, and passes. */
+/* False: the vendor's library makes the call; pass it unchanged. */
 static inline bool inside_memory(unsigned int *ret_before)
 {
 	*ret_before = inside_is;
@@ -45,7 +45,7 @@ static inline void inside_end(const unsigned int *before)
 	inside_is = *before;
 }
 
-/* Before a call by which a process begins to use a device: VENDOR_SUCCESS, or what it answers where that may not be. */
+/* Before a call that begins the use of a device: VENDOR_SUCCESS, or the error of a call that is not allowed. */
 #define INSIDE_OR(refusal) (inside_is ? VENDOR_SUCCESS : (refusal))
 
 /* For the rest of the block, in a function that the core calls. */

@@ -1,8 +1,9 @@
 /*
- * memory.h: one call that takes or frees memory of a device.
+ * memory.h: meters one call that allocates or frees memory of a device.
  *
- * Charged before the call, in units of 512 bytes of what is asked for: how the runtime rounds, it tells nowhere. A
- * runtime may put a thread that has no context into one, within the call: that thread's first is charged after it.
+ * The requested size is charged before the call, in units of 512 bytes; the runtime does not report how it rounds. A
+ * runtime may give a thread without a context one during the call. The thread's first allocation is therefore charged
+ * after the call.
  */
 #pragma once
 
@@ -13,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One allocation on its way. */
+/* One allocation in progress. */
 struct making {
 	struct charge charge;
 	bool charged, entered;
@@ -21,17 +22,17 @@ struct making {
 	unsigned int before; /* inside.h */
 };
 
-/* VENDOR_SUCCESS: the call may be made; then memory_made(). On the current device. */
+/* Charges an allocation on the current device. VENDOR_SUCCESS: make the call, then memory_made(). */
 vendor_result memory_begin(struct making *m, uint64_t bytes);
 /* The same on a device by the runtime's number. */
 vendor_result memory_begin_on(struct making *m, int real, uint64_t bytes);
 
-/* After the call. False: the memory at `address` is to be freed, and the program gets VENDOR_NO_MEMORY. */
+/* After the call. False: free the memory at `address` and return VENDOR_NO_MEMORY to the program. */
 bool memory_made(struct making *m, vendor_result r, uint64_t address);
-/* After a call that was not made, or whose memory has a record of another kind. */
+/* Instead of memory_made(), if the call was not made or its memory has a record of another kind. */
 void memory_left(struct making *m);
 
-/* Around a call that frees what is at `address`: not that of a call for memory within another. */
+/* Around a call that frees the memory at `address`. No effect on a call within another call for memory. */
 struct freeing {
 	uint64_t address;
 	uint32_t units, age;
@@ -43,13 +44,13 @@ struct freeing {
 void memory_free_begin(struct freeing *f, uint64_t address);
 vendor_result memory_free_end(struct freeing *f, vendor_result r);
 
-/* Gives back what was charged. Outside the gate. */
+/* Refunds a charge. Outside the gate. */
 void memory_give(unsigned int device, uint32_t units);
 
-/* What the device has, as the share shows it. */
+/* Replaces the device's free and total memory by those of the share. */
 vendor_result memory_info(vendor_result r, size_t *free, size_t *total);
 
-/* Before a device is reset: what is made from now on is younger than the value. */
+/* Call before a device is reset. Returns an age; memory allocated from now on is younger. */
 uint32_t memory_ages(unsigned int device);
-/* All on the device that is not younger is gone. */
+/* Refunds all memory of the device that is not younger: it is gone. */
 void memory_swept(unsigned int device, uint32_t age);

@@ -1,18 +1,18 @@
 /*
- * physical.h: memory that is made as a handle and mapped at addresses: charged when it is made, and given back when the
- * last handle is freed and the last mapping gone.
+ * physical.h: physical memory, which a program creates as a handle and maps at addresses. It is charged when it is
+ * created, and refunded when its last handle is freed and its last mapping has ended.
  */
 #pragma once
 
 #include "beside/memory.h"
 
-/* Begun by memory_begin_on(). False: the handle is to be freed, and the program gets VENDOR_NO_MEMORY. */
+/* After memory_begin_on() and the call. False: free the handle and return VENDOR_NO_MEMORY to the program. */
 bool physical_made(struct making *m, vendor_result r, uint64_t handle);
 
-/* One more holds the handle. */
+/* Adds a reference to the handle. */
 vendor_result physical_held(vendor_result r, uint64_t handle);
 
-/* Around a call that frees a handle, or maps one, or ends a mapping. */
+/* Around a call that frees or maps a handle, or ends a mapping. */
 struct letting {
 	uint64_t handle, units, device, at, size;
 	bool last, entered;

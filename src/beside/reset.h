@@ -1,6 +1,6 @@
 /*
- * reset.h: around a call that resets a device: what the process has there is given back with the context that the
- * runtime itself has made, unless a context of the program's own keeps it.
+ * reset.h: refunds the process's memory when it resets a device. The memory is freed with the context that the runtime
+ * itself created, unless a context of the program's own keeps it.
  */
 #pragma once
 
@@ -16,10 +16,10 @@ struct resetting {
 	face_context context;
 };
 
-/* The device by the runtime's number. */
+/* Before the call; `real`: the runtime's number of the device. */
 void reset_begin(struct resetting *r, int real);
-/* `gone`: it was reset, and not only counted. */
+/* After the call. `gone`: the device was reset; else only a count of its users fell. */
 void reset_end(struct resetting *r, bool gone);
 
-/* After a call by which the program makes a context of its own. */
+/* After a call with which the program creates a context of its own. */
 vendor_result reset_made(vendor_result r, const face_context *made, int real);

@@ -1,13 +1,13 @@
 /*
- * start.h: how a face that stands beside its vendor's libraries comes to life.
+ * start.h: starts a face that is loaded beside its vendor's libraries.
  *
- * Such a face is preloaded. It exports only the calls that it meters, so that a program finds these here and all others
- * in the vendor's library, whatever its version. What is behind a call is looked up in the libraries that the process
- * has loaded: first in those after this one in the program's order, then in the vendor's that were opened by hand. A
- * call that no loaded library has is looked up again when more libraries are there.
+ * Such a face is preloaded. It exports only the calls that it meters, so a program finds all other calls in the
+ * vendor's library, whatever its version. The vendor's function of a call is searched in the libraries that the process
+ * has loaded: first in those after this one in the program's search order, then in the vendor's libraries that were
+ * opened with dlopen(). A call that no loaded library has is searched again after more libraries were loaded.
  *
- * vendor.h is the vendor's part (src/ascend, src/cambricon): how to ask for a device, a context, an event, and which
- * queue of the core's (core/face.h) a queue of the vendor's is.
+ * vendor.h is the vendor's part (src/ascend, src/cambricon): it queries devices, contexts and events, and maps the
+ * vendor's queues to queues of the core (core/face.h).
  */
 #pragma once
 
@@ -20,12 +20,12 @@ enum start_state {
 	START_UNKNOWN,
 	START_METERED, /* accounts and devices are known */
 	START_OPEN,    /* METE_OPEN=1, and meted was out of reach: the program runs without a limit */
-	START_REFUSED, /* nothing may be made now; the log says why, and a later call tries again */
+	START_REFUSED, /* calls are refused now; the log says why, and a later call tries again */
 };
 
 extern _Atomic int start_is;
 
-/* Attaches to meted when it is not done yet, and compares the library's devices with the grant. */
+/* Attaches to meted unless the process is attached, and compares the library's devices with the grant. */
 enum start_state start_now(void);
 
 static inline enum start_state start_state(void)
@@ -41,19 +41,19 @@ static inline bool start_is_metered(void)
 	return start_state() == START_METERED;
 }
 
-/* VENDOR_SUCCESS, or what a call answers that may not be made now. */
+/* VENDOR_SUCCESS, or the error of a call that is refused now. */
 static inline vendor_result start_refusal(void)
 {
 	return start_state() == START_REFUSED ? VENDOR_REFUSED : VENDOR_SUCCESS;
 }
 
-/* A library that is loaded has the call. */
+/* True if a loaded library has the call. */
 static inline bool start_has(enum vendor_call call)
 {
 	return !shim_missing(call);
 }
 
-/* By its name. */
+/* True if the path is the name of one of the vendor's libraries. */
 bool start_vendors_library(const char *path);
 
 /* In the child of fork(). */

@@ -1,14 +1,14 @@
 /*
- * unknown.h: calls of the vendor's that this release does not know, and that take memory or start work, as their names
- * say.
+ * unknown.h: finds calls of the vendor that this release does not know and whose names say that they allocate memory or
+ * start work.
  *
- * A face exports what it meters and cannot see another call pass. But what a library of the process asks of the
- * vendor's is in its table of symbols, in which the linker finds it: these tables are read. A name that is looked up by
- * hand (dlsym) is in none.
+ * A face exports only the calls that it meters, so it does not see other calls. But the calls that a library of the
+ * process uses are in that library's symbol table, and these tables are read. A name that is looked up with dlsym() is
+ * in none of them.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* Reads the tables of what is loaded, and reports each name once (core/attach.h). True: `mete run --strict` refuses. */
+/* Reads the tables of all loaded libraries and reports each name once (core/attach.h). True: --strict refuses. */
 bool unknown_refused(void);

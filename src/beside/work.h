@@ -1,8 +1,8 @@
 /*
- * work.h: the calls that submit work, or tell that work has ended, as the gate sees them (core/pace.h).
+ * work.h: reports to the pace (core/pace.h) the calls that submit work and the calls that show its end.
  *
- * Kernels, operators and models use the compute engine; copies and fills use the copy engine, as in CUDA. Which call is
- * gated, and on which engine, says the spec's field `gate`.
+ * Kernels, operators and models use the compute engine; copies and fills use the copy engine, as in CUDA. The field
+ * `gate` of the spec says which call is gated, and on which engine.
  */
 #pragma once
 
@@ -19,21 +19,21 @@ struct working {
 	bool entered;
 };
 
-/* Around a launch of `blocks` blocks; `what` tells kernels apart: a function, a model, a name. Then work_end(). */
+/* Before a launch of `blocks` blocks; `what` identifies the kernel: a function, a model, a name. Then work_end(). */
 void work_launch_begin(struct working *w, enum vendor_call call, uint64_t what, uint64_t blocks, face_queue queue);
-/* The same for one that returns when the work is done; then work_end_waiting(). */
+/* The same for a launch that returns when its work is done; then work_end_waiting(). */
 void work_run_begin(struct working *w, enum vendor_call call, uint64_t what);
-/* Around a copy or a fill that the program does not wait for, and one that it does. */
+/* Before an asynchronous copy or fill, and before a synchronous one. */
 void work_copy_begin(struct working *w, enum vendor_call call, uint64_t bytes, face_queue queue);
 void work_copy_begin_waiting(struct working *w, enum vendor_call call, uint64_t bytes);
 
 vendor_result work_end(struct working *w, vendor_result r);
 vendor_result work_end_waiting(struct working *w, vendor_result r);
 
-/* Before a call that holds the queue back. */
+/* Call before a call that holds the queue back. */
 void work_breaks(face_queue queue);
-/* The program knows that the queue, or everything, has come to its end. */
+/* Call when the program knows that all work of the queue, or of all queues, has ended. */
 vendor_result work_ended(face_queue queue, vendor_result r);
 vendor_result work_ended_all(vendor_result r);
-/* The queue is about to be destroyed. */
+/* Call before the queue is destroyed. */
 void work_queue_goes(face_queue queue);

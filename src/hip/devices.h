@@ -1,8 +1,8 @@
 /*
- * devices.h: which device of the grant a device of the library is, and how the program numbers them.
+ * devices.h: maps the devices of the library to devices of the grant and to the program's numbers.
  *
  * A program sees the devices of its grant alone, numbered from 0 in the library's order (core/ordinals.h). Numbers that
- * are none of a device (hipCpuDeviceId, -1) pass as they are.
+ * do not mean a device (hipCpuDeviceId, -1) stay as they are.
  */
 #pragma once
 
@@ -11,25 +11,25 @@
 
 #include <stdbool.h>
 
-/* Attached: compares the library's devices with the grant. */
+/* Compares the library's devices with the grant; the process is attached. */
 void devices_match(void);
-/* Not metered: the program sees all. */
+/* For a process that is not metered: the program sees all devices. */
 void devices_keep(void);
 
-/* The library's number of what the program calls so; of none that it sees one that the library refuses. */
+/* Converts the program's number to the library's, and an invalid one to one that the library refuses; and back. */
 hip_ordinal devices_in(hip_ordinal seen);
 hip_ordinal devices_out(hip_ordinal real);
-/* What the library wrote becomes what the program is told. */
+/* Converts, in place, a number that the library returned, for the program. */
 void devices_tell(hipError_t r, hip_ordinal *device);
 hipMemLocation devices_location(hipMemLocation location);
 
-/* The grant's index of the library's device. False: not granted. */
+/* Finds the index in the grant of a device of the library. False: not granted. */
 bool devices_find(hip_ordinal real, unsigned int *ret_device);
-/* The library's number of the grant's device. False: the library does not show it. */
+/* Finds the library's number of a device of the grant. False: the library does not show it. */
 bool devices_real(unsigned int device, hip_ordinal *ret_real);
-/* The current device, if it is granted. */
+/* Finds the index in the grant of the current device. False: not granted. */
 bool devices_current(unsigned int *ret_device);
 
-/* What the core calls the context of a queue on this device of the grant, and back. */
+/* Return the core's context for queues on a device of the grant, and the device of such a context. */
 face_context devices_place(unsigned int device);
 bool devices_placed(face_context context, unsigned int *ret_device);

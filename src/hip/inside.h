@@ -1,10 +1,10 @@
 /*
- * inside.h: what a program calls, told from what libamdhip64 calls of its own exports.
+ * inside.h: distinguishes the program's calls from calls that libamdhip64 makes to its own exports.
  *
- * The library reaches some of its exports by way of the linker's tables (Debian's of 5.2 does so for twelve: hipMemcpy,
- * hipMallocPitch, hipModuleLaunchKernel and others), and then comes to us as a program does. While a treated call of a
- * thread runs, and in threads of the core's own, calls of treated exports are the library's: they pass. Functions of
- * the program that the library calls run in threads of the library's own.
+ * The library calls some of its exports through the dynamic linker's tables, so these calls reach the face as a
+ * program's do. Debian's version 5.2 does so for twelve: hipMemcpy, hipMallocPitch, hipModuleLaunchKernel and others.
+ * While a thread is inside a call that the face treats, and in the core's own threads, further calls are the library's
+ * and pass unchanged. Functions of the program that the library calls run in threads of the library's own.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
- * memory.h: memory of which the program says how much it wants.
+ * memory.h: meters allocations whose size the program gives.
  *
- * Charged before the call, in units of 512 bytes of what is asked for; HIP tells nowhere what its blocks are. A pitch
- * and the layout of an array are the library's: of a pitched allocation the rows that it made are charged, of an array
- * its elements.
+ * The requested size is charged before the call, in units of 512 bytes; HIP does not report its blocks. The library
+ * chooses the pitch of pitched memory and the layout of an array. A pitched allocation is charged with its actual rows,
+ * an array with its elements.
  */
 #pragma once
 
@@ -13,19 +13,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One allocation on its way. */
+/* One allocation in progress. */
 struct making {
 	struct charge charge;
 	bool charged;
 };
 
-/* hipSuccess: the call may be made; then memory_made(). On the current device. */
+/* Charges an allocation on the current device. hipSuccess: make the call, then memory_made(). */
 hipError_t memory_begin(struct making *m, uint64_t bytes);
 /* The same on a device of the grant. */
 hipError_t memory_begin_on(struct making *m, unsigned int device, uint64_t bytes);
 
-/* After the call. `kind` and `extra`: of the record (core/records.h). False: it is to be undone, and is no memory. */
+/* After the call. `kind` and `extra`: of the record (core/records.h). False: undo the call; there is no record. */
 bool memory_made(struct making *m, hipError_t r, uint64_t key, uint8_t kind, uint32_t extra);
 
-/* Gives back what was charged for a record that was taken out. Outside the gate. */
+/* Refunds the charge of a removed record. Outside the gate. */
 void memory_give(unsigned int device, uint32_t units);

@@ -1,9 +1,10 @@
 /*
- * pools.h: stream-ordered memory. What a program frees in a stream stays with its pool, where a later allocation may
- * find it; so it stays charged, as kept, until the library has given it back: when the program waits for the device
- * (unless it has told a pool to keep memory: hipMemPoolAttrReleaseThreshold), and before a request of the grant is
- * refused. The library does not say whether what is kept serves a request (it must be of about that size, and of work
- * that has ended or of the same stream): an allocation is charged in full, and what is kept is until it is given back.
+ * pools.h: stream-ordered memory. Memory that a program frees in a stream stays in its pool, for later allocations. It
+ * stays charged, as kept memory, until the library releases it. The library does so when the program waits for the
+ * device, unless the program set a threshold for the pool (hipMemPoolAttrReleaseThreshold). mete makes it do so before
+ * a request of the grant is refused. The library does not say whether an allocation uses kept memory, which must have
+ * about the same size, and be of the same stream or of work that has ended. So an allocation is charged in full, and
+ * kept memory stays charged until it is released.
  */
 #pragma once
 
@@ -12,16 +13,16 @@
 
 #include <stdbool.h>
 
-/* The memory of a record that was taken out has been freed by a call that waited for the device. */
+/* Call when a call that waited for the device has freed the memory of a removed record. */
 void pools_let_go(const struct record *record);
 
-/* Around a wait for the current device by the program. */
+/* Runs the program's wait for the current device. */
 hipError_t pools_wait(hipError_t (*wait)(void));
 
-/* Gives back what pools of the device keep; waits for the device. False: they kept nothing, or it cannot be now. */
+/* Releases the memory kept in the device's pools; waits for the device. False: none was kept, or it is not possible. */
 bool pools_shrink(unsigned int device);
 
-/* The device has been reset: pools keep nothing more. Value: units that were kept, to be given back. */
+/* Call when the device was reset: pools keep no memory. Returns the units that were kept, for a refund. */
 uint64_t pools_reset(unsigned int device);
 
 /* In the child of fork(). */

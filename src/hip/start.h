@@ -1,10 +1,10 @@
 /*
- * start.h: how HIP's face comes to life, and which library lies behind it.
+ * start.h: starts HIP's face and opens the vendor's library that it replaces.
  *
- * libmete-hip.so is preloaded, and stands in the folder hip/ under the names that programs ask for (libamdhip64.so.5
- * to .7): glibc loads one file once, whatever its names. The first call of the program opens the library behind it
- * (core/behind.h) and binds the tables; without METE_SOCKET everything then goes straight to it. HIP needs no
- * initialisation, so that any treated call may be the one with which the process attaches to meted.
+ * libmete-hip.so is preloaded. The folder hip/ also has it under the names that programs load (libamdhip64.so.5 to .7);
+ * glibc loads one file once, whatever its names. The program's first call opens the vendor's library (core/behind.h)
+ * and binds the tables. Without METE_SOCKET all calls then go directly to that library. HIP needs no initialisation, so
+ * any treated call can be the first, with which the process attaches to meted.
  */
 #pragma once
 
@@ -17,16 +17,15 @@ enum start_state {
 	START_UNKNOWN,
 	START_METERED, /* accounts and devices are known */
 	START_OPEN,    /* METE_OPEN=1, and meted was out of reach: the program runs without a limit */
-	START_REFUSED, /* nothing may be made now; the log says why, and a later call tries again */
+	START_REFUSED, /* calls are refused now; the log says why, and a later call tries again */
 };
 
 extern _Atomic int start_is;
 
-/* Attaches to meted when it is not done yet, and compares the library's devices with the grant. */
+/* Attaches to meted unless the process is attached, and compares the library's devices with the grant. */
 enum start_state start_now(void);
 
-/* A thread that has chosen no device is on the library's device 0: the first call of ours puts it on the grant's first.
- */
+/* A thread that has chosen no device uses the library's device 0. Its first call here moves it to the grant's first. */
 extern hip_ordinal devices_first __attribute__((visibility("hidden"))); /* the library's number */
 extern __thread bool devices_settled __attribute__((visibility("hidden"), tls_model("initial-exec")));
 void devices_settle(void);
@@ -48,16 +47,16 @@ static inline bool start_is_metered(void)
 	return start_state() == START_METERED;
 }
 
-/* hipSuccess, or what a call answers that may not be made now. */
+/* hipSuccess, or the error of a call that is refused now. */
 static inline hipError_t start_refusal(void)
 {
 	return start_state() == START_REFUSED ? hipErrorNotInitialized : hipSuccess;
 }
 
-/* hipErrorOutOfMemory, which hipGetLastError() then tells as well. */
+/* Returns hipErrorOutOfMemory, which hipGetLastError() then returns as well. */
 hipError_t start_no_memory(void);
 
-/* The library behind has the call. */
+/* True if the vendor's library has the call. */
 static inline bool start_has(enum hip_call call)
 {
 	return !shim_missing(call);
