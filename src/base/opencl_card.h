@@ -3,8 +3,8 @@
  *
  * If the device returns a UUID (cl_khr_device_uuid; NVIDIA's driver returns the one of CUDA), that is used. Otherwise
  * the UUID is made from the device's name, its vendor, and its place among the devices of the same name in its
- * platform. METE_OPENCL_CARD=GPU-... gives the first device without a UUID this one: for an operator who knows that two
- * APIs name one card differently.
+ * platform. METE_OPENCL_CARD=GPU-... replaces the UUID that is made for the first device of a name: for an operator
+ * who knows that two APIs name one card differently.
  */
 #pragma once
 

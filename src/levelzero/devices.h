@@ -1,15 +1,14 @@
 /*
- * devices.h: which device of the grant a device of the driver is, by its UUID. The program sees no other. A device's
- * tiles (sub-devices) are the device.
+ * devices.h: maps the driver's devices to devices of the grant, by their UUIDs. The program sees only these. A tile
+ * (sub-device) counts as its device.
  *
- * Handles are kept from the first time that a call brings them; the driver keeps its devices as long as the process
- * lives.
+ * A handle is stored when a call uses it first. The driver keeps its devices until the process ends.
  */
 #pragma once
 
 #include "levelzero/start.h"
 
-/* The grant's index of a device. False: not granted. */
+/* Finds the index in the grant of a device. False: not granted. */
 bool devices_find(ze_device_handle_t device, unsigned int *ret_index);
 
 /* In the child of fork(). */

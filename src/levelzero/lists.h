@@ -1,10 +1,10 @@
 /*
  * lists.h: work that is appended to command lists, and lists that are executed.
  *
- * What is appended to an immediate list begins at once, and waits for its turn like a launch. What is appended to
- * another list is recorded; the list as a whole waits for its turn where it is executed. In an immediate list, what
- * work waits for goes before it as a wait of its own, so that standing still is not timed as work; in a list that is
- * recorded it cannot.
+ * Work that is appended to an immediate list begins at once, and waits for its turn like a launch. Work that is
+ * appended to another list is recorded, and the list as a whole waits for its turn when it is executed. In an immediate
+ * list, the events that work waits for become a separate wait before it, so that the wait is not timed as work. In a
+ * recorded list that is not possible.
  *
  * Level Zero lets the program use a list from one thread at a time. Markers come from other threads, so the queue's
  * lock is held around each of the driver's calls on it, and never while a turn is waited for.
@@ -14,7 +14,7 @@
 #include "core/pace.h"
 #include "levelzero/queues.h"
 
-/* The first launch has been gated, since when markers come from other threads. */
+/* The first launch was gated: from then on markers come from other threads. */
 extern _Atomic bool lists_armed __attribute__((visibility("hidden")));
 
 static inline bool work_is_watched(void)
@@ -24,7 +24,7 @@ static inline bool work_is_watched(void)
 				0);
 }
 
-/* What tells one work from another, for estimates of its length. */
+/* Identifies a kind of work, for estimates of its duration. */
 struct list_kind {
 	uint64_t key, family, size;
 };
@@ -47,7 +47,7 @@ static inline uint64_t list_region_bytes(const ze_copy_region_t *r)
 	return r ? (uint64_t)r->width * (r->height ? r->height : 1) * (r->depth ? r->depth : 1) : 0;
 }
 
-/* One call on its way. */
+/* One call in progress. */
 struct list_work {
 	struct queue *queue; /* NULL: it is recorded */
 	struct launch launch;
@@ -55,6 +55,6 @@ struct list_work {
 
 void list_begin(struct list_work *w, ze_command_list_handle_t list, enum wire_engine engine, const char *call,
 		uint64_t bytes, struct list_kind kind, uint32_t wait_count, ze_event_handle_t *waits);
-/* Of what is no work. `wait_count`: it may hold the list up. */
+/* The same for a command that is not work. `wait_count`: the command may hold the list back. */
 void list_begin_between(struct list_work *w, ze_command_list_handle_t list, uint32_t wait_count);
 ze_result_t list_end(struct list_work *w, ze_result_t r);

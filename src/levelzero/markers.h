@@ -1,6 +1,6 @@
 /*
- * markers.h: what the core times work by: an event with timestamps that a barrier signals. A command queue is given the
- * barrier in a list of ours, an immediate list takes it as it is.
+ * markers.h: the markers of Level Zero's face: an event with timestamps that a barrier signals. In a command queue the
+ * barrier is submitted in a list of mete's; in an immediate list it is appended directly.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ enum face_state markers_look(face_marker marker);
 enum face_state markers_wait(face_marker marker);
 bool markers_between(face_marker from, face_marker to, int64_t *ret_ns);
 
-/* The context is about to be destroyed, and nobody uses its markers: ends what the driver has of them. */
+/* Call before a context is destroyed, when no thread uses its markers: destroys the driver's objects of them. */
 void markers_end(struct home *h);
-/* The context is gone, and the core has forgotten its markers. */
+/* Call when the context is gone and the core has dropped its markers. */
 void markers_free(struct home *h);

@@ -1,16 +1,16 @@
 /*
- * enqueue.h: what a queue is given, as the gate sees it (core/pace.h). Kernels use the compute engine; copies, fills
+ * enqueue.h: reports commands of a queue to the pace (core/pace.h). Kernels use the compute engine; copies, fills
  * and maps use the copy engine, as in CUDA.
  *
- * A wait list may hold work up that the queue has come to: where the gate matters, an in-order queue gets a barrier
- * with that list first, so that the marker behind it tells when the work could begin.
+ * A wait list may delay a command that is first in its queue. If an engine is gated, an in-order queue therefore gets a
+ * barrier with that list first. The marker behind the barrier shows when the command could begin.
  */
 #pragma once
 
 #include "core/pace.h"
 #include "opencl/types.h"
 
-/* Some engine is gated: then copies are counted, or part the kernels before from those after. */
+/* True if an engine is gated: then copies are counted, or they separate earlier kernels from later ones. */
 static inline bool enqueue_matters(void)
 {
 	return __builtin_expect(pace_gated(WIRE_COPY) || pace_gated(WIRE_COMPUTE), 0);
@@ -33,7 +33,7 @@ static inline cl_int enqueue_copy_end(struct launch *l, cl_command_queue queue, 
 	return __builtin_expect(l->pace != NULL, 0) ? enqueue_copy_done(l, queue, waits, r) : r;
 }
 
-/* Pixels, or bytes. */
+/* Returns the size of a region, in pixels or bytes. */
 static inline uint64_t enqueue_region(const size_t *region)
 {
 	return region ? (uint64_t)region[0] * region[1] * region[2] : 0;

@@ -1,8 +1,8 @@
 /*
  * front.h: OpenCL's face in front of the ICD loader, under the loader's name and with its exports and their versions.
  *
- * A program whose loader knows no layers is metered so. Where the loader takes the layer, the front passes every call:
- * the face is one file with two names, so both find the same tables.
+ * It meters programs whose loader does not support layers. If the loader has loaded the layer, the front passes every
+ * call: the face is one file with two names, so both use the same tables.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 struct front_call {
 	const char *symbol;
 	size_t offset; /* in struct _cl_icd_dispatch */
-	bool handle;   /* it returns a pointer, or nothing: NULL where it fails, not a code */
+	bool handle;   /* the call returns a pointer or nothing: it fails with NULL, not with an error code */
 };
 
 /* Generated. */
@@ -24,5 +24,5 @@ extern const unsigned int front_count;
 extern void *front_own[]; /* the loader's own exports, in the order of shim_table: filled by the start */
 extern void *shim_table[];
 
-/* Called by the exports, until shim_table holds what they jump to. Value: the table by which this call goes on. */
+/* Called by the exports until shim_table is filled. Returns the table with which the call continues. */
 void **shim_start(void);

@@ -1,9 +1,9 @@
 /*
- * layer.h: how OpenCL's face comes to life: as a layer of the ICD loader (OPENCL_LAYERS), which puts our table before
- * that of the drivers. Without METE_SOCKET the loader gets the drivers' own table back, and nothing costs anything.
+ * layer.h: starts OpenCL's face as a layer of the ICD loader (OPENCL_LAYERS). The loader calls mete's table, which
+ * calls that of the drivers. Without METE_SOCKET the loader gets the drivers' own table back, at no cost per call.
  *
- * A loader without layers does not ask: there the face stands in front of the loader (front.h). A program that is
- * linked with a driver's library itself does not come here: docs/protection.md.
+ * With a loader that does not support layers, the face replaces the loader (front.h). A program that is linked with a
+ * driver's library directly is not metered: docs/protection.md.
  */
 #pragma once
 
@@ -16,18 +16,20 @@
 /* The drivers' functions, or the next layer's. */
 extern struct _cl_icd_dispatch opencl_real;
 
-/* What programs reach through the front, which has asked the loader for its platforms: the loader's own table where it
- * took the layer then. */
+/*
+ * Returns the table that the front uses after it has asked the loader for its platforms: the loader's own if that has
+ * loaded the layer.
+ */
 const struct _cl_icd_dispatch *layer_front(const struct _cl_icd_dispatch *loader);
 
-/* Generated: our bodies into the table. */
+/* Generated: writes the addresses of mete's functions into the table. */
 void layer_fill(struct _cl_icd_dispatch *table);
 
 extern _Atomic bool layer_metered;
 
 /*
- * Attaches to meted if that has not been done. From FACES_REFUSED on nothing may be made now; the log says why, and a
- * later call tries again.
+ * Attaches to meted unless the process is attached. With FACES_REFUSED and FACES_SHUT_OUT calls are refused now; the
+ * log says why, and a later call tries again.
  */
 enum faces_state layer_start(void);
 

@@ -1,12 +1,12 @@
 /*
- * memory.h: what OpenCL's memory is charged, and when it goes back.
+ * memory.h: the charge of OpenCL's memory, and when it is refunded.
  *
- * The charge is the size as asked for (in the account's units of 512 bytes), of images and pipes what the driver says
- * that they take. It goes back when the driver lets go of the object, not when the program does: work that is enqueued
- * keeps a buffer. The driver then calls let_go() on a thread of its own; what to give back is packed in its argument,
- * so nothing is looked up and nothing is kept for an object.
+ * The charge is the requested size, in the account's units of 512 bytes; for images and pipes, the size that the driver
+ * reports. It is refunded when the driver frees the object, not when the program releases it, because enqueued work
+ * keeps a buffer. The driver then calls let_go() on a thread of its own. The argument of that call contains the refund,
+ * so no table of objects is needed.
  */
 #pragma once
 
-/* In the child of fork(): what the parent holds is not given back here. */
+/* In the child of fork(): memory of the parent is not refunded here. */
 void memory_forget(void);

@@ -1,9 +1,9 @@
 /*
- * queues.h: the program's command queues, and what is hidden of them.
+ * queues.h: the program's command queues, and which of their properties the program sees.
  *
- * Markers are timed by profiling events, so every queue is made with profiling. The program does not see it: a queue
- * shows the properties that it was asked for, and an event of one without profiling tells no times. A driver that makes
- * no queue with profiling makes one without: its work is timed by the host's clock.
+ * Markers are timed by profiling events, so every queue is created with profiling. The program does not see it: a queue
+ * shows the requested properties, and an event of a queue without profiling returns no times. If the driver cannot
+ * create a queue with profiling, it creates one without, and its work is timed by the host's clock.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-/* In order, as far as is known: what is enqueued first is done first. */
+/* True if, as far as is known, the queue executes its commands in order. */
 bool queues_in_order(cl_command_queue queue);
 
 /* In the child of fork(). */

@@ -17,7 +17,7 @@
 #include <CL/cl_icd.h>
 #include <CL/cl_layer.h>
 
-/* Functions of the program that calls are given. */
+/* Functions of the program that are arguments of calls. */
 typedef void CL_CALLBACK opencl_context_fn(const char *, const void *, size_t, void *);
 typedef void CL_CALLBACK opencl_native_fn(void *);
 typedef void CL_CALLBACK opencl_svm_free_fn(cl_command_queue, cl_uint, void **, void *);
