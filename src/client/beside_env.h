@@ -1,8 +1,8 @@
 /*
- * beside_env.h: the environment of programs of Ascend's and Cambricon's: a face to preload beside the vendor's own
- * libraries, which a program finds as without mete, and the vendor's variable that says which devices it sees.
+ * beside_env.h: the environment of programs for Ascend's and Cambricon's devices. It preloads a face beside the
+ * vendor's own libraries, which a program finds as without mete, and sets the vendor's variable for visible devices.
  *
- * METE_FACES (words with a comma between) asks for faces that the grant's kind of device does not: a program may use a
+ * METE_FACES (words separated by commas) adds faces to those of the grant's kind of device, because a program may use a
  * card by several APIs.
  */
 #pragma once
@@ -16,11 +16,11 @@ struct beside {
 	const char *visible; /* the vendor's variable */
 };
 
-/* Ends with a kind of NULL. */
+/* The last row has a kind of NULL. */
 extern const struct beside beside_kinds[];
 
-/* Whether programs on devices of this kind get the face: the kind is its own, or METE_FACES names it. */
+/* True if programs on devices of this kind get the face: it is the kind's own, or METE_FACES names it. */
 bool beside_wanted(const struct beside *b, const char *kind);
 
-/* Sets the vendor's variable to the grant's devices ("0,2"), where the kind is its own. False: no memory. */
+/* Sets the vendor's variable to the grant's devices ("0,2") if the face is the kind's own. False: no memory. */
 bool beside_show(const char *kind, json_t *grant);

@@ -1,11 +1,11 @@
 /*
  * tenant_env.h: the environment that connects a program to its grant.
  *
- * LD_PRELOAD and LD_LIBRARY_PATH put the shim in front of the driver, whatever way the program loads it; OPENCL_LAYERS
- * names OpenCL's layer to its loader, beside the layers of the user's own, ZE_ENABLE_ALT_DRIVERS Level Zero's face to
- * its loader; METE_SOCKET, METE_DRIVER, METE_HIP_DRIVER, METE_LEVELZERO_DRIVER and their like, METE_NVML and METE_LOG
- * tell the shim the rest. None of them is a secret and none is trusted: who a client is, meted knows from the socket
- * and the kernel.
+ * LD_PRELOAD and LD_LIBRARY_PATH put the shim in front of the driver, however the program loads it. OPENCL_LAYERS names
+ * OpenCL's layer to its loader, in addition to the user's own layers; ZE_ENABLE_ALT_DRIVERS names Level Zero's face to
+ * its loader. METE_SOCKET, METE_DRIVER, METE_HIP_DRIVER, METE_LEVELZERO_DRIVER and similar variables, METE_NVML and
+ * METE_LOG configure the shim. None of them is secret or trusted: meted identifies a client by the socket and the
+ * kernel.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ struct tenant_env {
 		const struct shape_row *row;
 		const char *library; /* behind its face, absolute */
 		bool preload;	     /* for programs whose own library comes before LD_LIBRARY_PATH */
-	} shape[SHAPES_MAX]; /* what the grant's devices have of model/shapes.h; ended by a row that is NULL */
+	} shape[SHAPES_MAX]; /* the grant's libraries of model/shapes.h; ended by a row of NULL */
 	const char *log; /* NULL: none */
 	const char *runtime_dir; /* of mete's CUDA runtime library (runtime_env.h); NULL: the program's own */
 	bool t3; /* also load tier T3's library */

@@ -1,10 +1,10 @@
-/* ipc.h: memory that several processes have open by handles: the grant's tenant is charged for it once. */
+/* ipc.h: memory that several processes share by handles; the tenant is charged for it once. */
 #pragma once
 
 #include "core/records.h"
 #include "levelzero/start.h"
 
-/* The memory of an exported or imported record is gone from this process. */
+/* Call when the process has released the memory of an exported or imported record. */
 void ipc_let_go(const struct record *r);
-/* After the driver's call that closes what the imported record, which was taken out, is of: one opening of it. */
+/* Call after the driver has closed one opening of imported memory, with its removed record. */
 void ipc_closed(ze_result_t r, struct record *record);

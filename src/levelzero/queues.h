@@ -1,8 +1,9 @@
 /*
- * queues.h: what work is given to: command queues and immediate command lists, and where they are at home.
+ * queues.h: command queues and immediate command lists, to which work is submitted, and their homes.
  *
- * A home is a context of Level Zero's with a device: what markers are made of belongs to both. It lives as long as the
- * context. A queue lives until it is destroyed; its memory then serves another, so that nobody reads what is not there.
+ * A home is a pair of a Level Zero context and a device: the objects of a marker belong to both. It exists as long as
+ * the context. A queue exists until it is destroyed. Its memory is then reused for another queue and never freed, so
+ * that a late reader finds valid memory.
  */
 #pragma once
 
@@ -18,11 +19,11 @@ struct home {
 	ze_context_handle_t context;
 	ze_device_handle_t device;
 	unsigned int index;  /* in the grant */
-	double tick_ns;	     /* of the device's timestamps */
-	uint32_t bits;	     /* that they have */
-	_Atomic bool leaves; /* the context is being destroyed: nobody waits for its markers any more */
+	double tick_ns;	     /* length of a tick of the device's timestamps */
+	uint32_t bits;	     /* width of the timestamps */
+	_Atomic bool leaves; /* the context is being destroyed: no thread may wait for its markers any more */
 	struct home *next;
-	pthread_mutex_t lock; /* guards what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	struct marker *markers;
 };
 
@@ -30,14 +31,14 @@ struct queue {
 	struct home *home;
 	ze_command_queue_handle_t handle; /* NULL: an immediate list */
 	ze_command_list_handle_t list;
-	uint32_t ordinal; /* of its group */
+	uint32_t ordinal; /* of its queue group */
 	enum wire_engine engine;
-	bool waits;	      /* calls return when the work is done */
-	pthread_mutex_t lock; /* held for each call of the driver's on it: markers come from threads of ours */
-	struct queue *next;   /* of those that serve nobody */
+	bool waits;	      /* synchronous: calls return when the work is done */
+	pthread_mutex_t lock; /* held for each driver's call on it, because mete's threads submit markers */
+	struct queue *next;   /* in the list of unused entries */
 };
 
-/* Of a command queue's handle, or an immediate list's. NULL: not metered, or a list that is recorded. */
+/* Finds the queue of a handle of a command queue or immediate list. NULL: not metered, or a recorded list. */
 struct queue *queues_find(const void *handle);
 
 /* In the child of fork(). */

@@ -2,8 +2,8 @@
  * ze_types.h: Level Zero's types, as far as the face, the stand-in and the tests need them.
  *
  * Source: oneAPI Level Zero Specification 1.13 (core and sysman), whose names, values and layouts these are. mete is
- * built without the loader's headers. tests/levelzero/spec_test.py compares values and layouts with them where they are
- * there.
+ * built without the loader's headers. tests/levelzero/spec_test.py compares values and layouts with them if they are
+ * installed.
  */
 #pragma once
 
@@ -74,7 +74,7 @@ ZE_HANDLE(zes_mem);
 typedef ze_driver_handle_t zes_driver_handle_t;
 typedef ze_device_handle_t zes_device_handle_t;
 
-/* What every structure begins with. */
+/* The head of every structure. */
 typedef struct ze_base_t {
 	ze_structure_type_t stype;
 	void *pNext;
@@ -87,7 +87,7 @@ typedef struct ze_driver_properties_t {
 	uint32_t driverVersion;
 } ze_driver_properties_t;
 
-/* Bit 0 of `flags`: handles lead to the driver's own tables, past whoever stands before it. */
+/* Bit 0 of `flags`: handles point to the driver's own tables and bypass any layer. */
 typedef struct ze_driver_ddi_handles_ext_properties_t {
 	ze_structure_type_t stype;
 	void *pNext;
@@ -113,7 +113,7 @@ typedef struct ze_device_properties_t {
 	uint32_t numEUsPerSubslice;
 	uint32_t numSubslicesPerSlice;
 	uint32_t numSlices;
-	uint64_t timerResolution; /* nanoseconds; with DEVICE_PROPERTIES_1_2 cycles in a second */
+	uint64_t timerResolution; /* nanoseconds; with DEVICE_PROPERTIES_1_2 cycles per second */
 	uint32_t timestampValidBits;
 	uint32_t kernelTimestampValidBits;
 	uint8_t uuid[16];
@@ -170,7 +170,7 @@ typedef struct ze_command_list_desc_t {
 	uint32_t flags;
 } ze_command_list_desc_t;
 
-/* A context, a fence: nothing but flags. */
+/* Of a context or a fence: flags alone. */
 typedef struct ze_context_desc_t {
 	ze_structure_type_t stype;
 	const void *pNext;

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* The structure of that type in the chain that begins at `first`; NULL: there is none. */
+/* Returns the structure of the type in the chain that begins at `first`; NULL: none. */
 static inline const void *chain_find(const void *first, VkStructureType type)
 {
 	for (const VkBaseInStructure *s = first; s; s = s->pNext)

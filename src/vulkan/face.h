@@ -1,13 +1,14 @@
 /*
- * face.h: Vulkan's side of what the core asks (core/face.h). A context is a struct device, a queue a struct queue, and
+ * face.h: Vulkan's face for the core (core/face.h). A context is a struct device, a queue a struct queue, and
  * a marker a fence with a timestamp.
  */
 #pragma once
 
 #include "vulkan/objects.h"
 
-/* The device is about to be destroyed, and nobody uses its markers: waits for them, and destroys what Vulkan has of
- * them. */
+/*
+ * Call before a device is destroyed, when no thread uses its markers: waits for them and destroys their Vulkan objects.
+ */
 void face_end_markers(struct device *d);
-/* The device is gone, and the core has forgotten its markers. */
+/* Call when the device is gone and the core has dropped its markers. */
 void face_free_markers(struct device *d);

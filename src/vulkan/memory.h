@@ -1,7 +1,7 @@
-/* memory.h: what the program's Vulkan devices hold, charged to the grant. */
+/* memory.h: charges the memory of the program's Vulkan devices to the grant. */
 #pragma once
 
 #include "vulkan/objects.h"
 
-/* The device is gone, and all that it held with it. */
+/* Call when a device was destroyed: refunds all its memory. */
 void memory_device_gone(struct device *d);

@@ -1,8 +1,8 @@
 /*
- * objects.h: what the layer keeps of an instance, a device and a queue.
+ * objects.h: the layer's records of instances, devices and queues.
  *
- * Instances and devices live from the call that makes them to the one that destroys them, which Vulkan lets no other
- * call run beside. A queue lives as long as its device.
+ * An instance or a device exists from the call that creates it to the call that destroys it; Vulkan forbids other calls
+ * on it at the same time. A queue exists as long as its device.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The next layer's functions, or the driver's. NULL: it has no such call, or the program has not asked for it. */
+/* The functions of the next layer or the driver. NULL: it has no such call, or the program has not enabled it. */
 struct instance_calls {
 #define NEEDED(name) PFN_##name name;
 #define ALSO(name, other) PFN_##name name;
@@ -47,13 +47,13 @@ struct device {
 	struct device_calls next;
 	bool metered;
 	unsigned int index;			 /* in the grant, if metered */
-	uint16_t number;			 /* of all devices of the process, for records */
+	uint16_t number;			 /* number among the process's devices, for records */
 	VkPhysicalDeviceMemoryProperties memory; /* the driver's */
-	double tick_ns;				 /* of its timestamps */
+	double tick_ns;				 /* length of a tick of its timestamps */
 	uint32_t stamp_bits[OBJECTS_FAMILIES];	 /* by queue family; 0: it has no timestamps */
 	bool transfers[OBJECTS_FAMILIES];	 /* a family that only copies */
-	_Atomic bool timed;			 /* its clock was read before a batch could hold that up */
-	pthread_mutex_t lock;			 /* guards what follows */
+	_Atomic bool timed;			 /* its clock was read, before a batch could delay that */
+	pthread_mutex_t lock;			 /* guards the members below */
 	struct queue *queues;
 	struct marker *markers;
 };
@@ -62,17 +62,17 @@ struct queue {
 	VkQueue handle;
 	struct device *device;
 	uint32_t family;
-	pthread_mutex_t lock; /* held for each call of the driver's on the queue: markers come from threads of ours */
+	pthread_mutex_t lock; /* held for each driver's call on the queue, because mete's threads submit markers */
 	struct queue *next;
 };
 
-/* Of an instance or a physical device. */
+/* Finds the instance of a handle of an instance or a physical device. */
 static inline struct instance *instance_of(const void *handle)
 {
 	return handles_find(handles_key(handle));
 }
 
-/* Of a device, a queue or a command buffer. */
+/* Finds the device of a handle of a device, a queue or a command buffer. */
 static inline struct device *device_of(const void *handle)
 {
 	return handles_find(handles_key(handle));

@@ -1,8 +1,9 @@
 /*
- * start.h: whether the process is under a grant, and which of Vulkan's devices belong to it.
+ * start.h: attaches a process under a grant, and finds the Vulkan devices that belong to the grant.
  *
- * A physical device belongs to the grant by its UUID, which is that of the card in every API of a vendor. The software
- * device is this machine's processors, and so is a Vulkan device of type CPU: it is the grant's first software device.
+ * A physical device is found in the grant by its UUID, which is the same in all APIs of a vendor. The software device
+ * runs on this machine's processors, and so does a Vulkan device of type CPU: it counts as the grant's first software
+ * device.
  */
 #pragma once
 
@@ -15,7 +16,7 @@
 bool start(void);
 bool start_is_metered(void);
 
-/* The grant's device that the physical device is. False: it is none, so the program does not see it. */
+/* Finds the index in the grant of a physical device. False: not granted, and the program does not see it. */
 bool start_device(const struct instance *instance, VkPhysicalDevice physical, unsigned int *ret_device);
 
 /* In the child of fork(). */
