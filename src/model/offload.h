@@ -18,7 +18,7 @@
 
 enum offload_place { OFFLOAD_HOST, OFFLOAD_DISK, OFFLOAD_NOWHERE };
 
-/* All in one unit, whichever. */
+/* All amounts are in one unit, which the caller chooses. */
 struct offload {
 	uint64_t host_most, host_owners, host_users;
 	uint64_t disk_most; /* 0: there is none */
@@ -30,19 +30,19 @@ struct offload {
 	} of[OFFLOAD_USERS + 1];
 };
 
-/* Whose memory it is. */
+/* The user of a grant. */
 struct offload_owner {
 	bool owner;
 	uint32_t user;
-	uint64_t host_most; /* of the host's memory, where it is no owner; UINT64_MAX: no bound of his own */
+	uint64_t host_most; /* the user's bound in the host's memory, unless an owner; UINT64_MAX: none */
 	bool disk;	    /* its programs can write to the disk, and may */
 };
 
-/* So much is there, or on the way. */
+/* Notes memory that is stored, or on its way. */
 void offload_add(struct offload *o, const struct offload_owner *whose, enum offload_place where, uint64_t units);
-/* So much more of it finds room there. */
+/* Returns how much more of the user's memory has room there. */
 uint64_t offload_room(const struct offload *o, const struct offload_owner *whose, enum offload_place where);
-/* What bounds its room in the host's memory is the user's own bound. */
+/* True if the user's own bound is what limits its room in the host's memory. */
 bool offload_is_users_part(const struct offload *o, const struct offload_owner *whose);
-/* Where so much of it goes: all to one place. */
+/* Returns the place for this much memory, all of which is stored in one place. */
 enum offload_place offload_choose(const struct offload *o, const struct offload_owner *whose, uint64_t units);

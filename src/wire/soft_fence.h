@@ -1,7 +1,7 @@
 /*
- * soft_fence.h: how a process tells its software device which of its own memory copies may touch, through
- * cuGetExportTable() of its driver with SOFT_FENCE_ID. For processes that copy for others: should one of them hand the
- * driver an address that it has not looked at well enough, the driver refuses it.
+ * soft_fence.h: restricts the software device's copies to certain memory of the process, through cuGetExportTable() of
+ * the driver with SOFT_FENCE_ID. It is for processes that copy on behalf of others: if such a process passes the driver
+ * an address that it has not checked well enough, the driver refuses the copy.
  */
 #pragma once
 
@@ -14,10 +14,10 @@
 struct soft_fence_table {
 	size_t bytes; /* of this struct */
 	/*
-	 * These bytes may be touched. From the first call on no other memory of the process may, but what the driver
-	 * has allocated. Value: 0 when there are too many such places already.
+	 * Allows copies to access these bytes. From the first call on they may access no other memory of the process,
+	 * except what the driver has allocated. Returns 0 if there are too many such ranges already.
 	 */
 	int (*allow)(const void *begin, size_t bytes);
-	/* In this thread nothing is refused, until the opposite: it runs what nobody else has a say in. */
+	/* Lifts the restriction for this thread, or restores it: for code whose addresses are its own. */
 	void (*lift)(int lifted);
 };

@@ -7,8 +7,8 @@
  * timed as a kernel, and its blocks are spread over the device's threads. A function runs once per block, on one
  * thread.
  *
- * Anybody who finds out the number can launch the kernel with any parameters. A function therefore trusts none of
- * them, and accesses no memory through them that `reach` has not permitted.
+ * Any code that learns the number can launch the kernel with any parameters. A function therefore trusts none of
+ * them, and accesses memory through them only after `reach` has permitted it.
  */
 #pragma once
 
@@ -20,25 +20,24 @@
 #define SOFT_NATIVE_ID { 'm', 'e', 't', 'e', 's', 'o', 'f', 't', 'n', 'a', 't', 'i', 'v', 'e', 0, 1 }
 /* clang-format on */
 
-/* Of PTX: .extern .func mete_native(.param .b32 number) */
+/* In PTX: .extern .func mete_native(.param .b32 number) */
 #define SOFT_NATIVE_NAME "mete_native"
 
 struct soft_native {
 	const void *params; /* of the kernel, packed */
 	uint32_t bytes;
-	uint32_t block, blocks; /* which one of how many, counted along x */
+	uint32_t block, blocks; /* index and number of the blocks, along x */
 	/*
-	 * Whether the kernel may touch these bytes. False: the launch has got its fault (an illegal address), and the
-	 * function returns at once.
+	 * Returns whether the kernel may access these bytes. False: the launch has failed with an illegal address, and
+	 * the function must return at once.
 	 */
 	bool (*reach)(struct soft_native *n, uint64_t address, uint64_t bytes, bool write);
 	/*
-	 * To be called at least every few milliseconds, with the warp instructions that the work since would have
-	 * taken: the device learns of the progress. False: the launch has been stopped, and the function returns at
-	 * once.
+	 * Reports progress. Call it at least every few milliseconds, with the number of warp instructions that the work
+	 * since the last call would have taken. False: the launch was stopped, and the function must return at once.
 	 */
 	bool (*go_on)(struct soft_native *n, uint64_t warp_instructions);
-	/* The parameters make no sense: the launch gets its fault (an illegal instruction). */
+	/* Call if the parameters are invalid: the launch fails with an illegal instruction. */
 	void (*refuse)(struct soft_native *n);
 };
 
@@ -46,8 +45,8 @@ typedef void (*soft_native_function)(struct soft_native *n);
 
 struct soft_native_table {
 	size_t bytes; /* of this struct */
-	/* Registers a function for good. Value: its number, or 0 when there are too many. */
+	/* Registers a function until the process ends. Returns its number; 0: too many functions. */
 	uint32_t (*add)(soft_native_function f);
-	/* Threads that run a kernel's blocks at a time. */
+	/* Returns the number of threads that execute the blocks of a kernel. */
 	uint32_t (*threads)(void);
 };
