@@ -116,6 +116,8 @@ static LLVMValueRef dot(struct arith *a, enum code code, LLVMValueRef *x)
 	const bool second = code == CODE_DOT_US || code == CODE_DOT_SS;
 	LLVMValueRef sum = x[3], p;
 
+	if (value_is_lanes(x[1]))
+		return dot_lanes(a->e, x[1], first, x[2], second, x[3]);
 	for (uint32_t k = 0; k < 4; k++) {
 		p = LLVMBuildMul(a->b, byte_of(a, x[1], k, first), byte_of(a, x[2], k, second), "");
 		sum = LLVMBuildAdd(a->b, sum, p, "");

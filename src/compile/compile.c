@@ -28,7 +28,7 @@ static int failed(char *why, size_t why_bytes, const char *what, const char *tex
 	return -EINVAL;
 }
 
-static LLVMTargetMachineRef machine_new(const char *isa, char *why, size_t why_bytes)
+static LLVMTargetMachineRef machine_new(const struct compile_request *request, char *why, size_t why_bytes)
 {
 	const char *triple = "x86_64-unknown-linux-gnu", *cpu = NULL;
 	LLVMTargetMachineRef m;
@@ -36,7 +36,7 @@ static LLVMTargetMachineRef machine_new(const char *isa, char *why, size_t why_b
 	char *error = NULL;
 
 	for (size_t i = 0; i < sizeof(processors) / sizeof(processors[0]); i++)
-		if (!strcmp(processors[i].isa, isa))
+		if (!strcmp(processors[i].isa, request->isa))
 			cpu = processors[i].cpu;
 	if (!cpu) {
 		failed(why, why_bytes, "LLVM", "this processor has no vectors that kernels are compiled for");
@@ -51,7 +51,8 @@ static LLVMTargetMachineRef machine_new(const char *isa, char *why, size_t why_b
 		LLVMDisposeMessage(error);
 		return NULL;
 	}
-	m = LLVMCreateTargetMachine(target, triple, cpu, "", LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
+	m = LLVMCreateTargetMachine(target, triple, cpu, request->dots ? "+avx512vnni" : "", LLVMCodeGenLevelDefault,
+				    LLVMRelocPIC, LLVMCodeModelSmall);
 	if (!m)
 		failed(why, why_bytes, "LLVM", "it has no such processor");
 	return m;
@@ -95,10 +96,10 @@ static int object_of(LLVMModuleRef module, LLVMTargetMachineRef machine, void **
 	return *ret ? 0 : -ENOMEM;
 }
 
-static int module_compile(LLVMModuleRef module, const char *isa, void **ret, size_t *ret_bytes, char *why,
-			  size_t why_bytes)
+static int module_compile(LLVMModuleRef module, const struct compile_request *request, void **ret, size_t *ret_bytes,
+			  char *why, size_t why_bytes)
 {
-	LLVMTargetMachineRef machine = machine_new(isa, why, why_bytes);
+	LLVMTargetMachineRef machine = machine_new(request, why, why_bytes);
 	LLVMTargetDataRef layout;
 	char *text = NULL;
 	int r = -EINVAL;
@@ -134,7 +135,7 @@ __attribute__((visibility("default"))) int mete_compile(const struct compile_req
 	if (!r) {
 		context = LLVMContextCreate();
 		module = emit_module(context, &f);
-		r = module ? module_compile(module, request->isa, ret, ret_bytes, why, why_bytes) : -ENOMEM;
+		r = module ? module_compile(module, request, ret, ret_bytes, why, why_bytes) : -ENOMEM;
 		if (module)
 			LLVMDisposeModule(module);
 		LLVMContextDispose(context);

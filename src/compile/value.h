@@ -68,5 +68,8 @@ LLVMValueRef value_element(struct emit *e, LLVMValueRef array, LLVMValueRef lane
 LLVMValueRef value_all(struct emit *e, LLVMValueRef condition);
 LLVMValueRef value_any(struct emit *e, LLVMValueRef condition);
 
+/* dot.c: the sum and four products of bytes in each lane of i32. */
+LLVMValueRef dot_lanes(struct emit *e, LLVMValueRef x, bool x_signed, LLVMValueRef y, bool y_signed, LLVMValueRef sum);
+
 /* arith.c: the result of an inline row, as bits; sources are bits, all scalars or all vectors. */
 LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inline_row *row, LLVMValueRef *x);

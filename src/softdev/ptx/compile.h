@@ -28,7 +28,7 @@
 #define COMPILE_LIBRARY "libmete-compile.so.0"
 #define COMPILE_SYMBOL "mete_compile"
 
-#define COMPILE_FORM 12u /* raised with every change of what is made of the same operations */
+#define COMPILE_FORM 13u /* raised with every change of what is made of the same operations */
 #define COMPILE_ABI                                                                                                    \
 	((uint32_t)(COMPILE_FORM * 1000003u + sizeof(struct warp) * 31u + sizeof(struct block) * 7u +                  \
 		    sizeof(struct ptx_launch) * 3u + __builtin_offsetof(struct block, range) +                         \
@@ -86,6 +86,7 @@ struct compile_request {
 	uint32_t count;
 	const struct compile_op *op;
 	const char *isa; /* "avx2", "avx512" */
+	bool dots;	 /* the processor has dot products of bytes of 512 bits, and they may be used */
 	uint32_t layout; /* enum compile_layout */
 	bool partial;	 /* blocks have a warp with fewer than 32 threads */
 	bool alone;	 /* and no other one */

@@ -352,6 +352,7 @@ struct isa {
 };
 
 const struct isa *isa_find(const char *name); /* NULL: the best of this machine; unknown or not runnable here: NULL */
+bool isa_has_dots(const struct isa *isa);     /* with it this machine's dot products of bytes may be used */
 const struct row *isa_row(const struct isa *isa, size_t i); /* NULL: it has fewer */
 
 /* warp.c: control that does not depend on the instruction set. */

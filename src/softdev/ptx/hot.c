@@ -365,6 +365,7 @@ static struct job *job_new(const struct function *f, const struct ptx_launch *l)
 					       .count = f->count,
 					       .op = j->op,
 					       .isa = module_isa(f->module)->name,
+					       .dots = isa_has_dots(module_isa(f->module)),
 					       .layout = layout_of(l),
 					       .partial = is_partial(l),
 					       .alone = is_alone(l) };

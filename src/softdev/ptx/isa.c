@@ -54,6 +54,17 @@ const struct isa *isa_find(const char *name)
 	return NULL;
 }
 
+bool isa_has_dots(const struct isa *isa)
+{
+#if defined(__x86_64__)
+	__builtin_cpu_init();
+	return !strcmp(isa->name, "avx512") && __builtin_cpu_supports("avx512vnni");
+#else
+	(void)isa;
+	return false;
+#endif
+}
+
 const struct row *isa_row(const struct isa *isa, size_t i)
 {
 	for (size_t k = 0; k < ISA_ROWS; k++) {
