@@ -125,6 +125,28 @@ static LLVMValueRef dot(struct arith *a, enum code code, LLVMValueRef *x)
 	return sum;
 }
 
+/* By way of f64, as div_u32_of() and div_s32_of() of softdev/ptx/int.h; the rest of a division by zero is all. */
+static LLVMValueRef divide(struct arith *a, LLVMValueRef *x, bool is_signed, bool remainder)
+{
+	LLVMBuilderRef b = a->b;
+	LLVMTypeRef real = formed(value_is_lanes(x[1]), a->e->f64);
+	LLVMValueRef one = number(x[1], 1), all = number(x[1], ~0ull), by = x[2], p, q;
+	LLVMValueRef none = LLVMBuildICmp(b, LLVMIntEQ, x[2], number(x[2], 0), "");
+	LLVMValueRef minus = LLVMBuildICmp(b, LLVMIntEQ, x[2], all, "");
+
+	by = LLVMBuildSelect(b, none, one, by, "");
+	by = is_signed ? LLVMBuildSelect(b, minus, one, by, "") : by;
+	p = is_signed ? LLVMBuildSIToFP(b, x[1], real, "") : LLVMBuildUIToFP(b, x[1], real, "");
+	q = is_signed ? LLVMBuildSIToFP(b, by, real, "") : LLVMBuildUIToFP(b, by, real, "");
+	q = LLVMBuildFDiv(b, p, q, "");
+	q = is_signed ? LLVMBuildFPToSI(b, q, a->narrow, "") : LLVMBuildFPToUI(b, q, a->narrow, "");
+	q = is_signed ? LLVMBuildSelect(b, minus, LLVMBuildNeg(b, x[1], ""), q, "") : q;
+	if (!remainder)
+		return LLVMBuildSelect(b, none, all, q, "");
+	q = LLVMBuildSub(b, x[1], LLVMBuildMul(b, q, x[2], ""), "");
+	return LLVMBuildSelect(b, none, x[1], q, "");
+}
+
 static LLVMValueRef funnel(struct arith *a, LLVMValueRef *x, const char *name)
 {
 	LLVMValueRef args[3] = { x[2], x[1], x[3] };
@@ -210,6 +232,12 @@ static LLVMValueRef integer(struct arith *a, const struct compile_op *o, const s
 	case CODE_DOT_SU:
 	case CODE_DOT_SS:
 		return dot(a, (enum code)row->code, x);
+	case CODE_DIV_U:
+	case CODE_DIV_S:
+		return divide(a, x, row->code == CODE_DIV_S, false);
+	case CODE_REM_U:
+	case CODE_REM_S:
+		return divide(a, x, row->code == CODE_REM_S, true);
 	case CODE_NARROW_U:
 		return narrow(a, x[1], row->bits, false);
 	case CODE_NARROW_S:
@@ -385,6 +413,25 @@ static LLVMValueRef float_of_half(struct arith *a, LLVMValueRef bits)
 	return LLVMBuildFPExt(a->b, bits, formed(lanes, a->e->f32), "");
 }
 
+/* f2h() of softdev/ptx/fp.h: to nearest even, in the lower half. */
+static LLVMValueRef half_of_float(struct arith *a, LLVMValueRef bits)
+{
+	LLVMBuilderRef b = a->b;
+	LLVMValueRef sign = LLVMBuildAnd(b, LLVMBuildLShr(b, bits, number(bits, 16), ""), number(bits, 0x8000), "");
+	LLVMValueRef x = LLVMBuildAnd(b, bits, number(bits, 0x7fffffff), ""), small, r, big, nan;
+
+	small = LLVMBuildFAdd(b, as_real(a, x), real_number(a, 0.5), "");
+	small = LLVMBuildSub(b, LLVMBuildBitCast(b, small, a->narrow, ""), number(bits, 0x3f000000), "");
+	r = LLVMBuildAnd(b, LLVMBuildLShr(b, x, number(bits, 13), ""), number(bits, 1), "");
+	r = LLVMBuildAdd(b, LLVMBuildAdd(b, x, r, ""), number(bits, 0xfffu - 0x38000000u), "");
+	r = LLVMBuildLShr(b, r, number(bits, 13), "");
+	r = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, x, number(bits, 0x38800000), ""), small, r, "");
+	big = LLVMBuildICmp(b, LLVMIntUGE, x, number(bits, 0x477ff000), "");
+	nan = LLVMBuildICmp(b, LLVMIntUGT, x, number(bits, 0x7f800000), "");
+	r = LLVMBuildSelect(b, big, number(bits, 0x7c00), r, "");
+	return LLVMBuildSelect(b, nan, number(bits, 0x7fff), LLVMBuildOr(b, r, sign, ""), "");
+}
+
 static const char *rounding(enum code code)
 {
 	return code == CODE_ROUND_EVEN	 ? "llvm.rint"
@@ -478,6 +525,8 @@ LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inli
 		return LLVMBuildBitCast(e->b, float_of_float(&a, o, x[1]), result, "");
 	if (row->code == CODE_HALF_WIDEN)
 		return LLVMBuildBitCast(e->b, float_of_half(&a, x[1]), result, "");
+	if (row->code == CODE_HALF_SHORTEN)
+		return half_of_float(&a, x[1]);
 	if (row->code == CODE_FNEG)
 		return LLVMBuildXor(e->b, x[1], number(x[1], sign), "");
 	if (row->code == CODE_FABS)

@@ -84,6 +84,10 @@ enum code {
 	CODE_FUNNEL_R,
 	CODE_LOGIC,
 	CODE_COUNT_BITS,
+	CODE_DIV_U, /* of 32 bits */
+	CODE_DIV_S,
+	CODE_REM_U,
+	CODE_REM_S,
 	CODE_DOT_UU, /* of four bytes each, and a sum: signed are */
 	CODE_DOT_US, /* none, those of the second, */
 	CODE_DOT_SU, /* of the first, */
@@ -95,6 +99,7 @@ enum code {
 	CODE_FWIDEN,
 	CODE_FSHORTEN,
 	CODE_HALF_WIDEN,
+	CODE_HALF_SHORTEN,
 	CODE_ROUND_EVEN,
 	CODE_ROUND_ZERO,
 	CODE_ROUND_DOWN,

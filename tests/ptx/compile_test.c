@@ -89,6 +89,23 @@ static const char text[] =
 	"\tabs.ftz.f32 %f7, %f3; neg.ftz.f32 %f8, %f4; div.approx.ftz.f32 %f9, %f3, %f4; rcp.approx.ftz.f32 %f10, %f3;\n"
 	"\tsqrt.approx.ftz.f32 %f11, %f7; st.global.f32 [%d2+40], %f8; st.global.f32 [%d2+44], %f9; st.global.f32 [%d2+48], %f10;\n"
 	"\tst.global.f32 [%d2+52], %f11; ret;\n}\n"
+	/* quotients and rests of numbers of all sizes, by 0 and by -1; f16 of halves between two of them */
+	".visible .entry quotients(.param .u64 po, .param .u32 from)\n{\n"
+	"\t.reg .f32 %f<4>; .reg .b32 %r<20>; .reg .b64 %d<4>; .reg .b16 %h<4>;\n"
+	"\tmov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mad.lo.u32 %r1, %r2, %r3, %r1;\n"
+	"\tld.param.u64 %d1, [po]; ld.param.u32 %r2, [from]; mad.wide.u32 %d2, %r1, 60, %d1;\n"
+	"\tmul.lo.u32 %r4, %r1, 0x9e3779b1; mad.lo.u32 %r4, %r2, 0x85ebca6b, %r4; xor.b32 %r5, %r4, 0x5bd1e995; and.b32 %r6, %r1, 31;\n"
+	"\tshr.s32 %r5, %r5, %r6; and.b32 %r7, %r4, 0x80000000;\n"
+	"\tdiv.u32 %r8, %r4, %r5; st.global.u32 [%d2], %r8; rem.u32 %r8, %r4, %r5; st.global.u32 [%d2+4], %r8;\n"
+	"\tdiv.s32 %r8, %r4, %r5; st.global.u32 [%d2+8], %r8; rem.s32 %r8, %r4, %r5; st.global.u32 [%d2+12], %r8;\n"
+	"\tdiv.s32 %r8, %r7, %r5; st.global.u32 [%d2+16], %r8; rem.s32 %r8, %r7, %r5; st.global.u32 [%d2+20], %r8;\n"
+	"\tdiv.u32 %r8, %r5, %r4; st.global.u32 [%d2+24], %r8; rem.s32 %r8, %r4, %r2; st.global.u32 [%d2+28], %r8;\n"
+	"\tdiv.u32 %r8, %r4, 7; st.global.u32 [%d2+32], %r8; rem.u32 %r8, %r4, 1000003; st.global.u32 [%d2+36], %r8;\n"
+	"\tdiv.s32 %r8, %r2, 3; rem.u32 %r9, %r2, 10; st.global.u32 [%d2+40], %r8; st.global.u32 [%d2+44], %r9;\n"
+	"\tadd.u32 %r10, %r2, %r1; shl.b32 %r10, %r10, 16; and.b32 %r11, %r1, 15; shl.b32 %r11, %r11, 12; or.b32 %r10, %r10, %r11;\n"
+	"\tmov.b32 %f1, %r10; cvt.rn.f16.f32 %h1, %f1; shl.b32 %r12, %r2, 16; mov.b32 %f2, %r12; cvt.rn.f16.f32 %h2, %f2;\n"
+	"\tmov.b32 %r13, {%h1, %h2}; st.global.u32 [%d2+48], %r13; mov.b32 %f3, %r4; cvt.rn.ftz.f16.f32 %h3, %f3;\n"
+	"\tadd.f32 %f1, %f1, %f1; cvt.rn.f16.f32 %h1, %f1; mov.b32 %r13, {%h3, %h1}; st.global.u32 [%d2+52], %r13; ret;\n}\n"
 	/* lanes that end within a loop, while others go on */
 	".visible .entry ends(.param .u64 po)\n{\n"
 	"\t.reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %d<9>;\n"
@@ -209,6 +226,9 @@ static void test_results(void)
 {
 	static const struct dims shapes[] = { { 32, 1, 1 }, { 64, 1, 1 }, { 1, 1, 1 },	{ 33, 1, 1 },  { 16, 16, 1 },
 					      { 16, 3, 1 }, { 16, 1, 1 }, { 20, 1, 1 }, { 20, 3, 1 }, { 8, 8, 1 },  { 32, 7, 1 }, { 100, 1, 1 }, { 256, 1, 1 } };
+	/* f32 of which those of f16 are the least, subnormal, normal, the largest and none, in their upper halves */
+	static const uint32_t starts[] = { 0,	   0xffffffff, 0x32c0, 0x3380, 0x3480, 0x3800, 0x3880, 0x3f80,
+					   0x4700, 0x7f00,     0xb300, 0xb800, 0xc700, 0xff00 };
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
 		const struct dims block = shapes[i];
@@ -226,6 +246,10 @@ static void test_results(void)
 		if (from < 0x400 || (from & 0x7c00) == 0x7c00 || from == 0x8000 || from == 0x3c00)
 			tap_ok(compare("quants", (struct dims){ 4, 1, 1 }, (struct dims){ 64, 1, 1 }, from, 0) && same_results(),
 			       "quants from 0x%x: results and counters", from);
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		tap_ok(compare("quotients", (struct dims){ 4, 1, 1 }, (struct dims){ 64, 1, 1 }, starts[i], 0) &&
+			       same_results(),
+		       "quotients from 0x%x: results and counters", starts[i]);
 }
 
 /* Loads whose addresses are the same for some lanes. */
