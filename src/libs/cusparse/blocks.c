@@ -161,27 +161,8 @@ static cusparseStatus_t size_tell(cusparseHandle_t h, const struct blocks *b, co
 	return !status && (!p || !wanted) ? CUSPARSE_STATUS_INVALID_VALUE : status;
 }
 
-#define KIND(name, Name)                                                                                               \
-	cusparseStatus_t soft_cusparseCreate##Name##Info(name##Info_t *info)                                           \
-	{                                                                                                              \
-		if (!info)                                                                                             \
-			return CUSPARSE_STATUS_INVALID_VALUE;                                                          \
-		*info = calloc(1, sizeof(**info));                                                                     \
-		return *info ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_ALLOC_FAILED;                                 \
-	}                                                                                                              \
-	cusparseStatus_t soft_cusparseDestroy##Name##Info(name##Info_t info)                                           \
-	{                                                                                                              \
-		if (info)                                                                                              \
-			sparse_pivot_end(&info->p);                                                                    \
-		free(info);                                                                                            \
-		return CUSPARSE_STATUS_SUCCESS;                                                                        \
-	}                                                                                                              \
-	cusparseStatus_t soft_cusparseX##name##_zeroPivot(cusparseHandle_t handle, name##Info_t info, int *position)   \
-	{                                                                                                              \
-		return sparse_pivot_tell(handle, info ? &info->p : NULL, position);                                    \
-	}
-KIND(bsrsv2, Bsrsv2)
-KIND(bsrsm2, Bsrsm2)
+SPARSE_PIVOT_INFO(bsrsv2, Bsrsv2, p)
+SPARSE_PIVOT_INFO(bsrsm2, Bsrsm2, p)
 
 #define MATRIX(T) const T *values, const int *offsets, const int *indices, int block
 #define SQUARE(number) struct blocks b = { dirA, transA, mb, mb, nnzb, block, descrA, values, offsets, indices, number }

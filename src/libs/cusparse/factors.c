@@ -76,27 +76,8 @@ static cusparseStatus_t size_tell(cusparseHandle_t h, const struct matrix *m, co
 	return status;
 }
 
-#define KIND(name, Name)                                                                                               \
-	cusparseStatus_t soft_cusparseCreate##Name##Info(name##Info_t *info)                                           \
-	{                                                                                                              \
-		if (!info)                                                                                             \
-			return CUSPARSE_STATUS_INVALID_VALUE;                                                          \
-		*info = calloc(1, sizeof(**info));                                                                     \
-		return *info ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_ALLOC_FAILED;                                 \
-	}                                                                                                              \
-	cusparseStatus_t soft_cusparseDestroy##Name##Info(name##Info_t info)                                           \
-	{                                                                                                              \
-		if (info)                                                                                              \
-			sparse_pivot_end(&info->f);                                                                    \
-		free(info);                                                                                            \
-		return CUSPARSE_STATUS_SUCCESS;                                                                        \
-	}                                                                                                              \
-	cusparseStatus_t soft_cusparseX##name##_zeroPivot(cusparseHandle_t handle, name##Info_t info, int *position)   \
-	{                                                                                                              \
-		return sparse_pivot_tell(handle, info ? &info->f : NULL, position);                                    \
-	}
-KIND(csrilu02, Csrilu02)
-KIND(csric02, Csric02)
+SPARSE_PIVOT_INFO(csrilu02, Csrilu02, f)
+SPARSE_PIVOT_INFO(csric02, Csric02, f)
 
 #define MATRIX(T) cusparseHandle_t handle, int m, int nnz, const cusparseMatDescr_t descrA, T *values
 #define PATTERN(name) const int *offsets, const int *columns, name##Info_t info
