@@ -37,21 +37,6 @@ static LLVMValueRef slice(struct emit *e, const struct instruction *in, LLVMValu
 	return LLVMBuildBitCast(e->b, v, t, "");
 }
 
-/* All lanes of parts that lie one behind the other. */
-static LLVMValueRef join(struct emit *e, LLVMValueRef *part, uint32_t count)
-{
-	LLVMValueRef index[LANES];
-
-	for (uint32_t n = LANES / count; count > 1; count /= 2, n *= 2) {
-		for (uint32_t i = 0; i < 2 * n; i++)
-			index[i] = LLVMConstInt(e->i32, i, false);
-		for (uint32_t k = 0; k < count / 2; k++)
-			part[k] = LLVMBuildShuffleVector(e->b, part[2 * k], part[2 * k + 1],
-							 LLVMConstVector(index, 2 * n), "");
-	}
-	return part[0];
-}
-
 /* sum + x * y, or x * y where the instruction has no sum. */
 static LLVMValueRef run(struct emit *e, const struct instruction *in, LLVMValueRef sum, LLVMValueRef x, LLVMValueRef y)
 {
@@ -68,7 +53,7 @@ static LLVMValueRef run(struct emit *e, const struct instruction *in, LLVMValueR
 		args[n++] = slice(e, in, y, from, in->element);
 		part[count++] = LLVMBuildCall2(e->b, t, f, args, n, "");
 	}
-	return join(e, part, count);
+	return value_join(e, part, count, LANES / count);
 }
 
 static LLVMValueRef number(LLVMValueRef like, uint32_t n)

@@ -375,7 +375,7 @@ static LLVMValueRef folded_good(struct emit *e, const struct access_form *a, LLV
 static LLVMValueRef folded_load(struct emit *e, const struct folded *f, LLVMValueRef at, uint32_t imm)
 {
 	LLVMTypeRef one = type_int(e, f->a->bytes), t = LLVMVectorType(one, f->a->count);
-	LLVMValueRef part[LANES / 2], each[LANES * 2];
+	LLVMValueRef part[LANES / 2];
 
 	for (uint32_t k = 0; k < f->count; k++) {
 		LLVMValueRef lane = LLVMConstInt(e->i32, f->lane[k], false), index;
@@ -385,14 +385,7 @@ static LLVMValueRef folded_load(struct emit *e, const struct folded *f, LLVMValu
 				     value_at(e, LLVMBuildGEP2(e->b, e->i8, e->shared, &index, 1, ""), imm, t),
 				     (uint32_t)access_bytes(f->a));
 	}
-	for (uint32_t n = f->a->count, left = f->count; left > 1; n *= 2, left /= 2) {
-		for (uint32_t i = 0; i < 2 * n; i++)
-			each[i] = LLVMConstInt(e->i32, i, false);
-		for (uint32_t k = 0; k < left / 2; k++)
-			part[k] = LLVMBuildShuffleVector(e->b, part[2 * k], part[2 * k + 1],
-							 LLVMConstVector(each, 2 * n), "");
-	}
-	return part[0];
+	return value_join(e, part, f->count, f->a->count);
 }
 
 /* Value: false when it is none of those that can be folded. */

@@ -206,3 +206,17 @@ LLVMValueRef value_element(struct emit *e, LLVMValueRef array, LLVMValueRef lane
 
 	return LLVMBuildGEP2(e->b, t, first, &lane, 1, "");
 }
+
+LLVMValueRef value_join(struct emit *e, LLVMValueRef *part, uint32_t count, uint32_t each)
+{
+	LLVMValueRef index[LANES * 2];
+
+	for (; count > 1; count /= 2, each *= 2) {
+		for (uint32_t i = 0; i < 2 * each; i++)
+			index[i] = LLVMConstInt(e->i32, i, false);
+		for (uint32_t k = 0; k < count / 2; k++)
+			part[k] = LLVMBuildShuffleVector(e->b, part[2 * k], part[2 * k + 1],
+							 LLVMConstVector(index, 2 * each), "");
+	}
+	return part[0];
+}

@@ -71,5 +71,8 @@ LLVMValueRef value_any(struct emit *e, LLVMValueRef condition);
 /* dot.c: the sum and four products of bytes in each lane of i32. */
 LLVMValueRef dot_lanes(struct emit *e, LLVMValueRef x, bool x_signed, LLVMValueRef y, bool y_signed, LLVMValueRef sum);
 
+/* `count` vectors (a power of two) of `each` elements, one behind the other: LANES * 2 at most. `part` is used up. */
+LLVMValueRef value_join(struct emit *e, LLVMValueRef *part, uint32_t count, uint32_t each);
+
 /* arith.c: the result of an inline row, as bits; sources are bits, all scalars or all vectors. */
 LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inline_row *row, LLVMValueRef *x);
