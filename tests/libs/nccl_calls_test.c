@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define RANKS 4
@@ -621,6 +622,48 @@ static void test_shrink(void)
 	}
 }
 
+static void CUDA_CB sleep_a_while(void *given)
+{
+	const struct timespec pause = { 0, 100000000 };
+
+	nanosleep(&pause, NULL);
+	(void)given;
+}
+
+static size_t device_free(void)
+{
+	size_t available, total;
+
+	CU(cuCtxSetCurrent(contexts[0]));
+	CU(cuMemGetInfo(&available, &total));
+	return available;
+}
+
+/* A stream comes to a call only after the communicator has ended: what the communicator held is given back then. */
+static void test_ended_early(void)
+{
+	ncclComm_t c[RANKS], one;
+	int devices[RANKS] = { 0, 1, 2, 3 };
+	size_t before = device_free();
+
+	for (int round = 0; round < 3; round++) {
+		GOOD(t.ncclCommInitAll(c, RANKS, devices));
+		for (int k = 0; k < RANKS - 1; k++) {
+			CU(cuCtxSetCurrent(contexts[k]));
+			CU(cuLaunchHostFunc(streams[k], sleep_a_while, NULL));
+			GOOD(t.ncclAllReduce(at(from[k]), at(to[k]), 4096, ncclInt32, ncclSum, c[k], streams[k]));
+		}
+		for (int k = 0; k < RANKS; k++)
+			GOOD(t.ncclCommAbort(c[k]));
+		for (int k = 0; k < RANKS; k++)
+			CU(cuStreamSynchronize(streams[k]));
+		/* whoever makes the next communicator gives back what the earlier ones held */
+		GOOD(t.ncclCommInitAll(&one, 1, devices));
+		GOOD(t.ncclCommDestroy(one));
+	}
+	is(device_free(), before);
+}
+
 /* Ranks that call different things find it out, and nothing hangs. */
 static void test_wrong(void)
 {
@@ -693,6 +736,7 @@ int main(void)
 	test_simulated();
 	test_abort_split();
 	test_shrink();
+	test_ended_early();
 	test_wrong();
 	for (int r = 0; r < RANKS; r++)
 		GOOD(t.ncclCommFinalize(comms[r]));

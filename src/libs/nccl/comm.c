@@ -44,6 +44,7 @@ static const struct {
 	{ "cuEventCreate", offsetof(struct nccl_driver, event_create) },
 	{ "cuEventRecord", offsetof(struct nccl_driver, event_record) },
 	{ "cuEventDestroy_v2", offsetof(struct nccl_driver, event_destroy) },
+	{ "cuEventQuery", offsetof(struct nccl_driver, event_query) },
 };
 
 static struct nccl_driver driver;
@@ -162,8 +163,21 @@ ncclResult_t soft_ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncErro
 
 /* ---- made ---- */
 
+/* Operations that the thread did not come to. */
+static void ops_free(struct nccl_op *op)
+{
+	while (op) {
+		struct nccl_op *next = op->next;
+
+		free(op->parts);
+		free(op);
+		op = next;
+	}
+}
+
 static void comm_free(struct ncclComm *c)
 {
+	ops_free(c->first);
 	for (int i = 0; c->lines && i < c->ranks; i++)
 		line_free(c->lines[i], c->state != ncclSuccess || c->abort);
 	free(c->lines);
@@ -213,6 +227,54 @@ static void device_end(struct ncclComm *c)
 	c->driver->pop(&popped);
 }
 
+/*
+ * Communicators that ended while functions in streams led to them and streams waited for their words. Each stays until
+ * its event says that the streams have passed; one with captured operations stays for good, since a graph may be
+ * launched again.
+ */
+static struct {
+	pthread_mutex_t mutex;
+	struct ncclComm *first;
+} ended = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+
+static bool streams_passed(const struct ncclComm *c)
+{
+	CUcontext popped;
+	CUresult e;
+
+	if (c->captured_count || c->driver->push(c->context))
+		return false;
+	e = c->driver->event_query(c->event);
+	c->driver->pop(&popped);
+	return e == CUDA_SUCCESS;
+}
+
+static void ended_add(struct ncclComm *c)
+{
+	pthread_mutex_lock(&ended.mutex);
+	c->next_ended = ended.first;
+	ended.first = c;
+	pthread_mutex_unlock(&ended.mutex);
+}
+
+/* Frees those whose streams have passed. */
+static void ended_sweep(void)
+{
+	pthread_mutex_lock(&ended.mutex);
+	for (struct ncclComm **at = &ended.first; *at;) {
+		struct ncclComm *c = *at;
+
+		if (!streams_passed(c)) {
+			at = &c->next_ended;
+			continue;
+		}
+		*at = c->next_ended;
+		device_end(c);
+		comm_free(c);
+	}
+	pthread_mutex_unlock(&ended.mutex);
+}
+
 static void *initialise(void *given)
 {
 	struct ncclComm *c = given;
@@ -258,6 +320,7 @@ static ncclResult_t create(ncclComm_t *ret, int ranks, const ncclUniqueId *id, i
 	e = context ? CUDA_SUCCESS : context_of_thread(d, &context);
 	if (e)
 		return ncclUnhandledCudaError;
+	ended_sweep();
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return ncclSystemError;
@@ -485,6 +548,8 @@ static ncclResult_t end(struct ncclComm *c)
 		c->lines[i] = NULL;
 	}
 	c->magic = 0;
+	ended_add(c);
+	ended_sweep();
 	return ncclSuccess;
 }
 

@@ -58,6 +58,7 @@ struct nccl_driver {
 	__typeof__(((struct cuda_table *)0)->cuEventCreate) event_create;
 	__typeof__(((struct cuda_table *)0)->cuEventRecord) event_record;
 	__typeof__(((struct cuda_table *)0)->cuEventDestroy_v2) event_destroy;
+	__typeof__(((struct cuda_table *)0)->cuEventQuery) event_query;
 };
 
 /* NULL: there is none; said once in the log. */
@@ -154,6 +155,7 @@ struct ncclComm {
 	_Atomic bool abort; /* the thread ends at once */
 	/* what it is made of, until it is */
 	ncclUniqueId id;
+	struct ncclComm *next_ended; /* comm.c: the next one that has ended while streams led to it */
 };
 
 /* The communicator, or NULL. */
