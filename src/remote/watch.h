@@ -10,8 +10,14 @@
 
 #define WATCH_VERSION_BYTES 40u
 
+/* A PCIe link: its generation and how many lanes it has, now and at most. All 0: not known. */
+struct watch_link {
+	uint32_t generation, lanes, generation_most, lanes_most;
+};
+
 struct watch_figures {
 	uint64_t total_bytes, free_bytes; /* as cuMemGetInfo says it to the tenant */
 	/* of the driver there, "570.86.15"; "": it has none of its own (the software device) */
 	char driver_version[WATCH_VERSION_BYTES];
+	struct watch_link link;
 };

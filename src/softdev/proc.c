@@ -14,6 +14,7 @@
 #include "softdev/fence.h"
 #include "softdev/native.h"
 #include "softdev/usage.h"
+#include "wire/soft_card.h"
 
 #include <string.h>
 
@@ -62,6 +63,15 @@ CUresult soft_cuGetProcAddress(const char *name, void **ret, int version, cuuint
 	return CUDA_SUCCESS;
 }
 
+/* The table of wire/soft_card.h; NULL: the id is another one. */
+static const void *card_table(const CUuuid *id)
+{
+	static const struct soft_card_table table = { sizeof(table), SOFT_CARD_LINK_GENERATION, SOFT_CARD_LINK_LANES };
+	static const char mine[16] = SOFT_CARD_ID;
+
+	return memcmp(id, mine, sizeof(mine)) ? NULL : &table;
+}
+
 CUresult soft_cuGetExportTable(const void **ret, const CUuuid *id)
 {
 	static atomic_bool told;
@@ -76,6 +86,8 @@ CUresult soft_cuGetExportTable(const void **ret, const CUuuid *id)
 		*ret = fence_table(id);
 	if (!*ret)
 		*ret = native_table(id);
+	if (!*ret)
+		*ret = card_table(id);
 	if (*ret)
 		return CUDA_SUCCESS;
 	if (static_runtime_line(id, "the software device", line, sizeof(line)) && !atomic_exchange(&told, true))

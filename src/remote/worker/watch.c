@@ -5,6 +5,7 @@
 #include "remote/worker/watch.h"
 
 #include "remote/watch.h"
+#include "remote/worker/card_link.h"
 #include "remote/worker/contexts.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@ void watch_open(void)
 		*version = 0;
 	version[strcspn(version, "\n ")] = 0;
 	fclose(f);
+	card_link_open("/sys/bus/pci/devices");
 }
 
 static CUresult figures_read(const struct cuda_table *driver, CUdevice device, struct watch_figures *ret)
@@ -56,6 +58,8 @@ int worker_other_watch(struct work *work)
 	contexts_primary_lock(work, device);
 	work->result = figures_read(work->driver, device, &f);
 	contexts_primary_unlock(device);
+	if (work->result == CUDA_SUCCESS)
+		card_link_read(work->driver, device, &f.link);
 	if (work->result == CUDA_SUCCESS)
 		remote_put(&work->out, &f, sizeof(f));
 	return 0;

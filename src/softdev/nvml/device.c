@@ -6,15 +6,13 @@
  */
 #include "softdev/nvml/state.h"
 #include "softdev/segment_fault.h"
+#include "wire/soft_card.h"
 
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define PCIE_GENERATION 4
-#define PCIE_LANES 16
 
 /* Enters, finds the device, runs `...` with `p`, `d` (its index) and `c` (its configuration), leaves. Value: of `r`. */
 #define WITH_DEVICE(handle, ...)                                                                                       \
@@ -244,30 +242,29 @@ nvmlReturn_t soft_nvmlDeviceGetBoardId(nvmlDevice_t device, unsigned int *board)
 	WITH_DEVICE(device, r = number(board, c->pci_domain << 16 | c->pci_bus << 8 | c->pci_device));
 }
 
-/* A link of the fourth generation, sixteen lanes wide, as most cards have; nothing is carried by it. */
 nvmlReturn_t soft_nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device, unsigned int *generation)
 {
-	WITH_DEVICE(device, r = number(generation, PCIE_GENERATION));
+	WITH_DEVICE(device, r = number(generation, SOFT_CARD_LINK_GENERATION));
 }
 
 nvmlReturn_t soft_nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned int *generation)
 {
-	WITH_DEVICE(device, r = number(generation, PCIE_GENERATION));
+	WITH_DEVICE(device, r = number(generation, SOFT_CARD_LINK_GENERATION));
 }
 
 nvmlReturn_t soft_nvmlDeviceGetGpuMaxPcieLinkGeneration(nvmlDevice_t device, unsigned int *generation)
 {
-	WITH_DEVICE(device, r = number(generation, PCIE_GENERATION));
+	WITH_DEVICE(device, r = number(generation, SOFT_CARD_LINK_GENERATION));
 }
 
 nvmlReturn_t soft_nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device, unsigned int *lanes)
 {
-	WITH_DEVICE(device, r = number(lanes, PCIE_LANES));
+	WITH_DEVICE(device, r = number(lanes, SOFT_CARD_LINK_LANES));
 }
 
 nvmlReturn_t soft_nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned int *lanes)
 {
-	WITH_DEVICE(device, r = number(lanes, PCIE_LANES));
+	WITH_DEVICE(device, r = number(lanes, SOFT_CARD_LINK_LANES));
 }
 
 /* In no fabric. Of the structure's two versions the second lacks the last member. */

@@ -365,9 +365,9 @@ nvmlReturn_t soft_nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_t 
 	return NVML_SUCCESS;
 }
 
-/* ---- memory ---- */
+/* ---- figures, which change ---- */
 
-static nvmlReturn_t memory_of(nvmlDevice_t device, struct watch_figures *ret)
+static nvmlReturn_t figures_of(nvmlDevice_t device, struct watch_figures *ret)
 {
 	const struct watch_calls *w;
 	int saved = errno, d;
@@ -379,10 +379,42 @@ static nvmlReturn_t memory_of(nvmlDevice_t device, struct watch_figures *ret)
 	return r;
 }
 
+/* ---- the PCIe link ---- */
+
+static nvmlReturn_t link_of(nvmlDevice_t device, struct watch_link *ret)
+{
+	struct watch_figures f = { 0 };
+	nvmlReturn_t r = figures_of(device, &f);
+
+	*ret = f.link;
+	return r;
+}
+
+static nvmlReturn_t link_number(nvmlReturn_t r, uint32_t known, unsigned int *ret)
+{
+	return r == NVML_SUCCESS && !known ? NVML_ERROR_NOT_SUPPORTED
+	       : r == NVML_SUCCESS	   ? state_number(ret, known)
+					   : r;
+}
+
+#define LINK(name, field)                                                                                              \
+	nvmlReturn_t soft_nvmlDeviceGet##name(nvmlDevice_t device, unsigned int *value)                                \
+	{                                                                                                              \
+		struct watch_link l;                                                                                   \
+		nvmlReturn_t r = link_of(device, &l);                                                                  \
+		return link_number(r, l.field, value);                                                                 \
+	}
+LINK(CurrPcieLinkGeneration, generation)
+LINK(MaxPcieLinkGeneration, generation_most)
+LINK(CurrPcieLinkWidth, lanes)
+LINK(MaxPcieLinkWidth, lanes_most)
+
+/* ---- memory ---- */
+
 nvmlReturn_t soft_nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
 	struct watch_figures f = { 0 };
-	nvmlReturn_t r = memory ? memory_of(device, &f) : NVML_ERROR_INVALID_ARGUMENT;
+	nvmlReturn_t r = memory ? figures_of(device, &f) : NVML_ERROR_INVALID_ARGUMENT;
 
 	if (r == NVML_SUCCESS)
 		*memory = (nvmlMemory_t){ .total = f.total_bytes,
@@ -400,7 +432,7 @@ nvmlReturn_t soft_nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (memory->version != NVML_VERSION_WORD(nvmlMemory_v2_t, 2))
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-	r = memory_of(device, &f);
+	r = figures_of(device, &f);
 	if (r == NVML_SUCCESS)
 		*memory = (nvmlMemory_v2_t){ .version = memory->version,
 					     .total = f.total_bytes,
