@@ -237,12 +237,16 @@ static struct {
 	struct ncclComm *first;
 } ended = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
-static bool streams_passed(const struct ncclComm *c)
+static bool streams_passed(struct ncclComm *c)
 {
 	CUcontext popped;
+	bool on_way;
 	CUresult e;
 
-	if (c->captured_count || c->driver->push(c->context))
+	pthread_mutex_lock(&c->mutex);
+	on_way = c->on_way;
+	pthread_mutex_unlock(&c->mutex);
+	if (on_way || c->captured_count || c->driver->push(c->context))
 		return false;
 	e = c->driver->event_query(c->event);
 	c->driver->pop(&popped);

@@ -146,6 +146,7 @@ struct ncclComm {
 	struct nccl_op *first, **last;
 	struct nccl_op *kept; /* captured ones: a graph may be launched as long as the process lives */
 	uint32_t pending;     /* calls whose operation has not ended */
+	uint32_t on_way;      /* of them, those that their streams have not come to */
 	uint32_t callers;     /* threads that wait in nccl_words() */
 	bool ending, finalized;
 	struct nccl_scalar *scalars;

@@ -37,6 +37,8 @@ static void CUDA_CB give(void *data)
 	c->last = &op->next;
 	if (op->captured)
 		c->pending++;
+	else
+		c->on_way--;
 	pthread_cond_broadcast(&c->cond);
 	pthread_mutex_unlock(&c->mutex);
 }
@@ -49,8 +51,20 @@ static CUdeviceptr word_captured(struct ncclComm *c)
 	return c->captured_count < WORDS_CAPTURED ? c->words + 4 * (CUdeviceptr)(1 + c->captured_count++) : 0;
 }
 
-/* Under c->mutex, with the communicator's context current. */
-static CUresult leave_locked(struct ncclComm *c, struct nccl_op *op, CUstreamCaptureStatus capture)
+/* The stream leads to the operation now: give() has it some day, whatever fails behind this. */
+static void given_to_stream(struct ncclComm *c, struct nccl_op *op)
+{
+	if (op->captured) {
+		op->kept = c->kept;
+		c->kept = op;
+	} else {
+		c->on_way++;
+		c->pending++;
+	}
+}
+
+/* Under c->mutex, with the communicator's context current. *ret_given: the stream owns the operation. */
+static CUresult leave_locked(struct ncclComm *c, struct nccl_op *op, CUstreamCaptureStatus capture, bool *ret_given)
 {
 	CUresult e = CUDA_SUCCESS;
 
@@ -69,6 +83,9 @@ static CUresult leave_locked(struct ncclComm *c, struct nccl_op *op, CUstreamCap
 		}
 	if (!e)
 		e = c->driver->host(op->stream, give, op);
+	*ret_given = !e;
+	if (*ret_given)
+		given_to_stream(c, op);
 	if (!e)
 		e = c->driver->wait_value(op->stream, op->word, op->value, CU_STREAM_WAIT_VALUE_GEQ);
 	if (!e && !op->captured)
@@ -76,12 +93,6 @@ static CUresult leave_locked(struct ncclComm *c, struct nccl_op *op, CUstreamCap
 	for (uint32_t i = 0; !e && !op->captured && i < op->parts_count; i++)
 		if (op->parts[i].stream != op->stream)
 			e = c->driver->wait_event(op->parts[i].stream, c->event, 0);
-	if (!e && !op->captured)
-		c->pending++;
-	if (!e && op->captured) {
-		op->kept = c->kept;
-		c->kept = op;
-	}
 	return e;
 }
 
@@ -91,6 +102,7 @@ static ncclResult_t leave(const struct nccl_op *given, const struct nccl_part *p
 	struct nccl_op *op = malloc(sizeof(*op));
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
 	CUcontext popped;
+	bool given_away = false;
 	CUresult e;
 
 	if (!op)
@@ -110,13 +122,15 @@ static ncclResult_t leave(const struct nccl_op *given, const struct nccl_part *p
 		e = c->driver->capturing(op->stream, &capture);
 		pthread_mutex_lock(&c->mutex);
 		if (!e)
-			e = leave_locked(c, op, capture);
+			e = leave_locked(c, op, capture, &given_away);
 		pthread_mutex_unlock(&c->mutex);
 		c->driver->pop(&popped);
 	}
 	if (!e)
 		return ncclSuccess;
 	nccl_fail(c, ncclUnhandledCudaError, "a call cannot be put into its stream: error %d of the driver", (int)e);
+	if (given_away)
+		return ncclUnhandledCudaError;
 	free(op->parts);
 	free(op);
 	return ncclUnhandledCudaError;
