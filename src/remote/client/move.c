@@ -236,6 +236,23 @@ static bool leave(struct move *m)
 
 /* ---- returning ---- */
 
+/*
+ * All that has been copied in is there. The copies stand in the contexts' legacy streams, for which neither another
+ * context's work waits, nor that of streams that were made not to, as unified.c's are.
+ */
+static CUresult settle(struct move *m)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	for (unsigned int i = 0; r == CUDA_SUCCESS && i < m->context_count; i++) {
+		struct link_answer answer;
+
+		r = move_request(m, CUDA_CALL_cuCtxSynchronize, m->context[i], NULL, 0, &answer);
+		link_done(&answer);
+	}
+	return r;
+}
+
 /* One worker takes it up. */
 static CUresult take_up(struct move *m)
 {
@@ -252,6 +269,8 @@ static CUresult take_up(struct move *m)
 	sent = move_caught_up(m); /* of a worker that failed no answer is waited for when it is left */
 	if (r == CUDA_SUCCESS)
 		r = sent;
+	if (r == CUDA_SUCCESS)
+		r = settle(m);
 	if (r == CUDA_SUCCESS && !move_say(m, WORKER_SETTLED, true))
 		r = CLIENT_LOST;
 	if (r == CUDA_SUCCESS)
