@@ -16,6 +16,7 @@
 #define CALL_FILL (CALL_MEMORY + 1)  /* struct fill_request */
 #define CALL_PIN (CALL_MEMORY + 2)   /* struct pin_request: answered with the worker's address, uint64_t */
 #define CALL_UNPIN (CALL_MEMORY + 3) /* the same */
+#define CALL_MERGE (CALL_MEMORY + 4) /* struct merge_request, then a uint64_t for each line, then the bytes */
 
 /* Copies up to this size travel inside the message. */
 #define COPY_INLINE_BYTES 2048u
@@ -56,3 +57,13 @@ struct fill_request {
 struct pin_request {
 	uint64_t offset, bytes; /* in the arena's heap */
 };
+
+/*
+ * Pinned memory that the program has written while work may write it as well: of each line of MERGE_LINE bytes those
+ * change whose bits are set, at once. It is there before the next request begins.
+ */
+struct merge_request {
+	uint64_t offset, bytes; /* in the arena's heap; the offset is a multiple of MERGE_LINE; at most MERGE_BYTES */
+};
+
+#define MERGE_BYTES 2048u

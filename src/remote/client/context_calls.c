@@ -181,9 +181,7 @@ CUresult client_cuCtxSynchronize_v2(CUcontext ctx)
 {
 	CUresult r = wait_for_all(ctx);
 
-	if (r == CUDA_SUCCESS)
-		unified_waited(NULL, true);
-	return r;
+	return r == CUDA_SUCCESS ? unified_waited_context(ctx) : r;
 }
 
 CUresult client_cuCtxResetPersistingL2Cache(void)

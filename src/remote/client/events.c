@@ -13,8 +13,6 @@
 #include "remote/client/unified.h"
 #include "remote/client/waited.h"
 
-#define NO_STREAM ((CUstream)(uintptr_t)-1) /* an event does not say which has been waited for */
-
 #define REACHED 1u
 #define UNKNOWN 2u /* a graph records it: nobody here sees when */
 #define RECORD 4u  /* counts from here on */
@@ -62,9 +60,7 @@ static CUresult wait_for(enum cuda_call call, CUevent event)
 	if (client_end(&c) == CUDA_SUCCESS && word && !(value & UNKNOWN))
 		atomic_compare_exchange_strong_explicit(word, &value, value | REACHED, memory_order_release,
 							memory_order_relaxed);
-	if (c.result == CUDA_SUCCESS && unified_any(c.session))
-		unified_end(c.session, NO_STREAM, false);
-	return c.result;
+	return c.result == CUDA_SUCCESS ? unified_waited_event(c.session) : c.result;
 }
 
 CUresult client_cuEventQuery(CUevent hEvent)
@@ -132,8 +128,8 @@ static void recorded(CUevent event, bool by_graph)
 	value = atomic_load_explicit(word, memory_order_relaxed);
 	do {
 		next = ((value & ~REACHED) + RECORD) | (by_graph ? UNKNOWN : 0);
-	} while (!atomic_compare_exchange_weak_explicit(word, &value, next, memory_order_acq_rel,
-							memory_order_relaxed));
+	} while (
+		!atomic_compare_exchange_weak_explicit(word, &value, next, memory_order_acq_rel, memory_order_relaxed));
 }
 
 void events_in_graph(CUevent event)

@@ -67,8 +67,8 @@ static int remember(const struct range *r)
 }
 
 /*
- * Of memory that is in another machine than its device each side has its own copy: they are made equal where the two
- * may meet. Known by its address there from now on.
+ * Of memory that is in another machine than its device, and of the program's own, each side has its own copy: they are
+ * made equal where the two may meet. Known by its address there from now on.
  */
 static CUresult share(const struct range *r)
 {
@@ -88,6 +88,7 @@ static CUresult share(const struct range *r)
 						 .host = r->begin,
 						 .device = r->other,
 						 .bytes = r->bytes,
+						 .copy = r->kind == RANGE_HOST ? offset_of(r) : r->copy,
 						 .start = UNIFIED_FROM_HOST });
 	if (e != CUDA_SUCCESS && r->other != r->begin)
 		ranges_take(r->other, 1u << RANGE_ALIAS, &alias);

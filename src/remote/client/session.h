@@ -20,6 +20,12 @@
 #define SESSIONS 32u
 #define SESSION_DEVICES 64u /* of all together */
 
+/* How work was submitted. Only who has done it knows that a wait for the same stream comes behind it. */
+struct unified_queue {
+	uint64_t stream, context; /* handles */
+	uint32_t thread;
+};
+
 struct session {
 	unsigned int index;
 	struct link link;
@@ -28,17 +34,17 @@ struct session {
 	struct memo memo;
 	const char *path; /* for messages */
 	bool open;
-	bool coherent;	   /* the worker sees this process's arena */
+	bool coherent;	     /* the worker sees this process's arena */
 	_Atomic int faulted; /* a kernel has faulted: from then on every call waits, and so tells the driver's error */
 	_Atomic int owed;    /* an error that nobody has been told yet: what came with an answer of the client's own */
-	_Atomic int unavailable; /* it was told that the driver answers CUDA_ERROR_DEVICE_UNAVAILABLE */
+	_Atomic int unavailable;  /* it was told that the driver answers CUDA_ERROR_DEVICE_UNAVAILABLE */
 	_Atomic int graph_memory; /* there are graphs that allocate: launches of graphs may find no memory */
-	_Atomic int functions; /* of the program, that the worker may call */
-	struct mirrors mirrors; /* copies to pinned memory whose bytes have not come */
-	_Atomic int unified; /* places of unified.h */
-	/* unified.c's own: work was submitted since all was equal, the last to this stream; to several */
-	bool unified_work, unified_several;
-	CUstream unified_stream;
+	_Atomic int functions;	  /* of the program, that the worker may call */
+	struct mirrors mirrors;	  /* copies to pinned memory whose bytes have not come */
+	_Atomic int unified;	  /* places of unified.h */
+	/* unified.c's own: work was submitted since all was equal, the last so; in several ways; in several contexts */
+	bool unified_work, unified_several, unified_mixed;
+	struct unified_queue unified_last;
 	_Atomic int apart; /* there are streams that do not wait for the legacy stream; see copy.c */
 };
 

@@ -2,13 +2,16 @@
  * unified.c: see unified.h.
  *
  * Of each place a third copy is kept: what the device had when the two were last made equal. What differs from it here
- * has been written by the program, what differs at the worker by the device; compared and moved are lines of LINE
- * bytes, so that what one side writes does not undo what the other has written beside it. Signals and page faults are
- * not used: this is a guest in somebody's process.
+ * has been written by the program, what differs at the worker by the device. What one side has written does not undo
+ * what the other has written beside it (merge.h). Signals and page faults are not used: this is a guest in somebody's
+ * process.
  *
- * The bytes go through a stream of their own, which waits for no other: it is used only when the program's have been
- * waited for, or have not begun. Nobody here waits for what goes out: the streams that work is submitted to do. What
- * comes back from several places is asked for at once.
+ * Memory of the program's own whose device is in this machine has its other copy in the arena, which the worker shares:
+ * no request is made. Of other memory the bytes go through a stream of their own, which waits for no other. While no
+ * work is under way the device has what it had, and whole lines go; nobody here waits for them: the streams that work
+ * is submitted to do. While work is under way that may write beside them, single bytes of pinned memory go in requests;
+ * of managed memory none can have been written (cuStreamAttachMemAsync). What comes back from several places is asked
+ * for at once.
  */
 #include "remote/client/unified.h"
 
@@ -19,6 +22,8 @@
 #include "remote/client/handles.h"
 #include "remote/client/thread.h"
 #include "remote/client/waited.h"
+#include "remote/copy.h"
+#include "remote/merge.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +39,7 @@
 struct unified {
 	struct unified *next;
 	struct unified_place place;
-	CUstream stream;
+	CUstream stream;  /* NULL: shared */
 	CUevent gone_out; /* recorded in it behind what goes out; NULL: not made yet */
 	CUstream waits;	  /* the last stream that waits for it, while `going_out` */
 	bool going_out;
@@ -51,6 +56,14 @@ static __thread bool inside;
 static uint8_t *host_at(const struct unified *u, uint64_t offset)
 {
 	return (uint8_t *)(uintptr_t)u->place.host + offset;
+}
+
+/* The device's copy, where this process reaches it. NULL: it does not. */
+static uint8_t *shared(const struct unified *u)
+{
+	const struct session *s = u->place.session;
+
+	return s->coherent && u->place.start == UNIFIED_FROM_HOST ? s->link.wall.arena + u->place.copy : NULL;
 }
 
 /* ---- moving ---- */
@@ -86,18 +99,20 @@ static uint64_t differ(const struct unified *u, uint64_t offset)
 	while (offset < u->place.bytes) {
 		uint64_t page = u->place.bytes - offset < PAGE ? u->place.bytes - offset : PAGE;
 
-		if (memcmp(host_at(u, offset), u->known + offset, page)) {
-			while (!memcmp(host_at(u, offset), u->known + offset, line_bytes(u, offset)))
-				offset += LINE;
-			return offset;
+		if (!merge_same(u->known + offset, host_at(u, offset), page)) {
+			/* Another thread may write the old bytes again meanwhile: then none does. */
+			for (uint64_t end = offset + page; offset < end; offset += line_bytes(u, offset))
+				if (!merge_same(u->known + offset, host_at(u, offset), line_bytes(u, offset)))
+					return offset;
+			continue;
 		}
 		offset += page;
 	}
 	return u->place.bytes;
 }
 
-/* Whether anything had to go out. */
-static bool push(struct unified *u)
+/* No work is under way. Value: whether anything had to go out. */
+static bool push_lines(struct unified *u)
 {
 	bool any = false;
 
@@ -105,9 +120,9 @@ static bool push(struct unified *u)
 		uint64_t end = at;
 
 		while (end < u->place.bytes && end - at < PIECE &&
-		       memcmp(host_at(u, end), u->known + end, line_bytes(u, end)))
+		       !merge_same(u->known + end, host_at(u, end), line_bytes(u, end)))
 			end += line_bytes(u, end);
-		memcpy(u->known + at, host_at(u, at), end - at);
+		merge_take(u->known + at, host_at(u, at), end - at);
 		if (move(u, at, u->known + at, end - at, true) != CUDA_SUCCESS)
 			return any;
 		any = true;
@@ -116,35 +131,77 @@ static bool push(struct unified *u)
 	return any;
 }
 
-static void take_line(struct unified *u, uint64_t offset, const uint8_t *from)
+static void send_merge(const struct unified *u, uint64_t at, uint64_t bytes, const uint64_t *masks,
+		       const uint8_t *picture)
 {
-	uint64_t bytes = line_bytes(u, offset);
+	const struct merge_request r = { u->place.copy + at, bytes };
+	struct client_call c;
 
-	if (!memcmp(u->known + offset, from, bytes))
-		return;
-	memcpy(u->known + offset, from, bytes);
-	memcpy(host_at(u, offset), from, bytes);
+	client_request(&c, CALL_MERGE);
+	c.session = u->place.session;
+	if (client_begin(&c, false)) {
+		remote_put(&c.out, &r, sizeof(r));
+		remote_put(&c.out, masks, (bytes + MERGE_LINE - 1) / MERGE_LINE * sizeof(*masks));
+		remote_put(&c.out, picture, bytes);
+		client_send(&c);
+	}
+	client_end(&c);
 }
 
-static void take(struct unified *u, uint64_t at, const uint8_t *from, uint64_t bytes)
+/* Work is under way: exactly the bytes that the program has written, and behind those that are going out. */
+static void push_bytes(struct unified *u)
 {
-	for (uint64_t i = 0; i < bytes; i += LINE)
-		take_line(u, at + i, from + i);
+	for (uint64_t at = differ(u, 0), next; at < u->place.bytes; at = differ(u, next)) {
+		uint64_t masks[MERGE_BYTES / MERGE_LINE];
+		uint8_t picture[MERGE_BYTES];
+
+		if (u->going_out)
+			client_plain_cuStreamSynchronize(u->stream);
+		u->going_out = false;
+		for (next = at; next < u->place.bytes && next - at < MERGE_BYTES; next += line_bytes(u, next))
+			masks[(next - at) / MERGE_LINE] = merge_changes(u->known + next, host_at(u, next),
+									line_bytes(u, next), picture + (next - at));
+		send_merge(u, at, next - at, masks, picture);
+	}
 }
 
-static void pull(struct unified *u)
+/* Whether anything goes out that has to be waited for. */
+static bool push(struct unified *u)
+{
+	if (u->place.start != UNIFIED_FROM_HOST || !u->place.session->unified_work)
+		return push_lines(u);
+	push_bytes(u);
+	return false;
+}
+
+static CUresult pull(struct unified *u)
 {
 	uint64_t piece = u->place.bytes < PIECE ? u->place.bytes : PIECE;
 	uint8_t *room = malloc(piece);
+	CUresult r = room ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 
-	for (uint64_t at = 0; room && at < u->place.bytes; at += piece) {
+	for (uint64_t at = 0; r == CUDA_SUCCESS && at < u->place.bytes; at += piece) {
 		uint64_t bytes = u->place.bytes - at < piece ? u->place.bytes - at : piece;
 
-		if (move(u, at, room, bytes, false) != CUDA_SUCCESS)
-			break;
-		take(u, at, room, bytes);
+		r = move(u, at, room, bytes, false);
+		if (r == CUDA_SUCCESS)
+			merge(u->known + at, room, host_at(u, at), bytes);
 	}
 	free(room);
+	return r;
+}
+
+/* Pinned memory of a program that came from another machine may lie in the arena itself: it is one. */
+static void push_shared(struct unified *u, uint8_t *there)
+{
+	if (there != host_at(u, 0))
+		merge(u->known, host_at(u, 0), there, u->place.bytes);
+}
+
+static void pull_shared(struct unified *u, const uint8_t *there)
+{
+	if (there != host_at(u, 0))
+		merge(u->known, there, host_at(u, 0), u->place.bytes);
 }
 
 /* Places that come back together. */
@@ -154,10 +211,11 @@ struct together {
 	uint64_t bytes;
 };
 
-static void pull_together(struct together *t)
+static CUresult pull_together(struct together *t)
 {
 	struct copy k[TOGETHER];
 	uint8_t *room = t->count > 1 ? malloc(t->bytes) : NULL;
+	CUresult r = CUDA_SUCCESS, e;
 	uint64_t at = 0;
 	bool good;
 
@@ -168,14 +226,17 @@ static void pull_together(struct together *t)
 	good = room && copy_out_all(k, t->count) == CUDA_SUCCESS;
 	at = 0;
 	for (unsigned int i = 0; i < t->count; i++) {
+		struct unified *u = t->place[i];
+
 		if (good)
-			take(t->place[i], 0, room + at, t->place[i]->place.bytes);
-		else
-			pull(t->place[i]); /* each by itself: the others need not suffer */
-		at += t->place[i]->place.bytes;
+			merge(u->known, room + at, host_at(u, 0), u->place.bytes);
+		e = good ? CUDA_SUCCESS : pull(u); /* each by itself: the others need not suffer */
+		r = r == CUDA_SUCCESS ? e : r;
+		at += u->place.bytes;
 	}
 	free(room);
 	*t = (struct together){ .count = 0 };
+	return r;
 }
 
 /* For all places of a session, each in its own context. False: this thread is at it already. */
@@ -239,89 +300,197 @@ static void push_all(struct session *s, const CUstream *stream)
 {
 	for (struct unified *u = all; u; u = u->next) {
 		bool here = u->place.session == s && stream && is_here(u, *stream);
+		uint8_t *there = shared(u);
 
-		if (u->place.session != s || !context_enter(u))
+		if (u->place.session != s)
+			continue;
+		if (there)
+			push_shared(u, there);
+		if (there || !context_enter(u))
 			continue;
 		push_place(u, here ? stream : NULL);
 		client_cuCtxPopCurrent_v2(NULL);
 	}
 }
 
-static void pull_all(struct session *s)
+/* `t`: those that come together. */
+static CUresult pull_place(struct unified *u, struct together *t)
+{
+	CUresult r = CUDA_SUCCESS, e;
+
+	if (u->place.bytes > PIECE)
+		r = pull(u);
+	else
+		t->place[t->count++] = u;
+	t->bytes += u->place.bytes > PIECE ? 0 : u->place.bytes;
+	e = t->count == TOGETHER || t->bytes > TOGETHER_BYTES ? pull_together(t) : CUDA_SUCCESS;
+	u->going_out = false;
+	return r == CUDA_SUCCESS ? e : r;
+}
+
+static CUresult pull_all(struct session *s)
 {
 	struct together t = { .count = 0 };
+	CUresult r = CUDA_SUCCESS, e;
 
 	for (struct unified *u = all; u; u = u->next) {
+		uint8_t *there = shared(u);
+
 		if (u->place.session != s)
 			continue;
-		if (!context_enter(u))
+		if (there)
+			pull_shared(u, there);
+		if (there || !context_enter(u))
 			continue;
-		if (u->place.bytes > PIECE)
-			pull(u);
-		else
-			t.place[t.count++] = u;
-		t.bytes += u->place.bytes > PIECE ? 0 : u->place.bytes;
-		if (t.count == TOGETHER || t.bytes > TOGETHER_BYTES)
-			pull_together(&t);
-		u->going_out = false;
+		e = pull_place(u, &t);
+		r = r == CUDA_SUCCESS ? e : r;
 		client_cuCtxPopCurrent_v2(NULL);
 	}
 	if (t.count && context_enter(t.place[0])) {
-		pull_together(&t);
+		e = pull_together(&t);
+		r = r == CUDA_SUCCESS ? e : r;
 		client_cuCtxPopCurrent_v2(NULL);
 	}
+	return r;
 }
 
 /* ---- when ---- */
 
+static struct unified_queue queue_of(CUstream stream)
+{
+	const uint64_t handle = stream == CU_STREAM_LEGACY ? 0 : (uint64_t)(uintptr_t)stream;
+	struct thread *t = thread_get();
+	struct context *context;
+	struct unified_queue q = { .stream = handle, .thread = t ? t->number : 0 };
+
+	if (handle_kind(handle) == KIND_STREAM)
+		q.context = client_context(stream);
+	else if (t && context_current(t, &context) == CUDA_SUCCESS)
+		q.context = context->handle;
+	return q;
+}
+
+static bool is_same_context(const struct unified_queue *a, const struct unified_queue *b)
+{
+	return a->context == b->context && a->thread == b->thread;
+}
+
+static bool is_same(const struct unified_queue *a, const struct unified_queue *b)
+{
+	return a->stream == b->stream && is_same_context(a, b);
+}
+
+static void begin_work(struct session *s, const struct unified_queue *q)
+{
+	s->unified_several |= s->unified_work && !is_same(&s->unified_last, q);
+	s->unified_mixed |= s->unified_work && !is_same_context(&s->unified_last, q);
+	s->unified_last = *q;
+	s->unified_work = true;
+}
+
 void unified_begin(struct session *s, CUstream stream)
 {
+	const struct unified_queue q = queue_of(stream);
 	int saved = errno;
 
 	if (!enter())
 		return;
 	push_all(s, &stream);
-	s->unified_several |= s->unified_work && s->unified_stream != stream;
-	s->unified_stream = stream;
-	s->unified_work = true;
+	begin_work(s, &q);
 	leave();
 	errno = saved;
 }
 
 void unified_begin_unknown(struct session *s)
 {
+	const struct unified_queue q = queue_of(NULL);
 	int saved = errno;
 
 	if (!enter())
 		return;
 	push_all(s, NULL);
+	begin_work(s, &q);
 	s->unified_several = true;
-	s->unified_work = true;
 	leave();
 	errno = saved;
 }
 
-void unified_end(struct session *s, CUstream stream, bool whole)
+/*
+ * Work of other streams goes on: it is looked at again. So is what did not come. Another thread may submit work at any
+ * time: whether it has been waited for as well is not known.
+ */
+static void end_work(struct session *s, const struct unified_queue *q, bool whole)
 {
+	s->unified_work = whole ? s->unified_mixed || !is_same_context(&s->unified_last, q)
+				: s->unified_several || !is_same(&s->unified_last, q);
+	s->unified_several = s->unified_work;
+	s->unified_mixed &= s->unified_work;
+}
+
+static CUresult end(struct session *s, const struct unified_queue *q, bool whole)
+{
+	CUresult r = CUDA_SUCCESS;
 	int saved = errno;
 
 	if (!enter())
-		return;
-	if (s->unified_work) {
-		pull_all(s);
-		/* Work of other streams goes on: it is looked at again. */
-		s->unified_work = !whole && (s->unified_several || s->unified_stream != stream);
-		s->unified_several = s->unified_work;
-	}
+		return r;
+	if (s->unified_work)
+		r = pull_all(s);
+	if (s->unified_work && r == CUDA_SUCCESS)
+		end_work(s, q, whole);
 	leave();
 	errno = saved;
+	/* A capture refuses copies, which is no mistake of the program's: they are made at the next wait. */
+	return captures_any() ? CUDA_SUCCESS : r;
 }
 
-void unified_waited(CUstream stream, bool whole)
+static CUresult end_all(const struct unified_queue *q, bool whole)
 {
-	for (unsigned int i = 0; i < session_count; i++)
-		if (unified_any(sessions[i]))
-			unified_end(sessions[i], stream, whole);
+	CUresult r = CUDA_SUCCESS, e;
+
+	for (unsigned int i = 0; i < session_count; i++) {
+		e = unified_any(sessions[i]) ? end(sessions[i], q, whole) : CUDA_SUCCESS;
+		r = r == CUDA_SUCCESS ? e : r;
+	}
+	return r;
+}
+
+static bool any_place(void)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < session_count && !any; i++)
+		any = unified_any(sessions[i]);
+	return any;
+}
+
+CUresult unified_waited(CUstream stream)
+{
+	struct unified_queue q;
+
+	if (!any_place())
+		return CUDA_SUCCESS;
+	q = queue_of(stream);
+	return end_all(&q, false);
+}
+
+CUresult unified_waited_context(CUcontext context)
+{
+	struct unified_queue q;
+
+	if (!any_place())
+		return CUDA_SUCCESS;
+	q = queue_of(NULL);
+	if (context)
+		q.context = (uint64_t)(uintptr_t)context;
+	return end_all(&q, true);
+}
+
+CUresult unified_waited_event(struct session *s)
+{
+	const struct unified_queue q = { .stream = UINT64_MAX }; /* it does not say which has been waited for */
+
+	return unified_any(s) ? end(s, &q, false) : CUDA_SUCCESS;
 }
 
 void unified_host_begin(struct session *s)
@@ -393,8 +562,11 @@ static bool has_locked(uint64_t host)
 static CUresult add_here(struct unified *u)
 {
 	const struct unified_place *place = &u->place;
-	CUresult r = client_plain_cuStreamCreate(&u->stream, CU_STREAM_NON_BLOCKING);
+	const uint8_t *there = shared(u);
+	CUresult r = CUDA_SUCCESS;
 
+	if (!there)
+		r = client_plain_cuStreamCreate(&u->stream, CU_STREAM_NON_BLOCKING);
 	if (r == CUDA_SUCCESS && place->start == UNIFIED_ZERO)
 		r = client_cuMemsetD8Async(place->device, 0, place->bytes, u->stream);
 	if (r != CUDA_SUCCESS) {
@@ -404,12 +576,15 @@ static CUresult add_here(struct unified *u)
 	pthread_mutex_lock(&lock);
 	if (place->start == UNIFIED_FROM_HOST && has_locked(place->host)) { /* another thread was as quick */
 		pthread_mutex_unlock(&lock);
-		client_plain_cuStreamDestroy_v2(u->stream);
+		if (u->stream)
+			client_plain_cuStreamDestroy_v2(u->stream);
 		unified_free(u);
 		return CUDA_SUCCESS;
 	}
 	inside = true;
-	if (place->start == UNIFIED_FROM_DEVICE)
+	if (there)
+		memcpy(u->known, there, place->bytes);
+	else if (place->start == UNIFIED_FROM_DEVICE)
 		pull(u);
 	else if (place->start == UNIFIED_FROM_HOST)
 		move(u, 0, u->known, place->bytes, false);
@@ -477,7 +652,7 @@ static void drop(bool (*which)(const struct unified *u, uint64_t arg), uint64_t 
 		}
 		*at = u->next;
 		atomic_fetch_sub_explicit(&u->place.session->unified, 1, memory_order_relaxed);
-		if (stream && context_enter(u)) {
+		if (stream && u->stream && context_enter(u)) {
 			if (u->gone_out)
 				client_cuEventDestroy_v2(u->gone_out);
 			client_cuStreamDestroy_v2(u->stream);
@@ -579,7 +754,7 @@ void unified_drop_owner(uint64_t owner)
 
 static bool is_aside(const struct unified *u, const struct session *session)
 {
-	return u->place.session == session && u->place.start == UNIFIED_FROM_HOST;
+	return u->place.session == session && u->place.start == UNIFIED_FROM_HOST && !shared(u);
 }
 
 uint64_t unified_aside(const struct session *session)
@@ -619,9 +794,24 @@ CUresult unified_out(const struct session *session)
 			continue;
 		u->aside = malloc(u->place.bytes);
 		r = u->aside ? copy_aside(u, true) : CUDA_ERROR_OUT_OF_MEMORY;
+		if (r == CUDA_SUCCESS)
+			merge(u->known, u->aside, host_at(u, 0), u->place.bytes);
 	}
 	leave();
 	return r;
+}
+
+/* The next worker may be one that shares the arena, where the one before did not. */
+static CUresult put_aside(struct unified *u)
+{
+	const struct wall *wall = &u->place.session->link.wall;
+	uint8_t *there = wall->arena + u->place.copy;
+
+	if (!(wall->welcome.flags & WALL_COHERENT))
+		return copy_aside(u, false);
+	if (there != host_at(u, 0))
+		memcpy(there, u->aside, u->place.bytes);
+	return CUDA_SUCCESS;
 }
 
 CUresult unified_in(const struct session *session)
@@ -632,7 +822,7 @@ CUresult unified_in(const struct session *session)
 		return r;
 	for (struct unified *u = all; r == CUDA_SUCCESS && u; u = u->next)
 		if (is_aside(u, session) && u->aside)
-			r = copy_aside(u, false);
+			r = put_aside(u);
 	leave();
 	return r;
 }
@@ -685,9 +875,7 @@ CUresult client_cuStreamSynchronize(CUstream hStream)
 {
 	CUresult r = stream_wait(hStream);
 
-	if (r == CUDA_SUCCESS)
-		unified_waited(hStream, false);
-	return r;
+	return r == CUDA_SUCCESS ? unified_waited(hStream) : r;
 }
 
 static CUresult stream_ask(CUstream stream)
@@ -711,7 +899,5 @@ CUresult client_cuStreamQuery(CUstream hStream)
 {
 	CUresult r = stream_ask(hStream);
 
-	if (r == CUDA_SUCCESS)
-		unified_waited(hStream, false);
-	return r;
+	return r == CUDA_SUCCESS ? unified_waited(hStream) : r;
 }

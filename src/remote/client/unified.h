@@ -16,6 +16,7 @@ struct unified_place {
 	uint64_t context; /* handle */
 	uint64_t owner;	  /* handle of the library of a variable, or 0 */
 	uint64_t host, device, bytes;
+	uint64_t copy; /* UNIFIED_FROM_HOST: where in the arena the device's lies */
 	enum unified_start start;
 };
 
@@ -35,9 +36,9 @@ struct advice **unified_advice_enter(struct advice_span part, struct advice_span
 void unified_advice_leave(void);
 void unified_forget(void);
 /*
- * Of a session that moves: what the device has of memory that is pinned here, beside ranges of the device, which
- * whoever moves the session copies itself. Counted; copied here; copied to the next worker, and forgotten.
- * CUDA_ERROR_OUT_OF_MEMORY.
+ * Of a session that moves and whose streams are at rest: what the device has of memory that is pinned here, beside
+ * ranges of the device, which whoever moves the session copies itself, and memory that both sides share, which moves by
+ * itself. Counted; copied here; copied to the next worker, and forgotten. CUDA_ERROR_OUT_OF_MEMORY.
  */
 uint64_t unified_aside(const struct session *session);
 CUresult unified_out(const struct session *session);
@@ -60,10 +61,13 @@ bool unified_pending(const struct session *session);
 void unified_begin(struct session *session, CUstream stream);
 /* The same for work in a stream that is not known here: it is there before the work is sent. */
 void unified_begin_unknown(struct session *session);
-/* A stream has been waited for; NULL with `whole`: the context. What the device has written comes here. */
-void unified_end(struct session *session, CUstream stream, bool whole);
-/* The same for whatever session the stream, or an event, is of. */
-void unified_waited(CUstream stream, bool whole);
+/*
+ * A stream, a context (NULL: the current one) or an event of the session has been waited for, or was found done. What
+ * the device has written comes here, or the wait has failed: CUresult.
+ */
+CUresult unified_waited(CUstream stream);
+CUresult unified_waited_context(CUcontext context);
+CUresult unified_waited_event(struct session *session);
 /* Around a function of the program in a stream. */
 void unified_host_begin(struct session *session);
 void unified_host_end(struct session *session);

@@ -381,6 +381,8 @@ int worker_other_memory(struct work *work)
 		return memory_pin(work);
 	case CALL_UNPIN:
 		return memory_unpin(work);
+	case CALL_MERGE:
+		return memory_merge(work);
 	default:
 		return -EPROTO;
 	}

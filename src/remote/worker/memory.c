@@ -6,10 +6,12 @@
 
 #include "cuda_remote.h"
 #include "remote/copy.h"
+#include "remote/merge.h"
 #include "remote/worker/payload.h"
 #include "remote/worker/places.h"
 
 #include <errno.h>
+#include <string.h>
 
 static bool whole(const struct work *work)
 {
@@ -254,5 +256,28 @@ int memory_unpin(struct work *work)
 	if (work->head.ticket)
 		worker_yield(work);
 	work->result = work->driver->cuMemHostUnregister(at);
+	return 0;
+}
+
+int memory_merge(struct work *work)
+{
+	const struct wall_welcome *w = worker_welcome(work->worker);
+	const uint8_t *masks, *bytes;
+	struct merge_request r;
+	uint64_t mask;
+	uint8_t *at;
+
+	remote_get(&work->in, &r, sizeof(r));
+	if (work->in.bad || !r.bytes || r.bytes > MERGE_BYTES || r.offset < w->heap_offset || r.offset % MERGE_LINE)
+		return -EPROTO;
+	masks = remote_take(&work->in, (r.bytes + MERGE_LINE - 1) / MERGE_LINE * sizeof(mask));
+	bytes = remote_take(&work->in, r.bytes);
+	at = worker_arena(work, r.offset, r.bytes);
+	if (!whole(work) || !at)
+		return -EPROTO;
+	for (size_t i = 0; i < r.bytes; i += MERGE_LINE) {
+		memcpy(&mask, masks + i / MERGE_LINE * sizeof(mask), sizeof(mask));
+		merge_masked(at + i, bytes + i, mask, r.bytes - i < MERGE_LINE ? r.bytes - i : MERGE_LINE);
+	}
 	return 0;
 }

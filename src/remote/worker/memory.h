@@ -8,6 +8,7 @@ bool memory_good(struct work *work, CUdeviceptr at, uint64_t bytes);
 /* What is answered for an address that is not: the context's own error if it has one. */
 CUresult memory_bad(struct work *work);
 
-/* CALL_PIN, CALL_UNPIN */
+/* CALL_PIN, CALL_UNPIN, CALL_MERGE */
 int memory_pin(struct work *work);
 int memory_unpin(struct work *work);
+int memory_merge(struct work *work);

@@ -12,6 +12,7 @@
 
 #include "cuda_remote.h"
 #include "remote/copy.h"
+#include "remote/merge.h"
 #include "remote/graph.h"
 #include "remote/worker/box.h"
 #include "remote/worker/execute.h"
@@ -374,11 +375,28 @@ static size_t take_line(struct input *in)
 	}
 }
 
+/* Masks and bytes as long as is said, or not. */
+static size_t take_merge(struct input *in)
+{
+	static const uint8_t nothing[MERGE_BYTES + MERGE_BYTES / MERGE_LINE * sizeof(uint64_t)];
+	size_t at = begin(in, CALL_MERGE);
+	const uint64_t bytes = 1 + take(in) * 8 % MERGE_BYTES, lines = (bytes + MERGE_LINE - 1) / MERGE_LINE;
+	struct merge_request r = { .offset = take_offset(in) & ~UINT64_C(63), .bytes = lie(in, bytes) };
+
+	at = put(at, &r, sizeof(r));
+	at = put(at, nothing, lines * sizeof(uint64_t));
+	return put(at, nothing, bytes);
+}
+
 static size_t take_pin(struct input *in)
 {
-	size_t at = begin(in, take(in) % 2 ? CALL_PIN : CALL_UNPIN);
-	struct pin_request r = { .offset = take_offset(in) & ~UINT64_C(4095), .bytes = lie(in, 4096) };
+	const unsigned int which = take(in) % 3;
+	size_t at = which < 2 ? begin(in, which ? CALL_PIN : CALL_UNPIN) : 0;
+	struct pin_request r;
 
+	if (which == 2)
+		return take_merge(in);
+	r = (struct pin_request){ .offset = take_offset(in) & ~UINT64_C(4095), .bytes = lie(in, 4096) };
 	return put(at, &r, sizeof(r));
 }
 
