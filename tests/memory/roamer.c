@@ -45,8 +45,9 @@ static const struct {
 	void (*round)(unsigned int n, uint64_t *d);
 } kinds[] = {
 	{ "captures", captures_make, captures_round }, { "kernels", kernels_make, kernels_round },
-	{ "products", products_make, products_round }, { "shared", shared_make, shared_round },
-	{ "symbols", symbols_make, symbols_round },    { "textures", textures_make, textures_round },
+	{ "mapped", mapped_make, mapped_round },       { "products", products_make, products_round },
+	{ "shared", shared_make, shared_round },       { "symbols", symbols_make, symbols_round },
+	{ "textures", textures_make, textures_round },
 };
 
 int main(int argc, char **argv)
