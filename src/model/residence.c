@@ -64,17 +64,25 @@ static struct residence_client *first(struct residence_client *client, unsigned 
 	return best;
 }
 
-/* Who waits for more can do nothing meanwhile either. */
+/* Who waits for more, and does not get it just now, can do nothing meanwhile either. */
 static uint64_t idle_since(const struct residence_client *c)
 {
-	return c->want_units ? c->waits_since_ns : c->idle_since_ns;
+	return c->want_units && !c->served ? c->waits_since_ns : c->idle_since_ns;
+}
+
+/* A short pause is none for one whose way out and back would take far longer. */
+static uint64_t idle_least(const struct residence_client *c)
+{
+	uint64_t least = lesser(c->swap_ns, RESIDENCE_TURN_MOST_NS) / RESIDENCE_IDLE_PART;
+
+	return least > RESIDENCE_IDLE_NS ? least : RESIDENCE_IDLE_NS;
 }
 
 static bool is_idle(const struct residence_client *c, uint64_t now_ns)
 {
 	uint64_t since = idle_since(c);
 
-	return since && now_ns >= since + RESIDENCE_IDLE_NS;
+	return since && now_ns >= since + idle_least(c);
 }
 
 /* A turn of this length at least, and in which so many swaps of `swap_ns` fit. */
@@ -85,14 +93,27 @@ static uint64_t at_least(uint64_t turn_ns, uint64_t swap_ns, unsigned int part)
 	return lesser(turn_ns > least ? turn_ns : least, RESIDENCE_TURN_MOST_NS);
 }
 
+/*
+ * When the client's turn is over. The longest turn does not bound the way back: after it the client works for as long
+ * as its swap takes, and not longer than the longest turn.
+ */
+static uint64_t turn_ends(const struct residence_device *device, const struct residence_client *c)
+{
+	uint64_t arrived = c->arrived_ns > c->since_ns ? c->arrived_ns : c->since_ns;
+	uint64_t swap = c->swap_ns ? c->swap_ns : arrived - c->since_ns;
+	uint64_t turn = c->since_ns + at_least(device->turn_ns, c->swap_ns, RESIDENCE_OWN_SWAP_PART);
+	uint64_t work = arrived + lesser(swap, RESIDENCE_TURN_MOST_NS);
+
+	return turn > work ? turn : work;
+}
+
 static bool may_leave(const struct residence_device *device, const struct residence_client *c,
 		      const struct residence_client *whom, uint64_t now_ns)
 {
 	if (c == whom || c->place != RESIDENCE_HERE || c->wish_away || c->stays || !c->movable_units ||
 	    c->held_units <= c->keeps_units || c->class < whom->class)
 		return false;
-	return c->class > whom->class || is_idle(c, now_ns) ||
-	       now_ns >= c->since_ns + at_least(device->turn_ns, c->swap_ns, RESIDENCE_OWN_SWAP_PART);
+	return c->class > whom->class || is_idle(c, now_ns) || now_ns >= turn_ends(device, c);
 }
 
 /* The group from which to take first: a larger number, the rather. */
@@ -180,7 +201,7 @@ void residence_decide(const struct residence_device *device, struct residence_cl
 
 	for (unsigned int i = 0; i < count; i++) {
 		c = &client[i];
-		c->decided = c->urgent = false;
+		c->decided = c->served = c->urgent = false;
 		c->for_whom = 0;
 		if (c->place == RESIDENCE_HERE)
 			c->wish_away = c->suspended && !c->stays;
@@ -198,6 +219,8 @@ void residence_decide(const struct residence_device *device, struct residence_cl
 		if (spoken + needs(c) <= room) {
 			/* Of what it wants it takes a part before it returns, or later: it is there for it. */
 			c->wish_away = false;
+			c->served = true;
+			spoken += c->want_units;
 			continue;
 		}
 		/* For what can never be nobody behind it has to wait. */

@@ -11,6 +11,9 @@
  * lowest class first; an idle client before a working one; the smallest one that is enough, else the one that has been
  * idle longest; and no more than are needed. A working client of the same class leaves only when its turn is over.
  *
+ * A turn includes the way back. The work after it lasts at least as long as the client's own swap, up to
+ * RESIDENCE_TURN_MOST_NS, so a client whose return takes longer than the longest turn works as well.
+ *
  * Pure: no I/O, no clock.
  */
 #pragma once
@@ -35,13 +38,14 @@ struct residence_client {
 	bool suspended;		 /* the user has suspended it */
 	bool stays;		 /* it could not leave recently, or does not answer: it is not counted on */
 	uint64_t since_ns;	 /* since when it is at its place; of one that is here: since it began to return */
+	uint64_t arrived_ns;	 /* of one that is here: since when all of it is; 0: since since_ns */
 	uint64_t idle_since_ns;	 /* since when it is idle; 0: it works */
 	uint64_t waits_since_ns; /* `called` or want_units; else 0 */
 	bool wish_away;		 /* the decision; a move under way continues */
 	bool urgent;		 /* with wish_away: for one of class 0, which is promised the memory */
 	unsigned int for_whom;	 /* with wish_away: 1 + the place in the list of the client that needs the room; 0: none
 				    does */
-	bool decided;		 /* internal to residence_decide() */
+	bool decided, served;	 /* internal to residence_decide() */
 };
 
 struct residence_device {
@@ -51,6 +55,7 @@ struct residence_device {
 };
 
 #define RESIDENCE_IDLE_NS 200000000ull
+#define RESIDENCE_IDLE_PART 10 /* and no less than this part of a swap of its own */
 #define RESIDENCE_TURN_MOST_NS 30000000000ull
 #define RESIDENCE_SWAP_PART 5	  /* a turn lasts at least so many swaps, in the mean of all clients */
 #define RESIDENCE_OWN_SWAP_PART 2 /* and so many of the client's own */

@@ -70,6 +70,35 @@ static const struct row rows[] = {
 	  { { AWAY(80), CALLED(1) }, { HERE(80), WORKS, .swap_ns = 600 * MS } },
 	  "l.",
 	  SECOND },
+	{ "one whose way back took longer than the longest turn is at work, and stays",
+	  { { AWAY(80), CALLED(1) },
+	    { .held_units = 80,
+	      .movable_units = 80,
+	      .since_ns = NOW - 40 * SECOND,
+	      .arrived_ns = NOW - SECOND,
+	      WORKS,
+	      .swap_ns = 80 * SECOND } },
+	  "l.",
+	  30 * SECOND },
+	{ "also at its first return",
+	  { { AWAY(80), CALLED(1) },
+	    { .held_units = 80,
+	      .movable_units = 80,
+	      .since_ns = NOW - 40 * SECOND,
+	      .arrived_ns = NOW - SECOND,
+	      WORKS } },
+	  "l.",
+	  30 * SECOND },
+	{ "for as long as the longest turn",
+	  { { AWAY(80), CALLED(1) },
+	    { .held_units = 80,
+	      .movable_units = 80,
+	      .since_ns = NOW - 70 * SECOND,
+	      .arrived_ns = NOW - 30 * SECOND,
+	      WORKS,
+	      .swap_ns = 80 * SECOND } },
+	  "ll",
+	  30 * SECOND },
 	{ "nobody leaves where that is not enough",
 	  { { AWAY(80), CALLED(1) }, { HERE(40), IDLE(9) }, { HERE(60), WORKS } },
 	  "l..",
@@ -100,6 +129,18 @@ static const struct row rows[] = {
 	    { HERE(20), WORKS, .swap_ns = SECOND } },
 	  "lll.",
 	  SECOND },
+	{ "what one that is here waits for, and is free, is not lent to one that returns as well",
+	  { { HERE(30), WANTS(40, 5) }, { AWAY(60), CALLED(1) } },
+	  ".l",
+	  9 * SECOND },
+	{ "one that has been idle for a moment, and whose swap takes far longer, is not idle",
+	  { { AWAY(80), CALLED(1) }, { HERE(80), IDLE(1), .swap_ns = 60 * SECOND } },
+	  "l.",
+	  9 * SECOND },
+	{ "but after a tenth of that it is",
+	  { { AWAY(80), CALLED(1) }, { HERE(80), IDLE(4), .swap_ns = 60 * SECOND } },
+	  "ll",
+	  9 * SECOND },
 	{ "of two that wait for more the second leaves for the first",
 	  { { HERE(50), WANTS(30, 5) }, { HERE(50), WANTS(30, 1) } },
 	  ".l",
@@ -458,6 +499,62 @@ static void test_equal(void)
 	       (double)used * 100 / (LOOKS * LOOK));
 }
 
+/* Slow copies ------------------------------------------------------------------------------------------------------ */
+
+#define GIANTS 2u
+#define GIANT_UNITS 80u
+#define GIANT_COPY (40 * SECOND) /* longer than the longest turn */
+#define GIANT_LOOKS (1320 * SECOND / LOOK)
+
+/* Value: it has come to its end. */
+static bool copy(struct equal *e)
+{
+	e->move_ns -= LOOK < e->move_ns ? LOOK : e->move_ns;
+	return !e->move_ns;
+}
+
+static void go_slowly(struct equal *e, struct residence_client *c, uint64_t now)
+{
+	bool leaves = c->place == RESIDENCE_LEAVING;
+
+	if (c->place == RESIDENCE_HERE ? c->wish_away : c->place == RESIDENCE_AWAY && !c->wish_away) {
+		c->place = c->place == RESIDENCE_HERE ? RESIDENCE_LEAVING : RESIDENCE_RETURNING;
+		c->since_ns = now;
+		e->move_ns = GIANT_COPY;
+	} else if ((leaves || c->place == RESIDENCE_RETURNING) && copy(e)) {
+		c->place = leaves ? RESIDENCE_AWAY : RESIDENCE_HERE;
+		c->held_units = c->movable_units = leaves ? 0 : GIANT_UNITS;
+		c->away_units = GIANT_UNITS - c->held_units;
+		c->called = leaves;
+		c->waits_since_ns = leaves ? now : 0;
+		c->arrived_ns = now;
+		c->swap_ns = leaves ? c->swap_ns : 2 * GIANT_COPY;
+	}
+}
+
+/* Each of the two is there in turn, and the way to be there is longer than the longest turn. */
+static void test_giants(void)
+{
+	struct residence_client c[GIANTS] = { { AWAY(GIANT_UNITS), .called = true, .waits_since_ns = 1 },
+					      { AWAY(GIANT_UNITS), .called = true, .waits_since_ns = 2 } };
+	struct residence_device device = { .total_units = 100, .turn_ns = 2 * SECOND };
+	uint64_t worked[GIANTS] = { 0 }, least, all;
+
+	memset(equals, 0, sizeof(equals));
+	for (unsigned int k = 0; k < GIANT_LOOKS; k++) {
+		device.turn_ns = residence_turn(2 * SECOND, c, GIANTS);
+		residence_decide(&device, c, GIANTS, SECOND + k * LOOK);
+		for (unsigned int i = 0; i < GIANTS; i++) {
+			worked[i] += c[i].place == RESIDENCE_HERE ? LOOK : 0;
+			go_slowly(&equals[i], &c[i], SECOND + k * LOOK);
+		}
+	}
+	all = GIANT_LOOKS * LOOK;
+	least = worked[0] < worked[1] ? worked[0] : worked[1];
+	tap_ok(least > all / 10, "two whose return takes 40 s work for %.1f and %.1f %% of the time",
+	       (double)worked[0] * 100 / (double)all, (double)worked[1] * 100 / (double)all);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -466,5 +563,6 @@ int main(void)
 	test_can_hold();
 	test_many();
 	test_equal();
+	test_giants();
 	return tap_end();
 }

@@ -3,6 +3,7 @@
 #include "core/charge.h"
 #include "core/gate.h"
 #include "core/log.h"
+#include "core/tick.h"
 #include "cuda_shim.h"
 #include "shim/movable.h"
 #include "shim/pieces.h"
@@ -14,7 +15,10 @@
 #include <sys/mman.h>
 
 #define STAGE_BYTES (8ull << 20)
-#define COPY_BYTES (64ull << 20)
+#define COPY_LEAST_BYTES (1ull << 20)
+#define COPY_MOST_BYTES (64ull << 20)
+#define COPY_QUICK_NS 100000000u /* a copy that takes less is followed by one of twice the size */
+#define COPY_SLOW_NS 1000000000u /* more: by one of half: meted sees that it comes on */
 
 /* Nobody else is inside the door: the table stands still. */
 static bool concerns(const struct piece *p, unsigned int device, bool resident)
@@ -39,7 +43,16 @@ struct way {
 	char *window;	   /* two of STAGE_BYTES, through which memory goes to the disk; NULL: it does not */
 	bool pinned;	   /* the window */
 	unsigned int turn; /* of the two, the one that is next */
+	uint64_t chunk;	   /* that is copied at a time without the disk */
 };
+
+static void pace_copies(struct way *w, uint64_t took_ns)
+{
+	if (took_ns < COPY_QUICK_NS && w->chunk < COPY_MOST_BYTES)
+		w->chunk *= 2;
+	else if (took_ns > COPY_SLOW_NS && w->chunk > COPY_LEAST_BYTES)
+		w->chunk /= 2;
+}
 
 static bool on_the_way(struct way *w)
 {
@@ -78,15 +91,17 @@ static CUresult copy_part(char *host, CUdeviceptr at, uint64_t bytes, bool out, 
 static enum movable_result copy_all(struct piece *p, bool out, struct way *w)
 {
 	for (uint64_t at = 0, n; at < p->bytes; at += n) {
+		uint64_t began = tick_now();
 		CUresult r;
 
-		n = p->bytes - at < COPY_BYTES ? p->bytes - at : COPY_BYTES;
+		n = p->bytes - at < w->chunk ? p->bytes - at : w->chunk;
 		r = copy_part((char *)p->host + at, p->at + at, n, out, w);
 		if (r != CUDA_SUCCESS) {
 			log_line("memory does not move: the driver answers %d to a copy of %llu bytes", (int)r,
 				 (unsigned long long)n);
 			return MOVABLE_FAULT;
 		}
+		pace_copies(w, tick_now() - began);
 		w->done += n;
 		if (!on_the_way(w))
 			return MOVABLE_FAULT;
@@ -249,7 +264,7 @@ static void let_go_all(unsigned int device)
 
 enum movable_result movable_leave(unsigned int device, movable_fn go_on)
 {
-	struct way w = { .all = bytes_in_all(device, true), .go_on = go_on };
+	struct way w = { .all = bytes_in_all(device, true), .go_on = go_on, .chunk = STAGE_BYTES };
 	enum movable_result r = on_the_way(&w) ? MOVABLE_DONE : MOVABLE_FAULT;
 
 	if (r == MOVABLE_DONE)
@@ -293,7 +308,7 @@ static enum movable_result bring_back(struct piece *p, struct way *w)
 
 enum movable_result movable_return(unsigned int device, movable_fn go_on)
 {
-	struct way w = { .all = bytes_in_all(device, false), .go_on = go_on };
+	struct way w = { .all = bytes_in_all(device, false), .go_on = go_on, .chunk = STAGE_BYTES };
 	enum movable_result r = MOVABLE_DONE;
 	uint32_t i;
 

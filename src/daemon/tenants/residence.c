@@ -194,6 +194,7 @@ static void see_client(struct client *c, uint64_t held_units, uint64_t now)
 		.suspended = t->grant.suspended,
 		.stays = now < r->stays_until_ns,
 		.since_ns = r->since_ns,
+		.arrived_ns = r->arrived_ns,
 		.idle_since_ns = r->idle_since_ns,
 		.waits_since_ns = r->waits_since_ns,
 		.wish_away = residing_wishes_away(c),

@@ -42,6 +42,7 @@ struct residing {
 	uint32_t wish;		/* as it stands on the page */
 	uint32_t place;		/* as it was read last */
 	uint64_t since_ns;	/* it has been at its place */
+	uint64_t arrived_ns;	/* all of it has been back on the device */
 	uint64_t idle_since_ns; /* 0: it is in use */
 	uint64_t waits_since_ns;
 	uint64_t want_units, want_ns; /* it asked for so much more, and was told to wait, then */

@@ -271,6 +271,8 @@ void residing_look(struct client *c, uint64_t now)
 	/* The way back is part of its turn: it is done for the tenant. */
 	if (!r->since_ns || (from != to && !(from == WIRE_RETURNING && to == WIRE_RESIDENT)))
 		r->since_ns = now;
+	if (from == WIRE_RETURNING && to == WIRE_RESIDENT)
+		r->arrived_ns = now;
 	if (to == WIRE_LEAVING && !wire_place_percent(is))
 		r->works_ns = now;
 	/* Once for each wish: what the page says besides is not counted. */
