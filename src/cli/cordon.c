@@ -105,7 +105,7 @@ VERB(uncordon)
 	return simple(line, "device_uncordon");
 }
 
-/* "train-1 (2 processes), b (1 process)" */
+/* "train-1 (2 processes), b (1 process; it stays: its work did not end in time)" */
 static const char *who(json_t *device, char *text, size_t size)
 {
 	json_t *tenant;
@@ -115,10 +115,12 @@ static const char *who(json_t *device, char *text, size_t size)
 	json_array_foreach(json_object_get(device, "tenants"), i, tenant)
 	{
 		long long n = (long long)device_number(tenant, "processes");
+		const char *stays = device_text(tenant, "stays");
 
 		if (used < size)
-			used += (size_t)snprintf(text + used, size - used, "%s%s (%lld process%s)", i ? ", " : "",
-						 device_text(tenant, "name"), n, n == 1 ? "" : "es");
+			used += (size_t)snprintf(text + used, size - used, "%s%s (%lld process%s%s%s)", i ? ", " : "",
+						 device_text(tenant, "name"), n, n == 1 ? "" : "es",
+						 *stays ? "; it stays: " : "", stays);
 	}
 	return text;
 }

@@ -287,13 +287,63 @@ def drained(m, c):
     r.done(1)
     here = share(c, "wall")["index"]
     status, text = mete(m, "drain", str(here))
-    # No program runs on the device while the tenant is between two workers: the share may follow a moment later.
-    ok(not status and until(lambda: share(c, "wall")["index"] == 1 - here and share(c, "wall")["held_bytes"] >= SIZE + CONTEXT, 20),
-       "a device is drained: its tenant goes to the other one, and its program is not ended", text, share(c, "wall"))
+    # While it is between two workers it is still the device's.
+    ok(not status and share(c, "wall")["index"] == 1 - here, "a device is drained when its tenant is the other one's", text, share(c, "wall"))
+    ok(until(lambda: share(c, "wall")["held_bytes"] >= SIZE + CONTEXT, 20), "where its program goes on", share(c, "wall"))
+    ok("is refused" not in m.log(), "and was not turned away on its way", m.log()[-2000:])
     r.go_on()
     same(r.end(), 0, "every word is what it has to be")
     mete(m, "uncordon", str(here))
     until(lambda: not c.grant("wall")["processes"])
+
+
+def refused_by_drain(m, c):
+    """A drained device's tenant that could not move is tried again, and named with the reason."""
+    r = Resider(m, "wall", SIZE, 2, "endless", wall=True, spill=False)
+    r.has("holds")
+    r.go_on()
+    r.has("hangs")
+    here = share(c, "wall")["index"]
+    c.ask("device_drain", device=str(here), grace_s=600)
+
+    def tenants():
+        return c.ask("device_health", device=str(here))["device"]["tenants"]
+
+    ok(until(lambda: tenants() and "did not end in time" in (tenants()[0]["stays"] or ""), 30), "its work does not end: the drain says why it stays", tenants())
+    r.go_on()
+    ok(until(lambda: c.ask("device_health", device=str(here))["device"]["drained"] and share(c, "wall")["index"] == 1 - here, 40),
+       "when it has ended it is sent again", tenants(), share(c, "wall"))
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    mete(m, "uncordon", str(here))
+    until(lambda: not c.grant("wall")["processes"])
+
+
+def suspended_when_drained(m, c):
+    """Its device is drained while it is away: it returns to another one, or, where there is none, when it is asked to later."""
+    for elsewhere in (True, False):
+        r = Resider(m, "wall", SIZE, 2, wall=True, spill=False)
+        r.has("holds")
+        r.go_on()
+        r.done(1)
+        here = share(c, "wall")["index"]
+        mete(m, "set", "wall", "--suspend")
+        status, text = mete(m, "drain", str(here), "--grace", "5s")
+        ok(not status, "a device is drained of a tenant that is away", text)
+        if not elsewhere:
+            mete(m, "cordon", str(1 - here))
+            status, text = mete(m, "set", "wall", "--resume")
+            ok(status == 1 and "is out of service" in text and "\n" not in text and c.grant("wall")["suspended"],
+               "it does not return to it, in one line, and stays away", status, text, c.grant("wall"))
+            mete(m, "uncordon", str(here))
+        status, text = mete(m, "set", "wall", "--resume")
+        ok(not status and share(c, "wall")["index"] == (1 - here if elsewhere else here),
+           f"it returns to {'the other one' if elsewhere else 'it when it is in service'}", text, share(c, "wall"))
+        r.go_on()
+        same(r.end(), 0, "every word is what it has to be")
+        for device in "01":
+            mete(m, "uncordon", device)
+        until(lambda: not c.grant("wall")["processes"])
 
 
 def refused(m, c):
@@ -325,6 +375,8 @@ holds_many(m, c, "libraries")
 holds_many(m, c, "variables")
 cannot_move(m, c)
 drained(m, c)
+refused_by_drain(m, c)
+suspended_when_drained(m, c)
 many_moves(m, c)
 ok("what makes no sense" not in m.log(), "no worker had to be asked twice", m.log()[-2000:])
 c = refused_by_the_one_before(m, c)

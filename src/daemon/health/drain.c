@@ -13,6 +13,8 @@
 #include <signal.h>
 
 #define LOOK_MS 100u
+#define AGAIN_NS 5000000000u
+#define AGAIN_DOUBLED 4u /* times: every 80 s at last */
 
 uint64_t drain_deadline(uint64_t grace_s)
 {
@@ -46,17 +48,34 @@ static void over(struct daemon *daemon, struct health *h, unsigned int left)
 	}
 }
 
-/* Who can go on elsewhere goes, once: who is refused there is waited for, as the others are. */
+/* It is not tried again at once: while its work ends its programs' calls wait. */
+static void note_try(struct tenant *t, const struct health *h)
+{
+	struct drain_tries *tries = &t->drain_tries;
+
+	if (tries->drain != h->since)
+		*tries = (struct drain_tries){ .drain = h->since };
+	tries->again_ns =
+		clock_now_ns() + ((uint64_t)AGAIN_NS << (tries->count < AGAIN_DOUBLED ? tries->count : AGAIN_DOUBLED));
+	tries->count++;
+}
+
+static bool may_be_sent(struct tenant *t, const struct health *h)
+{
+	return tenant_present(t) && grant_find_share(&t->grant, h->device.uuid) &&
+	       (t->drain_tries.drain != h->since || clock_now_ns() >= t->drain_tries.again_ns);
+}
+
+/* Who can go on elsewhere goes. Who is refused there is waited for, as the others are, and sent again. */
 static void move_tenants(struct daemon *daemon, const struct health *h)
 {
 	char error[256];
 	struct device to;
 
 	for (struct tenant *t = daemon->tenants; t; t = t->next) {
-		if (t->drain_moved == h->since || !tenant_present(t) || !grant_find_share(&t->grant, h->device.uuid) ||
-		    !moving_find_device(t, &to))
+		if (!may_be_sent(t, h) || !moving_find_device(t, &to))
 			continue;
-		t->drain_moved = h->since;
+		note_try(t, h);
 		if (suspension_move(t, &to, 0, error, sizeof(error)))
 			log_line("device %u is being drained: %s", h->device.index, error);
 		else

@@ -1,9 +1,10 @@
 /*
  * drain.h: waits for tenants to leave a device, and ends those that do not.
  *
- * A tenant has left when it has no attached process; its grant may remain. When all have left, the device is cordoned
- * and drained. At the end of the grace period, the remaining processes get SIGTERM and, END_KILL_S later (end.h),
- * SIGKILL, if the operator requested that. Otherwise the device stays cordoned, and the drain ends.
+ * A tenant has left when it has no attached process and none that is between two workers; its grant may remain. A
+ * tenant that can go on elsewhere is sent there, and again where it was refused. When all have left, the device is
+ * cordoned and drained. At the end of the grace period, the remaining processes get SIGTERM and, END_KILL_S later
+ * (end.h), SIGKILL, if the operator requested that. Otherwise the device stays cordoned, and the drain ends.
  */
 #pragma once
 
@@ -11,6 +12,13 @@
 
 struct daemon;
 struct health;
+
+/* Of a tenant: that a drain has sent it elsewhere, or has tried to. */
+struct drain_tries {
+	int64_t drain; /* which (health.h: since) */
+	unsigned int count;
+	uint64_t again_ns; /* it is tried again then, if it is still there */
+};
 
 /* When a patience of so many seconds that begins now is over. */
 uint64_t drain_deadline(uint64_t grace_s);

@@ -131,10 +131,8 @@ bool health_admits(struct daemon *daemon, const struct device *device, char *err
 	return false;
 }
 
-bool health_lets_begin(struct tenant *tenant, char *error, size_t size)
+bool health_serves(struct tenant *tenant, char *error, size_t size)
 {
-	if (tenant_present(tenant))
-		return true;
 	for (unsigned int i = 0; i < tenant->grant.share_count; i++) {
 		const struct device *device = &tenant->grant.share[i].device;
 		struct health *h = health_find(tenant->daemon, device->uuid);
@@ -147,6 +145,11 @@ bool health_lets_begin(struct tenant *tenant, char *error, size_t size)
 		return false;
 	}
 	return true;
+}
+
+bool health_lets_begin(struct tenant *tenant, char *error, size_t size)
+{
+	return tenant_present(tenant) || moving_holds(tenant) || health_serves(tenant, error, size);
 }
 
 /* Keeping. */

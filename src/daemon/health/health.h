@@ -68,7 +68,12 @@ void health_json(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES], j
 
 /* May there be a new grant on it? False: `error` is the line for the user. */
 bool health_admits(struct daemon *daemon, const struct device *device, char *error, size_t size);
-/* May the tenant begin? False: one of its devices is being drained, or was, and it has no running program. */
+/* False: one of its devices is being drained, or was; `error` is the line for the user. */
+bool health_serves(struct tenant *tenant, char *error, size_t size);
+/*
+ * May the tenant begin? The same, but a tenant with running programs may start more of them, and those of one that is
+ * suspended wait for its resumption.
+ */
 bool health_lets_begin(struct tenant *tenant, char *error, size_t size);
 
 /*

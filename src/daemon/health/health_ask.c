@@ -37,6 +37,12 @@ static bool find(struct ask *ask, struct device *ret)
 	return false;
 }
 
+/* It was to go elsewhere, and could not. */
+static json_t *why_it_stays(const struct tenant *t)
+{
+	return t->suspension.state == SUSPENSION_REFUSED ? json_string(t->suspension.why) : json_null();
+}
+
 static json_t *tenants_json(struct daemon *daemon, const uint8_t *uuid)
 {
 	json_t *list = json_array();
@@ -48,7 +54,9 @@ static json_t *tenants_json(struct daemon *daemon, const uint8_t *uuid)
 			continue;
 		for (struct client *c = t->clients; c; c = c->next)
 			processes++;
-		json_array_insert_new(list, 0, json_pack("{s:s s:I}", "name", t->grant.name, "processes", processes));
+		json_array_insert_new(list, 0,
+				      json_pack("{s:s s:I s:o}", "name", t->grant.name, "processes", processes, "stays",
+						why_it_stays(t)));
 	}
 	return list;
 }
@@ -56,9 +64,9 @@ static json_t *tenants_json(struct daemon *daemon, const uint8_t *uuid)
 static json_t *describe(struct daemon *daemon, const struct device *d)
 {
 	char uuid[DEVICE_UUID_TEXT];
-	json_t *json = json_pack("{s:s s:i s:s s:s s:o}", "driver", device_kind_name(d->kind), "index", (int)d->index,
-				 "uuid", device_uuid_format(d->uuid, uuid), "name", d->name, "tenants",
-				 tenants_json(daemon, d->uuid));
+	json_t *json =
+		json_pack("{s:s s:i s:s s:s s:o}", "driver", device_kind_name(d->kind), "index", (int)d->index, "uuid",
+			  device_uuid_format(d->uuid, uuid), "name", d->name, "tenants", tenants_json(daemon, d->uuid));
 
 	health_json(daemon, d->uuid, json);
 	return json;

@@ -90,13 +90,13 @@ static bool could_go_to(const struct tenant *t, const struct device *to, uint64_
 	       health_admits(t->daemon, to, why, sizeof(why));
 }
 
-bool moving_find_device(const struct tenant *t, struct device *ret)
+bool moving_find_return(const struct tenant *t, struct device *ret)
 {
 	const struct machine *machine = &t->daemon->machine;
 	uint64_t left, most = 0;
 	bool found = false;
 
-	if (!moving_takes(t) || t->moving.active || t->grant.share_count != 1)
+	if (!moving_takes(t) || t->grant.share_count != 1)
 		return false;
 	for (unsigned int i = 0; i < machine->device_count; i++)
 		if (could_go_to(t, &machine->device[i], &left) && (!found || left > most)) {
@@ -105,6 +105,20 @@ bool moving_find_device(const struct tenant *t, struct device *ret)
 			found = true;
 		}
 	return found;
+}
+
+bool moving_find_device(const struct tenant *t, struct device *ret)
+{
+	return !t->moving.active && moving_find_return(t, ret);
+}
+
+bool moving_is_between(const struct tenant *t)
+{
+	const struct moving *m = &t->moving;
+	const enum suspension_state state = t->suspension.state;
+
+	return m->active && !m->far && (state == SUSPENSION_LEAVING || state == SUSPENSION_RETURNING) &&
+	       (m->clients || (t->pool && pool_returning(t->pool, t, NULL)));
 }
 
 bool moving_holds(const struct tenant *t)
@@ -430,10 +444,31 @@ static int go_over(struct tenant *t, char *error, size_t size)
 	return r;
 }
 
+static void tell_over(struct tenant *t, unsigned int from)
+{
+	const struct device *to = &t->grant.share[0].device;
+
+	event_add(&t->events, "goes from device %u to device %u", from, to->index);
+	journal_add(t->daemon, JOURNAL_ACTION, t->grant.name, to->uuid, "goes from device %u to device %u", from,
+		    to->index);
+}
+
+int moving_go_over(struct tenant *t, const struct device *to, char *error, size_t size)
+{
+	const unsigned int from = t->grant.share[0].device.index;
+	int r;
+
+	t->moving.to = *to;
+	r = go_over(t, error, size);
+	if (!r)
+		tell_over(t, from);
+	return r;
+}
+
 /* All of it is away, and is to be elsewhere. */
 static void move_on(struct tenant *t)
 {
-	const unsigned int from = t->grant.share[0].device.index, to = t->moving.to.index;
+	const unsigned int from = t->grant.share[0].device.index;
 	const unsigned int clients = pool_returning(t->pool, t, NULL);
 	struct suspension *s = &t->suspension;
 	char error[256] = "no memory";
@@ -443,9 +478,7 @@ static void move_on(struct tenant *t)
 		undo(t, error, 0);
 		return;
 	}
-	event_add(&t->events, "goes from device %u to device %u", from, to);
-	journal_add(t->daemon, JOURNAL_ACTION, t->grant.name, t->moving.to.uuid, "goes from device %u to device %u",
-		    from, to);
+	tell_over(t, from);
 	s->state = SUSPENSION_RETURNING;
 	moving_resume(t);
 	t->moving.clients = clients;

@@ -47,8 +47,12 @@ bool moving_takes(const struct tenant *tenant);
  * its memory does not move so, or it is suspended or on the way.
  */
 bool moving_find_device(const struct tenant *tenant, struct device *ret);
+/* As moving_find_device(), for a tenant that is suspended and returns. */
+bool moving_find_return(const struct tenant *tenant, struct device *ret);
 /* Clients that come to its wall wait. */
 bool moving_holds(const struct tenant *tenant);
+/* Its programs have left their workers, and have none yet: they are the device's all the same, unless all are away. */
+bool moving_is_between(const struct tenant *tenant);
 /* A tenant is served from now on. */
 void moving_begin(struct tenant *tenant);
 /*
@@ -57,6 +61,11 @@ void moving_begin(struct tenant *tenant);
  */
 int moving_suspend(struct tenant *tenant, const struct device *to, uint32_t drain_s, char *error, size_t size);
 void moving_resume(struct tenant *tenant);
+/*
+ * All of it is away: it is this device's from now on, and no longer suspended. 0 or -errno, and then nothing has
+ * changed.
+ */
+int moving_go_over(struct tenant *tenant, const struct device *to, char *error, size_t size);
 /* The tenant ends. */
 void moving_end(struct tenant *tenant);
 /*

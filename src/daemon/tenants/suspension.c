@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/size.h"
 #include "daemon/daemon.h"
+#include "daemon/health/health.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/account.h"
 #include "daemon/tenants/client.h"
@@ -122,9 +123,18 @@ int suspension_send(struct tenant *tenant, const char *where, const char *way, u
 	return 0;
 }
 
+/* Its device is out of service: it goes to another one, as tenants of a device that is drained do. */
+static int resume_elsewhere(struct tenant *t, char *error, size_t size)
+{
+	struct device to;
+
+	return moving_find_return(t, &to) ? moving_go_over(t, &to, error, size) : -EBUSY;
+}
+
 static int resume_walled(struct tenant *t, char *error, size_t size)
 {
-	int r = keep(t, false, error, size);
+	bool here = health_serves(t, error, size);
+	int r = here ? keep(t, false, error, size) : resume_elsewhere(t, error, size);
 
 	if (r)
 		return r;
@@ -172,8 +182,8 @@ int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_
 			 "grant %s: the host has no room for its %s: %s are left of %s%s: let others return, or "
 			 "raise it in meted.yaml",
 			 tenant->grant.name, size_format(units * WIRE_UNIT_BYTES, held),
-			 size_format(residence_pool_room(tenant) * WIRE_UNIT_BYTES, room),
-			 residence_pool_bound(tenant), disk_there(tenant->daemon) ? ", and less of memory.disk" : "");
+			 size_format(residence_pool_room(tenant) * WIRE_UNIT_BYTES, room), residence_pool_bound(tenant),
+			 disk_there(tenant->daemon) ? ", and less of memory.disk" : "");
 		return -EBUSY;
 	}
 	r = keep(tenant, true, error, size);

@@ -326,7 +326,7 @@ void tenant_note(struct tenant *tenant, unsigned int i, enum journal_kind kind, 
 
 bool tenant_present(const struct tenant *tenant)
 {
-	return tenant->clients || tenant->runner_fd >= 0;
+	return tenant->clients || tenant->runner_fd >= 0 || moving_is_between(tenant);
 }
 
 bool tenant_may_begin(struct tenant *tenant, bool *ret_own, uint32_t *ret_wait_s, char *why, size_t size)

@@ -3,6 +3,7 @@
 
 #include "daemon/turns/arbitrate.h"
 #include "daemon/event.h"
+#include "daemon/health/drain.h"
 #include "daemon/journal.h"
 #include "daemon/log.h"
 #include "daemon/loop.h"
@@ -75,7 +76,7 @@ struct tenant {
 	struct moving moving;
 	struct guarded guarded; /* what the guard counts */
 	struct checkpointing checkpointing;
-	int64_t drain_moved; /* the drain (health.h: since) that has sent it elsewhere, or has tried to */
+	struct drain_tries drain_tries;
 };
 
 /* Serves a grant: makes its socket. The grant is copied. On an error `error` says why and nothing is left. */
@@ -107,7 +108,10 @@ void tenant_joined(struct tenant *tenant);
 /* The wall clock was set: what is kept by it is written anew. */
 void tenant_clock_set(struct daemon *daemon);
 
-/* True when it has processes, or the command that it was made for lives and may have some yet. */
+/*
+ * True when it has processes, also those between two workers, or the command that it was made for lives and may have
+ * some yet.
+ */
 bool tenant_present(const struct tenant *tenant);
 
 /*
