@@ -60,12 +60,89 @@ static _Bool is_plain(uint32_t number)
 	}
 }
 
-/* By the page size that the attributes ask for (NVOS32_ATTR_PAGE_SIZE, NVOS32_ATTR2_PAGE_SIZE_HUGE). */
+static _Bool is_engine(uint32_t class)
+{
+	switch (class & 0xff) {
+	case RM_ENGINE_CLASS_INLINE:
+	case RM_ENGINE_CLASS_DOORBELL:
+	case RM_ENGINE_CLASS_GRAPHICS:
+	case RM_ENGINE_CLASS_SECURITY:
+	case RM_ENGINE_CLASS_DECODER:
+	case RM_ENGINE_CLASS_COPY:
+	case RM_ENGINE_CLASS_ENCODER:
+	case RM_ENGINE_CLASS_COMPUTE:
+	case RM_ENGINE_CLASS_JPEG:
+	case RM_ENGINE_CLASS_FLOW:
+		return class >= 0x9000 && class <= 0xffff;
+	default:
+		return 0;
+	}
+}
+
+/* Classes of objects that take no memory by a size, and hold none whose name is gone. */
+static _Bool is_plain_class(uint32_t class)
+{
+	switch (class) {
+	case RM_CLASS_SYSTEM_MEMORY:
+	case RM_PLAIN_CONTEXT_DMA:
+	case RM_PLAIN_TIMER:
+	case RM_PLAIN_EVENT:
+	case RM_PLAIN_FABRIC_SESSION:
+	case RM_PLAIN_MANAGEMENT:
+	case RM_PLAIN_DEVICELESS:
+	case RM_PLAIN_BOOST:
+	case RM_PLAIN_ADDRESSES:
+	case RM_PLAIN_OS_PAGES:
+	case RM_PLAIN_DISPLAY:
+	case RM_PLAIN_CALLBACK:
+	case RM_PLAIN_OS_EVENT:
+	case RM_PLAIN_CALLBACK_EX:
+	case RM_PLAIN_DEBUG_BUFFER:
+	case RM_PLAIN_USER_SHARED:
+	case RM_PLAIN_IMEX_SESSION:
+	case RM_PLAIN_BINAPI:
+	case RM_PLAIN_BINAPI_PRIVILEGED:
+	case RM_PLAIN_DIAGNOSIS:
+	case RM_PLAIN_P2P:
+	case RM_PLAIN_THIRD_PARTY_P2P:
+	case RM_PLAIN_DEFERRED:
+	case RM_PLAIN_HEAP_ADDRESSES:
+	case RM_PLAIN_DEBUGGER:
+	case RM_PLAIN_PERFBUFFER:
+	case RM_PLAIN_MPS:
+	case RM_PLAIN_TWOD:
+	case RM_PLAIN_CONTEXT_SHARE:
+	case RM_PLAIN_DISPLAY_SOFTWARE:
+	case RM_PLAIN_TIMED_SEMAPHORE:
+	case RM_PLAIN_ZBC:
+	case RM_PLAIN_PROFILER:
+	case RM_PLAIN_EVENT_BUFFER:
+	case RM_PLAIN_SUBDEVICE_FIRST ... RM_PLAIN_SUBDEVICE_LAST:
+	case RM_PLAIN_VASPACE:
+	case RM_PLAIN_ENCODER_SESSION:
+	case RM_PLAIN_CAPTURE_SESSION:
+	case RM_PLAIN_PROFILER_CONTEXT:
+	case RM_PLAIN_PROFILER_DEVICE:
+	case RM_PLAIN_MIG_INSTANCE:
+	case RM_PLAIN_MIG_COMPUTE:
+	case RM_PLAIN_MIG_CONFIG:
+	case RM_PLAIN_MIG_MONITOR:
+	case RM_PLAIN_CONFIDENTIAL:
+	case RM_PLAIN_COUNTERS:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/*
+ * By the page size that the attributes ask for (NVOS32_ATTR_PAGE_SIZE, NVOS32_ATTR2_PAGE_SIZE_HUGE). Pages of 4 KiB
+ * come from the allocator of physical memory by 64 KiB, and the answer does not say so (vidmemPmaAllocate).
+ */
 static uint64_t granule(uint64_t size, uint32_t attr, uint32_t attr2)
 {
 	switch (RM_ATTR_PAGE(attr)) {
 	case RM_PAGE_4K:
-		return KIB(4);
 	case RM_PAGE_BIG:
 		return KIB(64);
 	case RM_PAGE_HUGE:
@@ -102,6 +179,19 @@ static void charge(struct guard_plan *p, uint64_t size, uint32_t attr, uint32_t 
 		p->bytes = 0;
 		p->reason = GUARD_ABSURD;
 	}
+}
+
+/*
+ * What a program asks for. At an address of its choice the driver takes all up to the alignment, and does not say so; a
+ * program has no use for that but with addresses alone.
+ */
+static void charge_asked(struct guard_plan *p, uint64_t size, uint32_t flags, uint64_t alignment, uint32_t attr,
+			 uint32_t attr2, const struct guard_terms *t)
+{
+	if (flags & RM_HEAP_FLAG_FIXED)
+		p->reason = GUARD_ADDRESS;
+	else
+		charge(p, padded(size, flags, alignment, t), attr, attr2);
 }
 
 static void alloc(const struct rm_alloc *a, uint32_t size, const struct guard_terms *t, struct guard_plan *p)
@@ -156,17 +246,21 @@ static void alloc(const struct rm_alloc *a, uint32_t size, const struct guard_te
 	case RM_CLASS_FABRIC_IMPORT:
 	case RM_CLASS_FABRIC_REF:
 	case RM_CLASS_MULTICAST:
+	case RM_CLASS_SEMAPHORES:
+	case RM_CLASS_MAPPER:
 		if (!(t->flags & GUARD_MAY_EXPORT))
 			p->reason = GUARD_EXPORT;
 		break;
 	default:
 		if (rm_class_is_channel(a->class))
 			p->effect = GUARD_CHANNEL;
+		else if (!is_engine(a->class) && !is_plain_class(a->class))
+			p->reason = GUARD_UNKNOWN_CLASS;
 		break;
 	}
 }
 
-static void alloc_memory(const struct rm_alloc_memory *a, struct guard_plan *p)
+static void alloc_memory(const struct rm_alloc_memory *a, const struct guard_terms *t, struct guard_plan *p)
 {
 	p->status_at = 40;
 	p->object_at = 8;
@@ -180,6 +274,19 @@ static void alloc_memory(const struct rm_alloc_memory *a, struct guard_plan *p)
 	else if (a->class == RM_CLASS_MEMORY || a->class == RM_CLASS_EXTENDED ||
 		 RM_MEMORY_FLAGS_LOCATION(a->flags) == RM_MEMORY_VIDEO)
 		charge(p, a->limit + 1 ? a->limit + 1 : UINT64_MAX, 0, 0);
+	else if (a->class == RM_CLASS_FLA)
+		p->reason = t->flags & GUARD_MAY_EXPORT ? GUARD_FINE : GUARD_EXPORT;
+	else if (a->class != RM_CLASS_SYSTEM_MEMORY && a->class != RM_PLAIN_ADDRESSES && a->class != RM_PLAIN_OS_PAGES)
+		p->reason = GUARD_UNKNOWN_CLASS;
+}
+
+/* A surface by its height and pitch: what the manager works its size out from, and afterwards that size. */
+static uint64_t tiled_size(const uint8_t *bytes, uint64_t answered, const struct guard_terms *t)
+{
+	uint64_t height = *(const uint32_t *)(bytes + RM_HEAP_TILED_HEIGHT_AT);
+	int64_t pitch = *(const int32_t *)(bytes + RM_HEAP_TILED_PITCH_AT);
+
+	return t->flags & GUARD_ANSWERED ? answered : pitch < 0 ? UINT64_MAX : height * (uint64_t)pitch;
 }
 
 static void heap(const struct rm_heap *h, const uint8_t *bytes, const struct guard_terms *t, struct guard_plan *p)
@@ -208,6 +315,7 @@ static void heap(const struct rm_heap *h, const uint8_t *bytes, const struct gua
 		break;
 	case RM_HEAP_ALLOC_TILED:
 		attr = *(const uint32_t *)(bytes + RM_HEAP_TILED_ATTR_AT);
+		size = tiled_size(bytes, size, t);
 		break;
 	case RM_HEAP_ALLOC_SIZE:
 		break;
@@ -220,7 +328,7 @@ static void heap(const struct rm_heap *h, const uint8_t *bytes, const struct gua
 	if (h->flags & RM_HEAP_FLAG_VIRTUAL || RM_ATTR_LOCATION(attr) == RM_LOCATION_PCI)
 		return;
 	p->taken = 1;
-	charge(p, padded(size, h->flags, alignment, t), attr, attr2);
+	charge_asked(p, size, h->flags, alignment, attr, attr2, t);
 }
 
 /* A control whose parameters are judged. */
@@ -307,7 +415,7 @@ GUARD_API void guard_classify(const struct guard_call *call, const struct guard_
 		alloc(bytes, call->size, terms, ret);
 		break;
 	case RM_ESC_ALLOC_MEMORY:
-		alloc_memory(bytes, ret);
+		alloc_memory(bytes, terms, ret);
 		break;
 	case RM_ESC_HEAP:
 		heap(bytes, call->bytes, terms, ret);
@@ -357,7 +465,7 @@ GUARD_API void guard_classify_nested(struct guard_plan *plan, const struct guard
 	const struct rm_memory *m = (const void *)nested;
 
 	if (plan->nested == GUARD_NESTED_MEMORY) {
-		charge(plan, padded(m->size, m->flags, m->alignment, terms), m->attr, m->attr2);
+		charge_asked(plan, m->size, m->flags, m->alignment, m->attr, m->attr2, terms);
 	} else if (plan->nested == GUARD_NESTED_SLICE) {
 		if (((const struct rm_slice *)m)->us > terms->slice_most_us)
 			plan->reason = GUARD_SLICE;
@@ -413,7 +521,7 @@ const char *guard_reason_text(uint32_t reason)
 		[GUARD_HEAP] = "a function of the heap whose memory cannot be charged",
 		[GUARD_SCHEDULING] = "a control that changes how channels are scheduled",
 		[GUARD_SLICE] = "a longer time slice than the tenant may have",
-		[GUARD_EXPORT] = "memory that leaves the tenant as a descriptor, or comes in as one",
+		[GUARD_EXPORT] = "memory that leaves or enters the tenant, or is held beside its name",
 		[GUARD_ABSURD] = "a size that no device has",
 		[GUARD_QUOTA] = "the quota",
 		[GUARD_FOREIGN] = "an object of another tenant, or of nobody whom the guard knows",
@@ -425,6 +533,8 @@ const char *guard_reason_text(uint32_t reason)
 		[GUARD_OVER] = "the tenant's grant has ended",
 		[GUARD_GROUPS] = "more channel groups than the tenant may have",
 		[GUARD_SERIALIZED] = "parameters in a form that this version does not read",
+		[GUARD_UNKNOWN_CLASS] = "a class of object that this version does not know",
+		[GUARD_ADDRESS] = "device memory at an address of the program's choice",
 	};
 
 	return reason < GUARD_REASONS ? texts[reason] : "unknown";

@@ -9,7 +9,8 @@
  * guard_classify_nested() judges those. Both are asked twice: of what the program shows before the call, to refuse, and
  * of what the kernel has copied, to account. The program can change the former at any time, the latter never.
  *
- * Anything that is not known is refused: a number, a size, a function of the heap.
+ * Anything that is not known is refused: a number, a size, a function of the heap, a class of object. Controls are
+ * not: there are some hundreds, and those that matter are known.
  */
 #pragma once
 
@@ -57,6 +58,8 @@ enum guard_reason {
 	GUARD_OVER,	  /* the tenant's grant has ended */
 	GUARD_GROUPS,	  /* more channel groups than the tenant may have */
 	GUARD_SERIALIZED, /* parameters as a message, which this version does not unpack */
+	GUARD_UNKNOWN_CLASS,
+	GUARD_ADDRESS, /* memory at an address of the program's choice */
 	GUARD_REASONS
 };
 

@@ -92,8 +92,11 @@ static void memory(void)
 	struct guard_plan p = judge_memory(MIB(64), 0, 0, 0);
 
 	tap_ok(p.effect == GUARD_MEMORY && p.bytes == MIB(64) && p.client == 1 && p.object == 3, "64 MiB are charged");
-	tap_ok(judge_memory(1, RM_PAGE_4K << 23, 0, 0).bytes == 4096, "one byte in pages of 4 KiB");
-	tap_ok(judge_memory(4097, RM_PAGE_4K << 23, 0, 0).bytes == 8192, "4097 bytes in pages of 4 KiB");
+	tap_ok(judge_memory(1, RM_PAGE_4K << 23, 0, 0).bytes == 65536,
+	       "one byte in pages of 4 KiB, which the driver takes by 64");
+	tap_ok(judge_memory(65537, RM_PAGE_4K << 23, 0, 0).bytes == 131072, "65537 bytes in pages of 4 KiB");
+	tap_ok(judge_memory(MIB(1), 0, 0, RM_HEAP_FLAG_FIXED).reason == GUARD_ADDRESS,
+	       "memory at an address of the program's choice is refused");
 	tap_ok(judge_memory(1, RM_PAGE_BIG << 23, 0, 0).bytes == 65536, "one byte in big pages");
 	tap_ok(judge_memory(1, RM_PAGE_HUGE << 23, 0, 0).bytes == MIB(2), "one byte in huge pages");
 	tap_ok(judge_memory(1, RM_PAGE_HUGE << 23, RM_HUGE_512M << 20, 0).bytes == MIB(512),
@@ -124,7 +127,10 @@ static void heap_pages(void)
 		struct guard_plan p;
 
 		h->function = rows[i].function;
-		*(uint64_t *)(bytes + rows[i].size_at) = 1;
+		if (rows[i].function == RM_HEAP_ALLOC_TILED)
+			*(uint64_t *)(bytes + RM_HEAP_TILED_HEIGHT_AT) = 1 | 1ull << 32;
+		else
+			*(uint64_t *)(bytes + rows[i].size_at) = 1;
 		*(uint32_t *)(bytes + rows[i].attr_at) = RM_PAGE_HUGE << 23;
 		*(uint32_t *)(bytes + rows[i].attr2_at) = RM_HUGE_512M << 20;
 		p = judge(RM_ESC_HEAP, bytes, sizeof bytes, &usual);
@@ -139,6 +145,33 @@ static void heap_pages(void)
 	}
 	tap_ok(good == 6, "the heap's pages by function, and what was taken is looked at again");
 	tap_ok(aligned == 3 && absurd == 3, "... and padded to its alignment, where the flags say so");
+}
+
+/* The size of a surface by height and pitch is the manager's to say: what the program puts there counts for nothing. */
+static void tiled(void)
+{
+	uint8_t bytes[184] = { 0 };
+	struct guard_terms answered = usual;
+	struct rm_heap *h = (void *)bytes;
+	int32_t *pitch = (void *)(bytes + RM_HEAP_TILED_PITCH_AT);
+
+	answered.flags = GUARD_ANSWERED;
+	h->function = RM_HEAP_ALLOC_TILED;
+	*(uint32_t *)(bytes + RM_HEAP_TILED_HEIGHT_AT) = UINT32_MAX;
+	*pitch = 1 << 20;
+	*(uint64_t *)(bytes + RM_HEAP_SIZE_AT) = MIB(2);
+	tap_ok(judge(RM_ESC_HEAP, bytes, 184, &usual).reason == GUARD_ABSURD, "a surface of absurd height is refused");
+	*(uint32_t *)(bytes + RM_HEAP_TILED_HEIGHT_AT) = 64;
+	tap_ok(judge(RM_ESC_HEAP, bytes, 184, &usual).bytes == MIB(64), "a surface is charged by height and pitch");
+	tap_ok(judge(RM_ESC_HEAP, bytes, 184, &answered).bytes == MIB(2), "... and then by what the manager took");
+	*pitch = -1;
+	tap_ok(judge(RM_ESC_HEAP, bytes, 184, &usual).reason == GUARD_ABSURD, "a pitch below zero is refused");
+	*pitch = 1;
+	h->flags = RM_HEAP_FLAG_FIXED;
+	tap_ok(judge(RM_ESC_HEAP, bytes, 184, &usual).reason == GUARD_ADDRESS,
+	       "the heap takes no address of the program's choice");
+	h->flags |= RM_HEAP_FLAG_VIRTUAL;
+	tap_ok(judge(RM_ESC_HEAP, bytes, 184, &usual).reason == GUARD_FINE, "... but for addresses alone");
 }
 
 static void messages(void)
@@ -257,6 +290,33 @@ static void classes(void)
 	       "extended memory is judged by its parameters, as any");
 }
 
+/* Of all classes: which pass, and which do so by the older call. */
+static void classes_known(void)
+{
+	static const uint32_t pass[] = { 0x3e,	 0x70,	 0x71,	 0x79,	 0x503b, 0x50a0, 0x9067,
+					 0x90f1, 0xc637, 0xcb33, 0xcbca, 0xc5c0, 0xcdc0, 0xc6b5,
+					 0xca6f, 0xc461, 0xc361, 0xc797, 0xa140, 0xcfb7, 0xcba2 };
+	static const uint32_t refuse[] = { 0xb1,   0xda,   0xfe,   0xfd,  0xf3,	   0x76,       0xc763,	       0xc365,
+					   0xa081, 0xa084, 0x402c, 0x1c0, 0x1c0c0, 0xffffffff, 0x6f0000 | 0xc0 };
+	int good = 0, passed = 0, old = 0;
+
+	for (size_t i = 0; i < sizeof pass / sizeof *pass; i++)
+		good += judge(RM_ESC_ALLOC, &(struct rm_alloc){ .class = pass[i] }, 48, &usual).reason == GUARD_FINE;
+	for (size_t i = 0; i < sizeof refuse / sizeof *refuse; i++)
+		good += judge(RM_ESC_ALLOC, &(struct rm_alloc){ .class = refuse[i] }, 48, &usual).reason != GUARD_FINE;
+	tap_ok(good == (int)(sizeof pass / sizeof *pass + sizeof refuse / sizeof *refuse),
+	       "classes that are known pass, others and those that hold memory do not (%d)", good);
+	for (uint32_t class = 0; class < 0x20000; class ++) {
+		struct rm_alloc_memory m = { .class = class, .limit = 4095 };
+
+		passed += judge(RM_ESC_ALLOC, &(struct rm_alloc){ .class = class }, 48, &usual).reason == GUARD_FINE;
+		old += judge(RM_ESC_ALLOC_MEMORY, &m, sizeof m, &usual).reason == GUARD_FINE;
+	}
+	tap_ok(old == 5, "five classes pass by the older call (%d)", old);
+	tap_ok(passed > 1000 && passed < 1500, "of engines each architecture's, of others those of the list (%d)",
+	       passed);
+}
+
 static void heap(void)
 {
 	static const struct {
@@ -269,7 +329,10 @@ static void heap(void)
 	for (int i = 0; i < 3; i++) {
 		memset(bytes, 0, sizeof bytes);
 		h->function = rows[i].function;
-		*(uint64_t *)(bytes + rows[i].size_at) = MIB(32);
+		if (rows[i].function == RM_HEAP_ALLOC_TILED)
+			*(uint64_t *)(bytes + RM_HEAP_TILED_HEIGHT_AT) = 32u << 10 | 1024ull << 32;
+		else
+			*(uint64_t *)(bytes + rows[i].size_at) = MIB(32);
 		charged += judge(RM_ESC_HEAP, bytes, 184, &usual).bytes == MIB(32);
 		*(uint32_t *)(bytes + rows[i].attr_at) = RM_LOCATION_PCI << 25;
 		pci += judge(RM_ESC_HEAP, bytes, 184, &usual).effect == GUARD_NOTHING;
@@ -377,12 +440,14 @@ int main(void)
 	sizes();
 	memory();
 	heap_pages();
+	tiled();
 	messages();
 	leftovers();
 	channels();
 	branch_later();
 	old_memory();
 	classes();
+	classes_known();
 	heap();
 	controls();
 	properties();

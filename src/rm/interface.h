@@ -141,7 +141,8 @@ struct rm_dup { /* NVOS55: `object` of `client` becomes another name of source_o
 
 /*
  * NV_ESC_RM_VID_HEAP_CONTROL: NVOS32, 184 bytes. Behind the head a union by function; what takes memory begins alike.
- * The size of what ALLOC_SIZE_RANGE takes stands 8 bytes before that of the others.
+ * The size of what ALLOC_SIZE_RANGE takes stands 8 bytes before that of the others; that of ALLOC_TILED is an answer,
+ * worked out from height and pitch (rmapi_deprecated_vidheapctrl.c).
  */
 struct rm_heap {
 	uint32_t client, parent, function, space;
@@ -174,7 +175,11 @@ enum rm_heap_function {
 #define RM_HEAP_RANGE_ATTR2_AT 136u
 #define RM_HEAP_ALIGNMENT_AT 96u
 #define RM_HEAP_RANGE_ALIGNMENT_AT 88u
+#define RM_HEAP_TILED_HEIGHT_AT 56u
+#define RM_HEAP_TILED_PITCH_AT 60u
 #define RM_HEAP_FLAG_ALIGN 0x180u /* NVOS32_ALLOC_FLAGS_ALIGNMENT_HINT, _FORCE: sizes are padded to it */
+/* _FIXED_ADDRESS_ALLOCATE: what is taken reaches to the alignment on both sides (vidmemPmaAllocate of video_mem.c) */
+#define RM_HEAP_FLAG_FIXED 0x10u
 #define RM_HEAP_FLAG_VIRTUAL 0x80000u /* NVOS32_ALLOC_FLAGS_VIRTUAL: addresses alone */
 
 /* What RM_CLASS_MEMORY takes (NV_MEMORY_ALLOCATION_PARAMS), as far as 535's length; 128 bytes since 545. */
@@ -217,6 +222,7 @@ struct rm_control { /* 32 bytes in all branches */
 };
 #define RM_CONTROL_SERIALIZED 4u /* in the flags: as rm_alloc_serialized() */
 
+/* The classes that memory is made, held or named by, and those above it. */
 enum rm_class {
 	RM_CLASS_ROOT = 0,
 	RM_CLASS_ROOT_PLAIN = 1,
@@ -229,13 +235,15 @@ enum rm_class {
 	RM_CLASS_SYSTEM_LIST = 0x81, /* NV01_MEMORY_LIST_SYSTEM, as RM_CLASS_FB_LIST */
 	RM_CLASS_OBJECT_LIST = 0x83, /* NV01_MEMORY_LIST_OBJECT: pages of another object */
 	RM_CLASS_PHYSICAL = 0xc2,    /* NV01_MEMORY_LOCAL_PHYSICAL: device memory by its address */
+	RM_CLASS_SEMAPHORES = 0xda,  /* NV_SEMAPHORE_SURFACE: it holds memory under names of its own (sem_surf.c) */
 	RM_CLASS_EXPORT = 0xe0,	     /* NV_MEMORY_EXPORT: memory that others attach */
-	RM_CLASS_FLA = 0xf3,	 /* memory of others, by addresses of the fabric */
+	RM_CLASS_FLA = 0xf3,	     /* memory of others, by addresses of the fabric */
 	RM_CLASS_FABRIC = 0xf8,
 	RM_CLASS_FABRIC_IMPORT = 0xf9,
 	RM_CLASS_FABRIC_REF = 0xfb,
 	RM_CLASS_MULTICAST = 0xfd, /* NV_MEMORY_MULTICAST_FABRIC: it holds memory that was attached */
-	RM_CLASS_FB_LIST = 0x82, /* NV01_MEMORY_LIST_FBMEM: the caller names the pages */
+	RM_CLASS_MAPPER = 0xfe,	   /* NV_MEMORY_MAPPER: it holds a semaphore surface, and so its memory */
+	RM_CLASS_FB_LIST = 0x82,   /* NV01_MEMORY_LIST_FBMEM: the caller names the pages */
 	RM_CLASS_SUBDEVICE = 0x2080,
 	RM_CLASS_GROUP = 0xa06c, /* KEPLER_CHANNEL_GROUP_A, in use up to Blackwell */
 };
@@ -245,6 +253,73 @@ static inline int rm_class_is_channel(uint32_t class)
 {
 	return (class & 0xff) == 0x6f && class <= 0xffff;
 }
+
+/* Those that take no device memory by a size, and hold none whose name is gone. */
+enum rm_plain_class {
+	RM_PLAIN_CONTEXT_DMA = 0x02,
+	RM_PLAIN_TIMER = 0x04,
+	RM_PLAIN_EVENT = 0x05,
+	RM_PLAIN_FABRIC_SESSION = 0x0f,
+	RM_PLAIN_MANAGEMENT = 0x20, /* NV0020_GPU_MANAGEMENT */
+	RM_PLAIN_DEVICELESS = 0x30, /* the host's memory */
+	RM_PLAIN_BOOST = 0x60,
+	RM_PLAIN_ADDRESSES = 0x70, /* NV01_MEMORY_VIRTUAL */
+	RM_PLAIN_OS_PAGES = 0x71,  /* NV01_MEMORY_SYSTEM_OS_DESCRIPTOR */
+	RM_PLAIN_DISPLAY = 0x73,   /* NV04_DISPLAY_COMMON */
+	RM_PLAIN_CALLBACK = 0x78,
+	RM_PLAIN_OS_EVENT = 0x79,
+	RM_PLAIN_CALLBACK_EX = 0x7e,
+	RM_PLAIN_DEBUG_BUFFER = 0xdb,
+	RM_PLAIN_USER_SHARED = 0xde, /* RM_USER_SHARED_DATA */
+	RM_PLAIN_IMEX_SESSION = 0xf1,
+	RM_PLAIN_BINAPI = 0x2081,
+	RM_PLAIN_BINAPI_PRIVILEGED = 0x2082,
+	RM_PLAIN_DIAGNOSIS = 0x208f,
+	RM_PLAIN_P2P = 0x503b,
+	RM_PLAIN_THIRD_PARTY_P2P = 0x503c,
+	RM_PLAIN_DEFERRED = 0x5080,
+	RM_PLAIN_HEAP_ADDRESSES = 0x50a0, /* NV50_MEMORY_VIRTUAL */
+	RM_PLAIN_DEBUGGER = 0x83de,
+	RM_PLAIN_PERFBUFFER = 0x844c,
+	RM_PLAIN_MPS = 0x900e,
+	RM_PLAIN_TWOD = 0x902d,
+	RM_PLAIN_CONTEXT_SHARE = 0x9067,
+	RM_PLAIN_DISPLAY_SOFTWARE = 0x9072,
+	RM_PLAIN_TIMED_SEMAPHORE = 0x9074,
+	RM_PLAIN_ZBC = 0x9096,
+	RM_PLAIN_PROFILER = 0x90cc,
+	RM_PLAIN_EVENT_BUFFER = 0x90cd,	   /* goes with the memory that it names (refAddDependant of event_buffer.c) */
+	RM_PLAIN_SUBDEVICE_FIRST = 0x90e0, /* GF100_SUBDEVICE_... */
+	RM_PLAIN_SUBDEVICE_LAST = 0x90e7,
+	RM_PLAIN_VASPACE = 0x90f1,
+	RM_PLAIN_ENCODER_SESSION = 0xa0bc,
+	RM_PLAIN_CAPTURE_SESSION = 0xa0bd,
+	RM_PLAIN_PROFILER_CONTEXT = 0xb1cc,
+	RM_PLAIN_PROFILER_DEVICE = 0xb2cc,
+	RM_PLAIN_MIG_INSTANCE = 0xc637,
+	RM_PLAIN_MIG_COMPUTE = 0xc638,
+	RM_PLAIN_MIG_CONFIG = 0xc639,
+	RM_PLAIN_MIG_MONITOR = 0xc640,
+	RM_PLAIN_CONFIDENTIAL = 0xcb33,
+	RM_PLAIN_COUNTERS = 0xcbca,
+};
+
+/*
+ * Engines below a channel, and its doorbell: every architecture's class of a kind has the same last byte, and the
+ * architecture before it, from 0x90 (Fermi) on.
+ */
+enum rm_engine_class {
+	RM_ENGINE_CLASS_INLINE = 0x40, /* ..._INLINE_TO_MEMORY_... */
+	RM_ENGINE_CLASS_DOORBELL = 0x61,
+	RM_ENGINE_CLASS_GRAPHICS = 0x97,
+	RM_ENGINE_CLASS_SECURITY = 0xa2, /* HOPPER_SEC2_WORK_LAUNCH_A */
+	RM_ENGINE_CLASS_DECODER = 0xb0,
+	RM_ENGINE_CLASS_COPY = 0xb5,
+	RM_ENGINE_CLASS_ENCODER = 0xb7,
+	RM_ENGINE_CLASS_COMPUTE = 0xc0,
+	RM_ENGINE_CLASS_JPEG = 0xd1,
+	RM_ENGINE_CLASS_FLOW = 0xfa,
+};
 
 enum rm_command {
 	RM_GROUP_SCHEDULE = 0xa06c0101,

@@ -32,6 +32,7 @@ static const struct {
 	{ "accounts", case_accounts },
 	{ "attacks", case_attacks },
 	{ "tricks", case_tricks },
+	{ "published", case_published },
 	{ "lines", case_lines },
 	{ "helper", case_helper },
 	{ "killed", case_killed },

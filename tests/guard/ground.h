@@ -118,6 +118,7 @@ void case_grant(void);
 void case_accounts(void);
 void case_attacks(void);
 void case_tricks(void);
+void case_published(void);
 void case_lines(void);
 void case_cost(void);
 void case_floor(void);

@@ -176,7 +176,11 @@ static int heap_byte(const struct session *s, uint32_t function, int size_at, in
 	uint32_t h[46] = { s->client, 2, function }, attr = 3u << 23, attr2 = pages << 20;
 	uint64_t size = 1;
 
-	memcpy((char *)h + size_at, &size, 8);
+	/* By height and pitch the size is an answer. */
+	if (function == 6)
+		h[14] = h[15] = 1;
+	else
+		memcpy((char *)h + size_at, &size, 8);
 	memcpy((char *)h + attr_at, &attr, 4);
 	memcpy((char *)h + attr2_at, &attr2, 4);
 	return ioctl(s->fd, REQUEST(0x4a, sizeof h), h) ? -errno : (int)h[5];

@@ -200,9 +200,9 @@ static bool owns(struct standin_file *f, u32 client)
 
 static u64 page_of(u64 size, u32 attr, u32 attr2)
 {
+	/* Pages of 4 KiB, too, are taken from the device by 64 KiB, and no answer says so. */
 	switch (attr >> 23 & 3) {
 	case 1:
-		return 4096;
 	case 2:
 		return 65536;
 	case 3:
@@ -223,6 +223,24 @@ static void pad(u64 *size, u32 flags, u64 alignment)
 {
 	if (flags & 0x100 && alignment && alignment <= TOTAL && *size <= TOTAL)
 		*size = (*size + alignment - 1) / alignment * alignment;
+}
+
+static u32 take(u32 client, u32 parent, u32 *handle, u64 *size, u32 attr, u32 attr2);
+
+/*
+ * What a caller asks for. At an address of its choice (a flag) all is taken up to the alignment, and the answer is the
+ * size that was asked for.
+ */
+static u32 take_asked(u32 client, u32 parent, u32 *handle, u64 *size, u64 alignment, u32 flags, u32 attr, u32 attr2)
+{
+	u64 asked = *size;
+	u32 status;
+
+	pad(size, flags & 0x10 ? 0x100 : flags, alignment);
+	status = take(client, parent, handle, size, attr, attr2);
+	if (flags & 0x10)
+		*size = asked;
+	return status;
 }
 
 static u32 take(u32 client, u32 parent, u32 *handle, u64 *size, u32 attr, u32 attr2)
@@ -311,10 +329,17 @@ static u32 alloc(struct standin_file *f, u32 *d, u32 call_size)
 	if (class == 0xa06c)
 		take_time();
 	/* 0x42: extended memory, with the same parameters. */
-	if (class == 0xfd) {
-		/* It holds the memory that it is given, whoever frees that. (The manager has a control for it.) */
-		struct object *held = find(client, d[8]);
+	if (class == 0xfd || class == 0xda) {
+		/*
+		 * It holds the memory that it is given, whoever frees that. (For 0xfd the manager has a control for it;
+		 * a semaphore surface, 0xda, is given it by its parameters, and makes a name of its own.)
+		 */
+		u32 handles[4] = { d[8] };
+		struct object *held;
 
+		if (class == 0xda && standin_copy_from_user(handles, from, sizeof handles))
+			return INVALID;
+		held = find(client, handles[0]);
 		if (!held || !held->memory || !find(client, parent))
 			return INVALID;
 		o = add(client, parent, &d[2], class);
@@ -339,8 +364,7 @@ static u32 alloc(struct standin_file *f, u32 *d, u32 call_size)
 	}
 	if (standin_copy_from_user(&p, from, 120))
 		return INVALID;
-	pad(&p.size, p.words[2], p.rest[0]);
-	status = take(client, parent, &d[2], &p.size, p.words[6], p.words[7]);
+	status = take_asked(client, parent, &d[2], &p.size, p.rest[0], p.words[2], p.words[6], p.words[7]);
 	return status ? status : standin_copy_to_user(from, &p, 120);
 }
 
@@ -380,8 +404,10 @@ static u32 heap(struct standin_file *f, u32 *d)
 		/* Addresses alone (a flag), or the host's memory (the location): no memory of the device. */
 		if (d[13] & 0x80000 || (attr >> 25 & 3) == 1)
 			return add(d[0], d[1], &d[11], 0x3e) ? OK : NO_MEMORY;
-		pad(size, d[13], size[1]);
-		return take(d[0], d[1], &d[11], size, attr, attr2);
+		/* By height and pitch: the size is an answer. */
+		if (d[2] == 6)
+			*size = (u64)d[14] * (u64)(s32)d[15];
+		return take_asked(d[0], d[1], &d[11], size, size[1], d[13], attr, attr2);
 	}
 	return OK;
 }
