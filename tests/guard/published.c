@@ -69,14 +69,14 @@ static int body_tiled(void)
 
 	if (session_open(&s))
 		return 2;
-	for (int i = 0; i < 3; i++) {
-		uint32_t h[46] = { s.client, 2, HEAP_TILED, [14] = 1u << 10, [15] = 256u << 10, [22] = 4096 };
+	for (int i = 0; i < 4; i++) {
+		uint32_t h[46] = { s.client, 2, HEAP_TILED, [14] = i ? 1024 : 3072, [15] = 256u << 10, [22] = 4096 };
 		int r = ioctl(s.fd, REQUEST(0x4a, sizeof h), h) ? -errno : (int)h[5];
 
-		if (i < 2 ? r : r != NO_MEMORY)
-			return 3;
+		if (i == 1 || i == 2 ? r : r != NO_MEMORY)
+			return 3 + i;
 	}
-	return truth().used == MIB(512) ? 0 : 4;
+	return truth().used == MIB(512) ? 0 : 9;
 }
 
 /* A semaphore surface makes a name of its own for the memory that its parameters name. */

@@ -281,4 +281,22 @@ int guard_read(void *context)
 	return 0;
 }
 
+#ifdef GUARD_FLOOR
+/*
+ * Of the tests' own helper: other kinds of the first look, which do nothing: one that cannot wait for a page, and one
+ * of a single cgroup's processes.
+ */
+SEC("?lsm/file_ioctl")
+int BPF_PROG(guard_plain, struct file *file, unsigned int command, unsigned long argument, int ret)
+{
+	return ret;
+}
+
+SEC("?lsm_cgroup/file_ioctl")
+int BPF_PROG(guard_bound, struct file *file, unsigned int command, unsigned long argument)
+{
+	return 1;
+}
+#endif
+
 char guard_license[] SEC("license") = "GPL";

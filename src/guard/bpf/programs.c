@@ -5,7 +5,11 @@
 #include "base/clock.h"
 #include "guard/bpf/pins.h"
 #include "guard/bpf/sites.h"
+#ifdef GUARD_FLOOR
+#include "guard_floor_object.h"
+#else
 #include "guard_object.h" /* the compiled programs */
+#endif
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -142,6 +146,32 @@ static void entries_choose(struct bpf_object *object, bool traced)
 						  (!entries[i].function || kernel_has(entries[i].function)));
 }
 
+#ifdef GUARD_FLOOR
+/* Other kinds of a look, and the one that is of a cgroup's processes: of a tenant's of the tests. */
+#define FLOOR_CGROUP "/sys/fs/cgroup/c"
+
+static void floor_choose(struct bpf_object *object)
+{
+	static const char *const kinds[] = { "guard_plain", "guard_bound" };
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		bpf_program__set_autoload(bpf_object__find_program_by_name(object, kinds[i]), !LEFT_OUT(kinds[i]));
+}
+
+static struct bpf_link *attach_usual(struct bpf_program *p)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (strcmp(bpf_program__name(p), "guard_bound"))
+		return bpf_program__attach(p);
+	fd = open(FLOOR_CGROUP, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? NULL : bpf_program__attach_cgroup(p, fd);
+}
+#else
+#define floor_choose(object)
+#define attach_usual bpf_program__attach
+#endif
+
 static struct bpf_object *object_load(const struct guard_kernel *k, bool rewrites, char *why, int *ret)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "guard");
@@ -173,6 +203,7 @@ static struct bpf_object *object_load(const struct guard_kernel *k, bool rewrite
 		bpf_map__set_pin_path(m, path);
 	}
 	entries_choose(object, !k->lsm);
+	floor_choose(object);
 	*ret = bpf_object__load(object);
 	if (!*ret)
 		return object;
@@ -322,7 +353,7 @@ static int attach(struct bpf_program *p, const struct guard_driver *d, const str
 	if (!strcmp(name, "guard_copy_out"))
 		return link_pin(bpf_program__attach_kprobe(p, false, d->copy_out), name, folder, 0, why);
 	if (!count)
-		return link_pin(bpf_program__attach(p), name, folder, 0, why);
+		return link_pin(attach_usual(p), name, folder, 0, why);
 	for (int i = 0; !r && i < count; i++)
 		r = link_pin(attach_at(p, place[i]), name, folder, i, why);
 	return r;

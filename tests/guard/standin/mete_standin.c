@@ -200,7 +200,7 @@ static bool owns(struct standin_file *f, u32 client)
 
 static u64 page_of(u64 size, u32 attr, u32 attr2)
 {
-	/* Pages of 4 KiB, too, are taken from the device by 64 KiB, and no answer says so. */
+	/* Pages of 4 KiB, too, are taken from the device by 64 KiB. */
 	switch (attr >> 23 & 3) {
 	case 1:
 	case 2:
@@ -228,8 +228,8 @@ static void pad(u64 *size, u32 flags, u64 alignment)
 static u32 take(u32 client, u32 parent, u32 *handle, u64 *size, u32 attr, u32 attr2);
 
 /*
- * What a caller asks for. At an address of its choice (a flag) all is taken up to the alignment, and the answer is the
- * size that was asked for.
+ * What a caller asks for. The answer is less than what was taken in two cases: pages of 4 KiB, of which it tells the
+ * size by pages; and an address of the caller's choice (a flag), where all is taken up to the alignment.
  */
 static u32 take_asked(u32 client, u32 parent, u32 *handle, u64 *size, u64 alignment, u32 flags, u32 attr, u32 attr2)
 {
@@ -240,6 +240,8 @@ static u32 take_asked(u32 client, u32 parent, u32 *handle, u64 *size, u64 alignm
 	status = take(client, parent, handle, size, attr, attr2);
 	if (flags & 0x10)
 		*size = asked;
+	else if ((attr >> 23 & 3) == 1)
+		*size = (asked + 4095) & ~4095ull;
 	return status;
 }
 
