@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """
-Shows what `meson test` prints in a readable length: one line for every twenty tests that pass, all that do not pass.
+Shows what `meson test` prints in a readable length: progress.py TITLE. Tests that pass have a line now and then, all others have their own.
 
-On a terminal a line that is rewritten says which test has just ended.
+TITLE tells builds apart that are tested beside each other. On a terminal a line that is rewritten says which test has just ended.
 """
 import re
 import sys
 import time
 
+title = sys.argv[1]
 tty = sys.stdout.isatty()
 RESULT = re.compile(r"^\s*(\d+)/(\d+)\s+(.*?)\s+(OK|SKIP|FAIL|ERROR|TIMEOUT|EXPECTEDFAIL|UNEXPECTEDPASS|INTERRUPT)\b(.*)")
 clear = "\r\033[K" if tty else ""
@@ -26,12 +27,12 @@ for line in sys.stdin:
         done = int(m.group(1))
         if m.group(4) in ("OK", "EXPECTEDFAIL"):
             if tty:
-                print(f"{clear}  {m.group(1)}/{m.group(2)}  {m.group(3)}", end="", flush=True)
+                print(f"{clear}  {title}: {m.group(1)}/{m.group(2)}  {m.group(3)}", end="", flush=True)
             elif done == int(m.group(2)) or time.monotonic() - last > 2:
                 last = time.monotonic()
-                print(f"  {m.group(1)} of {m.group(2)} test programs done ({m.group(3)})", flush=True)
+                print(f"  {title}: {m.group(1)} of {m.group(2)} test programs done ({m.group(3)})", flush=True)
             continue
-        print(f"{clear}  {m.group(1)}/{m.group(2)}  {m.group(3)}: {m.group(4)}{m.group(5)}", flush=True)
+        print(f"{clear}  {title}: {m.group(1)}/{m.group(2)}  {m.group(3)}: {m.group(4)}{m.group(5)}", flush=True)
     elif line and not line.startswith("Full log written"):
         print(clear + "    " + line[:300], flush=True)
 print(clear, end="")
