@@ -1,4 +1,4 @@
-/* ask.h: one request on the control socket, as the files that treat it share it. */
+/* ask.h: one request on the control socket, as the request handlers share it. */
 #pragma once
 
 #include "daemon/codes.h"
@@ -11,42 +11,45 @@ struct ask {
 	enum verbs_turn turn;
 	json_t *answer;
 	enum code code;	  /* of the refusal */
-	bool quiet;	  /* what is refused is tried otherwise, or again: it is no event yet, and counted nowhere */
+	bool quiet;	  /* a refusal is not final: the handler tries another way, or the client repeats the
+			   * request. It is neither an event nor counted */
 };
 
-/* health_ask.c: device_cordon, device_uncordon, device_drain, device_health. */
+/* health_ask.c: handles device_cordon, device_uncordon, device_drain and device_health. */
 enum verbs_result health_ask(struct ask *ask);
 
-/* The answer is a refusal: a code for programs, a line with the remedy for people. */
+/* Answers with a refusal: a code for programs, and a line with the remedy for people. */
 __attribute__((format(printf, 3, 4))) enum verbs_result refuse(struct ask *ask, enum code code, const char *fmt, ...);
 
 #define ASK_WHO_BYTES 112u
 
-/* A refusal that was quiet counts after all, and is an event. */
+/* Makes a quiet refusal final: it is counted and becomes an event. */
 void refuse_aloud(struct ask *ask);
 
-/* Who asks, for logs and events: "uid 1000", or what HTTP knows of the asker. Value: `text`. */
+/* Describes the asker for logs and events: "uid 1000", or what the HTTP server knows. Value: `text`. */
 const char *ask_who(const struct ask *ask, char text[ASK_WHO_BYTES]);
 
-/* Root, or whoever runs this meted. */
+/* True if the asker is an owner of this meted: root, or meted's own user (owner.h). */
 bool ask_is_owner(const struct ask *ask);
-/* Those, in a line that refuses somebody else: "only root", "only root and uid 1000". */
+/* Names the owners, for a line that refuses other users: "only root", "only root and uid 1000". */
 const char *ask_owners(void);
 
-/* The answer is this object, with "ok":true; NULL: no memory. */
+/* Answers with this object and "ok":true. NULL: no memory. */
 enum verbs_result answer(struct ask *ask, json_t *take_answer);
 
-/* A path as JSON, null when there is none. NULL: no memory. */
+/* Returns a path as JSON; null for an empty path. NULL: no memory. */
 json_t *ask_path_json(const char *path);
 
-/* Who is in a hurry takes what the drivers said at any time before ("known": true): a container that begins. */
+/* True if the request accepts driver data of any age ("known": true), as a starting container does. */
 bool ask_is_known(const struct ask *ask);
 
-/* "token_new", "token_show", "token_revoke", "audit". */
+/* Handles "token_new", "token_show", "token_revoke" and "audit". */
 enum verbs_result console_ask(struct ask *ask);
 
-/* "events", journal.h: {"after":ID,"limit":N,"tenant":NAME,"device":INDEX or UUID,"kind":WORD}, all optional. */
+/*
+ * Handles "events" (journal.h): {"after":ID,"limit":N,"tenant":NAME,"device":INDEX or UUID,"kind":WORD}, all optional.
+ */
 enum verbs_result journal_ask(struct ask *ask);
 
-/* "metrics", metrics.h: {"compat":"dcgm"} or nothing -> {"text"}. */
+/* Handles "metrics" (metrics.h): {"compat":"dcgm"} or no field -> {"text"}. */
 enum verbs_result metrics_ask(struct ask *ask);

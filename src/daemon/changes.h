@@ -12,16 +12,16 @@
 
 struct ask;
 
-/* {"seen": TEXT, "within_s": N}, both optional -> {"seen", "changed"}. */
+/* Handles {"seen": TEXT, "within_s": N}, both optional -> {"seen", "changed"}. */
 enum verbs_result changes_ask(struct ask *ask);
 
-/* Answers those who wait, where something has changed or their time is over. In every round of the loop. */
+/* Answers each waiting request if the state has changed or its time is over. Called in every round of the loop. */
 void changes_look(struct daemon *daemon);
 
-/* Its connection waits: it may be closed for one that has something to do. */
+/* True if the connection has a waiting request: it may be closed in favour of one that is active. */
 bool changes_waits(const struct daemon *daemon, const struct control *control);
 
-/* A connection ends. */
+/* Drops the waiting request of a connection that closes. */
 void changes_forget(struct daemon *daemon, const struct control *control);
 
 void changes_stop(struct daemon *daemon);

@@ -5,11 +5,11 @@
 
 struct daemon;
 
-/* Makes the timers. 0 or -ENOMEM. */
+/* Creates the timers. Value: 0 or -ENOMEM. */
 int clockwork_start(struct daemon *daemon);
 void clockwork_stop(struct daemon *daemon);
 
-/* Asks the drivers what devices there are; what they say is for the log, too. */
+/* Queries the drivers for their devices in the background, and logs what they report. */
 void clockwork_ask_drivers(struct daemon *daemon);
-/* For machine_refresh(): the drivers' words into the log. */
+/* The callback for machine_refresh(): logs what the drivers report. */
 void clockwork_tell_drivers(void *daemon);

@@ -21,30 +21,33 @@ enum code {
 	CODE_NAME_TAKEN, /* there is a grant of that name */
 	CODE_OVER_DEVICE, /* more than the device has */
 	CODE_OVER_PROMISED, /* more than is not promised to others */
-	CODE_OVER_LIMIT, /* more than this user may have */
-	CODE_QUEUED, /* others wait for this device */
-	CODE_WAITING, /* it waits in the queue */
+	CODE_OVER_LIMIT, /* the limits of this user do not permit it */
+	CODE_QUEUED, /* other requests wait for this device */
+	CODE_WAITING, /* the request waits in the queue */
 	CODE_NATIVE_RUNS, /* no share can be guaranteed beside native programs */
 	CODE_OUT_OF_SERVICE, /* the device is cordoned, drained or lost */
 	CODE_LOST, /* the device does not answer */
 	CODE_NO_DRIVER, /* the driver cannot be used */
-	CODE_NO_TOKEN, /* there is no token */
-	CODE_NOT_YOURS, /* this user may not */
-	CODE_STORE, /* it could not be written down */
-	CODE_BUSY, /* not at this moment */
+	CODE_NO_TOKEN, /* there is no such token */
+	CODE_NOT_YOURS, /* this user is not permitted to do it */
+	CODE_STORE, /* the store could not be written */
+	CODE_BUSY, /* not possible at this moment */
 	CODE_NOT_MOVABLE, /* the grant's memory cannot leave its device */
 	CODE_FULL, /* no descriptors are left */
 	CODE_MEMORY, /* no memory */
-	CODE_RUNTIME, /* it could not be made */
+	CODE_RUNTIME, /* what was requested could not be created */
 	CODE_UPGRADE, /* the next meted cannot take over */
 	CODE_NOT_STARTED, /* meted did not start */
 	CODES
 };
 
 const char *code_word(enum code code);
-/* CODE_NONE: no such word. */
+/* Value: CODE_NONE: there is no such word. */
 enum code code_find(const char *word);
-/* The status of an answer by HTTP. */
+/* The HTTP status of an answer with this code. */
 unsigned int code_http_status(enum code code);
-/* What was asked of the machine and not given, which is an event; a slip of the pen is none. */
+/*
+ * True if a refusal with this code is an event: the machine did not give what was requested. A malformed request is no
+ * event.
+ */
 bool code_is_event(enum code code);

@@ -20,65 +20,68 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Of one connection, and of all together; docs/control.md has them, and a test compares. */
-#define CONTROL_LINE_BYTES 65536u	  /* a longer request is none */
-#define CONTROL_LINE_S 10u		  /* for a whole line, once it has begun */
-#define CONTROL_READ_S 30u		  /* for reading an answer */
-#define CONTROL_UNREAD_BYTES (64u << 20)  /* of all answers that others than owners leave unread */
+/* Limits of one connection, and of all together. docs/control.md states them, and a test compares. */
+#define CONTROL_LINE_BYTES 65536u	  /* a longer request is refused */
+#define CONTROL_LINE_S 10u		  /* to receive a whole line after its first byte */
+#define CONTROL_READ_S 30u		  /* to read an answer */
+#define CONTROL_UNREAD_BYTES (64u << 20)  /* of all unread answers to users who are not owners */
 #define CONTROL_CONNECTIONS 256u
-#define CONTROL_CONNECTIONS_KEPT 64u	  /* of these for owners */
+#define CONTROL_CONNECTIONS_KEPT 64u	  /* of these, reserved for owners */
 #define CONTROL_CONNECTIONS_OF_USER 64u
 
 struct daemon;
 struct control;
 struct handover;
 
-/* Who asks. */
+/* The user and process that sent a request. */
 struct asker {
 	uid_t uid;
 	gid_t gid;
 	pid_t pid;
-	const gid_t *groups; /* with gid */
+	const gid_t *groups; /* includes `gid` */
 	unsigned int group_count;
-	struct control *control; /* where the answer goes; NULL: it was asked by HTTP */
-	const char *who; /* by HTTP: "token, 127.0.0.1:4711" */
+	struct control *control; /* receives the answer; NULL: the request came over HTTP */
+	const char *who; /* over HTTP: "token, 127.0.0.1:4711" */
 };
 
-/* Listens; `error` is the line for the user. */
+/* Listens on control.sock. On an error, `error` is the line for the user. */
 int control_listen(struct daemon *daemon, char *error, size_t error_size);
 void control_close(struct daemon *daemon, bool leaving);
 
-/* Ends connections that are too slow; how many have something to do in a time. For a timer. */
+/*
+ * Closes connections that exceed a time limit. Value: the number of connections that have a limit running. Called by a
+ * timer.
+ */
 unsigned int control_sweep(struct daemon *daemon, uint64_t now_ns);
 
-/* Answers are on their way: a handover would part them. */
+/* True while answers are partly written: a handover would split them. */
 bool control_writing(const struct daemon *daemon);
-/* The connections as JSON, with what has been read of them and not been answered, and back. */
+/* Save the connections, with what was read and not answered, as JSON for the next meted; restore them. */
 json_t *control_save(const struct daemon *daemon, struct handover *h);
 void control_restore(struct daemon *daemon, struct handover *h);
 const struct asker *control_asker(const struct control *control);
-/* A request that was left VERBS_HELD is answered. */
+/* Answers a request that was left as VERBS_HELD. */
 void control_answer(struct control *control, json_t *take_answer);
 
 enum verbs_turn {
 	VERBS_FIRST,
-	VERBS_MACHINE_ASKED, /* again, after the drivers were asked */
-	VERBS_AGAIN,	     /* again, a moment later */
-	VERBS_LAST,	     /* again, and what cannot be done now is refused */
-	VERBS_TAKEN_OVER,    /* it was held by the meted before this one */
+	VERBS_MACHINE_ASKED, /* second call, after the drivers were queried */
+	VERBS_AGAIN,	     /* another call, a moment later */
+	VERBS_LAST,	     /* the last call: what cannot be done now is refused */
+	VERBS_TAKEN_OVER,    /* the previous meted held the request */
 };
 
 enum verbs_result {
 	VERBS_ANSWERED,
-	VERBS_ASK_MACHINE, /* call again when the drivers have been asked */
-	VERBS_ASK_DRIVER,  /* the same, when the one that the request names has answered */
+	VERBS_ASK_MACHINE, /* call again when all drivers have answered */
+	VERBS_ASK_DRIVER,  /* call again when the driver that the request names has answered */
 	VERBS_LATER,	   /* call again in a moment */
 	VERBS_HELD,	   /* control_answer() will be called */
 };
 
-/* verbs.c: treats one request. *ret_answer is written with VERBS_ANSWERED; NULL: no memory. */
+/* verbs.c: handles one request. *ret_answer is written with VERBS_ANSWERED; NULL: no memory. */
 enum verbs_result verbs_treat(struct daemon *daemon, const struct asker *asker, json_t *request, enum verbs_turn turn,
 			      json_t **ret_answer);
 
-/* grant_create.c: the kind of driver that a request names; 0: none, or no kind that there is. */
+/* grant_create.c: the kind of driver that a request names. 0: it names none, or an unknown one. */
 enum device_kind grant_asked_kind(json_t *request);

@@ -11,9 +11,11 @@
 
 struct daemon;
 
-/* As many as the machine lets this process have: every client costs two descriptors, with a sealed page three,
- * every grant three. */
+/*
+ * Raises the limit of open descriptors to what the machine permits. A client needs two descriptors (three with a sealed
+ * page), a grant three.
+ */
 void descriptors_raise_limit(void);
 
-/* May something be made for this user that takes descriptors? */
+/* True if something that needs descriptors may be created for this user. */
 bool descriptors_left(const struct daemon *daemon, uid_t uid);

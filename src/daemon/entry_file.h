@@ -13,7 +13,7 @@
 
 struct runtime;
 
-/* The file begins with this. */
+/* The head of the file. */
 struct entry_head {
 	uint32_t magic, version, entry_bytes, reserved;
 };
@@ -22,14 +22,14 @@ struct entry_kind {
 	const char *name; /* in the runtime directory */
 	uint32_t magic, version, entry_bytes;
 	size_t bytes; /* of the whole file */
-	bool (*is_sound)(const void *file); /* what else must be so in one that is found; NULL: nothing */
+	bool (*is_sound)(const void *file); /* a further check of an existing file; NULL: none */
 };
 
-/* Maps the file, for writing; `anew`: not one that is there. Value: 0, or a negative errno and nothing is open. */
+/* Maps the file for writing. `anew`: replaces an existing file. Value: 0, or a negative errno and nothing is open. */
 int entry_file_open(const struct runtime *runtime, const struct entry_kind *kind, bool anew, int *ret_fd,
 		    void **ret_file);
 
-/* Reserves room for the first `bytes`. Value: false: there is none. */
+/* Reserves disk space for the first `bytes`. False: there is none. */
 bool entry_file_reserve(int fd, size_t bytes);
 
 /* Takes NULL. */

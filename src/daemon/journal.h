@@ -26,8 +26,8 @@
 struct daemon;
 
 enum journal_kind {
-	JOURNAL_GRANT,	 /* made, changed, ended */
-	JOURNAL_REFUSAL, /* memory or a grant that was not given */
+	JOURNAL_GRANT,	 /* created, changed, ended */
+	JOURNAL_REFUSAL, /* a refused request for memory or a grant */
 	JOURNAL_FAULT,	 /* an error of a device or of meted's own files */
 	JOURNAL_DEVICE,	 /* cordoned, drained, lost, back */
 	JOURNAL_ACTION,	 /* by an operator, from the console or the command line */
@@ -37,18 +37,18 @@ enum journal_kind {
 
 struct journal_line {
 	uint64_t id;
-	uint64_t stored_id; /* the id that history.db has it under; 0: none yet */
+	uint64_t stored_id; /* the id in history.db; 0: not stored yet */
 	int64_t time;	    /* seconds since 1970, of the last occurrence */
 	int64_t first_time;
-	uint64_t count; /* how often */
+	uint64_t count; /* number of occurrences */
 	enum journal_kind kind;
-	uid_t user; /* whose it is; 0: an owner's, or the node's */
+	uid_t user; /* the user it belongs to; 0: an owner, or the node */
 	bool has_device;
-	bool counted; /* up, since it got its id */
+	bool counted; /* the count has grown since the line got its id */
 	uint8_t uuid[DEVICE_UUID_BYTES];
-	char tenant[GRANT_NAME_BYTES]; /* "": of none */
+	char tenant[GRANT_NAME_BYTES]; /* "": none */
 	char text[JOURNAL_TEXT_BYTES];
-	uint16_t older, newer; /* places in the ring; JOURNAL_LINES: none */
+	uint16_t older, newer; /* indices in the ring; JOURNAL_LINES: none */
 };
 
 struct journal;
@@ -59,43 +59,43 @@ void journal_free(struct journal *journal);
 
 /* "grant", "refusal", "fault", "device", "action", "daemon". */
 const char *journal_kind_name(enum journal_kind kind);
-/* Value: the kind, or -1. */
+/* Value: the kind, or -1 for an unknown word. */
 int journal_kind_parse(const char *name);
 
 /*
- * Adds a line to the daemon's journal, of the tenant's user; without a journal (not started yet) nothing is done.
- * tenant, uuid: NULL for none.
+ * Adds a line to the daemon's journal; it belongs to the tenant's user. Does nothing before the journal exists. tenant,
+ * uuid: NULL for none.
  */
 __attribute__((format(printf, 5, 6))) void journal_add(struct daemon *daemon, enum journal_kind kind,
 						       const char *tenant, const uint8_t *uuid, const char *fmt, ...);
 
-/* The same, of the user who asked for something, whose grant it may not be. */
+/* The same, for a line that belongs to the user who made the request, possibly about another user's grant. */
 __attribute__((format(printf, 6, 7))) void journal_add_of(struct daemon *daemon, uid_t uid, enum journal_kind kind,
 							  const char *tenant, const uint8_t *uuid, const char *fmt,
 							  ...);
 
-/* How many events of a kind there have been since meted was started. */
+/* The number of events of a kind since meted was started. */
 uint64_t journal_count(const struct journal *journal, enum journal_kind kind);
-/* So many were counted by the meted before this one: it is counted on from there. */
+/* Continues the count of the previous meted. */
 void journal_counted(struct journal *journal, enum journal_kind kind, uint64_t count);
 
-/* The newest id; 0: there is no line. */
+/* The newest id; 0: there are no lines. */
 uint64_t journal_last(const struct journal *journal);
 
-/* Lines from the oldest (NULL) on to the newest. Value: NULL at the end. */
+/* Iterates from the oldest line (`line` NULL) to the newest. Value: NULL at the end. */
 const struct journal_line *journal_next(const struct journal *journal, const struct journal_line *line);
 
-/* Gives lines that were counted up their new ids. Value: true when there is something that history.db has not. */
+/* Gives new ids to lines whose counts have grown. Value: true if there is something that history.db does not have. */
 bool journal_settle(struct journal *journal);
 
-/* A line of an earlier meted, from history.db, oldest first, before any other is added. */
+/* Adds a line of an earlier meted from history.db: oldest first, before any other line is added. */
 void journal_restore(struct journal *journal, const struct journal_line *line);
-/* All lines that there are now are stored under their ids, the newest of which is `last`. */
+/* Marks all current lines as stored under their ids; `last` is the newest id. */
 void journal_stored(struct journal *journal, uint64_t last);
 
 /*
- * Lines with an id above `after`, at most `limit` of them, the newest ones, oldest first; of one tenant or device, and
- * of one kind, when given (NULL, NULL, -1: all).
+ * The newest lines with an id above `after`, at most `limit`, oldest first; only those of a tenant, device or kind if
+ * given (NULL, NULL, -1: all).
  * {"events":[{"id","time","first_time","kind","tenant","device","text","count"}],"last":ID}. NULL: no memory.
  */
 struct journal_query {

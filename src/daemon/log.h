@@ -13,28 +13,28 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Appends to `path` from now on. Value: 0 or -errno; on an error the log stays where it was. */
+/* Appends to `path` from now on. Value: 0 or -errno; on an error the log continues at its previous place. */
 int log_open(const char *path);
 void log_close(void);
 
-/* Opens the file anew under its name: it has been rotated. */
+/* Opens the file again under its name, after a rotation. */
 void log_reopen(void);
 bool log_is_file(void);
 
-/* How many lines somebody may still cause; zero is its beginning. */
+/* The number of lines that a source may still write; all zero: the initial state. */
 struct log_limit {
-	uint64_t since_ns; /* when the last one was added to what is left */
+	uint64_t since_ns; /* when `left` was last refilled */
 	unsigned int left, dropped;
 };
 
 __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
 __attribute__((format(printf, 1, 2))) void log_peer(const char *fmt, ...);
-/* Of owners all are written; of any other user, with his subordinate ids, 40 at once and 10 a second. */
+/* Writes all lines of owners. Of any other user, with their subordinate ids: 40 lines at once and 10 per second. */
 __attribute__((format(printf, 2, 3))) void log_of(uid_t uid, const char *fmt, ...);
 /*
- * The same for what programs of a grant cause. An owner's may be a container of anybody's image: of his 40 lines at
- * once and 10 a second are written for each grant.
+ * The same for lines that programs of a grant cause. A program of an owner's grant may be a container of anybody's
+ * image: for owners, the limit of 40 lines at once and 10 per second applies to each grant.
  */
 __attribute__((format(printf, 3, 4))) void log_of_programs(uid_t uid, uint64_t grant, const char *fmt, ...);
-/* 20 lines at once, one more every 5 seconds; how many were left out is said with the next one. */
+/* Writes 20 lines at once and one more every 5 seconds; the next line states how many were omitted. */
 __attribute__((format(printf, 2, 3))) void log_limited(struct log_limit *limit, const char *fmt, ...);

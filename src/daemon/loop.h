@@ -16,23 +16,23 @@ struct rounds;
 
 typedef void (*loop_fn)(void *owner);
 
-/* Calls `fn` whenever `fd` is readable or hung up. NULL: no memory, or a descriptor that cannot be watched. */
+/* Calls `fn` whenever `fd` is readable or hung up. NULL: no memory, or the descriptor cannot be watched. */
 struct watch *watch_new(uv_loop_t *loop, int fd, loop_fn fn, void *owner);
 void watch_free(struct watch *watch);
 
-/* A timer that is not running yet. NULL: no memory. */
+/* Creates a timer that is not running. NULL: no memory. */
 struct timer *timer_new(uv_loop_t *loop, loop_fn fn, void *owner);
 void timer_start(struct timer *timer, uint64_t first_ms, uint64_t repeat_ms);
 void timer_stop(struct timer *timer);
 int timer_running(const struct timer *timer);
 void timer_free(struct timer *timer);
 
-/* Calls `fn` before each round in which the loop looks at descriptors. NULL: no memory. */
+/* Calls `fn` before each round in which the loop polls descriptors. NULL: no memory. */
 struct rounds *rounds_new(uv_loop_t *loop, loop_fn fn, void *owner);
 void rounds_free(struct rounds *rounds);
 
 /*
- * Closes a descriptor in a thread beside the loop: the kernel frees what nobody else has open or mapped, and takes as
- * long for it as it is large. Without memory for that it is closed here.
+ * Closes a descriptor in another thread: the kernel frees memory that nobody else has open or mapped, which takes time
+ * in proportion to its size. Without memory for that, it is closed in this thread.
  */
 void loop_close(uv_loop_t *loop, int take_fd);

@@ -1,8 +1,8 @@
 /*
  * metrics.h: the figures of this node as text for Prometheus (exposition format 0.0.4). docs/metrics.md explains each.
  *
- * Units are base units, names begin with mete_, counters end in _total. Labels: device (its index) and uuid; tenant.
- * The figures of a tenant's share have tenant and device only, so that a scrape of many tenants stays small;
+ * Units are base units, names begin with mete_, counters end in _total. The labels are device (its index), uuid and
+ * tenant. The figures of a tenant's share have only tenant and device, so that a scrape of many tenants stays small;
  * mete_device_info maps a device to its uuid.
  */
 #pragma once
@@ -16,5 +16,5 @@ enum metrics_names {
 	METRICS_DCGM, /* some names of NVIDIA's exporter, with each tenant's own values */
 };
 
-/* The text, to be freed, and its length. NULL: no memory. */
+/* Returns the text, which the caller frees, and its length. NULL: no memory. */
 char *metrics_text(struct daemon *daemon, enum metrics_names names, size_t *ret_bytes);

@@ -1,4 +1,4 @@
-/* metrics_text.h: the format of metrics, for metrics.c and metrics_dcgm.c. */
+/* metrics_text.h: the text format, for metrics.c and metrics_dcgm.c. */
 #pragma once
 
 #include "model/device.h"
@@ -11,13 +11,13 @@
 struct daemon;
 struct grant;
 
-/* The lines that begin a family. */
+/* Writes the HELP and TYPE lines of a family. */
 void metrics_head(FILE *out, const char *name, const char *help, bool counter);
-/* The text of a label: quotes, backslashes and line ends are written by the format's rules. Value: `out`. */
+/* Escapes quotes, backslashes and line ends in a label. Value: `out`. */
 const char *metrics_label(const char *text, char out[METRICS_LABEL_BYTES]);
 
-/* `,container="..."` and so on: the labels that the grant has. */
+/* Writes the labels that the grant has: `,container="..."` and so on. */
 void metrics_write_labels(FILE *out, const struct grant *g);
 
-/* metrics_dcgm.c: under the names of NVIDIA's exporter. */
+/* metrics_dcgm.c: writes the metrics under the names of NVIDIA's exporter. */
 void metrics_write_dcgm(FILE *out, struct daemon *daemon);

@@ -15,11 +15,11 @@
 
 struct tenant;
 
-/* *ret_id 0: nothing is to be written down. Value: false when the request was refused. */
+/* Records the start of an action. *ret_id 0: nothing is to be recorded. Value: false: the request was refused. */
 bool operator_begin(struct ask *ask, const char *action, const char *target, uint64_t *ret_id);
 
-/* The same about a grant, when it is somebody else's. */
+/* The same for an action on a grant of another user. */
 bool operator_begin_other(struct ask *ask, const char *action, const struct tenant *t, uint64_t *ret_id);
 
-/* `error`: why it was not done; NULL: it was. */
+/* Records the outcome. `error`: the reason for a failure; NULL: it was done. */
 void operator_end(struct ask *ask, uint64_t id, const char *error);

@@ -13,10 +13,10 @@ struct daemon;
 struct handover;
 struct options;
 
-/* 0, or a negative errno with the line for the user. After either, parts_stop() is due. */
+/* Value: 0, or a negative errno with the line for the user. In both cases parts_stop() must be called. */
 int parts_start(struct daemon *daemon, const struct options *o, char *error, size_t size);
-/* What there was before this meted, and the handover of the one before it, which is freed. Value as above. */
+/* Restores the previous state, including the handover of the previous meted, which is freed. Value: as above. */
 int parts_restore(struct daemon *daemon, const struct options *o, char *error, size_t size);
-/* The parts' own parts of a handover. */
+/* Adds each part's state to a handover. */
 void parts_save(struct daemon *daemon, struct handover *h);
 void parts_stop(struct daemon *daemon);

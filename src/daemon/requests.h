@@ -11,36 +11,36 @@
 
 enum field_type {
 	FIELD_TEXT,
-	FIELD_WORD,   /* a text that is judged where it is read */
+	FIELD_WORD,   /* a text that the handler checks */
 	FIELD_WHOLE,  /* a whole number */
 	FIELD_NUMBER,
-	FIELD_SWITCH, /* true or false; not given is false */
+	FIELD_SWITCH, /* true or false; default: false */
 	FIELD_OBJECT,
-	FIELD_NAMES, /* an object whose names are judged where it is read: another one is refused, not ignored */
+	FIELD_NAMES, /* an object whose keys the handler checks: an unknown key is refused, not ignored */
 	FIELD_LIST,
 };
 
 struct field {
-	const char *name; /* NULL ends a list */
+	const char *name; /* NULL: end of the list */
 	enum field_type type;
-	const char *unit;	/* of a number; what a text is; "": nothing to be said */
+	const char *unit;	/* of a number; the meaning of a text; "": none */
 	bool needed;
-	const struct field *of; /* of an object, or of each entry of a list that are objects; NULL: of none */
+	const struct field *of; /* fields of an object, or of each object in a list; NULL: none */
 };
 
 struct request {
 	const char *op;
 	enum verbs_result (*treat)(struct ask *ask);
-	const struct field *fields; /* but for "op"; NULL: it has none */
+	const struct field *fields; /* without "op"; NULL: none */
 };
 
-extern const struct request requests[]; /* one without an "op" ends it */
+extern const struct request requests[]; /* an entry without an "op" ends the table */
 
 /* "text", "whole number", ... */
 const char *field_type_name(enum field_type type);
 
 /*
- * Takes out what is not in the table. Value: false: a switch is neither true nor false, or a text is none, and the
- * request was refused.
+ * Removes fields that are not in the table. False: a switch is neither true nor false, or a text is of another type,
+ * and the request was refused.
  */
 bool request_sift(struct ask *ask, const struct request *r);

@@ -10,14 +10,14 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define RUNTIME_DIR_BYTES 90u /* a socket's path has 107 characters in all */
+#define RUNTIME_DIR_BYTES 90u /* the path of a socket is limited to 107 characters */
 
 struct handover;
 
 struct runtime {
-	struct handover *handover; /* at the start: where the lock and the sockets are that a predecessor has left */
+	struct handover *handover; /* during the start: the lock and the sockets of the previous meted */
 	char dir[RUNTIME_DIR_BYTES];
-	bool system; /* other users may come in */
+	bool system; /* other users may connect */
 	int dir_fd;
 	int pages_fd;
 	int lock_fd;
@@ -30,17 +30,21 @@ struct runtime {
 		.dir_fd = -1, .pages_fd = -1, .lock_fd = -1, .holder_fd = -1                                           \
 	}
 
-/* Makes and locks the directory. Value: 0 or -errno, with the line for the user in `error`. handover: may be NULL. */
+/*
+ * Creates and locks the directory. `handover` may be NULL. Value: 0, or -errno with the line for the user in `error`.
+ */
 int runtime_open(struct runtime *runtime, struct handover *handover, const char *dir, bool system, char *error,
 		 size_t error_size);
 void runtime_close(struct runtime *runtime);
-/* Whether runtime_open() would do, but for the lock; nothing is made. `error`: what is wrong, and the remedy. */
+/*
+ * Checks whether runtime_open() would succeed, except for the lock; creates nothing. `error`: the cause and the remedy.
+ */
 int runtime_try(const char *dir, bool system, char *error, size_t error_size);
 
 /*
- * Listens at `place` in the directory ("control.sock", "grants/x.sock"). The socket appears there ready, with its owner
- * and mode. Who connects there cannot send descriptors (descriptors.h). Value: the descriptor or -errno, with the line
- * for the user in `error`.
+ * Listens at `place` in the directory ("control.sock", "grants/x.sock"). The socket appears there ready for use, with
+ * its owner and mode. Peers cannot send descriptors through it (descriptors.h). Value: the descriptor, or -errno with
+ * the line for the user in `error`.
  */
 int runtime_listen(struct runtime *runtime, const char *place, int type, mode_t mode, uid_t uid, gid_t gid, char *error,
 		   size_t error_size);

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-/* The calling thread serves from now on. Who has chosen another nice value than the usual one keeps it. */
+/* Declares the calling thread the serving one. A nice value other than the default is kept. */
 void serving_begin(void);
 
-/* In each round of the loop, by the same thread: the priority that its use of the processor leaves it. */
+/* Called by that thread in each round of the loop: sets the priority according to its use of the processor. */
 void serving_round(void);

@@ -6,15 +6,15 @@
 struct daemon;
 struct tenant;
 
-/* This machine's name. */
+/* The name of this machine. */
 const char *state_node(void);
 
-/* "running", "frozen", "quarantined", "waiting" (without a process). */
+/* Value: "running", "frozen", "quarantined" or "waiting" (without a process). */
 const char *state_tenant(const struct tenant *tenant);
 unsigned int state_clients(const struct tenant *tenant);
 uint64_t state_tenant_faults(const struct tenant *tenant);
 
-/* "active", "cordoned", "draining", "lost"; why (NULL: no reason); how often it had a fault. */
+/* The state: "active", "cordoned", "draining" or "lost"; the reason (NULL: none); the number of faults. */
 const char *state_device(struct daemon *daemon, const uint8_t *uuid);
 const char *state_device_reason(struct daemon *daemon, const uint8_t *uuid);
 uint64_t state_device_faults(struct daemon *daemon, const uint8_t *uuid);

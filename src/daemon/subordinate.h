@@ -8,12 +8,14 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* The user whom /etc/subuid gives this id; the id itself where it gives it to nobody, or to root or meted's own user.
+/*
+ * The user to whom /etc/subuid assigns this id. The id itself if it is not assigned, or is assigned to root or meted's
+ * own user.
  */
 uid_t subordinate_user(uid_t uid);
 
 /*
- * The groups of the user whom the id belongs to, by the system's word, until the next call; within a minute of a
- * change. False: it is a user's own id.
+ * The groups of the user to whom a subordinate id belongs, as the system reports them; valid until the next call, and
+ * at most a minute old. False: the id is not a subordinate one.
  */
 bool subordinate_groups(uid_t uid, const gid_t **ret, unsigned int *ret_count);

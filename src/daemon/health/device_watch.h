@@ -15,17 +15,19 @@
 
 struct daemon;
 
-/* Tenants have come or gone: starts what is wanted and ends what is not. */
+/* Starts the children that the current tenants need, and ends the others. Called when tenants come or go. */
 void device_watch_update(struct daemon *daemon);
-/* A device is back: the child begins anew, so that it hears of it. */
+/* Restarts the child of a kind because a device is back: a new child opens it. */
 void device_watch_renew(struct daemon *daemon, enum device_kind kind);
-/* meted is about to be replaced in its process, and a child that the next one does not know would stay: they end, until
- * it is `false`. */
+/*
+ * Ends the children and starts none while `pause` is true. meted is about to be replaced in its process, and the next
+ * meted would not know them.
+ */
 void device_watch_pause(struct daemon *daemon, bool pause);
-/* Some child has not ended yet. */
+/* True while a child has not exited. */
 bool device_watch_runs(const struct daemon *daemon);
-/* meted leaves. */
+/* Ends the children when meted exits. */
 void device_watch_stop(struct daemon *daemon);
 
-/* The child's side: prints until it is ended. "" for LOG: none. */
+/* The child's main function: prints until it is ended. LOG "": none. */
 int device_watcher_main(const char *libnvml, const char *log);

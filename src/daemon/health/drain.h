@@ -13,16 +13,16 @@
 struct daemon;
 struct health;
 
-/* Of a tenant: that a drain has sent it elsewhere, or has tried to. */
+/* How a drain has tried to move a tenant. */
 struct drain_tries {
-	int64_t drain; /* which (health.h: since) */
+	int64_t drain; /* which drain (health.h: since) */
 	unsigned int count;
-	uint64_t again_ns; /* it is tried again then, if it is still there */
+	uint64_t again_ns; /* when the next try is due if the tenant is still there */
 };
 
-/* When a patience of so many seconds that begins now is over. */
+/* Returns when a grace period of so many seconds ends that starts now. */
 uint64_t drain_deadline(uint64_t grace_s);
-/* The device's record says that it is being drained: the waiting begins. */
+/* Starts to wait for the tenants of a device whose record says that it is draining. */
 void drain_begin(struct daemon *daemon, struct health *h);
 
 int drain_start(struct daemon *daemon);

@@ -28,22 +28,22 @@ struct tenant;
 int faults_start(struct daemon *daemon, char *error, size_t size);
 void faults_stop(struct daemon *daemon);
 
-/* The device reports the error `xid`; pid 0: it did not say of which process. */
+/* Records that the device reports the error `xid`. pid 0: the process is not known. */
 void faults_xid(struct daemon *daemon, const struct device *device, uint32_t xid, pid_t pid);
-/* A client reports that a context on the device `share` of its grant answers `error` from now on. */
+/* Records a client's report that its context on the device `share` of the grant returns `error` from now on. */
 void faults_reported(struct client *client, unsigned int share, uint32_t error);
-/* A process has ended: what the device says of it comes later, perhaps. */
+/* Remembers a process that has exited: the device's report about it may come later. */
 void faults_ended(const struct client *client);
 
-/* May the tenant begin a process? False: it is quarantined, for so many seconds more. */
+/* False: the tenant is quarantined for so many seconds more, and no process of it may start. */
 bool faults_let_begin(const struct tenant *tenant, uint32_t *ret_wait_s);
-/* The operator lets it begin again. */
+/* Ends the quarantine, at an operator's request. */
 void faults_release(struct tenant *tenant);
-/* The grant is back after a restart. */
+/* Restores the state of a grant after a restart. */
 void faults_restore(struct tenant *tenant);
-/* Writes counts that the store has not yet. */
+/* Writes the counts that the store does not have yet. */
 void faults_save(struct daemon *daemon);
-/* meted is about to be replaced: nothing waits for its other half any more. */
+/* Closes all incidents, because meted is about to be replaced: no report waits for a second one any more. */
 void faults_flush(struct daemon *daemon);
 /* Adds "faults", "quarantined" and "quarantined_for_s" to a tenant's description. */
 void faults_json(const struct tenant *tenant, json_t *json);

@@ -1,7 +1,7 @@
-/* own_library.h: recognises a loaded library of mete's own, which takes the place of a driver's. */
+/* own_library.h: recognises a loaded library of mete's own that replaces a driver's library. */
 #pragma once
 
 struct link_map;
 
-/* "the software device", "the shim" ...; NULL: it is somebody else's. */
+/* Value: "the software device", "the shim" ...; NULL: another vendor's library. */
 const char *own_library(const struct link_map *map);

@@ -10,19 +10,19 @@
 #include <jansson.h>
 
 /*
- * The child's side: what "partition" in its answer is. NULL: the device is a whole card, or it is not told.
+ * The child's side: the value of "partition" in its answer. NULL: the device is a whole card, or this is not known.
  *
- * AMD's are told by the kernel: current_compute_partition of the card's function 0 (SPX: whole). HIP gives the number
- * of the partition in the place of the function, whatever functions the card has. METE_PCI_DIR: in place of
+ * For AMD's cards the kernel reports it: current_compute_partition of the card's function 0 (SPX: whole). HIP gives the
+ * number of the partition in the place of the function number, whichever functions the card has. METE_PCI_DIR replaces
  * /sys/bus/pci/devices.
  */
 json_t *partition_at(const char *address);
 
-/* `number`: -1: not told. */
+/* `number` -1: not known. */
 json_t *partition_answer(const char *of, const char *mode, int number);
 
-/* meted's side: of that answer; NULL and what is no such answer: a whole card. */
+/* meted's side: reads that answer. NULL or another value: a whole card. */
 void partition_take(struct device *d, json_t *answer);
 
-/* As the control socket tells it; null: a whole card. */
+/* The form on the control socket; null: a whole card. */
 json_t *partition_json(const struct device *d);

@@ -18,7 +18,7 @@ struct daemon;
 enum sensor {
 	SENSOR_POWER_MW,
 	SENSOR_TEMPERATURE_C,
-	SENSOR_UTILISATION_PCT, /* of the last second or less: the time in which some kernel ran */
+	SENSOR_UTILISATION_PCT, /* over the last second or less: the part of the time in which a kernel ran */
 	SENSORS,
 };
 
@@ -28,7 +28,7 @@ struct sensor_reading {
 	unsigned int value[SENSORS];
 };
 
-/* The child's side: NVML's functions, as far as a library has them. */
+/* The child's side: the functions of NVML that the library has; NULL for others. */
 struct sensor_calls {
 	int (*power)(void *device, unsigned int *milliwatts);
 	int (*temperature)(void *device, int sensor, unsigned int *celsius);
@@ -36,16 +36,16 @@ struct sensor_calls {
 };
 
 void sensor_calls_find(void *library, struct sensor_calls *ret);
-/* False: the device says nothing. */
+/* False: the device reports no value. */
 bool sensors_read(const struct sensor_calls *calls, void *device, struct sensor_reading *ret);
 /* The keys of the children's JSON: "power_mw", ... */
 const char *sensor_key(enum sensor sensor);
 
-/* meted's side. What a child has said of a device: an object with those keys. */
+/* meted's side: stores what a child reports of a device, an object with those keys. */
 void sensors_take(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES], const json_t *said);
-/* False: it is not known. */
+/* False: the value is not known. */
 bool sensors_get(const struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES], enum sensor sensor,
 		 unsigned int *ret);
-/* It has said something in the last 15 s. */
+/* True if the device has reported something in the last 15 s. */
 bool sensors_are_recent(const struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
 void sensors_free(struct daemon *daemon);

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 enum xid_cause {
-	XID_PROGRAM, /* what a program did: the tenant's */
-	XID_DEVICE,  /* the hardware, the driver or its firmware: the operator's */
-	XID_AFTER,   /* follows from another one */
+	XID_PROGRAM, /* a program's fault: the tenant's */
+	XID_DEVICE,  /* a fault of the hardware, the driver or its firmware: the operator's */
+	XID_AFTER,   /* a consequence of another error */
 	XID_GONE,    /* the device cannot be reached any more */
 };
 
@@ -21,14 +21,14 @@ struct xid {
 	const char *text;
 };
 
-/* Never NULL: a number that is not in the table is the device's. */
+/* Never NULL: an unknown number counts as the device's fault. */
 const struct xid *xid_find(uint32_t number);
 
-/* A CUresult after which a context answers nothing else. */
+/* A CUresult that makes a context return the same error to every later call. */
 struct context_error {
 	uint32_t error;
 	enum xid_cause cause;
-	uint32_t xid; /* the number that usually goes with it; 0: none */
+	uint32_t xid; /* the number that usually accompanies it; 0: none */
 	const char *name;
 };
 

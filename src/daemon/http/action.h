@@ -8,8 +8,8 @@
 struct http_request;
 struct http_reply;
 
-/* resize {"devices":[...] as for grant_set,"soon"}, freeze, thaw, end. */
+/* Handles resize {"devices":[...] as for grant_set,"soon"}, freeze, thaw and end. */
 void action_tenant(const struct http_request *request, struct http_reply *reply);
 
-/* cordon {"reason"}, drain {"reason","grace_s","end"}, uncordon. */
+/* Handles cordon {"reason"}, drain {"reason","grace_s","end"} and uncordon. */
 void action_device(const struct http_request *request, struct http_reply *reply);

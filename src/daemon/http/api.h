@@ -6,7 +6,7 @@ struct http_reply;
 
 /* GET /healthz: {"status":"ok"} while the loop turns. */
 void api_health(const struct http_request *request, struct http_reply *reply);
-/* GET /api/v1/token: {"may":"act"|"read"|"nothing"}: what the token that was sent lets do. */
+/* GET /api/v1/token: {"may":"act"|"read"|"nothing"}: what the sent token permits. */
 void api_token(const struct http_request *request, struct http_reply *reply);
 /* GET /metrics[?compat=dcgm] */
 void api_metrics(const struct http_request *request, struct http_reply *reply);

@@ -20,17 +20,20 @@ struct audit_entry {
 	const char *who; /* "token, 127.0.0.1:4711" */
 	const char *action; /* "resize" */
 	const char *target; /* a grant's name or a device's UUID */
-	json_t *request; /* NULL: nothing was said */
+	json_t *request; /* NULL: the action has no parameters */
 };
 
-/* Value: 0 with the entry's id, or -errno with the line for the user; -EMSGSIZE: the request is too long to be kept. */
+/*
+ * Value: 0 with the entry's id, or -errno with the line for the user; -EMSGSIZE: the request is too long to be
+ * recorded.
+ */
 int audit_begin(const char *state_dir, const struct audit_entry *entry, uint64_t *ret_id, char *error,
 		size_t error_size);
-/* `outcome`: "done", or the line of the refusal. One that cannot be written is a line in the log. */
+/* Records the outcome: "done", or the line of the refusal. A failure is reported in the log. */
 void audit_end(const char *state_dir, uint64_t id, const char *outcome);
 
 /*
- * The last `limit` actions, oldest first, each with its outcome (null: not known): a list. Of a long file only the end
- * is read. NULL: `error` says why.
+ * The last `limit` actions as a list, oldest first, each with its outcome (null: not known). Of a long file only the
+ * end is read. NULL: `error` gives the reason.
  */
 json_t *audit_last(const char *state_dir, unsigned int limit, char *error, size_t error_size);

@@ -4,5 +4,5 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* False: there is none of that name. */
+/* False: there is no group of that name. */
 bool http_find_group(const char *group, gid_t *ret);

@@ -1,7 +1,7 @@
 /*
  * source.h: the source of a connection to the port: a user of this machine, or an address.
  *
- * It serves only to divide places. All users who cannot be identified count as one.
+ * It is used only to limit the places of each source. All users who cannot be identified count as one.
  */
 #pragma once
 
@@ -9,5 +9,5 @@
 
 #include <sys/socket.h>
 
-/* *ret_uid: whose process on this machine it is; (uid_t)-1: not known. */
+/* *ret_uid: the user of the peer's process, if it runs on this machine; (uid_t)-1: not known. */
 struct unproven_source source_of(int fd, const struct sockaddr *peer, uid_t *ret_uid);

@@ -10,20 +10,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TOKEN_BYTES 65u /* with the closing 0 */
+#define TOKEN_BYTES 65u /* including the final 0 */
 
-/* What whoever shows a token may do; each may do what those before it may. */
+/* What a token permits; each right includes the ones before it. */
 enum token_right { TOKEN_NONE, TOKEN_READS, TOKEN_ACTS };
 
-/* Makes one (TOKEN_READS or TOKEN_ACTS); the one before is void. Value: 0 or -errno, with the line for the user. */
+/*
+ * Creates a token (TOKEN_READS or TOKEN_ACTS) and revokes the previous one. Value: 0, or -errno with the line for the
+ * user.
+ */
 int token_new(const char *state_dir, enum token_right right, char ret[TOKEN_BYTES], char *error, size_t error_size);
-/* Value: 0; -ENOENT: there is none; -errno. */
+/* Value: 0; -ENOENT: there is no such token; or another -errno. */
 int token_read(const char *state_dir, enum token_right right, char ret[TOKEN_BYTES], char *error, size_t error_size);
-/* From now on there is none. 0 as well when there was none. */
+/* Revokes the token. Value: 0 also if there was none. */
 int token_revoke(const char *state_dir, enum token_right right, char *error, size_t error_size);
 
-/* What `given` (need not end with 0) lets do. Takes as long whatever the difference is. */
+/* What the token `given` (need not end with 0) permits. The comparison takes constant time. */
 enum token_right token_right(const char *state_dir, const char *given, size_t length);
 
-/* Whether there is one of the two; without one nobody may read beyond loopback. */
+/* True if either token exists; without one, nobody may read except over loopback. */
 bool token_exists(const char *state_dir);

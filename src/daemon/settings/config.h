@@ -14,15 +14,15 @@
 
 #include <stddef.h>
 
-#define CONFIG_BYTES 65536u /* a longer file is none of ours */
+#define CONFIG_BYTES 65536u /* a longer file is refused */
 #define CONFIG_LINE_BYTES 512u
 
-/* One line of what is wrong, "FILE:LINE: ...", with the remedy. */
+/* Receives one line about an error, "FILE:LINE: ...", with the remedy. */
 typedef void (*config_fault_fn)(void *user, const char *line);
 
-/* Adds the file's settings to those of the command line, which win. Value: the number of faults. */
+/* Adds the file's settings to those of the command line, which have precedence. Value: the number of errors. */
 unsigned int config_read(struct options *o, const char *path, config_fault_fn fault, void *user);
 
-/* The same from memory. */
+/* The same for a text in memory. */
 unsigned int config_parse(struct options *o, const char *path, const char *text, size_t length, config_fault_fn fault,
 			  void *user);

@@ -17,12 +17,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* "limits.users" or "limits.groups". */
+/* True for "limits.users" and "limits.groups". */
 bool limit_words_are(const char *key);
 
-/* of: "limits.users.alice". Value: 0, or -EINVAL with a line in `why`. */
+/* `of`: "limits.users.alice". Value: 0, or -EINVAL with a line in `why`. */
 int limit_words_name(struct limits *l, const char *of, bool must_be, char *why, size_t size);
 int limit_words_set(struct limits *l, const char *of, const char *word, const char *value, char *why, size_t size);
 
-/* As they stand in the file; without any an example as a comment. */
+/* Prints the entries in the form of the file; without any, an example as a comment. */
 void limit_words_print(const struct limits *l, FILE *out);

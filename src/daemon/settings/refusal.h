@@ -11,6 +11,6 @@
 
 #define REFUSAL_FILE "refused"
 
-/* The line says what is wrong, where, and the remedy. Does nothing where another meted serves. */
+/* Publishes the line, which states the cause, its place and the remedy. Does nothing if another meted serves. */
 void refusal_tell(const struct options *o, const char *line);
 void refusal_forget(const struct options *o);

@@ -1,15 +1,15 @@
 /*
- * reload.h: SIGHUP: what the file says now takes effect, as far as it can change under running programs.
+ * reload.h: SIGHUP: applies the settings file again, as far as settings can change under running programs.
  *
- * The folder of memory.disk is looked at first, beside the loop: meted serves on while a disk does not answer. One more
- * reload that is asked for meanwhile begins when this one is over, and reads the file again.
+ * The folder of memory.disk is checked first, beside the loop: meted continues to serve while a disk does not respond.
+ * A reload that is requested meanwhile begins when this one is over, and reads the file again.
  */
 #pragma once
 
 struct daemon;
 struct options;
 
-/* `options`: those that are in force, which change in place. */
+/* `options`: those in force, which change in place. */
 void reload_begin(struct daemon *daemon, struct options *options);
-/* One that is not over is given up. */
+/* Abandons a running reload. */
 void reload_stop(struct daemon *daemon);

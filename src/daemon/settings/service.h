@@ -12,14 +12,16 @@
 
 struct daemon;
 
-/* The listening socket at this path, if the service manager has handed it over. Value: the descriptor, ours from now
- * on; -1: none. Call before anything is opened that could be taken for one of them: the first call marks all as
- * inherited. */
+/*
+ * Returns the listening socket at this path, if the service manager has passed it; the caller owns it. -1: none. Must
+ * be called before any descriptor is opened that could be mistaken for one of them: the first call marks all as
+ * inherited.
+ */
 int service_take_socket(const char *path);
 
 /*
- * The service manager wants to hear from us (WatchdogSec=): from now on the loop tells it, as long as it turns. One
- * that has `taken_over` says nothing at first: another process is the main one for a moment (keeper.h).
+ * Sends the service manager its keep-alive (WatchdogSec=) from the loop. A meted that has `taken_over` waits with it:
+ * another process is the main one for a moment (keeper.h).
  */
 void service_watch(struct daemon *daemon, bool taken_over);
 void service_leave(void);

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum setting_type {		     /* the field it is kept in */
+enum setting_type {		     /* determines the type of the field */
 		    SETTING_SWITCH,  /* bool */
 		    SETTING_NUMBER,  /* uint64_t */
 		    SETTING_SECONDS, /* uint64_t, nanoseconds */
@@ -25,17 +25,17 @@ enum setting_type {		     /* the field it is kept in */
 };
 
 struct setting {
-	const char *key;     /* in the file; what stands before a dot is a group */
-	const char *option;  /* on the command line, without its dashes; NULL: in the file only */
-	const char *operand; /* what --help calls its value; NULL: a switch */
+	const char *key;     /* in the file; the part before a dot is a group */
+	const char *option;  /* on the command line, without its dashes; NULL: only in the file */
+	const char *operand; /* the name of its value in --help; NULL: a switch */
 	enum setting_type type;
 	size_t offset;	      /* in struct options */
-	uint64_t least, most; /* of a number, or of seconds; most 0: no bound */
-	bool reload;	      /* may change while meted runs */
+	uint64_t least, most; /* of a number, or of seconds; most 0: unbounded */
+	bool reload;	      /* can change while meted runs */
 	const char *fallback; /* the default, for people */
 	const char *example;  /* a value for the sample file */
-	const char *text;     /* what it means: sentences */
-	/* What else must hold of a value; NULL: nothing. Value: 0, or -EINVAL with `why` ("wants ..."). */
+	const char *text;     /* its meaning, in sentences */
+	/* A further check of a value; NULL: none. Value: 0, or -EINVAL with `why` ("wants ..."). */
 	int (*check)(const char *value, char *why, size_t size);
 };
 
@@ -45,23 +45,23 @@ extern const unsigned int setting_count;
 /* Value: the row, or NULL. */
 const struct setting *setting_find(const char *key);
 
-/* A key or a group's name that is like this one; NULL: none is. */
+/* A key or group name that is similar to this one; NULL: none. */
 const char *setting_nearest(const char *key);
 
-/* True: some key is in this group. */
+/* True if a key belongs to this group. */
 bool setting_is_group(const char *name);
 
 /*
- * Takes a value as it was written. Value: 0, or -EINVAL (-ENOMEM) with what is wrong in `why`, to be put behind the
- * option's or the key's name.
+ * Sets a value from its text. Value: 0, or -EINVAL (-ENOMEM) with the cause in `why`, to be appended to the name of the
+ * option or key.
  */
 int setting_set(struct options *o, const struct setting *s, const char *value, bool from_file, char *why, size_t size);
 
-/* A number as it was written, within the setting's bounds. Value: as above. */
+/* Parses a number within the setting's bounds. Value: as above. */
 int setting_number(const struct setting *s, const char *value, uint64_t *ret, char *why, size_t size);
 
-/* The settings in the form of meted.yaml, each with its meaning; those that are not given are comments. */
+/* Prints the settings in the form of meted.yaml, each with its meaning; those that are not given are comments. */
 void settings_print(const struct options *o, FILE *out);
 
-/* The options of --help. */
+/* Prints the options for --help. */
 void settings_help(FILE *out);

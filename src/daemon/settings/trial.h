@@ -17,17 +17,18 @@
 struct disk_verdict;
 
 enum trial_depth {
-	TRIAL_START, /* what a start needs, but for the store, which it opens anyway */
-	TRIAL_RELOAD, /* and what it does without, but not as it was said */
-	TRIAL_CHECK, /* and the store */
+	TRIAL_START, /* what a start needs, except the store, which the start opens anyway */
+	TRIAL_RELOAD, /* also settings that a start would ignore with a warning */
+	TRIAL_CHECK, /* also the store */
 };
 
-/* What the meted that runs knows when it tries. */
+/* What the running meted knows when it tries new settings. */
 struct trial_known {
-	const char *listens; /* where it serves HTTP, which is not in its own way; NULL: it is asked, if there is one */
-	const struct disk_verdict *disk; /* of memory.disk; NULL: the folder is looked at, for 3 s at most */
+	const char *listens; /* the address at which it serves HTTP, which does not count as occupied; NULL: a
+			      * running meted is queried */
+	const struct disk_verdict *disk; /* of memory.disk; NULL: the folder is checked, for 3 s at most */
 };
 
-/* Value: the number of faults. */
+/* Value: the number of errors. */
 unsigned int trial_run(const struct options *o, enum trial_depth depth, const struct trial_known *known,
 		       config_fault_fn fault, void *user);

@@ -1,4 +1,4 @@
-/* db.h: the store's database, for the files that keep something in it. */
+/* db.h: the store's database, for the files that read and write it. */
 #pragma once
 
 #include "base/cleanup.h"
@@ -11,7 +11,7 @@ struct store {
 	sqlite3 *db;
 	char path[GRANT_PATH_BYTES];
 	dev_t device;
-	ino_t inode; /* of the file that was opened; 0: in memory */
+	ino_t inode; /* of the opened file; 0: the database is in memory */
 };
 
 static inline void cleanup_statement(sqlite3_stmt **statement)
@@ -21,8 +21,8 @@ static inline void cleanup_statement(sqlite3_stmt **statement)
 
 #define _cleanup_statement_ _cleanup_(cleanup_statement)
 
-/* The reason and the remedy of what has just failed. Value: -errno. */
+/* Writes the reason and the remedy of the last failure. Value: -errno. */
 int store_fail(struct store *store, const char *what, char *error, size_t size);
-/* Value: 0 when the statement has done its work. */
+/* Value: 0 when the statement has completed. */
 int store_step_done(sqlite3_stmt *s);
 void store_read_text(sqlite3_stmt *s, int column, char *to, size_t size);

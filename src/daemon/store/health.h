@@ -5,15 +5,18 @@
 #include "daemon/store/store.h"
 #include "model/quarantine.h"
 
-/* Keeps a device's state; nothing is kept of one that was never anything but active. 0 or -errno with the line. */
+/*
+ * Stores a device's state; a device that was always active is not stored. Value: 0, or -errno with the line for the
+ * user.
+ */
 int store_put_health(struct store *store, const struct health *h, char *error, size_t error_size);
-/* Keeps what is to be remembered of a tenant's faults. */
+/* Stores the count of a tenant's faults and its quarantine. */
 int store_put_quarantine(struct store *store, uint64_t grant_id, uint64_t faults, const struct quarantine *q,
 			 char *error, size_t error_size);
-/* Reads it back; nothing is changed where there is nothing. `most_ns`: no quarantine lasts longer. */
+/* Reads them back; unchanged if nothing is stored. `most_ns`: the upper bound of a quarantine. */
 void store_get_quarantine(struct store *store, uint64_t grant_id, uint64_t most_ns, uint64_t *ret_faults,
 			  struct quarantine *ret);
 void store_drop_quarantine(struct store *store, uint64_t grant_id);
-/* Calls `fn` for each that is kept. */
+/* Calls `fn` for each stored device. */
 int store_load_health(struct store *store, void (*fn)(const struct health *h, void *owner), void *owner, char *error,
 		      size_t error_size);

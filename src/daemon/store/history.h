@@ -14,13 +14,13 @@
 struct daemon;
 struct history_store;
 
-/* Opens the file and restores what it has; after the grants and before the journal is added to. */
+/* Opens the file and restores its contents: after the grants, and before the journal is added to. */
 void history_store_open(struct daemon *daemon);
-/* Histories were moved to other times: what the file has of them is void, and all of them are written anew. */
+/* Histories were moved to other times: those in the file are invalid, and all are written anew. */
 void history_store_shifted(struct daemon *daemon);
-/* The other thread is writing. */
+/* True while the other thread writes. */
 bool history_store_busy(const struct daemon *daemon);
-/* Writes what there is, unless the other thread is at it; waits for the disk. */
+/* Writes everything, unless the other thread is writing; waits for the disk. */
 void history_store_flush(struct daemon *daemon);
 /* The same, and closes. */
 void history_store_close(struct daemon *daemon);

@@ -14,26 +14,26 @@
 
 #define KEY_BYTES (8u + DEVICE_UUID_BYTES)
 #define FLOW_KEY_BYTES 8u
-#define TOTALS_OLD_BYTES (8u * 2 * METER_TIMES + 8u * REFUSALS) /* without what went through workers */
+#define TOTALS_OLD_BYTES (8u * 2 * METER_TIMES + 8u * REFUSALS) /* without the traffic through workers */
 #define TOTALS_BYTES (TOTALS_OLD_BYTES + 8u * TRAFFIC_WAYS * WORKER_COUNTS)
 
 struct history_store {
 	struct daemon *daemon;
-	sqlite3 *db; /* while a job is on its way it is the job's */
+	sqlite3 *db; /* belongs to the job while one runs */
 	struct timer *tick;
 	uv_work_t work;
 	bool working, failed;
-	bool shifted; /* nothing of the histories in the file is true any more */
+	bool shifted; /* the histories in the file are invalid */
 	unsigned int ticks;
 	/* The job. */
 	struct row *rows;
 	struct journal_line *lines;
 	unsigned int line_count;
 	uint64_t last_line;
-	uint64_t kept[JOURNAL_LINES]; /* the ids of all lines that there are, ascending: others are forgotten */
+	uint64_t kept[JOURNAL_LINES]; /* the ids of all current lines, ascending: other rows are deleted */
 	unsigned int kept_count;
 	bool prune, clear;
-	int64_t step_s; /* the job has the histories up to here (telemetry.h); 0: it has none */
+	int64_t step_s; /* the job contains the histories up to this second (telemetry.h); 0: it contains none */
 	int64_t now_s;
 	char error[256];
 };
@@ -45,5 +45,5 @@ static inline void cleanup_statement(sqlite3_stmt **s)
 
 #define _cleanup_statement_ _cleanup_(cleanup_statement)
 
-/* Everything that the file has of what is there now; what is of grants that have ended goes. */
+/* Restores what the file has for existing grants and devices; rows of ended grants are deleted. */
 void history_restore(struct history_store *s);

@@ -24,25 +24,28 @@ struct meters_entry {
 	uint64_t value[METERS_VALUES];
 };
 
-/* Of all entries of a table. */
+/* Values common to all entries of a table. */
 struct meters_clock {
-	uint64_t ticked_ns; /* CLOCK_MONOTONIC: the histories were last written */
-	int64_t offset_ns;  /* of the wall clock to that */
-	int64_t drawn_s;    /* the last second that is in the histories */
-	int64_t saved_s;    /* and that is in history.db */
-	uint64_t saved_ns;  /* CLOCK_MONOTONIC: when that was */
+	uint64_t ticked_ns; /* CLOCK_MONOTONIC: when the histories were last written */
+	int64_t offset_ns;  /* offset of the wall clock to CLOCK_MONOTONIC */
+	int64_t drawn_s;    /* the last second in the histories */
+	int64_t saved_s;    /* the last second in history.db */
+	uint64_t saved_ns;  /* CLOCK_MONOTONIC: when history.db was written */
 };
 
-/* Maps the file, making it where there is none. NULL: a line says why, and counters may fall when meted is killed. */
+/*
+ * Maps the file, and creates it if it does not exist. NULL: a line of the log gives the reason, and counters may fall
+ * when meted is killed.
+ */
 struct meters *meters_open(struct runtime *runtime);
 void meters_close(struct meters *meters);
 
-/* What the table that counts has. find: NULL where there is none. Value of clock: false when nothing was written. */
+/* Read the valid table. find: NULL: no such entry. clock: false: nothing was written yet. */
 const struct meters_entry *meters_find(const struct meters *meters, const uint8_t key[METERS_KEY_BYTES]);
 void meters_each(const struct meters *meters, void (*fn)(const struct meters_entry *e, void *owner), void *owner);
 bool meters_clock(const struct meters *meters, struct meters_clock *ret);
 
-/* Begins the other table; adds an entry, NULL where there is no room; makes it the one that counts. */
+/* Begin the other table; add an entry (NULL: no room); make that table the valid one. */
 void meters_begin(struct meters *meters);
 struct meters_entry *meters_add(struct meters *meters, const uint8_t key[METERS_KEY_BYTES]);
 void meters_end(struct meters *meters, const struct meters_clock *clock);

@@ -1,12 +1,12 @@
-/* meters_keep.h: the counters that the file `meters` (meters.h) contains, and where they come from and go to. */
+/* meters_keep.h: collects the counters for the file `meters` (meters.h), and restores them from it. */
 #pragma once
 
 struct daemon;
 
-/* Writes all of them. */
+/* Writes all counters. */
 void meters_keep(struct daemon *daemon);
 /*
- * Opens the file, and takes up what it has, where that is more than what is there (history.db is older); fills what was
- * not yet in the histories, by the means of that time. Once, after the tenants and history.db have been restored.
+ * Opens the file and takes over its values where they are higher, since history.db is older. Fills the seconds that the
+ * histories lack with the mean of that time. Called once, after the tenants and history.db have been restored.
  */
 void meters_restore(struct daemon *daemon);

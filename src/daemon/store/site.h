@@ -11,16 +11,19 @@
 #include <stddef.h>
 
 /*
- * 0: the file can be opened, or ret_missing says that there is none. -EBADMSG: it is not safe, or no store, and `error`
- * is the line for the user. What else is wrong is found when it is opened.
+ * Value: 0: the file can be opened, or ret_missing says that there is none. -EBADMSG: it is not safe, or no store, and
+ * `error` is the line for the user. Other errors appear when it is opened.
  */
 int site_check(const char *path, bool *ret_missing, char *error, size_t size);
 
-/* The same of the folder alone. */
+/* The same for the folder alone. */
 int site_check_folder(const char *folder, char *error, size_t size);
 
-/* Makes a store of this version without grants; what is there meanwhile is replaced. 0 or -errno, with the line. */
+/*
+ * Creates a store of this version without grants; replaces a file that was created meanwhile. Value: 0, or -errno with
+ * the line.
+ */
 int site_make(const char *path, char *error, size_t size);
 
-/* The line about a file that cannot be read: why, and how to put it aside. */
+/* Writes the line about an unreadable file: the reason, and how to put the file aside. */
 void site_say_damaged(const char *path, const char *why, char *error, size_t size);

@@ -13,23 +13,29 @@
 #include <sqlite3.h>
 #include <stddef.h>
 
-/* The steps, and how many there are: the version of files that this meted writes. */
+/* The steps, and their number, which is the version that this meted writes. */
 extern const char *const store_steps[];
 extern const unsigned int store_step_count;
 
-/* Value: 0, or -1 with the reason at the connection. */
+/* Reads the version. Value: 0, or -1 with the reason at the connection. */
 int store_version_of(sqlite3 *db, int *ret_version);
 
-/* In one transaction. Value: 0, or -1 with the reason at the connection, and the transaction still open. */
+/*
+ * Applies all later steps in one transaction. Value: 0, or -1 with the reason at the connection and the transaction
+ * still open.
+ */
 int store_migrate(sqlite3 *db, int version);
 
-/* 0; -EPROTO: the version is later than this meted's, `error` says what to do about it. */
+/* Value: 0; -EPROTO: the version is later than this meted's, and `error` gives the remedy. */
 int store_refuse_later(const char *path, int version, char *error, size_t size);
 
-/* Writes all of it. 0 or -errno. */
+/* Writes all bytes. Value: 0 or -errno. */
 int store_write(int fd, const void *data, size_t bytes);
-/* A file with that in it, on the disk; what was there is replaced. 0 or -errno. */
+/* Writes a file and syncs it to the disk; replaces an existing one. Value: 0 or -errno. */
 int store_write_file(const char *path, const void *data, size_t bytes);
 
-/* Writes PATH.vVERSION, what the database is now. Not for ":memory:". 0 or -errno, with the line for the user. */
+/*
+ * Writes PATH.vVERSION, a copy of the database as it is now. Not for ":memory:". Value: 0, or -errno with the line for
+ * the user.
+ */
 int store_keep_copy(sqlite3 *db, const char *path, int version, char *error, size_t size);

@@ -15,39 +15,46 @@
 struct store;
 
 /*
- * Opens or makes the file, and brings one of an earlier version to this one's (steps.h); before that a copy is
- * kept beside it, unless the predecessor has made one (`copied`). Refuses one that is broken or of a later version.
+ * Opens or creates the file and converts an earlier version to the current one (steps.h). Before a conversion, a copy
+ * is kept beside the file, unless the predecessor has made one (`copied`). Refuses a damaged file and one of a later
+ * version.
  */
 int store_open(const char *path, bool copied, struct store **ret, char *error, size_t error_size);
 void store_close(struct store *store);
-/* Whether store_open() would do. Nothing is made or changed, and another meted may have it open. Value: as there. */
+/*
+ * Checks whether store_open() would succeed. Creates and changes nothing; another meted may have the file open. Value:
+ * as there.
+ */
 int store_try(const char *path, char *error, size_t error_size);
-/* A later meted has brought the file to its version and then not served: the copy from before is put in its place. */
+/* Restores the copy from before a conversion, when a later meted has converted the file and then failed to serve. */
 void store_take_back(const char *path);
 
 /*
- * What the file holds now, in a memory file. Value: its descriptor or -errno. store_check() tries such a copy: brings
- * it to this meted's version and reads all of it. 0 or -errno, with the line for the user.
+ * store_snapshot() returns a memory file with the current contents: a descriptor or -errno. store_check() tests such a
+ * copy: converts it to this meted's version and reads all of it. Value: 0, or -errno with the line for the user.
  */
 int store_snapshot(struct store *store);
 int store_check(int snapshot, char *error, size_t error_size);
-/* Keeps a copy of the file as it is, for a later meted will change it. 0 or -errno, with the line for the user. */
+/* Keeps a copy of the file before a later meted changes it. Value: 0, or -errno with the line for the user. */
 int store_keep(struct store *store, char *error, size_t error_size);
 
 int store_add(struct store *store, const struct grant *grant, char *error, size_t error_size);
 int store_update(struct store *store, const struct grant *grant, char *error, size_t error_size);
 int store_remove(struct store *store, uint64_t id, char *error, size_t error_size);
 
-/* The policy of grants on a device that name none. -1: none has been set. */
+/* The policy for grants on a device that name none. -1: none was set. */
 int store_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES]);
 int store_set_policy(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES], enum policy policy, char *error,
 		     size_t error_size);
 
-/* Whether tenants of policy native run unheld on a device although others may want a share. Default: false. */
+/*
+ * True if tenants of policy native run without limits on a device even while others are guaranteed a share. Default:
+ * false.
+ */
 bool store_native(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES]);
 int store_set_native(struct store *store, const uint8_t uuid[DEVICE_UUID_BYTES], bool allowed, char *error,
 		     size_t error_size);
 
-/* Calls `fn` for every grant. A grant that cannot be read is an error. */
+/* Calls `fn` for every grant. An unreadable grant is an error. */
 int store_load(struct store *store, int (*fn)(const struct grant *grant, void *owner), void *owner, char *error,
 	       size_t error_size);

@@ -22,31 +22,34 @@ struct runtime;
 
 enum book_figure {
 	BOOK_GRANTED, /* the upper half of the account word */
-	BOOK_OBJECTS, /* what the objects on the page take */
+	BOOK_OBJECTS, /* the size of the objects on the page */
 	BOOK_FIGURES
 };
 
 struct book_entry {
 	uint64_t grant_id;
 	uint64_t start_time;
-	_Atomic int32_t pid; /* 0: a free place; written last */
+	_Atomic int32_t pid; /* 0: the entry is free; written last */
 	uint32_t said_units; /* client.h */
-	_Atomic uint64_t range[WIRE_MAX_DEVICES][BOOK_FIGURES]; /* the most << 32, the least; in units */
+	_Atomic uint64_t range[WIRE_MAX_DEVICES][BOOK_FIGURES]; /* upper bound << 32 | lower bound, in units */
 };
 
-/* Maps the file, making it where there is none. anew: what stands in it is not believed. NULL: a line says why. */
+/*
+ * Maps the file, and creates it if it does not exist. anew: existing contents are not trusted. NULL: a line of the log
+ * gives the reason.
+ */
 struct book *book_open(struct runtime *runtime, bool anew);
 void book_close(struct book *book);
 
-/* The entry of a client; find: NULL where there is none; add: with all figures 0, NULL where there is no room. */
+/* The entry of a client. find: NULL: there is none. add: all figures are 0; NULL: there is no room. */
 struct book_entry *book_find(struct book *book, uint64_t grant_id, pid_t pid, uint64_t start_time);
 struct book_entry *book_add(struct book *book, uint64_t grant_id, pid_t pid, uint64_t start_time);
 void book_remove(struct book_entry *entry);
 
-/* The entry after `last` (NULL: the first) that is in use; NULL: no more. */
+/* The used entry after `last` (NULL: the first one); NULL: no more. */
 struct book_entry *book_next(struct book *book, struct book_entry *last);
 
-/* Of no entry (NULL) nothing is written, and nothing is known. */
+/* These functions accept NULL for "no entry": nothing is written, and all figures are 0. */
 static inline uint32_t book_most(const struct book_entry *e, unsigned int device, enum book_figure figure)
 {
 	return e ? (uint32_t)(atomic_load_explicit(&e->range[device][figure], memory_order_relaxed) >> 32) &
@@ -59,14 +62,14 @@ static inline uint32_t book_least(const struct book_entry *e, unsigned int devic
 	return e ? (uint32_t)atomic_load_explicit(&e->range[device][figure], memory_order_relaxed) & WIRE_MAX_UNITS : 0;
 }
 
-/* The figure is `units`. Release: what was done to the page before is done. */
+/* Sets the figure to `units`. Release order: the change of the page comes before it. */
 static inline void book_set(struct book_entry *e, unsigned int device, enum book_figure figure, uint32_t units)
 {
 	if (e)
 		atomic_store_explicit(&e->range[device][figure], wire_word(units, units), memory_order_release);
 }
 
-/* The figure is about to change, and will be between `least` and `most`. Before anything else. */
+/* Announces a change: the figure will lie between `least` and `most`. Must precede the change of the page. */
 static inline void book_expect(struct book_entry *e, unsigned int device, enum book_figure figure, uint32_t least,
 			       uint32_t most)
 {

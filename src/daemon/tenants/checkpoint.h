@@ -22,44 +22,48 @@ struct client;
 struct daemon;
 struct tenant;
 
-/* Of a tenant; zero at first. What is said of it stands in its suspension. */
+/* State of a tenant; all zero at first. Its suspension has what is reported to users. */
 struct checkpointing {
-	bool active;	   /* suspended, or on the way there or back */
-	bool returns;	   /* it is on the way back: resumed, or refused */
-	bool asks;	   /* a child is at it */
-	uint32_t drain_s;  /* for work to end */
-	uint64_t again_ns; /* what failed is not tried again before */
+	bool active;	   /* suspended, leaving or returning */
+	bool returns;	   /* returning: resumed or refused */
+	bool asks;	   /* a child is working */
+	uint32_t drain_s;  /* time limit for work to complete */
+	uint64_t again_ns; /* no new attempt before this time, after a failure */
 };
 
-/* The tenant can be suspended so: a program of it holds memory that leaves in no other way. */
+/* True if the tenant can be suspended in this way: a program of it holds memory that leaves in no other way. */
 bool checkpoint_takes(const struct tenant *tenant);
-/* A tenant is served from now on. */
+/* Resumes an interrupted suspension when a tenant is first served. */
 void checkpoint_begin(struct tenant *tenant);
 /* As suspension_begin() and suspension_end(). */
 int checkpoint_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size_t size);
 int checkpoint_resume(struct tenant *tenant, bool now, char *error, size_t size);
-/* A client was found by this meted: what the one before was about is not known. */
+/* Notes a client that this meted has found: the state in which the previous meted left it is not known. */
 void checkpoint_found(struct client *client);
-/* Takes the next step. False: there is nothing to look for. */
+/* Takes the next step. False: nothing remains to be done. */
 bool checkpoint_follow(struct tenant *tenant);
-/* meted leaves: what children are at they end without it. */
+/* meted exits: running children complete their step without it. */
 void checkpoint_stop(struct daemon *daemon);
-/* What is away of it, in units. */
+/* The units that are off the device. */
 uint64_t checkpoint_away(const struct tenant *tenant, unsigned int device);
-/* Adds what there is to say of a share, and of a client. False: it is not suspended so. */
+/* Add the state of a share, and of a client, to a description. False: the tenant is not suspended in this way. */
 bool checkpoint_share_json(const struct tenant *tenant, unsigned int device, json_t *share);
 void checkpoint_client_json(const struct client *client, unsigned int device, json_t *process);
 
-/* How the child ends. */
+/* Exit status of the child. */
 enum checkpointer_exit {
 	CHECKPOINTER_DONE = 0,
-	CHECKPOINTER_FAILED = 1, /* a line on standard output says why; the program is as it was */
-	CHECKPOINTER_DOUBT = 2,	 /* save: so does one, and the program is locked, perhaps by another child */
+	CHECKPOINTER_FAILED = 1, /* a line on standard output gives the reason; the program is unchanged */
+	CHECKPOINTER_DOUBT = 2,	 /* save: the same, and the program is locked, perhaps by another child */
 	CHECKPOINTER_FULL = 3,	 /* restore: the device has no room */
-	CHECKPOINTER_NONE = 4, /* the process has ended; restore: or the driver knows none, so nothing of it is away */
+	CHECKPOINTER_NONE = 4,	 /* the process has ended; restore: or the driver does not know it, so nothing of it is
+				  * off the device */
 };
 
-/* The child has a pidfd of the process here: the driver knows it by its number alone, which may be another's. */
+/*
+ * The child's descriptor of the process (a pidfd): the driver knows the process only by its number, which may be
+ * reused.
+ */
 #define CHECKPOINTER_PIDFD 3
 
 int checkpointer_main(const char *libcuda, const char *verb, const char *pid, const char *drain_ms);

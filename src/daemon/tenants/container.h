@@ -20,44 +20,44 @@ struct grant;
 struct tenant;
 
 #define CONTAINER_PLACE_BYTES 128u
-#define CONTAINER_SOFT "soft" /* in the folder: where the software device's folder is mounted */
+#define CONTAINER_SOFT "soft" /* in the folder: the mount point of the software device's folder */
 
 /* "containers/0/NAME/FILE", relative to the runtime directory. Value: `place`. */
 const char *container_place(const struct grant *g, const char *file, char place[CONTAINER_PLACE_BYTES]);
 
-/* Its programs use the software device themselves, not through a wall. */
+/* True if its programs use the software device themselves, not through a wall. */
 bool container_has_soft(const struct grant *g);
 
-/* Makes the folder and its files, where they are not there. Value: 0 or -errno, with the line for the user. */
+/* Creates the folder and its files where they are missing. Value: 0, or -errno with the line for the user. */
 int container_open(struct tenant *tenant, char *error, size_t size);
 
-/* A file that the folder may have at somebody's word: "settings" or "preload". */
+/* True for a file that a request may write: "settings" or "preload". */
 bool container_knows(const char *file);
 
-/* One file of the folder, of those. Value: 0 or -errno. */
+/* Writes one of these files. Value: 0 or -errno. */
 int container_write(struct tenant *tenant, const char *file, const char *text, char *error, size_t size);
 
-/* The grant has ended: removes the folder, and the CDI file that named it. */
+/* Removes the folder of a grant that has ended, and the CDI file that named it. */
 void container_remove(struct daemon *daemon, const struct grant *g);
 
 /*
- * The grant's container cannot come any more, because the CDI file that names it has gone (a reboot). Not of a grant
- * that was just made: its file comes after it.
+ * True if the grant's container cannot start any more, because the CDI file that names the grant is gone (a reboot). A
+ * new grant is exempt: its file is written after it.
  */
 bool container_orphaned(const struct tenant *tenant);
 
-/* Requests, container_ask.c. The first three read them; false when it was refused. */
+/* container_ask.c: these read fields of a request. False: the request was refused. */
 
-/* "labels" of the request (grant.h), those that it has, into a grant. False: it was refused. */
+/* Reads "labels" (grant.h), if given, into the grant. */
 bool container_read_labels(struct ask *ask, struct grant *g);
-/* "container" of the request, into the grant that is being made. */
+/* Reads "container" into the grant that is being created. */
 bool container_read(struct ask *ask, struct grant *g);
-/* "runner_pid": the process that the grant ends with. */
+/* Reads "runner_pid": the grant ends when this process exits. */
 bool container_read_runner(struct ask *ask, struct grant *g);
-/* "runner_pid" and "files" of the request: a container of the grant begins. */
+/* Handles "runner_pid" and "files": a container of the grant starts. */
 bool container_bind(struct ask *ask, struct tenant *t);
-/* For answers: null, or where the folder is. */
-/* The labels of the request and its runner, where it names any, are the grant's from now on, also in the store. */
+/* Applies the labels and the runner that the request names to an existing grant, also in the store. */
 bool container_label(struct ask *ask, struct tenant *t);
 
+/* For answers: the grant's container and the path of its folder; null: it was not made for one. */
 json_t *container_json(const struct tenant *tenant);

@@ -1,10 +1,10 @@
 /*
- * disk.h: the folder of the setting memory.disk, where the memory goes that leaves a device and finds no room in the
- * host's memory. Each client that leaves gets a file of its own there. The file never has a name: it is gone with the
- * last descriptor of it, whoever is killed when.
+ * disk.h: the folder of the setting memory.disk, which takes the memory that leaves a device and finds no room in the
+ * host's memory. Each client that leaves gets a file of its own there. The file never has a name: it disappears with
+ * its last descriptor, whichever process is killed.
  *
- * All that the disk itself is asked for, a child of meted does: it makes files, and ends them. A disk that does not
- * answer holds up that child, and nobody else.
+ * A child of meted performs all operations on the disk: it creates files and removes them. A disk that does not respond
+ * blocks only that child.
  */
 #pragma once
 
@@ -16,46 +16,44 @@
 struct daemon;
 struct disk_ask;
 
-/* What a look at a folder has found: 0, or a negative errno with one line for the user. */
+/* The result of a check of a folder: 0, or a negative errno with one line for the user. */
 struct disk_verdict {
 	int error;
 	char why[1024];
 };
 
-/* Looks whether a folder can serve, in a child, for 3 s at most, and waits for it. */
+/* Checks whether a folder can be used, in a child, and waits for the result for 3 s at most. */
 void disk_try(const char *path, struct disk_verdict *ret);
 
 struct disk_look;
 typedef void (*disk_looked_fn)(void *owner, const struct disk_verdict *verdict);
-/*
- * The same beside the loop: `fn` is called later, once, and the look is over then. NULL: no memory.
- */
+/* The same without waiting: `fn` is called later, once, which also ends the check. NULL: no memory. */
 struct disk_look *disk_look(uv_loop_t *loop, const char *path, disk_looked_fn fn, void *owner);
-/* Nobody waits for it any more, and `fn` is not called. NULL: nothing. */
+/* Cancels the check: `fn` is not called. NULL: nothing. */
 void disk_look_free(struct disk_look *look);
 
 /*
- * The folder of the settings, if there is one that can serve; what is wrong stands in the log. Again after a reload.
- * `waits`: for up to 3 s for what the disk says; else questions are held until it has said something.
+ * Opens the folder of the settings if it can be used; the log states errors. Also called after a reload. `waits`: waits
+ * up to 3 s for the result; otherwise requests are held until it is known.
  */
 void disk_open(struct daemon *daemon, bool waits);
 void disk_close(struct daemon *daemon);
-/* There is one, or it has not said yet that it cannot serve. */
+/* True if there is a folder, or its check has not failed yet. */
 bool disk_there(const struct daemon *daemon);
 
-/* `fd`: of the file, the caller's from now on; or -1, and the line says why. */
+/* `fd`: the file, owned by the callee; or -1, and `why` gives the reason. */
 typedef void (*disk_fn)(void *owner, int fd, const char *why);
 /*
- * A file for so many bytes, which are reserved there; `fn` gets it later. Grants that ask are served by turns. NULL: no
- * memory, or there is no disk. The ask is over when `fn` has been called.
+ * Creates a file of so many bytes, with its space reserved, and passes it to `fn` later. Grants that ask are served in
+ * turn. NULL: no memory, or there is no folder. The request ends when `fn` has been called.
  */
 struct disk_ask *disk_ask(struct daemon *daemon, uint64_t grant, uint64_t bytes, disk_fn fn, void *owner);
-/* Nobody waits for it any more: the file ends when it has been made. NULL: nothing. */
+/* Cancels a request: the file is removed when it has been created. NULL: nothing. */
 void disk_forget(struct disk_ask *ask);
-/* All who wait are answered now: with what the child says within a second, or that it does not. */
+/* Answers all waiting requests now: with the child's result if it comes within a second, else with an error. */
 void disk_settle(const struct daemon *daemon);
-/* A file has served: it is cut to nothing, whoever has it open, and closed. */
+/* Releases a file: truncates it to nothing, whichever process has it open, and closes it. */
 void disk_end(struct daemon *daemon, int take_fd);
 
-/* The child. */
+/* The main function of the child. */
 int disk_main(const char *socket);

@@ -13,15 +13,16 @@
 struct daemon;
 struct tenant;
 
-/* May be asked again at any time: nothing is begun anew. `who` is for the log. Value: 0 or -ENOMEM. */
+/* Can be called again at any time; a running end continues. `who` is for the log. Value: 0 or -ENOMEM. */
 int end_begin(struct tenant *tenant, const char *who);
 
-/* It was asked for, and something of the tenant is still there. */
+/* True while an end was requested and something of the tenant remains. */
 bool end_is_under_way(const struct tenant *tenant);
 
-/* Sends the tenant's processes a signal: SIGTERM also to the command that the grant was made for, which passes it
- * on. */
+/*
+ * Sends the tenant's processes a signal; SIGTERM also to the command that the grant was made for, which passes it on.
+ */
 void end_tell(struct tenant *tenant, int number);
 
-/* meted leaves. */
+/* Abandons all ends when meted exits. */
 void end_stop(struct daemon *daemon);

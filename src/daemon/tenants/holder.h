@@ -15,16 +15,21 @@
 
 struct runtime;
 
-/* Finds the holder of this directory, or starts one. Value: 0 or -errno; then pages are files. */
+/* Finds the holder of this directory, or starts one. Value: 0, or -errno: pages are then files. */
 int holder_connect(struct runtime *runtime);
 
-/* Value: 0; -ENOTCONN: it has died, or none could be started: holder_connect() again and hand over everything. */
+/*
+ * Value: 0; -ENOTCONN: the holder has died, or none could be started: call holder_connect() again and send all pages.
+ */
 int holder_keep(struct runtime *runtime, const char *name, int fd);
 
 void holder_drop(struct runtime *runtime, const char *name);
 
-/* Calls fn with each page that is held; `fd` is fn's own. Value: 0 or -errno. */
+/* Calls fn for each page that is held; fn owns `fd`. Value: 0 or -errno. */
 int holder_list(struct runtime *runtime, void (*fn)(void *owner, const char *name, int fd), void *owner);
 
-/* The holder itself: `meted --hold-pages SOCKET`, a descriptor that listens. Value: for exit(). */
+/*
+ * The main function of the holder, `meted --hold-pages SOCKET`, where SOCKET is a listening descriptor. Value: the exit
+ * status.
+ */
 int holder_main(const char *listen_fd);

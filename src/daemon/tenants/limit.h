@@ -1,8 +1,8 @@
 /*
- * limit.h: what a user who is no owner may create and promise (model/limits.h), and the refusals beyond that.
+ * limit.h: what a user who is not an owner may create and promise (model/limits.h), and the refusals beyond that.
  *
- * The kernel reports the groups of the user who asks. What a grant's programs do has no such user: the group under
- * which the grant was made counts.
+ * The kernel reports the groups of a user who sends a request. Programs of a grant send none: for them the group under
+ * which the grant was created counts.
  */
 #pragma once
 
@@ -18,21 +18,26 @@ struct device;
 struct grant;
 struct tenant;
 
-/* One more grant, as it is going to be. False: it was refused, as below. */
+/* True if this grant may be created in addition. False: it was refused. */
 bool limit_admits(struct ask *ask, const struct grant *g);
 
-/* How many bytes of a device the one who asks may promise beside those of `except`, which may be NULL. */
+/* The bytes of a device that the asker may promise in addition to those of all grants but `except` (may be NULL). */
 uint64_t limit_rest_bytes(struct ask *ask, const struct device *device, const struct tenant *except);
 bool limit_check_bytes(struct ask *ask, const struct device *device, uint64_t bytes, const struct tenant *except);
 bool limit_check_ppm(struct ask *ask, const struct device *device, uint32_t ppm, const struct tenant *except);
 
-/* The part of something shared that the user of the grant may take by limits.mem. UINT64_MAX: all of it. */
+/* The part of a shared resource that the user of the grant may take by limits.mem. UINT64_MAX: all of it. */
 uint64_t limit_part(const struct tenant *tenant, uint64_t whole);
 
-/* "limits": {"limits":[{"limit","of","have","most","key"}]}: what bounds the asker; a bound of null is none. */
+/*
+ * Handles "limits" -> {"limits":[{"limit","of","have","most","key"}]}: the limits of the asker; a value of null is
+ * unlimited.
+ */
 enum verbs_result limits_ask(struct ask *ask);
 
-/* May one more process begin in the grant; may one more request of its programs wait. A line of the log says why not.
+/*
+ * True if one more process may start in the grant; if one more request of its programs may wait. A line of the log
+ * gives the reason for a refusal.
  */
 bool limit_admits_process(const struct tenant *tenant);
 bool limit_admits_waiting(const struct tenant *tenant);

@@ -8,7 +8,7 @@
 
 #include "wire/page.h"
 
-/* What several processes of a tenant can hold. */
+/* An object that several processes of a tenant can hold. */
 struct object {
 	struct object *next; /* in its bucket */
 	uint8_t key[WIRE_KEY_BYTES];
@@ -23,7 +23,7 @@ struct objects {
 	unsigned int buckets, count;
 };
 
-/* NULL: there is none. */
+/* NULL: there is no such object. */
 struct object *objects_find(const struct objects *objects, const uint8_t key[WIRE_KEY_BYTES]);
 
 /* Adds an object without references. NULL: no memory. */

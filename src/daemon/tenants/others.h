@@ -12,11 +12,14 @@ struct client;
 struct tenant;
 
 /*
- * Before objects change, or a client that holds something comes or goes: whoever wants to know asks from now on.
- * Afterwards others_publish(). `crew`: a client has come or gone.
+ * others_change() precedes a change of objects, or of the number of clients that hold something: from then on clients
+ * ask meted. others_publish() follows it. `crew`: the number of clients has changed.
  */
 void others_change(struct tenant *tenant);
 void others_publish(struct tenant *tenant, bool crew);
 
-/* A descriptor for reading of the page of the index-th other process, or -errno; and the crew that it is of. */
+/*
+ * Opens the page of the index-th other process for reading. Value: a descriptor or -errno; ret_crew: the crew to which
+ * the index refers.
+ */
 int others_open(const struct client *client, uint32_t index, uint32_t *ret_crew);

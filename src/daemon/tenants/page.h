@@ -30,47 +30,50 @@ struct page {
 	_Atomic bool broken;
 	bool objects_reserved;
 	bool trace_reserved;
-	struct page *next; /* all mapped pages, for the guard */
+	struct page *next; /* in the list of all mapped pages, for the guard */
 };
 
-/* Installs the handler of SIGBUS. Once, before the first page. */
+/* Installs the SIGBUS handler. Called once, before the first page. */
 void page_guard(void);
 
 const char *page_name(uint64_t grant_id, pid_t pid, uint64_t start_time, char name[PAGE_NAME_BYTES]);
 
-/* Value: true when `name` is one that page_name() makes. */
+/* Value: true if page_name() makes such names. */
 bool page_name_parse(const char *name, uint64_t *ret_grant_id, pid_t *ret_pid, uint64_t *ret_start_time);
 
-/* Makes the page with the header of `head` and everything after it zero; maps it. ret_fd is for the client. */
+/* Creates the page with the header of `head` and zeros after it, and maps it. ret_fd is for the client. */
 int page_create(struct runtime *runtime, const char *name, const struct wire_page *head, struct page *ret, int *ret_fd);
 
 /*
- * Maps a page that is there: what the holder has given (take_sealed), or where that is -1 a file. -EBADMSG: it is no
- * page; -EPROTO: it is one of another version.
+ * Maps an existing page: memory from the holder (take_sealed), or a file if that is -1. -EBADMSG: it is no page;
+ * -EPROTO: it has another version.
  */
 int page_open(struct runtime *runtime, const char *name, int take_sealed, struct page *ret);
 
-/* A descriptor of a mapped page for a client that connects again. */
+/* Returns a descriptor of a mapped page for a client that connects again. */
 int page_reopen(const struct runtime *runtime, const struct page *page);
 
 /*
- * Whether the process has it mapped, as every program does that has said HELLO: one that has become another program by
- * execve() has not. True where that cannot be told.
+ * True if the process has the page mapped, as every program does after HELLO; a process that has executed another
+ * program has not. True also if it cannot be determined.
  */
 bool page_is_mapped(const struct page *page, pid_t pid);
 
-/* One for reading alone, for other processes of its tenant. -EACCES: who has it could cut it short under them. */
+/*
+ * Returns a read-only descriptor for other processes of the tenant. -EACCES: the client could truncate the page under
+ * them.
+ */
 int page_open_to_read(const struct runtime *runtime, const struct page *page);
 
-/* Reserves the room for all objects of the page. */
+/* Reserves the space for all objects of the page. */
 int page_reserve_objects(const struct runtime *runtime, struct page *page);
 
-/* Reserves the room for the records of launches; `trace.on` has its room from the beginning. */
+/* Reserves the space for the records of launches; `trace.on` has its space from the start. */
 int page_reserve_trace(const struct runtime *runtime, struct page *page);
-/* Nobody reads them any more: gives the room back where a process that writes on does not miss it. */
+/* Returns that space when nothing reads the records any more. A process that continues to write does not notice. */
 void page_release_trace(struct page *page);
 
-/* Unmaps; what is behind it stays. */
+/* Unmaps the page; the file or memory remains. */
 void page_close(struct page *page);
 
 void page_remove(struct runtime *runtime, const char *name);

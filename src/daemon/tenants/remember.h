@@ -1,7 +1,10 @@
-/* remember.h: what happened under grants before this meted started. */
+/* remember.h: restores the events of grants from before this meted started. */
 #pragma once
 
 struct daemon;
 
-/* The journal is read: tenants that know of nothing get the lines that are theirs, and from their time, as events. */
+/*
+ * Gives tenants without events their lines from the journal, with the original times. Called when the journal has been
+ * read.
+ */
 void remember_events(struct daemon *daemon);

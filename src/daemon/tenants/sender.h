@@ -12,17 +12,17 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define SENDER_CHECK 0 /* the signal that is none: only whether it would be sent */
+#define SENDER_CHECK 0 /* signal number 0: only checks whether a signal would be permitted */
 
 struct sender_target {
 	pid_t pid;
 	int pidfd;  /* of the same process */
-	uid_t uid;  /* with whose rights; those of meted's own user are meted's */
-	int result; /* 0; -EPERM: it is not that user's; -ESRCH: it has ended; or another -errno */
+	uid_t uid;  /* the user with whose rights it is sent; for meted's own user, meted sends it */
+	int result; /* 0; -EPERM: the process is not that user's; -ESRCH: it has ended; or another -errno */
 };
 
-/* Sends all of them a signal, and says what became of each. Blocks for about a millisecond. */
+/* Sends all of them a signal, and sets their results. Blocks for about a millisecond. */
 void sender_tell(struct sender_target *targets, size_t count, int number);
 
-/* True when all of the process's user ids are this one. */
+/* True if all user ids of the process are this one. */
 bool sender_is_of(pid_t pid, int pidfd, uid_t uid);

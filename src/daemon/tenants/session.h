@@ -21,38 +21,38 @@ struct session {
 	struct session *next;
 	struct client *client; /* NULL before HELLO */
 	int fd;
-	uint32_t version; /* of the protocol, as HELLO settled it */
-	pid_t peer_pid; /* whose it is when we have made the connection ourselves; 0: the kernel says it */
+	uint32_t version; /* of the protocol, as agreed in HELLO */
+	pid_t peer_pid; /* the client's process if meted made the connection itself; 0: the kernel reports it */
 	struct watch *watch;
 	uint64_t began_ns;
-	unsigned int bad; /* messages that made no sense */
+	unsigned int bad; /* invalid messages */
 	unsigned int waiting; /* requests that wait for room */
-	bool ending; /* to be freed at the end of this turn */
+	bool ending; /* freed at the end of this turn of the loop */
 };
 
-/* Takes the connection `fd`. NULL: no memory, fd is closed. */
+/* Takes over the connection `fd`. NULL: no memory, and fd is closed. */
 struct session *session_new(struct tenant *tenant, int fd);
 void session_free(struct session *session);
 
-/* Ends the connections of processes that have ended: somebody else has them now. Value: how many. */
+/* Closes the connections of processes that have ended: other processes hold them now. Value: their number. */
 unsigned int session_end_left(struct tenant *tenant);
 
-/* Makes room for one more connection: of too many that have not said HELLO the oldest is closed. */
+/* Makes room for one more connection: closes the oldest one without HELLO if there are too many. */
 void session_make_room(struct tenant *tenant);
 
-/* Reads what has come already: HELLO is usually there. The session may be gone afterwards. */
+/* Reads what has arrived: HELLO is usually there. The session may be freed by it. */
 void session_begin(struct session *session);
 
-/* Treats one packet. False: the session is over. */
+/* Handles one packet. False: the session is over. */
 bool session_message(struct session *session, const void *packet, size_t size);
 
 /* Sends an answer; a peer that does not read ends its session. */
 void session_answer(struct session *session, void *message, size_t size);
-/* No room, and others leave for it: it is to ask again. */
+/* Tells the client to repeat its request: there is no room yet, and others are leaving. */
 void session_answer_again(struct session *session, uint32_t serial, unsigned int device);
-/* To WIRE_STORE; `fd`, -1 for none, stays the caller's. */
+/* Answers WIRE_STORE; the caller keeps `fd` (-1: none). */
 void session_answer_stored(struct session *session, uint32_t serial, enum wire_status status, int fd);
 void session_answer_reserved(struct session *session, uint32_t serial, unsigned int device, enum wire_status status);
 
-/* Closes connections that have not said HELLO for long. Value: how many still have time. */
+/* Closes connections that have not sent HELLO in time. Value: the number that still have time. */
 unsigned int session_sweep(struct tenant *tenant, uint64_t now_ns);

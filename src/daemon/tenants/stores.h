@@ -1,9 +1,9 @@
 /*
- * stores.h: what programs behind a wall keep on the disk of memory.disk while they are away (docs/memory.md): each has
- * a file of its own, which it writes, encrypted, and reads itself. Only programs of owners get one: a program has the
- * file in its hands, and could make it as large as the disk.
+ * stores.h: the files on memory.disk in which programs behind a wall keep their memory while they are away
+ * (docs/memory.md). Each program has a file of its own, which it writes, encrypted, and reads itself. Only programs of
+ * owners get one: a program has the descriptor, and could enlarge the file to the size of the disk.
  *
- * A file is a process's until it says that it needs it no more, or ends, whatever becomes of its descriptors.
+ * A file belongs to a process until the process releases it or exits, whatever happens to its descriptors.
  */
 #pragma once
 
@@ -16,12 +16,12 @@ struct handover;
 struct tenant;
 struct wall_store;
 
-/* A program has asked at the wall; takes the connection. */
+/* Handles a program's request at the wall; takes over the connection. */
 void stores_hear(struct tenant *tenant, int take_fd, const struct wall_store *said);
-/* What programs of the tenant have there, in units. */
+/* The units that the tenant's programs have on the disk. */
 uint64_t stores_units(const struct tenant *tenant);
-/* The tenant has ended. `leaving`: meted goes, and the files stay the programs'. */
+/* The tenant has ended. `leaving`: meted exits, and the programs keep the files. */
 void stores_end(struct tenant *tenant, bool leaving);
-/* For the meted after this one, and by that one. */
+/* Save them for the next meted; restore them there. */
 json_t *stores_save(const struct tenant *tenant, struct handover *h);
 void stores_restore(struct tenant *tenant, struct handover *h, const json_t *list);

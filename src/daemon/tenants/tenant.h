@@ -35,114 +35,119 @@ struct tenant {
 	struct tenant *next;
 	struct grant grant;
 	char socket[RUNTIME_DIR_BYTES + 130]; /* its path */
-	int listen_fd; /* -1: the socket could not be made */
+	int listen_fd; /* -1: the socket could not be created */
 	struct watch *listen;
 	int wall_fd; /* the second socket, wall.h; -1: it is not walled */
 	struct watch *wall;
 	struct pool *pool; /* of workers; NULL: not walled */
-	struct caller *callers; /* at the wall, who have said nothing yet: workers/caller.h */
+	struct caller *callers; /* connections to the wall that have not identified themselves: workers/caller.h */
 	unsigned int caller_count;
-	struct store *stores; /* what its programs keep on the disk: stores.h */
-	struct log_limit worker_lines; /* what its workers may say in the log */
-	uint64_t worker_turn; /* the number of the pool's gift that it got last */
-	uint64_t worker_wish; /* the larger, the more probable is it that it wants a worker soon */
-	char images[65]; /* under what images are kept beyond its end, see workers/images.h; "": not beyond it */
+	struct store *stores; /* files of its programs on the disk: stores.h */
+	struct log_limit worker_lines; /* limits its workers' lines in the log */
+	uint64_t worker_turn; /* when it last got a worker, as a count of workers that the pool has given */
+	uint64_t worker_wish; /* the larger, the more likely it needs a worker soon */
+	char images[65]; /* the key under which images outlive the grant, see workers/images.h; "": they do not */
 	struct client *clients;
-	bool others_known_not; /* others.h: no page says now what the others hold */
+	bool others_known_not; /* others.h: the clients' pages do not say at present what the others hold */
 	unsigned int client_count;
 	struct session *sessions;
 	unsigned int session_count;
-	struct objects objects; /* shared among its processes */
+	struct objects objects; /* shared between its processes */
 	struct pending *waiting; /* requests for credit, oldest first */
 	unsigned int waiting_count;
-	unsigned int pass; /* over them: those of a pass have been tried in it */
+	unsigned int pass; /* the current pass over them: a request is tried once per pass */
 	struct timer *retry; /* runs while there are any */
-	struct timer *shrink; /* runs while a share shrinks */
-	int bell_fd; /* meted's end of the doorbell; -1: nobody has attached yet */
-	int runner_fd; /* pidfd of the command that the grant was made for; -1: none, or it has ended */
+	struct timer *shrink; /* runs while a share is being reduced */
+	int bell_fd; /* meted's end of the doorbell; -1: no client has attached yet */
+	int runner_fd; /* pidfd of the command that the grant was made for; -1: none, or it has exited */
 	struct watch *runner;
-	bool runner_is_roots; /* root has named it, for a grant of another user's; not known any more after a restart */
+	bool runner_is_roots; /* an owner has named the runner, for a grant of another user's; not known after a
+			       * restart */
 	struct places places; /* its shares of the devices' time; guarded by arbitrate_lock() */
-	uint64_t attached_total; /* clients that there have been */
-	uint64_t expires_ns; /* it ends then if nobody has joined it; 0: not */
+	uint64_t attached_total; /* number of clients so far */
+	uint64_t expires_ns; /* when it ends if no process has joined it; 0: never */
 	struct timer *expiry;
 	struct event_log events;
 	struct telemetry *telemetry; /* NULL: no memory */
-	uint64_t faults; /* of its programs' work, all together; faults.h */
+	uint64_t faults; /* errors that its programs caused; faults.h */
 	bool faults_unsaved;
 	struct quarantine quarantine;
 	struct suspension suspension;
 	struct yielding yielding;
 	struct moving moving;
-	struct guarded guarded; /* what the guard counts */
+	struct guarded guarded; /* the guard's counts */
 	struct checkpointing checkpointing;
 	struct drain_tries drain_tries;
 };
 
-/* Serves a grant: makes its socket. The grant is copied. On an error `error` says why and nothing is left. */
+/*
+ * Serves a grant: creates its socket. The grant is copied. On an error, `error` gives the reason and nothing remains.
+ */
 int tenant_new(struct daemon *daemon, const struct grant *grant, bool listen, struct tenant **ret, char *error,
 	       size_t error_size);
 
-/* Stops serving; clients that are attached keep their pages (leaving) or lose them. */
+/* Stops serving. Attached clients keep their pages if `leaving`, and otherwise lose them. */
 void tenant_free(struct tenant *tenant, bool leaving);
 
-/* What happened to a share, by its index: an event of the tenant's, and a line in the journal. */
+/* Adds an event of share `i` to the tenant's events and to the journal. */
 __attribute__((format(printf, 4, 5))) void tenant_note(struct tenant *tenant, unsigned int i, enum journal_kind kind,
 						       const char *fmt, ...);
 
 struct tenant *tenant_find(struct daemon *daemon, const char *name);
 struct tenant *tenant_find_id(struct daemon *daemon, uint64_t id);
 
-/* The grant has a runner (again): it ends with it. */
+/* Watches the grant's (new) runner: the grant ends when it exits. */
 void tenant_watch_runner(struct tenant *tenant);
 
 /*
- * True when the grant was made for a command, and that and all its processes are gone; or when nobody has joined it in
- * the time that it was to wait. `why`: which.
+ * True if the grant was made for a command, and the command and all its processes have exited; or if no process has
+ * joined it in time. `why`: which of the two.
  */
 bool tenant_ended(const struct tenant *tenant, char *why, size_t size);
 
-/* A process has attached itself, or a container has begun: the grant waits for nobody any more. */
+/* Cancels the expiry: a process has attached, or a container has started. */
 void tenant_joined(struct tenant *tenant);
 
-/* The wall clock was set: what is kept by it is written anew. */
+/* Rewrites stored times after the wall clock was set. */
 void tenant_clock_set(struct daemon *daemon);
 
 /*
- * True when it has processes, also those between two workers, or the command that it was made for lives and may have
- * some yet.
+ * True if it has processes, also those that have left one worker and have no new one yet, or the command that it was
+ * made for runs and may start some.
  */
 bool tenant_present(const struct tenant *tenant);
 
 /*
- * May a process of it begin? False: `why` is the reason; *ret_own: the tenant is quarantined, for so many seconds, else
- * one of its devices is being taken out of service.
+ * True if a process of it may start. False: `why` is the reason. *ret_own: the tenant is quarantined, for so many
+ * seconds; else one of its devices is being taken out of service.
  */
 bool tenant_may_begin(struct tenant *tenant, bool *ret_own, uint32_t *ret_wait_s, char *why, size_t size);
 
-/* A client's request for credit: decided now, or kept until there is room. The session is answered in either case. */
+/*
+ * Decides a client's request for credit now, or keeps it until there is room. The session is answered in either case.
+ */
 void tenant_reserve(struct session *session, uint32_t serial, const struct account_request *request);
 
-/* How many requests for everything that is left a client has waiting on a device. */
+/* The number of a client's waiting requests for everything that is left on a device. */
 unsigned int tenant_waiting_all(const struct client *client, unsigned int device);
 
 /*
- * Decides all waiting requests again, soon: something has been given back. It takes of the loop's time what the user's
- * programs have of it.
+ * Decides all waiting requests again soon, because something was returned. The time counts as the user's part of the
+ * loop's time.
  */
 void tenant_retry(struct tenant *tenant);
 
-/* The waiting requests of a session as JSON, and back: for the meted after this one. */
+/* Save the waiting requests of a session as JSON for the next meted; restore them. */
 json_t *tenant_waiting_json(const struct session *session);
 void tenant_waiting_restore(struct session *session, const json_t *list);
 
-/* Forgets the waiting requests of a session that ends. */
+/* Drops the waiting requests of a session that closes. */
 void tenant_forget(struct session *session);
 
 /*
- * Changes shares, all or none: quota_units[i] is the new quota of share i, 0: as it is; compute[i] its share of time.
- * Value: 0; -EBUSY: more is held, `error` gives the figures (not with soon); -EAGAIN: a reservation is just being
- * settled, ask again.
+ * Changes shares, all or none. quota_units[i]: the new quota of share i, 0: unchanged; compute[i]: its share of time.
+ * Value: 0; -EBUSY: more is held, `error` gives the figures (not with `soon`); -EAGAIN: a reservation is being settled:
+ * ask again.
  */
 int tenant_change(struct tenant *tenant, const uint64_t quota_units[WIRE_MAX_DEVICES],
 		  const struct grant_compute compute[WIRE_MAX_DEVICES], bool soon, char *error, size_t error_size);

@@ -14,24 +14,27 @@
 struct ask;
 struct device;
 
-/* The bit of a device, by which the queue knows it. */
+/* The bit by which the queue identifies a device. */
 uint64_t waiting_bit(struct daemon *daemon, const uint8_t *uuid);
 
-/* Who comes now may not have the device yet: others wait for it. Value: false when it was refused. */
+/* False: other requests wait for this device, and the request was refused. */
 bool waiting_lets_pass(struct ask *ask, const struct device *device);
 
 /*
- * The request was refused, quietly. Where it is to wait and that helps, the refusal becomes one with its place; else it
- * is made known. `devices`: bits of those that it wants.
+ * Handles a quiet refusal. If the request is to wait and waiting helps, it becomes a refusal with the place in the
+ * queue; otherwise it becomes final. `devices`: bits of the devices that it needs.
  */
 void waiting_refused(struct ask *ask, uint64_t devices);
 
-/* A connection waits no more: it has got its grant, or ended. */
+/* Ends the place of a connection that has got its grant or has closed. */
 void waiting_leave(struct daemon *daemon, const struct control *control);
 
-/* A connection's place, for the meted after this one; null: it has none. */
+/* Saves a connection's place for the next meted; null: it has none. */
 json_t *waiting_save(const struct daemon *daemon, const struct control *control);
 void waiting_restore(struct daemon *daemon, const struct control *control, const json_t *saved);
 
-/* [{"pid","uid","place","room","devices":[INDEX],"waited_s"}]: who waits, the first first; "room": for room. */
+/*
+ * [{"pid","uid","place","room","devices":[INDEX],"waited_s"}]: the waiting requests, the first one first. "room": it
+ * waits for room.
+ */
 json_t *waiting_json(struct daemon *daemon);

@@ -1,7 +1,7 @@
 /*
- * yielding.h: what a tenant is promised and others were lent is given up within a stated time (memory.yield_within),
- * counted from the request that found no room. Here that is measured; who has not left by then is named, and ended
- * where the operator wants that (memory.yield_end).
+ * yielding.h: memory that is promised to a tenant and lent to others is given up within a stated time
+ * (memory.yield_within), counted from the request that found no room. This file measures that time. A client that has
+ * not left by then is named, and ended if the operator wants that (memory.yield_end).
  */
 #pragma once
 
@@ -12,23 +12,23 @@
 struct client;
 struct tenant;
 
-/* Of a tenant that is promised its memory. */
+/* Counts of a tenant that is promised its memory. */
 struct yielding {
-	uint64_t waits;	     /* requests that had to wait for what others were lent */
-	uint64_t late;	     /* of these: longer than stated */
-	uint64_t longest_ns; /* that one has waited */
+	uint64_t waits;	     /* requests that had to wait for memory lent to others */
+	uint64_t late;	     /* of these, those that waited longer than stated */
+	uint64_t longest_ns; /* the longest wait */
 };
 
-/* It is promised its memory and waits for it. */
+/* True if the client is promised its memory and waits for it. */
 bool yielding_waits(const struct client *client, uint64_t now);
-/* It has waited for as long as was stated, and has not been spoken of: those who are in its way are called. */
+/* True once for a client that has waited for the stated time: the clients that block it are then named. */
 bool yielding_is_late(struct client *client, uint64_t now);
-/* This one is in the way of `whom`: it was asked to leave, and has not. It may be ended. */
+/* Names `client`, which blocks `whom`: it was asked to leave and has not. It may be ended. */
 void yielding_blame(struct client *client, const struct client *whom, uint64_t now);
-/* A client has what it waited for. */
+/* Called when a client has the memory that it waited for. */
 void yielding_has(struct client *client);
-/* A client that was late has left. */
+/* Called when a late client has left. */
 void yielding_left(struct client *client);
 
-/* Adds what there is to say of a tenant that is promised its memory. */
+/* Adds the counts of a tenant that is promised its memory. */
 void yielding_grant_json(const struct tenant *tenant, json_t *grant);

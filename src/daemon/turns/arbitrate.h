@@ -17,10 +17,11 @@ struct client;
 struct daemon;
 struct tenant;
 
-/* Places of a tenant and seats of a client, by device and engine. */
+/* A tenant's places and a client's seats, by device and engine. */
 struct places {
 	struct place *at[WIRE_MAX_DEVICES][WIRE_ENGINES];
-	uint64_t since_ns[WIRE_MAX_DEVICES][WIRE_ENGINES][WINDOW_TOTALS]; /* of places that went, not counted yet */
+	uint64_t since_ns[WIRE_MAX_DEVICES][WIRE_ENGINES][WINDOW_TOTALS]; /* of places that were removed, not counted
+									   * yet */
 };
 
 struct seats {
@@ -35,46 +36,51 @@ int arbitrate_start(void);
 void arbitrate_stop(void);
 
 /*
- * In a child that was forked with the lock held: gives turns as the parent's thread did, until `fd` can be read (true)
- * or the time is up (false). The parent gives none meanwhile.
+ * In a child that was forked with the lock held: gives turns in place of the parent's thread, until `fd` can be read
+ * (true) or the time is up (false). The parent gives none meanwhile.
  */
 bool arbitrate_keep(int fd, uint64_t until_ns);
 
-/* "real-time", "nice -10" or "normal": how the thread runs. */
+/* How the thread is scheduled: "real-time", "nice -10" or "normal". */
 const char *arbitrate_priority(void);
 
 /*
- * The tenant's shares, or their terms, are new: makes, changes and ends its places. Value: 0; -errno: not all there.
- * A tenant of policy native has a place while others are guaranteed a share of the device, and gets what they leave,
- * as policy fair does; unless the device lets native run (store_native).
+ * Creates, changes and removes the tenant's places by its current shares and terms. Value: 0; -errno: some are missing.
+ * A tenant of policy native has a place while others are guaranteed a share of the device, and gets the remaining time,
+ * as policy fair does; unless the device permits native (store_native).
  */
 int arbitrate_terms(struct tenant *tenant);
-/* The tenant ends; its clients have gone. */
+/* Removes the places of a tenant that ends; it has no clients. */
 void arbitrate_leave(struct tenant *tenant);
 
-/* A client with its page is there. `found`: it is from before meted was started, and cannot ring yet. */
+/*
+ * Seats a client that has its page. `found`: the page is from before this meted started, and the client cannot ring
+ * yet.
+ */
 void arbitrate_attach(struct client *client, bool found);
-/* It has a doorbell now; `renewed`: its process has become another program. */
+/* Notes that it has a doorbell; `renewed`: its process has executed another program. */
 void arbitrate_hello(struct client *client, bool renewed);
-/* Its process has ended, or its page is about to go. */
+/* Removes its seats: its process has ended, or its page is about to be unmapped. */
 void arbitrate_detach(struct client *client, bool lives);
 
-/* What `except` (or NULL) was guaranteed no longer counts, or a device lets native run now, or no more. */
+/*
+ * Updates native tenants: the guarantees of `except` (or NULL) no longer count, or a device now permits native or no
+ * longer does.
+ */
 void arbitrate_natives(struct daemon *daemon, const struct tenant *except);
-/* The share's policy is native, and it is held back for others' guarantees. */
+/* True if the share's policy is native, and it is limited in favour of others' guarantees. */
 bool arbitrate_holds_native(const struct tenant *tenant, unsigned int device);
 
-/* Value: false when the share is not gated. */
+/* Value: false if the share is not gated. */
 bool arbitrate_read(struct tenant *tenant, unsigned int device, enum wire_engine engine, struct engine_reading *ret);
 /*
- * What the share has had since this was last asked, and (ret_at) how far its totals have been counted, which the meted
- * after this one is told with arbitrate_counted(). Readings are estimates that are taken back in part when a
- * measurement arrives; what is counted here is counted once, and never taken back. Also of a share that is not gated
- * any more.
+ * Returns what the share has used since the last call, and (ret_at) up to where its totals are counted; the next meted
+ * gets that through arbitrate_counted(). Readings contain estimates that are partly taken back when a measurement
+ * arrives; this function counts time once and never takes it back. Also valid for a share that is no longer gated.
  */
 void arbitrate_count(struct tenant *tenant, unsigned int device, enum wire_engine engine,
 		     uint64_t ret_since_ns[WINDOW_TOTALS], uint64_t ret_at_ns[WINDOW_TOTALS]);
-/* After a restart: the meted before this one counted up to here; NULL: nobody knows, and it is counted from now on. */
+/* After a restart: the previous meted had counted up to here; NULL: not known, and counting starts now. */
 void arbitrate_counted(struct tenant *tenant, unsigned int device, enum wire_engine engine,
 		       const uint64_t at_ns[WINDOW_TOTALS]);
 /* Below 0: not known. */

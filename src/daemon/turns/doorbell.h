@@ -10,8 +10,8 @@
 
 struct tenant;
 
-/* A descriptor to hand to one of the tenant's processes; makes the pipe when there is none. -errno: none. */
+/* Returns a descriptor for one of the tenant's processes; creates the pipe if there is none. Value: -errno: none. */
 int doorbell_for_client(struct tenant *tenant);
 
-/* Takes what was rung out of the pipe. */
+/* Empties the pipe. */
 void doorbell_quiet(int bell_fd);

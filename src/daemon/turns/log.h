@@ -17,34 +17,34 @@ enum turn_note_kind {
 	TURN_NOTE_BEGINS, /* an edge */
 	TURN_NOTE_ENDS,
 	TURN_NOTE_OPENED,
-	TURN_NOTE_OVER,	  /* closed: the time was up */
-	TURN_NOTE_TAKEN,  /* closed before that: somebody with more right came */
-	TURN_NOTE_IDLE,	  /* closed: it had nothing more to do */
+	TURN_NOTE_OVER,	  /* closed: its time was over */
+	TURN_NOTE_TAKEN,  /* closed early: a tenant with a higher claim came */
+	TURN_NOTE_IDLE,	  /* closed: it had no more work */
 	TURN_NOTE_FROZEN, /* closed: the tenant is frozen */
 };
 
 struct turn_note {
-	const struct wire_turn *turn; /* names client, device and engine */
+	const struct wire_turn *turn; /* identifies client, device and engine */
 	enum turn_note_kind kind;
 	uint64_t at_ns, until_ns, bound_ns;
 	int64_t lag_ns;
 };
 
-/* Somebody traces. */
+/* True while there is a reader. */
 bool turn_log_on(void);
 
-/* An edge was taken from a client's page, or ended with the client. */
+/* Notes an edge that was taken from a client's page, or that ended with the client. */
 void turn_log_edge(const struct wire_turn *turn, uint64_t at_ns, bool begins);
 
 /*
- * A tenant's turn was given, prolonged or taken away; `turn` is of one of its clients. The turn before should have
- * lasted until planned_ns; `wants`: it has work.
+ * Notes that a tenant's turn was given, extended or taken away; `turn` is of one of its clients. The previous turn
+ * should have lasted until planned_ns; `wants`: the tenant has work.
  */
 void turn_log_turn(const struct wire_turn *turn, const struct arbiter_turn *now, uint64_t planned_ns, bool frozen,
 		   bool wants, int64_t lag_ns);
 
-/* The reader. What was noted before the first start is not seen; starts and stops count. */
+/* For the reader. Notes from before the first start are not returned; starts and stops are counted. */
 void turn_log_start(void);
 void turn_log_stop(void);
-/* The oldest note; *ret_lost: so many were lost before it. False: there is none. */
+/* Takes the oldest note; *ret_lost: the number lost before it. False: there is none. */
 bool turn_log_take(struct turn_note *ret, uint32_t *ret_lost);

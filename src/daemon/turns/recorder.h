@@ -13,11 +13,11 @@ struct daemon;
 struct tenant;
 struct trace;
 
-#define TRACES_MAX 8u	    /* of owners; and of all other users */
-#define TRACES_OF_UID 2u    /* of one other user */
-#define TRACE_RINGS 256u    /* programs whose launches are in one other user's trace: each has 192 KiB for them */
+#define TRACES_MAX 8u	    /* of all owners; and the same number of all other users */
+#define TRACES_OF_UID 2u    /* of one user who is not an owner */
+#define TRACE_RINGS 256u    /* recorded programs per trace of such a user: each has a ring of 192 KiB */
 #define TRACE_EVENTS 65536u /* a power of two */
-#define TRACE_NAMES 4096u   /* a power of two; different kernels. Further ones are "other" */
+#define TRACE_NAMES 4096u   /* a power of two; distinct kernels. Further ones are "other" */
 #define TRACE_MAX_SECONDS 3600u
 #define TRACE_DEVICES 32u
 
@@ -44,7 +44,7 @@ struct traced {
 	struct trace *trace;
 	struct client *client;
 	uint32_t number, tail;
-	bool ring; /* its ring is read: there was room for it */
+	bool ring; /* its ring is read: the trace had room for it */
 	uint8_t device[WIRE_MAX_DEVICES];
 };
 
@@ -54,22 +54,22 @@ struct trace {
 	struct timer *tick;
 	uint64_t id;
 	uid_t uid;
-	uint64_t begin_ns, end_ns, read_ns; /* read_ns: when somebody read last */
+	uint64_t begin_ns, end_ns, read_ns; /* read_ns: the last read */
 	bool begun, ended;
 	json_t *wanted; /* names of grants; NULL: all */
 	struct traced *clients;
 	uint32_t client_count;
-	unsigned int ring_count; /* of these, those whose rings are read */
+	unsigned int ring_count; /* the number of those whose rings are read */
 	/* numbers of tenants and devices, in the order of their appearance */
 	uint64_t *tenant;
 	uint32_t tenant_count;
 	uint8_t device[TRACE_DEVICES][16];
 	unsigned int device_count;
-	/* names of kernels: where they stand by hash, and the texts by number */
+	/* kernel names: indices by hash, and the texts by number */
 	uint16_t name_at[TRACE_NAMES * 2];
 	char (*name)[48];
 	unsigned int name_count, names_told;
-	/* to be told with the next read */
+	/* to be returned by the next read */
 	json_t *devices, *tenants, *clients_new, *notes;
 	struct trace_event *event;
 	uint32_t event_head, event_tail;
@@ -79,7 +79,7 @@ struct trace {
 /* Starts recording. NULL: no memory. `take_wanted` as in struct trace. */
 struct trace *trace_new(struct daemon *daemon, uid_t uid, json_t *take_wanted, uint64_t length_ns);
 void trace_free(struct trace *trace);
-/* Takes what the rings hold, and ends the recording. */
+/* Reads the rings a last time, and ends the recording. */
 void trace_end(struct trace *trace);
-/* Takes what the rings hold now. */
+/* Reads the rings. */
 void trace_drain(struct trace *trace);

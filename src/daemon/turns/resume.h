@@ -13,16 +13,16 @@
 struct place_totals {
 	uint64_t charged_ns, wanted_ns, waited_ns;
 	int64_t lag_ns, arrears_ns;
-	uint64_t longest_ns, bypassed; /* of clients that have gone */
+	uint64_t longest_ns, bypassed; /* of clients that have ended */
 };
 
 /* False: the share is not gated. */
 bool resume_totals_get(struct tenant *tenant, unsigned int device, enum wire_engine engine, struct place_totals *ret);
-/* Before the first client has its seat. */
+/* Must be called before the first client has its seat. */
 void resume_totals_set(struct tenant *tenant, unsigned int device, enum wire_engine engine,
 		       const struct place_totals *totals);
 
-#define RESUME_SAMPLES 80u /* no window has more */
+#define RESUME_SAMPLES 80u /* the maximum of any window */
 
 enum resume_window {
 	RESUME_SECOND, /* of a tenant's share */
@@ -31,10 +31,13 @@ enum resume_window {
 	RESUME_WINDOWS,
 };
 
-/* The samples of a window; client: NULL but for RESUME_SEAT. Value: how many, 0: there is no such window. */
+/*
+ * Returns the samples of a window; client: NULL except for RESUME_SEAT. Value: their number, 0: there is no such
+ * window.
+ */
 unsigned int resume_window_get(struct tenant *tenant, struct client *client, unsigned int device,
 			       enum wire_engine engine, enum resume_window which,
 			       struct window_sample ret[RESUME_SAMPLES]);
-/* Puts them before those that there are. */
+/* Inserts the samples before the existing ones. */
 void resume_window_set(struct tenant *tenant, struct client *client, unsigned int device, enum wire_engine engine,
 		       enum resume_window which, const struct window_sample *sample, unsigned int count);

@@ -11,20 +11,20 @@ struct seat {
 	struct seat *next; /* in its place */
 	struct place *place;
 	struct wire_turn *turn;
-	uint32_t gate; /* as it stands on the page, and so the others */
+	uint32_t gate; /* the value on the page; so are the following fields */
 	uint32_t listen;
 	uint64_t until_ns, bound_ns, charged_ns;
 	uint32_t beside;
-	uint64_t told_until_ns, told_bound_ns; /* when the gate last changed */
+	uint64_t told_until_ns, told_bound_ns; /* at the last change of the gate */
 	int64_t lag_ns;
 	bool begun;   /* the last edge was a begin */
-	bool waiting; /* somebody stands at the gate */
-	bool active;  /* that, or something is in flight */
+	bool waiting; /* the client waits at the gate */
+	bool active;  /* it waits, or has something in flight */
 	bool deaf;
-	uint64_t edge_ns;  /* the last edge */
-	uint64_t since_ns; /* it waits */
-	uint64_t idle_ns;  /* it has had nothing in flight */
-	uint64_t sat_ns;   /* it was given its tenant's turn */
+	uint64_t edge_ns;  /* time of the last edge */
+	uint64_t since_ns; /* since when it waits */
+	uint64_t idle_ns;  /* since when it has had nothing in flight */
+	uint64_t sat_ns;   /* when it was given its tenant's turn */
 	struct window *window;
 };
 
@@ -34,27 +34,28 @@ struct place {
 	int at; /* the arbiter's number */
 	struct arbiter_terms terms;
 	struct seat *seats;
-	struct seat *sits;		/* who has the tenant's turn; NULL: all of them */
-	struct seat *hears;		/* whose edges are taken first; NULL: those of the first seat */
-	uint64_t together_ns;		/* all of them until then */
-	uint64_t opened_ns;		/* the tenant's turn has been open since; 0: it is closed */
-	bool follows_own;		/* the turn before it was the tenant's, too */
-	unsigned int pauses;		/* of PAUSES times that it was passed on, lately: because who had it paused */
-	unsigned int active;		/* seats */
-	unsigned int crowd;		/* seats, all of them */
-	uint64_t look_ns;		/* its seats are looked at then, or later */
-	bool looked;			/* they have been in this run */
-	bool begun;			/* of one of them the last edge was a begin, by the last look */
+	struct seat *sits;		/* the seat that has the tenant's turn; NULL: all of them */
+	struct seat *hears;		/* the seat whose edges are taken first; NULL: the first one */
+	uint64_t together_ns;		/* until then all seats have the turn */
+	uint64_t opened_ns;		/* since when the tenant's turn has been open; 0: it is closed */
+	bool follows_own;		/* the previous turn was also this tenant's */
+	unsigned int pauses;		/* of the last PAUSES times that the turn was passed on: those in which its
+					 * holder had paused */
+	unsigned int active;		/* the number of active seats */
+	unsigned int crowd;		/* the number of all seats */
+	uint64_t look_ns;		/* the earliest time at which its seats are checked */
+	bool looked;			/* they have been checked in this run */
+	bool begun;			/* at the last check, some seat's last edge was a begin */
 	bool turned;			/* its turn has changed in this run */
-	struct arbiter_demand told;	/* what the arbiter knows */
-	struct window *second, *minute; /* the last one, in steps of 0.1 s and of 1 s */
-	uint64_t longest_ns, bypassed;	/* of clients that have gone */
-	uint64_t resumed_ns, away_ns;	/* charged by a predecessor, and used since */
-	uint64_t absent_ns;		/* for so long there was no meted */
+	struct arbiter_demand told;	/* the demand that the arbiter knows */
+	struct window *second, *minute; /* of the last second and minute, in steps of 0.1 s and of 1 s */
+	uint64_t longest_ns, bypassed;	/* of clients that have ended */
+	uint64_t resumed_ns, away_ns;	/* charged by a predecessor, and used since then */
+	uint64_t absent_ns;		/* the time without a meted */
 	int64_t resumed_lag_ns, resumed_arrears_ns;
-	bool handed_over; /* by a predecessor, and not read from pages */
-	uint64_t counted_ns[WINDOW_TOTALS]; /* of the totals: so much is in the counters */
-	uint64_t known_ns[WINDOW_TOTALS];   /* so much of them was counted by the meted before this one */
+	bool handed_over; /* the totals were handed over by a predecessor, and not read from pages */
+	uint64_t counted_ns[WINDOW_TOTALS]; /* the part of the totals that is in the counters */
+	uint64_t known_ns[WINDOW_TOTALS];   /* the part of the totals that the previous meted counted */
 };
 
 struct engine {
@@ -62,11 +63,11 @@ struct engine {
 	enum wire_engine kind;
 	struct arbiter *arbiter;
 	struct place *places;
-	const struct place *last; /* whose turn was opened last; NULL: nobody's */
+	const struct place *last; /* the place whose turn was opened last; NULL: none */
 	unsigned int seats, deaf;
 	uint64_t hold_ns; /* turns of an earlier meted last until then */
 	uint64_t sampled_ns;
-	bool still; /* all totals are as they were then, unless it is in use now */
+	bool still; /* no total has changed since then, unless it is in use now */
 };
 
 static inline uint64_t max_u64(uint64_t a, uint64_t b)
@@ -74,36 +75,36 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-#define SAMPLE_NS 100000000ull	    /* of a tenant's windows */
-#define SAMPLE_SLACK_NS 20000000ull /* by so much a sample may be nearer to the one before */
+#define SAMPLE_NS 100000000ull	    /* the period of a tenant's windows */
+#define SAMPLE_SLACK_NS 20000000ull /* the tolerance by which a sample may come early */
 
 /* seat.c */
 void seat_write_shares(const struct place *p, struct seat *s);
 void seat_sample(struct seat *s, uint64_t now_ns);
-/* What the client has noted since goes to the arbiter, up to so many edges. Value: how many. */
+/* Passes up to `most` edges that the client has noted to the arbiter. Value: their number. */
 unsigned int seat_take_edges(struct seat *s, unsigned int most, uint64_t now_ns);
-/* What it wants is added to `d`. */
+/* Adds the client's demand to `d`. */
 void seat_add_demand(struct seat *s, uint64_t now_ns, struct arbiter_demand *d);
-/* Value: the gate has taken another serial. */
+/* Value: true if the gate has a new serial. */
 bool seat_write_turn(struct seat *s, const struct arbiter_turn *turn, uint64_t bound_ns);
 void seat_write_beside(struct seat *s, uint32_t beside);
-/* Value: more is listened for than before. */
+/* Value: true if it listens for more than before. */
 bool seat_write_listen(struct seat *s, uint32_t listen);
 
 /* place.c */
-/* The totals have moved on by what is no new use, from what they were before. */
+/* Skips a change of the totals that is not new use. */
 void place_count_skip(struct place *p, uint64_t charged_before_ns, uint64_t now_ns);
-/* They have been resumed: what the meted before this one has counted is not counted again. */
+/* Marks resumed totals: what the previous meted has counted is not counted again. */
 void place_count_known(struct place *p, uint64_t now_ns);
 void place_sample(struct place *p, uint64_t now_ns, bool force);
-/* Takes edges of its seats, by turns, up to so many. False: there are more. */
+/* Takes up to `most` edges of its seats, in turn. False: there are more. */
 bool place_take_edges(struct place *p, unsigned int most, uint64_t now_ns);
-/* Value: true when it has begun to want or to do something that the arbiter does not know of. */
+/* Value: true if it has begun to want or do something that the arbiter does not know of. */
 bool place_take_demand(struct place *p, uint64_t now_ns);
 void place_write_account(const struct place *p, const struct arbiter_reading *r, uint64_t now_ns);
-/* Which of its clients has the turn. Value: when to look again; UINT64_MAX: not necessary. */
+/* Chooses the client that has the turn. Value: when to check again; UINT64_MAX: not necessary. */
 uint64_t place_choose_seat(struct place *p, const struct arbiter_turn *turn, uint64_t now_ns);
-/* Writes turns: those that close and what to listen for, or those that open. Value: somebody has to be looked at. */
+/* Writes turns: those that close and what to listen for, or those that open. Value: true if a seat must be checked. */
 bool place_write(struct place *p, bool opening);
-/* Whether its seats are looked at now; if so, the next time is not before all of them may be again. */
+/* True if its seats are to be checked now; the next time is then not before all of them may be checked again. */
 bool place_due(struct place *p, uint64_t now_ns);

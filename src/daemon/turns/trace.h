@@ -3,11 +3,11 @@
  * busy.
  *
  * Clients write launches into the ring on their page (struct wire_trace) while `on` is set; meted reads them before
- * they are overwritten. The arbitration notes turns and edges (log.h). All of it goes into one queue of bounded length
- * per trace, in the order in which meted learns of it, and out of it by the requests of the trace's reader. What does
- * not fit is counted, and nothing waits.
+ * they are overwritten. The arbitration notes turns and edges (log.h). Each trace has one queue of bounded length,
+ * which receives all of this in the order in which meted learns of it, and which the requests of the trace's reader
+ * empty. What does not fit is counted, and nothing waits.
  *
- * A trace that is not read ends by itself, because its reader has died.
+ * A trace that is not read ends by itself, because its reader is assumed to have died.
  */
 #pragma once
 
@@ -20,15 +20,15 @@ struct client;
 struct daemon;
 struct tenant;
 
-/* A client has its page; a client is about to lose it. */
+/* Start and stop to record a client: it has its page; it is about to lose it. */
 void trace_attach(struct client *client);
 void trace_forget(struct client *client);
 
 /* Ends all recordings, with a line for their readers; what was recorded can still be read. */
 void trace_end_all(struct daemon *daemon, const char *why);
-/* There is one that somebody is reading. */
+/* True while some trace is being read. */
 bool trace_is_read(const struct daemon *daemon);
-/* meted leaves: nothing is recorded any more. */
+/* Ends all recordings when meted exits. */
 void trace_close(struct daemon *daemon);
 
 /*

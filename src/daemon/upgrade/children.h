@@ -9,13 +9,16 @@
 
 struct daemon;
 
-/* The pids of all children. One that ends meanwhile can hide others from the kernel's list. */
+/* The pids of all children. The exit of a child meanwhile can hide others in the kernel's list. */
 json_t *children_save(void);
-/* The same by the meted that comes, before it starts any: what its predecessor did not see. */
+/* Collects the children of the next meted before it starts any, including those that its predecessor did not see. */
 void children_look(void);
-/* After the workers: each that is not one of them is reaped when it ends, and the drivers' are told to. */
+/*
+ * Called after the workers are restored: each child that is not a worker is reaped when it exits, and probing children
+ * are told to exit.
+ */
 void children_restore(struct daemon *daemon, const json_t *list);
-/* A child that is about to end. */
+/* Takes over a child that is about to exit. */
 void children_adopt(struct daemon *daemon, pid_t pid);
-/* meted leaves: they are init's. */
+/* Drops all of them when meted exits: init reaps them. */
 void children_forget(void);

@@ -3,12 +3,12 @@
  *
  * The next meted is the same process after execve(), so it has the same children, and descriptors that are not closed
  * keep their numbers. All other state that must not be lost is in a memory file that it gets: a line with the format's
- * number and the moment when turns were stopped, then JSON:
- *   {"version", "binary", "fds": [every descriptor that is left open], "asked_by"..., and a part per module that has
- *   something to say, under its own name}
- * A reader takes what it knows and closes the rest. An unknown format is refused before anything happens (upgrade.c
- * asks the next meted first). The handover adds to what a restart after a kill finds on pages and in the store, and
- * removes nothing from it: state that is missing here is as it were after a kill.
+ * number and the time at which turns were stopped, then JSON:
+ *   {"version", "binary", "fds": [every descriptor that is left open], "asked_by"..., and one member per module that
+ *   saves state, under the module's name}
+ * A reader uses what it knows and closes the remaining descriptors. An unknown format is refused before anything
+ * happens (upgrade.c asks the next meted first). The handover adds to what a restart after a kill finds on pages and in
+ * the store, and removes nothing from it: state that is missing here is as it were after a kill.
  */
 #pragma once
 
@@ -16,48 +16,48 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HANDOVER_FORMAT 1u	  /* this meted writes it */
-#define HANDOVER_FORMAT_OLDEST 1u /* and reads all from this one on */
+#define HANDOVER_FORMAT 1u	  /* the format that this meted writes */
+#define HANDOVER_FORMAT_OLDEST 1u /* the oldest format that it reads */
 
 struct handover;
 
-/* The side that goes. NULL: no memory. */
+/* For the side that hands over. NULL: no memory. */
 struct handover *handover_new(void);
-/* A descriptor as it stands in the JSON; it stays open when the next meted begins. Below 0: null. */
+/* Returns a descriptor as a JSON number; it stays open in the next meted. Below 0: null. */
 json_t *handover_give(struct handover *h, int fd);
-/* A module's part; takes the reference. */
+/* Adds a module's state; takes over the reference. */
 void handover_put(struct handover *h, const char *name, json_t *take_part);
-/* Writes it. Value: the file's descriptor, or -errno. */
+/* Writes the file. Value: its descriptor, or -errno. */
 int handover_write(struct handover *h);
-/* The last thing before execve(): notes when, and leaves the descriptors open. */
+/* The last step before execve(): records the time, and makes the descriptors inheritable. */
 void handover_seal(struct handover *h, int file, uint64_t now_ns);
-/* execve() has failed. */
+/* Undoes that after execve() has failed. */
 void handover_unseal(struct handover *h, int file);
 /*
- * What the next one has not served: the side that went takes it itself, and finds `why` as the part "back". 0 or
- * -errno.
+ * Makes a handover that the next meted has not served readable for this side itself; `why` is its member "back". Value:
+ * 0 or -errno.
  */
 int handover_write_back(struct handover *h, int file, const char *why);
 
 /*
- * The side that comes. Takes the descriptor. 0; -EPROTO: another format, -errno: it cannot be read; who cannot read it
- * has descriptors open that it knows nothing of.
+ * For the side that takes over. Takes the descriptor. Value: 0; -EPROTO: another format; -errno: it cannot be read.
+ * After an error, descriptors are open that nobody knows.
  */
 int handover_read(int take_file, struct handover **ret);
-/* A module's part, or NULL; borrowed. */
+/* A module's state (borrowed), or NULL. */
 json_t *handover_get(const struct handover *h, const char *name);
-/* The descriptor behind a number of handover_give(), its reader's from now on. -1: none. */
+/* The descriptor behind a number of handover_give(), owned by the caller. -1: none. */
 int handover_take(struct handover *h, const json_t *number);
-/* The same, for a socket that listens at a place of the runtime directory. */
+/* The same for a socket that listens at a place of the runtime directory. */
 int handover_take_listener(struct handover *h, const char *place);
-/* When turns were stopped, CLOCK_MONOTONIC. */
+/* When turns were stopped, by CLOCK_MONOTONIC. */
 uint64_t handover_stopped_ns(const struct handover *h);
-/* They went on until then. */
+/* Corrects that time: turns went on until then. */
 void handover_set_stopped(struct handover *h, uint64_t stopped_ns);
 /*
- * The side that comes leaves all of it, while it has taken nothing but the lock, to the one that it came from, which
- * finds `why` as the part "back". Value: the file's descriptor, or -errno.
+ * Returns the handover to the side that it came from, while nothing but the lock has been taken; `why` is its member
+ * "back". Value: the file's descriptor, or -errno.
  */
 int handover_return(struct handover *h, const char *why);
-/* Closes what nobody has taken. */
+/* Closes descriptors that were not taken. */
 void handover_free(struct handover *h);

@@ -5,11 +5,11 @@ struct daemon;
 struct handover;
 struct tenant;
 
-/* "tenants", and their sockets in "listeners". */
+/* Saves "tenants", and their sockets in "listeners". */
 void handover_tenants_save(struct daemon *daemon, struct handover *h);
 
-/* A grant that has just been read from the store gets its doorbell, its counts and its events back. */
+/* Restores the doorbell, counts and events of a grant that was just read from the store. */
 void handover_tenant_restore(struct handover *h, struct tenant *tenant);
 
-/* When the pages' clients are there: their connections, and what waits on them. */
+/* Restores the connections and their waiting requests, once the clients of the pages exist. */
 void handover_sessions_restore(struct daemon *daemon, struct handover *h);

@@ -10,8 +10,8 @@
 struct daemon;
 struct handover;
 
-/* "windows": the file's descriptor, or null. */
+/* The value of "windows": the file's descriptor, or null. */
 json_t *handover_windows_save(struct daemon *daemon, struct handover *h, int *ret_file);
 
-/* When clients have their seats. */
+/* Called once clients have their seats. */
 void handover_windows_restore(struct daemon *daemon, struct handover *h);

@@ -21,21 +21,21 @@
 struct daemon;
 struct handover;
 
-/* The side that goes. What of it stands in the handover, "keeper"; null: there will be none. */
+/* For the side that hands over. Returns the value of "keeper" in the handover; null: there will be none. */
 json_t *keeper_prepare(struct handover *h);
 /*
- * With the lock of arbitrate.h held, and the handover sealed; `own_file` is the program to go back to. Returns in the
- * parent alone, also when there is none.
+ * Forks the keeper, with the lock of arbitrate.h held and the handover sealed. `own_file`: the program to return to.
+ * Returns only in the parent, also if there is no keeper.
  */
 void keeper_begin(struct handover *h, int file, int own_file);
-/* The parent could not become the next one, and gives turns again. Without a keeper nothing. */
+/* Ends the keeper after execve() has failed: the parent gives turns again. Does nothing without a keeper. */
 void keeper_dismiss(void);
 
-/* The side that comes. Finds its keeper. */
+/* For the side that takes over: finds its keeper. */
 void keeper_find(struct handover *h);
-/* No turns are given any more; the handover says since when. Without a keeper nothing. */
+/* Stops the keeper's turns and records the time in the handover. Does nothing without a keeper. */
 void keeper_stop(struct handover *h);
-/* This meted serves: the keeper ends, a child that somebody has to reap. Value: its pid; 0: there was none. */
+/* Ends the keeper, because this meted serves. Value: the pid of the child, which must be reaped; 0: there was none. */
 pid_t keeper_end(void);
 /* 0: there is none. */
 pid_t keeper_pid(void);

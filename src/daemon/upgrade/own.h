@@ -3,16 +3,19 @@
 
 #define OPTIONS_MOST 62
 
-/* The file's path. */
+/* The path of the executable file. */
 const char *own_binary(void);
-/* The options that the next meted gets too. Value: how many. */
+/* The options that the next meted also gets. Value: their number. */
 int own_options(char *ret[OPTIONS_MOST]);
 
 /*
- * Becomes `binary`, or the program behind `fd` where that is NULL, with the handover in `file`. Returns when it cannot:
+ * Executes `binary`, or the program behind `fd` if that is NULL, with the handover in `file`. Returns only on an error:
  * -errno.
  */
 int own_become(const char *binary, int fd, const char *name, int file);
 
-/* Is the file a program for this machine, as this one is? 0 or -ENOEXEC; a file that cannot be read is for execve(). */
+/*
+ * Checks that the file is a program for this machine, as this one is. Value: 0 or -ENOEXEC; a file that cannot be read
+ * is left to execve().
+ */
 int own_fits(const char *binary);

@@ -6,7 +6,9 @@
 
 #include <jansson.h>
 
-/* The calling thread goes first from now on. Value: how it ran before, for the handover; null: it stays as it is. */
+/*
+ * Raises the calling thread above all others. Value: its previous scheduling, for the handover; null: it is unchanged.
+ */
 json_t *priority_raise(void);
-/* It runs as it did before; `before` may be NULL. */
+/* Restores the previous scheduling; `before` may be NULL. */
 void priority_restore(const json_t *before);

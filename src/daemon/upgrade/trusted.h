@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
-/* `path`: absolute, without links. Value: 0; -EPERM: somebody could, with a line that names him and the remedy; or
- * -errno. */
+/*
+ * `path`: absolute, without links. Value: 0; -EPERM: a user could change it, and the line names the user and the
+ * remedy; or another -errno.
+ */
 int trusted_check(const char *path, char *error, size_t error_size);

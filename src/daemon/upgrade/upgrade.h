@@ -16,33 +16,33 @@
 struct daemon;
 struct handover;
 
-/* Options that the next meted is started with as well, in order; they are not copied. */
+/* Sets options that the next meted is also started with, in order; they are not copied. */
 void upgrade_keep_options(char **options, int count);
-/* Where this meted was started from. Before anything can have replaced the file. */
+/* Records the file from which this meted was started. Must be called before the file can be replaced. */
 void upgrade_remember_binary(void);
 
-/* Another file stands there now, or none: it has been installed anew. */
+/* True if another file, or none, is there now: meted was installed again. */
 bool upgrade_replaced(void);
 
 /*
- * Begins; `binary` NULL: the file that this meted was started from. control: who is told how it went, or NULL. 0;
- * -EALREADY: one is under way; -errno, with the line for the user.
+ * Starts an upgrade. `binary` NULL: the file that this meted was started from. control: the connection that gets the
+ * result, or NULL. Value: 0; -EALREADY: one is under way; -errno, with the line for the user.
  */
 int upgrade_begin(struct daemon *daemon, const char *binary, bool check_only, struct control *control, char *error,
 		  size_t error_size);
-/* That connection has gone. */
+/* Forgets a connection that has closed. */
 void upgrade_forget(struct daemon *daemon, const struct control *control);
-/* meted leaves. */
+/* Abandons an upgrade when meted exits. */
 void upgrade_stop(struct daemon *daemon);
 
-/* The side that comes: turns are given again. */
+/* For the side that takes over: notes that turns are given again. */
 void upgrade_resumed(void);
-/* All is taken over. Writes the log's line. */
+/* Writes the log's line when everything is taken over. */
 void upgrade_taken(struct daemon *daemon);
-/* What the one who asked is told: {"version", "from", "pause_ms", "pid"}, or the refusal. */
+/* The answer to the request: {"version", "from", "pause_ms", "pid"}, or the refusal. */
 json_t *upgrade_answer(struct daemon *daemon);
-/* The side that comes cannot: becomes the one before again. Returns when that cannot be done either. */
+/* Returns to the previous meted, for the side that cannot take over. Returns only if that fails too. */
 void upgrade_go_back(struct handover *h, const char *why);
 
-/* The child's side of the check: prints what this meted is as JSON and returns its exit status. */
+/* The main function of the check: prints this meted's capabilities as JSON and returns the exit status. */
 int upgrade_check_main(int store_snapshot);

@@ -16,9 +16,9 @@ struct tenant;
 #define CALLER_SILENT_MS 1000u
 #define CALLERS_OF_GRANT 64u
 
-/* Takes the connection. `look`: at once whether its hello is there; else at the loop's next turn. */
+/* Takes over the connection. `look`: checks at once whether its hello has arrived; else at the loop's next turn. */
 void caller_new(struct tenant *tenant, int take_fd, bool look);
-/* None of the tenant's is waited for any more. */
+/* Closes all such connections of the tenant. */
 void caller_drop_all(struct tenant *tenant);
-/* Adds them to a list, for the meted after this one. */
+/* Adds them to a list, for the next meted. */
 void caller_save(const struct tenant *tenant, struct handover *h, json_t *list);

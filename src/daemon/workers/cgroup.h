@@ -16,21 +16,26 @@
 
 struct daemon;
 
-/* Whether a folder that the settings name can be used; if not, why: a negative value. */
+/* Checks whether a folder from the settings can be used. Below 0: it cannot, and `why` gives the reason. */
 int cgroup_try(const char *path, char *why, size_t why_bytes);
-/* Whether grants' workers get cgroups; finds out the first time. */
+/* True if workers of grants get cgroups; determined at the first call. */
 bool cgroup_there(struct daemon *daemon);
-/* To be written "0" to by who enters; the cgroup is made with its limits when it is not there. -1: there are none. */
+/*
+ * A descriptor to which a process writes "0" to enter the grant's cgroup, which is created with its limits if it does
+ * not exist. -1: there are no cgroups.
+ */
 int cgroup_open(struct daemon *daemon, uint64_t grant_id);
-/* The grant has ended: its cgroup is removed as soon as it is empty; what is in it still after a moment is killed. */
+/*
+ * Removes the cgroup of a grant that has ended as soon as it is empty; processes that remain after a moment are killed.
+ */
 void cgroup_end(struct daemon *daemon, uint64_t grant_id);
-/* The same for the cgroups of all grants that there are no more. */
+/* The same for the cgroups of all grants that do not exist any more. */
 void cgroup_sweep(struct daemon *daemon);
-/* The settings have changed. */
+/* Applies changed settings. */
 void cgroup_limit(struct daemon *daemon);
 /*
- * meted leaves: cgroups with workers that have clients stay. cgroup_expect() comes before the end of the other workers:
- * cgroup_leave() waits for that end, a second at most.
+ * meted exits: cgroups of workers with clients remain. cgroup_expect() precedes the end of the other workers;
+ * cgroup_leave() waits for it, a second at most.
  */
 void cgroup_expect(struct daemon *daemon);
 void cgroup_leave(struct daemon *daemon);

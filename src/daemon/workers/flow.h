@@ -13,21 +13,21 @@
 
 struct telemetry;
 
-/* As the workers see it: received is what clients have sent. */
+/* From the side of the workers: received is what clients have sent. */
 enum flow_figure { FLOW_RECEIVED, FLOW_SENT, FLOWS };
 
 struct flow {
-	struct history *history; /* NULL: nothing ever went through, or no memory */
-	bool known;		 /* what was drawn is what the totals were a second ago */
+	struct history *history; /* NULL: there was no traffic yet, or no memory */
+	bool known;		 /* `drawn` has the totals of a second ago */
 	uint64_t drawn[FLOWS];	 /* the totals when the history was last written */
 };
 
-/* The bytes that went through a tenant's workers, whichever way. */
+/* The bytes through a tenant's workers, in all ways (wall and relay). */
 void flow_total(const struct telemetry *telemetry, uint64_t ret[FLOWS]);
 
-/* The history, made if there is none; NULL: no memory. */
+/* The history, created if there is none; NULL: no memory. */
 struct history *flow_open(struct flow *flow);
 void flow_deinit(struct flow *flow);
 
-/* Writes down how fast the totals have grown in the last `since_ns`, for the seconds from one to the other. */
+/* Records the rate at which the totals have grown in the last `since_ns`, for the seconds from_s to to_s. */
 void flow_draw(struct flow *flow, const uint64_t total[FLOWS], int64_t from_s, int64_t to_s, uint64_t since_ns);

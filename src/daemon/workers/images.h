@@ -19,28 +19,31 @@ struct handover;
 struct tenant;
 struct worker;
 
-#define IMAGES_MOST_BYTES (UINT64_C(256) << 20) /* unless meted.yaml says otherwise */
+#define IMAGES_MOST_BYTES (UINT64_C(256) << 20) /* the default; meted.yaml can change it */
 
-/* The connection of a worker that is to be started. Value: its end, the caller's; -1: it gets none. */
+/*
+ * Creates the connection for a worker that is about to start. Value: the worker's end, owned by the caller; -1: it gets
+ * none.
+ */
 int images_begin(struct worker *worker);
-/* Shows the worker what is kept for this tenant. */
+/* Shows the worker the images that are kept for this tenant. */
 void images_show(struct worker *worker, const struct tenant *tenant);
 void images_end(struct worker *worker);
-/* The end of a worker's connection that another meted began; takes it. Below 0: there is none. */
+/* Takes over meted's end of the connection of a worker that another meted started. Below 0: there is none. */
 void images_resume(struct worker *worker, int take_fd);
-/* The tenant ends: what was kept for it alone goes. */
+/* The tenant ends: images kept only for it are freed. */
 void images_leave(const struct tenant *tenant);
-/* How much may be kept from now on. */
+/* Sets the limit of what is kept. */
 void images_limit(struct daemon *daemon, uint64_t most_bytes);
 void images_stop(struct daemon *daemon);
-/* From one meted to the next ("images"): all that is kept, by its descriptors. */
+/* Save all kept images by their descriptors for the next meted ("images"); restore them. */
 json_t *images_save(const struct daemon *daemon, struct handover *h);
 void images_restore(struct daemon *daemon, struct handover *h);
-/* What is kept for this tenant, and what that has saved: a new reference. */
+/* What is kept for this tenant, and how much that has saved: a new reference. */
 json_t *images_json(const struct tenant *tenant);
-/* Of all: bytes that are kept; times that an image was there, and their bytes, since meted was started. */
+/* For all owners: the bytes kept; since meted was started, how often an image was available, and the bytes saved. */
 uint64_t images_kept_bytes(const struct daemon *daemon);
-/* So many were counted by the meted before this one. */
+/* Continues the counts of the previous meted. */
 void images_counted(struct daemon *daemon, uint64_t hits, uint64_t saved_bytes);
 uint64_t images_hits(const struct daemon *daemon);
 uint64_t images_saved_bytes(const struct daemon *daemon);

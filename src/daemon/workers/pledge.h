@@ -21,15 +21,17 @@ struct tenant;
 struct pledge {
 	bool made;
 	uint32_t units[WIRE_MAX_DEVICES]; /* of the grant's devices */
-	unsigned int lacks;		  /* LEDGER_NO_ROOM: the device that had none */
+	unsigned int lacks;		  /* LEDGER_NO_ROOM: the device without room */
 };
 
-/* For contexts of these sizes. LEDGER_GRANT: made; LEDGER_WAIT: ask again; LEDGER_NO_ROOM. */
+/* Charges contexts of these sizes. LEDGER_GRANT: done; LEDGER_WAIT: ask again; LEDGER_NO_ROOM. */
 enum ledger_answer pledge_make(struct pledge *pledge, struct tenant *tenant, const uint64_t *context_bytes);
-/* The contexts went another way, or will not be. `tenant` may be NULL: it has ended, its ledger with it. */
+/*
+ * Returns the charge: the contexts will not be this client's. `tenant` may be NULL: it has ended, and its ledger too.
+ */
 void pledge_release(struct pledge *pledge, struct tenant *tenant);
-/* The worker has attached: it is charged now. */
+/* Converts the pledge into the credit of a worker that has attached. */
 void pledge_redeem(struct pledge *pledge, struct client *client);
-/* As JSON, for the meted after this one, which charges it again; NULL: there is none. */
+/* As JSON for the next meted, which charges it again; NULL: there is none. */
 json_t *pledge_save(const struct pledge *pledge);
 void pledge_restore(struct pledge *pledge, struct tenant *tenant, const json_t *saved);

@@ -27,8 +27,8 @@ struct tenant;
 struct worker;
 
 #define POOL_IDLE 2u
-#define POOL_SPARE 32u	      /* that wait, of all pools: a worker takes memory of the machine */
-#define POOL_SPARE_OF_USER 8u /* of pools that one user alone has; sets of devices are his to choose */
+#define POOL_SPARE 32u	      /* waiting workers of all pools: a worker takes host memory */
+#define POOL_SPARE_OF_USER 8u /* of all pools that only one user has, because users choose the sets of devices */
 #define POOL_STARTING 4u      /* at once */
 #define POOL_WORKERS 1024u    /* of one meted */
 #define POOL_WAITING 4096u    /* clients that wait for a worker */
@@ -43,52 +43,58 @@ struct pool {
 	bool shared;	    /* has had tenants of several users */
 	enum device_kind kind;
 	char libcuda[GRANT_PATH_BYTES], libnvml[GRANT_PATH_BYTES];
-	bool spill; /* the memory of their clients may leave the device */
+	bool spill; /* memory of their clients may leave the device */
 	unsigned int device_count;
 	uint8_t uuid[WIRE_MAX_DEVICES][DEVICE_UUID_BYTES]; /* in the grants' order */
-	uint64_t total_bytes[WIRE_MAX_DEVICES];		   /* of memory of each */
+	uint64_t total_bytes[WIRE_MAX_DEVICES];		   /* of memory of each device */
 	uint64_t context_bytes[WIRE_MAX_DEVICES];	   /* what a worker's context takes there */
-	bool measured;					   /* the workers have said what that is */
+	bool measured;					   /* the workers have reported those sizes */
 	struct knock *waiting;				   /* oldest first */
-	unsigned int waiting_count, charged_count;	   /* of them their grants are charged already */
-	unsigned int unbusy;				   /* spare_places() counts */
-	bool unsettled;					   /* of them one waits for its grant's account */
-	uint64_t turn;					   /* workers given */
-	uint64_t wish;					   /* walls opened, and clients come */
+	unsigned int waiting_count, charged_count;	   /* of these, the number whose grants are charged already */
+	unsigned int unbusy;				   /* see spare_places() */
+	bool unsettled;					   /* one of the waiting clients waits for its grant's
+							    * account */
+	uint64_t turn;					   /* number of workers given */
+	uint64_t wish;					   /* number of walls opened and clients connected */
 	unsigned int failures;				   /* in a row */
-	struct timer *timer;				   /* the next try, and the end of patience */
-	uint64_t rest_ns; /* since when more wait than are wanted; 0: not so, or clients come */
+	struct timer *timer;				   /* for the next attempt, and the end of the clients' wait */
+	uint64_t rest_ns; /* since when more workers wait than are wanted; 0: not so, or clients come */
 	char why[256];	  /* of the last failure */
 };
 
-/* The pool of a grant's devices; one more user. NULL: no memory. */
+/* The pool of a grant's devices; adds a user. NULL: no memory. */
 struct pool *pool_ref(struct daemon *daemon, const struct grant *grant);
-/* One user less; the last one takes the waiting workers along. */
+/* Removes a user; the last one ends the waiting workers. */
 void pool_unref(struct pool *pool);
-/* The device was away: its waiting workers, whose contexts went with it, are replaced. */
+/* Replaces the waiting workers of a device that was away, because their contexts are lost. */
 void pool_renew(struct daemon *daemon, const uint8_t uuid[DEVICE_UUID_BYTES]);
-/* A tenant of its has come, or gone: workers that wait do so in the cgroups of those who may want one next. */
+/*
+ * Called when a tenant of the pool comes or goes: waiting workers are moved to the cgroups of tenants that may want one
+ * next.
+ */
 void pool_wish(struct pool *pool, struct tenant *tenant);
 void pool_aim(struct pool *pool);
-/* A client has connected: takes the descriptor. */
+/* A client has connected: takes over the descriptor. */
 void pool_knock(struct pool *pool, struct tenant *tenant, int fd);
-/* Adds the clients of this tenant that wait to a list, for the meted after this one. */
+/* Adds the waiting clients of this tenant to a list, for the next meted. */
 void pool_save(const struct pool *pool, const struct tenant *tenant, struct handover *h, json_t *list);
-/* Those of this tenant that wait are told that it is over. */
+/* Turns away the waiting clients of a tenant that ends. */
 void pool_forget(struct pool *pool, struct tenant *tenant);
-/* More has been promised: workers that wait make room for it. */
+/* Ends waiting workers to make room for a new promise. */
 void pool_make_room(struct daemon *daemon);
-/* Those of this tenant that wait are sent away: they come again. */
+/* Turns away the waiting clients of this tenant, which connect again. */
 void pool_send_away(struct pool *pool, struct tenant *tenant);
-/* Those who wait at walls that are open now get their workers. */
+/* Gives workers to the waiting clients of walls that are open again. */
 void pool_go_on(struct pool *pool);
-/* How many of this tenant's wait who were with another worker; the bytes that they keep are added. `ret_bytes`: or
- * NULL. */
+/*
+ * The number of this tenant's waiting clients that were with another worker; adds the bytes that they keep to
+ * *ret_bytes (may be NULL).
+ */
 unsigned int pool_returning(const struct pool *pool, const struct tenant *tenant, uint64_t *ret_bytes);
-/* What a worker's contexts take, by its own word; 0: not known. */
+/* What a worker's contexts take, as it reports; 0: not known. */
 void pool_measured(struct pool *pool, const uint64_t *context_bytes);
-/* A worker waits that this tenant's clients can have. */
+/* True if a worker waits that this tenant's clients can have. */
 bool pool_has_idle(const struct pool *pool, const struct tenant *tenant);
-/* Called by worker.c: it waits now; or it has gone, `why` NULL when it had a client. */
+/* Called by worker.c: the worker waits now; or it has exited, `why` NULL if it had a client. */
 void pool_idle(struct pool *pool, struct worker *worker);
 void pool_lost(struct pool *pool, const char *why);

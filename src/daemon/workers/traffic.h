@@ -17,26 +17,26 @@ struct telemetry;
 struct worker;
 struct worker_traffic;
 
-/* The way that a worker's client comes. */
+/* The path of a worker's client. */
 enum traffic_way { TRAFFIC_WALL, TRAFFIC_RELAY, TRAFFIC_WAYS };
 
-/* Makes the file and maps it. Value: the descriptor for the worker, or -errno: it goes without. */
+/* Creates the file and maps it. Value: the descriptor for the worker, or -errno: it is not counted. */
 int traffic_create(struct worker *worker);
-/* That of a worker that another meted has started, if there is one. */
+/* Maps the file of a worker that another meted has started, if there is one. */
 void traffic_find(struct worker *worker);
-/* The worker's socket has another name now. */
+/* Renames the file after the worker's socket. */
 void traffic_rename(struct worker *worker, const char *place);
-/* Unmaps; `remove`: the file goes as well. */
+/* Unmaps; `remove`: deletes the file as well. */
 void traffic_end(struct worker *worker, bool remove);
 
-/* Adds what is new to the tenant's totals. */
+/* Adds new traffic to the tenant's totals. */
 void traffic_take(const struct worker *worker, struct telemetry *totals);
-/* Value: the totals have grown since this was last asked. */
+/* Value: true if the totals have grown since the last call. */
 bool traffic_moved(struct telemetry *totals);
 /* "wall" or "relay". */
 const char *traffic_way_name(enum traffic_way way);
-/* How many clients of the grant come this way now. */
+/* The number of clients of the grant that come this way now. */
 unsigned int traffic_sessions(const struct daemon *daemon, uint64_t grant_id, enum traffic_way way);
 
-/* Files of workers that are no more; all that are about have been found. */
+/* Deletes files of workers that do not exist any more; called when all existing workers have been found. */
 void traffic_sweep(struct daemon *daemon);

@@ -10,15 +10,21 @@
 struct handover;
 struct tenant;
 
-/* Starts to listen at grants/NAME@wall.sock, which is no other grant's. 0 or -errno, with the reason. */
+/* Listens at grants/NAME@wall.sock, which cannot be another grant's. Value: 0, or -errno with the reason. */
 int wall_open(struct tenant *tenant, char *error, size_t size);
 void wall_shut(struct tenant *tenant, bool leaving);
 /* Its path, or "". */
 const char *wall_path(const struct tenant *tenant, char *path, size_t size);
-/* A caller has spoken; takes the connection. `said`: 0: a hello; else it is refused so, an enum wall_status. */
+/*
+ * Handles a caller that has sent its first message; takes over the connection. `said`: 0: a hello; else the enum
+ * wall_status with which it is refused.
+ */
 void wall_hear(struct tenant *tenant, int take_fd, unsigned int said);
-/* One line to a client that has said its hello and gets no worker; closes the connection. `status`: wall_status. */
+/*
+ * Sends one line to a client that has sent its hello and gets no worker, and closes the connection. `status`:
+ * wall_status.
+ */
 void wall_turn_away(int take_fd, unsigned int status, const char *text);
-/* Connections that have no worker yet as JSON, and back: for the meted after this one. */
+/* Save the connections without a worker as JSON for the next meted; restore them. */
 json_t *wall_save(const struct tenant *tenant, struct handover *h);
 void wall_restore(struct tenant *tenant, struct handover *h, const json_t *list);

@@ -15,10 +15,10 @@
 struct handover;
 struct worker;
 
-/* Value: the worker's end, for its standard error, or -errno. */
+/* Value: the descriptor for the worker's standard error, or -errno. */
 int words_begin(struct worker *worker);
-/* With the last of them. */
+/* Closes it, after the last lines. */
 void words_end(struct worker *worker);
-/* For the meted after this one. */
+/* Saves it for the next meted. */
 json_t *words_save(const struct worker *worker, struct handover *h);
 void words_restore(struct worker *worker, int take_fd);
