@@ -1,11 +1,11 @@
 /*
- * graph.h: messages about nodes of graphs whose parameters hold more than plain values: kernels, copies, host
- * functions, memory, batches of memory operations, conditions. All calls about them become a few requests with
- * parameters of one form.
+ * graph.h: messages about graph nodes whose parameters hold more than plain values: kernels, copies, host functions,
+ * memory, batches of memory operations, conditions. All calls about them become a few requests with parameters of one
+ * form.
  *
- * Host memory in a copy is an offset in the arena. Other memory of the program's cannot be reached by the device when
- * the node runs: then a piece of the arena stands in for it, and a host function of the client's (`bounce`) fills it
- * before the copy, or empties it afterwards.
+ * Host memory in a copy is an offset in the arena. The device cannot reach other memory of the program when the node
+ * runs: a piece of the arena replaces it, and a host function of the client (`bounce`) fills the piece before the copy,
+ * or reads it out afterwards.
  */
 #pragma once
 
@@ -24,8 +24,8 @@ enum graph_call {
 };
 
 enum graph_flag {
-	GRAPH_GENERIC = 1 << 0, /* by cuGraphAddNode and its like */
-	GRAPH_EDGES = 1 << 1,	/* edge data is there */
+	GRAPH_GENERIC = 1 << 0, /* by cuGraphAddNode and similar calls */
+	GRAPH_EDGES = 1 << 1,	/* edge data follows */
 };
 
 #define GRAPH_DEPENDENCIES_MOST 65536u
@@ -35,45 +35,45 @@ struct graph_add {
 	uint32_t flags, dependencies;
 };
 
-/* What the answer holds besides success. */
+/* The contents of a successful answer. */
 struct graph_added {
 	uint64_t address; /* of an allocation */
-	uint32_t graphs, unused; /* of a condition: their ids follow */
+	uint32_t graphs, unused; /* of a condition: the number of its graphs, whose ids follow */
 };
 
 struct graph_set {
-	uint64_t node, exec; /* exec 0: of the node itself */
+	uint64_t node, exec; /* exec 0: the node itself */
 	uint32_t type; /* CUgraphNodeType */
 	uint32_t flags;
 };
 
-/* Begins parameters. */
+/* The head of all parameters. */
 struct graph_params {
 	uint32_t type, unused;
 	uint64_t context; /* id, or 0 */
 };
 
-/* A kernel: struct code_launch (remote/code.h) with what belongs to it. */
+/* A kernel: struct code_launch (remote/code.h) with its data. */
 
 enum graph_place { GRAPH_PLACE_NONE, GRAPH_PLACE_ARENA };
 
-/* A copy. Arrays in `copy` are ids, addresses of host memory are zero. */
+/* A copy. Arrays in `copy` are ids; addresses of host memory are zero. */
 struct graph_copy {
 	CUDA_MEMCPY3D copy;
-	uint64_t from_offset, from_bytes; /* with place ARENA: what the copy reads, at most */
+	uint64_t from_offset, from_bytes; /* with place ARENA: the bytes that the copy reads, at most */
 	uint64_t to_offset, to_bytes;
 	uint32_t from, to; /* enum graph_place */
-	uint64_t before, after; /* tokens of functions that fill and empty the arena's piece, or 0 */
+	uint64_t before, after; /* tokens of functions that fill the arena's piece and read it out, or 0 */
 };
 
 /* A host function. */
 struct graph_host {
-	uint64_t token; /* 0 in an answer: it is none of the client's */
+	uint64_t token; /* 0 in an answer: the function is not the client's */
 };
 
-/* A set of memory, a free: CUDA_MEMSET_NODE_PARAMS_v2 without its context, CUDA_MEM_FREE_NODE_PARAMS. */
+/* A memset, a free: CUDA_MEMSET_NODE_PARAMS_v2 without its context, CUDA_MEM_FREE_NODE_PARAMS. */
 
-/* Of a child: its graph; of events: the event. */
+/* Of a child graph node: its graph; of an event node: the event. */
 struct graph_object {
 	uint64_t id;
 	uint64_t ownership;
@@ -88,7 +88,7 @@ struct graph_batch {
 #define GRAPH_BATCH_MOST 1024u
 
 struct graph_condition {
-	uint64_t handle; /* the driver's own: kernels are given it, too */
+	uint64_t handle; /* the driver's own value, which kernels also receive */
 	uint32_t type, size;
 };
 

@@ -1,9 +1,9 @@
 /*
  * host.h: messages about functions of the program that the driver calls: host functions, stream callbacks, destructors
- * of user objects. They run in the client; what travels is a token that the client gave out, never an address.
+ * of user objects. They run in the client; the messages carry a token that the client has assigned, never an address.
  *
- * The worker's driver calls a function of the worker, which sends CALL_NOTICE_HOST and waits for CALL_HOST_DONE: so
- * what stands behind it in the stream waits, too.
+ * The worker's driver calls a function of the worker, which sends CALL_NOTICE_HOST and waits for CALL_HOST_DONE. Later
+ * work in the stream therefore waits too.
  */
 #pragma once
 
@@ -11,17 +11,17 @@
 
 enum host_kind {
 	HOST_RUN,      /* call the function; it may be called again */
-	HOST_RUN_ONCE, /* and forget it */
-	HOST_CALLBACK, /* a stream callback, with `status`; and forget it */
-	HOST_DESTROY,  /* a destructor, and forget it; nobody waits */
-	HOST_GONE,     /* forget it: it will not be called again; nobody waits */
+	HOST_RUN_ONCE, /* call it and release it */
+	HOST_CALLBACK, /* a stream callback with `status`; release it */
+	HOST_DESTROY,  /* a destructor; release it; without an answer */
+	HOST_GONE,     /* release it: it will not be called again; without an answer */
 	HOST_KINDS
 };
 
 /* Body of CALL_NOTICE_HOST. */
 struct host_run {
 	uint64_t token;
-	uint64_t ticket; /* 0: nobody waits */
+	uint64_t ticket; /* 0: no answer is expected */
 	uint32_t kind;	 /* enum host_kind */
 	int32_t status;	 /* CUresult */
 };

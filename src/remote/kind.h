@@ -37,11 +37,11 @@ enum remote_kind {
 	KIND_COUNT
 };
 
-/* Streams that need not be created; in the place of an id. */
+/* Ids of streams that need not be created. */
 #define ID_STREAM_LEGACY UINT64_C(1)
 #define ID_STREAM_PER_THREAD UINT64_C(2) /* of the request's thread, in its current context */
 
-/* What goes away with the context that was current when it was made; both sides forget it then. */
+/* True for objects that end with the context that was current at their creation; both sides drop them then. */
 static inline bool kind_of_context(enum remote_kind kind)
 {
 	switch (kind) {

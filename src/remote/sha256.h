@@ -1,5 +1,7 @@
-/* sha256.h: the hash by which images are known (FIPS 180-4). Needs nothing, and uses the processor's own instructions
- * where it has them. */
+/*
+ * sha256.h: the hash that identifies images (FIPS 180-4). It has no dependencies, and uses the processor's own
+ * instructions if available.
+ */
 #pragma once
 
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /*
- * snapshot.h: what a session's first reply (CALL_OPEN) tells: answers to queries that nearly every program asks.
+ * snapshot.h: the contents of a session's first reply (CALL_OPEN): answers to queries that nearly every program makes.
  *
- * The worker makes it by asking itself a table of queries (worker/snapshot.c), the client puts the answers into its
- * memo; so no query is written twice, and one that is missing is asked when it is needed. The reply's body is entries
- * of this kind, one after the other; each is followed by the request's bytes behind its head and the reply's behind its
- * own, both padded to CALL_ALIGN.
+ * The worker creates it by executing a table of queries itself (worker/snapshot.c), and the client puts the answers
+ * into its memo. No query is therefore written twice, and a missing one is sent when it is needed. The reply's body
+ * consists of entries of this kind; each is followed by the request's bytes behind its head and the reply's bytes
+ * behind its own, both padded to CALL_ALIGN.
  */
 #pragma once
 
@@ -17,5 +17,5 @@ struct snapshot_entry {
 	uint32_t request_bytes, reply_bytes;
 };
 
-/* The length that names of devices are asked with; the client cuts them to what the program asks for. */
+/* The buffer size for device names in the queries; the client truncates the names to the program's buffer. */
 #define SNAPSHOT_NAME_BYTES 256

@@ -1,8 +1,8 @@
 /*
- * watch.h: what an NVML beside the remote client asks a worker: how the tenant's share of a device stands.
+ * watch.h: what an NVML beside the remote client asks a worker: the state of the tenant's share of a device.
  *
- * Request CALL_WATCH: int32_t, the device as the worker numbers it. It carries no context, takes nothing and reports no
- * older call's error, so that monitoring disturbs no program.
+ * Request CALL_WATCH: int32_t, the worker's ordinal of the device. It carries no context, changes nothing and returns
+ * no error of an earlier call, so that monitoring disturbs no program.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ struct watch_link {
 };
 
 struct watch_figures {
-	uint64_t total_bytes, free_bytes; /* as cuMemGetInfo says it to the tenant */
-	/* of the driver there, "570.86.15"; "": it has none of its own (the software device) */
+	uint64_t total_bytes, free_bytes; /* as cuMemGetInfo reports them to the tenant */
+	/* of the driver there, "570.86.15"; "": it has no version of its own (the software device) */
 	char driver_version[WATCH_VERSION_BYTES];
 	struct watch_link link;
 };

@@ -1,10 +1,10 @@
 /*
- * blas.h: the client's half of cuBLAS and cuBLASLt, forwarded: what generated bodies are made of, and a handle's state.
+ * blas.h: the client's half of forwarded cuBLAS and cuBLASLt: the parts of generated bodies, and the state of a handle.
  *
- * A handle of the program is one of the remote client's (KIND_FORWARDED), and a struct blas_handle is kept with it:
- * what the program has set, so that it is read without asking, and set again without telling. Calls that give nothing
- * out are not waited for; what can be seen in their arguments is answered at once, and what fails later comes, as an
- * error of the driver's API, with a later call of that.
+ * A handle of the program is a handle of the remote client (KIND_FORWARDED) with a struct blas_handle: the program's
+ * settings, so that they can be read without a request, and set again without one. The client does not wait for calls
+ * without results. Errors that the arguments show are returned at once. Later failures are returned, as errors of the
+ * driver's API, by a later call of the driver.
  */
 #pragma once
 
@@ -12,8 +12,10 @@
 #include "remote/blas/forward.h"
 #include "remote/libs/request.h"
 
-/* Of cuBLAS, whose calls are forwarded: 13.0.0. What the worker's own library is, cublasGetVersion_v2() tells of a
- * handle. */
+/*
+ * The version of cuBLAS whose calls are forwarded: 13.0.0. cublasGetVersion_v2() of a handle returns the version of the
+ * worker's library.
+ */
 #define BLAS_INTERFACE_VERSION 130000
 
 extern const struct forward_library blas_library;
@@ -21,7 +23,7 @@ extern const struct forward_library blas_library;
 enum forward_wait {
 	FORWARD_FORGET,
 	FORWARD_WAITS,
-	FORWARD_HOST, /* waits when results go to the program's memory */
+	FORWARD_HOST, /* waits if results go to the program's memory */
 };
 
 enum blas_kind { BLAS_HANDLE, BLAS_LT_HANDLE };
@@ -38,23 +40,23 @@ struct blas_handle {
 	int version;
 };
 
-/* The handle's state, or NULL. A handle of cuBLAS is one of cuBLASLt too. */
+/* The handle's state, or NULL. A handle of cuBLAS is also one of cuBLASLt. */
 struct blas_handle *blas_handle_find(const void *handle, enum blas_kind kind);
 
-/* A new handle of the worker's library, made there by `call`; and the end of one. */
+/* Create a handle of the worker's library by `call`, and destroy it. */
 cublasStatus_t forward_create(void **handle, enum blas_kind kind, enum cublas_call call);
 cublasStatus_t forward_destroy(void *handle, enum cublas_call call);
 
-/* False: the status is set. `bytes`: of the arguments, when they may be many. */
+/* False: the status is set. `bytes`: the size of the arguments, if there may be many. */
 bool forward_begin(struct forward_call *c, const void *handle, enum cublas_call call, enum forward_wait wait,
 		   size_t bytes);
 void forward_put_scalar(struct forward_call *c, const void *value, size_t bytes, unsigned int direction);
 void forward_get_scalar(struct forward_call *c, void *value, size_t bytes);
 
-/* One line in the log, once per call. */
+/* Logs one line, once per call. */
 void forward_refused(const char *symbol);
 
-/* Is the leading dimension too short for the rows that the matrix has, as it stands or turned? */
+/* True if the leading dimension is too short for the rows of the matrix, as stored or transposed. */
 static inline bool blas_short(int64_t leading, cublasOperation_t operation, int64_t rows, int64_t turned)
 {
 	int64_t wanted = operation == CUBLAS_OP_N ? rows : turned;

@@ -1,10 +1,11 @@
-/* forward.h: what both halves of forwarded cuBLAS agree on, beside libs/forward.h. */
+/* forward.h: the definitions that both halves of forwarded cuBLAS share, beside libs/forward.h. */
 #pragma once
 
 #include "cublas_forward.h"
 #include "remote/libs/forward.h"
 
-/* The bytes of a scalar: of its type, or for a way of computing (cublasComputeType_t begins at 64) of what is computed.
+/*
+ * The size of a scalar: of its type, or of the type that a compute type works with (cublasComputeType_t begins at 64).
  */
 static inline size_t forward_scalar_bytes(unsigned int type, unsigned int element)
 {

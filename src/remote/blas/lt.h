@@ -21,10 +21,10 @@ static inline size_t lt_scalar_bytes(const struct lt_description *d)
 		made));
 }
 
-/* In place of an address in what a heuristic is asked: this, and the address's lowest eight bits. */
+/* In place of an address in a heuristic's query: this, and the address's lowest eight bits. */
 #define LT_HIDDEN UINT64_C(0x100)
 
-/* What a heuristic found, as the program has it: data[0] is LT_ALGORITHM and data[1] the worker's number for it. */
+/* The result of a heuristic, as the program gets it: data[0] is LT_ALGORITHM and data[1] the worker's number for it. */
 #define LT_ALGORITHM UINT64_C(0x6c74616c676f0001)
 #define LT_RESULTS 64
 

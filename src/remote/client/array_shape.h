@@ -1,4 +1,4 @@
-/* array_shape.h: an array's rows in bytes; asked for once. */
+/* array_shape.h: the dimensions of an array in bytes; the worker is asked once. */
 #pragma once
 
 #include "cuda_table.h"

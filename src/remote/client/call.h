@@ -38,116 +38,123 @@ struct thread;	/* thread.h */
 
 struct client_call {
 	uint16_t call;	 /* enum cuda_call or enum call_other */
-	uint16_t api;	 /* the call of the program, where another number goes over the wire */
-	CUresult result; /* what the program gets; an error that was found before anything was sent ends the call */
-	struct session *session;  /* chosen; NULL until then */
+	uint16_t api;	 /* the program's call, if the request has another number */
+	CUresult result; /* the call's result; an error that is found before the request is sent ends the call */
+	struct session *session;  /* NULL until chosen */
 	struct remote_writer out; /* the request, in the ring; valid between begin and send */
-	struct remote_reader in;  /* the reply, a private copy of this thread, behind its head; valid until end */
-	struct call_reply reply;  /* its head */
-	uint64_t payload_offset;  /* set before begin when the request carries one */
+	struct remote_reader in;  /* the reply behind its head, a private copy of this thread; valid until end */
+	struct call_reply reply;  /* the head of the reply */
+	uint64_t payload_offset;  /* set before begin if the request carries a payload */
 	uint64_t payload_bytes;
-	uint64_t context; /* handle: what the first object belongs to, for when the current one is elsewhere */
+	uint64_t context; /* handle: the context of the first object, in case the current one is in another session */
 	struct thread *thread;
 	bool begun, waits, posted;
-	bool memo;		   /* `out` is the thread's own room: looked up before it is sent */
-	bool implicit;		   /* the legacy stream, and another may be in capture: may be refused at once */
+	bool memo;		   /* `out` is the thread's own buffer: the memo is searched before it is sent */
+	bool implicit;		   /* the legacy stream while another stream may be in capture: may be refused at
+				    * once */
 	bool looks;		   /* grave.h */
-	bool there;		   /* in `context`, whichever is current */
-	bool homeless;		   /* nothing was named and no context is current */
-	bool chose_current;	   /* nothing was named: the memo's answer is for the current context alone */
-	uint64_t payload_serial;   /* of the request that was begun */
-	uint64_t made, subject;	   /* handles: the first one minted; the first object named: deeds.h */
-	uint64_t stream;	   /* id of that which was named, or 0 */
-	uint64_t recording;	   /* number: it is part of a capture; recordings.h */
-	struct deed *deed;	   /* the request as it was sent, until the call is over; or NULL */
+	bool there;		   /* runs in `context`, whichever context is current */
+	bool homeless;		   /* the call names no object and no context is current */
+	bool chose_current;	   /* the call names no object: the memo's answer is valid only for the current
+				    * context */
+	uint64_t payload_serial;   /* of the request between begin and send */
+	uint64_t made, subject;	   /* handles: the first minted object; the first named object: deeds.h */
+	uint64_t stream;	   /* id of the named stream, or 0 */
+	uint64_t recording;	   /* number of the capture that the call belongs to; recordings.h */
+	struct deed *deed;	   /* the request as sent, until the call ends; or NULL */
 	uint16_t change;	   /* of a library's request: CLIENT_SETS() or CLIENT_SPOILS */
 	struct link_answer answer; /* the last member, because it is not cleared */
 };
 
 void client_call(struct client_call *c, enum cuda_call call);
-/* Another number than a call of the API: enum call_other. */
+/* The same for a number that is not a call of the API: enum call_other. */
 void client_request(struct client_call *c, uint16_t number);
-/* The same in a given session, which may still be about to open: nothing is checked. */
+/* The same in a given session, which may still be opening: nothing is checked. */
 void client_request_to(struct client_call *c, uint16_t number, struct session *session);
 
 /*
- * The id of an object. A value that is no live handle of this kind sets the documented error
- * (CUDA_ERROR_INVALID_HANDLE,
- * CUDA_ERROR_INVALID_CONTEXT, ... by kind); an object of another session than the one chosen
- * CUDA_ERROR_INVALID_HANDLE.
- * NULL is sent as 0, and it is the driver that judges it.
+ * Returns the id of an object. A value that is not a live handle of this kind sets the documented error
+ * (CUDA_ERROR_INVALID_HANDLE, CUDA_ERROR_INVALID_CONTEXT, ... by kind). An object of a session other than the chosen
+ * one sets CUDA_ERROR_INVALID_HANDLE. NULL is sent as 0, and the driver judges it.
  */
 uint64_t client_use(struct client_call *c, enum remote_kind kind, const void *handle);
-/* The same of a library or kernel where the program has it from, never of its twin (twins.h) where the call goes. */
+/*
+ * The same for a library or kernel, always as the program has it, never its twin (twins.h) in the session of the call.
+ */
 uint64_t client_use_first(struct client_call *c, enum remote_kind kind, const void *handle);
-/* Streams may be NULL, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD as well. NULL means legacy. */
+/* Also accepts NULL (legacy), CU_STREAM_LEGACY and CU_STREAM_PER_THREAD. */
 uint64_t client_use_stream(struct client_call *c, CUstream stream);
 /* The worker's ordinal of a device of this program. */
 int32_t client_use_device(struct client_call *c, CUdevice device);
 /*
- * Chooses the session of the context that is current, or sets CUDA_ERROR_INVALID_CONTEXT / NOT_INITIALIZED. begin()
- * does it for a call that named nothing.
+ * Chooses the session of the current context, or sets CUDA_ERROR_INVALID_CONTEXT / NOT_INITIALIZED. client_begin() does
+ * this for a call that named no object.
  */
 bool client_use_current(struct client_call *c);
-/* Whether a call that touches this memory may be refused, and is waited for: not all of it is known, or not open. */
+/*
+ * True if a call that accesses this memory may fail and therefore waits: part of the memory is unknown or not
+ * accessible.
+ */
 bool client_doubts(uint64_t address, uint64_t bytes);
-/* Whether functions of the program may stand in streams of the call's session. */
+/* True if streams of the call's session may contain functions of the program. */
 bool client_has_functions(const struct client_call *c);
-/* Begins a call for the stream's session, or that of the current context. Value: the stream's id. */
+/* Begins a call in the session of the stream, or of the current context. Value: the stream's id. */
 uint64_t client_call_stream(struct client_call *c, enum cuda_call call, CUstream stream);
 
-/* As an owner: the object goes away with nothing. It is no handle. */
+/* As an owner: the object belongs to no other. It is not a handle. */
 #define CLIENT_ALONE ((const void *)1)
 
 /*
- * A new handle of the chosen session; *id names it. NULL: c->result says why. `owner`: what it goes away with (a
- * module's functions, a graph's nodes, a context's everything), or NULL.
+ * Creates a new handle of the chosen session; *id is its id. NULL: c->result gives the reason. `owner`: the object with
+ * which it ends (of a function the module, of a node the graph, of other objects the context), or NULL.
  */
 void *client_mint(struct client_call *c, enum remote_kind kind, const void *owner, uint64_t *id);
-/* The handle of an object that the worker named: found, or made when it is new. */
+/* The handle of an object that the worker named; created if it is new. */
 void *client_meet(struct client_call *c, enum remote_kind kind, const void *owner, uint64_t id);
-/* The handle ends, with all that it owns. */
+/* Ends the handle, and all that it owns. */
 void client_drop(const void *handle);
 
 /*
- * KIND_FUNCTION: the handle of a kernel (cuLibraryGetKernel) is taken as well, and its own id is sent.
+ * For KIND_FUNCTION the handle of a kernel (cuLibraryGetKernel) is also accepted, and its own id is sent.
  *
- * What whoever made an object keeps with its handle, found as quickly as the handle itself and without a lock. `gone`
- * gets it when the handle ends.
+ * Keeps `data` with the handle for the file that created the object: found as quickly as the handle itself, without a
+ * lock. `gone` receives it when the handle ends.
  */
 void client_keep(const void *handle, void *data, void (*gone)(void *data));
-/* NULL: no live handle of this kind, or nothing is kept. Exactly this kind. */
+/* Value: NULL: not a live handle of exactly this kind, or nothing is kept. */
 void *client_kept(enum remote_kind kind, const void *handle);
-/* A word for whoever made the object, 0 at first, until it ends. NULL: no live handle. */
+/* A word for the file that created the object, 0 at first, valid until the object ends. NULL: not a live handle. */
 _Atomic uint32_t *client_word(const void *handle);
 /* The handle of the context that it belongs to, or 0. */
 uint64_t client_context(const void *handle);
 
-/* False: c->result is set, nothing was sent and nothing must be. `waits`: a reply is wanted. Locks the link
- * for writing. */
+/*
+ * Begins the request. False: c->result is set, nothing was sent and nothing must be. `waits`: a reply is expected.
+ * Locks the link for writing.
+ */
 bool client_begin(struct client_call *c, bool waits);
-/* The same for more than CLIENT_ROOM bytes of arguments; CUDA_ERROR_NOT_SUPPORTED when no message is that long. */
+/* The same for more than CLIENT_ROOM bytes of arguments. CUDA_ERROR_NOT_SUPPORTED: a message cannot be that long. */
 #define CLIENT_ROOM 4096u
 bool client_begin_room(struct client_call *c, bool waits, size_t bytes);
-/* Hands the request over and, when a reply is wanted, waits for it: c->result, c->in. */
+/* Sends the request and, if a reply is expected, waits for it: c->result, c->in. */
 void client_send(struct client_call *c);
-/* The same in two steps, for several requests at once: post hands over, wait takes the reply of what was posted. */
+/* The same in two steps, for several requests at once: post sends, wait receives the reply of what was posted. */
 void client_post(struct client_call *c);
 void client_wait(struct client_call *c);
-/* Value: what the program gets. Every call that called client_call() calls it, once. */
+/* Value: the call's result. Must be called once after each client_call(). */
 CUresult client_end(struct client_call *c);
 
 /*
- * Memo: calls whose answer never changes in a session ("local" in the spec, and the occupancy calls) are asked once.
- * The request's bytes behind the head are the key. Found: the reply is in c->in as if it had just come; nothing was
- * sent.
+ * Memo: calls whose answer never changes in a session ("local" in the spec, and the occupancy calls) are sent once. The
+ * key is the request's bytes behind the head. If found, the reply is in c->in as if it had just arrived, and nothing
+ * was sent.
  */
 bool client_begin_memo(struct client_call *c);
-/* What was remembered of this object (its id) may have changed. */
+/* Drops the answers about this object (its id), which may have changed. */
 void client_memo_forget(struct client_call *c, uint64_t id);
-/* The program's number of a device that the worker named. */
+/* The program's ordinal of a device that the worker named. */
 int32_t client_meet_device(struct client_call *c, int32_t ordinal);
-/* One line in the log, once per call: it is refused on this way. */
+/* Logs one line, once per call: the call is not supported on the remote path. */
 void client_refused(enum cuda_call call);
 
 /*
@@ -164,6 +171,6 @@ void client_refused(enum cuda_call call);
  * kinds ([object] of the spec: textures, surfaces, conditions), which reach kernels as they are, have no ids.
  */
 
-/* An error of a call that this thread made and nobody waited for; kept by the worker, see call_reply.deferred. */
-/* What the API answers for a lost line: sticky. */
+/* The error of a call of this thread that did not wait; the worker keeps it, see call_reply.deferred. */
+/* The API's result after the connection is lost: sticky. */
 #define CLIENT_LOST CUDA_ERROR_DEVICE_UNAVAILABLE

@@ -1,19 +1,19 @@
-/* captures.h: streams in capture, as far as this process has to know of them. */
+/* captures.h: the streams in capture, as far as this process must know them. */
 #pragma once
 
 #include "remote/client/copy.h"
 
-/* Whether any stream of this process may be in capture. */
+/* True if any stream of this process may be in capture. */
 bool captures_any(void);
 /*
- * Before a call that is potentially unsafe during a capture, such as those that take memory or ask an event. Where the
- * mode of a capture, and of the calling thread, forbid it, the capture is spoilt, and this is
+ * Called before a call that is potentially unsafe during a capture, for example one that allocates memory or queries an
+ * event. If the mode of a capture and of the calling thread forbids it, the capture is invalidated, and the result is
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
  */
 CUresult captures_unsafe(void);
 /*
- * A copy from or to memory that only this process reaches: nothing that is staged now would be there when a graph
- * runs. In a stream that is in capture it becomes a node. False: the stream is in none.
+ * Makes a copy from or to memory that only this process can reach a node of the capture: data staged now would not be
+ * there when the graph runs. False: the stream is not in capture.
  */
 bool captures_copy(const struct copy *copy, CUresult *ret);
 /* In the child of fork(). */

@@ -1,6 +1,6 @@
 /*
- * context.h: contexts as the program sees them: handles, the stack of each thread, primary contexts and who retains
- * them. The driver's contexts are at the workers; the id of the current one goes with every request.
+ * context.h: contexts as the program sees them: handles, the stack of each thread, primary contexts and their retain
+ * counts. The driver's contexts are in the workers; each request carries the id of the current one.
  */
 #pragma once
 
@@ -11,13 +11,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Kept with a context's handle; never given back, because other threads may have it current. */
+/* Kept with a context's handle; never freed, because other threads may have it current. */
 struct context {
 	uint64_t handle, id;
 	struct session *session;
-	CUdevice device; /* as the program numbers it */
+	CUdevice device; /* the program's ordinal */
 	bool primary;
-	_Atomic bool active; /* a primary one: somebody retains it */
+	_Atomic bool active; /* a primary context that is retained */
 	uint32_t retains;
 	_Atomic unsigned int flags;
 	unsigned int api_version;
@@ -26,24 +26,26 @@ struct context {
 	struct context *next_free;
 };
 
-/* The calling thread's current context. CUDA_SUCCESS, _INVALID_CONTEXT or _CONTEXT_IS_DESTROYED. */
+/* The calling thread's current context. Value: CUDA_SUCCESS, _INVALID_CONTEXT or _CONTEXT_IS_DESTROYED. */
 CUresult context_current(struct thread *t, struct context **ret);
-/* That of a handle, for a call that may be made here and now; NULL means the current one. The same values, and others.
+/*
+ * The context of a handle, for a call that is permitted now; NULL is the current one. Value: as above, or another
+ * error.
  */
 CUresult context_find(CUcontext handle, struct context **ret);
-/* Of cuCtxCreate() and those that set them later. */
+/* For the flags of cuCtxCreate() and of calls that set them later. */
 bool context_flags_good(unsigned int flags);
 /*
- * The same for calls that are answered here. When a kernel has faulted the driver is asked: from then on each call of
- * its context gets the error.
+ * The same for calls that are answered here. After a kernel has faulted the driver is asked: every later call of its
+ * context returns the error.
  */
 CUresult context_sound(void);
-/* A handle's context, or NULL. */
+/* Value: NULL: not a context. */
 struct context *context_of(CUcontext handle);
-/* The primary contexts' handles: once the sessions are open. */
+/* Creates the handles of the primary contexts, once the sessions are open. */
 CUresult context_open(void);
 void context_forget(void);
-/* Whether there is a context on a device. */
+/* True if there is a context on the device. */
 bool context_any(CUdevice device);
-/* The device that a range or stream of this context lies on; -1 without. */
+/* The device of a range or stream of this context; -1: none. */
 CUdevice context_device(uint64_t handle);

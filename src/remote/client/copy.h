@@ -1,6 +1,7 @@
 /*
- * copy.h: a copy as the program asks for it, whatever the call: a box of bytes from one side to the other. copy_run()
- * finds out what lies where, checks what can be checked here, and cuts it into requests (remote/copy.h).
+ * copy.h: a copy as the program requests it, by whichever call: a box of bytes from one side to the other. copy_run()
+ * determines the location of both sides, checks what can be checked here, and divides the copy into requests
+ * (remote/copy.h).
  */
 #pragma once
 
@@ -17,7 +18,7 @@ struct copy_end {
 	uint64_t address;
 	CUarray array;
 	size_t x, y, z, lod;
-	size_t pitch, height; /* 0: rows, slices without gaps */
+	size_t pitch, height; /* 0: rows, slices are contiguous */
 };
 
 struct copy {
@@ -25,24 +26,24 @@ struct copy {
 	size_t width, height, depth;
 	CUstream stream;
 	bool async;
-	struct session *at; /* device addresses are this worker's, whatever is known of them here; or NULL */
-	bool read_now; /* the source has been read when the call returns, pinned or not */
+	struct session *at; /* device addresses are this worker's, even if unknown here; or NULL */
+	bool read_now; /* the source must have been read when the call returns, pinned or not */
 };
 
 CUresult copy_run(const struct copy *copy);
-/* The same without looking at unified.h. */
+/* The same without considering unified.h. */
 CUresult copy_plain(const struct copy *copy);
 /*
- * Several, each from a device to pageable memory of this process without gaps: all are asked for before any is waited
- * for. All are done, or the first error.
+ * Several contiguous copies, each from a device to pageable memory of this process: all are requested before the first
+ * is waited for. All are done, or the first error.
  */
 CUresult copy_out_all(const struct copy *copies, size_t count);
-/* What of it can be found wrong without sending anything. */
+/* Checks for errors that can be found without a request. */
 CUresult copy_check(const struct copy *copy);
 
 #define ADDRESS(p) ((uint64_t)(uintptr_t)(p))
 
-/* Calls that copy at once do it in the null stream: the twin's is the thread's own. */
+/* Synchronous copies run in the null stream; their twins run in the per-thread stream. */
 #define AT_ONCE(symbol, parameters, function, ...)                                                                     \
 	CUresult client_##symbol parameters                                                                            \
 	{                                                                                                              \

@@ -1,9 +1,10 @@
 /*
- * forward.h: what libraries that are forwarded at their own interface (src/remote/blas) take from the remote client.
+ * forward.h: the interface of the remote client for libraries that are forwarded at their own interface
+ * (src/remote/blas).
  *
- * They are libraries of their own in the program, built with it and of the same version; they find the client's one
- * table by name in whatever libcuda.so.1 the program has. With a driver of another kind there is no such name, and they
- * answer that they are not initialised.
+ * They are separate libraries in the program, built with the client and of the same version. They find the client's
+ * table by name in the libcuda.so.1 that the program has. With another driver there is no such name, and they report
+ * that they are not initialised.
  */
 #pragma once
 
@@ -18,7 +19,9 @@ struct forward_calls {
 	void (*request)(struct client_call *c, uint16_t number);
 	uint64_t (*use)(struct client_call *c, enum remote_kind kind, const void *handle);
 	uint64_t (*use_stream)(struct client_call *c, CUstream stream);
-	/* Whether a stream is of the device that the library's object, which the call names first, was made for. */
+	/*
+	 * True if the stream is on the device for which the library's object, which the call names first, was created.
+	 */
 	bool (*stream_is_near)(const struct client_call *c, CUstream stream);
 	bool (*use_current)(struct client_call *c);
 	void *(*mint)(struct client_call *c, enum remote_kind kind, const void *owner, uint64_t *id);

@@ -1,10 +1,13 @@
-/* globals.h: variables of modules and libraries: each is asked for once. */
+/* globals.h: variables of modules and libraries: each is requested once. */
 #pragma once
 
 #include "remote/client/functions.h"
 
 void globals_free(struct global *first);
-/* Each that the program has asked for. `context`: an id, or 0 of a module's; `name` lives as long as the code does. */
+/*
+ * A variable whose address the program has requested. `context`: an id, or 0 for a module's; `name` lives as long as
+ * the code.
+ */
 struct global_known {
 	uint64_t context, address, bytes;
 	const char *name;

@@ -1,11 +1,14 @@
-/* graphs.h: what is known of graphs that the worker named. */
+/* graphs.h: what the client knows of graphs that the worker named. */
 #pragma once
 
 #include "cuda_table.h"
 
-/* It is the program's, and no part of another one. */
+/* The graph is the program's, and not part of another one. */
 void graphs_own(CUgraph graph);
-/* It holds references to objects of the program's, whose end is the program's to see. */
+/*
+ * The graph holds references to user objects of the program, which expects their destructors when it destroys the
+ * graph.
+ */
 void graphs_hold(CUgraph graph);
 /* In the child of fork(). */
 void graphs_forget(void);

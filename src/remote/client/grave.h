@@ -1,8 +1,8 @@
 /*
- * grave.h: records that are found without a lock, and end while another thread may be reading them: of functions,
- * modules and libraries. What is buried is freed when nobody looks any more who began before.
+ * grave.h: records that are found without a lock and may end while another thread reads them: of functions, modules and
+ * libraries. A buried record is freed once no thread that began to look before the burial still looks.
  *
- * client_call() begins to look and client_end() ends it; a body that uses a record beyond these says LOOKING first.
+ * client_call() begins to look and client_end() ends it; code that uses a record outside these says LOOKING first.
  */
 #pragma once
 
@@ -14,12 +14,12 @@ struct grave {
 	void (*end)(struct grave *grave);
 };
 
-/* What the thread finds from now on stays readable until it has left as often. NULL is no thread. */
+/* Keeps records that the thread finds from now on readable until the matching grave_leave(). NULL: does nothing. */
 void grave_look(struct thread *thread);
 void grave_leave(struct thread *thread);
-/* The record, which holds `grave`, cannot be found any more; `end` frees it, now or later, in any thread. */
+/* The record that contains `grave` cannot be found any more; `end` frees it, now or later, in any thread. */
 void grave_bury(struct grave *grave, void (*end)(struct grave *grave));
-/* In the child of fork(): other threads' looking has ended, or never will. */
+/* In the child of fork(): other threads no longer look. */
 void grave_forget(void);
 
 static inline struct thread *grave_look_here(void)
@@ -35,5 +35,5 @@ static inline void grave_leave_here(struct thread **thread)
 	grave_leave(*thread);
 }
 
-/* To the end of the block. */
+/* Looks until the end of the block. */
 #define LOOKING __attribute__((cleanup(grave_leave_here), unused)) struct thread *looking_ = grave_look_here()

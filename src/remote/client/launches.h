@@ -1,4 +1,4 @@
-/* launches.h: what a launch says, checked and put into a request; kernel nodes of graphs are made of the same. */
+/* launches.h: the description of a launch, checked and written to a request; also used for kernel nodes of graphs. */
 #pragma once
 
 #include "remote/client/functions.h"
@@ -11,16 +11,16 @@ struct launch {
 	void **params, **extra;
 	const CUlaunchAttribute *attributes;
 	unsigned int attribute_count;
-	struct function *function; /* launch_check() finds it */
-	const void *packed; /* what `extra` says */
+	struct function *function; /* set by launch_check() */
+	const void *packed; /* the buffer given in `extra` */
 	uint32_t param_bytes;
 };
 
 /* Without parameters. */
 struct launch launch_of(const CUlaunchConfig *config);
-/* Finds the function and checks what can be checked here. False: c->result. */
+/* Finds the function and checks what can be checked here. False: c->result is set. */
 bool launch_check(struct client_call *c, struct launch *l, const void *function);
-/* Room that it takes in a request. */
+/* The size that it takes in a request. */
 size_t launch_room(const struct launch *l);
-/* The request has begun. False: c->result; then nothing must be sent. */
+/* Writes the launch to a request that has begun. False: c->result is set, and nothing must be sent. */
 bool launch_put(struct client_call *c, const struct launch *l, uint64_t stream);

@@ -3,9 +3,9 @@
 
 #include "remote/client/link.h"
 
-/* Of a notice HOST: copied, run later. False: none was expected, or no memory. */
+/* Copies a notice HOST to run it later. False: none was expected, or no memory. */
 bool link_host_queue(struct link *link, const void *body, size_t bytes);
-/* It looks again whether the line is lost. */
+/* Makes the thread check again whether the connection is lost. */
 void link_host_wake(struct link *link);
-/* Ends the thread, after what it is running. */
+/* Ends the thread after the function that it is running. */
 void link_host_end(struct link *link);

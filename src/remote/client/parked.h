@@ -1,10 +1,11 @@
 /*
- * parked.h: stream-ordered memory that a loop frees and asks for again. Only the worker knows addresses, so that each
- * cuMemAllocAsync() is a round trip; what the program has freed since its last wait is given back to it from here
- * without one, and a step of a loop asks for its memory all at once (model/reuse.h says what and when).
+ * parked.h: stream-ordered memory that a loop frees and allocates again. Only the worker knows addresses, so each
+ * cuMemAllocAsync() would be a round trip. Memory that the program has freed since its last wait is reused from here
+ * without one, and a step of a loop requests all its memory at once (model/reuse.h decides what and when).
  *
- * All of it is freed at the worker before any call that waits, looks at memory or ends something: before each call but
- * those of which such loops are made. A capture, a faulted context and a lost line go the direct way.
+ * All of it is freed at the worker before any call that waits, inspects memory or ends something: before each call
+ * except those that such loops consist of. In a capture, in a faulted context and on a lost connection, calls go
+ * directly to the worker.
  */
 #pragma once
 
@@ -14,29 +15,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PARKED_ASKED 32u /* at once, with the program's own */
+#define PARKED_ASKED 32u /* requested at once, including the program's own */
 
 struct parked_asking;
 
-/* The program frees it. True: it stays here; false: the worker is to be told. */
+/* Keeps memory that the program frees. False: it must be freed at the worker. */
 bool parked_put(const struct reuse_kind *kind, uint64_t at);
-/* It was freed in another way. */
+/* Notes that the memory was freed in another way. */
 void parked_gone(const struct reuse_kind *kind);
-/* The address of such a block, or 0: the worker is to be asked. */
+/* The address of such a block, or 0: the worker must be asked. */
 uint64_t parked_take(const struct reuse_kind *kind);
-/* What was taken cannot be used after all. */
+/* Drops a block that was taken and cannot be used. */
 void parked_drop(const struct reuse_kind *kind, uint64_t at);
 /*
- * Around the request for the program's own block: requests go ahead of it, and their answers are taken behind it. The
- * kind's context is the current one. NULL: nothing to do at the end.
+ * Bracket the request for the program's own block: further requests precede it, and their answers are read after it.
+ * The kind's context is the current one. NULL: nothing to do at the end.
  */
 struct parked_asking *parked_ask(const struct reuse_kind *kind);
 void parked_asked(struct parked_asking *asking, const struct reuse_kind *kind, bool good);
-/* The program frees, copies or fills what is not its own: if it lies here all goes, so that the worker judges. */
+/*
+ * The program frees, copies or fills memory that is not its own: if it is kept here, all of it is freed, so that the
+ * worker judges the call.
+ */
 void parked_doubt(uint64_t at);
-/* All of them are freed. Value: there were any. */
+/* Frees all kept memory. Value: true if there was any. */
 bool parked_let_go(void);
-/* Before each call of the API, see above. */
+/* Called before each call of the API, see above. */
 void parked_look(enum cuda_call call);
-/* In the child of fork(): they are the parent's. */
+/* In the child of fork(): the memory is the parent's. */
 void parked_forget(void);

@@ -1,7 +1,7 @@
-/* pools.h: on which device the memory of a pool lies. */
+/* pools.h: the device of each memory pool. */
 #pragma once
 
 #include "cuda_table.h"
 
-/* -1: not known, or no pool of this program. */
+/* -1: not known, or not a pool of this program. */
 CUdevice pools_device(CUmemoryPool pool);

@@ -1,7 +1,7 @@
 /*
- * start.h: whether this process can be served: nothing is done before the first cuInit, which opens the sessions
- * unless an NVML has (watch.h). In a child made by fork after that every call answers CUDA_ERROR_NOT_INITIALIZED, as
- * the vendor documents; a child of a parent that had not called cuInit starts afresh.
+ * start.h: whether this process can be served. Nothing is done before the first cuInit, which opens the sessions unless
+ * an NVML has (watch.h). In a child created by fork after that, every call returns CUDA_ERROR_NOT_INITIALIZED, as the
+ * vendor documents; a child of a parent that had not called cuInit starts afresh.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 enum start_state { START_NEW, START_READY, START_FORKED };
 
-extern _Atomic int start_state; /* release when the sessions are there */
+extern _Atomic int start_state; /* written with release order when the sessions are open */
 
 /* CUDA_SUCCESS, or CUDA_ERROR_NOT_INITIALIZED. */
 static inline CUresult start_ready(void)
@@ -23,9 +23,9 @@ static inline CUresult start_ready(void)
 
 /* Opens the sessions if that has not been done. */
 CUresult start_open(void);
-/* The sessions alone: the API stays uninitialised. */
+/* Opens only the sessions: the API stays uninitialised. */
 CUresult start_watch(void);
-/* cuDriverGetVersion of open sessions: the oldest. */
+/* cuDriverGetVersion of the open sessions: the oldest version. */
 CUresult start_version(int *ret);
-/* METE_REMOTE_WAIT=1: every call waits for its answer, so that each error comes with the call that made it. */
+/* METE_REMOTE_WAIT=1: every call waits for its answer, so that it returns its own errors. */
 extern _Bool start_waits;

@@ -1,6 +1,6 @@
 /*
- * textures.h: texture and surface objects of the program. Kernels are given them as the numbers that the driver chose,
- * so another worker has to give the same numbers (move.h). Kept with each is what it was made of.
+ * textures.h: texture and surface objects of the program. Kernels receive them as the numbers that the driver chose, so
+ * another worker must return the same numbers (move.h). Each is kept with its description.
  */
 #pragma once
 
@@ -9,13 +9,15 @@
 
 #include <stdint.h>
 
-/* The context has ended, and with it what was made in it. */
+/* Drops the objects that were created in a context that has ended. */
 void textures_drop_context(uint64_t context);
 void textures_forget(void);
 /*
- * All of the session's are made anew at another worker. CUDA_ERROR_NOT_FOUND: it gives other numbers. What lay in an
- * array or in memory that has ended is no object there.
+ * Creates all objects of the session again at another worker. CUDA_ERROR_NOT_FOUND: it returns other numbers. An object
+ * whose array or memory has ended is not created there.
  */
 CUresult textures_again(struct session *session);
-/* That worker has the session: what is no object there ends here when the program ends it. */
+/*
+ * Called when that worker has the session: objects that were not created there end here when the program destroys them.
+ */
 void textures_settle(const struct session *session);

@@ -1,7 +1,7 @@
 /*
- * thread.h: what each thread of the program has here: its number for the worker, its stack of current contexts, room
- * for a query that may be answered from the memo. Made when first asked for, gone with the thread; numbers are used
- * again, so that what a worker keeps per thread does not grow.
+ * thread.h: the state of each thread of the program: its number for the worker, its stack of current contexts, and a
+ * buffer for a query that the memo may answer. Created at first use, freed with the thread; numbers are reused, so that
+ * a worker's state per thread does not grow.
  */
 #pragma once
 
@@ -17,20 +17,20 @@
 
 struct thread {
 	uint32_t number;		    /* from 1 */
-	uint32_t depth;			    /* of contexts[] */
+	uint32_t depth;			    /* number of used entries of contexts[] */
 	uint8_t capture_mode;		    /* CUstreamCaptureMode; global at first */
-	bool calls_back;		    /* it runs a host function of the program: calls are refused there */
+	bool calls_back;		    /* it runs a host function of the program: calls are refused in it */
 	uint64_t contexts[THREAD_CONTEXTS]; /* handles */
 	struct waited waited;
 	_Alignas(8) uint8_t query[THREAD_ROOM];
-	struct thread *next_free, *next; /* next: of all that ever were */
+	struct thread *next_free, *next; /* next: in the list of all that ever existed */
 	uint32_t looks; /* grave.h */
-	_Atomic uint64_t looking; /* since when; 0: it does not */
+	_Atomic uint64_t looking; /* since when; 0: it does not look */
 };
 
-/* The calling thread's; NULL without memory. */
+/* The calling thread's state; NULL: no memory. */
 struct thread *thread_get(void);
-/* The least `looking` of those that look; UINT64_MAX: nobody does. */
+/* The least `looking` of the threads that look; UINT64_MAX: none does. */
 uint64_t thread_oldest_look(void);
-/* In the child of fork(): there is one thread, and it knows of nothing. */
+/* In the child of fork(): there is one thread, and it has no state. */
 void thread_forget(void);

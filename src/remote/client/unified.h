@@ -1,14 +1,15 @@
 /*
- * unified.h: memory that the program and the device both reach: managed memory, and pinned memory whose device is in
- * another machine. Here it is ordinary memory, at the worker a device's (or pinned); the two are made equal where the
- * documentation lets one side hand it to the other: before work is submitted, and when work has been waited for.
+ * unified.h: memory that both the program and the device can reach: managed memory, and pinned memory whose device is
+ * in another machine. Here it is ordinary memory, at the worker a device's (or pinned). The two copies are made equal
+ * where the documentation lets one side pass it to the other: before work is submitted, and when work has been waited
+ * for.
  */
 #pragma once
 
 #include "model/advice.h"
 #include "remote/client/session.h"
 
-/* Whose bytes count at first. */
+/* Which copy is valid at first. */
 enum unified_start { UNIFIED_ZERO, UNIFIED_FROM_DEVICE, UNIFIED_FROM_HOST };
 
 struct unified_place {
@@ -20,25 +21,25 @@ struct unified_place {
 	enum unified_start start;
 };
 
-/* CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY. The context is current. */
+/* The context must be current. Value: CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult unified_add(const struct unified_place *place);
-/* Whether one begins there. */
+/* True if a place begins there. */
 bool unified_has(uint64_t host);
-/* What begins there; nothing happens when it is none. */
+/* Removes the place that begins there, if any. */
 void unified_remove(uint64_t host);
 void unified_drop_context(uint64_t context);
 void unified_drop_owner(uint64_t owner);
 /*
- * What has been advised about the managed memory `whole` in which the part lies; to be left soon. NULL: it does not lie
- * in any.
+ * The advice for the managed memory `whole` that contains the part; unified_advice_leave() must follow soon. NULL: the
+ * part is not in any.
  */
 struct advice **unified_advice_enter(struct advice_span part, struct advice_span *ret_whole);
 void unified_advice_leave(void);
 void unified_forget(void);
 /*
- * Of a session that moves and whose streams are at rest: what the device has of memory that is pinned here, beside
- * ranges of the device, which whoever moves the session copies itself, and memory that both sides share, which moves by
- * itself. Counted; copied here; copied to the next worker, and forgotten. CUDA_ERROR_OUT_OF_MEMORY.
+ * For a session that moves and whose streams are at rest: the device's copy of memory that is pinned here. Not included
+ * are ranges of the device, which move_memory.c copies, and memory that both sides share, which moves by itself. Count
+ * the bytes; copy them here; copy them to the next worker; drop them. Value: CUDA_ERROR_OUT_OF_MEMORY.
  */
 uint64_t unified_aside(const struct session *session);
 CUresult unified_out(const struct session *session);
@@ -50,24 +51,24 @@ static inline bool unified_any(struct session *s)
 	return s && atomic_load_explicit(&s->unified, memory_order_relaxed) > 0;
 }
 
-/* The place in which all of this memory of the program lies, if the device has it at an address of its own. */
+/* Finds the place that contains all of this memory of the program, if the device has it at another address. */
 bool unified_find(uint64_t host, uint64_t bytes, struct unified_place *ret);
-/* Whether a copy reads or writes any of it, or may. */
+/* True if a copy reads or writes any of it, or may. */
 bool unified_touches(uint64_t address, uint64_t bytes);
-/* Work has been submitted that may write it, and that nobody has waited for. */
+/* True if work was submitted that may write it and that was not waited for. */
 bool unified_pending(const struct session *session);
 
-/* Work is submitted to the stream: what the program has written goes to the device. */
+/* Called when work is submitted to the stream: copies the program's writes to the device. */
 void unified_begin(struct session *session, CUstream stream);
-/* The same for work in a stream that is not known here: it is there before the work is sent. */
+/* The same for work in a stream that is not known here: the copy is complete before the work is sent. */
 void unified_begin_unknown(struct session *session);
 /*
- * A stream, a context (NULL: the current one) or an event of the session has been waited for, or was found done. What
- * the device has written comes here, or the wait has failed: CUresult.
+ * Called when a stream, a context (NULL: the current one) or an event of the session has been waited for, or was found
+ * complete. Copies the device's writes to this process. Value: CUDA_SUCCESS, or why the copy failed.
  */
 CUresult unified_waited(CUstream stream);
 CUresult unified_waited_context(CUcontext context);
 CUresult unified_waited_event(struct session *session);
-/* Around a function of the program in a stream. */
+/* Bracket a function of the program in a stream. */
 void unified_host_begin(struct session *session);
 void unified_host_end(struct session *session);

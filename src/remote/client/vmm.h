@@ -1,7 +1,7 @@
 /*
- * vmm.h: physical memory of a session (cuMemCreate): what the program holds of it by a handle, and what by mappings.
+ * vmm.h: physical memory of a session (cuMemCreate): the program's references by its handle, and those by mappings.
  *
- * The program's references are counted here; the worker has one for as long as the handle is the program's.
+ * The program's references are counted here; the worker has one reference as long as the program has the handle.
  */
 #pragma once
 
@@ -15,19 +15,19 @@
 struct physical {
 	struct physical *next;
 	struct session *session;
-	CUmemGenericAllocationHandle handle; /* 0: the program has none any more; mappings keep it */
-	uint32_t references;		     /* the program's */
+	CUmemGenericAllocationHandle handle; /* 0: the program has released it; mappings keep the memory */
+	uint32_t references;		     /* by the program */
 	uint32_t mappings;
 	uint64_t bytes;
 	unsigned long long flags;
-	CUmemAllocationProp prop; /* as the program gave it */
+	CUmemAllocationProp prop; /* as given by the program */
 };
 
-/* As its worker is asked for it: nothing that other processes could open. */
+/* The properties for the request to the worker: without handles that other processes could open. */
 CUmemAllocationProp physical_asked(const struct physical *p);
-/* All of the session, the oldest first; they stand still while the gate is closed. NULL: no memory. */
+/* All of the session, oldest first; they do not change while the gate is closed. NULL: no memory. */
 struct physical **physical_all(const struct session *session, size_t *ret_count);
-/* The worker's reference ends; the handle is not touched. */
+/* Ends the worker's reference; the handle is not changed. */
 CUresult physical_release(CUmemGenericAllocationHandle handle);
 /* In the child of fork(). */
 void physical_forget(void);

@@ -1,7 +1,7 @@
 /*
- * waited.h: a stream that this thread has just waited for, when nothing has been sent since, needs no second wait: a
- * copy that waits and a cuStreamSynchronize() behind it are one round trip. Who has waited for a context, or for its
- * legacy stream while there are no streams apart from it, has waited for all streams of the context.
+ * waited.h: avoids a second wait for a stream that this thread has just waited for, if nothing was sent since: a
+ * synchronous copy and a cuStreamSynchronize() after it take one round trip. A wait for a context, or for its legacy
+ * stream while no stream is apart from it, covers all streams of the context.
  */
 #pragma once
 
@@ -11,32 +11,32 @@
 struct client_call;
 struct session;
 
-/* Of a thread: its last wait. */
+/* The last wait of a thread. */
 struct waited {
 	const struct session *session; /* NULL: none */
-	uint64_t sent; /* requests of the session by then, that of the wait included */
-	uint64_t idle; /* requests since, which gave no stream anything to do */
+	uint64_t sent; /* number of the session's requests up to and including the wait */
+	uint64_t idle; /* number of requests since that gave no stream work */
 	uint64_t stream, context;
 	bool whole; /* all of the context */
-	bool asked; /* it was not waited for, but found to be done */
+	bool asked; /* it was not waited for, but a query found it complete */
 };
 
-/* The call has succeeded and all in the stream was done. */
+/* Notes that the call has succeeded and all work in the stream is complete. */
 void waited_note(const struct client_call *c, uint64_t stream);
-/* The call has succeeded and all in its context (c->context; 0: the current one) was done. */
+/* Notes that the call has succeeded and all work in its context (c->context; 0: the current one) is complete. */
 void waited_note_context(const struct client_call *c);
-/* The same of a stream that was asked (cuStreamQuery): a wait does more in the driver, and is still to be sent. */
+/* The same for a stream that was queried (cuStreamQuery): a wait does more in the driver, and must still be sent. */
 void waited_asked(const struct client_call *c, uint64_t stream);
-/* Whether all in this stream has been waited for. False as well where an error could be missed by that. */
+/* True if all work in this stream has been waited for. False also where an error could be missed. */
 bool waited_still(const struct client_call *c, uint64_t stream);
-/* The same of all streams of its context. */
+/* The same for all streams of its context. */
 bool waited_still_context(const struct client_call *c);
-/* Whether all in this stream is known to be done, but for frees of memory. */
+/* True if all work in this stream is known to be complete, except frees of memory. */
 bool waited_done(const struct client_call *c, uint64_t stream);
-/* It asks about an event or frees stream-ordered memory, and has just been sent. */
+/* Notes that a query of an event or a free of stream-ordered memory has just been sent. */
 void waited_idle(const struct client_call *c);
 /*
- * A wait for a stream where waited_done() has been sent: behind it the worker's driver gives back what was freed, but
- * there is nothing to wait for here.
+ * Notes that a wait was sent for a stream for which waited_done() is true: the worker's driver then returns freed
+ * memory, but this thread need not wait.
  */
 void waited_sent(const struct client_call *c, uint64_t stream);

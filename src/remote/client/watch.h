@@ -1,9 +1,9 @@
 /*
- * watch.h: what the NVML beside the remote client (nvml/) takes from it: the sessions, without a cuInit.
+ * watch.h: the interface of the remote client for the NVML beside it (nvml/): the sessions, without a cuInit.
  *
- * It is a library of its own in the program; it finds the one table by name in the libcuda.so.1 that the program has,
- * as the forwarded libraries do (forward.h). Sessions that were opened for watching are those that a later cuInit uses.
- * A child made by fork opens its own; whether it may call cuInit is decided by the program's own cuInit alone.
+ * NVML is a separate library in the program; it finds the table by name in the libcuda.so.1 that the program has, as
+ * the forwarded libraries do (forward.h). A later cuInit uses the sessions that were opened for watching. A child
+ * created by fork opens its own; whether it may call cuInit depends only on the program's own cuInit.
  */
 #pragma once
 
@@ -16,13 +16,13 @@
 
 #define WATCH_SYMBOL "mete_remote_watch"
 
-struct watch_facts { /* of a device; they do not change */
+struct watch_facts { /* of a device; constant */
 	char name[SNAPSHOT_NAME_BYTES], bus_id[SNAPSHOT_NAME_BYTES];
 	uint8_t uuid[16];
 	int32_t major, minor; /* compute capability */
 };
 
-/* Devices are numbered as the servers have them; CUDA_VISIBLE_DEVICES is not NVML's matter. */
+/* Devices are numbered as the servers number them; CUDA_VISIBLE_DEVICES does not apply to NVML. */
 struct watch_calls {
 	uint32_t size;	      /* of this struct */
 	uint32_t fingerprint; /* CUDA_REMOTE_FINGERPRINT */
@@ -31,7 +31,7 @@ struct watch_calls {
 	CUresult (*facts)(int device, struct watch_facts *ret);
 	CUresult (*figures)(int device, struct watch_figures *ret);
 	CUresult (*version)(int *ret); /* of CUDA; the oldest of the drivers */
-	/* Whether this process has a context on it. */
+	/* True if this process has a context on the device. */
 	bool (*computes)(int device);
 	void (*log)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 };

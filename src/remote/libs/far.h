@@ -23,9 +23,9 @@
 
 #include <stdint.h>
 
-#define FAR_HANDLE 1u /* types of objects: a handle, a descriptor of the backend */
+#define FAR_HANDLE 1u /* types of objects: a handle, a backend descriptor */
 #define FAR_DESCRIPTOR 2u
-#define FAR_TRIAL (INT64_C(1) << 32) /* with a type: the descriptor is made and filled, and not kept */
+#define FAR_TRIAL (INT64_C(1) << 32) /* with a type: the descriptor is created and filled, and not kept */
 #define FAR_ATTRIBUTES_MOST 64u
 #define FAR_ELEMENTS_MOST 4096u
 #define FAR_RESULTS_MOST 512 /* descriptors of one answer */
@@ -42,7 +42,7 @@ struct far_attribute {
 	int64_t count;
 };
 
-/* At a pointer of a variant pack: an address of the device, or a number of the program's. */
+/* An entry of a variant pack: a device address, or a number of the program. */
 struct far_pointer {
 	uint64_t is_value, at;
 	uint8_t value[FAR_VALUE_BYTES];
@@ -54,22 +54,22 @@ struct far_text {
 
 struct far_question {
 	int32_t name, type;
-	int64_t requested; /* elements; of descriptors so many ids follow */
-	int64_t from;	   /* of a text: the first byte that is wanted */
+	int64_t requested; /* number of elements; for descriptors, as many ids follow */
+	int64_t from;	   /* of a text: offset of the first requested byte */
 };
 
 struct far_answer {
-	int64_t count, given; /* there are, and follow */
+	int64_t count, given; /* the number that exist, and the number that follow */
 };
 
 /* A tensor of a plan by its id. */
 struct far_value {
 	int64_t id;
-	uint32_t bytes;	   /* of the number that the program gives in place of an address; 0: an address */
-	uint32_t inside; /* the program gives nothing: it is virtual, or a constant */
+	uint32_t bytes;	   /* size of the number that the program passes instead of an address; 0: an address */
+	uint32_t inside; /* the program passes nothing: it is virtual, or a constant */
 };
 
-/* Before a plan's tensors. */
+/* Precedes a plan's tensors. */
 struct far_plan {
 	int64_t workspace; /* bytes */
 	uint64_t values;

@@ -1,11 +1,11 @@
 /*
- * forward.h: what both halves of a forwarded library agree on, beside the order of the arguments, which is generated.
+ * forward.h: the definitions that both halves of a forwarded library share, beside the order of the arguments, which is
+ * generated.
  *
- * Each library has a number of its own for its requests. A request begins with the call's number in the library's table
- * and the id of the object that it is about, or 0. Then come the arguments, one word each but for scalars, which say
- * first where they stand, and arrays, which say first whether there is one. The reply's result is 0, or FORWARD_STATUS
- * and the library's status; of a call that nobody waits for it is an error of the driver's API, as it comes with one of
- * its calls.
+ * Each library has its own number for its requests. A request begins with the call's number in the library's table and
+ * the id of the object that it names, or 0. Then come the arguments, one word each. A scalar is preceded by its place,
+ * and an array by whether there is one. The reply's result is 0, or FORWARD_STATUS and the library's status. A failed
+ * call without an answer becomes an error of the driver's API, returned by a later call of the driver.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ enum forward_number {
 #define FORWARD_STATUS 1000
 
 enum forward_place {
-	FORWARD_IN_HOST = 1,   /* the value follows, or has its room in the reply */
+	FORWARD_IN_HOST = 1,   /* the value follows, or has its space in the reply */
 	FORWARD_IN_DEVICE = 2, /* an address follows */
 };
 
@@ -37,14 +37,14 @@ enum forward_direction {
 };
 
 #define FORWARD_SCALAR_BYTES 16u
-#define FORWARD_LIST_MOST 64u /* elements of an array in the program's memory */
+#define FORWARD_LIST_MOST 64u /* elements of an array in host memory */
 
-/* A library's words for what goes wrong on the way. Success is 0 in all of them. */
+/* A library's statuses for errors of the remote path. Success is 0 in all of them. */
 struct forward_statuses {
 	int not_initialized, alloc_failed, invalid, failed, internal, not_supported;
 };
 
-/* The bytes of an element, by its number in every library's cudaDataType; 0: no type that has scalars. */
+/* The size of an element, by its number in every library's cudaDataType; 0: not a type of scalars. */
 static inline size_t forward_type_bytes(unsigned int type)
 {
 	static const uint8_t bytes[] = {

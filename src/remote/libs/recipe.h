@@ -1,8 +1,8 @@
 /*
- * recipe.h: descriptors of cuDNN's older calls on their way to NVIDIA's library, in the client (far.h).
+ * recipe.h: descriptors of cuDNN's older calls for NVIDIA's library, in the client (far.h).
  *
- * A recipe is what a descriptor says, in words: whether there is one and it is set, then its settings, in the order in
- * which recipe_serve.c makes a descriptor of them. Its twin has checked them when the program set them.
+ * A recipe is the contents of a descriptor, in words: whether there is one and it is set, then its settings, in the
+ * order in which recipe_serve.c creates a descriptor from them. Its twin has checked them when the program set them.
  */
 #pragma once
 
@@ -26,25 +26,25 @@ enum recipe_type {
 
 enum recipe_state { RECIPE_NONE, RECIPE_UNSET, RECIPE_SET };
 
-#define RECIPE_RESULTS_MOST 64 /* elements of an array that is given out */
+#define RECIPE_RESULTS_MOST 64 /* elements of an array in the results */
 #define RECIPE_SEQUENCES_MOST (1 << 20)
 
-/* Is the server's library NVIDIA's? `object`: a handle; NULL: where the current context is. */
+/* True if the server's library is NVIDIA's. `object`: a handle; NULL: the server of the current context. */
 bool dnn_far(const void *object);
-/* The same of a descriptor of the backend: one that was made as such. */
+/* The same for a backend descriptor: true if it was created for NVIDIA's library. */
 bool dnn_far_descriptor(const void *descriptor);
 const struct forward_library *dnn_library(void);
-/* Of this thread: the twin's kernels go nowhere, as those of a call that goes to the library itself. */
+/* For this thread: suppresses the twin's kernels, as for a call that the library itself executes. */
 void dnn_rehearse(bool rehearse);
 
-/* As twin_begin(); `object` NULL: the call is about none. */
+/* As twin_begin(); `object` NULL: the call names none. */
 bool far_begin(struct twin_call *c, unsigned int call, const void *object, enum twin_way way, size_t bytes);
-/* Bytes that a message needs for it, beyond those that every message has. */
+/* The bytes that a message needs for it, beyond those of every message. */
 size_t recipe_room(unsigned int type, const void *descriptor);
 void recipe_put(struct twin_call *c, unsigned int type, const void *descriptor);
-/* A factor in the program's memory: double where the tensor is, else float. */
+/* Puts a factor in host memory: double if the tensor is, otherwise float. */
 void recipe_put_scale(struct twin_call *c, const void *value, const void *tensor);
-/* One element of the tensor's type. */
+/* Puts one element of the tensor's type. */
 void recipe_put_element(struct twin_call *c, const void *value, const void *tensor);
-/* The next of what is given out: `*filled` elements, of which `room` fit. */
+/* Takes the next result: `*filled` elements, of which `room` fit. */
 void recipe_get_list(struct twin_call *c, void *list, int room, const int *filled, size_t each);

@@ -1,4 +1,4 @@
-/* recipe_serve.h: descriptors of cuDNN's older calls at the worker, made for one call (recipe.h). */
+/* recipe_serve.h: descriptors of cuDNN's older calls at the worker, created for one call (recipe.h). */
 #pragma once
 
 #include "cudnn_table.h"
@@ -7,7 +7,7 @@
 
 #define RECIPE_RESULTS_MOST 64
 
-/* A call of the library, or NULL. */
+/* A function of the library, or NULL. */
 #define FAR_CALL(w, name)                                                                                              \
 	((__typeof__(((struct cudnn_table *)0)->name))(w)->library->functions[CUDNN_CALL_##name])
 
@@ -16,13 +16,16 @@ struct recipe_value {
 	void *at; /* NULL: there is none */
 };
 
-/* Is the library NVIDIA's? Else nothing of this is served. */
+/* True if the library is NVIDIA's; otherwise none of this is served. */
 bool far_is_served(void);
-/* A descriptor by its recipe, until recipe_drop(); NULL: none, or it cannot be made and the call is refused. */
+/*
+ * Creates a descriptor from its recipe, valid until recipe_drop(). NULL: none, or it cannot be created and the call is
+ * refused.
+ */
 void *recipe_take(struct forward_work *w, unsigned int type);
 void recipe_take_value(struct forward_work *w, struct recipe_value *ret);
-/* As forward_ready(), and every recipe was good; else what a handler answers. */
+/* As forward_ready(), and every recipe was valid; recipe_refuse(): otherwise the handler's value. */
 bool recipe_ready(struct forward_work *w);
 int recipe_refuse(struct forward_work *w);
-/* The descriptors of this thread's call end. */
+/* Destroys the descriptors of this thread's call. */
 void recipe_drop(struct forward_work *w);

@@ -1,10 +1,10 @@
 /*
- * serve.h: a call of a forwarded library at the worker: what the handlers of every library are made of.
+ * serve.h: a call of a forwarded library at the worker: the parts of the handlers of every library.
  *
- * The real libraries are opened when the worker starts, before it shuts itself in (forward_libraries_open). What they
- * give out (handles, plans, descriptors) are objects of the session. Scalars come by value, or as an address that goes
- * to the device alone: the library is told which before every call, so that it never takes an address of the client's
- * for one of this process.
+ * The real libraries are opened when the worker starts, before it enters the sandbox (forward_libraries_open). The
+ * objects that they return (handles, plans, descriptors) are objects of the session. A scalar is sent by value, or as
+ * an address that only the device uses: the library is told which before every call, so that it never takes an address
+ * of the client for one of this process.
  */
 #pragma once
 
@@ -12,51 +12,52 @@
 #include "remote/libs/held.h"
 #include "remote/worker/worker.h"
 
-#define FORWARD_ANY 255	    /* a call may be about objects of any type */
-#define FORWARD_USED_MOST 8 /* objects in one call */
+#define FORWARD_ANY 255	    /* a call that names objects of any type */
+#define FORWARD_USED_MOST 8 /* objects per call */
 
 struct forward_work;
 
-/* 0; -EPROTO: malformed; -EMSGSIZE: the results do not fit. */
+/* Value: 0; -EPROTO: malformed; -EMSGSIZE: the results do not fit. */
 typedef int (*forward_run)(struct forward_work *work);
 
 struct forward_file {
-	const char *variable; /* names another file */
-	const char *own;      /* below the folder of mete's libraries */
-	const char *names[4]; /* where the device is real, the newest first */
+	const char *variable; /* the environment variable that names another file */
+	const char *own;      /* mete's own, below the folder of its libraries */
+	const char *names[4]; /* for a real device, newest first */
 };
 
 struct forward_served {
 	const char *title;
 	const char *const *names; /* of calls */
 	unsigned int count;
-	void **functions; /* of the real library, by call; NULL: it has none */
+	void **functions; /* of the real library, by call; NULL: it has no such function */
 	const forward_run *handlers;
-	forward_run by_hand;	    /* for calls without one; or NULL */
-	const unsigned char *about; /* by call: the type of the object that it is about; 0: none */
-	void (*begin)(void);	    /* fills what is not constant, before the library is opened; NULL: nothing */
+	forward_run by_hand;	    /* for calls without a handler; or NULL */
+	const unsigned char *about; /* by call: the type of the object that it names; 0: none */
+	void (*begin)(void);	    /* sets what is not constant, before the library is opened; NULL: nothing */
 	struct forward_file files[2];
-	const char *parts; /* files beside NVIDIA's library that it opens later; or NULL */
+	const char *parts; /* files beside NVIDIA's library that it loads later; or NULL */
 	unsigned int (*file_of)(const char *name); /* NULL: there is one file */
-	unsigned int pointer_mode;		   /* the call that sets it; 0: scalars are always here */
-	const char *prepare;			   /* what mete's own library is told the driver by */
-	const char *more;			   /* a function of mete's own library alone; or NULL */
-	void **more_function;			   /* gets it */
-	bool alone; /* not made for two calls at once that are about one object: the second is refused */
+	unsigned int pointer_mode;		   /* the call that sets the pointer mode; 0: scalars are always in
+						    * host memory */
+	const char *prepare;			   /* the function that tells mete's own library the driver */
+	const char *more;			   /* a function that only mete's own library has; or NULL */
+	void **more_function;			   /* receives it */
+	bool alone; /* does not support two concurrent calls on one object: the second is refused */
 	struct forward_statuses status;
 };
 
-/* An object of a library's. */
+/* An object of a library. */
 struct forward_named {
 	const struct forward_served *library;
 	unsigned int type; /* 1 and up */
 	void *handle;
-	int pointer_mode; /* as the library has it */
-	void *scratch;	  /* host workspace of its calls */
+	int pointer_mode; /* the library's current mode */
+	void *scratch;	  /* host workspace for its calls */
 	size_t scratch_bytes;
-	_Atomic unsigned int busy; /* calls that wait in the library with it; raised by the executor alone */
-	uint64_t context;	   /* id, of the one in which it was made, where that is where it lives; else 0 */
-	uint64_t stream;	   /* id, of the one that the library has been told for it; 0: none */
+	_Atomic unsigned int busy; /* calls that block in the library with it; raised only by the executor */
+	uint64_t context;	   /* id of the context in which it was created, if it belongs to that; otherwise 0 */
+	uint64_t stream;	   /* id of the stream that was set in the library for it; 0: none */
 	struct forward_held *held; /* NULL: no other object refers to it */
 };
 
@@ -67,16 +68,16 @@ struct forward_work {
 	void *function; /* of the library, or NULL */
 	struct forward_named *named;
 	void *handle;
-	uint64_t id;	/* of the object */
-	uint64_t stream; /* id, that the library is told for the object; 0: it is told none */
-	uint64_t place; /* where the scalars stand: enum forward_place; 0: there are none */
-	bool unsound;	/* some stand here, others there, or have no size; an object is none */
-	bool strange;	/* an address is not the session's; as kernels would have found out */
-	bool ends;	/* the call ends the object that it is about */
-	bool waits;	/* others are executed beside it: its objects are busy */
-	bool stays;	/* nothing is executed beside it: it uses more objects than can be noted, or asks a size */
-	int status;	/* of the library */
-	void *scratch;	/* of this call alone */
+	uint64_t id;	/* of `named` */
+	uint64_t stream; /* id of the stream to set in the library for the object; 0: none */
+	uint64_t place; /* enum forward_place of the scalars; 0: there are none */
+	bool unsound;	/* the scalars have different places or no size, or an object is invalid */
+	bool strange;	/* an address is not the session's, as a kernel would have found */
+	bool ends;	/* the call destroys the object that it names */
+	bool waits;	/* other requests run beside it: its objects are busy */
+	bool stays;	/* no other request runs beside it: it uses too many objects, or queries a size */
+	int status;	/* the library's status */
+	void *scratch;	/* only for this call */
 	struct forward_named *used[FORWARD_USED_MOST];
 	unsigned int used_count;
 };
@@ -84,11 +85,11 @@ struct forward_work {
 struct forward_scalar {
 	_Alignas(16) uint8_t bytes[FORWARD_SCALAR_BYTES];
 	size_t size;
-	void *at;	/* what the library gets */
-	bool given_out; /* to the reply */
+	void *at;	/* the address for the library */
+	bool given_out; /* a result for the reply */
 };
 
-/* An array in the program's memory, as it came. */
+/* An array in host memory, as received. */
 struct forward_list {
 	_Alignas(8) uint8_t bytes[FORWARD_LIST_MOST * 8];
 	uint64_t size;
@@ -96,41 +97,45 @@ struct forward_list {
 };
 
 /*
- * Opens what there is: what the variable names; or, where the driver is the software device's, mete's own libraries,
- * which lie beside the folder of `driver_path` (the driver that calls go to); or the names of NVIDIA's versions.
+ * Opens the available libraries: those that the variables name; or, if the driver is the software device's, mete's own,
+ * which are beside the folder of `driver_path` (the driver that calls go to); or NVIDIA's, by the names of their
+ * versions.
  */
 void forward_libraries_open(const struct cuda_table *driver, const char *driver_path);
 
 void forward_get(struct forward_work *w, void *value, size_t bytes);
-/* The address of a matrix, vector or workspace, or 0: it must lie in memory of the session. */
+/* The address of a matrix, vector or workspace, or 0: it must be in memory of the session. */
 void forward_get_device(struct forward_work *w, uint64_t *at);
 bool forward_device_good(struct forward_work *w, uint64_t at);
 CUstream forward_get_stream(struct forward_work *w);
 void forward_get_scalar(struct forward_work *w, struct forward_scalar *s, size_t bytes, unsigned int direction);
 void forward_get_list(struct forward_work *w, struct forward_list *l);
-/* An array that is there has so many elements. */
+/* Checks that an array, if given, has so many elements. */
 void forward_check_list(struct forward_work *w, const struct forward_list *l, uint64_t count, size_t each);
-/* An object of this type, or NULL; and what is kept of it. */
+/* An object of this type, or NULL; and its record. */
 void *forward_get_object(struct forward_work *w, unsigned int type);
 struct forward_named *forward_get_named(struct forward_work *w, unsigned int type);
 /*
- * So many bytes of this process's memory, until the object's next call asks for more; beside another call with the
- * object, until this one ends. NULL: 0 bytes, or no memory.
+ * Allocates host memory, valid until the object's next call needs more; while another call uses the object, until this
+ * call ends. NULL: 0 bytes, or no memory.
  */
 void *forward_scratch(struct forward_work *w, uint64_t bytes);
 void forward_put(struct forward_work *w, const void *value, size_t bytes);
 void forward_put_scalar(struct forward_work *w, const struct forward_scalar *s);
-/* All was read and is sound, the library knows where scalars stand, and no call is at work with what is ended. */
+/*
+ * True if all arguments were read and are valid, the library knows the place of the scalars, and no call is using an
+ * object that this one destroys.
+ */
 bool forward_ready(struct forward_work *w);
-/* What a handler answers when it is not. */
+/* The handler's value otherwise. */
 int forward_refuse(struct forward_work *w);
-/* A line in the log: the library is not here. */
+/* Logs that the library is not available. */
 void forward_lacks(const struct forward_work *w);
-/* The library has made an object: `id` is to name it. `end`: the call that ends it again. */
+/* Records an object that the library has created, under `id`. `end`: the call that destroys it. */
 int forward_made(struct forward_work *w, uint64_t id, unsigned int type, void *handle, unsigned int end);
-/* The same for an object of which more than that is kept: `named` is its beginning, and `gone` frees it with all. */
+/* The same for an object with a larger record: `named` is its beginning, and `gone` frees all of it. */
 int forward_made_as(struct forward_work *w, uint64_t id, struct forward_named *named, void (*gone)(void *named));
-/* What of any object is kept goes. */
+/* Frees the record of any object. */
 void forward_named_free(void *named);
-/* The library has ended the object that the call was about. */
+/* Records that the library has destroyed the object that the call named. */
 void forward_gone(struct forward_work *w);

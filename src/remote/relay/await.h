@@ -16,14 +16,14 @@
 struct await {
 	struct forecast forecast;
 	struct sequel sequel;
-	int stir[2]; /* a pipe that ends a sleep */
-	bool sleeps; /* atomic: the reader, or it is about to */
+	int stir[2]; /* a pipe that interrupts a sleep */
+	bool sleeps; /* atomic: the reader sleeps, or is about to */
 };
 
-/* 0 or -errno. */
+/* Value: 0 or -errno. */
 int await_init(struct await *a);
 void await_deinit(struct await *a);
-/* On a socket that blocks. At least 1 byte; 0: its end; -errno. */
+/* On a blocking socket. Value: at least 1 byte; 0: end of file; -errno. */
 ssize_t await_read(struct await *a, int fd, void *at, size_t bytes);
-/* Any thread: something has happened that they usually follow. */
+/* Called by any thread: an event has happened that bytes usually follow. */
 void await_cause(struct await *a);

@@ -1,9 +1,9 @@
 /*
- * broker.h: what the process of a session asks the server's own process for, and what it is handed.
+ * broker.h: the requests of a session's process to the server's own process, and the answers.
  *
- * The process that speaks with a peer runs with nothing: no files, no keys. Over a socket pair it asks for the one key
- * that the peer named, and for a worker, each once; the server's process decides, and never reads a byte of what the
- * peer said but the preface and the checked hello. Packets of one size; a descriptor may come along.
+ * The process that talks to a peer has no files and no keys. Over a socket pair it requests the one key that the peer
+ * named, and a worker, each once. The server's process decides, and reads no byte from the peer except the preface and
+ * the checked hello. All packets have one size; a descriptor may accompany them.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ enum broker_kind {
 	BROKER_KEY = 1, /* to the server: peer.name; back: status 0 and the key */
 	BROKER_OPEN,	/* to the server: peer, hello; back: status, text, route, and the wall's socket */
 	BROKER_ABOUT,	/* to the server: peer; back: text */
-	BROKER_READY,	/* to the server: all lanes are there, send no more */
+	BROKER_READY,	/* to the server: all lanes are open, send no more */
 	BROKER_SAY,	/* to the server: a line for its log */
 	BROKER_LANE,	/* from the server: a connection */
 	BROKER_END,	/* from the server: end, for the reason in the text */
@@ -32,7 +32,10 @@ struct broker_message {
 	char text[BROKER_TEXT_BYTES];
 };
 
-/* `fd`: -1 for none; it stays the caller's. 0 or -errno. */
+/* `fd`: -1 for none; the caller keeps it. Value: 0 or -errno. */
 int broker_send(int socket, const struct broker_message *m, int fd);
-/* Waits for timeout_ms at most (-1: for ever). *ret_fd: -1, or the caller's. Texts are terminated. 0 or -errno. */
+/*
+ * Waits for timeout_ms at most (-1: for ever). *ret_fd: -1, or owned by the caller. Texts are terminated. Value: 0 or
+ * -errno.
+ */
 int broker_receive(int socket, struct broker_message *ret, int *ret_fd, int timeout_ms);

@@ -1,4 +1,4 @@
-/* certificate.h: the contents of a certificate in words, for messages that say what is wrong with it. */
+/* certificate.h: describes the contents of a certificate, for error messages. */
 #pragma once
 
 #include <openssl/x509v3.h>
@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 /*
- * The names and addresses that it is for, with commas, as many as there is room for; its common name if there are none.
- * What is not printable, or could be taken for the text around it, is left away. "nobody": it has none.
+ * The names and addresses that it is valid for, separated by commas, as many as fit; its common name if there are none.
+ * Characters that are not printable, or could be mistaken for the surrounding text, are omitted. "nobody": it has none.
  */
 void certificate_names(X509 *certificate, char *ret, size_t size);
-/* It begins to be valid later than this machine's clock says. NULL: false. */
+/* True if its validity begins after the current time of this machine. NULL: false. */
 bool certificate_is_early(const X509 *certificate);

@@ -1,4 +1,4 @@
-/* dial.h: the client's way to a server: connect, prove, say hello, open the lanes. */
+/* dial.h: the client's side of a connection to a server: connect, authenticate, send the hello, open the lanes. */
 #pragma once
 
 #include "remote/relay/line.h"
@@ -10,14 +10,14 @@ struct dial {
 	struct line *first; /* messages to the server */
 	struct frame_welcome welcome;
 	struct line *messages_in, *payloads_in[RELAY_LANES_MOST], *payloads_out[RELAY_LANES_MOST];
-	enum wall_status status; /* why something failed */
+	enum wall_status status; /* the reason for a failure */
 	char text[RELAY_TEXT_BYTES];
 };
 
-/* All that can be said before there is a connection. 0, or an enum wall_status (d->status, d->text). */
+/* Checks everything that needs no connection. Value: 0, or an enum wall_status (d->status, d->text). */
 int dial_init(struct dial *d, const struct relay_target *target);
-/* Up to the welcome; flags: enum frame_hello_flag. Value as above. */
+/* Proceeds up to the welcome; flags: enum frame_hello_flag. Value as above. */
 int dial_open(struct dial *d, const struct wall_hello *hello, unsigned int flags);
-/* All lanes that the welcome grants; READY has come, and nothing has a deadline any more. Value as above. */
+/* Opens all lanes that the welcome grants and waits for READY; nothing has a deadline any more. Value as above. */
 int dial_lanes(struct dial *d);
 void dial_deinit(struct dial *d);

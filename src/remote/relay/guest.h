@@ -4,8 +4,8 @@
 #include "remote/relay/line.h"
 
 struct guest_config {
-	int connection, broker; /* descriptors, the guest's */
-	enum relay_trust trust; /* as the preface said; allowed already */
+	int connection, broker; /* descriptors, owned by the guest */
+	enum relay_trust trust; /* according to the preface; already permitted */
 	struct tls *tls;	/* NULL: plain */
 	bool ucx;
 	unsigned int patience_ms;
@@ -13,5 +13,5 @@ struct guest_config {
 	struct relay_count *count; /* shared with the server's process */
 };
 
-/* In the child after fork(). Never returns. */
+/* Runs in the child after fork(). Never returns. */
 _Noreturn void guest_run(const struct guest_config *config);

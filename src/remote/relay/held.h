@@ -14,7 +14,7 @@
 
 struct held_message {
 	struct held_message *next;
-	uint64_t serial; /* what it waits for */
+	uint64_t serial; /* the payload that it waits for */
 	uint32_t bytes;
 	_Alignas(8) uint8_t message[];
 };
@@ -26,8 +26,8 @@ struct held {
 
 void held_init(struct held *h);
 void held_deinit(struct held *h);
-bool held_has_room(const struct held *h, size_t bytes); /* one message always has */
-/* A copy. 0 or -ENOMEM. */
+bool held_has_room(const struct held *h, size_t bytes); /* always true for one message */
+/* Adds a copy. Value: 0 or -ENOMEM. */
 int held_add(struct held *h, uint64_t serial, const void *message, uint32_t bytes);
-/* The first that waits for nothing beyond `serial` any more, taken out: to be freed. NULL: none. */
+/* Removes the first message that waits for no payload beyond `serial`; the caller frees it. NULL: none. */
 struct held_message *held_take(struct held *h, uint64_t serial);

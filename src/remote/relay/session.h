@@ -32,16 +32,19 @@ struct session_config {
 	unsigned int patience_ms;
 	struct relay_count *count; /* never NULL */
 	const char *peer;	   /* "HOST:PORT" for texts */
-	int stop; /* server's broker or the client's parent: readable or closed ends the session. -1: none */
-	void (*why_stopped)(int stop, char ret_text[RELAY_TEXT_BYTES]); /* then asked; or NULL */
-	/* The client's: the worker's wish has come (ring/wall.h), with a good `where`. A thread that receives. */
+	int stop; /* server's broker or the client's parent: the session ends when it is readable or closed. -1: none */
+	void (*why_stopped)(int stop, char ret_text[RELAY_TEXT_BYTES]); /* called then for the reason; or NULL */
+	/*
+	 * For the client: called by a receiving thread when the worker's wish has arrived (ring/wall.h), with a checked
+	 * `where`.
+	 */
 	void (*wish)(void *arg, uint32_t wish, const char *where);
 	void *wish_arg;
 };
 
 /*
- * Until one of the two sides, or the line, has ended; then the program has been told, where it can be. The process
- * should end after it: threads may be left that wait for a peer. Value: why, an enum wall_status, with the text; 0: it
- * was over.
+ * Runs until one of the two sides, or the connection, has ended; the program has then been told if possible. The
+ * process should exit after it: threads that wait for a peer may remain. Value: an enum wall_status, with the text; 0:
+ * it ended normally.
  */
 int session_run(const struct session_config *config, char ret_text[RELAY_TEXT_BYTES]);

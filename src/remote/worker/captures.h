@@ -2,9 +2,9 @@
  * captures.h: stream captures of a client whose requests are executed by whichever thread of the worker is the
  * executor.
  *
- * To the driver every capture is relaxed, because otherwise it would compare the worker's threads. The mode that the
+ * For the driver every capture is relaxed, because otherwise it would compare the worker's threads. The mode that the
  * client requested is recorded here: a capture that is not relaxed must end in the client's thread that began it. The
- * client itself refuses what the modes forbid meanwhile (calls that are potentially unsafe during a capture).
+ * client itself refuses calls that the modes forbid meanwhile (potentially unsafe ones).
  */
 #pragma once
 
@@ -12,9 +12,9 @@
 
 #include <stdint.h>
 
-/* A copy of the driver's table whose capture calls go through here. */
+/* Copies the driver's table, with the capture calls replaced by those of this file. */
 void captures_wrap(struct cuda_table *ret, const struct cuda_table *driver);
-/* Which of the client's threads this thread executes for. */
+/* Sets the client's thread for which this thread executes. */
 void captures_thread(uint32_t thread);
-/* In tests: the next session begins anew. */
+/* In tests: resets the state for the next session. */
 void captures_forget(void);

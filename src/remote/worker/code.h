@@ -1,4 +1,4 @@
-/* code.h: handlers of the requests of remote/code.h, by file. */
+/* code.h: handlers of the requests of remote/code.h, with the file of each. */
 #pragma once
 
 #include "remote/worker/worker.h"

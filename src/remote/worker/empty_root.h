@@ -11,9 +11,9 @@
 #include <stdbool.h>
 
 /*
- * For all threads of the process, which share their root. With a namespace of mounts (`mounts`) nothing else is mounted
- * in it any more, so that no descriptor leads up to anything; without one the folder is the root, which takes the
- * privilege for that. `ret_nodes`: whether `nodes` are in it, which takes mounts. False: it has neither, or no folder
- * can be made; paths lead where they did.
+ * Changes the root for all threads of the process, which share it. With a mount namespace (`mounts`) nothing else
+ * remains mounted, so that no descriptor leads to other files; without one the folder becomes the root, which requires
+ * the privilege for that. `ret_nodes`: whether `nodes` are in it, which requires mounts. False: neither is possible, or
+ * no folder can be created; paths lead where they did.
  */
 bool empty_root_enter(bool mounts, const struct nodes *nodes, bool *ret_nodes);

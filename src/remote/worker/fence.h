@@ -1,6 +1,6 @@
 /*
- * fence.h: the second line behind the checks of a client's numbers: a driver that can be told which memory of this
- * process copies may touch refuses the rest. The software device can; others are not asked for more than they offer.
+ * fence.h: a second protection behind the checks of a client's numbers: a driver that can be told which memory of this
+ * process copies may access refuses the rest. The software device supports this; other drivers are not told.
  */
 #pragma once
 
@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* These bytes belong to the session; from the first call on nothing else of this process may be touched. */
+/*
+ * Permits access to these bytes of the session; from the first call on, no other memory of this process may be
+ * accessed.
+ */
 void fence_allow(const struct cuda_table *driver, const void *begin, size_t bytes);
-/* Around calls into a library that copies from and to memory of its own; this thread alone. */
+/* Brackets calls into a library that copies from and to its own memory; only for this thread. */
 void fence_lift(bool lifted);

@@ -1,16 +1,16 @@
-/* guard.h: the thread that ends the worker when its client ends, whatever the others are doing. */
+/* guard.h: the thread that ends the worker when its client ends, whatever other threads do. */
 #pragma once
 
 #include <stdbool.h>
 
-/* What the guard watches; -1: nothing. */
+/* The descriptors that the guard watches; -1: none. */
 struct guard {
-	int client;			 /* the client's socket: its end is ours */
-	int process;			 /* pidfd of its process, whose children may have the socket too */
+	int client;			 /* the client's socket: the worker exits when it closes */
+	int process;			 /* a pidfd of the client: its children may hold the socket too */
 	int control;			 /* meted's, see control.h */
-	void (*on_control)(void *owner); /* it can be read */
+	void (*on_control)(void *owner); /* called when `control` is readable */
 	void *owner;
 };
 
-/* Starts the thread. 0 or -errno. `guard` must stay. */
+/* Starts the thread. `guard` must remain valid. Value: 0 or -errno. */
 int guard_start(struct guard *guard);

@@ -12,11 +12,11 @@
 struct identity {
 	uid_t uid;
 	gid_t gid;
-	bool leaves; /* it becomes that user */
-	bool own;    /* which nothing else runs as */
+	bool leaves; /* it changes to that user */
+	bool own;    /* no other process runs as that user */
 };
 
-/* `wanted`: the number that meted has chosen; 0: none. Says in a line when a user of the machine has that number. */
+/* `wanted`: the id that meted has chosen; 0: none. Logs a line if a user of the machine has that id. */
 void identity_choose(struct identity *ret, uid_t wanted);
-/* For all threads, whose privileges go with it. 0 or -errno. */
+/* Changes the user of all threads, which thereby lose their privileges. Value: 0 or -errno. */
 int identity_take(const struct identity *identity);

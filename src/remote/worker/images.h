@@ -1,6 +1,6 @@
 /*
- * images.h: the images that have arrived, by their hash. An image that is known by its hash is the same for every
- * client, so the table belongs to the process. Any thread may use it.
+ * images.h: the images that have arrived, by their hash. An image with a given hash is the same for every client, so
+ * the table belongs to the process. Any thread may use it.
  */
 #pragma once
 
@@ -10,9 +10,9 @@
 
 struct image;
 
-/* Those that meted holds for this tenant are there from now on; by this connection it gets new ones. */
+/* Adds the images that meted keeps for this tenant; meted receives new ones over this connection. */
 void images_hold(int meted);
-/* A whole image with this hash, looked after; NULL: there is none. */
+/* Returns a complete and checked image with this hash; NULL: there is none. */
 struct image *images_take(const uint8_t hash[SHA256_BYTES], uint64_t bytes);
 void images_give(struct image *image);
 /* Its bundle, aligned to 8. */

@@ -21,20 +21,20 @@
 #define INBOX_THREADS 1024u
 
 struct inbox_ops {
-	/* A thread begins: what it executes in, with room for the longest message. NULL: no memory. */
+	/* A thread starts: creates its buffers, with room for the longest message. NULL: no memory. */
 	void *(*enter)(void *arg, uint8_t **ret_message);
 	void (*leave)(void *arg, void *room);
-	/* Executes the message of `size` bytes that has been copied there. 0, or below 0: the session ends. */
+	/* Executes the message of `size` bytes that was copied there. Value: 0, or below 0: the session ends. */
 	int (*execute)(void *arg, void *room, size_t size);
 };
 
 struct inbox {
-	struct ring_end *ring; /* belongs to who has the turn */
+	struct ring_end *ring; /* belongs to the thread that has the turn */
 	const struct inbox_ops *ops;
 	void *arg;
-	_Atomic bool turn; /* somebody has it */
+	_Atomic bool turn; /* a thread has it */
 	_Atomic uint32_t idle; /* threads that execute nothing */
-	_Atomic int ended; /* below 0: why; the first reason stays */
+	_Atomic int ended; /* below 0: the first reason to end */
 	pthread_mutex_t lock;
 	pthread_cond_t left;
 	uint32_t threads; /* guarded by `lock` */
@@ -42,14 +42,14 @@ struct inbox {
 
 void inbox_init(struct inbox *inbox, struct ring_end *ring, const struct inbox_ops *ops, void *arg);
 /*
- * This thread takes part until the session ends. -EPIPE: the client closed it or is dead; -EPROTO: it broke the rules;
- * -ENOMEM; or what execute() said. Other threads may still be executing.
+ * The calling thread takes part until the session ends. Value: -EPIPE: the client closed it or is dead; -EPROTO: it
+ * broke the rules; -ENOMEM; or the value of execute(). Other threads may still be executing.
  */
 int inbox_run(struct inbox *inbox);
-/* The session ends: every thread leaves when it is done with its request. Any thread, several times. */
+/* Ends the session: every thread leaves after its request. Any thread may call it, repeatedly. */
 void inbox_end(struct inbox *inbox, int why);
-/* After inbox_run(): waits until no other thread is left. */
+/* Called after inbox_run(): waits until no other thread is left. */
 void inbox_deinit(struct inbox *inbox);
 
-/* In execute(): the turn is given away. False: there is no other thread that could take it, it is kept. */
+/* Called in execute(): gives up the turn. False: no other thread could take it, and it is kept. */
 bool inbox_yield(struct inbox *inbox);

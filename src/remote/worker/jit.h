@@ -1,10 +1,10 @@
-/* jit.h: options of the JIT compiler, read from requests; what the driver makes of them, written into answers. */
+/* jit.h: reads options of the JIT compiler from requests, and writes the driver's results to answers. */
 #pragma once
 
 #include "remote/code.h"
 #include "remote/worker/worker.h"
 
-/* Zero at first. */
+/* All zero at first. */
 struct jit {
 	unsigned int options;
 	CUjit_option option[CODE_OPTIONS_MOST];
@@ -13,10 +13,10 @@ struct jit {
 	unsigned int log_size[2];
 };
 
-/* 0, -EPROTO, -EMSGSIZE: no memory. jit_deinit() in any case. */
+/* Value: 0, -EPROTO, -EMSGSIZE: no memory. jit_deinit() must follow in any case. */
 int jit_read(struct work *work, struct jit *j, uint32_t count);
-/* Which logs jit_write() writes, as struct code_loaded has it. */
+/* The logs that jit_write() writes, as in struct code_loaded. */
 uint32_t jit_logs(const struct jit *j);
-/* All values, then the logs. */
+/* Writes all values, then the logs. */
 void jit_write(struct work *work, const struct jit *j);
 void jit_deinit(struct jit *j);

@@ -1,4 +1,4 @@
-/* launches.h: reading what a launch says; launches themselves and kernel nodes of graphs are made of it. */
+/* launches.h: reads the description of a launch; used for launches and for kernel nodes of graphs. */
 #pragma once
 
 #include "remote/worker/functions.h"
@@ -9,7 +9,7 @@ struct launch {
 	const struct known *known;
 	const uint8_t *packed;
 	CUlaunchAttribute attribute[CODE_LAUNCH_ATTRIBUTES_MOST];
-	/* As the driver takes them; one of the two is NULL, both when there are no parameters. */
+	/* In the form for the driver; one of the two is NULL, both if there are no parameters. */
 	void **params, **extra;
 	size_t extra_bytes;
 	void *extra_list[5];
@@ -17,13 +17,13 @@ struct launch {
 };
 
 /*
- * 0: l->known and what depends on it is filled in unless work->result says otherwise (l->known is NULL then); -EPROTO:
+ * Value: 0: l->known and what depends on it are set unless work->result is an error (l->known is NULL then); -EPROTO:
  * malformed.
  */
 int launch_read(struct work *work, struct launch *l);
-/* Where its parameters are; sets work->result when they are not those that the function has. */
+/* Locates its parameters; sets work->result if they do not match the function. */
 void launch_params(struct work *work, struct launch *l);
-/* Points into it. */
+/* The result points into `l`. */
 CUlaunchConfig launch_config(struct launch *l, CUstream stream);
-/* Objects and addresses in an attribute's value: looked up, checked. */
+/* Looks up and checks objects and addresses in an attribute's value. */
 void launch_attribute_check(struct work *work, CUlaunchAttribute *a);

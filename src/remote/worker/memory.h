@@ -1,11 +1,13 @@
-/* memory.h: device memory and pinned memory of the session, for the handlers beside memory.c. */
+/* memory.h: device memory and pinned memory of the session, for handlers in other files. */
 #pragma once
 
 #include "remote/worker/worker.h"
 
-/* Whether [at, at + bytes) may be given to the driver as device memory: the session's, or its part of the arena. */
+/*
+ * True if [at, at + bytes) may be passed to the driver as device memory: it is the session's, or its part of the arena.
+ */
 bool memory_good(struct work *work, CUdeviceptr at, uint64_t bytes);
-/* What is answered for an address that is not: the context's own error if it has one. */
+/* The result for an invalid address: the context's own error if it has one. */
 CUresult memory_bad(struct work *work);
 
 /* CALL_PIN, CALL_UNPIN, CALL_MERGE */

@@ -1,7 +1,7 @@
-/* move.h: the requests of a client whose session continues here (remote/move.h), and meted's request to leave. */
+/* move.h: the requests of a client whose session continues here (remote/move.h), and meted's wish that it leaves. */
 #pragma once
 
 struct wall;
 
-/* Starts the thread that passes meted's wish on to the client. 0 or -errno. `wall` must stay. */
+/* Starts the thread that passes meted's wish to the client. `wall` must remain valid. Value: 0 or -errno. */
 int move_watch(struct wall *wall);

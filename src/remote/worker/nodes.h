@@ -1,8 +1,8 @@
 /*
  * nodes.h: the device nodes that a driver has open, and opens again behind the fence.
  *
- * NVIDIA's driver opens its nodes anew for memory that it maps and for more contexts. So the worker's empty root has
- * these nodes in it, and nothing else but what the kernel says of the driver and of devices' numbers, to read.
+ * NVIDIA's driver opens its nodes again for memory that it maps and for further contexts. The worker's empty root
+ * therefore contains these nodes, and otherwise only read-only files of the kernel about the driver and device numbers.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct nodes {
 	char path[NODES_MOST][NODE_BYTES]; /* /dev/nvidia... */
 };
 
-/* Those that this process has open now: no other card's, unless the driver opened that too. */
+/* Finds the nodes that this process has open: none of other cards, unless the driver opened those too. */
 void nodes_find(struct nodes *nodes);
-/* Makes them, by mounts, in the empty folder `root`. False: one of them is not there; then none is of use. */
+/* Creates them, by mounts, in the empty folder `root`. False: one of them could not be created, and none is used. */
 bool nodes_put(const struct nodes *nodes, const char *root);

@@ -1,8 +1,7 @@
 /*
- * occupied.h: what this process occupies of a device, by the driver's own library of figures (NVML, METE_NVML).
+ * occupied.h: what this process occupies of a device, according to the driver's own NVML (METE_NVML).
  *
- * Asked before there is a client, and opened by then: the library opens files when it starts, and the shim asks it
- * later.
+ * NVML is opened before there is a client, because it opens files at its start; the shim queries it later.
  */
 #pragma once
 
@@ -11,7 +10,7 @@
 
 void occupied_open(void);
 /*
- * On the device of this UUID, `length` characters as the pool names it ("GPU-..."). 0: it does not say, or not of this
+ * On the device with this UUID, `length` characters as the pool names it ("GPU-..."). 0: not reported, or not for this
  * process: a container may hide process ids.
  */
 uint64_t occupied_bytes(const char *uuid, size_t length);

@@ -1,11 +1,11 @@
-/* output.h: what kernels print, on its way to the client. The driver writes it to this process's standard output. */
+/* output.h: passes what kernels print to the client. The driver writes it to this process's standard output. */
 #pragma once
 
 #include "remote/worker/worker.h"
 
-/* Makes the pipe: before the sandbox is entered. 0 or -errno. */
+/* Creates the pipe; must be called before the sandbox is entered. Value: 0 or -errno. */
 int output_open(void);
-/* Standard output goes to the client of this session from now on. 0 or -errno. */
+/* Sends standard output to the client of this session from now on. Value: 0 or -errno. */
 int output_start(struct worker *worker);
-/* What has been printed so far is sent before anything else is. */
+/* Sends what has been printed so far, before anything else is sent. */
 void output_flush(struct worker *worker);

@@ -1,7 +1,7 @@
 /*
- * places.h: device memory at addresses that the client has from another worker, which it has left (client/move.h):
- * built of the driver's virtual memory management, because no driver gives plain memory at a wanted address. Blocks
- * that the other driver had packed together share a place, which goes when the last of them is freed.
+ * places.h: device memory at addresses that the client has from an earlier worker, which it has left (client/move.h).
+ * It is built with the driver's virtual memory management, because no driver allocates ordinary memory at a requested
+ * address. Blocks that the earlier driver had packed together share a place, which is freed with the last of them.
  */
 #pragma once
 
@@ -9,16 +9,16 @@
 
 /* CALL_MOVE_PLACE */
 int places_add(struct work *work);
-/* Whether one lies there. */
+/* True if a block begins there. */
 bool places_has(CUdeviceptr at);
 /*
- * The block at this address, which is in the session's ranges no more, was in such a place: it is freed when the
- * device, or what is on the stream now, has ended. False: it was not; the driver is to be told. `block`: one of the
- * session's ranges begins there; nothing else in a place can be freed.
+ * Frees the block at this address if it is in such a place, after the device, or the current work of the stream, has
+ * completed. The block must have been removed from the session's ranges. False: it is not in one, and the driver must
+ * free it. `block`: one of the session's ranges began there; nothing else in a place can be freed.
  */
 bool places_free(struct work *work, CUdeviceptr at, bool block);
 bool places_free_ordered(struct work *work, CUdeviceptr at, bool block, CUstream stream);
-/* Gives back what such frees have left by now. Called where memory is asked for. */
+/* Releases places whose last block is free. Called before memory is allocated. */
 void places_reap(const struct cuda_table *driver);
-/* The context has gone, with what was in it. */
+/* Called when the context has ended, with the places in it. */
 void places_context_gone(const struct cuda_table *driver, uint64_t context);

@@ -1,14 +1,14 @@
 /*
- * rights.h: privileges over namespaces, where becoming another user does not take them away.
+ * rights.h: privileges over namespaces, for the case that changing the user does not remove them.
  *
- * A thread keeps them for the one thing that is left to do with them; it is started before the driver's threads, which
- * are born without any.
+ * One thread keeps them for the one remaining use; it is started before the driver's threads, which are created without
+ * them.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* Before the first thread: gives the privileges up, for this one and those to come. False: nobody keeps them. */
+/* Called before the first thread: drops the privileges of this thread and later ones. False: no thread keeps them. */
 bool rights_keep(void);
-/* Has `act` done by the thread that kept them, and ends it. Without such a thread: done here. */
+/* Runs `act` in the thread that kept them, and ends that thread. Without such a thread `act` runs here. */
 bool rights_use(bool (*act)(void *), void *argument);

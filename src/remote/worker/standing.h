@@ -1,8 +1,8 @@
 /*
- * standing.h: a worker is a program among others. What the service manager gives meted, a better priority and
- * protection when memory is short, is not for those whom it serves.
+ * standing.h: makes a worker an ordinary program. The service manager's better priority and memory protection are for
+ * meted, not for the programs that it serves.
  */
 #pragma once
 
-/* Before the first thread. */
+/* Called before the first thread. */
 void standing_reset(void);

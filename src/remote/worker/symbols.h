@@ -1,22 +1,22 @@
 /*
- * symbols.h: the variables of a module that kernels can write, as its image names them: those of PTX, and objects in
- * the sections .nv.global and .nv.global.init of machine code, also of what is packed in a fat binary.
+ * symbols.h: the variables of a module that kernels can write, according to its image: those of PTX, and objects in the
+ * sections .nv.global and .nv.global.init of machine code, also in packed entries of a fat binary.
  *
- * An image is its maker's word: nothing outside of it is read, and what it unpacks to is bounded.
+ * An image is not trusted: nothing outside it is read, and its unpacked size is bounded.
  */
 #pragma once
 
 #include "remote/image.h"
 
-#define SYMBOL_NAME_MOST 4096u /* with its NUL */
+#define SYMBOL_NAME_MOST 4096u /* including its NUL */
 
 struct symbol {
 	const char *name;
-	uint64_t bytes;		/* 0: the image does not say, or it takes none */
-	uint64_t at;		/* in its section */
-	uint32_t section;	/* 0: nobody knows where it comes to lie beside others */
-	bool shared;		/* others of this entry have its name, too: variables of files that were linked */
-	const uint8_t *initial; /* what it holds in the beginning; NULL: zeroes */
+	uint64_t bytes;		/* 0: the image does not give a size, or it is 0 */
+	uint64_t at;		/* offset in its section */
+	uint32_t section;	/* 0: its location relative to others is not known */
+	bool shared;		/* others of this entry have the same name: variables of files that were linked */
+	const uint8_t *initial; /* initial contents; NULL: zeroes */
 };
 
 /* One entry of the image: PTX or machine code for one target. */
@@ -24,17 +24,18 @@ struct symbols {
 	struct symbol *symbol; /* sorted by name */
 	size_t count, room;
 	uint64_t name_bytes; /* of all names, with their NULs */
-	unsigned int member; /* of several that are linked together, from 0: of each a driver takes one entry */
-	bool complete;	     /* all of them are here */
+	unsigned int member; /* for entries that are linked together, the index of the member, from 0: a driver takes
+			      * one entry of each */
+	bool complete;	     /* all variables are listed */
 };
 
 enum symbols_outcome {
 	SYMBOLS_ALL,
-	SYMBOLS_UNKNOWN, /* of an entry that could be the one taken nobody knows the variables */
-	SYMBOLS_HEAP,	 /* kernels of a packed entry take memory by themselves */
+	SYMBOLS_UNKNOWN, /* the variables of an entry that may be chosen are not known */
+	SYMBOLS_HEAP,	 /* kernels of a packed entry allocate memory */
 };
 
-/* What is told lives until it returns. */
+/* The argument is valid until the function returns. */
 typedef void (*symbols_found)(void *arg, const struct symbols *s);
 
 enum symbols_outcome symbols_read(const struct image_view *v, symbols_found found, void *arg);

@@ -1,6 +1,6 @@
 /*
- * unpack.h: what an entry of a fat binary holds, unpacked: LZ4 (toolkits before 13) and zstd. The image is its maker's
- * word: what an entry says of its size is checked before memory is taken for it.
+ * unpack.h: unpacks an entry of a fat binary: LZ4 (toolkits before 13) and zstd. The image is not trusted: the size
+ * that an entry states is checked before memory is allocated for it.
  */
 #pragma once
 
@@ -11,12 +11,12 @@
 struct unpacked {
 	const uint8_t *data;
 	uint64_t bytes;
-	uint8_t *owned; /* or NULL: it is in the image, and there is no NUL behind it */
+	uint8_t *owned; /* or NULL: the data is in the image, without a terminating NUL */
 };
 
 /*
- * The payload of the entry that begins `at`, of at most `most` bytes; what was packed, and PTX, has a NUL behind it.
- * False: damaged, packed in a way that nobody here knows, larger, or there is no memory. unpack_free() in every case.
+ * Returns the payload of the entry that begins at `at`, of at most `most` bytes; unpacked data, and PTX, end with a
+ * NUL. False: damaged, of an unknown packing, too large, or no memory. unpack_free() must follow in every case.
  */
 bool unpack(const struct image_entry *e, const uint8_t *at, uint64_t most, struct unpacked *ret);
 void unpack_free(struct unpacked *u);

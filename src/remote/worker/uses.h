@@ -12,15 +12,15 @@
 
 #include "remote/worker/session.h"
 
-/* A request begins and ends to be the executor's. */
+/* A request becomes the executor's, and ceases to be. */
 void uses_begin(struct worker *worker);
 void uses_end(struct work *work);
 
 /* The entry of a live object of this kind, or NULL; in use from now on, or from the yield on. */
 struct id_entry *uses_find(struct work *work, enum remote_kind kind, uint64_t id);
-/* The request is about to yield. False: it uses more than can be noted, and may not. */
+/* Called before the request yields. False: it uses more objects than can be recorded, and must not yield. */
 bool uses_hold(struct work *work);
-/* Nothing is used any more; the request's context neither. */
+/* Ends all uses of the request, including that of its context. */
 void uses_leave(struct work *work);
-/* The object is hidden: until no other request uses it or what it owns. */
+/* Waits until no other request uses the hidden object or what it owns. */
 void uses_await(struct work *work, uint64_t id);

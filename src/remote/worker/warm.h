@@ -1,9 +1,9 @@
 /*
- * warm.h: the driver before there is a client: started, with a context on each device, everything open that it opens
- * late.
+ * warm.h: prepares the driver before there is a client: started, with a context on each device, and with all late files
+ * open.
  *
  * The driver is used directly here. When a client comes, the shim is started in front of it, under the client's grant,
- * and finds the contexts: it is charged for them then (shim/contexts.c).
+ * and finds the contexts, which are charged then (shim/contexts.c).
  */
 #pragma once
 
@@ -17,14 +17,14 @@
 
 struct warm {
 	struct cuda_table driver, shim;
-	CUdevice device[WARM_DEVICES]; /* the driver's */
+	CUdevice device[WARM_DEVICES]; /* the driver's ordinals */
 	unsigned int count;
-	uint64_t context_bytes[WARM_DEVICES]; /* what the contexts take; 0: the driver does not say */
+	uint64_t context_bytes[WARM_DEVICES]; /* size of the contexts; 0: the driver does not report it */
 };
 
 /*
- * `shim`: driver_find_shim()'s, asked before the worker had mounts of its own: in a chroot /proc/self/exe names nothing
- * afterwards. `devices`: UUIDs, separated by ",". False: `why` says it in one line.
+ * `shim`: the result of driver_find_shim(), determined before the worker had its own mounts: in a chroot,
+ * /proc/self/exe names nothing. `devices`: UUIDs, separated by ",". False: `why` gives the reason in one line.
  */
 bool warm_up(struct warm *warm, const char *shim, const char *devices, char *why, size_t why_bytes);
 /*

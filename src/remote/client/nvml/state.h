@@ -13,13 +13,16 @@
 #include "nvml_soft.h"
 #include "remote/client/watch.h"
 
-/* NVML_SUCCESS with the client's table, or what the caller answers: UNINITIALIZED, or what became of the sessions. */
+/*
+ * Value: NVML_SUCCESS with the client's table, or the error for the caller: UNINITIALIZED, or the state of the
+ * sessions.
+ */
 nvmlReturn_t state_enter(const struct watch_calls **ret);
-/* The device behind a handle. NVML_ERROR_INVALID_ARGUMENT: none. */
+/* The device behind a handle. NVML_ERROR_INVALID_ARGUMENT: not a handle. */
 nvmlReturn_t state_device(const struct watch_calls *w, nvmlDevice_t handle, int *ret);
 nvmlDevice_t state_handle(int device);
-/* Of a question to a worker. */
+/* Converts the error of a query to a worker. */
 nvmlReturn_t state_error(CUresult r);
-/* Copies a text as NVML does: room for less than all of it is an error, and writes nothing. */
+/* Copies a text as NVML does: a buffer that is too small is an error, and nothing is written. */
 nvmlReturn_t state_text(const char *text, char *ret, unsigned int room);
 nvmlReturn_t state_number(unsigned int *ret, unsigned int value);
