@@ -1,9 +1,9 @@
-/* array_format.h: how large the elements of an array are. Source: the driver API's documentation, CUarray_format. */
+/* array_format.h: the element size of an array. Source: the driver API's documentation, CUarray_format. */
 #pragma once
 
 #include "cuda_table.h"
 
-/* Bytes of one channel; 0: a format whose elements are packed otherwise, and then nothing is known at least. */
+/* Bytes of one channel; 0: a format with packed elements, whose size is not known here. */
 static inline unsigned int array_channel_bytes(CUarray_format format)
 {
 	switch (format) {

@@ -1,10 +1,10 @@
 /*
- * compat.h: what keeps the injected libraries loadable on glibc 2.17.
+ * compat.h: keeps the injected libraries loadable on glibc 2.17.
  *
- * Included before everything else in every file of the shim (-include). A function whose default version is younger
- * than 2.17 is bound to the version that it had then; everything that touches the kernel goes through syscall(), which
- * is no cancellation point, has no large-file or 64-bit-time twin, and is not what a program's own wrappers interpose.
- * A sanitizer's runtime replaces the same functions under their plain names, so sanitized builds bind nothing.
+ * Included before everything else in every file of the shim (-include). A function whose default version is newer than
+ * 2.17 is bound to its version of that time. All kernel calls go through syscall(), which is no cancellation point, has
+ * no large-file or 64-bit-time twin, and is not interposed by a program's own wrappers. A sanitizer's runtime replaces
+ * the same functions under their plain names, so sanitized builds bind nothing.
  */
 #pragma once
 

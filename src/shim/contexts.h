@@ -1,5 +1,7 @@
-/* contexts.h: contexts take device memory themselves (measured), and take what was allocated in them along when they
- * go. */
+/*
+ * contexts.h: contexts take device memory themselves (measured), and free what was allocated in them when they are
+ * destroyed.
+ */
 #pragma once
 
 #include "cuda_table.h"
@@ -7,15 +9,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Up to `most` of the contexts that the program has made or retained. Value: how many. */
+/* Lists up to `most` of the contexts that the program has created or retained. Value: their number. */
 unsigned int contexts_list(void **ret, unsigned int most);
-/* The device of the grant that a context is on. False: it is none that the program has. */
+/* The grant's device of a context. False: it is not a context of the program. */
 bool contexts_device(const void *context, unsigned int *ret_device);
-/* The one context that the program has. NULL: it has none, or several. No lock is taken. */
+/* The only context of the program. NULL: it has none, or several. Takes no lock. */
 CUcontext contexts_sole(void);
 /*
- * True: the calling thread has no context that can be used; *ret_r is the driver's word on that. It is not asked for
- * the call itself: another thread may bring the primary context back meanwhile, and nobody would be charged.
+ * True: the calling thread has no usable context, and *ret_r is the driver's error for that. The call itself is then
+ * not passed to the driver: another thread may restore the primary context meanwhile, and the memory would be charged
+ * to nobody.
  */
 bool contexts_lack(CUresult *ret_r);
 /* In the child of fork(). */

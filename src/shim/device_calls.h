@@ -1,6 +1,6 @@
 /*
- * device_calls.h: every call that only carries devices and has a body by hand, as X(symbol): start.c passes them
- * through, as those with the generated body, when the program sees all that the driver shows.
+ * device_calls.h: the calls that only carry devices and have a hand-written body, as X(symbol). start.c passes them
+ * through, like those with a generated body, when the program sees all devices that the driver shows.
  */
 X(cuDeviceGet)
 X(cuDeviceGetCount)

@@ -1,7 +1,7 @@
 /*
- * external.h: memory of another API, or of another process by such an API's handle (cuImportExternalMemory). The driver
- * keeps it for as long as it is imported, or a part of it is mapped, whatever its maker does; so it is charged here as
- * well, at the size that the program names. It is in no figure of CUDA's.
+ * external.h: memory of another API, or of another process through such an API's handle (cuImportExternalMemory). The
+ * driver keeps it while it is imported or part of it is mapped, whatever its creator does. It is therefore charged here
+ * as well, with the size that the program states. It is not in CUDA's own figures.
  */
 #pragma once
 

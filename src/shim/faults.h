@@ -1,10 +1,10 @@
 /*
- * faults.h: what ends a context for good (a fault of a kernel, an error of the device) is told to meted, once for each
- * context, with the call that was the first to answer it.
+ * faults.h: reports errors that end a context for good (a fault of a kernel, an error of the device) to meted, once per
+ * context, with the call that first returned the error.
  *
- * The calls by which programs usually learn of it are watched also where nothing else of them is our business: one
- * comparison behind the driver's call. A program that ends without asking is known to meted by the driver's own events
- * alone.
+ * The calls by which programs usually learn of such errors are watched even if the shim does nothing else with them:
+ * one comparison after the driver's call. If a program ends without such a call, meted knows of the error only from the
+ * driver's own events.
  */
 #pragma once
 
@@ -12,11 +12,13 @@
 
 #include <stdbool.h>
 
-/* In the slow path: no lock is held, errno is kept. */
+/* The slow path: no lock is held, errno is preserved. */
 void faults_tell(CUresult r);
 
-/* The errors after which a context answers nothing else (CUDA driver API, "CUresult": "the context must be destroyed"
- * or "the process must be terminated"), and those of a device that is gone. */
+/*
+ * The errors after which a context returns only the error (CUDA driver API, "CUresult": "the context must be destroyed"
+ * or "the process must be terminated"), and those of a lost device.
+ */
 static inline bool faults_is(CUresult r)
 {
 	return r >= CUDA_ERROR_ILLEGAL_ADDRESS
@@ -26,7 +28,7 @@ static inline bool faults_is(CUresult r)
 			  r == CUDA_ERROR_NVLINK_UNCORRECTABLE);
 }
 
-/* Behind the driver's call. Value: r. */
+/* Called after the driver's call. Value: r. */
 static inline CUresult faults_see(CUresult r)
 {
 	if (__builtin_expect(r != CUDA_SUCCESS && faults_is(r), 0))
@@ -34,9 +36,9 @@ static inline CUresult faults_see(CUresult r)
 	return r;
 }
 
-/* Puts the watched calls into the table, where the driver's own function would stand. */
+/* Puts the watched calls into the table, in the place of the driver's own functions. */
 void faults_watch(void);
-/* A context has gone: another one may come under its handle. */
+/* A context has ended: another one may get its handle. */
 void faults_forget(const void *context);
 /* In the child of fork(). */
 void faults_reset(void);

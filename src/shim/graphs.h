@@ -1,18 +1,20 @@
 /*
- * graphs.h: memory nodes of graphs. What counts is what the driver has reserved for graphs on a device, which grows
- * when a graph with allocation nodes is launched.
+ * graphs.h: memory nodes of graphs. What counts is the memory that the driver has reserved for graphs on a device,
+ * which grows when a graph with allocation nodes is launched.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Settles the graphs' memory on a device and makes the driver return what no graph uses. True: there is more credit
- * now. */
+/*
+ * Settles the graphs' memory on a device, and makes the driver return what no graph uses. True: there is more credit
+ * now.
+ */
 bool graphs_shrink(unsigned int device);
-/* Settles where graphs have memory at all. Outside the gate. */
+/* Settles if any graph has memory. Outside the gate. */
 void graphs_settle(void);
-/* Units that graphs have reserved on a device, where there are graphs that do. */
+/* The units that graphs have reserved on a device. */
 uint64_t graphs_reserved(unsigned int device);
 /* In the child of fork(). */
 void graphs_reset(void);

@@ -1,8 +1,8 @@
 /*
- * launches.h: the calls that submit work, or tell that work has ended, as the gate sees them.
+ * launches.h: the gate's view of calls that submit work, or show that work has completed.
  *
- * A body of a launching call tries pace_begin_fast() or goes to pace_begin_slow(), calls the driver, and hands the
- * result to pace_end(). Which calls are gated, and on which engine, says the spec's field `gate`.
+ * The body of a launching call tries pace_begin_fast() or goes to pace_begin_slow(), calls the driver, and passes the
+ * result to pace_end(). The spec's field `gate` states which calls are gated, and on which engine.
  */
 #pragma once
 
@@ -12,20 +12,20 @@
 
 #include <stdbool.h>
 
-/* From now on the calls that tell that work has ended are ours as well (face.h). */
+/* From now on the shim also handles the calls that show that work has completed (face.h). */
 void launches_arm(void);
 
-/* The program knows that the stream, or everything, has come to its end, if r says so. Value: r. */
+/* If r says so, the program knows that the stream, or everything, has completed. Value: r. */
 CUresult launches_synced(CUstream stream, bool per_thread, CUresult r);
 CUresult launches_synced_all(CUresult r);
 
-/* The stream is about to be held back by something that is no work of an engine: see marks_break(). */
+/* The stream is about to wait for something other than work of an engine: see marks_break(). */
 void launches_break(CUstream stream, bool per_thread);
 
-/* A graph's launch, around the driver's call; then pace_end(). */
+/* Brackets a graph's launch before the driver's call; then pace_end(). */
 void graph_begin(struct launch *l, CUgraphExec exec, CUstream stream, bool per_thread);
 
-/* A copy or a fill that the program does not wait for, then pace_end(); and one that it waits for (core/copies.h). */
+/* A copy or fill for which the program does not wait, then pace_end(); and one for which it waits (core/copies.h). */
 void copy_begin(struct launch *l, enum cuda_call call, uint64_t bytes, CUstream stream, bool per_thread);
 void copy_begin_sync(struct launch *l, enum cuda_call call, uint64_t bytes, bool per_thread);
 void copy_end_sync(struct launch *l, CUresult r);

@@ -1,8 +1,10 @@
-/* memory.h: what other files of the shim need of plain allocations. */
+/* memory.h: plain allocations, for other files of the shim. */
 #pragma once
 
 #include "core/records.h"
 
-/* Gives back what a plain allocation, or an array of known size, was charged on its device, after the driver has let
- * go. Value: units. */
+/*
+ * Returns the charge of a plain allocation, or an array of known size, on its device, after the driver has freed it.
+ * Value: units.
+ */
 uint32_t memory_refund(const struct record *r);

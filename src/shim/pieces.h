@@ -1,7 +1,7 @@
 /*
- * pieces.h: the pieces that movable memory is made of: each of one handle of the driver's. What movable.c gives to the
- * program in blocks lies in pieces with addresses of their own. Memory that the program makes and maps itself (vmm.c)
- * is a piece each, mapped where the program says.
+ * pieces.h: the pieces of movable memory: each of one handle of the driver. The blocks that movable.c gives to the
+ * program lie in pieces with addresses of their own. Memory that the program creates and maps itself (vmm.c) is a piece
+ * each, mapped at the program's addresses.
  */
 #pragma once
 
@@ -18,49 +18,49 @@
 
 struct piece {
 	CUdeviceptr at;
-	uint64_t bytes; /* 0: a free place */
+	uint64_t bytes; /* 0: a free entry */
 	CUmemGenericAllocationHandle handle;
 	CUdevice real;
 	unsigned int device;
 	bool packed;
 	bool resident;
-	bool whole;	     /* not packed: the block is there */
-	uint64_t emptied_ns; /* not packed: since when it is not */
+	bool whole;	     /* not packed: the block exists */
+	uint64_t emptied_ns; /* not packed: since when the block does not exist */
 	struct pack pack;
-	void *host;		/* while it is away, and on its way; else NULL */
-	struct stash_part part; /* where it is away and `host` is NULL: on the disk */
-	/* Of what the program has made itself: */
-	bool own;		  /* `at` is ours, for a copy, and else 0 */
-	uint32_t fixed;		  /* above 0: it does not leave, for others have it as well */
-	uint64_t id;		  /* vmm.c's */
-	unsigned long long flags; /* what it was made with, as `prop` */
+	void *host;		/* while it is away or moving; otherwise NULL */
+	struct stash_part part; /* if it is away and `host` is NULL: its place on the disk */
+	/* Of memory that the program has created itself: */
+	bool own;		  /* `at` is an address of this file's for a copy, otherwise 0 */
+	uint32_t fixed;		  /* above 0: it does not leave, because others have it as well */
+	uint64_t id;		  /* assigned by vmm.c */
+	unsigned long long flags; /* as given at its creation; so is `prop` */
 	CUmemAllocationProp prop;
 };
 
 extern pthread_mutex_t pieces_lock; /* guards the table */
 extern struct piece pieces[PIECES];
-extern uint32_t piece_count; /* places that have ever been used are below */
+extern uint32_t piece_count; /* number of entries ever used */
 
-/* Of all packed pieces; the lock is held, or nobody else is inside the door. */
+/* Of all packed pieces; the lock must be held, or no other thread is inside the door. */
 uint64_t pieces_packed_bytes(void);
 uint32_t piece_units(const struct piece *p);
-/* What can leave, for meted to see. */
+/* Publishes on the page what can leave. */
 void pieces_publish(unsigned int device);
-/* More are away, or less (a difference modulo 2^32). */
+/* Adds to the units that are away (a difference modulo 2^32). */
 void pieces_away(unsigned int device, uint32_t units);
 
-/* The least size of the driver's handles; 0: it does not say. */
+/* The minimum size of the driver's handles; 0: not known. */
 uint64_t pieces_granularity(CUdevice real);
-/* Memory for the piece, at its addresses. Inside the gate, charged. */
+/* Backs the piece's addresses with memory. Inside the gate, charged. */
 CUresult piece_back(struct piece *p);
 void piece_unback(struct piece *p);
-/* Addresses of ours for a piece of the program's own that is resident, so that it can be copied; and their end. */
+/* Maps a resident piece of the program's own at an address for copies; unmaps it. */
 CUresult piece_show(struct piece *p);
 void piece_hide(struct piece *p);
 
-/* A new piece with addresses of its own, charged and resident. */
+/* Creates a piece with addresses of its own, charged and resident. */
 CUresult piece_new(unsigned int device, CUdevice real, uint64_t bytes, bool packed, uint32_t *ret_place);
-/* A block or more could be in it, and none is. */
+/* True if it can contain blocks and contains none. */
 bool piece_is_empty(const struct piece *p);
 bool piece_host_new(struct piece *p);
 void piece_host_free(struct piece *p);

@@ -1,7 +1,7 @@
 /*
- * pools.h: stream-ordered allocation. What counts is what a pool has reserved from the device, not what is used of it,
- * so the charge lies with the pool, and is settled whenever that may have changed: at every allocation and release, at
- * synchronising calls, at trim and destroy, and before an allocation of any kind is refused.
+ * pools.h: stream-ordered allocation. What counts is the memory that a pool has reserved from the device, not the part
+ * in use. The pool is therefore charged, and settled whenever the reservation may have changed: at every allocation and
+ * release, at synchronising calls, at trim and destroy, and before an allocation of any kind is refused.
  */
 #pragma once
 
@@ -12,21 +12,24 @@
 
 /* An allocation from the pool in this slot was released. Outside the gate. */
 void pools_freed(uint32_t slot, uint64_t bytes);
-/* The same of memory that moves (movable.h), which is charged by its piece. */
+/* The same for memory that moves (movable.h), which is charged by its piece. */
 void pools_moving_freed(uint32_t slot, uint64_t bytes);
-/* Blocks that the program has freed are kept for the pool's next ones, as its threshold asks. May be asked by later.c
- * with its lock held. */
+/*
+ * True if freed blocks are kept for later allocations of the pool, according to its threshold. later.c may call it with
+ * its lock held.
+ */
 bool pools_keeps(uint32_t slot);
 /* The pool in this slot. NULL: there is none. */
 CUmemoryPool pools_handle(uint32_t slot);
-/* Settles the pools on a device and makes them return what nobody uses. True: there is more credit now. Outside the
- * gate. */
+/*
+ * Settles the pools on a device, and makes them return unused memory. True: there is more credit now. Outside the gate.
+ */
 bool pools_shrink(unsigned int device);
-/* A context on the device is gone; pools may have gone with it. Outside the gate. */
+/* A context on the device has ended, and pools may have ended with it. Outside the gate. */
 void pools_settle(unsigned int device);
-/* Units that the pools on a device have reserved, charged or not. */
+/* The units that the pools on a device have reserved, charged or not. */
 uint64_t pools_reserved(unsigned int device);
-/* From now on calls that wait for the device settle. */
+/* From now on, calls that wait for the device settle. */
 void pools_arm(void);
 /* In the child of fork(). */
 void pools_reset(void);

@@ -1,6 +1,6 @@
 /*
- * scratch.h: a short-lived copy of a program's array, in memory of its own (mmap), and the numbers of devices in
- * locations as both sides know them.
+ * scratch.h: short-lived copies of a program's arrays, in memory from mmap, and the translation of device numbers in
+ * locations.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Zeroed memory for `count` elements. NULL: too much, or none to be had. */
+/* Zeroed memory for `count` elements. NULL: too large, or no memory. */
 static inline void *scratch_new(size_t count, size_t size)
 {
 	int saved = errno;
@@ -38,13 +38,13 @@ static inline void scratch_free(void *copy, size_t count, size_t size)
 		munmap(copy, count * size);
 }
 
-/* Memory of a device, or of a part of it that lies nearer to some of its multiprocessors. */
+/* True for memory of a device, or of a part of it that is nearer to some of its multiprocessors. */
 static inline bool location_is_device(CUmemLocation l)
 {
 	return l.type == CU_MEM_LOCATION_TYPE_DEVICE || l.type == CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN;
 }
 
-/* The device of a location that is one. */
+/* The device of such a location. */
 static inline CUdevice location_device(CUmemLocation l)
 {
 	return l.type == CU_MEM_LOCATION_TYPE_DEVICE ? l.id : l.localized.deviceId;
@@ -64,7 +64,7 @@ static inline CUmemLocation location_in(CUmemLocation l)
 	return location_is_device(l) ? location_on(l, devices_in(location_device(l))) : l;
 }
 
-/* A location by its address, with the driver's number, in `room`; NULL stays NULL. */
+/* Copies a location to `room`, with the driver's number of its device; NULL stays NULL. */
 static inline CUmemLocation *location_seen(const CUmemLocation *l, CUmemLocation *room)
 {
 	if (!l)
@@ -78,7 +78,7 @@ static inline CUmemLocation location_out(CUmemLocation l)
 	return location_is_device(l) ? location_on(l, devices_out(location_device(l))) : l;
 }
 
-/* A logical endpoint's description, with the driver's number of its device, in `room`; NULL stays NULL. */
+/* Copies a logical endpoint's description to `room`, with the driver's number of its device; NULL stays NULL. */
 static inline const CUlogicalEndpointProp *endpoint_seen(const CUlogicalEndpointProp *p, CUlogicalEndpointProp *room)
 {
 	if (!p)

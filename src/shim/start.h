@@ -1,8 +1,8 @@
 /*
- * start.h: how the shim comes to life.
+ * start.h: the start of the shim.
  *
- * The first call of the program opens the driver and binds the tables (shim_start, called by the generated entries);
- * cuInit attaches to meted and decides which calls are treated. Without METE_SOCKET nothing is treated at all.
+ * The program's first call opens the driver and binds the tables (shim_start, called by the generated entries); cuInit
+ * attaches to meted and decides which calls are handled. Without METE_SOCKET no call is handled.
  */
 #pragma once
 
@@ -11,15 +11,15 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* The process is under a grant: accounts and devices are known. */
+/* The process is under a grant, and accounts and devices are known. */
 extern _Atomic bool start_metered;
 
-/* For calls that may come before cuInit did its work here: true when the process is, or now became, metered. */
+/* For calls that may precede cuInit: true if the process is, or has just become, metered. */
 bool start_meter(void);
 
 /*
- * Not metered although the process is under a grant, and the driver works: somebody initialised it without our cuInit,
- * and meted is out of reach. Memory is refused then.
+ * True if the process is under a grant and the driver works, but it is not metered: the driver was initialised without
+ * the shim's cuInit, and meted cannot be reached. Memory is refused then.
  */
 bool start_refuses(void);
 
@@ -29,18 +29,18 @@ static inline bool start_is_metered(void)
 	return atomic_load_explicit(&start_metered, memory_order_acquire) || start_meter();
 }
 
-/* The driver exports the call. */
+/* True if the driver exports the call. */
 static inline bool shim_has(enum cuda_call call)
 {
 	return !shim_missing(call);
 }
 
-/* From now on programs reach our body of the call, or the driver's own function. */
+/* From now on programs reach the shim's body of the call, or the driver's own function. */
 void start_treat(enum cuda_call call);
 void start_pass(enum cuda_call call);
 /* ... or this one, until one of the two above. */
 void start_put(enum cuda_call call, void *function);
-/* Our body where there is one, else NULL, whatever stands in the table just now. */
+/* The shim's body of the call, or NULL, whatever the table contains at the moment. */
 void *start_body(enum cuda_call call);
 
 /* In the child of fork(). */

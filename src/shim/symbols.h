@@ -1,9 +1,9 @@
 /*
- * symbols.h: the functions that a driver exports, found by the hash table of its ELF file.
+ * symbols.h: finds the functions that a driver exports by the hash table of its ELF file.
  *
- * dlsym() would do, at a quarter of a microsecond a name; with more than six hundred names that is half of what
- * attaching a process costs. What is not found here (no GNU hash table, an indirect function, a name of a library that
- * the driver needs) is asked of dlsym().
+ * dlsym() takes a quarter of a microsecond per name; with more than six hundred names that is half of the cost of
+ * attaching a process. Names that are not found here (no GNU hash table, an indirect function, a name of a library that
+ * the driver needs) are looked up by dlsym().
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 struct symbols {
 	void *handle; /* of dlopen() */
 	uintptr_t base;
-	const uint32_t *hash; /* DT_GNU_HASH; NULL: dlsym() alone */
+	const uint32_t *hash; /* DT_GNU_HASH; NULL: only dlsym() */
 	const void *table; /* DT_SYMTAB */
 	const char *names; /* DT_STRTAB */
 };

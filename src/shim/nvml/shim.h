@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A device of the grant as the driver's NVML knows it. */
+/* A device of the grant, with the handle of the driver's NVML. */
 struct tenant_device {
 	nvmlDevice_t handle;
 	uint32_t grant_index; /* of the device in meted's messages */
@@ -28,12 +28,12 @@ struct tenant_device {
 
 struct tenant_devices {
 	unsigned int count;
-	struct tenant_device device[WIRE_MAX_DEVICES]; /* in the driver's order, which is also the driver API's */
+	struct tenant_device device[WIRE_MAX_DEVICES]; /* in the driver's order, which is also that of the driver API */
 };
 
 struct tenant_memory {
 	uint64_t quota_bytes;
-	uint64_t held_bytes; /* never above the quota here, so that free + used = total */
+	uint64_t held_bytes; /* limited to the quota here, so that free + used = total */
 };
 
 struct tenant_process {
@@ -46,36 +46,36 @@ struct tenant_processes {
 	struct tenant_process process[WIRE_MAX_PROCESSES];
 };
 
-/* True: this process runs under a grant and its NVML is filtered. False: everything passes. */
+/* True: this process runs under a grant and its NVML is filtered. False: everything is passed through. */
 bool tenant_is(void);
 
 /*
- * Attaches to meted, where this process runs under a grant. NVML_SUCCESS also where it does not, or where the operator
- * lets programs run open; else the code for nvmlInit to return.
+ * Attaches to meted if this process runs under a grant. Value: NVML_SUCCESS also if it does not, or if the operator
+ * lets programs run unlimited; otherwise the result for nvmlInit.
  */
 nvmlReturn_t tenant_attach(void);
 
-/* What is known of the driver's handles holds from one nvmlInit or nvmlShutdown to the next. */
+/* Drops the driver's handles, which are valid from one nvmlInit or nvmlShutdown to the next. */
 void tenant_forget_handles(void);
 
-/* The grant's devices that the driver's NVML has. An error is the driver's: not initialised, most of all. */
+/* The grant's devices that the driver's NVML has. An error is the driver's, usually "not initialised". */
 nvmlReturn_t tenant_devices_get(struct tenant_devices *ret);
 
 /*
- * Which device of the grant `handle` is. NVML_SUCCESS: *ret_grant_index is set, with TENANT_PART for a partition of
- * that device, whose own figures are a hardware share already. NVML_ERROR_INVALID_ARGUMENT: not the tenant's.
+ * The grant's device of `handle`. NVML_SUCCESS: *ret_grant_index is set, with TENANT_PART for a partition of that
+ * device, whose own figures are a hardware share already. NVML_ERROR_INVALID_ARGUMENT: not the tenant's.
  */
 #define TENANT_PART (1u << 31)
 nvmlReturn_t tenant_device_find(nvmlDevice_t handle, uint32_t *ret_grant_index);
 
-/* While meted is away: the last known quota, and what this process holds itself. */
+/* While meted is away: the last known quota, and what this process itself holds. */
 void tenant_memory_get(uint32_t grant_index, struct tenant_memory *ret);
 void tenant_processes_get(uint32_t grant_index, struct tenant_processes *ret);
 
 /* NULL: none. */
 const struct tenant_process *tenant_process_find(const struct tenant_processes *p, unsigned int pid);
 
-/* A call of ours leaves errno as it was. */
+/* Preserves errno across a call. */
 static inline void errno_restore(int *saved)
 {
 	errno = *saved;

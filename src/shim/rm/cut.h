@@ -1,33 +1,35 @@
 /*
  * cut.h: when a process's channels are switched off and on again. Pure: state and time in, a decision out.
  *
- * Tier T2 lets what is in flight at the end of a turn end by itself. Where it does not end soon, T3 takes it off the
- * device: the channels are switched off until the gate opens again. Whoever cannot hear from meted (its connection is
- * lost, or it has said nothing for CUT_SILENCE_NS above the turn's bound) switches them on: nobody stays off because
- * somebody else has died.
+ * Tier T2 lets work that is in flight at the end of a turn complete. If it does not complete soon, T3 takes it off the
+ * device: the channels are switched off until the gate opens again. A process that cannot hear from meted (its
+ * connection is lost, or meted has been silent for CUT_SILENCE_NS above the turn's bound) switches them on: the death
+ * of another process leaves none switched off.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is in flight when the gate closes may end by itself for so long: about what two calls to switch cost. */
+/* The time that work in flight gets to complete when the gate closes: about the cost of two switches. */
 #define CUT_SPARE_NS 500000u
 #define CUT_SILENCE_NS 250000000u
-/* How often to look: while the gate is open with work in flight and no end of the turn, ... while there is none. */
+/*
+ * How often to check: while the gate is open with work in flight and the turn has no end; ... while there is no work.
+ */
 #define CUT_LOOK_NS 500000u
 #define CUT_IDLE_NS 5000000u
-/* ... while nothing is limited, and while all is off. */
+/* ... while nothing is limited; and while all channels are off. */
 #define CUT_FREE_NS 50000000u
 #define CUT_OFF_NS 2000000u
 
-/* What the page says, and what is known of meted. */
+/* The state of the page, and what is known of meted. */
 struct cut_view {
 	uint32_t gate;
 	uint64_t until_ns, bound_ns;
 	uint64_t busy_since_ns, done_by_ns;
-	uint64_t news_ns; /* when meted last gave a sign of life */
-	bool lost;	  /* there is no connection to it */
+	uint64_t news_ns; /* time of meted's last sign of life */
+	bool lost;	  /* the connection to meted is lost */
 };
 
 struct cut {
@@ -38,5 +40,5 @@ struct cut {
 
 enum cut_action { CUT_NOTHING, CUT_OFF, CUT_ON };
 
-/* What to do, and when to look again. The caller sets off and off_since_ns as it succeeded. */
+/* Decides what to do, and when to check again. The caller sets off and off_since_ns according to its success. */
 enum cut_action cut_decide(struct cut *c, const struct cut_view *v, uint64_t now_ns, uint64_t *ret_look_ns);

@@ -19,14 +19,14 @@
 #define SLICE_ROUND_US 10000u
 #define SLICE_LEAST_US 200u
 #define SLICE_MOST_US 10000u
-#define SLICE_DEFAULT_US 1024u /* the driver's */
+#define SLICE_DEFAULT_US 1024u /* the driver's default */
 #define SLICE_LOW_US 200u
 #define SLICE_HIGH_US 1000000u
 
-/* As wire_turn.class_1 has them. */
+/* The values of wire_turn.class_1. */
 enum slice_class { SLICE_CLASS_UNSAID, SLICE_CLASS_HIGH, SLICE_CLASS_NORMAL, SLICE_CLASS_LOW };
 
-/* 0: leave it as the program has it. */
+/* 0: leave the program's slice unchanged. */
 static inline uint64_t slice_us(uint32_t class_1, uint32_t guarantee_ppm, uint32_t weight)
 {
 	uint64_t us;

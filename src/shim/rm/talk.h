@@ -1,27 +1,29 @@
 /*
- * talk.h: what tier T3 says to meted and hears from it, on a thread of its own.
+ * talk.h: tier T3's messages to meted and meted's answers, on a thread of its own.
  *
- * A meted that is stopped in the middle of an answer stops this thread and no other: whoever switches channels only
- * looks at the time of the last news.
+ * A meted that stops in the middle of an answer blocks only this thread: the code that switches channels reads only the
+ * time of the last sign of life.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The process is attached: attach_page() is there, and the devices of the grant are known. */
+/* True if the process is attached: attach_page() exists, and the devices of the grant are known. */
 bool talk_ready(void);
 /* The index in the grant of the device with this UUID. False: it is not in the grant. */
 bool talk_device(const uint8_t *uuid, uint32_t *ret_device);
-/* Starts the thread, which attaches. False: it could not be made. */
+/* Starts the thread, which attaches. False: it could not be created. */
 bool talk_start(void);
-/* A line for meted's record of the grant. Sent when meted can be reached; the oldest of more than a few are lost. */
+/*
+ * Queues a line for the grant's events. It is sent when meted can be reached; beyond a few, the oldest lines are lost.
+ */
 __attribute__((format(printf, 2, 3))) void talk_event(uint32_t device, const char *fmt, ...);
-/* Asks meted for a sign of life, unless it was asked just now. */
+/* Asks meted for a sign of life, unless it was asked a moment ago. */
 void talk_ping(uint64_t now_ns);
-/* When it last gave one; 0: never. */
+/* The time of its last sign of life; 0: never. */
 uint64_t talk_news_ns(void);
-/* The last time it was asked, it could not be reached. */
+/* True if it could not be reached at the last attempt. */
 bool talk_lost(void);
 /* In the child of fork(). */
 void talk_reset(void);
