@@ -1,14 +1,14 @@
 /*
- * ascend_types.h: the types of Ascend's runtime, as far as calls that are treated need them. Names, layouts and values
- * are those of the CANN documentation (hiascend.com, "Runtime API", 8.0 to 9.1: aclrtPhysicalMemProp, aclrtMemLocation,
- * aclrtEventRecordedStatus, aclrtUuid, aclError); no installed header has been compared with them.
+ * ascend_types.h: the types of Ascend's runtime, as far as handled calls need them. Names, layouts and values are those
+ * of the CANN documentation (hiascend.com, "Runtime API", 8.0 to 9.1: aclrtPhysicalMemProp, aclrtMemLocation,
+ * aclrtEventRecordedStatus, aclrtUuid, aclError); they were not compared with an installed header.
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Both levels answer numbers of one list: what libruntime.so returns, libascendcl.so hands on (aclError). */
+/* Both levels return numbers of one list: libascendcl.so passes on what libruntime.so returns (aclError). */
 typedef int aclError;
 #define ACL_SUCCESS 0
 #define ACL_ERROR_UNINITIALIZE 100001
@@ -25,7 +25,7 @@ typedef void *aclrtContext, *aclrtStream, *aclrtEvent, *aclrtNotify, *aclrtFuncH
 #define ACL_CAPTURE_STATUS_ACTIVE 1 /* aclmdlRICaptureStatus */
 #define ACL_MEM_LOCATION_TYPE_DEVICE 1
 
-/* Of the type of memory in rtMalloc(): these bits say which; this one is the host's. */
+/* These bits of the memory type of rtMalloc() give its kind; RT_MEMORY_HOST is the host's. */
 #define RT_MEMORY_KIND 0x3ffu
 #define RT_MEMORY_HOST 0x81u
 
@@ -40,7 +40,7 @@ typedef struct aclrtPhysicalMemProp {
 	uint64_t reserve;
 } aclrtPhysicalMemProp;
 
-/* rtDrvMemProp_t: where rtMallocPhysical() takes memory. Side 1 is a device. */
+/* rtDrvMemProp_t: where rtMallocPhysical() allocates memory. Side 1 is a device. */
 typedef struct rtDrvMemProp {
 	uint32_t side, devid, module_id, pg_type, mem_type;
 	uint64_t reserve;

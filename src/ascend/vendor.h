@@ -1,8 +1,8 @@
 /*
- * vendor.h: Ascend's part of the face that stands beside its libraries (beside/start.h).
+ * vendor.h: Ascend's part of the face beside its libraries (beside/start.h).
  *
- * libascendcl.so (aclrt*, aclop*, aclmdl*) is what programs call. Operators of libopapi.so (aclnn*), of the graph
- * engine and of HCCL call libruntime.so (rt*, rts*), which libascendcl.so calls too. The face meters both.
+ * Programs call libascendcl.so (aclrt*, aclop*, aclmdl*). Operators of libopapi.so (aclnn*), of the graph engine and of
+ * HCCL call libruntime.so (rt*, rts*), which libascendcl.so calls too. The face meters both.
  */
 #pragma once
 
@@ -24,13 +24,16 @@ typedef aclError vendor_result;
 #define VENDOR_NO_MEMORY ACL_ERROR_RT_MEMORY_ALLOCATION
 #define VENDOR_REFUSED ACL_ERROR_UNINITIALIZE
 
-/* Whose names begin so; CANN 9 has aclrt* in libacl_rt.so, and libascendcl.so asks for it. */
+/*
+ * The libraries whose names begin with one of the prefixes; CANN 9 has aclrt* in libacl_rt.so, which libascendcl.so
+ * depends on.
+ */
 static const char *const vendor_libraries[] = { "libascendcl.so", "libacl_rt.so",	   "libruntime.so",
 						"libacl_dvpp.so", "libacl_op_compiler.so", NULL };
 
 static const char *const vendor_prefixes[] = { "aclrt", "aclop", "aclmdl", "acldvpp", "rt", "rts", NULL };
 
-/* A stream of 0 is the default stream of the current context, and no other number is a name. */
+/* A stream of 0 is the default stream of the current context; no other number has a special meaning. */
 static inline face_queue vendor_queue(aclrtStream stream)
 {
 	return stream;
@@ -77,7 +80,7 @@ static inline bool vendor_device(int *ret)
 	return shim_real.aclrtGetDevice(ret) == ACL_SUCCESS;
 }
 
-/* A runtime that knows no captures has none. */
+/* A runtime without captures captures nothing. */
 static inline bool vendor_captured(face_queue queue)
 {
 	aclmdlRI model = NULL;
@@ -87,7 +90,7 @@ static inline bool vendor_captured(face_queue queue)
 	       status == ACL_CAPTURE_STATUS_ACTIVE;
 }
 
-/* The newest call first: events of the older one come from a small stock of the chip's. */
+/* Tries the newest call first: events of the older one come from a small pool of the chip. */
 static inline face_marker vendor_event_new(void)
 {
 	const uint32_t flags = ACL_EVENT_TIME_LINE | ACL_EVENT_CAPTURE_STREAM_PROGRESS;
@@ -144,7 +147,7 @@ static inline void vendor_free(uint64_t address)
 	shim_real.aclrtFree((void *)(uintptr_t)address);
 }
 
-/* What an allocation by this call is freed with. */
+/* Frees an allocation of this call by the matching function. */
 static inline aclError vendor_free_by(enum ascend_call call, void *pointer)
 {
 	switch (call) {

@@ -1,14 +1,14 @@
 /*
- * cambricon_types.h: the types of Cambricon's CNDrv and CNRT, as far as calls that are treated need them. Names,
- * layouts and values are those of the CNDrv and CNRT developer guides (cambricon.com/docs, CNDrv 2.7 to 2.15,
- * CNRT 6.7); no installed header has been compared with them.
+ * cambricon_types.h: the types of Cambricon's CNDrv and CNRT, as far as handled calls need them. Names, layouts and
+ * values are those of the CNDrv and CNRT developer guides (cambricon.com/docs, CNDrv 2.7 to 2.15, CNRT 6.7); they were
+ * not compared with an installed header.
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Both levels answer numbers of one list: CNRT hands CNDrv's on (cnrtErrorNoMem is CN_MEMORY_ERROR_OUT_OF_MEMORY). */
+/* Both levels return numbers of one list: CNRT passes on CNDrv's (cnrtErrorNoMem is CN_MEMORY_ERROR_OUT_OF_MEMORY). */
 typedef int CNresult;
 #define CN_SUCCESS 0
 #define CN_ERROR_NOT_READY 1
@@ -21,7 +21,7 @@ typedef uint64_t CNaddr, CNmemGenericAllocationHandle;
 typedef int CNdev;
 typedef void *CNcontext, *CNqueue, *CNnotifier, *CNtaskTopo, *CNtaskTopoEntity;
 
-/* Names of default queues; 0 is the one that the program was built for, which is the legacy one unless it says so. */
+/* Names of default queues; 0 is the one that the program was built for, by default the legacy one. */
 #define CN_QUEUE_TYPE_PER_THREAD ((CNqueue)1)
 #define CN_QUEUE_TYPE_LEGACY ((CNqueue)2)
 

@@ -1,7 +1,7 @@
 /*
- * vendor.h: Cambricon's part of the face that stands beside its libraries (beside/start.h).
+ * vendor.h: Cambricon's part of the face beside its libraries (beside/start.h).
  *
- * libcnrt.so (cnrt*) is what most programs call; libraries of operators and the rest call libcndrv.so (cn*), which
+ * Most programs call libcnrt.so (cnrt*); libraries of operators and other programs call libcndrv.so (cn*), which
  * libcnrt.so calls too. The face meters both.
  */
 #pragma once
@@ -27,7 +27,10 @@ typedef CNresult vendor_result;
 static const char *const vendor_libraries[] = { "libcnrt.so", "libcndrv.so", NULL };
 static const char *const vendor_prefixes[] = { "cnrt", "cn", NULL };
 
-/* The core's 2 is the thread's own default queue, and 1 the context's (core/face.h): the other way round. */
+/*
+ * In the core, queue 2 is the thread's default queue and 1 the context's (core/streams.c); CNDrv numbers them the other
+ * way round.
+ */
 static inline face_queue vendor_queue(CNqueue queue)
 {
 	if (queue == CN_QUEUE_TYPE_PER_THREAD)
@@ -71,7 +74,7 @@ static inline bool vendor_enter(face_context context)
 	return shim_real.cnCtxSetCurrent(context) == CN_SUCCESS;
 }
 
-/* A handle of a device is its ordinal. */
+/* A device handle is its ordinal. */
 static inline bool vendor_device(int *ret)
 {
 	return shim_real.cnCtxGetDevice(ret) == CN_SUCCESS;

@@ -1,11 +1,11 @@
 /*
- * chrome.h: a recording as a file in the Chrome trace event format, which Perfetto and chrome://tracing load.
+ * chrome.h: writes a recording as a file in the Chrome trace event format, which Perfetto and chrome://tracing load.
  *
  * One process per device, with three tracks for each tenant and engine: its turns (from opened to closed, with the
- * reason and the lag), when the engine was busy with its work (measured), and when it stood at the gate. One process
+ * reason and the lag), when the engine was busy with its work (measured), and when it waited at the gate. One process
  * per client, with a track per thread (the launching calls, from submitted to passed) and one per stream (where the
- * launch ran, as it was predicted, fitted into what was measured); an arrow leads from a call to its run. Only
- * complete events ("X") are used, and on a track none overlaps another.
+ * launch ran, as predicted, fitted into the measured intervals); an arrow leads from a call to its run. Only complete
+ * events ("X") are used, and on a track none overlaps another.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 
 #include <stdio.h>
 
-#define CHROME_DEVICE_PID 5000000 /* above every pid that Linux gives out: devices are processes here */
+#define CHROME_DEVICE_PID 5000000 /* above every pid of Linux: devices are processes here */
 #define CHROME_STREAM_TID 10000000
 
-/* Writes all of it, of one device (its number in the recording) or of all (-1). Errors show in ferror(file). */
+/* Writes the recording of one device (its index) or of all (-1). Errors show in ferror(file). */
 void chrome_write(FILE *file, const struct recording *r, int device);

@@ -1,29 +1,29 @@
-/* doctor.h: the checks of `mete doctor`, by file. What they share is verb/doctor.h. */
+/* doctor.h: the checks of `mete doctor`, with the file of each. verb/doctor.h has what they share. */
 #pragma once
 
 #include "client/control.h"
 #include "verb/doctor.h"
 
-/* What whoever runs a node wants to know: service, settings, store, clock, HTTP. doctor_node.c */
+/* doctor_node.c: the node: service, settings, store, clock, HTTP. */
 void doctor_check_node(struct doctor *d);
 
-/* Whether OpenCL programs are metered here. doctor_opencl.c */
+/* doctor_opencl.c: whether OpenCL programs are metered here. */
 void doctor_check_opencl(struct doctor *d);
 
-/* Whether HIP programs are metered here. doctor_hip.c */
+/* doctor_hip.c: whether HIP programs are metered here. */
 void doctor_check_hip(struct doctor *d);
 
-/* The same of libraries that are CUDA or HIP under other names. doctor_shapes.c */
+/* doctor_shapes.c: the same for libraries that are CUDA or HIP under other names. */
 void doctor_check_shapes(struct doctor *d);
-/* The same of Ascend's and Cambricon's. doctor_npu.c */
+/* doctor_npu.c: the same for Ascend's and Cambricon's libraries. */
 void doctor_check_npus(struct doctor *d);
-/* Whether Level Zero's programs are metered here. doctor_levelzero.c */
+/* doctor_levelzero.c: whether programs of Level Zero are metered here. */
 void doctor_check_levelzero(struct doctor *d);
 
-/* The devices that meted has, in its answer: those that are out of service. */
+/* Devices in meted's answer that are out of service. */
 void doctor_check_devices(struct doctor *d, json_t *devices);
-/* The drivers, in the same answer: those that have failed, or find no device. */
+/* Drivers in the same answer that have failed, or find no device. */
 void doctor_check_drivers(struct doctor *d, json_t *drivers);
 
-/* The same of a meted that answers; `hello` is its answer. */
+/* The state of a running meted: its settings, store, HTTP, fence and network; `hello` is its answer. */
 void doctor_check_meted(struct doctor *d, const struct control *control, json_t *hello);

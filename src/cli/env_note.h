@@ -1,7 +1,7 @@
-/* env_note.h: what has changed in this process's environment, for --verbose. */
+/* env_note.h: reports changes of this process's environment, for --verbose. */
 #pragma once
 
-/* The environment as it is now, to be given to env_note(). NULL: no memory, and env_note() says nothing. */
+/* Copies the current environment for env_note(). NULL: no memory, and env_note() prints nothing. */
 char **env_copy(void);
-/* A note for each variable that has been set, changed or taken away since; frees the copy. */
+/* Prints a note for each variable that was set, changed or removed since; frees the copy. */
 void env_note(char **before);

@@ -11,8 +11,8 @@
 #define IMAGE_OWNER_BYTES (2 * SHA256_BYTES + 1)
 
 /*
- * A word that only the holder of this client's proof gets: of its key, or of its name under this authority. "" for who
- * proves nothing: what it sends is kept as long as its grant is there.
+ * Derives a word that only the holder of this client's credential gets: from its key, or from its name under this
+ * authority. "" for a client without a credential: its images are kept as long as its grant exists.
  */
 void image_owner(enum relay_trust trust, const char *client, const struct keys *keys, const char *authority,
 		 char ret[IMAGE_OWNER_BYTES]);

@@ -18,21 +18,23 @@ struct keys {
 	char dir[PATH_MAX];
 };
 
-/* Finds the folder. `make`: it is made when it is not there. Value: 0; -ENOENT: there is none; or a negative errno. */
+/* Finds the folder. `make`: creates it if it does not exist. Value: 0; -ENOENT: there is none; or a negative errno. */
 int keys_open(struct keys *k, const char *given, bool make, struct fault *f);
 
-/* A key's name becomes the name of a grant as well. Value: 0 or -EINVAL. */
+/* Checks a key's name, which also becomes the name of a grant. Value: 0 or -EINVAL. */
 int keys_check_name(const char *name, struct fault *f);
 
 int keys_path(const struct keys *k, const char *name, char path[PATH_MAX], struct fault *f);
 
-/* The key of that name; false: there is none that can be used. Read anew each time: what was removed is gone at once.
+/*
+ * Reads the key of that name; false: there is none, or it cannot be used. Reads the file each time, so that a removed
+ * key is invalid at once.
  */
 bool keys_find(const struct keys *k, const char *name, uint8_t ret_key[RELAY_KEY_BYTES]);
 
-/* Calls `each` for every key file, by name in order. Value: how many, or a negative errno. */
+/* Calls `each` for every key file, ordered by name. Value: their number, or a negative errno. */
 int keys_each(const struct keys *k, void (*each)(void *user, const char *name, const char *path), void *user,
 	      struct fault *f);
 
-/* mete's own folder of settings of this user: "/etc/mete" for root. Value: 0 or a negative errno. */
+/* This user's folder of mete settings: "/etc/mete" for root. Value: 0 or a negative errno. */
 int settings_dir(char dir[PATH_MAX], struct fault *f);

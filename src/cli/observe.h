@@ -1,9 +1,10 @@
 /*
- * observe.h: finds the libraries that a command loads by running it, for scripts, whose files do not name them.
+ * observe.h: finds the libraries that a command loads by running it. It is used for scripts, whose files do not name
+ * them.
  *
- * The command runs under `mete soft run`, on software devices of its own. ld.so writes what it loads, for every
- * process of the command (LD_DEBUG=libs, into files that LD_DEBUG_OUTPUT names; ld.so(8)). The software device writes
- * what it refused (METE_LOG). The command's own output goes to standard error.
+ * The command runs under `mete soft run`, on software devices of its own. ld.so logs what it loads, for every process
+ * of the command (LD_DEBUG=libs, into files that LD_DEBUG_OUTPUT names; ld.so(8)). The software device logs what it
+ * refused (METE_LOG). The command's own output goes to standard error.
  */
 #pragma once
 
@@ -18,9 +19,9 @@ struct observation {
 	char **line; /* of the log; owned */
 	size_t line_count;
 	bool late;  /* it was ended after `seconds` */
-	int status; /* as of waitpid() */
+	int status; /* as from waitpid() */
 };
 
-/* 0, or a negative errno with a fault: it could not be started. */
+/* Value: 0, or a negative errno with a fault: it could not be started. */
 int observe(char *const *argv, unsigned int seconds, struct observation *ret, struct fault *f);
 void observation_deinit(struct observation *o);

@@ -22,37 +22,37 @@
 
 struct offer {
 	char name[OFFER_NAME_MOST + 1];
-	struct command_line line; /* what was said of it, as options; the values are owned */
+	struct command_line line; /* its words, as options; the values are owned */
 	struct choice choice;
-	const char *const *clients; /* NULL-terminated, owned; NULL: whoever can prove to be anybody */
+	const char *const *clients; /* NULL-terminated, owned; NULL: all authenticated clients */
 	unsigned int clients_most;  /* at once; 0: any number */
-	unsigned int programs_most; /* of one client, at once */
+	unsigned int programs_most; /* of one client at the same time */
 };
 
 struct offers {
-	char path[PATH_MAX];	  /* of the file; "": options alone */
-	struct command_line file; /* what the file says of the whole server */
+	char path[PATH_MAX];	  /* of the file; "": only options */
+	struct command_line file; /* the file's settings of the whole server */
 	struct offer offer[OFFERS_MOST];
 	size_t count;
 };
 
-/* Reads options and file; judges every word. Value: 0 or a negative errno. */
+/* Reads the options and the file, and checks every word. Value: 0 or a negative errno. */
 int offers_read(struct offers *o, const struct command_line *line, struct fault *f);
 
 /* Finds the devices in meted's answer, whose reference it takes. Value: 0 or a negative errno. */
 int offers_devices(struct offers *o, json_t *answer, struct fault *f);
 
-/* What was said of the whole server: on the command line, else in the file. */
+/* A setting of the whole server: from the command line, else from the file. */
 const char *offers_value(const struct offers *o, const struct command_line *line, const char *name);
 bool offers_given(const struct offers *o, const struct command_line *line, const char *name);
 
 bool offer_allows(const struct offer *offer, const char *client);
-/* The offer of that name that the client may have; "" or NULL: the first. NULL: none. */
+/* The offer of that name that the client may use; "" or NULL: the first such. NULL: none. */
 struct offer *offers_find(struct offers *o, const char *name, const char *client);
 
 /* For people: "device 0 (mete software device): 4 GiB, 30 % of its time". Value: text. */
 const char *offer_text(const struct offer *offer, char *text, size_t size);
-/* For programs, and for clients that ask. */
+/* For programs, and for clients that query the server. */
 json_t *offer_json(const struct offer *offer);
 
 void offers_deinit(struct offers *o);

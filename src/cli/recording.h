@@ -51,8 +51,8 @@ struct recording {
 	struct launch *launch;
 	struct turn_event *turn;
 	struct edge *edge;
-	struct span *wait; /* of clients, at the trace's end */
-	int64_t *gone;	   /* by client: when it ended; 0: it lives */
+	struct span *wait; /* of clients, that last until the trace's end */
+	int64_t *gone;	   /* by client: when it ended; 0: it had not */
 	size_t launches, turns, edges, waits, gones;
 	size_t launch_room, turn_room, edge_room, wait_room, gone_room;
 	uint64_t overwritten, full, nonsense;
@@ -63,28 +63,28 @@ struct recording {
 bool recording_init(struct recording *r, int64_t begin_ns);
 void recording_deinit(struct recording *r);
 
-/* Takes up one answer to trace_read. Value: false when it had no events. */
+/* Adds one answer to trace_read. Value: false if it had no events. */
 bool recording_take(struct recording *r, json_t *answer);
 
 /* The length of the trace. */
 int64_t recording_length(const struct recording *r);
 
 /*
- * When engines were busy with the work of clients (by_tenant false) or tenants, as it was measured: sorted by whose it
- * is, device, engine and time, none overlapping another of the same. To be freed; NULL: none, or no memory.
+ * When engines were busy with the work of clients (by_tenant false) or tenants, as measured: sorted by client or
+ * tenant, device, engine and time, without overlaps. The caller frees it; NULL: none, or no memory.
  */
 struct span *recording_busy(const struct recording *r, bool by_tenant, size_t *ret_count);
 
-/* The same of the time in which a tenant's threads stood at the gate; what is shorter than WAIT_NS is left out. */
+/* The same for the time in which a tenant's threads waited at the gate; waits shorter than WAIT_NS are omitted. */
 struct span *recording_waits(const struct recording *r, size_t *ret_count);
 
 #define WAIT_NS 10000
 
-/* A field of a list's entry, "" or 0 when there is none. */
+/* A field of a list's entry; "" or 0 if there is none. */
 const char *recording_text(json_t *list, uint32_t number, const char *key);
 json_int_t recording_number(json_t *list, uint32_t number, const char *key);
-/* When a client ended, or the trace. */
+/* When a client ended; otherwise the end of the trace. */
 int64_t recording_client_end(const struct recording *r, uint32_t client);
-/* "tenant" of a client. */
+/* The "tenant" of a client. */
 uint32_t recording_tenant(const struct recording *r, uint32_t client);
 const char *recording_name(const struct recording *r, uint32_t name);

@@ -1,15 +1,15 @@
 /*
- * refusals.h: refusals of memory, folded by process, as people read them: a program that tries again and again would
- * fill the screen and hide everything else. --json is not folded.
+ * refusals.h: refusals of memory, folded by process, for people: a program that tries again and again would fill the
+ * screen and hide everything else. --json is not folded.
  */
 #pragma once
 
 #include <jansson.h>
 
 /*
- * A new list of events in which the refusals of one process on one device are one event: the newest one's words and
- * time, with the sum of the counts as "count" and the time of the oldest as "first_time". Everything else stays as it
- * is and where it is. NULL: no memory.
+ * Returns a new list of events in which the refusals of one process on one device are one event: with the newest text
+ * and time, the sum of the counts as "count", and the time of the oldest as "first_time". Other events keep their
+ * contents and order. NULL: no memory.
  */
 json_t *refusals_fold(json_t *events);
 

@@ -12,7 +12,10 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* Makes one, this user's alone. Value: a descriptor that holds it, in children too; or a negative errno. */
+/*
+ * Creates one that only this user can access. Value: a descriptor that holds the lock, also in children; or a negative
+ * errno.
+ */
 int relay_dir_make(char path[PATH_MAX], struct fault *f);
-/* Lets go of it, and removes it if nobody else holds it. Value: whether it is gone. */
+/* Releases the lock, and removes the folder if no other process holds it. Value: true if it was removed. */
 bool relay_dir_leave(const char *path, int *held);

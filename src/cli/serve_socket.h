@@ -13,8 +13,8 @@
 /* Listens. Value: the descriptor or a negative errno. */
 int serve_socket_open(char path[PATH_MAX], struct fault *f);
 
-/* Tells one who has connected; takes the reference. Never waits for it. */
+/* Sends the document to a client that has connected; takes the reference. Never waits for the client. */
 void serve_socket_answer(int listener, json_t *document);
 
-/* Asks all servers of this user here. Value: an array of their documents, owned. */
+/* Queries all servers of this user on this machine. Value: an array of their documents, owned. */
 json_t *serve_socket_ask_all(void);

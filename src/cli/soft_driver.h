@@ -1,4 +1,4 @@
-/* soft_driver.h: the software device's driver, opened by mete itself. */
+/* soft_driver.h: opens the software device's driver in mete itself. */
 #pragma once
 
 #include "client/fault.h"
@@ -17,7 +17,7 @@ struct soft_driver {
 };
 
 /*
- * Opens and initialises it. Value: 0, or -errno with the fault; an empty one: the device itself has said what is wrong
- * with its configuration. *ret_init: CUDA_SUCCESS, or CUDA_ERROR_NO_DEVICE, which is none.
+ * Opens and initialises it. Value: 0, or -errno with the fault; an empty fault: the device itself has reported an error
+ * in its configuration. *ret_init: CUDA_SUCCESS, or CUDA_ERROR_NO_DEVICE, which is not an error here.
  */
 int soft_driver_open(struct soft_driver *ret, int *ret_init, struct fault *f);

@@ -7,12 +7,9 @@
 #include "verb/verb.h"
 
 /*
- * Sets this process's environment: LD_LIBRARY_PATH, and the METE_SOFT_ variables that options stand for. An outer
- * `mete run` is left. Value: 0 or a negative errno with a fault.
+ * Sets this process's environment: LD_LIBRARY_PATH, LD_PRELOAD where the place has a library for it, and the METE_SOFT_
+ * variables of the options. Removes the variables of an outer `mete run`. Value: 0, or a negative errno with a fault.
  */
 int soft_env_enter(const struct place *p, const struct command_line *line, struct fault *f);
-/*
- * Whether the device works as it is configured, found out by a process that starts it and says on standard error why
- * not.
- */
+/* Checks whether the device works as configured: a child process starts it, and reports a failure on standard error. */
 bool soft_env_works(const struct place *p);

@@ -1,7 +1,7 @@
 /*
  * soft_profile.h: `mete soft run --profile`: what each kernel of a program did on the software device.
  *
- * The driver in each process of the program appends lines to a file (softdev/profile.h); when the program has ended,
+ * The driver in each process of the program appends lines to a file (softdev/profile.h). When the program has ended,
  * they become a table or JSON on standard error, and a trace that Perfetto loads.
  */
 #pragma once
@@ -13,12 +13,12 @@
 #include <stdbool.h>
 
 struct soft_profile {
-	char path[PATH_MAX];  /* of the lines; "": no profile is wanted */
+	char path[PATH_MAX];  /* of the lines; "": no profile is requested */
 	char trace[PATH_MAX]; /* "": no trace */
 	bool json;
 };
 
-/* Makes the file and sets the program's environment, as the command's options say. */
+/* Creates the file and sets the program's environment, according to the command's options. */
 int soft_profile_begin(struct soft_profile *p, const struct command_line *line, struct fault *f);
-/* Prints the profile and writes the trace; removes the file. False: one line has said what went wrong. */
+/* Prints the profile and writes the trace; removes the file. False: an error was reported in one line. */
 bool soft_profile_end(struct soft_profile *p);

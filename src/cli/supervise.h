@@ -19,35 +19,37 @@
 
 struct supervision {
 	char **argv;			 /* the program's */
-	const char *path;		 /* of the program, from program_find() */
-	const struct tenant_env *env;	 /* NULL: as it is */
-	const struct remote_env *remote; /* instead of env; NULL: not */
-	struct control *control;	 /* watched; -1 inside: not */
+	const char *path;		 /* of the program, by program_find() */
+	const struct tenant_env *env;	 /* NULL: unchanged */
+	const struct remote_env *remote; /* instead of env; NULL: none */
+	struct control *control;	 /* watched; -1 inside: not watched */
 	struct tenant_log *log;
-	const struct guarded *guarded; /* entered by the program; NULL: not */
-	const char *warning;	       /* to be said once the program runs; NULL: none */
+	const struct guarded *guarded; /* entered by the program; NULL: none */
+	const char *warning;	       /* printed when the program runs; NULL: none */
 	bool verbose;
-	bool together; /* the program is killed with mete: nobody else would end what it needs */
+	bool together; /* the program is killed with mete, because nothing else would end what it needs */
 };
 
 /*
- * The program that the command line names; with --strict it must be one that the shim reaches. Returns 0 or a negative
- * errno, and then the exit status for it.
+ * Finds the program that the command line names; with --strict the shim must be able to reach it. Value: 0, or a
+ * negative errno with the exit status for it.
  */
 int supervise_find(const struct command_line *line, char path[PATH_MAX], int *ret_status, struct fault *f);
 
 enum supervise_outcome {
-	SUPERVISE_NOT_FOUND = 1, /* or its interpreter */
+	SUPERVISE_NOT_FOUND = 1, /* the program or its interpreter */
 	SUPERVISE_NOT_EXECUTABLE,
 };
 
 /*
- * Value: 0 with the wait status of the program; else it was not started and the fault says why: an outcome of the
- * program that the kernel refused, or a negative errno of our own.
+ * Value: 0 with the wait status of the program. Otherwise it was not started, and the fault gives the reason: an
+ * outcome if the kernel refused the program, or a negative errno of mete's own.
  */
 int supervise(const struct supervision *s, int *ret_status, struct fault *f);
 
-/* Mete's exit status for a program that was not started, by supervise()'s value; `otherwise` for what is our own. */
+/*
+ * mete's exit status for a program that was not started, by supervise()'s value; `otherwise` for errors of mete's own.
+ */
 int supervise_failure(int r, int otherwise);
 
 /* Ends this process as the program ended: with its exit status or by its signal. */

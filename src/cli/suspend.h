@@ -4,13 +4,13 @@
 #include "client/control.h"
 #include "verb/verb.h"
 
-/* The options are there. */
+/* True if one of the options is given. */
 bool suspend_given(const struct command_line *line);
-/* The number of what an answer says is asked. */
+/* The serial of the request in an answer. */
 json_int_t suspend_serial(json_t *answer);
 /*
- * Waits until what was asked of the grant under this number is done: its memory is away, or on its device. `verb` and
- * `undone`: for the line that says why it was not. Prints where it is. Value: as below.
+ * Waits until the grant's request with this serial is done: its memory is away, or on its device. `verb` and `undone`:
+ * for the line about a failure. Prints the result. Value: as below.
  */
 int suspend_follow(struct control *control, const struct command_line *line, const char *verb, json_int_t serial,
 		   bool away, struct fault *f);

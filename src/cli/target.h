@@ -1,5 +1,5 @@
 /*
- * target.h: which servers, and as whom: --remote or the operand of `mete remote`, --key, --cert, --cert-key, --ca,
+ * target.h: the servers and the credentials: --remote or the operand of `mete remote`, --key, --cert, --cert-key, --ca,
  * --plain, --offer, --ucx.
  */
 #pragma once
@@ -16,13 +16,13 @@ struct targets {
 	size_t count;
 };
 
-/* "HOST[:PORT]", "[v6]:PORT", several with commas. Value: 0 or a negative errno. */
+/* Parses "HOST[:PORT]" and "[v6]:PORT", several separated by commas. Value: 0 or a negative errno. */
 int targets_read(struct targets *t, const char *list, const struct command_line *line, struct fault *f);
 
-/* --cert, --cert-key and --ca: whether all three are given and can be read. Value: 0 or a negative errno. */
+/* Checks that --cert, --cert-key and --ca are all given and readable. Value: 0 or a negative errno. */
 int target_check_cert(const struct relay_cert *cert, struct fault *f);
 
-/* --patience in milliseconds; NULL: 0, the usual. Value: 0 or -EINVAL. */
+/* Parses --patience to milliseconds; NULL: 0, the default. Value: 0 or -EINVAL. */
 int patience_read(const char *text, unsigned int *ret_ms, struct fault *f);
 
 /* Wipes the keys. */

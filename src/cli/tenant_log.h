@@ -33,5 +33,5 @@ struct tenant_log {
 int tenant_log_open(struct tenant_log *l, const char *dir, struct fault *f);
 void tenant_log_close(struct tenant_log *l);
 
-/* Shows what has come since; with `all` also a last line that has no end. */
+/* Shows new lines; with `all` also a last line without a line end. */
 void tenant_log_show(struct tenant_log *l, bool all);

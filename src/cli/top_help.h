@@ -1,4 +1,4 @@
-/* top_help.h: the help of `mete top`, as lines of the screen's width. */
+/* top_help.h: the help of `mete top`, wrapped to the screen's width. */
 #pragma once
 
 #define TOP_HELP_LINES 192u
@@ -7,8 +7,8 @@
 struct top_help {
 	char line[TOP_HELP_LINES][TOP_HELP_COLUMNS];
 	unsigned int count;
-	int columns; /* that it was made for; 0: not yet */
+	int columns; /* the width it was made for; 0: not made yet */
 };
 
-/* Makes it anew where the width is another one. A line that begins a part begins with a letter, others with blanks. */
+/* Makes it again if the width has changed. The first line of a section begins with a letter, others with blanks. */
 void top_help_make(struct top_help *help, int columns);

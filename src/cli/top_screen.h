@@ -5,15 +5,15 @@
 
 #include <stdint.h>
 
-#define TOP_MACHINE_NS UINT64_C(30000000000) /* the drivers are asked again after so long */
+#define TOP_MACHINE_NS UINT64_C(30000000000) /* the drivers are queried again after this time */
 
 struct top_pace {
 	uint64_t interval_ns;
-	unsigned long count; /* how often; 0: until the user ends it */
+	unsigned long count; /* number of updates; 0: until the user quits */
 };
 
 /*
- * Shows the screen until the user ends it; the terminal is then as it was. Value: 0, or why it could not be shown at
- * all; while it is shown, trouble is a line on the screen.
+ * Shows the screen until the user quits, and restores the terminal. Value: 0, or the error if it could not be shown;
+ * while it is shown, errors appear as a line on the screen.
  */
 int top_screen(struct top_view *view, struct control *control, const struct top_pace *pace, struct fault *f);

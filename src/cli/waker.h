@@ -11,11 +11,11 @@
 #include <sys/types.h>
 
 struct waker {
-	pid_t pid; /* 0: there was none; else the last one, also when it has ended */
-	int heard; /* what it has to say */
+	pid_t pid; /* 0: there was none; otherwise the latest one, even if it has exited */
+	int heard; /* a descriptor for its report */
 };
 
-/* Without one only a signal to this process continues it. */
+/* Starts one; without it only a signal to this process continues it. */
 void waker_start(struct waker *waker, pid_t program);
-/* True when it has seen that the program was continued, and has continued us. */
+/* True if it has seen that the program was continued, and has continued this process. */
 bool waker_end(struct waker *waker);

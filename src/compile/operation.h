@@ -1,4 +1,4 @@
-/* operation.h: operations that compute: of their own, or by the interpreter's functions. */
+/* operation.h: computing operations: with inline code, or by the interpreter's functions. */
 #pragma once
 
 #include "compile/plan.h"

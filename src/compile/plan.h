@@ -1,10 +1,10 @@
-/* plan.h: how each operation is compiled, and what its results look like; flow.c and emit.c ask alike. */
+/* plan.h: how each operation is compiled, and the form of its results; the analysis and the code generator share it. */
 #pragma once
 
 #include "compile/flow.h"
 #include "softdev/ptx/text.h"
 
-/* What an operation computes, lane by lane. */
+/* The computation of an operation in each lane. */
 enum code {
 	CODE_NONE,
 	CODE_ADD,
@@ -60,7 +60,7 @@ enum code {
 	CODE_FDIV,
 	CODE_FRCP,
 	CODE_FSQRT,
-	CODE_FADD_PAIR, /* of two f32 side by side */
+	CODE_FADD_PAIR, /* of two adjacent f32 */
 	CODE_FSUB_PAIR,
 	CODE_FMUL_PAIR,
 	CODE_FMA_PAIR,
@@ -88,10 +88,10 @@ enum code {
 	CODE_DIV_S,
 	CODE_REM_U,
 	CODE_REM_S,
-	CODE_DOT_UU, /* of four bytes each, and a sum: signed are */
-	CODE_DOT_US, /* none, those of the second, */
-	CODE_DOT_SU, /* of the first, */
-	CODE_DOT_SS, /* of both */
+	CODE_DOT_UU, /* of four bytes each, plus a sum: both unsigned, */
+	CODE_DOT_US, /* the second signed, */
+	CODE_DOT_SU, /* the first signed, */
+	CODE_DOT_SS, /* both signed */
 	CODE_FLOAT_S,
 	CODE_FLOAT_U,
 	CODE_INT_OF_F32, /* towards zero, clamped */
@@ -108,12 +108,12 @@ enum code {
 };
 
 #define ROW_F32 1u /* sources are f32 whose NaN bits do not matter */
-#define ROW_NAN 2u /* the result is one, as N1, N2, N3 of rows.h make it */
+#define ROW_NAN 2u /* the result is such an f32, produced as by N1, N2, N3 of rows.h */
 #define ROW_F64 4u
-#define ROW_PASS 8u    /* passes its sources' bits on */
-#define ROW_FTZ 16u    /* subnormals are zeroes, of the sources and of an f32 result */
-#define ROW_U16 32u    /* sources, but for counts and predicates, are 16 bits in a lane of 32 */
-#define ROW_S16 64u    /* likewise, with a sign */
+#define ROW_PASS 8u    /* passes its sources' bits through */
+#define ROW_FTZ 16u    /* subnormals count as zero, in the sources and in an f32 result */
+#define ROW_U16 32u    /* sources, except counts and predicates, are 16 bits in a lane of 32 */
+#define ROW_S16 64u    /* the same, signed */
 #define ROW_WHOLE 128u /* and the result is not: a product of twice the bits, a predicate */
 
 struct inline_row {
@@ -122,28 +122,28 @@ struct inline_row {
 	uint8_t bits; /* of a narrow source: NARROW */
 };
 
-const struct inline_row *inline_row(const char *name); /* NULL: it is left to the interpreter's own function */
+const struct inline_row *inline_row(const char *name); /* NULL: the interpreter's own function is used */
 
 enum how {
 	HOW_NOTHING,
 	HOW_INLINE, /* an inline_row */
 	HOW_CALL,   /* the interpreter's function for the operation */
-	HOW_LOAD,   /* all lanes at one address, or one behind the other */
+	HOW_LOAD,   /* all lanes at one address, or at consecutive elements */
 	HOW_STORE,
 	HOW_PARAM,   /* a load of kernel parameters */
 	HOW_SPECIAL, /* a special register */
-	HOW_SHUFFLE, /* between lanes, as numbers of the text say */
+	HOW_SHUFFLE, /* between lanes given by constants */
 	HOW_STRONG,
-	HOW_MEET, /* a barrier of a block that is this warp */
-	HOW_LEAVE, /* ends the compiled stretch */
+	HOW_MEET, /* a barrier of a block that consists of this warp */
+	HOW_LEAVE, /* ends the compiled section */
 	HOW_BRANCH,
 };
 
-/* A load or store by its name: "%ld.shared.v2.b32". */
+/* A load or store, parsed from its name: "%ld.shared.v2.b32". */
 struct access_form {
 	bool store, shared, param, good;
-	uint8_t count;	/* elements */
-	uint8_t bytes;	/* of one */
+	uint8_t count;	/* number of elements */
+	uint8_t bytes;	/* of one element */
 	bool is_signed; /* and narrower than its lane */
 };
 
@@ -151,26 +151,27 @@ struct plan {
 	uint8_t how;
 	const struct inline_row *row;
 	struct access_form access;
-	bool strided;	/* HOW_LOAD, HOW_STORE: lanes are apart */
+	bool strided;	/* HOW_LOAD, HOW_STORE: the lanes have a stride */
 	bool scattered; /* HOW_LOAD, HOW_STORE: in any order */
-	uint8_t same;	/* of a scattered load from shared memory: bits of a lane's number that its address ignores */
-	bool guarded;	/* likewise: by code of its own where the guard holds for all or for none */
-	bool checks;	/* HOW_INLINE: a line is widened, which holds only while it does not wrap */
-	bool meets;	/* HOW_CALL: the lanes that an operand names must be here */
-	uint8_t shape;	/* HOW_INLINE: what it is computed on: bases or lanes */
-	int64_t stride; /* of a line that is made, before it is mixed with what was there */
+	uint8_t same;	/* of a scattered load from shared memory: bits of the lane number on which its address does
+			 * not depend */
+	bool guarded;	/* the same: with separate code if the guard holds for all or for none */
+	bool checks;	/* HOW_INLINE: a line is widened, which is valid only while it does not wrap */
+	bool meets;	/* HOW_CALL: the lanes that an operand names must be present */
+	uint8_t shape;	/* HOW_INLINE: the form for the computation: bases or lanes */
+	int64_t stride; /* of a resulting line, before it is merged with previous contents */
 	struct state result[COMPILE_OPERANDS];
 };
 
 /*
- * `kept`: NULL when all lanes are together. Otherwise of each register whether lanes that wait elsewhere need it: what
- * a group writes into such a one is mixed with what they have.
+ * `kept`: NULL if all lanes are together. Otherwise, for each register, whether waiting lanes need it: a group's result
+ * in such a register is merged with theirs.
  */
 void plan_make(const struct flow *f, uint32_t i, const struct state *s, const uint8_t *kept, struct plan *ret);
-/* The states behind the operation. */
+/* The states after the operation. */
 void plan_apply(const struct flow *f, uint32_t i, const struct plan *p, struct state *s);
-/* The value of an operand that is the same number wherever it is read here. False: it is not known. */
+/* The value of an operand that is the same number wherever it is read here. False: not known. */
 bool operand_number(const struct flow *f, const struct compile_operand *o, const struct state *s, uint64_t *ret);
 struct state operand_state(const struct flow *f, const struct compile_operand *o, const struct state *s);
 struct access_form access_form(const char *name);
-extern const uint8_t element_operand[2][4]; /* of loads, of stores: which operand an element is */
+extern const uint8_t element_operand[2][4]; /* of loads, of stores: the operand that an element is */

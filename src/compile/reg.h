@@ -10,15 +10,15 @@ struct value {
 	LLVMValueRef v[2];
 };
 
-/* `settle`: a NaN has the device's bits. */
+/* `settle`: a NaN gets the device's bits. */
 struct value reg_value(struct emit *e, uint32_t r, const struct state *s, bool settle);
 void reg_store(struct emit *e, uint32_t r, const struct value *x);
 void reg_to_frame(struct emit *e, uint32_t r, const struct state *s);
 LLVMValueRef value_lanes(struct emit *e, const struct value *x);
-struct value value_as(struct emit *e, struct value x, uint8_t shape); /* a wider one */
-struct value scalar(LLVMValueRef v);				       /* the same in all lanes */
+struct value value_as(struct emit *e, struct value x, uint8_t shape); /* in a wider shape */
+struct value scalar(LLVMValueRef v);				       /* equal in all lanes */
 struct value all_lanes(LLVMValueRef v);
 struct value source(struct emit *e, const struct compile_operand *o, bool settle);
 LLVMValueRef source_lanes(struct emit *e, const struct compile_operand *o, bool settle);
-/* `nan`: its bits may have to be put in order. */
+/* `nan`: the bits of a NaN may have to be corrected. */
 void result(struct emit *e, const struct compile_operand *o, struct value x, bool nan);

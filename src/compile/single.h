@@ -1,20 +1,20 @@
 /*
- * single.h: a few lanes of a group, one after the other.
+ * single.h: executes a few lanes of a group one after the other.
  *
- * A gather of the host takes as long for one lane as for all. So a stretch of operations that compute and load at
- * scattered addresses has a second code: a loop over the lanes of the group, of which each goes through the whole
- * stretch with scalars. It is taken when the group is small. Nothing in a stretch writes to memory, so that the loop
- * can stop at an address that it does not know, and the code for vectors begins the stretch anew.
+ * A gather of the host takes as long for one lane as for all. A sequence of operations that compute and load at
+ * scattered addresses therefore has a second version of code: a loop over the lanes of the group, each of which runs
+ * the whole sequence with scalars. It is used if the group is small. No operation of a sequence writes to memory, so
+ * the loop can stop at an unknown address, and the vector code then starts the sequence again.
  */
 #pragma once
 
 #include "compile/plan.h"
 #include "compile/value.h"
 
-/* Makes an operation as vectors, and what is known behind it. */
+/* Compiles an operation with vectors, and updates the known state. */
 typedef bool single_other(struct emit *e);
 
-/* How many operations from e->at on, before `end`, are a stretch with a code of its own; 0: none. */
+/* The number of operations from e->at on, before `end`, that form such a sequence; 0: none. */
 uint32_t single_count(const struct emit *e, uint32_t end);
-/* Makes them; `live`: of each of them, and of the one behind. `other` makes one for vectors. */
+/* Compiles them; `live`: for each of them, and for the one after. `other` compiles one with vectors. */
 void single_run(struct emit *e, uint32_t count, uint8_t *live, single_other *other);

@@ -1,4 +1,7 @@
-/* value.h: making values of LLVM: what emit.c and arith.c share. A value is a scalar, or a vector of all 32 lanes. */
+/*
+ * value.h: the code generator's state, and functions that create LLVM values. A value is a scalar, or a vector of all
+ * 32 lanes.
+ */
 #pragma once
 
 #include "compile/plan.h"
@@ -15,28 +18,30 @@ struct emit {
 	LLVMValueRef function;
 	LLVMTypeRef i1, i8, i32, i64, f32, f64, bytes; /* bytes: a pointer to i8 */
 	LLVMValueRef warp, env, frame, constants, block, shared;
-	LLVMValueRef count, sectors;				       /* places of counters */
-	LLVMValueRef base[COMPILE_REGS_MAX], second[COMPILE_REGS_MAX]; /* places of registers: of halves both */
+	LLVMValueRef count, sectors;				       /* stack slots of counters */
+	LLVMValueRef base[COMPILE_REGS_MAX], second[COMPILE_REGS_MAX]; /* stack slots of registers: for halves both */
 	LLVMValueRef lanes[COMPILE_REGS_MAX];
-	LLVMValueRef single[COMPILE_REGS_MAX], single_address[32]; /* arrays of single.c; NULL: not yet */
-	LLVMValueRef store_at[2], store_value[2][4];		   /* likewise of scatter.c, by width */
+	LLVMValueRef single[COMPILE_REGS_MAX], single_address[32]; /* arrays of single.c; NULL: not created yet */
+	LLVMValueRef store_at[2], store_value[2][4];		   /* the same for scatter.c, by width */
 	LLVMBasicBlockRef *code;				   /* of each block */
-	/* of groups of lanes: group.h */
+	/* for groups of lanes: group.h */
 	LLVMBasicBlockRef *run_code, *come_code;
-	LLVMValueRef mask, idle, spins; /* places; idle: counts what lanes did not execute, of all 32 */
-	LLVMValueRef *wait, *since;	/* likewise, of each block: lanes that wait there, and since when */
-	LLVMValueRef waits;		/* those for the engine */
+	LLVMValueRef mask, idle, spins; /* stack slots; idle: counts lanes out of all 32 that did not execute */
+	LLVMValueRef *wait, *since;	/* the same for each block: the lanes that wait there, and since when */
+	LLVMValueRef waits;		/* those passed to the engine */
 	LLVMValueRef live_lanes;
-	LLVMValueRef here, here_lanes, absent; /* in a block: the group as i32, as a vector; how many are not in it */
-	const uint64_t *waiting;	       /* where others may wait; NULL: all lanes are together */
-	const uint8_t *kept;		       /* registers that they need; NULL likewise */
-	bool told;			       /* the engine knows the group */
-	bool as_lanes;			       /* results are stored as lanes: other ways to here give some */
-	struct state *s;		       /* of each register, before the operation that is made */
-	uint8_t *live;			       /* likewise: which are needed from here on */
-	uint32_t at;			       /* the operation */
-	uint32_t in_block;		       /* the block it is in */
-	uint64_t pending;		       /* instructions since the counter was last written */
+	LLVMValueRef here, here_lanes, absent; /* in a block: the group as i32, as a vector; the number of lanes not
+						* in it */
+	const uint64_t *waiting;	       /* the blocks where others may wait; NULL: all lanes are together */
+	const uint8_t *kept;		       /* the registers that those need; NULL likewise */
+	bool told;			       /* the engine has been told the group */
+	bool as_lanes;			       /* results are stored as lanes, because another path to this point has
+						* lanes */
+	struct state *s;		       /* for each register, before the current operation */
+	uint8_t *live;			       /* for each register: needed from here on */
+	uint32_t at;			       /* the current operation */
+	uint32_t in_block;		       /* the current block */
+	uint64_t pending;		       /* instructions not yet added to the counter */
 };
 
 const struct compile_op *operation(const struct emit *e);
@@ -44,34 +49,38 @@ LLVMBasicBlockRef new_block(struct emit *e);
 LLVMTypeRef type_int(struct emit *e, uint32_t lane);
 LLVMTypeRef type_lanes(LLVMTypeRef t);
 bool value_is_lanes(LLVMValueRef v);
-LLVMValueRef value_number(LLVMTypeRef t, uint64_t n); /* in all lanes of t */
+LLVMValueRef value_number(LLVMTypeRef t, uint64_t n); /* the same in all lanes of t */
 LLVMValueRef value_spread(struct emit *e, LLVMValueRef scalar);
 LLVMValueRef value_line(struct emit *e, LLVMValueRef base, int64_t stride);
 /* base[0] + i * stride in the lanes of the first half, base[1] + i * stride in those of the second. */
 LLVMValueRef value_halves(struct emit *e, const LLVMValueRef base[2], int64_t stride);
-LLVMValueRef value_settle(struct emit *e, LLVMValueRef v);				  /* NaN of f32, given as i32 */
+LLVMValueRef value_settle(struct emit *e, LLVMValueRef v);				  /* a NaN of f32, given as
+											   * i32, gets the device's
+											   * bits */
 LLVMValueRef value_at(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMTypeRef t); /* a pointer to t */
 LLVMValueRef value_load(struct emit *e, LLVMTypeRef t, LLVMValueRef pointer, uint32_t align);
 void value_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, uint32_t align);
 LLVMValueRef value_field(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMTypeRef t);
 LLVMValueRef value_intrinsic(struct emit *e, const char *name, LLVMTypeRef t, LLVMValueRef *args, unsigned count);
-/* Of the lanes of a mask, a vector of i1; others get 0. Of lanes that write to one place the last one stays. */
+/* For the lanes of a mask, a vector of i1; others get 0. If several lanes write to one place, the last one wins. */
 LLVMValueRef value_gather(struct emit *e, LLVMTypeRef t, LLVMValueRef pointers, uint32_t align, LLVMValueRef mask);
 void value_scatter(struct emit *e, LLVMValueRef v, LLVMValueRef pointers, uint32_t align, LLVMValueRef mask);
-/* Likewise, one element behind the other. */
+/* The same for consecutive elements. */
 LLVMValueRef value_masked_load(struct emit *e, LLVMTypeRef t, LLVMValueRef pointer, uint32_t align, LLVMValueRef mask);
 void value_masked_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, uint32_t align, LLVMValueRef mask);
-/* An array of all lanes on the function's stack, made when it is first wanted; and where lane `lane`, i64, is in it. */
+/*
+ * An array of all lanes on the function's stack, created at first use; and the address of lane `lane`, an i64, in it.
+ */
 LLVMValueRef value_array(struct emit *e, LLVMValueRef *place, LLVMTypeRef t);
 LLVMValueRef value_element(struct emit *e, LLVMValueRef array, LLVMValueRef lane, LLVMTypeRef t);
-/* All lanes of a condition, a vector of i1. */
+/* All, or any, lanes of a condition, a vector of i1. */
 LLVMValueRef value_all(struct emit *e, LLVMValueRef condition);
 LLVMValueRef value_any(struct emit *e, LLVMValueRef condition);
 
 /* dot.c: the sum and four products of bytes in each lane of i32. */
 LLVMValueRef dot_lanes(struct emit *e, LLVMValueRef x, bool x_signed, LLVMValueRef y, bool y_signed, LLVMValueRef sum);
 
-/* `count` vectors (a power of two) of `each` elements, one behind the other: LANES * 2 at most. `part` is used up. */
+/* Joins `count` vectors (a power of two) of `each` elements: LANES * 2 elements at most. `part` is overwritten. */
 LLVMValueRef value_join(struct emit *e, LLVMValueRef *part, uint32_t count, uint32_t each);
 
 /* arith.c: the result of an inline row, as bits; sources are bits, all scalars or all vectors. */

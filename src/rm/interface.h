@@ -54,11 +54,11 @@ enum rm_escape {
 	RM_ESC_EVENT = 206,
 	RM_ESC_EVENT_FREE = 207,
 	RM_ESC_VERSION = 210,  /* the library's version string, compared with the kernel's */
-	RM_ESC_TRANSFER = 211, /* the call proper is described by struct rm_transfer */
+	RM_ESC_TRANSFER = 211, /* struct rm_transfer describes the actual call */
 	RM_ESC_ATTACH_GPUS = 212,
 	RM_ESC_SYSTEM = 214,
 	RM_ESC_NUMA = 215,
-	RM_ESC_DMABUF = 217, /* memory as a descriptor */
+	RM_ESC_DMABUF = 217, /* exports memory as a descriptor */
 	RM_ESC_OPEN_COMPLETE = 218,
 };
 
@@ -75,7 +75,7 @@ struct rm_version {
 	char text[64]; /* "535.104.05" */
 };
 
-/* The branches whose layouts are known: these, and one that was read later. */
+/* The branches whose layouts are known: this range, and one that was read later. */
 #define RM_BRANCH_FIRST 515u
 #define RM_BRANCH_LAST 599u
 #define RM_BRANCH_LATER 615u
@@ -97,7 +97,7 @@ struct rm_alloc {
 	uint32_t rest[6];
 };
 
-/* Value: which of rest[] is the status; -1: not a layout that we know. */
+/* Value: the index of the status in rest[]; -1: an unknown layout. */
 static inline int rm_alloc_status(unsigned int branch, uint32_t size)
 {
 	if (!rm_branch_known(branch))
@@ -110,8 +110,8 @@ static inline int rm_alloc_status(unsigned int branch, uint32_t size)
 }
 
 /*
- * The parameters are not the class's structure but a message that the manager unpacks (NVOS64_FLAGS_FINN_SERIALIZED of
- * nvos.h, read by alloc_free.c). The flags stand before the status, in the layouts that have any.
+ * True if the parameters are not the class's structure but a message that the manager unpacks
+ * (NVOS64_FLAGS_FINN_SERIALIZED of nvos.h, read by alloc_free.c). In layouts with flags, they precede the status.
  */
 static inline _Bool rm_alloc_serialized(unsigned int branch, uint32_t size, const struct rm_alloc *a)
 {
@@ -140,9 +140,9 @@ struct rm_dup { /* NVOS55: `object` of `client` becomes another name of source_o
 };
 
 /*
- * NV_ESC_RM_VID_HEAP_CONTROL: NVOS32, 184 bytes. Behind the head a union by function; what takes memory begins alike.
- * The size of what ALLOC_SIZE_RANGE takes stands 8 bytes before that of the others; that of ALLOC_TILED is an answer,
- * worked out from height and pitch (rmapi_deprecated_vidheapctrl.c).
+ * NV_ESC_RM_VID_HEAP_CONTROL: NVOS32, 184 bytes. A union by function follows the head; allocating functions begin
+ * alike. The size is 8 bytes earlier for ALLOC_SIZE_RANGE than for the others. For ALLOC_TILED the size is an answer: it
+ * follows from height and pitch (rmapi_deprecated_vidheapctrl.c).
  */
 struct rm_heap {
 	uint32_t client, parent, function, space;
@@ -177,18 +177,20 @@ enum rm_heap_function {
 #define RM_HEAP_RANGE_ALIGNMENT_AT 88u
 #define RM_HEAP_TILED_HEIGHT_AT 56u
 #define RM_HEAP_TILED_PITCH_AT 60u
-#define RM_HEAP_FLAG_ALIGN 0x180u /* NVOS32_ALLOC_FLAGS_ALIGNMENT_HINT, _FORCE: sizes are padded to it */
-/* _FIXED_ADDRESS_ALLOCATE: what is taken reaches to the alignment on both sides (vidmemPmaAllocate of video_mem.c) */
+#define RM_HEAP_FLAG_ALIGN 0x180u /* NVOS32_ALLOC_FLAGS_ALIGNMENT_HINT, _FORCE: sizes are rounded up to it */
+/* _FIXED_ADDRESS_ALLOCATE: the memory extends to the alignment on both sides (vidmemPmaAllocate of video_mem.c) */
 #define RM_HEAP_FLAG_FIXED 0x10u
-#define RM_HEAP_FLAG_VIRTUAL 0x80000u /* NVOS32_ALLOC_FLAGS_VIRTUAL: addresses alone */
+#define RM_HEAP_FLAG_VIRTUAL 0x80000u /* NVOS32_ALLOC_FLAGS_VIRTUAL: only addresses */
 
-/* What RM_CLASS_MEMORY takes (NV_MEMORY_ALLOCATION_PARAMS), as far as 535's length; 128 bytes since 545. */
+/*
+ * The parameters of RM_CLASS_MEMORY (NV_MEMORY_ALLOCATION_PARAMS), up to the length of branch 535; 128 bytes since 545.
+ */
 struct rm_memory {
 	uint32_t owner, type, flags, width, height;
 	int32_t pitch;
 	uint32_t attr, attr2, format, compression, depth, unused;
 	uint64_t low, high;
-	uint64_t size; /* and what was taken, in the reply */
+	uint64_t size; /* in the reply: the allocated size */
 	uint64_t alignment, offset, limit, address;
 	uint32_t tag_offset, space, internal, tag;
 };
@@ -201,7 +203,7 @@ enum rm_attr_location { RM_LOCATION_VIDEO, RM_LOCATION_PCI, RM_LOCATION_AGP, RM_
 #define RM_HUGE_512M 2u
 #define RM_HUGE_256G 3u
 
-/* RM_SUBDEVICE_FB_INFO: `count` of these behind it, 128 at most; KiB each. */
+/* RM_SUBDEVICE_FB_INFO: followed by `count` of these, 128 at most; in KiB. */
 struct rm_fb_entry {
 	uint32_t index, data;
 };
@@ -231,7 +233,7 @@ enum rm_class {
 	RM_CLASS_MEMORY = 0x40,	   /* NV01_MEMORY_LOCAL_USER */
 	RM_CLASS_CLIENT = 0x41,
 	RM_CLASS_DEVICE = 0x80,
-	RM_CLASS_EXTENDED = 0x42,    /* NV_MEMORY_EXTENDED_USER, with RM_CLASS_MEMORY's parameters; since 550 */
+	RM_CLASS_EXTENDED = 0x42,    /* NV_MEMORY_EXTENDED_USER, with the parameters of RM_CLASS_MEMORY; since 550 */
 	RM_CLASS_SYSTEM_LIST = 0x81, /* NV01_MEMORY_LIST_SYSTEM, as RM_CLASS_FB_LIST */
 	RM_CLASS_OBJECT_LIST = 0x83, /* NV01_MEMORY_LIST_OBJECT: pages of another object */
 	RM_CLASS_PHYSICAL = 0xc2,    /* NV01_MEMORY_LOCAL_PHYSICAL: device memory by its address */
@@ -241,7 +243,7 @@ enum rm_class {
 	RM_CLASS_FABRIC = 0xf8,
 	RM_CLASS_FABRIC_IMPORT = 0xf9,
 	RM_CLASS_FABRIC_REF = 0xfb,
-	RM_CLASS_MULTICAST = 0xfd, /* NV_MEMORY_MULTICAST_FABRIC: it holds memory that was attached */
+	RM_CLASS_MULTICAST = 0xfd, /* NV_MEMORY_MULTICAST_FABRIC: it holds attached memory */
 	RM_CLASS_MAPPER = 0xfe,	   /* NV_MEMORY_MAPPER: it holds a semaphore surface, and so its memory */
 	RM_CLASS_FB_LIST = 0x82,   /* NV01_MEMORY_LIST_FBMEM: the caller names the pages */
 	RM_CLASS_SUBDEVICE = 0x2080,
@@ -362,8 +364,8 @@ struct rm_slice {
 };
 
 /*
- * What RM_DEVICE_CHANNEL_PROPERTY sets of a channel while it runs. Its first two are slices in microseconds; the next
- * two take slices away, so that the channel stays until it yields. The manager does not ask for rights.
+ * The property that RM_DEVICE_CHANNEL_PROPERTY sets for a running channel. The first two are slices in microseconds;
+ * the next two remove slices, so that the channel runs until it yields. The manager checks no rights.
  */
 struct rm_property {
 	uint32_t channel, property;
@@ -372,7 +374,7 @@ struct rm_property {
 #define RM_PROPERTY_ENGINE_SLICE 0u
 #define RM_PROPERTY_HOST_SLICE 1u
 
-/* GPFIFO_SCHEDULE takes two bytes, three in later branches; how many, the program's own calls show. */
+/* GPFIFO_SCHEDULE has two bytes of parameters, three in later branches; the program's own calls show the number. */
 struct rm_schedule {
 	uint8_t enable, skip_submit, skip_enable, unused;
 };
@@ -388,7 +390,7 @@ struct rm_disable {
 	uint8_t disable, unused[3];
 	uint32_t count;
 	uint8_t only_scheduling, rewind, unused2[6];
-	uint64_t event; /* the kernel's own; a user's call with it set is refused */
+	uint64_t event; /* for the kernel only; a user's call that sets it is refused */
 	uint32_t client[RM_DISABLE_MOST];
 	uint32_t channel[RM_DISABLE_MOST];
 };

@@ -1,4 +1,4 @@
-/* doctor.h: what the checks of `mete doctor` share: each adds a line or a few, with the remedy of what is wrong. */
+/* doctor.h: what the checks of `mete doctor` share: each adds one or several lines, with a remedy for each fault. */
 #pragma once
 
 #include "client/place.h"
@@ -8,9 +8,9 @@
 
 enum status {
 	STATUS_OK,
-	STATUS_NOTE,	/* worth knowing; nothing to be done */
-	STATUS_WARNING, /* something will not work as wished */
-	STATUS_FAILED,	/* mete run cannot work */
+	STATUS_NOTE,	/* worth knowing; no action needed */
+	STATUS_WARNING, /* something will not work as intended */
+	STATUS_FAILED,	/* `mete run` cannot work */
 };
 
 extern const char *const doctor_status_name[]; /* by enum status */
@@ -24,11 +24,12 @@ struct doctor {
 	bool has_soft;
 };
 
-/* remedy: NULL when there is nothing to be done. */
+/* remedy: NULL if no action is needed. */
 void doctor_add(struct doctor *d, const char *name, enum status status, const char *remedy, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
 /*
- * Runs a program and keeps the beginning of what it says, on both streams. Value: its exit status; -1: none, or late.
+ * Runs a program and keeps the beginning of its output, on both streams. Value: its exit status; -1: none, or a
+ * timeout.
  */
 int doctor_ask_program(const char *const argv[], char *said, size_t size);

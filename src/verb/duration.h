@@ -1,4 +1,4 @@
-/* duration.h: a time as people write it: "90", "90s", "5m", "1h", "7d". */
+/* duration.h: a duration as people write it: "90", "90s", "5m", "1h", "7d". */
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /*
- * guarded.h: a grant whose memory the guard limits too, at the kernel's boundary (--guard): asked of mete-guard, as
- * root.
+ * guarded.h: a grant whose memory the guard also limits, at the kernel's boundary (--guard): a request to mete-guard,
+ * as root.
  *
- * The quota of the guard is the sum of the grant's over its devices, and a reserve for each for what the driver takes
- * for a context, which the shim charges in another way.
+ * The guard's quota is the sum of the grant's quotas over its devices, plus a reserve for each device for the memory
+ * that the driver takes for a context, which the shim charges in another way.
  */
 #pragma once
 
@@ -19,32 +19,38 @@
 
 /* How a program is held. */
 struct guarded {
-	const char *front; /* "bpf", "notify", "dmem"; NULL: not */
-	int socket;	   /* to its supervisor (notify_enter), of notify; -1 */
-	bool shared;	   /* the grant is not this program's alone, and goes on when it ends */
-	char cgroup[128];  /* to be entered by the program, where the driver limits cgroups; "" */
-	char note[256];	   /* why it is not a better one; "" */
+	const char *front; /* "bpf", "notify", "dmem"; NULL: not held */
+	int socket;	   /* to the supervisor of the front end "notify" (notify_enter); -1 */
+	bool shared;	   /* other programs use the grant, which continues when this one ends */
+	char cgroup[128];  /* the cgroup that the program enters, if the driver limits cgroups; "" */
+	char note[256];	   /* the reason that no better front end is used; "" */
 };
 
 #define GUARDED_NONE ((struct guarded){ .socket = -1 })
 
 /*
- * Limits the process and what it starts, by the best front end that holds here; `cgroup` (NULL: not) is the
- * container's, whose later processes are the tenant's too. `grant` is meted's row; `shared`: other programs may be
- * under it. Value: 0, or a negative errno with a fault: then nothing may be started under this grant.
+ * Limits the process and its descendants by the best front end that works here. `cgroup` (NULL: none) is the
+ * container's, whose later processes also belong to the tenant. `grant`: meted's row; `shared`: other programs may use
+ * it. Value: 0, or a negative errno with a fault: then nothing may be started under this grant.
  */
 int guarded_begin(const struct place *place, json_t *grant, bool shared, pid_t pid, const char *cgroup,
 		  struct guarded *ret, struct fault *f);
-/* What is to be done for a program or a container under this grant: --guard (`asked`), or the node's rule. */
+/*
+ * Whether the guard must, should or need not hold a program or container of this grant: by --guard (`asked`), or by the
+ * node's rule.
+ */
 enum guarding_wish guarded_wish(json_t *grant, bool asked, bool walled);
 /*
- * What it comes to that nothing holds (r, f of guarded_begin). Value: 0 and a line in `note`, where the node's rule is
- * that the shim alone does then; else r.
+ * Decides when nothing holds it (r, f of guarded_begin). Value: 0 and a line in `note`, if the node's rule permits the
+ * shim alone; else r.
  */
 int guarded_unheld(enum guarding_wish wish, bool asked, int r, char note[256], struct fault *f);
-/* In the process that becomes the program, last before it does. 0 or -errno. */
+/* The last step of the process before it becomes the program. Value: 0 or -errno. */
 int guarded_enter(const struct guarded *g);
-/* The program has ended; with a grant of its own, what is left of it gets nothing more. */
+/* Called when the program has ended; if the grant is its own, remaining processes get no more memory. */
 void guarded_end(const struct place *place, json_t *grant, struct guarded *g);
-/* Which way of the guard holds here, for `mete doctor`. Value: it can hold; else `text` says why not. */
+/*
+ * Describes the front end of the guard that works here, for `mete doctor`. Value: true if there is one; otherwise
+ * `text` gives the reason.
+ */
 bool guarded_state(const struct place *place, char *text, size_t size);

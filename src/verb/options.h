@@ -1,5 +1,5 @@
 /*
- * options.h: options that several verbs have, the words of a share among them, as rows of their tables.
+ * options.h: options that several verbs share, including the words of a share, as rows of their tables.
  */
 #pragma once
 
@@ -47,7 +47,7 @@
 	SWITCH("musa", 0, "Use a device of Moore Threads' (`mete devices`: DRIVER musa)."),                            \
 		SWITCH("maca", 0, "Use a device of MetaX' (`mete devices`: DRIVER maca)."),                            \
 		SWITCH("corex", 0, "Use a device of Iluvatar's (`mete devices`: DRIVER corex).")
-/* One for each kind that a container can have (model/device.h). */
+/* One for each kind of device that a container can have (model/device.h). */
 #define OPTION_KINDS OPTION_SOFT, OPTION_HIP, OPTION_SHAPES, OPTION_NPU, OPTION_LEVELZERO
 #define OPTION_OVERCOMMIT SWITCH("overcommit", 'O', OVERCOMMIT_WORDS)
 #define OPTION_SPILL                                                                                                   \
@@ -63,7 +63,7 @@
 	{                                                                                                              \
 		"device", 'd', "DEVICE", words, COMPLETE_DEVICE, true                                                  \
 	}
-/* The words of a share of the device's time, as model/words.h has them. */
+/* The words of a share of the device's time, as in model/words.h. */
 #define WORD_VALUE_PERCENT "PERCENT", COMPLETE_NOTHING
 #define WORD_VALUE_POLICY "NAME", COMPLETE_POLICY
 #define WORD_VALUE_CLASS "NAME", COMPLETE_CLASS
@@ -74,7 +74,7 @@
 	WORD_OPTION_ROW(option, letter, value_and_complete, help)
 #define WORD_OPTION(type, member, term, key, column, option, letter, least, most, help)                                \
 	WORD_OPTION_OF(option, letter, WORD_VALUE_##type, help)
-/* Ends with a comma of its own. */
+/* Ends with a comma. */
 #define OPTION_TERMS SHARE_WORDS(WORD_OPTION)
 /* clang-format on */
 

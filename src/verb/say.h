@@ -1,5 +1,5 @@
 /*
- * say.h: what a verb says: lines on standard error, JSON on standard output.
+ * say.h: the output of a verb: lines on standard error, JSON on standard output.
  *
  * Texts from outside (names, lines of a tenant's log) are printed without their control characters, so that no program
  * can send escape sequences to the operator's terminal through mete.
@@ -15,7 +15,7 @@ void say_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_warning(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Colours are allowed on this stream: a terminal that is not "dumb", and NO_COLOR unset or empty. */
+/* True if colours are allowed on this stream: a terminal that is not "dumb", and NO_COLOR is unset or empty. */
 bool colour_wanted(FILE *stream);
 
 /* Prints {KEY: value} and takes the reference. Value: an exit status. */

@@ -1,4 +1,4 @@
-/* spill.h: --spill and --resident of the verbs that make a grant. */
+/* spill.h: --spill and --resident of the verbs that create a grant. */
 #pragma once
 
 #include "client/fault.h"

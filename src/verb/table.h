@@ -10,21 +10,21 @@
 #define TABLE_COLUMNS 16
 
 struct table {
-	const char *const *heads; /* NULL-terminated; a head that begins with '>' is for a right-aligned column */
+	const char *const *heads; /* NULL-terminated; a head that begins with '>' marks a right-aligned column */
 	size_t columns;
 	char **cells; /* row by row */
 	size_t count;
-	const unsigned char *rank; /* see table_fit(); NULL: as wide as it needs to be */
-	int room;		   /* columns of the output */
+	const unsigned char *rank; /* see table_fit(); NULL: as wide as necessary */
+	int room;		   /* number of columns of the output */
 };
 
 void table_begin(struct table *t, const char *const *heads);
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Has the table fit into the output (output.h). rank[c] says which columns are left out where it is too narrow: those
- * of rank 1 first, those of rank 0 never. Texts are cut, the widest columns first, before the highest rank is left out;
- * a cell that was cut ends in '+'. `rank` must live until table_end().
+ * Makes the table fit the output (output.h). rank[c] orders the columns to omit if it is too narrow: rank 1 first, rank
+ * 0 never. Before the columns of the highest rank are omitted, texts are truncated, the widest columns first; a
+ * truncated cell ends in '+'. `rank` must live until table_end().
  */
 void table_fit(struct table *t, const unsigned char *rank);
 

@@ -1,8 +1,8 @@
 /*
  * verb.h: the verbs of mete, as tables.
  *
- * A row of a table of verbs (cli/verbs.c, and a connector's own) is the only place where a verb, its options and their
- * words are written down: the parser of the command line, `mete help`, the manual pages and the completion all read it.
+ * A row of a table of verbs (cli/verbs.c, and a connector's own) is the only place that defines a verb, its options and
+ * their texts: the command line parser, `mete help`, the manual pages and the completion all read it.
  */
 #pragma once
 
@@ -15,18 +15,18 @@ enum {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
-	EXIT_RUN_FAILED = 125, /* run: mete itself failed, usage included; the codes below it are the program's */
+	EXIT_RUN_FAILED = 125, /* run: mete itself failed, including usage errors; lower codes are the program's */
 	EXIT_RUN_NOT_EXECUTABLE = 126,
 	EXIT_RUN_NOT_FOUND = 127,
 };
 
-/* The exit status of a command whose program was not found, by what program_find() said. */
+/* The exit status of a command whose program was not found, by the value of program_find(). */
 static inline int exit_of_program(int r)
 {
 	return r == -EACCES ? EXIT_RUN_NOT_EXECUTABLE : EXIT_RUN_NOT_FOUND;
 }
 
-/* What a word is, for the completion. */
+/* The kind of a word, for the completion. */
 enum complete {
 	COMPLETE_NOTHING,
 	COMPLETE_GRANT,
@@ -49,7 +49,7 @@ struct option_spec {
 	bool repeats;
 };
 
-struct given { /* an option as it stood on the command line */
+struct given { /* an option as given on the command line */
 	const struct option_spec *option;
 	const char *value;
 };
@@ -75,11 +75,11 @@ struct verb {
 	const struct option_spec *options;
 	const struct example *examples;
 	int (*run)(const struct command_line *c);
-	int min_args, max_args; /* operands; max -1: any number */
-	bool program; /* operands are a program and its arguments: options end at the first of them */
+	int min_args, max_args; /* number of operands; max -1: unlimited */
+	bool program; /* the operands are a program and its arguments: options end at the first one */
 	enum complete complete;
 	int usage_status;
-	bool raw; /* every word is another program's, whatever it looks like; --help alone is mete's */
+	bool raw; /* all words belong to another program, whatever their form; only --help is mete's */
 };
 
 extern const struct verb verbs[]; /* mete's own; connectors have theirs (connector.h) */
@@ -88,14 +88,14 @@ extern const struct verb verbs[]; /* mete's own; connectors have theirs (connect
 const struct verb *verb_next(const struct verb *verb);
 
 const struct verb *verb_find(const char *name);
-/* The verb that the first words are; some have two. *ret_words: how many. NULL: none. */
+/* The verb that the first words name; some verbs have two words. *ret_words: their number. NULL: none. */
 const struct verb *verb_find_words(int count, char *const *words, int *ret_words);
-/* A verb of two words begins with this one. */
+/* True if a verb of two words begins with this one. */
 bool verb_begins(const struct verb *verb, const char *word);
 
 /*
- * Reads the words after the verb. Value: 0; 1 when help was asked for; -EINVAL with a message printed.
- * Free with command_line_deinit() in every case.
+ * Parses the words after the verb. Value: 0; 1: help was requested; -EINVAL with a message printed.
+ * command_line_deinit() must follow in every case.
  */
 int command_line_parse(struct command_line *c, const struct verb *verb, int argc, char **argv);
 void command_line_deinit(struct command_line *c);
@@ -110,9 +110,9 @@ const char *option_value(const struct command_line *c, const char *name); /* the
 	int verb_##name(const struct command_line *line);                                                              \
 	int verb_##name(const struct command_line *line)
 
-/* help.c: what is generated from the table. */
+/* help.c: output generated from the table. */
 void help_overview(void);
 void help_verb(const struct verb *verb);
-/* The verbs that begin with this word. Value: false when there are none, and nothing is printed. */
+/* Prints the verbs that begin with this word. Value: false if there are none, and nothing is printed. */
 bool help_beginning(const char *word);
 extern const char *const help_version_line;
