@@ -26,7 +26,7 @@
 #define THREADS 512u /* of a launch */
 #define PARTS 2u
 #define PART (WORDS / GROUP / PARTS)
-#define PLAIN (1u << 17) /* words of memory of the first context that the second one's kernels change */
+#define PLAIN (1u << 19) /* words of memory of the first context that the second one's kernels change */
 
 static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			   /* Each thread's group: to[0] += from[0] + n. */

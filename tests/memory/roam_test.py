@@ -163,6 +163,24 @@ def between_servers(a, b, kind, alone):
     same(alone.differs(r.rounds()), None, f"{kind}: every result is that of a run that nobody touched")
 
 
+def server_killed(a, kind, alone):
+    """Its worker there, at any step: every result that it has said is right, and then it hears the documented error."""
+    wrong = []
+    for turn in range(20 if LONG else 4):
+        r = Remote(a, kind, 1000000, program=ROAMER)
+        r.has("holds")
+        time.sleep(random.uniform(0, 0.3) * PATIENCE)
+        for pid in a.workers():
+            os.kill(pid, signal.SIGKILL)
+        if not until(lambda: any(line.startswith("failed: ") and line.endswith((": 46", ": 100")) for line in list(r.lines)), 30):
+            wrong.append((turn, r.lines[-3:]))
+        end(r)
+        wrong.append(alone.differs(r.rounds()))
+        until(lambda: not a.workers(), 10)
+    wrong = [one for one in wrong if one]
+    ok(not wrong, f"{kind}: its worker on a server was killed: the results are right until it hears the documented error", wrong[:5])
+
+
 m = Meted("--soft-only", env={**ENV, **PACE})
 c = m.control()
 m.make("wall", QUOTA, wall=True, spill=False)
@@ -171,6 +189,8 @@ for kind in KINDS if len(sys.argv) < 3 else sys.argv[2:]:
     alone = Alone(m, kind)
     moves_at_random(m, c, kind, alone)
     between_servers(a, b, kind, alone)
+    if PACE:
+        server_killed(a, kind, alone)
     c = killed_at_random(m, c, kind, alone)
 a.end()
 b.end()
