@@ -64,6 +64,22 @@ void pack_give(struct pack *p, uint32_t at, uint32_t units)
 		p->hint = at;
 }
 
+void pack_end_at(struct pack *p, uint32_t units)
+{
+	p->units = units;
+	if (p->hint > units)
+		p->hint = units;
+}
+
+uint32_t pack_tail(const struct pack *p)
+{
+	uint32_t i = p->units;
+
+	while (i && !(p->taken[(i - 1) / 64] << (63 - (i - 1) % 64)))
+		i = (i - 1) / 64 * 64;
+	return p->units - (i ? i - (uint32_t)__builtin_clzll(p->taken[(i - 1) / 64] << (63 - (i - 1) % 64)) : 0);
+}
+
 uint32_t pack_find(const struct pack *p, uint32_t unit)
 {
 	uint64_t word;

@@ -22,5 +22,9 @@ struct pack {
 uint32_t pack_take(struct pack *p, uint32_t units);
 /* Frees `units` at `at`, all of them allocated by pack_take(). */
 void pack_give(struct pack *p, uint32_t at, uint32_t units);
+/* It has so many units from now on; those beyond are free. */
+void pack_end_at(struct pack *p, uint32_t units);
+/* Returns how many units are free at the end. */
+uint32_t pack_tail(const struct pack *p);
 /* Returns the first unit of the block that contains the unit. PACK_NONE: the unit is free. */
 uint32_t pack_find(const struct pack *p, uint32_t unit);

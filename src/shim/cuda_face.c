@@ -11,6 +11,7 @@
 #include "shim/launches.h"
 #include "shim/modules.h"
 #include "shim/movable.h"
+#include "shim/pieces.h"
 #include "shim/mover.h"
 #include "shim/pools.h"
 #include "shim/start.h"
@@ -182,7 +183,7 @@ static bool shrink(unsigned int device)
 {
 	if (movable_wanted())
 		later_release();
-	return movable_trim(true) || pools_shrink(device);
+	return movable_trim(true) || pieces_drop_tails() || pools_shrink(device);
 }
 
 static void forget(void)

@@ -264,9 +264,12 @@ static void let_go_all(unsigned int device)
 
 enum movable_result movable_leave(unsigned int device, movable_fn go_on)
 {
-	struct way w = { .all = bytes_in_all(device, true), .go_on = go_on, .chunk = STAGE_BYTES };
-	enum movable_result r = on_the_way(&w) ? MOVABLE_DONE : MOVABLE_FAULT;
+	struct way w = { .go_on = go_on, .chunk = STAGE_BYTES };
+	enum movable_result r;
 
+	pieces_drop_tails();
+	w.all = bytes_in_all(device, true);
+	r = on_the_way(&w) ? MOVABLE_DONE : MOVABLE_FAULT;
 	if (r == MOVABLE_DONE)
 		r = way_out(device, &w);
 	for (uint32_t i = 0; r == MOVABLE_DONE && i < piece_count; i++) {

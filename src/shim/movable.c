@@ -1,8 +1,8 @@
 /*
  * movable.c: see movable.h. Blocks in pieces.
  *
- * A new packed piece is an eighth of those that there are, up to PACKED_MOST_BYTES, so that a small program does not
- * pay for a large piece; where the quota has no room for that, it is as large as it must be.
+ * A packed piece grows at its end as blocks need it, by a small part of all packed memory, so that little of the device
+ * is taken by what no block has; where the quota has no room for that part, by no more than it must.
  */
 #include "shim/movable.h"
 #include "base/setting.h"
@@ -20,7 +20,7 @@
 
 #define PACKED_LEAST_BYTES (2ull << 20)
 #define PACKED_MOST_BYTES (64ull << 20)
-#define PACKED_PART 8
+#define PACKED_PART 64
 #define BLOCK_MOST_BYTES (8ull << 20) /* what is larger has a piece of its own */
 #define LATE 256u
 
@@ -79,24 +79,40 @@ static uint64_t round_up(uint64_t bytes, uint64_t to)
 	return (bytes + to - 1) / to * to;
 }
 
-static CUresult new_packed(unsigned int device, CUdevice real, uint64_t bytes, uint64_t least)
+/* More than must be, so that the driver is not called for each few blocks. */
+static uint64_t packed_wish(uint64_t least)
 {
-	uint64_t wish = pieces_packed_bytes() / PACKED_PART, must = round_up(bytes, least);
-	uint32_t place;
-	CUresult r;
+	uint64_t wish = pieces_packed_bytes() / PACKED_PART;
 
 	if (wish < PACKED_LEAST_BYTES)
 		wish = PACKED_LEAST_BYTES;
-	if (wish > PACKED_MOST_BYTES)
-		wish = PACKED_MOST_BYTES;
-	wish = round_up(wish < must ? must : wish, least);
-	r = CUDA_ERROR_OUT_OF_MEMORY;
-	/* Not by asking meted for more than must be: others may have to make room for it. */
-	if (wish > must && account_credit_units(device) >= wire_units(wish))
-		r = piece_new(device, real, wish, true, &place);
-	if (r != CUDA_SUCCESS)
-		r = piece_new(device, real, must, true, &place);
-	return r;
+	return round_up(wish > PACKED_MOST_BYTES ? PACKED_MOST_BYTES : wish, least);
+}
+
+/* Not by asking meted for more than must be: others may have to make room for it. */
+static uint64_t packed_size(unsigned int device, uint64_t must, uint64_t wish)
+{
+	return wish > must && account_credit_units(device) >= wire_units(wish) ? wish : must;
+}
+
+/* In a piece that grows, or a new one. *ret_least: not by more than it must. */
+static CUresult more_packed(unsigned int device, CUdevice real, uint64_t bytes, uint64_t least, uint64_t wish,
+			    bool *ret_least)
+{
+	uint64_t must = round_up(bytes, least), most = PACKED_MOST_BYTES, size;
+	uint32_t place = piece_to_grow(device, bytes, least, &must, &most);
+
+	size = packed_size(device, must, wish < most ? wish : most);
+	*ret_least = size == must;
+	return place < PIECES ? piece_grow(place, size) : piece_new(device, real, size, true, &place);
+}
+
+static CUresult new_packed(unsigned int device, CUdevice real, uint64_t bytes, uint64_t least)
+{
+	bool exact;
+	CUresult r = more_packed(device, real, bytes, least, packed_wish(least), &exact);
+
+	return r == CUDA_SUCCESS || exact ? r : more_packed(device, real, bytes, least, 0, &exact);
 }
 
 /* One that was freed a moment ago. PIECES: there is none. */

@@ -87,18 +87,33 @@ uint64_t pieces_granularity(CUdevice real)
 	return bytes;
 }
 
-static CUresult map_at(const struct piece *p)
+static CUresult map(CUdevice real, CUdeviceptr at, uint64_t bytes, CUmemGenericAllocationHandle handle)
 {
-	CUmemAccessDesc access = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = p->real },
+	CUmemAccessDesc access = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = real },
 				   .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
-	CUresult r = shim_real.cuMemMap(p->at, p->bytes, 0, p->handle, 0);
+	CUresult r = shim_real.cuMemMap(at, bytes, 0, handle, 0);
 
 	if (r != CUDA_SUCCESS)
 		return r;
-	r = shim_real.cuMemSetAccess(p->at, p->bytes, &access, 1);
+	r = shim_real.cuMemSetAccess(at, bytes, &access, 1);
 	if (r != CUDA_SUCCESS)
-		shim_real.cuMemUnmap(p->at, p->bytes);
+		shim_real.cuMemUnmap(at, bytes);
 	return r;
+}
+
+static CUresult map_at(const struct piece *p)
+{
+	return map(p->real, p->at, p->bytes, p->handle);
+}
+
+/* The last part is there no more. */
+static void drop_part(struct piece *p)
+{
+	const struct piece_part *part = &p->parts[--p->part_count];
+
+	p->bytes -= part->bytes;
+	shim_real.cuMemUnmap(p->at + p->bytes, part->bytes);
+	shim_real.cuMemRelease(part->handle);
 }
 
 CUresult piece_show(struct piece *p)
@@ -137,37 +152,50 @@ CUresult piece_back(struct piece *p)
 	return r;
 }
 
+/* It has its size all the same: when it comes back it is of one handle. */
 void piece_unback(struct piece *p)
 {
+	uint64_t bytes = p->bytes;
+
+	while (p->part_count)
+		drop_part(p);
 	if (p->own)
 		piece_hide(p);
 	else
 		shim_real.cuMemUnmap(p->at, p->bytes);
 	shim_real.cuMemRelease(p->handle);
+	p->bytes = bytes;
 }
 
 /* Making and ending pieces -------------------------------------------------------------------------------------- */
 
-static bool bits_new(struct pack *pack, uint64_t bytes)
+/* The maps of a packed piece, for as large as it may grow, and its parts. */
+#define MAP_WORDS PACK_WORDS((uint32_t)(PACKED_ROOM_BYTES / WIRE_UNIT_BYTES))
+
+struct maps {
+	uint64_t taken[MAP_WORDS], begins[MAP_WORDS];
+	struct piece_part parts[PIECE_PARTS];
+};
+
+static bool maps_new(struct piece *p)
 {
-	uint32_t units = (uint32_t)wire_units(bytes), words = PACK_WORDS(units);
 	int saved = errno;
-	uint64_t *bits =
-		mmap(NULL, 2 * words * sizeof *bits, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct maps *maps = mmap(NULL, sizeof(*maps), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	errno = saved;
-	if (bits == MAP_FAILED)
+	if (maps == MAP_FAILED)
 		return false;
-	*pack = (struct pack){ .taken = bits, .begins = bits + words, .units = units };
+	p->pack = (struct pack){ .taken = maps->taken, .begins = maps->begins, .units = piece_units(p) };
+	p->parts = maps->parts;
 	return true;
 }
 
-static void bits_free(struct pack *pack)
+static void maps_free(struct piece *p)
 {
 	int saved = errno;
 
-	if (pack->taken)
-		munmap(pack->taken, 2 * PACK_WORDS(pack->units) * sizeof *pack->taken);
+	if (p->pack.taken)
+		munmap(p->pack.taken, sizeof(struct maps));
 	errno = saved;
 }
 
@@ -193,7 +221,7 @@ static uint32_t insert(const struct piece *p)
 /* Charged and inside the gate: the gate is left. */
 static CUresult piece_make(struct piece *p, struct charge *c, uint32_t *ret_place)
 {
-	CUresult r = shim_real.cuMemAddressReserve(&p->at, p->bytes, 0, 0, 0);
+	CUresult r = shim_real.cuMemAddressReserve(&p->at, p->room, 0, 0, 0);
 
 	if (r == CUDA_SUCCESS) {
 		r = piece_back(p);
@@ -207,7 +235,7 @@ static CUresult piece_make(struct piece *p, struct charge *c, uint32_t *ret_plac
 			piece_unback(p);
 			r = CUDA_ERROR_OUT_OF_MEMORY;
 		}
-		shim_real.cuMemAddressFree(p->at, p->bytes);
+		shim_real.cuMemAddressFree(p->at, p->room);
 	}
 	charge_cancel(c);
 	return r;
@@ -215,18 +243,145 @@ static CUresult piece_make(struct piece *p, struct charge *c, uint32_t *ret_plac
 
 CUresult piece_new(unsigned int device, CUdevice real, uint64_t bytes, bool packed, uint32_t *ret_place)
 {
-	struct piece p = { .bytes = bytes, .real = real, .device = device, .packed = packed, .whole = !packed };
+	struct piece p = { .bytes = bytes,
+			   .room = packed ? PACKED_ROOM_BYTES : bytes,
+			   .real = real,
+			   .device = device,
+			   .packed = packed,
+			   .whole = !packed };
 	struct charge c = { 0 };
 	CUresult r;
 
-	if (packed && !bits_new(&p.pack, bytes))
+	if (packed && !maps_new(&p))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (charge_begin_moving(&c, device, wire_units(bytes)) != CHARGE_HELD)
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	else
 		r = piece_make(&p, &c, ret_place);
 	if (r != CUDA_SUCCESS)
-		bits_free(&p.pack);
+		maps_free(&p);
+	return r;
+}
+
+uint32_t piece_to_grow(unsigned int device, uint64_t bytes, uint64_t least, uint64_t *ret_must, uint64_t *ret_most)
+{
+	uint32_t i;
+
+	pthread_mutex_lock(&pieces_lock);
+	for (i = 0; i < piece_count; i++) {
+		struct piece *p = &pieces[i];
+		uint64_t tail, must;
+
+		if (!p->bytes || !p->packed || p->device != device || !p->resident || p->grows ||
+		    p->part_count == PIECE_PARTS)
+			continue;
+		tail = (uint64_t)pack_tail(&p->pack) * WIRE_UNIT_BYTES;
+		must = tail < bytes ? (bytes - tail + least - 1) / least * least : least;
+		if (must > p->room - p->bytes)
+			continue;
+		p->grows = true;
+		*ret_must = must;
+		*ret_most = p->room - p->bytes;
+		break;
+	}
+	pthread_mutex_unlock(&pieces_lock);
+	return i < piece_count ? i : PIECES;
+}
+
+/* Nobody else changes the piece's size meanwhile. */
+static CUresult part_make(const struct piece *p, struct piece_part *part)
+{
+	CUmemAllocationProp prop = prop_of(p->real);
+	CUresult r = shim_real.cuMemCreate(&part->handle, part->bytes, &prop, 0);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	r = map(p->real, p->at + p->bytes, part->bytes, part->handle);
+	if (r != CUDA_SUCCESS)
+		shim_real.cuMemRelease(part->handle);
+	return r;
+}
+
+static void part_add(struct piece *p, const struct piece_part *part)
+{
+	pthread_mutex_lock(&pieces_lock);
+	p->parts[p->part_count++] = *part;
+	p->bytes += part->bytes;
+	pack_end_at(&p->pack, piece_units(p));
+	packed_bytes += part->bytes;
+	publish_locked(p->device);
+	pthread_mutex_unlock(&pieces_lock);
+}
+
+static void grown(struct piece *p)
+{
+	pthread_mutex_lock(&pieces_lock);
+	p->grows = false;
+	pthread_mutex_unlock(&pieces_lock);
+}
+
+/* A part at the end of a piece in which no block lies. It is the piece's no more, which changes in nothing meanwhile.
+ */
+static struct piece *take_tail(struct piece_part *ret)
+{
+	struct piece *found = NULL;
+
+	pthread_mutex_lock(&pieces_lock);
+	for (uint32_t i = 0; i < piece_count && !found; i++) {
+		struct piece *p = &pieces[i];
+
+		if (!p->bytes || !p->part_count || !p->resident || p->grows)
+			continue;
+		*ret = p->parts[p->part_count - 1];
+		if ((uint64_t)pack_tail(&p->pack) * WIRE_UNIT_BYTES < ret->bytes)
+			continue;
+		found = p;
+		p->grows = true;
+		p->part_count--;
+		p->bytes -= ret->bytes;
+		pack_end_at(&p->pack, piece_units(p));
+		packed_bytes -= ret->bytes;
+		publish_locked(p->device);
+	}
+	pthread_mutex_unlock(&pieces_lock);
+	return found;
+}
+
+bool pieces_drop_tails(void)
+{
+	struct piece_part part;
+	struct piece *p;
+	bool any = false;
+
+	while ((p = take_tail(&part))) {
+		gate_enter();
+		shim_real.cuMemUnmap(p->at + p->bytes, part.bytes);
+		shim_real.cuMemRelease(part.handle);
+		account_give(p->device, (uint32_t)wire_units(part.bytes));
+		gate_leave();
+		grown(p);
+		any = true;
+	}
+	return any;
+}
+
+CUresult piece_grow(uint32_t place, uint64_t bytes)
+{
+	struct piece *p = &pieces[place];
+	struct piece_part part = { .bytes = bytes };
+	struct charge c = { 0 };
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (bytes && charge_begin_moving(&c, p->device, wire_units(bytes)) == CHARGE_HELD) {
+		r = p->resident ? part_make(p, &part) : r;
+		if (r == CUDA_SUCCESS) {
+			part_add(p, &part);
+			gate_leave();
+		} else {
+			charge_cancel(&c);
+		}
+	}
+	grown(p);
 	return r;
 }
 
@@ -267,14 +422,14 @@ static void piece_end(struct piece *p)
 	} else {
 		pieces_away(p->device, -piece_units(p));
 	}
-	shim_real.cuMemAddressFree(p->at, p->bytes);
+	shim_real.cuMemAddressFree(p->at, p->room);
 	piece_host_free(p);
-	bits_free(&p->pack);
+	maps_free(p);
 }
 
 bool piece_is_empty(const struct piece *p)
 {
-	return p->bytes && (p->packed ? !p->pack.used : !p->whole);
+	return p->bytes && !p->grows && (p->packed ? !p->pack.used : !p->whole);
 }
 
 /* What a trim leaves. */

@@ -1,7 +1,7 @@
 /*
- * pieces.h: the pieces of movable memory: each of one handle of the driver. The blocks that movable.c gives to the
- * program lie in pieces with addresses of their own. Memory that the program creates and maps itself (vmm.c) is a piece
- * each, mapped at the program's addresses.
+ * pieces.h: the pieces of movable memory: each of one handle of the driver, or of several where it has grown. The blocks
+ * that movable.c gives to the program lie in pieces with addresses of their own. Memory that the program creates and maps
+ * itself (vmm.c) is a piece each, mapped at the program's addresses.
  */
 #pragma once
 
@@ -15,11 +15,23 @@
 #include <stdint.h>
 
 #define PIECES 16384u
+#define PIECE_PARTS 31u
+#define PACKED_ROOM_BYTES (64ull << 20) /* the addresses of a packed piece, which grows within them */
+
+/* By which a packed piece has grown: a handle of its own behind those before it, until the piece leaves. */
+struct piece_part {
+	CUmemGenericAllocationHandle handle;
+	uint64_t bytes;
+};
 
 struct piece {
 	CUdeviceptr at;
-	uint64_t bytes; /* 0: a free entry */
+	uint64_t bytes; /* its present size; 0: a free entry */
+	uint64_t room;	/* packed: the size of its reserved address range */
 	CUmemGenericAllocationHandle handle;
+	struct piece_part *parts; /* packed: PIECE_PARTS of them */
+	uint32_t part_count;
+	bool grows; /* packed: a thread makes a part for it */
 	CUdevice real;
 	unsigned int device;
 	bool packed;
@@ -60,6 +72,15 @@ void piece_hide(struct piece *p);
 
 /* Creates a piece with addresses of its own, charged and resident. */
 CUresult piece_new(unsigned int device, CUdevice real, uint64_t bytes, bool packed, uint32_t *ret_place);
+/*
+ * Finds a packed piece that can grow so that a block of `bytes` fits at its end. *ret_must, *ret_most: by how many bytes
+ * it must grow, and can. Value: PIECES: there is none.
+ */
+uint32_t piece_to_grow(unsigned int device, uint64_t bytes, uint64_t least, uint64_t *ret_must, uint64_t *ret_most);
+/* Grows the piece, or (`bytes` 0) releases it without growing. */
+CUresult piece_grow(uint32_t place, uint64_t bytes);
+/* Frees grown parts that no block uses. Value: something was freed. */
+bool pieces_drop_tails(void);
 /* True if it can contain blocks and contains none. */
 bool piece_is_empty(const struct piece *p);
 bool piece_host_new(struct piece *p);
