@@ -177,32 +177,6 @@ void arbiter_change(struct arbiter *a, int i, const struct arbiter_terms *terms,
 	memset(&a->lags[before].of[i], 0, sizeof(struct lag));
 }
 
-void arbiter_resume(struct arbiter *a, int i, uint64_t charged_ns, int64_t lag_ns)
-{
-	struct tenant *t = &a->tenant[i];
-	double bound = (double)a->params.lag_bound_ns;
-	double ns = lag_ns > bound ? bound : lag_ns < -bound ? -bound : (double)lag_ns;
-
-	t->base_ns = charged_ns;
-	a->lags[pool_of(t)].of[i].ns = ns;
-	a->lags[pool_of(t)].of[i].left_ns = t->heard_ns;
-}
-
-void arbiter_resume_arrears(struct arbiter *a, int i, int64_t arrears_ns)
-{
-	double most = (double)a->tenant[i].terms.guarantee_ppm / ARBITER_WHOLE * (double)ARREARS_WINDOW_NS;
-	double ns = (double)arrears_ns;
-
-	a->tenant[i].arrears.ns = ns > most ? most : ns < -most ? -most : ns;
-}
-
-void arbiter_resume_wants(struct arbiter *a, int i, uint64_t wanted_ns, uint64_t waited_ns)
-{
-	/* What the one before it wanted is no claim of today's. */
-	a->tenant[i].wanted_ns = a->tenant[i].seen_wanted_ns = wanted_ns;
-	a->tenant[i].waited_ns = waited_ns;
-}
-
 /* ---- what is reported ---- */
 
 /* Its turn has begun: how long after the work of the one before? */
@@ -233,8 +207,12 @@ static void take_note(struct arbiter *a, const struct note *n, uint64_t now_ns)
 	}
 	/* A pause of its own is one with the gate open all the time. */
 	if (!busy_count(a->busy, n->tenant) && t->last_end_ns && at > t->last_end_ns && t->turn.open &&
-	    t->opened_ns < t->last_end_ns)
+	    t->opened_ns < t->last_end_ns) {
 		gaps_add(&t->gaps, at - t->last_end_ns, SHORT_GAP_NS);
+		/* Its turn was left open for this. */
+		if (at - t->last_end_ns > a->params.idle_ns)
+			t->vain = t->hasty = 0;
+	}
 	if (t->turn.open && at >= t->opened_ns)
 		learn_lead(a, t, at);
 	busy_begin(a->busy, n->tenant, at);

@@ -130,10 +130,23 @@ void arbiter_demands(struct arbiter *a, int tenant, const struct arbiter_demand 
 bool arbiter_gang(struct arbiter *a, int tenant, const struct arbiter_gang *gang);
 struct arbiter_view arbiter_view(const struct arbiter *a, int tenant);
 
-/* Restores the account that the previous meted wrote. */
+/* What the next arbiter has to know of a tenant, beside its charges and its lag. */
+struct arbiter_rights {
+	int64_t arrears_ns;	  /* what it is behind its guarantee by */
+	int64_t by_clock_ns;	  /* the same by the time of its turns */
+	int64_t tokens_ns;	  /* what its limit has left for it; 0: not told */
+	uint64_t put_off_ns;	  /* had beside work that was not measured yet, and not taken from the arrears */
+	uint64_t put_off_free_ns; /* the same of time that nobody else needed */
+	uint64_t put_off_from_ns; /* since when it was put off */
+};
+
+void arbiter_rights(const struct arbiter *a, int tenant, struct arbiter_rights *ret);
+
+/* Restores the account that the previous meted wrote. No more is owed to the tenant than there can be; a debt stays. */
 void arbiter_resume(struct arbiter *a, int tenant, uint64_t charged_ns, int64_t lag_ns);
-/* Restores what the tenant was behind its guarantee by, no more than a guarantee can be. */
-void arbiter_resume_arrears(struct arbiter *a, int tenant, int64_t arrears_ns);
+void arbiter_resume_rights(struct arbiter *a, int tenant, const struct arbiter_rights *rights, uint64_t now_ns);
+/* Work that was in flight when the tenant's account was restored has been measured now: it began at at_ns. */
+void arbiter_began(struct arbiter *a, int tenant, uint64_t at_ns);
 /* Restores the totals of wanted and waited time, which continue from these values. */
 void arbiter_resume_wants(struct arbiter *a, int tenant, uint64_t wanted_ns, uint64_t waited_ns);
 

@@ -49,6 +49,7 @@
 #define ABSENT_REST 25u	    /* and left alone for so many times as long */
 #define CLAIM_IDLE_NS (10 * MS) /* so long who has a claim may pause in its turn: it is its own time */
 #define CLAIM_BUSY_NS (50 * MS) /* and while others have work of unknown length in flight: the engine is busy */
+#define VAIN_MOST 4u /* who has not used it is not given the next 1, 2, 4 ... of them: so many doublings */
 #define UNKNOWN_NS (400 * MS)	/* work of unknown length is waited for */
 #define UNKNOWN_BESIDE_NS (2000 * MS) /* by other work of unknown length: two at once would leave others a third */
 #define WASTED_NS (100 * (int64_t)MS) /* who lets the engine idle for so long, and asks for it, is not behind */
@@ -63,6 +64,15 @@
 #define LATE_NS (5000 * MS) /* an edge of somebody who has left comes no later */
 #define INBOX 4096u
 #define NOBODY (-1)
+
+#define HANDED_NS (2000 * MS) /* within so long clients are back at the next arbiter with what they have in flight */
+
+/* Put off under the arbiter before, beside work of which this one may hear when it began. */
+struct handed {
+	double ns, free_ns;
+	uint64_t from_ns, at_ns; /* it was put off between these */
+	uint64_t covered_ns;	 /* of them such work was measured for so long */
+};
 
 enum pool {
 	MAIN, /* high and normal class */
@@ -83,6 +93,8 @@ struct tenant {
 	struct arbiter_turn turn;
 	bool changed;
 	uint64_t opened_ns, closed_ns;
+	/* What it had in flight when it was closed is waited for from then: it had begun and was to end at these. */
+	uint64_t drain_ns, drain_began_ns, drain_done_ns;
 	uint64_t passed_ns; /* it is next, and others have gone before it since; 0: they have not */
 	uint64_t quantum_from_ns; /* the present quantum began */
 	uint64_t least_until_ns;  /* the launch that the turn was made for must find room */
@@ -96,6 +108,11 @@ struct tenant {
 	uint64_t seen_wanted_ns;
 	double unspent_ns; /* had beside work that has not been measured yet: not taken from the arrears yet */
 	double unspent_free_ns; /* the same of what was nobody's */
+	uint64_t unspent_from_ns; /* since then */
+	struct handed handed;
+	uint64_t resumed_ns; /* its account was restored then */
+	unsigned int vain;  /* pauses in a row by a claim after which it did not go on */
+	unsigned int hasty; /* so many of its turns end at a pause as if it had no claim */
 	int64_t wasted_ns; /* of late it let the engine idle for so long while it asked, less what it worked */
 	bool claimed; /* its quantum is by its claim */
 	bool behind;  /* it has a claim, and waits or works */
@@ -157,6 +174,9 @@ bool rights_competes(const struct tenant *t);
 bool rights_absent(const struct arbiter *a, const struct tenant *t);
 void rights_settle(struct arbiter *a, uint64_t now_ns);
 void rights_take_wants(struct arbiter *a);
+unsigned int rights_unmeasured(const struct arbiter *a, int except);
+double rights_slack(const struct arbiter *a, int i);
+double rights_guaranteed(const struct arbiter *a, int i);
 double rights_lag(const struct arbiter *a, int i);
 uint64_t rights_quantum(const struct arbiter *a, int i);
 double rights_tokens(const struct arbiter *a, int i);
@@ -172,6 +192,9 @@ bool rights_brings_unknown(const struct tenant *t);
 int rights_pick(const struct arbiter *a, enum pool p);
 int rights_pick_known(const struct arbiter *a, enum pool p);
 uint64_t rights_next_refill(const struct arbiter *a, enum pool p);
+
+/* handed.c */
+void handed_spend(struct arbiter *a, int i);
 
 /* turns.c */
 uint64_t turns_overdue_at(const struct arbiter *a, const struct tenant *t);

@@ -83,14 +83,14 @@ static void test_resumed(void)
 	uint64_t now = SECOND;
 	int other = arbiter_join(a, &rest, now), i = arbiter_join(a, &half, now);
 
-	arbiter_resume_arrears(a, i, (int64_t)(300 * MS));
+	arbiter_resume_rights(a, i, &(struct arbiter_rights){ .arrears_ns = (int64_t)(300 * MS) }, now);
 	waits(a, i, now, now);
 	waits(a, other, now, now);
 	arbiter_step(a, now);
 	tap_ok(rights_claims(a, i) && arbiter_read(a, i, now).arrears_ns == (int64_t)(300 * MS),
 	       "who was behind under the meted before has a claim");
-	arbiter_resume_arrears(a, i, INT64_MAX);
-	arbiter_resume_arrears(a, other, INT64_MAX);
+	arbiter_resume_rights(a, i, &(struct arbiter_rights){ .arrears_ns = INT64_MAX }, now);
+	arbiter_resume_rights(a, other, &(struct arbiter_rights){ .arrears_ns = INT64_MAX }, now);
 	tap_ok(behind_ms(a, i) < 2001 && behind_ms(a, other) < 1, "of 2 s at most, and without a guarantee of none");
 	arbiter_free(a);
 }
@@ -129,7 +129,7 @@ static void test_beside_stopped(void)
 	first = arbiter_join(a, &fifth, now);
 	other = arbiter_join(a, &rest, now);
 	stopped = arbiter_join(a, &half, now);
-	arbiter_resume_arrears(a, stopped, (int64_t)(2 * SECOND));
+	arbiter_resume_rights(a, stopped, &(struct arbiter_rights){ .arrears_ns = (int64_t)(2 * SECOND) }, now);
 	for (int i = first; i <= stopped; i++)
 		waits(a, i, now, now);
 	while (now < end) {
@@ -137,6 +137,42 @@ static void test_beside_stopped(void)
 		least = behind_ms(a, first) < least ? behind_ms(a, first) : least;
 	}
 	tap_ok(least > -100, "beside a stopped tenant that is behind another gets no debt: %.0f ms at least", least);
+	arbiter_free(a);
+}
+
+/*
+ * It is stopped with work of unknown length in flight, which has ended since, and waits with more: it gets turns for
+ * that, and nothing follows. Others wait for what it has in flight once, not behind each of these turns.
+ */
+static void test_stopped_in_flight(void)
+{
+	struct arbiter *a = arbiter_new(NULL);
+	uint64_t now = SECOND, end = now + 8 * SECOND;
+	struct arbiter_terms fifth = { .gated = true, .class = ARBITER_NORMAL, .guarantee_ppm = 200000 };
+	int other = arbiter_join(a, &rest, now), third = arbiter_join(a, &rest, now), i = arbiter_join(a, &fifth, now);
+	const struct arbiter_demand d = { .waiting = true,
+					  .since_ns = now,
+					  .needs_ns = 100 * MS,
+					  .busy = true,
+					  .began_ns = now,
+					  .done_by_ns = now,
+					  .unknown = true };
+	uint64_t open_ns = 0, longest = 0;
+
+	arbiter_resume_rights(a, i, &(struct arbiter_rights){ .arrears_ns = (int64_t)(2 * SECOND) }, now);
+	waits(a, other, now, now);
+	waits(a, third, now, now);
+	while (now < end) {
+		arbiter_demands(a, i, &d, now);
+		now = pass(a, now, MS, other, third);
+		if (arbiter_turn(a, other)->open || arbiter_turn(a, third)->open)
+			open_ns = now;
+		if (open_ns && now - open_ns > longest)
+			longest = now - open_ns;
+	}
+	tap_ok(open_ns && longest < 100 * MS,
+	       "beside one that is stopped with work in flight others wait for %llu ms at most from then on",
+	       (unsigned long long)(longest / MS));
 	arbiter_free(a);
 }
 
@@ -223,7 +259,7 @@ static void test_no_step(void)
 	uint64_t now = SECOND;
 	int other = arbiter_join(a, &rest, now), i = arbiter_join(a, &half, now);
 
-	arbiter_resume_arrears(a, i, (int64_t)(2 * SECOND));
+	arbiter_resume_rights(a, i, &(struct arbiter_rights){ .arrears_ns = (int64_t)(2 * SECOND) }, now);
 	waits(a, i, now, now);
 	waits(a, other, now, now);
 	now = pass(a, now, 10 * MS, other, i);
@@ -373,6 +409,7 @@ int main(void)
 	test_unused(false);
 	test_unused(true);
 	test_beside_stopped();
+	test_stopped_in_flight();
 	test_pretence();
 	for (uint64_t each = SECOND / 4; each <= 32 * SECOND; each *= 2)
 		test_accomplice(each);

@@ -97,7 +97,7 @@ static bool limits_alone_bind(const struct arbiter *a)
  * What of the engine it is guaranteed while it wants it. All guarantees together are made good up to CLAIMED_MOST:
  * changes of hands take a part of the engine, and who has no guarantee is not to starve.
  */
-static double guaranteed(const struct arbiter *a, int i)
+double rights_guaranteed(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
 	double promised = a->promised[pool_of(t)], part = (double)t->terms.guarantee_ppm / ARBITER_WHOLE;
@@ -105,9 +105,9 @@ static double guaranteed(const struct arbiter *a, int i)
 	return promised > CLAIMED_MOST ? part * CLAIMED_MOST / promised : part;
 }
 
-static double slack_ns(const struct arbiter *a, int i)
+double rights_slack(const struct arbiter *a, int i)
 {
-	return guaranteed(a, i) * ARREARS_CYCLES * (double)cycle_ns(a, pool_of(&a->tenant[i]));
+	return rights_guaranteed(a, i) * ARREARS_CYCLES * (double)cycle_ns(a, pool_of(&a->tenant[i]));
 }
 
 /* What it has not used yet of the engine, of as much as the longest kernel of late, `most_ns` at most. */
@@ -127,7 +127,7 @@ static double unproven_ns(const struct arbiter *a, int i, double most_ns)
  */
 static double claim_ns(const struct arbiter *a, int i)
 {
-	double slack = slack_ns(a, i), most = guaranteed(a, i) * (double)ARREARS_WINDOW_NS / 2;
+	double slack = rights_slack(a, i), most = rights_guaranteed(a, i) * (double)ARREARS_WINDOW_NS / 2;
 	double left = unproven_ns(a, i, most);
 
 	return left > slack ? left : slack;
@@ -163,7 +163,7 @@ static bool wastes(struct arbiter *a, int i, int64_t charged_ns, int64_t idled_n
 }
 
 /* So many others have work of unknown length in flight, of which nothing has been measured yet. */
-static unsigned int unmeasured(const struct arbiter *a, int except)
+unsigned int rights_unmeasured(const struct arbiter *a, int except)
 {
 	unsigned int n = 0;
 
@@ -185,11 +185,14 @@ static unsigned int unmeasured(const struct arbiter *a, int except)
 static double put_off(struct arbiter *a, int i, double ns, bool claimed)
 {
 	struct tenant *t = &a->tenant[i];
-	unsigned int others = unmeasured(a, i);
+	unsigned int others = rights_unmeasured(a, i);
 	double later = others && ns > 0 ? ns * others / (others + 1) : 0;
-	double room = guaranteed(a, i) * (double)ARREARS_WINDOW_NS - t->unspent_ns - t->unspent_free_ns;
+	double room = rights_guaranteed(a, i) * (double)ARREARS_WINDOW_NS - t->unspent_ns - t->unspent_free_ns -
+		      t->handed.ns - t->handed.free_ns;
 
 	later = later < room ? later : room > 0 ? room : 0;
+	if (!t->unspent_ns && !t->unspent_free_ns)
+		t->unspent_from_ns = a->now_ns;
 	*(claimed ? &t->unspent_ns : &t->unspent_free_ns) += later;
 	return ns - later;
 }
@@ -198,7 +201,7 @@ static double put_off(struct arbiter *a, int i, double ns, bool claimed)
 static void spend_put_off(struct arbiter *a, int i, double ns, bool claimed)
 {
 	struct tenant *t = &a->tenant[i];
-	double rate = guaranteed(a, i), slack = slack_ns(a, i), back = ns < 0 ? -ns : 0, free;
+	double rate = rights_guaranteed(a, i), slack = rights_slack(a, i), back = ns < 0 ? -ns : 0, free;
 
 	free = t->unspent_free_ns < back ? t->unspent_free_ns : back;
 	arrears_spend(&t->arrears, rate, t->unspent_ns - (back - free), slack, true);
@@ -215,7 +218,7 @@ static void settle_arrears(struct arbiter *a, int i, int64_t charged_ns, int64_t
 {
 	struct tenant *t = &a->tenant[i];
 	uint64_t asked = t->wanted_ns - t->seen_wanted_ns;
-	double rate = guaranteed(a, i), ns = (double)charged_ns + (double)idled_ns * (1 - rate);
+	double rate = rights_guaranteed(a, i), ns = (double)charged_ns + (double)idled_ns * (1 - rate);
 	bool claimed;
 
 	t->seen_wanted_ns = t->wanted_ns;
@@ -223,10 +226,11 @@ static void settle_arrears(struct arbiter *a, int i, int64_t charged_ns, int64_t
 		return;
 	/* Beside somebody who is behind it takes nothing that was nobody's. */
 	claimed = t->claimed || a->behind > t->behind;
-	if (unmeasured(a, i))
-		arrears_spend(&t->arrears, rate, put_off(a, i, ns, claimed), slack_ns(a, i), claimed);
+	if (rights_unmeasured(a, i))
+		arrears_spend(&t->arrears, rate, put_off(a, i, ns, claimed), rights_slack(a, i), claimed);
 	else
 		spend_put_off(a, i, ns, claimed);
+	handed_spend(a, i);
 	if (contended(a, t) && rights_competes(t) && !rights_absent(a, t))
 		arrears_earn(&t->arrears, rate, asked);
 	if (!wastes(a, i, charged_ns, idled_ns))
@@ -248,7 +252,7 @@ static double brings_ns(const struct tenant *t)
 static double price_by_clock(const struct arbiter *a, int i)
 {
 	double brings = brings_ns(&a->tenant[i]), unproven = unproven_ns(a, i, (double)ARREARS_WINDOW_NS);
-	double slack = slack_ns(a, i);
+	double slack = rights_slack(a, i);
 
 	brings = brings > unproven ? brings : unproven;
 	return brings > slack ? brings : slack;
@@ -262,7 +266,7 @@ static void settle_by_clock(struct arbiter *a, int i, uint64_t asked_ns, uint64_
 {
 	struct tenant *t = &a->tenant[i];
 	bool had = is_holder(a, i) || (t->demand.busy && !busy_suspected(a->busy, (unsigned int)i));
-	double rate = guaranteed(a, i), least = t->claimed ? -(double)GONE_NS : -slack_ns(a, i);
+	double rate = rights_guaranteed(a, i), least = t->claimed ? -(double)GONE_NS : -rights_slack(a, i);
 	double most = rate * (double)ARREARS_WINDOW_NS, price = price_by_clock(a, i), to = t->by_clock_ns;
 
 	if (!t->terms.guarantee_ppm)
@@ -507,10 +511,10 @@ bool rights_claims(const struct arbiter *a, int i)
 static double behind_for(const struct arbiter *a, int i)
 {
 	double unproven = unproven_ns(a, i, INFINITY), next = brings_ns(&a->tenant[i]);
-	double most = guaranteed(a, i) * (double)ARREARS_WINDOW_NS;
+	double most = rights_guaranteed(a, i) * (double)ARREARS_WINDOW_NS;
 
 	next = next < most ? next : most;
-	return (a->tenant[i].arrears.ns - (next > unproven ? next : unproven)) / guaranteed(a, i);
+	return (a->tenant[i].arrears.ns - (next > unproven ? next : unproven)) / rights_guaranteed(a, i);
 }
 
 /*

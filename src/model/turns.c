@@ -106,6 +106,33 @@ static void note_absence(struct arbiter *a, struct tenant *t)
 	t->absences++;
 }
 
+/*
+ * Its turn is closed in a pause. One that is behind its guarantee is given time to go on; where it does not, again and
+ * again, its pauses are longer than that, and the engine would be idle for nothing.
+ */
+static void note_pause(const struct arbiter *a, struct tenant *t)
+{
+	if (t->demand.waiting || t->demand.busy)
+		return;
+	if (t->hasty) {
+		t->hasty--;
+	} else if (a->now_ns + LEAD_MOST_NS >= idle_from(t) + CLAIM_IDLE_NS) {
+		t->hasty = 1u << t->vain;
+		t->vain += t->vain < VAIN_MOST;
+	}
+}
+
+/* What it has in flight is waited for once: of one that is stopped it is the same at each of its turns. */
+static void note_flight(const struct arbiter *a, struct tenant *t)
+{
+	if (t->drain_ns && t->demand.busy && t->drain_began_ns == t->busy_from_ns &&
+	    t->drain_done_ns == t->demand.done_by_ns)
+		return;
+	t->drain_ns = a->now_ns;
+	t->drain_began_ns = t->busy_from_ns;
+	t->drain_done_ns = t->demand.done_by_ns;
+}
+
 void turns_close(struct arbiter *a, int i)
 {
 	struct tenant *t = &a->tenant[i];
@@ -119,7 +146,9 @@ void turns_close(struct arbiter *a, int i)
 	if (!t->turn.open)
 		return;
 	note_absence(a, t);
+	note_pause(a, t);
 	note_longest(a, t);
+	note_flight(a, t);
 	t->closed_ns = a->now_ns;
 	turns_set(a, t, false, 0, 0);
 }
@@ -260,7 +289,7 @@ static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
 		if (t->gang.stays)
 			return end;
 		idle = idle_from(t) + grace(a, t);
-		if (rights_precedes(a, h, c))
+		if (rights_precedes(a, h, c) && !t->hasty)
 			return idle_from(t) + claim_pause(a, h);
 		return idle < end ? idle : end;
 	}
@@ -309,12 +338,12 @@ static uint64_t drained_at(const struct arbiter *a, int c)
 	for (unsigned int n = 0; n < a->count; n++) {
 		int i = a->list[n];
 		const struct tenant *t = &a->tenant[i];
-		uint64_t most = t->closed_ns + (t->demand.unknown ? unknown : patient), done = t->demand.done_by_ns;
+		uint64_t most = t->drain_ns + (t->demand.unknown ? unknown : patient), done = t->demand.done_by_ns;
 
 		if (i == c || !rights_competes(t) || !t->demand.busy || t->turn.open)
 			continue;
 		if (!done && !t->demand.unknown)
-			most = t->closed_ns + a->params.bound_ns;
+			most = t->drain_ns + a->params.bound_ns;
 		done = done && done < most && !t->demand.unknown ? done : most;
 		at = done > at ? done : at;
 	}

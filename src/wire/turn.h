@@ -90,6 +90,9 @@ struct wire_turn {
 	_Atomic uint64_t charged_at_ns; /* CLOCK_MONOTONIC: charged_ns and lag_ns are from then */
 	_Atomic uint64_t charged_busy_ns; /* and busy_ns below was this: the next meted charges what came after it */
 	_Atomic int64_t arrears_ns; /* what the tenant is behind its guarantee by, then (model/arrears.h) */
+	/* for the next meted, of the same moment (struct arbiter_rights of model/arbiter.h) */
+	_Atomic int64_t by_clock_ns, tokens_ns;
+	_Atomic uint64_t put_off_ns, put_off_free_ns, put_off_from_ns;
 	/* written by the client */
 	_Alignas(64) _Atomic uint64_t busy_since_ns; /* CLOCK_MONOTONIC; 0: nothing is in flight */
 	_Atomic uint64_t done_by_ns;		     /* when what is in flight should have ended, as predicted */

@@ -261,6 +261,21 @@ def test_restart_owes_nothing(m):
     c.close()
 
 
+def stays_behind(c, what, end):
+    """Value: true when it would have been seen that nothing was kept: so little was served meanwhile."""
+    w = c.workers[0]
+    ok(until(lambda: w.busy_ms("behind") > 250, 20), f"it is behind before {what}")
+    clock, before, done, began = w.busy_ms("clock"), w.busy_ms("behind"), w.busy_ms(), time.monotonic()
+    end()
+    c.reconnect()
+    after, clock_after, served = w.busy_ms("behind"), w.busy_ms("clock"), w.busy_ms() - done
+    took = 1000 * (time.monotonic() - began)
+    # What it is served meanwhile makes up for it, the more when the others are not back yet.
+    ok(after > before - served - 60, f"and as much after {what}", before, after, served, took)
+    ok(abs(clock_after - clock) < took + 60, "by the clock as well", clock, clock_after, took)
+    return before - served - 60 > took / 2
+
+
 def test_restart_behind(m):
     """What a tenant is behind its guarantee by outlives meted: killed, asked to leave and replaced by the next one."""
     def upgrade():
@@ -273,13 +288,8 @@ def test_restart_behind(m):
     c = Case(m, dict(policy="burst", cores=50), dict(policy="fair"), kernel_us=1000)
     long = Worker(m.make("long", devices=[dict(device="0", mem_bytes=1 << 20, policy="fair")]), kernel_us=1500000)
     for what, end in (("a kill", killed), ("an end", lambda: killed(signal.SIGTERM)), ("an upgrade", upgrade)):
-        ok(until(lambda: c.workers[0].busy_ms("behind") > 250, 20), f"it is behind before {what}")
-        before, began = c.workers[0].busy_ms("behind"), time.monotonic()
-        end()
-        c.reconnect()
-        after, took_ms = c.workers[0].busy_ms("behind"), 1000 * (time.monotonic() - began)
-        # What it is served meanwhile makes up for it, at half of the time, its own half goes on.
-        ok(after > before - took_ms / 2 - 60, "and as much after it", before, after, took_ms)
+        if not any(stays_behind(c, what, end) for _ in range(5)):
+            print(f"# each time {what} took so long that the tenant may have been served what it was behind by", flush=True)
     long.end()
     c.close()
 

@@ -321,10 +321,14 @@ static void test_conservation(void)
 	}
 }
 
-/* Weights, guarantees and limits as they add up. */
+/*
+ * Weights, guarantees and limits as they add up. A window of 1 s may begin behind a turn of a tenant and end behind
+ * another one of its turns, or the reverse, and changes of hands cost half a point or so: one more quantum is 2 points.
+ * In the long run with its five times as many windows that is met.
+ */
 static void test_terms(void)
 {
-	double seconds = longer ? 60 : 12;
+	double seconds = longer ? 60 : 12, most = longer ? 2.5 : 2;
 	struct sim *s = begin(seconds, 8);
 	struct sim_load l = saturating(1);
 	struct arbiter_terms one = shared(ARBITER_NORMAL, 0, 100, 100), three = shared(ARBITER_NORMAL, 0, 100, 300);
@@ -333,8 +337,8 @@ static void test_terms(void)
 	sim_add(s, &one, &l);
 	sim_add(s, &three, &l);
 	run(s, 2, seconds, "weights");
-	share_is(s, 0, 25, seconds, 1, 2, "weight 100 beside 300");
-	share_is(s, 1, 75, seconds, 1, 2, "weight 300 beside 100");
+	share_is(s, 0, 25, seconds, 1, most, "weight 100 beside 300");
+	share_is(s, 1, 75, seconds, 1, most, "weight 300 beside 100");
 	sim_free(s);
 
 	s = begin(seconds, 8);
@@ -361,8 +365,8 @@ static void test_terms(void)
 	sim_add(s, &big, &l);
 	sim_add(s, &big, &l);
 	run(s, 2, seconds, "overcommit");
-	share_is(s, 0, 50, seconds, 1, 2, "two promised 80 each");
-	share_is(s, 1, 50, seconds, 1, 2, "two promised 80 each");
+	share_is(s, 0, 50, seconds, 1, most, "two promised 80 each");
+	share_is(s, 1, 50, seconds, 1, most, "two promised 80 each");
 	sim_free(s);
 
 	/* All promised: whoever has none of it is slow, and does not hang. */
@@ -397,7 +401,8 @@ static void test_reclaim(void)
 		wait = sim_latency(s, 1, 100) - 1;
 		tap_ok(sim_batches(s, 1) > 100 && wait <= 10, "time lent is given back within %.2f ms (%g ms kernels)",
 		       wait, kernels[k]);
-		tap_ok(sim_idle(s, 1, seconds) <= 0.03e9 * (seconds - 1), "and %.2f %% is idle",
+		/* Of each request's end as well: that nothing follows it for tens of milliseconds is learnt. */
+		tap_ok(sim_idle(s, 1, seconds) <= 0.024e9 * (seconds - 1), "and %.2f %% is idle",
 		       sim_idle(s, 1, seconds) / (seconds - 1) / 1e7);
 		sim_free(s);
 	}

@@ -128,14 +128,27 @@ bool place_take_demand(struct place *p, uint64_t now_ns)
 
 /* What the arbiter says. */
 
+static void write_rights(struct wire_turn *t, const struct arbiter_rights *r)
+{
+	atomic_store_explicit(&t->arrears_ns, r->arrears_ns, memory_order_relaxed);
+	atomic_store_explicit(&t->by_clock_ns, r->by_clock_ns, memory_order_relaxed);
+	atomic_store_explicit(&t->tokens_ns, r->tokens_ns, memory_order_relaxed);
+	atomic_store_explicit(&t->put_off_ns, r->put_off_ns, memory_order_relaxed);
+	atomic_store_explicit(&t->put_off_free_ns, r->put_off_free_ns, memory_order_relaxed);
+	atomic_store_explicit(&t->put_off_from_ns, r->put_off_from_ns, memory_order_relaxed);
+}
+
 void place_write_account(const struct place *p, const struct arbiter_reading *r, uint64_t now_ns)
 {
+	struct arbiter_rights rights;
+
+	arbiter_rights(p->engine->arbiter, p->at, &rights);
 	for (struct seat *s = p->seats; s; s = s->next) {
 		atomic_store_explicit(&s->turn->charged_at_ns, now_ns, memory_order_relaxed);
 		atomic_store_explicit(&s->turn->charged_busy_ns,
 				      atomic_load_explicit(&s->turn->busy_ns, memory_order_relaxed),
 				      memory_order_relaxed);
-		atomic_store_explicit(&s->turn->arrears_ns, r->arrears_ns, memory_order_relaxed);
+		write_rights(s->turn, &rights);
 		if (s->charged_ns == r->charged_ns && s->lag_ns == r->lag_ns)
 			continue;
 		s->charged_ns = r->charged_ns;

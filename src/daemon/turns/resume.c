@@ -19,9 +19,9 @@ bool resume_totals_get(struct tenant *t, unsigned int device, enum wire_engine e
 				      .wanted_ns = r.wanted_ns,
 				      .waited_ns = r.waited_ns,
 				      .lag_ns = r.lag_ns,
-				      .arrears_ns = r.arrears_ns,
 				      .longest_ns = p->longest_ns,
 				      .bypassed = p->bypassed };
+	arbiter_rights(p->engine->arbiter, p->at, &ret->rights);
 	arbitrate_unlock();
 	return true;
 }
@@ -35,12 +35,12 @@ void resume_totals_set(struct tenant *t, unsigned int device, enum wire_engine e
 		return;
 	arbitrate_lock();
 	arbiter_resume(p->engine->arbiter, p->at, totals->charged_ns, totals->lag_ns);
-	arbiter_resume_arrears(p->engine->arbiter, p->at, totals->arrears_ns);
+	arbiter_resume_rights(p->engine->arbiter, p->at, &totals->rights, clock_now_ns());
 	arbiter_resume_wants(p->engine->arbiter, p->at, totals->wanted_ns, totals->waited_ns);
 	p->handed_over = true;
 	p->resumed_ns = totals->charged_ns;
 	p->resumed_lag_ns = totals->lag_ns;
-	p->resumed_arrears_ns = totals->arrears_ns;
+	p->resumed = totals->rights;
 	p->longest_ns = totals->longest_ns;
 	p->bypassed = totals->bypassed;
 	arbitrate_unlock();

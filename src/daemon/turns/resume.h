@@ -2,7 +2,7 @@
  * resume.h: the state of turns that the next meted gets beyond what the pages contain: totals, and the windows from
  * which `mete ps` and `mete top` compute rates.
  *
- * Charged time, the lag and the arrears are on the pages of a tenant's clients as well. What is handed over here goes
+ * Charged time, the lag and the rights are on the pages of a tenant's clients as well. What is handed over here goes
  * before them: a tenant may have no client at the moment, and a client may write what it likes on its page.
  */
 #pragma once
@@ -12,7 +12,8 @@
 
 struct place_totals {
 	uint64_t charged_ns, wanted_ns, waited_ns;
-	int64_t lag_ns, arrears_ns;
+	int64_t lag_ns;
+	struct arbiter_rights rights;
 	uint64_t longest_ns, bypassed; /* of clients that have ended */
 };
 

@@ -56,6 +56,18 @@ static uint64_t used_since(const struct seat *s, uint64_t most)
 	return !s->begun ? 0 : most < AWAY_NS ? most : AWAY_NS;
 }
 
+static struct arbiter_rights rights_on_page(const struct wire_turn *t)
+{
+	return (struct arbiter_rights){
+		.arrears_ns = atomic_load_explicit(&t->arrears_ns, memory_order_relaxed),
+		.by_clock_ns = atomic_load_explicit(&t->by_clock_ns, memory_order_relaxed),
+		.tokens_ns = atomic_load_explicit(&t->tokens_ns, memory_order_relaxed),
+		.put_off_ns = atomic_load_explicit(&t->put_off_ns, memory_order_relaxed),
+		.put_off_free_ns = atomic_load_explicit(&t->put_off_free_ns, memory_order_relaxed),
+		.put_off_from_ns = atomic_load_explicit(&t->put_off_from_ns, memory_order_relaxed),
+	};
+}
+
 /*
  * What was written down for the tenant, by a predecessor (`found`) or before it was native for a while; the latest of
  * its clients' pages has it. A client may write what it likes there: what a predecessor has handed over goes before it.
@@ -75,13 +87,14 @@ static void resume(struct place *p, struct seat *s, bool found, uint64_t now_ns)
 	if (!p->handed_over && charged >= p->resumed_ns) {
 		p->resumed_ns = charged;
 		p->resumed_lag_ns = found ? atomic_load_explicit(&s->turn->lag_ns, memory_order_relaxed) : 0;
-		p->resumed_arrears_ns = found ? atomic_load_explicit(&s->turn->arrears_ns, memory_order_relaxed) : 0;
+		if (found)
+			p->resumed = rights_on_page(s->turn);
 	}
 	charged = p->resumed_ns + p->away_ns;
 	if (found ? charged >= before : charged > before) {
 		arbiter_resume(p->engine->arbiter, p->at, charged, p->resumed_lag_ns);
 		if (found)
-			arbiter_resume_arrears(p->engine->arbiter, p->at, p->resumed_arrears_ns);
+			arbiter_resume_rights(p->engine->arbiter, p->at, &p->resumed, now_ns);
 		if (found)
 			place_count_known(p, now_ns);
 		else
@@ -130,6 +143,7 @@ struct seat *engine_sit(struct place *p, struct wire_turn *turn, bool found, uin
 	s->edge_ns = now_ns;
 	if (found)
 		resume_edges(s);
+	s->found = found;
 	resume(p, s, found, now_ns);
 	if (s->begun)
 		arbiter_begins(p->engine->arbiter, p->at, now_ns);
@@ -264,6 +278,10 @@ unsigned int seat_take_edges(struct seat *s, unsigned int most, uint64_t now_ns)
 	for (most = most < WIRE_EDGES ? most : WIRE_EDGES; i < most && wire_edge_get(s->turn, &at_ns, &begins); i++) {
 		if (begins == s->begun)
 			continue;
+		/* In flight since before this meted, and measured now. */
+		if (s->found && begins && at_ns < s->edge_ns)
+			arbiter_began(a, s->place->at, at_ns);
+		s->found = false;
 		at_ns = at_ns > now_ns ? now_ns : at_ns < s->edge_ns ? s->edge_ns : at_ns;
 		s->edge_ns = at_ns;
 		s->begun = begins;

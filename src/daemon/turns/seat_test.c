@@ -62,10 +62,52 @@ static void test_pages(void)
 	       (long long)r.arrears_ns / (long long)MS);
 }
 
+/* What the meted before had put off, and the same by the clock; work in flight is charged when it is measured. */
+static void test_rights(void)
+{
+	struct found f = prepare(700 * MS, 300 * (int64_t)MS);
+	struct arbiter_rights r;
+	struct seat *s;
+	uint64_t charged;
+
+	atomic_store(&f.turn->by_clock_ns, -200 * (int64_t)MS);
+	atomic_store(&f.turn->tokens_ns, -90 * (int64_t)MS);
+	atomic_store(&f.turn->put_off_ns, 80 * MS);
+	atomic_store(&f.turn->put_off_free_ns, 70 * MS);
+	atomic_store(&f.turn->put_off_from_ns, NOW - 500 * MS);
+	atomic_store(&f.turn->busy_since_ns, NOW - 400 * MS);
+	atomic_store(&f.turn->flags, WIRE_TURN_UNKNOWN);
+	s = engine_sit(f.place, f.turn, true, NOW);
+	arbiter_rights(f.engine->arbiter, f.place->at, &r);
+	tap_ok(r.arrears_ns == 300 * (int64_t)MS && r.by_clock_ns == -200 * (int64_t)MS &&
+		       r.tokens_ns == -90 * (int64_t)MS && r.put_off_ns == 80 * MS && r.put_off_free_ns == 70 * MS &&
+		       r.put_off_from_ns == NOW - 500 * MS,
+	       "and what was put off, and the account by the clock, and a debt of the limit");
+	memset(&f.turn->by_clock_ns, 0, sizeof(f.turn->by_clock_ns));
+	engine_run(f.engine, NOW + 200 * MS);
+	tap_ok(atomic_load(&f.turn->put_off_ns) == 80 * MS && atomic_load(&f.turn->by_clock_ns) <= -200 * (int64_t)MS,
+	       "which are written on the page again");
+	charged = engine_totals(f.place, NOW).charged_ns;
+	wire_edge_put(f.turn, NOW - 400 * MS, true);
+	wire_edge_put(f.turn, NOW + 100 * MS, false);
+	seat_take_edges(s, WIRE_EDGES, NOW + 200 * MS);
+	arbiter_step(f.engine->arbiter, NOW + 201 * MS);
+	charged = engine_totals(f.place, NOW + 201 * MS).charged_ns - charged;
+	tap_ok(charged == 300 * MS,
+	       "of work that was in flight half of the time before is charged, and all since: %llu ms",
+	       (unsigned long long)(charged / MS));
+	engine_rise(s, NOW + 202 * MS, false);
+	engine_leave(f.place, NOW + 202 * MS);
+	engine_free(f.engine);
+	free(f.turn);
+}
+
 static void test_handed_over(void)
 {
 	struct tenant *t = calloc(1, sizeof(*t));
-	const struct place_totals totals = { .charged_ns = 700 * MS, .arrears_ns = -300 * (int64_t)MS };
+	const struct place_totals totals = { .charged_ns = 700 * MS,
+					     .rights = { .arrears_ns = -300 * (int64_t)MS,
+							 .by_clock_ns = -200 * (int64_t)MS } };
 	struct found f = prepare(UINT64_C(1) << 60, INT64_MAX);
 	struct arbiter_reading r;
 
@@ -146,6 +188,7 @@ int main(void)
 	tap_begin();
 	test_gone();
 	test_pages();
+	test_rights();
 	test_handed_over();
 	return tap_end();
 }

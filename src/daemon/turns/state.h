@@ -21,6 +21,7 @@ struct seat {
 	bool waiting; /* the client waits at the gate */
 	bool active;  /* it waits, or has something in flight */
 	bool deaf;
+	bool found;	   /* it existed before meted was started, and no edge of it has been taken since */
 	uint64_t edge_ns;  /* time of the last edge */
 	uint64_t since_ns; /* since when it waits */
 	uint64_t idle_ns;  /* since when it has had nothing in flight */
@@ -52,8 +53,9 @@ struct place {
 	uint64_t longest_ns, bypassed;	/* of clients that have ended */
 	uint64_t resumed_ns, away_ns;	/* charged by a predecessor, and used since then */
 	uint64_t absent_ns;		/* the time without a meted */
-	int64_t resumed_lag_ns, resumed_arrears_ns;
-	bool handed_over; /* the totals were handed over by a predecessor, and not read from pages */
+	int64_t resumed_lag_ns;
+	struct arbiter_rights resumed;
+	bool handed_over;		    /* the totals were handed over by a predecessor, and not read from pages */
 	uint64_t counted_ns[WINDOW_TOTALS]; /* the part of the totals that is in the counters */
 	uint64_t known_ns[WINDOW_TOTALS];   /* the part of the totals that the previous meted counted */
 };

@@ -3,7 +3,9 @@
 
 #include "daemon/tenants/client.h"
 #include "daemon/daemon.h"
+#include "daemon/log.h"
 #include "daemon/upgrade/handover.h"
+#include "daemon/upgrade/handover_times.h"
 #include "daemon/turns/resume.h"
 #include "daemon/tenants/session.h"
 #include "daemon/tenants/stores.h"
@@ -37,7 +39,7 @@ static json_t *shares_save(const struct tenant *t)
 	return list;
 }
 
-/* What turns have come to, by share and engine. */
+/* What turns have come to. */
 static json_t *times_save(struct tenant *t)
 {
 	json_t *list = json_array();
@@ -46,12 +48,7 @@ static json_t *times_save(struct tenant *t)
 	for (unsigned int i = 0; i < t->grant.share_count; i++)
 		for (unsigned int k = 0; k < WIRE_ENGINES; k++)
 			if (resume_totals_get(t, i, (enum wire_engine)k, &p))
-				json_array_append_new(
-					list, json_pack("[i, i, I, I, I, I, I, I, I]", (int)i, (int)k,
-							(json_int_t)p.charged_ns, (json_int_t)p.lag_ns,
-							(json_int_t)p.wanted_ns, (json_int_t)p.waited_ns,
-							(json_int_t)p.longest_ns, (json_int_t)p.bypassed,
-							(json_int_t)p.arrears_ns));
+				json_array_append_new(list, handover_times_write(i, (enum wire_engine)k, &p));
 	return list;
 }
 
@@ -137,25 +134,19 @@ static void events_restore(struct tenant *t, const json_t *list)
 
 static void times_restore(struct tenant *t, const json_t *list)
 {
-	struct place_totals p;
+	struct place_totals totals;
+	enum wire_engine engine;
+	unsigned int share;
 	json_t *one;
 	size_t n;
 
 	json_array_foreach(list, n, one)
 	{
-		json_int_t value[9];
-
-		/* What a meted does not tell that is older than this value is 0. */
-		for (unsigned int i = 0; i < 9; i++)
-			value[i] = json_integer_value(json_array_get(one, i));
-		if (value[0] < 0 || value[0] >= (json_int_t)t->grant.share_count || value[1] < 0 ||
-		    value[1] >= (json_int_t)WIRE_ENGINES)
-			continue;
-		p = (struct place_totals){ .charged_ns = (uint64_t)value[2], .lag_ns = value[3],
-					   .wanted_ns = (uint64_t)value[4], .waited_ns = (uint64_t)value[5],
-					   .longest_ns = (uint64_t)value[6], .bypassed = (uint64_t)value[7],
-					   .arrears_ns = value[8] };
-		resume_totals_set(t, (unsigned int)value[0], (enum wire_engine)value[1], &p);
+		if (handover_times_read(one, t->grant.share_count, &share, &engine, &totals))
+			resume_totals_set(t, share, engine, &totals);
+		else
+			log_line("grant %s: what was handed over of its turns is damaged: its programs' pages are used",
+				 t->grant.name);
 	}
 }
 
