@@ -17,6 +17,7 @@ PROGRAM = os.path.join(BUILD, "tests/remote/image_client")
 LIBRARY = os.path.join(BUILD, "src/remote/client")
 NEXT = os.path.join(BUILD, "tests/daemon/meted_next")
 LARGE = 200000  # bytes
+TRIES = 8  # of what a busy machine may hold up
 HUGE = 96 << 20
 QUOTA = 64 << 20
 
@@ -56,6 +57,30 @@ def soon(c, name, expected, what):
     same(kept(c, name), expected, what)
 
 
+def keeps(m, c, wall, name, image, expected, what, size=LARGE):
+    """
+    A program whose image is kept at its end. A worker waits 50 ms for meted's memory (KEEP_WAIT_MS), and goes on without if the
+    machine has something else to do: the image is not kept then, which is right, and the next program sends it again.
+    """
+    for _ in range(TRIES):
+        same(run(m, wall, image, size), 0, f"a program with image {image}")
+        if until(lambda: kept(c, name) == expected, 1):
+            break
+    same(kept(c, name), expected, what)
+
+
+def held(m, c, wall, name, expected, what):
+    """A program whose image is kept while it runs, likewise."""
+    for left in reversed(range(TRIES)):
+        holder = program(m, wall, "one", LARGE, "wait")
+        holder.stdout.readline()
+        if until(lambda: kept(c, name) == expected, 1) or not left:
+            break
+        holder.communicate("", timeout=120)
+    same(kept(c, name), expected, what)
+    return holder
+
+
 def metrics(c):
     return [line for line in c.ask("metrics")["text"].splitlines() if line.startswith("mete_images_")]
 
@@ -63,34 +88,29 @@ def metrics(c):
 def test_second_start(m, c):
     wall = grant(c, "a")
     same(kept(c, "a"), (0, 0), "of a new grant nothing is kept")
-    same(run(m, wall, "one"), 0, "a program computes")
-    soon(c, "a", (1, 0), "its image is kept")
+    keeps(m, c, wall, "a", "one", (1, 0), "its image is kept")
     same(run(m, wall, "one"), 0, "it starts again")
     soon(c, "a", (1, 1), "the image was there")
     images = c.grant("a")["images"]
     ok(LARGE < images["kept_bytes"] < LARGE + 1000, "its size is told", images)
     same(images["saved_bytes"], images["kept_bytes"], "and what that has saved")
-    same(run(m, wall, "other"), 0, "a program with another image")
-    soon(c, "a", (2, 1), "whose image is kept beside it")
+    keeps(m, c, wall, "a", "other", (2, 1), "another image is kept beside it")
     same(run(m, wall, "small", 0), 0, "a program with a small image")
     same(kept(c, "a"), (2, 1), "which is sent each time")
 
 
 def test_owners(m, c):
     wall = grant(c, "b")
-    same(run(m, wall, "one"), 0, "another tenant has the same image")
-    soon(c, "b", (1, 0), "it has to send it: what the first has is not for it")
+    keeps(m, c, wall, "b", "one", (1, 0), "another tenant has to send the same image: what the first has is not for it")
     same(kept(c, "a"), (2, 1), "nor is it the first one's")
     delete(c, "b")
-    same(run(m, grant(c, "b"), "one"), 0, "a grant of that name that is made anew")
-    soon(c, "b", (1, 0), "begins with nothing")
+    keeps(m, c, grant(c, "b"), "b", "one", (1, 0), "a grant of that name that is made anew begins with nothing")
     delete(c, "b")
 
 
 def test_words(m, c):
     wall = grant(c, "w", images="theword1")
-    run(m, wall, "one")
-    soon(c, "w", (1, 0), "under a word of the grant's maker an image is kept")
+    keeps(m, c, wall, "w", "one", (1, 0), "under a word of the grant's maker an image is kept")
     delete(c, "w")
     wall = grant(c, "x", images="theword1")
     same(kept(c, "x"), (1, 0), "beyond the grant's end, for the next one of this word")
@@ -109,7 +129,9 @@ def test_words(m, c):
 def test_bounds(m, c, config):
     """Room for two images and a half: the one that was used longest ago goes."""
     wall = grant(c, "few")
-    for image in ("one", "two", "one", "three", "one"):
+    keeps(m, c, wall, "few", "one", (1, 0), "an image has room")
+    keeps(m, c, wall, "few", "two", (2, 0), "and another one")
+    for image in ("one", "three", "one"):
         same(run(m, wall, image), 0, f"image {image}")
     soon(c, "few", (2, 2), "two have room, and the one that is used stays")
     with open(config, "w", encoding="ascii") as f:
@@ -147,8 +169,7 @@ def busy_beside_ns(pid):
 def test_large(m, c):
     """The kernel frees the pages of an image when it goes, which is not to hold up meted's loop."""
     wall = grant(c, "large")
-    same(run(m, wall, "large", HUGE), 0, "a large image")
-    soon(c, "large", (1, 0), "it is kept")
+    keeps(m, c, wall, "large", "large", (1, 0), "a large image is kept", HUGE)
     ok(until(lambda: not workers_with_image(m.process.pid), 20), "by meted alone")
     before = busy_beside_ns(m.process.pid)
     delete(c, "large")
@@ -160,9 +181,7 @@ def test_large(m, c):
 
 def test_kills(m, c):
     wall = grant(c, "k")
-    holder = program(m, wall, "one", LARGE, "wait")
-    holder.stdout.readline()
-    soon(c, "k", (1, 0), "an image is kept while its program runs")
+    holder = held(m, c, wall, "k", (1, 0), "an image is kept while its program runs")
     os.kill(c.grant("k")["processes"][0]["pid"], signal.SIGKILL)
     holder.kill()
     holder.communicate()
@@ -177,17 +196,14 @@ def test_kills(m, c):
     c = m.control()
     holder.communicate("", timeout=60)
     same(holder.returncode, 0, "meted is killed, and the program goes on to its end")
-    same(run(m, wall, "one"), 0, "the next one is served by another meted")
-    soon(c, "k", (1, 0), "which has got the image anew")
+    keeps(m, c, wall, "k", "one", (1, 0), "the next one is served by another meted, which has got the image anew")
     return c
 
 
 def test_upgrade(m, c):
     """Images go from one meted to the next, and so do the connections on which they come."""
     wall = grant(c, "u")
-    holder = program(m, wall, "one", LARGE, "wait")
-    holder.stdout.readline()
-    soon(c, "u", (1, 0), "an image is kept")
+    holder = held(m, c, wall, "u", (1, 0), "an image is kept")
     before, figures = c.grant("u")["images"], metrics(c)
     ok(len(figures) == 3, "images are in the metrics", figures)
     ok(c.ask("upgrade")["ok"], "meted is replaced")
@@ -199,8 +215,7 @@ def test_upgrade(m, c):
     soon(c, "u", (1, 1), "which keeps it")
     holder.communicate("", timeout=60)
     same(holder.returncode, 0, "the first program ends")
-    same(run(m, wall, "other"), 0, "a program with another image")
-    soon(c, "u", (2, 1), "which is kept beside it")
+    keeps(m, c, wall, "u", "other", (2, 1), "another image is kept beside it")
 
 
 def main():
