@@ -443,6 +443,67 @@ static int body_swap(void)
 	return 8;
 }
 
+/*
+ * The same with a group: behind a call that takes its time wait its free, a call that gives its name to a device, and
+ * one that makes a channel below that name. The driver makes a group for the channel.
+ */
+#define GROUP 0x600u
+#define CHANNEL 0x601u
+
+static void *group_step(void *which)
+{
+	intptr_t i = (intptr_t)which;
+	uint32_t o = i == 0 ? 0x501 : i == 3 ? CHANNEL : GROUP;
+
+	usleep((unsigned int)i * 500);
+	if (i == 0)
+		swaps[i] = rm_memory(swapped.fd, swapped.client, &o, MIB(1));
+	else if (i == 1)
+		swaps[i] = rm_free(swapped.fd, swapped.client, GROUP);
+	else
+		swaps[i] = rm_alloc(swapped.fd, swapped.client, i == 2 ? swapped.client : GROUP, &o,
+				    i == 2 ? 0x80 : 0xc56f, NULL);
+	return NULL;
+}
+
+/* Three groups are the tenant's, of which the channel has one. */
+static int groups_left(void)
+{
+	uint32_t o;
+	int left = 0;
+
+	for (; left < 8 && (o = 0, !rm_alloc(swapped.fd, swapped.client, 2, &o, 0xa06c, NULL)); left++)
+		;
+	return left == 2 ? 0 : 20 + left;
+}
+
+static int body_swap_group(void)
+{
+	pthread_t t[4];
+	uint32_t o;
+
+	if (session_open(&swapped))
+		return 2;
+	for (int n = 0; n < 100; n++) {
+		o = GROUP;
+		if (rm_alloc(swapped.fd, swapped.client, 2, &o, 0xa06c, NULL))
+			return 3;
+		for (intptr_t i = 0; i < 4; i++)
+			if (pthread_create(&t[i], NULL, group_step, (void *)i))
+				return 4;
+		for (int i = 0; i < 4; i++)
+			pthread_join(t[i], NULL);
+		/* Something has the channel's name: it was not made below the group, and did not go with it. */
+		o = CHANNEL;
+		if (!swaps[1] && !swaps[2] && !swaps[3] && rm_alloc(swapped.fd, swapped.client, 2, &o, 0x3e, NULL))
+			return groups_left();
+		rm_free(swapped.fd, swapped.client, CHANNEL);
+		rm_free(swapped.fd, swapped.client, GROUP);
+		rm_free(swapped.fd, swapped.client, 0x501);
+	}
+	return 8;
+}
+
 void case_attacks(void)
 {
 	bool killed = traced(), late = !kernel_from(6, 9);
@@ -478,6 +539,8 @@ void case_attacks(void)
 		truth_reset(true);
 		ok(!as("c", body_swap),
 		   "a second name of memory that got its name while the call waited stays charged");
+		r = as("c", body_swap_group);
+		ok(!r, "a channel below a device that got its group's name while the call waited counts (%d)", r);
 		truth_reset(false);
 	}
 	clean("attacks");

@@ -410,6 +410,27 @@ static void answer_memory(struct work *w, struct guard_key *key, bool succeeded)
 	w->reserved = 0;
 }
 
+/*
+ * A channel was counted as its group's when the call was looked at. While the call waited the group may have gone and a
+ * device got its name, below which the driver makes a group for the channel. One more than the tenant may have ends its
+ * process.
+ */
+static void answer_channel(struct work *w, const struct guard_key *key)
+{
+	struct guard_key above = { w->plan.client, w->plan.parent };
+	struct guard_object *o = bpf_map_lookup_elem(&guard_objects, &above);
+	struct guard_limits *l;
+	struct guard_tenant *t;
+
+	if (o && o->class == RM_CLASS_GROUP && o->number <= w->until)
+		return;
+	object_put(w, key, w->plan.parent, RM_CLASS_GROUP, 0);
+	l = limits_find(w->account);
+	t = tenant_of(w->account, l);
+	if (t && l && t->groups > l->groups_most)
+		end_process(w->account, GUARD_GROUPS);
+}
+
 static void answer(struct work *w, uint32_t status, uint32_t handle)
 {
 	struct guard_key key = { w->plan.client, handle };
@@ -438,6 +459,8 @@ static void answer(struct work *w, uint32_t status, uint32_t handle)
 			memory_unref(w->memory);
 		break;
 	default:
+		if (succeeded && w->call.number == RM_ESC_ALLOC && rm_class_is_channel(w->plan.class))
+			answer_channel(w, &key);
 		break;
 	}
 }
