@@ -200,6 +200,57 @@ static void test_triangle(cusparseFormat_t format, int op, bool upper, bool unit
 	matrix_free(&a);
 }
 
+/* Right sides by columns, their transpose by rows, and the results by rows. */
+static void test_triangle_many(cusparseFormat_t format, int op, bool upper, bool turned)
+{
+	enum { TALL = 12, WIDE = 2 };
+	cusparseOperation_t op_b = turned ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
+	cusparseFillMode_t fill = upper ? CUSPARSE_FILL_MODE_UPPER : CUSPARSE_FILL_MODE_LOWER;
+	any given[MOST], solved[MOST], sums[MOST];
+	cusparseSpSMDescr_t plan = NULL;
+	cusparseDnMatDescr_t b, c;
+	CUdeviceptr pb, pc;
+	struct matrix a;
+	size_t bytes = 0;
+	uint8_t one[16];
+
+	matrix_make(&a, TALL, TALL, format, false, 0, true);
+	write_one(one, 0, 1);
+	for (int i = 0; i < TALL * WIDE; i++)
+		given[i] = some();
+	pb = put(given, TALL * WIDE);
+	pc = put(given, TALL * WIDE);
+	GOOD(t.cusparseCreateDnMat(&b, turned ? WIDE : TALL, turned ? TALL : WIDE, TALL, at(pb), data_type[type],
+				   turned ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL));
+	GOOD(t.cusparseCreateDnMat(&c, TALL, WIDE, WIDE, at(pc), data_type[type], CUSPARSE_ORDER_ROW));
+	GOOD(t.cusparseSpMatSetAttribute(a.descriptor, CUSPARSE_SPMAT_FILL_MODE, &fill, sizeof(fill)));
+	GOOD(t.cusparseSpSM_createDescr(&plan));
+	GOOD(t.cusparseSpSM_bufferSize(handle, (cusparseOperation_t)op, op_b, one, a.descriptor, b, c, data_type[type],
+				       CUSPARSE_SPSM_ALG_DEFAULT, plan, &bytes));
+	GOOD(t.cusparseSpSM_analysis(handle, (cusparseOperation_t)op, op_b, one, a.descriptor, b, c, data_type[type],
+				     CUSPARSE_SPSM_ALG_DEFAULT, plan, NULL));
+	GOOD(t.cusparseSpSM_solve(handle, (cusparseOperation_t)op, op_b, one, a.descriptor, b, c, data_type[type],
+				  CUSPARSE_SPSM_ALG_DEFAULT, plan));
+	get(solved, pc, TALL * WIDE);
+	for (int n = 0; n < TALL * WIDE; n++) {
+		int i = n % TALL, column = n / TALL;
+
+		sums[n] = 0;
+		for (int j = 0; j < TALL; j++)
+			if (i == j || (op ? i > j : j > i) == upper)
+				sums[n] += operated(a.dense, TALL, (cusparseOperation_t)op, i, j) *
+					   solved[j * WIDE + column];
+	}
+	SAME(sums, given, TALL * WIDE, "type %d, format %d: SpSM, operation %d, %s%s", type, (int)format, op,
+	     upper ? "upper" : "lower", turned ? ", right sides transposed" : "");
+	GOOD(t.cusparseSpSM_destroyDescr(plan));
+	GOOD(t.cusparseDestroyDnMat(b));
+	GOOD(t.cusparseDestroyDnMat(c));
+	cuMemFree(pb);
+	cuMemFree(pc);
+	matrix_free(&a);
+}
+
 static void test_conversions(cusparseFormat_t format)
 {
 	struct matrix a, b;
@@ -670,9 +721,11 @@ int main(void)
 			test_products(formats[f], f == 1, f == 2);
 			test_conversions(formats[f]);
 			test_sampled(formats[f]);
-			for (int op = 0; f < 2 && op < 3; op++)
-				for (int k = 0; k < 4; k++)
+			for (int op = 0; op < 3; op++)
+				for (int k = 0; k < 4; k++) {
 					test_triangle(formats[f], op, k & 1, k >> 1);
+					test_triangle_many(formats[f], op, k & 1, k >> 1);
+				}
 		}
 	for (type = 0; type < 4; type++) {
 		for (int k = 0; k < 4; k++)

@@ -592,10 +592,6 @@ static cusparseStatus_t solve(cusparseHandle_t handle, struct sparse_work *w, co
 	if (!alpha || w->a.rows != w->a.columns || w->b.rows != w->a.rows || w->c.rows != w->a.rows ||
 	    w->b.columns != w->c.columns)
 		return CUSPARSE_STATUS_INVALID_VALUE;
-	if (w->a.coordinates) {
-		library_refused(SPARSE_TITLE, "a solution with a triangle of coordinates");
-		return CUSPARSE_STATUS_NOT_SUPPORTED;
-	}
 	w->kernel = SPARSE_SPSV;
 	w->alpha = sparse_scalar_of(handle, alpha, (int)w->type);
 	return sparse_launch(handle, w);

@@ -71,6 +71,24 @@ static int64_t row_of(struct run *r, int64_t k)
 	return index_below(r, r->a.rows, index_get(r->a.rows_at, r->a.wide_rows, k));
 }
 
+/* A row's first number, also of coordinates, which are sorted by rows: the first one that is not before the row. */
+static int64_t line_begin(struct run *r, int64_t row)
+{
+	int64_t begin = 0, end = r->a.nnz;
+
+	if (!r->a.coordinates)
+		return row_begin(r, row);
+	while (begin < end) {
+		int64_t middle = begin + (end - begin) / 2;
+
+		if (row_of(r, middle) < row)
+			begin = middle + 1;
+		else
+			end = middle;
+	}
+	return begin;
+}
+
 static bool is_block(const struct sparse_work *w)
 {
 	return w->kernel >= SPARSE_BLOCKS && w->kernel <= SPARSE_BLOCK_PIVOTS;
@@ -466,8 +484,7 @@ static bool work_sound(const struct sparse_work *w)
 	case SPARSE_SDDMM:
 		return w->b.rows == rows && w->c.columns == columns && w->b.columns == w->c.rows;
 	case SPARSE_SPSV:
-		return rows == columns && w->b.rows == rows && w->c.rows == rows && w->b.columns == w->c.columns &&
-		       !w->a.coordinates;
+		return rows == columns && w->b.rows == rows && w->c.rows == rows && w->b.columns == w->c.columns;
 	case SPARSE_GTSV:
 	case SPARSE_GTSV_PLAIN:
 		return rows > 0 && w->c.rows == rows && w->c.down == 1 && w->a.columns == rows && w->a.nnz == rows &&

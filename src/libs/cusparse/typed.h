@@ -122,7 +122,7 @@ static void NAMED(solve)(struct run *r, int64_t j, T alpha)
 	for (int64_t i = 0; i < n; i++)
 		*NAMED(place)(&w->c, r->c, i, j) = alpha * NAMED(element)(&w->b, r->b, i, j);
 	for (int64_t step = 0; step < n && !r->fault; step++) {
-		int64_t i = upwards ? n - 1 - step : step, begin = row_begin(r, i), end = row_begin(r, i + 1);
+		int64_t i = upwards ? n - 1 - step : step, begin = line_begin(r, i), end = line_begin(r, i + 1);
 		T *at = NAMED(place)(&w->c, r->c, i, j), diagonal = 1;
 
 		for (int64_t k = begin; k < end; k++) {
