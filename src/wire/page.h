@@ -32,9 +32,9 @@
 #define WIRE_MOVED (1ull << 63)	    /* top bit of an account word: flips whenever meted moves held units to an object */
 #define WIRE_PAGE_MAGIC 0x6574656du /* "mete" */
 /*
- * The layout of the page. It changes only together with WIRE_VERSION (message.h), and a meted that serves a client of
- * the version before makes it a page as that knows it. A page of another layout is refused before anything in it is
- * believed: by the client when it comes with a WELCOME, by meted when it finds it, and before an upgrade takes place.
+ * The layout of the page. It changes only together with WIRE_VERSION (message.h), and for a client of the previous
+ * version meted creates a page with that version's layout. A page of another layout is refused before its contents are
+ * used: by the client when it comes with a WELCOME, by meted when it finds it, and before an upgrade takes place.
  */
 #ifndef WIRE_PAGE_VERSION /* a test builds a meted that makes others */
 #define WIRE_PAGE_VERSION 2u
@@ -43,43 +43,45 @@
 #define WIRE_MAX_OBJECTS 1024u
 #define WIRE_KEY_BYTES 32u
 
-/* One device of the grant, as one client sees it. */
+/* One device of the grant in one client's page. */
 struct wire_account {
-	_Atomic uint64_t word;	      /* moved bit, granted << 32, held, in units; both sides, compare-and-swap */
-	_Atomic uint64_t peak_units;  /* the most this client has held; written by the client */
-	_Atomic uint64_t quota_bytes; /* the tenant's live quota; written by meted */
+	_Atomic uint64_t word;	      /* moved bit, granted << 32, held, in units; changed by both sides with
+				       * compare-and-swap */
+	_Atomic uint64_t peak_units;  /* the maximum that this client has held; written by the client */
+	_Atomic uint64_t quota_bytes; /* the tenant's current quota; written by meted */
 	/*
 	 * Counts the client's reservations of unknown size (WIRE_RESERVE_ALL): raised before the request is sent,
-	 * lowered when what the driver took is in `held`. While it is above the number of requests that wait for their
-	 * answer, meted recalls no credit from this client, and others of the tenant who find no room wait instead of
-	 * failing.
+	 * lowered when `held` contains what the driver took. While it is above the number of requests that await their
+	 * answer, meted recalls no credit from this client, and other clients of the tenant that find no room wait
+	 * instead of failing.
 	 */
 	_Atomic uint32_t measuring;
-	_Atomic uint32_t tight; /* 1: held is above the quota, take nothing without asking; written by meted */
+	_Atomic uint32_t tight; /* 1: held is above the quota: every allocation needs a request; written by meted */
 	/*
-	 * What the tenant holds beside this client's `word`, so that it need not ask: written by meted, which raises
-	 * others_serial before and after. Odd or 0: it does not stand now, meted knows. What other processes hold is in
-	 * their words (WIRE_PEER).
+	 * What the tenant holds besides this client's `word`, so that the client need not ask. Written by meted, which
+	 * raises others_serial before and after. Odd or 0: not valid now; ask meted. The words of other processes have
+	 * what they hold (WIRE_PEER).
 	 */
 	_Atomic uint32_t others_serial;
-	_Atomic uint32_t others_crew;  /* another number whenever a process of the tenant has come or gone */
-	_Atomic uint32_t others_count; /* the tenant's other processes */
+	_Atomic uint32_t others_crew;  /* changes whenever a process of the tenant comes or goes */
+	_Atomic uint32_t others_count; /* number of the tenant's other processes */
 	_Atomic uint32_t object_units; /* of its shared objects */
 	/*
-	 * Memory that moves (docs/memory.md). A client of an older release leaves `place` at 0: it cannot be asked. A
-	 * meted of one leaves `wish` at 0: it never asks. What is away is in no half of `word`.
+	 * Memory that moves (docs/memory.md). A client of an older release leaves `place` at 0: it cannot be asked. An
+	 * older meted leaves `wish` at 0: it never asks. Memory that is away is in neither half of `word`.
 	 */
-	_Atomic uint32_t wish;	     /* enum wire_wish; a futex; written by meted */
-	_Atomic uint32_t place;	     /* enum wire_place; written by the client, as are the next two */
-	_Atomic uint32_t away_units; /* in the host's memory: raised before `held` falls, lowered after it has risen */
-	_Atomic uint32_t movable_units; /* of `held`: what can leave */
+	_Atomic uint32_t wish;		/* enum wire_wish; a futex; written by meted */
+	_Atomic uint32_t place;		/* enum wire_place; written by the client, as are the next two */
+	_Atomic uint32_t away_units;	/* in the host's memory: raised before `held` falls, lowered after `held` has
+					 * risen */
+	_Atomic uint32_t movable_units; /* the part of `held` that can leave */
 };
 
 /* wire_account.wish. */
 enum wire_wish {
-	WIRE_LEAVE = 1 << 0,	   /* the memory is to leave the device, or to stay away; else it may be there */
-	WIRE_WISH_SERIAL = 1 << 1, /* another one with each wish: 15 bits from here */
-	WIRE_DRAIN_SHIFT = 16,	   /* above: how long work in flight may take to end, in units of WIRE_DRAIN_NS */
+	WIRE_LEAVE = 1 << 0,	   /* the memory must leave the device or stay away; otherwise it may be there */
+	WIRE_WISH_SERIAL = 1 << 1, /* a serial of 15 bits from here, different in each wish */
+	WIRE_DRAIN_SHIFT = 16,	   /* above: the time limit for work in flight, in units of WIRE_DRAIN_NS */
 };
 
 #define WIRE_WISH_SERIALS 0x7fffu
@@ -93,21 +95,21 @@ enum wire_place {
 	WIRE_RETURNING,
 	WIRE_PLACE_STATE = 3,	      /* mask of the above */
 	WIRE_PLACE_MOVES = 1 << 2,    /* the client can be asked */
-	WIRE_PLACE_WAITED = 1 << 3,   /* a thread of the program waits for the memory to be back */
-	WIRE_PLACE_USED = 1 << 4,     /* the program has called the driver lately, or waits in it */
-	WIRE_PLACE_REASON_SHIFT = 5,  /* enum wire_stay, 3 bits: why the last wish was not done */
-	WIRE_PLACE_PERCENT_SHIFT = 8, /* of the way, 7 bits */
-	WIRE_PLACE_DISK = 1 << 15,    /* what is away is in the file that meted gave (WIRE_STORE), or goes there */
+	WIRE_PLACE_WAITED = 1 << 3,   /* a thread of the program waits for the memory to return */
+	WIRE_PLACE_USED = 1 << 4,     /* the program has called the driver recently, or waits in it */
+	WIRE_PLACE_REASON_SHIFT = 5,  /* enum wire_stay, 3 bits: why the last wish was not fulfilled */
+	WIRE_PLACE_PERCENT_SHIFT = 8, /* progress, 7 bits */
+	WIRE_PLACE_DISK = 1 << 15,    /* memory that is away is in the file from meted (WIRE_STORE), or goes there */
 	WIRE_PLACE_SERIAL_SHIFT = 16, /* the serial of the wish that this answers, 15 bits */
 	WIRE_PLACE_STORES = 1u << 31, /* the client asks where its memory goes (WIRE_STORE) */
 };
 
-/* Why memory stays where it is. */
+/* Why memory stays. */
 enum wire_stay {
 	WIRE_STAY_NOT,
 	WIRE_STAY_CALL,	   /* a call of the program did not return in time */
-	WIRE_STAY_WORK,	   /* its work did not end in time */
-	WIRE_STAY_CAPTURE, /* a stream was being captured all the time */
+	WIRE_STAY_WORK,	   /* its work did not complete in time */
+	WIRE_STAY_CAPTURE, /* a stream was in capture for the whole time */
 	WIRE_STAY_FAULT,   /* a context has failed */
 	WIRE_STAY_HOST,	   /* the host has no memory for it */
 	WIRE_STAY_DEVICE,  /* the device has no room for it */
@@ -140,30 +142,30 @@ static inline uint32_t wire_wish_serial(uint32_t wish)
 }
 
 /*
- * Device memory that several processes can hold (an exported allocation). Its charge lies with the grant, not with a
- * client's account word, until the last client that references it lets go. Written by meted alone.
+ * Device memory that several processes can hold (an exported allocation). It is charged to the grant, not to a client's
+ * account word, until the last client that references it drops it. Written only by meted.
  */
 struct wire_object {
 	uint8_t key[WIRE_KEY_BYTES];
-	uint32_t device; /* index into wire_page.account, and while a SHARE is under way enum wire_object_flags */
-	_Atomic uint32_t units; /* 0: a free place; written last when a place is filled, first when it is freed */
+	uint32_t device;	/* index into wire_page.account, and during a SHARE enum wire_object_flags */
+	_Atomic uint32_t units; /* 0: the entry is free; written last when an entry is filled, first when it is freed */
 };
 
 enum wire_object_flags {
 	WIRE_OBJECT_DEVICE = 0xff,    /* mask */
 	WIRE_OBJECT_MOVING = 1 << 30, /* the units may still be in the account word */
-	WIRE_OBJECT_MOVED = 1u << 31, /* with MOVING: the word's top bit once they are not */
+	WIRE_OBJECT_MOVED = 1u << 31, /* with MOVING: the word's top bit after the units have left it */
 };
 
 struct wire_page {
-	uint32_t magic; /* written last: a file without it is a page that nobody has */
+	uint32_t magic; /* written last: a file without it is a page without a client */
 	uint32_t version;
 	uint32_t device_count;
-	int32_t pid;	     /* as meted sees it */
-	uint64_t start_time; /* of the process, field 22 of /proc/PID/stat: pid and start time name a process */
+	int32_t pid;	     /* in meted's pid namespace */
+	uint64_t start_time; /* of the process, field 22 of /proc/PID/stat: pid and start time identify a process */
 	uint64_t grant_id;
 	char command[20];
-	uint32_t object_places; /* places in object[] that have ever been used are below this one */
+	uint32_t object_places; /* number of entries of object[] ever used */
 	uint64_t image;		/* wire_hello.image */
 	struct wire_account account[WIRE_MAX_DEVICES];
 	struct wire_object object[WIRE_MAX_OBJECTS];
@@ -186,7 +188,7 @@ static inline uint64_t wire_word(uint32_t granted, uint32_t held)
 	return (uint64_t)granted << 32 | held;
 }
 
-/* Bytes as units, rounded up. */
+/* Converts bytes to units, rounded up. */
 static inline uint64_t wire_units(uint64_t bytes)
 {
 	return bytes / WIRE_UNIT_BYTES + !!(bytes % WIRE_UNIT_BYTES);
@@ -208,7 +210,7 @@ static inline bool wire_take(struct wire_account *a, uint32_t units)
 	return true;
 }
 
-/* The client gives `units` back to its credit. Release: pairs with the acquire in wire_recall() of meted. */
+/* The client returns `units` to its credit. Release: pairs with the acquire in wire_recall() of meted. */
 static inline void wire_give(struct wire_account *a, uint32_t units)
 {
 	atomic_fetch_sub_explicit(&a->word, units, memory_order_release);
@@ -240,8 +242,8 @@ static inline uint32_t wire_recall(struct wire_account *a, uint32_t most)
 }
 
 /*
- * meted moves `units` that the client holds out of its account, to an object. False: it does not hold as many.
- * The word's top bit flips in the same step.
+ * meted moves `units` that the client holds from its account to an object. False: it holds fewer. The word's top bit
+ * flips in the same step.
  */
 static inline bool wire_move(struct wire_account *a, uint32_t units)
 {

@@ -1,6 +1,6 @@
 /*
- * soft_fault.h: how an error of a software device is brought about from outside, through cuGetExportTable() of its
- * driver with SOFT_FAULT_ID: for tests, and for trying out what meted does about it.
+ * soft_fault.h: causes an error of a software device from outside, through cuGetExportTable() of its driver with
+ * SOFT_FAULT_ID: for tests, and to try out meted's reaction.
  */
 #pragma once
 
@@ -14,13 +14,13 @@
 struct soft_fault_table {
 	size_t bytes; /* of this struct */
 	/*
-	 * The device reports the error `xid`, as its own or, with a pid, as that process's: then the process's contexts
-	 * on the device fail, as after a fault of a kernel. A CUresult; CUDA_ERROR_INVALID_VALUE: no such process has a
-	 * context there.
+	 * Makes the device report the error `xid`: as its own, or as that of the process `pid`, whose contexts on the
+	 * device then fail as after a fault of a kernel. Value: a CUresult; CUDA_ERROR_INVALID_VALUE: no such process
+	 * has a context there.
 	 */
 	int (*report)(int device, uint32_t xid, int32_t pid);
-	/* The device is lost, or is there again. A CUresult. */
+	/* Makes the device lost, or available again. Value: a CUresult. */
 	int (*lose)(int device, int lost);
-	/* Value: whether it is lost. */
+	/* Value: true if it is lost. */
 	int (*lost)(int device);
 };

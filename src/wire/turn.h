@@ -38,7 +38,7 @@ enum wire_engine {
 
 /* wire_turn.gate. The bits above are a serial that changes with every change, so that a futex wait misses none. */
 enum wire_gate {
-	WIRE_GATED = 1 << 0, /* work has to pass the gate; without it nothing is counted or measured */
+	WIRE_GATED = 1 << 0, /* work must pass the gate; without it nothing is counted or measured */
 	WIRE_OPEN = 1 << 1,
 	WIRE_GATE_SERIAL = 1 << 2,
 };
@@ -47,24 +47,25 @@ enum wire_gate {
 enum wire_listen {
 	WIRE_ON_DEMAND =
 		1 << 0, /* ... a thread begins to wait at the gate, or work is submitted with nothing in flight */
-	WIRE_ON_IDLE = 1 << 1, /* ... the last work in flight has ended */
-	WIRE_ON_EDGE = 1 << 2, /* ... anything has ended */
+	WIRE_ON_IDLE = 1 << 1, /* ... the last work in flight has completed */
+	WIRE_ON_EDGE = 1 << 2, /* ... any work has completed */
 	WIRE_ON_WAIT = 1 << 3, /* ... a thread begins to wait at the gate */
 	WIRE_ON_PAUSE =
-		1 << 4, /* ... the last work has ended, and nothing has followed for WIRE_PAUSE_NS or may at once */
+		1 << 4, /* ... the last work has completed, and nothing has followed for WIRE_PAUSE_NS or can follow
+			 * at once */
 	/* ... work is submitted with nothing in flight that is not short, or less than WIRE_LATE_NS before until_ns */
 	WIRE_ON_LATE = 1 << 5,
 };
 
 #define WIRE_LATE_NS 1000000ull
-#define WIRE_SHORT_NS 50000ull /* predicted: to wake meted would take as long, about */
+#define WIRE_SHORT_NS 50000ull /* predicted length: waking meted would take about as long */
 
-/* A program that waits for each of its kernels goes on within this: nobody is woken for that. */
+/* A program that waits for each of its kernels continues within this time: meted is not woken for such a pause. */
 #define WIRE_PAUSE_NS 100000ull
 
 #define WIRE_CUTS 32u
 
-/* The channels were off, CLOCK_MONOTONIC: what was in flight stood still. */
+/* Interval in which the channels were off, by CLOCK_MONOTONIC: work in flight made no progress. */
 struct wire_cut {
 	_Atomic uint64_t off_ns, on_ns;
 };
@@ -73,84 +74,85 @@ struct wire_turn {
 	/* written by meted */
 	_Alignas(64) _Atomic uint32_t gate; /* a futex */
 	_Atomic uint32_t listen;
-	_Atomic uint64_t until_ns; /* CLOCK_MONOTONIC: what is submitted should have ended by then; 0: no end is set */
-	_Atomic uint64_t bound_ns; /* predicted work in flight at most; a single launch may be longer */
-	_Atomic uint32_t guarantee_ppm; /* the tenant's share and limit, for a client whose meted is away */
+	_Atomic uint64_t until_ns; /* CLOCK_MONOTONIC: submitted work should have completed by then; 0: no end is set */
+	_Atomic uint64_t bound_ns; /* limit of the predicted work in flight; a single launch may be longer */
+	_Atomic uint32_t guarantee_ppm; /* the tenant's share and limit, for a client without meted */
 	_Atomic uint32_t limit_ppm;
 	/*
-	 * Processes of the tenant that use the engine or wait for it, this one too, and one for other tenants' work of
-	 * unknown length in flight: what this one launches takes so many times as long.
+	 * Number of the tenant's processes that use the engine or wait for it, this one included, plus one for other
+	 * tenants' work of unknown length in flight: this client's work takes so many times as long.
 	 */
 	_Atomic uint32_t beside;
-	_Atomic uint64_t charged_ns; /* what meted has charged this client's tenant with so far */
-	_Atomic int64_t lag_ns;	     /* and how far the tenant is behind (above 0) or ahead of its share */
+	_Atomic uint64_t charged_ns; /* the device time that meted has charged to this client's tenant so far */
+	_Atomic int64_t lag_ns;	     /* how far the tenant is behind (above 0) or ahead of its share */
 	/* tier T3 sizes its slices by these, of the tenant's terms (model/arbiter.h) */
 	_Atomic uint32_t class_1; /* 1 + enum arbiter_class; 0: not said */
 	_Atomic uint32_t weight;
-	_Atomic uint64_t charged_at_ns; /* CLOCK_MONOTONIC: charged_ns and lag_ns are from then */
-	_Atomic uint64_t charged_busy_ns; /* and busy_ns below was this: the next meted charges what came after it */
-	_Atomic int64_t arrears_ns; /* what the tenant is behind its guarantee by, then (model/arrears.h) */
-	/* for the next meted, of the same moment (struct arbiter_rights of model/arbiter.h) */
+	_Atomic uint64_t charged_at_ns; /* CLOCK_MONOTONIC: the time of charged_ns and lag_ns */
+	_Atomic uint64_t charged_busy_ns; /* the value of busy_ns below at that time: the next meted charges what
+					   * came after it */
+	_Atomic int64_t arrears_ns; /* by how much the tenant is behind its guarantee at that time (model/arrears.h) */
+	/* for the next meted, of the same time (struct arbiter_rights of model/arbiter.h) */
 	_Atomic int64_t by_clock_ns, tokens_ns;
 	_Atomic uint64_t put_off_ns, put_off_free_ns, put_off_from_ns;
 	/* written by the client */
 	_Alignas(64) _Atomic uint64_t busy_since_ns; /* CLOCK_MONOTONIC; 0: nothing is in flight */
-	_Atomic uint64_t done_by_ns;		     /* when what is in flight should have ended, as predicted */
+	_Atomic uint64_t done_by_ns;		     /* the predicted end of work in flight */
 	_Atomic uint32_t waiting;		     /* threads at the closed gate */
 	_Atomic uint32_t flags;			     /* enum wire_turn_flags */
 	_Atomic uint64_t waiting_since_ns; /* or since it was last awake there and had missed its turn */
 	_Atomic uint64_t needs_ns;  /* predicted length of the launch that waits; 0: not known */
-	_Atomic uint64_t waited_ns; /* the time that threads have spent at the gate, in all */
+	_Atomic uint64_t waited_ns; /* the total time that threads have spent at the gate */
 	/* written by the client, read for display */
 	_Alignas(64) _Atomic uint64_t launches;
-	_Atomic uint64_t busy_ns;    /* measured by the device's clock, in all */
-	_Atomic uint64_t longest_ns; /* the longest single launch that was measured */
+	_Atomic uint64_t busy_ns;    /* total, measured by the device's clock */
+	_Atomic uint64_t longest_ns; /* the longest measured launch */
 	_Atomic uint64_t bypassed;   /* launches that passed a closed gate after WIRE_STUCK_NS */
 	_Atomic uint32_t edge_head;  /* edges written so far; the client writes, meted reads */
-	_Atomic uint32_t cuts; /* tier T3: how often the channels have been switched off, and on again */
-	_Atomic uint64_t cut_ns; /* and for how long, in all */
-	_Atomic uint64_t cut_since_ns; /* they are off now, since then; 0: they are not */
+	_Atomic uint32_t cuts; /* tier T3: number of times that the channels were switched off and on again */
+	_Atomic uint64_t cut_ns; /* total time for that */
+	_Atomic uint64_t cut_since_ns; /* since when they are off; 0: they are on */
 	/* written by meted */
 	_Alignas(64) _Atomic uint32_t edge_tail; /* edges read so far */
 	/*
-	 * When the engine began and ceased to be busy with this client's work, by turns: CLOCK_MONOTONIC ns; the lowest
-	 * bit is 1 where it begins. Ascending. A client that finds the ring full loses what it would have written: two
-	 * begins can follow each other, and the time between them is charged, but after the last end it is told by
-	 * busy_since_ns, which is written after the end, that nothing is in flight.
+	 * The times at which the engine began and ceased to be busy with this client's work, alternating:
+	 * CLOCK_MONOTONIC ns, ascending; the lowest bit is 1 for a begin. A client that finds the ring full loses the
+	 * entry: two begins can then follow each other, and the time between them is charged. After the last end,
+	 * busy_since_ns, which is written after the end, shows that nothing is in flight.
 	 */
 	_Alignas(64) _Atomic uint64_t edge[WIRE_EDGES];
-	struct wire_cut cut[WIRE_CUTS]; /* the last of them; written by tier T3, read by the same process's shim */
+	struct wire_cut cut[WIRE_CUTS]; /* the latest; written by tier T3, read by the same process's shim */
 };
 
 enum wire_turn_flags {
-	WIRE_TURN_LONG = 1 << 0,   /* a single launch was longer than the bound: T2 cannot cut it */
-	WIRE_TURN_SLICED = 1 << 1, /* tier T3 is proven and in force for this process */
-	WIRE_TURN_UNKNOWN = 1 << 2, /* what is in flight runs alone: nobody knows how long it takes */
+	WIRE_TURN_LONG = 1 << 0,   /* a single launch exceeded the bound: T2 cannot interrupt it */
+	WIRE_TURN_SLICED = 1 << 1, /* tier T3 is proven and active for this process */
+	WIRE_TURN_UNKNOWN = 1 << 2, /* the work in flight has an unknown length and runs alone */
 };
 
 /* One launch or copy, while meted traces (wire_trace.on). */
 struct wire_record {
 	uint64_t submitted_ns; /* CLOCK_MONOTONIC: the program called */
-	uint64_t passed_ns;    /* it was through the gate */
+	uint64_t passed_ns;    /* it passed the gate */
 	uint64_t predicted_ns;
-	uint64_t bytes;	 /* of a copy; of a kernel the number of threads */
-	uint64_t stream; /* a number that names the stream in this process */
-	uint16_t device; /* in the grant */
+	uint64_t bytes;	 /* of a copy; for a kernel the number of threads */
+	uint64_t stream; /* identifies the stream in this process */
+	uint16_t device; /* index in the grant */
 	uint16_t engine; /* enum wire_engine */
 	uint32_t thread;
-	char name[48]; /* of the kernel, "graph", "copy to device", ...; NUL-terminated, cut */
+	char name[48]; /* of the kernel, "graph", "copy to device", ...; NUL-terminated, truncated */
 };
 
 #define WIRE_RECORDS 2048u /* a power of two */
 
 struct wire_trace {
-	_Atomic uint32_t on; /* written by meted, after it has reserved the room */
+	_Atomic uint32_t on; /* written by meted, after it has reserved the space */
 	_Atomic uint32_t
-		head; /* records written so far: a place is filled, then this is raised; old ones are overwritten */
+		head; /* number of records written: raised after an entry is filled; old ones are overwritten */
 	struct wire_record record[WIRE_RECORDS];
 };
 
-/* So many edges stand there unread that meted should come before it wants to: its doorbell is rung. */
+/* True if there are so many unread edges that meted should read them early: its doorbell is rung. */
 static inline bool wire_edge_many(struct wire_turn *t)
 {
 	return atomic_load_explicit(&t->edge_head, memory_order_relaxed) -
@@ -159,8 +161,8 @@ static inline bool wire_edge_many(struct wire_turn *t)
 }
 
 /*
- * What the doorbell may be rung about when work of a predicted length is submitted with nothing in flight: of enum
- * wire_listen.
+ * The events for which the doorbell may be rung when work of a predicted length is submitted with nothing in flight: of
+ * enum wire_listen.
  */
 static inline uint32_t wire_listen_begin(uint64_t until_ns, uint64_t now_ns, uint64_t length_ns)
 {
@@ -169,12 +171,12 @@ static inline uint32_t wire_listen_begin(uint64_t until_ns, uint64_t now_ns, uin
 	return WIRE_ON_DEMAND | (late ? WIRE_ON_LATE : 0);
 }
 
-/* The client notes an edge. False: the ring is full. */
+/* The client adds an edge. False: the ring is full. */
 static inline bool wire_edge_put(struct wire_turn *t, uint64_t at_ns, bool begins)
 {
 	uint32_t head = atomic_load_explicit(&t->edge_head, memory_order_relaxed);
 
-	/* Acquire: pairs with the release in wire_edge_get(): the place has been read. */
+	/* Acquire: pairs with the release in wire_edge_get(): the entry has been read. */
 	if (head - atomic_load_explicit(&t->edge_tail, memory_order_acquire) >= WIRE_EDGES)
 		return false;
 	atomic_store_explicit(&t->edge[head % WIRE_EDGES], (at_ns & ~1ull) | begins, memory_order_relaxed);
@@ -182,7 +184,10 @@ static inline bool wire_edge_put(struct wire_turn *t, uint64_t at_ns, bool begin
 	return true;
 }
 
-/* meted takes the oldest edge. False: there is none. The page may be written by a cheat: believe no order of times. */
+/*
+ * meted takes the oldest edge. False: there is none. A cheating client may write the page: do not trust the order of
+ * times.
+ */
 static inline bool wire_edge_get(struct wire_turn *t, uint64_t *ret_at_ns, bool *ret_begins)
 {
 	uint32_t tail = atomic_load_explicit(&t->edge_tail, memory_order_relaxed);
@@ -198,7 +203,7 @@ static inline bool wire_edge_get(struct wire_turn *t, uint64_t *ret_at_ns, bool 
 	return true;
 }
 
-/* Tier T3 notes that the channels were off. */
+/* Tier T3 records that the channels were off. */
 static inline void wire_cut_put(struct wire_turn *t, uint64_t off_ns, uint64_t on_ns)
 {
 	uint32_t n = atomic_load_explicit(&t->cuts, memory_order_relaxed);
@@ -210,7 +215,7 @@ static inline void wire_cut_put(struct wire_turn *t, uint64_t off_ns, uint64_t o
 	atomic_store_explicit(&t->cuts, n + 1, memory_order_release);
 }
 
-/* The first time between the two that the channels were off, cut to them. False: they were not, as far as is known. */
+/* The first interval between the two times in which the channels were off, clipped to them. False: none is known. */
 static inline bool wire_cut_next(const struct wire_turn *t, uint64_t from_ns, uint64_t to_ns, uint64_t *ret_off_ns,
 				 uint64_t *ret_on_ns)
 {

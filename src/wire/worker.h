@@ -45,45 +45,46 @@
 #define WORKER_TRAFFIC_FD 5
 #define WORKER_TRAFFIC_MAGIC 0x7466666172746d65u
 #define WORKER_IMAGES_FD 6
-#define WORKER_SOCKET "fd:3" /* METE_SOCKET of the shim in a worker: CONNECT by that descriptor */
+#define WORKER_SOCKET "fd:3" /* METE_SOCKET of the shim in a worker: CONNECT over that descriptor */
 
 enum worker_word_type {
 	WORKER_READY = 1,
-	WORKER_TAKE, /* the client's connection, its hello lies there unread; and a cgroup.procs to write "0" to, if any
-		      */
+	WORKER_TAKE, /* the client's connection, with its hello unread; and a cgroup.procs to write "0" to, if any */
 	WORKER_CONNECT,
 	WORKER_CONNECTED, /* one descriptor when status is 0: a connection to the grant (message.h) */
-	WORKER_ENTER,	  /* one descriptor: as the second one of TAKE; it goes on waiting */
+	WORKER_ENTER,	  /* one descriptor, as the second one of TAKE; the worker continues to wait */
 };
 
-/* What closes a worker in besides its filter of system calls, where the machine has it. */
+/* The measures that confine a worker besides its filter of system calls, as far as the machine has them. */
 enum worker_fence {
 	WORKER_FENCE_USER = 1,	   /* a user namespace: no privilege outside */
-	WORKER_FENCE_NETWORK = 2,  /* a network of its own, with nothing in it */
+	WORKER_FENCE_NETWORK = 2,  /* a network namespace, empty */
 	WORKER_FENCE_IPC = 4,	   /* System V objects and message queues of its own */
-	WORKER_FENCE_MOUNTS = 8,   /* a namespace of mounts */
+	WORKER_FENCE_MOUNTS = 8,   /* a mount namespace */
 	WORKER_FENCE_FILES = 16,   /* an empty root */
-	WORKER_FENCE_ID = 32,	   /* a user id that nothing else has */
-	WORKER_FENCE_SCOPE = 64,   /* rules: no signals to others, no sockets without a file, no TCP */
-	WORKER_FENCE_RULES = 128,  /* rules: no files */
+	WORKER_FENCE_ID = 32,	   /* a user id that no other process has */
+	WORKER_FENCE_SCOPE = 64,   /* Landlock: no signals to others, no abstract sockets, no TCP */
+	WORKER_FENCE_RULES = 128,  /* Landlock: no files */
 	WORKER_FENCE_CGROUP = 256, /* it would enter a cgroup that comes with TAKE */
 };
 
 struct worker_word {
 	uint32_t type; /* enum worker_word_type */
 	uint32_t version;
-	int32_t status; /* 0, or why not: -errno */
+	int32_t status; /* 0, or the reason of a failure: -errno */
 	uint32_t fence; /* READY: enum worker_fence */
 	uint64_t grant_id;
 	char grant[64];
 	union {
-		char text[256];				/* READY with a status: what went wrong, one line */
-		uint64_t context_bytes[WORKER_DEVICES]; /* READY without: per device, in the pool's order; 0: not known
-							 */
+		char text[256];				/* READY with a status: the error in one line */
+		uint64_t context_bytes[WORKER_DEVICES]; /* READY without: per device, in the pool's order; 0: not
+							 * known */
 	};
 };
 
-/* As the worker sees it: received is what its client has sent. Messages, and bytes of messages and of what they carry.
+/*
+ * From the side of the worker: received is what its client has sent. Number of messages, and bytes of messages with
+ * their payloads.
  */
 enum worker_count {
 	WORKER_RECEIVED_CALLS,
@@ -92,11 +93,14 @@ enum worker_count {
 	WORKER_COUNTS,
 };
 
-/* Where a client is that its worker has been asked to let go (docs/memory.md): its own word, which decides nothing. */
+/*
+ * The state of a client that its worker has been asked to let go (docs/memory.md), as the client reports it; it decides
+ * nothing.
+ */
 enum worker_phase {
 	WORKER_SETTLED,
 	WORKER_LEAVING,
-	WORKER_LEFT, /* all of it is in the client, which goes to the next worker */
+	WORKER_LEFT, /* the client has all data, and connects to the next worker */
 	WORKER_RETURNING,
 	WORKER_STAYS, /* it could not leave: enum worker_stay */
 	WORKER_PHASES,
@@ -104,32 +108,32 @@ enum worker_phase {
 
 enum worker_stay {
 	WORKER_STAY_NOTHING,
-	WORKER_STAY_DRAIN,   /* work in flight, or a call, has not ended in time */
+	WORKER_STAY_DRAIN,   /* work in flight, or a call, did not complete in time */
 	WORKER_STAY_CAPTURE, /* a stream is in capture */
-	WORKER_STAY_FAULT,   /* a kernel has faulted, or an error waits to be told */
+	WORKER_STAY_FAULT,   /* a kernel has faulted, or an error is not reported yet */
 	WORKER_STAY_HOST,    /* no memory in the client */
-	WORKER_STAY_CLOSED,  /* the program has closed a descriptor that is not its own */
+	WORKER_STAY_CLOSED,  /* the program has closed a descriptor of the client */
 	WORKER_STAY_IMAGE,   /* an image of kernels is in no memory any more */
-	WORKER_STAY_PACKING, /* placed anew it would not fit into the quota */
+	WORKER_STAY_PACKING, /* with its new placement it would not fit into the quota */
 	WORKER_STAY_DEVICES, /* several devices or servers */
-	WORKER_STAY_ARRAY,   /* from here on: so many of them cannot move */
+	WORKER_STAY_ARRAY,   /* from here on: the count is that of such objects, which cannot move */
 	WORKER_STAY_VARIABLE,
 	WORKER_STAY_GRAPH,
 	WORKER_STAY_LIBRARY,
 	WORKER_STAY_MAPPED,
-	WORKER_STAY_MANAGED, /* clients of earlier releases say so */
+	WORKER_STAY_MANAGED, /* only clients of earlier releases report it */
 	WORKER_STAY_OTHER,
-	WORKER_STAY_SHARED, /* pinned memory that kernels reach, which lies on both sides of a relay */
-	WORKER_STAY_SERVER, /* no number: the other server does not take it; `why` */
-	WORKER_STAY_HEAP,   /* kernels take memory themselves; so many of their images */
-	WORKER_STAY_DISK,   /* no number: the disk answers an error */
-	WORKER_STAY_ROOM,   /* no number: meted has no room for it, nor has its disk */
+	WORKER_STAY_SHARED, /* pinned memory that kernels reach, with a copy on both sides of a relay */
+	WORKER_STAY_SERVER, /* without a count: the other server refuses; see `why` */
+	WORKER_STAY_HEAP,   /* kernels allocate memory; the count is that of their images */
+	WORKER_STAY_DISK,   /* without a count: the disk returned an error */
+	WORKER_STAY_ROOM,   /* without a count: neither meted nor its disk has room */
 	WORKER_STAY_COUNT,
 };
 
 enum worker_moves {
 	WORKER_MOVES_NEAR = 1, /* to another worker of this meted */
-	WORKER_MOVES_FAR,      /* to that of `where` as well */
+	WORKER_MOVES_FAR,      /* also to one of the server `where` */
 };
 
 #define WORKER_WHERE_BYTES 256u
@@ -138,23 +142,23 @@ struct worker_traffic {
 	uint64_t magic;		  /* written by meted before the worker is started */
 	_Atomic uint32_t relayed; /* 1: the client is a relay; written by the worker */
 	uint32_t unused;
-	_Atomic uint64_t count[WORKER_COUNTS]; /* only grow; written by the worker, one thread at a time */
-	uint64_t taken[WORKER_COUNTS];	       /* so much of it is in the tenant's totals; meted's own */
-	/* What meted asks of the client, as WALL_WISH of ring/wall.h says it: a futex. */
+	_Atomic uint64_t count[WORKER_COUNTS]; /* never fall; written by the worker, one thread at a time */
+	uint64_t taken[WORKER_COUNTS];	       /* the part that is in the tenant's totals; only for meted */
+	/* meted's request to the client, as WALL_WISH of ring/wall.h: a futex. */
 	_Atomic uint32_t wish;
-	_Atomic uint32_t phase; /* enum worker_phase, the wish's number above it: stored last, with release */
-	_Atomic uint32_t stay;	/* enum worker_stay, the count above it */
-	_Atomic uint32_t moves; /* the client has said that it can be asked: enum worker_moves */
+	_Atomic uint32_t phase; /* enum worker_phase, with the wish's number above it; stored last, with release */
+	_Atomic uint32_t stay;	/* enum worker_stay, with the count above it */
+	_Atomic uint32_t moves; /* the client has declared that it can be asked: enum worker_moves */
 	_Atomic uint64_t move_done, move_total; /* bytes */
-	/* From here on: WORKER_MOVES_FAR; a worker of an earlier release has a file that ends before. */
+	/* From here on: WORKER_MOVES_FAR; the file of a worker of an earlier release ends before. */
 	char where[WORKER_WHERE_BYTES]; /* meted writes it before `wish`: as the wall's `where` */
-	char why[WORKER_WHERE_BYTES];	/* the client, before `phase`: what the other server says, one line */
+	char why[WORKER_WHERE_BYTES];	/* the client writes it before `phase`: the other server's answer, one line */
 };
 
 #define WORKER_TRAFFIC_LEAST offsetof(struct worker_traffic, where)
 
 #define WORKER_IMAGE_VERSION 2u
-#define WORKER_IMAGE_LEAST 16384u /* bytes; smaller ones are sent again as fast as they are found */
+#define WORKER_IMAGE_LEAST 16384u /* bytes; sending a smaller image again is as fast as finding it */
 
 enum worker_image_type {
 	WORKER_IMAGE_HELD = 1,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0
-/* account.bpf.h: what a tenant is charged, and what it is told of refusals. Of guard.bpf.c. */
+/* account.bpf.h: charges tenants and records refusals. Included by guard.bpf.c. */
 #pragma once
 
 static bool account_charge(struct guard_tenant *t, uint64_t quota, uint64_t bytes)
@@ -45,7 +45,7 @@ static void end_process(uint64_t account, uint32_t reason)
 	__sync_fetch_and_add(&t->killed, 1);
 }
 
-/* Sets the reservation to what was really taken. */
+/* Sets the reservation to what the manager has taken. */
 static void work_settle(struct work *w, uint64_t bytes)
 {
 	struct guard_limits *l;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0
-/* calls.bpf.h: calls of the driver, from what the program shows to the manager's answer. Of guard.bpf.c. */
+/* calls.bpf.h: calls of the driver, from the program's arguments to the manager's answer. Included by guard.bpf.c. */
 #pragma once
 
-/* What needs the tables: whose objects a call names, and how many there are. 0: fine. */
+/* Judges what needs the tables: the owners of the objects that a call names, and their number. 0: permitted. */
 static uint32_t judge_objects(const struct work *w, const struct guard_tenant *t, const struct guard_limits *l)
 {
 	struct guard_key key = { w->plan.source_client, w->plan.source_client };
@@ -11,7 +11,7 @@ static uint32_t judge_objects(const struct work *w, const struct guard_tenant *t
 	uint32_t unnamed;
 
 	if (w->plan.effect == GUARD_DUP) {
-		/* From a client that the guard has not seen: memory that is charged to nobody. */
+		/* From a client that the guard has not seen: its memory is charged to nobody. */
 		o = bpf_map_lookup_elem(&guard_objects, &key);
 		if (!o)
 			return GUARD_FOREIGN;
@@ -27,7 +27,10 @@ static uint32_t judge_objects(const struct work *w, const struct guard_tenant *t
 												    GUARD_FINE;
 }
 
-/* Counts the group that a call is to make, before it is made: others may ask for the last one at the same time. */
+/*
+ * Counts the group that a call will create before it is created, because others may request the last one at the same
+ * time.
+ */
 static bool group_take(struct work *w, struct guard_tenant *t, const struct guard_limits *l)
 {
 	if (w->plan.effect != GUARD_GROUP || w->group)
@@ -73,14 +76,15 @@ static __always_inline uint64_t bounded(uint64_t size, uint64_t most)
 }
 
 /*
- * What the program shows. In a traced function the page must be there, as it is when the program has just written it.
+ * Reads the program's memory. In a traced function the page must be resident, as it is when the program has just
+ * written it.
  */
 static long user_read(void *to, uint64_t size, const void *from)
 {
 	return guard_options.traced ? bpf_probe_read_user(to, size, from) : bpf_copy_from_user(to, size, from);
 }
 
-/* Reads and judges what the program shows. */
+/* Reads and judges the program's arguments. */
 static __always_inline uint32_t judge_shown(struct work *w, const struct guard_tenant *t, const struct guard_limits *l,
 					    uint32_t branch, uint32_t command, unsigned long argument)
 {
@@ -97,7 +101,7 @@ static __always_inline uint32_t judge_shown(struct work *w, const struct guard_t
 	if (w->plan.nested_bytes) {
 		__builtin_memset(w->nested, 0, sizeof w->nested);
 		size = bounded(w->plan.nested_bytes, GUARD_NESTED_BYTES);
-		/* Nothing there: the manager will find that too. */
+		/* Not readable: the manager will find that too. */
 		if (!w->plan.pointer || user_read(w->nested, size, (const void *)w->plan.pointer))
 			return GUARD_UNREADABLE;
 		work_judge_nested(w, l, branch, 0);
@@ -108,8 +112,8 @@ static __always_inline uint32_t judge_shown(struct work *w, const struct guard_t
 }
 
 /*
- * While one set of programs takes over from another, and a moment longer, both are asked of a call: the first has
- * reserved for it. Once only: what a set that is gone left is not this call's.
+ * While one set of programs takes over from another, and a moment longer, both see a call: the first one has reserved
+ * for it. This holds only once: a reservation of a set that is gone does not belong to this call.
  */
 static bool judged_by_others(struct work *w, uint64_t file, uint32_t command, uint64_t argument)
 {
@@ -142,7 +146,7 @@ static int call_shown(struct file *file, unsigned int command, unsigned long arg
 	t = tenant_of(account, l);
 	if (!c || !t)
 		return -EPERM;
-	/* Its opening may have been left out. */
+	/* The hook for its opening may not have run. */
 	if (guard_options.traced && !may_use(l, minor)) {
 		refused(t, GUARD_DEVICE);
 		return -EPERM;
@@ -187,9 +191,9 @@ int BPF_PROG(guard_ioctl_traced, struct file *file, unsigned int command, unsign
 }
 
 /*
- * Calls of 32-bit programs, on kernels that tell them apart (6.8, and 6.1 of late). The hook cannot wait for a page,
- * and the driver's libraries have no 32-bit form any more: a tenant has none. Where there is no such hook they are
- * judged like others.
+ * Calls of 32-bit programs, on kernels that distinguish them (6.8, and recent 6.1). The hook cannot wait for a page,
+ * and the driver's libraries have no 32-bit form any more, so a tenant's calls are refused. Without such a hook they
+ * are judged like others.
  */
 static int call_of_32_bits(struct file *file)
 {
@@ -224,8 +228,8 @@ int BPF_PROG(guard_ioctl_compat_traced, struct file *file, unsigned int command,
 }
 
 /*
- * A tenant's call that was not shown, because the program for that was left out: nothing is reserved for it. NULL: the
- * task is no tenant's, or it is ended.
+ * A tenant's call whose first hook did not run: nothing is reserved for it. NULL: the task is not a tenant's, or it is
+ * ended.
  */
 static struct work *work_unshown(void)
 {
@@ -245,7 +249,7 @@ static struct work *work_unshown(void)
 	return w;
 }
 
-/* The manager's (stack, state, file, number, argument, size). */
+/* The manager's function (stack, state, file, number, argument, size). */
 static int call_copied(struct pt_regs *regs)
 {
 	struct guard_config *c;
@@ -254,7 +258,7 @@ static int call_copied(struct pt_regs *regs)
 	struct work *w;
 	uint64_t size;
 
-	/* Most tasks, and all that are nobody's. */
+	/* Most tasks, and all that belong to no tenant. */
 	if (!guard_options.traced && bpf_core_field_exists(((struct task_struct *)0)->bpf_storage) && !storage_there())
 		return 0;
 	w = work_of_current();
@@ -302,7 +306,7 @@ static int call_copied(struct pt_regs *regs)
 		o = bpf_map_lookup_elem(&guard_objects, &key);
 		if (o)
 			w->memory = o->memory;
-		/* Before the manager does: a free of the source at the same moment must not be the last. */
+		/* Before the manager does: a simultaneous free of the source must not drop the last reference. */
 		if (w->plan.effect == GUARD_DUP && w->memory && !memory_ref(w->memory))
 			w->memory = 0;
 	}
@@ -362,7 +366,7 @@ static long rewrite_one(uint32_t i, struct rewrite *r)
 	return 0;
 }
 
-/* Memory information says the tenant's quota. */
+/* Replaces memory information by the tenant's quota. */
 static void answer_info(const struct work *w)
 {
 	struct guard_limits *l = limits_find(w->account);
@@ -378,7 +382,7 @@ static void answer_info(const struct work *w)
 	bpf_loop(count > RM_FB_MOST ? RM_FB_MOST : count, rewrite_one, &r, 0);
 }
 
-/* The older calls say in the kernel's copy of the argument what was taken; with what attributes, too. */
+/* The older calls return the allocated size, and its attributes, in the kernel's copy of the argument. */
 static void answer_taken(struct work *w)
 {
 	struct guard_config *c = config_get();
@@ -399,10 +403,10 @@ static void answer_memory(struct work *w, struct guard_key *key, bool succeeded)
 	if (!succeeded && !w->replied) {
 		account_refund(w->account, w->reserved);
 	} else {
-		/* The driver took memory and has shown nobody how much: not a driver that this guard knows. */
+		/* The driver took memory without showing its size: this is not a driver that the guard knows. */
 		if (w->plan.nested && w->plan.effect == GUARD_MEMORY && !w->replied)
 			end_process(w->account, GUARD_CHANGED);
-		/* What has the name, where the call failed, is something else. */
+		/* If the call failed, the name belongs to another object. */
 		if (!succeeded)
 			key_make_up(key, w->account);
 		memory_put(w, key, w->reserved);
@@ -436,7 +440,7 @@ static void answer(struct work *w, uint32_t status, uint32_t handle)
 	struct guard_key key = { w->plan.client, handle };
 	bool succeeded = !status;
 
-	/* A client is below nothing, whatever the call says. */
+	/* A client has no parent, whatever the call says. */
 	if (w->plan.class == RM_CLASS_CLIENT && w->plan.effect == GUARD_PARENT)
 		key.client = w->plan.parent = handle;
 	switch (w->plan.effect) {
@@ -465,7 +469,7 @@ static void answer(struct work *w, uint32_t status, uint32_t handle)
 	}
 }
 
-/* Behind the call, where its value is. */
+/* Runs after the call, when its value is known. */
 static int call_answered(struct pt_regs *regs)
 {
 	struct work *w = work_of_current();
@@ -477,7 +481,9 @@ static int call_answered(struct pt_regs *regs)
 	handle = w->plan.object;
 	if (w->plan.status_at != GUARD_NO_PLACE)
 		bpf_probe_read_kernel(&status, sizeof status, (const void *)(w->data + w->plan.status_at));
-	/* A call on the wrong kind of node fails by its value alone: its status is what the program has put there. */
+	/*
+	 * A call on the wrong kind of node fails only by its value: its status is what the program has written there.
+	 */
 	if (!status)
 		status = (uint32_t)PT_REGS_RC(regs);
 	if (w->plan.object_at != GUARD_NO_PLACE)
@@ -485,7 +491,7 @@ static int call_answered(struct pt_regs *regs)
 	answer(w, status, handle);
 	dup_end(w);
 	group_leave(w);
-	/* What is left was reserved for what the kernel then read as something else. */
+	/* The rest was reserved for arguments that the kernel then read differently. */
 	account_refund(w->account, w->reserved);
 	w->reserved = 0;
 	if (guard_options.rewrites && !status && w->plan.nested == GUARD_NESTED_FB_INFO)
@@ -526,7 +532,7 @@ int guard_released(struct pt_regs *regs)
 	return 0;
 }
 
-/* The last of a task: what it released while guard_free_traced was left out. */
+/* The last event of a task: handles a release for which guard_free_traced did not run. */
 SEC("?tp_btf/sched_process_free")
 int BPF_PROG(guard_task_free, struct task_struct *task)
 {

@@ -1,18 +1,19 @@
-/* cgroups.h: the folder of a cgroup (version 2) by its number, and whether it is gone. */
+/* cgroups.h: finds the folder of a cgroup (version 2) by its id, and determines whether it still exists. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where cgroups of version 2 are mounted: /sys/fs/cgroup, or beside those of version 1 its folder `unified`. */
+/* The mount point of cgroups of version 2: /sys/fs/cgroup, or beside those of version 1 its folder `unified`. */
 const char *cgroups_root(void);
 /*
- * The folder of the cgroup `id` below `root`. 0; -ENOENT: it is gone; another -errno: nobody can tell. Only the first
- * two are sure: whoever makes and removes folders of his own can end a search for another's.
+ * The folder of the cgroup `id` below `root`. Value: 0; -ENOENT: it does not exist any more; another -errno: not
+ * determined. Only the first two are certain, because a user who creates and removes folders can disturb the search for
+ * another user's.
  */
 int cgroups_find(const char *root, uint64_t id, char *path, size_t size);
 /*
- * Each process that is in the cgroup of this folder, or in one below it, down to `depth`. One that comes, goes or moves
- * meanwhile may be left out; folders that go meanwhile end nothing.
+ * Calls `each` for every process in the cgroup of this folder, or in one below it, down to `depth`. A process that
+ * comes, goes or moves meanwhile may be missed; a folder that disappears meanwhile does not end the search.
  */
 void cgroups_processes(const char *path, unsigned int depth, void (*each)(int pid, void *owner), void *owner);

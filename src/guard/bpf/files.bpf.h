@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0
-/* files.bpf.h: whose file: it belongs to the tenant that opened it, whoever has it later. Of guard.bpf.c. */
+/*
+ * files.bpf.h: the owner of a file: the tenant that opened it, whichever process has it later. Included by guard.bpf.c.
+ */
 #pragma once
 
 static bool device_of(struct file *file, uint32_t *ret_major, uint32_t *ret_minor)
@@ -13,18 +15,18 @@ static bool device_of(struct file *file, uint32_t *ret_major, uint32_t *ret_mino
 	return true;
 }
 
-/* The mark of a file; NULL never, which the verifier does not know. */
+/* The mark of a file; never NULL, which the verifier cannot know. */
 static uint32_t *mark_of(uint64_t file)
 {
 	uint32_t at;
 
-	/* Half a pointer is a number to the verifier, and a whole one is not. */
+	/* For the verifier half a pointer is a number, and a whole one is not. */
 	__asm__ volatile("%0 = %1" : "=w"(at) : "w"((uint32_t)file));
 	at = (at >> 8 ^ at >> 20) & (GUARD_MARKS_MOST - 1);
 	return bpf_map_lookup_elem(&guard_marks, &at);
 }
 
-/* The account that a file belongs to; 0: it was opened by nobody's. */
+/* The account to which a file belongs; 0: no tenant has opened it. */
 static uint64_t account_of_file(uint64_t file)
 {
 	uint32_t *mark = mark_of(file);
@@ -40,7 +42,7 @@ static int file_come(struct guard_tenant *t, uint32_t *mark, uint64_t file, uint
 
 	if (pooled)
 		account |= GUARD_POOLED;
-	/* The mark first, and gone last: it is never missing. */
+	/* The mark is set first and removed last, so it is never missing. */
 	__sync_fetch_and_add(mark, 1);
 	if (pool && t->files <= GUARD_TENANT_FILES && !(pooled && pool->files >= GUARD_POOL_FILES) &&
 	    !bpf_map_update_elem(&guard_files, &file, &account, BPF_NOEXIST)) {
@@ -66,7 +68,7 @@ static int file_freed(uint64_t key)
 	value = bpf_map_lookup_elem(&guard_files, &key);
 	if (value && *value & GUARD_POOLED)
 		pool = pool_get();
-	/* Where the kernel did not tell of the end of the release. */
+	/* If the kernel did not report the end of the release. */
 	w = work_of_current();
 	if (w)
 		file_leave(w);
@@ -94,7 +96,7 @@ static int open_device(struct guard_config *c, uint64_t file, uint32_t minor)
 	struct guard_tenant *t;
 	struct guard_limits *l;
 
-	/* Of a file that was at the same place, whose end was left out. */
+	/* Left by a file at the same address whose end was not reported. */
 	if (guard_options.traced && account_of_file(file) != account)
 		file_freed(file);
 	if (!account)
@@ -107,7 +109,7 @@ static int open_device(struct guard_config *c, uint64_t file, uint32_t minor)
 		refused(t, GUARD_DEVICE);
 		return -EPERM;
 	}
-	/* While one set of programs takes over from another, both come here. */
+	/* While one set of programs takes over from another, both run here. */
 	if (bpf_map_lookup_elem(&guard_files, &file))
 		return 0;
 	if (file_come(t, mark, file, account)) {
@@ -129,7 +131,7 @@ static int file_opened(struct file *file)
 		return 0;
 	if (major == c->major)
 		return open_device(c, (uint64_t)file, minor);
-	/* Of nvidia-uvm the second node shows other processes' events. */
+	/* The second node of nvidia-uvm shows other processes' events. */
 	if (c->uvm_major && major == c->uvm_major && minor && account_of_current())
 		return -EPERM;
 	return 0;

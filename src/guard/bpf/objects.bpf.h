@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0
 /*
- * objects.bpf.h: device memory and the objects that hold it, until their last name is gone; what a call left. Of
- * guard.bpf.c.
+ * objects.bpf.h: device memory and the objects that hold it, until their last name is gone; and the state that a call
+ * leaves. Included by guard.bpf.c.
  */
 #pragma once
 
@@ -45,9 +45,9 @@ static void object_uncount(const struct guard_object *o)
 }
 
 /*
- * What an object is known by. Its place in the table is another's as soon as it is taken out, whoever looks at it then:
- * what is done with it is done by these numbers, which nothing else has. The memory first: a place that is another's
- * between the two has a number that is later than all of before.
+ * Identifies an object. Its entry in the table may be reused as soon as it is removed, even while it is being read; all
+ * changes therefore use these numbers, which are unique. The memory is read first: if the entry is reused between the
+ * two reads, its number is greater than all earlier ones.
  */
 struct known {
 	uint64_t memory, number;
@@ -62,8 +62,8 @@ static struct known object_known(const struct guard_object *o)
 }
 
 /*
- * Once, whoever comes first: two threads may free what is above it. True: this one; who takes it from the counts takes
- * it out of the table, and nobody else does.
+ * Only the first caller succeeds: two threads may free an object's parent. True: this caller; the caller that takes it
+ * from the counts also removes it from the table, and no other does.
  */
 static bool object_gone(struct guard_object *o, uint64_t number)
 {
@@ -73,7 +73,7 @@ static bool object_gone(struct guard_object *o, uint64_t number)
 	return true;
 }
 
-/* False: another has been quicker. */
+/* False: another caller was first. */
 static bool object_give_back(struct guard_object *o, uint64_t number)
 {
 	if (!number || __sync_val_compare_and_swap(&o->memory, number, 0) != number)
@@ -82,7 +82,7 @@ static bool object_give_back(struct guard_object *o, uint64_t number)
 	return true;
 }
 
-/* A number that nothing has; of two the later is the greater. 0: never. */
+/* A unique number; a later one is greater. Never 0, which means failure. */
 static uint64_t number_next(void)
 {
 	uint32_t zero = 0;
@@ -121,8 +121,8 @@ struct put {
 };
 
 /*
- * The one before under this name is gone; who freed it has not come round to saying so, or is about to take it out.
- * What is found there twice had the name in between.
+ * The previous object of this name is gone; the thread that freed it has not recorded that yet, or is about to remove
+ * it. An object that is found twice had the name in between.
  */
 static long put_once(uint32_t i, struct put *p)
 {
@@ -142,9 +142,9 @@ static long put_once(uint32_t i, struct put *p)
 }
 
 /*
- * A name of the client's that nothing has: what gets it goes with its file. The driver knows the memory under another
- * one, of which no second name may be made: that would outlive the charge (judge_objects). The client may be another
- * tenant's, whom that does not concern.
+ * Creates an unused name of the client: its object ends with the file. The driver knows the memory under another name,
+ * of which no second name may be created, because that would outlive the charge (judge_objects). The client may belong
+ * to another tenant, which this does not affect.
  */
 static void key_make_up(struct guard_key *key, uint64_t account)
 {
@@ -183,7 +183,7 @@ static void object_put(struct work *w, const struct guard_key *key, uint32_t par
 	p.key = *key;
 	p.object = o;
 	bpf_loop(PUT_TRIES, put_once, &p, 0);
-	/* Nobody lets go of the name: the charge stays until the file is released. */
+	/* The name is not freed: the charge remains until the file is released. */
 	if (!p.done)
 		key_make_up(&p.key, w->account);
 	if (!p.done && bpf_map_update_elem(&guard_objects, &p.key, &p.object, BPF_NOEXIST))
@@ -191,9 +191,10 @@ static void object_put(struct work *w, const struct guard_key *key, uint32_t par
 }
 
 /*
- * A second name is of what its source means when the manager gets to it, which may be later memory than when the call
- * was looked at. So both sides say what they do before they look at the other: who makes a second name, before it looks
- * for the source; who gives memory a name, before it looks for second names in progress (named_beside).
+ * A second name refers to the source's meaning when the manager handles the call, which may be other memory than when
+ * the call was judged. Both sides therefore announce what they do before they look at the other: the creator of a
+ * second name before it looks up the source; the one that names memory before it looks for second names in progress
+ * (named_beside).
  */
 static void dup_begin(struct work *w, struct guard_tenant *t)
 {
@@ -223,7 +224,7 @@ static void dup_end(struct work *w)
 	__sync_fetch_and_sub(&t->dups, 1);
 }
 
-/* Memory got this name while a second name was made of what had it. */
+/* True if memory got this name while a second name was being created of an object that had it. */
 static bool named_beside(const struct work *w, const struct guard_key *key)
 {
 	uint64_t is = (uint64_t)key->client << 32 | key->handle;
@@ -241,8 +242,8 @@ static bool named_beside(const struct work *w, const struct guard_key *key)
 }
 
 /*
- * A name of memory, of which the caller has one reference more than the name: where it may have a second name that
- * nobody has counted, it stays charged until its file is released.
+ * Names memory, of which the caller has one reference in addition to the name's: if it may have an uncounted second
+ * name, it stays charged until its file is released.
  */
 static void memory_name(struct work *w, const struct guard_key *key, uint64_t number)
 {
@@ -263,7 +264,7 @@ static void memory_put(struct work *w, const struct guard_key *key, uint64_t byt
 	struct guard_memory m = { .account = w->account, .bytes = bytes, .references = 2 };
 	uint64_t number = number_next();
 
-	/* A table that is full leaves the charge for ever, which harms nobody else. */
+	/* If the table is full, the charge remains for ever, which harms no other tenant. */
 	if (bpf_map_update_elem(&guard_memories, &number, &m, BPF_NOEXIST))
 		return;
 	if (!bpf_map_lookup_elem(&guard_objects, &above))
@@ -272,14 +273,14 @@ static void memory_put(struct work *w, const struct guard_key *key, uint64_t byt
 }
 
 /*
- * What goes with a file, or with an object and what is below it. Not what was made since that began: under the same
- * names it is another's, and is below the new ones.
+ * Removes what ends with a file, or with an object and its descendants, but nothing that was created since: under the
+ * same names it belongs to another object.
  */
 struct sweep {
 	uint64_t file;	/* of a release; 0: of a free */
-	uint64_t until; /* the last number then */
+	uint64_t until; /* the last number at that time */
 	uint32_t client, handle;
-	uint32_t memory_only; /* what lies below is found through what is between, which goes last */
+	uint32_t memory_only; /* descendants are found through the objects between, which are removed last */
 	uint32_t unused;
 };
 
@@ -352,10 +353,10 @@ static void group_leave(struct work *w)
 }
 
 /*
- * What the task's last call left. One that the programs were not told the end of is taken to have succeeded: the kernel
- * watches a few calls at once for their return and counts the rest as missed, and it skips a program while another
- * operation on maps is in progress on the same processor. The memory is charged until its file is released, under the
- * name that the program gave or, where the driver made one up or something has the name, another.
+ * Settles what the task's last call left. A call whose end was not reported is assumed to have succeeded: the kernel
+ * traces the return of a few calls at a time and counts the others as missed, and it skips a program while another map
+ * operation is in progress on the same processor. The memory is charged until its file is released, under the name that
+ * the program gave, or under another if the driver chose it or the name is in use.
  */
 static void work_leave(struct work *w)
 {
@@ -377,7 +378,7 @@ static void work_leave(struct work *w)
 	w->stage = IDLE;
 }
 
-/* The file whose release began in this task is released. */
+/* Completes the release that began in this task. */
 static void file_leave(struct work *w)
 {
 	struct sweep s = { .file = w->leaving, .until = w->leaving_until };

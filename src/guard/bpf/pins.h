@@ -1,9 +1,9 @@
 /*
- * pins.h: the folder in which the guard's programs and maps are pinned. What lies there is believed and removed with
- * root's rights, so it is used only where nobody else can have put something there: a folder of this process's user,
- * that nobody else may enter, reached without a link, in a folder in which nobody else can replace it.
+ * pins.h: the folder in which the guard's programs and maps are pinned. Its contents are trusted and removed with
+ * root's rights, so it is used only if no other user can have put anything there: a folder of this process's user that
+ * no other user may enter, reached without a link, in a folder in which no other user can replace it.
  *
- * Functions return 0, or -errno and a line for the user in `why` (PINS_WHY bytes; NULL: none is wanted).
+ * Functions return 0, or -errno and a line for the user in `why` (PINS_WHY bytes; NULL: none).
  */
 #pragma once
 
@@ -12,9 +12,15 @@
 
 #define PINS_WHY 256
 
-/* `path` and its folder "maps" are this process's own. -ENOENT: there is no such folder; -EPERM: it is another's. */
+/*
+ * Checks that `path` and its folder "maps" belong to this process alone. -ENOENT: there is no such folder; -EPERM: it
+ * belongs to another user.
+ */
 int pins_check(const char *path, char *why);
-/* Makes what there is not of them. */
+/* Creates the missing ones. */
 int pins_make(const char *path, char *why);
-/* Removes the folder `name` of it with the files in it; what is no folder is removed itself. Nothing there is good. */
+/*
+ * Removes the folder `name` in it with its files; something that is not a folder is removed itself. No error if there
+ * is nothing.
+ */
 int pins_remove(const char *path, const char *name, char *why);

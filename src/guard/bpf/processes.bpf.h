@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0
-/* processes.bpf.h: whose process: a tenant's stays the tenant's, wherever it goes. Of guard.bpf.c. */
+/*
+ * processes.bpf.h: the owner of a process: a tenant's process stays the tenant's, wherever it moves. Included by
+ * guard.bpf.c.
+ */
 #pragma once
 
-/* The account of the nearest cgroup above the task's that is a tenant's. */
+/* The account of the task's nearest ancestor cgroup that is a tenant's. */
 static uint64_t account_by_cgroup(const struct guard_config *c)
 {
 	uint64_t own = bpf_get_current_cgroup_id(), found = 0, *nobodys;
@@ -27,7 +30,7 @@ static uint64_t account_by_cgroup(const struct guard_config *c)
 	return found;
 }
 
-/* What this task left; NULL: nothing. Most tasks have no storage of anybody's. */
+/* The state of this task; NULL: none. Most tasks have no storage of any program. */
 static struct work *work_of_current(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
@@ -38,8 +41,8 @@ static struct work *work_of_current(void)
 }
 
 /*
- * Before 6.2 the kernel does not show what a task left while another one was interrupted in a look at such on the same
- * processor. Others' programs leave something too.
+ * Before 6.2 the kernel does not return a task's storage while it has interrupted another access to task storage on the
+ * same processor. Other programs use task storage too.
  */
 static bool storage_there(void)
 {
@@ -48,13 +51,13 @@ static bool storage_there(void)
 	return bpf_core_field_exists(me->bpf_storage) && me->bpf_storage;
 }
 
-/* Since 6.2 a task's leader may be looked at under this lock alone; before, the kernel did not ask. */
+/* Since 6.2 a task's leader may be read only under this lock; before, the kernel did not require it. */
 extern void bpf_rcu_read_lock(void) __ksym __weak;
 extern void bpf_rcu_read_unlock(void) __ksym __weak;
 
 /*
- * Since 6.10: the traced programs are not interrupted by other tasks, so that those find the programs free. Before,
- * such kernels were not the usual ones.
+ * Since 6.10: prevents preemption of the traced programs by other tasks, for which they would be busy. Earlier kernels
+ * of that kind were not common.
  */
 extern void bpf_preempt_disable(void) __ksym __weak;
 extern void bpf_preempt_enable(void) __ksym __weak;
@@ -70,7 +73,7 @@ extern void bpf_preempt_enable(void) __ksym __weak;
 		result_;                                                                                               \
 	})
 
-/* The account that the first thread of the task's process stays with. */
+/* The account of the first thread of the task's process. */
 static uint64_t account_of_leader(struct task_struct *me)
 {
 	struct task_struct *leader;
@@ -107,7 +110,7 @@ static uint64_t account_of_current(void)
 	return account;
 }
 
-/* The account of the nearest tenant's cgroup from here on upwards. */
+/* The account of the nearest tenant's cgroup, from this one upwards. */
 static uint64_t account_above(struct cgroup *to)
 {
 	uint64_t found = 0;
@@ -123,7 +126,7 @@ static uint64_t account_above(struct cgroup *to)
 	return found;
 }
 
-/* A process that enters a tenant's cgroup is the tenant's from then on. The kernel tells of its first thread. */
+/* A process that enters a tenant's cgroup belongs to the tenant from then on. The kernel reports its first thread. */
 SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(guard_attach, struct cgroup *to, const char *path, struct task_struct *task)
 {
@@ -154,8 +157,8 @@ int BPF_PROG(guard_task_alloc, struct task_struct *task, unsigned long flags, in
 }
 
 /*
- * Before the child runs for the first time. The fork cannot be refused here. A child of nobody's that is born in a
- * tenant's cgroup (CLONE_INTO_CGROUP) is the tenant's, wherever it goes later.
+ * Runs before the child first runs; the fork cannot be refused here. A child of no tenant that is created in a tenant's
+ * cgroup (CLONE_INTO_CGROUP) belongs to the tenant, wherever it moves later.
  */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(guard_fork, struct task_struct *parent, struct task_struct *child)
@@ -177,8 +180,8 @@ int BPF_PROG(guard_fork, struct task_struct *parent, struct task_struct *child)
 }
 
 /*
- * Before the other threads end: the one that calls becomes the first, and what was known of that is gone then. Some
- * have been there since before their cgroup was a tenant's.
+ * Runs before exec ends the other threads: the calling thread becomes the first one, whose state is then lost. Some
+ * threads exist since before their cgroup was a tenant's.
  */
 static int process_keep(int ret)
 {

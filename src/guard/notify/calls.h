@@ -26,37 +26,38 @@ struct calls {
 	struct tenant_account *account;
 	struct guard_terms terms;
 	uint64_t devices; /* bit n: minor n */
-	bool observes;	  /* each call that is refused or fails stands on standard error */
+	bool observes;	  /* writes each call that is refused or fails to standard error */
 	uint32_t groups_most, major;
-	int watch_fd, watch_info_fd; /* the epoll set, and what /proc says of it */
+	int watch_fd, watch_info_fd; /* the epoll set, and its description in /proc */
 	struct {
 		uint64_t from, to;
-	} range[CALLS_RANGES_MOST]; /* of this process's memory */
+	} range[CALLS_RANGES_MOST]; /* mapped memory of this process */
 	size_t range_count;
-	uint64_t lowest, highest;	     /* of all; most words lie outside */
-	uint32_t client[CALLS_CLIENTS_MOST]; /* by the number that it is watched under; 0: free */
-	uint64_t released_ns[CALLS_CLIENTS_MOST]; /* when its file's release was seen; 0: not */
-	int control_fd;				  /* a control file of our own, to ask whether a client is gone; -1 */
+	uint64_t lowest, highest;	     /* of all ranges; most words lie outside */
+	uint32_t client[CALLS_CLIENTS_MOST]; /* by the number under which it is watched; 0: free */
+	uint64_t released_ns[CALLS_CLIENTS_MOST]; /* when the release of its file was seen; 0: not released */
+	int control_fd;				  /* a control file of the supervisor, to check whether a client is
+						   * gone; -1 */
 };
 
-/* Who waits for the answer of a call. */
+/* The task that waits for the answer of a call. */
 struct caller {
 	pid_t tid;
 	int pidfd;
-	int listener; /* of the notification `id` */
+	int listener; /* for the notification `id` */
 	uint64_t id;
 };
 
-/* 0 or -errno. Afterwards this process maps nothing more, but pages of a program's while a call is made. */
+/* Value: 0 or -errno. Afterwards this process maps nothing more, except pages of a program during a call. */
 int calls_begin(struct calls *c);
-/* What this process maps now; the last step before the first call. -errno */
+/* Records this process's mappings; the last step before the first call. Value: 0 or -errno. */
 int calls_ranges_read(struct calls *c);
 /*
- * Makes one call of a task on `fd`, which is here; `command`, `argument` as the program gave them. Value: 0 or -errno,
- * for the program.
+ * Makes one call of a task on `fd`, a descriptor of this process; `command`, `argument` as given by the program. Value:
+ * 0 or -errno, for the program.
  */
 int calls_make(struct calls *c, const struct caller *caller, int fd, unsigned int command, uint64_t argument);
-/* False: it has ended, or a signal has taken its call back. Its number may be another's by now. */
+/* False: it has ended, or a signal has cancelled its call. Its id may be reused by now. */
 bool caller_waits(const struct caller *caller);
-/* Gives back what clients had whose files are released. Value: whether there were any. */
+/* Refunds what clients of released files had. Value: true if there were any. */
 bool calls_sweep(struct calls *c);

@@ -1,11 +1,11 @@
 /*
- * filter.h: the filter of system calls that brings a tenant's calls of the driver to its supervisor (seccomp user
+ * filter.h: the filter of system calls that passes a tenant's driver calls to its supervisor (seccomp user
  * notification), and how a program gets it.
  *
- * A filter sees registers, not memory: the number and the size of a call cannot be changed behind it, all else can. So
- * every call that the driver could take is brought to the supervisor, which copies, judges and makes it; none of them
- * is ever let through to the kernel as the program has it. What no driver could take passes without a question: a
- * command without a size (terminals, sockets), and numbers that the resource manager does not have.
+ * A filter sees registers, not memory: the number and the size of a call cannot be changed after the filter, everything
+ * else can. Every call that the driver could accept is therefore passed to the supervisor, which copies, judges and
+ * makes it; the kernel never executes one of them as the program made it. Calls that no driver could accept pass
+ * without a check: a command without a size (terminals, sockets), and numbers that the resource manager does not have.
  */
 #pragma once
 
@@ -14,14 +14,15 @@
 
 #define FILTER_STEPS_MOST 128
 
-/* Writes the filter; value: its length. For the tests: notify_enter() installs it. */
+/* Writes the filter. Value: its length. For the tests; notify_enter() installs it. */
 size_t filter_write(struct sock_filter program[FILTER_STEPS_MOST]);
 
 /*
- * In the process that becomes the program: installs the filter, hands its listener through the socket to the
- * supervisor, and waits for its word. Depends on libc alone. 0 or -errno; then the process must not become the program.
+ * Runs in the process that becomes the program: installs the filter, sends its listener through the socket to the
+ * supervisor, and waits for the supervisor's word. Depends only on libc. Value: 0 or -errno; after an error the process
+ * must not become the program.
  */
 int notify_enter(int socket);
-/* Of the supervisor: takes the listener, and lets the process go on (notify_go). -errno */
+/* For the supervisor: receives the listener; lets the process continue (notify_go). Value: -errno on an error. */
 int notify_accept(int socket);
 int notify_go(int socket);
