@@ -1,6 +1,6 @@
 /*
- * bundle.h: edits in the config.json of an OCI bundle, in the way that a runtime which knows CDI would make them, and
- * their undoing: what was put in is noted in an annotation of the bundle, and exactly that is taken out again.
+ * bundle.h: applies edits to the config.json of an OCI bundle, as a runtime with CDI support does, and undoes them: an
+ * annotation of the bundle records what was added, and exactly that is removed again.
  */
 #pragma once
 
@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-/* Takes out what an earlier bundle_put() has put in; nothing where there is none. */
+/* Removes what an earlier bundle_put() has added, if anything. */
 void bundle_take_out(json_t *config);
 
-/* Puts CDI's containerEdits in. Value: 0, or a negative errno with a fault. */
+/* Applies CDI's containerEdits. Value: 0, or a negative errno with a fault. */
 int bundle_put(json_t *config, json_t *edits, struct fault *f);

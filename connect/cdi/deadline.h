@@ -1,7 +1,7 @@
 /*
- * deadline.h: work that ends in time, whatever it waits for: a file system that never answers, a pipe, meted.
+ * deadline.h: work with a time limit, whatever it waits for: a file system that never answers, a pipe, meted.
  *
- * It is done by a child, since a process that waits for a file system may hear nothing but SIGKILL.
+ * A child does the work, because a process that waits for a file system may react only to SIGKILL.
  */
 #pragma once
 
@@ -11,5 +11,8 @@ enum deadline {
 	DEADLINE_DIED,	 /* there is no child, or something else has killed it */
 };
 
-/* Does work(owner) in a child, where what it changes stays. *ret: what it returned, 0 to 255, if it was in time. */
+/*
+ * Runs work(owner) in a child; changes that it makes in memory stay in the child. *ret: its return value, 0 to 255, if
+ * it was in time.
+ */
 enum deadline deadline_do(int (*work)(void *owner), void *owner, unsigned int seconds, int *ret);

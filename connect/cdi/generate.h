@@ -1,4 +1,4 @@
-/* generate.h: what `mete cdi generate` writes, for those who compare. */
+/* generate.h: the output of `mete cdi generate`, for comparisons. */
 #pragma once
 
 #include "client/fault.h"
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /*
- * The CDI file of a kind (SPEC_DEVICE_KIND, SPEC_SHARE_KIND) as this machine and its named shares stand now; a new
- * reference. Asks meted. Value: 0, a negative errno or an enum control_outcome, with a fault.
+ * The CDI file of a kind (SPEC_DEVICE_KIND, SPEC_SHARE_KIND) for the current state of this machine and its named
+ * shares; a new reference. Queries meted. Value: 0, a negative errno or an enum control_outcome, with a fault.
  */
 int generate_now(const char *kind, bool soft, json_t **ret, struct fault *f);

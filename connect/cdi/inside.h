@@ -30,52 +30,56 @@
 #define INSIDE_DRIVER INSIDE_LIB "/driver"
 #define INSIDE_COREX_LIB "/usr/local/corex/lib64"
 
-/* By which way the container's programs come to their device. */
+/* How the container's programs reach their device. */
 enum inside_way {
 	INSIDE_SHIM, /* the shim over NVIDIA's driver */
 	INSIDE_SOFT, /* the shim over the software device */
 	INSIDE_WALL, /* the remote client; no driver and no device is inside */
 	INSIDE_HIP,  /* HIP's face over the image's own libamdhip64 */
 	INSIDE_LEVELZERO, /* Level Zero's face over the image's own driver */
-	INSIDE_MUSA, /* the same for libraries of model/shapes.h, over the image's own */
+	INSIDE_MUSA, /* the same for libraries of model/shapes.h, over the image's own libraries */
 	INSIDE_MACA,
-	INSIDE_COREX, /* CUDA's shim over the image's own of Iluvatar's */
+	INSIDE_COREX, /* CUDA's shim over Iluvatar's library in the image */
 	INSIDE_ASCEND, /* faces preloaded beside the image's own libraries */
 	INSIDE_CAMBRICON,
 	INSIDE_WAYS, /* one more than the last */
 };
 
-/* The way to devices of this kind, where no wall is between. */
+/* The way to devices of this kind without a wall. */
 enum inside_way inside_way_of(const char *driver);
 
-/* The kind of which a way's devices are, and which an option names; NULL: NVIDIA's, or a wall's. */
+/* The kind of a way's devices, as an option names it; NULL: NVIDIA's, or a wall's. */
 const char *inside_driver(enum inside_way way);
 
 /* CDI's "mounts": the libraries. A new reference. */
 json_t *inside_mounts(const struct place *place, enum inside_way way);
-/* What its programs' environment says besides; NULL: nothing. `soft`: the device is in software, behind a wall or not.
- * A new list. */
+/*
+ * Further environment variables of its programs; NULL: none. `soft`: it is a software device, behind a wall or not. A
+ * new list.
+ */
 json_t *inside_environment(const struct place *place, enum inside_way way, bool soft);
 
-/* The file "settings" of the grant's folder; `spill`: its memory may leave the device. A new reference. */
+/*
+ * The contents of the file "settings" in the grant's folder; `spill`: its memory may leave the device. A new reference.
+ */
 json_t *inside_settings(enum inside_way way, bool spill);
 
-/* The folder of the library that programs get, on this machine. */
+/* The folder on this machine of the library that programs load. */
 const char *inside_library_dir(const struct place *place, enum inside_way way);
 
-/* What goes along besides the driver's libraries. */
+/* Parts in addition to the driver's libraries. */
 struct inside_parts {
 	bool runtime; /* mete's runtime library can be loaded there: inside_judge() */
-	bool soft;    /* the device is the software device: fronts give PTX (docs/frameworks.md) */
+	bool soft;    /* it is the software device: fronts provide PTX (docs/frameworks.md) */
 };
 
-/* The text of the preload file: mete's libraries, then `own`, the image's. Value: false when it does not fit. */
+/* The text of the preload file: mete's libraries, then `own`, the image's. Value: false if it does not fit. */
 bool inside_preload(const struct place *place, enum inside_way way, const struct inside_parts *parts, const char *own,
 		    char *text, size_t size);
 
 /*
  * Whether programs of the image can have a share in this way. Value: 0, or -ENOEXEC and the reason with the remedy.
- * *ret_runtime: mete's runtime library can be loaded there, and goes along.
+ * *ret_runtime: mete's runtime library can be loaded there, and is included.
  */
 int inside_judge(const struct place *place, enum inside_way way, const struct image *im, bool *ret_runtime,
 		 struct fault *f);

@@ -1,8 +1,9 @@
 /*
- * judge.h: whether a runtime takes a CDI file. It takes a whole file or none of it, and says little where it does not.
+ * judge.h: whether a runtime accepts a CDI file. A runtime accepts a whole file or none of it, and reports little about
+ * a refusal.
  *
  * The rules are those of the specification (SPEC.md of container-device-interface, 0.3.0 to 1.1.0): known words, each
- * of its type, with what it must have.
+ * with its type and required members.
  */
 #pragma once
 
@@ -10,5 +11,5 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is written as a number where a name belongs becomes a text. Value: true, or false and why, one line. */
+/* Converts a number in the place of a name to a text. Value: true, or false with the reason in one line. */
 bool judge_spec(json_t *spec, char *why, size_t size);

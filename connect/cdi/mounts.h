@@ -1,8 +1,8 @@
 /*
- * mounts.h: what a hook adds to a container whose file system the runtime has put together and not yet entered.
+ * mounts.h: mounts that a hook adds to a container whose file system the runtime has assembled but not entered.
  *
- * Each source is a path of the runtime's own file system; each target one of the container's, in which links are
- * followed within the root. Files and folders to mount on are made where they are not there.
+ * Each source is a path in the runtime's file system; each target one in the container's, whose links are resolved
+ * within its root. Missing files and folders to mount on are created.
  */
 #pragma once
 
@@ -18,10 +18,10 @@ struct mount_wish {
 };
 
 /*
- * Enters the mount namespace of the process (this one stays there) and mounts, in that order. Value: 0 or a negative
- * errno; what was mounted before an error goes with the container, which does not begin then.
+ * Enters the mount namespace of the process (this process stays in it) and makes the mounts in order. Value: 0 or a
+ * negative errno; after an error, the container does not start, and the mounts made so far end with it.
  */
 int mounts_make(pid_t pid, const char *root, const struct mount_wish *wish, size_t count, struct fault *f);
 
-/* Removes what was made to mount on and has stayed behind in the root, where it is empty. */
+/* Removes files and folders that were created to mount on and remain in the root, if they are empty. */
 void mounts_sweep(const char *root, const char *const *targets, size_t count);

@@ -1,6 +1,6 @@
 /*
- * npu.h: the device nodes that a container needs for a card of Ascend's or Cambricon's: those that all cards share, and
- * the card's own; and of Ascend's the driver's libraries on the host, which images do not bring.
+ * npu.h: the device nodes that a container needs for a card of Ascend or Cambricon: those that all cards share, and the
+ * card's own. For Ascend also the driver's libraries of the host, which images do not contain.
  */
 #pragma once
 
@@ -8,5 +8,5 @@
 
 #include <jansson.h>
 
-/* Adds to the edits. Value: 0, or -ENOENT and a fault. METE_DEV_DIR: in place of /dev. */
+/* Adds them to the edits. Value: 0, or -ENOENT and a fault. METE_DEV_DIR replaces /dev. */
 int npu_add_nodes(const char *kind, unsigned int index, json_t *edits, struct fault *f);

@@ -1,12 +1,12 @@
 /*
- * plain_file.h: a small file that somebody else has written, read whole. What is no plain file is not opened: a pipe in
- * /etc/cdi would keep whoever reads it for ever.
+ * plain_file.h: reads a small file written by others. Only a plain file is opened: a pipe in /etc/cdi would block its
+ * reader for ever.
  */
 #pragma once
 
 #include <stddef.h>
 
-#define PLAIN_FILE_MOST (64u << 20) /* bytes; NVIDIA's CDI file of sixteen GPUs has some ten thousands */
+#define PLAIN_FILE_MOST (64u << 20) /* bytes; NVIDIA's CDI file for sixteen GPUs has some ten thousand */
 
-/* *ret: its bytes and a 0, owned by the caller. Value: 0, or a negative errno and why, one line. */
+/* *ret: its bytes and a 0, owned by the caller. Value: 0, or a negative errno with the reason in one line. */
 int plain_file_read(const char *path, char **ret, size_t *ret_size, char *why, size_t why_size);

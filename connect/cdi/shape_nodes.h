@@ -1,7 +1,7 @@
 /*
- * shape_nodes.h: the device nodes that a container needs for a card of a vendor's of model/shapes.h. Which of several
- * cards a node belongs to is told by none of their libraries in a way that is known here, so that a container gets
- * those of all.
+ * shape_nodes.h: the device nodes that a container needs for a card of a vendor of model/shapes.h. None of their
+ * libraries reports, in a way known here, which of several cards a node belongs to, so a container gets the nodes of
+ * all cards.
  */
 #pragma once
 
@@ -10,5 +10,5 @@
 
 #include <jansson.h>
 
-/* Adds to "deviceNodes" of the edits. Value: 0, or -ENOENT and a fault. METE_DEV_DIR: in place of /dev. */
+/* Adds them to "deviceNodes" of the edits. Value: 0, or -ENOENT and a fault. METE_DEV_DIR replaces /dev. */
 int shape_add_nodes(const struct shape_row *row, json_t *edits, struct fault *f);

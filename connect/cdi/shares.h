@@ -18,18 +18,18 @@
 #define SHARES_FILE "/etc/mete/shares.json"
 #define SHARE_NAME_MOST 24
 #define SHARE_COUNT_MOST 256
-#define SHARES_MOST 256u /* of a file: each is a resource of kubelet's, with a socket */
-#define SHARES_FILE_MOST (1u << 20) /* bytes, as a ConfigMap may have */
+#define SHARES_MOST 256u /* per file: each is a resource of kubelet, with a socket */
+#define SHARES_FILE_MOST (1u << 20) /* bytes, the limit of a ConfigMap */
 
 /*
- * An object: name to list of words ("--mem", "4G", ...), in the file's order; a new reference. `path` NULL: the usual
- * file, and without it the three. `ret_counts` NULL, or the place of an object that the caller owns, too: name to
- * count, of those shares that have one. NULL: a fault is set, and *ret_counts is NULL.
+ * An object: name to list of words ("--mem", "4G", ...), in the file's order; a new reference. `path` NULL: the default
+ * file, and without it the three shares. `ret_counts` may be NULL; otherwise it gets an object owned by the caller:
+ * name to count, of the shares that have one. NULL: a fault is set, and *ret_counts is NULL.
  */
 json_t *shares_read(const char *path, json_t **ret_counts, struct fault *f);
 
-/* What is wrong with a named share, behind the file's and the share's name. Value: r. */
+/* Sets a fault about a named share, with the names of the file and the share. Value: r. */
 int shares_fault(const char *path, const char *name, int r, struct fault *f);
 
-/* A list of words as C has it, in `ret`, NULL-terminated; they are the list's. */
+/* Copies the pointers of a list of words to `ret`, NULL-terminated; the list owns them. */
 void shares_words(json_t *list, const char **ret, size_t most);

@@ -1,8 +1,8 @@
 /*
- * spec.h: CDI files (Container Device Interface 0.5.0): writing ours, reading everybody's.
+ * spec.h: CDI files (Container Device Interface 0.5.0): writes mete's, reads all.
  *
- * A file is written aside under a name that runtimes do not read, synced, and renamed; they read the folders at every
- * start of a container, and a file that they cannot read hides what is in it.
+ * A file is written under a temporary name that runtimes ignore, synced, and renamed. Runtimes read the folders at
+ * every start of a container, and a file that they cannot read hides its devices.
  */
 #pragma once
 
@@ -13,22 +13,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SPEC_STATIC_DIR "/etc/cdi"	/* for what stays */
-#define SPEC_DYNAMIC_DIR "/var/run/cdi" /* for what goes with a grant, or with a reboot */
+#define SPEC_STATIC_DIR "/etc/cdi"	/* for permanent files */
+#define SPEC_DYNAMIC_DIR "/var/run/cdi" /* for files that end with a grant, or with a reboot */
 
-#define SPEC_VERSION "0.5.0" /* the lowest that has device names that begin with a digit */
+#define SPEC_VERSION "0.5.0" /* the lowest that permits device names beginning with a digit */
 
 #define SPEC_DEVICE_KIND "mete.io/device"
 #define SPEC_SHARE_KIND "mete.io/share"
 #define SPEC_GRANT_KIND "mete.io/grant"
 
 /*
- * The folder of a user who may not write in those: $XDG_CONFIG_HOME/cdi or ~/.config/cdi. Runtimes read it where they
- * are told to (podman --cdi-spec-dir). False: root, or a user without a home.
+ * The folder of a user who cannot write to those: $XDG_CONFIG_HOME/cdi or ~/.config/cdi. Runtimes read it if they are
+ * configured to (podman --cdi-spec-dir). False: root, or a user without a home.
  */
 bool spec_own_dir(char path[PATH_MAX]);
 
-/* DIR/mete.io-share.json, DIR/mete.io-grant-NAME.json (name NULL: none). Value: false when it does not fit. */
+/* DIR/mete.io-share.json, DIR/mete.io-grant-NAME.json (name NULL: none). Value: false if it does not fit. */
 bool spec_path(char path[PATH_MAX], const char *dir, const char *kind, const char *name);
 
 /* An empty spec of a kind. */
@@ -37,22 +37,22 @@ json_t *spec_new(const char *kind);
 void spec_add(json_t *spec, const char *name, json_t *take_edits);
 
 /*
- * What lies at the path is replaced. Makes the folder. A grant's is for no person: it is written as short as may be,
- * for runtimes read all files again whenever one of them comes or goes. Value: 0 or a negative errno.
+ * Writes a file, replacing an existing one; creates the folder. A grant's file is not for people and is written as
+ * compactly as possible, because runtimes read all files again whenever one changes. Value: 0 or a negative errno.
  */
 int spec_write(const char *path, json_t *spec, struct fault *f);
 
-/* A file with one device. version: NULL, or later than the usual one. Takes the edits. Value: as spec_write(). */
+/* Writes a file with one device. version: NULL, or later than the default. Takes the edits. Value: as spec_write(). */
 int spec_write_device(const char *path, const char *kind, const char *name, const char *version, json_t *take_edits,
 		      struct fault *f);
 
 /* One file that a runtime would read. */
 struct spec_file {
 	char path[PATH_MAX];
-	json_t *spec;	  /* owned; NULL: it is broken */
-	json_t *names;	  /* of its devices, to be found at once; owned */
-	char broken[512]; /* why, one line */
-	unsigned int rank; /* of its folder: what it defines comes before what a folder of lower rank defines */
+	json_t *spec;	  /* owned; NULL: it is invalid */
+	json_t *names;	  /* of its devices, for lookups; owned */
+	char broken[512]; /* the reason, one line */
+	unsigned int rank; /* of its folder: its devices take precedence over those of folders of lower rank */
 };
 
 struct spec_list {
@@ -60,16 +60,16 @@ struct spec_list {
 	size_t count;
 };
 
-/* Reads all of dir, or of the usual folders and the user's own when it is NULL, files that are not ours too. */
+/* Reads all files of dir, or of the default folders and the user's own if it is NULL, including files of others. */
 int spec_list_read(struct spec_list *list, const char *dir, struct fault *f);
-/* The usual folders and the user's own, but for the files of grants, which are as many as containers. */
+/* Reads the default folders and the user's own, except files of grants, of which there are as many as containers. */
 int spec_list_read_vendors(struct spec_list *list, struct fault *f);
 void spec_list_free(struct spec_list *list);
 
 /* The file, other than `except`, from which runtimes take this device. NULL: none. */
 const struct spec_file *spec_list_find(const struct spec_list *list, const char *kind, const char *name,
 				       const char *except);
-/* A file of the same folder that defines this device of the file too: then runtimes find neither. NULL: none. */
+/* Another file of the same folder that defines this device of the file: runtimes then find neither. NULL: none. */
 const struct spec_file *spec_list_rival(const struct spec_list *list, const struct spec_file *file, const char *name);
 
 /* The later of two versions of CDI. */

@@ -1,4 +1,5 @@
-/* state.h: the container that a hook is called for, as the runtime describes it (OCI runtime specification, "State").
+/*
+ * state.h: the container for which a hook is called, as the runtime describes it (OCI runtime specification, "State").
  */
 #pragma once
 
@@ -10,26 +11,26 @@
 
 struct state {
 	char id[256];
-	pid_t pid; /* of the container's first process; 0: it is not there any more */
-	char pod[256], space[256], container[256]; /* names of Kubernetes, as its runtimes note them; "": none */
+	pid_t pid; /* of the container's first process; 0: it has exited */
+	char pod[256], space[256], container[256]; /* Kubernetes' names, as its runtimes record them; "": none */
 	char bundle[PATH_MAX];
-	char root[PATH_MAX]; /* of its file system, as the runtime sees it before the container begins */
+	char root[PATH_MAX]; /* of its file system, as the runtime sees it before the container starts */
 };
 
-/* From standard input. Value: 0 or a negative errno. */
+/* Reads it from standard input. Value: 0 or a negative errno. */
 int state_read(struct state *s, struct fault *f);
 
-/* What a container begins with. */
+/* The first program of a container. */
 struct state_program {
-	char name[PATH_MAX]; /* of its program, behind an init with "--"; without a slash it is to be looked for */
-	char path[PATH_MAX]; /* in these folders, with colons between */
+	char name[PATH_MAX]; /* its name, after an init with "--"; a name without a slash must be searched */
+	char path[PATH_MAX]; /* the folders to search, separated by colons */
 };
 
-/* The root of a bundle and its program (NULL: not wanted), from its config.json. Value: 0 or a negative errno. */
+/* Reads the root of a bundle and its program (NULL: not wanted) from its config.json. Value: 0 or a negative errno. */
 int state_root(const char *bundle, char root[PATH_MAX], struct state_program *program, struct fault *f);
 
-/* What the container's work is known by elsewhere: "labels" of a grant. */
+/* The container's names in other systems: "labels" of a grant. */
 json_t *state_labels(const struct state *s);
 
-/* The name of the grant of a container with a named share: "small.4f6c0a..."; the same whenever it is asked. */
+/* The name of the grant of a container with a named share: "small.4f6c0a..."; always the same for a container. */
 void state_grant_name(const struct state *s, const char *share, char *name, size_t size);

@@ -2,9 +2,9 @@
  * dra.h: the driver gpu.mete.io of Kubernetes' dynamic resource allocation, for kubelet and for the scheduler.
  *
  * It publishes this node's devices as ResourceSlices (dra_publish.c), makes the grant of a claim when kubelet prepares
- * it (dra_prepare.c, dra_grant.c), and tells kubelet of the devices' health. As the device plugin it has no state of
- * its own: the grant of a claim is named dra-UID, so that whoever restarts finds it, and meted's ledger counts both
- * alike.
+ * it (dra_prepare.c, dra_grant.c), and reports the devices' health to kubelet. Like the device plugin it has no state
+ * of its own: the grant of a claim is named dra-UID, so that it is found after a restart, and meted's ledger counts
+ * both alike.
  */
 #pragma once
 
@@ -24,13 +24,13 @@ struct dra_options {
 	const char *kubelet_root; /* NULL: DRA_KUBELET_ROOT */
 };
 
-/* Value: 0 or a negative errno and a fault. */
+/* Value: 0, or a negative errno and a fault. */
 int dra_open(struct dra **ret, struct agent *a, const struct dra_options *o, struct fault *f);
-/* Takes its sockets' files away. NULL is taken. */
+/* Also removes its sockets' files. Accepts NULL. */
 void dra_close(struct dra *d);
-/* Listens where it does not, or where its sockets' files are gone; begins what is due. NULL is taken. */
+/* Listens if it does not, or if its sockets' files are gone; starts what is due. Accepts NULL. */
 void dra_tend(struct dra *d);
-/* meted was asked: what differs from what the scheduler and kubelet know is told. NULL is taken. */
+/* Called after a query of meted: reports changes to the scheduler and kubelet. Accepts NULL. */
 void dra_refresh(struct dra *d);
-/* For --check: one line. Value: false: something is missing. */
+/* For --check: prints one line. Value: false: something is missing. */
 bool dra_check(struct dra *d);

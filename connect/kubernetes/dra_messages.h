@@ -2,7 +2,7 @@
  * dra_messages.h: the messages of DRA's node plugins: registration, prepare and unprepare, health.
  *
  * Source: k8s.io/kubelet, pkg/apis/pluginregistration/v1, pkg/apis/dra/v1 (v1beta1 has the same numbers),
- * pkg/apis/dra-health/v1; names and numbers are theirs. A map is a list of entries, which is the same on the wire.
+ * pkg/apis/dra-health/v1; names and numbers are theirs. A map is a list of entries, which is the same in the encoding.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * extender_nodes.h: what each node has, as its agent told it (publish.h), by name; and what a pod's shares come to
- * there. Pure but for memory: objects of the API server in, verdicts of placement.h out.
+ * extender_nodes.h: what each node has, as published by its agent (publish.h), by name; and whether a pod's shares fit
+ * there. Pure except for memory: objects of the API server in, verdicts of placement.h out.
  */
 #pragma once
 
@@ -8,12 +8,12 @@
 
 #include <jansson.h>
 
-#define NODES_SHARES 256u /* as many as a node's file may have (connect/cdi/shares.h) */
+#define NODES_SHARES 256u /* the limit of a node's file (connect/cdi/shares.h) */
 #define NODES_ROWS 16u
 #define NODES_ASKED 16u
 #define NODES_WORD 32u
 
-/* One card's part of a share. card below 0: any. */
+/* A share's part of one card. card below 0: any. */
 struct nodes_row {
 	int card;
 	uint64_t bytes;
@@ -23,7 +23,7 @@ struct nodes_row {
 struct nodes_share {
 	char name[NODES_WORD];
 	uint16_t rows;
-	bool overcommit, leaves; /* as in struct placement_ask, and so `stays_bytes` */
+	bool overcommit, leaves; /* as in struct placement_ask; so is `stays_bytes` */
 	uint64_t stays_bytes;
 	struct nodes_row row[NODES_ROWS];
 };
@@ -34,16 +34,17 @@ struct nodes_words {
 
 struct nodes_node {
 	char name[254];
-	bool told, cordoned; /* told: it has an annotation that can be read */
+	bool told, cordoned; /* told: it has a readable annotation */
 	unsigned int cards, shares;
-	struct placement_card *card; /* owned, as what follows; their texts are words[] */
+	struct placement_card *card; /* owned, as are the following; their texts are in words[] */
 	struct nodes_words *words;
 	struct nodes_share *share;
 };
 
 struct nodes_slot {
 	struct nodes_node *node; /* owned; NULL: free */
-	uint32_t hash; /* of its name: thousands of names are looked up in one call, and a node is far away in memory */
+	uint32_t hash; /* of its name: one call looks up thousands of names, and the nodes themselves are not in the
+			* cache */
 };
 
 struct nodes {
@@ -51,13 +52,13 @@ struct nodes {
 	size_t room, count;
 };
 
-/* The shares that a pod asks for, container by container. */
+/* The shares that a pod requests, container by container. */
 struct nodes_asked {
 	unsigned int count;
 	char share[NODES_ASKED][NODES_WORD];
-	bool passes[NODES_ASKED]; /* of an init container that ends before the next one begins: no sidecar */
+	bool passes[NODES_ASKED]; /* of an init container that ends before the next one starts: not a sidecar */
 	const char *const *allow, *const *deny;
-	char words[2][512]; /* of annotations, cut into pieces */
+	char words[2][512]; /* copies of annotations, split into words */
 	const char *allowed[17], *denied[17];
 };
 
@@ -68,15 +69,18 @@ struct nodes_verdict {
 };
 
 void nodes_free(struct nodes *n);
-/* Takes or replaces a node. Value: 0 or -ENOMEM. */
+/* Adds or replaces a node. Value: 0 or -ENOMEM. */
 int nodes_put(struct nodes *n, json_t *node);
 void nodes_drop(struct nodes *n, const char *name);
-/* All there are. */
+/* Replaces all nodes. */
 int nodes_replace(struct nodes *n, json_t *items);
 struct nodes_node *nodes_find(const struct nodes *n, const char *name);
 
-/* Annotations mete.io/use-model and mete.io/avoid-model: words with commas. Value: how many shares. */
+/*
+ * Reads the requested shares, and the annotations mete.io/use-model and mete.io/avoid-model: words separated by commas.
+ * Value: the number of shares.
+ */
 unsigned int nodes_asked(json_t *pod, struct nodes_asked *ret);
-/* `node` NULL: it is not known. `want_loss`: with a loss, which costs more. */
+/* `node` NULL: not known. `want_loss`: also computes the loss, which takes longer. */
 void nodes_judge(const struct nodes_node *node, const struct nodes_asked *asked, enum placement_rule rule,
 		 bool want_loss, struct nodes_verdict *ret);

@@ -1,10 +1,9 @@
 /*
- * grpc.h: gRPC over unix sockets, as kubelet speaks it: a server of one service, and single calls to another one.
+ * grpc.h: gRPC over unix sockets, as kubelet uses it: a server of one service, and single calls to another one.
  *
- * HTTP/2 is nghttp2's. A request is one message; an answer is one message, or a stream of messages that never ends by
- * itself. Handlers run in the loop's thread and must not wait for long. Nothing is compressed, deadlines of callers are
- * not read, and no pings are sent: kubelet's server punishes those.
- * Source: "gRPC over HTTP2" of the gRPC project.
+ * nghttp2 implements HTTP/2. A request is one message; an answer is one message, or an endless stream of messages.
+ * Handlers run in the loop's thread and must not wait for long. Nothing is compressed, callers' deadlines are not read,
+ * and no pings are sent, because kubelet's server penalises them. Source: "gRPC over HTTP2" of the gRPC project.
  */
 #pragma once
 
@@ -24,13 +23,13 @@ enum grpc_status {
 	GRPC_UNAVAILABLE = 14,
 };
 
-/* Of a handler: the answer follows by grpc_later_answer(). */
+/* Value of a handler: the answer follows by grpc_later_answer(). */
 #define GRPC_LATER (-1)
 
 struct grpc_method {
 	const char *path; /* "/v1beta1.DevicePlugin/Allocate"; NULL ends a table */
 	const struct proto_field *request, *answer;
-	/* Value: an enum grpc_status; GRPC_OK with *ret, owned by the caller, else a fault. */
+	/* Value: an enum grpc_status; GRPC_OK with *ret, owned by the caller, otherwise a fault. */
 	int (*handle)(void *owner, json_t *request, json_t **ret, struct fault *f);
 	bool stream; /* more answers follow: grpc_server_push() */
 };
@@ -43,46 +42,46 @@ struct grpc_server {
 	const struct grpc_method *methods;
 	void *owner;
 	struct grpc_peer *peers;
-	struct stream *serving; /* within a handler */
+	struct stream *serving; /* set during a handler */
 	char path[108];		/* of the socket */
 	dev_t device;
 	ino_t inode; /* of its file */
 };
 
-/* Listens; what lies at the path is replaced, but -EADDRINUSE where somebody listens there. Value: 0 or -errno. */
+/* Listens; replaces a file at the path. Value: 0 or -errno; -EADDRINUSE: another process listens there. */
 int grpc_server_open(struct grpc_server *s, struct loop *loop, const char *path, const struct grpc_method *methods,
 		     void *owner);
-/* It listens, and what lies at the path is its own socket. */
+/* True if it listens, and the file at the path is its own socket. */
 bool grpc_server_there(const struct grpc_server *s);
-/* Ends every connection. The socket's file stays. */
+/* Closes every connection. The socket's file remains. */
 void grpc_server_close(struct grpc_server *s);
-/* The same, and its file goes where it is its own. */
+/* The same, and removes the file if it is its own. */
 void grpc_server_remove(struct grpc_server *s);
 /*
- * Within a handler that returns GRPC_LATER: who waits for the answer. NULL: no memory. grpc_later_answer() ends it,
- * also when who asked has gone meanwhile: then nobody is answered.
+ * Called in a handler that returns GRPC_LATER: the pending request. NULL: no memory. grpc_later_answer() ends it, also
+ * if the client has disconnected: then nothing is sent.
  */
 struct grpc_later;
 struct grpc_later *grpc_later(struct grpc_server *s);
 void grpc_later_answer(struct grpc_later *l, int status, json_t *message, const char *line);
-/* One more message to all who asked for this stream. */
+/* Sends one more message to all clients of this stream. */
 void grpc_server_push(struct grpc_server *s, const struct grpc_method *method, json_t *message);
-/* The same with a message that is encoded already. */
+/* The same for an encoded message. */
 void grpc_server_push_encoded(struct grpc_server *s, const struct grpc_method *method, const struct bytes *message);
-/* How many have it open. */
+/* The number of clients of the stream. */
 unsigned int grpc_server_streams(const struct grpc_server *s, const struct grpc_method *method);
 
 /*
- * A call that is under way. `done` is called once, with an enum grpc_status, a line, and where that is GRPC_OK the
- * answer, borrowed; then the call is no more.
+ * Ends a call: `done` is called once, with an enum grpc_status, a line, and with GRPC_OK the answer, borrowed; the call
+ * is then freed.
  */
 typedef void grpc_done(void *owner, int status, const char *line, json_t *answer);
 
 /*
- * Begins a call on the socket at the path; of the method the path is meant, and its two messages. *ret is for
- * grpc_call_cancel(). Value: 0 or -errno, `done` not called.
+ * Starts a call on the socket at the path; of the method, its path and its two messages are used. *ret is for
+ * grpc_call_cancel(). Value: 0, or -errno and `done` is not called.
  */
 int grpc_call_begin(struct grpc_peer **ret, struct loop *loop, const char *socket_path,
 		    const struct grpc_method *method, json_t *request, grpc_done *done, void *owner);
-/* `done` is not called. */
+/* Cancels a call; `done` is not called. */
 void grpc_call_cancel(struct grpc_peer *call);

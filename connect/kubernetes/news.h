@@ -1,8 +1,8 @@
 /*
- * news.h: meted's word that something has changed: the request "changes" (docs/control.md), on a connection of its own.
+ * news.h: waits for changes in meted: the request "changes" (docs/control.md), on a connection of its own.
  *
- * While it waits there the agent asks nothing. A meted that does not know the request, and one that is away, is asked
- * by the agent's clock instead.
+ * While it waits there, the agent does not poll. A meted that does not know the request, or is away, is polled by the
+ * agent's clock instead.
  */
 #pragma once
 
@@ -17,14 +17,14 @@ struct news {
 	struct agent *agent;
 	struct control control;
 	struct watch watch;
-	char seen[24];	   /* the state that the agent has asked about since, or will; "": none */
+	char seen[24];	   /* the state after which the agent has queried, or will; "": none */
 	bool waits;	   /* a request is under way */
-	uint64_t until_ns; /* without an answer by then meted hangs */
-	uint64_t next_ns;  /* it is tried again then */
+	uint64_t until_ns; /* without an answer by then, meted hangs */
+	uint64_t next_ns;  /* time of the next attempt */
 };
 
-/* No news can be missed: the agent need not ask by itself. */
+/* True if no change can be missed: the agent need not poll. */
 bool news_waits(const struct news *n);
-/* Connects and asks, where that is to be done now. */
+/* Connects and sends the request if it is due. */
 void news_tend(struct news *n);
 void news_end(struct news *n);

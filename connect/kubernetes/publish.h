@@ -20,13 +20,13 @@ struct agent;
 struct node_events;
 struct publish;
 
-/* node, kubeconfig: as dra.h has them. Value: 0 or a negative errno and a fault. */
+/* node, kubeconfig: as in dra.h. Value: 0, or a negative errno and a fault. */
 int publish_open(struct publish **ret, struct agent *a, const char *node, const char *kubeconfig, struct fault *f);
-/* The annotation stays: what was true last is better than nothing, and kubelet's own count says when it is gone. */
+/* The annotation remains: the last known state is better than none, and kubelet's own count shows when it is gone. */
 void publish_close(struct publish *p);
-/* What happens on the node is told by these. NULL: without --publish. */
+/* The events of the node. NULL: without --publish. */
 struct node_events *publish_events(struct publish *p);
-/* meted was asked: something may have changed. NULL is taken. */
+/* Called after a query of meted: something may have changed. Accepts NULL. */
 void publish_refresh(struct publish *p);
-/* What has changed is told, now or when the pause is over. NULL is taken. */
+/* Publishes changes, now or when the pause is over. Accepts NULL. */
 void publish_tend(struct publish *p);

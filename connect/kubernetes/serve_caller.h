@@ -1,11 +1,11 @@
-/* serve_caller.h: who asks over TLS, by the certificate that it has shown (serve.h, client_ca). */
+/* serve_caller.h: identifies a TLS client by its certificate (serve.h, client_ca). */
 #pragma once
 
 #include <stdbool.h>
 
 struct MHD_Connection;
 
-/* Whether this build can tell. */
+/* True if this build supports it. */
 bool serve_caller_can(void);
-/* Whether the other end has proved to own a certificate of a client, which the connection's authorities have given. */
+/* True if the peer has proved to own a client's certificate issued by the connection's authorities. */
 bool serve_caller_known(struct MHD_Connection *c);

@@ -21,26 +21,26 @@
 #define AUTHORITY_CERT_LIFE_S (INT64_C(90) * 86400)
 
 struct authority_options {
-	const char *cert, *key;	   /* files; NULL: made here */
+	const char *cert, *key;	   /* files; NULL: created here */
 	const char *dir;	   /* NULL: not in a folder */
 	const char *secret;	   /* NULL: not in the cluster */
-	const char *name_space;	   /* of the secret */
-	const char *configuration; /* MutatingWebhookConfiguration; NULL: none is written to */
-	const char *names;	   /* of this server, with commas */
+	const char *name_space;	   /* the secret's namespace */
+	const char *configuration; /* MutatingWebhookConfiguration; NULL: none is written */
+	const char *names;	   /* of this server, separated by commas */
 	int64_t life_s, authority_life_s;
 };
 
 struct authority {
 	struct authority_options options;
 	struct api *api;	/* borrowed; NULL: no cluster */
-	struct certificate own; /* the authority; empty with files */
+	struct certificate own; /* the authority; empty if files are used */
 	struct certificate serving;
-	bool published; /* in the configuration */
+	bool published; /* written to the configuration */
 	char said[1024];
 };
 
-/* A certificate to begin with. Value: 0 or a negative errno and a fault. */
+/* Provides the first certificate. Value: 0, or a negative errno and a fault. */
 int authority_begin(struct authority *a, struct fault *f);
-/* Renews what is due. *ret_new: the serving certificate is another. Value: 0 or a negative errno and a fault. */
+/* Renews what is due. *ret_new: the serving certificate has changed. Value: 0, or a negative errno and a fault. */
 int authority_tend(struct authority *a, bool *ret_new, struct fault *f);
 void authority_end(struct authority *a);

@@ -1,8 +1,9 @@
 /*
- * webhook_claims.h: what a container asks for as a ResourceClaimTemplate of the driver gpu.mete.io, for clusters with
- * dynamic resource allocation. Pure.
+ * webhook_claims.h: expresses a container's request as a ResourceClaimTemplate of the driver gpu.mete.io, for clusters
+ * with dynamic resource allocation. Pure.
  *
- * A template's name says what is in it, so pods that ask alike share one, and who makes it twice makes the same.
+ * A template's name is derived from its contents, so pods with equal requests share one, and creating it twice gives
+ * the same one.
  */
 #pragma once
 
@@ -20,8 +21,11 @@ struct claims_ask {
 	const char *parameters; /* of the driver, as JSON: {"class":"low"}; "": none */
 };
 
-/* The template, without a namespace; owned. `name`: its own. NULL: no memory. */
+/* The template, without a namespace; owned. `name`: the template's. NULL: no memory. */
 json_t *claims_template(const struct claims_ask *ask, char name[CLAIMS_NAME]);
 
-/* The words of a named share as parameters; value: false: it says what a claim cannot, a device say. */
+/*
+ * The words of a named share as parameters. Value: false: it contains something that a claim cannot express, a device
+ * for example.
+ */
 bool claims_parameters(json_t *words, char text[CLAIMS_PARAMETERS]);

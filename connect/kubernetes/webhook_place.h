@@ -1,7 +1,7 @@
-/* webhook_place.h: annotations of other systems about where a pod goes. */
+/* webhook_place.h: annotations of other systems about the placement of a pod. */
 #pragma once
 
 #include "connect/kubernetes/webhook_work.h"
 
-/* Where the pod is to go: of a pod that gets something of ours. False: it is refused. */
+/* Applies them to a pod that gets a share or claim. False: it is refused. */
 bool place_pod(struct work *w);

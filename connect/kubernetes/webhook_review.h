@@ -8,9 +8,10 @@
 enum review_outcome { REVIEW_MALFORMED, REVIEW_PASSED, REVIEW_CHANGED, REVIEW_REFUSED };
 
 /*
- * *ret: the answer as JSON, or one line on why it is no review; owned, NULL: no memory. What is not a pod that is being
- * made passes as it is. `make`: makes the templates that a pod's claims need in its namespace, before it is answered,
- * unless the request is a dry run; value: false: that cannot be, and the line says why. NULL: nobody asks for claims.
+ * *ret: the answer as JSON, or one line on why the input is not a review; owned, NULL: no memory. Anything but the
+ * creation of a pod passes unchanged. `make`: creates the templates that a pod's claims need in its namespace, before
+ * the review is answered, unless the request is a dry run; value: false: not possible, and the line gives the reason.
+ * NULL: claims are not used.
  */
 typedef bool review_make(void *owner, const char *name_space, json_t *templates, char line[WORDS_LINE]);
 enum review_outcome review_answer(const struct words_options *o, const char *text, size_t size, review_make *make,

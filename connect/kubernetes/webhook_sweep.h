@@ -1,11 +1,11 @@
 /*
- * webhook_sweep.h: deletes the ResourceClaimTemplates that the webhook made and that no pod uses any more.
+ * webhook_sweep.h: deletes the ResourceClaimTemplates that the webhook created and that no pod uses any more.
  *
- * Pods that ask alike share a template, so no pod can own it: the API server would delete it with the first one. A pass
- * lists the templates, and the pods of each namespace that has one. A template that no pod names, or finished pods
- * alone, is marked by an annotation with the time; the next pass deletes it when it is still unused and still the same
- * object. The webhook takes the mark away when a new pod gets the template, which makes it another version: the delete
- * request of a pass that began before is then refused by the API server. So several webhooks may sweep at once.
+ * Pods with equal requests share a template, so no pod can own it: the API server would delete it with the first one. A
+ * pass lists the templates, and the pods of each namespace that has one. A template that no pod names, or only finished
+ * pods name, is marked by an annotation with the time; a later pass deletes it if it is still unused and still the same
+ * object. The webhook removes the mark when a new pod gets the template, which changes its version: the API server then
+ * refuses the delete request of a pass that began before. Several webhooks may therefore sweep at once.
  */
 #pragma once
 
@@ -18,10 +18,13 @@
 
 struct sweep;
 
-/* every_s: between passes, and how long a template must be unused. `a` must live longer. NULL: no memory. */
+/*
+ * every_s: between passes, and how long a template must be unused. `a` must live longer than the sweep. NULL: no
+ * memory.
+ */
 struct sweep *sweep_new(struct api *a, long every_s);
 void sweep_free(struct sweep *s);
-/* To be called now and then. */
+/* Call it periodically. */
 void sweep_tend(struct sweep *s);
-/* What keeps it from working; "": nothing. */
+/* The reason that it does not work; "": it works. */
 const char *sweep_trouble(const struct sweep *s);

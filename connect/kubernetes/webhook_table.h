@@ -1,4 +1,4 @@
-/* webhook_table.h: the resources by which pods ask other systems for a part of a GPU, and what each means. */
+/* webhook_table.h: the resources by which pods request a part of a GPU from other systems, and the meaning of each. */
 #pragma once
 
 #include "connect/kubernetes/webhook_words.h"
@@ -10,7 +10,7 @@
 enum meaning {
 	CARDS,
 	MEMORY, /* of each device, in units */
-	MEMORY_OR_BYTES, /* the same; with a suffix (4Gi) in bytes */
+	MEMORY_OR_BYTES, /* the same; with a suffix (4Gi), in bytes */
 	MEMORY_PCT,
 	CORES,
 	UNITS_OF_A_CARD,
@@ -20,13 +20,13 @@ enum meaning {
 struct word {
 	const char *family, *name;
 	enum meaning meaning;
-	uint64_t unit; /* of memory, in bytes; of cores: how many a device has, 0: percent */
+	uint64_t unit; /* of memory, in bytes; of cores: the number that a device has, 0: percent */
 	enum words_vendor vendor;
-	bool whole; /* with several devices the family asks for whole ones, whatever else it says */
+	bool whole; /* with several devices the family requests whole ones, whatever else it says */
 };
 
 extern const struct word table_words[];
 extern const size_t table_count;
 
-/* The name by which a family says this; NULL: it does not. */
+/* The name by which a family expresses this; NULL: it has none. */
 const char *table_name_for(const char *family, enum meaning meaning);

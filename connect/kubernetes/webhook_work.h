@@ -1,4 +1,4 @@
-/* webhook_work.h: a pod while its words are read: what a container asks for, and how one says no. */
+/* webhook_work.h: a pod while its words are read: the requests of a container, and refusals. */
 #pragma once
 
 #include "connect/kubernetes/webhook_words.h"
@@ -9,7 +9,7 @@
 
 #define OWN "mete.io/"
 
-/* What one container asks for. */
+/* The request of one container. */
 struct ask {
 	const char *family; /* NULL: nothing */
 	unsigned int cards;
@@ -18,24 +18,24 @@ struct ask {
 	bool whole;		     /* of a family whose several devices are whole ones */
 	uint64_t bytes;
 	double memory_pct, cores_pct;
-	int priority;						    /* -1: not said */
-	char memory_field[256], cores_field[256], cards_field[256]; /* with their values, for what is said */
-	char text[256];						    /* all of it */
+	int priority;						    /* -1: not given */
+	char memory_field[256], cores_field[256], cards_field[256]; /* with their values, as far as given */
+	char text[256];						    /* the whole request */
 };
 
-/* The pod, and where in it we are. */
+/* The pod, and the state of reading it. */
 struct work {
 	const struct words_options *options;
 	json_t *pod;
 	struct words_answer *answer;
 	json_t *asked;	/* texts, by container */
-	json_t *claims; /* of the pod, as they are to be; NULL: not changed */
+	json_t *claims; /* the pod's new claims; NULL: unchanged */
 };
 
-/* The line why the pod is refused. Value: false. */
+/* Sets the line of the refusal. Value: false. */
 bool work_refuse(struct work *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* One more line that who makes the pod sees. */
+/* Adds a line that the pod's creator sees. */
 void work_warn(struct work *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The value of one of the pod's annotations; NULL: it has none of that name. */
