@@ -1,12 +1,12 @@
 /*
- * blas.h: cuBLAS and cuBLASLt of the software device: handles, and what a call becomes.
+ * blas.h: cuBLAS and cuBLASLt of the software device: handles, and the execution of calls.
  *
  * A call fills a struct blas_work (generated from api/cublas-soft.toml) and goes to blas_call(). The body's begin
- * checks it, takes scalars from the program's memory or notes their addresses, and launches a kernel with the struct as
- * its parameters, or a struct product. The kernel hands over to run_native() on the device's threads, in stream order.
+ * checks it, takes scalars from host memory or notes their addresses, and launches a kernel with the struct as its
+ * parameters, or a struct product. The kernel calls run_native() on the device's threads, in stream order.
  *
- * A handle of cuBLAS is one of cuBLASLt too. Scalars and results follow the handle's pointer mode as documented: a
- * result in the program's memory is waited for.
+ * A handle of cuBLAS is also one of cuBLASLt. Scalars and results follow the handle's pointer mode as documented: a
+ * call with a result in host memory waits for it.
  */
 #pragma once
 
@@ -19,8 +19,8 @@
 #include <pthread.h>
 
 /*
- * What cublasGetVersion tells. Its major is the one in the library's name (BLAS_MAJOR), as programs check that.
- * 13.1: the headers that api/cublas.toml was made from.
+ * The value of cublasGetVersion. Its major number is the one in the library's name (BLAS_MAJOR), because programs check
+ * that. 13.1: the headers from which api/cublas.toml was made.
  */
 #define BLAS_VERSION(major) ((major) == 12 ? 120900 : 130100)
 
@@ -34,8 +34,8 @@ struct blas_work {
 	uint8_t d1Type, d2Type, x1Type, y1Type, abType;
 	uint8_t wide, batched, arrays;	    /* 64-bit results; batches; operands are arrays of addresses */
 	uint8_t conjugate, hermitian, form; /* what a name stands for; form: enum blas_form */
-	uint8_t in_device;		    /* scalars and results are in the device's memory */
-	uint8_t flag;			    /* of the body's own */
+	uint8_t in_device;		    /* scalars and results are in device memory */
+	uint8_t flag;			    /* specific to the body */
 	int32_t transa, transb, trans, uplo, diag, side, mode, computeType, algo;
 	int64_t m, n, k, kl, ku, nrhs;
 	int64_t lda, ldb, ldc, incx, incy, batchCount, batchSize;
@@ -86,20 +86,20 @@ struct blas_handle {
 	cublasAtomicsMode_t atomics_mode;
 	cublasEmulationStrategy_t emulation;
 	int sm_count;
-	CUdeviceptr workspace; /* charged as the real library's; its first bytes take results; 0: of cuBLASLt */
+	CUdeviceptr workspace; /* charged as the real library's; its first bytes receive results; 0: of cuBLASLt */
 	pthread_mutex_t result_mutex;
 };
 
 /*
- * For a process that will not be able to open files later, such as mete's worker: opens what the library needs, and
- * takes the driver by its path. Exported, under a name that NVIDIA's libraries do not have.
+ * For a process that cannot open files later, such as mete's worker: opens what the library needs, and takes the driver
+ * by its path. Exported under a name that NVIDIA's libraries do not have.
  */
 __attribute__((visibility("default"))) void mete_blas_prepare(const char *driver_path);
 
-/* The bytes of `workspace`, by the device's compute capability. */
+/* The size of `workspace`, by the device's compute capability. */
 size_t blas_workspace_bytes(int major, int minor);
 
-/* NULL: none of this library. */
+/* NULL: not a handle of this library. */
 struct blas_handle *blas_handle_find(const void *handle);
 cublasStatus_t blas_handle_new(void **ret, bool with_workspace);
 cublasStatus_t blas_handle_free(void *handle);
@@ -108,7 +108,7 @@ cublasStatus_t blas_status_of(CUresult result);
 
 /* Runs a generated call. */
 cublasStatus_t blas_call(cublasHandle_t handle, struct blas_work *w, const char *symbol);
-/* One line in the log, once per call. */
+/* Logs one line, once per call. */
 void blas_refused(const char *symbol);
 
 /* Launches on the handle's stream, with its context. `params`: DEVICE_PARAM_BYTES. */

@@ -1,4 +1,4 @@
-/* body.h: what the bodies of routines have in common on the device's threads. */
+/* body.h: what the bodies of routines share on the device's threads. */
 #pragma once
 
 #include "libs/blas/blas.h"
@@ -10,16 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BODY_PIECE 128 /* rows or columns of a triangle that are worked on together */
+#define BODY_PIECE 128 /* rows or columns of a triangle that are processed together */
 
-/* The part [*ret_from, *ret_to) of `count` that is this block's. */
+/* The part [*ret_from, *ret_to) of `count` that belongs to this block. */
 static inline void body_part(const struct soft_native *n, int64_t count, int64_t *ret_from, int64_t *ret_to)
 {
 	*ret_from = (int64_t)((unsigned __int128)count * n->block / n->blocks);
 	*ret_to = (int64_t)((unsigned __int128)count * (n->block + 1u) / n->blocks);
 }
 
-/* Whether a vector can be reached; the address of its first element in order. NULL: the launch has its fault. */
+/*
+ * Checks that a vector is accessible. Value: the address of its first element in order; NULL: the launch has failed
+ * with a fault.
+ */
 static inline void *body_vector(struct soft_native *n, uint64_t at, int64_t count, int64_t step, uint32_t each,
 				bool write)
 {
@@ -37,7 +40,7 @@ static inline void *body_vector(struct soft_native *n, uint64_t at, int64_t coun
 	return (void *)(uintptr_t)(step < 0 ? at + (uint64_t)(count - 1) * apart * each : at);
 }
 
-/* The same for a matrix by columns. */
+/* The same for a matrix stored by columns. */
 static inline void *body_matrix(struct soft_native *n, uint64_t at, int64_t rows, int64_t columns, int64_t ld,
 				uint32_t each, bool write)
 {
@@ -54,7 +57,7 @@ static inline void *body_matrix(struct soft_native *n, uint64_t at, int64_t rows
 	return device_reach(n, at, bytes, each, write) ? (void *)(uintptr_t)at : NULL;
 }
 
-/* Matrix number `batch` of an array of addresses; 0: the launch has its fault. */
+/* Matrix number `batch` of an array of addresses; 0: the launch has failed with a fault. */
 static inline uint64_t body_of_array(struct soft_native *n, uint64_t array, int64_t batch)
 {
 	uint64_t at = array + (uint64_t)batch * sizeof(uint64_t), found;
@@ -73,7 +76,7 @@ static inline uint64_t body_of_array(struct soft_native *n, uint64_t array, int6
 	X(CUDA_C_32F, c)                                                                                               \
 	X(CUDA_C_64F, z)
 
-/* X(name, number of enum blas_body): every body that has a function for each type. */
+/* X(name, number of enum blas_body): every body with a function for each type. */
 #define BODY_EACH(X)                                                                                                   \
 	X(iamax, BLAS_IAMAX)                                                                                           \
 	X(asum, BLAS_ASUM) X(nrm2, BLAS_NRM2) X(dot, BLAS_DOT) X(axpy, BLAS_AXPY) X(scal, BLAS_SCAL)                   \

@@ -1,11 +1,11 @@
-/* copies.h: what cuBLAS's calls that copy vectors and matrices, and cublasXt, are made of. */
+/* copies.h: what cuBLAS's copies of vectors and matrices share with cublasXt. */
 #pragma once
 
 #include "cuda_table.h"
 
 #include <stdbool.h>
 
-/* Written by the library: a copy by its driver. False: it has none. */
+/* Defined by the library: a copy by its driver. False: it has none. */
 bool blas_copy(const CUDA_MEMCPY2D *m, CUstream stream, bool async, CUresult *ret);
 
 /* The calls of the driver that cublasXt needs beside cuBLAS itself. */
@@ -19,5 +19,5 @@ struct blas_device {
 	__typeof__(((struct cuda_table *)0)->cuMemcpy2DUnaligned_v2) copy;
 };
 
-/* Written by the library. False: there is no driver. */
+/* Defined by the library. False: there is no driver. */
 bool blas_device(struct blas_device *ret);

@@ -1,8 +1,8 @@
 /*
  * factor.h: batches of small systems, for one type (typed.h): one matrix after the other, each on one thread.
  *
- * Arrays of addresses and pivots are those of cuBLAS: pivots count from 1, matrix i's are at P + i n; without P nothing
- * is exchanged. info is 0, or the first column whose pivot is 0.
+ * Arrays of addresses and pivots are those of cuBLAS: pivots count from 1, and matrix i's are at P + i n; without P no
+ * rows are exchanged. info is 0, or the first column whose pivot is 0.
  */
 
 static void NAMED(lu)(T *a, int64_t n, int64_t ld, int *pivot, int *info)
@@ -34,7 +34,7 @@ static void NAMED(lu)(T *a, int64_t n, int64_t ld, int *pivot, int *info)
 	}
 }
 
-/* X of op(LU) X = B, in B. */
+/* Solves op(LU) X = B in place of B. */
 static void NAMED(lu_solve)(const T *a, int64_t n, int64_t ld, const int *pivot, int32_t op, T *b, int64_t columns,
 			    int64_t ldb)
 {
@@ -90,7 +90,7 @@ static T *NAMED(batched)(struct soft_native *n, uint64_t array, int64_t batch, i
 	return at ? body_matrix(n, at, rows, columns, ld, sizeof(T), true) : NULL;
 }
 
-/* Pivots of a matrix: NULL with *ret_good when there are none. */
+/* Pivots of a matrix; NULL with *ret_good if there are none. */
 static int *NAMED(pivots)(struct soft_native *n, const struct blas_work *w, int64_t batch, bool *ret_good)
 {
 	uint64_t at = w->P + (uint64_t)batch * (uint64_t)w->n * sizeof(int);
@@ -234,7 +234,7 @@ static T NAMED(reflection)(T *x, int64_t count)
 	return tau;
 }
 
-/* c becomes (I - tau v v') c; tau is conjugated for H'. */
+/* Replaces c by (I - tau v v') c; tau is conjugated for H'. */
 static void NAMED(reflect)(const T *v, T tau, int64_t count, T *c)
 {
 	T sum = c[0];
@@ -275,7 +275,10 @@ static void NAMED(geqrf)(struct soft_native *n, const struct blas_work *w)
 	}
 }
 
-/* Least squares for more rows than columns: C's first rows become X. devInfoArray: the first zero on R's diagonal. */
+/*
+ * Least squares for more rows than columns: X replaces the first rows of C. devInfoArray: the first zero on R's
+ * diagonal.
+ */
 static void NAMED(gels)(struct soft_native *n, const struct blas_work *w)
 {
 	int64_t from, to; /* info is devInfoArray here */

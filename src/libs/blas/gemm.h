@@ -1,10 +1,10 @@
 /*
- * gemm.h: the one product of matrices that everything else is made of: by columns, of float, double and their complex
- * twins, on the calling thread.
+ * gemm.h: the matrix product on which all others are built: by columns, for float, double and their complex variants,
+ * on the calling thread.
  *
- * OpenBLAS does it (an optional package, found when the library is first used: METE_OPENBLAS, libopenblas.so.0), with
- * one thread of its own, since the device's threads share a product among themselves. Without it loops of mete's do,
- * several times slower.
+ * OpenBLAS computes it (an optional package, found at the library's first use: METE_OPENBLAS, libopenblas.so.0), with
+ * one thread, because the device's threads share a product among themselves. Without it mete's own loops do, several
+ * times slower.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 enum gemm_kind { GEMM_S, GEMM_D, GEMM_C, GEMM_Z, GEMM_KINDS };
 enum gemm_op { GEMM_N, GEMM_T, GEMM_H };
 
-/* Opens what there is, once, before the first product; that writes one line to the log where OpenBLAS is not there. */
+/* Opens OpenBLAS once, before the first product; logs one line if it is missing. */
 void gemm_open(void);
 
 /* c = alpha op(a) op(b) + beta c; alpha and beta point to one element. With beta 0 c is not read. m, n, k may be 0. */

@@ -1,6 +1,6 @@
 /*
- * gemm_loops.h: the product by mete's own loops, for one type: read once for each by gemm.c, which defines T, NAMED and
- * CONJ. Four columns of the result at a time are added up from columns of op(a), laid out side by side in small pieces.
+ * gemm_loops.h: the product by mete's own loops, for one type: included once for each by gemm.c, which defines T, NAMED
+ * and CONJ. Four columns of the result at a time are summed from columns of op(a), packed into small pieces.
  */
 #define ROWS 64
 #define DEPTH 64

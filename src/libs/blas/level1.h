@@ -1,14 +1,14 @@
 /*
- * level1.h: routines on vectors, for one type: read once for each by bodies_*.c (typed.h has the macros).
+ * level1.h: routines on vectors, for one type: included once for each by bodies_*.c (typed.h describes the macros).
  *
- * Vectors of 16-bit numbers become floats first, and results go back: struct NAMED(vector) is either the memory itself
- * or such a copy. Sums are kept as doubles, in eight parts, so that compilers make vectors of the loops.
+ * Vectors of 16-bit numbers are converted to floats first, and results back: struct NAMED(vector) is either the memory
+ * itself or such a copy. Sums are doubles, in eight parts, so that compilers vectorise the loops.
  */
 
 struct NAMED(vector) {
 	T *at;
 	int64_t step;
-	void *back; /* where a copy goes back to, or NULL */
+	void *back; /* destination of a copy, or NULL */
 	unsigned int type;
 	int64_t count, back_step;
 };
@@ -38,7 +38,7 @@ static void NAMED(store)(const struct NAMED(vector) * v)
 			 (char *)v->back + i * v->back_step * (int64_t)type_bytes(v->type));
 }
 
-/* A scalar: the value that came with the call, or what is in the device's memory now. */
+/* A scalar: the value from the call, or the current value in device memory. */
 static bool NAMED(scalar)(struct soft_native *n, const struct blas_work *w, uint64_t address, const uint8_t value[16],
 			  unsigned int type, T *ret)
 {
@@ -90,7 +90,7 @@ static bool NAMED(both)(struct soft_native *n, const struct blas_work *w, int wr
 	int64_t count = w->n < 0 ? 0 : w->n;
 	T *copy;
 
-	/* before memory is asked for */
+	/* before memory is allocated */
 	if (count && (!body_vector(n, w->x, count, w->incx, type_bytes(w->xType), write & 1) ||
 		      (y && !body_vector(n, w->y, count, w->incy, type_bytes(w->yType), write & 2))))
 		return false;
@@ -148,7 +148,7 @@ static void NAMED(asum)(struct soft_native *n, const struct blas_work *w)
 		NAMED(result)(n, w, (T)all);
 }
 
-/* The plain sum of squares, and where that is too large or too small for a double, one that is scaled. */
+/* The plain sum of squares, or a scaled one if that is too large or too small for a double. */
 static void NAMED(nrm2)(struct soft_native *n, const struct blas_work *w)
 {
 	struct NAMED(vector) x;
@@ -308,7 +308,7 @@ static void NAMED(rotm)(struct soft_native *n, const struct blas_work *w)
 	NAMED(spent)(n, w->n);
 }
 
-/* Makes a rotation; as the reference BLAS defines it. */
+/* Computes a rotation, as the reference BLAS defines it. */
 static void NAMED(rotation)(T *a, T *b, R *c, T *s)
 {
 #if IS_COMPLEX

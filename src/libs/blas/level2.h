@@ -3,7 +3,9 @@
  * element.
  */
 
-/* Where element (i, j) of the stored triangle is, whatever its form; NULL: outside the band. The caller has i, j in it.
+/*
+ * The address of element (i, j) of the stored triangle, in any form; NULL: outside the band. The caller ensures that
+ * (i, j) is in the triangle.
  */
 static T *NAMED(stored)(const struct blas_work *w, T *a, int64_t i, int64_t j)
 {
@@ -244,7 +246,7 @@ static void NAMED(rank)(struct soft_native *n, const struct blas_work *w, bool t
 {
 	T alpha, *a, *x, *y;
 
-	if (w->form == BLAS_BAND) { /* there is no such routine, and what is outside of a band is nowhere */
+	if (w->form == BLAS_BAND) { /* there is no such routine, and elements outside a band are not stored */
 		n->refuse(n);
 		return;
 	}

@@ -61,7 +61,7 @@ static bool NAMED(sides_get)(struct soft_native *n, const struct blas_work *w, s
 	int64_t order = NAMED(order)(w);
 
 	s->beta = 0;
-	if (w->form != BLAS_FULL) { /* the triangle is looked for where it is not */
+	if (w->form != BLAS_FULL) { /* triangles in other forms are not supported */
 		n->refuse(n);
 		return false;
 	}

@@ -1,7 +1,7 @@
 /*
- * lt_description.h: descriptions of cuBLASLt (products, layouts, preferences, transformations) as bytes: what a
- * description was made with, and the attributes that were set. The software device's cuBLASLt reads them; on the remote
- * path they travel with every call.
+ * lt_description.h: descriptions of cuBLASLt (products, layouts, preferences, transformations) as bytes: the arguments
+ * of their creation, and the attributes that were set. The software device's cuBLASLt reads them; on the remote path
+ * they are sent with every call.
  */
 #pragma once
 
@@ -22,10 +22,10 @@ struct lt_attribute {
 	uint8_t value[LT_ATTRIBUTE_BYTES];
 };
 
-/* On the wire as it stands, up to the attributes that there are. */
+/* Sent as it is in memory, up to the last used attribute. */
 struct lt_description {
 	uint32_t kind, count;
-	uint64_t made_with[4]; /* the arguments of the call that made it */
+	uint64_t made_with[4]; /* the arguments of the creating call */
 	struct lt_attribute attributes[LT_ATTRIBUTES];
 };
 
@@ -34,7 +34,7 @@ static inline size_t lt_bytes(const struct lt_description *d)
 	return offsetof(struct lt_description, attributes) + d->count * sizeof(d->attributes[0]);
 }
 
-/* The value of an attribute as a number; `otherwise` when it was not set. */
+/* The value of an attribute as a number; `otherwise` if it was not set. */
 static inline uint64_t lt_number(const struct lt_description *d, uint32_t number, uint64_t otherwise)
 {
 	uint64_t value = 0;
@@ -50,7 +50,7 @@ static inline uint64_t lt_number(const struct lt_description *d, uint32_t number
 /* lt_attributes.c */
 
 enum lt_form {
-	LT_UNKNOWN, /* there is none of this number, or it is not forwarded */
+	LT_UNKNOWN, /* there is no such number, or it is not forwarded */
 	LT_INT8,
 	LT_INT32, /* or a float */
 	LT_INT64,
@@ -59,10 +59,10 @@ enum lt_form {
 
 enum lt_form lt_attribute_form(uint32_t kind, uint32_t number);
 size_t lt_form_bytes(enum lt_form form);
-/* Each attribute is known, has its own size, and comes once. At most LT_ATTRIBUTES of them. */
+/* True if each attribute is known, has the right size, and occurs once. At most LT_ATTRIBUTES of them. */
 bool lt_description_good(const struct lt_description *d);
 
-/* Where the two scalars of a product or transformation stand, by its pointer mode. */
+/* The place of the two scalars of a product or transformation, by its pointer mode. */
 enum lt_pointer_mode {
 	LT_POINTERS_HOST,
 	LT_POINTERS_DEVICE,
@@ -89,7 +89,7 @@ static inline bool lt_beta_here(const struct lt_description *d)
 	return lt_pointer_mode(d) == LT_POINTERS_HOST || lt_pointer_mode(d) == LT_POINTERS_VECTOR_AND_HOST;
 }
 
-/* A description of the program's; NULL: none of this kind. */
+/* A description of the program; NULL: not of this kind. */
 static inline struct lt_description *lt_find(const void *handle, enum lt_kind kind)
 {
 	struct lt_description *d = (struct lt_description *)(uintptr_t)handle;
@@ -97,9 +97,9 @@ static inline struct lt_description *lt_find(const void *handle, enum lt_kind ki
 	return d && d->kind == (uint32_t)kind ? d : NULL;
 }
 
-/* What an attribute is that nobody has set; and its value, set or not. */
+/* The default of an attribute; and its value, set or not. */
 uint64_t lt_default(const struct lt_description *d, uint32_t number);
 uint64_t lt_value(const struct lt_description *d, uint32_t number);
 
-/* Written by the library: one line in the log about an attribute that is not supported. */
+/* Defined by the library: logs one line about an unsupported attribute. */
 void blas_refused(const char *symbol);

@@ -1,11 +1,11 @@
 /*
- * product.h: D = epilogue(alpha op(A) op(B) + beta C), of all types, batches and ways of storing: what every gemm of
- * cuBLAS and the matmul of cuBLASLt become.
+ * product.h: D = epilogue(alpha op(A) op(B) + beta C), for all types, batches and layouts: the common form of every
+ * gemm of cuBLAS and the matmul of cuBLASLt.
  *
- * A product is the parameters of a kernel: plain bytes, read when the stream comes to it. Scalars are in it, or their
- * addresses. It is cut into tiles of D, which the kernel's blocks share. Tiles of one type throughout are the gemm's of
- * gemm.h, in place; of other types pieces of A and B become floats first, and the sum is kept as floats (as 32-bit
- * integers for products of integers, which are exact).
+ * A product is the parameters of a kernel: plain bytes, read when the stream reaches it. It contains scalars or their
+ * addresses. It is divided into tiles of D, which the kernel's blocks share. Tiles of a single type are computed by the
+ * gemm of gemm.h in place; for other types pieces of A and B are converted to floats first, and the sum is kept as
+ * floats (as 32-bit integers for products of integers, which are exact).
  */
 #pragma once
 
@@ -14,10 +14,10 @@
 
 enum product_matrix { PRODUCT_A, PRODUCT_B, PRODUCT_C, PRODUCT_D, PRODUCT_MATRICES };
 
-/* How tiles are worked out. */
+/* How tiles are computed. */
 enum product_way { PRODUCT_DIRECT = 1, PRODUCT_FLOAT, PRODUCT_INTEGER };
 
-/* As cublasLtEpilogue_t has its bits. */
+/* The bits of cublasLtEpilogue_t. */
 enum {
 	EPILOGUE_NONE = 1,
 	EPILOGUE_RELU = 2,
@@ -31,7 +31,7 @@ enum {
 	EPILOGUE_BGRADB = 512,
 };
 
-/* Where a scalar is. */
+/* The place of a scalar. */
 enum product_place { PRODUCT_HERE, PRODUCT_AT, PRODUCT_VECTOR };
 
 /* A factor of an operand in memory: one float, or one for each row of A, each column of B. */
@@ -51,7 +51,7 @@ struct product {
 	uint8_t op[2];			/* enum gemm_op */
 	uint8_t way;
 	uint8_t scale_type;
-	uint8_t arrays; /* addresses are those of arrays of addresses */
+	uint8_t arrays; /* addresses point to arrays of addresses */
 	uint8_t bias_type, aux_type;
 	uint8_t bias_across; /* one for each column instead of each row */
 	uint8_t scale[PRODUCT_MATRICES];
@@ -74,12 +74,12 @@ _Static_assert(sizeof(struct product) <= DEVICE_PARAM_BYTES, "a product is the p
 bool product_op(int operation, uint8_t *ret);
 
 /*
- * Checks sizes and types and decides how it is done. Value: CUBLAS_STATUS_SUCCESS, INVALID_VALUE or NOT_SUPPORTED; then
- * *ret_blocks is the number of blocks to launch, 0 when there is nothing to do.
+ * Checks sizes and types and decides how to compute. Value: CUBLAS_STATUS_SUCCESS, INVALID_VALUE or NOT_SUPPORTED; on
+ * success *ret_blocks is the number of blocks to launch, 0 if there is nothing to do.
  */
 cublasStatus_t product_plan(struct product *p, uint32_t *ret_blocks);
 
-/* Whether it is one that product_plan() could have made: anybody can launch the kernel with other bytes. */
+/* True if product_plan() could have produced it: any code can launch the kernel with other bytes. */
 bool product_sound(const struct product *p);
-/* What the kernel executes. */
+/* The kernel's code. */
 void product_run(struct soft_native *n, const struct product *p);

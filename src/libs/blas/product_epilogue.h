@@ -1,9 +1,9 @@
 /*
- * product_epilogue.h: what is done to a column of a tile before it is D: for float and for double, read once for each
- * by product_run.c, which defines T, NAMED and TANH.
+ * product_epilogue.h: the epilogue for a column of a tile: for float and for double, included once for each by
+ * product_run.c, which defines T, NAMED and TANH.
  *
- * GELU is its approximation by tanh, as cuBLASLt documents it. The auxiliary matrix of RELU has a bit for each element,
- * of GELU the values that it was applied to.
+ * GELU is its tanh approximation, as cuBLASLt documents it. The auxiliary matrix has one bit per element for RELU, and
+ * the input values for GELU.
  */
 
 static T NAMED(gelu)(T x)
@@ -109,7 +109,7 @@ static bool NAMED(gradient_add)(struct run *r, int64_t j, const T *v)
 	return true;
 }
 
-/* Column j of the tile. False: the launch has got a fault. */
+/* Column j of the tile. False: the launch has failed with a fault. */
 static bool NAMED(epilogue)(struct run *r, int64_t j, T *v)
 {
 	uint32_t e = r->p->epilogue;

@@ -1,7 +1,7 @@
-/* run.h: where kernels of the library arrive. */
+/* run.h: the entry point of the library's kernels. */
 #pragma once
 
 #include "wire/soft_native.h"
 
-/* What every kernel hands over to: finds the body, and runs it. */
+/* Every kernel calls this: it finds the body, and runs it. */
 void run_native(struct soft_native *n);

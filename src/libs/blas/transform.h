@@ -12,13 +12,13 @@ struct transform_matrix {
 	uint8_t type, order, turned;
 };
 
-/* The parameters of a kernel; begins as struct blas_work does. */
+/* The parameters of a kernel; it begins like struct blas_work. */
 struct transform {
 	uint32_t number, body;
 	struct transform_matrix a, b, c;
 	int64_t rows, columns, batches; /* of C */
 	uint8_t alpha[8], beta[8];	/* floats or doubles, by scale_type */
-	uint64_t alpha_at, beta_at;	/* in the device's memory; 0: they are here */
+	uint64_t alpha_at, beta_at;	/* in device memory; 0: the values are in this struct */
 	uint8_t scale_type;
 };
 

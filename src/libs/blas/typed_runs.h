@@ -1,4 +1,4 @@
-/* typed_runs.h: the bodies of each type, and rotations that are made in the program's own memory, at the call. */
+/* typed_runs.h: the bodies of each type, and rotations that are computed in host memory, during the call. */
 #pragma once
 
 #include "libs/blas/blas.h"

@@ -16,7 +16,7 @@
 /* Bytes of a kernel's parameters; the first four are the function's number, which device_launch() puts there. */
 #define DEVICE_PARAM_BYTES 640u
 
-/* The calls of the driver that are needed; what the program's libcuda.so.1 has of them. */
+/* The driver calls that are needed, from the program's libcuda.so.1. */
 struct device_driver {
 	__typeof__(((struct cuda_table *)0)->cuInit) init;
 	__typeof__(((struct cuda_table *)0)->cuGetExportTable) export_table;
@@ -40,22 +40,22 @@ struct device_driver {
 };
 
 /*
- * The driver under this process, or NULL: there is none, or it is not the software device's; said once in the log.
- * `kernels` are the names of all kernels of the library, `f` what they execute.
+ * The driver of this process, or NULL: there is none, or it is not the software device's; logged once. `kernels`: the
+ * names of all kernels of the library, `f`: the functions that they execute.
  */
 const struct device_driver *device_open(const char *library, const char *const *kernels, uint32_t count,
 					soft_native_function f);
 
-/* Before device_open(): the path of the driver, in place of whatever goes by the name libcuda.so.1. */
+/* Called before device_open(): the path of the driver, instead of the file that is found as libcuda.so.1. */
 void device_driver_path(const char *path);
 
-/* A context for whoever has none yet: the first device's primary one. */
+/* Provides a context for a thread without one: the first device's primary context. */
 CUresult device_context(CUcontext *ret);
-/* Threads that run blocks at a time. */
+/* The number of threads that run blocks at the same time. */
 uint32_t device_threads(void);
 /*
- * n->reach() for numbers of `each` bytes, which must lie where such numbers may: the compiler relies on it. False: the
- * launch has its fault.
+ * n->reach() for numbers of `each` bytes, which must be aligned, because the compiler relies on it. False: the launch
+ * has failed with a fault.
  */
 static inline bool device_reach(struct soft_native *n, uint64_t at, uint64_t bytes, uint64_t each, bool write)
 {

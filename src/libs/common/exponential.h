@@ -1,13 +1,13 @@
 /*
- * exponential.h: the exponential function of float and what is made of it, to some units of the last place. Without
- * calls and branches, so that compilers make vectors of loops over them.
+ * exponential.h: the exponential function of float and functions derived from it, accurate to some units in the last
+ * place. Without calls and branches, so that compilers vectorise loops over them.
  */
 #pragma once
 
 #include "libs/common/half.h"
 
-#define EXPONENTIAL_HIGH 88.72283f /* beyond it is infinity */
-#define EXPONENTIAL_LOW (-87.33654f) /* below it, where results are subnormal, is 0 */
+#define EXPONENTIAL_HIGH 88.72283f /* above it the result is infinity */
+#define EXPONENTIAL_LOW (-87.33654f) /* below it, where results are subnormal, the result is 0 */
 
 /* 2^n e^r with the nearest whole n, |r| <= ln(2) / 2; e^r by its series. */
 static inline float exp_float(float x)
@@ -39,7 +39,7 @@ static inline float sigmoid_float(float x)
 	return 1 / (1 + exp_float(-x));
 }
 
-/* Of small numbers by its series: there the other one loses what is behind the point. */
+/* Small numbers use the series: the other formula loses their fractional digits. */
 static inline float tanh_float(float x)
 {
 	float size = float_of(bits_of(x) & 0x7fffffffu), square = x * x;

@@ -1,6 +1,6 @@
 /*
- * fp8.h: numbers of 8 bits as float and back; to the nearest, halves to even, and what is too large is the largest
- * number. Without branches, as half.h.
+ * fp8.h: converts numbers of 8 bits to float and back; round to nearest, ties to even, and values that are too large
+ * become the largest number. Without branches, like half.h.
  *
  * Sources: OCP 8-bit floating point specification 1.0: E4M3 has no infinities and 448 as its largest number; E5M2 is
  * the upper byte of IEEE's half.

@@ -1,6 +1,6 @@
 /*
- * half.h: numbers of 16 bits, IEEE's and bfloat16, as float and back; to the nearest, halves to even. Without branches,
- * so that compilers make vectors of loops over them.
+ * half.h: converts numbers of 16 bits, IEEE's and bfloat16, to float and back; round to nearest, ties to even. Without
+ * branches, so that compilers vectorise loops over them.
  */
 #pragma once
 

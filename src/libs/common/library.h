@@ -1,25 +1,25 @@
 /*
- * library.h: what the software device's libraries have in common at their calls: the driver, streams and contexts, the
- * line about a call that there is not, and the parts of a version.
+ * library.h: what the software device's libraries share in their calls: the driver, streams and contexts, the log line
+ * about an unsupported call, and the parts of a version.
  */
 #pragma once
 
 #include "libs/common/device.h"
 
-/* One line in the log, once per symbol: "SYMBOL: not supported by the software device's TITLE ...". */
+/* Logs one line, once per symbol: "SYMBOL: not supported by the software device's TITLE ...". */
 void library_refused(const char *title, const char *symbol);
 /* A part (0 major, 1 minor, 2 patch) of a version; -1: there is no such part. */
 int library_property(int major, int minor, int patch, int type);
 
-/* Launches with `context` as the current one, which is put back. */
+/* Launches with `context` as the current one, and restores the previous one. */
 CUresult library_launch(const struct device_driver *driver, CUcontext context, uint32_t kernel, uint32_t blocks,
 			CUstream stream, void *params);
-/* Blocks for work of `parts` parts, each of `each` elements: at most two for each thread of the device. */
+/* The number of blocks for `parts` parts of `each` elements: at most two for each thread of the device. */
 uint32_t library_blocks(int64_t parts, int64_t each);
-/* The part [*ret_from, *ret_to) of `count` that is this block's. */
+/* The part [*ret_from, *ret_to) of `count` that belongs to this block. */
 void library_part(const struct soft_native *n, int64_t count, int64_t *ret_from, int64_t *ret_to);
-/* count * each bytes from `at` may be touched. False: the launch has its fault. Nothing to touch is good. */
+/* True if count * each bytes from `at` are accessible, or there are none. False: the launch has failed with a fault. */
 bool library_reach(struct soft_native *n, uint64_t at, int64_t count, uint64_t each, bool write);
 
-/* Of a library that needs files: opens them. Others have none. */
+/* Defined by a library that needs files: opens them. */
 __attribute__((weak)) void library_open(void);

@@ -1,10 +1,10 @@
 /*
- * dnn.h: cuDNN of the software device: tensors, and how an operation becomes a kernel.
+ * dnn.h: cuDNN of the software device: tensors, and the conversion of an operation to a kernel.
  *
- * Both interfaces of cuDNN, the graphs of the backend and the older calls, describe an operation by tensors
- * (struct dnn_tensor) and come to the functions of lower.c. They check it and write a struct dnn_work, which is a
- * kernel's parameters; run.c executes it. All computing is done in float, or in double where a tensor is double or
- * has whole numbers of 64 bits.
+ * Both interfaces of cuDNN, the backend's graphs and the older calls, describe an operation by tensors (struct
+ * dnn_tensor) and call the functions of lower.c. These check it and write a struct dnn_work, which is a kernel's
+ * parameters; run.c executes it. All computation is in float, or in double if a tensor is double or has 64-bit
+ * integers.
  *
  * Facts: NVIDIA cuDNN 9 backend and graph API reference; the comments of its headers.
  */
@@ -15,7 +15,7 @@
 
 #define DNN_TITLE "cuDNN"
 #define DNN_TENSOR_DIMS 8 /* of a tensor, as cuDNN has them */
-#define DNN_DIMS 5	  /* of a kernel: dimensions of 1 and those that lie behind each other are one */
+#define DNN_DIMS 5	  /* of a kernel: dimensions of 1 are dropped, and contiguous ones are merged */
 #define DNN_SPATIAL 3
 #define DNN_SIZE_MOST (INT64_C(1) << 40)
 
@@ -47,7 +47,7 @@ enum dnn_kernel {
 };
 
 struct dnn_tensor {
-	uint64_t at; /* in the device's memory; 0: there is no such tensor */
+	uint64_t at; /* in device memory; 0: there is no such tensor */
 	double value;
 	bool by_value; /* `value` in place of memory */
 	uint8_t type;  /* cudnnDataType_t */
@@ -104,9 +104,10 @@ struct dnn_pool_work {
  */
 struct dnn_rnn_work {
 	uint64_t gates, hidden, cell,
-		before;	 /* rows: gates, GRU's recurrent part of the new gate, LSTM's cell, h before */
+		before;	 /* rows: gates, GRU's recurrent part of the new gate, LSTM's cell, previous h */
 	uint64_t out, y; /* rows: h for the next layer; what the program gets, or its gradient */
-	uint64_t first_h, first_c, last_h, last_c; /* images: the program's, or 0; backward their gradients */
+	uint64_t first_h, first_c, last_h, last_c; /* per image: the program's, or 0; in the backward pass their
+						    * gradients */
 	uint64_t given_c;			   /* backward: the cell before the first step, or 0 */
 	uint64_t slopes, slopes_hidden;		   /* backward, rows: gradients of gates, and of `hidden` */
 	uint64_t recurrent, bias, bias_recurrent;  /* the program's weights; biases may be 0 */
@@ -115,7 +116,7 @@ struct dnn_rnn_work {
 	uint8_t type, y_type, layout, reverse;
 };
 
-/* Words that go to the device's memory. */
+/* Words to copy to device memory. */
 #define DNN_WORDS_MOST 120
 
 #define DNN_OPERANDS 8
@@ -123,9 +124,9 @@ struct dnn_rnn_work {
 struct dnn_work {
 	uint32_t number; /* device_launch() sets it */
 	uint32_t kernel; /* enum dnn_kernel */
-	uint16_t mode;	 /* of each kernel its own */
+	uint16_t mode;	 /* specific to the kernel */
 	uint8_t wide;	 /* computed as double */
-	uint8_t axes;	 /* bits: dimensions that a result has lost */
+	uint8_t axes;	 /* bits: dimensions that the result lacks */
 	uint8_t flag;
 	uint8_t spare[3];
 	int64_t dim[DNN_DIMS]; /* of x; of a product the batch, rows and columns of the result */
@@ -142,20 +143,23 @@ struct dnn_work {
 
 _Static_assert(sizeof(struct dnn_work) <= DEVICE_PARAM_BYTES, "a kernel's parameters");
 
-/* Operands and scalars by their places. */
+/* Indices of operands and scalars. */
 enum { POINT_X, POINT_B, POINT_T, POINT_Y };
 enum { POINT_ALPHA1, POINT_ALPHA2, POINT_BLEND, POINT_LOW, POINT_HIGH, POINT_SLOPE, POINT_AXIS, POINT_SCALE };
 enum { NORM_X, NORM_Y, NORM_MEAN, NORM_INVERSE, NORM_SCALE, NORM_BIAS, NORM_RUN_MEAN, NORM_RUN_VARIANCE };
 enum { NORM_DY = NORM_Y, NORM_DX = NORM_BIAS, NORM_DSCALE = NORM_BIAS, NORM_DBIAS = NORM_RUN_MEAN };
 enum { NORM_EPSILON, NORM_FACTOR, NORM_ALPHA, NORM_BETA };
-/* Behind the matrices: how many rows, columns and inner elements a product of the batch has, where not all count. */
+/* After the matrices: the number of rows, columns and inner elements of each product of the batch, if not all count. */
 enum { MATMUL_A, MATMUL_B, MATMUL_C, MATMUL_M, MATMUL_N, MATMUL_K };
 enum { MATMUL_PADDING, MATMUL_BLEND };
 enum { BAND_X, BAND_Y, BAND_VALUE, BAND_LENGTH_Q, BAND_LENGTH_KV, BAND_LEFT, BAND_SHIFT };
 enum { SCORES_X, SCORES_Y, SCORES_STATS, SCORES_MAX, SCORES_SUM, SCORES_SINK };
 enum { RAGGED_X, RAGGED_Y, RAGGED_OFFSETS }; /* mode 0: X is ragged; 1: Y is */
 enum { PAGED_X, PAGED_Y, PAGED_TABLE, PAGED_LENGTH };
-/* The dimensions are steps, images and labels; more[0] is the most labels of an image, scalar[0] asks for NaN. */
+/*
+ * The dimensions are steps, images and labels; more[0] is the largest number of labels of an image, scalar[0] requests
+ * NaN.
+ */
 enum {
 	CTC_PROBS,
 	CTC_GRADIENTS,
@@ -166,13 +170,13 @@ enum {
 	CTC_PATHS, /* steps * (2 * labels + 1) numbers of 64 bits for each image */
 	CTC_OPERANDS
 };
-/* Of a step: each thread of the device has so many numbers twice, as double, in the host's memory. */
+/* Limit per step: each thread of the device has two such arrays of doubles in host memory. */
 #define DNN_CTC_NUMBERS_MOST (INT64_C(1) << 22)
 enum { BLEND_ALPHA, BLEND_BETA, SOFT_LOG = 2, RANDOM_KEEP = 0, RANDOM_VALUE = 1, RANDOM_SEED = 2, RANDOM_OFFSET = 3 };
 
 /* Statistics of a normalisation. */
 enum dnn_norm_mode {
-	DNN_NORM_COMPUTE, /* of x, and given out where there is room for them */
+	DNN_NORM_COMPUTE, /* of x, and returned if there is room for them */
 	DNN_NORM_GIVEN,	  /* mean and the inverse deviation */
 	DNN_NORM_VARIANCE /* mean and variance */
 };
@@ -185,7 +189,7 @@ enum dnn_norm_mode {
 
 /* ---- types.c ---- */
 
-/* Bytes of an element; 0: no type that kernels compute with. */
+/* The size of an element; 0: not a type that kernels support. */
 uint32_t dnn_type_bytes(unsigned int type);
 bool dnn_type_is_wide(unsigned int type);
 /* One element. */
@@ -201,17 +205,17 @@ cudnnStatus_t dnn_launch(cudnnHandle_t handle, struct dnn_work *work);
 /* Enqueues the kernel. */
 CUresult dnn_submit(const struct device_driver *driver, CUcontext context, cudaStream_t stream, struct dnn_work *work,
 		    uint32_t blocks);
-/* Whether the program has this as a handle. */
+/* True if the program has this handle. */
 bool dnn_handle_known(const void *handle);
 
-/* Notes why a call fails, for cudnnGetLastErrorString(). Value: the status. */
+/* Records the reason of a failure for cudnnGetLastErrorString(). Value: the status. */
 __attribute__((format(printf, 2, 3))) cudnnStatus_t dnn_fail(cudnnStatus_t status, const char *text, ...);
 
-/* ---- lower.c: an operation's parameters; every status is the call's ---- */
+/* ---- lower.c: an operation's parameters; each status is the call's result ---- */
 
-/* From the first to the last element. */
+/* The extent in bytes from the first to the last element. */
 int64_t dnn_tensor_bytes(const struct dnn_tensor *t);
-/* Row-major strides. */
+/* Sets row-major strides. */
 void dnn_tensor_pack(struct dnn_tensor *t);
 cudnnStatus_t dnn_tensor_check(const struct dnn_tensor *t);
 
@@ -225,7 +229,7 @@ cudnnStatus_t lower_conv_result(const struct dnn_conv *c, const struct dnn_tenso
  */
 cudnnStatus_t lower_matmul(struct dnn_work *w, const struct dnn_tensor *a, const struct dnn_tensor *b,
 			   const struct dnn_tensor *c, const struct dnn_tensor *const counts[3], double padding);
-/* `scalar`: as POINT_ALPHA1 and so on say. x, b and t may be absent. */
+/* `scalar`: as POINT_ALPHA1 and the following define. x, b and t may be absent. */
 cudnnStatus_t lower_pointwise(struct dnn_work *w, unsigned int mode, const struct dnn_tensor *x,
 			      const struct dnn_tensor *b, const struct dnn_tensor *t, const struct dnn_tensor *y,
 			      const double scalar[8]);
@@ -243,15 +247,15 @@ struct dnn_norm {
 };
 
 cudnnStatus_t lower_norm(struct dnn_work *w, const struct dnn_norm *n);
-/* At most two kernels, the weights' first: dx may be where dy is. */
+/* At most two kernels, the weights' first: dx may overlap dy. */
 cudnnStatus_t lower_norm_back(struct dnn_work w[2], int *ret_count, const struct dnn_norm *n);
 /* The dimension of a kernel that a tensor's dimension is, where images and channels come first. */
 int lower_axis(const struct dnn_tensor *t, int axis);
-/* dx and dy are there in the gradient only; `index` may be absent. */
+/* dx and dy are used only for the gradient; `index` may be absent. */
 cudnnStatus_t lower_pool(struct dnn_work *w, const struct dnn_pool *p, const struct dnn_tensor *x,
 			 const struct dnn_tensor *y, const struct dnn_tensor *dx, const struct dnn_tensor *dy,
 			 const struct dnn_tensor *index, double alpha, double beta);
-/* dx and dy are there in the gradient only. `axes`: what is summed over. */
+/* dx and dy are used only for the gradient. `axes`: the dimensions of the sum. */
 cudnnStatus_t lower_softmax(struct dnn_work *w, uint8_t axes, bool logarithm, const struct dnn_tensor *x,
 			    const struct dnn_tensor *y, const struct dnn_tensor *dy, const struct dnn_tensor *dx,
 			    double alpha, double beta);
@@ -299,10 +303,10 @@ void dnn_run(struct soft_native *n);
 
 /* ---- tensor.c: descriptors of the older calls ---- */
 
-/* What a descriptor of the older calls says; false: it is none, or nobody has set it. */
+/* The contents of a descriptor of the older calls; false: not a descriptor, or not set. */
 bool dnn_tensor_of(cudnnTensorDescriptor_t descriptor, struct dnn_tensor *ret);
 bool dnn_filter_of(cudnnFilterDescriptor_t descriptor, struct dnn_tensor *ret);
 bool dnn_conv_of(cudnnConvolutionDescriptor_t descriptor, struct dnn_conv *ret);
 bool dnn_pool_of(cudnnPoolingDescriptor_t descriptor, struct dnn_pool *ret);
-/* A scalar that stands in the program's memory: double for double tensors, float for others. */
+/* A scalar in host memory: double for double tensors, float for others. */
 double dnn_scalar(const void *at, unsigned int type);

@@ -1,6 +1,6 @@
 /*
- * object.h: descriptors of cuDNN's older calls: how one is made, known and ended. Each is a struct that begins with its
- * `kind`, by which a wrong handle is told.
+ * object.h: creation, identification and destruction of descriptors of cuDNN's older calls. Each is a struct that
+ * begins with its `kind`, which identifies a wrong handle.
  */
 #pragma once
 
@@ -10,7 +10,10 @@
 
 #define IS(descriptor, what) ((descriptor) && (descriptor)->kind == (what))
 
-/* cudnnCreate and cudnnDestroy of a kind; `begin` with what was made (*ret), `end` before it goes (parameter). */
+/*
+ * cudnnCreate and cudnnDestroy of a kind; `begin` is run for the new object (*ret), `end` before it is freed
+ * (parameter).
+ */
 #define OBJECT_WITH(name, what, parameter, begin, end)                                                                 \
 	cudnnStatus_t soft_cudnnCreate##name(cudnn##name##_t *ret)                                                     \
 	{                                                                                                              \

@@ -1,6 +1,6 @@
 /*
- * onednn.h: what the library takes from oneDNN (libdnnl, versions 2 and 3), which is optional: convolutions and
- * products of float, each on the calling thread alone. Addresses may be anywhere in memory.
+ * onednn.h: the part of oneDNN (libdnnl, versions 2 and 3) that the library uses if it is installed: convolutions and
+ * products of float, each only on the calling thread. Addresses may be anywhere in memory.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 enum onednn_direction { ONEDNN_FORWARD, ONEDNN_DATA, ONEDNN_FILTER };
 
-/* Memory is zero where a field has no meaning: shapes are compared as bytes. */
+/* Unused fields must be zero: shapes are compared as bytes. */
 struct onednn_conv {
 	int64_t direction, spatial;
 	int64_t images, groups, in_channels, out_channels; /* channels of all groups */
@@ -23,11 +23,11 @@ struct onednn_conv {
 	int64_t w_stride[2 + ONEDNN_SPATIAL];
 };
 
-/* Opens the library once, and says in one line when there is none. */
+/* Opens the library once, and logs one line if there is none. */
 bool onednn_open(void);
 /*
- * One convolution or gradient; which of x, w and y is the result the direction says. `same_filter`: the filter is the
- * one of this thread's call before. False: oneDNN cannot do this, or has no memory.
+ * One convolution or gradient; the direction determines which of x, w and y is the result. `same_filter`: the filter is
+ * that of this thread's previous call. False: oneDNN does not support it, or has no memory.
  */
 bool onednn_conv(const struct onednn_conv *shape, const float *x, const float *w, const float *y, bool same_filter);
 /* C = alpha * A B + beta * C by rows; `turned`: A or B is stored transposed. */

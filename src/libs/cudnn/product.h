@@ -1,11 +1,11 @@
 /*
- * product.h: products of matrices in one type T, the device's own loops where oneDNN is not there or has no such type;
+ * product.h: products of matrices in one type T by the device's own loops, if oneDNN is missing or has no such type;
  * NAMED(name) names a function. Included by product.c.
  */
 
 #define TILE 64
 
-/* C += alpha * A B: rows of C and B lie side by side. */
+/* C += alpha * A B: rows of C and B are contiguous. */
 static void NAMED(product_rows)(int64_t m, int64_t n, int64_t k, T alpha, const T *a, int64_t a_row, int64_t a_column,
 				const T *b, int64_t ldb, T *c, int64_t ldc)
 {
@@ -20,7 +20,7 @@ static void NAMED(product_rows)(int64_t m, int64_t n, int64_t k, T alpha, const 
 		}
 }
 
-/* C += alpha * A B^T: rows of A and B lie side by side. */
+/* C += alpha * A B^T: rows of A and B are contiguous. */
 static void NAMED(product_dots)(int64_t m, int64_t n, int64_t k, T alpha, const T *a, int64_t a_row, int64_t a_column,
 				const T *b, int64_t ldb, T *c, int64_t ldc)
 {

@@ -1,14 +1,14 @@
-/* run.h: what kernels share on the device's threads: rows of a tensor, one after another. */
+/* run.h: what kernels share on the device's threads: iteration over rows of a tensor. */
 #pragma once
 
 #include "libs/cudnn/types.h"
 
-#define ROW 256		  /* elements that are computed at once */
-#define UNTOLD_MOST 65536 /* elements after which the device is told that the work goes on */
+#define ROW 256		  /* number of elements computed at once */
+#define UNTOLD_MOST 65536 /* number of elements after which progress is reported to the device */
 
 /*
- * Some dimensions of a tensor, as rows of one dimension: for k below `rows`, walk_at() gives the place of the k-th row,
- * which has `length` elements in dimension `row`.
+ * Some dimensions of a tensor, as rows of one dimension: for k below `rows`, walk_at() returns the place of the k-th
+ * row, which has `length` elements in dimension `row`.
  */
 struct walk {
 	struct soft_native *n;
@@ -16,11 +16,11 @@ struct walk {
 	uint8_t axes; /* those of the rows; bits */
 	int row;
 	int64_t rows, length;
-	int64_t since; /* elements since the device was told that the work goes on */
-	bool ended;    /* the launch has */
+	int64_t since; /* elements since progress was last reported */
+	bool ended;    /* the launch has ended */
 };
 
-/* The row lies in the dimension among `axes` in which `o` has the smallest stride. */
+/* Among `axes`, the dimension of the row is the one in which `o` has the smallest stride. */
 void walk_begin(struct walk *w, struct soft_native *n, const int64_t dim[DNN_DIMS], uint8_t axes,
 		const struct dnn_operand *o);
 /* Sets the coordinates in the dimensions of `axes`; that of the row is 0. */
@@ -29,7 +29,10 @@ void walk_at(const struct walk *w, int64_t k, int64_t at[DNN_DIMS]);
 void walk_element(const int64_t dim[DNN_DIMS], uint8_t axes, int64_t k, int64_t at[DNN_DIMS]);
 int64_t walk_count(const int64_t dim[DNN_DIMS], uint8_t axes);
 
-/* Elements of the row from `column` on that are computed at once. 0: that was its end, or the launch has ended. */
+/*
+ * The number of elements of the row from `column` on that are computed at once. 0: the end of the row, or the launch
+ * has ended.
+ */
 static inline int64_t row_count(struct walk *w, int64_t column)
 {
 	int64_t count = w->length - column < ROW ? w->length - column : ROW;
@@ -42,7 +45,7 @@ static inline int64_t row_count(struct walk *w, int64_t column)
 	return w->ended ? 0 : count;
 }
 
-/* Where an element lies. */
+/* The address of an element. */
 static inline void *operand_at(const struct dnn_operand *o, const int64_t at[DNN_DIMS])
 {
 	int64_t offset = 0;

@@ -3,10 +3,12 @@
 
 #include "libs/cudnn/run.h"
 
-/* Parameters that such a kernel can be executed with. */
+/* True if a kernel can be executed with these parameters. */
 bool scores_sound(const struct dnn_work *w);
-/* Its memory may be used; what the program tells in its memory is checked when it is read. False: the launch has its
- * fault. */
+/*
+ * True if its memory is accessible; values in device memory are checked when they are read. False: the launch has
+ * failed with a fault.
+ */
 bool scores_reach(struct soft_native *n, const struct dnn_work *w);
 
 /* Each returns false when the launch has ended. */

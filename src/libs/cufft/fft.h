@@ -1,9 +1,10 @@
 /*
- * fft.h: cuFFT of the software device: plans, and what a transform becomes.
+ * fft.h: cuFFT of the software device: plans, and the execution of a transform.
  *
- * A transform of several dimensions is one pass of lines for each dimension, each a kernel. A long line alone is two
- * passes: its numbers are a matrix, whose columns are transformed, turned, and then its rows. The plan's work area lies
- * between the two. Real numbers are complex ones of which a half is kept; two real lines go through one complex one.
+ * A transform of several dimensions is one pass of lines for each dimension, each a kernel. A single long line takes
+ * two passes: its numbers are a matrix, whose columns are transformed, multiplied by twiddle factors, and then its
+ * rows. The plan's work area is used between the two. Real numbers are complex ones of which a half is kept; two real
+ * lines are transformed as one complex line.
  */
 #pragma once
 
@@ -39,10 +40,10 @@ struct fft_pass {
 
 _Static_assert(sizeof(struct fft_pass) <= DEVICE_PARAM_BYTES, "a kernel's parameters");
 
-/* Groups of lines that are worked on together. */
+/* The number of groups of lines that are processed together. */
 int64_t fft_groups(const struct fft_pass *p);
-/* Where kernels arrive. */
+/* The entry point of kernels. */
 void fft_run(struct soft_native *n);
 
-/* Per library: the version that it tells. */
+/* Defined by each library: the version that it reports. */
 extern const int fft_version;

@@ -24,19 +24,23 @@ struct line_plan {
 	int stages;
 	int radix[LINE_STAGES];
 	void *twiddles[LINE_STAGES]; /* of a stage: radix - 1 complex numbers for each of its places */
-	void *roots[LINE_STAGES];    /* of a stage: the radix's roots of unity; NULL: it has a function of its own */
-	struct line_plan *longer;    /* the convolution's; then the following */
+	void *roots[LINE_STAGES];    /* of a stage: the radix's roots of unity; NULL: the radix has a function of its
+				      * own */
+	struct line_plan *longer;    /* the plan of the convolution; NULL without one. The following fields belong to
+				      * it */
 	void *chirp, *filter;
 };
 
-/* NULL: no memory. The plan stays. */
+/* NULL: no memory. The plan is kept for ever. */
 const struct line_plan *line_plan_get(int64_t n, bool wide);
-/* Lines side by side. */
+/* The number of lines that are processed side by side. */
 int line_lanes(bool wide);
-/* Bytes of memory that line_run() takes, aligned to LINE_BYTES: the numbers first, lanes real parts then lanes
- * imaginary. */
+/*
+ * The size of memory for line_run(), aligned to LINE_BYTES: for each number the real parts of all lanes, then the
+ * imaginary ones.
+ */
 uint64_t line_bytes(const struct line_plan *plan);
-/* Transforms the numbers that begin at `memory` forwards; where the result lies in it. */
+/* Transforms the numbers at `memory` forwards. Value: the address of the result within it. */
 void *line_run(const struct line_plan *plan, void *memory);
 
 typedef void *(*line_function)(const struct line_plan *plan, void *memory);

@@ -1,9 +1,9 @@
 /*
- * rand.h: cuRAND of the software device: its generators, and how a call becomes numbers.
+ * rand.h: cuRAND of the software device: its generators, and the execution of calls.
  *
  * A generator of XORWOW or MRG32K3A consists of many subsequences of one sequence, far apart, as cuRAND documents them
- * for each ordering; the numbers of a call are taken from them in turn, one or a pair from each. Their states lie in
- * the device's memory and are the generator's. Philox and Sobol are functions of a position.
+ * for each ordering; a call takes its numbers from them in turn, one or a pair from each. Their states are in device
+ * memory and belong to the generator. Philox and Sobol are functions of a position.
  *
  * A call fills a struct rand_work, which is a kernel's parameters; rand_run() executes it on the device's threads. A
  * generator of the host (curandCreateGeneratorHost()) calls the same functions at once.
@@ -19,7 +19,7 @@
 #include "libs/common/library.h"
 
 #define RAND_TITLE "cuRAND"
-#define RAND_DIMENSIONS 1111u /* of which sobol_numbers.h has direction numbers */
+#define RAND_DIMENSIONS 1111u /* dimensions with direction numbers in sobol_numbers.h */
 
 enum rand_kernel { RAND_KERNEL_SEED, RAND_KERNEL_GENERATE, RAND_KERNELS };
 
@@ -57,9 +57,9 @@ struct rand_work {
 	double mean, deviation; /* of a normal or logarithmic normal distribution; mean: of Poisson's */
 };
 
-/* Subsequences of a generator, by its type and ordering; 0: it has no states. */
+/* The number of subsequences of a generator, by its type and ordering; 0: it has no states. */
 uint32_t rand_sequences(curandRngType_t type, curandOrdering_t order);
-/* Numbers that come from one subsequence before the next one's turn. */
+/* The number of consecutive numbers from one subsequence. */
 uint32_t rand_unit(const struct rand_work *w);
 uint32_t rand_bytes(enum rand_output output);
 
@@ -76,17 +76,17 @@ bool rand_positions_run(const struct rand_work *w, void *out, int64_t from, int6
 
 /* Four numbers of Philox: counter {low, high, sequence, 0}. */
 void philox(uint64_t counter, uint32_t sequence, uint64_t seed, uint32_t ret[4]);
-/* A pair of normal numbers of two uniform ones. */
+/* A pair of normal numbers from two uniform ones. */
 void rand_pair(float u1, float angle, float ret[2]);
 void rand_pair_double(double u1, double angle, double ret[2]);
-/* The inverse of the normal distribution's function. */
+/* The inverse of the normal distribution function. */
 double rand_normal_at(double p);
-/* The inverse of Poisson's at a uniform number in (0, 1). */
+/* The inverse of the Poisson distribution function at a uniform number in (0, 1). */
 uint32_t rand_poisson_at(double mean, double p);
 
 /* Direction numbers of a dimension, with 32 or 64 bits. */
 void sobol_directions32(uint32_t dimension, uint32_t ret[32]);
 void sobol_directions64(uint32_t dimension, uint64_t ret[64]);
 
-/* Where kernels arrive. */
+/* The entry point of kernels. */
 void rand_run(struct soft_native *n);

@@ -16,7 +16,7 @@ struct solver_handle {
 	cudaEmulationStrategy_t emulation;
 };
 
-/* NULL: none of this library. */
+/* NULL: not a handle of this library. */
 struct solver_handle *solver_handle_find(const void *handle);
-/* Launches on the handle's stream. What a call has not set gets its default. */
+/* Launches on the handle's stream. Fields that the call has not set get defaults. */
 cusolverStatus_t solver_launch(const void *handle, struct solver_work *w);

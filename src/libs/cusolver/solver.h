@@ -1,9 +1,10 @@
 /*
- * solver.h: cuSOLVER of the software device, its dense half: handles, and how a call becomes a routine of LAPACK.
+ * solver.h: the dense part of cuSOLVER of the software device: handles, and the execution of calls by routines of
+ * LAPACK.
  *
  * A call fills a struct solver_work, which is a kernel's parameters. On the device's threads, solver_run() calls the
- * routine of OpenBLAS's LAPACK on the matrices where they lie; the batches of a call are spread over the threads.
- * Workspace that a program gives is not used: routines take theirs from the thread's own memory.
+ * routine of OpenBLAS's LAPACK on the matrices in place; the batches of a call are spread over the threads. A program's
+ * workspace is not used: routines take theirs from the thread's own memory.
  */
 #pragma once
 
@@ -13,7 +14,7 @@
 #define SOLVER_TITLE "cuSOLVER"
 #define SOLVER_SIZE_MOST (INT64_C(1) << 30) /* LAPACK's integers have 32 bits */
 
-/* X(name) for each routine; a kernel of its name each, so that it is seen which one works. */
+/* X(name) for each routine; each has a kernel of its name, which shows in profiles. */
 #define SOLVER_EACH(X)                                                                                                 \
 	X(potrf)                                                                                                       \
 	X(potri) X(potrs) X(getrf) X(getrs) X(geqrf) X(ormqr) X(orgqr) X(gesvd) X(gesvdj) X(syevd) X(sygvd) X(sytrd)   \
@@ -24,7 +25,7 @@ enum solver_routine { SOLVER_EACH(SOLVER_NUMBER) SOLVER_ROUTINES };
 #undef SOLVER_NUMBER
 
 struct solver_matrix {
-	uint64_t at; /* address; of an array of addresses where the call is one of arrays */
+	uint64_t at; /* address; for a call with arrays, of an array of addresses */
 	int64_t ld;
 	int64_t apart; /* between batches, in numbers */
 };
@@ -44,12 +45,12 @@ struct solver_work {
 	int64_t values_apart;
 };
 
-/* Opens LAPACK; false: it is not there, which has been said. */
+/* Opens LAPACK; false: it is missing, which is logged. */
 bool lapack_open(void);
 /* A routine by its name without the type's letter, such as "potrf_"; NULL: there is none. */
 void *lapack_find(const char *name, unsigned int type);
 
-/* Where kernels arrive. */
+/* The entry point of kernels. */
 void solver_run(struct soft_native *n);
 
 /* Per library: its version. */

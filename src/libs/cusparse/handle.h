@@ -1,5 +1,5 @@
 /*
- * handle.h: cuSPARSE's handle, the older matrix descriptor, and how a call of any of its files starts a kernel.
+ * handle.h: cuSPARSE's handle, the older matrix descriptor, and the launch of kernels for all files.
  */
 #pragma once
 
@@ -41,19 +41,19 @@ struct cusparseMatDescr {
 	cusparseIndexBase_t base;
 };
 
-/* Whether the program's handle is one of this library. */
+/* True if the program's handle is one of this library. */
 bool sparse_handle_good(cusparseHandle_t h);
-/* A driver's error as the library's. */
+/* Converts a driver's error to the library's status. */
 cusparseStatus_t sparse_status(CUresult e);
-/* Starts the kernel that `w` says, on the handle's stream. Without parts to do it does nothing. */
+/* Launches the kernel of `w` on the handle's stream. Does nothing without work. */
 cusparseStatus_t sparse_launch(cusparseHandle_t h, const struct sparse_work *w);
-/* The same with any parameters, of DEVICE_PARAM_BYTES; `each`: what one of the parts is worth. */
+/* The same with any parameters, of DEVICE_PARAM_BYTES; `each`: the work of one part. */
 cusparseStatus_t sparse_start(cusparseHandle_t h, uint32_t kernel, int64_t parts, int64_t each, void *params);
 struct sparse_matrix sparse_matrix_of(const struct cusparseSpMatDescr *d, cusparseOperation_t op);
 struct sparse_dense sparse_vector_of(const struct cusparseDnVecDescr *d);
-/* The index of a type of four, or -1. */
+/* The index of one of the four types, or -1. */
 int sparse_type_of(cudaDataType type);
-/* A scalar where the handle says that they stand. `type`: of four. */
+/* A scalar from its place by the handle's pointer mode. `type`: index of one of the four. */
 struct sparse_scalar sparse_scalar_of(cusparseHandle_t h, const void *at, int type);
 /* Types that go together; the index of them, or a status, and a line that says `what` there is not. */
 cusparseStatus_t sparse_types(cudaDataType a, cudaDataType b, cudaDataType c, cudaDataType compute, const char *what,

@@ -1,6 +1,6 @@
 /*
- * pivot.h: the first row without a pivot, of factors and triangles: a word of the device's
- * memory that kernels write and ..._zeroPivot() reads, in the program's memory only.
+ * pivot.h: the first row without a pivot, of factors and triangles: a word in device memory that kernels write and
+ * ..._zeroPivot() reads, only into host memory.
  */
 #pragma once
 
@@ -16,13 +16,13 @@ struct pivot {
 	bool empty;	/* the matrix has no rows: no kernel writes the word */
 };
 
-/* Once. The word's first value comes from a kernel. */
+/* Creates it once. A kernel writes the initial value. */
 cusparseStatus_t sparse_pivot_make(cusparseHandle_t h, struct pivot *p);
 void sparse_pivot_end(struct pivot *p);
-/* ZERO_PIVOT and the row, as the program counts; or SUCCESS and -1. Waits for the stream. */
+/* Value: ZERO_PIVOT with the row, in the program's base; or SUCCESS and -1. Waits for the stream. */
 cusparseStatus_t sparse_pivot_tell(cusparseHandle_t h, const struct pivot *p, int *position);
 
-/* The kind of information that holds a pivot as `member`: its maker, its end, and the question for the pivot. */
+/* A kind of information that holds a pivot as `member`: its creation, its destruction, and the query for the pivot. */
 #define SPARSE_PIVOT_INFO(name, Name, member)                                                                          \
 	cusparseStatus_t soft_cusparseCreate##Name##Info(name##Info_t *info)                                           \
 	{                                                                                                              \

@@ -1,4 +1,4 @@
-/* run.h: what the kernels of cuSPARSE have in common: one run of a launch, and lists of indices. */
+/* run.h: what the kernels of cuSPARSE share: one run of a launch, and lists of indices. */
 #pragma once
 
 #include "libs/cusparse/sparse.h"
@@ -11,11 +11,11 @@ struct run {
 	struct sparse_matrix a; /* of this batch */
 	char *b, *c;
 	uint32_t each;
-	int64_t room;	 /* for numbers of a sum */
+	int64_t room;	 /* for partial sums */
 	int64_t pivot;	 /* the first row without one, from 0 on, or -1 */
-	uint32_t looked; /* at numbers of factors, since the device was told */
+	uint32_t looked; /* numbers of factors examined since progress was reported */
 	bool fault;
-	bool stopped; /* the launch has been; with it `fault` ends all loops */
+	bool stopped; /* the launch was stopped; together with `fault` this ends all loops */
 };
 
 static inline int64_t index_get(uint64_t at, bool wide, int64_t i)

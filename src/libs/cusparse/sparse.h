@@ -1,9 +1,9 @@
 /*
- * sparse.h: cuSPARSE of the software device, its generic interface: descriptors, and how a call becomes a kernel.
+ * sparse.h: cuSPARSE of the software device, its generic interface: descriptors, and the execution of calls by kernels.
  *
- * Descriptors live in the program and hold addresses. A call writes what it needs of them into a struct sparse_work,
- * which is a kernel's parameters. A matrix by columns is one by rows of its transpose: from here on there are rows and
- * coordinates only, and whether the matrix is transposed.
+ * Descriptors are in the program's memory and hold addresses. A call copies what it needs of them to a struct
+ * sparse_work, which is a kernel's parameters. A matrix by columns is the transpose of one by rows: from here on there
+ * are only rows and coordinates, and whether the matrix is transposed.
  */
 #pragma once
 
@@ -51,7 +51,7 @@ struct sparse_matrix {
 	uint64_t rows_at, columns_at, values_at; /* rows_at: of rows + 1 offsets, or of nnz indices */
 	int64_t rows, columns, nnz;
 	uint8_t coordinates, wide_rows, wide_columns, base;
-	uint8_t turned, conjugated;	  /* what is meant is the transpose; with conjugate numbers */
+	uint8_t turned, conjugated;	  /* stands for the transpose; with conjugate numbers */
 	uint8_t upper, unit;		  /* of a triangle */
 	uint8_t by_columns;		  /* within a block */
 	int64_t rows_apart, values_apart; /* between batches */
@@ -66,7 +66,7 @@ struct sparse_dense {
 };
 
 struct sparse_scalar {
-	uint64_t address; /* in the device's memory; 0: the value is here */
+	uint64_t address; /* in device memory; 0: the value is in this struct */
 	double value[2];
 };
 
@@ -90,8 +90,8 @@ static inline size_t sparse_type_bytes(uint32_t type)
 	return type == 0 ? 4 : type == 3 ? 16 : 8;
 }
 
-/* Parts that work is cut into: 1 where every row may write everywhere. */
+/* The number of parts into which the work is divided: 1 if a row may write anywhere. */
 int64_t sparse_parts(const struct sparse_work *w);
 
-/* Where kernels arrive. */
+/* The entry point of kernels. */
 void sparse_run(struct soft_native *n);

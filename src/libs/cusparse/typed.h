@@ -29,7 +29,7 @@ static inline T NAMED(element)(const struct sparse_dense *d, char *at, int64_t i
 	return d->conjugated ? CONJ(v) : v;
 }
 
-/* What was there times beta; 0 takes nothing of it, not even NaN. */
+/* The previous value times beta; 0 ignores it, even if it is NaN. */
 static inline void NAMED(keep)(T *at, T beta)
 {
 	*at = beta == 0 ? 0 : *at * beta;
@@ -217,7 +217,7 @@ static inline T *NAMED(number)(const struct run *r, int64_t k)
 	return (T *)(uintptr_t)r->a.values_at + k;
 }
 
-/* The pivot of a row; where there is none, 0, and the row is remembered. */
+/* The pivot of a row; 0 if there is none, and the row is recorded. */
 static T NAMED(pivot)(struct run *r, int64_t row)
 {
 	int64_t k = column_find(r, row_begin(r, row), row_begin(r, row + 1), row);
@@ -317,7 +317,7 @@ struct NAMED(slot) {
 	T value;
 };
 
-/* A table that is full was measured before a row of B has grown: a fault. Places that are taken count as work. */
+/* A full table was sized before a row of B has grown: a fault. Occupied entries count as work. */
 static void NAMED(row_add)(struct run *r, struct NAMED(slot) * table, int64_t room, int64_t column, T value)
 {
 	uint64_t at = (uint64_t)column * UINT64_C(0x9e3779b97f4a7c15) >> 20;

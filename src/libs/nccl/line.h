@@ -1,6 +1,6 @@
 /*
- * line.h: a way for bytes between two ranks: memory that both share, where they are on one machine, or a socket.
- * Reading and writing take what can be taken now.
+ * line.h: a byte stream between two ranks: shared memory if they are on one machine, or a socket. Reads and writes do
+ * not block.
  */
 #pragma once
 
@@ -10,20 +10,20 @@
 
 struct line;
 
-/* Of a connected socket, which the line owns from then on, with an error as well. NULL: no memory. */
+/* Creates a line on a connected socket, which the line owns, also after an error. NULL: no memory. */
 struct line *line_new(int fd);
-/* The same with shared memory, which this side makes and sends, or receives. NULL: errno. */
+/* The same with shared memory, which this side creates and sends, or receives. NULL: errno. */
 struct line *line_offer(int fd);
 struct line *line_accept(int fd, int memory);
-/* Says goodbye, unless it is `lost`, and closes. */
+/* Sends a farewell, unless the line is `lost`, and closes. */
 void line_free(struct line *l, bool lost);
 
-/* Bytes taken; 0: nothing now; -1: the other rank is gone. */
+/* Value: number of bytes transferred; 0: none at present; -1: the other rank is gone. */
 long line_write(struct line *l, const void *from, size_t bytes);
 long line_read(struct line *l, void *to, size_t bytes);
-/* Is the other rank gone without a goodbye? Costs a system call. */
+/* True if the other rank is gone without a farewell. Costs a system call. */
 bool line_lost(struct line *l);
-/* Has it said goodbye, and is nothing left to read? */
+/* True if it has sent a farewell, and nothing is left to read. */
 bool line_over(struct line *l);
-/* To wait for; -1: shared memory, of which nobody tells. */
+/* A descriptor to poll; -1: shared memory, which has none. */
 int line_fd(const struct line *l);
