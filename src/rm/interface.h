@@ -141,8 +141,8 @@ struct rm_dup { /* NVOS55: `object` of `client` becomes another name of source_o
 
 /*
  * NV_ESC_RM_VID_HEAP_CONTROL: NVOS32, 184 bytes. A union by function follows the head; allocating functions begin
- * alike. The size is 8 bytes earlier for ALLOC_SIZE_RANGE than for the others. For ALLOC_TILED the size is an answer: it
- * follows from height and pitch (rmapi_deprecated_vidheapctrl.c).
+ * alike. The size is 8 bytes earlier for ALLOC_SIZE_RANGE than for the others. For ALLOC_TILED the size is an answer;
+ * it follows from height and pitch (rmapi_deprecated_vidheapctrl.c).
  */
 struct rm_heap {
 	uint32_t client, parent, function, space;

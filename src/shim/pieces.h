@@ -1,7 +1,7 @@
 /*
- * pieces.h: the pieces of movable memory: each of one handle of the driver, or of several where it has grown. The blocks
- * that movable.c gives to the program lie in pieces with addresses of their own. Memory that the program creates and maps
- * itself (vmm.c) is a piece each, mapped at the program's addresses.
+ * pieces.h: the pieces of movable memory: each of one handle of the driver, or of several where it has grown. The
+ * blocks that movable.c gives to the program lie in pieces with addresses of their own. Memory that the program creates
+ * and maps itself (vmm.c) is a piece each, mapped at the program's addresses.
  */
 #pragma once
 
@@ -73,8 +73,8 @@ void piece_hide(struct piece *p);
 /* Creates a piece with addresses of its own, charged and resident. */
 CUresult piece_new(unsigned int device, CUdevice real, uint64_t bytes, bool packed, uint32_t *ret_place);
 /*
- * Finds a packed piece that can grow so that a block of `bytes` fits at its end. *ret_must, *ret_most: by how many bytes
- * it must grow, and can. Value: PIECES: there is none.
+ * Finds a packed piece that can grow so that a block of `bytes` fits at its end. *ret_must, *ret_most: by how many
+ * bytes it must grow, and can. Value: PIECES: there is none.
  */
 uint32_t piece_to_grow(unsigned int device, uint64_t bytes, uint64_t least, uint64_t *ret_must, uint64_t *ret_most);
 /* Grows the piece, or (`bytes` 0) releases it without growing. */

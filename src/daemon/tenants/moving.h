@@ -51,7 +51,7 @@ bool moving_find_device(const struct tenant *tenant, struct device *ret);
 bool moving_find_return(const struct tenant *tenant, struct device *ret);
 /* True while clients that connect to its wall must wait. */
 bool moving_holds(const struct tenant *tenant);
-/* True while its programs have left their workers and have no new ones: unless all are away they belong to the device. */
+/* True while its programs have left their workers and have no new ones. Unless all are away, the device has them. */
 bool moving_is_between(const struct tenant *tenant);
 /* Resumes an interrupted suspension when a tenant is first served. */
 void moving_begin(struct tenant *tenant);
