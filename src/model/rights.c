@@ -239,10 +239,15 @@ static void settle_arrears(struct arbiter *a, int i, int64_t charged_ns, int64_t
 	t->by_clock_ns = t->by_clock_ns > 0 ? 0 : t->by_clock_ns;
 }
 
-/* What it brings next takes so long, as far as can be known: of work of unknown length, as long as its longest turn. */
+/*
+ * What it brings next takes so long, as far as can be known: of work of unknown length, as long as its longest turn, of
+ * which the last one may have been measured after its end.
+ */
 static double brings_ns(const struct tenant *t)
 {
-	return (double)(rights_brings_unknown(t) ? t->longest_ns : t->next_ns);
+	uint64_t last = t->turn_cost_ns > 0 ? (uint64_t)t->turn_cost_ns : 0;
+
+	return (double)(!rights_brings_unknown(t) ? t->next_ns : last > t->longest_ns ? last : t->longest_ns);
 }
 
 /*
