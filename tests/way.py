@@ -28,6 +28,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "rem
 sys.dont_write_bytecode = True
 import net  # noqa: E402
 
+PATIENCE = float(os.environ.get("METE_TEST_PATIENCE", "1"))
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -55,7 +56,7 @@ def probe(args, env):
     list_env = {k: v for k, v in env.items() if k not in ("LD_PRELOAD", "CUDA_VISIBLE_DEVICES")}
     list_env["LD_LIBRARY_PATH"] = os.path.join(args.build, "src/softdev")
     tool = os.path.join(args.build, "tests/behaviour/visible_test")
-    out = subprocess.run([tool, "list"], env=list_env, stdout=subprocess.PIPE, check=True, timeout=60).stdout
+    out = subprocess.run([tool, "list"], env=list_env, stdout=subprocess.PIPE, check=True, timeout=60 * PATIENCE).stdout
     return [(u, int(total), int(free)) for u, total, _, free in (line.split() for line in out.decode().splitlines())]
 
 

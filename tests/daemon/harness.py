@@ -96,6 +96,15 @@ def until(what, seconds=5.0):
         pause = min(1.3 * pause, 0.02)
 
 
+def alive(pid):
+    """A zombie has ended: whoever has taken it in reaps it when they like."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 class Beside:
     """Parts of a test that mostly wait and need nothing of the others: each in a process of its own, beside what follows.
     end() waits for them, and tells what they have found."""

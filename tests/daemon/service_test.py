@@ -92,7 +92,7 @@ def upgrades(c):
     fd = barrier()
     ok(fd is not None and os.path.exists(f"/proc/{keeper}"), "the keeper is there until that has been heard")
     os.close(fd)
-    ok(until(lambda: not os.path.exists(f"/proc/{keeper}")), "then it ends")
+    ok(until(lambda: not alive(keeper)), "then it ends")
     asking.join()
     ok(answers[0]["ok"] and answers[0]["pid"] == own, "it is upgraded", answers)
 

