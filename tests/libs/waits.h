@@ -32,7 +32,27 @@ static uint64_t waits(void)
 	return counts->round_trips;
 }
 
-#define WAITS(wanted, what) tap_ok(waits() - before == (wanted), "%s: %d waits", what, (int)(waits() - before))
+/* Which calls have waited since this was last asked; `shown`: they are printed. */
+static void waits_of(bool shown)
+{
+	static uint32_t seen[LINK_COUNTED];
+
+	for (unsigned int i = 0; i < LINK_COUNTED; i++) {
+		if (shown && counts->waits[i] != seen[i])
+			printf("# call %u of the link waited: %u\n", i, counts->waits[i] - seen[i]);
+		seen[i] = counts->waits[i];
+	}
+}
+
+static void waited(uint64_t before, uint64_t wanted, const char *what)
+{
+	const uint64_t n = waits() - before;
+
+	tap_ok(n == wanted, "%s: %d waits", what, (int)n);
+	waits_of(n != wanted);
+}
+
+#define WAITS(wanted, what) waited(before, wanted, what)
 
 static CUdeviceptr memory(size_t bytes)
 {
