@@ -12,6 +12,7 @@
  */
 #include "compile/emit.h"
 #include "compile/access.h"
+#include "compile/fetch.h"
 #include "compile/group.h"
 #include "compile/leave.h"
 #include "compile/operation.h"
@@ -305,6 +306,7 @@ static bool make_code(struct emit *e, uint32_t b, bool group)
 	memcpy(e->s, group ? n->part.in : n->in, e->flow->reg_count * sizeof(*e->s));
 	e->pending = 0;
 	e->in_block = b;
+	e->fetches = 0;
 	if (group)
 		group_begin(e, b);
 	for (e->at = n->begin; on && e->at < n->end;) {
@@ -520,7 +522,8 @@ LLVMModuleRef emit_module(LLVMContextRef context, const struct flow *f)
 	e->wait = calloc(f->block_count + 1, sizeof(*e->wait));
 	e->since = calloc(f->block_count + 1, sizeof(*e->since));
 	e->s = calloc(f->reg_count + 1, sizeof(*e->s));
-	if (e->code && e->run_code && e->come_code && e->wait && e->since && e->s) {
+	e->fetch = calloc(FETCHES_MAX, sizeof(*e->fetch));
+	if (e->code && e->run_code && e->come_code && e->wait && e->since && e->s && e->fetch) {
 		make_begin(e);
 		for (uint32_t b = 0; good && b < f->block_count; b++) {
 			if (f->block[b].reached)
@@ -542,6 +545,7 @@ LLVMModuleRef emit_module(LLVMContextRef context, const struct flow *f)
 	free(e->wait);
 	free(e->since);
 	free(e->s);
+	free(e->fetch);
 	free(e);
 	return made;
 }

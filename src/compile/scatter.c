@@ -6,6 +6,7 @@
  * Accesses are counted as find_access() of softdev/ptx/mem.h counts them.
  */
 #include "compile/access.h"
+#include "compile/fetch.h"
 #include "compile/group.h"
 #include "compile/leave.h"
 #include "compile/operation.h"
@@ -15,7 +16,8 @@
 
 struct scatter {
 	const struct access_form *a;
-	LLVMValueRef at;	  /* addresses, or offsets in shared memory */
+	LLVMValueRef base;	  /* what the register holds: of loads beside each other the same */
+	LLVMValueRef at;	  /* addresses, or offsets in shared memory: with the operation's own number */
 	LLVMValueRef here, lanes; /* who accesses: as i32, as a vector of i1 */
 	LLVMValueRef first;	  /* the address of the first of them */
 	LLVMValueRef first_lane;  /* as i64; NULL: all lanes access */
@@ -45,13 +47,20 @@ static LLVMValueRef scatter_all(struct emit *e, const struct scatter *x, LLVMVal
 	return LLVMBuildICmp(e->b, LLVMIntEQ, bits, LLVMConstInt(e->i32, 0xffffffffu, false), "");
 }
 
-/* Whether all lie at or below `last`, counted from `begin`, and are aligned. */
+/* Lane by lane: whether it lies at or below `last`, counted from `begin`. */
+static LLVMValueRef in_reach(struct emit *e, const struct scatter *x, LLVMValueRef begin, LLVMValueRef last)
+{
+	LLVMValueRef off = begin ? LLVMBuildSub(e->b, x->at, value_spread(e, begin), "") : x->at;
+
+	return LLVMBuildICmp(e->b, LLVMIntULE, off, value_spread(e, last), "");
+}
+
+/* Whether all do, and are aligned. */
 static LLVMValueRef scatter_check(struct emit *e, const struct scatter *x, LLVMValueRef begin, LLVMValueRef last)
 {
 	const uint64_t bytes = access_bytes(x->a);
-	LLVMValueRef off = begin ? LLVMBuildSub(e->b, x->at, value_spread(e, begin), "") : x->at, good, even;
+	LLVMValueRef good = in_reach(e, x, begin, last), even;
 
-	good = LLVMBuildICmp(e->b, LLVMIntULE, off, value_spread(e, last), "");
 	if (bytes > 1) {
 		even = LLVMBuildAnd(e->b, x->at, value_number(LLVMTypeOf(x->at), bytes - 1), "");
 		even = LLVMBuildICmp(e->b, LLVMIntEQ, even, LLVMConstNull(LLVMTypeOf(even)), "");
@@ -84,40 +93,43 @@ static LLVMValueRef address_of(struct emit *e, LLVMValueRef at, LLVMValueRef lan
 	return LLVMBuildExtractElement(e->b, at, lane, "");
 }
 
-/* Finds out whether the addresses are one behind the other. Value: how many pieces of memory are touched. */
+/* Finds out whether the addresses are one behind the other. Value: how many pieces of memory are touched. It asks the
+ * registers and not the addresses, so that LLVM finds the same for loads beside each other. */
 static LLVMValueRef scatter_pattern(struct emit *e, struct scatter *x)
 {
 	const uint64_t bytes = access_bytes(x->a);
 	const uint32_t period = x->first_lane ? LANES : LANES / 2;
 	LLVMTypeRef t = e->i64;
 	LLVMValueRef from, one, row, n, halves[LANES], other;
+	LLVMValueRef first = address_of(e, x->base, x->first_lane ? x->first_lane : LLVMConstNull(t));
 
 	if (x->first_lane) {
-		from = value_spread(e, x->first);
-		row = LLVMBuildSub(e->b, x->first, LLVMBuildMul(e->b, x->first_lane, LLVMConstInt(t, bytes, false), ""),
+		from = value_spread(e, first);
+		row = LLVMBuildSub(e->b, first, LLVMBuildMul(e->b, x->first_lane, LLVMConstInt(t, bytes, false), ""),
 				   "");
 		row = value_spread(e, row);
 		n = LLVMBuildZExt(e->b, value_intrinsic(e, "llvm.ctpop", e->i32, &x->here, 1), t, "");
 	} else {
 		for (uint32_t i = 0; i < LANES; i++)
 			halves[i] = LLVMConstInt(e->i32, i / (LANES / 2) * (LANES / 2), false);
-		row = from = LLVMBuildShuffleVector(e->b, x->at, LLVMGetUndef(LLVMTypeOf(x->at)),
+		row = from = LLVMBuildShuffleVector(e->b, x->base, LLVMGetUndef(LLVMTypeOf(x->base)),
 						    LLVMConstVector(halves, LANES), "");
 		n = LLVMConstInt(t, LANES, false);
 	}
-	one = scatter_all(e, x, LLVMBuildICmp(e->b, LLVMIntEQ, x->at, from, ""));
+	one = scatter_all(e, x, LLVMBuildICmp(e->b, LLVMIntEQ, x->base, from, ""));
 	row = scatter_all(
-		e, x, LLVMBuildICmp(e->b, LLVMIntEQ, LLVMBuildSub(e->b, x->at, steps(t, period, bytes), ""), row, ""));
+		e, x,
+		LLVMBuildICmp(e->b, LLVMIntEQ, LLVMBuildSub(e->b, x->base, steps(t, period, bytes), ""), row, ""));
 	n = LLVMBuildSelect(e->b, row, LLVMConstInt(t, bytes, false), n, "");
 	other = LLVMConstInt(t, 1, false);
 	x->is_row = row;
 	if (!x->first_lane) {
-		LLVMValueRef second = address_of(e, x->at, LLVMConstInt(t, LANES / 2, false));
+		LLVMValueRef second = address_of(e, x->base, LLVMConstInt(t, LANES / 2, false));
 
-		other = LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, x->first, second, ""), other,
+		other = LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, first, second, ""), other,
 					LLVMConstInt(t, 2, false), "");
 		second = LLVMBuildSub(e->b, second, LLVMConstInt(t, bytes * (LANES / 2), false), "");
-		x->is_row = LLVMBuildAnd(e->b, row, LLVMBuildICmp(e->b, LLVMIntEQ, x->first, second, ""), "");
+		x->is_row = LLVMBuildAnd(e->b, row, LLVMBuildICmp(e->b, LLVMIntEQ, first, second, ""), "");
 	}
 	return LLVMBuildSelect(e->b, one, other, n, "");
 }
@@ -125,7 +137,7 @@ static LLVMValueRef scatter_pattern(struct emit *e, struct scatter *x)
 LLVMValueRef access_sectors(struct emit *e, LLVMValueRef at, uint32_t bytes)
 {
 	const struct access_form a = { .bytes = (uint8_t)bytes, .count = 1 };
-	struct scatter x = { .a = &a, .at = at, .here = e->here };
+	struct scatter x = { .a = &a, .base = at, .at = at, .here = e->here };
 
 	x.first_lane = LLVMBuildZExt(e->b, group_first(e), e->i64, "");
 	x.first = address_of(e, at, x.first_lane);
@@ -411,18 +423,93 @@ static bool make_folded(struct emit *e, const struct plan *p)
 	return true;
 }
 
+/* ---- loads that lie close together ---- */
+
+/* Whether all that is fetched lies in the range of the first load, and each load is aligned. */
+static LLVMValueRef fetch_good(struct emit *e, const struct scatter *x, const struct fetch *f)
+{
+	const struct access_form whole = { .bytes = (uint8_t)f->bytes, .count = 1 };
+	struct scatter all = { .a = &whole, .base = x->base, .here = x->here, .lanes = x->lanes };
+	const struct access_range r = access_range(e);
+	LLVMValueRef bytes = LLVMConstInt(e->i64, f->bytes, false), good, even;
+	uint32_t most = 1;
+
+	for (uint32_t i = 0; i < f->count; i++) {
+		const struct access_form a = access_form(e->flow->request->op[f->op[i]].name);
+
+		most = a.bytes > most ? a.bytes : most;
+	}
+	all.at = LLVMBuildAdd(e->b, x->base, value_number(LLVMTypeOf(x->base), (uint64_t)f->least), "");
+	good = in_reach(e, &all, r.begin, LLVMBuildSub(e->b, r.bytes, bytes, ""));
+	even = LLVMBuildAnd(e->b, x->at, value_number(LLVMTypeOf(x->at), most - 1), "");
+	even = LLVMBuildICmp(e->b, LLVMIntEQ, even, LLVMConstNull(LLVMTypeOf(even)), "");
+	good = scatter_all(e, &all, LLVMBuildAnd(e->b, good, even, ""));
+	if (f->rows) {
+		scatter_pattern(e, &all);
+		good = LLVMBuildAnd(e->b, good, LLVMBuildNot(e->b, all.is_row, ""), "");
+	}
+	return LLVMBuildAnd(e->b, good, LLVMBuildICmp(e->b, LLVMIntUGE, r.bytes, bytes, ""), "");
+}
+
+/* Gathers them, where that is good. */
+static void fetch_all(struct emit *e, const struct scatter *x, struct fetch *f)
+{
+	LLVMTypeRef one = type_int(e, f->bytes), t = type_lanes(one);
+	LLVMBasicBlockRef from[2], gather = new_block(e), on = new_block(e);
+	LLVMValueRef v[2], at;
+
+	f->good = fetch_good(e, x, f);
+	from[0] = LLVMGetInsertBlock(e->b);
+	LLVMBuildCondBr(e->b, f->good, gather, on);
+	LLVMPositionBuilderAtEnd(e->b, gather);
+	at = LLVMBuildAdd(e->b, x->base, value_number(LLVMTypeOf(x->base), (uint64_t)f->least), "");
+	at = LLVMBuildIntToPtr(e->b, at, type_lanes(LLVMPointerType(one, 0)), "");
+	v[0] = LLVMConstNull(t);
+	v[1] = value_gather(e, t, at, 1, x->lanes);
+	from[1] = LLVMGetInsertBlock(e->b);
+	LLVMBuildBr(e->b, on);
+	LLVMPositionBuilderAtEnd(e->b, on);
+	f->value = LLVMBuildPhi(e->b, t, "");
+	LLVMAddIncoming(f->value, v, from, 2);
+}
+
+/* Value: whether the load is one of those that are fetched together. The first of them fetches. */
+static bool fetch_begin(struct emit *e, const struct scatter *x)
+{
+	if (e->kept || fetch_of(e))
+		return fetch_of(e);
+	if (e->fetches == FETCHES_MAX || !fetch_find(e, &e->fetch[e->fetches]))
+		return false;
+	fetch_all(e, x, &e->fetch[e->fetches++]);
+	return true;
+}
+
+/* Where it has been fetched, goes `on` with it; builder: goes on where it has not. */
+static void take_fetched(struct emit *e, struct scatter *x, LLVMBasicBlockRef on)
+{
+	const struct fetch *f = fetch_of(e);
+	LLVMBasicBlockRef yes = new_block(e), no = new_block(e);
+
+	LLVMBuildCondBr(e->b, expected(e, f->good), yes, no);
+	LLVMPositionBuilderAtEnd(e->b, yes);
+	add_to(e, e->sectors, 0, scatter_pattern(e, x));
+	give(e, x->a, 0, fetch_value(e, f, x->a));
+	LLVMBuildBr(e->b, on);
+	LLVMPositionBuilderAtEnd(e->b, no);
+}
+
 void make_scattered(struct emit *e, const struct plan *p)
 {
 	const struct compile_op *o = operation(e);
-	struct scatter x = { .a = &p->access, .at = source_lanes(e, &o->operand[1], true) };
+	struct scatter x = { .a = &p->access, .base = source_lanes(e, &o->operand[1], true) };
 	LLVMBasicBlockRef fast, slow, on;
 	struct access_range range;
 	LLVMValueRef good;
 
 	if (p->same && make_folded(e, p))
 		return;
-	x.at = LLVMBuildAdd(e->b, x.at, value_number(LLVMTypeOf(x.at), x.a->shared ? o->imm & 0xffffffffu : o->imm),
-			    "");
+	x.at = LLVMBuildAdd(e->b, x.base,
+			    value_number(LLVMTypeOf(x.base), x.a->shared ? o->imm & 0xffffffffu : o->imm), "");
 	x.here = e->kept ? e->here : LLVMConstInt(e->i32, 0xffffffffu, false);
 	x.lanes = e->kept ? e->here_lanes : LLVMConstAllOnes(type_lanes(e->i1));
 	x.first_lane = e->kept ? LLVMBuildZExt(e->b, group_first(e), e->i64, "") : NULL;
@@ -432,11 +519,13 @@ void make_scattered(struct emit *e, const struct plan *p)
 		any_move(e, &x);
 		return;
 	}
+	on = new_block(e);
+	if (fetch_begin(e, &x))
+		take_fetched(e, &x, on);
 	range = access_range(e);
 	good = in_range(e, &x, &range);
 	fast = new_block(e);
 	slow = new_block(e);
-	on = new_block(e);
 	LLVMBuildCondBr(e->b, expected(e, good), fast, slow);
 	LLVMPositionBuilderAtEnd(e->b, slow);
 	scatter_call(e, p, &range);

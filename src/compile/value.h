@@ -9,6 +9,9 @@
 #include <llvm-c/Core.h>
 
 #define VECTOR_ALIGN 64u
+#define FETCHES_MAX 64u
+
+struct fetch;
 
 struct emit {
 	const struct flow *flow;
@@ -37,11 +40,13 @@ struct emit {
 	bool told;			       /* the engine has been told the group */
 	bool as_lanes;			       /* results are stored as lanes, because another path to this point has
 						* lanes */
-	struct state *s;		       /* for each register, before the current operation */
-	uint8_t *live;			       /* for each register: needed from here on */
-	uint32_t at;			       /* the current operation */
-	uint32_t in_block;		       /* the current block */
-	uint64_t pending;		       /* instructions not yet added to the counter */
+	struct fetch *fetch;		       /* those of the block, FETCHES_MAX at most: fetch.h */
+	uint32_t fetches;
+	struct state *s;   /* for each register, before the current operation */
+	uint8_t *live;	   /* for each register: needed from here on */
+	uint32_t at;	   /* the current operation */
+	uint32_t in_block; /* the current block */
+	uint64_t pending;  /* instructions not yet added to the counter */
 };
 
 const struct compile_op *operation(const struct emit *e);

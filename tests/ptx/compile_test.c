@@ -118,6 +118,31 @@ static const char text[] =
 	"\tadd.u32 %r3, %r1, %r2; cvt.u64.u32 %d2, %r3; cvt.s64.s32 %d3, %r3; mad.wide.u32 %d4, %r1, 16, %d1;\n"
 	"\tst.global.u64 [%d4], %d2; st.global.u64 [%d4+8], %d3; ret;\n}\n"
 	/*
+	 * loads beside each other: of pieces that are not aligned, with a sign, of rows that are none for the compiler,
+	 * with a store between them or a new address; `far` is added to the address of `who`
+	 */
+	".visible .entry near(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
+	"\t.reg .pred %p<4>; .reg .b32 %r<60>; .reg .b64 %d<20>; .reg .b16 %h<20>;\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; ld.param.u64 %d2, [far];\n"
+	"\tmad.wide.u32 %d3, %r1, 16, %d1; mul.lo.u32 %r3, %r1, 0x9e3779b1; xor.b32 %r4, %r3, 0x85ebca6b; not.b32 %r5, %r3;\n"
+	"\tst.global.v4.u32 [%d3+4096], {%r3, %r4, %r5, %r1}; bar.sync 0;\n"
+	"\tshr.u32 %r6, %r1, 1; and.b32 %r7, %r1, 1; mul.lo.u32 %r8, %r6, 18; mad.lo.u32 %r8, %r7, 8, %r8; mul.lo.u32 %r9, %r6, 20;\n"
+	"\tcvt.u64.u32 %d4, %r8; cvt.u64.u32 %d5, %r9; add.s64 %d4, %d4, %d1; add.s64 %d5, %d5, %d1; setp.eq.u32 %p1, %r1, %r2;\n"
+	"\t@%p1 add.s64 %d4, %d4, %d2; @%p1 add.s64 %d5, %d5, %d2; and.b32 %r10, %r2, 0; xor.b32 %r11, %r1, %r10;\n"
+	"\tmad.wide.u32 %d6, %r11, 4, %d1; mad.wide.u32 %d7, %r11, 16, %d1; mov.u32 %r20, 0; mov.u32 %r21, 0;\n"
+	"L1:\n\tadd.u32 %r20, %r20, 1; mov.u64 %d8, %d4;\n"
+	"\tld.global.u16 %h1, [%d4+4098]; ld.global.u16 %h2, [%d4+4100]; mov.b32 %r22, {%h1, %h2}; ld.global.u32 %r23, [%d5+4100];\n"
+	"\tld.global.s8 %r24, [%d4+4103]; ld.global.u16 %h3, [%d4+4102]; ld.global.s16 %r25, [%d4+4104]; mov.b32 %r26, {%h3, %h2};\n"
+	"\tld.global.u32 %r27, [%d5+4104]; ld.global.u8 %r28, [%d5+4107]; ld.global.u32 %r29, [%d6+4096]; ld.global.u32 %r30, [%d6+4100];\n"
+	"\tld.global.u16 %r31, [%d8+4096]; ld.global.u16 %r32, [%d8+4098]; add.s64 %d8, %d8, 18; ld.global.u16 %r33, [%d8+4096];\n"
+	"\tld.global.s16 %r34, [%d8+4098]; ld.global.u32 %r35, [%d7]; ld.global.u32 %r36, [%d7+4]; add.u32 %r37, %r36, 1;\n"
+	"\tst.global.u32 [%d7+4], %r37; ld.global.u32 %r38, [%d7+4];\n"
+	"\tmul.lo.u32 %r21, %r21, 31; add.u32 %r21, %r21, %r22; xor.b32 %r21, %r21, %r23; mul.lo.u32 %r21, %r21, 31; add.u32 %r21, %r21, %r24;\n"
+	"\txor.b32 %r21, %r21, %r25; mul.lo.u32 %r21, %r21, 31; add.u32 %r21, %r21, %r26; xor.b32 %r21, %r21, %r27; add.u32 %r21, %r21, %r28;\n"
+	"\tmul.lo.u32 %r21, %r21, 31; add.u32 %r21, %r21, %r29; xor.b32 %r21, %r21, %r30; mad.lo.u32 %r21, %r31, 77, %r21; xor.b32 %r21, %r21, %r32;\n"
+	"\tmad.lo.u32 %r21, %r33, 99, %r21; xor.b32 %r21, %r21, %r34; add.u32 %r21, %r21, %r35; mad.lo.u32 %r21, %r38, 101, %r21;\n"
+	"\tst.global.u32 [%d7+8], %r21; setp.lt.u32 %p2, %r20, 3; @%p2 bra L1; st.global.u32 [%d7], %r20; ret;\n}\n"
+	/*
 	 * as products of matrices read their tiles: eight lanes share a row, every eighth one a column; `far` is added to
 	 * the address of `who`, and lanes above `who` take a turn less
 	 */
@@ -288,6 +313,27 @@ static void test_tiles(void)
 	ok(compare("tiles", one, block, 40, 0xfffff000u) && same_fault());
 	ok(compare("tiles", one, block, 9, 4) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED &&
 	   outcomes[1].fault.thread[0] == 9);
+}
+
+/* Loads that lie close together, which are fetched together. */
+static void test_near(void)
+{
+	const struct dims one = { 1, 1, 1 }, block = { 64, 1, 1 };
+	static const uint32_t last[] = { 4, 6, 8, 30 };
+
+	ok(compare("near", one, block, 64, 0) && same_results() && !outcomes[1].r && outcomes[1].out[1] == 3);
+	ok(compare("near", one, (struct dims){ 45, 1, 1 }, 64, 0) && same_results() && !outcomes[1].r);
+	ok(compare("near", one, block, 40, 20) && same_results() && !outcomes[1].r);
+	ok(compare("near", one, block, 9, 1) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED &&
+	   outcomes[1].fault.thread[0] == 9);
+	ok(compare("near", one, block, 9, 2) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED);
+	ok(compare("near", one, block, 40, DEVICE_BYTES) && same_fault() && outcomes[1].fault.thread[0] == 40);
+	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++) { /* thread 40 loads around the end of memory */
+		const uint64_t far = DEVICE_BYTES - WORDS * 4 - 4096 - 360 - last[i];
+
+		tap_ok(compare("near", one, block, 40, far) && same_fault() && outcomes[1].fault.thread[0] == 40,
+		       "near, %u bytes before the end of memory", last[i]);
+	}
 }
 
 /* Whose turn it is depends on the order of lanes, which is the interpreter's, to the last instruction. */
@@ -630,6 +676,7 @@ int main(void)
 	device_open(2);
 	test_results();
 	test_tiles();
+	test_near();
 	test_turns();
 	test_faults();
 	test_hot();
