@@ -516,10 +516,11 @@ static bool same(const char *isa, uint64_t seed)
 static int run_seeds(uint64_t seed, int count)
 {
 	static const char *const isas[] = { "avx512", "avx2" };
+	const bool one = !isa_find(isas[0]) || !isa_find(isas[1]); /* a build with this machine's best set has one */
 	int wrong = 0, faults = 0;
 
 	for (int i = 0; i < count && wrong < 5; i++) {
-		const char *isa = isas[isa_find("avx512") ? i % 8 == 7 : 1];
+		const char *isa = isas[one ? !isa_find(isas[0]) : i % 8 == 7];
 		char path[64];
 		FILE *f;
 
@@ -548,7 +549,7 @@ int main(int argc, char **argv)
 	struct timespec now;
 	int count = 6;
 
-	if (!getenv("METE_SOFT_COMPILER") || !isa_find("avx2")) {
+	if (!getenv("METE_SOFT_COMPILER") || (!isa_find("avx2") && !isa_find("avx512"))) {
 		printf("1..0 # SKIP no compiler was built, or this processor has no vectors for it\n");
 		return 0;
 	}
@@ -563,7 +564,8 @@ int main(int argc, char **argv)
 	tap_begin();
 	device_open(1);
 	if (path) {
-		ok(read_kernel(path, &seed) && (!isa_find("avx512") || same("avx512", seed)) && same("avx2", seed));
+		ok(read_kernel(path, &seed) && (!isa_find("avx512") || same("avx512", seed)) &&
+		   (!isa_find("avx2") || same("avx2", seed)));
 		device_close();
 		return tap_end();
 	}
