@@ -119,7 +119,7 @@ static const char text[] =
 	"\tst.global.u64 [%d4], %d2; st.global.u64 [%d4+8], %d3; ret;\n}\n"
 	/*
 	 * loads beside each other: of pieces that are not aligned, with a sign, of rows that are none for the compiler,
-	 * with a store between them or a new address; `far` is added to the address of `who`
+	 * with a store between them or a new address; `far` is added to the address of `who` when the ranges are known
 	 */
 	".visible .entry near(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
 	"\t.reg .pred %p<4>; .reg .b32 %r<60>; .reg .b64 %d<20>; .reg .b16 %h<20>;\n"
@@ -128,9 +128,10 @@ static const char text[] =
 	"\tst.global.v4.u32 [%d3+4096], {%r3, %r4, %r5, %r1}; bar.sync 0;\n"
 	"\tshr.u32 %r6, %r1, 1; and.b32 %r7, %r1, 1; mul.lo.u32 %r8, %r6, 18; mad.lo.u32 %r8, %r7, 8, %r8; mul.lo.u32 %r9, %r6, 20;\n"
 	"\tcvt.u64.u32 %d4, %r8; cvt.u64.u32 %d5, %r9; add.s64 %d4, %d4, %d1; add.s64 %d5, %d5, %d1; setp.eq.u32 %p1, %r1, %r2;\n"
-	"\t@%p1 add.s64 %d4, %d4, %d2; @%p1 add.s64 %d5, %d5, %d2; and.b32 %r10, %r2, 0; xor.b32 %r11, %r1, %r10;\n"
+	"\tand.b32 %r10, %r2, 0; xor.b32 %r11, %r1, %r10;\n"
 	"\tmad.wide.u32 %d6, %r11, 4, %d1; mad.wide.u32 %d7, %r11, 16, %d1; mov.u32 %r20, 0; mov.u32 %r21, 0;\n"
-	"L1:\n\tadd.u32 %r20, %r20, 1; mov.u64 %d8, %d4;\n"
+	"L1:\n\tadd.u32 %r20, %r20, 1; setp.eq.and.u32 %p3, %r20, 2, %p1; @%p3 add.s64 %d4, %d4, %d2; @%p3 add.s64 %d5, %d5, %d2;\n"
+	"\tmov.u64 %d8, %d4;\n"
 	"\tld.global.u16 %h1, [%d4+4098]; ld.global.u16 %h2, [%d4+4100]; mov.b32 %r22, {%h1, %h2}; ld.global.u32 %r23, [%d5+4100];\n"
 	"\tld.global.s8 %r24, [%d4+4103]; ld.global.u16 %h3, [%d4+4102]; ld.global.s16 %r25, [%d4+4104]; mov.b32 %r26, {%h3, %h2};\n"
 	"\tld.global.u32 %r27, [%d5+4104]; ld.global.u8 %r28, [%d5+4107]; ld.global.u32 %r29, [%d6+4096]; ld.global.u32 %r30, [%d6+4100];\n"
