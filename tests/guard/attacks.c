@@ -466,7 +466,7 @@ static void *group_step(void *which)
 	return NULL;
 }
 
-/* Three groups are the tenant's, of which the channel has one. */
+/* Three groups are the tenant's, of which the channel has one. 0: so it is. */
 static int groups_left(void)
 {
 	uint32_t o;
@@ -477,16 +477,16 @@ static int groups_left(void)
 	return left == 2 ? 0 : 20 + left;
 }
 
+/* Which call the driver takes first is its own: each time, whichever it was, the channel must be counted. */
 static int body_swap_group(void)
 {
 	pthread_t t[4];
 	uint32_t o;
+	int made = 0, r;
 
-	if (session_open(&swapped))
-		return 2;
-	for (int n = 0; n < 100; n++) {
+	for (int n = 0; n < 40; n++) {
 		o = GROUP;
-		if (rm_alloc(swapped.fd, swapped.client, 2, &o, 0xa06c, NULL))
+		if (session_open(&swapped) || rm_alloc(swapped.fd, swapped.client, 2, &o, 0xa06c, NULL))
 			return 3;
 		for (intptr_t i = 0; i < 4; i++)
 			if (pthread_create(&t[i], NULL, group_step, (void *)i))
@@ -495,13 +495,33 @@ static int body_swap_group(void)
 			pthread_join(t[i], NULL);
 		/* Something has the channel's name: it was not made below the group, and did not go with it. */
 		o = CHANNEL;
-		if (!swaps[1] && !swaps[2] && !swaps[3] && rm_alloc(swapped.fd, swapped.client, 2, &o, 0x3e, NULL))
-			return groups_left();
-		rm_free(swapped.fd, swapped.client, CHANNEL);
-		rm_free(swapped.fd, swapped.client, GROUP);
-		rm_free(swapped.fd, swapped.client, 0x501);
+		if (!swaps[1] && !swaps[2] && !swaps[3] && rm_alloc(swapped.fd, swapped.client, 2, &o, 0x3e, NULL)) {
+			made++;
+			r = groups_left();
+			if (r)
+				return r;
+		}
+		close(swapped.fd);
 	}
-	return 8;
+	return made ? 0 : 8;
+}
+
+/* Under load the order may not come about (8). */
+void case_swaps(void)
+{
+	/* Where the programs are traced, a call that was not shown to them ends its process. */
+	bool killed = traced();
+	int r;
+
+	truth_reset(true);
+	r = as("c", body_swap);
+	ok(!r || (killed && r == -SIGKILL),
+	   "a second name of memory that got its name while the call waited stays charged (%d)", r);
+	r = as("c", body_swap_group);
+	ok(!r || (killed && r == -SIGKILL),
+	   "a channel below a device that got its group's name while the call waited counts (%d)", r);
+	truth_reset(false);
+	clean("swaps");
 }
 
 void case_attacks(void)
@@ -534,14 +554,6 @@ void case_attacks(void)
 		one(body_clone_into, "a child that is born in another cgroup");
 		born_inside();
 		exec_thread();
-	}
-	if (!front_notify) {
-		truth_reset(true);
-		ok(!as("c", body_swap),
-		   "a second name of memory that got its name while the call waited stays charged");
-		r = as("c", body_swap_group);
-		ok(!r, "a channel below a device that got its group's name while the call waited counts (%d)", r);
-		truth_reset(false);
 	}
 	clean("attacks");
 }

@@ -31,6 +31,7 @@ static const struct {
 	{ "grant", case_grant },
 	{ "accounts", case_accounts },
 	{ "attacks", case_attacks },
+	{ "swaps", case_swaps },
 	{ "tricks", case_tricks },
 	{ "published", case_published },
 	{ "lines", case_lines },

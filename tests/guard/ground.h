@@ -117,6 +117,7 @@ void case_reload(void);
 void case_grant(void);
 void case_accounts(void);
 void case_attacks(void);
+void case_swaps(void);
 void case_tricks(void);
 void case_published(void);
 void case_lines(void);
