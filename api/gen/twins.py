@@ -21,6 +21,7 @@ NAME-forward.toml says how the calls of NAME-soft.toml travel:
                      "=FUNCTION:PARAMETER": where no parameter tells it, the twin of that one does, and the message says it
   result             parameters for one result, here or in the device's memory, and the one that tells their type
   kept               parameters in the program's memory that the twin alone writes; the worker's library gets NULL
+  twin               parameters that the twin alone fills, as "CALL:PARAMETER": addresses are not the program's in the worker
   scratch            workspaces in the program's memory, and the parameter that counts their bytes
   pointer_mode, pointer_mode_of   calls that set and tell where scalars stand
   raw, raw_body      calls that the twin answers, and whose numbers a body written by hand has for what it sends; the worker's body
@@ -49,7 +50,7 @@ from .spec import SpecError
 from .text import banner, failure, refused_by_name, ret
 
 KEYS = {"number", "files", "statuses", "create", "destroy", "numbers", "same", "here", "local", "waits", "ask", "once", "out", "both", "list",
-        "tells", "scalar", "result", "kept", "scratch", "pointer_mode", "pointer_mode_of", "final", "sets", "sets_by", "spoils",
+        "tells", "scalar", "result", "kept", "twin", "scratch", "pointer_mode", "pointer_mode_of", "final", "sets", "sets_by", "spoils",
         "raw", "raw_body", "told", "more", "raw_about", "far", "parts"}
 FAR_KEYS = {"ask", "rehearse", "descriptor", "library", "recipes", "calls", "by_hand", "values", "out", "outs", "once"}
 
@@ -68,7 +69,7 @@ class Way:
         known = {c.symbol: {a.name for a in c.args} for c in implemented}
         for key in ("local", "waits", "ask", "once", "here", "tells", "sets", "sets_by", "spoils", "raw"):
             faults += [f'{shown}: {key} "{p}": no such call' for p in self.data.get(key, []) if not fnmatch.filter(known, p)]
-        for key in ("out", "both", "list", "scalar", "result", "kept", "scratch"):
+        for key in ("out", "both", "list", "scalar", "result", "kept", "twin", "scratch"):
             faults += [f'{shown}: {key} "{p}": no such parameter' for p in self.data.get(key, [])
                        if not any(fnmatch.fnmatchcase(f"{c}:{a}", p) for c, args in known.items() for a in args)]
         faults += [f'{shown}: create "{c}": no such call with "{a}"' for c, a in self.create.items() if a not in known.get(c, ())]
@@ -95,7 +96,7 @@ class Way:
         if self.create.get(call.symbol) == arg.name:
             return "made"
         if arg.pointer:
-            for key in ("out", "both", "list", "scalar", "result", "kept", "scratch"):
+            for key in ("out", "both", "list", "scalar", "result", "kept", "twin", "scratch"):
                 if self.found(key, call, arg):
                     return key
             return "device"
@@ -398,7 +399,7 @@ def client_put(way, c, a):
         return ["\t{", *("\t" + line if line else "" for line in put), "\t}"] if told else put
     if role == "both":
         return [f"\tforward_put(&c_.f, {a.name}, sizeof(*{a.name}));"]
-    return []  # made, out, kept, scratch
+    return []  # made, out, kept, twin, scratch
 
 
 def element(a):
@@ -481,6 +482,9 @@ def handler(way, c):
             after.append(f"\tforward_put(w_, &{a.name}_value_, sizeof({a.name}_value_));")
         elif role == "kept":
             passed[a.name] = "NULL"
+        elif role == "twin":
+            head.append(f"\t{a.target} {a.name}_value_ = 0;")
+            passed[a.name] = f"&{a.name}_value_"
         elif role == "scratch":
             head.append(f"\tvoid *{a.name};")
             ready += [f"\t{a.name} = forward_scratch(w_, {way.length('scratch', c, a)});",

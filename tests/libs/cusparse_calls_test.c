@@ -251,6 +251,81 @@ static void test_triangle_many(cusparseFormat_t format, int op, bool upper, bool
 	matrix_free(&a);
 }
 
+/* What the descriptor of a matrix was told; `nnz` may have been counted since, by the device. */
+static void test_told(const struct matrix *m, cusparseFormat_t format, int nnz, bool wide, int base)
+{
+	cusparseIndexType_t kinds[2] = { 0 };
+	int64_t size[3] = { -1, -1, -1 };
+	const void *list[3] = { NULL };
+	cusparseIndexBase_t from = 7;
+	cudaDataType kind = 99;
+	void *values = NULL;
+
+	if (format == CUSPARSE_FORMAT_COO) {
+		GOOD(t.cusparseConstCooGet(m->descriptor, &size[0], &size[1], &size[2], &list[0], &list[1], &list[2],
+					   &kinds[0], &from, &kind));
+		kinds[1] = kinds[0];
+		is(t.cusparseCsrGet(m->descriptor, &size[0], &size[1], &size[2], (void **)&list[0], (void **)&list[1],
+				    (void **)&list[2], &kinds[0], &kinds[1], &from, &kind),
+		   CUSPARSE_STATUS_INVALID_VALUE);
+	} else {
+		GOOD((format == CUSPARSE_FORMAT_CSR ? t.cusparseCsrGet : t.cusparseCscGet)(
+			m->descriptor, &size[0], &size[1], &size[2], (void **)&list[0], (void **)&list[1],
+			(void **)&list[2], &kinds[0], &kinds[1], &from, &kind));
+	}
+	is(size[0] == m->rows && size[1] == m->columns && size[2] == nnz, true);
+	is(list[0] == at(m->offsets) && list[1] == at(m->indices) && list[2] == at(m->values), true);
+	is(kinds[0] == kinds[1] && kinds[0] == (wide ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I), true);
+	is((int)from == base && kind == (cudaDataType)data_type[type], true);
+	GOOD(t.cusparseConstSpMatGetValues(m->descriptor, &list[0]));
+	GOOD(t.cusparseSpMatGetValues(m->descriptor, &values));
+	is(list[0] == values && values == at(m->values), true);
+}
+
+static void test_told_dense(void)
+{
+	cusparseFillMode_t fill = CUSPARSE_FILL_MODE_UPPER, fill_told = CUSPARSE_FILL_MODE_LOWER;
+	int64_t rows = 0, columns = 0, ld = 0, size = 0, apart = 0;
+	const void *constant = NULL;
+	cusparseDnMatDescr_t dense;
+	cusparseDnVecDescr_t vector;
+	cusparseOrder_t order = 0;
+	cudaDataType kind = 99;
+	void *values = NULL;
+	struct matrix m;
+	int batch = 0;
+
+	type = 0;
+	matrix_make(&m, ROWS, COLUMNS, CUSPARSE_FORMAT_CSR, false, 0, false);
+	GOOD(t.cusparseCreateDnMat(&dense, 4, 3, 5, at(m.values), CUDA_R_64F, CUSPARSE_ORDER_COL));
+	GOOD(t.cusparseDnMatSetStridedBatch(dense, 2, 20));
+	GOOD(t.cusparseDnMatGet(dense, &rows, &columns, &ld, &values, &kind, &order));
+	is(rows == 4 && columns == 3 && ld == 5 && values == at(m.values) && kind == CUDA_R_64F &&
+		   order == CUSPARSE_ORDER_COL,
+	   true);
+	GOOD(t.cusparseConstDnMatGet(dense, &rows, &columns, &ld, &constant, &kind, &order));
+	is(constant == values, true);
+	GOOD(t.cusparseDnMatGetStridedBatch(dense, &batch, &apart));
+	is(batch == 2 && apart == 20, true);
+	GOOD(t.cusparseCreateDnVec(&vector, 9, at(m.indices), CUDA_R_32F));
+	GOOD(t.cusparseDnVecGet(vector, &size, &values, &kind));
+	is(size == 9 && values == at(m.indices) && kind == CUDA_R_32F, true);
+	is(t.cusparseDnVecGet(vector, NULL, &values, &kind), CUSPARSE_STATUS_INVALID_VALUE);
+	GOOD(t.cusparseConstDnVecGetValues(vector, &constant));
+	is(constant == values, true);
+	GOOD(t.cusparseSpMatSetAttribute(m.descriptor, CUSPARSE_SPMAT_FILL_MODE, &fill, sizeof(fill)));
+	GOOD(t.cusparseSpMatGetAttribute(m.descriptor, CUSPARSE_SPMAT_FILL_MODE, &fill_told, sizeof(fill_told)));
+	is(fill_told, fill);
+	is(t.cusparseSpMatGetAttribute(m.descriptor, CUSPARSE_SPMAT_FILL_MODE, &fill_told, 1),
+	   CUSPARSE_STATUS_INVALID_VALUE);
+	GOOD(t.cusparseCsrSetStridedBatch(m.descriptor, 3, 0, 8));
+	GOOD(t.cusparseSpMatGetStridedBatch(m.descriptor, &batch));
+	is(batch, 3);
+	GOOD(t.cusparseDestroyDnVec(vector));
+	GOOD(t.cusparseDestroyDnMat(dense));
+	matrix_free(&m);
+}
+
 static void test_conversions(cusparseFormat_t format)
 {
 	struct matrix a, b;
@@ -277,6 +352,8 @@ static void test_conversions(cusparseFormat_t format)
 					      at(buffer)));
 	GOOD(t.cusparseSpMatGetSize(b.descriptor, &rows, &columns, &nnz));
 	is(nnz, a.nnz);
+	test_told(&a, format, a.nnz, format == CUSPARSE_FORMAT_COO, 1);
+	test_told(&b, format, a.nnz, false, 0);
 	GOOD(t.cusparseDenseToSparse_convert(handle, dense, b.descriptor, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
 					     at(buffer)));
 	memset(want, 0, sizeof(want));
@@ -716,6 +793,7 @@ int main(void)
 	for (type = 0; type < 4; type++)
 		for (int k = 0; k < 4; k++)
 			test_factor(k & 1, k >> 1);
+	test_told_dense();
 	for (type = 0; type < 4; type++)
 		for (int f = 0; f < 3; f++) {
 			test_products(formats[f], f == 1, f == 2);

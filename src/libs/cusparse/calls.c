@@ -10,14 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cusparseDnMatDescr {
-	int64_t rows, columns, ld, apart;
-	void *values;
-	cudaDataType type;
-	cusparseOrder_t order;
-	int batch;
-};
-
 struct cusparseSpSVDescr {
 	int spare;
 };

@@ -34,6 +34,14 @@ struct cusparseDnVecDescr {
 	cudaDataType type;
 };
 
+struct cusparseDnMatDescr {
+	int64_t rows, columns, ld, apart;
+	void *values;
+	cudaDataType type;
+	cusparseOrder_t order;
+	int batch;
+};
+
 struct cusparseMatDescr {
 	cusparseMatrixType_t type;
 	cusparseFillMode_t fill;

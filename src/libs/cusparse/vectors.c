@@ -62,6 +62,15 @@ cusparseStatus_t soft_cusparseSpVecGet(cusparseSpVecDescr_t spVecDescr, int64_t 
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
+cusparseStatus_t soft_cusparseConstSpVecGet(cusparseConstSpVecDescr_t spVecDescr, int64_t *size, int64_t *nnz,
+					    const void **indices, const void **values, cusparseIndexType_t *idxType,
+					    cusparseIndexBase_t *idxBase, cudaDataType *valueType)
+{
+	return soft_cusparseSpVecGet((cusparseSpVecDescr_t)(uintptr_t)spVecDescr, size, nnz,
+				     (void **)(uintptr_t)indices, (void **)(uintptr_t)values, idxType, idxBase,
+				     valueType);
+}
+
 cusparseStatus_t soft_cusparseSpVecGetIndexBase(cusparseConstSpVecDescr_t spVecDescr, cusparseIndexBase_t *idxBase)
 {
 	if (!spVecDescr || !idxBase)
@@ -76,6 +85,11 @@ cusparseStatus_t soft_cusparseSpVecGetValues(cusparseSpVecDescr_t spVecDescr, vo
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	*values = spVecDescr->values;
 	return CUSPARSE_STATUS_SUCCESS;
+}
+
+cusparseStatus_t soft_cusparseConstSpVecGetValues(cusparseConstSpVecDescr_t spVecDescr, const void **values)
+{
+	return soft_cusparseSpVecGetValues((cusparseSpVecDescr_t)(uintptr_t)spVecDescr, (void **)(uintptr_t)values);
 }
 
 cusparseStatus_t soft_cusparseSpVecSetValues(cusparseSpVecDescr_t spVecDescr, void *values)
