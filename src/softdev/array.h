@@ -1,5 +1,5 @@
 /*
- * array.h: arrays and mipmapped arrays: opaque to the program, rows of elements to us.
+ * array.h: arrays and mipmapped arrays: opaque to the program, rows of elements to the driver.
  *
  * An array takes its logical bytes, rounded up to 512, from the device. Levels of a mipmap share its memory.
  */
@@ -31,7 +31,7 @@ struct mipmap {
 };
 
 CUresult array_find(CUarray h, struct array **ret);
-/* Bytes that an array of this shape takes, or with `levels` above 0 a mipmap; 0: there is none of this shape. */
+/* The bytes of an array of this shape, or with `levels` above 0 of a mipmap; 0: there is no such shape. */
 uint64_t array_need_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels);
-/* All arrays of the context, without their memory, which goes with its ranges. */
+/* Frees all arrays of the context, without their memory, which is freed with its ranges. */
 void array_free_all(struct context *c);

@@ -20,7 +20,7 @@
 
 /* Reads the variables above into driver.check. Value: CUDA_ERROR_INVALID_VALUE with one line in the log. */
 CUresult check_read(void);
-/* Whether accesses are checked to the byte; whether reports are asked for. */
+/* True if accesses are checked to the byte; if reports are requested. */
 static inline bool check_exact(void)
 {
 	return driver.check.mode != CHECK_OFF;
@@ -36,15 +36,17 @@ struct report {
 	char text[6144];
 };
 
-/* Adds a line. What does not fit is left away. */
+/* Adds a line. What does not fit is omitted. */
 __attribute__((format(printf, 2, 3))) void report_line(struct report *r, const char *fmt, ...);
-/* Adds a line that says what lies at an address that should have been good for `bytes`. */
+/* Adds a line that describes the memory at an address that should have been valid for `bytes`. */
 void report_address(struct report *r, uint64_t address, size_t bytes, const struct context *c);
 void report_send(const struct report *r);
 
-/* A call of the program was refused for its address; reported when reports are asked for. Called without a lock. */
+/*
+ * A call of the program was refused because of its address; reported if reports are requested. Called without a lock.
+ */
 void report_call(const char *what, uint64_t address, size_t bytes);
-/* What the program has not freed in a context that ends. */
+/* Reports what the program has not freed in a context that ends. */
 void report_leaks(struct context *c);
 
 /* A kernel's fault. */

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-/* cuInit has made the driver ready. */
+/* Starts it when cuInit has initialised the driver. */
 void checkpoint_begin(void);
-/* In the child of fork(): it is not answered for. */
+/* In the child of fork(): requests for it are not answered. */
 void checkpoint_forked(void);

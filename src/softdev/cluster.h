@@ -1,7 +1,7 @@
-/* cluster.h: clusters of blocks: what a launch may ask for. */
+/* cluster.h: clusters of blocks: the limits of a launch. */
 #pragma once
 
 #include "softdev/launch.h"
 
-/* Against the function and the grid of the launch. */
+/* Checks the cluster against the function and the grid of the launch. */
 CUresult cluster_check(const struct launch *l, const struct function *f);

@@ -15,5 +15,7 @@ int config_read(struct segment_config ret[SEGMENT_MAX_DEVICES], char *why, size_
 #define CONFIG_CC_MINOR 0
 #define CONFIG_DRIVER_VERSION 13050 /* CUDA 13.5 */
 
-/* The version that the driver says it is of: 12040 of METE_SOFT_DRIVER_VERSION=12.4. Value: 0 or -EINVAL, and why. */
+/*
+ * The version that the driver reports: 12040 for METE_SOFT_DRIVER_VERSION=12.4. Value: 0, or -EINVAL with the reason.
+ */
 int config_driver_version(int *ret, char *why, size_t why_bytes);

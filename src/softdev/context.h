@@ -1,9 +1,9 @@
 /*
- * context.h: contexts, primary and created, and the stack of current contexts that each thread has.
+ * context.h: contexts, primary and created, and the stack of current contexts of each thread.
  *
- * A fault in a kernel leaves its error in `sticky`: from then on every call in the context answers it, until the
+ * A fault in a kernel leaves its error in `sticky`: from then on every call in the context returns it, until the
  * context is destroyed or, for a primary one, reset. The primary context of a device is one object for the life of the
- * process and is `active` while somebody retains it.
+ * process and is `active` while it is retained.
  */
 #pragma once
 
@@ -23,10 +23,10 @@ struct context {
 	uint64_t id;
 	bool primary;
 	_Atomic bool active;
-	_Atomic bool closing;	     /* it ends: no call finds it any more, and its work is waited for */
+	_Atomic bool closing;	     /* it is ending: no call finds it any more, and its work is waited for */
 	_Atomic int sticky;	     /* CUresult, 0 for none */
 	_Atomic uint32_t upsets;     /* segment_upsets() when it was opened */
-	_Atomic uint32_t pending;    /* operations submitted and not yet finished, over all streams */
+	_Atomic uint32_t pending;    /* number of operations submitted and not finished, over all streams */
 	_Atomic uint64_t heap_bytes; /* malloc in kernels, in use */
 	atomic_bool bad_free;	     /* a free in a kernel has been reported */
 	unsigned api_version;
@@ -44,15 +44,15 @@ struct context {
 	struct range *ranges;
 };
 
-/* An inactive context; primary contexts are made at cuInit, others by cuCtxCreate. NULL: no memory. */
+/* Creates an inactive context; primary contexts at cuInit, others by cuCtxCreate. NULL: no memory. */
 struct context *context_new(struct device *device, bool primary);
-/* The thread's current context, in working order. Errors: as documented for a call without one, or the sticky error. */
+/* The thread's current context, if it is usable. Errors: as documented for a call without one, or the sticky error. */
 CUresult context_current(struct context **ret);
-/* The context that a handle names, NULL meaning the current one. */
+/* The context that a handle names; NULL is the current one. */
 CUresult context_find(CUcontext h, struct context **ret);
-/* The first fault wins, and is reported as an error of the device. */
+/* Records a fault; the first one counts, and is reported as an error of the device. */
 void context_fault(struct context *c, CUresult error);
-/* Work of the context is left undone since the process exits: who waits for it is told so, and not that it is done. */
+/* Work of the context remains undone because the process exits: a waiting thread gets an error, not success. */
 void context_cut(struct context *c);
-/* The sticky error, 0 for none; also one that has just come from outside. */
+/* The sticky error, 0 for none; includes one that has just come from outside. */
 CUresult context_sticky(struct context *c);

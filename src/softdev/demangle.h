@@ -1,9 +1,9 @@
 /*
- * demangle.h: names of kernels as people wrote them.
+ * demangle.h: the source names of kernels.
  *
  * Reads the part of the Itanium C++ scheme that kernels use: nested names, template arguments that are types or
- * integers, and parameters of builtin and named types, pointers and references. What it does not know it leaves as it
- * is.
+ * integers, and parameters of builtin and named types, pointers and references. Unknown constructs are left as they
+ * are.
  */
 #pragma once
 

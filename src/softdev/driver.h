@@ -1,8 +1,8 @@
 /*
  * driver.h: the driver's state in this process: whether it is initialised, its devices, its place in the segment.
  *
- * Every call begins by asking driver_ready() (or context_current(), which asks it). In a child made by fork after the
- * parent's cuInit every call answers CUDA_ERROR_NOT_INITIALIZED, cuInit included, as the vendor documents; a child of a
+ * Every call begins with driver_ready() (or context_current(), which calls it). In a child created by fork after the
+ * parent's cuInit every call returns CUDA_ERROR_NOT_INITIALIZED, cuInit included, as the vendor documents; a child of a
  * parent that had not called cuInit starts afresh.
  */
 #pragma once
@@ -19,10 +19,10 @@ struct mempool;
 
 struct device {
 	uint32_t index;	  /* in the segment */
-	CUdevice ordinal; /* as the program sees it, after CUDA_VISIBLE_DEVICES */
+	CUdevice ordinal; /* the program's ordinal, after CUDA_VISIBLE_DEVICES */
 	const struct segment_config *config;
 	struct arena *arena;
-	struct context *primary;      /* made at cuInit, so that its handle never changes */
+	struct context *primary;      /* created at cuInit, so that its handle never changes */
 	struct mempool *default_pool; /* likewise */
 	struct mempool *_Atomic pool; /* the one that cuMemAllocAsync uses */
 };
@@ -35,7 +35,7 @@ struct check {
 	uint64_t timeout_ns; /* of a kernel; 0: none */
 };
 
-/* Values of struct driver change only inside cuInit, before `ready`. */
+/* Values of struct driver change only in cuInit, before `ready`. */
 struct driver {
 	_Atomic int state; /* enum driver_state */
 	struct segment_place place;
@@ -44,20 +44,20 @@ struct driver {
 	unsigned threads;     /* METE_SOFT_THREADS; 0: one per core */
 	int compile;	      /* enum ptx_compile; METE_SOFT_COMPILE */
 	struct check check;   /* see check.h */
-	atomic_bool ending;   /* the process exits: kernels under way are ended, none is begun */
+	atomic_bool ending;   /* the process exits: running kernels are ended, and none is started */
 };
 
 enum driver_state { DRIVER_NEW, DRIVER_READY, DRIVER_FORKED };
 
 extern struct driver driver;
 
-/* CUDA_SUCCESS, or why no call can be served: not initialised, forked, inside a host function. */
+/* CUDA_SUCCESS, or the reason that no call can be served: not initialised, forked, inside a host function. */
 int driver_version(void); /* 13050; METE_SOFT_DRIVER_VERSION */
 CUresult driver_ready(void);
-/* The device of an ordinal, checked. */
+/* The device of an ordinal, after a check. */
 CUresult device_find(CUdevice ordinal, struct device **ret);
-/* A device by its place in the segment; NULL when it is not visible. */
+/* A device by its index in the segment; NULL: not visible. */
 struct device *device_at(uint32_t index);
 
-/* True while this thread runs a host function of a stream: calls into the driver are refused there. */
+/* True while this thread runs a host function of a stream: calls to the driver are refused there. */
 extern __thread bool driver_in_callback;

@@ -1,9 +1,10 @@
 /*
- * duration.h: how long kernels and copies take on the modelled device: declared, or from what was executed, at a rate.
+ * duration.h: how long kernels and copies take on the modelled device: declared, or computed from the executed work at
+ * a rate.
  *
- * METE_SOFT_DURATION, METE_SOFT_RATE, METE_SOFT_COPY_RATE; each process's own. The reference device that
- * METE_SOFT_RATE=reference stands for has 16 multiprocessors that issue 4 instructions per clock at 1.5 GHz, 500 GB/s,
- * and takes 3 us for a kernel that does nothing. A number stands for the same device, faster or slower in proportion.
+ * METE_SOFT_DURATION, METE_SOFT_RATE, METE_SOFT_COPY_RATE; separate for each process. METE_SOFT_RATE=reference stands
+ * for a reference device with 16 multiprocessors that issue 4 instructions per clock at 1.5 GHz, 500 GB/s, and 3 us for
+ * an empty kernel. A number stands for the same device, faster or slower in proportion.
  */
 #pragma once
 
@@ -13,11 +14,11 @@
 
 /* Reads the environment. Value: CUDA_SUCCESS, or CUDA_ERROR_INVALID_VALUE after a line in the log. */
 CUresult duration_read(void);
-/* What is declared for the kernel; DURATION_OPEN: nothing. */
+/* The declared duration of the kernel; DURATION_OPEN: none. */
 uint64_t duration_declared(struct function *f);
-/* What follows from the work of a launch that has run; DURATION_OPEN: no rate is set. */
+/* The duration computed from the work of a launch that has run; DURATION_OPEN: no rate is set. */
 uint64_t duration_executed(const struct ptx_launch *l);
-/* The part of the device that a launch can use, of TIMELINE_WHOLE. */
+/* The part of the device that a launch can use, in units of 1/TIMELINE_WHOLE. */
 uint32_t duration_demand(const struct ptx_launch *l);
-/* Of a copy between host and device; 0: as long as the CPU takes. */
+/* The duration of a copy between host and device; 0: as long as the CPU takes. */
 uint64_t duration_copy(uint64_t bytes);

@@ -17,15 +17,15 @@ struct event {
 	uint64_t time_version;
 };
 
-/* An event of the context; takes `shared` over when it succeeds. */
+/* Creates an event of the context; takes `shared` over on success. */
 CUresult event_new(struct context *c, unsigned flags, struct shared_event *shared, struct event **ret);
 CUresult event_find(CUevent h, struct event **ret);
-/* The work that records the event has been queued at this point. */
+/* The work that records the event was queued at this point. */
 void event_recorded_locked(struct event *e, struct point p, struct work *w);
-/* Whether the latest record was made elsewhere: by another process, or through another handle. */
+/* True if the latest record was made by another process, or through another handle. */
 bool event_foreign(const struct event *e, struct shared_record *ret);
-/* All events of the context. */
+/* Frees all events of the context. */
 void event_free_all(struct context *c);
-/* The stream, or a graph, got there at this time. */
+/* The stream, or a graph, reached the event at this time. */
 void event_reached(struct event *e, uint64_t generation, uint64_t version, uint64_t at_ns);
 void event_reached_locked(struct event *e, uint64_t generation, uint64_t version, uint64_t at_ns);

@@ -22,7 +22,7 @@
 #include "softdev/mempool.h"
 #include "softdev/stream.h"
 
-/* Memory of allocation nodes: of one, and of those that use it again after it. */
+/* The memory of an allocation node, and of later nodes that reuse it. */
 struct graph_memory {
 	struct graph_memory *next; /* of the device's */
 	struct device *device;
@@ -30,7 +30,7 @@ struct graph_memory {
 	size_t bytes;
 	uint32_t references; /* nodes and plans that name it */
 	bool reserved;	     /* taken from the device */
-	bool used;	  /* allocated, once all that was launched has run: until some launch or the program frees it */
+	bool used;	  /* allocated, once all earlier launches have run: until a launch or the program frees it */
 	bool mark;	  /* while the order of a launch is checked */
 	uint32_t running; /* queued launches that allocate or free it */
 };
@@ -40,7 +40,7 @@ struct edge {
 	CUgraphEdgeData data;
 };
 
-/* What a new node depends on, as programs give it. `data` may be NULL. */
+/* The dependencies of a new node, as given by the program. `data` may be NULL. */
 struct needs {
 	const CUgraphNode *node;
 	const CUgraphEdgeData *data;
@@ -86,18 +86,18 @@ struct node {
 	uint32_t step;		/* in a mirror: its number among the steps of the executable */
 };
 
-/* A value that kernels set and conditional nodes ask for. */
+/* A value that kernels set and conditional nodes read. */
 struct condition {
 	CUgraphConditionalHandle handle;
 	unsigned initial;
-	bool assign; /* at the beginning of each launch */
+	bool assign; /* at the start of each launch */
 };
 
-/* Something of the program's that lives as long as some graph refers to it. */
+/* An object of the program that lives as long as some graph refers to it. */
 struct user_object {
 	struct handle head;
 	uint64_t references; /* object_mutex (graph_object.c) guards both */
-	uint64_t held;	     /* of these by graphs; the others are the program's */
+	uint64_t held;	     /* of these, by graphs; the others are the program's */
 	CUhostFn destroy;
 	void *data;
 	struct user_object *next; /* to be destroyed */
@@ -127,7 +127,7 @@ struct graph {
 
 /* ---- instantiated graphs ---- */
 
-/* One piece of work, shared by the plans that agree on it. */
+/* One piece of work, shared by the plans that contain it unchanged. */
 struct task {
 	atomic_uint references;
 	struct work work; /* owned */
@@ -140,7 +140,7 @@ struct memory_use {
 	bool fresh; /* while memory is taken: reserved by this launch */
 };
 
-/* What a launch does at each step. Unchanging once a launch has it. */
+/* What a launch does at each step. Immutable once a launch has it. */
 struct plan {
 	atomic_uint references;
 	uint32_t count;
@@ -161,11 +161,11 @@ struct step {
 	uint32_t next, next_count;
 	uint32_t slot; /* which of the launch's waits or records, or of the conditions */
 	uint32_t at;   /* how far a batch of values is */
-	_Atomic uint32_t ns; /* the time that it took last; 0: not known */
+	_Atomic uint32_t ns; /* its last duration; 0: not known */
 	struct program *body; /* owned; one per branch of a conditional node */
 };
 
-/* Steps in an order that the edges allow; the state of the one run that there may be. */
+/* Steps in an order that the edges permit, and the state of the only run at a time. */
 struct program {
 	struct step *step;
 	uint32_t count;
@@ -210,7 +210,7 @@ struct launch_record {
 	bool done;
 };
 
-/* One launch on its way. */
+/* One queued or running launch. */
 struct graph_launch {
 	struct exec *exec; /* a reference */
 	struct plan *plan; /* a reference */
@@ -224,17 +224,17 @@ struct graph_launch {
 
 CUresult graph_find(CUgraph h, struct graph **ret);
 CUresult node_find(CUgraphNode h, struct node **ret);
-/* The node, if it is of this type. */
+/* The node, if it has this type. */
 CUresult node_of(CUgraphNode h, CUgraphNodeType type, struct node **ret);
 struct graph *graph_new(void);
-/* The next number of a graph or of an executable. */
+/* The next id of a graph or executable. */
 uint32_t graph_id(void);
-/* With all nodes, and child graphs. */
+/* Frees the graph with all nodes, and child graphs. */
 void graph_free(struct graph *g);
-/* A node without work. Errors: dependencies that are not nodes of this graph. */
+/* Creates a node without work. Errors: dependencies that are not nodes of this graph. */
 CUresult node_new(struct graph *g, CUgraphNodeType type, const struct needs *needs, struct node **ret);
 void node_free(struct node *n);
-/* Takes a node that nobody depends on out of its graph, and frees it. */
+/* Removes a node on which no other depends from its graph, and frees it. */
 void node_remove(struct node *n);
 bool node_need(struct node *n, struct node *on, const CUgraphEdgeData *data);
 const struct edge *node_edge(const struct node *n, const struct node *from);
@@ -244,9 +244,9 @@ enum clone_kind { CLONE_PLAIN, CLONE_MIRROR };
 CUresult graph_clone(const struct graph *g, enum clone_kind kind, struct graph **ret);
 /* The outermost graph around it. */
 struct graph *graph_outermost(struct graph *g);
-/* Whether there are nodes of the type, child graphs and bodies included. */
+/* True if there are nodes of the type, including those in child graphs and bodies. */
 bool graph_contains(const struct graph *g, CUgraphNodeType type);
-/* A node with this work, which it takes over, also on failure. */
+/* Creates a node with this work, which it takes over, also on failure. */
 CUresult node_work(struct graph *g, const struct needs *needs, struct work *w, struct node **ret);
 /* Describes the node's copy or fill from its work. */
 void node_describe(struct node *n);
@@ -264,9 +264,9 @@ CUresult kernel_attribute_set(struct node *n, CUlaunchAttributeID id, const CUla
 
 CUresult object_use_copy(const struct object_use *from, struct object_use **ret);
 void object_use_free(struct object_use *u);
-/* All of `more` goes to the list. */
+/* Moves all of `more` to the list. */
 void object_use_append(struct object_use **list, struct object_use *more);
-/* What was displaced is let go if there are just so many references: no launch is queued that may need it. */
+/* Frees what updates displaced if there are exactly so many references: no queued launch may need it. */
 void exec_settle(struct exec *x, unsigned int references);
 
 /* ---- memory (graph_memory.c) ---- */
@@ -276,8 +276,8 @@ struct graph_memory *graph_memory_ref(struct graph_memory *m);
 void graph_memory_unref(struct graph_memory *m);
 struct graph_memory *graph_memory_find(CUdeviceptr address);
 /*
- * All memory that the steps allocate is taken, or none, and what they free is free for the next launch. `again`: what
- * is still allocated is freed first. CUDA_ERROR_INVALID_VALUE: still allocated, or freed twice.
+ * Takes all memory that the steps allocate, or none; memory that they free is available to the next launch. `again`:
+ * memory that is still allocated is freed first. CUDA_ERROR_INVALID_VALUE: still allocated, or freed twice.
  */
 CUresult graph_memory_take(struct memory_use *use, size_t count, bool again);
 /* The launch for which it was taken is over. */
@@ -290,36 +290,36 @@ CUresult graph_memory_free(CUdeviceptr address, struct stream *s);
 extern pthread_mutex_t graph_launch_mutex;
 
 CUresult exec_find(CUgraphExec h, struct exec **ret);
-/* The steps of the mirror. On failure ret_node is a node of the mirror that is in the way, or NULL. */
+/* Compiles the steps of the mirror. On failure ret_node is the node of the mirror that causes it, or NULL. */
 CUresult exec_compile(struct exec *x, CUgraphInstantiateResult *ret_result, struct node **ret_node);
 void program_deinit(struct program *p);
 struct plan *plan_ref(struct plan *p);
 void plan_unref(struct plan *p);
 struct task *task_new(const struct node *n);
 void task_unref(struct task *t);
-/* A plan that may be changed: the executable's own if no launch has it, else a copy. NULL: no memory. */
+/* A plan that may be changed: the executable's own if no launch has it, otherwise a copy. NULL: no memory. */
 struct plan *exec_plan_locked(struct exec *x);
-/* What the mirror allocates and frees, for a plan. */
+/* Sets the memory of a plan: what the mirror allocates and frees. */
 CUresult plan_memory(struct plan *p, const struct exec *x);
 /* The mirror's node for a node of the original graph. */
 CUresult exec_node(CUgraphExec h, CUgraphNode node, struct exec **ret_exec, struct node **ret);
 /* Runs all steps. */
 void graph_launch_run(struct graph_launch *l, struct stream *s, struct pace_kernel *after);
-/* Whether it is one chain of steps: it may be executed before `after` has ended, and leaves kernels in flight. */
+/* True if it is one chain of steps: it may be executed before `after` has ended, and leaves kernels in flight. */
 bool graph_launch_chain(const struct graph_launch *l);
-/* Hands them over. */
+/* Transfers them to the caller. */
 struct flight graph_launch_flight(struct graph_launch *l);
-/* A launch is over, run or not. */
+/* Ends a launch, run or not. */
 void graph_launch_done(struct graph_launch *l);
 /*
- * A kernel sets the value of a condition. `launch`: what graph_launch_of_thread() gave when the kernel began; NULL for
- * a kernel that no graph launched.
+ * A kernel sets the value of a condition. `launch`: the value of graph_launch_of_thread() when the kernel began; NULL:
+ * no graph launched the kernel.
  */
 void graph_condition_set(void *launch, uint64_t handle, uint32_t value);
 struct graph_launch *graph_launch_of_thread(void);
 /*
- * The node becomes one with this work, copy and fill, for the launches to come. `like` is a node of the same type that
- * need not be in a graph; its work is taken.
+ * Gives the node this work, copy and fill in later launches. `like`: a node of the same type that need not be in a
+ * graph; its work is taken.
  */
 CUresult exec_node_set(CUgraphExec h, CUgraphNode node, struct node *like);
 
@@ -331,29 +331,29 @@ struct capture *capture_of(struct stream *s);
 CUresult capture_submit(struct stream *s, struct work *w);
 /* A launch of a graph becomes a child graph node. */
 CUresult capture_graph(struct stream *s, struct graph *g);
-/* A call that a capture does not allow: the capture is spoilt. Value: the error for the caller. */
+/* For a call that a capture does not permit: invalidates the capture. Value: the error for the caller. */
 CUresult capture_forbidden(struct stream *s);
 /*
- * A call that may wait for streams, or do anything else that captures forbid in this thread: spoils them. Value:
- * CUDA_SUCCESS, or the error for the caller.
+ * For a call that may wait for streams, or do anything else that captures forbid in this thread: invalidates them.
+ * Value: CUDA_SUCCESS, or the error for the caller.
  */
 CUresult capture_unsafe(void);
-/* Work that waits, or goes to the default stream, beside captures. Value: as above. */
+/* For work that waits, or goes to the default stream, while there are captures. Value: as above. */
 CUresult capture_clash(struct stream *s, bool wait);
 /* A call that waits for the whole context. */
 CUresult capture_context(struct context *c);
-/* Was the event last recorded in a capture? */
+/* True if the event was last recorded in a capture. */
 bool event_captured(struct event *e);
-/* The event is asked about, or waited for, while it is captured. Value: the error. */
+/* For a query of, or wait for, an event that is in capture. Value: the error. */
 CUresult capture_event_forbidden(struct event *e);
-/* It has been recorded outside of captures. */
+/* The event was recorded outside captures. */
 void capture_event_recorded(struct event *e);
 /* cuEventRecord and cuStreamWaitEvent with a capture on either side. */
 CUresult capture_record(struct stream *s, struct event *e, unsigned flags);
 CUresult capture_wait(struct stream *s, struct event *e, unsigned flags);
 /*
- * The stream goes, and the capture that began on it. One that only joined leaves its tail behind: the capture must
- * still come to what was done there.
+ * The stream ends, and the capture that began on it. A stream that only joined leaves its tail behind: the capture must
+ * still join its work.
  */
 void capture_abandon(struct stream *s);
 /* cuMemAllocAsync and cuMemFreeAsync in a capture: memory of the graph. */

@@ -1,14 +1,14 @@
 /*
- * grave.h: memory that has been freed, remembered while the checker is on.
+ * grave.h: freed memory that is remembered while the checker is on.
  *
- * A freed range gives back its charge and its contents at once, but its addresses are kept for a while: who still uses
- * them is caught, and told what was there. The oldest go first. The caller holds memory_mutex.
+ * A freed range returns its charge and its contents at once, but its addresses are kept for a while, so that a later
+ * access is detected and described. The oldest ranges are dropped first. The caller holds memory_mutex.
  */
 #pragma once
 
 #include "softdev/memory.h"
 
-/* Takes the range over; its addresses stay in use by it, and `freed` marks it. */
+/* Takes the range over; its addresses stay in use, and `freed` marks it. */
 void grave_bury_locked(struct range *r);
-/* Everything goes: address space is needed. Value: whether there was anything. */
+/* Drops everything because address space is needed. Value: true if there was anything. */
 bool grave_empty_locked(void);

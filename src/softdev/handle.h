@@ -41,24 +41,24 @@ struct handle {
 	uint32_t type;		     /* enum handle_type */
 	_Atomic uint64_t generation; /* another one for each object that has had this place */
 	struct handle *next_free;
-	const void *owner; /* goes with the object; guarded by the slab's lock */
+	const void *owner; /* the object ends with it; guarded by the slab's lock */
 };
 
-/* A zeroed object. NULL: no memory or too many. */
+/* Creates a zeroed object. NULL: no memory or too many. */
 void *handle_new(enum handle_type type);
 /* The same, of an owner: handle_end_all(). */
 void *handle_new_of(enum handle_type type, const void *owner);
-/* The same, but nobody finds it before handle_publish(): also not by the handle of one that was here before. */
+/* The same, but no lookup finds it before handle_publish(), not even with the handle of its predecessor. */
 void *handle_begin(enum handle_type type);
 void handle_publish(void *object);
 /* The object, or NULL for anything that is not a live handle of this type. */
 void *handle_find(enum handle_type type, const void *h);
-/* Programs can no longer name it; the object stays until handle_free(). False: somebody else retired it first. */
+/* Programs can no longer name it; the object remains until handle_free(). False: another thread retired it first. */
 bool handle_retire(void *object);
 void handle_free(void *object);
 /*
- * Retires all objects of the owner, and calls f for each, which frees it. What is made and ended beside it is not
- * touched, whoever had its place before.
+ * Retires all objects of the owner, and calls f for each, which frees it. Objects created and ended meanwhile are not
+ * affected.
  */
 void handle_end_all(enum handle_type type, const void *owner, void (*f)(void *object));
 /* Calls f for each live object of the type; f may retire and free it. */

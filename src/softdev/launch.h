@@ -16,12 +16,12 @@ struct launch {
 	uint32_t cluster[3]; /* blocks; 0: the kernel's own, or none */
 };
 
-/* Checks and copies; the work owns its parameters. */
+/* Checks and copies it; the work owns its parameters. */
 CUresult launch_describe(const struct launch *l, struct context *c, struct work *ret);
-/* The attributes of a launch that mean something here; an event to record afterwards goes to ret_event. */
+/* Reads the attributes of a launch that have an effect here; ret_event: an event to record afterwards. */
 CUresult launch_attributes(const CUlaunchConfig *config, struct launch *l, CUevent *ret_event);
 /*
- * Executes a kernel; a fault goes to the context. It comes behind `after`, or NULL. Value: whether it has ended on the
- * device's timeline, too; if not, `k` has to stay until it has.
+ * Executes a kernel after `after` (or NULL); a fault goes to the context. Value: true if it has also ended on the
+ * device's timeline; otherwise `k` must remain until it has.
  */
 bool launch_run(struct work *w, struct pace_kernel *k, struct pace_kernel *after);

@@ -1,8 +1,8 @@
 /*
  * link.h: cuLink: several texts become one image.
  *
- * The image is a fat binary with one PTX entry per text; the engine links them when it is loaded, and once at
- * cuLinkComplete, so that errors come where the program expects them.
+ * The image is a fat binary with one PTX entry per text. The engine links them when it is loaded, and once at
+ * cuLinkComplete, so that errors appear where the program expects them.
  */
 #pragma once
 
@@ -14,5 +14,5 @@ struct link {
 	struct handle head;
 	struct source source;
 	struct jit jit;
-	void *image; /* owned; what cuLinkComplete gave out */
+	void *image; /* owned; the result of cuLinkComplete */
 };

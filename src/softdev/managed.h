@@ -1,12 +1,12 @@
 /*
- * managed.h: managed memory: what programs advise about it.
+ * managed.h: managed memory: the advice of programs.
  *
- * Host and devices see one memory, so advice and prefetches move nothing; they are kept, page by page, for the queries.
+ * Host and devices share one memory, so advice and prefetches move nothing; they are recorded page by page for queries.
  */
 #pragma once
 
 #include "model/advice.h"
 #include "softdev/memory.h"
 
-/* cuMemAllocManaged's, or a module's managed variable. */
+/* True for memory of cuMemAllocManaged, or a module's managed variable. */
 bool range_managed(const struct range *r);

@@ -1,10 +1,10 @@
 /*
- * mempool.h: pools of stream-ordered memory: of a device's, of managed memory (which is a device's here), or of pinned
- * host memory, which no device is charged for.
+ * mempool.h: pools of stream-ordered memory: of a device, of managed memory (which is a device's here), or of pinned
+ * host memory, which is charged to no device.
  *
- * A pool takes memory from the device as it is asked for it (RESERVED) and keeps what the program frees (USED goes
- * down) for the same stream at once, for others when the free has happened. At a synchronisation it gives back what it
- * keeps above its release threshold, 0 by default.
+ * A pool takes memory from the device on demand (RESERVED) and keeps what the program frees (USED falls): at once for
+ * the same stream, for others when the free has happened. At a synchronisation it returns memory above its release
+ * threshold, 0 by default.
  */
 #pragma once
 
@@ -21,10 +21,10 @@ struct mempool {
 	struct handle head;
 	struct device *device;
 	bool standard; /* a default pool */
-	bool on_host;  /* pinned memory; `device` is only whom to wait for */
+	bool on_host;  /* pinned memory; `device` only says whom to wait for */
 	bool managed;
 	bool unplaced;	 /* managed, made without a context: its first allocation's device is the pool's */
-	bool imported;	 /* another process's: gives access to its memory, and has none of its own */
+	bool imported;	 /* another process's: gives access to its memory, and has none itself */
 	uint64_t object; /* names it to other processes; 0: cannot be exported */
 	void *home;	 /* the mapping that keeps the object */
 	CUmemPoolProps props;
@@ -42,19 +42,19 @@ struct mempool {
 
 struct mempool *mempool_new(struct device *d);
 CUresult mempool_find(CUmemoryPool h, struct mempool **ret);
-/* A pool of this process that stands for another process's. */
+/* Creates a pool that represents another process's. */
 CUresult mempool_import(struct device *d, uint64_t object, struct mempool **ret);
-/* Memory of another process's pool has been freed by the program, in the order of the stream; NULL: now. */
+/* The program has freed memory of another process's pool, in the order of the stream; NULL: now. */
 void mempool_imported_end(struct range *r, struct stream *s);
 /* Memory that came through an imported pool is counted. */
 void mempool_imported_add(struct range *r, struct mempool *p);
 /* The program has freed memory of a pool, in the order of the stream; NULL: now. */
 void mempool_keep(struct range *r, struct stream *s);
-/* The device's primary context goes and takes all pool memory with it: pools are empty, created ones gone. */
+/* The device's primary context ends with all pool memory: pools are empty, and created ones are gone. */
 void mempool_forget(struct device *d);
-/* Whether kernels of this device may use the pool's memory. */
+/* True if kernels of this device may use the pool's memory. */
 bool mempool_reachable(const struct mempool *p, const struct device *d);
-/* Marks what has been freed and can be reached by no work any more as idle. */
+/* Marks freed memory that no work can access any more as idle. */
 void mempool_mark_idle(void);
-/* Gives back what the device's pools keep above their thresholds and nobody uses. Called after a synchronisation. */
+/* Returns unused memory above the thresholds of the device's pools. Called after a synchronisation. */
 void mempool_synchronised(struct device *d);

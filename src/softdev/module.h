@@ -33,7 +33,7 @@ struct module {
 	struct range **variable;   /* one per variable of the engine's module ... */
 	struct texref **reference; /* ... but for those that are references */
 	_Atomic bool leaving;	   /* no call finds it any more, nor its functions: work that has them may still run */
-	_Atomic bool asked;	   /* somebody has a function or an address of it: work may be using it */
+	_Atomic bool asked;	   /* the program has a function or an address of it: work may be using it */
 	/* module_mutex (module.c) guards the following */
 	struct function *functions;
 	struct module *next; /* of the library's modules */
@@ -41,7 +41,7 @@ struct module {
 
 /* What programs set of a function, or of a kernel on one device. */
 struct function_settings {
-	int dynamic_shared_most; /* -1: not set; then 48 KiB in all are allowed */
+	int dynamic_shared_most; /* -1: not set; the limit is then 48 KiB in all */
 	int carveout;
 	int non_portable, cluster_policy;
 };
@@ -55,7 +55,8 @@ struct function {
 	struct function *next;
 	struct function_settings settings;
 	CUfunc_cache cache;
-	_Atomic bool loaded; /* somebody asked for it by its name, or used it; one that was only listed is not */
+	_Atomic bool loaded; /* the program has looked it up by name, or used it; one that was only listed is not
+			      * loaded */
 	_Atomic uint64_t declared; /* its declared duration in ns and 1; 0: not looked up; DURATION_OPEN: none */
 	/* of the oldest way to launch */
 	uint32_t block[3];
@@ -82,8 +83,8 @@ struct library {
 	struct kernel *kernels;
 };
 
-#define MODULE_SHARED_DEFAULT (48 << 10) /* bytes a block may have without asking */
-#define MODULE_SHARED_MOST (227 << 10)	 /* and at most */
+#define MODULE_SHARED_DEFAULT (48 << 10) /* bytes that a block may have by default */
+#define MODULE_SHARED_MOST (227 << 10)	 /* the maximum */
 
 /*
  * An image without a size, or one of `bytes` bytes (0: without). Fills in the texts and a decoded module. Errors are
@@ -99,10 +100,10 @@ CUresult image_read_file(const char *path, char **ret, size_t *ret_bytes);
 
 extern pthread_mutex_t module_mutex;
 /*
- * Held for reading by a call while it uses modules, functions and kernels, from finding the context to its last look at
- * them; for writing while a context, a library or a module ceases to be found. So what has been found stays until the
- * call is over, and what ends waits for its work after no call can give it more. Taken after module_ending alone; a
- * writer goes before new readers, so a call takes it once, and calls nothing of the program's with it.
+ * Read-locked by a call while it uses modules, functions and kernels, from finding the context to its last access;
+ * write-locked while a context, a library or a module is removed from lookups. Objects that were found therefore remain
+ * until the call ends, and an ending object waits for its work after no call can add more. Taken only after
+ * module_ending; a writer precedes new readers, so a call takes it once, and calls no code of the program with it.
  */
 extern pthread_rwlock_t module_life;
 
@@ -117,22 +118,22 @@ static inline void module_stay_end(const int *unused)
 	pthread_rwlock_unlock(&module_life);
 }
 
-/* Until the end of the block. Before the declarations whose initialisers look for something. */
+/* Holds the lock until the end of the block. Must precede declarations whose initialisers look something up. */
 #define MODULES_STAY __attribute__((cleanup(module_stay_end), unused)) const int modules_stay = module_stay_begin()
 
-/* Held while modules go: one of a library goes with it or with its context, whichever ends first. */
+/* Held while modules end: one of a library ends with it or with its context, whichever is first. */
 extern pthread_mutex_t module_ending;
 
 /* A module in the context from a decoded one, which it takes over, also on failure. library: NULL: it is loaded by
  * itself. */
 CUresult module_new(struct context *c, struct ptx_module *ptx, struct library *library, struct module **ret);
-/* Gives back all it has; its work has been waited for. */
+/* Frees everything that it has; its work has completed. */
 void module_free(struct module *m);
 /* All modules of the context, with their memory. */
 void module_free_all(struct context *c);
-/* The library's module in the context; made when it is first needed. */
+/* The library's module in the context; created at first use. */
 CUresult library_module(struct library *l, struct context *c, struct module **ret);
-/* With module_ending: the module of a library goes. */
+/* With module_ending held: a module of a library ends. */
 void library_forget(struct module *m);
 /* Bytes that the variables of a module or of a library take of a device (wire/soft_usage.h). */
 uint64_t module_need_bytes(const void *handle);
@@ -140,9 +141,9 @@ uint64_t module_need_bytes(const void *handle);
 CUresult module_global(struct module *m, const char *name, CUdeviceptr *ret, size_t *ret_bytes, bool managed);
 /* The module's function of that name; always the same object. */
 CUresult module_function(struct module *m, const char *name, struct function **ret);
-/* What a CUfunction means in a context: a function, or a kernel's function there. */
+/* Resolves a CUfunction in a context: a function, or a kernel's function there. */
 CUresult function_find(CUfunction h, struct context *c, struct function **ret);
-/* The most dynamic shared memory that a launch may ask for; `set` is what the program has set, -1 for nothing. */
+/* The maximum dynamic shared memory of a launch; `set`: the program's setting, -1 for none. */
 uint32_t function_shared_most(const struct ptx_kernel *k, int set);
 CUresult function_attribute(const struct ptx_kernel *k, const struct function_settings *s,
 			    CUfunction_attribute attribute, int *ret);
@@ -150,5 +151,5 @@ CUresult settings_set(struct function_settings *s, const struct ptx_kernel *k, C
 		      int value);
 CUresult function_param_info(const struct ptx_kernel *k, size_t index, size_t *ret_offset, size_t *ret_bytes);
 CUresult function_param_count(const struct ptx_kernel *k, size_t *ret);
-/* How many blocks of this size an SM holds at once; 0: none fits. */
+/* The number of blocks of this size that an SM holds at once; 0: none fits. */
 int function_blocks_per_sm(const struct ptx_kernel *k, uint32_t threads, size_t dynamic);

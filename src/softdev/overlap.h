@@ -1,14 +1,13 @@
 /*
- * overlap.h: the kernels of one context, on the context's own clock (timeline.h): which end when.
+ * overlap.h: the kernels of one context on the context's own clock (timeline.h): when each of them ends.
  *
  * Kernels run side by side as far as the device has room. Each demands a part of it; while the sum is at most the
- * whole, each runs as if alone, above that all are slowed down alike (processor sharing). A kernel may come after
- * another one, as those of one stream do: it begins at the very moment at which that one ends, whether or not anybody
- * was awake then.
+ * whole, each runs as if alone, above that all are slowed down equally (processor sharing). A kernel may depend on an
+ * earlier one, as in a stream: it begins exactly when that one ends, whether or not a thread was awake then.
  *
- * How long a kernel takes may become known only later. Until then it is served with an unknown rest.
+ * The duration of a kernel may become known later. Until then it is served with an unknown rest.
  *
- * Pure functions of a state and a time; the memory of the kernels is the caller's.
+ * Pure functions of a state and a time; the caller owns the memory of the kernels.
  */
 #pragma once
 
@@ -35,20 +34,20 @@ struct overlap {
 	struct overlap_kernel *ended; /* those that have, until the caller takes them off this list */
 };
 
-/* A kernel comes, at the clock's present time, or behind `after`, one that came before (NULL, or ended: at once). */
+/* Adds a kernel at the clock's current time, or after `after`, an earlier one (NULL, or ended: at once). */
 void overlap_add(struct overlap *o, struct overlap_kernel *k, struct overlap_kernel *after, uint32_t demand,
 		 uint64_t duration_ns);
-/* How long it takes has become known. Less than it was served already: it ends now. */
+/* Sets a duration that has become known. If it was served longer already, it ends now. */
 void overlap_known(struct overlap *o, struct overlap_kernel *k, uint64_t duration_ns);
-/* It is gone, ended or not; what came after it begins. */
+/* Removes it, ended or not; a kernel that waits for it begins. */
 void overlap_remove(struct overlap *o, struct overlap_kernel *k);
-/* The context was served until its clock showed this. */
+/* The context was served until its clock showed this value. */
 void overlap_advance(struct overlap *o, uint64_t clock_ns);
-/* What timeline_set() is to be told. */
+/* The arguments for timeline_set(). */
 struct overlap_plan {
 	uint64_t known_ns;
 	bool open;
 	uint32_t demand;
 };
-/* Also works out plan_clock_ns of each kernel, OVERLAP_OPEN where that depends on one that is not known. */
+/* Also computes plan_clock_ns of each kernel, OVERLAP_OPEN if that depends on an unknown duration. */
 struct overlap_plan overlap_plan(struct overlap *o);

@@ -20,8 +20,8 @@
 void profile_read(void);
 bool profile_wanted(void);
 
-/* Before a launch: sets its counters of forms, when forms are wanted. Value: when it begins. */
+/* Called before a launch: sets its counters of forms, if forms are requested. Value: its start time. */
 uint64_t profile_begin(struct ptx_launch *l);
 void profile_launch(const struct ptx_launch *l, uint64_t begin_ns, int device);
-/* The process ends: writes what has been kept back. */
+/* Called when the process exits: writes what was buffered. */
 void profile_end(void);

@@ -59,7 +59,7 @@ struct segment_config {
 struct segment_device {
 	struct segment_config config;
 	_Atomic uint64_t
-		used_units; /* the sum over processes and objects; changed with the lock held, read by anybody */
+		used_units; /* the sum over processes and objects; changed with the lock held, read without it */
 	_Atomic uint64_t peak_units;
 	_Atomic uint32_t lost; /* segment_fault.h */
 	uint32_t unused;
@@ -67,7 +67,7 @@ struct segment_device {
 
 /* An error of a device that was reported. */
 struct segment_error_place {
-	_Atomic uint64_t written; /* which one it is, and one: written last; 0: it is being written */
+	_Atomic uint64_t written; /* the error's number plus one, written last; 0: it is being written */
 	_Atomic uint32_t device, xid;
 	_Atomic int32_t pid;
 	uint32_t unused;
@@ -83,11 +83,11 @@ enum segment_kind {
 struct segment_share {
 	_Atomic uint64_t held_units; /* without shared objects */
 	_Atomic uint64_t peak_units;
-	_Atomic uint32_t contexts; /* it is on the device's process list while above 0 */
-	_Atomic uint32_t running;  /* kernels by segment_kernel_begin() */
-	_Atomic uint32_t upsets;   /* counts errors from outside (segment_fault.h): contexts made before fail */
+	_Atomic uint32_t contexts; /* above 0: it is on the device's process list */
+	_Atomic uint32_t running;  /* number of kernels by segment_kernel_begin() */
+	_Atomic uint32_t upsets;   /* counts errors from outside (segment_fault.h): earlier contexts fail */
 	_Atomic uint32_t upset_error;
-	atomic_bool cancel; /* kernels under way end */
+	atomic_bool cancel; /* running kernels must end */
 	char unused[7];
 };
 
@@ -95,8 +95,7 @@ struct segment_process {
 	_Atomic uint32_t kind;	     /* enum segment_kind */
 	_Atomic int32_t pid;	     /* in the process's own pid namespace */
 	_Atomic uint64_t start_time; /* field 22 of /proc/PID/stat, and above it 24 bits that name the pid namespace */
-	_Atomic uint32_t
-		owner; /* counts those who have had this place: no two of them have the same word in the lock */
+	_Atomic uint32_t owner; /* counts the owners of this place: no two of them have the same word in the lock */
 	uint32_t unused;
 	char command[64];
 	struct segment_share share[SEGMENT_MAX_DEVICES];
@@ -110,11 +109,11 @@ enum segment_object_kind {
 };
 
 struct segment_object {
-	_Atomic uint64_t id; /* 0: a free place; names the file object-<id> */
+	_Atomic uint64_t id; /* 0: a free entry; names the file object-<id> */
 	_Atomic uint64_t units;
 	_Atomic uint32_t device;
 	_Atomic uint32_t kind;	   /* enum segment_object_kind */
-	_Atomic int32_t owner_pid; /* who made it; may have died since */
+	_Atomic int32_t owner_pid; /* its creator, which may have died since */
 	_Atomic uint64_t owner_start_time;
 };
 
@@ -122,21 +121,21 @@ struct segment_object {
 
 /*
  * The timeline of a device, which all processes advance, and what each of them sleeps on. A change is made to a copy,
- * which then becomes the present one by a single compare-and-swap: whoever dies or is stopped in the middle of it
- * leaves the one before. The lock only spares them making a change twice.
+ * which then becomes current by a single compare-and-swap: if a process dies or stops in the middle, the previous copy
+ * remains. The lock only avoids making a change twice.
  */
 struct segment_time {
 	_Atomic uint32_t lock;			/* as segment.lock */
-	_Atomic uint32_t writer[SEGMENT_TIMES]; /* whose word it is who writes to this copy; 0: nobody */
+	_Atomic uint32_t writer[SEGMENT_TIMES]; /* the word of the process that writes to this copy; 0: none */
 	uint32_t unused;
-	_Atomic uint64_t current;	  /* changes so far * SEGMENT_TIMES + the copy that is the present one */
-	_Atomic uint64_t checked_ns;	  /* when it was last seen who of them lives */
-	_Atomic uint64_t copy_free_ns[2]; /* when the engine for copies to and from the device has ended what it has */
+	_Atomic uint64_t current;	  /* number of changes * SEGMENT_TIMES + the index of the current copy */
+	_Atomic uint64_t checked_ns;	  /* when it was last checked which of them live */
+	_Atomic uint64_t copy_free_ns[2]; /* when the engine for copies to and from the device completes its work */
 	struct segment_sleeper {
-		_Atomic uint64_t beat_ns;	/* when open work showed progress last */
+		_Atomic uint64_t beat_ns;	/* the last progress of open work */
 		_Atomic uint64_t want_clock_ns; /* the process sleeps until its clock shows this ... */
-		_Atomic uint64_t want_at_ns;	/* ... as it expects at this time; 0: nobody sleeps */
-		_Atomic uint32_t wakes;		/* a futex: counts reasons to look again */
+		_Atomic uint64_t want_at_ns;	/* ... which it expects at this time; 0: no thread sleeps */
+		_Atomic uint32_t wakes;		/* a futex: counts reasons to check again */
 		uint32_t unused;
 	} sleeper[TIMELINE_CONTEXTS];
 	struct timeline copy[SEGMENT_TIMES];
@@ -150,17 +149,16 @@ struct segment {
 	_Atomic uint32_t lock;	     /* 0 free, else the holder's word (segment_place.word) */
 	_Atomic uint64_t generation; /* counts configurations; a reader with another one must attach again */
 	_Atomic uint64_t next_object;
-	_Atomic uint32_t recoveries; /* how often a dead holder's lock was taken over */
+	_Atomic uint32_t recoveries; /* how often the lock of a dead holder was taken over */
 	_Atomic uint32_t places;     /* one above the highest place ever taken: bounds all scans */
 	_Atomic uint32_t objects;    /* likewise for objects */
-	_Atomic uint32_t error_word; /* a futex: counts whatever those who wait for errors want to see */
-	_Atomic uint64_t errors;     /* so many there have been */
+	_Atomic uint32_t error_word; /* a futex: counts events for threads that wait for errors */
+	_Atomic uint64_t errors;     /* the number of errors so far */
 	struct segment_error_place error[SEGMENT_ERRORS];
 	struct segment_device device[SEGMENT_MAX_DEVICES];
 	struct segment_process process[SEGMENT_MAX_PROCESSES];
 	struct segment_object object[SEGMENT_MAX_OBJECTS];
-	struct segment_time
-		time[SEGMENT_MAX_DEVICES]; /* only of devices that there are: the file has no pages beyond */
+	struct segment_time time[SEGMENT_MAX_DEVICES]; /* only of existing devices: the file has no pages beyond */
 };
 
 /* A process's hold on the segment. */
@@ -168,22 +166,23 @@ struct segment_place {
 	struct segment *segment;
 	void *token;	/* the mapping that carries the lock */
 	uint32_t index; /* into segment->process */
-	uint32_t word;	/* this process's in segment->lock: which owner of the place << 11 | place + 1 */
+	uint32_t word;	/* this process's value in segment->lock: number of the place's owner << 11 | place + 1 */
 	char dir[200];
 };
 
 /*
- * Maps the segment, makes it where there is none or nobody lives in it, and takes a place. Value: 0, or -errno with one
- * line in `why`. Costs a few system calls and no memory of the device. In a child made by fork, take a new place.
+ * Maps the segment, creates it if there is none or no process lives in it, and takes a place. Value: 0, or -errno with
+ * one line in `why`. Costs a few system calls and no memory of the device. A child created by fork must take a new
+ * place.
  */
 int segment_attach(enum segment_kind kind, struct segment_place *ret, char *why, size_t why_bytes);
-/* Gives the place and what it holds back. Not needed before exit. */
+/* Returns the place and what it holds. Not needed before exit. */
 void segment_detach(struct segment_place *p);
-/* Only looks: maps an existing segment without a place; for tests. Value: NULL without one. */
+/* Read-only: maps an existing segment without a place; for tests. Value: NULL: there is none. */
 const struct segment *segment_peek(void);
 void segment_unpeek(const struct segment *s);
 
-/* Takes `units` of a device for this process. Value: 0, or -ENOMEM when they are not free; then nothing has changed. */
+/* Charges `units` of a device to this process. Value: 0, or -ENOMEM if they are not free; then nothing has changed. */
 int segment_charge(struct segment_place *p, uint32_t device, uint64_t units);
 void segment_refund(struct segment_place *p, uint32_t device, uint64_t units);
 /* What this process holds, without shared objects. */
@@ -195,18 +194,18 @@ void segment_reap(struct segment_place *p);
 /* The pid of the process at this place, as this process sees it; a number above all pids when it is in another pid
  * namespace (a container). */
 uint32_t segment_pid(const struct segment_place *p, uint32_t index);
-/* Whether somebody lives at this place. */
+/* True if a process lives at this place. */
 bool segment_alive(const struct segment_place *p, uint32_t index);
 
 void segment_context_add(struct segment_place *p, uint32_t device);
 void segment_context_remove(struct segment_place *p, uint32_t device);
-/* A kernel of which nothing but its beginning and its end is known. Without them see pace.h. */
+/* A kernel of which only the beginning and the end are known. See pace.h for others. */
 void segment_kernel_begin(struct segment_place *p, uint32_t device);
 void segment_kernel_end(struct segment_place *p, uint32_t device);
 
 /*
- * A change of a device's timeline: begin, change `t`, commit; false: it did not come to pass, begin again. `t` is the
- * caller's own memory. Among the threads of a process one at a time does this per device.
+ * A change of a device's timeline: begin, change `t`, commit; false: it failed, begin again. `t` is the caller's own
+ * memory. Only one thread of a process at a time does this per device.
  */
 struct segment_change {
 	struct segment_time *time;
@@ -215,13 +214,16 @@ struct segment_change {
 };
 void segment_change_begin(struct segment_place *p, uint32_t device, struct timeline *t, struct segment_change *ret);
 bool segment_change_commit(struct segment_place *p, struct segment_change *c);
-/* The timeline as it is, without a lock. False: it changes all the time. */
+/* Reads the timeline without a lock. False: it changes all the time. */
 bool segment_time_read(const struct segment *s, uint32_t device, struct timeline *ret);
-/* Whoever sleeps there looks again. */
+/* Wakes a process that sleeps there. */
 void segment_time_wake(struct segment_time *t, uint32_t context);
-/* Contexts of the dead leave the timeline. Value: how many did. */
+/* Removes contexts of dead processes from the timeline. Value: their number. */
 uint32_t segment_time_reap(struct segment_place *p, uint32_t device, struct timeline *scratch);
-/* Time in which the device has computed or changed contexts so far; difference two readings for a utilisation. */
+/*
+ * The time for which the device has computed or switched contexts so far; the difference of two readings gives a
+ * utilisation.
+ */
 uint64_t segment_busy_ns(const struct segment *s, uint32_t device);
 /* The device time that the process at this place has been given so far. */
 uint64_t segment_share_busy_ns(const struct segment *s, uint32_t place, uint32_t device);
@@ -240,14 +242,14 @@ struct segment_wish {
  * descriptor), or -ENOMEM, -ENOSPC (table full) or another -errno.
  */
 int segment_object_new(struct segment_place *p, const struct segment_wish *wish, uint64_t *ret_id);
-/* Another such descriptor of a living object, for the driver. */
+/* Another such descriptor of a living object, for the driver itself. */
 int segment_object_open(struct segment_place *p, uint64_t id);
 /* The same for the program, which may hand it on: it holds the object alive as long as the object's maker lives. */
 int segment_object_give(struct segment_place *p, uint64_t id);
-/* Before this process lets go of an object: where the maker has died, it is the maker from now on. */
+/* Called before this process releases an object: if its creator has died, this process becomes the creator. */
 void segment_object_adopt(struct segment_place *p, uint64_t id);
-/* Which object of this kind a descriptor belongs to. Value: 0, or -EINVAL. */
+/* Finds the object of this kind behind a descriptor. Value: 0, or -EINVAL. */
 int segment_object_find(struct segment_place *p, enum segment_object_kind kind, int fd, uint64_t *ret_id,
 			uint32_t *ret_device, uint64_t *ret_units);
-/* Whether the process is dead that had this word (segment_place.word). */
+/* True if the process that had this word (segment_place.word) is dead. */
 bool segment_word_dead(const struct segment_place *p, uint32_t word);

@@ -13,7 +13,7 @@
 
 #include "softdev/memory.h"
 
-/* Read: work of a stream touches memory. Written: pages move. Taken before memory_mutex. */
+/* Read-locked: work of a stream accesses memory. Write-locked: pages move. Taken before memory_mutex. */
 extern pthread_rwlock_t share_lock;
 
 /* Where shared memory lies: enough for another process to find it. */
@@ -33,5 +33,5 @@ void share_withdraw_locked(struct range *r);
  */
 CUresult share_import(struct device *d, struct context *c, const struct share_place *at, uint64_t bytes,
 		      struct range **ret);
-/* Lets go of it; it has been taken out of the map. */
+/* Releases it, after it was removed from the map. */
 void share_close(struct range *r);

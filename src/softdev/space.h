@@ -9,7 +9,10 @@
 
 #include <stdint.h>
 
-/* `bytes` without access, at a multiple of `align`: at `wish` (0: none) if that is free. Value: 0: there is none. */
+/*
+ * Reserves `bytes` without access, at a multiple of `align`: at `wish` (0: anywhere) if that is free. Value: 0: there
+ * is none.
+ */
 uint64_t space_take(uint64_t bytes, uint64_t align, uint64_t wish);
 /* The same with access: private memory of zeros. */
 void *space_take_memory(uint64_t bytes);

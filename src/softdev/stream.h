@@ -58,12 +58,12 @@ struct stream {
 	/* stream_mutex (stream.c) guards the following */
 	enum stream_state state;
 	bool dying;			       /* destroyed by the program, runs to its end */
-	bool minded;			       /* somebody sees to it that what has ended leaves the tail */
+	bool minded;			       /* a thread ensures that ended operations leave the tail */
 	struct operation *first, *todo, *last; /* see tail.h */
 	uint64_t submitted, executed, completed;
 	uint32_t tail_timed, tail_shared;
-	uint64_t tail_ns;	    /* how long the tail takes */
-	uint64_t reached_ns;	    /* when what has ended last did so */
+	uint64_t tail_ns;	    /* the duration of the tail */
+	uint64_t reached_ns;	    /* when the last ended operation ended */
 	struct stream *next_minded; /* in the list of those that nobody minds yet */
 	struct stream *next_ready;  /* in the list of ready or of parked streams */
 	struct stream *next;	    /* in the context's list */
@@ -76,16 +76,16 @@ struct stream {
 
 extern pthread_mutex_t stream_mutex;
 
-/* What a stream handle names for this thread in its current context: NULL, the two special values, or a stream. */
+/* Resolves a stream handle for this thread in its current context: NULL, the two special values, or a stream. */
 CUresult stream_find(CUstream h, struct stream **ret);
 /* A stream of the context. NULL: no memory. */
 struct stream *stream_new(struct context *c, unsigned flags, int priority);
-/* The program is done with it; it goes when its work is done. */
+/* The program has destroyed it; it is freed when its work is done. */
 void stream_retire(struct stream *s);
 
 /*
- * Queues work, or records it when the stream captures. Takes what the work owns, also on failure. `wait`: returns when
- * it is done, with the context's error if there is one; refused while capturing.
+ * Queues work, or records it if the stream captures. Takes what the work owns, also on failure. `wait`: returns when it
+ * is done, with the context's error if there is one; refused during a capture.
  */
 CUresult stream_submit(struct stream *s, struct work *w, bool wait);
 /* The same with points that must have been reached before; for streams that do not capture. */
@@ -93,27 +93,27 @@ CUresult stream_submit_after(struct stream *s, struct work *w, const struct poin
 /* Copies of the work on each stream of a context. */
 CUresult stream_submit_all(struct context *c, const struct work *w, const struct point *point);
 /*
- * A gate: something with points that is not a stream. Who makes points counts `submitted` up under stream_mutex; a
- * point is reached when stream_gate_reach() says so, at the latest when the gate is freed.
+ * A gate: an object with points that is not a stream. The creator of a point increments `submitted` under stream_mutex;
+ * a point is reached when stream_gate_reach() says so, at the latest when the gate is freed.
  */
 struct stream *stream_gate_new(void);
 void stream_gate_reach(struct stream *gate, uint64_t sequence);
 void stream_gate_free(struct stream *gate);
 /* The work of a batch of waits for and writes of values in memory, checked. */
 CUresult stream_values_describe(unsigned count, const CUstreamBatchMemOpParams *op, unsigned flags, struct work *ret);
-/* Where the stream is after all that was submitted. */
+/* The point after all submitted operations of the stream. */
 struct point stream_point(struct stream *s);
 bool point_reached_locked(const struct point *p);
 bool point_reached(const struct point *p);
-/* The same with stream_mutex held; asks the timeline, as point_reached() does. */
+/* The same with stream_mutex held; consults the timeline, as point_reached() does. */
 bool point_settled_locked(const struct point *p);
-/* Blocks until the point is reached; runs the stream's work itself where nobody does. */
+/* Waits until the point is reached; runs the stream's work itself if no thread does. */
 void point_wait(const struct point *p);
-/* Everything in the context is done. Value: the context's error. */
+/* Waits for all work in the context. Value: the context's error. */
 CUresult stream_wait_context(struct context *c);
 /* The same without what follows a synchronisation: also for a context that ends. */
 CUresult stream_drain_context(struct context *c);
-/* Everything on the device is done, in all contexts. */
+/* Waits for all work on the device, in all contexts. */
 void stream_wait_device(struct device *d);
-/* Ends all streams of the context; their work has been waited for. */
+/* Frees all streams of the context; their work has completed. */
 void stream_free_all(struct context *c);

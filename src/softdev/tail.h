@@ -16,29 +16,32 @@ static inline bool tail_empty(const struct stream *s)
 	return s->first == s->todo;
 }
 
-/* Whether more may be executed ahead of so many kernels, which take so long together. */
+/* True if more may be executed ahead of so many kernels with this total duration. */
 bool tail_ahead_ok(uint32_t kernels, uint64_t ns);
-/* Whether the next operation may be executed although the tail is not empty. */
+/* True if the next operation may be executed although the tail is not empty. */
 bool tail_has_room(const struct stream *s);
-/* Which one to sleep for until it may. */
+/* The operation whose end must be awaited first. */
 struct operation *tail_awaited(const struct stream *s);
-/* The one with, or the last one before, which this point of the stream is reached; NULL: none in the tail is timed. */
+/*
+ * The operation with which, or the last one before which, this point of the stream is reached; NULL: none in the tail
+ * is timed.
+ */
 struct operation *tail_until(const struct stream *s, uint64_t sequence);
-/* What only marks a place: nothing is executed. */
+/* True if it only marks a place: nothing is executed. */
 bool tail_marks(const struct operation *o);
-/* The first one; what only marks a place never comes to stand there, so it is on the timeline. */
+/* The first one. An operation that only marks a place is never the first, so it is on the timeline. */
 static inline struct operation *tail_first(const struct stream *s)
 {
 	return s->first;
 }
 /* The last one that is on the timeline. NULL: none. */
 struct operation *tail_timed(const struct stream *s);
-/* The next operation has been executed. */
+/* Adds the operation that has been executed. */
 void tail_add(struct stream *s);
-/* What has ended goes. Value: whether anything has. */
+/* Removes ended operations. Value: true if there were any. */
 bool tail_settle(struct stream *s);
-/* Sleeps with stream_mutex dropped, until that one has ended, for a while, or until something has changed. */
+/* Sleeps with stream_mutex released, until that one has ended, for a while, or until something has changed. */
 void tail_sleep(struct operation *o);
-/* An operation stays while somebody looks at it without stream_mutex. */
+/* Keeps an operation alive while a thread uses it without stream_mutex. */
 void tail_hold(struct operation *o);
 void tail_release(struct operation *o);

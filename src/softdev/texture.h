@@ -12,7 +12,7 @@
 #include "softdev/handle.h"
 #include "softdev/ptx/ptx.h"
 
-/* What kernels read through. */
+/* The description through which kernels read. */
 struct texture_view {
 	struct ptx_texture seen;
 	struct handle *source; /* an array or mipmapped array; NULL: memory */
@@ -25,7 +25,7 @@ struct texture_view {
 struct texture {
 	struct handle head;
 	struct context *context;
-	uint32_t number; /* by which kernels and the API know it */
+	uint32_t number; /* its number for kernels and the API */
 	CUDA_RESOURCE_DESC resource;
 	CUDA_TEXTURE_DESC sampling;
 	CUDA_RESOURCE_VIEW_DESC area;
@@ -39,8 +39,8 @@ struct texref {
 	struct context *context;
 	enum ptx_variable_space kind;
 	bool created;
-	bool bound;  /* resource means something */
-	bool usable; /* view does */
+	bool bound;  /* `resource` is valid */
+	bool usable; /* `view` is valid */
 	CUDA_RESOURCE_DESC resource;
 	CUDA_TEXTURE_DESC sampling;
 	CUarray_format format;
@@ -55,5 +55,5 @@ CUresult surface_view_make(const CUDA_RESOURCE_DESC *r, struct texture_view *ret
 const struct ptx_texture *texture_find(void *context, uint64_t handle, enum ptx_texture_use use);
 /* The reference that a variable of a module is. */
 CUresult texref_new(struct context *c, const struct ptx_variable *v, struct texref **ret);
-/* All objects of the context; the references of modules go with these. */
+/* Frees all objects of the context, including references of modules. */
 void texture_free_all(struct context *c);

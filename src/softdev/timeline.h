@@ -32,7 +32,7 @@
 
 enum timeline_sharing { TIMELINE_SLICES, TIMELINE_TOGETHER, TIMELINE_APART };
 
-/* A span in which the context was served without a change: from (at_ns, clock_ns) on. */
+/* An interval in which the context was served at a constant rate: from (at_ns, clock_ns) on. */
 struct timeline_run {
 	uint64_t at_ns;
 	uint64_t clock_ns;
@@ -40,13 +40,14 @@ struct timeline_run {
 };
 
 struct timeline_context {
-	uint64_t owner;	    /* whose it is; 0: a free place */
-	uint64_t clock_ns;  /* how far it has come */
-	uint64_t served_ns; /* device time that it got: its clock, but for contexts that share the device */
+	uint64_t owner;	    /* its owner; 0: a free entry */
+	uint64_t clock_ns;  /* its current value */
+	uint64_t served_ns; /* device time used: equal to the clock, except for contexts that share the device */
 	uint64_t known_ns;  /* has work until its clock shows this */
-	uint64_t beat_ns;   /* when its open work showed progress last; TIMELINE_NEVER: it always does */
+	uint64_t beat_ns;   /* the last progress of its open work; TIMELINE_NEVER: it always progresses */
 	uint64_t slice_ns;  /* its own slice; 0: the device's */
-	uint32_t demand;    /* what its work can use of the device, up to TIMELINE_WHOLE; together only */
+	uint32_t demand;    /* the part of the device that its work can use, up to TIMELINE_WHOLE; only in mode
+			     * "together" */
 	bool open;	    /* has work of unknown length behind known_ns */
 	uint8_t run_count;  /* newest at (run_count - 1) % TIMELINE_RUNS; wraps within 2 * TIMELINE_RUNS */
 	uint16_t unused;
@@ -56,9 +57,9 @@ struct timeline_context {
 #define TIMELINE_NOBODY UINT32_MAX
 
 struct timeline {
-	uint64_t began_ns;  /* of the first advance; 0: none yet */
-	uint64_t now_ns;    /* all that was until then has been worked out */
-	uint64_t served_ns; /* time in which somebody was served */
+	uint64_t began_ns;  /* time of the first advance; 0: none yet */
+	uint64_t now_ns;    /* the time up to which everything has been computed */
+	uint64_t served_ns; /* time in which a context was served */
 	uint64_t switch_ns; /* time in which contexts were changed */
 	uint64_t slice_ns;
 	uint64_t switch_cost_ns;
@@ -66,7 +67,7 @@ struct timeline {
 	uint64_t switch_end_ns; /* the resident is being switched to until then */
 	uint64_t slice_end_ns;
 	uint32_t sharing;  /* enum timeline_sharing */
-	uint32_t resident; /* who had the device last, or TIMELINE_NOBODY */
+	uint32_t resident; /* the context that had the device last, or TIMELINE_NOBODY */
 	uint32_t count;	   /* one above the highest place in use */
 	uint32_t unused;
 	struct timeline_context context[TIMELINE_CONTEXTS];
@@ -76,20 +77,22 @@ struct timeline {
 #define TIMELINE_BYTES(t) (offsetof(struct timeline, context) + (t)->count * sizeof((t)->context[0]))
 
 void timeline_init(struct timeline *t, enum timeline_sharing sharing, uint64_t slice_ns, uint64_t switch_ns);
-/* A place for a context without work. Value: its number, or TIMELINE_NOBODY: all are taken. */
+/* Adds a context without work. Value: its index, or TIMELINE_NOBODY: all are taken. */
 uint32_t timeline_add(struct timeline *t, uint64_t owner);
-/* It is gone, and its work with it. */
+/* Removes it, with its work. */
 void timeline_remove(struct timeline *t, uint32_t i);
-/* Works out what happened until now_ns. An earlier time than before changes nothing. */
+/* Computes what happened until now_ns. An earlier time than before changes nothing. */
 void timeline_advance(struct timeline *t, uint64_t now_ns);
-/* What work the context has from now on (the timeline's now). */
+/* Sets the context's work from now on (the timeline's now). */
 void timeline_set(struct timeline *t, uint32_t i, uint64_t known_ns, bool open, uint32_t demand);
-/* When the context's clock showed clock_ns, which it has reached; exact for the last TIMELINE_RUNS runs. */
+/*
+ * The time at which the context's clock showed clock_ns, which it has reached; exact for the last TIMELINE_RUNS runs.
+ */
 uint64_t timeline_when(const struct timeline *t, uint32_t i, uint64_t clock_ns);
 /*
- * When its clock will show clock_ns if nothing changes; TIMELINE_NEVER: it will not. After many slices a time before
- * that is given: ask again then. The state is advanced as far as that takes: give it a copy.
+ * The time at which its clock will show clock_ns if nothing changes; TIMELINE_NEVER: never. After many slices an
+ * earlier time is returned: ask again then. The state is advanced as far as necessary: pass a copy.
  */
 uint64_t timeline_predict(struct timeline *t, uint32_t i, uint64_t clock_ns);
-/* Time in which the device did nothing. */
+/* The time for which the device was idle. */
 uint64_t timeline_idle_ns(const struct timeline *t);

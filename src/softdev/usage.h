@@ -3,5 +3,5 @@
 
 #include "cuda_soft.h"
 
-/* NULL: the id is another one. */
+/* NULL: another id. */
 const void *usage_table(const CUuuid *id);

@@ -1,8 +1,8 @@
 /*
- * work.h: one operation on a stream or in a graph, as plain data: what is to be done, checked and copied at the call.
+ * work.h: one operation on a stream or in a graph, as plain data, checked and copied at the call.
  *
- * Streams queue work, graphs keep it, captures turn the one into the other. work_run() does it, on whatever thread the
- * stream runs.
+ * Streams queue work, graphs keep it, and captures convert one to the other. work_run() executes it, on the thread that
+ * runs the stream.
  */
 #pragma once
 
@@ -25,9 +25,9 @@ enum work_kind {
 	WORK_FILL,
 	WORK_KERNEL,
 	WORK_HOST,
-	WORK_CALLBACK, /* like WORK_HOST, but is called after a fault too */
+	WORK_CALLBACK, /* like WORK_HOST, but called after a fault too */
 	WORK_RECORD,
-	WORK_WAIT,   /* for an event; in streams it is a dependency and does nothing */
+	WORK_WAIT,   /* for an event; in streams it is a dependency and has no other effect */
 	WORK_AWAIT,  /* a record of another process */
 	WORK_VALUES, /* a batch of waits for and writes of values in memory */
 	WORK_GRAPH,
@@ -106,21 +106,21 @@ struct work {
 	};
 };
 
-/* Executes a kernel that comes behind `after`, or NULL. k->end_ns is set if it has ended; else k is on the timeline. */
+/* Executes a kernel that follows `after`, or NULL. k->end_ns is set if it has ended; otherwise k is on the timeline. */
 void work_kernel_run(struct work *w, struct pace_kernel *k, struct pace_kernel *after);
-/* The event is reached, at this time. */
+/* The event is reached at this time. */
 void work_record(struct work *w, uint64_t at_ns);
 /*
- * Does it, to its end. Called by the stream that it is queued on, in order, without a lock held. Value: when it ended,
- * by the device's clock; 0: now.
+ * Executes it completely. Called by the stream on which it is queued, in order, without a lock held. Value: its end, by
+ * the device's clock; 0: now.
  */
 uint64_t work_run(struct work *w, struct stream *s);
 /*
- * A batch of waits and writes, from operation *at on, as far as it goes without waiting. Value: true when all is done,
- * or the context has faulted.
+ * Executes a batch of waits and writes from operation *at on, as far as possible without waiting. Value: true if all is
+ * done, or the context has faulted.
  */
 bool work_values_try(const struct work *w, uint32_t *at);
-/* What it owns is released; the struct itself is the caller's. */
+/* Frees what it owns; the caller owns the struct itself. */
 void work_deinit(struct work *w);
 /* A copy that owns its own. Value: false without memory. */
 bool work_clone(const struct work *w, struct work *ret);

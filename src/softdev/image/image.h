@@ -15,16 +15,16 @@
 
 enum image_outcome {
 	IMAGE_OK = 0,
-	IMAGE_NO_PTX = 1,  /* machine code, with PTX for newer devices at most: CUDA_ERROR_NO_BINARY_FOR_GPU */
-	IMAGE_TOO_NEW = 2, /* PTX alone, and every one for a newer device: CUDA_ERROR_NO_BINARY_FOR_GPU */
+	IMAGE_NO_PTX = 1,  /* machine code, with PTX only for newer devices: CUDA_ERROR_NO_BINARY_FOR_GPU */
+	IMAGE_TOO_NEW = 2, /* only PTX, all of it for newer devices: CUDA_ERROR_NO_BINARY_FOR_GPU */
 	IMAGE_INVALID = 3, /* not an image, truncated or corrupt: CUDA_ERROR_INVALID_IMAGE */
 };
 
 struct image_text {
 	const char *text; /* NUL-terminated */
 	size_t bytes;	  /* without the NUL */
-	uint32_t arch;	  /* 90 for sm_90; 0 when only the text knows (a bare PTX text) */
-	void *owned;	  /* what to free, or NULL when the text is the image itself */
+	uint32_t arch;	  /* 90 for sm_90; 0: only the text says it (a bare PTX text) */
+	void *owned;	  /* memory to free, or NULL if the text is the image itself */
 };
 
 struct image_ptx {
@@ -39,7 +39,10 @@ struct image_ptx {
  */
 int image_find_ptx(const void *image, uint32_t arch, struct image_ptx *ret, char *why, size_t why_bytes);
 
-/* The same for an image of known size. A wrapper holds addresses, so it is refused here: files never hold one. */
+/*
+ * The same for an image of known size. A wrapper contains addresses and is refused here, because files never contain
+ * one.
+ */
 int image_find_ptx_bounded(const void *image, size_t bytes, uint32_t arch, struct image_ptx *ret, char *why,
 			   size_t why_bytes);
 

@@ -21,11 +21,11 @@ extern struct cuda_table soft_cu;
 
 struct ze_device {
 	CUdevice ordinal;
-	CUcontext context;     /* the primary one, once it was needed */
+	CUcontext context;     /* the primary one, once used */
 	pthread_mutex_t lock;  /* guards what follows */
-	CUevent base;	       /* NULL: the clock has not begun */
-	int64_t base_ns;       /* when it happened, since the clock began */
-	CUstream clock_stream; /* where it is recorded */
+	CUevent base;	       /* NULL: the clock has not started */
+	int64_t base_ns;       /* when it happened, relative to the start of the clock */
+	CUstream clock_stream; /* the stream in which it is recorded */
 };
 
 struct ze_context {
@@ -38,7 +38,7 @@ struct ze_event_pool {
 };
 
 struct ze_event {
-	_Atomic uint32_t *flag; /* the host's memory, which the device sees: 1: it has happened */
+	_Atomic uint32_t *flag; /* host memory that the device sees: 1: it has happened */
 	struct ze_device *device;
 	CUevent begin, end; /* NULL: no timestamps */
 };
@@ -46,12 +46,12 @@ struct ze_event {
 /* Opens and initialises the driver beside it once. */
 ze_result_t soft_ready(void);
 
-/* NULL: there is none of that number. */
+/* NULL: there is no device with that number. */
 struct ze_device *soft_device_at(int ordinal);
 
 ze_result_t soft_said(CUresult r);
 
-/* The device's context is current, until soft_leave(). */
+/* Makes the device's context current until soft_leave(). */
 ze_result_t soft_enter(struct ze_device *d);
 void soft_leave(const ze_result_t *entered);
 
@@ -60,7 +60,7 @@ void soft_leave(const ze_result_t *entered);
 	if (entered != ZE_RESULT_SUCCESS)                                                                              \
 	return entered
 
-/* What is to be done at an event's place in a stream. */
+/* Enqueues an event's start in a stream. */
 CUresult soft_event_begins(struct ze_event *e, CUstream stream);
 CUresult soft_event_ends(struct ze_event *e, CUstream stream);
 CUresult soft_event_awaited(struct ze_event *e, CUstream stream);
@@ -69,10 +69,10 @@ CUresult soft_event_reset(struct ze_event *e, CUstream stream);
 struct ze_event *soft_fence_event(ze_fence_handle_t fence);
 struct ze_device *soft_queue_device(ze_command_queue_handle_t queue);
 
-/* No stream of the device has work. */
+/* True if no stream of the device has work. */
 bool soft_is_idle(struct ze_device *d);
 
-/* A kernel with what it was told, to be launched later. */
+/* A kernel with its arguments, to be launched later. */
 struct soft_launch;
 struct soft_launch *soft_launch_of(ze_kernel_handle_t kernel, const ze_group_count_t *groups);
 CUresult soft_launch_run(const struct soft_launch *l, CUstream stream);

@@ -1,4 +1,4 @@
-/* builtin.h: arguments and results of functions that the engine has itself: places in the caller's call area. */
+/* builtin.h: arguments and results of functions that the engine implements: places in the caller's call area. */
 #pragma once
 
 #include "softdev/ptx/engine.h"

@@ -1,25 +1,28 @@
 /*
- * compile.h: between the PTX engine and the library that compiles kernels (src/compile, libmete-compile.so).
+ * compile.h: the interface between the PTX engine and the library that compiles kernels (src/compile,
+ * libmete-compile.so).
  *
- * The engine describes a function as the list of its operations, with what each reads and writes; the library makes an
- * object file of it. The machine code works on the engine's own structures: it runs a group of a warp's lanes as the
- * interpreter would, and wherever something else comes (an address is wrong, a barrier, a call) it puts all registers
- * back into the frame and leaves the operation where that happens to the interpreter. So every operation can be left to
- * the interpreter, and faults and barriers have one implementation.
+ * The engine describes a function as the list of its operations, with their sources and results; the library produces
+ * an object file. The machine code works on the engine's own structures: it runs a group of a warp's lanes as the
+ * interpreter would. At anything else (an invalid address, a barrier, a call) it writes all registers back to the frame
+ * and leaves the operation to the interpreter. Every operation can therefore be left to the interpreter, and faults and
+ * barriers have one implementation.
  *
- * Both sides are built from one source: COMPILE_ABI tells apart builds whose structures differ.
+ * Both sides are built from one source: COMPILE_ABI distinguishes builds whose structures differ.
  */
 #pragma once
 
 #include "softdev/ptx/engine.h"
 
 #define COMPILE_OPERANDS 6u
-#define COMPILE_OPS_MAX 2000u	/* of a function: above it the interpreter stays */
+#define COMPILE_OPS_MAX 2000u	/* per function: above it the function is interpreted */
 #define COMPILE_REGS_MAX 1024u	/* places of its frame, likewise */
-#define COMPILE_LIVE_MAX 250000u /* operations times places, which bound the time that it takes */
-#define COMPILE_PARTS_MAX 15000u /* of those that have code for groups of lanes too, which takes twice as long */
-#define COMPILE_QUANTUM 4096	/* instructions that a warp runs at least before a jump backwards gives way to others */
-#define COMPILE_QUANTUM_STRONG 256 /* in a function that looks at memory which others change */
+#define COMPILE_LIVE_MAX 250000u /* operations times places, which bounds the compile time */
+#define COMPILE_PARTS_MAX 15000u /* the limit for functions that also get code for groups of lanes, which takes twice
+				  * as long */
+#define COMPILE_QUANTUM 4096	/* the minimum of instructions that a warp runs before a backward jump yields to
+				 * others */
+#define COMPILE_QUANTUM_STRONG 256 /* in a function that accesses memory which others change */
 
 #define COMPILE_RUN_SYMBOL "mete_run"	      /* compiled_fn */
 #define COMPILE_ENTRIES_SYMBOL "mete_entries" /* a byte for each operation: where mete_run may begin, COMPILE_ENTRY_ */
@@ -28,7 +31,7 @@
 #define COMPILE_LIBRARY "libmete-compile.so.0"
 #define COMPILE_SYMBOL "mete_compile"
 
-#define COMPILE_FORM 14u /* raised with every change of what is made of the same operations */
+#define COMPILE_FORM 14u /* changes whenever the code for the same operations changes */
 #define COMPILE_ABI                                                                                                    \
 	((uint32_t)(COMPILE_FORM * 1000003u + sizeof(struct warp) * 31u + sizeof(struct block) * 7u +                  \
 		    sizeof(struct ptx_launch) * 3u + __builtin_offsetof(struct block, range) +                         \
@@ -38,8 +41,8 @@ enum compile_place {
 	COMPILE_NONE,
 	COMPILE_REG,	  /* at `at` of the frame */
 	COMPILE_FIXED,	  /* `value` in all lanes */
-	COMPILE_CONSTANT, /* one value in all lanes, at `at` of the constants, known when the module is bound */
-	COMPILE_LANES,	  /* different ones there */
+	COMPILE_CONSTANT, /* one value in all lanes, at `at` of the constants; known when the module is bound */
+	COMPILE_LANES,	  /* different values in the lanes, there */
 };
 
 struct compile_operand {
@@ -52,9 +55,9 @@ struct compile_operand {
 enum compile_kind {
 	COMPILE_PLAIN,
 	COMPILE_BRANCH,
-	COMPILE_STOP,	 /* is left to the interpreter, which may change any register */
-	COMPILE_BARRIER, /* likewise, and changes its results only */
-	COMPILE_END,	 /* likewise, and nothing follows */
+	COMPILE_STOP,	 /* left to the interpreter, which may change any register */
+	COMPILE_BARRIER, /* the same, and it changes only its results */
+	COMPILE_END,	 /* the same, and nothing follows */
 };
 
 struct compile_op {
@@ -62,18 +65,18 @@ struct compile_op {
 	uint8_t kind;	  /* enum compile_kind */
 	uint8_t defs;	  /* bits: which operands are results */
 	uint8_t weight;	  /* instructions of the text */
-	bool lanewise;	  /* each lane's result depends on its own sources alone, and it cannot fault */
+	bool lanewise;	  /* each lane's result depends only on its own sources, and it cannot fault */
 	bool guard_not;
-	bool sync;    /* runs when the lanes that operand 5 names are here */
-	bool wild;    /* an indexed branch goes here: nothing is known of registers */
+	bool sync;    /* runs when the lanes that operand 5 names have arrived */
+	bool wild;    /* the target of an indexed branch: nothing is known of registers */
 	uint32_t to;  /* of a branch */
 	uint64_t imm; /* of others */
 	struct compile_operand operand[COMPILE_OPERANDS], guard;
 	const struct compile_operand *more; /* of fragments of matrices; the first `more_defs` are results */
-	uint32_t more_count, more_defs;	   /* where there are some there is no guard */
+	uint32_t more_count, more_defs;	   /* if there are any, there is no guard */
 };
 
-/* What is known of how threads lie in warps; each has code of its own. */
+/* How threads are laid out in warps; each layout has code of its own. */
 enum compile_layout {
 	COMPILE_ANY,
 	COMPILE_ROWS,	/* blocks are a multiple of 32 threads wide, or one row: a warp is a row */
@@ -86,40 +89,40 @@ struct compile_request {
 	uint32_t count;
 	const struct compile_op *op;
 	const char *isa; /* "avx2", "avx512" */
-	bool dots;	 /* the processor has dot products of bytes of 512 bits, and they may be used */
+	bool dots;	 /* the processor has 512-bit dot products of bytes, and they may be used */
 	uint32_t layout; /* enum compile_layout */
 	bool partial;	 /* blocks have a warp with fewer than 32 threads */
-	bool alone;	 /* and no other one */
+	bool alone;	 /* and no other warp */
 };
 
-/* Lanes that wait at an operation, while others of their warp run compiled code. */
+/* Lanes that wait at an operation while others of their warp run compiled code. */
 struct compiled_wait {
 	uint32_t pc, lanes;
-	int64_t since; /* the smaller, the longer they wait */
+	int64_t since; /* the smaller, the longer they have waited */
 };
 
-/* What machine code asks of the engine. */
+/* What machine code needs from the engine. */
 struct compiled_env {
 	bool (*reach)(struct warp *w, uint64_t begin, uint64_t end, bool write, uint8_t *hint);
-	uint8_t *hint; /* a byte for each operation: the number of the range that it found last */
-	/* Takes over lanes that wait at one of these operations. False: some wait elsewhere, nothing is done. */
+	uint8_t *hint; /* a byte for each operation: the index of the range that it found last */
+	/* Takes over lanes that wait at one of these operations. False: some wait elsewhere, and nothing was done. */
 	bool (*take)(struct warp *w, struct compiled_wait *wait, uint32_t count);
-	/* The interpreter goes on with the group `lanes`; the others wait. */
+	/* The interpreter continues with the group `lanes`; the others wait. */
 	void (*part)(struct warp *w, uint32_t lanes, struct compiled_wait *wait, uint32_t count, uint32_t spins);
 };
 
 enum compiled_result {
 	COMPILED_NOTHING, /* the warp has not moved */
-	COMPILED_SOME,	  /* the interpreter goes on from w->pc */
-	COMPILED_END,	  /* all 32 lanes have come to the kernel's end, which has been counted */
+	COMPILED_SOME,	  /* the interpreter continues from w->pc */
+	COMPILED_END,	  /* all 32 lanes have reached the kernel's end, which has been counted */
 };
 
-/* Runs the warp from w->pc, where an entry for its group of lanes is. Value: enum compiled_result. */
+/* Runs the warp from w->pc, at which there is an entry for its group of lanes. Value: enum compiled_result. */
 typedef uint32_t compiled_fn(struct warp *w, const struct compiled_env *env);
 
 /*
- * Compiles. Value: 0 with an object file for free(); a negative errno with one line in `why`. Several threads may call
- * it, one at a time.
+ * Compiles. Value: 0 with an object file, which the caller frees by free(); or a negative errno with one line in `why`.
+ * Several threads may call it, one at a time.
  */
 typedef int compile_fn(const struct compile_request *request, void **ret, size_t *ret_bytes, char *why,
 		       size_t why_bytes);

@@ -1,4 +1,6 @@
-/* count.h: which forms of instructions a launch executes. Nothing here is called unless a launch asks for it. */
+/*
+ * count.h: counts the forms of instructions that a launch executes. Nothing here is called unless a launch requests it.
+ */
 #pragma once
 
 #include "softdev/ptx/engine.h"

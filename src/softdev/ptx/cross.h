@@ -1,6 +1,6 @@
 /*
- * cross.h: instructions that look across the lanes of a warp, and the special registers. They read all sources before
- * they write, for a result may lie where a source lay.
+ * cross.h: instructions that exchange values between the lanes of a warp, and the special registers. They read all
+ * sources before they write, because a result may have the place of a source.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ static inline void give_lanes(const struct warp *w, u32 *d, const u32 *v)
 		EACH_LANE d[i] = w->lanes[i] ? v[i] : d[i];
 }
 
-/* Where each lane looks, before the limit: one operation of shfl each. */
+/* The source lane of each lane, before the limit: one operation of shfl each. */
 #define SHFL_FROM(name, expr, ok)										       \
 	static void name(const u32 *b, const u32 *c, u32 *from, u32 *in)					       \
 	{													       \
@@ -49,7 +49,7 @@ static inline void take_from(u32 *value, const u32 *source, const u32 *from)
 #endif
 }
 
-/* A source lane that is not active gives 0: PTX leaves it open, and programs sum over such lanes. */
+/* An inactive source lane gives 0: PTX leaves the value undefined, and programs sum over such lanes. */
 static void shfl(struct warp *w, const struct op *o)
 {
 	static void (*const find[4])(const u32 *b, const u32 *c, u32 *from, u32 *in) = { shfl_up, shfl_down, shfl_bfly,
@@ -237,10 +237,10 @@ static void dynamic_shared(struct warp *w, const struct op *o)
 }
 
 /*
- * Clocks count the operations of their warp: monotonic, and the same in every run. On hardware an operation that needs
- * the one before waits several cycles for it; loops that wait for a number of cycles would take ten times as long here
- * if an operation counted as one. The warp has counted all of a run when its first operation runs; an operation's
- * weight is what its run has from there on.
+ * Clocks count the operations of their warp: monotonic, and equal in every run. On hardware an operation that depends
+ * on the previous one waits several cycles for it; loops that wait for a number of cycles would take ten times as long
+ * here if an operation counted as one. The warp has counted all of a run when its first operation runs; an operation's
+ * weight is that of its run from there on.
  */
 #define CYCLES_PER_OPERATION 8u
 

@@ -1,4 +1,4 @@
-/* cvt.h: what the expressions of rows_cvt.h are made of. */
+/* cvt.h: the parts of the expressions of rows_cvt.h. */
 #pragma once
 
 #include "softdev/ptx/fp.h"

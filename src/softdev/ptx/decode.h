@@ -1,8 +1,8 @@
 /*
  * decode.h: from a body of named instructions to operations.
  *
- * In between stands a list of steps: operations whose operands are still virtual registers. decode.c makes the steps,
- * alloc.c gives the registers their places, and both are forgotten when the function is finished.
+ * The intermediate form is a list of steps: operations whose operands are still virtual registers. decode.c produces
+ * the steps, alloc.c assigns places to the registers, and both are freed when the function is complete.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 enum step_role { ROLE_NONE, ROLE_USE, ROLE_DEF };
 
-/* An address that becomes known when the module is bound, to be written into a constant. */
+/* An address that is known when the module is bound, and is then written into a constant. */
 struct constant_relocation {
 	struct constant_relocation *next;
 	uint32_t offset; /* of the constant */
@@ -57,7 +57,7 @@ struct decoder {
 	struct function *function;
 	struct step *step;
 	uint32_t step_count, step_room;
-	uint8_t *reg_lane; /* bytes of a lane of each register; body's first, then temporaries */
+	uint8_t *reg_lane; /* size of a lane of each register; the body's first, then temporaries */
 	uint8_t *reg_pred;
 	uint32_t reg_count, reg_room;
 	uint32_t *first_step; /* of each instruction, and the end */
@@ -65,20 +65,20 @@ struct decoder {
 	const struct insn *insn; /* being decoded */
 	uint32_t guard;		 /* for the steps being added */
 	bool guard_not;
-	uint32_t after[STEP_OPERANDS][3]; /* widenings to add behind the instruction: register, from, signed */
+	uint32_t after[STEP_OPERANDS][3]; /* widenings to add after the instruction: register, from, signed */
 	uint32_t after_count;
-	uint32_t stack; /* register with what of the stack was taken when the function was entered; or LOC_NONE */
+	uint32_t stack; /* register with the stack use at the function's entry; or LOC_NONE */
 	struct function **callee;
 	uint32_t callee_count, callee_room;
 	uint32_t weight; /* of the next step */
 	bool failed;
 };
 
-/* Fills in function->code and the rest. Value: 0 or the outcome of the complaint. */
+/* Sets function->code and the rest. Value: 0 or the outcome of the complaint. */
 int decode_body(struct decoder *d);
 
-/* improve.c: fewer steps that do the same; rewrites branches. Value: 0 or -ENOMEM. */
+/* improve.c: reduces the steps without changing their result; rewrites branches. Value: 0 or -ENOMEM. */
 int improve_steps(struct decoder *d);
 
-/* alloc.c: places for registers; rewrites the steps' operands into offsets. Value: 0 or -ENOMEM. */
+/* alloc.c: assigns places to registers; rewrites the steps' operands into offsets. Value: 0 or -ENOMEM. */
 int alloc_registers(struct decoder *d);

@@ -60,7 +60,7 @@ struct hot;
 struct machine;
 typedef void exec_fn(struct warp *w, const struct op *o);
 
-/* What the warp's loop does at an operation; the others just run. */
+/* The reaction of the warp's loop to an operation; other operations just run. */
 enum control {
 	CTL_NONE,
 	CTL_BRA,
@@ -69,21 +69,22 @@ enum control {
 	CTL_RET,
 	CTL_EXIT,
 	CTL_BAR,
-	CTL_SYNC, /* runs when all lanes of the member mask (operand f) are here */
+	CTL_SYNC, /* runs when all lanes of the member mask (operand f) have arrived */
 };
 
-#define OP_LEADER 1u /* lanes may wait here: the warp's loop looks before it goes on */
+#define OP_LEADER 1u /* lanes may wait here: the warp's loop checks before it continues */
 #define OP_GUARD_NOT 2u
 #define OP_ATOMIC 4u
 
 struct op {
 	exec_fn *full;		   /* all 32 lanes */
 	exec_fn *masked;	   /* the lanes of warp.mask */
-	exec_fn *inner;		   /* of a guarded operation: what runs, under a smaller mask */
+	exec_fn *inner;		   /* of a guarded operation: the function that runs under a smaller mask */
 	uint32_t d, a, b, c, e, f; /* operands, see above */
 	uint32_t guard;		   /* LOC_NONE: unguarded */
-	uint8_t run;		   /* operations from here to the next control operation or leader, or part of them */
-	uint8_t weight;		   /* instructions of the text that they stand for */
+	uint8_t run;		   /* number of operations from here to the next control operation or leader, or part
+				    * of them */
+	uint8_t weight;		   /* number of instructions of the text that they stand for */
 	uint8_t control;	   /* enum control */
 	uint8_t flags;
 	union {
@@ -101,7 +102,7 @@ _Static_assert(sizeof(struct op) == 64, "one operation is one cache line");
 struct op_list {
 	uint32_t count, defs;
 	uint64_t imm;
-	const void *what; /* what the instruction's own form knows of it */
+	const void *what; /* private data of the instruction's form */
 	uint32_t loc[];
 };
 
@@ -143,7 +144,7 @@ struct function {
 	bool calls_unknown;   /* through a register */
 	uint32_t stack_bytes; /* of one thread with all callees */
 	bool recursive;
-	bool takes_stack;		 /* alloca: how much is known at run time only */
+	bool takes_stack;		 /* alloca: the depth is known only at run time */
 	uint32_t text;			 /* which of the module's texts it comes from */
 	uint32_t instructions, operands; /* of the text */
 	struct hot *hot;		 /* of kernels that may be compiled; NULL: see hot.h */
@@ -167,16 +168,17 @@ struct frame {
 
 _Static_assert(sizeof(struct frame) == 64, "registers must be aligned for vectors");
 
-#define SPINS_MAX 4096u /* backward jumps while other lanes wait, before those that waited longest get a turn */
+/* Number of backward jumps while other lanes wait, before those that waited longest get a turn. */
+#define SPINS_MAX 4096u
 
 struct block;
 
-/* Lanes outside the group that stand at one place. Each live lane outside the group is in exactly one. */
+/* Lanes outside the group that are at the same position. Each live lane outside the group is in exactly one place. */
 struct place {
 	uint64_t key; /* depth and pc */
 	struct frame *frame;
 	uint32_t lanes;
-	uint32_t stamp; /* when the first of them came: who starves */
+	uint32_t stamp; /* when the first of them arrived: identifies starving lanes */
 };
 
 struct warp {
@@ -184,30 +186,30 @@ struct warp {
 	uint32_t carry[LANES];
 	uint32_t tid[3][LANES];
 	struct place place[LANES];
-	const struct op *lane_bar[LANES]; /* the reducing barrier that it waits at; NULL otherwise */
-	uint32_t bar_lanes[BARRIERS];	  /* who waits at each barrier */
+	const struct op *lane_bar[LANES]; /* the reducing barrier at which it waits; NULL otherwise */
+	uint32_t bar_lanes[BARRIERS];	  /* the lanes that wait at each barrier */
 	uint32_t cluster_phase[LANES];	  /* of the cluster's barrier when the lane arrived there */
 	uint32_t stack_taken[LANES];	  /* bytes, from the end of a thread's local memory down; see has_stack */
 	const struct machine *machine;	  /* of the kernel, when the warp started; see hot.h */
 	const struct machine *compiled;	  /* the same, while the group is in the kernel itself */
-	uint32_t misses;		  /* times that it could not be entered */
+	uint32_t misses;		  /* number of times that it could not be entered */
 	uint8_t *base[2];		  /* registers, constants of the group's frame */
 	uint8_t *local;			  /* of lane 0, at this frame's offset */
 	uint32_t local_stride;
-	uint32_t mask; /* the group: lanes that run together now; 0: none chosen */
+	uint32_t mask; /* the group: the lanes that currently run together; 0: none chosen */
 	uint32_t live, wait_bar, wait_sync;
 	uint32_t place_count;
 	uint32_t pc;
 	const struct op *code;
 	struct frame *frame;
 	uint64_t key_base; /* key = key_base | pc: deeper frames first, then smaller pc */
-	uint64_t other;	   /* the smallest key outside the group; ~0: none, or not looked at while starving lanes run */
+	uint64_t other;	   /* the smallest key outside the group; ~0: none, or not consulted while starving lanes run */
 	uint32_t spins, stamp;
 	bool strong;	      /* an atomic or a volatile access since the last backward jump */
-	bool force;	      /* a sync operation must run with the lanes that are there */
+	bool force;	      /* a sync operation must run with the lanes that have arrived */
 	bool has_stack;	      /* some stack_taken may not be 0 */
 	bool group_waits;     /* for the other warps of its group: warpgroup.c */
-	uint32_t group_phase; /* of the group, when it came */
+	uint32_t group_phase; /* of the group, when the warp arrived */
 	uint32_t index;
 	uint32_t checked; /* the lane whose access is being checked; LANES: several together */
 	struct block *block;
@@ -216,12 +218,12 @@ struct warp {
 };
 
 struct barrier {
-	uint32_t arrived;  /* threads that did not stay, in whole warps */
-	uint32_t waiting;  /* threads that did */
+	uint32_t arrived;  /* threads that did not wait, in whole warps */
+	uint32_t waiting;  /* threads that wait */
 	uint32_t expected; /* 0: all that live */
 	uint32_t popc;
 	bool all, any;
-	bool results; /* some of those who wait get one */
+	bool results; /* some waiting threads get a result */
 };
 
 #define TEXTURE_SLOTS 4u
@@ -233,7 +235,9 @@ struct texture_slot {
 	uint32_t use; /* enum ptx_texture_use */
 };
 
-/* Blocks that run side by side and see each other's shared memory. A launch without clusters has one to a block. */
+/*
+ * Blocks that run side by side and see each other's shared memory. In a launch without clusters each block has its own.
+ */
 struct cluster {
 	pthread_mutex_t lock;
 	uint32_t count, size[3];
@@ -242,7 +246,7 @@ struct cluster {
 	uint32_t live, arrived;		 /* lanes; under lock */
 	uint32_t phase;			 /* of the barrier; changed under lock, read without */
 	uint32_t ended;			 /* blocks; under the run's lock */
-	struct cluster **before, *after; /* of the run; under its lock */
+	struct cluster **before, *after; /* list of the run; under its lock */
 };
 
 struct block {
@@ -269,7 +273,7 @@ struct block {
 	uint32_t texture_next;
 	uint32_t shape[3]; /* of the threads that warp.tid was filled in for */
 	uint32_t group_arrived[GROUPS_MAX],
-		group_phase[GROUPS_MAX]; /* of groups of four warps: who waits for the rest */
+		group_phase[GROUPS_MAX]; /* of groups of four warps: the number that have arrived */
 	struct frame *spare;		 /* frames of functions, for reuse */
 	struct cluster *cluster, own_cluster;
 	uint32_t cluster_rank;
@@ -303,9 +307,9 @@ enum form {
 	FORM_ASYNC,    /* copies, barriers in memory, clusters: forms_async.c */
 	FORM_VIDEO,    /* parts of registers: forms_video.c */
 	FORM_STACK,    /* local memory taken at run time */
-	FORM_NOTHING,  /* takes operands, does nothing: fences, prefetch */
-	FORM_POLICY,   /* gives a cache policy, for caches that are not there */
-	FORM_INTERNAL, /* made by the decoder, has no spelling */
+	FORM_NOTHING,  /* takes operands, has no effect: fences, prefetch */
+	FORM_POLICY,   /* returns a cache policy, for caches that do not exist here */
+	FORM_INTERNAL, /* created by the decoder, has no spelling */
 };
 
 /* Of FORM_TEXTURE, as the count of a row. */
@@ -351,7 +355,8 @@ struct isa {
 	void (*warp_run_counted)(struct warp *w, uint32_t quantum); /* for launches with counters of forms */
 };
 
-const struct isa *isa_find(const char *name); /* NULL: the best of this machine; unknown or not runnable here: NULL */
+const struct isa *isa_find(const char *name); /* NULL name: the best of this machine. Value: NULL: unknown, or not
+					       * runnable here */
 bool isa_has_dots(const struct isa *isa);     /* with it this machine's dot products of bytes may be used */
 const struct row *isa_row(const struct isa *isa, size_t i); /* NULL: it has fewer */
 
@@ -368,7 +373,7 @@ void warp_fault(struct warp *w, enum ptx_fault_kind kind, const struct op *o, ui
 void warp_fault_access(struct warp *w, enum ptx_fault_kind kind, const struct op *o, uint32_t lane,
 		       enum ptx_space space, uint64_t address, uint32_t bytes);
 bool warp_off_limits(const struct warp *w, uint64_t address); /* for atomics: local memory and parameters */
-void warp_where(struct warp *w, struct ptx_fault *f);	      /* fills in where a warp stands */
+void warp_where(struct warp *w, struct ptx_fault *f);	      /* fills in the position of a warp */
 bool warp_reach(struct warp *w, uint64_t begin, uint64_t end, bool write); /* slow path of the address check */
 void warp_enter(struct warp *w, const struct op *o, uint32_t lanes);
 void warp_return(struct warp *w, uint32_t lanes);
@@ -398,4 +403,4 @@ const struct function *kernel_function(const struct ptx_kernel *k);
 const struct isa *module_isa(const struct ptx_module *m);
 uint32_t module_quantum(const struct ptx_module *m);
 bool module_bound(const struct ptx_module *m);
-bool module_constant_moves(const struct ptx_module *m, uint32_t offset); /* known when the module is bound only */
+bool module_constant_moves(const struct ptx_module *m, uint32_t offset); /* known only when the module is bound */

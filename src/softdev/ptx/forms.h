@@ -1,4 +1,4 @@
-/* forms.h: between decode.c and the files forms*.c: taking operands and adding steps. */
+/* forms.h: the interface between decode.c and the files forms*.c: taking operands and adding steps. */
 #pragma once
 
 #include "softdev/ptx/decode.h"
@@ -6,9 +6,9 @@
 
 #define FORM_KEY_BYTES 96u
 
-/* What an opcode says besides operation and type. */
+/* The parts of an opcode besides operation and type. */
 struct form_words {
-	struct name key; /* what the instruction table knows: without space, order, scope, cache hints, vector */
+	struct name key; /* the key of the instruction table: without space, order, scope, cache hints, vector */
 	char text[FORM_KEY_BYTES];
 	uint8_t vector; /* 1, 2, 4, 8 */
 	bool cluster;	/* shared::cluster: an address may be of another block */
@@ -21,8 +21,8 @@ struct form_words {
 
 __attribute__((format(printf, 2, 3))) void decode_fail(struct decoder *d, const char *fmt, ...);
 void decode_no_memory(struct decoder *d);
-void *decode_take(struct decoder *d, size_t bytes);    /* zeroed, kept with the module */
-void *decode_scratch(struct decoder *d, size_t bytes); /* gone when the module has been loaded */
+void *decode_take(struct decoder *d, size_t bytes);    /* zeroed; lives as long as the module */
+void *decode_scratch(struct decoder *d, size_t bytes); /* freed when the module has been loaded */
 const struct row *decode_row(struct decoder *d, const char *name);
 struct step *decode_step(struct decoder *d, const struct row *row);
 void step_use(struct step *s, uint32_t i, uint32_t reg);
@@ -43,7 +43,7 @@ struct address {
 };
 
 struct address form_address(struct decoder *d, const struct operand *o, const struct form_words *words, uint64_t bytes);
-/* Tells the warp's loop that this is how threads wait for each other. */
+/* Tells the warp's loop that threads wait for each other in this way. */
 void form_strong(struct decoder *d);
 
 /* The type that an opcode ends in. */
@@ -66,7 +66,7 @@ void form_tensor_replace(struct decoder *d);
 void form_tensor_publish(struct decoder *d);
 /* A 32-bit address of shared memory plus an offset as a generic address. */
 uint32_t form_shared_generic(struct decoder *d, uint32_t loc, uint64_t offset);
-/* Why an instruction that is known to exist is not supported; NULL: it is not known. */
+/* The reason that a known instruction is not supported; NULL: it is not known. */
 const char *form_refusal(struct name opcode);
 /* forms_memory.c */
 void form_ld(struct decoder *d, const struct form_words *words);
@@ -91,7 +91,7 @@ void form_random_four(struct decoder *d);
 void form_stack(struct decoder *d, const struct form_words *words);
 void form_stack_begin(struct decoder *d);
 void form_stack_end(struct decoder *d);
-/* Where a plain instruction has a second form, told apart by its operands. False: it has not. */
+/* For a plain instruction with a second form, distinguished by its operands. False: it has none. */
 bool form_plain_other(struct decoder *d, const struct insn_match *m);
 /* forms_tex.c */
 void form_texture(struct decoder *d, const struct insn_match *m, const struct form_words *words);

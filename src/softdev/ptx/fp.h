@@ -1,11 +1,11 @@
 /*
- * fp.h: what the expressions of rows_float.h and rows_cvt.h are made of.
+ * fp.h: the parts of the expressions of rows_float.h and rows_cvt.h.
  *
  * f32 and f64 arithmetic in round-to-nearest is the host's own. Other roundings switch the host's mode around a loop
- * that the compiler cannot look through (RR macros). 16-bit formats compute in a wider one and round once: products and
- * sums of two f16 fit into f32 with enough bits to spare that rounding twice gives the right result; fused operations
- * go through rounding to odd in f64. Results of f32 that are not a number are 0x7fffffff, as
- * devices give; those of f64 keep the payload of a source, or are the host's NaN, which is the devices' too.
+ * that the compiler cannot see through (RR macros). 16-bit formats compute in a wider one and round once: products and
+ * sums of two f16 fit into f32 with enough spare bits that rounding twice gives the right result; fused operations go
+ * through rounding to odd in f64. NaN results of f32 are 0x7fffffff, as on devices; those of f64 keep the payload of a
+ * source, or are the host's NaN, which is also the devices'.
  *
  * The approximations (rcp, sqrt, sin, ex2 ... .approx; vmath.h) are computed as exactly as libm does, so they are at
  * least as good as the hardware's and not bit-equal to it.
@@ -332,7 +332,7 @@ static inline void round_end(void)
 	fesetround(FE_TONEAREST);
 }
 
-/* All fourteen comparisons; the unordered ones are true when an operand is not a number. */
+/* All fourteen comparisons; the unordered ones are true if an operand is NaN. */
 #define COMPARE_FLOAT(t, names, x, y)                                                                                  \
 	COMPAREF(t, "eq", names, eq, x == y)                                                                           \
 	COMPAREF(t, "ne", names, ne, x<y || x> y)                                                                      \
@@ -349,7 +349,7 @@ static inline void round_end(void)
 	COMPAREF(t, "num", names, num, x == x && y == y)                                                               \
 	COMPAREF(t, "nan", names, nan, x != x || y != y)
 
-/* How two floats stand to each other, as a bit; and the relations for which each comparison holds, in this order. */
+/* The relation of two floats, as a bit; and the relations for which each comparison is true, in this order. */
 enum { RELATION_LESS = 1, RELATION_EQUAL = 2, RELATION_GREATER = 4, RELATION_NONE = 8 };
 
 static inline u32 float_relation(f32 x, f32 y)

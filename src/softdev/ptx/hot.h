@@ -1,9 +1,9 @@
 /*
- * hot.h: kernels that are launched often or run long are compiled, on a thread of their own, while the interpreter goes
- * on. What it makes of them is used by warps that start after it is there.
+ * hot.h: compiles kernels that are launched often or run long, on a separate thread, while the interpreter continues.
+ * Warps that start after that use the machine code.
  *
- * The library that compiles is optional (compile.h). Where it is not there, does not fit or refuses a function,
- * everything is interpreted.
+ * The library that compiles is optional (compile.h). If it is missing, does not match or refuses a function, everything
+ * is interpreted.
  */
 #pragma once
 
@@ -20,16 +20,18 @@ struct machine {
 
 struct hot;
 
-/* Of a kernel's function; NULL: no memory, and it stays interpreted. */
+/* Of a kernel's function; NULL: no memory, and it is always interpreted. */
 struct hot *hot_new(enum ptx_compile when);
-/* The module goes; what is being compiled for it is dropped when it is done. */
+/* The module ends; a running compilation for it is dropped when it completes. */
 void hot_unref(struct hot *h);
 
-/* A kernel has executed so many instructions of warps more, or has been launched. Asks for it to be compiled. */
+/*
+ * Records that a kernel has executed so many warp instructions, or was launched. Requests its compilation if it is hot.
+ */
 void hot_add(const struct function *f, const struct ptx_launch *l, uint64_t instructions);
-/* With PTX_COMPILE_ALWAYS: waits until it has been compiled or refused. */
+/* With PTX_COMPILE_ALWAYS: waits until it was compiled or refused. */
 void hot_wait(const struct function *f, const struct ptx_launch *l);
-/* What warps of this launch may run; NULL: nothing. */
+/* The machine code for warps of this launch; NULL: none. */
 const struct machine *hot_machine(const struct function *f, const struct ptx_launch *l);
 
 /*
@@ -38,13 +40,16 @@ const struct machine *hot_machine(const struct function *f, const struct ptx_lau
  */
 int describe(const struct function *f, bool alone, struct compile_op **ret, bool *ret_good);
 
-/* object.c: code and entries of an object file, ready to run; checks everything that it reads. Value: 0 or -errno. */
+/*
+ * object.c: loads the code and entries of an object file, ready to run; checks everything that it reads. Value: 0 or
+ * -errno.
+ */
 int object_load(const void *object, size_t bytes, uint32_t operations, struct machine *ret);
 void object_unload(struct machine *m);
 
 /*
- * keep.c: object files that are kept in the user's own folder, found by all that they were made from. Value: an object
- * for free(), or NULL.
+ * keep.c: object files that are cached in the user's own folder, found by all of their inputs. Value: an object for
+ * free(), or NULL.
  */
 void *keep_find(const struct compile_request *q, size_t *ret_bytes);
 void keep_store(const struct compile_request *q, const void *object, size_t bytes);

@@ -1,4 +1,4 @@
-/* int.h: what the expressions of rows_int.h are made of. */
+/* int.h: the parts of the expressions of rows_int.h. */
 #pragma once
 
 #include "softdev/ptx/lane.h"
@@ -19,8 +19,8 @@ static inline s32 low24(s32 a)
 }
 
 /*
- * Quotients of 32 bits by way of f64, which hosts divide in vectors: a quotient that is not whole is at least 2^-32 of
- * its own size away from the next whole number, so rounding it does not reach that one.
+ * Quotients of 32 bits by way of f64, which hosts divide in vectors: a quotient that is not whole differs from the next
+ * whole number by at least 2^-32 of its own size, so rounding does not reach that number.
  */
 static inline f64 f64_of_u32(u32 v)
 {
@@ -72,7 +72,7 @@ static inline u64 remainder_64(u64 a, u64 b, bool is_signed)
 	return b ? a % b : a;
 }
 
-/* Sizes and indices are mostly small: when all lanes' are, their quotients are those of 32 bits. */
+/* Sizes and indices are mostly small: if those of all lanes are, their quotients are computed with 32 bits. */
 static inline void divide_64(struct warp *w, const struct op *o, bool is_signed, bool remainder)
 {
 	const u64 *a = at(w, o->a), *b = at(w, o->b);
@@ -324,7 +324,7 @@ static inline u32 byte_sum(u32 x)
 	})
 #define CLAMPED(v, least, most) ((v) < (least) ? (least) : (v) > (most) ? (most) : (v))
 
-/* Half of a product without carries; every bit of b by itself, so that the compiler makes vectors of it. */
+/* Half of a carry-less product; each bit of b separately, so that the compiler vectorises it. */
 static inline u64 carryless(u64 a, u64 b, bool high)
 {
 	u64 r = 0;

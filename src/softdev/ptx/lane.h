@@ -1,11 +1,11 @@
 /*
- * lane.h: how an operation reads and writes its 32 lanes, and the macros that make a loop of an expression.
+ * lane.h: how an operation reads and writes its 32 lanes, and the macros that turn an expression into a loop.
  *
- * Every type of PTX has a storage type (what a lane holds) and a value type (what the expression sees): a u16 lives in
- * a 32-bit lane whose upper half is not defined, so reading it truncates.
+ * Every type of PTX has a storage type (the contents of a lane) and a value type (the type in the expression): a u16 is
+ * in a 32-bit lane whose upper half is undefined, so reading it truncates.
  *
  * R1, R2 and R3 stand for one instruction each: pattern, name, types of result and sources, and an expression in a, b,
- * c. The row files are read twice: once the macros define the functions, once they fill the table.
+ * c. The row files are read twice: first the macros define the functions, then they fill the table.
  */
 #pragma once
 

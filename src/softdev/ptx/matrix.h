@@ -2,14 +2,14 @@
  * matrix.h: the matrix instructions as the decoder leaves them.
  *
  * A fragment is spread over the warp so that one register of a fragment is a tile: lane 4r + c holds row r of it and
- * there the elements c * e to c * e + e - 1, where e of them fit into a register. Lanes lie side by side in the frame,
- * so a tile of A is eight rows one behind the other, and nothing has to be gathered. Of B the tile's rows are columns
- * of the matrix; an accumulator keeps each pair of neighbouring columns in two registers (16-bit ones: in one).
+ * there the elements c * e to c * e + e - 1, where e of them fit into a register. Lanes are adjacent in the frame, so a
+ * tile of A is eight consecutive rows, and nothing has to be gathered. For B the tile's rows are columns of the matrix;
+ * an accumulator keeps each pair of neighbouring columns in two registers (16-bit ones: in one).
  *
  * Tiles of A are numbered downwards first (all rows, then the next columns), those of B along the sum first, those of
  * an accumulator downwards first. For mma this is the layout of the PTX manual; for wmma, whose layout the manual
- * leaves open, it is what hardware of compute capability 7.5 and later does, and fragments that hold more registers
- * than the matrix needs hold it several times.
+ * leaves open, it is what hardware of compute capability 7.5 and later does, and fragments with more registers than the
+ * matrix needs hold it several times.
  */
 #pragma once
 
@@ -44,7 +44,7 @@ struct fragment {
 	uint16_t first; /* in op_list.loc */
 };
 
-/* Which of neighbouring elements of a row of A are kept; the indices of 2 bits that say so follow one another. */
+/* The elements of a row of A that are kept; the 2-bit indices that name them follow one another. */
 enum sparsity {
 	SPARSE_none,
 	SPARSE_of_2, /* one, with an index of 4 bits: tf32 */

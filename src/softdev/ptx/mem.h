@@ -1,8 +1,8 @@
 /*
  * mem.h: loads, stores and atomics of a warp.
  *
- * The addresses of the lanes are looked at together first: all equal, one behind the other, or scattered. The first two
- * need one check and move the data as vectors. A check asks whether [begin, end) lies in a range that is known to be
+ * The addresses of the lanes are examined together first: all equal, consecutive, or scattered. The first two need one
+ * check and move the data as vectors. A check tests whether [begin, end) lies in a range that is known to be
  * accessible; warp_reach() finds new ranges. A lane that fails stops the launch with a fault; its result is 0.
  */
 #pragma once
@@ -36,7 +36,7 @@ static inline bool reach(struct warp *w, u64 begin, u64 end, bool write)
 	return in_range(&b->range[b->range_last], begin, end, write) || warp_reach(w, begin, end, write);
 }
 
-/* Checks lane by lane. False: a fault has been noted. */
+/* Checks lane by lane. False: a fault was recorded. */
 static __attribute__((noinline)) bool check_scattered(struct warp *w, const struct op *o, struct access *x, u32 bytes,
 						      u32 align, bool write)
 {
@@ -60,7 +60,7 @@ static __attribute__((noinline)) bool check_scattered(struct warp *w, const stru
 	return good;
 }
 
-/* Whether all lanes (inactive ones stand where an active one does) lie in the range that was last used. */
+/* True if all lanes (inactive ones have the address of an active one) lie in the range that was last used. */
 static inline bool in_last_range(const struct warp *w, const struct access *x, u32 bytes, u32 align, bool write)
 {
 	const struct ptx_range *r = &w->block->range[w->block->range_last];
@@ -75,7 +75,7 @@ static inline bool in_last_range(const struct warp *w, const struct access *x, u
 	return vec_is_zero(bad);
 }
 
-/* Makes the range that the first lane lies in the last one: of a program's accesses by turns to several. */
+/* Makes the range of the first lane the last one, for a program that accesses several in turn. */
 static __attribute__((noinline)) bool range_follow(struct warp *w, u64 begin, u64 end, bool write)
 {
 	struct block *b = w->block;
@@ -95,7 +95,7 @@ static inline bool reach_aligned(struct warp *w, u64 begin, u64 end, u32 align, 
 	return !(begin & (align - 1)) && end > begin && reach(w, begin, end, write);
 }
 
-/* How the addresses of a full warp lie to each other. */
+/* Determines the pattern of a full warp's addresses. */
 static inline void find_pattern(const u64 *p, u64 imm, u32 bytes, struct access *x)
 {
 	const vec64 *from = (const vec64 *)p, *number = (const vec64 *)half_number64;
@@ -119,7 +119,7 @@ static inline void find_pattern(const u64 *p, u64 imm, u32 bytes, struct access 
 		x->pattern = SCATTERED;
 }
 
-/* The same of the active lanes; the others get the address of the first one. */
+/* The same for the active lanes; the others get the address of the first one. */
 static inline void find_pattern_masked(const struct warp *w, const u64 *p, u64 imm, u32 bytes, struct access *x)
 {
 	const u32 lane = first_lane(w->mask);
@@ -433,7 +433,7 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 	else                                                                                                           \
 		EACH_LANE d[i] = w->lanes[i] ? v : d[i];
 
-/* Element k of a checked store; of lanes that write to one place the last one stays. */
+/* Element k of a checked store; if several lanes write to one place, the last one wins. */
 #define STORE_ELEMENT(t, N, first, place)                                                                              \
 	if (w->mask == ~0u && (x.pattern == ROW || x.pattern == ROW_HALVES)) {                                         \
 		MEM_##t *d = (MEM_##t *)(first(0)) + k, *d2 = (MEM_##t *)(first(1)) + k;                               \
@@ -493,8 +493,8 @@ static inline const u32 *element_loc(const struct op *o, u32 k, bool store)
 
 /*
  * Volatile and ordered accesses to global memory: one access of the host per lane, which other threads of the pool see
- * whole. That holds for vectors up to 16 bytes as well: PTX does not promise it, devices do it, and programs (scans
- * that look back at their neighbours' state and value in one load, cub's among them) are built on it.
+ * whole. That also holds for vectors up to 16 bytes: PTX does not promise it, devices do it, and programs (scans that
+ * read their neighbours' state and value in one load, such as cub's) rely on it.
  */
 typedef u64 vec16 __attribute__((vector_size(16), may_alias));
 
@@ -674,10 +674,10 @@ static void isspacep(struct warp *w, const struct op *o)
 
 /*
  * Atomics. On shared memory they are plain: a block runs on one thread. Elsewhere the new value is computed from the
- * old one in a compare-and-swap loop, sequentially consistent, which is more than any .sem of PTX asks for. What would
- * change nothing (a failed comparison, a maximum that stands) is a load.
+ * old one in a compare-and-swap loop, sequentially consistent, which is stronger than any .sem of PTX requires. An
+ * atomic that would change nothing (a failed comparison, a maximum that is kept) is a load.
  */
-/* What is scattered may be far: the host fetches all of it at once, not one after the other's comparison. */
+/* Scattered addresses may be far away: the host fetches all of them at once instead of one after each comparison. */
 static inline void fetch_ahead(const struct warp *w, const struct access *x)
 {
 	for (u32 left = x->pattern == SCATTERED ? w->mask : 0; left; left &= left - 1)
@@ -770,7 +770,7 @@ static void fence(struct warp *w, const struct op *o)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* In front of volatile, ordered and atomic accesses: the mark of a thread that may be waiting for another. */
+/* Precedes volatile, ordered and atomic accesses: marks a thread that may be waiting for another one. */
 static void strong_access(struct warp *w, const struct op *o)
 {
 	w->strong = true;

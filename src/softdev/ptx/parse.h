@@ -18,7 +18,7 @@ struct parser {
 	struct body *body; /* the one being read, for messages */
 	uint32_t version, target;
 	uint64_t init_room;
-	struct symbol *late[1]; /* a function's name, to be entered when the scope of its parameters is closed */
+	struct symbol *late[1]; /* a function's name, entered when the scope of its parameters is closed */
 	uint32_t late_count;
 	struct pending *pending;
 	uint32_t pending_count, pending_room;
@@ -32,12 +32,12 @@ void parse_stop(struct parser *p);
 bool parse_failed(const struct parser *p);
 void parse_unexpected(struct parser *p, const char *wanted);
 const char *parse_shown(const struct parser *p, char *text, size_t bytes);
-/* Zeroed, gone when the module has been loaded; NULL: the parser has failed. */
+/* Zeroed, freed when the module has been loaded; NULL: the parser has failed. */
 void *parse_scratch(struct parser *p, size_t bytes);
 bool parse_is(const struct parser *p, char c);
 bool parse_accept(struct parser *p, char c);
 void parse_expect(struct parser *p, char c);
-bool parse_dot(struct parser *p, const char *name); /* takes .name when it stands here */
+bool parse_dot(struct parser *p, const char *name); /* takes .name if it is next */
 struct name parse_name(struct parser *p);
 uint64_t parse_int(struct parser *p);
 uint32_t parse_small(struct parser *p, uint64_t most, const char *what);

@@ -43,8 +43,8 @@ struct ptx_text {
 };
 
 /*
- * Whether kernels become machine code, by a library that may not be there (hot.h): never; when they have run for some
- * milliseconds, while the interpreter goes on; or before they run, which tests want.
+ * Whether kernels are compiled to machine code, by a library that may be missing (hot.h): never; when they have run for
+ * some milliseconds, while the interpreter continues; or before they run, for tests.
  */
 enum ptx_compile { PTX_COMPILE_NEVER, PTX_COMPILE_HOT, PTX_COMPILE_ALWAYS };
 
@@ -52,7 +52,7 @@ enum ptx_compile { PTX_COMPILE_NEVER, PTX_COMPILE_HOT, PTX_COMPILE_ALWAYS };
 struct ptx_options {
 	uint32_t arch;		/* of the device, 90 for 9.0 (default 90) */
 	uint32_t quantum;	/* instructions that a warp runs before the next one's turn (default 32) */
-	uint32_t max_registers; /* that ptx_kernel.registers says at most; 0: no limit */
+	uint32_t max_registers; /* upper bound of ptx_kernel.registers; 0: no limit */
 	enum ptx_compile compile;
 	const char *isa;	/* "base", "avx2", "avx512": for tests; default the best of this machine */
 };
@@ -72,7 +72,7 @@ struct ptx_kernel {
 	uint32_t shared_bytes;	      /* static */
 	uint32_t local_bytes;	      /* per thread */
 	uint32_t const_bytes;	      /* of the module's .const variables */
-	uint32_t registers;	      /* an estimate per thread, 1 to 255: what occupancy queries show */
+	uint32_t registers;	      /* an estimate per thread, 1 to 255, for occupancy queries */
 	uint32_t max_threads;	      /* .maxntid as a product; 1024 without one */
 	uint32_t required_threads[3]; /* .reqntid, zeroes without one: the block must be exactly this */
 	uint32_t cluster[3];	      /* .reqnctapercluster, zeroes without one: blocks of a cluster */
@@ -102,12 +102,12 @@ int ptx_module_load(const struct ptx_text *text, size_t count, const struct ptx_
 		    struct ptx_module **ret, char *log, size_t log_bytes);
 void ptx_module_free(struct ptx_module *m);
 
-/* What the decoded form of a module takes, for the check that it stays small. */
+/* The size of the decoded form of a module, for the check that it stays small. */
 struct ptx_table_size {
 	uint64_t instructions, operands; /* of the text; an address or a group is one operand */
 	uint64_t operations;
-	uint64_t bytes;		/* all that is kept of the functions, decoded */
-	uint64_t initial_bytes; /* descriptions of variables, and what they contain at first */
+	uint64_t bytes;		/* everything kept of the functions, decoded */
+	uint64_t initial_bytes; /* descriptions of variables, and their initial contents */
 };
 
 void ptx_module_table_size(const struct ptx_module *m, struct ptx_table_size *ret);
@@ -127,7 +127,7 @@ const struct ptx_variable *ptx_module_variable_find(const struct ptx_module *m, 
  */
 int ptx_module_bind(struct ptx_module *m, const uint64_t *address);
 
-/* Addresses [begin, end) that a launch may touch. */
+/* Addresses [begin, end) that a launch may access. */
 struct ptx_range {
 	uint64_t begin;
 	uint64_t end;
@@ -136,8 +136,8 @@ struct ptx_range {
 
 struct ptx_memory {
 	/*
-	 * Finds the widest accessible range that contains `address`; false: nothing is there. Called from several
-	 * threads, kept by the engine until the launch ends: memory stays mapped while a launch may use it.
+	 * Finds the widest accessible range that contains `address`; false: none. Called from several threads; the
+	 * engine keeps the result until the launch ends, so memory stays mapped while a launch may use it.
 	 */
 	bool (*find)(void *ctx, uint64_t address, struct ptx_range *ret);
 	/* The device's heap for malloc and free in kernels; NULL: malloc gives 0. */
@@ -158,7 +158,7 @@ enum ptx_fault_kind {
 	PTX_FAULT_ADDRESS_SPACE,       /* an atomic on local memory or parameters: CUDA_ERROR_INVALID_ADDRESS_SPACE */
 	PTX_FAULT_BARRIER_NUMBER,      /* `address` is it: CUDA_ERROR_ILLEGAL_INSTRUCTION */
 	PTX_FAULT_BARRIER_COUNT,       /* of threads, no multiple of 32; likewise */
-	PTX_FAULT_BARRIER_DIVERGENT,   /* others of its warp wait elsewhere; in exact launches; likewise */
+	PTX_FAULT_BARRIER_DIVERGENT,   /* other threads of its warp wait elsewhere; only in exact launches; likewise */
 	PTX_FAULT_HANDLE,	       /* `address` is no live texture or surface: CUDA_ERROR_ILLEGAL_ADDRESS */
 	PTX_FAULT_SURFACE,	       /* outside, with .trap; `address` is x, signed: CUDA_ERROR_LAUNCH_FAILED */
 	PTX_FAULT_TIMEOUT,	       /* CUDA_ERROR_LAUNCH_TIMEOUT */
@@ -178,12 +178,12 @@ struct ptx_fault {
 	uint64_t address;     /* device memory: as it is; else the offset in `space`, which has `space_bytes` */
 	uint64_t space_bytes; /* shared: of the block; local: of the thread, as far as functions have called */
 	enum ptx_space space;
-	uint32_t bytes;	      /* of an access; 0: the fault is none */
+	uint32_t bytes;	      /* of an access; 0: the fault is not an access */
 	uint32_t threads;     /* of the warp, which do the same in this instruction; of the block, which wait in vain */
 	const char *function; /* lives as long as the module */
 };
 
-/* What a launch did, for time models and reports. */
+/* The work of a launch, for time models and reports. */
 struct ptx_stats {
 	uint64_t blocks;
 	uint64_t warp_instructions;
@@ -199,30 +199,30 @@ struct ptx_launch {
 	uint32_t shared_bytes;	   /* dynamic, on top of the kernel's own */
 	const void *params;	   /* packed: kernel->param_bytes bytes */
 	uint32_t stack_bytes;	   /* per thread, for recursive functions; 0: 16 KiB */
-	bool cooperative;	   /* all blocks advance together: a grid-wide barrier ends */
+	bool cooperative;	   /* all blocks advance together, so a grid-wide barrier completes */
 	bool exact;		   /* shared memory ends at the byte; local memory is checked per thread and call,
 				      atomics for their space */
 	uint32_t sm_count;	   /* %nsmid, and %smid counts below it; 0: 16 */
 	uint64_t timeout_ns;	   /* 0: none */
 	const atomic_bool *cancel; /* may be NULL; looked at every few thousand instructions of a block */
-	_Atomic uint64_t *beat_ns; /* may be NULL; then and there set to the monotonic time */
+	_Atomic uint64_t *beat_ns; /* may be NULL; regularly set to the monotonic time */
 	struct ptx_memory memory;
 	struct ptx_textures textures;
 	void (*print)(void *ctx, const char *text,
-		      size_t bytes); /* printf of kernels; whole pieces, never two at once */
+		      size_t bytes); /* printf of kernels; whole pieces, never concurrently */
 	void *print_ctx;
 	/* cudaGraphSetConditional of kernels; may be NULL. Called from several threads. */
 	void (*condition)(void *ctx, uint64_t handle, uint32_t value);
 	void *condition_ctx;
-	/* What mete_native calls, by number (wire/soft_native.h); may be NULL. */
+	/* The functions that mete_native calls, by number (wire/soft_native.h); may be NULL. */
 	soft_native_function (*native)(uint32_t number);
 	/* May be NULL: ptx_form_count() counters, to which the operations that warps execute are added by form. */
 	_Atomic uint64_t *forms;
-	struct ptx_fault fault; /* result: the first fault, kind NONE without one */
+	struct ptx_fault fault; /* result: the first fault; kind NONE: there was none */
 	struct ptx_stats stats; /* result */
 };
 
-/* Whether there is machine code of it, for blocks of some shape. */
+/* True if there is machine code of it, for blocks of some shape. */
 bool ptx_kernel_is_compiled(const struct ptx_kernel *k);
 
 /*

@@ -1,6 +1,6 @@
 /*
- * quads.h: four elements of 32 bits at each of 32 places. Loads and stores of vectors take each place's 16 bytes at
- * once and turn them in registers; element by element they took five times as long.
+ * quads.h: four elements of 32 bits at each of 32 places. Loads and stores of vectors move the 16 bytes of each place
+ * at once and transpose them in registers; element by element they took five times as long.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ typedef __m256i quads;
 #endif
 #define QUADS_LANES ((u32)sizeof(quads) / 4)
 
-/* Where the places are: addresses, or offsets from `base`. */
+/* The places: addresses, or offsets from `base`. */
 struct quad_places {
 	u64 base;
 	const u64 *address; /* NULL: offset */
@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) void quads_load(u32 *const d[4], co
 	for (u32 k = 0; k < 4; k++)                                                                                    \
 	_mm_storeu_si128((__m128i *)quad_place(&p, i + k + 4 * (part)), QUADS_EXTRACT(x[k], part))
 
-/* The way back, in the order of the lanes: of those that write to one place the last one stays. */
+/* The reverse, in the order of the lanes: if several write to one place, the last one wins. */
 static inline __attribute__((always_inline)) void quads_store(const u32 *const s[4], const struct quad_places p)
 {
 	for (u32 i = 0; i < LANES; i += QUADS_LANES) {

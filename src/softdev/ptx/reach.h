@@ -1,11 +1,11 @@
-/* reach.h: memory of one lane at a time, checked: for instructions that move rows, matrices and barriers. */
+/* reach.h: checked access to memory of one lane at a time, for instructions that move rows, matrices and barriers. */
 #pragma once
 
 #include "softdev/ptx/lane.h"
 
 /*
- * `bytes` at an address of a lane, as the host sees them; `shared`: the address is an offset in the block's shared
- * memory. NULL: the launch has got a fault.
+ * The host address of `bytes` at an address of a lane; `shared`: the address is an offset in the block's shared memory.
+ * NULL: the launch has failed with a fault.
  */
 static inline u8 *reach_bytes(struct warp *w, const struct op *o, u32 lane, u64 address, bool shared, u64 bytes,
 			      u32 align, bool write)
@@ -31,7 +31,7 @@ static inline u8 *reach_bytes(struct warp *w, const struct op *o, u32 lane, u64 
 	return (u8 *)(uintptr_t)at;
 }
 
-/* Whether all these lanes, one at least, may touch `bytes` at their addresses; false: look at each. */
+/* True if all these lanes (at least one) may access `bytes` at their addresses; false: check each one. */
 static inline bool reach_lanes(struct warp *w, u32 lanes, const u64 *address, u32 bytes, u32 align, bool write)
 {
 	const struct block *b = w->block;

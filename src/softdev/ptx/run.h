@@ -1,6 +1,6 @@
 /*
- * run.h: a launch that is under way, for launch.c and what it is made of: blocks (block.c, block_run.c) and the pool of
- * threads that run them (pool.c).
+ * run.h: a running launch, for launch.c and its parts: blocks (block.c, block_run.c) and the pool of threads that run
+ * them (pool.c).
  */
 #pragma once
 
@@ -45,7 +45,7 @@ struct run {
 	struct run *before, *after; /* under pool->lock */
 };
 
-/* What one worker has taken of a run and not started yet, and what it did. */
+/* What one worker has taken of a run and not started yet, and its results. */
 struct share {
 	uint64_t next, end;
 	struct ptx_stats stats;
@@ -62,20 +62,23 @@ struct ptx_pool {
 	pthread_t thread[THREADS_MAX];
 };
 
-/* A block's memory: the pool's or new, made ready for the launch. NULL: no memory. */
+/* A block's memory, from the pool or new, prepared for the launch. NULL: no memory. */
 struct block *block_get(struct run *run);
-/* Back to the pool. */
+/* Returns it to the pool. */
 void block_put(struct run *run, struct block *b);
 void block_free(struct block *b);
-/* How much of it the blocks of a launch need. */
+/* The size of a block's memory in a launch. */
 size_t block_bytes(const struct run *run, uint32_t warps, uint32_t stride);
-/* It is block number `id` now, and has not begun. */
+/* Makes it block number `id`, which has not begun. */
 void block_start(struct block *b, uint64_t id);
 /* Nested frames of lanes that were stopped in the middle. */
 void block_drop_frames(struct block *b);
 
 enum slice { SLICE_ENDED, SLICE_OVER, SLICE_WAITS, SLICE_FAULT };
-/* Shows progress, and looks at the clock and the cancel flag. True: the block has got a fault that says why it ends. */
+/*
+ * Records progress, and checks the clock and the cancel flag. True: the block has a fault that gives the reason of its
+ * end.
+ */
 bool block_out_of_time(struct block *b);
 /*
  * Runs the warps of a block in turns. `unchecked` counts the thread's operations since it last looked at the clock and
@@ -83,7 +86,7 @@ bool block_out_of_time(struct block *b);
  */
 enum slice block_run(struct block *b, const struct isa *isa, uint32_t quantum, uint64_t *unchecked);
 
-/* Whoever comes works on the run until nothing is left to begin or to go on with. */
+/* The calling thread works on the run until there is nothing left to begin or continue. */
 void run_work(struct run *run);
 
 void pool_append_locked(struct ptx_pool *pool, struct run *run);

@@ -40,7 +40,7 @@ enum lod { LOD_NONE, LOD_BASE, LOD_LEVEL, LOD_GRAD };
 enum surface_border { BORDER_TRAP, BORDER_CLAMP, BORDER_ZERO };
 enum surface_reduction { REDUCE_ADD, REDUCE_MIN, REDUCE_MAX, REDUCE_AND, REDUCE_OR };
 
-/* In the order of rows_tex.h; those from QUERY_UNNORMALIZED on are about the sampler. */
+/* In the order of rows_tex.h; those from QUERY_UNNORMALIZED on concern the sampler. */
 enum texture_query {
 	QUERY_WIDTH,
 	QUERY_HEIGHT,
@@ -68,7 +68,7 @@ struct sample_at {
 	bool integer;
 };
 
-/* What the handle means to this launch; NULL: nothing, and the launch has its fault. */
+/* The texture of the handle in this launch; NULL: there is none, and the launch has failed with a fault. */
 const struct ptx_texture *texture_get(struct warp *w, const struct op *o, uint32_t lane, uint64_t handle,
 				      enum ptx_texture_use use);
 void texel_read(const struct ptx_texture *t, const uint8_t *p, uint32_t ret[4]);
@@ -78,10 +78,10 @@ void sample_level(const struct ptx_texture *t, const struct ptx_sampler *s, uint
 /* The 2 x 2 texels that a linear filter would read, one channel of each, counter-clockwise from the lower left. */
 void sample_gather(const struct ptx_texture *t, const struct ptx_sampler *s, const struct sample_at *at,
 		   uint32_t component, uint32_t ret[4]);
-/* One or two levels, as the level of detail says. */
+/* One or two levels, according to the level of detail. */
 void sample_lod(const struct ptx_texture *t, const struct ptx_sampler *s, float lod, const struct sample_at *at,
 		uint32_t ret[4]);
-/* The face that a direction points at; x[0], x[1] become the place on it, 0 to 1, and the layer the face. */
+/* The face to which a direction points; x[0], x[1] become the position on it, 0 to 1, and the layer the face. */
 void sample_cube(const struct ptx_texture *t, struct sample_at *at);
 /* The level of detail of coordinates that change by dx and dy from pixel to pixel. */
 float sample_gradient(const struct ptx_texture *t, const struct ptx_sampler *s, const struct sample_at *at,

@@ -32,7 +32,7 @@ struct table {
 
 int table_init(struct table *t);
 void table_deinit(struct table *t);
-/* Adds an entry made by the caller (in the arena) to the current scope. Value: 0 or -ENOMEM. */
+/* Adds an entry that the caller has created (in the arena) to the current scope. Value: 0 or -ENOMEM. */
 int table_add(struct table *t, struct entry *e);
 struct entry *table_find(const struct table *t, struct name name, bool range);
 static inline void table_open(struct table *t)

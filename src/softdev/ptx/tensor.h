@@ -1,9 +1,9 @@
 /*
- * tensor.h: tensor maps: where an array of up to five dimensions lies, and which box of it a copy takes.
+ * tensor.h: tensor maps: the layout of an array of up to five dimensions, and the box of it that a copy takes.
  *
- * To programs a map is 128 bytes that nobody looks into. These are our own; cuTensorMapEncode... write them, kernels
- * change fields by tensormap.replace, from a map of zeroes on. Numbers of types and modes are those of the PTX manual
- * ("tensormap.replace", fields .elemtype, .swizzle_mode and so on).
+ * For programs a map is 128 opaque bytes. The format here is mete's own; cuTensorMapEncode... write it, and kernels
+ * change fields by tensormap.replace, starting from a map of zeroes. Numbers of types and modes are those of the PTX
+ * manual ("tensormap.replace", fields .elemtype, .swizzle_mode and so on).
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct tensor_map {
 	uint8_t rank_less;		      /* one less than the rank */
 	uint8_t type;			      /* enum tensor_type */
 	uint8_t interleave, swizzle;	      /* 0 none; 32, 64, 128 bytes */
-	uint8_t fill;			      /* 1: what lies outside is not a number, instead of 0 */
+	uint8_t fill;			      /* 1: elements outside are NaN instead of 0 */
 	uint8_t atomicity;
 	uint8_t im2col;		       /* 1: box[0] are channels of a pixel, box[1] pixels, up to 1024 */
 	int16_t lower[TENSOR_SPACE_MAX]; /* of the box of an im2col in dimension 1 and on: from 0 ... */
@@ -49,7 +49,7 @@ enum tensor_type {
 	TENSOR_TYPES
 };
 
-/* What tensormap.replace replaces. */
+/* The fields of tensormap.replace. */
 enum tensor_field {
 	TENSOR_FIELD_address,
 	TENSOR_FIELD_rank,

@@ -1,8 +1,8 @@
 /*
- * text.h: a PTX text as the parser leaves it: symbols, and for each function a list of instructions with named
+ * text.h: the parser's result for a PTX text: symbols, and for each function a list of instructions with named
  * operands.
  *
- * Everything lives in one arena per module, freed at once. Nothing here is executed: decode.c turns bodies into
+ * Everything is in one arena per module, freed at once. Nothing here is executed: decode.c converts bodies to
  * operations.
  */
 #pragma once
@@ -15,12 +15,12 @@ struct arena {
 	struct arena_piece *piece;
 };
 
-/* Zeroed memory that lives as long as the arena; NULL: none left. */
+/* Zeroed memory that lives as long as the arena; NULL: no memory. */
 void *arena_take(struct arena *a, size_t bytes);
 size_t arena_bytes(const struct arena *a);
 void arena_deinit(struct arena *a);
 
-/* Where the message of a failed load goes; the first one stays. */
+/* The message of a failed load; the first one is kept. */
 struct complaint {
 	char *text;
 	size_t bytes;
@@ -47,7 +47,7 @@ static inline bool name_is(struct name n, const char *s)
 
 uint32_t name_hash(struct name n);
 
-/* The lesser limit of registers; 0 is none. */
+/* The lower limit of two numbers of registers; 0 is none. */
 static inline uint32_t registers_least(uint32_t a, uint32_t b)
 {
 	return !a ? b : !b ? a : a < b ? a : b;
@@ -82,7 +82,7 @@ struct relocation {
 struct symbol {
 	struct name name;
 	struct symbol *next;	   /* of the module or function, in order */
-	struct symbol *definition; /* an extern: what defines it, after linking; otherwise itself */
+	struct symbol *definition; /* an extern: its definition, after linking; otherwise itself */
 	uint8_t kind;
 	uint8_t linkage;
 	uint8_t space;	 /* enum ptx_variable_space */
@@ -152,7 +152,7 @@ struct body {
 	uint32_t max_threads[3], required[3], cluster[3];
 	uint32_t max_registers; /* .maxnreg; 0: none */
 	uint32_t version, target;
-	uint32_t text; /* which one it stands in */
+	uint32_t text; /* index of its text */
 	struct body *next;
 	struct function *function;
 	struct symbol **shared_used; /* by this body's own instructions */
@@ -169,7 +169,7 @@ struct program {
 	struct symbol *function, **function_end;
 	struct body *body, **body_end;
 	uint32_t max_registers; /* the least of the texts' pragmas; 0: none */
-	uint32_t text;		/* which one is being read */
+	uint32_t text;		/* index of the text being read */
 	uint32_t arch;
 };
 

@@ -1,10 +1,10 @@
 /*
- * texture.h: what a texture or surface is to the engine.
+ * texture.h: textures and surfaces in the engine.
  *
  * A kernel names a texture by a 64-bit handle: an object's in a register, or that of a .texref, .surfref or .samplerref
- * variable, which the caller gives it when the module is bound. The engine asks the caller what a handle means (struct
- * ptx_textures), once per handle and worker, and reads texels through the description that it gets. It stays as it is
- * until the launch ends.
+ * variable, which the caller assigns when the module is bound. The engine asks the caller for the meaning of a handle
+ * (struct ptx_textures), once per handle and worker, and reads texels through the returned description, which does not
+ * change until the launch ends.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #define PTX_TEXTURE_LEVELS 18u
 
-/* How a channel lies in memory and what a fetch makes of it. */
+/* The layout of a channel in memory, and the result of a fetch. */
 enum ptx_texel {
 	PTX_TEXEL_U8, /* integers: zero or sign extended */
 	PTX_TEXEL_S8,
@@ -45,7 +45,7 @@ struct ptx_texture_level {
 	uint64_t pitch, slice;	       /* bytes from row to row; from plane, layer or face to the next */
 };
 
-/* The part that a .samplerref brings. */
+/* The part that a .samplerref defines. */
 struct ptx_sampler {
 	uint8_t address[3]; /* enum ptx_address */
 	bool linear;
@@ -59,16 +59,16 @@ struct ptx_texture {
 	uint8_t element_bytes;
 	bool cube;
 	bool seamless;		  /* cube maps: filtered across edges */
-	bool is_float, is_signed; /* of a surface: what formatted stores and reductions take the data for */
+	bool is_float, is_signed; /* of a surface: the type of the data in formatted stores and reductions */
 	struct ptx_sampler sampler;
 	bool linear_levels; /* between mipmap levels */
 	float bias, level_min, level_max;
 	float border[4];
 	uint32_t border_bits[4]; /* of fetches of integers */
 	uint32_t dimensions;	 /* 1 to 3 */
-	uint32_t layers;	 /* faces are counted here too; 0: not layered */
+	uint32_t layers;	 /* includes faces; 0: not layered */
 	uint32_t levels;
-	uint32_t data_type, order; /* what queries answer */
+	uint32_t data_type, order; /* for queries */
 	struct ptx_texture_level level[PTX_TEXTURE_LEVELS];
 };
 
@@ -83,7 +83,7 @@ struct ptx_textures {
 /* Must be called before the first fetch. */
 void ptx_texture_tables(void);
 
-/* What a module says about the sampling of one of its references; -1: nothing. */
+/* What a module specifies for the sampling of one of its references; -1: nothing. */
 struct ptx_reference {
 	int8_t address[3]; /* enum ptx_address */
 	int8_t linear;

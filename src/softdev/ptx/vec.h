@@ -1,6 +1,6 @@
 /*
- * vec.h: as many lanes as one register of the host holds, for what compilers do not make of a loop over lanes: to ask
- * whether something holds in all lanes, and to collect lanes from scattered places.
+ * vec.h: vectors of as many lanes as one register of the host holds, for loops over lanes that compilers do not
+ * vectorise: tests whether something holds in all lanes, and collecting lanes from scattered places.
  *
  * Collecting builds the vector from single loads. Written lane by lane instead, the result would be read back as a
  * vector before its parts have left the store buffer, which costs more than all the loads; and the gather instructions
@@ -34,7 +34,7 @@ static inline bool vec_is_zero(vec64 v)
 #endif
 }
 
-/* Whether a lane is not a number. Two vectors are compared with each other: unordered when either is not. */
+/* True if a lane is NaN. Compares two vectors with each other: unordered if either is NaN. */
 static inline bool any_nan(const f32 *d)
 {
 #if defined(__AVX512F__)

@@ -1,4 +1,4 @@
-/* video.h: what a video instruction does, as its words say: from forms_video.c to video.c. */
+/* video.h: the operation of a video instruction, from forms_video.c to video.c. */
 #pragma once
 
 #include "softdev/ptx/engine.h"

@@ -1,9 +1,9 @@
 /*
- * vmath.h: the approximations ex2, lg2, sin, cos and tanh of f32, as expressions that compilers make vectors of.
+ * vmath.h: the approximations ex2, lg2, sin, cos and tanh of f32, as expressions that compilers vectorise.
  *
  * They compute in f64 with polynomials whose error is below 2^-33 of the result and round once, so results are the
- * nearest f32 but for one in some hundreds, where the next one may be given. No fused operations: every instruction set
- * of the host gives the same bits.
+ * nearest f32, except for one in some hundreds, where the next one may be given. No fused operations: every instruction
+ * set of the host gives the same bits.
  */
 #pragma once
 
