@@ -9,7 +9,7 @@ struct tenant;
 /* The name of this machine. */
 const char *state_node(void);
 
-/* Value: "running", "frozen", "quarantined" or "waiting" (without a process). */
+/* Value: "running", "idle" (without a process), "frozen" or "quarantined". */
 const char *state_tenant(const struct tenant *tenant);
 unsigned int state_clients(const struct tenant *tenant);
 uint64_t state_tenant_faults(const struct tenant *tenant);

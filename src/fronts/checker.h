@@ -1,4 +1,4 @@
-/* checker.h: libmete-ptx.so (linker.h), opened when it is needed. */
+/* checker.h: opens libmete-ptx.so (linker.h) on demand. */
 #pragma once
 
 #include "fronts/linker.h"
@@ -10,5 +10,5 @@ struct checker {
 	__typeof__(&mete_ptx_version) version;
 };
 
-/* The library in `folder`. Value: false: it is not there. It stays loaded. */
+/* Opens the library in `folder`. Value: false: it is not there. It stays loaded. */
 bool checker_open(struct checker *ret, const char *folder);

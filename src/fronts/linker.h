@@ -22,16 +22,16 @@ enum linker_outcome {
 	LINKER_NO_MEMORY = 3,
 };
 
-/* What a kernel takes, for reports. */
+/* The resources of a kernel, for reports. */
 typedef void (*linker_kernel)(void *ctx, const char *name, unsigned registers, unsigned shared_bytes,
 			      unsigned local_bytes, unsigned param_bytes, unsigned const_bytes);
 
 /*
- * Does what loading would do, for a device of compute capability `arch` (90). `log` gets one line unless the value is
- * LINKER_OK. `kernel` may be NULL; it is called for each kernel on LINKER_OK.
+ * Checks the texts as a load does, for a device of compute capability `arch` (90). `log` gets one line unless the value
+ * is LINKER_OK. `kernel` may be NULL; it is called for each kernel on LINKER_OK.
  */
 int mete_ptx_check(const struct linker_text *text, size_t count, uint32_t arch, char *log, size_t log_bytes,
 		   linker_kernel kernel, void *ctx);
 
-/* The newest PTX that is read: 93 for 9.3. */
+/* The newest supported version of PTX: 93 for 9.3. */
 unsigned mete_ptx_version(void);

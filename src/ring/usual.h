@@ -1,6 +1,6 @@
 /*
- * usual.h: how long something usually takes, and how far from it: the mean of the last times, and of how far they were
- * off. A time of quite another length is left out; a few of these in a row are what is usual from then on. Pure.
+ * usual.h: the usual duration of something, and its usual deviation: the means of recent durations, and of their
+ * deviations. A duration of a quite different length is ignored; several of these in a row become the usual one. Pure.
  */
 #pragma once
 
@@ -8,23 +8,23 @@
 #include <stdint.h>
 
 #define USUAL_LEARN_MOST 64u
-#define USUAL_STRANGE_MOST 3u /* then they are what is usual */
+#define USUAL_STRANGE_MOST 3u /* after so many they become the usual duration */
 
-/* Zero is a good beginning. */
+/* All zero is a valid initial state. */
 struct usual {
 	uint64_t mean_ns;
-	uint64_t off_ns; /* in the mean */
-	uint32_t learnt; /* times, up to a bound */
-	uint32_t strange; /* in a row, of quite another length */
+	uint64_t off_ns; /* mean deviation */
+	uint32_t learnt; /* number of durations, up to a bound */
+	uint32_t strange; /* number in a row with a quite different length */
 };
 
-/* A fourth of the way towards `to`. */
+/* Moves a fourth of the way towards `to`. */
 static inline uint64_t usual_towards(uint64_t from, uint64_t to)
 {
 	return to > from ? from + (to - from + 3) / 4 : from - (from - to) / 4;
 }
 
-/* How far from the mean a time may be that is not strange: `strange_ns`. Value: whether it was learnt from. */
+/* Learns from a duration whose distance from the mean is at most `strange_ns`. Value: true if it was used. */
 static inline bool usual_learn(struct usual *u, uint64_t took_ns, uint64_t strange_ns)
 {
 	uint64_t off = took_ns > u->mean_ns ? took_ns - u->mean_ns : u->mean_ns - took_ns;
