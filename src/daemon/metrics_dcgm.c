@@ -95,7 +95,7 @@ static const struct dcgm dcgm[] = {
 	{ "DCGM_FI_DEV_FB_USED", "Framebuffer memory that is held (in MiB).", dcgm_fb_used },
 	{ "DCGM_FI_DEV_FB_FREE", "Framebuffer memory that may still be held (in MiB).", dcgm_fb_free },
 	{ "DCGM_FI_DEV_GPU_UTIL",
-	  "The part of the device's time over the last 10 s; of no tenant: what its driver says beyond that (in %).",
+	  "Utilisation over the last 10 s; in the line without a tenant, the rest of the driver's figure (in %).",
 	  dcgm_util },
 	{ "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "The same as a ratio.", dcgm_active },
 };
@@ -181,8 +181,8 @@ static void write_sensors(FILE *out, const struct daemon *daemon)
 		enum sensor sensor;
 		double unit;
 	} families[] = {
-		{ "DCGM_FI_DEV_POWER_USAGE", "What the device draws (in W).", SENSOR_POWER_MW, 1e-3 },
-		{ "DCGM_FI_DEV_GPU_TEMP", "The temperature of the device (in C).", SENSOR_TEMPERATURE_C, 1 },
+		{ "DCGM_FI_DEV_POWER_USAGE", "Power draw of the device (in W).", SENSOR_POWER_MW, 1e-3 },
+		{ "DCGM_FI_DEV_GPU_TEMP", "Temperature of the device (in C).", SENSOR_TEMPERATURE_C, 1 },
 	};
 
 	for (size_t k = 0; k < sizeof(families) / sizeof(*families); k++) {
