@@ -464,13 +464,17 @@ static void NAMED(gtsv_column)(struct run *r, struct NAMED(diagonals) * s, T *x)
 static void NAMED(gtsv)(struct run *r, int64_t from, int64_t to)
 {
 	size_t rows = (size_t)r->a.rows;
-	T *room = from < to ? scratch_get(4 * rows * sizeof(T)) : NULL;
-	struct NAMED(diagonals) s = { room, room + rows, room + 2 * rows, room + 3 * rows };
+	struct NAMED(diagonals) s;
+	T *room;
 
-	if (from < to && !room) {
+	if (from >= to)
+		return;
+	room = scratch_get(4 * rows * sizeof(T));
+	if (!room) {
 		r->n->refuse(r->n);
 		return;
 	}
+	s = (struct NAMED(diagonals)){ room, room + rows, room + 2 * rows, room + 3 * rows };
 	for (int64_t j = from; j < to && !r->stopped; j++) {
 		NAMED(gtsv_column)(r, &s, NAMED(place)(&r->w->c, r->c, 0, j));
 		r->stopped = !r->n->go_on(r->n, rows);
