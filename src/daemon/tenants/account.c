@@ -367,7 +367,7 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 		q.recalled = !account_recall(tenant, request->device, &units, client, &left_out);
 	}
 	if (answer == LEDGER_GRANT && !fits_device(client, request, &units, &missing)) {
-		if (residence_wait(client, request->device, missing))
+		if (residence_wait(client, request->device, missing, request->before_return))
 			return LEDGER_WAIT;
 		if (!request->all)
 			return LEDGER_NO_ROOM;

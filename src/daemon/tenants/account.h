@@ -18,8 +18,9 @@ struct account_request {
 	uint32_t need_units;
 	uint32_t want_units;
 	bool all;
-	bool stays;   /* for memory that cannot leave the device, in a grant whose other memory can */
-	bool waiting; /* the request is in the tenant's list of waiting requests */
+	bool stays;	    /* for memory that cannot leave the device, in a grant whose other memory can */
+	bool waiting;	    /* the request is in the tenant's list of waiting requests */
+	bool before_return; /* it was made before the client's memory began to return */
 };
 
 /* Decides and carries out one request. Value: enum ledger_answer, but never LEDGER_RECALL. */

@@ -326,7 +326,7 @@ static bool has_room(struct client *c, bool asks)
 
 		if (units && residence_room(c, i, units) < units) {
 			if (asks)
-				residence_wait(c, i, units);
+				residence_wait(c, i, units, false);
 			return false;
 		}
 	}

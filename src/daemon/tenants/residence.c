@@ -37,6 +37,7 @@
 #define CLIENTS_OF_ONE 64u /* of a tenant: the processes of one leave places for those of others */
 #define USERS 64u	   /* who have parts of these places; all others share the last one */
 #define HOPE_NS 200000000u
+#define ROOM_HOPE_NS 1000000000u /* where others may be held up between what they take and what their page says */
 #define STAY_NS 50000000u /* what was allowed is taken within it */
 
 /* A grant whose memory moves has one device. */
@@ -358,7 +359,7 @@ uint64_t residence_room(struct client *client, unsigned int device, uint64_t nee
 	return room_for(client);
 }
 
-bool residence_wait(struct client *client, unsigned int device, uint64_t units)
+bool residence_wait(struct client *client, unsigned int device, uint64_t units, bool before_return)
 {
 	struct residing *r = &client->residing;
 	const struct residence_client *who;
@@ -369,11 +370,15 @@ bool residence_wait(struct client *client, unsigned int device, uint64_t units)
 	 */
 	if (!residence_moves(client->tenant) && !wants(client, now))
 		r->waits_since_ns = r->late_ns = 0;
+	if (now - r->want_ns >= ROOM_HOPE_NS) /* that was another request */
+		r->hopeless_ns = 0;
 	r->want_units = units;
 	r->want_ns = now;
 	if (!r->waits_since_ns)
 		r->waits_since_ns = now;
 	who = see(client->tenant->daemon, client->tenant->grant.share[device].device.uuid) ? seen(client) : NULL;
+	if (who && who->place == RESIDENCE_RETURNING && before_return)
+		return true;
 	/* One on its way back is not waited for: without room it goes back to where it was, and is called again. */
 	if (who && who->place != RESIDENCE_RETURNING &&
 	    residence_can_hold(&view.device, view.list, view.count, who, units)) {
@@ -383,7 +388,7 @@ bool residence_wait(struct client *client, unsigned int device, uint64_t units)
 	/* Clients that take or give something just now have it counted as what cannot leave, for a moment. */
 	if (who && !r->hopeless_ns)
 		r->hopeless_ns = r->want_ns;
-	if (who && r->want_ns - r->hopeless_ns < HOPE_NS)
+	if (who && r->want_ns - r->hopeless_ns < ROOM_HOPE_NS)
 		return true;
 	r->hopeless_ns = 0;
 	r->want_units = r->waits_since_ns = 0;

@@ -92,9 +92,9 @@ void residence_stop(struct daemon *daemon);
 uint64_t residence_room(struct client *client, unsigned int device, uint64_t need);
 /*
  * Asks other clients to leave because so many more units do not fit. False: they never will, or the device is not a
- * shared one.
+ * shared one. `before_return`: the request was made before the client's own return began, and waits for that return.
  */
-bool residence_wait(struct client *client, unsigned int device, uint64_t units);
+bool residence_wait(struct client *client, unsigned int device, uint64_t units, bool before_return);
 void residence_has(struct client *client);
 /*
  * Decides whether a client whose memory moves, and which is lent memory promised to others, may hold so many more units

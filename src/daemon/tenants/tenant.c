@@ -13,6 +13,7 @@
 #include "daemon/health/health.h"
 #include "daemon/log.h"
 #include "daemon/tenants/limit.h"
+#include "daemon/tenants/residing.h"
 #include "daemon/tenants/session.h"
 #include "daemon/store/store.h"
 #include "daemon/workers/cgroup.h"
@@ -393,6 +394,7 @@ static bool wait_for_room(struct session *session, uint32_t serial, const struct
 		return false;
 	*pending = (struct pending){ .session = session, .serial = serial, .request = *request };
 	pending->request.waiting = true;
+	pending->request.before_return = wire_place_state(residing_place(session->client)) != WIRE_RETURNING;
 	pending->deadline_ns = deadline_ns;
 	pending->pass = tenant->pass - 1;
 	session->client->waiting_all[request->device] += request->all;
