@@ -74,7 +74,7 @@ void piece_hide(struct piece *p);
 CUresult piece_new(unsigned int device, CUdevice real, uint64_t bytes, bool packed, uint32_t *ret_place);
 /*
  * Finds a packed piece that can grow so that a block of `bytes` fits at its end. *ret_must, *ret_most: by how many
- * bytes it must grow, and can. Value: PIECES: there is none.
+ * bytes it must grow, and can. Value: PIECES: there is none. piece_grow() follows.
  */
 uint32_t piece_to_grow(unsigned int device, uint64_t bytes, uint64_t least, uint64_t *ret_must, uint64_t *ret_most);
 /* Grows the piece, or (`bytes` 0) releases it without growing. */
