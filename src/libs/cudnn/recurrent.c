@@ -5,6 +5,7 @@
  * Lengths are read from the device's memory once, and checked: another stream may change them meanwhile.
  */
 #include "libs/cudnn/recurrent.h"
+#include "libs/cudnn/cell.h"
 #include "libs/common/exponential.h"
 
 #include "libs/common/scratch.h"
@@ -93,21 +94,13 @@ static bool step_told(const struct block *b, int64_t images)
 	return b->n->go_on(b->n, numbers * (uint64_t)(b->hidden + 8) / 32 + 1);
 }
 
-static double sigmoid_d(double x)
-{
-	return 1 / (1 + exp(-x));
-}
-
 #define T float
 #define NAMED(name) name##_f
-#define SIGMOID sigmoid_float
 #define TANH tanh_float
 #include "libs/cudnn/recurrent_typed.h"
 #undef TANH
-#undef SIGMOID
 #define T double
 #define NAMED(name) name##_d
-#define SIGMOID sigmoid_d
 #define TANH tanh
 #include "libs/cudnn/recurrent_typed.h"
 

@@ -19,10 +19,8 @@ static void NAMED(state_get)(const struct block *b, T *to, uint64_t at)
 	for (int64_t i = 0; i < b->count; i++)
 		if (at)
 			NAMED(dnn_read)
-			(to + i * b->hidden, b->r->type, (const char *)(uintptr_t)at + (b->from + i) * b->hidden * each,
-			 1, b->hidden);
-		else
-			memset(to + i * b->hidden, 0, (size_t)b->hidden * sizeof(T));
+	(to + i * b->hidden, b->r->type, (const char *)(uintptr_t)at + (b->from + i) * b->hidden * each, 1, b->hidden);
+	else memset(to + i * b->hidden, 0, (size_t)b->hidden * sizeof(T));
 }
 
 static void NAMED(state_put)(const struct block *b, const T *from, uint64_t at)
@@ -31,8 +29,7 @@ static void NAMED(state_put)(const struct block *b, const T *from, uint64_t at)
 
 	for (int64_t i = 0; at && i < b->count; i++)
 		NAMED(dnn_write)
-		(from + i * b->hidden, b->r->type, (char *)(uintptr_t)at + (b->from + i) * b->hidden * each, 1,
-		 b->hidden);
+	(from + i * b->hidden, b->r->type, (char *)(uintptr_t)at + (b->from + i) * b->hidden * each, 1, b->hidden);
 }
 
 /* A row of what the program gets, or of its gradient. */
@@ -77,34 +74,6 @@ static void NAMED(weights_get)(const struct block *b, const struct NAMED(room) *
 		NAMED(dnn_read)(m->bias_recurrent, b->r->type, (const void *)(uintptr_t)b->r->bias_recurrent, 1, all);
 }
 
-static void NAMED(step_lstm)(int64_t n, T *restrict gates, const T *restrict part, T *restrict h, T *restrict c)
-{
-	for (int64_t k = 0; k < n; k++) {
-		T in = SIGMOID(gates[k] + part[k]), keep = SIGMOID(gates[n + k] + part[n + k]);
-		T new = TANH(gates[2 * n + k] + part[2 * n + k]), out = SIGMOID(gates[3 * n + k] + part[3 * n + k]);
-
-		gates[k] = in;
-		gates[n + k] = keep;
-		gates[2 * n + k] = new;
-		gates[3 * n + k] = out;
-		c[k] = keep * c[k] + in * new;
-		h[k] = out * TANH(c[k]);
-	}
-}
-
-static void NAMED(step_gru)(int64_t n, T *restrict gates, const T *restrict part, T *restrict h)
-{
-	for (int64_t k = 0; k < n; k++) {
-		T reset = SIGMOID(gates[k] + part[k]), keep = SIGMOID(gates[n + k] + part[n + k]);
-		T new = TANH(gates[2 * n + k] + reset * part[2 * n + k]);
-
-		gates[k] = reset;
-		gates[n + k] = keep;
-		gates[2 * n + k] = new;
-		h[k] = (1 - keep) * new + keep * h[k];
-	}
-}
-
 /* One step of one image: `gates` has what the input adds, `part` what h adds; h and c are replaced. */
 static void NAMED(step)(const struct block *b, T *gates, const T *part, T *h, T *c, T *hidden)
 {
@@ -119,16 +88,15 @@ static void NAMED(step)(const struct block *b, T *gates, const T *part, T *h, T 
 		}
 		break;
 	case CUDNN_RNN_TANH:
-		for (int64_t k = 0; k < n; k++)
-			gates[k] = h[k] = TANH(gates[k] + part[k]);
+		NAMED(cell_tanh)(n, gates, part, h);
 		break;
 	case CUDNN_LSTM:
-		NAMED(step_lstm)(n, gates, part, h, c);
+		NAMED(cell_lstm)(n, gates, part, h, c);
 		break;
 	default:
 		if (hidden)
 			memcpy(hidden, part + 2 * n, (size_t)n * sizeof(T));
-		NAMED(step_gru)(n, gates, part, h);
+		NAMED(cell_gru)(n, gates, part, h);
 	}
 }
 
@@ -201,9 +169,8 @@ static bool NAMED(forward)(const struct block *b)
 		for (int64_t s = b->length[image]; r->y && !packed && s < b->steps; s++)
 			for (int64_t k = 0; k < n; k++)
 				NAMED(dnn_write)
-				(&fill, r->y_type,
-				 (char *)NAMED(y_at)(b, row_of(b, image, s)) + k * (int64_t)dnn_type_bytes(r->y_type),
-				 1, 1);
+		(&fill, r->y_type, (char *)NAMED(y_at)(b, row_of(b, image, s)) + k * (int64_t)dnn_type_bytes(r->y_type),
+		 1, 1);
 		if (!b->n->go_on(b->n, (uint64_t)(b->steps - b->length[image]) * (uint64_t)n / 8 + 1))
 			return false;
 	}

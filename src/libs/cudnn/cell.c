@@ -1,0 +1,45 @@
+/* cell.c: the cells of cell.h, and which ones of float are used. */
+#include "libs/cudnn/cell.h"
+#include "libs/common/exponential.h"
+
+#include <math.h>
+
+static double sigmoid_d(double x)
+{
+	return 1 / (1 + exp(-x));
+}
+
+#define T double
+#define NAMED(name) name##_d
+#define SIGMOID sigmoid_d
+#define TANH tanh
+#include "libs/cudnn/cell_typed.h"
+
+#define T float
+#define NAMED(name) name##_f_any
+#define SIGMOID sigmoid_float
+#define TANH tanh_float
+#include "libs/cudnn/cell_typed.h"
+
+#if defined(__x86_64__) && !defined(__clang__)
+#define HAS_AVX512 (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+#define HAS_AVX2 (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+#define CHOSEN(name) (HAS_AVX512 ? name##_avx512 : HAS_AVX2 ? name##_avx2 : name##_any)
+#else
+#define CHOSEN(name) name##_any
+#endif
+
+void cell_tanh_f(int64_t n, float *restrict gates, const float *restrict part, float *restrict h)
+{
+	CHOSEN(cell_tanh_f)(n, gates, part, h);
+}
+
+void cell_lstm_f(int64_t n, float *restrict gates, const float *restrict part, float *restrict h, float *restrict c)
+{
+	CHOSEN(cell_lstm_f)(n, gates, part, h, c);
+}
+
+void cell_gru_f(int64_t n, float *restrict gates, const float *restrict part, float *restrict h)
+{
+	CHOSEN(cell_gru_f)(n, gates, part, h);
+}
