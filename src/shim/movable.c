@@ -104,6 +104,10 @@ static CUresult more_packed(unsigned int device, CUdevice real, uint64_t bytes, 
 
 	size = packed_size(device, must, wish < most ? wish : most);
 	*ret_least = size == must;
+	if (place == PIECES && wish && pieces_ended_bytes() > size) {
+		size = packed_size(device, must, pieces_ended_bytes());
+		*ret_least = size == must;
+	}
 	return place < PIECES ? piece_grow(place, size) : piece_new(device, real, size, true, &place);
 }
 

@@ -20,12 +20,25 @@
 #define PACKED_KEPT_BYTES (64ull << 20)
 #define WHOLE_PART 16 /* of the quota: large pieces that are empty are kept for so long */
 #define WHOLE_NS 200000000u
+#define ENDED_NS 1000000000u
 
 pthread_mutex_t pieces_lock = PTHREAD_MUTEX_INITIALIZER;
 struct piece pieces[PIECES];
 uint32_t piece_count;
 static uint64_t packed_bytes;			      /* guarded by the lock as well */
 static _Atomic uint32_t away_units[WIRE_MAX_DEVICES]; /* what the page says: it may be replaced */
+
+static uint64_t ended_bytes, ended_ns; /* of the packed piece that was trimmed last */
+
+uint64_t pieces_ended_bytes(void)
+{
+	uint64_t bytes;
+
+	pthread_mutex_lock(&pieces_lock);
+	bytes = tick_now() - ended_ns < ENDED_NS ? ended_bytes : 0;
+	pthread_mutex_unlock(&pieces_lock);
+	return bytes;
+}
 
 uint64_t pieces_packed_bytes(void)
 {
@@ -464,6 +477,8 @@ static bool take_empty(struct leftover left, struct piece *ret)
 		*ret = pieces[i];
 		pieces[i].bytes = 0;
 		packed_bytes -= ret->packed ? ret->bytes : 0;
+		ended_bytes = ret->packed ? ret->bytes : ended_bytes;
+		ended_ns = ret->packed ? tick_now() : ended_ns;
 	}
 	pthread_mutex_unlock(&pieces_lock);
 	return found && ret->bytes;
@@ -615,5 +630,5 @@ void pieces_reset(void)
 	memset(pieces, 0, piece_count * sizeof *pieces);
 	piece_count = 0;
 	memset(away_units, 0, sizeof away_units);
-	packed_bytes = 0;
+	packed_bytes = ended_bytes = 0;
 }

@@ -55,6 +55,9 @@ extern uint32_t piece_count; /* number of entries ever used */
 
 /* Of all packed pieces; the lock must be held, or no other thread is inside the door. */
 uint64_t pieces_packed_bytes(void);
+/* The size of a packed piece that was trimmed a moment ago: a program that allocates anew in each step needs it again.
+ */
+uint64_t pieces_ended_bytes(void);
 uint32_t piece_units(const struct piece *p);
 /* Publishes on the page what can leave. */
 void pieces_publish(unsigned int device);
