@@ -1,8 +1,9 @@
 /*
  * movable.c: see movable.h. Blocks in pieces.
  *
- * A packed piece grows at its end as blocks need it, by a small part of all packed memory, so that little of the device
- * is taken by what no block has; where the quota has no room for that part, by no more than it must.
+ * A new packed piece is an eighth of those that there are, up to PACKED_MOST_BYTES, so that a small program does not
+ * pay for a large piece; where the quota has no room for that, it is as large as it must be. Under a small quota, of
+ * which pieces of this size would waste much, a piece grows at its end instead, as blocks need it.
  */
 #include "shim/movable.h"
 #include "base/setting.h"
@@ -20,7 +21,9 @@
 
 #define PACKED_LEAST_BYTES (2ull << 20)
 #define PACKED_MOST_BYTES (64ull << 20)
-#define PACKED_PART 64
+#define PACKED_PART 8
+#define TIGHT_BYTES (256ull << 20)
+#define TIGHT_PART 64
 #define BLOCK_MOST_BYTES (8ull << 20) /* what is larger has a piece of its own */
 #define LATE 256u
 
@@ -79,10 +82,16 @@ static uint64_t round_up(uint64_t bytes, uint64_t to)
 	return (bytes + to - 1) / to * to;
 }
 
-/* More than must be, so that the driver is not called for each few blocks. */
-static uint64_t packed_wish(uint64_t least)
+/* Of a large quota what pieces leave unused is little, and to grow them is not worth its calls of the driver. */
+static bool is_tight(unsigned int device)
 {
-	uint64_t wish = pieces_packed_bytes() / PACKED_PART;
+	return account_quota_bytes(device) <= TIGHT_BYTES;
+}
+
+/* More than must be, so that the driver is not called for each few blocks. */
+static uint64_t packed_wish(unsigned int device, uint64_t least)
+{
+	uint64_t wish = pieces_packed_bytes() / (is_tight(device) ? TIGHT_PART : PACKED_PART);
 
 	if (wish < PACKED_LEAST_BYTES)
 		wish = PACKED_LEAST_BYTES;
@@ -95,28 +104,47 @@ static uint64_t packed_size(unsigned int device, uint64_t must, uint64_t wish)
 	return wish > must && account_credit_units(device) >= wire_units(wish) ? wish : must;
 }
 
-/* In a piece that grows, or a new one. *ret_least: not by more than it must. */
-static CUresult more_packed(unsigned int device, CUdevice real, uint64_t bytes, uint64_t least, uint64_t wish,
-			    bool *ret_least)
+static CUresult new_piece(unsigned int device, CUdevice real, uint64_t bytes, uint64_t most)
 {
-	uint64_t must = round_up(bytes, least), most = PACKED_MOST_BYTES, size;
+	uint64_t size = packed_size(device, bytes, most);
+	uint64_t room = is_tight(device) ? PACKED_ROOM_BYTES : 0;
+	uint32_t place;
+	CUresult r = piece_new(device, real, size, room > size ? room : size, &place);
+
+	if (r != CUDA_SUCCESS && size > bytes)
+		r = piece_new(device, real, bytes, room > bytes ? room : bytes, &place);
+	return r;
+}
+
+/* False: no piece can grow so far. */
+static bool grow_piece(unsigned int device, uint64_t bytes, uint64_t least, CUresult *ret_r)
+{
+	uint64_t wish = packed_wish(device, least), must, most, size;
 	uint32_t place = piece_to_grow(device, bytes, least, &must, &most);
 
+	if (place == PIECES)
+		return false;
 	size = packed_size(device, must, wish < most ? wish : most);
-	*ret_least = size == must;
-	if (place == PIECES && wish && pieces_ended_bytes() > size) {
-		size = packed_size(device, must, pieces_ended_bytes());
-		*ret_least = size == must;
+	*ret_r = piece_grow(place, size);
+	/* By no more than it must. Another thread may have changed the piece meanwhile. */
+	if (*ret_r != CUDA_SUCCESS && size > must) {
+		place = piece_to_grow(device, bytes, least, &must, &most);
+		if (place == PIECES)
+			return false;
+		*ret_r = piece_grow(place, must);
 	}
-	return place < PIECES ? piece_grow(place, size) : piece_new(device, real, size, true, &place);
+	return true;
 }
 
 static CUresult new_packed(unsigned int device, CUdevice real, uint64_t bytes, uint64_t least)
 {
-	bool exact;
-	CUresult r = more_packed(device, real, bytes, least, packed_wish(least), &exact);
+	uint64_t wish = packed_wish(device, least), before;
+	CUresult r;
 
-	return r == CUDA_SUCCESS || exact ? r : more_packed(device, real, bytes, least, 0, &exact);
+	if (is_tight(device) && grow_piece(device, bytes, least, &r))
+		return r;
+	before = is_tight(device) ? pieces_ended_bytes() : 0;
+	return new_piece(device, real, round_up(bytes, least), before > wish ? before : wish);
 }
 
 /* One that was freed a moment ago. PIECES: there is none. */
@@ -149,7 +177,7 @@ static CUresult take(unsigned int device, CUdevice real, uint64_t bytes, CUdevic
 		*ret_place = take_whole(device, round_up(bytes, least), ret);
 		if (*ret_place < PIECES)
 			return CUDA_SUCCESS;
-		r = piece_new(device, real, round_up(bytes, least), false, ret_place);
+		r = piece_new(device, real, round_up(bytes, least), 0, ret_place);
 		if (r == CUDA_SUCCESS)
 			*ret = pieces[*ret_place].at;
 		return r;

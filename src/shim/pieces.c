@@ -254,18 +254,18 @@ static CUresult piece_make(struct piece *p, struct charge *c, uint32_t *ret_plac
 	return r;
 }
 
-CUresult piece_new(unsigned int device, CUdevice real, uint64_t bytes, bool packed, uint32_t *ret_place)
+CUresult piece_new(unsigned int device, CUdevice real, uint64_t bytes, uint64_t room, uint32_t *ret_place)
 {
 	struct piece p = { .bytes = bytes,
-			   .room = packed ? PACKED_ROOM_BYTES : bytes,
+			   .room = room ? room : bytes,
 			   .real = real,
 			   .device = device,
-			   .packed = packed,
-			   .whole = !packed };
+			   .packed = room,
+			   .whole = !room };
 	struct charge c = { 0 };
 	CUresult r;
 
-	if (packed && !maps_new(&p))
+	if (room && !maps_new(&p))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (charge_begin_moving(&c, device, wire_units(bytes)) != CHARGE_HELD)
 		r = CUDA_ERROR_OUT_OF_MEMORY;

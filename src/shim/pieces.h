@@ -73,8 +73,11 @@ void piece_unback(struct piece *p);
 CUresult piece_show(struct piece *p);
 void piece_hide(struct piece *p);
 
-/* Creates a piece with addresses of its own, charged and resident. */
-CUresult piece_new(unsigned int device, CUdevice real, uint64_t bytes, bool packed, uint32_t *ret_place);
+/*
+ * Creates a piece with addresses of its own, charged and resident. `room`: the size to which a packed piece may grow; 0:
+ * a piece for one block.
+ */
+CUresult piece_new(unsigned int device, CUdevice real, uint64_t bytes, uint64_t room, uint32_t *ret_place);
 /*
  * Finds a packed piece that can grow so that a block of `bytes` fits at its end. *ret_must, *ret_most: by how many
  * bytes it must grow, and can. Value: PIECES: there is none. piece_grow() follows.
