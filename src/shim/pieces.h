@@ -74,8 +74,8 @@ CUresult piece_show(struct piece *p);
 void piece_hide(struct piece *p);
 
 /*
- * Creates a piece with addresses of its own, charged and resident. `room`: the size to which a packed piece may grow; 0:
- * a piece for one block.
+ * Creates a piece with addresses of its own, charged and resident. `room`: the size to which a packed piece may grow;
+ * 0: a piece for one block.
  */
 CUresult piece_new(unsigned int device, CUdevice real, uint64_t bytes, uint64_t room, uint32_t *ret_place);
 /*
