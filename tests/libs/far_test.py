@@ -10,11 +10,13 @@ import sys
 import tempfile
 import time
 
+import checks
+from checks import check
+
 build = sys.argv[1]
 mete = os.path.join(build, "src/cli/mete")
 folder = tempfile.mkdtemp(prefix="mete-far-")
 standin = os.path.join(build, "tests/libs")
-count = failed = 0
 
 # Prints what the program's cuDNN says: its version, statuses of a handle and of tensors of the backend.
 PROGRAM = r"""
@@ -40,15 +42,6 @@ import ctypes
 out = ctypes.c_int()
 print("plan", ctypes.CDLL("libcufft.so.12").cufftPlan1d(ctypes.byref(out), 1 << 21, 0x29, 1))
 """
-
-
-def check(good, what, why=""):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'' if good else 'not '}ok {count} - {what}")
-    for line in str(why).splitlines() if not good else ():
-        print("#", line)
 
 
 def run(program, settings="", mem="256M", awaited="", **variables):
@@ -110,8 +103,6 @@ if real:
     check(said.get("tensor") == "0" and said.get("strange") not in (None, "0"), "it judges descriptors of the backend", log)
 else:
     for what in ("its version", "its status without a device", "its descriptors"):
-        count += 1
-        print(f"ok {count} - NVIDIA's cuDNN: {what} # SKIP no toolkit with it")
+        checks.skip(f"NVIDIA's cuDNN: {what}", "no toolkit with it")
 shutil.rmtree(folder, ignore_errors=True)
-print(f"1..{count}")
-sys.exit(failed > 0)
+checks.end()

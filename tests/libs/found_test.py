@@ -5,10 +5,12 @@ import subprocess
 import sys
 import tempfile
 
+import checks
+from checks import check
+
 build = sys.argv[1]
 mete = os.path.join(build, "src/cli/mete")
 folder = tempfile.mkdtemp(prefix="mete-libs-")
-count = failed = 0
 
 # Calls each library by the name that a program asks for, and prints statuses.
 PROGRAM = r"""
@@ -24,15 +26,6 @@ for name in ("libcusolver.so.12", "libcusolver.so.11"):
 status("libcusparse.so.12", "cusparseCreate", ctypes.byref(out))
 """
 NAMES = ("libcurand.so.10", "libcufft.so.12", "libcufft.so.11", "libcusolver.so.12", "libcusolver.so.11", "libcusparse.so.12")
-
-
-def check(good, what, why=""):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'' if good else 'not '}ok {count} - {what}")
-    for line in str(why).splitlines() if not good else ():
-        print("#", line)
 
 
 def run(*args):
@@ -66,5 +59,4 @@ check(statuses(r) == failing, "without a driver: each library's own status", r.s
 check(all(sum(title in line for line in r.stderr.splitlines()) >= 1 for title in ("cuRAND", "cuFFT", "cuSOLVER", "cuSPARSE")),
       "one line of each says what helps", r.stderr)
 shutil.rmtree(folder, ignore_errors=True)
-print(f"1..{count}")
-sys.exit(failed > 0)
+checks.end()

@@ -8,7 +8,7 @@
  * or with the next one, whether the collective had a right result, the bytes that are still taken after
  * ncclCommAbort(), and those that were free on the device before.
  */
-#include "nccl_table.h"
+#include "nccl_id.h"
 
 #include <cuda.h>
 
@@ -212,25 +212,6 @@ static bool is_right(struct rank *r, const struct collective *c)
 
 /* ---- a rank ---- */
 
-static void id_get(struct rank *r, const char *path, ncclUniqueId *id)
-{
-	char other[4096];
-	FILE *f = NULL;
-
-	if (!r->rank) {
-		snprintf(other, sizeof(other), "%s.new", path);
-		if (r->t.ncclGetUniqueId(id) || !(f = fopen(other, "we")) || fwrite(id, sizeof(*id), 1, f) != 1 ||
-		    fclose(f) || rename(other, path))
-			exit(3);
-		return;
-	}
-	for (int i = 0; i < 3000 && !(f = fopen(path, "re")); i++)
-		usleep(10000);
-	if (!f || fread(id, sizeof(*id), 1, f) != 1)
-		exit(3);
-	fclose(f);
-}
-
 static _Noreturn void die(void)
 {
 	printf("dies %.3f\n", now());
@@ -323,7 +304,7 @@ int main(int argc, char **argv)
 		host[i] = element(r.rank, i);
 	if (cuMemcpyHtoD(r.from, host, MOST * sizeof(float)))
 		return 2;
-	id_get(&r, argv[3], &id);
+	nccl_id_get(&r.t, r.rank, argv[3], &id);
 	if (r.t.ncclCommInitRank(&r.comm, r.ranks, id, r.rank) || call(&r, c) || cuStreamSynchronize(r.stream) ||
 	    !is_right(&r, c) || cuMemsetD8Async(r.to, 0xff, MOST * sizeof(float), r.stream))
 		return 3;

@@ -10,6 +10,9 @@ import sys
 import tempfile
 import time
 
+import checks
+from checks import check
+
 build = sys.argv[1]
 DEATH = os.path.join(build, "tests/libs/nccl_death")
 RANKS = 3
@@ -19,16 +22,6 @@ REMOTE_ERROR = "6"
 ROOTED = ("Broadcast", "Bcast", "Reduce", "Gather", "Scatter")
 COLLECTIVES = ("AllReduce", "AllGather", "ReduceScatter", "AlltoAll", "SendRecv") + ROOTED
 folder = tempfile.mkdtemp(prefix="mete-nccl-death-")
-count = failed = 0
-
-
-def check(good, what, why=""):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'' if good else 'not '}ok {count} - {what}", flush=True)
-    for line in str(why).splitlines() if not good else ():
-        print("#", line)
 
 
 env = {k: v for k, v in os.environ.items() if not k.startswith(("METE_", "NCCL_")) and k not in ("LD_LIBRARY_PATH", "LD_PRELOAD")}
@@ -49,7 +42,7 @@ def end(process):
 
 def kill_one(way, collective, when, victim, root):
     """What the others said, and why that is not as it must be."""
-    path = os.path.join(folder, f"id-{count}")
+    path = os.path.join(folder, f"id-{checks.count}")
     ranks = [subprocess.Popen([DEATH, str(r), str(RANKS), path, collective, when, str(victim), str(root)], text=True,
                               env={**env, **WAYS[way], "CUDA_VISIBLE_DEVICES": str(r)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
              for r in range(RANKS)]
@@ -82,5 +75,4 @@ for way in WAYS:
                 who = {True: " of the root"}.get(collective in ROOTED and victim == root, "")
                 check(not why, f"{collective} by {way}: death{who} {when} ({time.monotonic() - begin:.1f} s)", "\n".join(why))
 shutil.rmtree(folder, ignore_errors=True)
-print(f"1..{count}")
-sys.exit(failed > 0)
+checks.end()

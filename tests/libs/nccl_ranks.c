@@ -7,7 +7,7 @@
  * process does it all, and sums the gradients of two ranks itself. Prints the bits of the parameters; or "error N" with
  * the communicator's error, and how long it took since the last step.
  */
-#include "nccl_table.h"
+#include "nccl_id.h"
 
 #include <cuda.h>
 
@@ -87,27 +87,6 @@ static int alone(int steps)
 	return 0;
 }
 
-static void id_get(int rank, const char *path, ncclUniqueId *id)
-{
-	char other[4096];
-	FILE *f = NULL;
-
-	if (!rank) {
-		if (t.ncclGetUniqueId(id))
-			exit(3);
-		snprintf(other, sizeof(other), "%s.new", path);
-		f = fopen(other, "we");
-		if (!f || fwrite(id, sizeof(*id), 1, f) != 1 || fclose(f) || rename(other, path))
-			exit(3);
-		return;
-	}
-	for (int i = 0; i < 3000 && !(f = fopen(path, "re")); i++)
-		usleep(10000);
-	if (!f || fread(id, sizeof(*id), 1, f) != 1)
-		exit(3);
-	fclose(f);
-}
-
 static int failed(ncclComm_t comm, ncclResult_t r, double since)
 {
 	printf("error %d %.1f %s\n", (int)r, now() - since, comm ? t.ncclGetLastError(comm) : "");
@@ -160,7 +139,7 @@ int main(int argc, char **argv)
 	if (!t.ncclGetVersion || cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) ||
 	    cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) || cuMemAlloc(&at, sizeof(g)))
 		return 2;
-	id_get(rank, argv[3], &id);
+	nccl_id_get(&t, rank, argv[3], &id);
 	begin = now();
 	r = t.ncclCommInitRank(&comm, ranks, id, rank);
 	if (r)

@@ -13,21 +13,14 @@ import sys
 import tempfile
 import time
 
+import checks
+from checks import check
+
 build = sys.argv[1]
 METE = os.path.join(build, "src/cli/mete")
 RANKS = os.path.join(build, "tests/libs/nccl_ranks")
 folder = tempfile.mkdtemp(prefix="mete-nccl-")
-count = failed = 0
 STEPS = "40"
-
-
-def check(good, what, why=""):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'' if good else 'not '}ok {count} - {what}", flush=True)
-    for line in str(why).splitlines() if not good else ():
-        print("#", line)
 
 
 def env_of(name, **more):
@@ -218,5 +211,4 @@ for server in servers:
     server.terminate()
     server.communicate(timeout=20)
 shutil.rmtree(folder, ignore_errors=True)
-print(f"1..{count}")
-sys.exit(failed > 0)
+checks.end()

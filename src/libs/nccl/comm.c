@@ -169,8 +169,7 @@ static void ops_free(struct nccl_op *op)
 	while (op) {
 		struct nccl_op *next = op->next;
 
-		free(op->parts);
-		free(op);
+		nccl_op_free(op);
 		op = next;
 	}
 }

@@ -183,6 +183,8 @@ void *nccl_thread(void *comm);
 
 /* op.c: calls and groups. */
 ncclResult_t nccl_submit(struct nccl_op op, const struct nccl_part *part);
+/* Frees one that no stream and no list leads to. */
+void nccl_op_free(struct nccl_op *op);
 /* An exchange of the host: `bytes` of each rank to all. */
 ncclResult_t nccl_words(struct ncclComm *c, const void *words, void *ret, uint64_t bytes);
 /* The same of the root alone, to the ranks that call this. */

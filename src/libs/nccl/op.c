@@ -96,6 +96,12 @@ static CUresult leave_locked(struct ncclComm *c, struct nccl_op *op, CUstreamCap
 	return e;
 }
 
+void nccl_op_free(struct nccl_op *op)
+{
+	free(op->parts);
+	free(op);
+}
+
 static ncclResult_t leave(const struct nccl_op *given, const struct nccl_part *parts, uint32_t count)
 {
 	struct ncclComm *c = given->comm;
@@ -131,8 +137,7 @@ static ncclResult_t leave(const struct nccl_op *given, const struct nccl_part *p
 	nccl_fail(c, ncclUnhandledCudaError, "a call cannot be put into its stream: error %d of the driver", (int)e);
 	if (given_away)
 		return ncclUnhandledCudaError;
-	free(op->parts);
-	free(op);
+	nccl_op_free(op);
 	return ncclUnhandledCudaError;
 }
 

@@ -560,8 +560,7 @@ static void release(struct ncclComm *c, struct nccl_op *op)
 	pthread_mutex_unlock(&c->mutex);
 	if (stays)
 		return;
-	free(op->parts);
-	free(op);
+	nccl_op_free(op);
 }
 
 /* While there is nothing to do: has a rank ended without a word? */

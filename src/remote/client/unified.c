@@ -316,16 +316,12 @@ static void push_all(struct session *s, const CUstream *stream)
 /* `t`: those that come together. */
 static CUresult pull_place(struct unified *u, struct together *t)
 {
-	CUresult r = CUDA_SUCCESS, e;
-
-	if (u->place.bytes > PIECE)
-		r = pull(u);
-	else
-		t->place[t->count++] = u;
-	t->bytes += u->place.bytes > PIECE ? 0 : u->place.bytes;
-	e = t->count == TOGETHER || t->bytes > TOGETHER_BYTES ? pull_together(t) : CUDA_SUCCESS;
 	u->going_out = false;
-	return r == CUDA_SUCCESS ? e : r;
+	if (u->place.bytes > PIECE)
+		return pull(u);
+	t->place[t->count++] = u;
+	t->bytes += u->place.bytes;
+	return t->count == TOGETHER || t->bytes > TOGETHER_BYTES ? pull_together(t) : CUDA_SUCCESS;
 }
 
 static CUresult pull_all(struct session *s)

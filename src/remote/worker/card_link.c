@@ -40,7 +40,7 @@ static int open_below(int folder, const char *card, const char *file)
 	return openat(folder, path, O_RDONLY | O_CLOEXEC);
 }
 
-/* 0: there is nothing to read, or no number. */
+/* The number with which the file begins, of base 16 behind "0x". 0: there is nothing to read, or no number. */
 static double number_of(int fd)
 {
 	char text[32];
@@ -52,16 +52,14 @@ static double number_of(int fd)
 	return strtod(text, NULL);
 }
 
-/* A number of base 16. */
 static unsigned int read_once(int folder, const char *card, const char *file)
 {
-	char text[32] = "";
 	int fd = open_below(folder, card, file);
-	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	unsigned int number = (unsigned int)number_of(fd);
 
 	if (fd >= 0)
 		close(fd);
-	return n <= 0 ? 0 : (unsigned int)strtoul(text, NULL, 16);
+	return number;
 }
 
 static bool is_card(int folder, const char *name)
@@ -109,17 +107,31 @@ static uint32_t generation_of(double speed)
 	return generation;
 }
 
-static bool of_software(const struct cuda_table *driver, struct watch_link *ret)
+static void of_software(const struct cuda_table *driver, struct watch_link *ret)
 {
 	static const CUuuid id = { SOFT_CARD_ID };
 	const void *found = NULL;
 	const struct soft_card_table *t;
 
 	if (driver->cuGetExportTable(&found, &id) != CUDA_SUCCESS || !found)
-		return false;
+		return;
 	t = found;
 	*ret = (struct watch_link){ t->link_generation, t->link_lanes, t->link_generation, t->link_lanes };
-	return true;
+}
+
+static bool of_card(const char *name, struct watch_link *ret)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		const int *fd = cards[i].fd;
+
+		if (strcasecmp(cards[i].name, name))
+			continue;
+		*ret = (struct watch_link){ generation_of(number_of(fd[SPEED])), (uint32_t)number_of(fd[WIDTH]),
+					    generation_of(number_of(fd[SPEED_MOST])),
+					    (uint32_t)number_of(fd[WIDTH_MOST]) };
+		return true;
+	}
+	return false;
 }
 
 void card_link_read(const struct cuda_table *driver, CUdevice device, struct watch_link *ret)
@@ -127,12 +139,6 @@ void card_link_read(const struct cuda_table *driver, CUdevice device, struct wat
 	char name[NAME_BYTES + 16] = "";
 
 	*ret = (struct watch_link){ 0 };
-	if (of_software(driver, ret) || driver->cuDeviceGetPCIBusId(name, sizeof(name), device) != CUDA_SUCCESS)
-		return;
-	for (unsigned int i = 0; i < count; i++)
-		if (!strcasecmp(cards[i].name, name))
-			*ret = (struct watch_link){ generation_of(number_of(cards[i].fd[SPEED])),
-						    (uint32_t)number_of(cards[i].fd[WIDTH]),
-						    generation_of(number_of(cards[i].fd[SPEED_MOST])),
-						    (uint32_t)number_of(cards[i].fd[WIDTH_MOST]) };
+	if (driver->cuDeviceGetPCIBusId(name, sizeof(name), device) != CUDA_SUCCESS || !of_card(name, ret))
+		of_software(driver, ret);
 }

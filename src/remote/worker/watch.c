@@ -14,7 +14,7 @@
 
 static char version[WATCH_VERSION_BYTES];
 
-void watch_open(void)
+static void version_read(void)
 {
 	FILE *f = fopen("/sys/module/nvidia/version", "re");
 
@@ -24,6 +24,11 @@ void watch_open(void)
 		*version = 0;
 	version[strcspn(version, "\n ")] = 0;
 	fclose(f);
+}
+
+void watch_open(void)
+{
+	version_read();
 	card_link_open("/sys/bus/pci/devices");
 }
 
