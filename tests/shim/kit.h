@@ -7,6 +7,7 @@
 #include "base/tap.h"
 #include "cuda_table.h"
 #include "driver.h"
+#include "wire/soft_usage.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -17,9 +18,11 @@
 #define K 1024ull
 #define M (1024 * K)
 #define G (1024 * M)
+#define BLOCK (2 * M) /* of the test driver */
 
 static struct cuda_table cu;
 static struct driver_shared *truth;
+static const CUDA_ARRAY_DESCRIPTOR small_array = { 256, 256, CU_AD_FORMAT_UNSIGNED_INT8, 1 };
 
 static inline void kit_open(const char *name)
 {
@@ -63,9 +66,71 @@ static inline CUcontext begin(int device)
 	return c;
 }
 
+/* Bytes that the software device holds for this process. */
+static inline uint64_t soft_held_of(int device)
+{
+	static const CUuuid id = { SOFT_USAGE_ID };
+	const void *table = NULL;
+	uint64_t bytes = 0;
+
+	cu.cuGetExportTable(&table, &id);
+	((const struct soft_usage_table *)table)->held(device, &bytes);
+	return bytes;
+}
+
+static inline uint64_t soft_held(void)
+{
+	return soft_held_of(0);
+}
+
+/* A call of the driver itself, past the shim. */
+static inline void *driver_call(const char *name)
+{
+	void *driver = dlopen(getenv("METE_DRIVER"), RTLD_NOW), *call = dlsym(driver, name);
+
+	dlclose(driver); /* the shim has it open */
+	return call;
+}
+
 /* The account and the driver agree, to the byte. */
 #define agree(bytes)                                                                                                   \
 	do {                                                                                                           \
 		is(held(), (bytes));                                                                                   \
 		is(truth->used[0], (bytes));                                                                           \
 	} while (0)
+
+/* run.py kills the keeper when it sees the file "kill", and starts it again when it sees "start". */
+static inline void tell(const char *name)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/%s", getenv("TEST_FOLDER"), name);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	close(fd);
+	while (access(path, F_OK) == 0)
+		usleep(1000);
+}
+
+struct kit_case {
+	const char *name;
+	void (*run)(void);
+};
+
+/* Runs the case that the only argument names. Value: the program's exit status. */
+static inline int kit_main(const struct kit_case *cases, size_t count, int argc, char **argv)
+{
+	const char *name = getenv("TEST_NAME");
+
+	for (size_t i = 0; argc == 2 && i < count; i++)
+		if (!strcmp(argv[1], cases[i].name)) {
+			kit_open(name ? name : "libcuda.so.1");
+			kit_truth();
+			/* The first call may open descriptors for good: the connection. */
+			cu.cuInit(0);
+			tap_begin();
+			cases[i].run();
+			return tap_end();
+		}
+	return 2;
+}
