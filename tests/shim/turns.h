@@ -122,3 +122,40 @@ static inline uint64_t take_edges(enum wire_engine engine, unsigned int *ret_cou
 		*ret_count = count;
 	return sum;
 }
+
+/*
+ * The software device stands still itself while something else has its thread's processor, and has not served then what
+ * a case wants to measure.
+ */
+static inline bool stood_still(uint64_t busy_ns, uint64_t length_ns)
+{
+	return busy_ns < length_ns - length_ns / 5;
+}
+
+static inline void skip_busy(const char *what)
+{
+	tap_ok(true, "%s # SKIP the machine is too busy: the device stood still each time", what);
+}
+
+static inline long bells(int fd)
+{
+	char rings[4096];
+	ssize_t n = read(fd, rings, sizeof rings);
+
+	return n > 0 ? n / 8 : 0;
+}
+
+/* Runs the case that the first argument names. Value: the program's exit status. */
+static inline int turns_main(const struct kit_case *cases, size_t count, int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(cases[i].name, name))
+			continue;
+		cases[i].run();
+		printf("1..%d\n", tap_count);
+		return tap_failed ? 1 : 0;
+	}
+	return 2;
+}

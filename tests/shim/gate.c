@@ -1,8 +1,7 @@
 /*
- * turns.c: the gate of the shim, one case per run: turns.h says how.
+ * gate.c: who waits at the gate of the shim, for what, and until when. One case per run: turns.h says how.
  *
- * The machine may be busy: nothing here asserts that something was fast, only that it did not happen too early, and
- * that what was measured agrees with what the device did.
+ * The machine may be busy: nothing here asserts that something was fast, only that it did not happen too early.
  */
 #include "turns.h"
 
@@ -47,143 +46,6 @@ static void case_closed(void)
 	wait_idle(WIRE_COMPUTE);
 	is(atomic_load(&t->launches), 1);
 	is(atomic_load(&t->bypassed), 0);
-}
-
-/*
- * What the page says of busy time is what the kernels took, gaps left out. How long they spin is their own clock's
- * word, which may be ahead of ours: hence a fifth less.
- */
-static void case_edges(void)
-{
-	unsigned int edges = 0;
-	uint64_t sum, before, host = 0;
-
-	setup();
-	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
-	for (int i = 0; i < 10; i++) {
-		before = now_ns();
-		is(launch(busy, 5 * MS, stream), CUDA_SUCCESS);
-		is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
-		host += now_ns() - before;
-		nap(3 * MS);
-	}
-	wait_idle(WIRE_COMPUTE);
-	sum = take_edges(WIRE_COMPUTE, &edges);
-	is(edges, 20);
-	printf("# %.3f ms busy, %.3f for the host\n", (double)sum / 1e6, (double)host / 1e6);
-	ok(sum >= 40 * MS && sum < host + 1 * MS);
-	is(atomic_load(&turn(WIRE_COMPUTE)->launches), 10);
-	ok(llabs((long long)(atomic_load(&turn(WIRE_COMPUTE)->busy_ns) - sum)) < (long long)US);
-	before = now_ns();
-	for (int i = 0; i < 40; i++)
-		is(launch(busy, 1 * MS, stream), CUDA_SUCCESS);
-	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
-	host = now_ns() - before;
-	wait_idle(WIRE_COMPUTE);
-	sum = take_edges(WIRE_COMPUTE, &edges);
-	printf("# %.3f ms busy, %u edges\n", (double)sum / 1e6, edges);
-	ok(sum >= 32 * MS && sum < host + 1 * MS);
-}
-
-/* Busy time of n kernels of 1 ms, waited for at the end or each. */
-static uint64_t busy_of(int n, bool each)
-{
-	for (int i = 0; i < n; i++) {
-		is(launch(busy, 0, stream), CUDA_SUCCESS);
-		if (each)
-			is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
-	}
-	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
-	wait_idle(WIRE_COMPUTE);
-	return take_edges(WIRE_COMPUTE, NULL);
-}
-
-/*
- * Work of declared length (METE_SOFT_DURATION): what the page says is what the device served, never less. A little more
- * comes of clocks that are compared: on a busy machine not each time is as good.
- */
-static void case_exact(void)
-{
-	uint64_t sum;
-
-	setup();
-	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
-	for (unsigned int each = 0; each < 2; each++) {
-		for (unsigned int tries = 0; tries < 5; tries++) {
-			sum = busy_of(50, each);
-			printf("# %.3f ms for 50 ms\n", (double)sum / 1e6);
-			ok(sum >= 48 * MS);
-			if (sum < 55 * MS)
-				break;
-		}
-		ok(sum < 55 * MS);
-	}
-}
-
-/*
- * The software device stands still itself while something else has its thread's processor, and has not served then what
- * a case wants to measure.
- */
-static bool stood_still(uint64_t busy_ns, uint64_t length_ns)
-{
-	return busy_ns < length_ns - length_ns / 5;
-}
-
-static void skip_busy(const char *what)
-{
-	tap_ok(true, "%s # SKIP the machine is too busy: the device stood still each time", what);
-}
-
-/* A kernel of this length, during which tier T3 has the channels off for 25 ms in all. False: it was not to be had. */
-static bool try_cut(uint64_t length)
-{
-	struct wire_turn *t = turn(WIRE_COMPUTE);
-	uint64_t began, seen, host, sum, busy_before, cut_before, longest;
-	unsigned int edges = 0;
-	bool late;
-
-	atomic_store(&t->longest_ns, 0);
-	busy_before = atomic_load(&t->busy_ns);
-	cut_before = atomic_load(&t->cut_ns);
-	began = now_ns();
-	is(launch(busy, length, stream), CUDA_SUCCESS);
-	seen = now_ns();
-	nap(60 * MS);
-	late = now_ns() + 15 * MS > began + length;
-	if (!late) {
-		wire_cut_put(t, seen + 20 * MS, seen + 30 * MS);
-		wire_cut_put(t, seen + 40 * MS, seen + 55 * MS);
-	}
-	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
-	host = now_ns() - began;
-	wait_idle(WIRE_COMPUTE);
-	sum = take_edges(WIRE_COMPUTE, &edges);
-	printf("# %.3f ms busy in %u edges, %.3f for the host\n", (double)sum / 1e6, edges, (double)host / 1e6);
-	if (late || stood_still(sum + 25 * MS, length))
-		return false;
-	is(edges, 6);
-	longest = atomic_load(&t->longest_ns);
-	ok(sum + 25 * MS <= host + 1 * MS);
-	ok(atomic_load(&t->busy_ns) - busy_before + 25 * MS <= host + 1 * MS);
-	ok(longest && longest + 25 * MS <= host + 1 * MS);
-	is(atomic_load(&t->cut_ns) - cut_before, 25 * MS);
-	return true;
-}
-
-/*
- * While tier T3 has the channels off, what is in flight stands still: no busy time, and no length of a kernel. Longer
- * kernels are tried where the machine was busy elsewhere.
- */
-static void case_cut(void)
-{
-	bool cut = false;
-
-	setup();
-	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
-	for (uint64_t length = 120 * MS; !cut && length < 2000 * MS; length *= 2)
-		cut = try_cut(length);
-	if (!cut)
-		skip_busy("time while the channels are off");
 }
 
 /* A launch behind a closed gate does not take work that stands still for work that waits for it. */
@@ -255,7 +117,10 @@ static void check_row(const struct row *row)
 	pthread_join(thread, NULL);
 	tap_ok(waiting[WIRE_COMPUTE] == (row->engine == WIRE_COMPUTE) &&
 		       waiting[WIRE_COPY] == (row->engine == WIRE_COPY),
-	       "%s: %s", row->symbol, row->engine < 0 ? "not gated" : row->engine ? "copy" : "compute");
+	       "%s: %s", row->symbol,
+	       row->engine < 0 ? "not gated"
+	       : row->engine   ? "copy"
+			       : "compute");
 }
 
 static void case_gated(void)
@@ -520,56 +385,6 @@ static void case_stuck(void)
 	is(cu.cuMemFreeHost(word), CUDA_SUCCESS);
 }
 
-/* Copies wait for their own engine's turn, and part the kernels around them. */
-static void case_copies(void)
-{
-	static char host[1 << 20];
-	CUdeviceptr at;
-	struct wire_turn *t;
-
-	setup();
-	t = turn(WIRE_COPY);
-	is(cu.cuMemAlloc_v2(&at, sizeof host), CUDA_SUCCESS);
-	for (int e = 0; e < WIRE_ENGINES; e++)
-		gate_set(e, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
-	for (int i = 0; i < 5; i++) {
-		is(launch(busy, 2 * MS, stream), CUDA_SUCCESS);
-		is(cu.cuMemcpyHtoDAsync_v2(at, host, sizeof host, stream), CUDA_SUCCESS);
-		is(cu.cuMemsetD8Async(at, 1, sizeof host, stream), CUDA_SUCCESS);
-	}
-	is(cu.cuMemcpyDtoH_v2(host, at, sizeof host), CUDA_SUCCESS);
-	is(cu.cuMemsetD32_v2(at, 7, sizeof host / 4), CUDA_SUCCESS);
-	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
-	wait_idle(WIRE_COPY);
-	wait_idle(WIRE_COMPUTE);
-	is(atomic_load(&t->launches), 12);
-	is(atomic_load(&turn(WIRE_COMPUTE)->launches), 5);
-	ok(take_edges(WIRE_COMPUTE, NULL) >= 8 * MS);
-	ok(take_edges(WIRE_COPY, NULL) > 0);
-}
-
-/* While meted traces, every launch leaves a record with its name. */
-static void case_trace(void)
-{
-	const struct wire_record *r;
-
-	setup();
-	r = page->trace.record;
-	atomic_store(&page->trace.on, 1);
-	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
-	for (int i = 0; i < 4; i++)
-		is(launch(i % 2 ? busy : other, 100 * US, stream), CUDA_SUCCESS);
-	is(atomic_load(&page->trace.head), 4);
-	for (int i = 0; i < 4; i++) {
-		is_str(r[i].name, i % 2 ? "busy" : "other");
-		ok(r[i].submitted_ns && r[i].passed_ns >= r[i].submitted_ns);
-	}
-	is(r[0].bytes, 3); /* threads */
-	atomic_store(&page->trace.on, 0);
-	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
-	wait_idle(WIRE_COMPUTE);
-}
-
 /* meted is gone: after a while the program paces itself by its guarantee, until meted is back. */
 static void ask(const char *word)
 {
@@ -631,33 +446,6 @@ static void case_away(void)
 	wait_idle(WIRE_COMPUTE);
 }
 
-/* What began first and ends last is busy from its begin on, whatever another stream does in between. */
-static void case_begun(void)
-{
-	CUstream second;
-	uint64_t sum;
-
-	setup();
-	is(cu.cuStreamCreate(&second, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
-	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 400 * MS, 0);
-	for (int i = 0; i < 3; i++) { /* lengths are learnt: what is not known runs alone */
-		is(launch(busy, 100 * MS, stream), CUDA_SUCCESS);
-		is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
-		is(launch(busy, 1 * MS, second), CUDA_SUCCESS);
-		is(cu.cuStreamSynchronize(second), CUDA_SUCCESS);
-	}
-	wait_idle(WIRE_COMPUTE);
-	take_edges(WIRE_COMPUTE, NULL);
-	is(launch(busy, 100 * MS, stream), CUDA_SUCCESS);
-	nap(50 * MS);
-	is(launch(busy, 1 * MS, second), CUDA_SUCCESS);
-	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
-	wait_idle(WIRE_COMPUTE);
-	sum = take_edges(WIRE_COMPUTE, NULL);
-	printf("# %.3f ms busy\n", (double)sum / 1e6);
-	ok(sum >= 80 * MS);
-}
-
 /* What did not fit beside work in flight does when that ends before it should have: nobody waits for a look around. */
 static void case_room(void)
 {
@@ -697,44 +485,6 @@ static void case_room(void)
 	printf("# %.3f ms at least\n", (double)least / 1e6);
 	ok(atomic_load(&t->waited_ns) > 0);
 	ok(least < 36 * MS); /* looks around come every 20 ms */
-}
-
-static long bells(int fd)
-{
-	char rings[4096];
-	ssize_t n = read(fd, rings, sizeof rings);
-
-	return n > 0 ? n / 8 : 0;
-}
-
-/* A pause is told of once, when it has lasted; before that it may be the time between two launches. */
-static void case_pause(void)
-{
-	char path[512];
-	long rung = 0;
-	int fd;
-
-	setup();
-	snprintf(path, sizeof path, "%s/bell", getenv("TEST_FOLDER"));
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	ok(fd >= 0);
-	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
-	is(launch(busy, 1 * MS, stream), CUDA_SUCCESS);
-	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
-	wait_idle(WIRE_COMPUTE);
-	nap(5 * MS);
-	bells(fd);
-	atomic_store(&turn(WIRE_COMPUTE)->listen, WIRE_ON_PAUSE);
-	for (int i = 0; i < 5; i++) {
-		is(launch(busy, 1 * MS, stream), CUDA_SUCCESS);
-		is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
-		wait_idle(WIRE_COMPUTE);
-		for (int n = 0; n < 2000 && !(rung = bells(fd)); n++)
-			nap(1 * MS);
-		nap(20 * MS);
-		is(rung + bells(fd), 1);
-	}
-	close(fd);
 }
 
 /* Who is woken for a turn that is over by then says that it is awake. */
@@ -856,215 +606,15 @@ static void case_devices(void)
 	is(atomic_load(&turn(WIRE_COMPUTE)->launches), 5);
 }
 
-/* What copies that are waited for ask of the driver and of meted: n of them. meted takes the edges. */
-static void copy_many(int n)
-{
-	static char host[64];
-	uint64_t at;
-	bool begins;
-
-	for (int i = 0; i < n; i++) {
-		is(cu.cuMemcpyHtoD_v2(0x1000, host, sizeof host), CUDA_SUCCESS);
-		while (wire_edge_get(turn(WIRE_COPY), &at, &begins))
-			;
-	}
-}
-
-static int bell_open(void)
-{
-	char path[512];
-	int fd;
-
-	snprintf(path, sizeof path, "%s/bell", getenv("TEST_FOLDER"));
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	ok(fd >= 0);
-	return fd;
-}
-
-/*
- * What the gate costs, in calls: no event of a copy that is waited for with nothing before it, and meted is not woken;
- * few events of launches. Where something may hold a copy back there is one.
- */
-/*
- * Of `times` rounds of so many copies, or launches, the fewest events. A thread that gets no processor for a while is
- * one that pauses, and what comes after that is marked: of several rounds one has no such pause.
- */
-static uint64_t fewest_records(int times, int each, bool launches)
-{
-	uint64_t fewest = UINT64_MAX;
-
-	for (int i = 0; i < times; i++) {
-		uint64_t before = truth->records;
-
-		if (!launches)
-			copy_many(each);
-		for (int k = 0; launches && k < each; k++)
-			cu.cuLaunchKernel((CUfunction)0x1000, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
-		fewest = truth->records - before < fewest ? truth->records - before : fewest;
-	}
-	return fewest;
-}
-
-/* The fewest rings in 200 copies. */
-static int fewest_rings(int fd, int times)
-{
-	uint64_t word = 0;
-	int fewest = INT32_MAX;
-
-	for (int i = 0; i < times; i++) {
-		int rung;
-
-		for (int k = 0; k < 200; k++)
-			is(cu.cuMemcpyHtoD_v2(0x1000, &word, 8), CUDA_SUCCESS);
-		rung = (int)bells(fd);
-		fewest = rung < fewest ? rung : fewest;
-	}
-	return fewest;
-}
-
-static void case_price(void)
-{
-	struct wire_turn *t;
-	uint64_t before;
-	int rung;
-	int fd;
-
-	kit_open("libcuda.so.1");
-	kit_truth();
-	context = begin(0);
-	page_open();
-	fd = bell_open();
-	t = turn(WIRE_COPY);
-	for (int e = 0; e < WIRE_ENGINES; e++)
-		gate_set(e, WIRE_GATED | WIRE_OPEN, 4 * MS, now_ns() + 3600000 * MS);
-	copy_many(2);
-	atomic_store(&t->listen, WIRE_ON_WAIT | WIRE_ON_LATE);
-	bells(fd);
-	is(fewest_records(20, 50, false), 0);
-	is(bells(fd), 0);
-	is(atomic_load(&t->launches), 1002);
-	/* Something that holds a stream back: one copy finds out whether it is over. */
-	is(cu.cuStreamWaitValue32(NULL, 0x2000, 1, 0), CUDA_SUCCESS);
-	before = truth->records;
-	copy_many(1);
-	ok(truth->records > before);
-	is(fewest_records(10, 10, false), 0);
-	/* A new turn. */
-	gate_set(WIRE_COPY, WIRE_GATED | WIRE_OPEN, 4 * MS, now_ns() + 3600000 * MS);
-	before = truth->records;
-	copy_many(1);
-	ok(truth->records > before);
-	/* Near the end of the turn meted hears of it. The first of a turn passes in any case. */
-	bells(fd);
-	gate_set(WIRE_COPY, WIRE_GATED | WIRE_OPEN, 4 * MS, now_ns());
-	copy_many(1);
-	is(bells(fd), 1);
-	/* Many edges are told of, but not each time. */
-	gate_set(WIRE_COPY, WIRE_GATED | WIRE_OPEN, 4 * MS, now_ns() + 3600000 * MS);
-	copy_many(1);
-	is(bells(fd), 0);
-	rung = fewest_rings(fd, 1);
-	ok(atomic_load(&t->edge_head) - atomic_load(&t->edge_tail) == WIRE_EDGES);
-	rung = rung > 100 ? fewest_rings(fd, 10) : rung;
-	printf("# rung %d times about edges that nobody takes, in 200 copies\n", rung);
-	ok(rung >= 2 && rung <= 100); /* some 11 where nothing else runs */
-	/* Launches are marked by the time that they take, not one by one. */
-	before = fewest_records(10, 2000, true);
-	printf("# %d events for 2000 launches\n", (int)before);
-	ok(before < 400); /* some 50 where nothing else runs */
-	close(fd);
-}
-
-/* Lets what waits for the word go on after a while. */
-static void *release(void *word)
-{
-	nap(40 * MS);
-	__atomic_store_n((uint32_t *)word, 1, __ATOMIC_SEQ_CST);
-	return NULL;
-}
-
-/* What a copy waits for in its stream is not charged: neither a kernel's time nor that of something that is no work. */
-static void case_held(void)
-{
-	static char host[4096];
-	struct wire_turn *t;
-	CUdeviceptr at, to;
-	pthread_t thread;
-	CUstream blocking;
-	uint64_t before;
-	uint32_t *word;
-
-	setup();
-	t = turn(WIRE_COPY);
-	is(cu.cuMemAlloc_v2(&to, sizeof host), CUDA_SUCCESS);
-	is(cu.cuMemHostAlloc((void **)&word, 4096, CU_MEMHOSTALLOC_DEVICEMAP), CUDA_SUCCESS);
-	is(cu.cuMemHostGetDevicePointer_v2(&at, word, 0), CUDA_SUCCESS);
-	is(cu.cuStreamCreate(&blocking, CU_STREAM_DEFAULT), CUDA_SUCCESS);
-	for (int e = 0; e < WIRE_ENGINES; e++)
-		gate_set(e, WIRE_GATED | WIRE_OPEN, 400 * MS, 0);
-	for (int i = 0; i < 100; i++)
-		is(cu.cuMemcpyHtoD_v2(to, host, sizeof host), CUDA_SUCCESS);
-	before = atomic_load(&t->busy_ns);
-	is(launch(busy, 40 * MS, blocking), CUDA_SUCCESS);
-	is(cu.cuMemcpyHtoD_v2(to, host, sizeof host), CUDA_SUCCESS);
-	printf("# %.3f ms behind a kernel of 40 ms\n", (double)(atomic_load(&t->busy_ns) - before) / 1e6);
-	ok(atomic_load(&t->busy_ns) - before < 20 * MS);
-	wait_idle(WIRE_COMPUTE);
-	for (int i = 0; i < 100; i++)
-		is(cu.cuMemcpyHtoD_v2(to, host, sizeof host), CUDA_SUCCESS);
-	/* A stream in which there has been no work. */
-	is(cu.cuStreamDestroy_v2(blocking), CUDA_SUCCESS);
-	is(cu.cuStreamCreate(&blocking, CU_STREAM_DEFAULT), CUDA_SUCCESS);
-	*word = 0;
-	before = atomic_load(&t->busy_ns);
-	is(cu.cuStreamWaitValue32(blocking, at, 1, CU_STREAM_WAIT_VALUE_EQ), CUDA_SUCCESS);
-	pthread_create(&thread, NULL, release, word);
-	is(cu.cuMemcpyHtoD_v2(to, host, sizeof host), CUDA_SUCCESS);
-	pthread_join(thread, NULL);
-	printf("# %.3f ms behind a stream that is held for 40 ms\n", (double)(atomic_load(&t->busy_ns) - before) / 1e6);
-	ok(atomic_load(&t->busy_ns) - before < 20 * MS);
-	is(cu.cuMemFreeHost(word), CUDA_SUCCESS);
-}
+static const struct kit_case cases[] = {
+	{ "closed", case_closed },   { "still", case_still },	  { "gated", case_gated },
+	{ "bound", case_bound },     { "until", case_until },	  { "capture", case_capture },
+	{ "destroy", case_destroy }, { "threads", case_threads }, { "change", case_change },
+	{ "stuck", case_stuck },     { "away", case_away },	  { "room", case_room },
+	{ "missed", case_missed },   { "stop", case_stop },	  { "devices", case_devices },
+};
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {
-		{ "closed", case_closed },
-		{ "edges", case_edges },
-		{ "cut", case_cut },
-		{ "still", case_still },
-		{ "gated", case_gated },
-		{ "bound", case_bound },
-		{ "exact", case_exact },
-		{ "until", case_until },
-		{ "capture", case_capture },
-		{ "destroy", case_destroy },
-		{ "threads", case_threads },
-		{ "change", case_change },
-		{ "stuck", case_stuck },
-		{ "copies", case_copies },
-		{ "trace", case_trace },
-		{ "away", case_away },
-		{ "devices", case_devices },
-		{ "stop", case_stop },
-		{ "begun", case_begun },
-		{ "room", case_room },
-		{ "pause", case_pause },
-		{ "missed", case_missed },
-		{ "price", case_price },
-		{ "held", case_held },
-	};
-	const char *name = argc > 1 ? argv[1] : "";
-
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		if (strcmp(cases[i].name, name))
-			continue;
-		cases[i].run();
-		printf("1..%d\n", tap_count);
-		return tap_failed ? 1 : 0;
-	}
-	return 2;
+	return turns_main(cases, sizeof cases / sizeof *cases, argc, argv);
 }
