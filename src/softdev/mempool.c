@@ -6,7 +6,6 @@
  */
 #include "softdev/mempool.h"
 
-#include "base/numa_node.h"
 #include "softdev/check.h"
 #include "softdev/context.h"
 #include "softdev/graph.h"
@@ -20,12 +19,7 @@
 #define PAGE UINT64_C(4096)
 #define POOL_OBJECT_BYTES PAGE
 
-static pthread_mutex_t mempool_mutex = PTHREAD_MUTEX_INITIALIZER;
-/* Pools of memory that is no device's own. */
-enum { SHARED_HOST, SHARED_MANAGED, SHARED_MANAGED_HOST, SHARED_MANAGED_ON };
-static struct shared_pool {
-	struct mempool *standard, *now;
-} shared_pools[SHARED_MANAGED_ON + SEGMENT_MAX_DEVICES]; /* mempool_mutex guards them */
+pthread_mutex_t mempool_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static struct mempool *dying_pools; /* mempool_mutex guards it; no handle leads to these any more */
 
@@ -434,13 +428,6 @@ CUresult soft_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 
 /* ---- pools ---- */
 
-static CUresult location_device(const CUmemLocation *l, struct device **ret)
-{
-	if (l->type != CU_MEM_LOCATION_TYPE_DEVICE)
-		return CUDA_ERROR_INVALID_VALUE;
-	return device_find(l->id, ret) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
 /* Maps the object, which then lasts as long as this process has the pool. */
 static CUresult mempool_hold(struct mempool *p, int fd)
 {
@@ -513,58 +500,6 @@ void mempool_imported_end(struct range *r, struct stream *s)
 	pthread_mutex_unlock(&mempool_mutex);
 }
 
-/* What lies in host memory: on one of its nodes, or on the thread's. */
-static bool location_host(const CUmemLocation *l)
-{
-	return l->type == CU_MEM_LOCATION_TYPE_HOST || l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT ||
-	       (l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA && numa_node_there(l->id));
-}
-
-/* Of memory that belongs to no device: the device of the thread's context. NULL: there is none. */
-static struct device *device_here(void)
-{
-	struct context *c;
-
-	return context_current(&c) ? NULL : c->device;
-}
-
-/*
- * Which pools there are: pinned memory of a device or of the host, managed memory that prefers either or nothing.
- * *ret_device: who is charged for it; NULL: its first allocation tells.
- */
-static CUresult kind_of(const CUmemLocation *l, CUmemAllocationType type, struct device **ret_device, bool *ret_host)
-{
-	const bool managed = type == CU_MEM_ALLOCATION_TYPE_MANAGED;
-
-	*ret_host = false;
-	if (type != CU_MEM_ALLOCATION_TYPE_PINNED && !managed)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (l->type == CU_MEM_LOCATION_TYPE_DEVICE)
-		return location_device(l, ret_device);
-	if (l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT ||
-	    (!location_host(l) && !(managed && l->type == CU_MEM_LOCATION_TYPE_NONE)))
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret_device = device_here();
-	*ret_host = !managed;
-	return CUDA_SUCCESS;
-}
-
-/* Every device may use memory of the host and managed memory from the beginning. */
-static struct mempool *pool_of_kind(struct device *d, const CUmemPoolProps *props, bool on_host)
-{
-	struct mempool *p = mempool_new(d ? d : &driver.device[0]);
-
-	if (!p)
-		return NULL;
-	p->unplaced = !d && !on_host;
-	p->props = *props;
-	p->on_host = on_host;
-	p->managed = props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED;
-	if (p->on_host || p->managed)
-		p->peers = UINT32_MAX;
-	return p;
-}
-
 CUresult soft_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 {
 	struct mempool *p;
@@ -576,7 +511,7 @@ CUresult soft_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 		return e;
 	if (!ret || !props)
 		return CUDA_ERROR_INVALID_VALUE;
-	e = kind_of(&props->location, props->allocType, &d, &on_host);
+	e = mempool_kind(&props->location, props->allocType, &d, &on_host);
 	if (e)
 		return e;
 	if (props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED
@@ -586,7 +521,7 @@ CUresult soft_cuMemPoolCreate(CUmemoryPool *ret, const CUmemPoolProps *props)
 	if (props->usage || (props->handleTypes && (props->handleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
 						    props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	p = pool_of_kind(d, props, on_host);
+	p = mempool_of_kind(d, props, on_host);
 	if (!p)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	p->standard = false;
@@ -612,9 +547,7 @@ CUresult soft_cuMemPoolDestroy(CUmemoryPool h)
 	pthread_mutex_lock(&mempool_mutex);
 	if (p->device->pool == p)
 		p->device->pool = p->device->default_pool;
-	for (size_t i = 0; i < sizeof(shared_pools) / sizeof(*shared_pools); i++)
-		if (shared_pools[i].now == p)
-			shared_pools[i].now = shared_pools[i].standard;
+	mempool_replace_locked(p);
 	p->dying = true;
 	p->next_dying = dying_pools;
 	dying_pools = p;
@@ -749,12 +682,12 @@ CUresult soft_cuMemPoolSetAccess(CUmemoryPool h, const CUmemAccessDesc *map, siz
 	if (!map || !count)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count; i++) {
-		if ((p->on_host || p->managed) && location_host(&map[i].location)) {
+		if ((p->on_host || p->managed) && mempool_location_host(&map[i].location)) {
 			if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
 				return CUDA_ERROR_INVALID_VALUE; /* the host always has access */
 			continue;
 		}
-		e = location_device(&map[i].location, &d);
+		e = mempool_location_device(&map[i].location, &d);
 		if (e)
 			return e;
 		if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
@@ -764,7 +697,7 @@ CUresult soft_cuMemPoolSetAccess(CUmemoryPool h, const CUmemAccessDesc *map, siz
 	}
 	pthread_mutex_lock(&mempool_mutex);
 	for (size_t i = 0; i < count; i++) {
-		uint32_t bit = location_host(&map[i].location) ? 0 : 1u << map[i].location.id;
+		uint32_t bit = mempool_location_host(&map[i].location) ? 0 : 1u << map[i].location.id;
 
 		p->peers = map[i].flags ? p->peers | bit : p->peers & ~bit;
 	}
@@ -782,151 +715,12 @@ CUresult soft_cuMemPoolGetAccess(CUmemAccess_flags *ret, CUmemoryPool h, CUmemLo
 		return e;
 	if (!ret || !location)
 		return CUDA_ERROR_INVALID_VALUE;
-	if ((p->on_host || p->managed) && location_host(location)) {
+	if ((p->on_host || p->managed) && mempool_location_host(location)) {
 		*ret = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 		return CUDA_SUCCESS;
 	}
-	e = location_device(location, &d);
+	e = mempool_location_device(location, &d);
 	if (!e)
 		*ret = p->peers & 1u << d->ordinal ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
-	return e;
-}
-
-CUresult soft_cuDeviceGetDefaultMemPool(CUmemoryPool *ret, CUdevice ordinal)
-{
-	struct device *d;
-	CUresult e = device_find(ordinal, &d);
-
-	if (e)
-		return e;
-	if (!ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (CUmemoryPool)d->default_pool;
-	return CUDA_SUCCESS;
-}
-
-CUresult soft_cuDeviceGetMemPool(CUmemoryPool *ret, CUdevice ordinal)
-{
-	struct device *d;
-	CUresult e = device_find(ordinal, &d);
-
-	if (e)
-		return e;
-	if (!ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (CUmemoryPool)d->pool;
-	return CUDA_SUCCESS;
-}
-
-CUresult soft_cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool h)
-{
-	struct mempool *p;
-	struct device *d;
-	CUresult e = device_find(ordinal, &d);
-
-	if (!e)
-		e = mempool_find(h, &p);
-	if (e)
-		return e;
-	if (p->device != d || p->imported || p->on_host || p->managed)
-		return CUDA_ERROR_INVALID_VALUE;
-	d->pool = p;
-	return CUDA_SUCCESS;
-}
-
-/* The default and the current pool of memory that is no device's own; made when they are asked for. */
-static CUresult shared_find_locked(const CUmemLocation *l, CUmemAllocationType type, struct shared_pool **ret)
-{
-	CUmemPoolProps props = { .allocType = type, .location = *l };
-	struct shared_pool *s = &shared_pools[SHARED_HOST];
-	struct device *d;
-	bool on_host;
-	CUresult e = kind_of(l, type, &d, &on_host);
-
-	if (e)
-		return e;
-	if (!on_host)
-		s = &shared_pools[l->type == CU_MEM_LOCATION_TYPE_DEVICE ? SHARED_MANAGED_ON + d->ordinal
-				  : l->type == CU_MEM_LOCATION_TYPE_NONE ? SHARED_MANAGED
-									 : SHARED_MANAGED_HOST];
-	if (!s->standard)
-		s->standard = s->now = pool_of_kind(d, &props, on_host);
-	*ret = s;
-	return s->standard ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-static CUresult shared_get(CUmemoryPool *ret, const CUmemLocation *l, CUmemAllocationType type, bool standard)
-{
-	struct shared_pool *s;
-	CUresult e;
-
-	if (!ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&mempool_mutex);
-	e = shared_find_locked(l, type, &s);
-	if (!e)
-		*ret = (CUmemoryPool)(standard ? s->standard : s->now);
-	pthread_mutex_unlock(&mempool_mutex);
-	return e;
-}
-
-/* Pinned memory of a device is what the older calls know. */
-static bool of_device(const CUmemLocation *l, CUmemAllocationType type)
-{
-	return type == CU_MEM_ALLOCATION_TYPE_PINNED && l->type == CU_MEM_LOCATION_TYPE_DEVICE;
-}
-
-CUresult soft_cuMemGetDefaultMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
-{
-	struct device *d;
-	CUresult e = driver_ready();
-
-	if (!e && !location)
-		e = CUDA_ERROR_INVALID_VALUE;
-	if (e)
-		return e;
-	if (!of_device(location, type))
-		return shared_get(ret, location, type, true);
-	e = location_device(location, &d);
-	return e ? e : soft_cuDeviceGetDefaultMemPool(ret, d->ordinal);
-}
-
-CUresult soft_cuMemGetMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
-{
-	struct device *d;
-	CUresult e = driver_ready();
-
-	if (!e && !location)
-		e = CUDA_ERROR_INVALID_VALUE;
-	if (e)
-		return e;
-	if (!of_device(location, type))
-		return shared_get(ret, location, type, false);
-	e = location_device(location, &d);
-	return e ? e : soft_cuDeviceGetMemPool(ret, d->ordinal);
-}
-
-CUresult soft_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
-{
-	struct shared_pool *s;
-	struct mempool *p;
-	struct device *d;
-	CUresult e = mempool_find(pool, &p);
-
-	if (!e && !location)
-		e = CUDA_ERROR_INVALID_VALUE;
-	if (e)
-		return e;
-	if (of_device(location, type)) {
-		e = location_device(location, &d);
-		return e ? e : soft_cuDeviceSetMemPool(d->ordinal, pool);
-	}
-	if (p->props.allocType != type || p->props.location.type != location->type)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&mempool_mutex);
-	e = shared_find_locked(location, type, &s);
-	if (!e)
-		s->now = p;
-	pthread_mutex_unlock(&mempool_mutex);
 	return e;
 }

@@ -28,7 +28,7 @@ struct mempool {
 	uint64_t object; /* names it to other processes; 0: cannot be exported */
 	void *home;	 /* the mapping that keeps the object */
 	CUmemPoolProps props;
-	/* mempool_mutex (mempool.c) guards the following */
+	/* mempool_mutex guards the following */
 	struct kept *kept; /* freed and not yet given back */
 	uint64_t threshold;
 	uint64_t reserved, reserved_high;
@@ -58,3 +58,20 @@ bool mempool_reachable(const struct mempool *p, const struct device *d);
 void mempool_mark_idle(void);
 /* Returns unused memory above the thresholds of the device's pools. Called after a synchronisation. */
 void mempool_synchronised(struct device *d);
+
+/* For mempool.c and mempool_places.c alone. */
+extern pthread_mutex_t mempool_mutex;
+/* The device of a location. CUDA_ERROR_INVALID_VALUE: it is none's. */
+CUresult mempool_location_device(const CUmemLocation *l, struct device **ret);
+/* True if memory of this location lies in host memory: on one of its NUMA nodes, or on the calling thread's. */
+bool mempool_location_host(const CUmemLocation *l);
+/*
+ * Which kind of pool this is: pinned memory of a device or of the host, managed memory that prefers either or nothing.
+ * *ret_device: who is charged for it; NULL: its first allocation tells. CUDA_ERROR_INVALID_VALUE: there is no such
+ * kind.
+ */
+CUresult mempool_kind(const CUmemLocation *l, CUmemAllocationType type, struct device **ret_device, bool *ret_host);
+/* Creates a pool of that kind. Every device may use memory of the host and managed memory from the beginning. */
+struct mempool *mempool_of_kind(struct device *d, const CUmemPoolProps *props, bool on_host);
+/* A pool is destroyed: where it was current, the default pool is. Called with mempool_mutex. */
+void mempool_replace_locked(const struct mempool *p);
