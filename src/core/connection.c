@@ -101,9 +101,25 @@ static int ask_connection(int control)
 	return r ? -ECONNREFUSED : -ECONNRESET;
 }
 
+/*
+ * By a descriptor of our own: a restarted meted's connection may take the place of `control` at any moment, and would
+ * never bring the answer to what the one before was asked.
+ */
+static int ask_same(int control)
+{
+	long own = kernel(syscall(SYS_fcntl, control, F_DUPFD_CLOEXEC, 0));
+	int fd;
+
+	if (own < 0)
+		return (int)own;
+	fd = ask_connection((int)own);
+	syscall(SYS_close, (int)own);
+	return fd;
+}
+
 static int open_through(struct connection *c, int control)
 {
-	int fd = ask_connection(control), r;
+	int fd = ask_same(control), r;
 
 	if (fd < 0)
 		return fd;
