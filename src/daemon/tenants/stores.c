@@ -192,9 +192,25 @@ json_t *stores_save(const struct tenant *tenant, struct handover *h)
 
 	for (const struct store *s = tenant->stores; s; s = s->next)
 		if (s->file >= 0)
-			json_array_append_new(list, json_pack("{s:i s:I s:o}", "pid", (int)s->process.pid, "units",
+			json_array_append_new(list, json_pack("{s:i s:I s:I s:o}", "pid", (int)s->process.pid, "start",
+							      (json_int_t)s->process.start_time, "units",
 							      (json_int_t)s->units, "file", handover_give(h, s->file)));
 	return list;
+}
+
+/* The process of a saved store, if it has not ended since: its pid may be another's. An older meted saved no start. */
+static int find_saved(const json_t *one, struct process *ret, int *ret_pidfd)
+{
+	const json_t *start = json_object_get(one, "start");
+	_cleanup_close_ int pidfd = -1;
+	int r = process_find((pid_t)json_integer_value(json_object_get(one, "pid")), ret, &pidfd);
+
+	if (r)
+		return r;
+	if (start && ret->start_time != (uint64_t)json_integer_value(start))
+		return -ESRCH;
+	*ret_pidfd = steal_fd(&pidfd);
+	return 0;
 }
 
 void stores_restore(struct tenant *tenant, struct handover *h, const json_t *list)
@@ -208,7 +224,7 @@ void stores_restore(struct tenant *tenant, struct handover *h, const json_t *lis
 		struct store *s = NULL;
 		struct process process;
 
-		if (!process_find((pid_t)json_integer_value(json_object_get(one, "pid")), &process, &pidfd))
+		if (!find_saved(one, &process, &pidfd))
 			s = store_new(tenant, &process, pidfd,
 				      (uint64_t)json_integer_value(json_object_get(one, "units")));
 		if (s)
