@@ -26,8 +26,11 @@
 
 static int log_fd = -1;
 static char log_path[4096];
-static uint64_t peer_second;
-static unsigned int peer_lines, peer_dropped;
+/* The lines of the present second, by what they are about. */
+static struct {
+	uint64_t second;
+	unsigned int lines, dropped;
+} peers[LOG_SUBJECTS];
 
 int log_open(const char *path)
 {
@@ -108,21 +111,24 @@ void log_line(const char *fmt, ...)
 	va_end(ap);
 }
 
-void log_peer(const char *fmt, ...)
+void log_peer(enum log_subject subject, const char *fmt, ...)
 {
+	static const char *const about[LOG_SUBJECTS] = {
+		[LOG_HTTP] = "http", [LOG_FAULTS] = "faults", [LOG_PAGES] = "pages", [LOG_CGROUPS] = "cgroups"
+	};
 	uint64_t second = clock_now_ns() / 1000000000u;
 	va_list ap;
 
-	if (second != peer_second) {
-		unsigned int dropped = peer_dropped;
+	if (second != peers[subject].second) {
+		unsigned int dropped = peers[subject].dropped;
 
-		peer_second = second;
-		peer_lines = peer_dropped = 0;
+		peers[subject].second = second;
+		peers[subject].lines = peers[subject].dropped = 0;
 		if (dropped)
-			log_line("%u more lines of this kind were left out", dropped);
+			log_line("%u more lines about %s were left out", dropped, about[subject]);
 	}
-	if (peer_lines++ >= PEER_LINES_PER_SECOND) {
-		peer_dropped++;
+	if (peers[subject].lines++ >= PEER_LINES_PER_SECOND) {
+		peers[subject].dropped++;
 		return;
 	}
 	va_start(ap, fmt);

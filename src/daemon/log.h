@@ -5,7 +5,7 @@
  * A line is one write(), so that several writers can share a file. log_of() is for what a user causes by requests,
  * log_of_programs() for what the user's programs send. Lines of one user above a few per second are counted instead of
  * written, so that nobody can fill a disk, slow meted down, or displace the lines of others. log_peer() is the same
- * for all peers whose user is unknown.
+ * for what peers cause whose user is unknown: lines about one subject displace none about another.
  */
 #pragma once
 
@@ -28,7 +28,9 @@ struct log_limit {
 };
 
 __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
-__attribute__((format(printf, 1, 2))) void log_peer(const char *fmt, ...);
+enum log_subject { LOG_HTTP, LOG_FAULTS, LOG_PAGES, LOG_CGROUPS, LOG_SUBJECTS };
+/* Writes 20 lines a second about each subject. */
+__attribute__((format(printf, 2, 3))) void log_peer(enum log_subject subject, const char *fmt, ...);
 /* Writes all lines of owners. Of any other user, with their subordinate ids: 40 lines at once and 10 per second. */
 __attribute__((format(printf, 2, 3))) void log_of(uid_t uid, const char *fmt, ...);
 /*

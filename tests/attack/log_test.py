@@ -2,8 +2,9 @@
 from ground import *
 
 AT_ONCE, A_SECOND = 40, 10
+METE = os.path.join(BUILD, "src/cli/mete")
 root_only("lines about another user")
-s = system()
+s = system("--http", "127.0.0.1:0")
 mine = ask_as(UID, s.dir, soft("1M", "loud"))[0]["grant"]["socket"]
 others = ask_as(VICTIM, s.dir, soft("1M", "quiet"))[0]["grant"]["socket"]
 
@@ -78,5 +79,33 @@ s.control().ask("devices")
 bound = AT_ONCE + A_SECOND * (time.monotonic() - began + 1)
 ok(len(lines("grant container: ")) - before <= bound, "its lines are bounded too", len(lines("grant container: ")), bound)
 ok(until(lambda: words(path, 1) or lines("more lines about programs of grant"), 10), "that some were left out is said")
+
+
+# At the HTTP port a peer has no number of a user: each connection above those of one source is a line.
+def crowd(port, until_ns):
+    ends, made = [], 0
+    while time.monotonic_ns() < until_ns:
+        ends.append(socket.create_connection(("127.0.0.1", port), timeout=5))
+        made += 1
+        if len(ends) > 100:
+            for end in ends:
+                end.close()
+            ends.clear()
+    return made
+
+
+FAULTS = 5
+port = int(s.control().ask("hello")["http"].rsplit(":", 1)[1])
+socket.create_connection(("127.0.0.1", port)).close()  # loads what the attacker's process could not read
+began = time.monotonic()
+attacker = Child(UID, crowd, port, time.monotonic_ns() + (FAULTS + 2) * 10**9)
+ok(until(lambda: len(lines("http: ")) >= AT_ONCE), "a peer of the HTTP port causes lines as well")
+for _ in range(FAULTS):
+    time.sleep((1.3 - time.monotonic()) % 1)  # half a second later it is a line: late in a second of which lines are counted
+    subprocess.run([METE, "soft", "fault", "0", "--xid", "63"], env=s.env, check=True)
+made = attacker.value()
+bound = 2 * AT_ONCE * (time.monotonic() - began + 1)
+ok(made > bound > len(lines("http: ")), "which are bounded", made, len(lines("http: ")), bound)
+ok(until(lambda: len(lines("Xid 63")) == FAULTS), "and of the faults of the device meanwhile each is written", lines("Xid 63"))
 s.close()
 finish()

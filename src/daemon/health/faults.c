@@ -174,7 +174,7 @@ static void end_incident(struct daemon *daemon, struct incident *i)
 		log_of_programs(t->grant.uid, t->grant.id, "device %u: %s: grant %s: %s", i->device.index, what,
 				t->grant.name, whose);
 	else
-		log_peer("device %u: %s: %s", i->device.index, what, whose);
+		log_peer(LOG_FAULTS, "device %u: %s: %s", i->device.index, what, whose);
 	journal_add(daemon, JOURNAL_FAULT, t ? t->grant.name : NULL, i->device.uuid, "%s: %s", what, whose);
 	health_count(daemon, &i->device);
 	if (t)

@@ -321,7 +321,7 @@ static void make_place(const struct link *newcomer)
 	yields = unproven_yields(&rule, there, n, &newcomer->source, newcomer->proven);
 	if (!yields)
 		return;
-	log_peer("http: no place for one more connection: one is closed that has had its place for longest");
+	log_peer(LOG_HTTP, "http: no place for one more connection: one is closed that has had its place for longest");
 	hang_up(yields->who);
 }
 

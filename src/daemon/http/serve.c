@@ -64,7 +64,7 @@ static void on_log(void *owner, const char *fmt, va_list ap)
 	(void)owner;
 	vsnprintf(text, sizeof(text), fmt, ap);
 	text[strcspn(text, "\n")] = 0;
-	log_peer("http: %s", text);
+	log_peer(LOG_HTTP, "http: %s", text);
 }
 
 /* Takes the listening descriptor. cert and key: PEM texts, or NULL. */

@@ -157,7 +157,8 @@ static int create(struct runtime *runtime, const char *name, bool *ret_sealed)
 	if (fd >= 0)
 		return steal_fd(&fd);
 	if (runtime->system)
-		log_peer("page %s is a file that its process can grow: there is nobody to hold sealed pages", name);
+		log_peer(LOG_PAGES, "page %s is a file that its process can grow: there is nobody to hold sealed pages",
+			 name);
 	fd = create_file(runtime->pages_fd, name);
 	if (fd >= 0 && ftruncate(fd, sizeof(struct wire_page)))
 		return -errno;

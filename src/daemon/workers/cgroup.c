@@ -248,7 +248,7 @@ int cgroup_open(struct daemon *daemon, uint64_t grant_id)
 		set_limits(daemon, folder_fd, name);
 	fd = folder_fd < 0 ? -1 : openat(folder_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
-		log_peer("cgroup %s cannot be made: %s", name, strerror(errno));
+		log_peer(LOG_CGROUPS, "cgroup %s cannot be made: %s", name, strerror(errno));
 	return fd;
 }
 
