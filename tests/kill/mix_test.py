@@ -35,11 +35,12 @@ LONG = bool(os.environ.get("METE_TEST_LONG"))
 SEED = int(os.environ.get("METE_MIX_SEED", time.time()))
 SANITIZED = bool(os.environ.get("METE_TEST_SANITIZED"))
 SECONDS = float(os.environ.get("METE_MIX_SECONDS", 600 if LONG else 8 if SANITIZED else 12))
+PATIENCE = float(os.environ.get("METE_MIX_PATIENCE", 60))  # how long the calls in which the mixers are may take
 METE = os.path.join(BUILD, "src/cli/mete")
 MIXER = os.path.join(BUILD, "tests/kill/mixer")
 TELLER = os.path.join(BUILD, "tests/kill/teller")
-STATE = struct.Struct("<IIQIIQI")  # struct state of mixer.c
-PAUSE, PAUSED, CALLS, ERROR, ERROR_WAY, REFUSED, REFUSED_WAY = range(7)
+STATE = struct.Struct("<IIQIIQI16s")  # struct state of mixer.c
+PAUSE, PAUSED, CALLS, ERROR, ERROR_WAY, REFUSED, REFUSED_WAY, AT = range(8)
 ALL = "pmqayjlkesoichgfnvbxruwzt"
 ALONE = "pmqayjlkchgfvxruwzt"  # without what several processes may hold
 MIB = 1 << 20
@@ -69,6 +70,10 @@ class Mixer:
         """Also one that waits for room for its context."""
         s = self.state()
         return not s[CALLS] or s[PAUSE] % 2 == 1 and s[PAUSE] == s[PAUSED]
+
+    def at(self):
+        """The calls that its threads are in, by their ways."""
+        return "".join(chr(b) for b in self.state()[AT] if b)
 
     def trouble(self):
         s = self.state()
@@ -129,6 +134,7 @@ class Place:
             self.leave_nest()  # it would start a meted itself when there is none
         self.device = Device(self.meted.env["METE_SOFT_DIR"], os.path.join(self.folder, "sight"))
         self.mixers = []
+        self.slowest = 0  # how long they took to stand still, in s
         places.append(self)
 
     def serve(self, env):
@@ -196,10 +202,13 @@ class Place:
 
     def compare(self):
         """None, or what does not agree."""
+        before, began = self.calls(), time.monotonic()
         for m in self.mixers:
             m.ask(True)
-        if not until(lambda: self.trouble() or all(m.still() for m in self.mixers), 60):
-            return f"{sum(not m.still() for m in self.mixers)} mixers do not stand still"
+        if not until(lambda: self.trouble() or all(m.still() for m in self.mixers), PATIENCE):
+            return (f"{sum(not m.still() for m in self.mixers)} mixers do not stand still after {PATIENCE} s and "
+                    f"{self.calls() - before} calls; their threads are in {[m.at() for m in self.mixers]}")
+        self.slowest = max(self.slowest, time.monotonic() - began)
         figures = self.settled()
         for m in self.mixers:
             m.ask(False)
@@ -296,7 +305,7 @@ def storm(way, ways, seconds, quota, piece, roomy):
     refused += place.refused() if roomy else []
     wrong = [w for w in wrong + [place.compare()] + place.trouble() if w]
     ok(not wrong, f"{what}: {calls} calls, {killed} kills of programs, {restarts} of meted; the account was the device's count "
-       f"{compared + 1} times", *wrong)
+       f"{compared + 1} times; they stood still within {place.slowest:.1f} s", *wrong)
     if roomy:
         same(refused[:8], [], f"{what}: no call was told out of memory")
     within(place, what)

@@ -14,6 +14,7 @@
  */
 #include <cuda.h>
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,6 +36,8 @@ struct state {
 	atomic_uint error_way;
 	atomic_ullong refused;	 /* out of memory */
 	atomic_uint refused_way; /* the last */
+	/* Of each thread: the way of the call that it is in, a capital where it gives back; '=': it waits; 0: none. */
+	_Atomic char at[THREADS_MOST];
 };
 
 struct offer {
@@ -87,6 +90,7 @@ struct slot {
 
 struct thread {
 	unsigned int random;
+	_Atomic char *at;
 	struct slot slot[SLOTS];
 };
 
@@ -591,6 +595,24 @@ static CUresult give(struct slot *s)
 	}
 }
 
+static CUresult take_any(struct thread *t, struct slot *s)
+{
+	CUresult r;
+
+	s->kind = (enum kind)(strchr(ways, wanted[draw(t, (unsigned int)strlen(wanted))]) - ways);
+	atomic_store(t->at, ways[s->kind]);
+	r = take(t, s);
+	if (r)
+		s->used = false;
+	return r;
+}
+
+static CUresult give_any(struct thread *t, struct slot *s)
+{
+	atomic_store(t->at, (char)toupper(ways[s->kind]));
+	return give(s);
+}
+
 static void note(CUresult r, enum kind kind)
 {
 	if (r == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -606,10 +628,11 @@ static void note(CUresult r, enum kind kind)
  * The last thread to stand still says so; all wait until they may go on. Asking what is free brings the account up to
  * date with descriptors that were closed.
  */
-static void stand_still(unsigned int asked)
+static void stand_still(struct thread *t, unsigned int asked)
 {
 	size_t unused, total;
 
+	atomic_store(t->at, '=');
 	cuStreamSynchronize(NULL);
 	pthread_mutex_lock(&lock);
 	if (++still == thread_count) {
@@ -618,6 +641,7 @@ static void stand_still(unsigned int asked)
 		atomic_store(&state->paused, asked);
 	}
 	pthread_mutex_unlock(&lock);
+	atomic_store(t->at, 0);
 	while (atomic_load(&state->paused) != asked || (asked % 2 && atomic_load(&state->pause) == asked))
 		usleep(500);
 }
@@ -656,27 +680,19 @@ static void *run(void *data)
 		atomic_store(&state->error, CUDA_ERROR_INVALID_CONTEXT);
 	for (;;) {
 		struct slot *s = &t->slot[draw(t, SLOTS)];
+		CUresult r;
 
 		if (!draw(t, 8))
 			swap(t, s);
 		if (careless)
 			stray(t);
-		if (s->used) {
-			note(give(s), s->kind);
-		} else {
-			CUresult r;
-
-			s->kind = (enum kind)(strchr(ways, wanted[draw(t, (unsigned int)strlen(wanted))]) - ways);
-			r = take(t, s);
-			if (r)
-				s->used = false;
-			note(r, s->kind);
-		}
+		r = s->used ? give_any(t, s) : take_any(t, s);
+		note(r, s->kind);
 		atomic_fetch_add(&state->calls, 1);
 		asked = atomic_load(&state->pause);
 		if (asked % 2 && asked != answered) {
 			answered = asked;
-			stand_still(asked);
+			stand_still(t, asked);
 		}
 	}
 	return NULL;
@@ -724,6 +740,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	for (unsigned int i = 0; i < thread_count; i++) {
+		thread[i].at = &state->at[i];
 		thread[i].random = (unsigned int)strtoul(argv[2], NULL, 10) * THREADS_MOST + i;
 		if (pthread_create(&id, NULL, run, &thread[i]))
 			return 2;
