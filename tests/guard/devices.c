@@ -1,15 +1,12 @@
 /* devices.c: devices that a tenant does not have, and other ways to reach one: io_uring, /proc, pidfd. */
 #include "ground.h"
+#include "ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/io_uring.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -35,34 +32,6 @@ static int body_devices(void)
 	return expect(grab(&s, MIB(64), MIB(65536)), 512);
 }
 
-static int uring(struct io_uring_params *p)
-{
-	memset(p, 0, sizeof *p);
-	return (int)syscall(__NR_io_uring_setup, 4, p);
-}
-
-/* One entry through io_uring. Value: its result. */
-static int uring_one(const struct io_uring_sqe *e)
-{
-	struct io_uring_params p;
-	int fd = uring(&p);
-	char *sq = mmap(NULL, p.sq_off.array + p.sq_entries * 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			IORING_OFF_SQ_RING);
-	char *cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE,
-			MAP_SHARED, fd, IORING_OFF_CQ_RING);
-	struct io_uring_sqe *sqes =
-		mmap(NULL, p.sq_entries * sizeof *sqes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQES);
-
-	if (fd < 0 || sq == MAP_FAILED || cq == MAP_FAILED || sqes == MAP_FAILED)
-		return -1000;
-	sqes[0] = *e;
-	*(unsigned int *)(sq + p.sq_off.array) = 0;
-	atomic_store((_Atomic unsigned int *)(sq + p.sq_off.tail), 1);
-	if (syscall(__NR_io_uring_enter, fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) != 1)
-		return -1001;
-	return ((struct io_uring_cqe *)(cq + p.cq_off.cqes))->res;
-}
-
 static int body_uring(void)
 {
 	struct io_uring_sqe command = { .opcode = 46 /* URING_CMD */, .fd = node(CONTROL) };
@@ -75,14 +44,14 @@ static int body_uring(void)
 				       .addr = (uintptr_t) "/dev/standin255",
 				       .open_flags = O_RDWR };
 	struct session s;
-	int r = uring_one(&command), fd;
+	int r = ring_once(&command), fd;
 
 	if (r >= 0 || r <= -1000)
 		return 2;
-	fd = uring_one(&refused);
+	fd = ring_once(&refused);
 	if (fd != -EPERM && (!front_notify || reached(fd)))
 		return 3;
-	fd = uring_one(&opened);
+	fd = ring_once(&opened);
 	enter("");
 	if (fd < 0 || session_on(&s, fd))
 		return 4;

@@ -1,9 +1,9 @@
 /* tricks.c: ways that need more of the kernel than a call: late and shared pages, tables of files, threads, filters. */
 #include "ground.h"
+#include "ring.h"
 
 #include <fcntl.h>
 #include <linux/filter.h>
-#include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
@@ -311,35 +311,15 @@ static int body_multicast(void)
 /* The thread of an io_uring opens the node when its process is elsewhere. 0: it opened one; a descriptor's number. */
 static int sqpoll_open(int *ret_fd)
 {
-	struct io_uring_params p = { .flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 2000 };
-	int fd = (int)syscall(__NR_io_uring_setup, 4, &p);
-	char *sq, *cq;
-	struct io_uring_sqe *e;
-
-	if (fd < 0)
-		return -1;
-	sq = mmap(NULL, p.sq_off.array + p.sq_entries * 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQ_RING);
-	cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE, MAP_SHARED,
-		  fd, IORING_OFF_CQ_RING);
-	e = mmap(NULL, p.sq_entries * sizeof *e, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQES);
-	if (sq == MAP_FAILED || cq == MAP_FAILED || e == MAP_FAILED)
-		return -2;
-	enter("");
-	*e = (struct io_uring_sqe){
+	struct io_uring_sqe e = {
 		.opcode = IORING_OP_OPENAT, .fd = AT_FDCWD, .addr = (uintptr_t) "/dev/standin255", .open_flags = O_RDWR
 	};
-	*(unsigned int *)(sq + p.sq_off.array) = 0;
-	atomic_store((_Atomic unsigned int *)(sq + p.sq_off.tail), 1);
-	for (int i = 0; i < 500; i++) {
-		if (atomic_load((_Atomic unsigned int *)(sq + p.sq_off.flags)) & IORING_SQ_NEED_WAKEUP)
-			syscall(__NR_io_uring_enter, fd, 0, 0, IORING_ENTER_SQ_WAKEUP, NULL, 0);
-		if (atomic_load((_Atomic unsigned int *)(cq + p.cq_off.tail))) {
-			*ret_fd = ((struct io_uring_cqe *)(cq + p.cq_off.cqes))->res;
-			return 0;
-		}
-		usleep(10000);
-	}
-	return -3;
+	struct ring r;
+
+	if (ring_open(&r, IORING_SETUP_SQPOLL))
+		return -1;
+	enter("");
+	return ring_put(&r, &e) || ring_answer(&r, 5000, ret_fd) ? -3 : 0;
 }
 
 static int body_sqpoll(void)
