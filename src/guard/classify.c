@@ -384,6 +384,7 @@ static void control(const struct rm_control *c, const struct guard_terms *t, str
 	case RM_CLIENT_IMPORT:
 	case RM_CLIENT_EXPORT_MANY:
 	case RM_CLIENT_IMPORT_MANY:
+	case RM_SUBDEVICE_DMABUF:
 		if (!(t->flags & GUARD_MAY_EXPORT))
 			p->reason = GUARD_EXPORT;
 		break;

@@ -359,7 +359,7 @@ static void controls(void)
 					RM_CHANNEL_SET_INTERLEAVE, RM_SUBDEVICE_DISABLE,    RM_CHANNEL_RESTART_RUNLIST,
 					RM_SUBDEVICE_SCHED_POLICY, RM_DEVICE_STOP_RUNLIST,  RM_DEVICE_START_RUNLIST };
 	static const uint32_t exports[] = { RM_CLIENT_EXPORT, RM_CLIENT_IMPORT, RM_CLIENT_EXPORT_MANY,
-					    RM_CLIENT_IMPORT_MANY };
+					    RM_CLIENT_IMPORT_MANY, RM_SUBDEVICE_DMABUF };
 	struct guard_terms may = usual;
 	int refused = 0, exported = 0;
 
@@ -370,7 +370,7 @@ static void controls(void)
 		refused += judge(RM_ESC_CONTROL, &c, sizeof c, &usual).reason == GUARD_SCHEDULING;
 	}
 	tap_ok(refused == 9, "controls of scheduling are refused");
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		struct rm_control c = { .command = exports[i] };
 
 		exported += judge(RM_ESC_CONTROL, &c, sizeof c, &usual).reason == GUARD_EXPORT;
@@ -384,7 +384,7 @@ static void controls(void)
 		exported += judge(RM_ESC_ALLOC, &a, 48, &usual).reason == GUARD_EXPORT;
 		exported += judge(RM_ESC_ALLOC, &a, 48, &may).reason == GUARD_FINE;
 	}
-	tap_ok(exported == 18, "memory leaves and enters by descriptors only where that is allowed");
+	tap_ok(exported == 20, "memory leaves and enters by descriptors only where that is allowed");
 	for (uint64_t us = 1999; us < 2003; us++) {
 		struct rm_control c = { .command = RM_GROUP_SET_SLICE, .parameters = 8, .parameters_size = 8 };
 		struct guard_plan p = judge(RM_ESC_CONTROL, &c, sizeof c, &usual);

@@ -18,10 +18,28 @@
 #define CAP_BPF_BIT 39
 
 static const struct guard_driver drivers[] = {
-	{ "nvidia", "nvidia-frontend", "rm_ioctl", "os_memcpy_to_user", "rm_cleanup_file_private", "nvidia-uvm",
-	  "/dev/nvidia", false },
-	{ "mete_standin", "mete-standin", "standin_ioctl", "standin_copy_to_user", "standin_cleanup", NULL,
-	  "/dev/standin", true },
+	{ .module = "nvidia",
+	  .devices = "nvidia-frontend",
+	  .call = "rm_ioctl",
+	  .copy_out = "os_memcpy_to_user",
+	  .cleanup = "rm_cleanup_file_private",
+	  .dup = "rm_gpu_ops_dup_memory",
+	  .free_dup = "rm_gpu_ops_free_duped_handle",
+	  .uvm = "nvidia-uvm",
+	  .graphics = "nvidia_drm",
+	  .node = "/dev/nvidia",
+	  .notify = false },
+	{ .module = "mete_standin",
+	  .devices = "mete-standin",
+	  .call = "standin_ioctl",
+	  .copy_out = "standin_copy_to_user",
+	  .cleanup = "standin_cleanup",
+	  .dup = "standin_dup_memory",
+	  .free_dup = "standin_free_dup",
+	  .uvm = "mete-standin-uvm",
+	  .graphics = "mete_standin",
+	  .node = "/dev/standin",
+	  .notify = true },
 };
 #define DRIVERS (sizeof drivers / sizeof *drivers)
 
@@ -89,22 +107,26 @@ static unsigned int branch_of(const char *module)
 
 static void functions_look(struct guard_kernel *k)
 {
-	const char *want[] = { k->driver->call, k->driver->copy_out, k->driver->cleanup };
+	const char *want[] = { k->driver->call, k->driver->copy_out, k->driver->cleanup, k->driver->dup,
+			       k->driver->free_dup };
+	const size_t count = sizeof want / sizeof *want;
 	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
 	char line[512], name[256];
-	bool have[3] = { false };
+	bool have[sizeof want / sizeof *want] = { false };
 
 	while (f && fgets(line, sizeof line, f)) {
 		if (sscanf(line, "%*s %*s %255s", name) != 1)
 			continue;
-		for (int i = 0; i < 3; i++)
+		for (size_t i = 0; i < count; i++)
 			have[i] |= !strcmp(name, want[i]);
 		k->traces |= !strncmp(name, DIRECT_CALLS, strlen(DIRECT_CALLS));
 	}
-	k->functions = have[0] && have[1] && have[2];
-	for (int i = 0; i < 3; i++)
-		if (!have[i])
+	k->functions = true;
+	for (size_t i = 0; i < count; i++)
+		if (!have[i]) {
+			k->functions = false;
 			snprintf(k->missing_function, sizeof k->missing_function, "%s", want[i]);
+		}
 }
 
 static unsigned long long capabilities(void)

@@ -2,9 +2,10 @@
  * drivers.h: the drivers that the guard knows, and what a kernel provides for it.
  *
  * A driver is named by its kernel module. The functions are those of the interface between NVIDIA's Linux layer and its
- * core (kernel-open/ nvidia/nv.c calls rm_ioctl and rm_cleanup_file_private; the core copies results by
- * os_memcpy_to_user of os-interface.c), so they have the same names in the open and in the proprietary flavour, in the
- * branches 515 to 595. The core's functions, `call` and `cleanup`, are probed where they are called (bpf/sites.h).
+ * core (kernel-open/nvidia/nv.c calls rm_ioctl and rm_cleanup_file_private; the core copies results by
+ * os_memcpy_to_user of os-interface.c; nv_uvm_interface.c calls rm_gpu_ops_dup_memory and
+ * rm_gpu_ops_free_duped_handle), so they have the same names in the open and in the proprietary flavour, in the
+ * branches 515 to 595. The core's functions, all but `copy_out`, are probed where they are called (bpf/sites.h).
  */
 #pragma once
 
@@ -15,7 +16,9 @@
 struct guard_driver {
 	const char *module, *devices; /* in /sys/module, in /proc/devices */
 	const char *call, *copy_out, *cleanup;
-	const char *uvm;  /* in /proc/devices; NULL: it has none */
+	const char *dup, *free_dup; /* of memory that another driver maps */
+	const char *uvm;	    /* in /proc/devices */
+	const char *graphics;	    /* the module of its nodes below /dev/dri */
 	const char *node; /* of a device, without its minor number */
 	bool notify;	  /* programs work if a supervisor makes their calls */
 };

@@ -8,7 +8,7 @@
 
 #include "guard/classify.h"
 
-#define GUARD_MAPS_VERSION 5u
+#define GUARD_MAPS_VERSION 6u
 #define GUARD_TENANTS_MOST 1024u /* a power of two: the low bits of an account's number are its row */
 #define GUARD_MARKS_MOST 4096u
 #define GUARD_CGROUPS_MOST 1024u
@@ -27,7 +27,8 @@
 #define GUARD_POOL_FILES (GUARD_FILES_MOST - GUARD_TENANTS_MOST * GUARD_OWN_FILES - 8192u)
 /* In the value of a file's account: its entry is of the pool. */
 #define GUARD_POOLED (1ull << 63)
-#define GUARD_DUPS 8u /* a power of two */
+#define GUARD_DUPS 64u	/* a power of two */
+#define GUARD_MODULE 24 /* bytes of a module's name */
 #define GUARD_DEPTH 16 /* number of cgroup levels below the root that are searched */
 
 struct guard_config {
@@ -56,6 +57,7 @@ struct guard_options {
 	uint32_t major;	   /* the driver's, as in guard_config: the first check of a call uses this without a table
 			    * access */
 	uint32_t idle;	   /* programs do nothing with a call; for a test helper that is not installed */
+	char graphics[GUARD_MODULE]; /* the module of the driver's nodes below /dev/dri */
 };
 
 /* A request to guard_read, and its result. */
@@ -98,17 +100,21 @@ struct guard_tenant {
 	uint64_t groups, objects, files; /* open now */
 	uint64_t refused, killed;	 /* calls; processes; totals */
 	uint32_t last_reason, last_pid;
+	uint64_t mapped; /* by another driver, now */
 	/*
-	 * Second names in progress: their number, sources, and the number at which each ended. `blind`: more were in
-	 * progress at once than fit here.
+	 * Second names in progress: their number, sources, the clients that get them, and the number at which each
+	 * ended. `lost`: those that found no place here; `lost_ended`: the last number at which one of these ended, or
+	 * one whose place was taken by another.
 	 */
-	uint64_t dups, dups_begun, dups_ended, blind;
+	uint64_t dups, dups_begun, dups_ended, lost, lost_ended;
 	uint64_t dup_of[GUARD_DUPS], dup_ended[GUARD_DUPS];
+	uint32_t dup_to[GUARD_DUPS]; /* 0: another driver */
+	uint32_t dup_busy[GUARD_DUPS];
 };
 
 /* The use of the pools. */
 struct guard_pool {
-	uint64_t objects, files;
+	uint64_t objects, files, mapped;
 };
 
 struct guard_key {
@@ -130,4 +136,18 @@ struct guard_object {
 /* Device memory, until its last name is gone. */
 struct guard_memory {
 	uint64_t account, bytes, references;
+};
+
+/* A name that the manager has made for another driver: of which device, and which. */
+struct guard_mapped_key {
+	uint64_t device;
+	uint32_t name, unused;
+};
+
+/* The memory that it holds. */
+struct guard_mapped {
+	uint64_t memory; /* 0: given back */
+	uint64_t number; /* of this mapping: later ones have greater ones */
+	uint64_t account;
+	uint32_t pooled, unused;
 };

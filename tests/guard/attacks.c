@@ -398,7 +398,7 @@ static void one(int (*body)(void), const char *what)
  * Behind a call that takes its time wait: a free of memory, a call that gives its name to more memory, and one that
  * makes a second name. The second name is of the later memory, whatever the first look at it was of.
  */
-static struct session swapped;
+static struct session swapped, second; /* whose is the second name */
 static int swaps[4];
 
 static void *swap_step(void *which)
@@ -410,18 +410,21 @@ static void *swap_step(void *which)
 	if (i == 1)
 		swaps[i] = rm_free(swapped.fd, swapped.client, o);
 	else if (i == 3)
-		swaps[i] = rm_dup(swapped.fd, swapped.client, &o, swapped.client, 0x500);
+		swaps[i] = rm_dup(second.fd, second.client, &o, swapped.client, 0x500);
 	else
 		swaps[i] = rm_memory(swapped.fd, swapped.client, &o, i ? MIB(400) : MIB(1));
 	return NULL;
 }
 
-static int body_swap(void)
+static int swap(bool away)
 {
 	pthread_t t[4];
 	uint32_t o;
 
 	if (session_open(&swapped))
+		return 2;
+	second = swapped;
+	if (away && session_open(&second))
 		return 2;
 	for (int n = 0; n < 100; n++) {
 		o = 0x500;
@@ -434,13 +437,26 @@ static int body_swap(void)
 			pthread_join(t[i], NULL);
 		rm_free(swapped.fd, swapped.client, 0x500);
 		if (!swaps[3] && truth().used > MIB(400)) {
-			grab(&swapped, MIB(8), MIB(4096));
+			if (away)
+				close(swapped.fd);
+			grab(&second, MIB(8), MIB(4096));
 			return truth().used > MIB(512) ? 9 : 0;
 		}
-		rm_free(swapped.fd, swapped.client, 0x502);
+		rm_free(second.fd, second.client, 0x502);
 		rm_free(swapped.fd, swapped.client, 0x501);
 	}
 	return 8;
+}
+
+static int body_swap(void)
+{
+	return swap(false);
+}
+
+/* The second name is of another client, on another file, and the first file is closed. */
+static int body_swap_away(void)
+{
+	return swap(true);
 }
 
 /*
@@ -517,6 +533,10 @@ void case_swaps(void)
 	r = as("c", body_swap);
 	ok(!r || (killed && r == -SIGKILL),
 	   "a second name of memory that got its name while the call waited stays charged (%d)", r);
+	gone();
+	r = as("c", body_swap_away);
+	ok(!r || (killed && r == -SIGKILL), "... also when it is another file's, and the first is closed (%d)", r);
+	gone();
 	r = as("c", body_swap_group);
 	ok(!r || (killed && r == -SIGKILL),
 	   "a channel below a device that got its group's name while the call waited counts (%d)", r);

@@ -34,6 +34,8 @@ static const struct {
 	{ "swaps", case_swaps },
 	{ "tricks", case_tricks },
 	{ "published", case_published },
+	{ "detours", case_detours },
+	{ "nodes", case_nodes },
 	{ "lines", case_lines },
 	{ "helper", case_helper },
 	{ "killed", case_killed },

@@ -2,7 +2,14 @@
 #include "ground.h"
 
 #include <fcntl.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* What was reached, with little room: docs/guard.md has the figures, and what is not reached. */
@@ -36,20 +43,25 @@ static int body_cost(void)
 	return write(fd, &best, sizeof best) == sizeof best ? 0 : 4;
 }
 
-static uint64_t cost(const char *name)
+static uint64_t cost_of(const char *name, int (*body)(void))
 {
 	int fd;
 
 	cost_ns = 0;
 	/* A call through a supervisor takes many times as long. */
 	turns = front_notify && *name ? 4 : 30;
-	if (as(name, body_cost))
+	if (as(name, body))
 		return 0;
 	fd = open("/tmp/cost", O_RDONLY);
 	if (read(fd, &cost_ns, sizeof cost_ns) != sizeof cost_ns)
 		cost_ns = 0;
 	close(fd);
 	return cost_ns;
+}
+
+static uint64_t cost(const char *name)
+{
+	return cost_of(name, body_cost);
 }
 
 /* Programs are taken out some time after they were given up: the figure that does not fall any more. */
@@ -89,6 +101,77 @@ void case_cost(void)
 	   (unsigned long long)tenant, (double)tenant / (double)bare);
 }
 
+static uint64_t address_of(const char *function)
+{
+	FILE *f = fopen("/proc/kallsyms", "r");
+	unsigned long long at = 0, is;
+	char name[256];
+
+	while (f && fscanf(f, "%llx %*s %255s%*[^\n]", &is, name) == 2)
+		if (!strcmp(name, function))
+			at = is;
+	if (f)
+		fclose(f);
+	return at;
+}
+
+/* The processor's own breakpoints, of this task alone, at functions that a call runs through. */
+static const char *const watched[] = { "standin_ioctl", "standin_copy_to_user", "standin_copy_from_user" };
+static size_t watched_count;
+
+static int watch_self(void)
+{
+	for (size_t i = 0; i < watched_count; i++) {
+		struct perf_event_attr a = { .type = PERF_TYPE_BREAKPOINT,
+					     .size = sizeof a,
+					     .bp_type = HW_BREAKPOINT_X,
+					     .bp_addr = address_of(watched[i]),
+					     .bp_len = sizeof(long),
+					     .sample_period = 1 };
+
+		if (syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC) < 0)
+			return 2;
+	}
+	return 0;
+}
+
+static int body_cost_watched(void)
+{
+	return watch_self() ? 5 : body_cost();
+}
+
+/* A task that is watched pays for it, and no other does. */
+static void floor_of_one_task(uint64_t bare)
+{
+	uint64_t own[2], others;
+	int ends[2];
+	pid_t p;
+	char x;
+
+	for (watched_count = 1; watched_count <= 3; watched_count += 2)
+		own[watched_count / 2] = cost_of("", body_cost_watched);
+	watched_count = 3;
+	if (pipe(ends))
+		exit(1);
+	p = fork();
+	if (!p) {
+		if (watch_self() || write(ends[1], "x", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	close(ends[1]);
+	others = read(ends[0], &x, 1) == 1 ? cost("") : 0;
+	close(ends[0]);
+	kill(p, SIGKILL);
+	waitpid(p, NULL, 0);
+	ok(own[0] && own[1] && others,
+	   "bare %llu instructions, with breakpoints of one task: one %llu (%.2f), three %llu (%.2f), other tasks %llu "
+	   "(%.2f)",
+	   (unsigned long long)bare, (unsigned long long)own[0], (double)own[0] / (double)bare,
+	   (unsigned long long)own[1], (double)own[1] / (double)bare, (unsigned long long)others,
+	   (double)others / (double)bare);
+}
+
 /* What the places of the programs cost everybody, with programs that do nothing (mete-guard-floor). */
 void case_floor(void)
 {
@@ -109,6 +192,7 @@ void case_floor(void)
 		good &= with[i] >= bare;
 		run((const char *[]){ "/mete-guard-floor", "unload", NULL });
 	}
+	floor_of_one_task(bare);
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
 		ok(good, "bare %llu instructions, with idle %s %llu (%.2f)", (unsigned long long)bare, places[i],
 		   (unsigned long long)with[i], (double)with[i] / (double)bare);

@@ -120,6 +120,8 @@ void case_attacks(void);
 void case_swaps(void);
 void case_tricks(void);
 void case_published(void);
+void case_detours(void);
+void case_nodes(void);
 void case_lines(void);
 void case_cost(void);
 void case_floor(void);

@@ -65,6 +65,13 @@ static bool no_functions(void)
 	return show_instead("/proc/kallsyms", "ffffffff00000000 T register_ftrace_direct\n");
 }
 
+/* All but the one by which another driver maps memory. */
+static bool no_mapping(void)
+{
+	return show_instead("/proc/kallsyms", "0 t standin_ioctl\n0 t standin_copy_to_user\n0 t standin_cleanup\n"
+					      "0 t standin_free_dup\n0 T register_ftrace_direct\n");
+}
+
 static bool no_way_to_attach(void)
 {
 	return show_instead("/sys/kernel/security/lsm", "lockdown,yama") &&
@@ -133,6 +140,7 @@ static const struct {
 	{ "another branch of the driver", other_branch, "branch 700 is not one that this version knows", false },
 	{ "no devices of the driver", no_devices, "no devices in /proc/devices", false },
 	{ "a driver without the functions", no_functions, "has no function", false },
+	{ "a driver without a function for what others map", no_mapping, "has no function standin_dup_memory", false },
 	{ "no BPF LSM, and nothing else to attach to", no_way_to_attach,
 	  "bpf is not among this kernel's security modules", false },
 	{ "no capability", no_capability, "not allowed", true },

@@ -125,6 +125,34 @@ static bool judged_by_others(struct work *w, uint64_t file, uint32_t command, ui
 	return others;
 }
 
+/*
+ * nvidia-drm takes device memory by calls of its own, which are not charged: a tenant makes none, whoever has opened
+ * the node. The kernel's graphics have one major number for all drivers.
+ */
+static int graphics_shown(struct file *file)
+{
+	uint64_t account = account_of_current();
+	char name[GUARD_MODULE] = { 0 };
+	struct guard_tenant *t;
+	struct module *owner;
+
+	if (!account)
+		return 0;
+	owner = BPF_CORE_READ(file, f_op, owner);
+	if (!owner || bpf_core_read_str(name, sizeof name, &owner->name) < 0)
+		return 0;
+	for (int i = 0; i < GUARD_MODULE; i++) {
+		if (name[i] != guard_options.graphics[i])
+			return 0;
+		if (!name[i])
+			break;
+	}
+	t = tenant_find(account);
+	if (t)
+		refused(t, GUARD_DEVICE);
+	return -EPERM;
+}
+
 static int call_shown(struct file *file, unsigned int command, unsigned long argument)
 {
 	uint32_t major, minor, reason;
@@ -134,8 +162,10 @@ static int call_shown(struct file *file, unsigned int command, unsigned long arg
 	struct guard_limits *l;
 	struct work *w;
 
-	if (!device_of(file, &major, &minor) || major != guard_options.major)
+	if (!device_of(file, &major, &minor))
 		return 0;
+	if (major != guard_options.major)
+		return major == GRAPHICS_MAJOR ? graphics_shown(file) : 0;
 	account = account_of_file(key);
 	if (!account)
 		account = account_of_current();
@@ -146,8 +176,8 @@ static int call_shown(struct file *file, unsigned int command, unsigned long arg
 	t = tenant_of(account, l);
 	if (!c || !t)
 		return -EPERM;
-	/* The hook for its opening may not have run. */
-	if (guard_options.traced && !may_use(l, minor)) {
+	/* A process outside may have opened it, and where it is traced, its opening may not have been shown. */
+	if (!may_use(l, minor)) {
 		refused(t, GUARD_DEVICE);
 		return -EPERM;
 	}
@@ -202,8 +232,10 @@ static int call_of_32_bits(struct file *file)
 	struct guard_tenant *t;
 	uint32_t major, minor;
 
-	if (!c || !device_of(file, &major, &minor) || major != c->major)
+	if (!c || !device_of(file, &major, &minor))
 		return 0;
+	if (major != c->major)
+		return major == GRAPHICS_MAJOR ? graphics_shown(file) : 0;
 	account = account_of_file((uint64_t)file);
 	if (!account)
 		account = account_of_current();
@@ -299,9 +331,11 @@ static int call_copied(struct pt_regs *regs)
 		struct guard_object *o;
 
 		if (w->plan.effect == GUARD_DUP) {
-			dup_begin(w, t);
+			uint32_t to = w->plan.client;
+
 			key.client = w->plan.source_client;
 			key.handle = w->plan.source_object;
+			dup_begin(w, t, key, to);
 		}
 		o = bpf_map_lookup_elem(&guard_objects, &key);
 		if (o)

@@ -8,6 +8,8 @@
  *	copy_out		the reply of an allocation, still in the kernel: the reservation becomes what was taken
  *	behind call		the manager's answer: the reservation becomes an object, or goes back
  *	behind cleanup		the manager has freed all that a file had
+ *	dup, behind dup		another driver, nvidia-uvm, gets a name of its own for memory that a program maps
+ *	free_dup, behind it	and gives it back
  *	task_alloc, fork, exec, cgroup_attach_task	whose process: a tenant's stays the tenant's
  *
  * The first two are hooks of the kernel's security modules, where bpf is one of them (lsm=). Elsewhere the same
@@ -19,8 +21,9 @@
  * not shown is judged at `call`, where a kprobe is never left out that way, and ends its process if it may not pass; a
  * child is noted by a tracepoint; and whose file it is, is looked at again with each call.
  *
- * `call`, `copy_out` and `cleanup` are functions of the driver; mete-guard names them (drivers.c). `call` and `cleanup`
- * are of its core, in which the kernel lets no probe be: the probes are where they are called (sites.h).
+ * `call`, `copy_out`, `cleanup`, `dup` and `free_dup` are functions of the driver; mete-guard names them (drivers.c).
+ *All but `copy_out` are of its core, in which the kernel lets no probe be: the probes are where they are called
+ *(sites.h).
  *
  * A program of this kind cannot stop the driver once it is past file_ioctl. So a call that took more than was reserved,
  * with no room for the difference, keeps its charge, and its process is killed before it returns to its own code.
@@ -50,6 +53,7 @@
 #define CHARACTER 0020000
 #define CONTROL_MINOR 255
 #define MODESET_MINOR 254
+#define GRAPHICS_MAJOR 226 /* DRM_MAJOR */
 #define PUT_TRIES 256
 
 /* Of the kernel's structures what is read here; their places are found when the program is loaded. */
@@ -58,8 +62,17 @@ struct inode {
 	uint32_t i_rdev;
 } __attribute__((preserve_access_index));
 
+struct module {
+	char name[GUARD_MODULE];
+} __attribute__((preserve_access_index));
+
+struct file_operations {
+	struct module *owner;
+} __attribute__((preserve_access_index));
+
 struct file {
 	struct inode *f_inode;
+	const struct file_operations *f_op;
 } __attribute__((preserve_access_index));
 
 struct bpf_local_storage;
@@ -113,7 +126,11 @@ struct work {
 	uint32_t stage;
 	uint32_t replied; /* what is nested was copied back */
 	uint32_t group;	  /* 1: a channel group is counted that is not made yet */
-	uint32_t dup;	  /* the place of its source in the tenant's dup_of, and 1; 0: none */
+	uint32_t dup;	  /* the place of its source in the tenant's dup_of, and 1; one more: it has none; 0: no dup */
+	uint64_t mapping; /* the memory that another driver maps; a reference of it */
+	uint64_t mapping_device, mapping_name_at;    /* whose name is made, and where the manager puts it */
+	uint64_t unmapping_device, unmapping_number; /* the mapping that is given back; 0: none */
+	uint32_t unmapping_name, unused;
 	struct guard_plan plan;
 	struct guard_call call;
 	uint8_t nested[GUARD_NESTED_BYTES] __attribute__((aligned(8)));
@@ -195,6 +212,13 @@ struct {
 } guard_memories SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GUARD_OBJECTS_MOST);
+	__type(key, struct guard_mapped_key);
+	__type(value, struct guard_mapped);
+} guard_mapped SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, uint32_t);
@@ -268,6 +292,7 @@ static struct guard_tenant *tenant_find(uint64_t account)
 #include "guard/bpf/processes.bpf.h"
 #include "guard/bpf/files.bpf.h"
 #include "guard/bpf/calls.bpf.h"
+#include "guard/bpf/mapped.bpf.h"
 
 /* For mete-guard, which looks for the places where the driver's core is called (sites.h). */
 struct guard_text guard_text;

@@ -196,15 +196,24 @@ static void object_put(struct work *w, const struct guard_key *key, uint32_t par
  * second name before it looks up the source; the one that names memory before it looks for second names in progress
  * (named_beside).
  */
-static void dup_begin(struct work *w, struct guard_tenant *t)
+static void dup_begin(struct work *w, struct guard_tenant *t, struct guard_key source, uint32_t to)
 {
-	uint64_t key = (uint64_t)w->plan.source_client << 32 | w->plan.source_object;
+	uint64_t key = (uint64_t)source.client << 32 | source.handle, ended;
 	uint32_t at = __sync_fetch_and_add(&t->dups_begun, 1) & (GUARD_DUPS - 1);
 
 	__sync_fetch_and_add(&t->dups, 1);
-	if (t->dup_of[at] && !t->dup_ended[at])
-		t->blind = 1;
-	t->dup_ended[at] = 0;
+	if (__sync_val_compare_and_swap(&t->dup_busy[at], 0, 1)) {
+		__sync_fetch_and_add(&t->lost, 1);
+		w->dup = GUARD_DUPS + 1;
+		return;
+	}
+	/* Who names memory now must not miss the one that was here. */
+	ended = t->dup_ended[at];
+	if (ended > *(volatile uint64_t *)&t->lost_ended)
+		*(volatile uint64_t *)&t->lost_ended = ended;
+	__sync_lock_test_and_set(&t->dup_of[at], 0);
+	*(volatile uint64_t *)&t->dup_ended[at] = 0;
+	*(volatile uint32_t *)&t->dup_to[at] = to;
 	__sync_lock_test_and_set(&t->dup_of[at], key);
 	w->dup = at + 1;
 }
@@ -213,49 +222,82 @@ static void dup_end(struct work *w)
 {
 	struct guard_tenant *t = w->dup ? tenant_find(w->account) : NULL;
 	uint32_t at = (w->dup - 1) & (GUARD_DUPS - 1);
+	bool lost = w->dup > GUARD_DUPS;
 	uint64_t number;
 
 	w->dup = 0;
 	if (!t)
 		return;
 	number = number_next();
-	t->dup_ended[at] = number;
-	t->dups_ended = number;
+	if (lost) {
+		*(volatile uint64_t *)&t->lost_ended = number;
+		__sync_fetch_and_sub(&t->lost, 1);
+	} else {
+		*(volatile uint64_t *)&t->dup_ended[at] = number;
+		__sync_lock_test_and_set(&t->dup_busy[at], 0);
+	}
+	*(volatile uint64_t *)&t->dups_ended = number;
 	__sync_fetch_and_sub(&t->dups, 1);
 }
 
-/* True if memory got this name while a second name was being created of an object that had it. */
-static bool named_beside(const struct work *w, const struct guard_key *key)
+/* What named_beside() looks for, and what it finds: the client that gets the second name. */
+enum { NOT_NAMED = 0, FOR_EVER = 1 };
+
+struct beside {
+	uint64_t account, until, of;
+	uint32_t found, unused;
+};
+
+static long beside_one(uint32_t i, struct beside *b)
 {
-	uint64_t is = (uint64_t)key->client << 32 | key->handle;
+	struct guard_tenant *t = tenant_find(b->account);
+	uint64_t ended;
+
+	if (!t)
+		return 1;
+	i &= GUARD_DUPS - 1;
+	ended = *(volatile uint64_t *)&t->dup_ended[i];
+	if (*(volatile uint64_t *)&t->dup_of[i] != b->of || (ended && ended <= b->until))
+		return 0;
+	b->found = t->dup_to[i] ? t->dup_to[i] : FOR_EVER;
+	return 1;
+}
+
+/*
+ * Whether memory got this name while a second name was being created of an object that had it, and of which client.
+ * FOR_EVER: of another driver, or nobody knows.
+ */
+static uint32_t named_beside(const struct work *w, const struct guard_key *key)
+{
+	struct beside b = { .account = w->account, .until = w->until, .of = (uint64_t)key->client << 32 | key->handle };
 	struct guard_tenant *t = tenant_find(w->account);
 
 	if (!t || (!*(volatile uint64_t *)&t->dups && *(volatile uint64_t *)&t->dups_ended <= w->until))
-		return false;
-	for (uint32_t i = 0; i < GUARD_DUPS; i++) {
-		uint64_t ended = *(volatile uint64_t *)&t->dup_ended[i];
-
-		if (*(volatile uint64_t *)&t->dup_of[i] == is && (!ended || ended > w->until))
-			return true;
-	}
-	return t->blind;
+		return NOT_NAMED;
+	bpf_loop(GUARD_DUPS, beside_one, &b, 0);
+	if (b.found)
+		return b.found;
+	return *(volatile uint64_t *)&t->lost || *(volatile uint64_t *)&t->lost_ended > w->until ? FOR_EVER : NOT_NAMED;
 }
 
 /*
  * Names memory, of which the caller has one reference in addition to the name's: if it may have an uncounted second
- * name, it stays charged until its file is released.
+ * name, it stays charged until the file of that one's client is released, or as long as the tenant exists.
  */
 static void memory_name(struct work *w, const struct guard_key *key, uint64_t number)
 {
-	struct guard_key kept = *key;
+	struct guard_key kept = { 0 };
+	uint32_t beside;
 
 	object_put(w, key, w->plan.parent, RM_CLASS_MEMORY, number);
-	if (!named_beside(w, key)) {
+	beside = named_beside(w, key);
+	if (beside == NOT_NAMED) {
 		memory_unref(number);
-		return;
+	} else if (beside != FOR_EVER) {
+		kept.client = beside;
+		key_make_up(&kept, w->account);
+		object_put(w, &kept, kept.client, RM_CLASS_MEMORY, number);
 	}
-	key_make_up(&kept, w->account);
-	object_put(w, &kept, kept.client, RM_CLASS_MEMORY, number);
 }
 
 static void memory_put(struct work *w, const struct guard_key *key, uint64_t bytes)
@@ -373,6 +415,8 @@ static void work_leave(struct work *w)
 	if (second)
 		object_put(w, &key, w->plan.parent, RM_CLASS_MEMORY, w->memory);
 	dup_end(w);
+	/* Whether another driver has mapped it is not known: it stays charged. */
+	w->mapping = 0;
 	group_leave(w);
 	w->reserved = 0;
 	w->stage = IDLE;

@@ -175,15 +175,16 @@ static struct bpf_link *attach_usual(struct bpf_program *p)
 static struct bpf_object *object_load(const struct guard_kernel *k, bool rewrites, char *why, int *ret)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "guard");
-	const struct guard_options options = { .rewrites = rewrites,
-					       .set = (uint32_t)(clock_now_ns() >> 10),
-					       .traced = !k->lsm,
-					       .major = k->major,
-					       .idle = IDLE };
+	struct guard_options options = { .rewrites = rewrites,
+					 .set = (uint32_t)(clock_now_ns() >> 10),
+					 .traced = !k->lsm,
+					 .major = k->major,
+					 .idle = IDLE };
 	struct bpf_object *object = bpf_object__open_mem(guard_object, sizeof guard_object, &o);
 	struct bpf_map *m;
 	char path[128];
 
+	snprintf(options.graphics, sizeof options.graphics, "%s", k->driver->graphics);
 	*ret = -EINVAL;
 	if (!object) {
 		say(why, 0, "the programs cannot be read (%s)", last_line);
@@ -212,10 +213,14 @@ static struct bpf_object *object_load(const struct guard_kernel *k, bool rewrite
 	return NULL;
 }
 
-/* Where the driver's core is called. */
+/* The functions of the driver's core, and where they are called. */
+enum callee { CALLEE_CALL, CALLEE_CLEANUP, CALLEE_DUP, CALLEE_FREE_DUP, CALLEES };
+
 struct sites {
-	struct site calls[SITES_MOST], cleanups[SITES_MOST];
-	int call_count, cleanup_count;
+	struct {
+		struct site site[SITES_MOST];
+		int count;
+	} of[CALLEES];
 };
 
 struct reader {
@@ -264,15 +269,15 @@ static int sites_look(struct bpf_object *object, const struct guard_driver *d, s
 	struct reader reader = {
 		bpf_program__fd(bpf_object__find_program_by_name(object, "guard_read")), text_map(object)
 	};
-	int r;
+	const char *const callees[CALLEES] = { d->call, d->cleanup, d->dup, d->free_dup };
+	int r = 0;
 
 	if (!reader.text)
 		return say(why, -ENOMEM, "what is read of the kernel cannot be mapped");
-	r = sites_find(names, d->module, d->call, text_read, &reader, ret->calls, why);
-	ret->call_count = r;
-	if (r > 0)
-		r = sites_find(names, d->module, d->cleanup, text_read, &reader, ret->cleanups, why);
-	ret->cleanup_count = r;
+	for (int i = 0; i < CALLEES && r >= 0; i++) {
+		r = sites_find(names, d->module, callees[i], text_read, &reader, ret->of[i].site, why);
+		ret->of[i].count = r;
+	}
 	munmap(reader.text, sizeof *reader.text);
 	return r < 0 ? r : 0;
 }
@@ -301,21 +306,21 @@ static struct bpf_link *attach_at(struct bpf_program *p, uint64_t at)
 /* Programs that are attached where the driver's core is called. */
 static const struct {
 	const char *name;
-	bool cleanup; /* of a file; else a call */
+	enum callee callee;
 	bool behind;
 } probes[] = {
-	{ "guard_call", false, false },
-	{ "guard_answer", false, true },
-	{ "guard_release", true, false },
-	{ "guard_released", true, true },
+	{ "guard_call", CALLEE_CALL, false },	    { "guard_answer", CALLEE_CALL, true },
+	{ "guard_release", CALLEE_CLEANUP, false }, { "guard_released", CALLEE_CLEANUP, true },
+	{ "guard_dup", CALLEE_DUP, false },	    { "guard_duped", CALLEE_DUP, true },
+	{ "guard_undup", CALLEE_FREE_DUP, false },  { "guard_unduped", CALLEE_FREE_DUP, true },
 };
 
 /* Value: how many places it has; 0: it is attached by what it is. */
 static int places_of(const char *name, const struct sites *sites, uint64_t ret[SITES_MOST])
 {
 	for (size_t i = 0; i < sizeof probes / sizeof *probes; i++) {
-		const struct site *site = probes[i].cleanup ? sites->cleanups : sites->calls;
-		int count = probes[i].cleanup ? sites->cleanup_count : sites->call_count;
+		const struct site *site = sites->of[probes[i].callee].site;
+		int count = sites->of[probes[i].callee].count;
 
 		if (strcmp(name, probes[i].name))
 			continue;

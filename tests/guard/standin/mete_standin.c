@@ -13,13 +13,18 @@
  * device's object is made only for a process that has a device's node open itself; the caller's own pages are found by
  * its address, and their first word is counted up.
  *
+ * Two more drivers stand here in one module with it. One is as nvidia-uvm (minors 0 and 1 of a major number of its own;
+ * calls by plain numbers): what it maps of a client's memory it holds by a name of its own, until it unmaps it or its
+ * file is released. It does so by two functions of the core, which the layer calls in its name. The other is as
+ * nvidia-drm: a node of the kernel's graphics, which takes memory by a call of its own.
+ *
  * NVIDIA compiles its core apart from the kernel's build (src/nvidia/Makefile of its open kernel modules: no -pg), and
  * links it with a layer that the kernel's build compiles (kernel-open/nvidia). The core's functions, rm_ioctl among
  * them, have no entry that the kernel's tracing knows, so neither fentry nor a kprobe event is attached to them. Here
  * the two functions that stand for the core's are `notrace`, which has the same effect.
  *
- * /proc/mete_standin: "used peak objects calls"; writing to it sets the peak to what is used; a 1 makes the driver slow,
- * anything else fast again.
+ * /proc/mete_standin: "used peak objects calls"; writing to it sets the peak to what is used; a 1 makes the driver
+ * slow, anything else fast again.
  */
 #include <linux/cdev.h>
 #include <linux/file.h>
@@ -44,6 +49,11 @@
 #define DUPLICATE 0x19
 #define INVALID 0x1f
 #define NO_MEMORY 0x51
+#define GRAPHICS_MAJOR 226 /* DRM_MAJOR */
+#define GRAPHICS_MINOR 128 /* the first render node */
+#define MAP_EXTERNAL 33	   /* calls of nvidia-uvm */
+#define UNMAP_EXTERNAL 66
+#define GRAPHICS_TAKE 0x45
 
 struct standin_file {
 	bool control, has_client;
@@ -73,7 +83,9 @@ static unsigned int object_count;
 static u32 next_handle = 0xcaf00001;
 static int major;
 static bool slow; /* by what is written to the file in /proc: 1 */
-static struct cdev cdev;
+static int uvm_major;
+static struct cdev cdev, uvm_cdev, graphics_cdev;
+static bool graphics_there;
 
 /* --- what the guard attaches to, or to the calls of; the names stand in its table of drivers --- */
 
@@ -81,6 +93,10 @@ u32 standin_copy_from_user(void *to, const void __user *from, u32 n);
 u32 standin_copy_to_user(void __user *to, const void *from, u32 n);
 u32 standin_ioctl(void *stack, void *state, struct standin_file *file, u32 number, void *data, u32 size);
 void standin_cleanup(void *stack, void *state, struct standin_file *file);
+u32 standin_dup_memory(void *stack, void *device, u32 client, u32 handle, u32 *ret_name, void *info);
+u32 standin_free_dup(void *stack, void *device, u32 name);
+u32 standin_uvm_dup(u32 client, u32 handle, u32 *ret_name);
+u32 standin_uvm_free_dup(u32 name);
 
 noinline u32 standin_copy_from_user(void *to, const void __user *from, u32 n)
 {
@@ -557,6 +573,194 @@ noinline notrace void standin_cleanup(void *stack, void *state, struct standin_f
 	mutex_unlock(&lock);
 }
 
+/* --- what another driver holds of a client's memory --- */
+
+/* By a name below the core's own client, which no program's is. */
+#define CORE_CLIENT 0xfeed0001
+
+noinline notrace u32 standin_dup_memory(void *stack, void *device, u32 client, u32 handle, u32 *ret_name, void *info)
+{
+	struct object *source, *o;
+	u32 r = INVALID;
+
+	take_time();
+	mutex_lock(&lock);
+	source = find(client, handle);
+	*ret_name = 0;
+	o = source && source->memory ? add(CORE_CLIENT, CORE_CLIENT, ret_name, 0x40) : NULL;
+	if (o) {
+		o->memory = source->memory;
+		o->memory->refs++;
+		r = OK;
+	}
+	mutex_unlock(&lock);
+	return r;
+}
+
+noinline notrace u32 standin_free_dup(void *stack, void *device, u32 name)
+{
+	struct object *o;
+
+	mutex_lock(&lock);
+	o = find(CORE_CLIENT, name);
+	if (o)
+		drop(o);
+	mutex_unlock(&lock);
+	return o ? OK : INVALID;
+}
+
+/* The layer's, which the other driver calls. */
+noinline u32 standin_uvm_dup(u32 client, u32 handle, u32 *ret_name)
+{
+	u32 r = standin_dup_memory(NULL, &uvm_cdev, client, handle, ret_name, NULL);
+
+	barrier();
+	return r;
+}
+
+noinline u32 standin_uvm_free_dup(u32 name)
+{
+	u32 r = standin_free_dup(NULL, &uvm_cdev, name);
+
+	barrier();
+	return r;
+}
+
+struct uvm_name {
+	struct list_head link;
+	u32 name;
+};
+
+struct uvm_file {
+	struct mutex lock;
+	struct list_head names;
+};
+
+static int uvm_open(struct inode *inode, struct file *file)
+{
+	struct uvm_file *f = kzalloc(sizeof *f, GFP_KERNEL);
+
+	if (!f)
+		return -ENOMEM;
+	mutex_init(&f->lock);
+	INIT_LIST_HEAD(&f->names);
+	file->private_data = f;
+	return 0;
+}
+
+/* 0: each. */
+static bool uvm_unmap(struct uvm_file *f, u32 name)
+{
+	struct uvm_name *n, *next;
+	bool found = false;
+
+	mutex_lock(&f->lock);
+	list_for_each_entry_safe(n, next, &f->names, link) if (!name || n->name == name)
+	{
+		standin_uvm_free_dup(n->name);
+		list_del(&n->link);
+		kfree(n);
+		found = true;
+	}
+	mutex_unlock(&f->lock);
+	return found;
+}
+
+static u32 uvm_map(struct uvm_file *f, u32 client, u32 handle, u32 *ret_name)
+{
+	struct uvm_name *n = kzalloc(sizeof *n, GFP_KERNEL);
+	u32 r = n ? standin_uvm_dup(client, handle, &n->name) : NO_MEMORY;
+
+	if (r) {
+		kfree(n);
+		return r;
+	}
+	*ret_name = n->name;
+	mutex_lock(&f->lock);
+	list_add(&n->link, &f->names);
+	mutex_unlock(&f->lock);
+	return OK;
+}
+
+static int uvm_release(struct inode *inode, struct file *file)
+{
+	uvm_unmap(file->private_data, 0);
+	kfree(file->private_data);
+	return 0;
+}
+
+/* The argument by words: client, handle, the driver's name, status. */
+static long uvm_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	struct uvm_file *f = file->private_data;
+	void __user *from = (void __user *)argument;
+	u32 d[4];
+
+	if (copy_from_user(d, from, sizeof d))
+		return -EFAULT;
+	if (command == MAP_EXTERNAL)
+		d[3] = uvm_map(f, d[0], d[1], &d[2]);
+	else if (command == UNMAP_EXTERNAL)
+		d[3] = uvm_unmap(f, d[2]) ? OK : INVALID;
+	else
+		return -EINVAL;
+	return copy_to_user(from, d, sizeof d) ? -EFAULT : 0;
+}
+
+static const struct file_operations uvm_operations = {
+	.owner = THIS_MODULE,
+	.open = uvm_open,
+	.release = uvm_release,
+	.unlocked_ioctl = uvm_ioctl,
+};
+
+/* --- the graphics node: what a file of it takes is its own --- */
+
+static int graphics_open(struct inode *inode, struct file *file)
+{
+	file->private_data = kzalloc(sizeof(u64), GFP_KERNEL);
+	return file->private_data ? 0 : -ENOMEM;
+}
+
+static void graphics_count(u64 *own, u64 bytes, bool take)
+{
+	mutex_lock(&lock);
+	used += take ? bytes : -bytes;
+	*own += take ? bytes : -bytes;
+	if (used > peak)
+		peak = used;
+	mutex_unlock(&lock);
+}
+
+static int graphics_release(struct inode *inode, struct file *file)
+{
+	u64 *own = file->private_data;
+
+	graphics_count(own, *own, false);
+	kfree(own);
+	return 0;
+}
+
+static long graphics_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	u64 bytes;
+
+	if (_IOC_NR(command) != GRAPHICS_TAKE || get_user(bytes, (u64 __user *)argument))
+		return -EINVAL;
+	if (bytes > TOTAL)
+		return -ENOMEM;
+	graphics_count(file->private_data, bytes, true);
+	return 0;
+}
+
+static const struct file_operations graphics_operations = {
+	.owner = THIS_MODULE,
+	.open = graphics_open,
+	.release = graphics_release,
+	.unlocked_ioctl = graphics_ioctl,
+	.compat_ioctl = graphics_ioctl,
+};
+
 /* --- files --- */
 
 static int standin_open(struct inode *inode, struct file *file)
@@ -668,20 +872,43 @@ static ssize_t reset(struct file *file, const char __user *from, size_t n, loff_
 
 static const struct proc_ops shown = { .proc_read = show, .proc_write = reset };
 
-static int __init standin_init(void)
+/* A range of numbers with its operations; *number 0: any. */
+static int node_make(int *number, unsigned int first, unsigned int count, const char *name, struct cdev *node,
+		     const struct file_operations *with)
 {
-	dev_t first;
-	int r = alloc_chrdev_region(&first, 0, 256, "mete-standin");
+	dev_t at = MKDEV(*number, first);
+	int r = *number ? register_chrdev_region(at, count, name) : alloc_chrdev_region(&at, first, count, name);
 
 	if (r)
 		return r;
-	major = MAJOR(first);
-	cdev_init(&cdev, &operations);
-	r = cdev_add(&cdev, first, 256);
+	*number = MAJOR(at);
+	cdev_init(node, with);
+	r = cdev_add(node, at, count);
+	if (r)
+		unregister_chrdev_region(at, count);
+	return r;
+}
+
+static void node_drop(int number, unsigned int first, unsigned int count, struct cdev *node)
+{
+	cdev_del(node);
+	unregister_chrdev_region(MKDEV(number, first), count);
+}
+
+static int __init standin_init(void)
+{
+	int graphics = GRAPHICS_MAJOR, r = node_make(&major, 0, 256, "mete-standin", &cdev, &operations);
+
+	if (r)
+		return r;
+	r = node_make(&uvm_major, 0, 2, "mete-standin-uvm", &uvm_cdev, &uvm_operations);
 	if (r) {
-		unregister_chrdev_region(first, 256);
+		node_drop(major, 0, 256, &cdev);
 		return r;
 	}
+	/* Where the kernel has graphics of its own, the number is theirs. */
+	graphics_there =
+		!node_make(&graphics, GRAPHICS_MINOR, 1, "mete-standin-graphics", &graphics_cdev, &graphics_operations);
 	proc_create("mete_standin", 0666, NULL, &shown);
 	return 0;
 }
@@ -689,8 +916,10 @@ static int __init standin_init(void)
 static void __exit standin_exit(void)
 {
 	remove_proc_entry("mete_standin", NULL);
-	cdev_del(&cdev);
-	unregister_chrdev_region(MKDEV(major, 0), 256);
+	if (graphics_there)
+		node_drop(GRAPHICS_MAJOR, GRAPHICS_MINOR, 1, &graphics_cdev);
+	node_drop(uvm_major, 0, 2, &uvm_cdev);
+	node_drop(major, 0, 256, &cdev);
 }
 
 module_init(standin_init);
