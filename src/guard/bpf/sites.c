@@ -86,12 +86,22 @@ static int functions_read(const char *kallsyms, const char *module, const char *
 	return r;
 }
 
-/* endbr64, where the kernel is built with it; then the five bytes that tracing changes: nothing, or a call. */
+/*
+ * endbr64, where the kernel is built with it, or what the kernel writes over it in functions that are only called
+ * directly (gen_endbr_poison() of arch/x86/include/asm/ibt.h, of two versions); then the five bytes that tracing
+ * changes: nothing, or a call.
+ */
 static bool has_entry(const uint8_t head[HEAD])
 {
-	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa }, nothing[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
-	const uint8_t *at = memcmp(head, endbr, sizeof endbr) ? head : head + sizeof endbr;
+	static const uint8_t landings[][4] = { { 0xf3, 0x0f, 0x1e, 0xfa },
+					       { 0x66, 0x0f, 0x1f, 0x00 },
+					       { 0x0f, 0x1f, 0x40, 0xd6 } };
+	static const uint8_t nothing[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	const uint8_t *at = head;
 
+	for (size_t i = 0; at == head && i < sizeof landings / sizeof *landings; i++)
+		if (!memcmp(head, landings[i], sizeof *landings))
+			at = head + sizeof *landings;
 	return !memcmp(at, nothing, sizeof nothing) || *at == CALL;
 }
 

@@ -103,6 +103,15 @@ static void test_entries(void)
 	tap_ok(find(s) == 1, "an entry without endbr64");
 	put_branch(0, 0xe8, BASE + 0x20000);
 	tap_ok(find(s) == 1, "an entry that somebody traces");
+	/* Functions whose address is nowhere taken: the driver's nvidia_ioctl is one. */
+	memcpy(memory, "\x66\x0f\x1f\x00\x0f\x1f\x44\x00\x00", 9);
+	tap_ok(find(s) == 1, "an entry whose endbr64 the kernel has written over");
+	memcpy(memory, "\x0f\x1f\x40\xd6\x0f\x1f\x44\x00\x00", 9);
+	tap_ok(find(s) == 1, "... as later kernels do");
+	put_branch(4, 0xe8, BASE + 0x20000);
+	tap_ok(find(s) == 1, "... and somebody traces it");
+	memcpy(memory, "\x41\x54\x55\x53", 4);
+	tap_ok(find(s) == -ENOENT, "four other bytes before a call are no entry");
 }
 
 static void test_refused(void)

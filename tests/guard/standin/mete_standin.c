@@ -578,7 +578,8 @@ noinline notrace void standin_cleanup(void *stack, void *state, struct standin_f
 /* By a name below the core's own client, which no program's is. */
 #define CORE_CLIENT 0xfeed0001
 
-noinline notrace u32 standin_dup_memory(void *stack, void *device, u32 client, u32 handle, u32 *ret_name, void *info)
+noinline notrace __noclone u32 standin_dup_memory(void *stack, void *device, u32 client, u32 handle, u32 *ret_name,
+						  void *info)
 {
 	struct object *source, *o;
 	u32 r = INVALID;
@@ -597,7 +598,7 @@ noinline notrace u32 standin_dup_memory(void *stack, void *device, u32 client, u
 	return r;
 }
 
-noinline notrace u32 standin_free_dup(void *stack, void *device, u32 name)
+noinline notrace __noclone u32 standin_free_dup(void *stack, void *device, u32 name)
 {
 	struct object *o;
 
