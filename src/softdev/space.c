@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define PAGE 4096u
 #define NO_ACCESS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
@@ -140,6 +141,14 @@ uint64_t space_take(uint64_t bytes, uint64_t align, uint64_t wish)
 	return begin ? begin : map_anywhere(bytes, align);
 }
 
+/* Locked memory is memory that the machine has; more cannot be had, although the kernel may promise it. */
+static uint64_t machine_bytes(void)
+{
+	const long pages = sysconf(_SC_PHYS_PAGES);
+
+	return pages > 0 ? (uint64_t)pages * PAGE : UINT64_MAX;
+}
+
 void *space_take_memory(uint64_t bytes)
 {
 	uint64_t all, begin;
@@ -147,6 +156,8 @@ void *space_take_memory(uint64_t bytes)
 	if (__builtin_add_overflow(bytes, PAGE - 1, &all))
 		return NULL;
 	all = all / PAGE * PAGE;
+	if (all > machine_bytes())
+		return NULL;
 	begin = space_take(all, PAGE, 0);
 	if (!begin)
 		return NULL;

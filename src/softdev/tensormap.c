@@ -43,15 +43,19 @@ struct array {
 	CUtensorMapFloatOOBfill fill;
 };
 
-/* The array that a map is of. Steps in the first dimension count for nothing without an interleave, as the API says. */
+/*
+ * The array that a map is of. Steps in the first dimension count for nothing without an interleave, as the API says.
+ * The map itself may lie anywhere: cuda-core keeps it within an object of Python's, at a multiple of 16, and encodes it
+ * there on GPUs, although the API asks for 64.
+ */
 static CUresult array_take(const struct array *a, CUtensorMap *ret, struct tensor_map *m)
 {
 	const CUresult e = driver_ready();
 
 	if (e)
 		return e;
-	if (!ret || (uintptr_t)ret % 64 || !a->dim || !a->step || !a->rank || a->rank > TENSOR_RANK_MAX ||
-	    (a->rank > 1 && !a->stride) || (unsigned)a->type > CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B ||
+	if (!ret || !a->dim || !a->step || !a->rank || a->rank > TENSOR_RANK_MAX || (a->rank > 1 && !a->stride) ||
+	    (unsigned)a->type > CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B ||
 	    (unsigned)a->interleave > CU_TENSOR_MAP_INTERLEAVE_32B ||
 	    (unsigned)a->swizzle > CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B ||
 	    (unsigned)a->fill > CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA || (uintptr_t)a->address % 16)

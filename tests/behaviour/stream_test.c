@@ -162,6 +162,24 @@ static void events(CUdeviceptr p)
 	sem_destroy(&gate);
 }
 
+/* An event for several processes is an event like any other in its own, also where no other process can open it. */
+static void event_of_several(CUdeviceptr p)
+{
+	CUevent e;
+	CUstream s;
+
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	answers(CUDA_ERROR_INVALID_VALUE, cuEventCreate(&e, CU_EVENT_INTERPROCESS));
+	needs(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+	works(cuCtxSynchronize());
+	works(cuMemsetD32Async(p, 5, N, s));
+	works(cuEventRecord(e, s));
+	works(cuEventSynchronize(e));
+	is(first_word(p), 5);
+	works(cuEventDestroy(e));
+	works(cuStreamDestroy(s));
+}
+
 struct calls {
 	int count;
 	int order[8];
@@ -277,6 +295,18 @@ static void bad_captures(CUdeviceptr p)
 	works(cuStreamDestroy(s));
 }
 
+/* What the capture's next node needs may be asked for without the edges' data, as long as they say nothing. */
+static void needed_by_capture(CUstream s)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	const CUgraphNode *nodes = NULL;
+	size_t count = 0;
+
+	works(cuStreamGetCaptureInfo_v3(s, &status, NULL, NULL, &nodes, NULL, &count));
+	is(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+	tap_ok(nodes && count == 1, "the capture goes on behind %zu node", count);
+}
+
 /* A stream that joined a capture may go before it ends: come back it is no loss, not come back the capture fails. */
 static void joined_stream_goes(CUdeviceptr p)
 {
@@ -298,6 +328,8 @@ static void joined_stream_goes(CUdeviceptr p)
 		works(cuStreamDestroy(other));
 		if (back)
 			works(cuStreamWaitEvent(s, join, 0));
+		if (back)
+			needed_by_capture(s);
 		answers(back ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(s, &graph));
 	}
 	fill_words(p, 0, N);
@@ -524,6 +556,7 @@ int main(void)
 	side_by_side(p);
 	null_stream(p);
 	events(p);
+	event_of_several(p);
 	callbacks();
 	properties();
 	destroyed_early(p);

@@ -134,6 +134,7 @@ static void host_memory(void)
 	CU(cuMemFreeHost(p));
 	FAILS(cuMemFreeHost(p), CUDA_ERROR_INVALID_VALUE);
 	FAILS(cuMemHostAlloc(&p, 0, 0), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuMemHostAlloc(&p, (size_t)1 << 45, 0), CUDA_ERROR_OUT_OF_MEMORY); /* more than machines have */
 	q = malloc(4096);
 	CU(cuMemHostRegister(q, 4096, 0));
 	FAILS(cuMemHostRegister(q, 4096, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);

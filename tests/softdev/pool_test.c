@@ -111,6 +111,8 @@ static void host(void)
 	CU(cuMemAllocFromPoolAsync(&a, 5000, p, NULL));
 	CU(cuStreamSynchronize(NULL));
 	is(soft_free(), all);
+	/* more than machines have */
+	FAILS(cuMemAllocFromPoolAsync(&b, (size_t)1 << 45, p, NULL), CUDA_ERROR_OUT_OF_MEMORY);
 	CU(cuMemsetD8Async(a, 7, 5000, NULL));
 	CU(cuStreamSynchronize(NULL));
 	is(((unsigned char *)(uintptr_t)a)[4999], 7);

@@ -79,6 +79,7 @@ int main(void)
 	const struct shape s = { { 40, 10 }, { 160 }, { 8, 4 }, { 1, 1 } };
 	float values[400];
 	CUdeviceptr array, other, out;
+	_Alignas(64) char room[16 + sizeof(CUtensorMap)]; /* cuda-core's maps lie at multiples of 16 */
 	CUtensorMap map;
 	CUfunction f;
 	CUmodule m;
@@ -100,6 +101,9 @@ int main(void)
 	refusals(array);
 	CU(encode(&map, array, &s));
 	tile(f, &map, out, 0, 0);
+	CU(encode((CUtensorMap *)(void *)(room + 16), array, &s));
+	memcpy(&map, room + 16, sizeof(map));
+	tile(f, &map, out, 8, 4);
 	tile(f, &map, out, 35, 8);
 	tile(f, &map, out, -3, -2);
 	CU(cuTensorMapReplaceAddress(&map, (void *)other));

@@ -73,6 +73,17 @@ CUresult client_cuEventSynchronize(CUevent hEvent)
 	return wait_for(CUDA_CALL_cuEventSynchronize, hEvent);
 }
 
+/*
+ * An event for several processes is an event of this process here: no other can open it, and cuIpcGetEventHandle() says
+ * so. The worker could not share it, since a sandbox keeps it from the files of others.
+ */
+CUresult client_cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+	const unsigned int shared = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
+
+	return client_plain_cuEventCreate(phEvent, (Flags & shared) == shared ? Flags & ~CU_EVENT_INTERPROCESS : Flags);
+}
+
 /* ---- streams that wait ---- */
 
 /* Whether the event is another server's than the stream, or the current context where the stream has no name. */

@@ -133,13 +133,14 @@ static void serial_of(uint32_t index, char ret[30])
 	snprintf(ret, 30, "mete-soft-%u", index);
 }
 
+/* NVML takes a UUID as CUDA has it too, without the prefix: cuda-core's Device.to_system_device() asks so. */
 static int is_uuid(const struct segment_config *c, uint32_t index, const void *what)
 {
 	char text[41];
 
 	(void)index;
 	state_uuid(c->uuid, text);
-	return !strcmp(text, what);
+	return !strcmp(text, what) || !strcmp(text + sizeof("GPU-") - 1, what);
 }
 
 static int is_uuid_bytes(const struct segment_config *c, uint32_t index, const void *what)

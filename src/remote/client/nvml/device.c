@@ -130,12 +130,13 @@ static void uuid_text(const uint8_t uuid[16], char ret[41])
 	*at = 0;
 }
 
+/* With the prefix, or without it as CUDA has it. */
 static bool is_uuid(const struct watch_facts *f, const void *what)
 {
 	char text[41];
 
 	uuid_text(f->uuid, text);
-	return !strcmp(text, what);
+	return !strcmp(text, what) || !strcmp(text + sizeof("GPU-") - 1, what);
 }
 
 static bool is_uuid_bytes(const struct watch_facts *f, const void *what)
