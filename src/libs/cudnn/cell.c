@@ -1,6 +1,7 @@
 /* cell.c: the cells of cell.h, and which ones of float are used. */
 #include "libs/cudnn/cell.h"
 #include "libs/common/exponential.h"
+#include "libs/common/instructions.h"
 
 #include <math.h>
 
@@ -20,14 +21,6 @@ static double sigmoid_d(double x)
 #define SIGMOID sigmoid_float
 #define TANH tanh_float
 #include "libs/cudnn/cell_typed.h"
-
-#if defined(__x86_64__) && !defined(__clang__)
-#define HAS_AVX512 (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
-#define HAS_AVX2 (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-#define CHOSEN(name) (HAS_AVX512 ? name##_avx512 : HAS_AVX2 ? name##_avx2 : name##_any)
-#else
-#define CHOSEN(name) name##_any
-#endif
 
 void cell_tanh_f(int64_t n, float *restrict gates, const float *restrict part, float *restrict h)
 {

@@ -151,7 +151,7 @@ enum { NORM_DY = NORM_Y, NORM_DX = NORM_BIAS, NORM_DSCALE = NORM_BIAS, NORM_DBIA
 enum { NORM_EPSILON, NORM_FACTOR, NORM_ALPHA, NORM_BETA };
 /* After the matrices: the number of rows, columns and inner elements of each product of the batch, if not all count. */
 enum { MATMUL_A, MATMUL_B, MATMUL_C, MATMUL_M, MATMUL_N, MATMUL_K };
-enum { MATMUL_PADDING, MATMUL_BLEND };
+enum { MATMUL_PADDING, MATMUL_BLEND, MATMUL_FACTOR }; /* the result is multiplied by the factor */
 enum { BAND_X, BAND_Y, BAND_VALUE, BAND_LENGTH_Q, BAND_LENGTH_KV, BAND_LEFT, BAND_SHIFT };
 enum { SCORES_X, SCORES_Y, SCORES_STATS, SCORES_MAX, SCORES_SUM, SCORES_SINK };
 enum { RAGGED_X, RAGGED_Y, RAGGED_OFFSETS }; /* mode 0: X is ragged; 1: Y is */

@@ -29,6 +29,7 @@ struct graph {
 	atomic_uint holders;
 	int64_t steps, virtuals, workspace;
 	struct descriptor **step; /* held, in the order of execution */
+	bool *is_factor;	  /* for each step: it multiplies the result of the product before, within its kernel */
 	struct virtual_tensor *tensor;
 };
 
@@ -62,6 +63,7 @@ void graph_let(struct graph *g)
 	for (int64_t i = 0; i < g->steps; i++)
 		descriptor_let(g->step[i]);
 	free(g->step);
+	free(g->is_factor);
 	free(g->tensor);
 	free(g);
 }
@@ -220,6 +222,56 @@ static void place_all(struct graph *g)
 			place(g, &g->tensor[i]);
 }
 
+/* ---- a product and the multiplication of its result with a number: one kernel ---- */
+
+#define AT(name) CUDNN_ATTR_OPERATION_##name
+
+static struct descriptor *part(const struct descriptor *d, int name)
+{
+	return attribute_descriptor(d, name, 0);
+}
+
+static int64_t uses_of(const struct graph *g, int64_t id)
+{
+	int64_t count = 0;
+	bool result;
+	int name;
+
+	for (int64_t s = 0; s < g->steps; s++)
+		for (int k = 0; (name = operation_port(g->step[s]->type, k, &result)); k++)
+			count += part(g->step[s], name) && id_of(part(g->step[s], name)) == id;
+	return count;
+}
+
+/* Floats of the same shape in the same order, each in a memory of its own. */
+static bool is_alike(const struct descriptor *x, const struct descriptor *y)
+{
+	struct dnn_tensor a, b;
+
+	return !is_ragged(x) && !is_ragged(y) && !operation_tensor(x, &a) && !operation_tensor(y, &b) && !a.by_value &&
+	       !b.by_value && a.type == CUDNN_DATA_FLOAT && b.type == CUDNN_DATA_FLOAT && a.rank == b.rank &&
+	       !memcmp(a.dim, b.dim, sizeof(*a.dim) * (size_t)a.rank) &&
+	       !memcmp(a.stride, b.stride, sizeof(*a.stride) * (size_t)a.rank);
+}
+
+/* Does step s multiply what the product before it gives, and nobody else reads, with a number? */
+static bool is_factor(const struct graph *g, int64_t s)
+{
+	const struct descriptor *d = g->step[s], *product = s ? g->step[s - 1] : NULL;
+	const struct descriptor *how = part(d, AT(POINTWISE_PW_DESCRIPTOR)), *x = part(d, AT(POINTWISE_XDESC));
+	const struct descriptor *b = part(d, AT(POINTWISE_BDESC)), *y = part(d, AT(POINTWISE_YDESC)), *c;
+
+	if (d->type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR || !product || !how || !x || !b || !y ||
+	    product->type != CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR)
+		return false;
+	c = part(product, AT(MATMUL_CDESC));
+	return c && attribute_number(how, CUDNN_ATTR_POINTWISE_MODE, -1) == CUDNN_POINTWISE_MUL &&
+	       attribute_number(b, CUDNN_ATTR_TENSOR_IS_BY_VALUE, 0) &&
+	       attribute_real(d, AT(POINTWISE_ALPHA1), 1) == 1 && attribute_real(d, AT(POINTWISE_ALPHA2), 1) == 1 &&
+	       !part(d, AT(POINTWISE_TDESC)) && is_virtual(x) && id_of(x) == id_of(c) && uses_of(g, id_of(x)) == 2 &&
+	       id_of(y) != id_of(x) && is_alike(c, y) && is_alike(x, y);
+}
+
 static cudnnStatus_t virtuals_find(struct graph *g)
 {
 	cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
@@ -227,11 +279,16 @@ static cudnnStatus_t virtuals_find(struct graph *g)
 	int name;
 
 	for (int64_t s = 0; s < g->steps; s++)
+		g->is_factor[s] = is_factor(g, s);
+	for (int64_t s = 0; s < g->steps; s++)
 		for (int k = 0; !status && (name = operation_port(g->step[s]->type, k, &result)); k++) {
 			struct descriptor *tensor = attribute_descriptor(g->step[s], name, 0);
+			bool later = s + 1 < g->steps && g->is_factor[s + 1];
 
-			if (tensor && is_virtual(tensor))
-				status = virtual_note(g, tensor, (int)s);
+			/* between a product and its factor there is nothing */
+			if (tensor && is_virtual(tensor) && !(later && result) &&
+			    !(g->is_factor[s] && name == AT(POINTWISE_XDESC)))
+				status = virtual_note(g, tensor, (int)(later ? s + 1 : s));
 		}
 	for (int64_t s = 0; s < g->steps; s++)
 		if (is_view(g->step[s]))
@@ -247,6 +304,7 @@ struct addresses {
 	const struct graph *g;
 	const struct descriptor *pack; /* NULL: the graph is tried */
 	uint64_t workspace;
+	const struct descriptor *factor; /* the step that multiplies a product's result, which goes to its own */
 };
 
 /* What a program's pointer at `id` says; 0: there is none. */
@@ -316,9 +374,12 @@ static bool offsets_find(const struct operation_tensors *from, const struct desc
 static bool address_find(const struct operation_tensors *from, const struct descriptor *tensor, struct dnn_tensor *ret)
 {
 	const struct addresses *a = from->about;
-	const struct descriptor *origin = view_origin(a->g, tensor);
+	const struct descriptor *origin;
 	const struct virtual_tensor *v;
 
+	if (a->factor && id_of(tensor) == id_of(part(a->factor, AT(POINTWISE_XDESC))))
+		tensor = part(a->factor, AT(POINTWISE_YDESC));
+	origin = view_origin(a->g, tensor);
 	if (operation_tensor(tensor, ret))
 		return false;
 	if (ret->by_value) {
@@ -341,18 +402,35 @@ static bool address_find(const struct operation_tensors *from, const struct desc
 	return ret->at;
 }
 
+static cudnnStatus_t factor_set(const struct operation_tensors *tensors, const struct descriptor *step,
+				struct dnn_work *product)
+{
+	struct dnn_tensor number;
+
+	if (!tensors->find(tensors, part(step, AT(POINTWISE_BDESC)), &number))
+		return dnn_fail(CUDNN_STATUS_BAD_PARAM, "a number that a product is multiplied with has no value");
+	product->scalar[MATMUL_FACTOR] = number.value;
+	return CUDNN_STATUS_SUCCESS;
+}
+
 static cudnnStatus_t graph_run(cudnnHandle_t handle, const struct graph *g, const struct descriptor *pack,
 			       uint64_t workspace)
 {
-	struct addresses about = { g, pack, workspace };
+	struct addresses about = { .g = g, .pack = pack, .workspace = workspace };
 	struct operation_tensors tensors = { address_find, &about };
 	struct dnn_work work[OPERATION_WORKS];
 	cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
 
 	for (int64_t s = 0; s < g->steps && !status; s++) {
+		bool product = s + 1 < g->steps && g->is_factor[s + 1];
 		int count = 0;
 
+		if (g->is_factor[s])
+			continue;
+		about.factor = product ? g->step[s + 1] : NULL;
 		status = operation_lower(g->step[s], &tensors, work, &count);
+		if (product && !status)
+			status = factor_set(&tensors, about.factor, work);
 		for (int i = 0; i < count && !status && pack; i++)
 			status = dnn_launch(handle, &work[i]);
 	}
@@ -381,9 +459,10 @@ static cudnnStatus_t steps_make(struct descriptor *const *operations, int64_t co
 		return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 	atomic_store_explicit(&g->holders, 1, memory_order_relaxed);
 	g->step = calloc((size_t)count, sizeof(struct descriptor *));
+	g->is_factor = calloc((size_t)count, sizeof(*g->is_factor));
 	g->tensor = calloc(tensors, sizeof(*g->tensor));
 	status =
-		g->step && g->tensor ? order(g, operations, count) : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+		g->step && g->is_factor && g->tensor ? order(g, operations, count) : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 	if (!status)
 		status = virtuals_find(g);
 	if (!status)

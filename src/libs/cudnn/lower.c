@@ -421,6 +421,7 @@ cudnnStatus_t lower_matmul(struct dnn_work *w, const struct dnn_tensor *a_whole,
 		if (counts[i])
 			status = matrix_set(&w->operand[MATMUL_M + i], &t[3 + i], w->dim, 1, 1);
 	w->scalar[MATMUL_PADDING] = padding;
+	w->scalar[MATMUL_FACTOR] = 1;
 	return status;
 }
 

@@ -28,11 +28,13 @@
 #define CONV_ROOM 8192 /* 5976 in version 2.6 */
 #define DIMS_MOST 12
 #define CPU 1
+#define BF16 2
 #define F32 3
 #define FORWARD 96 /* inference */
 #define BACKWARD_DATA 160
 #define BACKWARD_WEIGHTS 192
 #define DIRECT 1
+#define QUERY_NAME 8
 #define QUERY_SRC 129
 #define QUERY_DIFF_SRC 130
 #define QUERY_WEIGHTS 131
@@ -63,6 +65,7 @@ static struct {
 	int (*primitive_destroy)(object);
 	int (*primitive_desc_destroy)(object);
 	md (*primitive_desc_query_md)(object, int, int);
+	int (*primitive_desc_query)(object, int, int, void *);
 	int (*memory_create)(object *, md, object, void *);
 	int (*memory_set_data_handle)(object, void *);
 	int (*memory_destroy)(object);
@@ -79,6 +82,7 @@ static struct {
 	int (*data_2)(void *, int, md, md, md, const int64_t *, const int64_t *, const int64_t *, const int64_t *);
 	int (*weights_2)(void *, int, md, md, md, md, const int64_t *, const int64_t *, const int64_t *,
 			 const int64_t *);
+	int (*matmul_2)(void *, md, md, md, md);
 	int (*primitive_desc_create)(object *, const void *, object, object, object);
 	/* 3 */
 	int (*memory_desc_create_with_strides)(object *, int, const int64_t *, int, const int64_t *);
@@ -90,6 +94,7 @@ static struct {
 		      const int64_t *, object, object);
 	int (*weights_3)(object *, object, int, md, md, md, md, const int64_t *, const int64_t *, const int64_t *,
 			 const int64_t *, object, object);
+	int (*matmul_3)(object *, object, md, md, md, md, object);
 	void (*set_threads)(int);
 	object engine;
 } dnnl;
@@ -110,6 +115,7 @@ static const struct {
 	{ "dnnl_primitive_destroy", &dnnl.primitive_destroy, COMMON },
 	{ "dnnl_primitive_desc_destroy", &dnnl.primitive_desc_destroy, COMMON },
 	{ "dnnl_primitive_desc_query_md", &dnnl.primitive_desc_query_md, COMMON },
+	{ "dnnl_primitive_desc_query", &dnnl.primitive_desc_query, COMMON },
 	{ "dnnl_memory_create", &dnnl.memory_create, COMMON },
 	{ "dnnl_memory_set_data_handle", &dnnl.memory_set_data_handle, COMMON },
 	{ "dnnl_memory_destroy", &dnnl.memory_destroy, COMMON },
@@ -122,6 +128,7 @@ static const struct {
 	{ "dnnl_dilated_convolution_forward_desc_init", &dnnl.forward_2, 2 },
 	{ "dnnl_dilated_convolution_backward_data_desc_init", &dnnl.data_2, 2 },
 	{ "dnnl_dilated_convolution_backward_weights_desc_init", &dnnl.weights_2, 2 },
+	{ "dnnl_matmul_desc_init", &dnnl.matmul_2, 2 },
 	{ "dnnl_primitive_desc_create", &dnnl.primitive_desc_create, 2 },
 	{ "dnnl_memory_desc_create_with_strides", &dnnl.memory_desc_create_with_strides, 3 },
 	{ "dnnl_memory_desc_create_with_tag", &dnnl.memory_desc_create_with_tag, 3 },
@@ -129,27 +136,39 @@ static const struct {
 	{ "dnnl_convolution_forward_primitive_desc_create", &dnnl.forward_3, 3 },
 	{ "dnnl_convolution_backward_data_primitive_desc_create", &dnnl.data_3, 3 },
 	{ "dnnl_convolution_backward_weights_primitive_desc_create", &dnnl.weights_3, 3 },
+	{ "dnnl_matmul_primitive_desc_create", &dnnl.matmul_3, 3 },
 };
 
-/* One shape, prepared: the convolution, and what brings its three memories into oneDNN's layouts and back. */
+/* Two shapes are equal if their bytes are. */
+struct shape {
+	int64_t is_product;
+	union {
+		struct onednn_conv conv;
+		struct onednn_product product;
+	};
+};
+
+/* One shape, prepared: the operation, and what brings its three memories into oneDNN's layouts and back. */
 struct part {
 	object plain, own, reorder; /* memories; own is NULL where the layout is the program's already */
 	void *room;
 };
 
 struct prepared {
-	struct onednn_conv shape;
+	struct shape shape;
+	int direction;
 	object primitive;
-	struct part part[3]; /* x, w, y */
-	size_t bytes;	     /* of their rooms */
-	uint64_t used;
+	bool refused;	       /* oneDNN does not support it well */
+	struct part part[3];   /* x, w, y, or A, B, C */
+	size_t bytes;	       /* of their rooms */
+	uint64_t used, number; /* number: of the product whose B is in its part; 0: none */
 };
 
 /*
  * The rooms are the host's memory, which no quota counts: all threads together keep KEPT_MOST bytes of them, and hold
  * HELD_MOST while they compute. A convolution that would need more is the device's own loops' to compute.
  */
-#define PREPARED_MOST 16
+#define PREPARED_MOST 32
 #define KEPT_MOST (UINT64_C(256) << 20)
 #define HELD_MOST (UINT64_C(1) << 30)
 
@@ -291,14 +310,15 @@ struct description {
 	md at;
 };
 
-static bool describe(struct description *d, int dims, const int64_t *size, const int64_t *stride)
+/* `stride` NULL: oneDNN chooses. */
+static bool describe(struct description *d, int type, int dims, const int64_t *size, const int64_t *stride)
 {
 	d->at = d->room;
 	if (dnnl.version == 2)
-		return !(stride ? dnnl.memory_desc_init_by_strides(d->room, dims, size, F32, stride)
-				: dnnl.memory_desc_init_by_tag(d->room, dims, size, F32, TAG_ANY));
-	if (stride ? dnnl.memory_desc_create_with_strides(&d->made, dims, size, F32, stride)
-		   : dnnl.memory_desc_create_with_tag(&d->made, dims, size, F32, TAG_ANY))
+		return !(stride ? dnnl.memory_desc_init_by_strides(d->room, dims, size, type, stride)
+				: dnnl.memory_desc_init_by_tag(d->room, dims, size, type, TAG_ANY));
+	if (stride ? dnnl.memory_desc_create_with_strides(&d->made, dims, size, type, stride)
+		   : dnnl.memory_desc_create_with_tag(&d->made, dims, size, type, TAG_ANY))
 		return false;
 	d->at = d->made;
 	return true;
@@ -425,35 +445,83 @@ static const int queries[3][3] = {
 /* Which of x, w and y is the result. */
 static const int results[3] = { [ONEDNN_FORWARD] = 2, [ONEDNN_DATA] = 0, [ONEDNN_FILTER] = 1 };
 
-static bool prepare(struct prepared *p, struct description plain[3], struct description any[3])
+/* Makes the operation and its memories. */
+static bool parts_prepare(struct prepared *p, object desc, const struct description plain[3])
 {
-	struct onednn_conv forward = p->shape;
+	bool good = !dnnl.primitive_create(&p->primitive, desc);
+
+	for (int i = 0; good && i < 3; i++)
+		good = part_prepare(p, i, plain[i].at, dnnl.primitive_desc_query_md(desc, queries[p->direction][i], 0),
+				    i == results[p->direction]);
+	return good;
+}
+
+static bool prepare_conv(struct prepared *p, struct description plain[3], struct description any[3])
+{
+	const struct onednn_conv *shape = &p->shape.conv;
+	struct onednn_conv forward = *shape;
 	md list[3];
 	struct layout l = { 0 };
 	object hint = NULL, desc;
 	bool good;
 
-	layout_of(&p->shape, &l);
+	layout_of(shape, &l);
 	for (int i = 0; i < 3; i++) {
-		if (!describe(&plain[i], l.dims[i], l.size[i], l.stride[i]) ||
-		    !describe(&any[i], l.dims[i], l.size[i], NULL))
+		if (!describe(&plain[i], F32, l.dims[i], l.size[i], l.stride[i]) ||
+		    !describe(&any[i], F32, l.dims[i], l.size[i], NULL))
 			return false;
 		list[i] = any[i].at;
 	}
 	forward.direction = ONEDNN_FORWARD;
-	if (p->shape.direction != ONEDNN_FORWARD) {
+	if (shape->direction != ONEDNN_FORWARD) {
 		hint = convolution(&forward, list, NULL);
 		if (!hint)
 			return false;
 	}
-	desc = convolution(&p->shape, list, hint);
-	good = desc && !dnnl.primitive_create(&p->primitive, desc);
-	for (int i = 0; good && i < 3; i++)
-		good = part_prepare(p, i, plain[i].at,
-				    dnnl.primitive_desc_query_md(desc, queries[p->shape.direction][i], 0),
-				    i == results[p->shape.direction]);
+	desc = convolution(shape, list, hint);
+	good = desc && parts_prepare(p, desc, plain);
 	if (hint)
 		dnnl.primitive_desc_destroy(hint);
+	if (desc)
+		dnnl.primitive_desc_destroy(desc);
+	return good;
+}
+
+/* What oneDNN would compute by its loops for any shape, the library's own loops compute as well. */
+static bool is_reference(object desc)
+{
+	const char *name = NULL;
+
+	return !dnnl.primitive_desc_query(desc, QUERY_NAME, 0, &name) && name && !strncmp(name, "ref", 3);
+}
+
+static object product_of(md a, md b, md c)
+{
+	_Alignas(16) char room[CONV_ROOM];
+	object made = NULL;
+
+	if (dnnl.version == 3)
+		return dnnl.matmul_3(&made, dnnl.engine, a, b, NULL, c, NULL) ? NULL : made;
+	return dnnl.matmul_2(room, a, b, NULL, c) || dnnl.primitive_desc_create(&made, room, NULL, dnnl.engine, NULL)
+		       ? NULL
+		       : made;
+}
+
+/* Only B is brought into another layout: it may be used more than once. */
+static bool prepare_product(struct prepared *p, struct description plain[3], struct description any[3])
+{
+	const struct onednn_product *s = &p->shape.product;
+	int type = s->bfloat ? BF16 : F32;
+	const int64_t a[] = { s->rows, s->inner }, b[] = { s->inner, s->columns }, c[] = { s->rows, s->columns };
+	object desc;
+	bool good;
+
+	if (!describe(&plain[0], type, 2, a, s->a_stride) || !describe(&plain[1], type, 2, b, s->b_stride) ||
+	    !describe(&any[1], type, 2, b, NULL) || !describe(&plain[2], s->bfloat_c ? BF16 : F32, 2, c, s->c_stride))
+		return false;
+	desc = product_of(plain[0].at, any[1].at, plain[2].at);
+	p->refused = !desc || is_reference(desc);
+	good = !p->refused && parts_prepare(p, desc, plain);
 	if (desc)
 		dnnl.primitive_desc_destroy(desc);
 	return good;
@@ -490,7 +558,8 @@ static void keep_less(struct thread *t, struct prepared *p)
 	make_room(t, KEPT_MOST, NULL);
 }
 
-static struct prepared *prepared_get(struct thread *t, const struct onednn_conv *shape)
+/* NULL: oneDNN does not support it. */
+static struct prepared *prepared_get(struct thread *t, const struct shape *shape)
 {
 	struct description *room = NULL;
 	struct prepared *p;
@@ -500,7 +569,7 @@ static struct prepared *prepared_get(struct thread *t, const struct onednn_conv 
 	for (int i = 0; i < PREPARED_MOST; i++) {
 		p = t->prepared[i];
 		if (p && !memcmp(&p->shape, shape, sizeof(*shape)))
-			return p;
+			return p->refused ? NULL : p;
 		if (!p || (t->prepared[oldest] && p->used < t->prepared[oldest]->used))
 			oldest = i;
 	}
@@ -512,17 +581,19 @@ static struct prepared *prepared_get(struct thread *t, const struct onednn_conv 
 		return NULL;
 	}
 	p->shape = *shape;
-	good = prepare(p, room, room + 3);
+	p->direction = shape->is_product ? ONEDNN_FORWARD : (int)shape->conv.direction;
+	p->used = ++t->clock;
+	good = shape->is_product ? prepare_product(p, room, room + 3) : prepare_conv(p, room, room + 3);
 	for (int i = 0; i < 6; i++)
 		forget(&room[i]);
 	free(room);
-	if (!good) {
+	if (!good && !p->refused) {
 		prepared_free(p);
 		return NULL;
 	}
 	place_free(t, oldest);
 	t->prepared[oldest] = p;
-	return p;
+	return good ? p : NULL;
 }
 
 /* ---- executing ---- */
@@ -534,22 +605,21 @@ static bool bring(struct thread *t, const struct part *p, bool back)
 	return !p->reorder || !dnnl.primitive_execute(p->reorder, t->stream, 2, list);
 }
 
-static bool execute(struct thread *t, struct prepared *p, const float *const data[3], bool same_filter)
+/* `same`: the second memory is as it was in the previous call. */
+static bool execute(struct thread *t, struct prepared *p, const void *const data[3], bool same)
 {
 	static const int numbers[3] = { ARG_SRC, ARG_WEIGHTS, ARG_DST };
-	const struct onednn_conv *shape = &p->shape;
-	int result = results[shape->direction];
+	int result = results[p->direction];
 	struct argument list[3];
 
 	p->used = ++t->clock;
 	for (int i = 0; i < 3; i++) {
-		bool gradient =
-			i == result ? shape->direction != ONEDNN_FORWARD : i == 2 && shape->direction != ONEDNN_FORWARD;
+		bool gradient = i == result ? p->direction != ONEDNN_FORWARD : i == 2 && p->direction != ONEDNN_FORWARD;
 
 		dnnl.memory_set_data_handle(p->part[i].plain, (void *)(uintptr_t)data[i]);
 		list[i] = (struct argument){ numbers[i] + (gradient ? ARG_DIFF : 0),
 					     p->part[i].own ? p->part[i].own : p->part[i].plain };
-		if (i != result && !(i == 1 && same_filter && t->last == p) && !bring(t, &p->part[i], false))
+		if (i != result && !(i == 1 && same) && !bring(t, &p->part[i], false))
 			return false;
 	}
 	t->last = p;
@@ -559,12 +629,46 @@ static bool execute(struct thread *t, struct prepared *p, const float *const dat
 
 bool onednn_conv(const struct onednn_conv *shape, const float *x, const float *w, const float *y, bool same_filter)
 {
-	const float *data[3] = { x, w, y };
+	const void *data[3] = { x, w, y };
 	struct thread *t = thread_get();
-	struct prepared *p = t ? prepared_get(t, shape) : NULL;
-	bool good = p && execute(t, p, data, same_filter);
+	struct prepared *p;
+	struct shape wanted;
+	bool good;
 
+	memset(&wanted, 0, sizeof(wanted));
+	wanted.conv = *shape;
+	p = t ? prepared_get(t, &wanted) : NULL;
+	good = p && execute(t, p, data, same_filter && t->last == p);
 	if (p)
 		keep_less(t, p);
+	return good;
+}
+
+bool onednn_has_bfloat(void)
+{
+#if defined(__x86_64__)
+	return __builtin_cpu_supports("avx512bf16");
+#else
+	return false;
+#endif
+}
+
+bool onednn_product(const struct onednn_product *shape, uint64_t number, const void *a, const void *b, void *c)
+{
+	const void *data[3] = { a, b, c };
+	struct thread *t = thread_get();
+	struct prepared *p;
+	struct shape wanted;
+	bool good;
+
+	memset(&wanted, 0, sizeof(wanted));
+	wanted.is_product = 1;
+	wanted.product = *shape;
+	p = t ? prepared_get(t, &wanted) : NULL;
+	if (!p)
+		return false;
+	good = execute(t, p, data, number && p->number == number);
+	p->number = good ? number : 0;
+	keep_less(t, p);
 	return good;
 }

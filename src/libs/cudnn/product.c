@@ -10,7 +10,10 @@
 #include "libs/common/scratch.h"
 #include "libs/cudnn/onednn.h"
 
+#include <stdatomic.h>
 #include <string.h>
+
+#define WORTH_LAYOUT (INT64_C(1) << 20) /* multiplications with one B for which oneDNN's own layout is worth it */
 
 #define T float
 #define NAMED(name) name##_f
@@ -32,6 +35,40 @@ void product_d(bool turned_a, bool turned_b, int64_t m, int64_t n, int64_t k, do
 	product_own_d(turned_a, turned_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
+static bool is_worth_layout(int64_t m, int64_t n, int64_t k)
+{
+	return m && n && k && m > WORTH_LAYOUT / n / k;
+}
+
+uint64_t product_number(void)
+{
+	static _Atomic uint64_t last;
+
+	return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+void product_kept_f(uint64_t number, int64_t times, bool turned_b, int64_t m, int64_t n, int64_t k, const float *a,
+		    int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc)
+{
+	struct onednn_product shape = { .rows = m,
+					.columns = n,
+					.inner = k,
+					.a_stride = { lda, 1 },
+					.b_stride = { turned_b ? 1 : ldb, turned_b ? ldb : 1 },
+					.c_stride = { ldc, 1 } };
+
+	if (!is_worth_layout(times * m, n, k) || !onednn_product(&shape, number, a, b, c))
+		product_f(false, turned_b, m, n, k, 1, a, lda, b, ldb, 0, c, ldc);
+}
+
+void product_kept_d(uint64_t number, int64_t times, bool turned_b, int64_t m, int64_t n, int64_t k, const double *a,
+		    int64_t lda, const double *b, int64_t ldb, double *c, int64_t ldc)
+{
+	(void)number;
+	(void)times;
+	product_d(false, turned_b, m, n, k, 1, a, lda, b, ldb, 0, c, ldc);
+}
+
 /* A matrix as the product takes it: in its own memory or copied. */
 struct matrix {
 	const void *at;
@@ -43,44 +80,91 @@ struct matrix {
 #define ROW_AXIS (DNN_DIMS - 2)
 #define COLUMN_AXIS (DNN_DIMS - 1)
 
+/* Products of a block. */
+struct block {
+	const struct dnn_work *w;
+	bool bfloat;	 /* operands are bfloat16, and multiplied as such; results are float or bfloat16 */
+	uint64_t number; /* of the second matrix */
+	bool to_bfloat;	 /* the result goes to the program's memory as it is */
+	struct matrix a, b;
+};
+
+static bool is_counted(const struct dnn_work *w)
+{
+	return w->operand[MATMUL_M].at || w->operand[MATMUL_N].at || w->operand[MATMUL_K].at;
+}
+
 static size_t type_size(const struct dnn_work *w)
 {
 	return w->wide ? sizeof(double) : sizeof(float);
 }
 
-static bool is_plain(const struct dnn_work *w, const struct dnn_operand *o)
+static unsigned int type_of(const struct block *k)
 {
-	return o->type == (w->wide ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT) && !o->is_value;
+	return k->w->wide ? CUDNN_DATA_DOUBLE : k->bfloat ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+}
+
+static bool is_plain(const struct block *k, const struct dnn_operand *o)
+{
+	return o->type == type_of(k) && !o->is_value;
+}
+
+static void row_get(const struct block *k, const struct dnn_operand *o, const void *row, int64_t stride, int64_t count,
+		    void *to, int64_t at)
+{
+	if (k->w->wide)
+		dnn_read_d((double *)to + at, o->type, row, stride, count);
+	else if (!k->bfloat)
+		dnn_read_f((float *)to + at, o->type, row, stride, count);
+	else
+		for (int64_t i = 0; i < count; i++)
+			((uint16_t *)to)[at + i] = ((const uint16_t *)row)[i * stride];
 }
 
 /* `down` and `across`: strides of rows and columns. */
-static struct matrix matrix_get(const struct dnn_work *w, const struct dnn_operand *o, const char *at, int64_t down,
+static struct matrix matrix_get(const struct block *k, const struct dnn_operand *o, const char *at, int64_t down,
 				int64_t across, int64_t rows, int64_t columns, void *room)
 {
-	if (is_plain(w, o) && across == 1 && (down >= columns || rows == 1))
+	if (is_plain(k, o) && across == 1 && (down >= columns || rows == 1))
 		return (struct matrix){ at, down > columns ? down : columns, false };
-	if (is_plain(w, o) && down == 1 && (across >= rows || columns == 1))
+	if (is_plain(k, o) && down == 1 && (across >= rows || columns == 1))
 		return (struct matrix){ at, across > rows ? across : rows, true };
-	for (int64_t i = 0; i < rows; i++) {
-		const void *row = at + i * down * (int64_t)dnn_type_bytes(o->type);
-
-		if (w->wide)
-			dnn_read_d((double *)room + i * columns, o->type, row, across, columns);
-		else
-			dnn_read_f((float *)room + i * columns, o->type, row, across, columns);
-	}
+	for (int64_t i = 0; i < rows; i++)
+		row_get(k, o, at + i * down * (int64_t)dnn_type_bytes(o->type), across, columns, room, i * columns);
 	return (struct matrix){ room, columns, false };
 }
 
-/* `blend`: what is there counts so often. */
-static void product_run(const struct dnn_work *w, const struct matrix *a, const struct matrix *b, int64_t rows,
-			int64_t columns, int64_t inner, double blend, void *c, int64_t ldc)
+/* By oneDNN with B in a layout of its own; false: it does not support it. */
+static bool product_laid_out(const struct block *k, int64_t rows, int64_t columns, int64_t inner, void *c, int64_t ldc)
 {
-	if (w->wide)
+	const struct matrix *a = &k->a, *b = &k->b;
+	struct onednn_product shape = { .bfloat = k->bfloat,
+					.bfloat_c = k->to_bfloat,
+					.rows = rows,
+					.columns = columns,
+					.inner = inner,
+					.a_stride = { a->turned ? 1 : a->ld, a->turned ? a->ld : 1 },
+					.b_stride = { b->turned ? 1 : b->ld, b->turned ? b->ld : 1 },
+					.c_stride = { ldc, 1 } };
+
+	return onednn_product(&shape, k->number, a->at, b->at, c);
+}
+
+/* `blend`: what is there counts so often. False: it cannot be computed in bfloat16. */
+static bool product_run(const struct block *k, int64_t rows, int64_t columns, int64_t inner, double blend, void *c,
+			int64_t ldc)
+{
+	const struct matrix *a = &k->a, *b = &k->b;
+
+	if (k->w->wide)
 		product_d(a->turned, b->turned, rows, columns, inner, 1, a->at, a->ld, b->at, b->ld, blend, c, ldc);
-	else
+	else if (k->bfloat)
+		return product_laid_out(k, rows, columns, inner, c, ldc);
+	else if (blend != 0 || is_counted(k->w) || !is_worth_layout(rows, columns, inner) ||
+		 !product_laid_out(k, rows, columns, inner, c, ldc))
 		product_f(a->turned, b->turned, rows, columns, inner, 1, a->at, a->ld, b->at, b->ld, (float)blend, c,
 			  ldc);
+	return true;
 }
 
 static void result_put(const struct dnn_work *w, const struct dnn_operand *o, int64_t at[DNN_DIMS], int64_t rows,
@@ -192,6 +276,39 @@ static bool matmul_sound(struct soft_native *n, const struct dnn_work *w, int64_
 	return true;
 }
 
+static void result_multiply(const struct dnn_work *w, void *c, int64_t rows, int64_t columns, int64_t ldc)
+{
+	double factor = w->scalar[MATMUL_FACTOR];
+
+	for (int64_t i = 0; factor != 1 && i < rows; i++)
+		for (int64_t j = 0; j < columns; j++)
+			if (w->wide)
+				((double *)c)[i * ldc + j] *= factor;
+			else
+				((float *)c)[i * ldc + j] *= (float)factor;
+}
+
+/* Whether numbers of bfloat16 are multiplied as they are. Counts would make a shape of each product of the batch. */
+static bool is_bfloat(const struct dnn_work *w)
+{
+	return !w->wide && !is_counted(w) && w->operand[MATMUL_A].type == CUDNN_DATA_BFLOAT16 &&
+	       w->operand[MATMUL_B].type == CUDNN_DATA_BFLOAT16 && onednn_has_bfloat() && onednn_open() &&
+	       is_worth_layout(w->dim[ROW_AXIS], w->dim[COLUMN_AXIS], (int64_t)w->more[0]);
+}
+
+/* Whether a product writes its results where the program has them. */
+static bool is_direct(const struct block *k)
+{
+	const struct dnn_operand *c = &k->w->operand[MATMUL_C];
+	bool bfloat = k->bfloat && c->type == CUDNN_DATA_BFLOAT16, plain = !c->is_value && c->type == CUDNN_DATA_FLOAT;
+
+	if (bfloat && k->w->scalar[MATMUL_FACTOR] != 1)
+		return false;
+	if (k->bfloat ? k->w->scalar[MATMUL_BLEND] != 0 || !(bfloat || plain) : !is_plain(k, c))
+		return false;
+	return !is_counted(k->w) && c->stride[COLUMN_AXIS] == 1 && c->stride[ROW_AXIS] >= k->w->dim[COLUMN_AXIS];
+}
+
 bool matmul_run(struct soft_native *n, const struct dnn_work *w)
 {
 	const struct dnn_operand *oa = &w->operand[MATMUL_A], *ob = &w->operand[MATMUL_B], *oc = &w->operand[MATMUL_C];
@@ -199,9 +316,9 @@ bool matmul_run(struct soft_native *n, const struct dnn_work *w)
 		batch = -1;
 	int64_t most = rows < ROWS_AT_ONCE ? rows : ROWS_AT_ONCE;
 	size_t each = type_size(w);
-	bool counted = w->operand[MATMUL_M].at || w->operand[MATMUL_N].at || w->operand[MATMUL_K].at;
+	bool counted = is_counted(w), direct;
 	int64_t n_held = columns, k_held = inner;
-	struct matrix b = { 0 };
+	struct block k = { .w = w };
 	char *room;
 
 	if (!matmul_sound(n, w, inner) || !counts_sound(n, w))
@@ -212,13 +329,14 @@ bool matmul_run(struct soft_native *n, const struct dnn_work *w)
 	room = scratch_get(((size_t)(most + columns) * (size_t)inner + (size_t)most * (size_t)columns) * each + 256);
 	if (!room)
 		return n->refuse(n), false;
+	k.bfloat = is_bfloat(w);
+	direct = is_direct(&k);
+	k.to_bfloat = k.bfloat && direct && oc->type == CUDNN_DATA_BFLOAT16;
 	while (from < to) {
 		char *room_c = room + (size_t)(most + columns) * (size_t)inner * each;
 		int64_t at[DNN_DIMS] = { 0 }, count = rows - from % rows, first[DNN_DIMS];
-		bool direct =
-			!counted && is_plain(w, oc) && oc->stride[COLUMN_AXIS] == 1 && oc->stride[ROW_AXIS] >= columns;
-		int64_t held;
-		struct matrix a;
+		int64_t held, ldc;
+		void *to_c;
 
 		count = count < to - from ? count : to - from;
 		count = count < most ? count : most;
@@ -228,19 +346,27 @@ bool matmul_run(struct soft_native *n, const struct dnn_work *w)
 		if (batch != from / rows) {
 			n_held = count_of(&w->operand[MATMUL_N], first, columns);
 			k_held = count_of(&w->operand[MATMUL_K], first, inner);
-			b = matrix_get(w, ob, operand_at(ob, first), ob->stride[ROW_AXIS], ob->stride[COLUMN_AXIS],
-				       k_held, n_held, room + (size_t)most * (size_t)inner * each);
+			k.b = matrix_get(&k, ob, operand_at(ob, first), ob->stride[ROW_AXIS], ob->stride[COLUMN_AXIS],
+					 k_held, n_held, room + (size_t)most * (size_t)inner * each);
+			k.number = product_number();
 		}
 		held = count_of(&w->operand[MATMUL_M], first, rows) - at[ROW_AXIS];
 		held = held < 0 ? 0 : held < count ? held : count;
-		a = matrix_get(w, oa, operand_at(oa, at), oa->stride[ROW_AXIS], oa->stride[COLUMN_AXIS], held, k_held,
-			       room);
+		k.a = matrix_get(&k, oa, operand_at(oa, at), oa->stride[ROW_AXIS], oa->stride[COLUMN_AXIS], held,
+				 k_held, room);
 		batch = from / rows;
 		if (counted)
 			fill(w, room_c, count * columns);
-		if (!counted || (held && n_held && k_held))
-			product_run(w, &a, &b, held, n_held, k_held, direct ? w->scalar[MATMUL_BLEND] : 0,
-				    direct ? operand_at(oc, at) : room_c, direct ? oc->stride[ROW_AXIS] : columns);
+		to_c = direct ? operand_at(oc, at) : room_c;
+		ldc = direct ? oc->stride[ROW_AXIS] : columns;
+		if ((!counted || (held && n_held && k_held)) &&
+		    !product_run(&k, held, n_held, k_held, direct ? w->scalar[MATMUL_BLEND] : 0, to_c, ldc)) {
+			k.bfloat = k.to_bfloat = false;
+			direct = is_direct(&k);
+			batch = -1;
+			continue;
+		}
+		result_multiply(w, to_c, count, columns, ldc);
 		if (!direct && w->scalar[MATMUL_BLEND] != 0)
 			result_blend(w, oc, at, count, columns, room_c);
 		if (!direct)

@@ -31,6 +31,7 @@ struct block {
 	int64_t *start;			      /* packed: the row of a step's first image */
 	int64_t longest;		      /* of its own */
 	size_t each;			      /* bytes of a number */
+	uint64_t number;		      /* of the recurrent weights, for products */
 	char *room;
 };
 
@@ -234,7 +235,8 @@ bool recurrent_run(struct soft_native *n, const struct dnn_work *w)
 			   .steps = w->dim[STEPS],
 			   .hidden = w->dim[HIDDEN],
 			   .gates = w->dim[GATES],
-			   .each = w->wide ? sizeof(double) : sizeof(float) };
+			   .each = w->wide ? sizeof(double) : sizeof(float),
+			   .number = product_number() };
 	int64_t to;
 
 	if (w->kernel == DNN_WORDS)

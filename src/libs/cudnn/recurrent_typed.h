@@ -116,8 +116,8 @@ static void NAMED(forward_some)(const struct block *b, const struct NAMED(room) 
 	const struct dnn_rnn_work *r = b->r;
 	int64_t n = b->hidden, all = b->gates * n;
 
-	NAMED(product)
-	(false, true, end - first, all, n, 1, m->h + first * n, n, m->recurrent, n, 0, m->part + first * all, all);
+	NAMED(product_kept)
+	(b->number, b->longest, true, end - first, all, n, m->h + first * n, n, m->recurrent, n, m->part + first * all, all);
 	for (int64_t i = first; i < end; i++) {
 		int64_t image = b->from + i, row;
 		T *gates, *own = m->part + i * all, *h = m->h + i * n, *c = m->c + i * n;
@@ -256,8 +256,8 @@ static void NAMED(backward_some)(const struct block *b, const struct NAMED(room)
 			memcpy(NAMED(row_at)(r->slopes_hidden, row, n), part + (b->gates - 1) * n,
 			       (size_t)n * sizeof(T));
 	}
-	NAMED(product)
-	(false, false, end - first, n, all, 1, m->part + first * all, all, m->recurrent, n, 0, m->pass + first * n, n);
+	NAMED(product_kept)
+	(b->number, b->longest, false, end - first, n, all, m->part + first * all, all, m->recurrent, n, m->pass + first * n, n);
 	for (int64_t i = first; i < end; i++)
 		for (int64_t k = 0; s < b->length[b->from + i] && k < n; k++)
 			m->h[i * n + k] += m->pass[i * n + k];

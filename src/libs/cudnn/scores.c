@@ -6,7 +6,7 @@
  * checked before it is used: another stream may change it meanwhile.
  */
 #include "libs/cudnn/scores.h"
-#include "libs/common/exponential.h"
+#include "libs/cudnn/softrow.h"
 
 #include "libs/cudnn/conv.h"
 
@@ -112,50 +112,33 @@ bool band_run(struct soft_native *n, const struct dnn_work *w, int64_t from, int
 
 /* ---- softmax ---- */
 
-#define LANES 8
 #define SOFT_ROW 4096 /* of float, a row of so many is computed at once */
 
-/* The largest number, of which `most` is the first; NaN where one is. */
-static float largest(const float *x, int64_t count, float most)
+/* Whether one of the numbers is NaN, which softrow_largest() does not see. */
+static bool has_nan(const struct dnn_operand *x, const int64_t at[DNN_DIMS], float *row, int64_t count)
 {
-	float lane[LANES], nothing[LANES] = { 0 };
-	int64_t i = 0;
+	bool found = false;
 
-	for (int k = 0; k < LANES; k++)
-		lane[k] = most;
-	for (; i + LANES <= count; i += LANES)
-		for (int k = 0; k < LANES; k++) {
-			lane[k] = x[i + k] > lane[k] ? x[i + k] : lane[k];
-			nothing[k] += x[i + k] - x[i + k]; /* NaN stays, and so does a difference of infinities */
-		}
-	for (int k = 0; k < LANES; k++)
-		most = lane[k] > most ? lane[k] : most;
-	for (; i < count; i++)
-		most = x[i] > most || isnan(x[i]) ? x[i] : most;
-	for (int k = 0; k < LANES; k++)
-		if (isnan(nothing[k])) /* seldom: a NaN or an infinity */
-			for (i = 0; i < count; i++)
-				most = isnan(x[i]) ? x[i] : most;
-	return most;
+	dnn_read_f(row, x->type, operand_at(x, at), x->stride[LAST], count);
+	for (int64_t i = 0; i < count; i++)
+		found = found || isnan(row[i]);
+	return found;
 }
 
-/* x becomes e^(x - base). Value: the sum. */
-static double exponentials(float *x, int64_t count, float base)
+static void row_put(float *row, int64_t count, float factor, const struct dnn_operand *y, const int64_t at[DNN_DIMS])
 {
-	float lane[LANES] = { 0 };
-	double sum = 0;
-	int64_t i = 0;
+	void *to = operand_at(y, at);
 
-	for (; i + LANES <= count; i += LANES)
-		for (int k = 0; k < LANES; k++) {
-			x[i + k] = exp_float(x[i + k] - base);
-			lane[k] += x[i + k];
-		}
-	for (; i < count; i++)
-		sum += x[i] = exp_float(x[i] - base);
-	for (int k = 0; k < LANES; k++)
-		sum += (double)lane[k];
-	return sum;
+	if (y->stride[LAST] == 1 && y->type == CUDNN_DATA_BFLOAT16) {
+		softrow_bfloat(row, count, factor, to);
+	} else if (y->stride[LAST] == 1 && y->type == CUDNN_DATA_HALF) {
+		softrow_half(row, count, factor, to);
+	} else if (y->stride[LAST] == 1 && y->type == CUDNN_DATA_FLOAT) {
+		softrow_float(row, count, factor, to);
+	} else {
+		softrow_float(row, count, factor, row);
+		dnn_write_f(row, y->type, to, y->stride[LAST], count);
+	}
 }
 
 /* The same as row_wide() of no more than SOFT_ROW floats. */
@@ -167,13 +150,13 @@ static double row_soft(const struct dnn_work *w, const int64_t at[DNN_DIMS], int
 	double sum, base;
 
 	dnn_read_f(row, x->type, operand_at(x, at), x->stride[LAST], count);
-	*ret_most = (double)largest(row, count, sink == INFINITE ? -INFINITY : (float)sink);
+	*ret_most = (double)softrow_largest(row, count, sink == INFINITE ? -INFINITY : (float)sink);
 	*ret_most = sink > *ret_most ? sink : *ret_most;
 	base = isinf(*ret_most) && *ret_most < 0 ? 0 : *ret_most;
-	sum = exp(sink - base) + exponentials(row, count, (float)base);
-	for (int64_t i = 0; i < count; i++)
-		row[i] *= (float)(sum > 0 || isnan(sum) ? 1 / sum : 0);
-	dnn_write_f(row, y->type, operand_at(y, at), y->stride[LAST], count);
+	sum = exp(sink - base) + softrow_exponentials(row, count, (float)base);
+	row_put(row, count, (float)(sum > 0 || isnan(sum) ? 1 / sum : 0), y, at);
+	if (isnan(sum) && has_nan(x, at, row, count)) /* seldom; x may have been replaced, by NaN */
+		*ret_most = NAN;
 	return sum;
 }
 

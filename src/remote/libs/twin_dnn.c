@@ -63,6 +63,16 @@ bool onednn_conv(const struct onednn_conv *shape, const float *x, const float *w
 	return false;
 }
 
+bool onednn_has_bfloat(void)
+{
+	return false;
+}
+
+bool onednn_product(const struct onednn_product *shape, uint64_t number, const void *a, const void *b, void *c)
+{
+	return false;
+}
+
 bool onednn_gemm(bool turned_a, bool turned_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
 		 int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
