@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define WATCH_VERSION_BYTES 40u
+#define WATCH_UNKNOWN UINT64_MAX
 
 /* A PCIe link: its generation and how many lanes it has, now and at most. All 0: not known. */
 struct watch_link {
@@ -20,4 +21,9 @@ struct watch_figures {
 	/* of the driver there, "570.86.15"; "": it has no version of its own (the software device) */
 	char driver_version[WATCH_VERSION_BYTES];
 	struct watch_link link;
+	/*
+	 * What the worker's process, which stands for the program, is charged. WATCH_UNKNOWN: it has no account. A
+	 * worker of an older release does not send it.
+	 */
+	uint64_t own_bytes;
 };

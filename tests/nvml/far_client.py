@@ -5,11 +5,13 @@ far_client.py QUOTA CASE: NVML and the driver in one process, whose device is a 
   order     NVML before cuInit, which it does not do for the program; memory as cuMemGetInfo has it; the processes
   hidden    CUDA_VISIBLE_DEVICES hides all devices from the driver, and none from NVML
   fork      a parent that has called NVML alone: its child may use the driver; a parent that has called cuInit: it may not
+  own       what each variant of the list of processes says that this one uses, beside another process of the tenant
   logs      the driver's log, which PyTorch registers with
   lost      waits for a line after "ready": the worker is gone then
 """
 import ctypes
 import os
+import signal
 import sys
 
 quota, case = int(sys.argv[1]), sys.argv[2]
@@ -22,6 +24,18 @@ class Memory(ctypes.Structure):
 
 class Process(ctypes.Structure):
     _fields_ = [("pid", ctypes.c_uint), ("used", ctypes.c_ulonglong), ("a", ctypes.c_uint), ("b", ctypes.c_uint)]
+
+
+class ProcessV1(ctypes.Structure):
+    _fields_ = [("pid", ctypes.c_uint), ("used", ctypes.c_ulonglong)]
+
+
+class ProcessDetail(ctypes.Structure):
+    _fields_ = [*Process._fields_, ("protected", ctypes.c_ulonglong)]
+
+
+class DetailList(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint), ("mode", ctypes.c_uint), ("count", ctypes.c_uint), ("at", ctypes.POINTER(ProcessDetail))]
 
 
 nvml, cuda = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.CDLL("libcuda.so.1")
@@ -54,6 +68,21 @@ def processes(handle):
     count, infos = ctypes.c_uint(8), (Process * 8)()
     same(nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle, ctypes.byref(count), infos), SUCCESS, "the processes")
     return [infos[i].pid for i in range(count.value)]
+
+
+def own_use(handle):
+    """What this process uses according to each variant; one figure where all agree."""
+    used = set()
+    for name, kind in (("", ProcessV1), ("_v2", Process), ("_v3", Process)):
+        count, infos = ctypes.c_uint(8), (kind * 8)()
+        list_ = getattr(nvml, "nvmlDeviceGetComputeRunningProcesses" + name)
+        same(list_(handle, ctypes.byref(count), infos), SUCCESS, "the processes" + name)
+        used.add(*(i.used for i in infos[:count.value] if i.pid == os.getpid()))
+    infos = (ProcessDetail * 8)()
+    details = DetailList(ctypes.sizeof(DetailList) | 1 << 24, 0, 8, infos)
+    same(nvml.nvmlDeviceGetRunningProcessDetailList(handle, ctypes.byref(details)), SUCCESS, "the list of details")
+    used.add(*(i.used for i in infos[:details.count] if i.pid == os.getpid()))
+    return used.pop() if len(used) == 1 else used
 
 
 def context():
@@ -108,6 +137,36 @@ def fork():
                    same(memory(device())[0], quota, "NVML there")))
 
 
+def takes(handle, size):
+    """Takes memory. Value: what this process uses then."""
+    at = ctypes.c_uint64()
+    context()
+    same(cuda.cuMemAlloc_v2(ctypes.byref(at), ctypes.c_size_t(1 << 20)), 0, "cuMemAlloc")  # on this machine, none is in no list
+    before = own_use(handle)
+    same(cuda.cuMemAlloc_v2(ctypes.byref(at), ctypes.c_size_t(size)), 0, "cuMemAlloc")
+    same(own_use(handle) - before, size, "the memory that was taken")
+    return own_use(handle)
+
+
+def own():
+    heard, said = os.pipe()
+    pid = os.fork()
+    same(nvml.nvmlInit_v2(), SUCCESS, "nvmlInit")
+    if not pid:
+        takes(device(), 20 << 20)
+        os.write(said, b"y")
+        signal.pause()
+    os.close(said)
+    os.read(heard, 1)
+    handle = device()
+    mine = takes(handle, 10 << 20)
+    total, free = memory(handle)
+    same(mine < 30 << 20, True, "the other's memory is not this one's")
+    same(total - free >= mine + (20 << 20), True, "the tenant's memory is both")
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
 def logs():
     """The driver's log, which PyTorch registers with: there is one, without a line."""
     called = []
@@ -133,5 +192,5 @@ def lost():
     memory(handle, GPU_IS_LOST)
 
 
-{"order": order, "hidden": hidden, "fork": fork, "logs": logs, "lost": lost}[case]()
+{"order": order, "hidden": hidden, "fork": fork, "own": own, "logs": logs, "lost": lost}[case]()
 print("done", flush=True)

@@ -34,10 +34,12 @@ def main():
     report = Report()
     with Place(p.parse_args().build, [1 << 30]) as place:
         server, remote = serve(place)
+        local = [place.mete_path, "run", "--soft", "--mem", str(QUOTA), "--"]
         wall = [place.mete_path, "run", "--soft", "--wall", "--mem", str(QUOTA), "--"]
         try:
+            check(report, "on this machine", local, place, "own")
             for way, command in (("behind a wall", wall), ("over the network", remote)):
-                for case in ("order", "hidden", "fork", "logs"):
+                for case in ("order", "hidden", "fork", "own", "logs"):
                     check(report, way, command, place, case)
             lost = subprocess.Popen([*remote, sys.executable, "-B", os.path.join(HERE, "far_client.py"), str(QUOTA), "lost"],
                                     env=place.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

@@ -11,6 +11,7 @@
 #include "core/log.h"
 
 #include <errno.h>
+#include <stddef.h>
 
 /* One question about a device whose answer does not change: `before` the device (-1: nothing) goes one number. */
 static CUresult fact(int device, enum cuda_call call, int32_t before, void *ret, size_t bytes)
@@ -69,8 +70,11 @@ static CUresult figures(int device, struct watch_figures *ret)
 		remote_put(&c.out, &local, sizeof local);
 		client_send(&c);
 	}
+	ret->own_bytes = WATCH_UNKNOWN;
 	if (c.result == CUDA_SUCCESS)
-		remote_get(&c.in, ret, sizeof *ret);
+		remote_get(&c.in, ret, offsetof(struct watch_figures, own_bytes));
+	if (c.result == CUDA_SUCCESS && c.in.used < c.in.size) /* a worker of an older release ends here */
+		remote_get(&c.in, &ret->own_bytes, sizeof ret->own_bytes);
 	ret->driver_version[sizeof ret->driver_version - 1] = 0;
 	return client_end(&c);
 }

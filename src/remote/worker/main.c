@@ -10,6 +10,7 @@
 #include "remote/worker/hand.h"
 #include "remote/worker/images.h"
 #include "remote/worker/output.h"
+#include "remote/worker/own_account.h"
 #include "remote/worker/sandbox.h"
 #include "remote/worker/serve.h"
 #include "remote/worker/standing.h"
@@ -167,6 +168,7 @@ static int listen_by_hand(const struct options *o)
 
 	if (r)
 		return r;
+	own_account_open();
 	forward_libraries_open(&driver, path);
 	client = wait_for_client(o);
 	if (client < 0)
@@ -196,6 +198,7 @@ static bool make_ready(struct warm *warm, struct wall *wall, struct sandbox *san
 
 	if (!warm_up(warm, shim, devices, why, why_bytes))
 		return false;
+	own_account_open();
 	forward_libraries_open(&warm->driver, shim);
 	r = serve_prepare(wall);
 	if (!r)

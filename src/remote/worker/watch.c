@@ -1,12 +1,14 @@
 /*
  * watch.c: see src/remote/watch.h. The tenant's figures come from the shim, through the primary context that the worker
- * was charged for when it began: nothing is made for the question.
+ * was charged for when it began: nothing is made for the question. The figure of the program alone comes from the
+ * account page of this process.
  */
 #include "remote/worker/watch.h"
 
 #include "remote/watch.h"
 #include "remote/worker/card_link.h"
 #include "remote/worker/contexts.h"
+#include "remote/worker/own_account.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -51,6 +53,15 @@ static CUresult figures_read(const struct cuda_table *driver, CUdevice device, s
 	return r;
 }
 
+static uint64_t own_bytes(const struct cuda_table *driver, CUdevice device)
+{
+	CUuuid uuid;
+
+	if (driver->cuDeviceGetUuid_v2(&uuid, device) != CUDA_SUCCESS)
+		return WATCH_UNKNOWN;
+	return own_account_bytes((const uint8_t *)uuid.bytes);
+}
+
 int worker_other_watch(struct work *work)
 {
 	struct watch_figures f = { 0 };
@@ -63,9 +74,10 @@ int worker_other_watch(struct work *work)
 	contexts_primary_lock(work, device);
 	work->result = figures_read(work->driver, device, &f);
 	contexts_primary_unlock(device);
-	if (work->result == CUDA_SUCCESS)
-		card_link_read(work->driver, device, &f.link);
-	if (work->result == CUDA_SUCCESS)
-		remote_put(&work->out, &f, sizeof(f));
+	if (work->result != CUDA_SUCCESS)
+		return 0;
+	card_link_read(work->driver, device, &f.link);
+	f.own_bytes = own_bytes(work->driver, device);
+	remote_put(&work->out, &f, sizeof(f));
 	return 0;
 }

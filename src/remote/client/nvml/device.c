@@ -1,7 +1,7 @@
 /*
  * device.c: the devices of the remote client's NVML. The only process that is shown is this one, when it has a context:
- * others of the tenant run on machines, or in namespaces, whose pids mean nothing here. What it alone holds is not
- * known; the tenant's sum is.
+ * others of the tenant run on machines, or in namespaces, whose pids mean nothing here. What it uses is what its worker
+ * is charged; a worker of an older release does not tell it, and then it is what the tenant uses.
  */
 #include "remote/client/nvml/state.h"
 
@@ -444,45 +444,61 @@ nvmlReturn_t soft_nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_
 
 /* ---- processes ---- */
 
-#define UNKNOWN_BYTES ((unsigned long long)NVML_VALUE_NOT_AVAILABLE)
+/* This process, as a list shows it. */
+struct own_use {
+	bool put; /* the list has a place for it */
+	unsigned int pid;
+	unsigned long long bytes;
+};
+
+static nvmlReturn_t used_by_this(nvmlDevice_t device, struct own_use *ret)
+{
+	struct watch_figures f = { 0 };
+	nvmlReturn_t r = figures_of(device, &f);
+
+	ret->put = r == NVML_SUCCESS;
+	ret->bytes = f.own_bytes != WATCH_UNKNOWN ? f.own_bytes : f.total_bytes - f.free_bytes;
+	return r;
+}
 
 /* 1: this process has a context on the device, and there is room for one; NVML's way with sizes for the rest. */
-static nvmlReturn_t list(nvmlDevice_t device, bool compute, unsigned int *count, const void *array, bool *ret_put)
+static nvmlReturn_t list(nvmlDevice_t device, bool compute, unsigned int *count, const void *array, struct own_use *ret)
 {
 	const struct watch_calls *w;
 	unsigned int room = count ? *count : 0;
 	nvmlReturn_t r;
 	int d;
 
-	*ret_put = false;
+	*ret = (struct own_use){ .pid = (unsigned int)getpid() };
 	if (!count || (room && !array))
 		return NVML_ERROR_INVALID_ARGUMENT;
 	r = enter(device, &w, &d);
 	if (r != NVML_SUCCESS)
 		return r;
 	*count = compute && w->computes(d);
-	*ret_put = *count && room;
+	if (*count && room)
+		return used_by_this(device, ret);
 	return *count > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
 static nvmlReturn_t list_v1(nvmlDevice_t device, bool compute, unsigned int *count, nvmlProcessInfo_v1_t *infos)
 {
-	bool put;
-	nvmlReturn_t r = list(device, compute, count, infos, &put);
+	struct own_use own;
+	nvmlReturn_t r = list(device, compute, count, infos, &own);
 
-	if (put)
-		*infos = (nvmlProcessInfo_v1_t){ .pid = (unsigned int)getpid(), .usedGpuMemory = UNKNOWN_BYTES };
+	if (own.put)
+		*infos = (nvmlProcessInfo_v1_t){ .pid = own.pid, .usedGpuMemory = own.bytes };
 	return r;
 }
 
 static nvmlReturn_t list_v2(nvmlDevice_t device, bool compute, unsigned int *count, nvmlProcessInfo_t *infos)
 {
-	bool put;
-	nvmlReturn_t r = list(device, compute, count, infos, &put);
+	struct own_use own;
+	nvmlReturn_t r = list(device, compute, count, infos, &own);
 
-	if (put)
-		*infos = (nvmlProcessInfo_t){ .pid = (unsigned int)getpid(),
-					      .usedGpuMemory = UNKNOWN_BYTES,
+	if (own.put)
+		*infos = (nvmlProcessInfo_t){ .pid = own.pid,
+					      .usedGpuMemory = own.bytes,
 					      .gpuInstanceId = NVML_NO_INSTANCE,
 					      .computeInstanceId = NVML_NO_INSTANCE };
 	return r;
@@ -505,8 +521,8 @@ LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t, false, list_
 
 nvmlReturn_t soft_nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList_t *l)
 {
+	struct own_use own;
 	nvmlReturn_t r;
-	bool put;
 
 	if (!l)
 		return NVML_ERROR_INVALID_ARGUMENT;
@@ -514,13 +530,14 @@ nvmlReturn_t soft_nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvm
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
 	if (l->mode > NVML_PROCESS_MODE_MPS)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	r = list(device, l->mode == NVML_PROCESS_MODE_COMPUTE, &l->numProcArrayEntries, l->procArray, &put);
-	if (put)
-		*l->procArray = (nvmlProcessDetail_v1_t){ .pid = (unsigned int)getpid(),
-							  .usedGpuMemory = UNKNOWN_BYTES,
+	r = list(device, l->mode == NVML_PROCESS_MODE_COMPUTE, &l->numProcArrayEntries, l->procArray, &own);
+	if (own.put)
+		*l->procArray = (nvmlProcessDetail_v1_t){ .pid = own.pid,
+							  .usedGpuMemory = own.bytes,
 							  .gpuInstanceId = NVML_NO_INSTANCE,
 							  .computeInstanceId = NVML_NO_INSTANCE,
-							  .usedGpuCcProtectedMemory = UNKNOWN_BYTES };
+							  .usedGpuCcProtectedMemory =
+								  (unsigned long long)NVML_VALUE_NOT_AVAILABLE };
 	return r;
 }
 
