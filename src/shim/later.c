@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #define LATER_MOST 512u
 
@@ -31,7 +32,8 @@ static struct later {
 	face_context context; /* of the stream, and of the marker */
 	uint64_t order;	      /* names the stream; 0: it has no name */
 } list[LATER_MOST];
-static _Atomic unsigned int waiting; /* places taken; changed with the lock held */
+static _Atomic unsigned int waiting;	    /* places taken; changed with the lock held */
+static uint64_t freed_bytes[MOVABLE_POOLS]; /* of the movable memory of each pool, in the list */
 
 static void wait_for(CUstream stream, bool per_thread)
 {
@@ -73,6 +75,16 @@ static uint64_t order_of(CUstream stream, bool per_thread)
 	return id + 2;
 }
 
+/* With the lock held: a record enters the list, or leaves it. */
+static void count_locked(const struct record *r, bool enters)
+{
+	uint64_t bytes;
+	uint32_t pool;
+
+	if (r->kind == RECORD_MOVABLE && movable_pool(r, &pool, &bytes))
+		freed_bytes[pool] += enters ? bytes : -bytes;
+}
+
 static bool keep(const struct later *what)
 {
 	bool kept = false;
@@ -81,6 +93,7 @@ static bool keep(const struct later *what)
 	for (struct later *l = list; l < list + LATER_MOST && !kept; l++)
 		if (l->state == LATER_FREE) {
 			*l = *what;
+			count_locked(&l->record, true);
 			atomic_fetch_add_explicit(&waiting, 1, memory_order_release);
 			kept = true;
 		}
@@ -110,6 +123,7 @@ void later_free(const struct record *r, CUstream stream, bool per_thread)
 static face_marker leave_locked(struct later *l)
 {
 	l->state = LATER_FREE;
+	count_locked(&l->record, false);
 	atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
 	return l->marker;
 }
@@ -144,13 +158,14 @@ bool later_take(unsigned int device, uint32_t size_units, CUstream stream, bool 
 	return found;
 }
 
-/* Its pool keeps it: `kept_bytes` of that pool are with it. */
+/* With the lock held. */
 static bool stays_kept(const struct later *l)
 {
 	uint64_t bytes;
 	uint32_t pool;
 
-	return l->record.kind == RECORD_MOVABLE && movable_pool(&l->record, &pool, &bytes) && pools_keeps(pool);
+	return l->record.kind == RECORD_MOVABLE && movable_pool(&l->record, &pool, &bytes) &&
+	       pools_keeps(pool, freed_bytes[pool]);
 }
 
 /* One whose turn has come leaves the list; `all`: whatever pools keep. */
@@ -199,6 +214,35 @@ static bool look(bool all)
 	return some;
 }
 
+/* With the lock held: one that a pool keeps on the device, and that lies beside others. */
+static struct later *find_packed_locked(unsigned int device)
+{
+	for (struct later *l = list; l < list + LATER_MOST; l++)
+		if (l->state == LATER_KEPT && l->record.device == device && movable_is_packed(&l->record))
+			return l;
+	return NULL;
+}
+
+void later_unkeep_packed(unsigned int device)
+{
+	struct record r;
+	struct later *l;
+
+	if (!atomic_load_explicit(&waiting, memory_order_acquire))
+		return;
+	do {
+		pthread_mutex_lock(&lock);
+		l = find_packed_locked(device);
+		if (l) {
+			r = l->record;
+			leave_locked(l); /* what is kept has no marker */
+		}
+		pthread_mutex_unlock(&lock);
+		if (l)
+			movable_forget(&r);
+	} while (l);
+}
+
 bool later_look(void)
 {
 	return look(false);
@@ -226,18 +270,12 @@ uint64_t later_units(unsigned int device)
 
 uint64_t later_pool_bytes(uint32_t pool)
 {
-	uint64_t all = 0, bytes;
-	uint32_t is;
+	uint64_t bytes;
 
-	if (!atomic_load_explicit(&waiting, memory_order_acquire))
-		return 0;
 	pthread_mutex_lock(&lock);
-	for (struct later *l = list; l < list + LATER_MOST; l++)
-		if (l->state != LATER_FREE && l->record.kind == RECORD_MOVABLE &&
-		    movable_pool(&l->record, &is, &bytes) && is == pool)
-			all += bytes;
+	bytes = freed_bytes[pool];
 	pthread_mutex_unlock(&lock);
-	return all;
+	return bytes;
 }
 
 /* The driver has ended a marker of the context along with it. */
@@ -266,5 +304,6 @@ void later_reset(void)
 	lock = unlocked;
 	for (struct later *l = list; l < list + LATER_MOST; l++)
 		l->state = LATER_FREE;
+	memset(freed_bytes, 0, sizeof freed_bytes);
 	atomic_store_explicit(&waiting, 0, memory_order_relaxed);
 }

@@ -25,6 +25,11 @@ bool later_take(unsigned int device, uint32_t size_units, CUstream stream, bool 
 bool later_look(void);
 /* The same, and returns what pools keep (pools_keeps()). */
 bool later_release(void);
+/*
+ * Of the small blocks that pools of the device keep, makes room for a block of another size: they lie beside each
+ * other, and their memory stays with the process.
+ */
+void later_unkeep_packed(unsigned int device);
 /* The bytes of a pool's movable memory that the program has freed and that are not returned yet. */
 uint64_t later_pool_bytes(uint32_t pool);
 /* The units of a device whose free the stream has not reached. */

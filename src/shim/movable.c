@@ -278,6 +278,11 @@ bool movable_pool(const struct record *r, uint32_t *ret_pool, uint64_t *ret_byte
 	return *ret_pool < MOVABLE_POOLS;
 }
 
+bool movable_is_packed(const struct record *r)
+{
+	return (uint64_t)r->size_units * WIRE_UNIT_BYTES <= BLOCK_MOST_BYTES;
+}
+
 void movable_forget(const struct record *r)
 {
 	give(PLACE(r->extra), r->key, r->size_units);

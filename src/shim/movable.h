@@ -43,6 +43,9 @@ CUresult movable_renew(struct record *r, uint32_t pool, uint64_t bytes, CUdevice
 /* The pool of a record's block, and the block's size. False: it belongs to none. */
 bool movable_pool(const struct record *r, uint32_t *ret_pool, uint64_t *ret_bytes);
 
+/* True if other blocks may lie in the same piece as the record's. */
+bool movable_is_packed(const struct record *r);
+
 /* A record of kind RECORD_MOVABLE has been taken: its block becomes free once work in flight has completed. */
 void movable_free(const struct record *r);
 /* The same for a context that has ended; a shard of the records may be locked. movable_trim() must follow. */

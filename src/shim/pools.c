@@ -61,9 +61,10 @@ struct pool {
 	uint64_t live_bytes;  /* allocated and not released by the program */
 	enum pool_backing backing;
 	/* of what moves */
-	uint64_t moving_bytes, moving_most_bytes; /* as live_bytes, and the most since that was reset */
-	uint64_t reserved_most_bytes;		  /* the same with what was freed and not given back */
-	_Atomic uint64_t threshold_bytes;	  /* what may be kept, in all; read without the lock */
+	_Atomic uint64_t moving_bytes;	  /* as live_bytes; read without the lock as well */
+	uint64_t moving_most_bytes;	  /* the most since that was reset */
+	uint64_t reserved_most_bytes;	  /* the same with what was freed and not given back */
+	_Atomic uint64_t threshold_bytes; /* what may be kept, in all; read without the lock */
 };
 
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER; /* guards taking a slot */
@@ -73,6 +74,11 @@ static _Atomic uint32_t pool_count; /* slots ever taken: those above it are free
 static const enum cuda_call sync_calls[] = { CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz,
 					     CUDA_CALL_cuCtxSynchronize, CUDA_CALL_cuCtxSynchronize_v2,
 					     CUDA_CALL_cuEventSynchronize };
+
+static uint64_t moving_bytes(const struct pool *p)
+{
+	return atomic_load_explicit(&p->moving_bytes, memory_order_relaxed);
+}
 
 static struct pool *pool_find(CUmemoryPool handle)
 {
@@ -136,7 +142,8 @@ static struct pool *pool_get(CUmemoryPool handle, unsigned int device, bool plac
 		p->unplaced = !placed;
 		p->charged_units = 0;
 		p->piece_units = piece_at_first(device);
-		p->live_bytes = p->moving_bytes = p->moving_most_bytes = p->reserved_most_bytes = 0;
+		p->live_bytes = p->moving_most_bytes = p->reserved_most_bytes = 0;
+		atomic_store_explicit(&p->moving_bytes, 0, memory_order_relaxed);
 		atomic_store_explicit(&p->threshold_bytes, 0, memory_order_relaxed);
 		p->backing = BACKING_UNKNOWN;
 		p->created = created;
@@ -195,7 +202,7 @@ static uint32_t settle_locked(struct pool *p, uint32_t *ret_units)
 	if (units <= p->charged_units) {
 		account_give(p->device, p->charged_units - (uint32_t)units);
 		p->charged_units = (uint32_t)units;
-		if (p->dying && !units && !p->moving_bytes)
+		if (p->dying && !units && !moving_bytes(p))
 			end_locked(p);
 		return 0;
 	}
@@ -640,31 +647,37 @@ static bool is_movable(struct pool *p)
 
 static void moving_made(struct pool *p, uint64_t bytes)
 {
-	uint64_t freed = later_pool_bytes((uint32_t)(p - pools));
+	uint64_t freed = later_pool_bytes((uint32_t)(p - pools)), used;
 
 	pthread_mutex_lock(&p->lock);
-	p->moving_bytes += bytes;
-	if (p->moving_bytes > p->moving_most_bytes)
-		p->moving_most_bytes = p->moving_bytes;
-	if (p->moving_bytes + freed > p->reserved_most_bytes)
-		p->reserved_most_bytes = p->moving_bytes + freed;
+	used = moving_bytes(p) + bytes;
+	atomic_store_explicit(&p->moving_bytes, used, memory_order_relaxed);
+	if (used > p->moving_most_bytes)
+		p->moving_most_bytes = used;
+	if (used + freed > p->reserved_most_bytes)
+		p->reserved_most_bytes = used + freed;
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* All or nothing: which thresholds in between would be kept exactly is a driver's affair as well. */
-bool pools_keeps(uint32_t slot)
+bool pools_keeps(uint32_t slot, uint64_t freed_bytes)
 {
-	return atomic_load_explicit(&pools[slot].threshold_bytes, memory_order_relaxed);
+	uint64_t most = atomic_load_explicit(&pools[slot].threshold_bytes, memory_order_relaxed);
+	uint64_t used = moving_bytes(&pools[slot]);
+
+	return most && used <= most && freed_bytes <= most - used;
 }
 
 void pools_moving_freed(uint32_t slot, uint64_t bytes)
 {
 	struct pool *p = &pools[slot];
+	uint64_t used;
 	bool ends;
 
 	pthread_mutex_lock(&p->lock);
-	p->moving_bytes -= bytes < p->moving_bytes ? bytes : p->moving_bytes;
-	ends = p->dying && !p->moving_bytes;
+	used = moving_bytes(p);
+	used -= bytes < used ? bytes : used;
+	atomic_store_explicit(&p->moving_bytes, used, memory_order_relaxed);
+	ends = p->dying && !used;
 	pthread_mutex_unlock(&p->lock);
 	if (ends)
 		settle(p);
@@ -694,6 +707,7 @@ static CUresult moving_alloc(struct pool *p, enum pool_call call, CUdeviceptr *d
 	if (later_take(p->device, units, stream, per_thread(call), &again)) {
 		r = movable_renew(&again, slot, bytes, dptr);
 	} else {
+		later_unkeep_packed(p->device);
 		r = movable_alloc_pool(p->device, slot, bytes, dptr);
 		if (r == CUDA_ERROR_OUT_OF_MEMORY) {
 			shim_real.cuCtxSynchronize();
@@ -713,13 +727,13 @@ static uint64_t moving_figure(struct pool *p, CUmemPool_attribute attr)
 	pthread_mutex_lock(&p->lock);
 	switch (attr) {
 	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
-		is = p->moving_bytes;
+		is = moving_bytes(p);
 		break;
 	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
 		is = p->moving_most_bytes;
 		break;
 	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-		is = p->moving_bytes + freed;
+		is = moving_bytes(p) + freed;
 		break;
 	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
 		is = p->reserved_most_bytes;
@@ -753,9 +767,9 @@ CUresult shim_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr,
 	if (attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
 		atomic_store_explicit(&p->threshold_bytes, *(cuuint64_t *)value, memory_order_relaxed);
 	else if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH)
-		p->moving_most_bytes = p->moving_bytes;
+		p->moving_most_bytes = moving_bytes(p);
 	else if (attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH)
-		p->reserved_most_bytes = p->moving_bytes;
+		p->reserved_most_bytes = moving_bytes(p);
 	pthread_mutex_unlock(&p->lock);
 	return r;
 }

@@ -15,10 +15,10 @@ void pools_freed(uint32_t slot, uint64_t bytes);
 /* The same for memory that moves (movable.h), which is charged by its piece. */
 void pools_moving_freed(uint32_t slot, uint64_t bytes);
 /*
- * True if freed blocks are kept for later allocations of the pool, according to its threshold. later.c may call it with
- * its lock held.
+ * True if the pool keeps for later allocations what has been freed, in all `freed_bytes`: with what is allocated it is
+ * not above its threshold. later.c may call it with its lock held.
  */
-bool pools_keeps(uint32_t slot);
+bool pools_keeps(uint32_t slot, uint64_t freed_bytes);
 /* The pool in this slot. NULL: there is none. */
 CUmemoryPool pools_handle(uint32_t slot);
 /*

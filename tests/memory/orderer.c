@@ -64,6 +64,32 @@ static void keep(CUmemoryPool pool, CUstream stream)
 	is(!reserved(pool), "what a pool keeps is not given back when it is trimmed");
 }
 
+static void come_and_go(CUstream stream, size_t bytes)
+{
+	CUdeviceptr at;
+
+	must(cuMemAllocAsync(&at, bytes, stream), "cuMemAllocAsync");
+	must(cuMemFreeAsync(at, stream), "cuMemFreeAsync");
+	must(cuStreamSynchronize(stream), "cuStreamSynchronize");
+}
+
+/* Blocks of ever another size: a pool keeps no more than its threshold, and takes what it keeps for them. */
+static void keep_part(CUmemoryPool pool, CUstream stream)
+{
+	uint64_t threshold = 3 * BYTES, most = UINT64_MAX;
+
+	must(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold), "cuMemPoolSetAttribute");
+	for (unsigned int i = 0; i < 40; i++) {
+		come_and_go(stream, BYTES + i * 512);
+		is(reserved(pool) <= threshold, "a pool keeps more than its threshold");
+	}
+	must(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &most), "cuMemPoolSetAttribute");
+	for (unsigned int i = 0; i < 40; i++)
+		come_and_go(stream, BYTES + i * 512);
+	is(reserved(pool) <= 4 * BYTES, "a pool takes new memory beside all that it keeps");
+	must(cuMemPoolTrimTo(pool, 0), "cuMemPoolTrimTo");
+}
+
 /* What a pool has kept goes with it, and is no other pool's. */
 static void destroy(const CUmemPoolProps *props, CUstream stream)
 {
@@ -137,6 +163,7 @@ int main(void)
 	must(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used), "cuMemPoolGetAttribute");
 	is(!used, "the pool counts what was freed as used");
 	keep(pool, free_one);
+	keep_part(pool, free_one);
 	destroy(&props, free_one);
 	printf("wrong %u longest 0\n", wrong);
 	return 0;
