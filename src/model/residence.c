@@ -256,6 +256,25 @@ bool residence_can_hold(const struct residence_device *device, const struct resi
 	return stays + units <= device->total_units;
 }
 
+uint64_t residence_turns_need(const struct residence_client *client, unsigned int count,
+			      const struct residence_client *who)
+{
+	uint64_t kept = 0, most = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		const struct residence_client *c = &client[i];
+		uint64_t units = c->movable_units + c->away_units;
+
+		if (c == who || c->suspended || (who && c->class > who->class))
+			continue;
+		if (units <= c->keeps_units)
+			kept += units;
+		else if (units > most)
+			most = units;
+	}
+	return kept + most;
+}
+
 uint64_t residence_turn(uint64_t turn_ns, const struct residence_client *client, unsigned int count)
 {
 	uint64_t sum = 0, swaps = 0;

@@ -76,6 +76,15 @@ bool residence_can_hold(const struct residence_device *device, const struct resi
 			unsigned int count, const struct residence_client *who, uint64_t units);
 
 /*
+ * Returns the units that the other clients need for memory that can leave, on the device or away, if they take turns:
+ * as many as the largest of them has, and what those have that need not leave. Memory that cannot leave must fit beside
+ * them, else one of them would wait until it is freed. Clients that are less important than `who` do not count, nor do
+ * those that the user has suspended.
+ */
+uint64_t residence_turns_need(const struct residence_client *client, unsigned int count,
+			      const struct residence_client *who);
+
+/*
  * Returns the length of a turn, so that leaving and returning (`swap_ns` of the clients) take at most a fifth of the
  * time in the mean.
  */

@@ -555,12 +555,34 @@ static void test_giants(void)
 	       (double)worked[0] * 100 / (double)all, (double)worked[1] * 100 / (double)all);
 }
 
+/* What memory that stays has to leave room for. */
+static void test_turns_need(void)
+{
+	const struct residence_client c[] = {
+		{ HERE(20), WORKS, .class = 1 },
+		{ AWAY(50), .class = 1 },
+		{ .place = RESIDENCE_RETURNING, .held_units = 10, .movable_units = 8, .away_units = 30, .class = 1 },
+		{ AWAY(60), .class = 1, .suspended = true },
+		{ HERE(70), WORKS, .class = 2 },
+		{ HERE(5), WORKS, .keeps_units = 9, .class = 1 },
+	};
+
+	tap_ok(residence_turns_need(c, 6, &c[0]) == 50 + 5,
+	       "the largest one has to fit beside it, and who need not leave");
+	tap_ok(residence_turns_need(c, 6, &c[1]) == 38 + 5,
+	       "one that asks does not count, one on its way counts as a whole");
+	tap_ok(residence_turns_need(c, 6, &c[4]) == 50 + 5,
+	       "the suspended one does not, for it waits as long as its user likes");
+	tap_ok(residence_turns_need(c, 6, NULL) == 70 + 5, "one that is less important than who asks does not either");
+}
+
 int main(void)
 {
 	tap_begin();
 	test_rows();
 	test_turn();
 	test_can_hold();
+	test_turns_need();
 	test_many();
 	test_equal();
 	test_giants();

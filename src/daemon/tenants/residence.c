@@ -403,19 +403,23 @@ void residence_has(struct client *client)
 		client->residing.waits_since_ns = 0;
 }
 
-/* Lent what others are promised, because it can leave. */
-static bool is_lent(const struct client *c)
+/* What others are promised and may request at any moment. Those that are not lent it are barred from it anyway. */
+static uint64_t others_unused(const struct tenant *t, const struct grant_share *share)
 {
-	return residing_can_be_asked(c) && !is_bounded(c->tenant);
+	return is_bounded(t) ? 0 : view.unused_units - unused_units(t, share);
 }
 
+/* Memory that can leave makes room for what is promised: the device needs room for the larger of both. */
 uint64_t residence_stay_room(struct client *client, unsigned int device)
 {
 	const struct grant_share *share = &client->tenant->grant.share[device];
+	uint64_t promised, turns;
 
-	if (!is_lent(client) || !see(client->tenant->daemon, share->device.uuid))
+	if (!residing_can_be_asked(client) || !see(client->tenant->daemon, share->device.uuid))
 		return UINT64_MAX;
-	return less(view.device.total_units, view.stay_units + view.unused_units - unused_units(client->tenant, share));
+	promised = others_unused(client->tenant, share);
+	turns = residence_turns_need(view.list, view.count, seen(client));
+	return less(view.device.total_units, view.stay_units + (promised > turns ? promised : turns));
 }
 
 bool residence_may_stay(struct client *client, unsigned int device, uint64_t units)

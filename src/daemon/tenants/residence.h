@@ -97,8 +97,9 @@ uint64_t residence_room(struct client *client, unsigned int device, uint64_t nee
 bool residence_wait(struct client *client, unsigned int device, uint64_t units, bool before_return);
 void residence_has(struct client *client);
 /*
- * Decides whether a client whose memory moves, and which is lent memory promised to others, may hold so many more units
- * that cannot leave the device. All such memory must fit beside all promises. True for every other client.
+ * Decides whether a client whose memory moves may hold so many more units that cannot leave the device. All such memory
+ * must fit beside all promises, and beside the memory of each other client, which could not return otherwise. True for
+ * every other client.
  */
 bool residence_may_stay(struct client *client, unsigned int device, uint64_t units);
 /* Called after such a refusal. True: try again in a moment, because other clients are taking or returning memory. */
