@@ -2,8 +2,9 @@
  * memory_steps.c: a program of bench/memory that allocates all the time: memory_steps KIND COUNT
  *
  * plain: COUNT steps as a program takes them that keeps nothing: each allocates blocks of 512 bytes to 24 MiB, fills
- * each, and frees them in another order. ordered: the same in the order of a stream. packs: allocates COUNT blocks of
- * such sizes, says what the program asked for and holds them until standard input ends.
+ * each, and frees them in another order. ordered: the same in the order of a stream. mixed, small, uneven, even:
+ * allocates COUNT bytes at most, in blocks of such sizes, of 512 bytes to 64 KiB, of sizes that no driver's page divides,
+ * and of multiples of 2 MiB. Says what it has asked for, and holds it until standard input ends.
  *
  * Prints the seconds of the clock and of the process's own processor time.
  */
@@ -16,7 +17,6 @@
 #include <time.h>
 
 #define BLOCKS 24u
-#define HELD_MOST 4096u
 
 static const size_t sizes[] = { 512,	 4096,	  1 << 20, 3 << 20, 65536,  12345,   700000, 24 << 20,
 				1 << 18, 2 << 20, 640,	   9 << 20, 100000, 5 << 20, 80000,  1 << 21 };
@@ -63,39 +63,64 @@ static void ordered(unsigned int step, CUstream stream)
 	must(cuStreamSynchronize(stream), "cuStreamSynchronize");
 }
 
-static void pack(unsigned int step, CUstream stream)
-{
-	static uint64_t asked;
-	CUdeviceptr at;
-
-	(void)stream;
-	must(cuMemAlloc(&at, sizes[step % 16]), "cuMemAlloc");
-	asked += sizes[step % 16];
-	printf("asked %llu\n", (unsigned long long)asked);
-}
+static const size_t small[] = { 512, 65536, 12345, 4096, 640, 30000, 1024, 20000, 700, 50000, 2048, 9000, 600, 16384, 8192, 40000 };
+static const size_t uneven[] = { 2200000, 9 << 20, 700000, 10500000, 4300000, 17 << 20, 100000, 3 << 20,
+				 6600000, 21000001, 1300000, 33 << 20, 5 << 20, 12345, 8 << 20, 13000000 };
+static const size_t even[] = { 2 << 20, 20 << 20, 2 << 20, 10 << 20, 2 << 20, 20 << 20, 2 << 20, 2 << 20,
+			       64 << 20, 20 << 20, 2 << 20, 20 << 20, 2 << 20, 12 << 20, 2 << 20, 2 << 20 };
 
 static const struct {
 	const char *kind;
-	void (*step)(unsigned int step, CUstream stream);
-} kinds[] = { { "plain", plain }, { "ordered", ordered }, { "packs", pack } };
+	void (*step)(unsigned int step, CUstream stream); /* NULL: it is filled */
+	const size_t *sizes;
+} kinds[] = { { "plain", plain, NULL }, { "ordered", ordered, NULL }, { "mixed", NULL, sizes },
+	      { "small", NULL, small }, { "uneven", NULL, uneven },   { "even", NULL, even } };
+
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
+
+/* Until neither the next size nor any other finds room in what it may ask for, or in what there is. */
+static void fill(const size_t *of, uint64_t most)
+{
+	unsigned int step = 0, in_vain = 0;
+	uint64_t asked = 0;
+	CUdeviceptr at;
+
+	for (; in_vain < 16; step++) {
+		if (asked + of[step % 16] > most || cuMemAlloc(&at, of[step % 16])) {
+			in_vain++;
+			continue;
+		}
+		asked += of[step % 16];
+		in_vain = 0;
+	}
+	printf("asked %llu\n", (unsigned long long)asked);
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
+}
 
 int main(int argc, char **argv)
 {
-	unsigned int count = argc == 3 ? (unsigned int)atoi(argv[2]) : 0, kind = 0;
+	uint64_t count = argc == 3 ? strtoull(argv[2], NULL, 10) : 0;
+	unsigned int kind = 0;
 	double wall, own;
 	CUcontext context;
 	CUstream stream;
 
-	while (argc == 3 && kind < 3 && strcmp(argv[1], kinds[kind].kind))
+	while (argc == 3 && kind < KINDS && strcmp(argv[1], kinds[kind].kind))
 		kind++;
-	if (argc != 3 || kind == 3 || !count) {
-		fprintf(stderr, "memory_steps: memory_steps plain|ordered|packs COUNT\n");
+	if (argc != 3 || kind == KINDS || !count) {
+		fprintf(stderr, "memory_steps: memory_steps plain|ordered|mixed|small|uneven|even COUNT\n");
 		return 2;
 	}
 	must(cuInit(0), "cuInit");
 	must(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
 	must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
 	must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+	if (!kinds[kind].step) {
+		fill(kinds[kind].sizes, count);
+		return 0;
+	}
 	kinds[kind].step(0, stream); /* what is made once is no part of it */
 	wall = seconds(CLOCK_MONOTONIC);
 	own = seconds(CLOCK_PROCESS_CPUTIME_ID);
@@ -104,7 +129,5 @@ int main(int argc, char **argv)
 	must(cuCtxSynchronize(), "cuCtxSynchronize");
 	printf("wall %.9f own %.9f\n", seconds(CLOCK_MONOTONIC) - wall, seconds(CLOCK_PROCESS_CPUTIME_ID) - own);
 	fflush(stdout);
-	while (!strcmp(argv[1], "packs") && getchar() != EOF)
-		;
 	return 0;
 }

@@ -21,14 +21,16 @@
 #endif
 
 _Atomic uint32_t door_state = DOOR_FENCED, door_waiting;
-__thread uint32_t door_depth __attribute__((tls_model("initial-exec")));
 __thread struct door_slot *door_mine __attribute__((tls_model("initial-exec")));
 
-static struct door_slot slots[SLOTS];
-static struct door_slot crowd;	      /* of all threads that have found no slot (DOOR_CROWDED) */
-static _Atomic uint32_t crowd_inside; /* how many of them are inside */
-static __thread bool counted __attribute__((tls_model("initial-exec"))); /* this one is */
-static _Atomic uint32_t used;	      /* slots that have ever been taken are below */
+_Alignas(64) static struct door_slot slots[SLOTS];
+/* A thread that has found no slot is one of the crowd (DOOR_CROWDED): it has this one, which no other thread sees. */
+static __thread struct door_slot apart __attribute__((tls_model("initial-exec")));
+static __thread bool counted __attribute__((tls_model("initial-exec"))); /* one of the crowd: it is inside */
+static __thread uint32_t kept __attribute__((tls_model("initial-exec"))); /* its depth while it has stepped out */
+static _Atomic uint32_t crowd_inside;					  /* how many of the crowd are inside */
+static _Atomic bool crowd_used;
+static _Atomic uint32_t taken; /* slots that have ever been taken are below */
 static _Atomic uint32_t bell;	      /* a futex: rung when a thread leaves while the door is shut */
 static _Atomic bool has_barrier;      /* the kernel's reaches this process's threads */
 static pthread_key_t key;
@@ -41,15 +43,34 @@ static void ring(void)
 	tick_wake(&bell);
 }
 
-/* The thread comes in or goes out, for all to see. */
-static void cross(struct door_slot *mine, bool in)
+static void count(bool in)
 {
-	if (mine == &crowd) {
-		counted = in;
-		atomic_fetch_add(&crowd_inside, in ? 1 : UINT32_MAX);
-	} else {
-		atomic_fetch_add(&mine->passed, 1);
-	}
+	counted = in;
+	atomic_store_explicit(&crowd_used, true, memory_order_relaxed);
+	atomic_fetch_add(&crowd_inside, in ? 1 : UINT32_MAX);
+}
+
+/* The thread steps out, for all to see. */
+static void step_out(struct door_slot *mine)
+{
+	kept = atomic_load_explicit(&mine->depth, memory_order_relaxed);
+	atomic_store(&mine->depth, 0);
+	if (mine == &apart)
+		count(false);
+}
+
+static void step_in(struct door_slot *mine)
+{
+	atomic_store(&mine->depth, kept);
+	atomic_store_explicit(&mine->used, 1, memory_order_relaxed);
+	kept = 0;
+	if (mine == &apart)
+		count(true);
+}
+
+static bool is_inside(uint32_t depth)
+{
+	return depth && depth < DOOR_FOR_EVER;
 }
 
 /* Its thread has ended, perhaps inside a call. A destructor that comes later claims another one. */
@@ -58,12 +79,13 @@ static void give_back(void *slot)
 	struct door_slot *mine = slot;
 
 	door_mine = NULL;
-	door_depth = 0;
-	if (mine == &crowd ? counted : atomic_load_explicit(&mine->passed, memory_order_relaxed) & 1) {
-		cross(mine, false);
+	kept = 0;
+	if (atomic_exchange(&mine->depth, 0)) {
+		if (counted)
+			count(false);
 		ring();
 	}
-	if (mine != &crowd)
+	if (mine != &apart)
 		atomic_store_explicit(&mine->taken, 0, memory_order_release);
 }
 
@@ -74,11 +96,11 @@ static void key_new(void)
 
 static bool take(uint32_t i)
 {
-	uint32_t none = 0, now = atomic_load_explicit(&used, memory_order_relaxed);
+	uint32_t none = 0, now = atomic_load_explicit(&taken, memory_order_relaxed);
 
 	if (!atomic_compare_exchange_strong(&slots[i].taken, &none, 1))
 		return false;
-	while (now <= i && !atomic_compare_exchange_weak(&used, &now, i + 1))
+	while (now <= i && !atomic_compare_exchange_weak(&taken, &now, i + 1))
 		;
 	return true;
 }
@@ -91,10 +113,10 @@ struct door_slot *door_claim(void)
 	pthread_once(&once, key_new);
 	while (i < SLOTS && !(has_key && take(i)))
 		i++;
-	door_mine = i < SLOTS ? &slots[i] : &crowd;
+	door_mine = i < SLOTS ? &slots[i] : &apart;
 	if (has_key)
 		pthread_setspecific(key, door_mine);
-	if (door_mine == &crowd)
+	if (door_mine == &apart)
 		atomic_fetch_or(&door_state, DOOR_CROWDED);
 	errno = saved;
 	return door_mine;
@@ -102,40 +124,46 @@ struct door_slot *door_claim(void)
 
 static bool anybody_inside(void)
 {
-	uint32_t count = atomic_load(&used);
+	uint32_t end = atomic_load(&taken);
 
-	for (uint32_t i = 0; i < count; i++)
-		if (atomic_load(&slots[i].passed) & 1)
+	for (uint32_t i = 0; i < end; i++)
+		if (is_inside(atomic_load(&slots[i].depth)))
 			return true;
 	return atomic_load(&crowd_inside);
 }
 
-/* It has said that it is inside; but for one of the crowd. */
-void door_enter_slow(struct door_slot *mine)
+/* It has said that it is inside. */
+static void wait_while_shut(struct door_slot *mine)
 {
 	uint32_t state;
 
-	if (mine == &crowd)
-		cross(mine, true);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!(atomic_load(&door_state) & DOOR_SHUT))
 		return;
 	atomic_fetch_add(&door_waiting, 1);
 	do {
-		cross(mine, false);
+		step_out(mine);
 		ring();
 		while ((state = atomic_load(&door_state)) & DOOR_SHUT)
 			tick_wait(&door_state, state, NAP_NS, false);
-		cross(mine, true);
+		step_in(mine);
 	} while (atomic_load(&door_state) & DOOR_SHUT);
 	atomic_fetch_sub(&door_waiting, 1);
 }
 
-/* It has said that it is outside; but for one of the crowd. */
-void door_leave_slow(struct door_slot *mine)
+/* Its slot says that it is inside. */
+void door_enter_slow(struct door_slot *mine)
 {
-	if (mine == &crowd)
-		cross(mine, false);
+	if (mine == &apart)
+		count(true);
+	wait_while_shut(mine);
+}
+
+/* Its slot says that it is outside. */
+void door_leave_slow(void)
+{
+	if (counted)
+		count(false);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load(&door_state) & DOOR_SHUT)
 		ring();
@@ -143,21 +171,28 @@ void door_leave_slow(struct door_slot *mine)
 
 void door_step_out(void)
 {
-	if (!door_depth || door_depth >= DOOR_FOR_EVER)
+	if (!door_mine || !is_inside(atomic_load_explicit(&door_mine->depth, memory_order_relaxed)))
 		return;
-	cross(door_mine, false);
+	step_out(door_mine);
 	if (door_is_shut())
 		ring();
 }
 
 void door_step_in(void)
 {
-	if (!door_depth || door_depth >= DOOR_FOR_EVER)
+	if (!kept)
 		return;
-	/* One of the crowd is counted there. */
-	if (door_mine != &crowd)
-		cross(door_mine, true);
-	door_enter_slow(door_mine);
+	step_in(door_mine);
+	wait_while_shut(door_mine);
+}
+
+void door_pass_for_ever(void)
+{
+	struct door_slot *mine = door_mine ? door_mine : door_claim();
+
+	atomic_fetch_add(&mine->depth, DOOR_FOR_EVER);
+	if (counted)
+		count(false);
 }
 
 static bool barrier(int command)
@@ -216,35 +251,40 @@ void door_open(void)
 	tick_wake(&door_state);
 }
 
-bool door_used(uint32_t *passed)
+bool door_used(void)
 {
-	uint32_t sum = atomic_load_explicit(&crowd.passed, memory_order_relaxed), was = *passed;
+	bool any = atomic_exchange_explicit(&crowd_used, false, memory_order_relaxed);
 
-	for (uint32_t i = 0, count = atomic_load(&used); i < count; i++)
-		sum += atomic_load_explicit(&slots[i].passed, memory_order_relaxed);
-	*passed = sum;
-	return sum != was || anybody_inside();
+	for (uint32_t i = 0, end = atomic_load(&taken); i < end; i++)
+		if (atomic_load_explicit(&slots[i].used, memory_order_relaxed)) {
+			/* An entry that is lost here is one of those that are told of now. */
+			atomic_store_explicit(&slots[i].used, 0, memory_order_relaxed);
+			any = true;
+		}
+	return any || anybody_inside();
 }
 
 void door_reset(void)
 {
-	bool inside = counted;
+	uint32_t depth = door_mine ? atomic_load_explicit(&door_mine->depth, memory_order_relaxed) : 0;
 
-	for (uint32_t i = 0; i < SLOTS && i < atomic_load(&used); i++) {
+	for (uint32_t i = 0; i < SLOTS && i < atomic_load(&taken); i++) {
 		if (&slots[i] == door_mine)
 			continue;
-		atomic_store(&slots[i].passed, 0);
+		atomic_store(&slots[i].depth, 0);
 		atomic_store(&slots[i].taken, 0);
 	}
 	atomic_store(&crowd_inside, 0);
 	atomic_store(&door_state, DOOR_FENCED);
 	atomic_store(&door_waiting, 0);
 	atomic_store(&has_barrier, false);
-	if (door_mine != &crowd)
+	if (door_mine != &apart)
 		return;
-	/* There is no crowd any more. */
+	/* There is no crowd any more, unless threads that end are not learnt of. */
 	counted = false;
+	atomic_store(&apart.depth, 0);
 	door_claim();
-	if (inside)
-		cross(door_mine, true);
+	atomic_store(&door_mine->depth, depth);
+	if (door_mine == &apart && is_inside(depth))
+		count(true);
 }

@@ -45,11 +45,11 @@
 #define connection_move_high mete_core_connection_move_high
 #define door_begin mete_core_door_begin
 #define door_claim mete_core_door_claim
-#define door_depth mete_core_door_depth
 #define door_enter_slow mete_core_door_enter_slow
 #define door_leave_slow mete_core_door_leave_slow
 #define door_mine mete_core_door_mine
 #define door_open mete_core_door_open
+#define door_pass_for_ever mete_core_door_pass_for_ever
 #define door_shut mete_core_door_shut
 #define door_state mete_core_door_state
 #define door_used mete_core_door_used

@@ -507,7 +507,7 @@ void pace_begin_slow_by(const struct face *f, struct launch *l, const struct wor
 	marks_arm();
 	predict(l, &a, w);
 	while (!try(p, l, &a, &free_pass))
-		if (door_is_shut() && door_depth)
+		if (door_is_shut() && door_is_inside())
 			stand_aside(p, &a);
 	if (!free_pass) {
 		l->pace = p;

@@ -85,12 +85,17 @@ static bool is_idle(const struct residence_client *c, uint64_t now_ns)
 	return since && now_ns >= since + idle_least(c);
 }
 
-/* A turn of this length at least, and in which so many swaps of `swap_ns` fit. */
-static uint64_t at_least(uint64_t turn_ns, uint64_t swap_ns, unsigned int part)
+static uint64_t longest(const struct residence_device *device)
 {
-	uint64_t least = lesser(swap_ns, RESIDENCE_TURN_MOST_NS / part) * part;
+	return device->turn_most_ns ? device->turn_most_ns : RESIDENCE_TURN_MOST_NS;
+}
 
-	return lesser(turn_ns > least ? turn_ns : least, RESIDENCE_TURN_MOST_NS);
+/* A turn of this length at least, and in which so many swaps of `swap_ns` fit, up to the longest turn. */
+static uint64_t at_least(const struct residence_device *device, uint64_t turn_ns, uint64_t swap_ns, unsigned int part)
+{
+	uint64_t most = longest(device), least = lesser(swap_ns, most / part) * part;
+
+	return lesser(turn_ns > least ? turn_ns : least, turn_ns > most ? turn_ns : most);
 }
 
 /*
@@ -101,8 +106,8 @@ static uint64_t turn_ends(const struct residence_device *device, const struct re
 {
 	uint64_t arrived = c->arrived_ns > c->since_ns ? c->arrived_ns : c->since_ns;
 	uint64_t swap = c->swap_ns ? c->swap_ns : arrived - c->since_ns;
-	uint64_t turn = c->since_ns + at_least(device->turn_ns, c->swap_ns, RESIDENCE_OWN_SWAP_PART);
-	uint64_t work = arrived + lesser(swap, RESIDENCE_TURN_MOST_NS);
+	uint64_t turn = c->since_ns + at_least(device, device->turn_ns, c->swap_ns, RESIDENCE_OWN_SWAP_PART);
+	uint64_t work = arrived + lesser(swap, longest(device));
 
 	return turn > work ? turn : work;
 }
@@ -275,16 +280,17 @@ uint64_t residence_turns_need(const struct residence_client *client, unsigned in
 	return kept + most;
 }
 
-uint64_t residence_turn(uint64_t turn_ns, const struct residence_client *client, unsigned int count)
+uint64_t residence_turn(const struct residence_device *device, uint64_t turn_ns, const struct residence_client *client,
+			unsigned int count)
 {
 	uint64_t sum = 0, swaps = 0;
 
 	for (unsigned int i = 0; i < count; i++)
 		if (client[i].swap_ns) {
-			sum += lesser(client[i].swap_ns, RESIDENCE_TURN_MOST_NS);
+			sum += lesser(client[i].swap_ns, longest(device));
 			swaps++;
 		}
-	return at_least(turn_ns, swaps ? sum / swaps : 0, RESIDENCE_SWAP_PART);
+	return at_least(device, turn_ns, swaps ? sum / swaps : 0, RESIDENCE_SWAP_PART);
 }
 
 uint64_t residence_swap(uint64_t last_ns, uint64_t before_ns)

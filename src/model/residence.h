@@ -11,8 +11,8 @@
  * lowest class first; an idle client before a working one; the smallest one that is enough, else the one that has been
  * idle longest; and no more than are needed. A working client of the same class leaves only when its turn is over.
  *
- * A turn includes the way back. The work after it lasts at least as long as the client's own swap, up to
- * RESIDENCE_TURN_MOST_NS, so a client whose return takes longer than the longest turn works as well.
+ * A turn includes the way back. The work after it lasts at least as long as the client's own swap, up to the longest
+ * turn, so a client whose return takes longer than that works as well.
  *
  * Pure: no I/O, no clock.
  */
@@ -52,6 +52,7 @@ struct residence_device {
 	uint64_t total_units;
 	uint64_t other_units; /* charged to clients whose memory cannot move */
 	uint64_t turn_ns;     /* how long a working client may stay while others of its class wait */
+	uint64_t turn_most_ns; /* to which turns grow; 0: RESIDENCE_TURN_MOST_NS */
 };
 
 #define RESIDENCE_IDLE_NS 200000000ull
@@ -86,9 +87,10 @@ uint64_t residence_turns_need(const struct residence_client *client, unsigned in
 
 /*
  * Returns the length of a turn, so that leaving and returning (`swap_ns` of the clients) take at most a fifth of the
- * time in the mean.
+ * time in the mean: `turn_ns` at least, and the longest turn of the device at most.
  */
-uint64_t residence_turn(uint64_t turn_ns, const struct residence_client *client, unsigned int count);
+uint64_t residence_turn(const struct residence_device *device, uint64_t turn_ns, const struct residence_client *client,
+			unsigned int count);
 /*
  * What a swap of a client takes, by its last two (0: there was none). The shorter of them: one swap that was held up by
  * something else changes no turn.

@@ -201,11 +201,16 @@ static void test_rows(void)
 }
 
 /* The turn of a device whose clients' swaps take so long. */
-static uint64_t turn_of(uint64_t a, uint64_t b, uint64_t c)
+static uint64_t turn_within(uint64_t most, uint64_t a, uint64_t b, uint64_t c)
 {
 	const struct residence_client clients_of[] = { { .swap_ns = a }, { .swap_ns = b }, { .swap_ns = c } };
 
-	return residence_turn(2 * SECOND, clients_of, 3);
+	return residence_turn(&(struct residence_device){ .turn_most_ns = most }, 2 * SECOND, clients_of, 3);
+}
+
+static uint64_t turn_of(uint64_t a, uint64_t b, uint64_t c)
+{
+	return turn_within(0, a, b, c);
 }
 
 static void test_turn(void)
@@ -216,6 +221,8 @@ static void test_turn(void)
 	tap_ok(turn_of(2 * SECOND, 500 * MS, 500 * MS) == 5 * SECOND, "it is the mean that counts");
 	tap_ok(turn_of(20 * SECOND, 20 * SECOND, 0) == 30 * SECOND, "to thirty seconds at most");
 	tap_ok(turn_of(UINT64_MAX, UINT64_MAX, 1) == 30 * SECOND, "whatever the swaps took");
+	tap_ok(turn_within(3 * SECOND, 20 * SECOND, 0, 0) == 3 * SECOND, "or to what the device's longest turn is");
+	tap_ok(turn_within(SECOND, 20 * SECOND, 0, 0) == 2 * SECOND, "and is never shorter than it was said to be");
 	tap_ok(residence_swap(SECOND, 0) == SECOND && residence_swap(2 * SECOND, 2 * SECOND) == 2 * SECOND &&
 		       residence_swap(9 * SECOND, SECOND) == SECOND && residence_swap(SECOND, 9 * SECOND) == SECOND,
 	       "one swap that was held up does not count");
@@ -370,7 +377,7 @@ static void test_many(void)
 	for (uint64_t now = SECOND; now < 3000 * SECOND; now += STEP) {
 		unsigned int moving = 0;
 
-		sim_device.turn_ns = residence_turn(SECOND, clients, TENANTS);
+		sim_device.turn_ns = residence_turn(&sim_device, SECOND, clients, TENANTS);
 		residence_decide(&sim_device, clients, TENANTS, now);
 		for (unsigned int i = 0; i < TENANTS; i++) {
 			follow(&tenants[i], &clients[i], now);
@@ -542,7 +549,7 @@ static void test_giants(void)
 
 	memset(equals, 0, sizeof(equals));
 	for (unsigned int k = 0; k < GIANT_LOOKS; k++) {
-		device.turn_ns = residence_turn(2 * SECOND, c, GIANTS);
+		device.turn_ns = residence_turn(&device, 2 * SECOND, c, GIANTS);
 		residence_decide(&device, c, GIANTS, SECOND + k * LOOK);
 		for (unsigned int i = 0; i < GIANTS; i++) {
 			worked[i] += c[i].place == RESIDENCE_HERE ? LOOK : 0;

@@ -291,19 +291,19 @@ static void look(unsigned int device)
 		answered[device] = wish;
 }
 
-static void look_at_door(uint32_t *passed)
+static void look_at_door(void)
 {
-	used = door_used(passed) ? WIRE_PLACE_USED : 0;
+	used = door_used() ? WIRE_PLACE_USED : 0;
 }
 
 static void *move(void *unused)
 {
-	uint32_t wish, passed = 0;
+	uint32_t wish;
 
 	thread_begin("mete-mover");
 	face->thread_begins();
 	for (;;) {
-		look_at_door(&passed);
+		look_at_door();
 		for (unsigned int i = 0; i < account_count; i++) {
 			look(i);
 			publish(i, 100);

@@ -69,6 +69,7 @@ KEYS = {
     "memory.yield_within": ("2.5", [n for n in NUMBER if n != "1.5"] + ["0", "0.01", "601"]),
     "memory.yield_end": ("true", SWITCH),
     "memory.turn": ("0.5", [n for n in NUMBER if n != "1.5"] + ["0", "0.01", "31"]),
+    "memory.turn_most": ("10.5", [n for n in NUMBER if n != "1.5"] + ["0", "0.01", "31"]),
     "guard.grants": ("asked", ["all", "[asked]", "{a: 1}", ""]),
     "containers.expires": ("600", NUMBER + ["604801"]),
     "placement.rule": ("fit", ["best", "[fit]", "{a: 1}", ""]),

@@ -1,44 +1,20 @@
 """
 A tenant that lies on its page about its memory, or does not answer, keeps nothing from others: hostile_test.py BUILD
 """
-import mmap
 import os
 import signal
-import socket
-import struct
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from liar import AWAY, LEAVING, MOVES, RETURNING, WAITED, Liar  # noqa: E402
 from memory import MIB, Resider, mete  # noqa: E402
 from device import Device  # noqa: E402
 from harness import Meted, finish, ok, same, until  # noqa: E402
 
-TOTAL, UNIT = 64 * MIB, 512
+TOTAL = 64 * MIB
 ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
-PLACE = 64 + 52  # in the page: place, away_units and movable_units of the first device (wire/page.h)
-LEAVING, AWAY, RETURNING, MOVES, WAITED = 1, 2, 3, 1 << 2, 1 << 3
-
-
-class Liar:
-    """A process of a tenant that speaks to meted itself."""
-
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.connect(path)
-        self.socket.send(struct.pack("4I2I32s16IQ", 1, 16 + 8 + 32 + 64 + 8, 1, 0, 3, 1, b"liar", *[0] * 16, 1))
-        _, fds, _, _ = socket.recv_fds(self.socket, 4096, 4)
-        self.page = mmap.mmap(fds[0], os.fstat(fds[0]).st_size)
-        for fd in fds:
-            os.close(fd)
-
-    def says(self, place, away=0, movable=0):
-        struct.pack_into("3I", self.page, PLACE, place, away, movable)
-
-    def close(self):
-        self.page.close()
-        self.socket.close()
 
 
 def lies(m, c):

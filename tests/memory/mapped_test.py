@@ -1,7 +1,7 @@
 """
 Memory that a program makes and maps itself (cuMemCreate, cuMemMap) leaves its device and returns, with the same bits at
 the same addresses, under the same handles; only what the program has handed on stays. The judge is the device's own
-count: mapped_test.py BUILD
+count. moved: behind a wall and on servers, by way of another worker: mapped_test.py BUILD [moved]
 """
 import os
 import random
@@ -184,24 +184,31 @@ def between_servers():
     b.end()
 
 
-m = Meted("--soft-only", env={**ENV, "METE_SOFT_DEVICES": "2"})
-c = m.control()
-worker_path(m, c)
-attacked(m, c, "far", "race", roams)
-c.close()
-m.close()
-worker_lost()
-between_servers()
-m = Meted("--soft-only", env=ENV)
-c = m.control()
-judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "judge"), m.env)
-for kind in ("local", "wall"):
-    m.make(kind, QUOTA, spill=True, wall=kind == "wall")
-    comes_and_goes(m, c, judge, kind)
-attacked(m, c, "local", "attack", suspends("local"))
-attacked(m, c, "wall", "race", suspends("wall"))
-handed_on(m, c, judge)
-promised(m, c)
-c.close()
-m.close()
+def moved():
+    m = Meted("--soft-only", env={**ENV, "METE_SOFT_DEVICES": "2"})
+    c = m.control()
+    worker_path(m, c)
+    attacked(m, c, "far", "race", roams)
+    c.close()
+    m.close()
+    worker_lost()
+    between_servers()
+
+
+def in_place():
+    m = Meted("--soft-only", env=ENV)
+    c = m.control()
+    judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "judge"), m.env)
+    for kind in ("local", "wall"):
+        m.make(kind, QUOTA, spill=True, wall=kind == "wall")
+        comes_and_goes(m, c, judge, kind)
+    attacked(m, c, "local", "attack", suspends("local"))
+    attacked(m, c, "wall", "race", suspends("wall"))
+    handed_on(m, c, judge)
+    promised(m, c)
+    c.close()
+    m.close()
+
+
+moved() if sys.argv[2:] == ["moved"] else in_place()
 finish()

@@ -318,6 +318,15 @@ const struct setting settings[] = {
 	  .text = "How long the memory of a tenant that works stays on a device at least, in seconds, while others of "
 		  "its class wait for the room. Where to leave and to return takes more than a fifth of it, it is "
 		  "longer." },
+	{ .key = "memory.turn_most",
+	  .type = SETTING_MOMENTS,
+	  .offset = FIELD(memory.turn_most_ns),
+	  .least = 100,
+	  .most = 30000,
+	  .reload = true,
+	  .fallback = "30",
+	  .example = "10",
+	  .text = "To how many seconds such a turn grows at most. Below memory.turn it has no effect." },
 
 	{ .key = "memory.yield_within",
 	  .type = SETTING_MOMENTS,

@@ -316,7 +316,8 @@ static bool see(struct daemon *daemon, const uint8_t *uuid)
 	/* No grant is charged for them, and the device has them. */
 	view.device.other_units += spare_bytes(daemon, NULL, uuid) / WIRE_UNIT_BYTES;
 	view.stay_units += view.device.other_units; /* those that are not asked to leave stay */
-	view.device.turn_ns = residence_turn(daemon->memory->turn_ns, view.list, view.count);
+	view.device.turn_most_ns = daemon->memory->turn_most_ns;
+	view.device.turn_ns = residence_turn(&view.device, daemon->memory->turn_ns, view.list, view.count);
 	return any;
 }
 

@@ -29,13 +29,15 @@ struct residence_options {
 	uint64_t disk_bytes;	  /* that may be used there */
 	uint64_t disk_user_bytes; /* of one user who is not an owner; 0: half of disk_bytes */
 	uint64_t turn_ns;
+	uint64_t turn_most_ns; /* to which turns grow where moving takes long */
 	uint64_t yield_ns; /* time limit to give up lent memory */
 	bool yield_end;	   /* ends programs that exceed it */
 };
 
 #define RESIDENCE_OPTIONS                                                                                              \
 	((struct residence_options){                                                                                   \
-		.turn_ns = 2000000000u, .yield_ns = UINT64_C(10000000000), .disk_bytes = UINT64_C(16) << 30 })
+		.turn_ns = 2000000000u, .turn_most_ns = UINT64_C(30000000000), .yield_ns = UINT64_C(10000000000),       \
+		.disk_bytes = UINT64_C(16) << 30 })
 
 /* What meted knows of a client's memory; zero at first. */
 struct residing {

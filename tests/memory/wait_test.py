@@ -1,0 +1,98 @@
+"""
+What waits for a device gets it: a request that was made before its own client's memory left and returned, and programs whose memory takes
+longer to return than the longest turn lasts: wait_test.py BUILD
+"""
+import os
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from liar import AWAY, LEAVING, MOVES, RETURNING, USED, Liar, units  # noqa: E402
+from memory import MIB, Resider  # noqa: E402
+from device import Device  # noqa: E402
+from harness import NO_ROOM, OK, Meted, finish, ok, same, until  # noqa: E402
+
+ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
+HELD = units(40)
+
+
+def over_a_return():
+    """meted answers such a request after 0.5 s: it is to ask again. It must not be told before that there is no room."""
+    m = Meted("--soft-only", env=ENV)
+    c = m.control()
+    holder, waiter = (Liar(m.make(name, 60 * MIB, spill=True)) for name in ("holder", "waiter"))
+    holder.says(MOVES | USED)
+    waiter.says(MOVES | USED)
+    holder.ask(HELD)
+    same(holder.answer(5), (OK, 0), "one has 40 of 64 MiB")
+    holder.holds(HELD)
+    holder.says(MOVES | USED, 0, HELD)
+    waiter.ask(units(4))
+    same(waiter.answer(5), (OK, 0), "another one has 4")
+    waiter.holds(units(4))
+    waiter.says(MOVES | USED, 0, units(4))
+    for turn in range(3):
+        waiter.ask(units(40))
+        waiter.says(MOVES | LEAVING, 0, units(4))
+        until(lambda: c.share("waiter")["residence"] == "leaving")
+        waiter.says(MOVES | AWAY, units(4), 0)
+        until(lambda: c.share("waiter")["residence"] == "away")
+        waiter.says(MOVES | RETURNING, units(4), 0)
+        same(waiter.answer(5), (NO_ROOM, 1), f"it wants 40 more, and leaves and returns meanwhile: it is to ask again ({turn})")
+        waiter.says(MOVES | USED, 0, units(4))
+        until(lambda: c.share("waiter")["residence"] == "resident")
+    same(c.share("waiter")["refused"], 0, "nothing was refused")
+    waiter.ask(units(40))
+    ok(until(holder.must_leave, 10), "the other one is asked to leave")
+    holder.says(MOVES | LEAVING, 0, HELD)
+    holder.says(MOVES | LEAVING, HELD, HELD)
+    holder.holds(0)
+    holder.says(MOVES | AWAY, HELD, 0)
+    answer = waiter.answer(5)
+    while answer == (NO_ROOM, 1):
+        waiter.ask(units(40))
+        answer = waiter.answer(5)
+    same(answer, (OK, 0), "and the request has its room")
+    holder.close()
+    waiter.close()
+    c.close()
+    m.close()
+
+
+def slow_return():
+    """Two of 48 MiB: each needs 1.5 s to leave and 1.5 s to return, and turns grow to 0.5 s."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write("memory: {turn: 0.1, turn_most: 0.5}\n")
+        f.flush()
+        m = Meted("--soft-only", env={**ENV, "METE_CONFIG": f.name, "METE_SOFT_COPY_RATE": "32M"})
+    c = m.control()
+    judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "judge"), m.env)
+    residers, parts = {}, set()
+    for name in ("one", "two"):
+        m.make(name, 56 * MIB, spill=True)
+        residers[name] = Resider(m, name, 48 * MIB, 1 << 30, 1)
+        residers[name].done(1)
+    before = {name: (len(r.rounds()), c.grant(name)["moved"]["moves"]) for name, r in residers.items()}
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        s = c.share("one")
+        if s["residence"] == "returning":
+            parts.add(s["moved_pct"])
+        time.sleep(0.02)
+    for name, r in residers.items():
+        rounds, moves = len(r.rounds()) - before[name][0], c.grant(name)["moved"]["moves"] - before[name][1]
+        ok(moves >= 2 and rounds >= 4 * moves, f"{name}: its return is longer than the longest turn, and it works: {rounds} rounds in {moves} stays")
+    ok(len(parts) >= 6, "the way back is copied, and told of, in parts that are no longer than a moment", sorted(parts))
+    for r in residers.values():
+        r.process.stdin.close()
+    same([r.end() for r in residers.values()], [0, 0], "every word is what it has to be")
+    ok(judge.most <= 64 * MIB, "never more was on the device than it has")
+    judge.close()
+    c.close()
+    m.close()
+
+
+over_a_return()
+slow_return()
+finish()
