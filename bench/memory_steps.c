@@ -3,8 +3,8 @@
  *
  * plain: COUNT steps as a program takes them that keeps nothing: each allocates blocks of 512 bytes to 24 MiB, fills
  * each, and frees them in another order. ordered: the same in the order of a stream. mixed, small, uneven, even:
- * allocates COUNT bytes at most, in blocks of such sizes, of 512 bytes to 64 KiB, of sizes that no driver's page divides,
- * and of multiples of 2 MiB. Says what it has asked for, and holds it until standard input ends.
+ * allocates COUNT bytes at most, in blocks of such sizes, of 512 bytes to 64 KiB, of sizes that no driver's page
+ * divides, and of multiples of 2 MiB. Says what it has asked for, and holds it until standard input ends.
  *
  * Prints the seconds of the clock and of the process's own processor time.
  */
@@ -63,10 +63,11 @@ static void ordered(unsigned int step, CUstream stream)
 	must(cuStreamSynchronize(stream), "cuStreamSynchronize");
 }
 
-static const size_t small[] = { 512, 65536, 12345, 4096, 640, 30000, 1024, 20000, 700, 50000, 2048, 9000, 600, 16384, 8192, 40000 };
-static const size_t uneven[] = { 2200000, 9 << 20, 700000, 10500000, 4300000, 17 << 20, 100000, 3 << 20,
-				 6600000, 21000001, 1300000, 33 << 20, 5 << 20, 12345, 8 << 20, 13000000 };
-static const size_t even[] = { 2 << 20, 20 << 20, 2 << 20, 10 << 20, 2 << 20, 20 << 20, 2 << 20, 2 << 20,
+static const size_t small[] = { 512, 65536, 12345, 4096, 640, 30000, 1024, 20000,
+				700, 50000, 2048,  9000, 600, 16384, 8192, 40000 };
+static const size_t uneven[] = { 2200000, 9 << 20,  700000,  10500000, 4300000, 17 << 20, 100000,  3 << 20,
+				 6600000, 21000001, 1300000, 33 << 20, 5 << 20, 12345,	  8 << 20, 13000000 };
+static const size_t even[] = { 2 << 20,	 20 << 20, 2 << 20, 10 << 20, 2 << 20, 20 << 20, 2 << 20, 2 << 20,
 			       64 << 20, 20 << 20, 2 << 20, 20 << 20, 2 << 20, 12 << 20, 2 << 20, 2 << 20 };
 
 static const struct {

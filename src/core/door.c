@@ -26,11 +26,11 @@ __thread struct door_slot *door_mine __attribute__((tls_model("initial-exec")));
 _Alignas(64) static struct door_slot slots[SLOTS];
 /* A thread that has found no slot is one of the crowd (DOOR_CROWDED): it has this one, which no other thread sees. */
 static __thread struct door_slot apart __attribute__((tls_model("initial-exec")));
-static __thread bool counted __attribute__((tls_model("initial-exec"))); /* one of the crowd: it is inside */
+static __thread bool counted __attribute__((tls_model("initial-exec")));  /* one of the crowd: it is inside */
 static __thread uint32_t kept __attribute__((tls_model("initial-exec"))); /* its depth while it has stepped out */
 static _Atomic uint32_t crowd_inside;					  /* how many of the crowd are inside */
 static _Atomic bool crowd_used;
-static _Atomic uint32_t taken; /* slots that have ever been taken are below */
+static _Atomic uint32_t taken;	      /* slots that have ever been taken are below */
 static _Atomic uint32_t bell;	      /* a futex: rung when a thread leaves while the door is shut */
 static _Atomic bool has_barrier;      /* the kernel's reaches this process's threads */
 static pthread_key_t key;

@@ -1,9 +1,13 @@
 /*
  * movable.c: see movable.h. Blocks in pieces.
  *
- * A new packed piece is an eighth of those that there are, up to PACKED_MOST_BYTES, so that a small program does not
- * pay for a large piece; where the quota has no room for that, it is as large as it must be. Under a small quota, of
- * which pieces of this size would waste much, a piece grows at its end instead, as blocks need it.
+ * A new packed piece is an eighth of those that there are, up to a 64th of the quota and PACKED_MOST_BYTES, so that a
+ * small program does not pay for a large piece; where the quota has no room for that, it is as large as it must be.
+ * Under a small quota, of which pieces of this size would waste much, a piece grows at its end instead, as blocks need
+ * it.
+ *
+ * A large block has a piece of its own. If the driver's granule would waste too much of that, it shares a piece with
+ * others: one that grows at its end by what each of them needs, and has room for small blocks in between.
  */
 #include "shim/movable.h"
 #include "base/setting.h"
@@ -22,9 +26,11 @@
 #define PACKED_LEAST_BYTES (2ull << 20)
 #define PACKED_MOST_BYTES (64ull << 20)
 #define PACKED_PART 8
+#define QUOTA_PART 64
 #define TIGHT_BYTES (256ull << 20)
-#define TIGHT_PART 64
-#define BLOCK_MOST_BYTES (8ull << 20) /* what is larger has a piece of its own */
+#define TIGHT_PART 128
+#define BLOCK_MOST_BYTES (8ull << 20) /* what is larger has a piece of its own, or */
+#define LARGE_PART 64		      /* if that would waste more than this part of it, one that grows */
 #define LATE 256u
 
 static uint32_t serial;
@@ -92,21 +98,28 @@ static bool is_tight(unsigned int device)
 static uint64_t packed_wish(unsigned int device, uint64_t least)
 {
 	uint64_t wish = pieces_packed_bytes() / (is_tight(device) ? TIGHT_PART : PACKED_PART);
+	uint64_t most = account_quota_bytes(device) / QUOTA_PART;
 
+	if (wish > most)
+		wish = most;
 	if (wish < PACKED_LEAST_BYTES)
 		wish = PACKED_LEAST_BYTES;
 	return round_up(wish > PACKED_MOST_BYTES ? PACKED_MOST_BYTES : wish, least);
 }
 
 /* Not by asking meted for more than must be: others may have to make room for it. */
-static uint64_t packed_size(unsigned int device, uint64_t must, uint64_t wish)
+static uint64_t packed_size(unsigned int device, uint64_t must, uint64_t wish, uint64_t least)
 {
-	return wish > must && account_credit_units(device) >= wire_units(wish) ? wish : must;
+	uint64_t credit = (uint64_t)account_credit_units(device) * WIRE_UNIT_BYTES / least * least;
+
+	if (wish > credit)
+		wish = credit;
+	return wish > must ? wish : must;
 }
 
-static CUresult new_piece(unsigned int device, CUdevice real, uint64_t bytes, uint64_t most)
+static CUresult new_piece(unsigned int device, CUdevice real, uint64_t bytes, uint64_t most, uint64_t least)
 {
-	uint64_t size = packed_size(device, bytes, most);
+	uint64_t size = packed_size(device, bytes, most, least);
 	uint64_t room = is_tight(device) ? PACKED_ROOM_BYTES : 0;
 	uint32_t place;
 	CUresult r = piece_new(device, real, size, room > size ? room : size, &place);
@@ -124,7 +137,7 @@ static bool grow_piece(unsigned int device, uint64_t bytes, uint64_t least, CUre
 
 	if (place == PIECES)
 		return false;
-	size = packed_size(device, must, wish < most ? wish : most);
+	size = packed_size(device, must, wish < most ? wish : most, least);
 	*ret_r = piece_grow(place, size);
 	/* By no more than it must. Another thread may have changed the piece meanwhile. */
 	if (*ret_r != CUDA_SUCCESS && size > must) {
@@ -136,15 +149,35 @@ static bool grow_piece(unsigned int device, uint64_t bytes, uint64_t least, CUre
 	return true;
 }
 
+/* A piece of its own would waste much of a block of this size. */
+static bool shares(uint64_t bytes, uint64_t least)
+{
+	return bytes > BLOCK_MOST_BYTES && round_up(bytes, least) - bytes > bytes / LARGE_PART &&
+	       round_up(bytes, least) <= LARGE_ROOM_BYTES / 2;
+}
+
+/* By no more than it needs. */
+static CUresult new_shared(unsigned int device, CUdevice real, uint64_t bytes, uint64_t least)
+{
+	uint64_t must, most;
+	uint32_t place = piece_to_grow(device, bytes, least, &must, &most);
+
+	if (place < PIECES)
+		return piece_grow(place, must);
+	return piece_new(device, real, round_up(bytes, least), LARGE_ROOM_BYTES, &place);
+}
+
 static CUresult new_packed(unsigned int device, CUdevice real, uint64_t bytes, uint64_t least)
 {
 	uint64_t wish = packed_wish(device, least), before;
 	CUresult r;
 
+	if (shares(bytes, least))
+		return new_shared(device, real, bytes, least);
 	if (is_tight(device) && grow_piece(device, bytes, least, &r))
 		return r;
 	before = is_tight(device) ? pieces_ended_bytes() : 0;
-	return new_piece(device, real, round_up(bytes, least), before > wish ? before : wish);
+	return new_piece(device, real, round_up(bytes, least), before > wish ? before : wish, least);
 }
 
 /* One that was freed a moment ago. PIECES: there is none. */
@@ -173,7 +206,7 @@ static CUresult take(unsigned int device, CUdevice real, uint64_t bytes, CUdevic
 
 	if (!least || wire_units(bytes) > WIRE_MAX_UNITS)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (bytes > BLOCK_MOST_BYTES) {
+	if (bytes > BLOCK_MOST_BYTES && !shares(bytes, least)) {
 		*ret_place = take_whole(device, round_up(bytes, least), ret);
 		if (*ret_place < PIECES)
 			return CUDA_SUCCESS;
@@ -197,12 +230,12 @@ static void give(uint32_t place, CUdeviceptr at, uint32_t units)
 	struct piece *p = &pieces[place];
 
 	pthread_mutex_lock(&pieces_lock);
-	if (p->packed) {
+	if (p->packed)
 		pack_give(&p->pack, (uint32_t)((at - p->at) / WIRE_UNIT_BYTES), units);
-	} else {
+	else
 		p->whole = false;
+	if (!p->packed || !p->pack.used)
 		p->emptied_ns = tick_now();
-	}
 	pthread_mutex_unlock(&pieces_lock);
 }
 

@@ -183,7 +183,7 @@ void piece_unback(struct piece *p)
 /* Making and ending pieces -------------------------------------------------------------------------------------- */
 
 /* The maps of a packed piece, for as large as it may grow, and its parts. */
-#define MAP_WORDS PACK_WORDS((uint32_t)(PACKED_ROOM_BYTES / WIRE_UNIT_BYTES))
+#define MAP_WORDS PACK_WORDS((uint32_t)(LARGE_ROOM_BYTES / WIRE_UNIT_BYTES))
 
 struct maps {
 	uint64_t taken[MAP_WORDS], begins[MAP_WORDS];
@@ -454,11 +454,15 @@ struct leftover {
 
 static bool is_left(const struct piece *p, struct leftover *left)
 {
-	uint64_t *room = p->packed ? &left->packed_bytes : &left->whole_bytes[p->device];
+	uint64_t *whole = &left->whole_bytes[p->device];
 
-	if (*room < p->bytes || (!p->packed && p->emptied_ns < left->whole_since_ns))
+	if (p->packed && p->bytes <= left->packed_bytes) {
+		left->packed_bytes -= p->bytes;
+		return true;
+	}
+	if (p->bytes > *whole || p->emptied_ns < left->whole_since_ns)
 		return false;
-	*room -= p->bytes;
+	*whole -= p->bytes;
 	return true;
 }
 
@@ -496,13 +500,15 @@ static uint64_t kept_whole_bytes(unsigned int device)
 	return held == (uint64_t)account_held_units(device) * WIRE_UNIT_BYTES ? quota / WHOLE_PART : 0;
 }
 
-static bool any_whole_empty(unsigned int device)
+/* One that may be kept as large buffers are. */
+static bool any_large_empty(unsigned int device)
 {
 	bool any = false;
 
 	pthread_mutex_lock(&pieces_lock);
 	for (uint32_t i = 0; i < piece_count && !any; i++)
-		any = pieces[i].device == device && !pieces[i].packed && piece_is_empty(&pieces[i]);
+		any = pieces[i].device == device && (!pieces[i].packed || pieces[i].room == LARGE_ROOM_BYTES) &&
+		      piece_is_empty(&pieces[i]);
 	pthread_mutex_unlock(&pieces_lock);
 	return any;
 }
@@ -517,7 +523,7 @@ bool movable_trim(bool all)
 		left.packed_bytes = PACKED_KEPT_BYTES;
 		left.whole_since_ns = tick_now() - WHOLE_NS;
 		for (unsigned int i = 0; i < account_count; i++)
-			left.whole_bytes[i] = any_whole_empty(i) ? kept_whole_bytes(i) : 0;
+			left.whole_bytes[i] = any_large_empty(i) ? kept_whole_bytes(i) : 0;
 	}
 	while (take_empty(left, &p)) {
 		piece_end(&p);

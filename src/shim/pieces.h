@@ -17,6 +17,7 @@
 #define PIECES 16384u
 #define PIECE_PARTS 31u
 #define PACKED_ROOM_BYTES (64ull << 20) /* the addresses of a packed piece, which grows within them */
+#define LARGE_ROOM_BYTES (256ull << 20) /* of one that large blocks share: most that a packed piece has */
 
 /* By which a packed piece has grown: a handle of its own behind those before it, until the piece leaves. */
 struct piece_part {
@@ -37,7 +38,7 @@ struct piece {
 	bool packed;
 	bool resident;
 	bool whole;	     /* not packed: the block exists */
-	uint64_t emptied_ns; /* not packed: since when the block does not exist */
+	uint64_t emptied_ns; /* since when no block exists in it */
 	struct pack pack;
 	void *host;		/* while it is away or moving; otherwise NULL */
 	struct stash_part part; /* if it is away and `host` is NULL: its place on the disk */

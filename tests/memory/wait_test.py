@@ -1,6 +1,6 @@
 """
 What waits for a device gets it: a request that was made before its own client's memory left and returned, and programs whose memory takes
-longer to return than the longest turn lasts: wait_test.py BUILD
+longer to return than the longest turn lasts: wait_test.py BUILD [NAME...]
 """
 import os
 import sys
@@ -15,6 +15,11 @@ from harness import NO_ROOM, OK, Meted, finish, ok, same, until  # noqa: E402
 
 ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
 HELD = units(40)
+
+
+def asks_again(waiter):
+    waiter.ask(units(40))
+    return waiter.answer(5)
 
 
 def over_a_return():
@@ -43,17 +48,14 @@ def over_a_return():
         waiter.says(MOVES | USED, 0, units(4))
         until(lambda: c.share("waiter")["residence"] == "resident")
     same(c.share("waiter")["refused"], 0, "nothing was refused")
-    waiter.ask(units(40))
-    ok(until(holder.must_leave, 10), "the other one is asked to leave")
+    ok(until(lambda: asks_again(waiter) and holder.must_leave(), 10), "the other one is asked to leave")
     holder.says(MOVES | LEAVING, 0, HELD)
     holder.says(MOVES | LEAVING, HELD, HELD)
     holder.holds(0)
     holder.says(MOVES | AWAY, HELD, 0)
-    answer = waiter.answer(5)
-    while answer == (NO_ROOM, 1):
-        waiter.ask(units(40))
-        answer = waiter.answer(5)
-    same(answer, (OK, 0), "and the request has its room")
+    answers = []
+    until(lambda: answers.append(asks_again(waiter)) or answers[-1] != (NO_ROOM, 1), 10)
+    same(answers[-1], (OK, 0), "and the request has its room")
     holder.close()
     waiter.close()
     c.close()
@@ -83,7 +85,9 @@ def slow_return():
     for name, r in residers.items():
         rounds, moves = len(r.rounds()) - before[name][0], c.grant(name)["moved"]["moves"] - before[name][1]
         ok(moves >= 2 and rounds >= 4 * moves, f"{name}: its return is longer than the longest turn, and it works: {rounds} rounds in {moves} stays")
-    ok(len(parts) >= 6, "the way back is copied, and told of, in parts that are no longer than a moment", sorted(parts))
+    told = [0, *sorted(parts), 100]
+    longest = max(b - a for a, b in zip(told, told[1:]))
+    ok(longest <= 50, f"the way back is copied, and told of, in parts: the largest is {longest} % of it", told)
     for r in residers.values():
         r.process.stdin.close()
     same([r.end() for r in residers.values()], [0, 0], "every word is what it has to be")
@@ -93,6 +97,7 @@ def slow_return():
     m.close()
 
 
-over_a_return()
-slow_return()
+for what in (over_a_return, slow_return):
+    if what.__name__ in (sys.argv[2:] or [what.__name__]):
+        what()
 finish()

@@ -35,9 +35,10 @@ struct residence_options {
 };
 
 #define RESIDENCE_OPTIONS                                                                                              \
-	((struct residence_options){                                                                                   \
-		.turn_ns = 2000000000u, .turn_most_ns = UINT64_C(30000000000), .yield_ns = UINT64_C(10000000000),       \
-		.disk_bytes = UINT64_C(16) << 30 })
+	((struct residence_options){ .turn_ns = 2000000000u,                                                           \
+				     .turn_most_ns = UINT64_C(30000000000),                                            \
+				     .yield_ns = UINT64_C(10000000000),                                                \
+				     .disk_bytes = UINT64_C(16) << 30 })
 
 /* What meted knows of a client's memory; zero at first. */
 struct residing {
