@@ -107,7 +107,7 @@ class Killer:
             return f"{name}: it comes no further: {self.c.grant(name)['suspension']}"
         s = self.c.grant(name)["suspension"]
         self.ended[s["state"]] = self.ended.get(s["state"], 0) + 1
-        if s["state"] == "refused" and "its disk does not answer" not in s["why"]:
+        if s["state"] == "refused" and f"memory.disk {self.folder}: " not in s["why"]:
             return f"{name}: it is refused for another reason: {s}"
         if not until(lambda: self.share(name)["held_bytes"] == self.judge.used(), 5):
             return f"{name}: the account is {self.share(name)['held_bytes']}, the device has {self.judge.used()}"
