@@ -170,7 +170,9 @@ static void print_moving(json_t *grants)
 
 	json_array_foreach(grants, i, grant)
 	{
-		const char *why = json_string_value(json_object_get(json_object_get(grant, "suspension"), "why"));
+		json_t *suspension = json_object_get(grant, "suspension");
+		const char *why = json_string_value(json_object_get(suspension, "why"));
+		const char *state = json_string_value(json_object_get(suspension, "state"));
 		json_t *yield = json_object_get(grant, "yield");
 		char bytes[SIZE_TEXT_BYTES];
 
@@ -181,7 +183,8 @@ static void print_moving(json_t *grants)
 			       size_format((uint64_t)device_number(yield, "waiting_bytes"), bytes),
 			       json_number_value(json_object_get(yield, "within_seconds")));
 		if (why)
-			printf("%s: %s\n", device_text(grant, "name"), why);
+			printf("%s: %s%s\n", device_text(grant, "name"),
+			       state && !strcmp(state, "refused") ? "stays on its device: " : "", why);
 	}
 }
 

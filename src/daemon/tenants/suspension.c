@@ -203,6 +203,16 @@ int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_
 	return 0;
 }
 
+/* It is as its user wants it: what was refused before is told no more. */
+static int is_back(struct suspension *s)
+{
+	if (s->state == SUSPENSION_REFUSED) {
+		s->state = SUSPENSION_NONE;
+		*s->why = 0;
+	}
+	return 0;
+}
+
 int suspension_end(struct tenant *tenant, bool now, char *error, size_t size)
 {
 	struct suspension *s = &tenant->suspension;
@@ -211,7 +221,7 @@ int suspension_end(struct tenant *tenant, bool now, char *error, size_t size)
 	int r;
 
 	if (!tenant->grant.suspended)
-		return 0;
+		return is_back(s);
 	if (moving_takes(tenant))
 		return resume_walled(tenant, error, size);
 	if (checkpoint_takes(tenant))
