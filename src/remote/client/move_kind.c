@@ -91,8 +91,11 @@ static bool is_same(struct move *m, const struct snapshot_entry *e, const void *
 		attribute = (int)first_word(request, e->request_bytes);
 		if (is_place(attribute) || first_int(reply, e->reply_bytes) == first_int(kept->bytes, kept->size))
 			return true;
-		return move_refused(m, "%s: its device differs from the program's in attribute %d", move_server(m),
-				    attribute);
+		return move_refused(m,
+				    "%s: its device is of another kind than the program's: attribute %d of "
+				    "cuDeviceGetAttribute is %d there and %d here",
+				    move_server(m), attribute, first_int(reply, e->reply_bytes),
+				    first_int(kept->bytes, kept->size));
 	default:
 		return true;
 	}

@@ -92,6 +92,39 @@ static bool names_parts(enum remote_kind kind, const struct deed *d)
 	       (kind == KIND_FUNCTION && d->call == CALL_GRAPH_GET);
 }
 
+static bool is_of_object(uint32_t type)
+{
+	return type == CU_GRAPH_NODE_TYPE_GRAPH || type == CU_GRAPH_NODE_TYPE_WAIT_EVENT ||
+	       type == CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+}
+
+/* Behind the first words of a message: of parameters the first word, if it is an object's id. The rest is the program's
+ * own numbers, and any of them looks like an id. */
+static size_t words_to_params(const uint64_t *word, size_t at)
+{
+	const struct graph_params *p = (const struct graph_params *)(word + at);
+
+	return at + sizeof(*p) / sizeof(*word) + is_of_object(p->type);
+}
+
+/* How many words of a deed, behind its head, may be ids. */
+static size_t id_words(const struct deed *d)
+{
+	const size_t words = d->bytes / sizeof(*d->message) - DEED_FIRST;
+	const uint64_t *word = d->message + DEED_FIRST;
+	const struct graph_add *add = (const struct graph_add *)word;
+	size_t most = words;
+
+	if (d->call == CALL_GRAPH_ATTRIBUTE_SET)
+		most = 1;
+	else if (d->call == CALL_GRAPH_SET)
+		most = words_to_params(word, sizeof(struct graph_set) / sizeof(*word));
+	else if (d->call == CALL_GRAPH_ADD)
+		most = words_to_params(word, sizeof(*add) / sizeof(*word) +
+						     add->dependencies * (add->flags & GRAPH_EDGES ? 2 : 1));
+	return most < words ? most : words;
+}
+
 /*
  * A node or an instance is made anew of graphs, nodes and events: of one that has ended nothing can be made. So is a
  * function that was learnt of by a node.
@@ -99,7 +132,7 @@ static bool names_parts(enum remote_kind kind, const struct deed *d)
 static void want_parts(struct look *l, const struct object *o, enum remote_kind kind_of)
 {
 	for (const struct deed *d = o->deeds; d; d = d->next)
-		for (size_t i = DEED_FIRST; names_parts(kind_of, d) && i < d->bytes / sizeof(*d->message); i++) {
+		for (size_t i = DEED_FIRST; names_parts(kind_of, d) && i < DEED_FIRST + id_words(d); i++) {
 			const uint64_t kind = d->message[i] >> 56;
 
 			if (kind == KIND_GRAPH || kind == KIND_GRAPH_NODE || kind == KIND_EVENT)
