@@ -2,6 +2,7 @@
 #include "cli/fare.h"
 
 #include "base/call_fare.h"
+#include "wire/soft_capability.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -163,7 +164,7 @@ static void judge_images(const struct anatomy *a, const struct anatomy_file *f, 
 	const char *name = base_name(f->path);
 	bool any = false, fits = false;
 	uint32_t least = UINT32_MAX;
-	char text[300];
+	char text[300], remedy[SOFT_REMEDY_BYTES];
 
 	if (!f->images || !f->arch_count || library_of(name))
 		return;
@@ -181,8 +182,8 @@ static void judge_images(const struct anatomy *a, const struct anatomy_file *f, 
 		    "-gencode arch=compute_%u,code=compute_%u",
 		    name, fare_archs(f, text, sizeof(text)), soft_arch, soft_arch);
 	else
-		add(ret, weight(a, f), "%s holds PTX for newer devices alone (%s); run it with METE_SOFT_CC=%u.%u",
-		    name, fare_archs(f, text, sizeof(text)), least / 10, least % 10);
+		add(ret, weight(a, f), "%s holds PTX for newer devices alone (%s): %s", name,
+		    fare_archs(f, text, sizeof(text)), soft_capability_remedy(least, remedy));
 }
 
 /* ---- calls ---- */

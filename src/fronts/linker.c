@@ -28,7 +28,7 @@ static void report(const struct ptx_module *m, linker_kernel kernel, void *ctx)
 __attribute__((visibility("default"))) int mete_ptx_check(const struct linker_text *text, size_t count, uint32_t arch,
 							  char *log, size_t log_bytes, linker_kernel kernel, void *ctx)
 {
-	const struct ptx_options options = { .arch = arch };
+	const struct ptx_options options = { .arch = arch, .chosen = true };
 	struct ptx_text *list = calloc(count + 1, sizeof(*list));
 	struct ptx_module *m;
 	int r;

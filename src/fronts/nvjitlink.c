@@ -259,7 +259,7 @@ static int add_piece(void *ctx, const void *data, size_t bytes)
 		a->result = add_lto(a->link, INPUT_FATBIN, data, bytes, a->name);
 		return a->result;
 	}
-	r = image_find_ptx_bounded(data, bytes, a->link->arch, &ptx, why, sizeof(why));
+	r = image_find_ptx_linked(data, bytes, a->link->arch, &ptx, why, sizeof(why));
 	if (r == IMAGE_NO_PTX && a->library)
 		return 0;
 	if (r) {

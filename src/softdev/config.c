@@ -4,6 +4,7 @@
 #include "base/setting.h"
 #include "base/size.h"
 #include "softdev/span.h"
+#include "wire/soft_capability.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -69,15 +70,22 @@ static int config_size(const char *name, unsigned index, uint64_t standard, uint
 	return 0;
 }
 
+static bool capability_read(const char *text, unsigned *ret_major, unsigned *ret_minor)
+{
+	char rest;
+
+	return sscanf(text, "%2u.%1u%c", ret_major, ret_minor, &rest) == 2 &&
+	       soft_capability_can_be(*ret_major * 10 + *ret_minor);
+}
+
 static int config_capability(uint32_t *ret_major, uint32_t *ret_minor, char *why, size_t why_bytes)
 {
 	const char *text = setting_get("METE_SOFT_CC");
 	unsigned major = CONFIG_CC_MAJOR, minor = CONFIG_CC_MINOR;
-	char rest;
-
-	if (text && text[0] && (sscanf(text, "%2u.%1u%c", &major, &minor, &rest) != 2 || major < 5 || major > 12)) {
-		snprintf(why, why_bytes, "METE_SOFT_CC=%s: give a compute capability from 5.0 to 12.9, such as 12.0",
-			 text);
+	if (text && text[0] && !capability_read(text, &major, &minor)) {
+		snprintf(why, why_bytes, "METE_SOFT_CC=%s: give a compute capability from %u.%u to %u.%u, such as 12.0",
+			 text, SOFT_CAPABILITY_LEAST / 10, SOFT_CAPABILITY_LEAST % 10, SOFT_CAPABILITY_MOST / 10,
+			 SOFT_CAPABILITY_MOST % 10);
 		return -EINVAL;
 	}
 	*ret_major = major;

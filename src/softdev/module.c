@@ -96,31 +96,13 @@ static CUresult ptx_error(int outcome)
 	}
 }
 
-/* Static shared memory has a limit of its own, which no attribute raises. NULL: all kernels keep it. */
-static const struct ptx_kernel *too_much_shared(const struct ptx_module *ptx)
-{
-	for (size_t i = 0; i < ptx_module_kernel_count(ptx); i++)
-		if (ptx_module_kernel_at(ptx, i)->shared_bytes > MODULE_SHARED_DEFAULT)
-			return ptx_module_kernel_at(ptx, i);
-	return NULL;
-}
-
 CUresult source_decode(const struct source *s, struct ptx_module **ret, char *log, size_t log_bytes)
 {
-	struct ptx_options options = { .arch = device_arch(), .max_registers = s->max_registers,
+	struct ptx_options options = { .arch = device_arch(),
+				       .max_registers = s->max_registers,
 				       .compile = (enum ptx_compile)driver.compile };
-	const struct ptx_kernel *k;
-	CUresult e = ptx_error(ptx_module_load(s->text, s->count, &options, ret, log, log_bytes));
 
-	if (e)
-		return e;
-	k = too_much_shared(*ret);
-	if (!k)
-		return CUDA_SUCCESS;
-	snprintf(log, log_bytes, "kernel %s: %u bytes of static shared memory, at most %d are allowed", k->name,
-		 k->shared_bytes, MODULE_SHARED_DEFAULT);
-	ptx_module_free(*ret);
-	return CUDA_ERROR_INVALID_PTX;
+	return ptx_error(ptx_module_load(s->text, s->count, &options, ret, log, log_bytes));
 }
 
 /*

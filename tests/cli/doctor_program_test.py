@@ -73,7 +73,7 @@ def libraries():
     ok("holds no PTX (machine code sm_80, sm_90a)" in reasons(r, "soft") and "mete soft cc" in reasons(r, "soft"),
        "the reason names what is in it and the remedy", reasons(r, "soft"))
     r = report("--program", part("both"), METE_SOFT_CC="7.5")
-    ok(grades(r)["soft"] == "fails" and "run it with METE_SOFT_CC=9.0" in reasons(r, "soft"),
+    ok(grades(r)["soft"] == "fails" and "set METE_SOFT_CC=9.0" in reasons(r, "soft"),
        "PTX for a newer device than the one that is configured", r)
     ok(grades(report("--program", part("both"), METE_SOFT_CC="9.0"))["soft"] == "works", "and for one that takes it")
     r = report("--program", part("static"))

@@ -41,7 +41,24 @@ static void test_refusals(void)
 	refused("hello", PTX_INVALID, "expected a directive, found hello");
 	refused(".version 99.0\n.target sm_80", PTX_TOO_NEW_VERSION, "version 99.0");
 	refused(".version 8.0\n.target sm_100\n", PTX_TOO_NEW_TARGET, "sm_100");
-	refused(".version 8.0\n.target sm_80a\n", PTX_TOO_NEW_TARGET, "sm_80a");
+	refused(".version 8.0\n.target sm_80a\n", PTX_TOO_NEW_TARGET, "METE_SOFT_CC=8.0");
+	refused(".version 8.8\n.target sm_130\n", PTX_TOO_NEW_TARGET, "a software device is of 5.0 to 12.9");
+	refused(KERNEL("add.u32 %r1, %rd2, %r3;"), PTX_INVALID, "64 bits where add.u32 takes one of 32");
+	refused(KERNEL("add.u32 %r1, %f1, 0f3F800000;"), PTX_INVALID, "a floating-point number where add.u32 takes an integer");
+	refused(KERNEL("add.f32 %f1, %f1, 3;"), PTX_INVALID, "an integer where add.f32 takes a floating-point number");
+	refused(KERNEL("bar.sync 16;"), PTX_INVALID, "barriers 0 to 15");
+	refused(KERNEL("bar.sync 0, 33;"), PTX_INVALID, "a multiple of 32");
+	taken(KERNEL("and.b32 %r1, %r1, 0f3F800000;"), "bits have no sort");
+	refused(HEAD ".visible .entry k() .maxntid 0 { ret; }", PTX_INVALID, ".maxntid 0");
+	refused(HEAD ".visible .entry k() .maxntid 32 .reqntid 32 { ret; }", PTX_INVALID, "exclude each other");
+	refused(HEAD ".const .b8 c[65537];\n", PTX_INVALID, "65537 bytes of constant memory, at most 65536");
+	taken(HEAD ".const .b8 c[65536];\n", "constant memory up to its limit");
+	refused(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .b8 p[4353]) { ret; }", PTX_INVALID,
+		"4353 bytes of parameters, at most 4352 are allowed before PTX 8.1");
+	refused(".version 8.1\n.target sm_80\n.address_size 64\n.visible .entry k(.param .b8 p[32765]) { ret; }", PTX_INVALID,
+		"32765 bytes of parameters, at most 32764");
+	refused(HEAD ".func f(.param .b32 a) { ret; }\n.visible .entry k() { call f, (); ret; }", PTX_INVALID,
+		"f has parameters: 1, results: 0; the call has 0 and 0");
 	refused(".version 8.0\n.target sm_80\n.address_size 32\n", PTX_INVALID, "address_size");
 	refused(KERNEL("add.u12 %r1, %r2, %r3;"), PTX_INVALID, "line 7, kernel k: unknown instruction add.u12");
 	refused(KERNEL("vote.ballot.ballot.b32 %r1, %p1, -1;"), PTX_INVALID, "unknown instruction vote.ballot.ballot");

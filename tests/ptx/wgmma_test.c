@@ -77,9 +77,9 @@ static void put_bit_address(uint8_t *at, unsigned bit, enum kind k, int v)
 static void write_kernel(const struct product *p, unsigned nd, unsigned na)
 {
 	text_bytes = 0;
-	say(".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 pi, .param .u64 pa, .param "
-	    ".u64 pb, "
-	    ".param .u64 pc, .param .u64 pd, .param .u32 pn)\n{\n.shared .align 1024 .b8 sm[%u];\n"
+	say(".version 8.7\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 sm[];\n"
+	    ".visible .entry k(.param .u64 pi, .param .u64 pa, .param .u64 pb, "
+	    ".param .u64 pc, .param .u64 pd, .param .u32 pn)\n{\n"
 	    ".reg .b64 %%p<8>, %%da, %%db; .reg .b32 %%r<140>, %%a<4>, %%x<8>; .reg .pred %%q<4>;\n"
 	    "ld.param.u64 %%p0, [pi]; ld.param.u64 %%p1, [pa]; ld.param.u64 %%da, [pa]; ld.param.u64 %%db, [pb];\n"
 	    "ld.param.u64 %%p2, [pc]; ld.param.u64 %%p3, [pd]; ld.param.u32 %%x5, [pn]; mov.u32 %%x0, %%tid.x;\n"
@@ -91,7 +91,7 @@ static void write_kernel(const struct product *p, unsigned nd, unsigned na)
 	    "bar.sync 0; setp.ne.u32 %%q1, %%x5, 0;\nmad.wide.u32 %%p5, %%x0, %u, %%p2; mad.wide.u32 %%p6, %%x0, %u, "
 	    "%%p3;\n"
 	    "mad.wide.u32 %%p4, %%x0, %u, %%p0;\n",
-	    SHARED, SHARED, nd * 4, nd * 4, na * 4);
+	    SHARED, nd * 4, nd * 4, na * 4);
 	for (unsigned i = 0; i < nd; i++)
 		say("ld.global.b32 %%r%u, [%%p5+%u];\n", i, i * 4);
 	for (unsigned i = 0; i < na; i++)
@@ -178,6 +178,7 @@ static bool product_case(const struct product *p)
 	const unsigned ea = ROWS * width_a(p) / 128;
 	uint8_t *image, *c, *d;
 	unsigned row, column, k, bad = 0;
+	struct ptx_launch l = { .shared_bytes = SHARED };
 	struct ptx_module *m;
 
 	device_reset();
@@ -217,7 +218,7 @@ static bool product_case(const struct product *p)
 	}
 	write_kernel(p, nd, na);
 	m = load_text(text, text_bytes, &options);
-	if (!m || launch(m, "k", DIM(1), DIM(128),
+	if (!m || launch_with(&l, m, "k", DIM(1), DIM(128),
 			 ARGS(PTR(image), described(0, p->trans_a, p->swizzle_a, ROWS, p->step, width_a(p)),
 			      described(B_START, p->trans_b, p->swizzle_b, p->n, p->step, p->k), PTR(c), PTR(d), p->adds)))
 		bad = 1;

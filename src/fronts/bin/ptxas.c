@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "fronts/checker.h"
 #include "softdev/image/write.h"
+#include "wire/soft_capability.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -277,7 +278,8 @@ static int assemble(struct job *j)
 	unsigned long arch;
 	int r;
 
-	if (strncmp(j->target, "sm_", 3) || !(arch = strtoul(j->target + 3, &end, 10)) || arch > 9999)
+	if (strncmp(j->target, "sm_", 3) || !(arch = strtoul(j->target + 3, &end, 10)) || end[strspn(end, "af")] ||
+	    !soft_capability_can_be((uint32_t)arch))
 		return fatal("Value '%s' is not defined for option 'gpu-name'", j->target);
 	text = find_checker(&checker) ? read_text(j->input, &one.bytes) : NULL;
 	if (!text)

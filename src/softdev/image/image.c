@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/reach.h"
+#include "wire/soft_capability.h"
 
 #include <lz4.h>
 #include <stdarg.h>
@@ -54,6 +55,7 @@ struct entry {
 struct why {
 	char *text;
 	size_t bytes;
+	bool chosen; /* the architecture is a linker's target, not a device's */
 };
 
 __attribute__((format(printf, 3, 4))) static int refuse(const struct why *why, int outcome, const char *fmt, ...)
@@ -267,7 +269,8 @@ static bool beaten(struct view all, size_t mine_offset, const struct entry *mine
 /* `all`: header and entries, exactly. Adds the chosen texts. */
 static int read_fat(struct view all, uint32_t arch, struct image_ptx *ptx, const struct why *why)
 {
-	uint32_t newest = 0, seen_elf = 0, seen_lto = 0;
+	uint32_t wanted = 0, seen_elf = 0, seen_lto = 0;
+	char remedy[SOFT_REMEDY_BYTES];
 	size_t before = ptx->count, count = 0;
 	struct entry e;
 	int r;
@@ -284,7 +287,7 @@ static int read_fat(struct view all, uint32_t arch, struct image_ptx *ptx, const
 		if (e.kind != ENTRY_PTX)
 			continue;
 		if (!entry_fits(&e, arch)) {
-			newest = e.arch > newest ? e.arch : newest;
+			wanted = !wanted || e.arch < wanted ? e.arch : wanted;
 			continue;
 		}
 		if (beaten(all, offset, &e, arch))
@@ -295,11 +298,12 @@ static int read_fat(struct view all, uint32_t arch, struct image_ptx *ptx, const
 	}
 	if (ptx->count > before)
 		return 0;
-	if (newest)
+	if (wanted)
 		return refuse(why, seen_elf ? IMAGE_NO_PTX : IMAGE_TOO_NEW,
-			      "the image holds PTX for sm_%u, the device is sm_%u: build for an older target, or set "
-			      "METE_SOFT_CC=%u.%u",
-			      newest, arch, newest / 10, newest % 10);
+			      "the image holds PTX for sm_%u, the %s is sm_%u: %s", wanted,
+			      why->chosen ? "target" : "device", arch,
+			      why->chosen ? soft_target_remedy(wanted, remedy)
+					  : soft_capability_remedy(wanted, remedy));
 	if (seen_elf)
 		return refuse(why, IMAGE_NO_PTX,
 			      "the image holds machine code only: build with PTX for this device (-gencode "
@@ -426,7 +430,7 @@ static int finish(int r, struct image_ptx *found, struct image_ptx *ret)
 
 int image_find_ptx(const void *image, uint32_t arch, struct image_ptx *ret, char *why_text, size_t why_bytes)
 {
-	const struct why why = { why_text, why_bytes };
+	const struct why why = { why_text, why_bytes, false };
 	struct image_ptx found = { 0 };
 	const uint8_t *p = image;
 	size_t bytes;
@@ -452,10 +456,8 @@ int image_find_ptx(const void *image, uint32_t arch, struct image_ptx *ret, char
 	return finish(r, &found, ret);
 }
 
-int image_find_ptx_bounded(const void *image, size_t bytes, uint32_t arch, struct image_ptx *ret, char *why_text,
-			   size_t why_bytes)
+static int find_bounded(const void *image, size_t bytes, uint32_t arch, struct image_ptx *ret, const struct why *why)
 {
-	const struct why why = { why_text, why_bytes };
 	struct image_ptx found = { 0 };
 	const uint8_t *p = image;
 	size_t claimed;
@@ -463,15 +465,15 @@ int image_find_ptx_bounded(const void *image, size_t bytes, uint32_t arch, struc
 	int r;
 
 	if (starts_with32(p, bytes, WRAPPER_MAGIC)) {
-		r = refuse(&why, IMAGE_INVALID, "a fat binary wrapper holds addresses and cannot be read from a file");
+		r = refuse(why, IMAGE_INVALID, "a fat binary wrapper holds addresses and cannot be read from a file");
 	} else if (starts_with32(p, bytes, HEADER_MAGIC)) {
 		claimed = bytes < HEADER_BYTES ? 0 : fat_bytes(p);
 		if (!claimed || claimed > bytes)
-			r = refuse(&why, IMAGE_INVALID, "fat binary: truncated (%zu bytes of %zu)", bytes, claimed);
+			r = refuse(why, IMAGE_INVALID, "fat binary: truncated (%zu bytes of %zu)", bytes, claimed);
 		else
-			r = read_fat((struct view){ p, claimed }, arch, &found, &why);
+			r = read_fat((struct view){ p, claimed }, arch, &found, why);
 	} else if (starts_with(p, bytes, "\177ELF", 4)) {
-		r = bytes < ELF_HEADER_BYTES ? refuse(&why, IMAGE_INVALID, "a truncated ELF file") : read_elf(p, &why);
+		r = bytes < ELF_HEADER_BYTES ? refuse(why, IMAGE_INVALID, "a truncated ELF file") : read_elf(p, why);
 	} else if (looks_like_text(p, bytes)) {
 		bytes = strnlen(image, bytes);
 		copy = malloc(bytes + 1);
@@ -481,9 +483,21 @@ int image_find_ptx_bounded(const void *image, size_t bytes, uint32_t arch, struc
 		copy[bytes] = 0;
 		r = append(&found, (struct image_text){ copy, bytes, 0, copy });
 	} else {
-		r = refuse(&why, IMAGE_INVALID, "neither PTX nor a fat binary nor a device ELF file");
+		r = refuse(why, IMAGE_INVALID, "neither PTX nor a fat binary nor a device ELF file");
 	}
 	return finish(r, &found, ret);
+}
+
+int image_find_ptx_bounded(const void *image, size_t bytes, uint32_t arch, struct image_ptx *ret, char *why,
+			   size_t why_bytes)
+{
+	return find_bounded(image, bytes, arch, ret, &(struct why){ why, why_bytes, false });
+}
+
+int image_find_ptx_linked(const void *image, size_t bytes, uint32_t arch, struct image_ptx *ret, char *why,
+			  size_t why_bytes)
+{
+	return find_bounded(image, bytes, arch, ret, &(struct why){ why, why_bytes, true });
 }
 
 size_t image_bytes(const void *image)

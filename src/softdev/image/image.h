@@ -46,6 +46,10 @@ int image_find_ptx(const void *image, uint32_t arch, struct image_ptx *ret, char
 int image_find_ptx_bounded(const void *image, size_t bytes, uint32_t arch, struct image_ptx *ret, char *why,
 			   size_t why_bytes);
 
+/* The same for a linker whose target is `arch`: another remedy stands in `why`. */
+int image_find_ptx_linked(const void *image, size_t bytes, uint32_t arch, struct image_ptx *ret, char *why,
+			  size_t why_bytes);
+
 /*
  * Bytes of an image without a size, as its own headers say (PTX text: with the NUL). 0: not an image. A wrapper counts
  * as its first fat binary.

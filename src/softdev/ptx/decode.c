@@ -498,6 +498,7 @@ void decode_plain(struct decoder *d, const struct row *row, uint32_t variant)
 
 	if (!decode_count(d, row->count - first, row->count - first))
 		return;
+	agree_operands(d, row);
 	for (uint32_t i = 1; i < row->count; i++)
 		loc[i] = decode_source(d, &in->operand[i - first], (enum type)row->type[i]);
 	loc[0] = first ? LOC_NONE : decode_dest(d, &in->operand[0], (enum type)row->type[0]);

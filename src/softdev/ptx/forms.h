@@ -34,6 +34,8 @@ uint32_t decode_special(struct decoder *d, enum special s);
 uint32_t decode_source(struct decoder *d, const struct operand *o, enum type t);
 uint32_t decode_dest(struct decoder *d, const struct operand *o, enum type t);
 bool decode_count(struct decoder *d, uint32_t least, uint32_t most);
+/* Refuses operands that do not agree with the types of an instruction whose operands come in order (agree.c). */
+void agree_operands(struct decoder *d, const struct row *row);
 void decode_plain(struct decoder *d, const struct row *row, uint32_t variant);
 
 struct address {

@@ -217,6 +217,28 @@ static void unresolved(struct decoder *d, const struct symbol *callee)
 }
 
 /* call{.uni} (results), function, (arguments){, prototype}; */
+static uint32_t list_length(const struct symbol *s)
+{
+	uint32_t n = 0;
+
+	for (; s; s = s->next)
+		n++;
+	return n;
+}
+
+/* A function of another text may differ from the prototype that the caller has; such a call is made all the same. */
+static bool call_fits(struct decoder *d, const struct symbol *callee, const struct call *call)
+{
+	const struct body *b = callee->body;
+	const uint32_t takes = list_length(b->param), gives = list_length(b->result);
+
+	if (b->text != d->body->text || (takes == call->arg_count && gives == call->result_count))
+		return true;
+	decode_fail(d, "%.*s has parameters: %u, results: %u; the call has %u and %u", (int)callee->name.bytes,
+		    callee->name.p, takes, gives, call->arg_count, call->result_count);
+	return false;
+}
+
 void form_call(struct decoder *d)
 {
 	const struct insn *in = d->insn;
@@ -256,6 +278,8 @@ void form_call(struct decoder *d)
 			unresolved(d, callee);
 			return;
 		}
+		if (!call_fits(d, callee, call))
+			return;
 		call->function = callee->body->function;
 		callee_add(d, callee->body->function);
 	}
@@ -268,6 +292,16 @@ void form_call(struct decoder *d)
 }
 
 /* bar.sync a{, b}; bar.arrive a, b; bar.red.op d, a{, b}, {!}c */
+/* What a number of a barrier, or of threads (`count` may be NULL), cannot be when the text says it. */
+static void check_barrier(struct decoder *d, const struct operand *id, const struct operand *count)
+{
+	if (id->kind == OPD_INT && id->value >= BARRIERS)
+		decode_fail(d, "barrier %lld: a block has barriers 0 to %u", (long long)id->value, BARRIERS - 1);
+	else if (count && count->kind == OPD_INT && count->value % LANES)
+		decode_fail(d, "a barrier of %llu threads: give a multiple of %u", (unsigned long long)count->value,
+			    LANES);
+}
+
 void form_bar(struct decoder *d, const struct insn_match *m)
 {
 	const struct operand *o = d->insn->operand;
@@ -286,6 +320,7 @@ void form_bar(struct decoder *d, const struct insn_match *m)
 		if (!decode_count(d, 3, 4))
 			return;
 		id = decode_source(d, &o[1], TY_u32);
+		check_barrier(d, &o[1], d->insn->count == 4 ? &o[2] : NULL);
 		if (d->insn->count == 4)
 			count = decode_source(d, &o[2], TY_u32);
 		plain = o[d->insn->count - 1];
@@ -297,6 +332,7 @@ void form_bar(struct decoder *d, const struct insn_match *m)
 		if (!decode_count(d, 1, 2))
 			return;
 		id = decode_source(d, &o[0], TY_u32);
+		check_barrier(d, &o[0], d->insn->count == 2 ? &o[1] : NULL);
 		if (d->insn->count == 2)
 			count = decode_source(d, &o[1], TY_u32);
 	}

@@ -37,28 +37,61 @@ static void parse_params(struct parser *p, struct body *b, bool result)
 	parse_expect(p, ')');
 }
 
-static void parse_triple(struct parser *p, uint32_t v[3])
+/* A number of 1 or more. `what` is the directive. */
+static uint32_t parse_positive(struct parser *p, uint32_t most, const char *what)
+{
+	uint32_t v = parse_small(p, most, what);
+
+	if (!v && !parse_failed(p))
+		parse_fail(p, "%s 0: give 1 or more", what);
+	return v;
+}
+
+/* Of threads. */
+static void parse_triple(struct parser *p, uint32_t v[3], const char *what)
 {
 	for (int i = 0; i < 3; i++)
-		v[i] = i && !parse_accept(p, ',') ? 1 : parse_small(p, 1u << 30, "thread count");
+		v[i] = i && !parse_accept(p, ',') ? 1 : parse_positive(p, 1u << 30, what);
+}
+
+/* Of blocks; 0: as the launch says. */
+static void parse_cluster(struct parser *p, uint32_t v[3])
+{
+	for (int i = 0; i < 3; i++)
+		v[i] = i && !parse_accept(p, ',') ? 1 : parse_small(p, 1u << 30, "block count");
+}
+
+/* Pairs of directives of which a kernel has one. */
+static void check_tuning(struct parser *p, const struct body *b, bool cluster_most)
+{
+	if (b->max_threads[0] && b->required[0])
+		parse_fail(p, ".maxntid and .reqntid exclude each other");
+	else if (b->cluster[0] && cluster_most)
+		parse_fail(p, ".reqnctapercluster and .maxclusterrank exclude each other");
 }
 
 /* Directives between the parameters of a function and its body. */
 static void parse_tuning(struct parser *p, struct body *b)
 {
+	bool cluster_most = false;
+
 	while (p->lex.now.kind == TOK_DOT) {
 		if (parse_dot(p, "maxntid"))
-			parse_triple(p, b->max_threads);
+			parse_triple(p, b->max_threads, ".maxntid");
 		else if (parse_dot(p, "reqntid"))
-			parse_triple(p, b->required);
+			parse_triple(p, b->required, ".reqntid");
 		else if (parse_dot(p, "maxnreg"))
-			b->max_registers = parse_small(p, 1u << 16, "register count");
-		else if (parse_dot(p, "minnctapersm") || parse_dot(p, "maxnctapersm") ||
-			 parse_dot(p, "maxclusterrank") || parse_dot(p, "abi_preserve") ||
-			 parse_dot(p, "abi_preserve_control"))
+			b->max_registers = parse_positive(p, UINT32_MAX, ".maxnreg");
+		else if (parse_dot(p, "minnctapersm"))
+			parse_positive(p, UINT32_MAX, ".minnctapersm");
+		else if (parse_dot(p, "maxclusterrank")) {
+			parse_int(p);
+			cluster_most = true;
+		} else if (parse_dot(p, "maxnctapersm") || parse_dot(p, "abi_preserve") ||
+			   parse_dot(p, "abi_preserve_control"))
 			parse_int(p);
 		else if (parse_dot(p, "reqnctapercluster"))
-			parse_triple(p, b->cluster);
+			parse_cluster(p, b->cluster);
 		else if (parse_dot(p, "noreturn") || parse_dot(p, "explicitcluster") || parse_dot(p, "unique") ||
 			 parse_dot(p, "blocksareclusters"))
 			;
@@ -69,6 +102,7 @@ static void parse_tuning(struct parser *p, struct body *b)
 			parse_unexpected(p, "a body");
 		}
 	}
+	check_tuning(p, b, cluster_most);
 }
 
 void parse_function(struct parser *p, bool kernel, enum linkage linkage)

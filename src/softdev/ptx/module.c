@@ -9,6 +9,7 @@
 #include "softdev/ptx/children.h"
 #include "softdev/ptx/decode.h"
 #include "softdev/ptx/hot.h"
+#include "softdev/ptx/limits.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -193,9 +194,10 @@ static uint32_t lay_out_shared(struct body *b, const struct layout *common)
 
 static int lay_out_params(struct program *p, struct body *b, struct ptx_kernel *k)
 {
-	uint64_t at = 0, most = 0;
 	struct ptx_param *param;
+	uint64_t at = 0;
 	uint32_t n = 0;
+	int r = 0;
 
 	for (struct symbol *s = b->param; s; s = s->next)
 		n++;
@@ -203,21 +205,17 @@ static int lay_out_params(struct program *p, struct body *b, struct ptx_kernel *
 	if (!param)
 		return -ENOMEM;
 	n = 0;
-	for (struct symbol *s = b->param; s; s = s->next) {
+	for (struct symbol *s = b->param; s && !r; s = s->next) {
 		at = (at + s->align - 1) & ~((uint64_t)s->align - 1);
 		s->offset = at;
-		at += s->bytes;
-		if (s->bytes > 32764 || at > 32764) {
-			complain(p->complaint, PTX_INVALID, s->line, k->name, "parameters of more than 32764 bytes");
-			return PTX_INVALID;
-		}
+		at += s->bytes; /* of a variable: 2^40 at most */
 		param[n++] = (struct ptx_param){ (uint32_t)s->offset, (uint32_t)s->bytes, s->align };
-		most = s->align > most ? s->align : most;
+		r = limits_check_params(b, at, k->name, p->complaint);
 	}
 	k->param = param;
 	k->param_count = n;
 	k->param_bytes = (uint32_t)at;
-	return 0;
+	return r;
 }
 
 static uint32_t at_most(uint64_t v, uint32_t most)
@@ -317,7 +315,9 @@ static int decode_all(struct ptx_module *m, struct program *p, struct constant_p
 			return PTX_INVALID;
 		}
 		k->shown.shared_bytes = shared;
-		r = describe_kernel(m, p, b, k);
+		r = limits_check_shared(b, shared, b->function->name, p->complaint);
+		if (!r)
+			r = describe_kernel(m, p, b, k);
 		if (!r)
 			r = decode_one(m, p, b, constants);
 		m->kernel_count += !r;
@@ -467,6 +467,8 @@ static int load(struct ptx_module *m, struct program *p, const struct ptx_text *
 	if (!r)
 		r = list_variables(m, p);
 	if (!r)
+		r = limits_check_const(m, p->complaint);
+	if (!r)
 		r = list_functions(m, p);
 	if (!r)
 		r = decode_all(m, p, &constants);
@@ -495,6 +497,7 @@ int ptx_module_load(const struct ptx_text *text, size_t count, const struct ptx_
 	if (log && log_bytes)
 		log[0] = 0;
 	p.arch = options->arch ? options->arch : 90;
+	p.chosen = options->chosen;
 	p.variable_end = &p.variable;
 	p.shared_end = &p.shared;
 	p.function_end = &p.function;

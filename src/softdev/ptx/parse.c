@@ -6,6 +6,8 @@
  */
 #include "softdev/ptx/parse.h"
 
+#include "wire/soft_capability.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -34,6 +36,22 @@ static void parse_version(struct parser *p)
 	}
 }
 
+/* METE_SOFT_CC sets what a device is, and nothing of an assembler's target. */
+static void refuse_target(struct parser *p, struct name n, uint32_t arch)
+{
+	char remedy[SOFT_REMEDY_BYTES];
+
+	if (p->program->chosen)
+		complain(p->program->complaint, PTX_TOO_NEW_TARGET, p->lex.now.line, NULL,
+			 "target %.*s does not run on sm_%u: %s", (int)n.bytes, n.p, p->program->arch,
+			 soft_target_remedy(arch, remedy));
+	else
+		complain(p->program->complaint, PTX_TOO_NEW_TARGET, p->lex.now.line, NULL,
+			 "target %.*s does not run on this device (sm_%u): %s", (int)n.bytes, n.p, p->program->arch,
+			 soft_capability_remedy(arch, remedy));
+	parse_stop(p);
+}
+
 /* .target sm_90a, texmode_unified, debug */
 static void parse_target(struct parser *p)
 {
@@ -42,6 +60,7 @@ static void parse_target(struct parser *p)
 	bool exact, family;
 
 	do {
+		arch = 0;
 		n = parse_name(p);
 		if (n.bytes < 4 || memcmp(n.p, "sm_", 3))
 			continue;
@@ -50,13 +69,8 @@ static void parse_target(struct parser *p)
 		exact = i < n.bytes && n.p[i] == 'a';
 		family = i < n.bytes && n.p[i] == 'f';
 		if (arch > p->program->arch || (exact && arch != p->program->arch) ||
-		    (family && arch / 10 != p->program->arch / 10)) {
-			complain(p->program->complaint, PTX_TOO_NEW_TARGET, p->lex.now.line, NULL,
-				 "target %.*s does not run on this device (sm_%u); METE_SOFT_CC=%u.%u makes one "
-				 "on which it does",
-				 (int)n.bytes, n.p, p->program->arch, arch / 10, arch % 10);
-			parse_stop(p);
-		}
+		    (family && arch / 10 != p->program->arch / 10))
+			refuse_target(p, n, arch);
 		p->target = arch;
 	} while (parse_accept(p, ','));
 }

@@ -51,10 +51,11 @@ enum ptx_compile { PTX_COMPILE_NEVER, PTX_COMPILE_HOT, PTX_COMPILE_ALWAYS };
 /* Zero is the default of every field. */
 struct ptx_options {
 	uint32_t arch;		/* of the device, 90 for 9.0 (default 90) */
+	bool chosen;		/* `arch` is the target of an assembler or a linker, not a device's: for messages */
 	uint32_t quantum;	/* instructions that a warp runs before the next one's turn (default 32) */
 	uint32_t max_registers; /* upper bound of ptx_kernel.registers; 0: no limit */
 	enum ptx_compile compile;
-	const char *isa;	/* "base", "avx2", "avx512": for tests; default the best of this machine */
+	const char *isa; /* "base", "avx2", "avx512": for tests; default the best of this machine */
 };
 
 struct ptx_param {

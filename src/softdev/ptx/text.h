@@ -85,8 +85,8 @@ struct symbol {
 	struct symbol *definition; /* an extern: its definition, after linking; otherwise itself */
 	uint8_t kind;
 	uint8_t linkage;
-	uint8_t space;	 /* enum ptx_variable_space */
-	uint8_t element; /* enum type */
+	uint8_t space;	       /* enum ptx_variable_space */
+	uint8_t element;       /* enum type */
 	uint8_t element_bytes; /* of a vector: all of it */
 	bool managed, used, open_array;
 	uint32_t align;
@@ -171,6 +171,7 @@ struct program {
 	uint32_t max_registers; /* the least of the texts' pragmas; 0: none */
 	uint32_t text;		/* index of the text being read */
 	uint32_t arch;
+	bool chosen; /* ptx_options.chosen */
 };
 
 /* Reads one text into the program. Value: 0, or complaint->outcome. */

@@ -1,0 +1,44 @@
+/*
+ * soft_capability.h: which compute capabilities the software device can have, and what to say to who needs another one.
+ *
+ * METE_SOFT_CC sets the capability. What names it as a remedy asks here first whether mete takes that value.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define SOFT_CAPABILITY_LEAST 50u /* 5.0 */
+#define SOFT_CAPABILITY_MOST 129u /* 12.9 */
+
+/* `arch` is 90 for 9.0. */
+static inline bool soft_capability_can_be(uint32_t arch)
+{
+	return arch >= SOFT_CAPABILITY_LEAST && arch <= SOFT_CAPABILITY_MOST;
+}
+
+#define SOFT_REMEDY_BYTES 128u
+
+/* The remedy for code that needs a device of capability `arch`, to stand behind a colon. */
+static inline const char *soft_capability_remedy(uint32_t arch, char ret[SOFT_REMEDY_BYTES])
+{
+	if (soft_capability_can_be(arch))
+		snprintf(ret, SOFT_REMEDY_BYTES, "build for an older target, or set METE_SOFT_CC=%u.%u", arch / 10,
+			 arch % 10);
+	else
+		snprintf(ret, SOFT_REMEDY_BYTES,
+			 "build for another target, because a software device is of %u.%u to %u.%u",
+			 SOFT_CAPABILITY_LEAST / 10, SOFT_CAPABILITY_LEAST % 10, SOFT_CAPABILITY_MOST / 10,
+			 SOFT_CAPABILITY_MOST % 10);
+	return ret;
+}
+
+/* The same where the program has chosen the target of an assembler or a linker: METE_SOFT_CC would not change it. */
+static inline const char *soft_target_remedy(uint32_t arch, char ret[SOFT_REMEDY_BYTES])
+{
+	if (!soft_capability_can_be(arch))
+		return soft_capability_remedy(arch, ret);
+	snprintf(ret, SOFT_REMEDY_BYTES, "build for an older target, or assemble and link for sm_%u", arch);
+	return ret;
+}
