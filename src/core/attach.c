@@ -315,9 +315,10 @@ static const char *remedy(int r)
 static void tell(int r)
 {
 	if (r == -EKEYREJECTED)
-		log_line("grant %.63s is quarantined for %u s more, because its programs have faulted too often: wait, "
-			 "or have the operator say `mete release %.63s`",
-			 attach.shut_out, attach.shut_out_s, attach.shut_out);
+		log_line("grant %.63s is quarantined for %u s more, because its programs have faulted too often "
+			 "(`mete show %.63s` counts them, `mete events` lists them): wait, or have the operator say "
+			 "`mete release %.63s`",
+			 attach.shut_out, attach.shut_out_s, attach.shut_out, attach.shut_out);
 	else if (attach_shut_out(r))
 		log_line("grant %.63s: no program may begin now: %s", attach.shut_out, remedy(r));
 	else

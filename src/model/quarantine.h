@@ -19,6 +19,7 @@ struct quarantine_rule {
 	uint64_t window_ns;
 	uint64_t time_ns;
 	uint64_t most_ns;
+	bool software; /* faults on software devices count as well: they endanger nobody else */
 };
 
 /* 3 faults in 10 minutes: 5 minutes, up to a day. */

@@ -115,7 +115,22 @@ class Cordon(FaultsTest):
 
 
 class Quarantine(FaultsTest):
+    def counted_software(self):
+        """Faults on software devices quarantine too."""
+        here = os.path.dirname(os.path.abspath(__file__))
+        self.env['METE_CONFIG'] = os.path.join(here, '..', 'daemon', 'quarantine.yaml')
+
+    def test_software(self):
+        """Tests provoke faults, and a software device's endanger nobody: they are counted, and no program is refused."""
+        self.mete('create', 'tests', '--soft', '--mem', '64M')
+        for n in range(6):
+            self.assertIn(f'poke 99999999999 {MISALIGNED}', self.run_fault('tests').stdout)
+        wait_for(lambda: self.grant('tests')['faults'] == 6, 'all of them are counted')
+        self.assertFalse(self.grant('tests')['quarantined'])
+        self.wait_event('fault', 'tests', 'CUDA_ERROR_MISALIGNED_ADDRESS')
+
     def test_quarantine(self):
+        self.counted_software()
         self.mete('create', 'wild', '--soft', '--mem', '64M')
         self.mete('create', 'tame', '--soft', '--mem', '64M')
         running = self.start('run', '--grant', 'wild', '--', CLIENT, 'device', '0', 'mark', self.path('in'), 'hold', self.path('go'),
@@ -128,7 +143,7 @@ class Quarantine(FaultsTest):
         self.assertLessEqual(self.grant('wild')['quarantined_for_s'], 300)
         done = self.run_fault('wild')
         self.assertIn(f'cuInit failed: {NOT_PERMITTED}', done.stdout)
-        self.assert_line(done.stderr, 'wild', 'quarantined', 'mete release wild')
+        self.assert_line(done.stderr, 'wild', 'quarantined', 'mete show wild', 'mete events', 'mete release wild')
         self.assertEqual(self.mete('run', '--grant', 'wild', '--', CLIENT, 'device', '0', env={'METE_OPEN': '1'}).returncode, 9)
         # Others are not touched, nor what runs.
         self.assertIn('poke 0 0', self.mete('run', '--grant', 'tame', '--', CLIENT, 'device', '0', 'alloc', '4096', 'poke', '0').stdout)

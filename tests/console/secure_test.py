@@ -36,7 +36,7 @@ def make_cert(folder):
 
 def secure_node():
     """meted at all addresses, by TLS; it wants a token before it starts so."""
-    node = Meted(env={'METE_SOFT_DEVICES': '2'})
+    node = Meted(env={'METE_SOFT_DEVICES': '2', **QUARANTINES})
     token = node.control().ask('token_new')['token']
     node.kill(signal.SIGTERM)
     cert, key = make_cert(node.dir)

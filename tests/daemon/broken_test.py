@@ -60,6 +60,7 @@ KEYS = {
     "faults.window": ("600", NUMBER + ["0", "604801"]),
     "faults.quarantine": ("300", NUMBER + ["0"]),
     "faults.quarantine_most": ("86400", NUMBER + ["0"]),
+    "faults.software": ("true", SWITCH),
     "images.keep": ("256M", SIZE),
     "memory.spill": ("false", SWITCH),
     "memory.pool": ("8G", SIZE),

@@ -282,7 +282,7 @@ def test_broken_programs(m):
 def main():
     child = {"wrap": ("sh", "-c", 'sleep 0.1 & exec "$0" "$@"')}
     for test, options, extra in ((test_journal, (), {}), (test_http, ("--http", "127.0.0.1:0"), {}), (test_shares, (), {}),
-                                 (test_trace, (), {}), (test_nothing_piles_up, (), {}), (test_unknown_child, (), child), (test_faults, (), {}),
+                                 (test_trace, (), {}), (test_nothing_piles_up, (), {}), (test_unknown_child, (), child), (test_faults, (), {"env": QUARANTINES}),
                                  (test_broken_programs, (), {})):
         m = Meted("--soft-only", *options, **extra)
         test(m)

@@ -176,6 +176,10 @@ class Control:
         self.socket.close()
 
 
+# Of a meted whose tenants are quarantined for faults on software devices.
+QUARANTINES = {"METE_CONFIG": os.path.join(os.path.dirname(os.path.abspath(__file__)), "quarantine.yaml")}
+
+
 class Meted:
     def __init__(self, *options, directory=None, env=None, expect=True, wrap=()):
         self.own = directory is None

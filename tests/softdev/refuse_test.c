@@ -119,7 +119,7 @@ static const struct {
 	  "line 7, kernel k: no function absent in this module" },
 	{ HEAD ".visible .entry wide()\n{\n\t.shared .align 4 .b8 room[49156];\n\t.reg .b32 %r<2>;\n"
 	       "\tmov.u32 %r1, room;\n\tst.shared.u32 [%r1], %r1;\n\tret;\n}\n",
-	  "kernel wide: 49156 bytes of static shared memory, at most 49152 are allowed" },
+	  "wide: 49156 bytes of static shared memory, at most 49152 are allowed" },
 	{ HEAD ".visible .entry k(\n", "line " },
 };
 

@@ -87,7 +87,7 @@ void faults_save(struct daemon *daemon)
 			keep(t);
 }
 
-static void count_for(struct tenant *tenant)
+static void count_for(struct tenant *tenant, const struct device *device)
 {
 	const struct quarantine_rule *rule = &tenant->daemon->fault_rule;
 	unsigned long long s;
@@ -95,6 +95,8 @@ static void count_for(struct tenant *tenant)
 	tenant->faults++;
 	tenant->faults_unsaved = true;
 	health_save_soon(tenant->daemon);
+	if (device->kind == DEVICE_SOFT && !rule->software)
+		return;
 	if (!quarantine_fault(&tenant->quarantine, rule, clock_now_ns()))
 		return;
 	s = tenant->quarantine.length_ns / 1000000000u;
@@ -180,7 +182,7 @@ static void end_incident(struct daemon *daemon, struct incident *i)
 	if (t)
 		event_add(&t->events, "device %u: %s: %s", i->device.index, whose, what);
 	if (t && cause_of(i) == XID_PROGRAM)
-		count_for(t);
+		count_for(t, &i->device);
 	i->at_ns = 0;
 }
 

@@ -257,6 +257,14 @@ const struct setting settings[] = {
 	  .fallback = "86400",
 	  .example = "3600",
 	  .text = "The longest that a quarantine lasts, in seconds." },
+	{ .key = "faults.software",
+	  .type = SETTING_SWITCH,
+	  .offset = FIELD(faults.software),
+	  .reload = true,
+	  .fallback = "false",
+	  .example = "true",
+	  .text = "Quarantine for faults on software devices as well. By default they are only counted and recorded: "
+		  "they endanger no other tenant, and tests provoke them." },
 
 	{ .key = "images.keep",
 	  .type = SETTING_SIZE,

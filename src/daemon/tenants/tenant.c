@@ -335,8 +335,8 @@ bool tenant_may_begin(struct tenant *tenant, bool *ret_own, uint32_t *ret_wait_s
 	*ret_own = !faults_let_begin(tenant, ret_wait_s);
 	if (*ret_own)
 		snprintf(why, size,
-			 "grant %s is quarantined for %u s more, because its programs have faulted too often: wait, or "
-			 "have the operator say `mete release %s`",
+			 "grant %s is quarantined for %u s more: its programs fault too often (`mete show`, `mete "
+			 "events`): wait, or have the operator say `mete release %s`",
 			 tenant->grant.name, *ret_wait_s, tenant->grant.name);
 	return !*ret_own && health_lets_begin(tenant, why, size);
 }
