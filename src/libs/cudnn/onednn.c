@@ -251,17 +251,19 @@ static void open_once(void)
 	for (size_t i = 0; !(named && *named) && !library && i < sizeof(names) / sizeof(*names); i++)
 		library = open_named(names[i]);
 	if (!library) {
-		log_line("cuDNN on the software device: %s: convolutions will be several times slower; install the "
-			 "package libdnnl3 or libdnnl2, or name its library with METE_ONEDNN",
-			 dlerror());
+		if (named && *named) /* without it the library's own loops compute, and nothing fails */
+			log_line("cuDNN on the software device: METE_ONEDNN=%s: %s: convolutions will be several times "
+				 "slower; name a libdnnl.so.3 or libdnnl.so.2, or unset it",
+				 named, dlerror());
 		return;
 	}
 	dnnl.good = find_symbols(library) && !dnnl.engine_create(&dnnl.engine, CPU, 0) &&
 		    !pthread_key_create(&key, thread_free);
 	have_key = dnnl.good;
-	if (!dnnl.good)
-		log_line("cuDNN on the software device: this oneDNN is of no version that is known: convolutions will "
-			 "be several times slower; install the package libdnnl3 or libdnnl2");
+	if (!dnnl.good && named && *named)
+		log_line("cuDNN on the software device: METE_ONEDNN=%s is of no version that is known: convolutions "
+			 "will be several times slower; name a libdnnl.so.3 or libdnnl.so.2, or unset it",
+			 named);
 }
 
 bool onednn_open(void)
