@@ -51,27 +51,27 @@ if not s.up:
     harness.skip("users who greet without end", "this meted has no TLS")
     s.opened = []
     finish()
-quiet = harness.Meted("--soft-only")  # which nobody attacks: how long a question takes on this machine, beside the attackers
 
 
 def asked_of(m):
-    """How long a new connection and its answer take."""
-    began = time.monotonic()
+    """How long a new connection and its answer take, without what the kernel let the two of them wait for a processor, which the
+    attackers have as well."""
+    began, waited = time.monotonic(), harness.starved(m.process.pid) + harness.starved(os.getpid())
     c = m.control()
     good = c.ask("hello")["ok"]
     c.close()
-    return time.monotonic() - began if good else 1e9
+    waited = harness.starved(m.process.pid) + harness.starved(os.getpid()) - waited
+    return time.monotonic() - began - waited if good else 1e9
 
 
 attackers = [Child(UID + i, greet) for i in range(3)]
 time.sleep(1)
-end, slowest, usual = time.monotonic() + SECONDS, 0, 0
+end, slowest = time.monotonic() + SECONDS, 0
 while time.monotonic() < end:
-    slowest, usual = max(slowest, asked_of(s)), max(usual, asked_of(quiet))
+    slowest = max(slowest, asked_of(s))
     time.sleep(0.02)
 had = [a.value() for a in attackers]
 ok(sum(had) <= 40 + 20 * (SECONDS + 8), "of all handshakes there are a few a second", had)
-ok(slowest < 2 * PATIENCE + 3 * usual, "and root is answered, and does not wait for them", slowest, usual)
-quiet.close()
+ok(slowest < 2 * PATIENCE, "and root is answered, and does not wait for them", slowest)
 s.close()
 finish()

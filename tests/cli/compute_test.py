@@ -1,7 +1,6 @@
 """Shares of a device's time in words: how they are asked for, changed, shown and refused, and that they are kept."""
 import json
 import os
-import signal
 import sqlite3
 
 import place
@@ -115,10 +114,10 @@ class Words(place.MeteTest):
         self.mete('set', 'a', '--freeze')
         self.mete('policy', '1', 'weighted')
         before = self.share('a')
-        os.kill(self.daemon_pid(), signal.SIGKILL)
+        self.kill_meted()
         self.assertEqual(self.share('a'), before)
         self.assertEqual(self.json('devices')['devices'][1]['policy'], 'weighted')
-        os.kill(self.daemon_pid(), signal.SIGKILL)
+        self.kill_meted()
         store = sqlite3.connect(os.path.join(self.runtime, 'mete.db'))
         tables = [name for name, in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         for table in tables:

@@ -135,6 +135,12 @@ class MeteTest(unittest.TestCase):
             os.kill(pid, signal.SIGTERM)
             wait_for(lambda: not alive(pid), 'meted ends on SIGTERM')
 
+    def kill_meted(self):
+        """Its end is waited for: one that dies still has its lock and its socket."""
+        pid = self.daemon_pid()
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: not alive(pid), 'meted is dead')
+
     def daemon_pid(self, runtime=None):
         """The meted of this place, found by its command line; None: there is none."""
         for entry in os.listdir('/proc'):

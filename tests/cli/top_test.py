@@ -338,7 +338,7 @@ class Top(place.MeteTest):
         self.grants('team')
         terminal = self.top('-d', '0.3')
         terminal.shows('team')
-        os.kill(self.daemon_pid(), signal.SIGKILL)
+        self.kill_meted()
         self.grants('other')
         terminal.shows('team', 'other', HINTS)
         self.quit(terminal)

@@ -182,7 +182,7 @@ class Podman(ContainerTest):
         device = self.create('--mem', '64M')
         self.begin_in('long', device, '/bin/sleep', '1000')
         self.assert_hungry(self.podman('exec', 'long', '/bin/hungry'), 64)
-        os.kill(self.daemon_pid(), signal.SIGKILL)
+        self.kill_meted()
         self.start_meted()
         self.assert_hungry(self.podman('exec', 'long', '/bin/hungry'), 64)
 

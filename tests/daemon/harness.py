@@ -105,6 +105,15 @@ def alive(pid):
         return False
 
 
+def starved(pid):
+    """Seconds that the main thread of a process was ready to run and had no processor, by the kernel's count; 0 where it does not count."""
+    try:
+        with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
+            return int(f.read().split()[1]) / 1e9
+    except FileNotFoundError:
+        return 0
+
+
 class Beside:
     """Parts of a test that mostly wait and need nothing of the others: each in a process of its own, beside what follows.
     end() waits for them, and tells what they have found."""

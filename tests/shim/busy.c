@@ -261,26 +261,31 @@ static int bell_open(void)
 	return fd;
 }
 
+struct fewest {
+	uint64_t records; /* events */
+	uint64_t rings;	  /* of the doorbell */
+};
+
 /*
- * What the gate costs, in calls: no event of a copy that is waited for with nothing before it, and meted is not woken;
- * few events of launches. Where something may hold a copy back there is one.
+ * Of `times` rounds of so many copies, or launches, the fewest events and rings. A thread that gets no processor for a
+ * while is one that pauses; what comes after that is marked, and meted hears of it: of several rounds one has no such
+ * pause.
  */
-/*
- * Of `times` rounds of so many copies, or launches, the fewest events. A thread that gets no processor for a while is
- * one that pauses, and what comes after that is marked: of several rounds one has no such pause.
- */
-static uint64_t fewest_records(int times, int each, bool launches)
+static struct fewest fewest_of(int fd, int times, int each, bool launches)
 {
-	uint64_t fewest = UINT64_MAX;
+	struct fewest fewest = { UINT64_MAX, UINT64_MAX };
 
 	for (int i = 0; i < times; i++) {
-		uint64_t before = truth->records;
+		uint64_t before = truth->records, rings;
 
+		bells(fd);
 		if (!launches)
 			copy_many(each);
 		for (int k = 0; launches && k < each; k++)
 			cu.cuLaunchKernel((CUfunction)0x1000, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
-		fewest = truth->records - before < fewest ? truth->records - before : fewest;
+		rings = (uint64_t)bells(fd);
+		fewest.records = truth->records - before < fewest.records ? truth->records - before : fewest.records;
+		fewest.rings = rings < fewest.rings ? rings : fewest.rings;
 	}
 	return fewest;
 }
@@ -302,8 +307,13 @@ static int fewest_rings(int fd, int times)
 	return fewest;
 }
 
+/*
+ * What the gate costs, in calls: no event of a copy that is waited for with nothing before it, and meted is not woken;
+ * few events of launches. Where something may hold a copy back there is one.
+ */
 static void case_price(void)
 {
+	struct fewest fewest;
 	struct wire_turn *t;
 	uint64_t before;
 	int rung;
@@ -319,16 +329,16 @@ static void case_price(void)
 		gate_set(e, WIRE_GATED | WIRE_OPEN, 4 * MS, now_ns() + 3600000 * MS);
 	copy_many(2);
 	atomic_store(&t->listen, WIRE_ON_WAIT | WIRE_ON_LATE);
-	bells(fd);
-	is(fewest_records(20, 50, false), 0);
-	is(bells(fd), 0);
+	fewest = fewest_of(fd, 20, 50, false);
+	is(fewest.records, 0);
+	is(fewest.rings, 0);
 	is(atomic_load(&t->launches), 1002);
 	/* Something that holds a stream back: one copy finds out whether it is over. */
 	is(cu.cuStreamWaitValue32(NULL, 0x2000, 1, 0), CUDA_SUCCESS);
 	before = truth->records;
 	copy_many(1);
 	ok(truth->records > before);
-	is(fewest_records(10, 10, false), 0);
+	is(fewest_of(fd, 10, 10, false).records, 0);
 	/* A new turn. */
 	gate_set(WIRE_COPY, WIRE_GATED | WIRE_OPEN, 4 * MS, now_ns() + 3600000 * MS);
 	before = truth->records;
@@ -349,7 +359,7 @@ static void case_price(void)
 	printf("# rung %d times about edges that nobody takes, in 200 copies\n", rung);
 	ok(rung >= 2 && rung <= 100); /* some 11 where nothing else runs */
 	/* Launches are marked by the time that they take, not one by one. */
-	before = fewest_records(10, 2000, true);
+	before = fewest_of(fd, 10, 2000, true).records;
 	printf("# %d events for 2000 launches\n", (int)before);
 	ok(before < 400); /* some 50 where nothing else runs */
 	close(fd);
@@ -363,46 +373,81 @@ static void *release(void *word)
 	return NULL;
 }
 
-/* What a copy waits for in its stream is not charged: neither a kernel's time nor that of something that is no work. */
-static void case_held(void)
-{
-	static char host[4096];
-	struct wire_turn *t;
-	CUdeviceptr at, to;
-	pthread_t thread;
-	CUstream blocking;
-	uint64_t before;
-	uint32_t *word;
+static char held_host[4096];
 
-	setup();
-	t = turn(WIRE_COPY);
-	is(cu.cuMemAlloc_v2(&to, sizeof host), CUDA_SUCCESS);
-	is(cu.cuMemHostAlloc((void **)&word, 4096, CU_MEMHOSTALLOC_DEVICEMAP), CUDA_SUCCESS);
-	is(cu.cuMemHostGetDevicePointer_v2(&at, word, 0), CUDA_SUCCESS);
-	is(cu.cuStreamCreate(&blocking, CU_STREAM_DEFAULT), CUDA_SUCCESS);
-	for (int e = 0; e < WIRE_ENGINES; e++)
-		gate_set(e, WIRE_GATED | WIRE_OPEN, 400 * MS, 0);
-	for (int i = 0; i < 100; i++)
-		is(cu.cuMemcpyHtoD_v2(to, host, sizeof host), CUDA_SUCCESS);
-	before = atomic_load(&t->busy_ns);
+/* What a copy is charged that waits for a kernel of 40 ms, in ns. */
+static uint64_t behind_kernel(CUstream blocking, CUdeviceptr to)
+{
+	struct wire_turn *t = turn(WIRE_COPY);
+	uint64_t before = atomic_load(&t->busy_ns);
+
 	is(launch(busy, 40 * MS, blocking), CUDA_SUCCESS);
-	is(cu.cuMemcpyHtoD_v2(to, host, sizeof host), CUDA_SUCCESS);
-	printf("# %.3f ms behind a kernel of 40 ms\n", (double)(atomic_load(&t->busy_ns) - before) / 1e6);
-	ok(atomic_load(&t->busy_ns) - before < 20 * MS);
+	is(cu.cuMemcpyHtoD_v2(to, held_host, sizeof held_host), CUDA_SUCCESS);
+	before = atomic_load(&t->busy_ns) - before;
+	printf("# %.3f ms behind a kernel of 40 ms\n", (double)before / 1e6);
 	wait_idle(WIRE_COMPUTE);
-	for (int i = 0; i < 100; i++)
-		is(cu.cuMemcpyHtoD_v2(to, host, sizeof host), CUDA_SUCCESS);
-	/* A stream in which there has been no work. */
-	is(cu.cuStreamDestroy_v2(blocking), CUDA_SUCCESS);
+	return before;
+}
+
+/* What a copy is charged that waits for 40 ms for a word, in a stream in which there has been no work. */
+static uint64_t behind_word(uint32_t *word, CUdeviceptr at, CUdeviceptr to)
+{
+	struct wire_turn *t = turn(WIRE_COPY);
+	CUstream blocking;
+	pthread_t thread;
+	uint64_t before;
+
 	is(cu.cuStreamCreate(&blocking, CU_STREAM_DEFAULT), CUDA_SUCCESS);
 	*word = 0;
 	before = atomic_load(&t->busy_ns);
 	is(cu.cuStreamWaitValue32(blocking, at, 1, CU_STREAM_WAIT_VALUE_EQ), CUDA_SUCCESS);
 	pthread_create(&thread, NULL, release, word);
-	is(cu.cuMemcpyHtoD_v2(to, host, sizeof host), CUDA_SUCCESS);
+	is(cu.cuMemcpyHtoD_v2(to, held_host, sizeof held_host), CUDA_SUCCESS);
 	pthread_join(thread, NULL);
-	printf("# %.3f ms behind a stream that is held for 40 ms\n", (double)(atomic_load(&t->busy_ns) - before) / 1e6);
-	ok(atomic_load(&t->busy_ns) - before < 20 * MS);
+	before = atomic_load(&t->busy_ns) - before;
+	printf("# %.3f ms behind a stream that is held for 40 ms\n", (double)before / 1e6);
+	is(cu.cuStreamDestroy_v2(blocking), CUDA_SUCCESS);
+	return before;
+}
+
+static void copy_usual(CUdeviceptr to)
+{
+	for (int i = 0; i < 100; i++)
+		is(cu.cuMemcpyHtoD_v2(to, held_host, sizeof held_host), CUDA_SUCCESS);
+}
+
+#define HELD_TRIES 5
+
+/*
+ * What a copy waits for in its stream is not charged: neither a kernel's time nor that of something that is no work. A
+ * thread that gets no processor within a copy is charged for that: of several tries one has no such pause.
+ */
+static void case_held(void)
+{
+	uint64_t charged = UINT64_MAX;
+	CUdeviceptr at, to;
+	CUstream blocking;
+	uint32_t *word;
+
+	setup();
+	is(cu.cuMemAlloc_v2(&to, sizeof held_host), CUDA_SUCCESS);
+	is(cu.cuMemHostAlloc((void **)&word, 4096, CU_MEMHOSTALLOC_DEVICEMAP), CUDA_SUCCESS);
+	is(cu.cuMemHostGetDevicePointer_v2(&at, word, 0), CUDA_SUCCESS);
+	is(cu.cuStreamCreate(&blocking, CU_STREAM_DEFAULT), CUDA_SUCCESS);
+	for (int e = 0; e < WIRE_ENGINES; e++)
+		gate_set(e, WIRE_GATED | WIRE_OPEN, 400 * MS, 0);
+	for (int i = 0; i < HELD_TRIES && charged >= 20 * MS; i++) {
+		copy_usual(to);
+		charged = behind_kernel(blocking, to);
+	}
+	ok(charged < 20 * MS);
+	is(cu.cuStreamDestroy_v2(blocking), CUDA_SUCCESS);
+	charged = UINT64_MAX;
+	for (int i = 0; i < HELD_TRIES && charged >= 20 * MS; i++) {
+		copy_usual(to);
+		charged = behind_word(word, at, to);
+	}
+	ok(charged < 20 * MS);
 	is(cu.cuMemFreeHost(word), CUDA_SUCCESS);
 }
 
