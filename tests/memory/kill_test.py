@@ -18,7 +18,7 @@ from harness import Meted, disk_folder, finish, ok, skip, until  # noqa: E402
 
 SIZE, QUOTA = 20 * MIB, 32 * MIB
 ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
-TIMES = 300 if os.environ.get("METE_TEST_LONG") else 10
+TIMES = int(os.environ.get("METE_TEST_TIMES", 300 if os.environ.get("METE_TEST_LONG") else 10))
 SEED = int(os.environ.get("METE_TEST_SEED", random.randrange(1 << 30)))
 
 
