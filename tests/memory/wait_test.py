@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from liar import AWAY, LEAVING, MOVES, RETURNING, USED, Liar, units  # noqa: E402
 from memory import MIB, Resider  # noqa: E402
 from device import Device  # noqa: E402
-from harness import NO_ROOM, OK, SANITIZED, Meted, finish, ok, same, until  # noqa: E402
+from harness import NO_ROOM, OK, SANITIZED, Meted, finish, ok, same, skip, until  # noqa: E402
 
 ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
 HELD = units(40)
@@ -64,11 +64,13 @@ def over_a_return():
 
 def slow_return():
     """Two of 12 of 16 MiB: each needs 1.5 s to leave and 1.5 s to return, and turns grow to 0.5 s."""
-    slower = 4 if SANITIZED else 1  # what the programs compute
+    if SANITIZED:
+        skip("returns that are longer than a turn", "a sanitized program computes for longer than a turn, and whose turn comes when is no matter of a sanitizer's")
+        return
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
-        f.write(f"memory: {{turn: 0.1, turn_most: {0.5 * slower}}}\n")
+        f.write("memory: {turn: 0.1, turn_most: 0.5}\n")
         f.flush()
-        m = Meted("--soft-only", env={**ENV, "METE_SOFT_MEMORY": "16M", "METE_CONFIG": f.name, "METE_SOFT_COPY_RATE": f"{8 // slower}M"})
+        m = Meted("--soft-only", env={**ENV, "METE_SOFT_MEMORY": "16M", "METE_CONFIG": f.name, "METE_SOFT_COPY_RATE": "8M"})
     c = m.control()
     judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "judge"), m.env)
     residers = {}
@@ -77,7 +79,7 @@ def slow_return():
         residers[name] = Resider(m, name, 12 * MIB, 1 << 30, 1)
         residers[name].done(1)
     before = {name: (len(r.rounds()), c.grant(name)["moved"]["moves"]) for name, r in residers.items()}
-    time.sleep(20 * slower)
+    time.sleep(20)
     for name, r in residers.items():
         rounds, moves = len(r.rounds()) - before[name][0], c.grant(name)["moved"]["moves"] - before[name][1]
         ok(moves >= 2 and rounds >= 4 * moves, f"{name}: its return is longer than the longest turn, and it works: {rounds} rounds in {moves} stays")
