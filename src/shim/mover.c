@@ -17,6 +17,7 @@
 #include "shim/contexts.h"
 #include "shim/later.h"
 #include "shim/movable.h"
+#include "shim/pieces.h"
 #include "shim/stash.h"
 
 #include <stdlib.h>
@@ -26,6 +27,7 @@
 #define CONTEXTS 64u
 #define END_PATIENCE_NS 2000000000u
 #define AGAIN_NS 200000000u /* after a return for which there was no room */
+#define TAILS_NS 1000000000u /* a program that allocates in each step needs what it has freed again */
 
 enum drain {
 	DRAIN_NONE,
@@ -296,6 +298,18 @@ static void look_at_door(void)
 	used = door_used() ? WIRE_PLACE_USED : 0;
 }
 
+/* What was kept for a moment. Other processes of the tenant have no other way to it. */
+static void trim(void)
+{
+	static uint64_t tails_ns;
+
+	movable_trim(false);
+	if (tick_now() - tails_ns < TAILS_NS)
+		return;
+	tails_ns = tick_now();
+	pieces_drop_tails();
+}
+
 static void *move(void *unused)
 {
 	uint32_t wish;
@@ -309,7 +323,7 @@ static void *move(void *unused)
 			publish(i, 100);
 			movable_tell(i);
 		}
-		movable_trim(false); /* what was kept for a moment */
+		trim();
 		wish = atomic_load_explicit(&wire_of(0)->wish, memory_order_acquire);
 		if (wish == answered[0])
 			tick_wait(&wire_of(0)->wish, wish, NAP_NS, true);

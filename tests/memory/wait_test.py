@@ -1,6 +1,6 @@
 """
 What waits for a device gets it: a request that was made before its own client's memory left and returned, a large block that meted must see
-coming on, and programs whose memory takes longer to return than the longest turn lasts: wait_test.py BUILD [NAME...]
+coming on, what another process has freed, and programs whose memory takes longer to return than the longest turn: wait_test.py BUILD [NAME...]
 """
 import os
 import sys
@@ -116,7 +116,40 @@ def in_parts():
     m.close()
 
 
-for what in (over_a_return, in_parts, slow_return):
+SHARER = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+context, at = ctypes.c_void_p(), [ctypes.c_uint64() for _ in range(3)]
+wrong = cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) or cuda.cuCtxSetCurrent(context)
+for a in at:
+    wrong = wrong or cuda.cuMemAlloc_v2(ctypes.byref(a), ctypes.c_size_t(9 << 20))
+print("holds", wrong, flush=True)
+for a in at[::-1]:
+    sys.stdin.readline()
+    print("freed", cuda.cuMemFree_v2(a), flush=True)
+sys.stdin.readline()
+"""
+
+
+def freed():
+    """Blocks of 9 MiB share a piece. What is freed at its end is not charged for long: other processes of the tenant may want it."""
+    m = Meted("--soft-only", env={**ENV, "METE_SOFT_MEMORY": "512M"})
+    c = m.control()
+    m.make("sharer", 400 * MIB, spill=True)
+    r = Resider(m, "sharer", "-c", SHARER, program=sys.executable)
+    ok(r.has("holds 0"), "a program holds three blocks of 9 MiB", r.lines)
+    held = c.share("sharer")["held_bytes"]
+    ok(held <= 28 * MIB, f"for which {held / MIB:.0f} MiB are charged: it would be 30 if each had its own", held)
+    r.go_on()
+    ok(r.has("freed 0") and until(lambda: c.share("sharer")["held_bytes"] <= 20 * MIB, 10), "it frees one: less is charged", c.share("sharer"))
+    for _ in range(3):
+        r.go_on()
+    r.process.wait(30)
+    c.close()
+    m.close()
+
+
+for what in (over_a_return, in_parts, freed, slow_return):
     if what.__name__ in (sys.argv[2:] or [what.__name__]):
         what()
 finish()
