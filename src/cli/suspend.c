@@ -58,16 +58,36 @@ static const char *word(json_t *suspension, const char *key)
 	return text ? text : "";
 }
 
+/*
+ * meted counts what it was asked from its start on. One that was upgraded or started again goes on with a suspension,
+ * for it keeps that, and knows nothing of a move.
+ */
+static bool is_followed(json_t *grant, json_int_t *serial, bool suspend, bool moves)
+{
+	json_int_t now = json_integer_value(json_object_get(json_object_get(grant, "suspension"), "serial"));
+
+	if (now < *serial && !moves && json_is_true(json_object_get(grant, "suspended")) == suspend)
+		*serial = now;
+	return now == *serial;
+}
+
+static void tell_other(json_t *grant, const char *name, const char *verb, json_int_t serial, struct fault *f)
+{
+	json_int_t now = json_integer_value(json_object_get(json_object_get(grant, "suspension"), "serial"));
+
+	fault_set(f, 0, "%s %s: %s meanwhile; `mete show %s` says how it is", verb, name,
+		  now < serial ? "meted was started again" : "it was suspended or resumed again", name);
+}
+
 /* Value: above 0: not yet; else an exit status, with the fault. */
-static int judge(json_t *grant, const char *name, const char *verb, bool suspend, json_int_t serial, struct fault *f)
+static int judge(json_t *grant, const char *name, const char *verb, bool suspend, json_int_t *serial, struct fault *f)
 {
 	json_t *suspension = json_object_get(grant, "suspension");
 	const char *state = suspension ? word(suspension, "state") : "none", *why = word(suspension, "why");
 
 	/* What was never suspended says nothing of it. */
-	if (json_integer_value(json_object_get(suspension, "serial")) != serial) {
-		fault_set(f, 0, "%s %s: it was suspended or resumed again meanwhile; `mete show %s` says how it is",
-			  verb, name, name);
+	if (!is_followed(grant, serial, suspend, !strcmp(verb, "move"))) {
+		tell_other(grant, name, verb, *serial, f);
 		return EXIT_FAILED;
 	}
 	if (!strcmp(state, "refused")) {
@@ -120,7 +140,7 @@ int suspend_follow(struct control *control, const struct command_line *line, con
 		if (grants_get(control, name, &grants, f))
 			return EXIT_FAILED;
 		grant = json_array_get(grants, 0);
-		r = judge(grant, name, verb, away, serial, f);
+		r = judge(grant, name, verb, away, &serial, f);
 		if (r == 1000) {
 			json_decref(grants);
 			usleep(LOOK_US);

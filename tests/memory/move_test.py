@@ -6,11 +6,12 @@ one line that names it, and the tenant stays as it was. The judge is the device'
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from memory import MIB, Resider, fall, mete  # noqa: E402
+from memory import METE, MIB, Resider, fall, mete  # noqa: E402
 from device import Device  # noqa: E402
 from harness import BUILD, PATIENCE, Meted, finish, ok, same, until  # noqa: E402
 
@@ -123,6 +124,32 @@ def upgraded(m, c):
         ok(r.done(len(r.rounds()) + 2) and share(c, "wall")["residence"] == "resident", f"{step}: its program goes on", r.lines[-3:], share(c, "wall"))
         r.process.stdin.close()
         same(r.end(), 0, f"{step}: every word is what it has to be")
+        until(lambda: not c.grant("wall")["processes"])
+    return c
+
+
+def followed(m, c):
+    """`mete set --suspend` and `mete move` wait for what becomes of it, also over an upgrade of meted."""
+    for words, said, status in ((("set", "wall", "--suspend"), "away", 0), (("move", "wall", "--device", "1"), "meted was started again", 1)):
+        r = Resider(m, "wall", SIZE, 3, "endless", wall=True, spill=False)
+        r.has("holds")
+        r.go_on()
+        r.has("hangs")
+        asked = subprocess.Popen([METE, *words], env={**m.env, "METE_RUNTIME_DIR": m.dir}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        until(lambda: c.grant("wall")["suspension"]["state"] == "leaving", 20)
+        time.sleep(2.5)  # a move begins when a worker of the other device is ready, or after 2 s
+        c.ask("upgrade")
+        c.close()
+        c = m.control()
+        r.go_on()
+        text = asked.communicate(timeout=60)[0].strip()
+        ok(asked.returncode == status and said in text and "\n" not in text, f"mete {words[0]} says what has become of it over an upgrade", text)
+        until(lambda: c.grant("wall")["suspension"]["state"] != "leaving", 20)
+        if words[0] == "set":
+            mete(m, "set", "wall", "--resume")
+        r.go_on()
+        r.go_on()
+        same(r.end(), 0, "every word is what it has to be")
         until(lambda: not c.grant("wall")["processes"])
     return c
 
@@ -381,6 +408,7 @@ many_moves(m, c)
 ok("what makes no sense" not in m.log(), "no worker had to be asked twice", m.log()[-2000:])
 c = refused_by_the_one_before(m, c)
 c = upgraded(m, c)
+c = followed(m, c)
 c = killed(m, c)
 c = killed_at_random(m, c)
 c.close()

@@ -62,6 +62,15 @@ static int keep(struct tenant *t, bool suspended, char *error, size_t size)
 	return r;
 }
 
+/* A move is not kept: a meted that is started in the middle lets its programs go on where they were. */
+static int keep_unless_moves(struct tenant *t, bool moves, char *error, size_t size)
+{
+	if (!moves)
+		return keep(t, true, error, size);
+	t->grant.suspended = true;
+	return 0;
+}
+
 /* It begins, from a state that allows it. */
 static void begin(struct tenant *t, enum suspension_state state)
 {
@@ -92,7 +101,7 @@ static int suspend_walled(struct tenant *t, const struct device *to, uint32_t dr
 	r = moving_suspend(t, to, drain_s, error, size);
 	if (r)
 		return r;
-	r = keep(t, true, error, size);
+	r = keep_unless_moves(t, to, error, size);
 	begin(t, SUSPENSION_LEAVING);
 	if (r) {
 		t->moving.active = false;
