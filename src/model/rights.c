@@ -15,6 +15,8 @@ void rights_tell_time(struct tenant *t, uint64_t now_ns)
 		t->wanted_ns += ns;
 	if (t->demand.waiting && !t->turn.open)
 		t->waited_ns += ns;
+	if (t->demand.waiting && !t->turn.open && !t->demand.busy)
+		t->stood_ns += ns;
 	t->heard_ns = now_ns;
 }
 
@@ -41,6 +43,15 @@ bool rights_absent(const struct arbiter *a, const struct tenant *t)
 static bool contended(const struct arbiter *a, const struct tenant *t)
 {
 	return (t->demand.waiting || t->demand.busy) && a->lags[MAIN].count + a->lags[REST].count > 1;
+}
+
+/* Others want the engine. What it asked for itself was before now: it may have nothing to do by now. */
+static bool beside_others(const struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+	unsigned int own = a->lags[pool_of(t)].of[i].wants;
+
+	return rights_competes(t) && !rights_absent(a, t) && a->lags[MAIN].count + a->lags[REST].count > own;
 }
 
 /* In which each of those who want the engine has its quantum. */
@@ -214,14 +225,12 @@ static void spend_put_off(struct arbiter *a, int i, double ns, bool claimed)
  * It has had `charged_ns` and the pauses in its turn, in which it has the engine as well. Either may be below 0: that
  * it was at work is known late, and until then it seems to pause.
  */
-static void settle_arrears(struct arbiter *a, int i, int64_t charged_ns, int64_t idled_ns)
+static void settle_arrears(struct arbiter *a, int i, uint64_t asked_ns, int64_t charged_ns, int64_t idled_ns)
 {
 	struct tenant *t = &a->tenant[i];
-	uint64_t asked = t->wanted_ns - t->seen_wanted_ns;
-	double rate = rights_guaranteed(a, i), ns = (double)charged_ns + (double)idled_ns * (1 - rate);
+	double rate = rights_guaranteed(a, i), ns = (double)charged_ns + (double)idled_ns;
 	bool claimed;
 
-	t->seen_wanted_ns = t->wanted_ns;
 	if (!t->terms.guarantee_ppm)
 		return;
 	/* Beside somebody who is behind it takes nothing that was nobody's. */
@@ -231,8 +240,8 @@ static void settle_arrears(struct arbiter *a, int i, int64_t charged_ns, int64_t
 	else
 		spend_put_off(a, i, ns, claimed);
 	handed_spend(a, i);
-	if (contended(a, t) && rights_competes(t) && !rights_absent(a, t))
-		arrears_earn(&t->arrears, rate, asked);
+	if (beside_others(a, i))
+		arrears_earn(&t->arrears, rate, asked_ns);
 	if (!wastes(a, i, charged_ns, idled_ns))
 		return;
 	t->arrears.ns = t->arrears.ns > 0 ? 0 : t->arrears.ns;
@@ -279,10 +288,34 @@ static void settle_by_clock(struct arbiter *a, int i, uint64_t asked_ns, uint64_
 	least = least < to ? least : to;
 	to -= had ? (double)passed_ns : 0;
 	to = to < least ? least : to;
-	if (contended(a, t) && rights_competes(t) && !rights_absent(a, t))
+	if (beside_others(a, i))
 		to += rate * (double)(asked_ns < passed_ns ? asked_ns : passed_ns);
 	most = most > price ? most : price;
 	t->by_clock_ns = to < most ? to : most;
+}
+
+static double within(double ns, double least, double most)
+{
+	return ns < least ? least : ns > most ? most : ns;
+}
+
+/*
+ * For how long it has asked for the engine; `had_ns`: its charge and the pauses in its turn, which it pays for. The
+ * arbiter may hear of work that is short, and of what it waited for, only when it has been measured: that was asked for
+ * in time in which it seemed to ask for nothing, and there was no more of that.
+ */
+static uint64_t take_asked(struct tenant *t, int64_t had_ns, uint64_t passed_ns)
+{
+	double asked = (double)(t->wanted_ns - t->seen_wanted_ns), late;
+
+	t->silent_ns = within(t->silent_ns + (double)passed_ns - asked, 0, UNHEARD_NS);
+	t->unheard_ns += (double)t->stood_ns + (double)had_ns - asked;
+	t->seen_wanted_ns = t->wanted_ns;
+	t->stood_ns = 0;
+	late = within(t->unheard_ns, 0, t->silent_ns);
+	t->silent_ns -= late;
+	t->unheard_ns = within(t->unheard_ns - late, -UNHEARD_NS, UNHEARD_NS);
+	return (uint64_t)(asked + late);
 }
 
 static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t now_ns)
@@ -291,6 +324,7 @@ static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t
 	uint64_t charged = busy_charged_ns(a->busy, (unsigned int)i, now_ns);
 	uint64_t idled = busy_idled_ns(a->busy, (unsigned int)i, now_ns);
 	int64_t cost = (int64_t)(charged - t->seen_charged_ns), pauses;
+	uint64_t asked;
 	double unseen = unseen_ns(a, i, now_ns);
 
 	/* In this order: what came in while it ran was not beyond the cap. */
@@ -305,8 +339,9 @@ static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t
 	if (cost + pauses)
 		lags_spend(&a->lags[pool_of(t)], (unsigned int)i, (double)(cost + pauses));
 	rights_tell_time(t, now_ns);
-	settle_by_clock(a, i, t->wanted_ns - t->seen_wanted_ns, passed_ns);
-	settle_arrears(a, i, cost, pauses);
+	asked = take_asked(t, cost + pauses, passed_ns);
+	settle_by_clock(a, i, asked, passed_ns);
+	settle_arrears(a, i, asked, cost, pauses);
 }
 
 /* What nobody may be owed or owe more than: no debt is forgiven that a single long kernel makes. */
