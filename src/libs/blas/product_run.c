@@ -337,9 +337,11 @@ static void column_whole(struct run *r, int64_t j)
 {
 	const struct product *p = r->p;
 	int32_t *d = (int32_t *)(void *)r->d + r->i0 + (r->j0 + j) * p->ld[PRODUCT_D];
-	const int32_t *c = (const int32_t *)(const void *)r->c + r->i0 + (r->j0 + j) * p->ld[PRODUCT_C];
+	const int32_t *c = (const int32_t *)(const void *)r->c;
 	uint32_t alpha = (uint32_t)(int32_t)r->alpha_number, beta = (uint32_t)(int32_t)r->beta_number;
 
+	if (beta) /* else there may be no C */
+		c += r->i0 + (r->j0 + j) * p->ld[PRODUCT_C];
 	for (int64_t i = 0; i < r->rows; i++)
 		d[i] = (int32_t)(alpha * (uint32_t)r->whole[j * r->rows + i] + (beta ? beta * (uint32_t)c[i] : 0));
 }
