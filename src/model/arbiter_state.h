@@ -54,6 +54,7 @@
 #define UNKNOWN_BESIDE_NS (2000 * MS) /* by other work of unknown length: two at once would leave others a third */
 #define WASTED_NS (100 * (int64_t)MS) /* who lets the engine idle for so long, and asks for it, is not behind */
 #define UNHEARD_NS (4000.0 * MS) /* for so long a kernel may be asked for before it is measured */
+#define DOUBT_NS (1000 * (int64_t)MS) /* so much of such pauses is remembered */
 #define OUTLASTS_NS (1 * MS)	/* a holder whose work outlasts its turn, and who goes on, is looked at so often */
 #define STARVED_NS (1000 * MS)	/* who has waited so long for its first turn goes before others without a claim */
 #define CLAIMED_MOST 0.9	/* of the engine, for what guarantees are behind */
@@ -110,6 +111,7 @@ struct tenant {
 	uint64_t stood_ns; /* waited without work in flight, since its arrears were settled */
 	double unheard_ns; /* had or waited for beyond what was heard of as asked for; below 0: so much less */
 	double silent_ns;  /* of late it seemed to ask for nothing for so long */
+	int64_t doubtful_ns; /* of late it paused for so long while others had work in flight */
 	double unspent_ns; /* had beside work that has not been measured yet: not taken from the arrears yet */
 	double unspent_free_ns; /* the same of what was nobody's */
 	uint64_t unspent_from_ns; /* since then */

@@ -318,6 +318,24 @@ static uint64_t take_asked(struct tenant *t, int64_t had_ns, uint64_t passed_ns)
 	return (uint64_t)(asked + late);
 }
 
+/*
+ * What of the pauses in its turn counts for its arrears. While others have work in flight the engine may not have been
+ * idle: such a pause does not count, and neither does what is taken back of it when that work has been measured.
+ */
+static int64_t counted_pauses(struct arbiter *a, int i, int64_t idled_ns)
+{
+	struct tenant *t = &a->tenant[i];
+	int64_t back = idled_ns < 0 ? -idled_ns : 0;
+
+	if (idled_ns > 0 && others_in_flight(a, i)) {
+		t->doubtful_ns = t->doubtful_ns + idled_ns < DOUBT_NS ? t->doubtful_ns + idled_ns : DOUBT_NS;
+		return 0;
+	}
+	back = back < t->doubtful_ns ? back : t->doubtful_ns;
+	t->doubtful_ns -= back;
+	return idled_ns + back;
+}
+
 static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t now_ns)
 {
 	struct tenant *t = &a->tenant[i];
@@ -339,6 +357,7 @@ static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t
 	if (cost + pauses)
 		lags_spend(&a->lags[pool_of(t)], (unsigned int)i, (double)(cost + pauses));
 	rights_tell_time(t, now_ns);
+	pauses = counted_pauses(a, i, pauses);
 	asked = take_asked(t, cost + pauses, passed_ns);
 	settle_by_clock(a, i, asked, passed_ns);
 	settle_arrears(a, i, asked, cost, pauses);
