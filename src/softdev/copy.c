@@ -14,6 +14,7 @@
 #include "softdev/graph.h"
 #include "softdev/managed.h"
 #include "softdev/memory.h"
+#include "softdev/mempool.h"
 #include "softdev/stream.h"
 
 #include <stdlib.h>
@@ -40,14 +41,21 @@ static bool mapped_for(const struct range *r, bool write)
 	return write ? r->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE : r->flags & CU_MEM_ACCESS_FLAGS_PROT_READ;
 }
 
+/* Of memory that was freed: a graph's is there again when the graph runs, a pool's until the stream reaches the free.
+ */
+static bool there_again(const struct range *r, bool later, bool in_order)
+{
+	return r->kind == RANGE_GRAPH ? later : in_order && range_still_there(r);
+}
+
 /* Several mappings side by side are one memory to the program. */
-static bool address_good_locked(uint64_t address, size_t bytes, bool write, bool later)
+static bool address_good_locked(uint64_t address, size_t bytes, bool write, bool later, bool in_order)
 {
 	while (bytes) {
 		struct range *r = range_find_locked(address);
 		uint64_t there;
 
-		if (!r || (r->released && !(later && r->kind == RANGE_GRAPH)) || r->kind == RANGE_ARRAY ||
+		if (!r || (r->released && !there_again(r, later, in_order)) || r->kind == RANGE_ARRAY ||
 		    !mapped_for(r, write))
 			return false;
 		there = r->bytes - (address - r->begin);
@@ -61,42 +69,65 @@ static bool address_good_locked(uint64_t address, size_t bytes, bool write, bool
 	return true;
 }
 
-/* A device address. */
-static bool device_good(uint64_t address, size_t bytes, bool write, bool later)
-{
-	bool good;
-
-	pthread_mutex_lock(&memory_mutex);
-	good = address_good_locked(address, bytes, write, later);
-	pthread_mutex_unlock(&memory_mutex);
-	return good;
-}
-
 /* The program's own memory: only what the driver knows can be judged, and what stands behind a fence. */
 static bool program_good_locked(uint64_t address, size_t bytes, const struct range *known, bool write)
 {
 	if (!address || address + bytes < address)
 		return false;
-	if (known && known->kind != RANGE_REGISTERED && address_good_locked(address, bytes, write, false))
+	if (known && known->kind != RANGE_REGISTERED && address_good_locked(address, bytes, write, false, false))
 		return true;
 	return fence_allows(address, bytes);
 }
 
-/* An address that may be the program's own memory, or the driver's. */
-static bool host_good(uint64_t address, size_t bytes, bool write, bool later, bool *ret_pageable)
+/* What a side of a copy must be able to do. */
+struct reach {
+	uint64_t address;
+	size_t bytes;
+	bool write, later; /* later: see copy_describe() */
+	bool in_order;	   /* memory counts that a stream is still to free */
+};
+
+/* A device address, or (`host`) one that may be the program's own memory. */
+static bool reach_good(const struct reach *w, bool host, bool *ret_pageable)
 {
 	const struct range *known;
-	bool good, ours = false;
+	bool good, ours = !host;
 
 	pthread_mutex_lock(&memory_mutex);
 	for (uint32_t i = 0; i < driver.device_count; i++)
-		ours |= arena_covers(driver.device[i].arena, address);
-	known = range_find_locked(address);
+		ours |= arena_covers(driver.device[i].arena, w->address);
+	known = range_find_locked(w->address);
 	*ret_pageable = !ours && !known;
-	good = ours ? address_good_locked(address, bytes, write, later)
-		    : program_good_locked(address, bytes, known, write);
+	good = ours ? address_good_locked(w->address, w->bytes, w->write, w->later, w->in_order)
+		    : program_good_locked(w->address, w->bytes, known, w->write);
 	pthread_mutex_unlock(&memory_mutex);
 	return good;
+}
+
+/* A library copies by a stream of its own what a stream of the program is about to free: seldom, so it is tried again.
+ */
+static bool side_good(struct reach *w, bool host, bool *ret_pageable)
+{
+	if (reach_good(w, host, ret_pageable))
+		return true;
+	mempool_mark_idle();
+	w->in_order = true;
+	return reach_good(w, host, ret_pageable);
+}
+
+static bool device_good(uint64_t address, size_t bytes, bool write, bool later)
+{
+	struct reach w = { .address = address, .bytes = bytes, .write = write, .later = later };
+	bool unused;
+
+	return side_good(&w, false, &unused);
+}
+
+static bool host_good(uint64_t address, size_t bytes, bool write, bool later, bool *ret_pageable)
+{
+	struct reach w = { .address = address, .bytes = bytes, .write = write, .later = later };
+
+	return side_good(&w, true, ret_pageable);
 }
 
 /* One side of a copy. */

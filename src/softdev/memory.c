@@ -69,9 +69,7 @@ static CUresult range_make(struct device *d, struct context *c, enum range_kind 
 
 	if (!r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*r = (struct range){
-		.kind = kind, .bytes = bytes, .units = units, .device = d, .context = c, .id = ++next_id
-	};
+	*r = (struct range){ .kind = kind, .bytes = bytes, .units = units, .device = d, .context = c, .id = ++next_id };
 	pthread_mutex_lock(&memory_mutex);
 	r->begin = range_place_locked(d->arena, bytes, r);
 	if (r->begin)
@@ -200,7 +198,7 @@ void range_free_all(struct context *c)
 		pthread_mutex_lock(&memory_mutex);
 		r = c->ranges;
 		if (r && (r->kind == RANGE_DEVICE || r->kind == RANGE_MANAGED)) {
-			const bool taken = r->released;
+			const bool taken = r->released || r->taken;
 
 			r->released = true;
 			range_unlink_locked(r);
@@ -413,7 +411,7 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned flags)
 	return CUDA_SUCCESS;
 }
 
-/* Takes the allocation that begins exactly here out of the program's hands; the second of two threads finds nothing. */
+/* The allocation that begins exactly here, to be freed; the second of two threads finds nothing. */
 static CUresult range_take(CUdeviceptr address, struct range **ret)
 {
 	CUresult e = CUDA_ERROR_INVALID_VALUE;
@@ -421,15 +419,29 @@ static CUresult range_take(CUdeviceptr address, struct range **ret)
 
 	pthread_mutex_lock(&memory_mutex);
 	r = range_find_locked(address);
-	if (r && r->begin == address && !r->released &&
+	if (r && r->begin == address && !r->released && !r->taken &&
 	    (r->kind == RANGE_DEVICE || r->kind == RANGE_MANAGED || r->kind == RANGE_POOL ||
 	     ((r->kind == RANGE_IMPORTED || r->kind == RANGE_HOST) && r->pool))) {
-		r->released = true;
+		r->taken = true;
 		*ret = r;
 		e = CUDA_SUCCESS;
 	}
 	pthread_mutex_unlock(&memory_mutex);
 	return e;
+}
+
+/*
+ * Takes the allocation out of the program's hands once nothing uses it. Until work in flight has ended, other threads
+ * may copy from it: a library's, on whose word a stream waits. What they began before the end is waited for as well.
+ */
+static void range_release(struct range *r)
+{
+	stream_wait_device(r->device);
+	pthread_mutex_lock(&memory_mutex);
+	r->released = true;
+	r->taken = false;
+	pthread_mutex_unlock(&memory_mutex);
+	stream_wait_device(r->device);
 }
 
 CUresult soft_cuMemFree_v2(CUdeviceptr address)
@@ -451,7 +463,7 @@ CUresult soft_cuMemFree_v2(CUdeviceptr address)
 		report_call("cuMemFree: invalid free", address, 0);
 		return e;
 	}
-	stream_wait_device(r->device); /* work in flight may still use it */
+	range_release(r);
 	if (r->kind == RANGE_POOL || r->kind == RANGE_HOST)
 		mempool_keep(r, NULL);
 	else if (r->kind == RANGE_IMPORTED)
@@ -470,8 +482,8 @@ CUresult soft_cuMemGetAddressRange_v2(CUdeviceptr *ret_base, size_t *ret_bytes, 
 	if (e)
 		return e;
 	pthread_mutex_lock(&memory_mutex);
-	r = range_find_locked(address);
-	if (!r || r->released || r->kind == RANGE_ARRAY || r->kind == RANGE_REGISTERED) {
+	r = mempool_range_locked(address);
+	if (!r || r->kind == RANGE_ARRAY || r->kind == RANGE_REGISTERED) {
 		e = CUDA_ERROR_NOT_FOUND;
 	} else {
 		if (ret_base)

@@ -43,7 +43,8 @@ struct range {
 	unsigned flags;		       /* host memory: as given; managed: how attached; mappings: CUmemAccess_flags */
 	bool sync_memops;
 	bool released;	  /* pool memory that the program has freed and the pool keeps */
-	bool idle;	  /* such memory, when the stream has reached the free; set while accesses are checked */
+	bool taken;	  /* a call frees it, and still waits for work in flight, which may use it */
+	bool idle;	  /* released memory, when the stream has reached the free; set by mempool_mark_idle() */
 	bool freed;	  /* see grave.h */
 	bool read_only;	  /* to kernels: constants */
 	const char *name; /* of a variable; lives as long as its module */
@@ -65,6 +66,11 @@ CUresult range_new(struct device *d, struct context *c, enum range_kind kind, ui
 /* The same without a charge: part of the context's overhead. */
 CUresult range_new_uncharged(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes,
 			     struct range **ret);
+/* Freed in a stream's order, which mempool_mark_idle() has not seen to have reached it. */
+static inline bool range_still_there(const struct range *r)
+{
+	return r->kind == RANGE_POOL && r->released && !r->idle;
+}
 /* Pinned or registered host memory. */
 static inline bool range_on_host(const struct range *r)
 {

@@ -222,6 +222,19 @@ void mempool_mark_idle(void)
 	pthread_mutex_unlock(&mempool_mutex);
 }
 
+struct range *mempool_range_locked(uint64_t address)
+{
+	struct range *r = range_find_locked(address);
+
+	if (r && range_still_there(r)) {
+		pthread_mutex_unlock(&memory_mutex);
+		mempool_mark_idle();
+		pthread_mutex_lock(&memory_mutex);
+		r = range_find_locked(address);
+	}
+	return r && (!r->released || range_still_there(r)) ? r : NULL;
+}
+
 void mempool_synchronised(struct device *d)
 {
 	pthread_mutex_lock(&mempool_mutex);
@@ -400,10 +413,12 @@ CUresult soft_cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 		return e;
 	pthread_mutex_lock(&memory_mutex);
 	r = range_find_locked(address);
-	if (!r || r->begin != address || r->released ||
+	if (!r || r->begin != address || r->released || r->taken ||
 	    (r->kind != RANGE_POOL && r->kind != RANGE_DEVICE &&
 	     !((r->kind == RANGE_IMPORTED || r->kind == RANGE_HOST) && r->pool)))
 		e = CUDA_ERROR_INVALID_VALUE;
+	else if (r->kind == RANGE_DEVICE)
+		r->taken = true;
 	else
 		r->released = true;
 	pthread_mutex_unlock(&memory_mutex);

@@ -56,6 +56,11 @@ void mempool_forget(struct device *d);
 bool mempool_reachable(const struct mempool *p, const struct device *d);
 /* Marks freed memory that no work can access any more as idle. */
 void mempool_mark_idle(void);
+/*
+ * The range that contains the address and is the program's, or was freed in the order of a stream that is not there
+ * yet. With memory_mutex held, which is given up for a moment where memory was freed so.
+ */
+struct range *mempool_range_locked(uint64_t address);
 /* Returns unused memory above the thresholds of the device's pools. Called after a synchronisation. */
 void mempool_synchronised(struct device *d);
 

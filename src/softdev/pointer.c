@@ -59,7 +59,7 @@ static CUresult attribute_locked(void *data, CUpointer_attribute attribute, cons
 		*(int *)data = 1;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-		*(unsigned long long *)data = r->kind == RANGE_MAPPED  ? r->allocation->props.requestedHandleTypes
+		*(unsigned long long *)data = r->kind == RANGE_MAPPED ? r->allocation->props.requestedHandleTypes
 					      : r->kind == RANGE_POOL ? r->pool->props.handleTypes
 								      : 0;
 		return CUDA_SUCCESS;
@@ -102,9 +102,9 @@ static void attribute_none(void *data, CUpointer_attribute attribute)
 
 static struct range *pointer_range_locked(CUdeviceptr address)
 {
-	struct range *r = range_find_locked(address);
+	struct range *r = mempool_range_locked(address);
 
-	return r && !r->released && r->kind != RANGE_ARRAY ? r : NULL;
+	return r && r->kind != RANGE_ARRAY ? r : NULL;
 }
 
 CUresult soft_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr address)

@@ -237,6 +237,47 @@ static void test_large(void)
 	free(room);
 }
 
+static void *last_rank(void *count)
+{
+	usleep(200000);
+	GOOD(t.ncclAllReduce(at(from[RANKS - 1]), at(to[RANKS - 1]), *(size_t *)count, ncclFloat32, ncclSum,
+			     comms[RANKS - 1], streams[RANKS - 1]));
+	return NULL;
+}
+
+/* What is sent is freed behind the call, and the last rank comes later: a free waits, or happens in the stream's order.
+ */
+static void test_freed(bool ordered)
+{
+	static float room[MOST];
+	size_t count = 700;
+	pthread_t thread;
+	CUdeviceptr p;
+
+	fill(ncclFloat32, count);
+	for (size_t i = 0; i < count; i++)
+		room[i] = (float)some(0, i);
+	CU(cuCtxSetCurrent(contexts[0]));
+	CU(ordered ? cuMemAllocAsync(&p, count * 4, streams[0]) : cuMemAlloc(&p, count * 4));
+	CU(cuStreamSynchronize(streams[0]));
+	CU(cuMemcpyHtoD(p, room, count * 4));
+	GOOD(t.ncclAllReduce(at(p), at(to[0]), count, ncclFloat32, ncclSum, comms[0], streams[0]));
+	for (int r = 1; r < RANKS - 1; r++)
+		GOOD(t.ncclAllReduce(at(from[r]), at(to[r]), count, ncclFloat32, ncclSum, comms[r], streams[r]));
+	ok(!pthread_create(&thread, NULL, last_rank, &count));
+	CU(cuCtxSetCurrent(contexts[0]));
+	CU(ordered ? cuMemFreeAsync(p, streams[0]) : cuMemFree(p));
+	ok(!pthread_join(thread, NULL));
+	for (int r = 0; r < RANKS; r++) {
+		get(r, room, count * 4);
+		tap_ok(all_as(room, ncclFloat32, 0, count, ncclSum, 0), "rank %d, memory is freed %s behind the call",
+		       r, ordered ? "in the stream's order" : "at once");
+	}
+	CU(cuCtxSetCurrent(contexts[0]));
+	CU(cuStreamSynchronize(streams[0]));
+	is(cuMemcpyDtoH(room, p, 4), CUDA_ERROR_INVALID_VALUE);
+}
+
 static void test_others(void)
 {
 	static float room[MOST * RANKS];
@@ -727,6 +768,8 @@ int main(void)
 	GOOD(t.ncclCommInitAll(comms, RANKS, NULL));
 	test_reductions();
 	test_large();
+	test_freed(false);
+	test_freed(true);
 	test_others();
 	test_peers();
 	test_scalars();
