@@ -22,14 +22,16 @@ static double sigmoid_d(double x)
 #define TANH tanh_float
 #include "libs/cudnn/cell_typed.h"
 
-void cell_tanh_f(int64_t n, float *restrict gates, const float *restrict part, float *restrict h)
+void cell_tanh_f(int64_t n, float *restrict gates, const float *restrict part, const float *restrict bias,
+		 float *restrict h)
 {
-	CHOSEN(cell_tanh_f)(n, gates, part, h);
+	CHOSEN(cell_tanh_f)(n, gates, part, bias, h);
 }
 
-void cell_lstm_f(int64_t n, float *restrict gates, const float *restrict part, float *restrict h, float *restrict c)
+void cell_lstm_f(int64_t n, float *restrict gates, const float *restrict part, const float *restrict bias,
+		 float *restrict h, float *restrict c)
 {
-	CHOSEN(cell_lstm_f)(n, gates, part, h, c);
+	CHOSEN(cell_lstm_f)(n, gates, part, bias, h, c);
 }
 
 void cell_gru_f(int64_t n, float *restrict gates, const float *restrict part, float *restrict h)

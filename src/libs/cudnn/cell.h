@@ -7,8 +7,10 @@
 #include <stdint.h>
 
 #define CELLS(T, suffix)                                                                                               \
-	void cell_tanh##suffix(int64_t n, T *restrict gates, const T *restrict part, T *restrict h);                   \
-	void cell_lstm##suffix(int64_t n, T *restrict gates, const T *restrict part, T *restrict h, T *restrict c);    \
+	void cell_tanh##suffix(int64_t n, T *restrict gates, const T *restrict part, const T *restrict bias,           \
+			       T *restrict h);                                                                         \
+	void cell_lstm##suffix(int64_t n, T *restrict gates, const T *restrict part, const T *restrict bias,           \
+			       T *restrict h, T *restrict c);                                                          \
 	void cell_gru##suffix(int64_t n, T *restrict gates, const T *restrict part, T *restrict h);
 CELLS(float, _f)
 CELLS(double, _d)

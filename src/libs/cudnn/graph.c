@@ -461,8 +461,8 @@ static cudnnStatus_t steps_make(struct descriptor *const *operations, int64_t co
 	g->step = calloc((size_t)count, sizeof(struct descriptor *));
 	g->is_factor = calloc((size_t)count, sizeof(*g->is_factor));
 	g->tensor = calloc(tensors, sizeof(*g->tensor));
-	status =
-		g->step && g->is_factor && g->tensor ? order(g, operations, count) : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+	status = g->step && g->is_factor && g->tensor ? order(g, operations, count)
+						      : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 	if (!status)
 		status = virtuals_find(g);
 	if (!status)

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define WORTH_LAYOUT (INT64_C(1) << 20) /* multiplications with one B for which oneDNN's own layout is worth it */
+#define WORTH_LAYOUT (INT64_C(1) << 18) /* multiplications with one B for which oneDNN's own layout is worth it */
 
 #define T float
 #define NAMED(name) name##_f

@@ -72,28 +72,34 @@ static void NAMED(weights_get)(const struct block *b, const struct NAMED(room) *
 		NAMED(dnn_read)(m->bias, b->r->type, (const void *)(uintptr_t)b->r->bias, 1, all);
 	if (b->r->bias_recurrent)
 		NAMED(dnn_read)(m->bias_recurrent, b->r->type, (const void *)(uintptr_t)b->r->bias_recurrent, 1, all);
+	for (int64_t k = 0; b->w->mode != CUDNN_GRU && k < all; k++)
+		m->bias[k] += m->bias_recurrent[k];
 }
 
 /* One step of one image: `gates` has what the input adds, `part` what h adds; h and c are replaced. */
-static void NAMED(step)(const struct block *b, T *gates, const T *part, T *h, T *c, T *hidden)
+static void NAMED(step)(const struct block *b, const struct NAMED(room) * m, T *gates, T *part, T *h, T *c, T *hidden)
 {
 	int64_t n = b->hidden;
 
 	switch (b->w->mode) {
 	case CUDNN_RNN_RELU:
 		for (int64_t k = 0; k < n; k++) {
-			T x = gates[k] + part[k];
+			T x = gates[k] + part[k] + m->bias[k];
 
 			gates[k] = h[k] = x > 0 ? x : 0;
 		}
 		break;
 	case CUDNN_RNN_TANH:
-		NAMED(cell_tanh)(n, gates, part, h);
+		NAMED(cell_tanh)(n, gates, part, m->bias, h);
 		break;
 	case CUDNN_LSTM:
-		NAMED(cell_lstm)(n, gates, part, h, c);
+		NAMED(cell_lstm)(n, gates, part, m->bias, h, c);
 		break;
 	default:
+		for (int64_t k = 0; k < 3 * n; k++) {
+			gates[k] += m->bias[k];
+			part[k] += m->bias_recurrent[k];
+		}
 		if (hidden)
 			memcpy(hidden, part + 2 * n, (size_t)n * sizeof(T));
 		NAMED(cell_gru)(n, gates, part, h);
@@ -117,7 +123,8 @@ static void NAMED(forward_some)(const struct block *b, const struct NAMED(room) 
 	int64_t n = b->hidden, all = b->gates * n;
 
 	NAMED(product_kept)
-	(b->number, b->longest, true, end - first, all, n, m->h + first * n, n, m->recurrent, n, m->part + first * all, all);
+	(b->number, b->longest, true, end - first, all, n, m->h + first * n, n, m->recurrent, n, m->part + first * all,
+	 all);
 	for (int64_t i = first; i < end; i++) {
 		int64_t image = b->from + i, row;
 		T *gates, *own = m->part + i * all, *h = m->h + i * n, *c = m->c + i * n;
@@ -126,13 +133,9 @@ static void NAMED(forward_some)(const struct block *b, const struct NAMED(room) 
 			continue;
 		row = row_of(b, image, step_of(b, image, s));
 		gates = NAMED(row_at)(r->gates, row, all);
-		for (int64_t k = 0; k < all; k++) {
-			gates[k] += m->bias[k];
-			own[k] += m->bias_recurrent[k];
-		}
 		if (r->before)
 			memcpy(NAMED(row_at)(r->before, row, n), h, (size_t)n * sizeof(T));
-		NAMED(step)(b, gates, own, h, c, r->hidden ? NAMED(row_at)(r->hidden, row, n) : NULL);
+		NAMED(step)(b, m, gates, own, h, c, r->hidden ? NAMED(row_at)(r->hidden, row, n) : NULL);
 		if (r->cell)
 			memcpy(NAMED(row_at)(r->cell, row, n), c, (size_t)n * sizeof(T));
 		memcpy(NAMED(row_at)(r->out, row, r->stride), h, (size_t)n * sizeof(T));
@@ -257,7 +260,8 @@ static void NAMED(backward_some)(const struct block *b, const struct NAMED(room)
 			       (size_t)n * sizeof(T));
 	}
 	NAMED(product_kept)
-	(b->number, b->longest, false, end - first, n, all, m->part + first * all, all, m->recurrent, n, m->pass + first * n, n);
+	(b->number, b->longest, false, end - first, n, all, m->part + first * all, all, m->recurrent, n,
+	 m->pass + first * n, n);
 	for (int64_t i = first; i < end; i++)
 		for (int64_t k = 0; s < b->length[b->from + i] && k < n; k++)
 			m->h[i * n + k] += m->pass[i * n + k];
