@@ -46,6 +46,7 @@ static const struct {
 	{ "race-pointer", case_race_pointer },
 	{ "cost", case_cost },
 	{ "floor", case_floor },
+	{ "watched", case_watched },
 	{ "locked", case_locked },
 	{ "only-notify", case_notify },
 };

@@ -125,5 +125,6 @@ void case_nodes(void);
 void case_lines(void);
 void case_cost(void);
 void case_floor(void);
+void case_watched(void);
 void case_locked(void);
 void case_notify(void);

@@ -69,7 +69,7 @@ def pack(module, to):
 # QEMU's emulation of two processors may run code that the kernel has just rewritten, and the kernel ends with it. Processors do not.
 EMULATION = "Oops: int3"
 BOOTS_MOST = 4
-counted = {"cost", "floor"} & set(cases.split(","))
+counted = {"cost", "floor", "watched"} & set(cases.split(","))
 
 
 def boot_until(folder):
