@@ -106,6 +106,22 @@ static int body_twice(void)
 	return expect(grab(&t, MIB(64), MIB(65536)), 256);
 }
 
+/* The client is of a time before the process was the tenant's. */
+static int body_older_client(void)
+{
+	struct session s;
+	uint32_t o = 0;
+	int uvm = uvm_node(0);
+
+	if (session_open(&s))
+		return 2;
+	enter("c");
+	if (rm_memory(s.fd, s.client, &o, MIB(512)) || !map_external(uvm, s.client, o) || rm_free(s.fd, s.client, o) ||
+	    truth().used != MIB(512))
+		return 3;
+	return expect(grab(&s, MIB(64), MIB(1024)), 0);
+}
+
 /* What cannot be mapped holds nothing. */
 static int body_not_mapped(void)
 {
@@ -264,12 +280,12 @@ static void graphics(void)
 	close(passed[1]);
 }
 
-static void one(int (*body)(void), const char *what)
+static void one(const char *where, int (*body)(void), const char *what)
 {
 	int r;
 
 	truth_reset(false);
-	r = as("c", body);
+	r = as(where, body);
 	ok(!r && truth().peak <= MIB(512), "%s (%d)", what, r);
 	for (int i = 0; i < 200 && (truth().used || shown("c", "used_bytes") > 0); i++)
 		usleep(10000);
@@ -277,12 +293,13 @@ static void one(int (*body)(void), const char *what)
 
 void case_nodes(void)
 {
-	one(body_mapped, "memory that nvidia-uvm's like has mapped stays charged when its name is freed");
-	one(body_twice, "... for each mapping, and when its client is gone");
-	one(body_not_mapped, "... and what it cannot map is not held");
+	one("c", body_mapped, "memory that nvidia-uvm's like has mapped stays charged when its name is freed");
+	one("c", body_twice, "... for each mapping, and when its client is gone");
+	one("", body_older_client, "... also of a client that is older than the tenant's process");
+	one("c", body_not_mapped, "... and what it cannot map is not held");
 	swapped();
 	given_away();
-	one(body_tools, "the node for tools is refused");
+	one("c", body_tools, "the node for tools is refused");
 	graphics();
 	clean("nodes");
 }

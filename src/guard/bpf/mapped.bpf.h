@@ -71,14 +71,14 @@ int guard_dup(struct pt_regs *regs)
 	struct guard_key source = { (uint32_t)PT_REGS_PARM3(regs), (uint32_t)PT_REGS_PARM4(regs) };
 	struct guard_key client = { source.client, source.client };
 	struct guard_object *o = bpf_map_lookup_elem(&guard_objects, &client);
-	uint64_t account = o ? o->account : 0;
+	/* Who made the client before it was the tenant's maps memory of its own: the manager lets no other process. */
+	uint64_t account = o ? o->account : account_of_current();
 	struct guard_tenant *t = account ? tenant_find(account) : NULL;
-	uint32_t unnamed;
+	uint32_t unnamed = o ? o->unnamed : 0;
 	struct work *w;
 
-	if (!t || !o)
+	if (!t)
 		return 0;
-	unnamed = o->unnamed;
 	w = bpf_task_storage_get(&guard_work, bpf_get_current_task_btf(), NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!w) {
 		end_process(account, GUARD_FULL);
