@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -178,6 +179,49 @@ static int body_swapped(void)
 	return held ? 0 : 4;
 }
 
+/* More mappings than a tenant may have at a time. */
+#define MAPPINGS_MOST 16384
+
+static _Atomic unsigned int *mappings;
+
+static int body_many_mappings(void)
+{
+	struct session s;
+	uint32_t o = 0;
+	int uvm = uvm_node(0);
+
+	if (session_open(&s) || rm_memory(s.fd, s.client, &o, MIB(64)))
+		return 2;
+	for (; *mappings < MAPPINGS_MOST + 100; ++*mappings)
+		if (!map_external(uvm, s.client, o))
+			return 3;
+	return 4;
+}
+
+static int body_one_mapping(void)
+{
+	struct session s;
+	uint32_t o = 0;
+	int uvm = uvm_node(0);
+
+	return session_open(&s) || rm_memory(s.fd, s.client, &o, MIB(64)) || !map_external(uvm, s.client, o);
+}
+
+static void many_mappings(void)
+{
+	int r, others;
+
+	mappings = mmap(NULL, sizeof *mappings, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	r = as("c", body_many_mappings);
+	others = as("b", body_one_mapping);
+	ok(r == -SIGKILL && *mappings == MAPPINGS_MOST && !others,
+	   "too many mappings end their process, after %u, and are nobody else's trouble (%d %d)", *mappings, r,
+	   others);
+	munmap(mappings, sizeof *mappings);
+	for (int i = 0; i < 200 && (truth().used || shown("c", "used_bytes") > 0); i++)
+		usleep(10000);
+}
+
 /* Of a tenant of its own: what may be held without a name known stays charged as long as the tenant exists. */
 static void swapped(void)
 {
@@ -298,6 +342,7 @@ void case_nodes(void)
 	one("", body_older_client, "... also of a client that is older than the tenant's process");
 	one("c", body_not_mapped, "... and what it cannot map is not held");
 	swapped();
+	many_mappings();
 	given_away();
 	one("c", body_tools, "the node for tools is refused");
 	graphics();

@@ -44,13 +44,16 @@ static bool mapped_come(struct guard_mapped *m, struct guard_tenant *t)
 	return __sync_fetch_and_add(&pool->mapped, 1) < GUARD_POOL_OBJECTS;
 }
 
-/* The mapping has the reference of its memory. If there is no place for it, that stays charged, and its process ends.
+/*
+ * The mapping has the reference of its memory. The process of one that is one too many ends, and gives it back with the
+ * others: the table has room for those.
  */
 static void mapped_put(struct work *w, uint32_t name)
 {
 	struct guard_mapped_key key = { .device = w->mapping_device, .name = name };
 	struct guard_mapped m = { .memory = w->mapping, .number = number_next(), .account = w->account }, *old;
 	struct guard_tenant *t = tenant_find(w->account);
+	bool fits;
 
 	if (!t)
 		return;
@@ -58,10 +61,13 @@ static void mapped_put(struct work *w, uint32_t name)
 	old = bpf_map_lookup_elem(&guard_mapped, &key);
 	if (old)
 		mapped_give_back(&key, old, *(volatile uint64_t *)&old->number);
-	if (mapped_come(&m, t) && !bpf_map_update_elem(&guard_mapped, &key, &m, BPF_NOEXIST))
-		return;
-	mapped_uncount(&m);
-	end_process(w->account, GUARD_FULL);
+	fits = mapped_come(&m, t);
+	if (bpf_map_update_elem(&guard_mapped, &key, &m, BPF_NOEXIST)) {
+		mapped_uncount(&m);
+		fits = false;
+	}
+	if (!fits)
+		end_process(w->account, GUARD_FULL);
 }
 
 /* (stack, device, client, memory, place of the name, place of what it is) */
