@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MAP_EXTERNAL 33
@@ -280,6 +281,45 @@ static void given_away(void)
 	close(passed[1]);
 }
 
+/* Takes, maps, frees and unmaps until it is killed. */
+static void churn(void)
+{
+	uint32_t o[8] = { 0 }, names[8] = { 0 };
+	struct session s;
+	int uvm = uvm_node(0);
+
+	if (session_open(&s))
+		_exit(0);
+	for (unsigned int i = 0;; i++) {
+		unsigned int k = i & 7;
+
+		if (names[k] && i % 3)
+			unmap_external(uvm, names[k]);
+		o[k] = 0;
+		names[k] = rm_memory(s.fd, s.client, &o[k], MIB(1 + k)) ? 0 : map_external(uvm, s.client, o[k]);
+		if (i % 5)
+			rm_free(s.fd, s.client, o[k]);
+	}
+}
+
+static void killed(void)
+{
+	unsigned int seed = 1;
+
+	for (int i = 0; i < 300; i++) {
+		pid_t p = fork();
+
+		if (!p) {
+			enter(i & 1 ? "b" : "c");
+			churn();
+		}
+		usleep((useconds_t)(rand_r(&seed) % 8000));
+		kill(p, SIGKILL);
+		waitpid(p, NULL, 0);
+	}
+	clean("300 processes with mappings killed at random");
+}
+
 static int graphics_take(int fd, uint64_t bytes)
 {
 	return ioctl(fd, GRAPHICS_TAKE, &bytes);
@@ -343,6 +383,7 @@ void case_nodes(void)
 	one("c", body_not_mapped, "... and what it cannot map is not held");
 	swapped();
 	many_mappings();
+	killed();
 	given_away();
 	one("c", body_tools, "the node for tools is refused");
 	graphics();
