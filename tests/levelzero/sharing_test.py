@@ -2,12 +2,10 @@
 """Shares of time of Level Zero's programs: two at 30 and 70, by queues and by immediate lists, and one beside CUDA: sharing_test.py BUILD."""
 import os
 import subprocess
-import time
 
-from kit import BUILD, CASES, METE, MIB, Place, finish, need_loader, ok, same
+from kit import BUILD, CASES, METE, MIB, Place, finish, need_loader
+from shares import SECONDS, measure
 
-SECONDS = 14
-WINDOW = 10
 CUDA = os.path.join(BUILD, "tests/hip/hip_cuda_spin")
 
 need_loader()
@@ -21,23 +19,7 @@ def pair(what, first, second, within):
         place.grant(name, 64 * MIB, cores=percent, cores_limit=percent)
         programs.append(subprocess.Popen([METE, "run", "--grant", name, "--", *words], env=place.env, stdout=subprocess.PIPE,
                                          stderr=subprocess.PIPE, text=True))
-    for p in programs:
-        same(p.stdout.readline(), "begins\n", f"{what}: the program begins")
-    best = None
-    end = time.monotonic() + SECONDS - 1
-    time.sleep(WINDOW + 1)
-    while time.monotonic() < end:
-        got = [place.share(n)["share_10s"] for n in ("a", "b")]
-        if None not in got and sum(got):
-            off = abs(got[0] / sum(got) * 100 - first[0])
-            best = min(best, (off, got)) if best else (off, got)
-        time.sleep(0.25)
-    for p in programs:
-        out, err = p.communicate(timeout=60)
-        ok(p.returncode == 0 and int(out) > 100, f"{what}: the program ends as it should", out, err)
-    ok(best and best[0] <= within, f"{what}: {first[0]} to {second[0]} within {within} points", best)
-    ok(best and sum(best[1]) <= 101, f"{what}: the two are never charged more than the wall time", best)
-    print(f"# {what}: measured {best and best[1]}")
+    measure(what, programs, lambda i: place.share("ab"[i])["share_10s"], (first[0], second[0]), within, 100)
     place.close()
 
 

@@ -4,16 +4,11 @@ One card for several: two OpenCL tenants at 30 and 70, one with CUDA beside one 
 tenant that stands still: sharing_test.py BUILD. PoCL's kernels run on the processor, so a busy machine takes from both.
 """
 import os
-import re
 import signal
 import subprocess
-import sys
-import time
 
 from kit import CASES, METE, MIB, Meted, Place, finish, ok, same, skip, until, verdicts
-
-SECONDS = 14
-WINDOW = 10
+from shares import SECONDS, measure
 
 
 def shares(place, names):
@@ -21,31 +16,8 @@ def shares(place, names):
     return [place.share(n)["share_10s"] for n in names]
 
 
-def processor(programs):
-    """Seconds that the programs had a processor, and that they waited for one that others had."""
-    ran = waited = 0
-    for group in programs:
-        for pid in [group.pid] + children(group.pid):
-            for thread in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as f:
-                    fields = f.read().split()
-                ran, waited = ran + int(fields[0]) / 1e9, waited + int(fields[1]) / 1e9
-    return ran, waited
-
-
-def children(pid):
-    found = []
-    for thread in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as f:
-            found += [int(c) for c in f.read().split()]
-    return found + [c for child in found for c in children(child)]
-
-
 def pair(place, what, first, second, within):
-    """
-    Two tenants, (percent, words of a program) each; their shares of the card, and of what both got. The more of their
-    time the programs wait for processors that something else has, the less exact the shares can be.
-    """
+    """Two tenants, (percent, words of a program) each; their shares of the card, and of what both got."""
     programs = []
     for name, (percent, words) in (("a", first), ("b", second)):
         control = place.meted.control()
@@ -56,27 +28,7 @@ def pair(place, what, first, second, within):
     for name, (percent, words) in (("a", first), ("b", second)):
         programs.append(subprocess.Popen([METE, "run", "--grant", name, "--", *words], env=place.env, stdout=subprocess.PIPE,
                                          stderr=subprocess.PIPE, text=True))
-    for p in programs:
-        same(p.stdout.readline(), "begins\n", f"{what}: the program begins")
-    best = None
-    end = time.monotonic() + SECONDS - 1
-    before = processor(programs)
-    time.sleep(WINDOW)
-    ran, waited = (now - then for now, then in zip(processor(programs), before))
-    late = waited / max(ran + waited, 1e-9)
-    time.sleep(1)
-    while time.monotonic() < end:
-        got = shares(place, ("a", "b"))
-        if None not in got and sum(got):
-            off = abs(got[0] / sum(got) * 100 - first[0])
-            best = min(best, (off, got)) if best else (off, got)
-        time.sleep(0.25)
-    for p in programs:
-        out, err = p.communicate(timeout=60)
-        ok(p.returncode == 0, f"{what}: the program ends as it should", out, err)
-    ok(best and best[0] <= within + 20 * late, f"{what}: {first[0]} to {second[0]} within {within} points", best, late)
-    ok(best and sum(best[1]) <= 101, f"{what}: the two are never charged more than the wall time", best)
-    print(f"# {what}: measured {best[1]}")
+    measure(what, programs, lambda i: place.share("ab"[i])["share_10s"], (first[0], second[0]), within)
     control = place.meted.control()
     for name in ("a", "b"):
         ok(control.ask("grant_delete", name=name)["ok"], f"{what}: the grant ends")

@@ -151,7 +151,9 @@ def renew(root, packages, seconds):
             subprocess.run(["dpkg-deb", "-b", "--root-owner-group", "-Znone", tree, later], check=True, stdout=subprocess.DEVNULL)
             root.put(later, "/root/packages")
             shutil.rmtree(tree)
+    # Kernels of declared length: the processors have the packages to put in place meanwhile.
     root.run("systemd-run --unit=tenant --property=StandardOutput=file:/root/tenant.log --property=StandardError=file:/root/tenant.log "
+             "--setenv=METE_SOFT_DURATION=matmul=200ms "
              f"mete run --grant team-a -- /usr/libexec/mete/examples/matmul --seconds {seconds}")
     for _ in range(200):
         if "matmul" in root.run("mete ps").stdout:
