@@ -399,8 +399,9 @@ static void test_reclaim(void)
 		sim_add(s, &burst, &request);
 		run(s, 2, seconds, "reclaim");
 		wait = sim_latency(s, 1, 100) - 1;
-		tap_ok(sim_batches(s, 1) > 100 && wait <= 10, "time lent is given back within %.2f ms (%g ms kernels)",
-		       wait, kernels[k]);
+		/* Once in some minutes it comes as the other one has its next turn already. */
+		tap_ok(sim_batches(s, 1) > 100 && wait <= (longer ? 13 : 10),
+		       "time lent is given back within %.2f ms (%g ms kernels)", wait, kernels[k]);
 		/* Of each request's end as well: that nothing follows it for tens of milliseconds is learnt. */
 		tap_ok(sim_idle(s, 1, seconds) <= 0.024e9 * (seconds - 1), "and %.2f %% is idle",
 		       sim_idle(s, 1, seconds) / (seconds - 1) / 1e7);
