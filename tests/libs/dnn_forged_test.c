@@ -3,6 +3,7 @@
 #include "tests/libs/forged.h"
 
 #include "libs/cudnn/dnn.h"
+#include "libs/cudnn/sampler.h"
 
 #define ROUNDS 150000
 
@@ -258,6 +259,33 @@ static void forge_ctc(struct dnn_work *w)
 		o[CTC_GRADIENTS].at = 0;
 }
 
+static void forge_sampler(struct dnn_work *w)
+{
+	static const uint8_t types[] = { CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16 };
+	int64_t dim[DNN_DIMS];
+
+	w->mode = w->kernel == DNN_GRID ? (uint16_t)forged_below(2) : 0;
+	for (int i = 0; i < DNN_DIMS; i++)
+		w->dim[i] = i == 2 || (i == 1 && w->kernel == DNN_GRID) ? (forged_below(80) ? 1 : few()) : few();
+	for (int i = 0; i < 2; i++)
+		w->more[i] = (uint64_t)few();
+	for (int i = SAMPLE_X; i <= SAMPLE_THETA; i++) {
+		int64_t stride = 1;
+
+		memcpy(dim, w->dim, sizeof(dim));
+		for (int k = 0; i == SAMPLE_X && k < 2; k++)
+			dim[3 + k] = (int64_t)w->more[k];
+		w->operand[i] = (struct dnn_operand){ .at = forged_address() & ~UINT64_C(7),
+						      .type = forged_below(80) ? types[forged_below(4)]
+									       : (uint8_t)forged_below(26),
+						      .is_value = !forged_below(80) };
+		for (int k = DNN_DIMS - 1; k >= 0; k--) {
+			w->operand[i].stride[k] = forged_below(80) ? stride : forged_number();
+			stride *= dim[k] > 0 && dim[k] < 100 ? dim[k] : 1;
+		}
+	}
+}
+
 static void forge(struct dnn_work *w)
 {
 	w->kernel = (uint32_t)forged_below(DNN_KERNELS + 1);
@@ -284,6 +312,8 @@ static void forge(struct dnn_work *w)
 		forge_scores(w);
 	if (w->kernel == DNN_CTC)
 		forge_ctc(w);
+	if (w->kernel >= DNN_GRID && w->kernel <= DNN_SAMPLE_GRID)
+		forge_sampler(w);
 	if (w->kernel >= DNN_RNN && w->kernel <= DNN_WORDS)
 		forge_rnn(w);
 	if (w->kernel == DNN_RANDOM)

@@ -43,6 +43,10 @@ enum dnn_kernel {
 	DNN_RNN_TAKE,
 	DNN_WORDS,
 	DNN_CTC,
+	DNN_GRID, /* mode 0: from affine maps; 1: their gradient */
+	DNN_SAMPLE,
+	DNN_SAMPLE_DATA,
+	DNN_SAMPLE_GRID,
 	DNN_KERNELS
 };
 

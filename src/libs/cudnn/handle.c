@@ -40,6 +40,10 @@ static const char *const kernels[DNN_KERNELS] = {
 	[DNN_RNN_BACK] = "cudnn_rnn_data",
 	[DNN_RNN_TAKE] = "cudnn_rnn_input",
 	[DNN_WORDS] = "cudnn_words",
+	[DNN_GRID] = "cudnn_grid",
+	[DNN_SAMPLE] = "cudnn_sample",
+	[DNN_SAMPLE_DATA] = "cudnn_sample_data",
+	[DNN_SAMPLE_GRID] = "cudnn_sample_grid",
 	[DNN_CTC] = "cudnn_ctc_loss",
 };
 

@@ -14,3 +14,5 @@ bool older_dropout_said(cudnnDropoutDescriptor_t d, float *ret_rate, void **ret_
 bool older_is_dropout(cudnnDropoutDescriptor_t d);
 /* `next`: the next use of the descriptor gets other numbers. */
 bool older_dropout(cudnnDropoutDescriptor_t d, bool next, double *ret_keep, int64_t *ret_seed, int64_t *ret_offset);
+/* From sampler.c. */
+bool older_transformer(cudnnSpatialTransformerDescriptor_t d, cudnnDataType_t *ret_type, int64_t ret_dim[4]);

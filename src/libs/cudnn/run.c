@@ -7,6 +7,7 @@
 #include "libs/common/scratch.h"
 #include "libs/cudnn/ctc.h"
 #include "libs/cudnn/recurrent.h"
+#include "libs/cudnn/sampler.h"
 #include "libs/cudnn/scores.h"
 
 #include <math.h>
@@ -364,6 +365,10 @@ void dnn_run(struct soft_native *n)
 	}
 	if (w->kernel == DNN_MATMUL) {
 		matmul_run(n, w);
+		return;
+	}
+	if (w->kernel >= DNN_GRID && w->kernel <= DNN_SAMPLE_GRID) {
+		sampler_run(n, w);
 		return;
 	}
 	if (w->kernel == DNN_CTC) {

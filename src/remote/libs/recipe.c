@@ -225,6 +225,20 @@ static bool put_ctc(struct twin_call *c, const void *given)
 	return true;
 }
 
+static bool put_transformer(struct twin_call *c, const void *given)
+{
+	cudnnDataType_t type;
+	int64_t dim[4];
+
+	if (!older_transformer((cudnnSpatialTransformerDescriptor_t)(uintptr_t)given, &type, dim))
+		return false;
+	put(c, RECIPE_SET);
+	put(c, type);
+	for (int i = 0; i < 4; i++)
+		put(c, dim[i]);
+	return true;
+}
+
 static bool put_rnn(struct twin_call *c, const void *given)
 {
 	cudnnRNNDescriptor_t d = (cudnnRNNDescriptor_t)(uintptr_t)given;
@@ -309,6 +323,7 @@ static bool (*const puts_of[])(struct twin_call *, const void *) = {
 	[RECIPE_CTC] = put_ctc,
 	[RECIPE_RNN] = put_rnn,
 	[RECIPE_RNN_DATA] = put_rnn_data,
+	[RECIPE_TRANSFORMER] = put_transformer,
 };
 
 void recipe_put(struct twin_call *c, unsigned int type, const void *descriptor)

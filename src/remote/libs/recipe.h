@@ -22,6 +22,7 @@ enum recipe_type {
 	RECIPE_CTC,
 	RECIPE_RNN,
 	RECIPE_RNN_DATA,
+	RECIPE_TRANSFORMER,
 };
 
 enum recipe_state { RECIPE_NONE, RECIPE_UNSET, RECIPE_SET };

@@ -13,7 +13,21 @@
 #define SEQUENCES_MOST (1 << 20)
 #define MADE_MOST 16 /* descriptors of one call */
 
-enum { TENSOR = 1, FILTER, CONVOLUTION, POOLING, ACTIVATION, OP_TENSOR, REDUCTION, DROPOUT, CTC, RNN, RNN_DATA, TYPES };
+enum {
+	TENSOR = 1,
+	FILTER,
+	CONVOLUTION,
+	POOLING,
+	ACTIVATION,
+	OP_TENSOR,
+	REDUCTION,
+	DROPOUT,
+	CTC,
+	RNN,
+	RNN_DATA,
+	TRANSFORMER,
+	TYPES
+};
 
 /* What this thread's call has had made. */
 static __thread struct {
@@ -176,6 +190,16 @@ static cudnnStatus_t set_ctc(struct forward_work *w, void *d)
 	return SET(cudnnSetCTCLossDescriptor_v8, d, type, mode, nan, labels);
 }
 
+static cudnnStatus_t set_transformer(struct forward_work *w, void *d)
+{
+	cudnnDataType_t type = (cudnnDataType_t)word(w);
+	int dim[4];
+
+	for (int i = 0; i < 4; i++)
+		dim[i] = (int)word(w);
+	return SET(cudnnSetSpatialTransformerNdDescriptor, d, CUDNN_SAMPLER_BILINEAR, type, 4, dim);
+}
+
 static cudnnStatus_t set_rnn(struct forward_work *w, void *d)
 {
 	cudnnNanPropagation_t nan;
@@ -235,6 +259,7 @@ static const struct {
 	TYPE(CTC, CTCLoss, set_ctc),
 	TYPE(RNN, RNN, set_rnn),
 	TYPE(RNN_DATA, RNNData, set_rnn_data),
+	TYPE(TRANSFORMER, SpatialTransformer, set_transformer),
 };
 
 /* ---- a call's descriptors ---- */
