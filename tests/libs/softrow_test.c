@@ -26,7 +26,8 @@ struct set {
 	bool there;
 	float (*largest)(const float *x, int64_t count, float most);
 	double (*exponentials)(float *x, int64_t count, float base);
-	void (*to_float)(const float *x, int64_t count, float factor, float *to);
+	void (*multiply)(float *x, int64_t count, float factor);
+	void (*to_float)(const float *restrict x, int64_t count, float factor, float *restrict to);
 	void (*to_half)(const float *x, int64_t count, float factor, uint16_t *to);
 	void (*to_bfloat)(const float *x, int64_t count, float factor, uint16_t *to);
 };
@@ -63,6 +64,10 @@ static bool products_right(const struct set *s, int64_t n)
 	s->to_float(x, n, 0.3f, got);
 	for (int64_t i = 0; i < n; i++)
 		right = right && got[i] == x[i] * 0.3f;
+	memcpy(got, x, sizeof(got));
+	s->multiply(got, n, 0.3f);
+	for (int64_t i = 0; i < n; i++)
+		right = right && got[i] == x[i] * 0.3f;
 	s->to_half(x, n, 0.3f, narrow);
 	for (int64_t i = 0; i < n; i++)
 		right = right && narrow[i] == half_write(x[i] * 0.3f);
@@ -95,8 +100,9 @@ static void try(const struct set *s)
 #define SET(suffix, is_there)                                                                                          \
 	{                                                                                                              \
 		.name = "softrow" #suffix, .there = is_there, .largest = softrow_largest##suffix,                      \
-		.exponentials = softrow_exponentials##suffix, .to_float = softrow_float##suffix,                       \
-		.to_half = softrow_half##suffix, .to_bfloat = softrow_bfloat##suffix                                   \
+		.exponentials = softrow_exponentials##suffix, .multiply = softrow_multiply##suffix,                    \
+		.to_float = softrow_float##suffix, .to_half = softrow_half##suffix,                                    \
+		.to_bfloat = softrow_bfloat##suffix                                                                    \
 	}
 
 #if defined(__x86_64__)

@@ -9,6 +9,7 @@
 
 #include "libs/common/scratch.h"
 #include "libs/cudnn/onednn.h"
+#include "libs/cudnn/softrow.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -281,11 +282,11 @@ static void result_multiply(const struct dnn_work *w, void *c, int64_t rows, int
 	double factor = w->scalar[MATMUL_FACTOR];
 
 	for (int64_t i = 0; factor != 1 && i < rows; i++)
-		for (int64_t j = 0; j < columns; j++)
-			if (w->wide)
+		if (!w->wide)
+			softrow_multiply((float *)c + i * ldc, columns, (float)factor);
+		else
+			for (int64_t j = 0; j < columns; j++)
 				((double *)c)[i * ldc + j] *= factor;
-			else
-				((float *)c)[i * ldc + j] *= (float)factor;
 }
 
 /* Whether numbers of bfloat16 are multiplied as they are. Counts would make a shape of each product of the batch. */

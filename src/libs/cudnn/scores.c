@@ -136,7 +136,7 @@ static void row_put(float *row, int64_t count, float factor, const struct dnn_op
 	} else if (y->stride[LAST] == 1 && y->type == CUDNN_DATA_FLOAT) {
 		softrow_float(row, count, factor, to);
 	} else {
-		softrow_float(row, count, factor, row);
+		softrow_multiply(row, count, factor);
 		dnn_write_f(row, y->type, to, y->stride[LAST], count);
 	}
 }

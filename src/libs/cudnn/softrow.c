@@ -19,7 +19,12 @@ double softrow_exponentials(float *x, int64_t count, float base)
 	return CHOSEN(softrow_exponentials)(x, count, base);
 }
 
-void softrow_float(const float *x, int64_t count, float factor, float *to)
+void softrow_multiply(float *x, int64_t count, float factor)
+{
+	CHOSEN(softrow_multiply)(x, count, factor);
+}
+
+void softrow_float(const float *restrict x, int64_t count, float factor, float *restrict to)
 {
 	CHOSEN(softrow_float)(x, count, factor, to);
 }

@@ -11,8 +11,9 @@
 	float softrow_largest##suffix(const float *x, int64_t count, float most);                                      \
 	/* x becomes e^(x - base). Value: the sum. */                                                                  \
 	double softrow_exponentials##suffix(float *x, int64_t count, float base);                                      \
+	void softrow_multiply##suffix(float *x, int64_t count, float factor);                                          \
 	/* Products with the factor, as numbers of a type. */                                                          \
-	void softrow_float##suffix(const float *x, int64_t count, float factor, float *to);                            \
+	void softrow_float##suffix(const float *restrict x, int64_t count, float factor, float *restrict to);          \
 	void softrow_half##suffix(const float *x, int64_t count, float factor, uint16_t *to);                          \
 	void softrow_bfloat##suffix(const float *x, int64_t count, float factor, uint16_t *to);
 ROWS()

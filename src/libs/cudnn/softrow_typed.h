@@ -38,7 +38,13 @@ double NAMED(softrow_exponentials)(float *x, int64_t count, float base)
 	return sum;
 }
 
-void NAMED(softrow_float)(const float *x, int64_t count, float factor, float *to)
+void NAMED(softrow_multiply)(float *x, int64_t count, float factor)
+{
+	for (int64_t i = 0; i < count; i++)
+		x[i] *= factor;
+}
+
+void NAMED(softrow_float)(const float *restrict x, int64_t count, float factor, float *restrict to)
 {
 	for (int64_t i = 0; i < count; i++)
 		to[i] = x[i] * factor;
