@@ -38,6 +38,8 @@ static const struct library {
 	{ "libnpp", "NPP", 0 },
 	{ "libcupti", "CUPTI", 0 },
 	{ "libnvinfer", "TensorRT", 0 },
+	{ "libcufile", "cuFile", 0 },
+	{ "libnvshmem", "NVSHMEM", 0 },
 };
 
 static const char *base_name(const char *path)
@@ -147,8 +149,12 @@ static void judge_static(const struct anatomy *a, const struct anatomy_file *f, 
 
 	if (fare_static_counts(f) && !l)
 		add(ret, weight(a, f),
-		    "%s has NVIDIA's CUDA runtime linked into it, which accepts NVIDIA's driver only: its calls fail; "
-		    "build it with `mete soft cc` (nvcc -cudart shared)",
+		    f == a->file
+			    ? "%s has NVIDIA's CUDA runtime linked into it, which accepts NVIDIA's driver only: its "
+			      "calls fail; build it with `mete soft cc` (nvcc -cudart shared)"
+			    : "%s has NVIDIA's CUDA runtime linked into it, which accepts NVIDIA's driver only: what "
+			      "uses it fails, the rest works; where its source is at hand, `mete soft cc` builds one "
+			      "that runs",
 		    base_name(f->path));
 }
 
@@ -178,8 +184,13 @@ static void judge_images(const struct anatomy *a, const struct anatomy_file *f, 
 		return;
 	if (!any)
 		add(ret, weight(a, f),
-		    "%s holds no PTX (%s), and the software device runs PTX: build it with `mete soft cc`, or nvcc "
-		    "-gencode arch=compute_%u,code=compute_%u",
+		    f == a->file
+			    ? "%s holds no PTX (%s), and the software device runs PTX: build it with `mete soft cc`, "
+			      "or nvcc -gencode arch=compute_%u,code=compute_%u"
+			    : "%s holds no PTX (%s), and the software device runs PTX: its kernels fail, the rest "
+			      "works; "
+			      "where its source is at hand, build it with `mete soft cc`, or nvcc -gencode "
+			      "arch=compute_%u,code=compute_%u",
 		    name, fare_archs(f, text, sizeof(text)), soft_arch, soft_arch);
 	else
 		add(ret, weight(a, f), "%s holds PTX for newer devices alone (%s): %s", name,
@@ -198,9 +209,11 @@ static const struct call_fare *call_find(const char *name)
 	return bsearch(name, call_fares, call_fare_count, sizeof(*call_fares), compare);
 }
 
+/* The libraries of cublas...() and cuFile...() are judged by themselves. */
 static bool of_driver_or_runtime(const char *name)
 {
-	return strncmp(name, "cublas", 6) && (!strncmp(name, "cu", 2) || !strncmp(name, "__cuda", 6));
+	return strncmp(name, "cublas", 6) && strncmp(name, "cuFile", 6) &&
+	       (!strncmp(name, "cu", 2) || !strncmp(name, "__cuda", 6));
 }
 
 static void judge_calls(const struct anatomy_file *f, bool soft, struct fare *ret)
@@ -248,9 +261,13 @@ static void judge_library(const char *name, enum fare_way way, const char *seen[
 	else if (way == FARE_SOFT && l->is & FRONTED)
 		add(ret, FARE_WORKS, "%s: mete's front gives PTX in the place of machine code", l->what);
 	else if (way == FARE_SOFT && l->is & COMPUTED)
-		add(ret, FARE_WORKS, "%s: mete's own takes its place, for products of matrices", l->what);
+		add(ret, FARE_WORKS, "%s: mete's own takes its place, for the calls that docs/libraries.md lists",
+		    l->what);
 	else if (way != FARE_SOFT && l->is & FORWARDED)
-		add(ret, FARE_WORKS, "%s: its calls go to the worker, which needs the real library", l->what);
+		add(ret, FARE_WORKS,
+		    "%s: its calls go to the worker, which calls the real library on a GPU and "
+		    "mete's own on the software device",
+		    l->what);
 	else if (way != FARE_SOFT && l->is & FRONTED)
 		add(ret, FARE_WORKS, "%s: runs as it is", l->what);
 	else

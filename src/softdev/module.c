@@ -6,6 +6,7 @@
 #include "softdev/module.h"
 
 #include "base/cleanup.h"
+#include "base/holder.h"
 #include "softdev/image/image.h"
 #include "softdev/check.h"
 #include "softdev/jit.h"
@@ -13,13 +14,10 @@
 #include "softdev/stream.h"
 #include "softdev/texture.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 
 #define FILE_MOST (INT64_C(1) << 31)
@@ -106,30 +104,17 @@ CUresult source_decode(const struct source *s, struct ptx_module **ret, char *lo
 }
 
 /*
- * Why an image was refused, and which library holds it. A library of others may hold hundreds that are machine code
- * only: that is said once of each. Of the program's own it is said each time.
+ * Why an image was refused, and which file holds it. A library of others may hold hundreds that are machine code only:
+ * that is said once of each. Of the program's own it is said each time.
  */
 static void say_refused(const void *image, int r, const char *why)
 {
-	static _Atomic(const void *) told[32];
-	const void *none;
-	const char *slash;
-	Dl_info info, program;
+	struct holder h;
 
-	if (!dladdr(image, &info) || !info.dli_fname || !dladdr((const void *)getauxval(AT_ENTRY), &program) ||
-	    info.dli_fbase == program.dli_fbase) {
+	if (!holder_of(image, &h))
 		log_line("module: %s", why);
-		return;
-	}
-	for (size_t i = 0; r == IMAGE_NO_PTX && i < sizeof(told) / sizeof(*told); i++) {
-		none = NULL;
-		if (atomic_compare_exchange_strong(&told[i], &none, info.dli_fbase))
-			break;
-		if (none == info.dli_fbase)
-			return;
-	}
-	slash = strrchr(info.dli_fname, '/');
-	log_line("module: %s: %s", slash ? slash + 1 : info.dli_fname, why);
+	else if (r != IMAGE_NO_PTX || h.is_program || holder_first(&h))
+		log_line("module: %s: %s", h.name, why);
 }
 
 CUresult source_load(const void *image, size_t bytes, struct source *ret, struct ptx_module **ret_module, char *log,

@@ -116,6 +116,32 @@ def programs():
                f"cuBLAS {version} that is not there: mete {'brings it' if brought else 'has none'}", r)
 
 
+def closed():
+    """Libraries of others, which nobody here can build anew: no word says so, and what runs is not said to fail."""
+    with tempfile.TemporaryDirectory() as folder:
+        load = "import ctypes; [ctypes.CDLL(p) for p in {!r}]"
+
+        def judged(name, content):
+            path = os.path.join(folder, name)
+            shutil.copy(part(content), path)
+            return report("--", sys.executable, "-c", load.format([path]))
+
+        r = judged("libother.so.1", "static")
+        text = reasons(r, "soft")
+        ok("where its source is at hand" in text and "the rest works" in text and grades(r)["soft"] == "partly",
+           "NVIDIA's runtime in a library: what can be done with it", text)
+        r = judged("libother.so.1", "machine")
+        ok("where its source is at hand" in reasons(r, "soft"), "machine code in a library likewise", reasons(r, "soft"))
+        for name in ("libcufile.so.0", "libnvshmem_host.so.3"):
+            text = reasons(judged(name, "static"), "soft")
+            ok("accepts NVIDIA's driver only: what uses it fails" in text and "soft cc" not in text, f"{name} is nobody's to build", text)
+        for name in ("libcufft.so.12", "libcudnn.so.9", "libcusolver.so.12", "libnccl.so.2"):
+            r = judged(name, "machine")
+            text = reasons(r, "soft")
+            ok("products of matrices" not in text and "docs/libraries.md" in text and grades(r)["soft"] == "works",
+               f"{name}: mete's own, and what it has", text)
+
+
 def commands():
     load = f"import ctypes; ctypes.CDLL({part('machine')!r}); print('loaded')"
     done = doctor("--json", "--", sys.executable, "-c", load)
@@ -205,6 +231,7 @@ def bad_input(folder):
 
 libraries()
 programs()
+closed()
 commands()
 with tempfile.TemporaryDirectory() as scratch:
     bad_input(scratch)

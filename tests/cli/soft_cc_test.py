@@ -130,8 +130,25 @@ def programs(folder):
            "and the doctor has said so before", done.stdout, done.stderr)
 
 
+def machine_code(folder):
+    """Whatever way a program takes, one line says which file holds no PTX, and its call fails."""
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    if not os.path.exists(nvcc):
+        return ok(True, "machine code # SKIP no nvcc")
+    source, out = os.path.join(folder, "add.cu"), os.path.join(folder, "machine")
+    subprocess.run([nvcc, "-cudart", "shared", "-gencode", "arch=compute_90,code=sm_90", "-o", out, source], check=True)
+    own = {"METE_RUNTIME_DIR": os.path.join(folder, "run"), "METE_SOFT_DIR": os.path.join(folder, "soft")}
+    os.mkdir(own["METE_SOFT_DIR"])
+    for way in (("soft", "run"), ("run", "--soft", "--mem", "64M"), ("run", "--soft", "--wall", "--mem", "64M")):
+        done = run(*way, "--", out, **own)
+        lines = done.stderr.splitlines()
+        ok(done.returncode and len(lines) == 1 and lines[0].startswith("mete: module: machine: the image "),
+           f"mete {' '.join(way)}: one line names the file", done.stdout, done.stderr)
+
+
 with tempfile.TemporaryDirectory() as scratch:
     words(scratch)
     programs(scratch)
+    machine_code(scratch)
 print(f"1..{count}")
 sys.exit(1 if failed else 0)

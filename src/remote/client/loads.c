@@ -6,6 +6,8 @@
  */
 #include "remote/client/loads.h"
 
+#include "base/holder.h"
+#include "core/log.h"
 #include "remote/client/context.h"
 #include "remote/client/functions.h"
 #include "remote/client/images.h"
@@ -60,6 +62,23 @@ static void load_ask(struct client_call *c, struct load *l, uint64_t id, struct 
 		c->result = CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/*
+ * The device there has no use for the image: the worker's driver knows why, and the program is told which file holds
+ * it. A library of others may hold hundreds of such images: that is said once of each.
+ */
+static void say_refused(const void *image)
+{
+	static const char why[] =
+		"the image has no code for the device of the worker; `mete doctor --program` says what "
+		"there is, and what that device takes";
+	struct holder h;
+
+	if (!holder_of(image, &h))
+		log_line("module: %s", why);
+	else if (h.is_program || holder_first(&h))
+		log_line("module: %s: %s", h.name, why);
+}
+
 /* Loads into the chosen session. `owner`: the context that it goes away with. */
 static CUresult load_into(struct session *session, enum remote_kind kind, struct load *l, const void *owner, void **ret)
 {
@@ -88,6 +107,8 @@ static CUresult load_into(struct session *session, enum remote_kind kind, struct
 		r = client_end(&c);
 		if (handle && (r != CUDA_SUCCESS || missing))
 			client_drop(handle);
+		if (r == CUDA_ERROR_NO_BINARY_FOR_GPU)
+			say_refused(l->source.image);
 		if (r != CUDA_SUCCESS)
 			return r;
 		*ret = handle;
@@ -125,8 +146,8 @@ static CUresult load_module(CUmodule *ret, struct load *l)
 
 /* ---- calls ---- */
 
-CUresult client_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
-				   CUjit_option *options, void **optionValues)
+CUresult client_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
+				   void **optionValues)
 {
 	struct load l = { .source = { .image = image, .bound = SIZE_MAX },
 			  .jit = { .count = numOptions, .option = options, .value = optionValues } };
