@@ -141,7 +141,7 @@ enum worker_moves {
 struct worker_traffic {
 	uint64_t magic;		  /* written by meted before the worker is started */
 	_Atomic uint32_t relayed; /* 1: the client is a relay; written by the worker */
-	uint32_t unused;
+	_Atomic uint32_t begun;	  /* 1: the session has begun, and `moves` says what it will; 0 in an earlier release */
 	_Atomic uint64_t count[WORKER_COUNTS]; /* never fall; written by the worker, one thread at a time */
 	uint64_t taken[WORKER_COUNTS];	       /* the part that is in the tenant's totals; only for meted */
 	/* meted's request to the client, as WALL_WISH of ring/wall.h: a futex. */

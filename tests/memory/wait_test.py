@@ -1,8 +1,10 @@
 """
 What waits for a device gets it: a request that was made before its own client's memory left and returned, a large block that meted must see
-coming on, what another process has freed, and programs whose memory takes longer to return than the longest turn: wait_test.py BUILD [NAME...]
+coming on, what another process has freed, programs whose memory takes longer to return than the longest turn, and a suspension of a program whose
+session only begins: wait_test.py BUILD [NAME...]
 """
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -11,7 +13,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from liar import AWAY, LEAVING, MOVES, RETURNING, USED, Liar, units  # noqa: E402
 from memory import MIB, Resider  # noqa: E402
 from device import Device  # noqa: E402
-from harness import NO_ROOM, OK, SANITIZED, Meted, finish, ok, same, skip, until  # noqa: E402
+from harness import NO_ROOM, OK, PATIENCE, SANITIZED, Meted, finish, ok, same, skip, until  # noqa: E402
+from servers import workers_under  # noqa: E402
 
 ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
 HELD = units(40)
@@ -149,7 +152,33 @@ def freed():
     m.close()
 
 
-for what in (over_a_return, in_parts, freed, slow_return):
+def begins():
+    """The worker that waits for a client is stopped, so that a program's session does not come on."""
+    m = Meted("--soft-only", env={**ENV, "METE_SOFT_CONTEXT_MEMORY": "3M"})
+    c = m.control()
+    m.make("wall", 40 * MIB, wall=True)
+    until(lambda: workers_under(m.process.pid))
+    time.sleep(PATIENCE)
+    stopped = workers_under(m.process.pid)
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    r = Resider(m, "wall", 8 * MIB, 1000000, 5, wall=True, spill=False)
+    time.sleep(PATIENCE)
+    answer = c.ask("grant_suspend", name="wall")
+    time.sleep(0.3)
+    same((answer["ok"], c.grant("wall")["suspension"]["state"]), (True, "leaving"), "a program is suspended whose session only begins: it is waited for")
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    ok(until(lambda: c.grant("wall")["suspension"]["state"] == "away", 20), "it leaves when its session has begun", c.grant("wall")["suspension"])
+    c.ask("grant_resume", name="wall")
+    ok(r.has("holds") and r.done(3), "and goes on", r.lines[-3:], c.grant("wall")["suspension"])
+    r.process.stdin.close()
+    same(r.end(), 0, "every word is what it has to be")
+    c.close()
+    m.close()
+
+
+for what in (over_a_return, in_parts, begins, freed, slow_return):
     if what.__name__ in (sys.argv[2:] or [what.__name__]):
         what()
 finish()

@@ -33,6 +33,7 @@
 #define SILENT_NS 5000000000u /* a client that has not begun within it does not answer */
 #define KNOCK_NS 500000000u   /* for who has left its worker to come to the wall; else its program has ended */
 #define STUCK_NS 10000000000u /* nor does one that comes no further, when its work has had its time */
+#define BEGIN_NS 10000000000u /* for a worker to begin its session with the client that it was given */
 #define READY_NS 2000000000u  /* for a worker of another device to start, while its programs work on */
 #define SLOWEST (1u << 20)    /* bytes a second; a client that says that it comes on all the same is not believed */
 
@@ -136,6 +137,22 @@ static bool can_be_asked(const struct worker *w)
 	return w->traffic && atomic_load_explicit(&w->traffic->moves, memory_order_acquire);
 }
 
+/* Whether it can be asked is not known yet. */
+static bool begins(const struct worker *w)
+{
+	/* Acquire: `moves` was stored before. */
+	return w->traffic && !atomic_load_explicit(&w->traffic->begun, memory_order_acquire) && !can_be_asked(w) &&
+	       clock_now_ns() - w->given_ns < BEGIN_NS;
+}
+
+static bool any_begins(const struct tenant *t)
+{
+	for (const struct worker *w = t->daemon->workers; w; w = w->next)
+		if (is_of(w, t) && begins(w))
+			return true;
+	return false;
+}
+
 /* What the client has said last. Acquire: the rest was stored before. */
 static enum worker_phase phase_of(const struct worker *w, uint32_t *ret_serial)
 {
@@ -230,51 +247,8 @@ static void goes_to(struct tenant *t, const struct device *to)
 	t->moving.ready = pool_ref(t->daemon, &there);
 }
 
-/* Its programs work on until a worker of the other device waits for them: their calls are to wait no longer than they
- * must. */
-static void ask_when_ready(struct tenant *t)
-{
-	struct moving *m = &t->moving;
-	const uint64_t now = clock_now_ns();
-
-	if (m->ready && !pool_has_idle(m->ready, t) && now - m->waits_ns < READY_NS)
-		return;
-	m->waits_ns = 0;
-	m->asked_ns = m->came_ns = now;
-	m->clients = worker_count(t->daemon, t->grant.id);
-	ask_all(t, m->drain_s);
-}
-
-int moving_suspend(struct tenant *t, const struct device *to, uint32_t drain_s, char *error, size_t size)
-{
-	for (const struct client *c = t->clients; c; c = c->next)
-		if (!worker_find(t->daemon, c->process.pid)) {
-			snprintf(
-				error, size,
-				"grant %s: %s is not behind the wall, and its memory cannot leave the device: make the "
-				"grant with --spill, or hold its work up with --freeze",
-				t->grant.name, client_text(c));
-			return -ENOTSUP;
-		}
-	for (const struct worker *w = t->daemon->workers; w; w = w->next)
-		if (is_of(w, t) && !can_be_asked(w)) {
-			snprintf(error, size,
-				 "grant %s: its program, or its relay, is of an older release, and cannot move: hold "
-				 "its work up with --freeze",
-				 t->grant.name);
-			return -ENOTSUP;
-		}
-	unready(t);
-	t->moving = moving_of(t, drain_s);
-	t->moving.waits_ns = clock_now_ns();
-	if (to)
-		goes_to(t, to);
-	ask_when_ready(t);
-	return 0;
-}
-
 /* Why it does not go to another server by this way; NULL: it does. */
-static const char *bars(const struct worker *w, const char *way)
+static const char *bars_far(const struct worker *w, const char *way)
 {
 	const bool relayed = w->traffic && atomic_load_explicit(&w->traffic->relayed, memory_order_relaxed);
 
@@ -289,25 +263,89 @@ static const char *bars(const struct worker *w, const char *way)
 	return NULL;
 }
 
+/* Why one of its programs cannot be asked; NULL: all can, but for those whose sessions only begin. */
+static const char *barred(const struct tenant *t, const struct moving *m)
+{
+	for (const struct worker *w = t->daemon->workers; w; w = w->next) {
+		const char *why = NULL;
+
+		if (!is_of(w, t) || begins(w))
+			continue;
+		if (m->far)
+			why = bars_far(w, m->way);
+		else if (!can_be_asked(w))
+			why = "its program, or its relay, is of an older release, and cannot move: hold its work up "
+			      "with --freeze";
+		if (why)
+			return why;
+	}
+	return NULL;
+}
+
+/*
+ * Its programs work on until a worker of the other device waits for them: their calls are to wait no longer than they
+ * must. What has only just been started is asked when its session has begun. Value: why one of them cannot be asked.
+ */
+static const char *ask_when_ready(struct tenant *t)
+{
+	struct moving *m = &t->moving;
+	const uint64_t now = clock_now_ns();
+	const char *why = barred(t, m);
+
+	if (why || any_begins(t) || (m->ready && !pool_has_idle(m->ready, t) && now - m->waits_ns < READY_NS))
+		return why;
+	m->waits_ns = 0;
+	m->asked_ns = m->came_ns = now;
+	m->clients = worker_count(t->daemon, t->grant.id);
+	ask_all(t, m->drain_s);
+	return NULL;
+}
+
+int moving_suspend(struct tenant *t, const struct device *to, uint32_t drain_s, char *error, size_t size)
+{
+	const struct moving m = moving_of(t, drain_s);
+
+	for (const struct client *c = t->clients; c; c = c->next)
+		if (!worker_find(t->daemon, c->process.pid)) {
+			snprintf(
+				error, size,
+				"grant %s: %s is not behind the wall, and its memory cannot leave the device: make the "
+				"grant with --spill, or hold its work up with --freeze",
+				t->grant.name, client_text(c));
+			return -ENOTSUP;
+		}
+	if (barred(t, &m)) {
+		snprintf(error, size, "grant %s: %s", t->grant.name, barred(t, &m));
+		return -ENOTSUP;
+	}
+	unready(t);
+	t->moving = m;
+	t->moving.waits_ns = clock_now_ns();
+	if (to)
+		goes_to(t, to);
+	ask_when_ready(t);
+	return 0;
+}
+
 int moving_send(struct tenant *t, const char *where, const char *way, uint32_t drain_s, char *error, size_t size)
 {
 	struct moving m = moving_of(t, drain_s);
 
-	for (const struct worker *w = t->daemon->workers; w; w = w->next)
-		if (is_of(w, t) && bars(w, way)) {
-			snprintf(error, size, "grant %s: %s", t->grant.name, bars(w, way));
-			return -ENOTSUP;
-		}
+	m.far = true;
+	snprintf(m.where, sizeof(m.where), "%s", where);
+	snprintf(m.way, sizeof(m.way), "%s", way);
+	if (barred(t, &m)) {
+		snprintf(error, size, "grant %s: %s", t->grant.name, barred(t, &m));
+		return -ENOTSUP;
+	}
 	if (!m.clients) {
 		snprintf(error, size, "grant %s: no program of it runs: there is nothing to move", t->grant.name);
 		return -ENOENT;
 	}
-	m.far = true;
-	snprintf(m.where, sizeof(m.where), "%s", where);
-	snprintf(m.way, sizeof(m.way), "%s", way);
 	unready(t);
 	t->moving = m;
-	ask_all(t, m.drain_s);
+	t->moving.waits_ns = clock_now_ns();
+	ask_when_ready(t);
 	return 0;
 }
 
@@ -602,12 +640,20 @@ static void follow_returning(struct tenant *t)
 	t->moving.active = false;
 }
 
+static void follow_waiting(struct tenant *t)
+{
+	const char *why = ask_when_ready(t);
+
+	if (why)
+		undo(t, why, 0);
+}
+
 bool moving_follow(struct tenant *t)
 {
 	if (!t->moving.active)
 		return false;
 	if (t->suspension.state == SUSPENSION_LEAVING && t->moving.waits_ns)
-		ask_when_ready(t);
+		follow_waiting(t);
 	else if (t->suspension.state == SUSPENSION_LEAVING)
 		follow_leaving(t, clock_now_ns());
 	else if (t->suspension.state == SUSPENSION_RETURNING)

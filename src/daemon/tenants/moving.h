@@ -24,7 +24,8 @@ struct moving {
 	bool active;	   /* suspended, leaving or returning */
 	uint32_t serial;   /* of the wish, in its lower half */
 	uint64_t asked_ns; /* when the wish was written */
-	uint64_t waits_ns; /* not written yet: since then it waits for a worker of the other device; 0: written */
+	uint64_t waits_ns; /* not written yet: since then it waits for sessions that begin, or a worker of the other
+			    * device; 0: written */
 	uint32_t drain_s;
 	uint64_t came_ns; /* the time of the last progress */
 	uint64_t came_bytes;

@@ -625,6 +625,7 @@ bool worker_give(struct worker *worker, struct tenant *tenant, int client_fd, st
 	if (!say_take(worker, &word, client_fd))
 		return false;
 	worker->state = WORKER_BUSY;
+	worker->given_ns = clock_now_ns();
 	worker->grant_id = tenant->grant.id;
 	worker->pool = NULL;
 	worker->pledge = *pledge;
@@ -645,6 +646,7 @@ struct worker *worker_adopt(struct daemon *daemon, enum worker_state state, pid_
 		return NULL;
 	}
 	worker->state = state;
+	worker->given_ns = clock_now_ns();
 	worker->pid = pid;
 	if (!geteuid() && !process_uids(pid, uids))
 		worker->uid = uids[0];

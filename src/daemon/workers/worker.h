@@ -50,6 +50,7 @@ struct worker {
 	int pidfd;  /* of a worker that an earlier meted started; -1: none */
 	struct watch *end;
 	uint64_t began_ns;
+	uint64_t given_ns; /* busy: when it got its client, or this meted found it with one */
 	char place[64];			/* its socket in the runtime directory */
 	struct words *words;		/* its output; NULL: it is not read */
 	bool returns;			/* busy: its client was with another worker, and may not have settled yet */

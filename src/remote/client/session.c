@@ -246,8 +246,10 @@ static CUresult session_open(const char *path, struct session **ret)
 
 void session_close_all(void)
 {
-	while (session_count)
-		session_free(sessions[--session_count]);
+	while (session_count) {
+		__atomic_store_n(&session_count, session_count - 1, __ATOMIC_RELAXED);
+		session_free(sessions[session_count]);
+	}
 	visible_forget();
 	session_devices = 0;
 }
@@ -274,7 +276,9 @@ CUresult session_open_all(void)
 		} else {
 			r = session_open(at, &sessions[session_count]);
 		}
-		session_count += r == CUDA_SUCCESS;
+		/* Release: pairs with the thread of move.c. */
+		if (r == CUDA_SUCCESS)
+			__atomic_store_n(&session_count, session_count + 1, __ATOMIC_RELEASE);
 	}
 	if (r != CUDA_SUCCESS)
 		session_close_all();

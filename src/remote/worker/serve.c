@@ -127,6 +127,8 @@ int serve(struct wall *wall, const struct cuda_table *driver, int client, const 
 	if (!r && wall->welcome.flags & WALL_MOVES)
 		r = move_watch(wall);
 	if (!r)
+		traffic_begun();
+	if (!r)
 		r = session_run(&worker);
 	if (r && r != -EPIPE && r != -ECONNRESET)
 		worker_log("the session ends: %s", r == -EPROTO ? "the client sent what makes no sense" : strerror(-r));

@@ -94,3 +94,9 @@ void traffic_moves(void)
 {
 	atomic_store_explicit(&traffic->moves, WORKER_MOVES_FAR, memory_order_release);
 }
+
+void traffic_begun(void)
+{
+	/* Release: meted reads `moves` after it. */
+	atomic_store_explicit(&traffic->begun, 1, memory_order_release);
+}

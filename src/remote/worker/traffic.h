@@ -22,5 +22,7 @@ void traffic_where(char *where);
 void traffic_why(const char *why);
 struct move_said;
 void traffic_say(const struct move_said *said);
-/* Declares that the client can be asked to move. */
+/* Declares that the client can be asked to move; before traffic_begun(). */
 void traffic_moves(void);
+/* Declares that the session has begun. */
+void traffic_begun(void);
