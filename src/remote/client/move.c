@@ -32,6 +32,7 @@
 #define DISK_NAPS 20u /* before a disk is asked again that has answered an error */
 #define DISK_NAP_NS 500000000u
 #define TRIES 64u /* of workers that cannot take it up */
+#define OPEN_NAP_NS 1000000u /* while the program only begins its sessions */
 #define LOOK_S 2  /* between two looks at what would keep the session here */
 #define TOLD_BYTES (UINT64_C(8) << 20)
 
@@ -80,13 +81,22 @@ bool move_begin(struct move *m, const void *message, size_t bytes, struct link_a
 	return true;
 }
 
+/* What an earlier call of the program has done wrong is the program's to hear, but not what goes wrong in the worker
+ * that takes the session up. */
+static void note_deferred(struct move *m, int32_t error)
+{
+	if (!m->taken_up)
+		atomic_store_explicit(&m->session->owed, error, memory_order_relaxed);
+	else if (m->wrong == CUDA_SUCCESS)
+		m->wrong = (CUresult)error;
+}
+
 CUresult move_answer(struct move *m, struct link_answer *answer)
 {
 	if (link_wait(&m->session->link, answer) < 0)
 		return CLIENT_LOST;
-	/* What an earlier call has done wrong is the program's to hear. */
 	if (answer->head.deferred)
-		atomic_store_explicit(&m->session->owed, answer->head.deferred, memory_order_relaxed);
+		note_deferred(m, answer->head.deferred);
 	return (CUresult)answer->head.result;
 }
 
@@ -214,13 +224,14 @@ static bool is_asked(const struct move *m)
 /* Everything is at rest and here. False: it stays as it was. */
 static bool come_to_rest(struct move *m)
 {
-	if (session_count != 1)
-		return move_stays(m, WORKER_STAY_DEVICES, session_count);
 	if (!gate_wait(m->until_ns))
 		return move_stays(m, WORKER_STAY_DRAIN, 0);
+	if (session_count != 1)
+		return move_stays(m, WORKER_STAY_DEVICES, session_count);
 	if (captures_any())
 		return move_stays(m, WORKER_STAY_CAPTURE, 0);
-	if (atomic_load_explicit(&m->session->faulted, memory_order_relaxed))
+	if (atomic_load_explicit(&m->session->faulted, memory_order_relaxed) ||
+	    atomic_load_explicit(&m->session->owed, memory_order_relaxed))
 		return move_stays(m, WORKER_STAY_FAULT, 0);
 	parked_let_go();
 	return move_objects_look(m) && move_memory_look(m) && move_memory_fits(m) && all_rest(m) &&
@@ -253,12 +264,14 @@ static CUresult settle(struct move *m)
 	return r;
 }
 
-/* One worker takes it up. */
-static CUresult take_up(struct move *m)
+/* Copies wait for no answer of their own: one that has failed is heard of by a later answer, the last of which is
+ * settle()'s. */
+static CUresult make_again(struct move *m)
 {
 	CUresult r, sent;
 
 	m->done = 0;
+	m->wrong = CUDA_SUCCESS;
 	if (!move_say(m, WORKER_RETURNING, true))
 		return CLIENT_LOST;
 	r = move_contexts_again(m);
@@ -271,6 +284,17 @@ static CUresult take_up(struct move *m)
 		r = sent;
 	if (r == CUDA_SUCCESS)
 		r = settle(m);
+	return r == CUDA_SUCCESS ? m->wrong : r;
+}
+
+/* One worker takes it up. */
+static CUresult take_up(struct move *m)
+{
+	CUresult r;
+
+	m->taken_up = true;
+	r = make_again(m);
+	m->taken_up = false;
 	if (r == CUDA_SUCCESS && !move_say(m, WORKER_SETTLED, true))
 		r = CLIENT_LOST;
 	if (r == CUDA_SUCCESS)
@@ -399,11 +423,9 @@ static CUresult change(struct move *m, struct wall *other)
 	struct session *s = m->session;
 	uint64_t serial = 0;
 	CUresult r;
-	int owed;
 
 	if (!move_say(m, WORKER_LEFT, true))
 		return CLIENT_LOST;
-	owed = atomic_load_explicit(&s->owed, memory_order_relaxed);
 	link_turn(&s->link, other, &serial, true);
 	arena_left(&s->arena);
 	r = move_is_alike(m) ? take_up(m) : CUDA_ERROR_NOT_SUPPORTED;
@@ -415,7 +437,6 @@ static CUresult change(struct move *m, struct wall *other)
 	link_turn(&s->link, other, &serial, false);
 	arena_left(&s->arena);
 	/* What went wrong there is nothing that its program has done; here nothing had (come_to_rest()). */
-	atomic_store_explicit(&s->owed, owed, memory_order_relaxed);
 	atomic_store_explicit(&s->faulted, 0, memory_order_relaxed);
 	return r;
 }
@@ -528,6 +549,10 @@ static void *wait_for_wishes(void *arg)
 		/* Acquire: pairs with the worker's store (worker/move.c). */
 		uint32_t wish = __atomic_load_n(&area->wish, __ATOMIC_ACQUIRE);
 
+		if (s->index >= __atomic_load_n(&session_count, __ATOMIC_ACQUIRE)) {
+			nap(OPEN_NAP_NS);
+			continue;
+		}
 		if (wish == seen) {
 			const struct timespec look = { .tv_sec = LOOK_S };
 			long r = syscall(SYS_futex, &area->wish, FUTEX_WAIT, seen, &look, NULL, 0);

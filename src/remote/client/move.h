@@ -110,6 +110,8 @@ struct move {
 	size_t stand_ins;
 	uint32_t slot;		/* the first slot that no worker has named */
 	size_t deeds, contexts; /* those of contexts come first */
+	bool taken_up;		  /* the worker that answers is the next one, which takes the session up */
+	CUresult wrong;		  /* the first error there of a request without an answer of its own */
 	struct move_ahead *ahead; /* requests that are on their way */
 };
 
