@@ -265,7 +265,7 @@ uint32_t account_held_units(unsigned int device)
 	return wire_held(atomic_load_explicit(&accounts[device].wire->word, memory_order_relaxed));
 }
 
-void account_info(unsigned int device, uint64_t *ret_quota_bytes, uint64_t *ret_held_bytes)
+static void info(unsigned int device, uint64_t *ret_quota_bytes, uint64_t *ret_held_bytes)
 {
 	struct wire_info ask = { .head = { .type = WIRE_INFO, .size = sizeof ask }, .device = device };
 	struct wire_info_is got;
@@ -283,4 +283,12 @@ void account_info(unsigned int device, uint64_t *ret_quota_bytes, uint64_t *ret_
 	}
 	*ret_quota_bytes = account_quota_bytes(device);
 	*ret_held_bytes = (uint64_t)account_held_units(device) * WIRE_UNIT_BYTES;
+}
+
+/* The connection may be with threads that wait for room, which memory has to leave for. */
+void account_info(unsigned int device, uint64_t *ret_quota_bytes, uint64_t *ret_held_bytes)
+{
+	door_step_out();
+	info(device, ret_quota_bytes, ret_held_bytes);
+	door_step_in();
 }

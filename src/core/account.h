@@ -99,7 +99,7 @@ uint32_t account_credit_units(unsigned int device);
 
 /*
  * Returns the quota and what the tenant holds, in bytes; from the page alone while meted is out of reach. Outside the
- * gate.
+ * gate; the thread steps out of the door meanwhile, so memory may have moved.
  */
 void account_info(unsigned int device, uint64_t *ret_quota_bytes, uint64_t *ret_held_bytes);
 uint64_t account_quota_bytes(unsigned int device);

@@ -1,7 +1,7 @@
 """
 What waits for a device gets it: a request that was made before its own client's memory left and returned, a large block that meted must see
-coming on, what another process has freed, programs whose memory takes longer to return than the longest turn, and a suspension of a program whose
-session only begins: wait_test.py BUILD [NAME...]
+coming on, what another process has freed, programs whose memory takes longer to return than the longest turn, and suspensions of a program whose
+threads wait, and of one whose session only begins: wait_test.py BUILD [NAME...]
 """
 import os
 import signal
@@ -11,13 +11,14 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from liar import AWAY, LEAVING, MOVES, RETURNING, USED, Liar, units  # noqa: E402
-from memory import MIB, Resider  # noqa: E402
+from memory import MIB, Resider, mete  # noqa: E402
 from device import Device  # noqa: E402
 from harness import NO_ROOM, OK, PATIENCE, SANITIZED, Meted, finish, ok, same, skip, until  # noqa: E402
 from servers import workers_under  # noqa: E402
 
 ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
 HELD = units(40)
+PEERS_MOST = 32  # WIRE_PEERS_MOST: of so many others a process reads the pages itself
 
 
 def asks_again(waiter):
@@ -152,6 +153,73 @@ def freed():
     m.close()
 
 
+ASKER = """
+import ctypes, sys, threading
+cuda = ctypes.CDLL("libcuda.so.1")
+context = ctypes.c_void_p()
+wrong = cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) or cuda.cuCtxSetCurrent(context)
+held, asked = ctypes.c_uint64(), 0
+wrong = wrong or cuda.cuMemAlloc_v2(ctypes.byref(held), ctypes.c_size_t(4 << 20))
+
+def takes():
+    at = ctypes.c_uint64()
+    cuda.cuCtxSetCurrent(context)
+    cuda.cuMemAlloc_v2(ctypes.byref(at), ctypes.c_size_t(40 << 20))
+
+def asks():
+    global asked
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    cuda.cuCtxSetCurrent(context)
+    while True:
+        cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
+        asked += 1
+
+for what in [takes] * 16 + [asks]:
+    threading.Thread(target=what, daemon=True).start()
+print("holds", wrong, flush=True)
+sys.stdin.readline()
+print("asked", asked, flush=True)
+"""
+
+
+def beside(path):
+    """A process of a tenant that does nothing. Value: its pid."""
+    pid = os.fork()
+    if not pid:
+        here = Liar(path)
+        while here:
+            signal.pause()
+    return pid
+
+
+def behind_others():
+    """16 threads of a program wait for room, and another one asks meted how much there is, as it has to with so many other processes beside it."""
+    m = Meted("--soft-only", env=ENV)
+    c = m.control()
+    holder = Liar(m.make("holder", 60 * MIB, spill=True))
+    path = m.make("asker", 60 * MIB, spill=True)
+    others = [beside(path) for _ in range(PEERS_MOST + 1)]
+    ok(until(lambda: len(c.grant("asker")["processes"]) == len(others)), "another one has many processes", c.grant("asker")["processes"])
+    holder.says(MOVES | USED)
+    holder.ask(HELD)
+    same(holder.answer(5), (OK, 0), "one has 40 of 64 MiB, and does not leave")
+    holder.holds(HELD)
+    holder.says(MOVES | USED, 0, HELD)
+    r = Resider(m, "asker", "-c", ASKER, program=sys.executable)
+    ok(r.has("holds 0"), "a program waits for 40 more", r.lines)
+    time.sleep(1)
+    status, text = mete(m, "set", "asker", "--suspend", "--drain", "1")
+    ok(not status and c.share("asker")["residence"] == "away", "it is suspended: none of its calls is in the way", text, c.share("asker"))
+    c.ask("grant_resume", name="asker")
+    r.process.kill()
+    for pid in others:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    holder.close()
+    c.close()
+    m.close()
+
+
 def begins():
     """The worker that waits for a client is stopped, so that a program's session does not come on."""
     m = Meted("--soft-only", env={**ENV, "METE_SOFT_CONTEXT_MEMORY": "3M"})
@@ -178,7 +246,7 @@ def begins():
     m.close()
 
 
-for what in (over_a_return, in_parts, begins, freed, slow_return):
+for what in (over_a_return, in_parts, behind_others, begins, freed, slow_return):
     if what.__name__ in (sys.argv[2:] or [what.__name__]):
         what()
 finish()
