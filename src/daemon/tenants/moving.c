@@ -137,12 +137,16 @@ static bool can_be_asked(const struct worker *w)
 	return w->traffic && atomic_load_explicit(&w->traffic->moves, memory_order_acquire);
 }
 
+/* Acquire: `moves` was stored before. */
+static bool has_begun(const struct worker *w)
+{
+	return w->traffic && atomic_load_explicit(&w->traffic->begun, memory_order_acquire);
+}
+
 /* Whether it can be asked is not known yet. */
 static bool begins(const struct worker *w)
 {
-	/* Acquire: `moves` was stored before. */
-	return w->traffic && !atomic_load_explicit(&w->traffic->begun, memory_order_acquire) && !can_be_asked(w) &&
-	       clock_now_ns() - w->given_ns < BEGIN_NS;
+	return w->traffic && !has_begun(w) && !can_be_asked(w) && clock_now_ns() - w->given_ns < BEGIN_NS;
 }
 
 static bool any_begins(const struct tenant *t)
@@ -271,7 +275,9 @@ static const char *barred(const struct tenant *t, const struct moving *m)
 
 		if (!is_of(w, t) || begins(w))
 			continue;
-		if (m->far)
+		if (!can_be_asked(w) && !has_begun(w))
+			why = "its session does not begin, or its worker is of an older release, and cannot move";
+		else if (m->far)
 			why = bars_far(w, m->way);
 		else if (!can_be_asked(w))
 			why = "its program, or its relay, is of an older release, and cannot move: hold its work up "
