@@ -164,6 +164,8 @@ static inline u32 redux_step(u64 kind, u32 x, u32 y, bool is_signed)
 	}
 }
 
+/* A lane none of whose members is there gets 0: PTX leaves the value undefined, and what a register held before is gone,
+ * because an operation gives all active lanes a result. */
 static inline void redux(struct warp *w, const struct op *o, bool is_signed)
 {
 	const u32 *a = at(w, o->a);
@@ -178,11 +180,10 @@ static inline void redux(struct warp *w, const struct op *o, bool is_signed)
 			for (left &= left - 1; left; left &= left - 1)
 				value = redux_step(o->imm, value, a[__builtin_ctz(left)], is_signed);
 		}
-		r[i] = value;
+		r[i] = members(w, o, i) ? value : 0;
 	}
 	for (u32 i = 0; i < LANES; i++)
-		if (w->mask & lane_bit[i] && members(w, o, i))
-			d[i] = r[i];
+		d[i] = w->mask & lane_bit[i] ? r[i] : d[i];
 }
 
 static void redux_u32(struct warp *w, const struct op *o)

@@ -86,8 +86,7 @@ void redux_f32(struct warp *w, const struct op *o)
 		}
 	}
 	for (u32 i = 0; i < LANES; i++)
-		if (w->mask & lane_bit[i] && mask[i] & w->mask)
-			d[i] = r[i];
+		d[i] = w->mask & lane_bit[i] ? r[i] : d[i];
 }
 
 /* The memory of one lane's atomic; NULL: the launch has got a fault. */
