@@ -316,6 +316,12 @@ static void test_redux(void)
 	is(words_launch(m, 32, 0), 0);
 	is(word_d[3], 0x7fffffff);
 	ptx_module_free(m);
+	/* the members have ended: what the register held is overwritten */
+	m = one_kernel("", "mov.f32 %f, 0f40000000; mov.b32 %d, %f; setp.lt.u32 %p, %i1, 16; @%p bra OUT; "
+			   "redux.sync.min.f32 %f, %fa, 0x0000ffff; mov.b32 %d, %f; OUT:");
+	is(words_launch(m, 32, 0), 0);
+	ok(word_d[0] == as_bits(2) && !word_d[16] && !word_d[31]);
+	ptx_module_free(m);
 }
 
 /* Extremes of 16-bit floats found by all threads; pairs of 64-bit words that must never be torn. */

@@ -164,8 +164,10 @@ static inline u32 redux_step(u64 kind, u32 x, u32 y, bool is_signed)
 	}
 }
 
-/* A lane none of whose members is there gets 0: PTX leaves the value undefined, and what a register held before is gone,
- * because an operation gives all active lanes a result. */
+/*
+ * A lane of whose members none is there gets 0: PTX leaves the value undefined. An operation gives all active lanes a
+ * result, so that what the place of a result held before is nothing that anybody keeps.
+ */
 static inline void redux(struct warp *w, const struct op *o, bool is_signed)
 {
 	const u32 *a = at(w, o->a);
