@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -16,6 +17,18 @@
 static inline bool soft_capability_can_be(uint32_t arch)
 {
 	return arch >= SOFT_CAPABILITY_LEAST && arch <= SOFT_CAPABILITY_MOST;
+}
+
+/* Is there a chip of this number? Those below 10.0 are all known; later ones may come that are not known yet. */
+static inline bool soft_target_known(uint32_t arch)
+{
+	static const uint8_t chips[] = { 10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53,
+					 60, 61, 62, 70, 72, 75, 80, 82, 86, 87, 88, 89, 90 };
+
+	for (size_t i = 0; i < sizeof(chips) / sizeof(*chips); i++)
+		if (chips[i] == arch)
+			return true;
+	return arch >= 100;
 }
 
 #define SOFT_REMEDY_BYTES 128u

@@ -28,6 +28,7 @@ AGREED = "|".join((
     r"shared (49152|49153|65536|100000|232448|1048576)$", r"module's shared \d{4,7}$", r"two (shared|const)", r"const \d+", r"parameters? 8 \+ \d+", r"parameter \d+$",
     r"\.(maxnreg|maxntid|reqntid|reqnctapercluster) [\d, ]*$", r"\.minnctapersm \d+$", r"\.maxntid 64 \.reqntid 32", r"\.reqnctapercluster 2 \.maxclusterrank 4",
     r"line: (bar (16|0, 33|-1)|call with|call without|f32 register as u32|int immediate|float immediate)", r"\.target sm_(130|999)",
+    r"\.version (0\.9|8|x|8\.7\.1|-8\.7) ", r"\.target (sm_|sm_71|sm_76|sm_90f|compute_71|90|sm_90, sideways|sm_90 sm_80|)( for sm_120)?$", r"no (version|target)$",
     r"(add|sub|mul|mad|fma|div|rem|min|max|abs|neg|sqrt|popc|clz|bfe|prmt|lop3)\.\S+ .* \| operand \d: other width",
     r"(add|sub|mul|mad|fma|div|rem|min|max)\.(?!\S*f16)\S+ .* \| operand \d: (3|a float)$"))
 

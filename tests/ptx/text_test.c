@@ -37,11 +37,29 @@ static void taken(const char *text, const char *what)
 
 static void test_refusals(void)
 {
+	static const char *const no_target[] = { "sm_", "sm_abc", "sm_5", "sm_71", "sm_099", "sm_80a", "sm_90f", "sm_75f", "compute_71", "debug", "cuda", "sm_80, sideways" };
+	static const char *const no_version[] = { "0.9", "1.6", "3.3", "6.6", "7.9", "8.9", "8", "8.", "8.7.1", "8.80", "8.7e0", "0d4020000000000000", "x" };
+	char text[128];
+
 	refused("", PTX_INVALID, "no .version");
 	refused("hello", PTX_INVALID, "expected a directive, found hello");
 	refused(".version 99.0\n.target sm_80", PTX_TOO_NEW_VERSION, "version 99.0");
 	refused(".version 8.0\n.target sm_100\n", PTX_TOO_NEW_TARGET, "sm_100");
-	refused(".version 8.0\n.target sm_80a\n", PTX_TOO_NEW_TARGET, "METE_SOFT_CC=8.0");
+	refused(".version 8.6\n.target sm_100a\n", PTX_TOO_NEW_TARGET, "METE_SOFT_CC=10.0");
+	refused(".version 8.8\n.target sm_103f\n", PTX_TOO_NEW_TARGET, "METE_SOFT_CC=10.3");
+	for (size_t i = 0; i < sizeof(no_target) / sizeof(*no_target); i++) {
+		snprintf(text, sizeof(text), ".version 8.8\n.target %s\n", no_target[i]);
+		refused(text, PTX_INVALID, "line 2: there is no target");
+	}
+	for (size_t i = 0; i < sizeof(no_version) / sizeof(*no_version); i++) {
+		snprintf(text, sizeof(text), ".version %s\n.target sm_75\n", no_version[i]);
+		refused(text, PTX_INVALID, "line 1: ");
+	}
+	refused(".version 8.8\n", PTX_INVALID, "no .target");
+	refused(".version 8.8\n.version 8.8\n.target sm_75\n", PTX_INVALID, "a second .version");
+	taken(".version 9.0\n.target sm_20\n", "an old target in a new version");
+	taken(".version 8.8\n.target compute_75, debug, texmode_independent\n", "a target by its other name, with options");
+	taken(".version 8.8\n.target sm_100, sm_80\n", "of several targets the last one counts");
 	refused(".version 8.8\n.target sm_130\n", PTX_TOO_NEW_TARGET, "a software device is of 5.0 to 12.9");
 	refused(KERNEL("add.u32 %r1, %rd2, %r3;"), PTX_INVALID, "64 bits where add.u32 takes one of 32");
 	refused(KERNEL("add.u32 %r1, %f1, 0f3F800000;"), PTX_INVALID, "a floating-point number where add.u32 takes an integer");

@@ -279,7 +279,7 @@ static int assemble(struct job *j)
 	int r;
 
 	if (strncmp(j->target, "sm_", 3) || !(arch = strtoul(j->target + 3, &end, 10)) || end[strspn(end, "af")] ||
-	    !soft_capability_can_be((uint32_t)arch))
+	    !soft_capability_can_be((uint32_t)arch) || !soft_target_known((uint32_t)arch))
 		return fatal("Value '%s' is not defined for option 'gpu-name'", j->target);
 	text = find_checker(&checker) ? read_text(j->input, &one.bytes) : NULL;
 	if (!text)

@@ -151,6 +151,7 @@ void lex_next(struct lexer *l)
 		l->now.kind = TOK_END;
 	} else if (is_digit(c)) {
 		read_number(l);
+		l->now.name = (struct name){ start, (uint32_t)(l->p - start) };
 	} else if (is_name(c) || (c == '%' && is_name(peek(l, 1)))) {
 		l->p++;
 		while (is_name(peek(l, 0)))

@@ -17,7 +17,7 @@ enum token_kind {
 
 struct token {
 	enum token_kind kind;
-	struct name name; /* NAME, DOT, STRING */
+	struct name name; /* NAME, DOT, STRING; a number as it is written */
 	uint64_t value;	  /* INT; bits of F32, F64 */
 	char punct;
 	uint32_t line;

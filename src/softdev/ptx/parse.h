@@ -46,6 +46,9 @@ bool parse_remark(struct parser *p);
 void parse_enter(struct parser *p, struct symbol *s);
 void symbol_init(struct parser *p, struct symbol *s, struct name name, enum symbol_kind kind);
 struct symbol *parse_symbol_new(struct parser *p, struct name name, enum symbol_kind kind);
+/* What follows .version and .target (target.c). */
+void parse_version(struct parser *p);
+void parse_target(struct parser *p);
 /* Variables of one declaration at module level. */
 void parse_variable(struct parser *p, enum symbol_kind kind, enum ptx_variable_space space, enum linkage linkage);
 void parse_old_texture(struct parser *p, enum linkage linkage);
