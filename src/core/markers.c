@@ -189,11 +189,15 @@ static uint64_t begin_likely_locked(const struct pace *p, const struct chunk *c,
 /* A chunk has ended; it is claimed by the caller. */
 static void finish(struct pace *p, struct chunk *at, uint64_t seen_ns, bool waited)
 {
-	struct chunk c = *at;
-	struct lane *l = c.lane;
 	uint64_t begin_ns = 0, end_ns = 0;
+	struct chunk c;
+	struct lane *l;
 	bool idle, room;
 
+	pthread_mutex_lock(&p->lock); /* its lane may be dropped just now, which is noted in it */
+	c = *at;
+	pthread_mutex_unlock(&p->lock);
+	l = c.lane;
 	if (lane_enter(l)) {
 		end_ns = lane_time(l, c.end, c.end_ns, seen_ns, waited ? LANE_WAITED : LANE_LATER);
 		if (c.start && end_ns)

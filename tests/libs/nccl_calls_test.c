@@ -237,11 +237,18 @@ static void test_large(void)
 	free(room);
 }
 
-static void *last_rank(void *count)
+struct late {
+	size_t count;
+	ncclResult_t result;
+};
+
+static void *last_rank(void *data)
 {
+	struct late *late = data;
+
 	usleep(200000);
-	GOOD(t.ncclAllReduce(at(from[RANKS - 1]), at(to[RANKS - 1]), *(size_t *)count, ncclFloat32, ncclSum,
-			     comms[RANKS - 1], streams[RANKS - 1]));
+	late->result = t.ncclAllReduce(at(from[RANKS - 1]), at(to[RANKS - 1]), late->count, ncclFloat32, ncclSum,
+				       comms[RANKS - 1], streams[RANKS - 1]);
 	return NULL;
 }
 
@@ -250,7 +257,8 @@ static void *last_rank(void *count)
 static void test_freed(bool ordered)
 {
 	static float room[MOST];
-	size_t count = 700;
+	struct late late = { .count = 700 };
+	const size_t count = late.count;
 	pthread_t thread;
 	CUdeviceptr p;
 
@@ -264,10 +272,11 @@ static void test_freed(bool ordered)
 	GOOD(t.ncclAllReduce(at(p), at(to[0]), count, ncclFloat32, ncclSum, comms[0], streams[0]));
 	for (int r = 1; r < RANKS - 1; r++)
 		GOOD(t.ncclAllReduce(at(from[r]), at(to[r]), count, ncclFloat32, ncclSum, comms[r], streams[r]));
-	ok(!pthread_create(&thread, NULL, last_rank, &count));
+	ok(!pthread_create(&thread, NULL, last_rank, &late));
 	CU(cuCtxSetCurrent(contexts[0]));
 	CU(ordered ? cuMemFreeAsync(p, streams[0]) : cuMemFree(p));
 	ok(!pthread_join(thread, NULL));
+	GOOD(late.result);
 	for (int r = 0; r < RANKS; r++) {
 		get(r, room, count * 4);
 		tap_ok(all_as(room, ncclFloat32, 0, count, ncclSum, 0), "rank %d, memory is freed %s behind the call",
