@@ -346,6 +346,24 @@ def refused_by_drain(m, c):
     until(lambda: not c.grant("wall")["processes"])
 
 
+def called_off(m, c):
+    """A device that is in service again keeps the tenants that its drain was about to move."""
+    r = Resider(m, "wall", SIZE, 2, "endless", wall=True, spill=False)
+    r.has("holds")
+    r.go_on()
+    r.has("hangs")
+    here = share(c, "wall")["index"]
+    status, text = mete(m, "drain", str(here), "--grace", "1s")
+    ok(status, "work that does not end: not drained in time", text)
+    mete(m, "uncordon", str(here))
+    ok(until(lambda: not c.grant("wall")["suspended"], 20), "in service again: nobody is on his way", c.grant("wall"))
+    r.go_on()
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    same(share(c, "wall")["index"], here, "and its tenant has stayed")
+    until(lambda: not c.grant("wall")["processes"])
+
+
 def suspended_when_drained(m, c):
     """Its device is drained while it is away: it returns to another one, or, where there is none, when it is asked to later."""
     for elsewhere in (True, False):
@@ -403,6 +421,7 @@ holds_many(m, c, "variables")
 cannot_move(m, c)
 drained(m, c)
 refused_by_drain(m, c)
+called_off(m, c)
 suspended_when_drained(m, c)
 many_moves(m, c)
 ok("what makes no sense" not in m.log(), "no worker had to be asked twice", m.log()[-2000:])

@@ -84,6 +84,19 @@ static void move_tenants(struct daemon *daemon, const struct health *h)
 	}
 }
 
+void drain_call_off(struct daemon *daemon, const struct device *device, int64_t drain)
+{
+	char error[256];
+
+	for (struct tenant *t = daemon->tenants; t; t = t->next) {
+		if (t->drain_tries.drain != drain || !t->moving.goes || t->suspension.state != SUSPENSION_LEAVING ||
+		    !grant_find_share(&t->grant, device->uuid))
+			continue;
+		if (suspension_end(t, false, error, sizeof(error)))
+			log_line("device %u is in service again: %s", device->index, error);
+	}
+}
+
 static void step(struct daemon *daemon, struct health *h)
 {
 	unsigned int left = health_tenants(daemon, h->device.uuid);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct daemon;
+struct device;
 struct health;
 
 /* How a drain has tried to move a tenant. */
@@ -24,6 +25,8 @@ struct drain_tries {
 uint64_t drain_deadline(uint64_t grace_s);
 /* Starts to wait for the tenants of a device whose record says that it is draining. */
 void drain_begin(struct daemon *daemon, struct health *h);
+/* The device is in service again: tenants that this drain (health.h: since) sends elsewhere stay, or return. */
+void drain_call_off(struct daemon *daemon, const struct device *device, int64_t drain);
 
 int drain_start(struct daemon *daemon);
 void drain_stop(struct daemon *daemon);

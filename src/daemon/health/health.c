@@ -341,10 +341,12 @@ int health_drain(struct daemon *daemon, const struct device *device, const char 
 int health_uncordon(struct daemon *daemon, const struct device *device, const char *who, char *error, size_t size)
 {
 	struct health want = { 0 }, *h = health_find(daemon, device->uuid);
+	int64_t since;
 	int r;
 
 	if (!h || health_state_of(h) == DEVICE_ACTIVE)
 		return 0;
+	since = h->since;
 	if (h->lost) {
 		snprintf(error, size,
 			 "device %u is still lost: %s: its driver does not answer for it: reset it, or restart the "
@@ -357,6 +359,7 @@ int health_uncordon(struct daemon *daemon, const struct device *device, const ch
 		return r;
 	log_line("device %u: in service again, by %s", device->index, who);
 	journal_add(daemon, JOURNAL_DEVICE, NULL, device->uuid, "in service again, by %s", who);
+	drain_call_off(daemon, device, since);
 	return 0;
 }
 

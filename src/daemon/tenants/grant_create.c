@@ -29,7 +29,9 @@ static bool fits(struct ask *ask, const struct grant *g, const struct device *de
 	if (!g->spill)
 		return grant_check_fit(ask, device, others, bytes, g->overcommit);
 	if (g->resident_units > bytes / WIRE_UNIT_BYTES) {
-		refuse(ask, CODE_BAD_SIZE, "\"resident_bytes\" is more than the quota: ask for no more than that");
+		refuse(ask, CODE_BAD_SIZE,
+		       "the memory that is to stay on the device (--resident, \"resident_bytes\") is more than the "
+		       "quota (--mem): ask for no more than that");
 		return false;
 	}
 	return grant_check_fit(ask, device, 0, bytes, false) &&
@@ -52,12 +54,14 @@ static bool read_spill(struct ask *ask, struct grant *g)
 	g->resident_units = resident ? (uint64_t)json_integer_value(resident) / WIRE_UNIT_BYTES : 0;
 	if (g->resident_units && !g->spill) {
 		refuse(ask, CODE_MALFORMED,
-		       "\"resident_bytes\" without \"spill\": all memory of the grant is resident");
+		       "\"resident_bytes\" (--resident) without \"spill\" (--spill): all memory of the grant is "
+		       "resident");
 		return false;
 	}
 	if (g->spill && json_array_size(json_object_get(ask->request, "devices")) > 1) {
 		refuse(ask, CODE_MALFORMED,
-		       "memory that may leave its device (\"spill\") is of one device: name one, or leave \"spill\" "
+		       "memory that may leave its device (--spill, \"spill\") is of one device: name one, or leave "
+		       "\"spill\" "
 		       "away");
 		return false;
 	}
@@ -247,8 +251,7 @@ static bool fill_driver(struct ask *ask, struct grant *g)
 		return false;
 	}
 	if (g->wall && !device_kind_has_cuda(driver->kind)) {
-		refuse(ask, CODE_NO_DRIVER,
-		       "a wall is for CUDA: a device of kind %s has none; leave --wall away",
+		refuse(ask, CODE_NO_DRIVER, "a wall is for CUDA: a device of kind %s has none; leave --wall away",
 		       device_kind_name(driver->kind));
 		return false;
 	}
