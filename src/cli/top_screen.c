@@ -363,10 +363,22 @@ static bool is_frozen(const struct top_row *row)
 	return !strcmp(row->text[TOP_CLASS], "frozen");
 }
 
-/* That a tenant is frozen is said even where the column that says it is dropped. */
+/* The column of classes says why a tenant does not work: frozen, or where its memory is. */
+static bool stands_still(const struct top_row *row)
+{
+	static const char *const words[] = { "frozen", "leaving", "away", "returning" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(row->text[TOP_CLASS], words[i]))
+			return true;
+	return false;
+}
+
+/* Why a tenant does not work is said even where the column that says it is dropped. */
 static const char *text_of(const struct top_row *row, unsigned int column, const int width[TOP_COLUMNS])
 {
-	return column == TOP_REQUESTED && width[TOP_CLASS] < 0 && is_frozen(row) ? "frozen" : row->text[column];
+	return column == TOP_REQUESTED && width[TOP_CLASS] < 0 && stands_still(row) ? row->text[TOP_CLASS]
+										    : row->text[column];
 }
 
 static enum colour colour_of(const struct top_row *row, unsigned int column)

@@ -12,6 +12,7 @@ from place import CLIENT, METE, MIB, wait_for
 from terminal import Terminal
 
 TURN_CLIENT = os.path.join(place.BUILD, 'tests/daemon/turn_client')
+HUNGRY = os.path.join(place.BUILD, 'examples/hungry')
 HINTS = 'q quit'
 
 
@@ -287,6 +288,19 @@ class Top(place.MeteTest):
         for columns in (50, 80, 160):
             terminal = self.top(columns=columns, term='vt100')
             terminal.shows('team', 'frozen')
+            self.quit(terminal)
+
+    def held(self, name):
+        done = self.mete('show', name, '--json')
+        return 0 if done.returncode else json.loads(done.stdout)['grant']['devices'][0]['held_bytes']
+
+    def test_away_is_said_on_a_narrow_terminal(self):
+        self.start('run', '--soft', '--name', 'team', '--mem', '16M', '--spill', '--', HUNGRY, '--hold', '600')
+        wait_for(lambda: self.held('team') > 8 * MIB, 'its memory')
+        self.assertEqual(self.mete('set', 'team', '--suspend').returncode, 0)
+        for columns in (50, 80, 160):
+            terminal = self.top(columns=columns, term='vt100')
+            terminal.shows('team', 'away')
             self.quit(terminal)
 
     def percent(self, terminal, column):
