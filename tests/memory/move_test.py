@@ -130,7 +130,8 @@ def upgraded(m, c):
 
 def followed(m, c):
     """`mete set --suspend` and `mete move` wait for what becomes of it, also over an upgrade of meted."""
-    for words, said, status in ((("set", "wall", "--suspend"), "away", 0), (("move", "wall", "--device", "1"), "meted was started again", 1)):
+    there = str(1 - share(c, "wall")["index"])
+    for words, said, status in ((("set", "wall", "--suspend"), "away", 0), (("move", "wall", "--device", there), "meted was started again", 1)):
         r = Resider(m, "wall", SIZE, 3, "endless", wall=True, spill=False)
         r.has("holds")
         r.go_on()
