@@ -112,7 +112,8 @@ static void learn_locked(struct pace *p, struct flow *f, const struct chunk *c, 
 static void account_locked(struct pace *p, const struct chunk *c, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct flow *f = &c->stream->flow[p->engine];
-	uint64_t packed = c->word - f->completed, still_ns;
+	/* What is done may be another stream's record by now, which has this count from the beginning (streams.c). */
+	uint64_t packed = c->word - __atomic_load_n(&f->completed, __ATOMIC_ACQUIRE), still_ns;
 
 	if ((int64_t)packed <= 0)
 		return;
@@ -427,8 +428,7 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 	c.word = atomic_load(&f->submitted);
 	c.end = lane_event(s->lane);
 	c.end_ns = tick_now();
-	if (c.end &&
-	    !s->lane->face->marker_put(c.end, l ? l->handle : s->handle, l ? l->per_thread : s->per_thread)) {
+	if (c.end && !s->lane->face->marker_put(c.end, l ? l->handle : s->handle, l ? l->per_thread : s->per_thread)) {
 		lane_return(s->lane, c.end);
 		c.end = NULL;
 	}
