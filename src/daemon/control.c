@@ -487,7 +487,7 @@ json_t *control_save(const struct daemon *daemon, struct handover *h)
 
 	for (struct control *c = daemon->controls; c; c = c->next) {
 		/* What is no text will be refused: it need not come along. An answer that is half written cannot. */
-		line = json_stringn(c->used ? c->line : "", c->used);
+		line = c->used && memchr(c->line, 0, c->used) ? NULL : json_stringn(c->used ? c->line : "", c->used);
 		if (c->closing || c->writing || !line || uv_fileno((uv_handle_t *)&c->pipe, &fd)) {
 			json_decref(line);
 			continue;

@@ -99,6 +99,17 @@ def test_half_a_request(m):
     same(d.line(':"hello"}\n')["pid"], m.process.pid, "and the line behind them")
 
 
+def test_zero_byte(m):
+    """What any user may send unfinished is in nobody's way."""
+    with socket.socket(socket.AF_UNIX) as hostile:
+        hostile.connect(os.path.join(m.dir, "control.sock"))
+        hostile.send(b"\0")
+        m.control().ask("hello")  # it has been read by now
+        pid = m.process.pid
+        ok(upgrade(m)["ok"], "a zero byte in an unfinished line does not stop an upgrade")
+        same(m.control().ask("hello")["pid"], pid, "the next meted is the same process")
+
+
 def test_refused(m):
     """What cannot take over is told, and meted goes on."""
     script = os.path.join(m.dir, "script")
@@ -246,7 +257,7 @@ def test_many(m):
 
 
 def main():
-    for test in (test_taken_over, test_waiting, test_half_a_request, test_refused, test_signal, test_goes_back, test_dies, test_hangs, test_many):
+    for test in (test_taken_over, test_waiting, test_half_a_request, test_zero_byte, test_refused, test_signal, test_goes_back, test_dies, test_hangs, test_many):
         m = Meted("--soft-only")
         test(m)
         m.close()

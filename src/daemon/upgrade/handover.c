@@ -194,7 +194,8 @@ int handover_read(int take_file, struct handover **ret)
 		return -ENOMEM;
 	h->stopped_ns = stopped_ns;
 	h->file = steal_fd(&file);
-	h->root = json_loadb(text + HEAD_BYTES, bytes - HEAD_BYTES, 0, NULL);
+	/* A meted before this one may have kept a client's unfinished line with a zero byte in it. */
+	h->root = json_loadb(text + HEAD_BYTES, bytes - HEAD_BYTES, JSON_ALLOW_NUL, NULL);
 	h->fds = json_incref(json_object_get(h->root, "fds"));
 	if (!note_given(h)) {
 		handover_free(h);
