@@ -145,8 +145,11 @@ void arbiter_rights(const struct arbiter *a, int tenant, struct arbiter_rights *
 /* Restores the account that the previous meted wrote. No more is owed to the tenant than there can be; a debt stays. */
 void arbiter_resume(struct arbiter *a, int tenant, uint64_t charged_ns, int64_t lag_ns);
 void arbiter_resume_rights(struct arbiter *a, int tenant, const struct arbiter_rights *rights, uint64_t now_ns);
-/* Work that was in flight when the tenant's account was restored has been measured now: it began at at_ns. */
-void arbiter_began(struct arbiter *a, int tenant, uint64_t at_ns);
+/*
+ * Work that was in flight when the tenant's account was restored has been measured now: it began at at_ns. Value: the
+ * time that the tenant is charged for that.
+ */
+uint64_t arbiter_began(struct arbiter *a, int tenant, uint64_t at_ns);
 /* Restores the totals of wanted and waited time, which continue from these values. */
 void arbiter_resume_wants(struct arbiter *a, int tenant, uint64_t wanted_ns, uint64_t waited_ns);
 

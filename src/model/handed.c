@@ -71,13 +71,13 @@ void arbiter_resume_rights(struct arbiter *a, int i, const struct arbiter_rights
  * It has been at work since then, and others, of whom a part was put off for that, were charged for all of it. What it
  * had itself, beside one of them, is charged now.
  */
-void arbiter_began(struct arbiter *a, int i, uint64_t at_ns)
+uint64_t arbiter_began(struct arbiter *a, int i, uint64_t at_ns)
 {
 	struct tenant *t = &a->tenant[i];
 	uint64_t ns;
 
 	if (!t->resumed_ns || at_ns >= t->resumed_ns)
-		return;
+		return 0;
 	ns = t->resumed_ns - at_ns < GONE_NS ? (t->resumed_ns - at_ns) / 2 : GONE_NS / 2;
 	t->base_ns += ns;
 	bucket_spend(&t->bucket, (int64_t)ns);
@@ -91,6 +91,7 @@ void arbiter_began(struct arbiter *a, int i, uint64_t at_ns)
 		if (a->list[n] != i && h->at_ns > from && h->at_ns - from > h->covered_ns)
 			h->covered_ns = h->at_ns - from;
 	}
+	return ns;
 }
 
 /*

@@ -78,6 +78,23 @@ void window_load(struct window *w, const struct window_sample *before, unsigned 
 	}
 }
 
+/* The part of the time from from_ns to to_ns that has passed at at_ns. */
+static double passed(uint64_t from_ns, uint64_t to_ns, uint64_t at_ns)
+{
+	if (at_ns >= to_ns)
+		return 1;
+	return at_ns <= from_ns ? 0 : (double)(at_ns - from_ns) / (double)(to_ns - from_ns);
+}
+
+void window_learn(struct window *w, enum window_total total, uint64_t from_ns, uint64_t to_ns, int64_t ns)
+{
+	for (unsigned int i = 0; i < w->count; i++) {
+		struct window_sample *s = &w->sample[(w->next + w->capacity - 1 - i) % w->capacity];
+
+		s->total[total] += (uint64_t)(int64_t)((double)ns * passed(from_ns, to_ns, s->at_ns));
+	}
+}
+
 static double between(const struct window_sample *a, const struct window_sample *b, enum window_total total,
 		      uint64_t at_ns)
 {

@@ -31,6 +31,13 @@ void window_free(struct window *w);
 void window_add(struct window *w, const struct window_sample *sample, bool force);
 
 /*
+ * Enters time of a total that passed between from_ns and to_ns and is learnt of only now, after samples of later
+ * moments were taken: these get all of it, samples in between a part. Below 0: so much less. The total of the next
+ * sample must include it.
+ */
+void window_learn(struct window *w, enum window_total total, uint64_t from_ns, uint64_t to_ns, int64_t ns);
+
+/*
  * Computes the mean rate of a total over the `length_ns` before `now`, which is a sample too, as a fraction of the
  * time: 0 to 1 where the total is time. False: nothing is known yet.
  */

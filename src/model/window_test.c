@@ -80,6 +80,27 @@ static void test_handed_over(void)
 	window_free(b);
 }
 
+/* What is learnt of too late for the samples. */
+static void test_learn(void)
+{
+	struct window *w = window_new(16, S);
+	struct window_sample s;
+
+	for (uint64_t t = 10; t <= 14; t++) {
+		s = at(t * S, 0);
+		window_add(w, &s, false);
+	}
+	window_learn(w, WINDOW_CHARGED, 11 * S, 13 * S, 800 * MS);
+	ok(rate_is(w, at(14 * S, 800 * MS), S, 0)); /* after it */
+	ok(rate_is(w, at(14 * S, 800 * MS), 2 * S, 0.2)); /* in its second half, and after it */
+	ok(rate_is(w, at(14 * S, 800 * MS), 4 * S, 0.2)); /* all */
+	window_learn(w, WINDOW_CHARGED, 0, 0, 100 * MS);
+	ok(rate_is(w, at(14 * S, 900 * MS), 4 * S, 0.2)); /* before all samples */
+	window_learn(w, WINDOW_CHARGED, 11 * S, 13 * S, -800 * (int64_t)MS);
+	ok(rate_is(w, at(14 * S, 100 * MS), 4 * S, 0)); /* and taken back */
+	window_free(w);
+}
+
 static void test_ring(void)
 {
 	struct window *w = window_new(11, 100 * MS);
@@ -119,5 +140,6 @@ int main(void)
 	test_ring();
 	test_handed_over();
 	test_gap();
+	test_learn();
 	return tap_end();
 }

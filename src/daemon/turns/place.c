@@ -38,6 +38,12 @@ void place_sample(struct place *p, uint64_t now_ns, bool force)
 	window_add(p->minute, &s, false); /* many short processes would fill it */
 }
 
+void place_learn(struct place *p, uint64_t from_ns, uint64_t to_ns, int64_t charged_ns)
+{
+	window_learn(p->second, WINDOW_CHARGED, from_ns, to_ns, charged_ns);
+	window_learn(p->minute, WINDOW_CHARGED, from_ns, to_ns, charged_ns);
+}
+
 struct place *engine_join(struct engine *e, const struct arbiter_terms *terms, uint64_t now_ns)
 {
 	struct place *p = calloc(1, sizeof(*p));
@@ -355,12 +361,20 @@ static uint64_t away_too_much(const struct place *p)
 	return sum > absent ? p->away_ns - (uint64_t)((double)p->away_ns * (double)absent / (double)sum) : 0;
 }
 
+/* It was not had, though it stays charged: neither counters nor rates show it. */
+static void forgo(struct place *p, uint64_t ns)
+{
+	p->counted_ns[WINDOW_CHARGED] += ns;
+	place_learn(p, 0, 0, (int64_t)ns);
+	place_learn(p, p->found_ns - p->absent_ns, p->found_ns, -(int64_t)ns);
+}
+
 void place_count_from(struct place *p, const uint64_t at_ns[WINDOW_TOTALS], uint64_t now_ns)
 {
 	for (unsigned int i = 0; i < WINDOW_TOTALS; i++)
 		p->known_ns[i] = at_ns ? at_ns[i] : UINT64_MAX;
 	place_count_known(p, now_ns);
-	p->counted_ns[WINDOW_CHARGED] += away_too_much(p);
+	forgo(p, away_too_much(p));
 	/* Those who come to a tenant that nothing is known of begin at 0. */
 	for (unsigned int i = 0; i < WINDOW_TOTALS; i++)
 		p->known_ns[i] = at_ns ? at_ns[i] : 0;

@@ -74,7 +74,7 @@ static struct arbiter_rights rights_on_page(const struct wire_turn *t)
  */
 static void resume(struct place *p, struct seat *s, bool found, uint64_t now_ns)
 {
-	uint64_t before = arbiter_read(p->engine->arbiter, p->at, now_ns).charged_ns;
+	uint64_t before = engine_totals(p, now_ns).charged_ns;
 	uint64_t charged = atomic_load_explicit(&s->turn->charged_ns, memory_order_relaxed);
 	uint64_t until = atomic_load_explicit(&s->turn->until_ns, memory_order_relaxed);
 	uint64_t at_ns = atomic_load_explicit(&s->turn->charged_at_ns, memory_order_relaxed);
@@ -83,6 +83,7 @@ static void resume(struct place *p, struct seat *s, bool found, uint64_t now_ns)
 	if (found) {
 		p->away_ns += used_since(s, absent);
 		p->absent_ns = max_u64(p->absent_ns, absent);
+		p->found_ns = now_ns;
 	}
 	if (!p->handed_over && charged >= p->resumed_ns) {
 		p->resumed_ns = charged;
@@ -99,6 +100,9 @@ static void resume(struct place *p, struct seat *s, bool found, uint64_t now_ns)
 			place_count_known(p, now_ns);
 		else
 			place_count_skip(p, before, now_ns);
+		/* Had before: windows that have begun with other seats begin with it. */
+		place_learn(p, found ? now_ns - absent : 0, found ? now_ns : 0,
+			    (int64_t)(engine_totals(p, now_ns).charged_ns - before));
 	}
 	if (!found || !(s->gate & WIRE_OPEN) || until <= now_ns)
 		return;
@@ -280,7 +284,7 @@ unsigned int seat_take_edges(struct seat *s, unsigned int most, uint64_t now_ns)
 			continue;
 		/* In flight since before this meted, and measured now. */
 		if (s->found && begins && at_ns < s->edge_ns)
-			arbiter_began(a, s->place->at, at_ns);
+			place_learn(s->place, at_ns, s->edge_ns, (int64_t)arbiter_began(a, s->place->at, at_ns));
 		s->found = false;
 		at_ns = at_ns > now_ns ? now_ns : at_ns < s->edge_ns ? s->edge_ns : at_ns;
 		s->edge_ns = at_ns;

@@ -66,6 +66,7 @@ static void test_pages(void)
 static void test_rights(void)
 {
 	struct found f = prepare(700 * MS, 300 * (int64_t)MS);
+	struct engine_reading shown;
 	struct arbiter_rights r;
 	struct seat *s;
 	uint64_t charged;
@@ -96,6 +97,10 @@ static void test_rights(void)
 	tap_ok(charged == 300 * MS,
 	       "of work that was in flight half of the time before is charged, and all since: %llu ms",
 	       (unsigned long long)(charged / MS));
+	engine_read(f.place, NOW + 200 * MS, &shown);
+	tap_ok(shown.share_1s > 0.499 && shown.share_1s < 0.501 && shown.share_60s < 0.501,
+	       "of which the shares of the time since show what was had since: %.3f, %.3f", shown.share_1s,
+	       shown.share_60s);
 	engine_rise(s, NOW + 202 * MS, false);
 	engine_leave(f.place, NOW + 202 * MS);
 	engine_free(f.engine);
@@ -118,6 +123,71 @@ static void test_handed_over(void)
 	       "what was handed over holds, whatever the page says: behind by %lld ms",
 	       (long long)r.arrears_ns / (long long)MS);
 	free(t);
+}
+
+/* A page of a client that was at work for used_ms of the 400 ms without a meted. */
+static void away(struct wire_turn *turn, uint64_t used_ms)
+{
+	memset(turn, 0, sizeof(*turn));
+	atomic_store(&turn->charged_at_ns, NOW - 400 * MS);
+	atomic_store(&turn->busy_ns, used_ms * MS);
+}
+
+/* Two clients of one tenant come back one after the other: the shares begin where the time without a meted ends. */
+static void test_shown(void)
+{
+	struct found f = prepare(0, 0);
+	struct wire_turn *turn = aligned_alloc(64, sizeof(*turn));
+	struct engine_reading shown;
+	struct seat *s[2];
+
+	away(f.turn, 300);
+	away(turn, 400);
+	s[0] = engine_sit(f.place, f.turn, true, NOW);
+	s[1] = engine_sit(f.place, turn, true, NOW + MS);
+	engine_read(f.place, NOW + 2 * MS, &shown);
+	tap_ok(shown.total.charged_ns == 700 * MS && shown.share_1s <= 1 && shown.share_60s <= 1,
+	       "two clients come back: what they had is charged, the tenant has had %.3f of the time since",
+	       shown.share_1s);
+	engine_rise(s[0], NOW + 2 * MS, false);
+	engine_rise(s[1], NOW + 2 * MS, false);
+	engine_leave(f.place, NOW + 2 * MS);
+	engine_free(f.engine);
+	free(f.turn);
+	free(turn);
+}
+
+/* Over an upgrade the shares go on. Two tenants that measured all of the time for themselves had it together. */
+static void test_shown_together(void)
+{
+	const struct window_sample before = { .at_ns = NOW - 600 * MS };
+	struct found f = prepare(0, 0);
+	struct wire_turn *turn = aligned_alloc(64, sizeof(*turn));
+	struct place *other = engine_join(f.engine, &half, NOW);
+	struct engine_reading shown[2];
+	struct seat *s[2];
+
+	away(f.turn, 400);
+	away(turn, 400);
+	s[0] = engine_sit(f.place, f.turn, true, NOW);
+	s[1] = engine_sit(other, turn, true, NOW);
+	window_load(f.place->second, &before, 1);
+	window_load(other->second, &before, 1);
+	place_count_from(f.place, NULL, NOW);
+	place_count_from(other, NULL, NOW);
+	engine_read(f.place, NOW, &shown[0]);
+	engine_read(other, NOW, &shown[1]);
+	tap_ok(shown[0].share_1s > 0.33 && shown[0].share_1s < 0.34 && shown[1].share_1s > 0.33 &&
+		       shown[1].share_1s < 0.34,
+	       "two tenants that were at work all the while had 400 of 600 ms together: %.3f and %.3f",
+	       shown[0].share_1s, shown[1].share_1s);
+	engine_rise(s[0], NOW, false);
+	engine_rise(s[1], NOW, false);
+	engine_leave(f.place, NOW);
+	engine_leave(other, NOW);
+	engine_free(f.engine);
+	free(f.turn);
+	free(turn);
 }
 
 /*
@@ -190,5 +260,7 @@ int main(void)
 	test_pages();
 	test_rights();
 	test_handed_over();
+	test_shown();
+	test_shown_together();
 	return tap_end();
 }

@@ -52,7 +52,7 @@ struct place {
 	struct window *second, *minute; /* of the last second and minute, in steps of 0.1 s and of 1 s */
 	uint64_t longest_ns, bypassed;	/* of clients that have ended */
 	uint64_t resumed_ns, away_ns;	/* charged by a predecessor, and used since then */
-	uint64_t absent_ns;		/* the time without a meted */
+	uint64_t absent_ns, found_ns;	/* the time without a meted, and its end */
 	int64_t resumed_lag_ns;
 	struct arbiter_rights resumed;
 	bool handed_over;		    /* the totals were handed over by a predecessor, and not read from pages */
@@ -99,6 +99,8 @@ void place_count_skip(struct place *p, uint64_t charged_before_ns, uint64_t now_
 /* Marks resumed totals: what the previous meted has counted is not counted again. */
 void place_count_known(struct place *p, uint64_t now_ns);
 void place_sample(struct place *p, uint64_t now_ns, bool force);
+/* Corrects the windows: what is charged now was used, or was not, between from_ns and to_ns. */
+void place_learn(struct place *p, uint64_t from_ns, uint64_t to_ns, int64_t charged_ns);
 /* Takes up to `most` edges of its seats, in turn. False: there are more. */
 bool place_take_edges(struct place *p, unsigned int most, uint64_t now_ns);
 /* Value: true if it has begun to want or do something that the arbiter does not know of. */
