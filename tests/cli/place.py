@@ -20,10 +20,24 @@ GIB = 1 << 30
 OUT_OF_MEMORY = 2
 WAIT_S = 30
 SANITIZED = bool(os.environ.get('METE_TEST_SANITIZED'))  # the shim brings a sanitizer's runtime into programs
+SILENT_S = 0 if os.environ.get('METE_TEST_LONG') else 600 if SANITIZED else 200
+
+
+def hangs(number, frame):
+    raise AssertionError(f'nothing for {SILENT_S} s: the test hangs')
+
+
+def awake():
+    """The test goes on: what waits for ever without a word of it is ended, and fails where it waits."""
+    signal.alarm(SILENT_S)
+
+
+signal.signal(signal.SIGALRM, hangs)
 
 
 def wait_for(condition, what, seconds=WAIT_S):
     """Waits until the condition holds; its value."""
+    awake()
     end = time.monotonic() + seconds
     while True:
         value = condition()
@@ -47,6 +61,7 @@ class MeteTest(unittest.TestCase):
     """A place for one test: two software devices of 1 GiB."""
 
     def setUp(self):
+        awake()
         self.folder = tempfile.mkdtemp(prefix='mt-', dir='/tmp')
         self.runtime = os.path.join(self.folder, 'run')
         self.env = {name: value for name, value in os.environ.items()
@@ -95,6 +110,7 @@ class MeteTest(unittest.TestCase):
 
     def mete(self, *words, env=None, **keywords):
         """Runs mete to its end."""
+        awake()
         keywords.setdefault('stdin', subprocess.DEVNULL)
         if 'input' in keywords:
             del keywords['stdin']
@@ -185,6 +201,7 @@ def main(beside=()):
         apart.append((said, subprocess.Popen([sys.executable, '-B', sys.argv[0], BUILD, *some.split()], stdout=said, stderr=said)))
     names = sys.argv[2:] or [name for name in all_tests() if name not in ' '.join(beside).split()]
     done = unittest.main(argv=[sys.argv[0], *names], verbosity=2, exit=False)
+    signal.alarm(0)  # those beside have their own
     good = done.result.wasSuccessful()
     for said, process in apart:
         good &= not process.wait()

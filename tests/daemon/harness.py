@@ -23,6 +23,8 @@ METED = os.path.join(BUILD, "src/daemon/meted")
 SANITIZED = bool(os.environ.get("METE_TEST_SANITIZED"))  # a sanitizer keeps freed memory, and takes more of everything
 PATIENCE = float(os.environ.get("METE_TEST_PATIENCE", "1"))  # ./check says how much slower a sanitizer may be
 WIRE_CLIENT = os.path.join(BUILD, "tests/daemon/wire_client")
+# A test that says nothing for so long hangs; 0: it may.
+SILENT_S = int(os.environ.get("METE_TEST_SILENT", 0 if os.environ.get("METE_TEST_LONG") else 600 if SANITIZED else 200))
 
 UNIT = 512
 OK, NO_ROOM, BAD, WRONG_VERSION, FULL, UNKNOWN_OBJECT = range(6)
@@ -46,9 +48,28 @@ def leave_nothing():
             shutil.rmtree(m.dir, ignore_errors=True)
 
 
+def hangs(number, frame):
+    """What waits for ever ends here, long before the test's time is up, and says where it waited. Whoever does not end by that either,
+    for a thread that waits as well, ends by force."""
+    signal.signal(signal.SIGALRM, lambda *_: (leave_nothing(), os._exit(1)))
+    signal.alarm(30)
+    print(f"# nothing for {SILENT_S} s:", *"".join(traceback.format_stack(frame)).splitlines(), sep="\n# ", flush=True)
+    raise SystemExit("Bail out! the test hangs")
+
+
+def awake():
+    """The test goes on."""
+    signal.alarm(SILENT_S)
+
+
+signal.signal(signal.SIGALRM, hangs)
+awake()
+
+
 def ok(good, what, *shown):
     global count, failed
     count += 1
+    awake()
     if not good:
         failed += 1
     print(f"{'' if good else 'not '}ok {count} - {what}", flush=True)
@@ -65,6 +86,7 @@ def same(got, expected, what):
 def skip(what, why):
     global count
     count += 1
+    awake()
     print(f"ok {count} - {what} # SKIP {why}", flush=True)
 
 
@@ -132,6 +154,7 @@ class Beside:
     def run(part, said):
         global count, failed
         os.dup2(said.fileno(), 1)
+        awake()
         count, status = 0, 1
         opened.clear()  # they are the parent's
         try:
@@ -144,6 +167,7 @@ class Beside:
         os._exit(status)
 
     def end(self):
+        signal.alarm(0)  # each of them has its own
         for name, pid, said in self.runs:
             status = os.waitpid(pid, 0)[1]
             said.seek(0)
