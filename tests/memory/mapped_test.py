@@ -18,6 +18,7 @@ from harness import BUILD, PATIENCE, Meted, finish, ok, same, until  # noqa: E40
 MAPPER = os.path.join(BUILD, "tests/memory/mapper")
 SIZE, QUOTA, SEGMENT = 24 * MIB, 56 * MIB, 4 * MIB
 HELD = SIZE + 2 * MIB  # and one allocation that is mapped nowhere
+LEAVES = (HELD, HELD - SEGMENT)  # also where it has just given one back, for the next one
 LONG = bool(os.environ.get("METE_TEST_LONG"))
 ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
 
@@ -39,29 +40,29 @@ def ends(r):
 
 
 def comes_and_goes(m, c, judge, name):
-    r = mapper(m, name, 30)
+    r = mapper(m, name, 0)
     ok(r.has("holds") and r.done(1), f"{name}: it runs", r.lines)
-    ok(until(lambda: share(c, name)["movable_bytes"] == HELD, 5), f"{name}: all of it can leave", share(c, name))
+    ok(until(lambda: share(c, name)["movable_bytes"] == HELD, 20), f"{name}: all of it can leave", share(c, name))
     for _ in range(3):
         status, text = mete(m, "set", name, "--suspend")
         away = share(c, name)
-        ok(not status and away["residence"] == "away" and away["away_bytes"] == HELD and not judge.used(),
+        ok(not status and away["residence"] == "away" and away["away_bytes"] in LEAVES and not judge.used(),
            f"{name}: suspended, nothing of it is on the device", text, away, judge.used())
+        ok(r.waits(), f"{name}: its program waits")
         done = len(r.rounds())
-        ok(not r.done(done + 2, 0.3), f"{name}: its program waits")
         status, text = mete(m, "set", name, "--resume")
         ok(not status and r.done(done + 2), f"{name}: it goes on", text, r.lines[-3:])
-    same(r.end(), 0, f"{name}: every word and every answer is what it has to be")
+    same(r.stop(), 0, f"{name}: every word and every answer is what it has to be")
     until(lambda: not c.grant(name)["processes"])
     ok(not judge.used(), f"{name}: nothing is left")
 
 
 def handed_on(m, c, judge):
     r = mapper(m, "local", 1000000, "export")
-    ok(r.has("holds") and until(lambda: share(c, "local")["movable_bytes"] == HELD - SEGMENT, 5),
+    ok(r.has("holds") and until(lambda: share(c, "local")["movable_bytes"] == HELD - SEGMENT, 20),
        "what is exported counts as memory that stays", share(c, "local"))
     status, text = mete(m, "set", "local", "--suspend")
-    ok(not status and judge.used() == SEGMENT and share(c, "local")["away_bytes"] == HELD - SEGMENT,
+    ok(not status and judge.used() == SEGMENT and share(c, "local")["away_bytes"] + SEGMENT in LEAVES,
        "it stays, and all else leaves", text, share(c, "local"), judge.used())
     mete(m, "set", "local", "--resume")
     ok(r.done(len(r.rounds()) + 2), "and returns", r.lines[-3:])
@@ -121,7 +122,7 @@ def roams(c, turn):
 def worker_path(m, c):
     """Behind a wall without --spill: its worker ends, and the next one has all of it, on the same device or on another."""
     m.make("far", QUOTA, wall=True, spill=False)
-    failed, r = [], Resider(m, "far", SIZE, 60, wall=True, spill=False, program=MAPPER)
+    failed, r = [], Resider(m, "far", SIZE, 0, wall=True, spill=False, program=MAPPER)
     r.has("holds")
     for turn in range(6):
         for words in roams(c, turn):
@@ -134,7 +135,7 @@ def worker_path(m, c):
             break
     ok(not failed, "far: it is suspended and moved to another device", failed)
     ok("stays:" not in mete(m, "ps", "--wide")[1], "and nothing would keep it", mete(m, "ps", "--wide"))
-    same(r.end(), 0, "far: every word and every answer is what it has to be")
+    same(r.stop(), 0, "far: every word and every answer is what it has to be")
 
 
 def worker_lost():
@@ -143,7 +144,7 @@ def worker_lost():
     m = Meted("--soft-only", env={**ENV, "METE_SOFT_COPY_RATE": "40M"})
     c = m.control()
     m.make("far", QUOTA, wall=True, spill=False)
-    failed, r = [], Resider(m, "far", SIZE, 12, wall=True, spill=False, program=MAPPER)
+    failed, r = [], Resider(m, "far", SIZE, 0, wall=True, spill=False, program=MAPPER)
     r.has("holds")
     for turn in range(3):
         mete(m, "set", "far", "--suspend")
@@ -161,14 +162,14 @@ def worker_lost():
     if failed:
         ends(r)
     else:
-        same(r.end(), 0, "far: every word and every answer is what it has to be")
+        same(r.stop(), 0, "far: every word and every answer is what it has to be")
     c.close()
     m.close()
 
 
 def between_servers():
     a, b = Server("a", QUOTA), Server("b", QUOTA)
-    failed, r = [], Remote(a, SIZE, 60, program=MAPPER)
+    failed, r = [], Remote(a, SIZE, 0, program=MAPPER)
     r.has("holds")
     for turn in range(6):
         here, there = (a, b) if turn % 2 == 0 else (b, a)
@@ -178,7 +179,7 @@ def between_servers():
             failed.append((turn, text, r.lines[-3:]))
             break
     ok(not failed, "it goes from server to server", failed)
-    same(r.end(), 0, "every word and every answer is what it has to be")
+    same(r.stop(), 0, "every word and every answer is what it has to be")
     ok(until(lambda: not a.held() and not b.held(), 10), "and nothing is left", a.grant(), b.grant())
     a.end()
     b.end()

@@ -2,12 +2,14 @@
  * mapper.c: a program that makes and maps memory itself, as frameworks do that grow their segments: mapper BYTES ROUNDS
  *
  * One allocation is mapped at two addresses, one only to be read, one nowhere; of one the handle is given back at once.
- * In each round segments are unmapped, and others mapped in their place. A kernel changes every word. A third argument:
- * "export": one of the segments is exported. "hand": one after the other, until one is refused ("exported N"). "attack": other threads retain, release, map, ask and export all the
- * while; "race": the same without exports. Lines as those of resider.c.
+ * In each round segments are unmapped, and others mapped in their place. A kernel changes every word. ROUNDS 0: until
+ * its input ends. A third argument: "export": one of the segments is exported. "hand": one after the other, until one is
+ * refused ("exported N"). "attack": other threads retain, release, map, ask and export all the while; "race": the same
+ * without exports. Lines as those of resider.c.
  */
 #include <cuda.h>
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -225,6 +227,14 @@ static unsigned int hand_on(void)
 	return n;
 }
 
+/* Nobody writes to it: what can be read is its end. */
+static bool input_ended(void)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	return poll(&input, 1, 0) > 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 3 ? argv[3] : "";
@@ -260,7 +270,7 @@ int main(int argc, char **argv)
 	puts("holds");
 	for (uintptr_t i = 0; attacks && i < 3; i++)
 		pthread_create(&thread[i], NULL, attack, (void *)(i + 1));
-	while (rounds_done < rounds) {
+	while (rounds ? rounds_done < rounds : !input_ended()) {
 		began = now();
 		round_once();
 		took = now() - began;

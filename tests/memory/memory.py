@@ -59,6 +59,19 @@ class Resider:
     def done(self, rounds, seconds=30):
         return until(lambda: len(self.rounds()) >= rounds, seconds)
 
+    def waits(self):
+        """It makes no round; the lines of what it had made may come late."""
+        for _ in range(20):
+            done = len(self.rounds())
+            if not self.done(done + 1, 0.3):
+                return True
+        return False
+
+    def stop(self):
+        """Ends one that goes on until its input ends."""
+        self.process.stdin.close()
+        return self.end()
+
     def end(self, seconds=120):
         """Value: the number of words that are wrong; None: it has not said."""
         try:
