@@ -1,5 +1,6 @@
 """mete trace: its files keep the format's rules and hold what clients did, however the recording ends."""
 import os
+import re
 import signal
 import subprocess
 import time
@@ -42,7 +43,8 @@ class Trace(place.MeteTest):
         return client.stdout.readline().split()
 
     def tracing(self, client, words, **keywords):
-        """A mete trace that has begun."""
+        """A mete trace that has begun, after the one before has ended."""
+        wait_for(lambda: self.tell(client, 'tracing') == ['0'], 'nobody records')
         process = self.start('trace', *words, cwd=self.folder, **keywords)
         wait_for(lambda: self.tell(client, 'tracing') == ['1'], 'it records')
         return process
@@ -58,17 +60,23 @@ class Trace(place.MeteTest):
             self.assertIn(part, out)
         return out, error
 
+    def stop(self, process, *parts):
+        """Ends a recording when all has happened that it is to hold."""
+        process.send_signal(signal.SIGINT)
+        return self.finish(process, *parts)
+
     def test_launches(self):
         train, infer = self.attach('train'), self.attach('infer', '-d', '1')
-        process = self.tracing(infer, ['--for', '1s', '-o', 'all.json'])
+        process = self.tracing(infer, ['--for', '60s', '-o', 'all.json'])
         for _ in range(10):
             self.tell(train, 'record', 100, 0, 0, 11, 1, 10, 0, 'saxpy(float*, "x")')
             self.tell(infer, 'record', 10, 0, 0, 21, 2, 20, 500, 'attention')
             self.tell(infer, 'record', 5, 0, 1, 22, 2, 0, 0, 'copy to device')
             time.sleep(0.02)
-        out, error = self.finish(process, 'all.json: 1.0 s, 1150 launches', 'longest launch: attention of infer, 0.020 ms',
-                                 'longest wait: attention of infer, 0.500 ms', 'Perfetto')
-        self.assertEqual(error, 'mete: recording for 1 s; an interrupt ends it\n')
+        out, error = self.stop(process, ' s, 1150 launches', 'longest launch: attention of infer, 0.020 ms',
+                               'longest wait: attention of infer, 0.500 ms', 'Perfetto')
+        self.assertEqual(error, 'mete: recording for 60 s; an interrupt ends it\n')
+        self.assertRegex(out, r'^all\.json: \d+\.\d s, ')
         self.assertRegex(out, r'train +1000 ')
         self.assertRegex(out, r'infer +150 ')
         events, names = self.check('all.json')
@@ -99,7 +107,8 @@ class Trace(place.MeteTest):
             self.clients.append(worker)
             worker.stdout.readline()
         time.sleep(0.3)
-        self.finish(self.start('trace', '--for', '1s', '-o', 't.json', cwd=self.folder), 'left', 'right')
+        out, _ = self.finish(self.start('trace', '--for', '1s', '-o', 't.json', cwd=self.folder), 'left', 'right')
+        self.assertGreaterEqual(float(re.match(r't\.json: (\d+\.\d) s', out)[1]), 1)
         events, names = self.check('t.json')
         tracks = {}
         for event in events:
@@ -136,33 +145,34 @@ class Trace(place.MeteTest):
             time.sleep(0.1)
             for _ in range(signals):
                 process.send_signal(number)
-            self.finish(process, 'mete-trace.json: 0.', ' 50 launches')
+            out, _ = self.finish(process, ' 50 launches')
+            self.assertLess(float(re.match(r'mete-trace\.json: (\d+\.\d) s', out)[1]), 30)
             self.check('mete-trace.json')
-            wait_for(lambda: self.tell(client, 'tracing') == ['0'], 'it records no more')
+        wait_for(lambda: self.tell(client, 'tracing') == ['0'], 'it records no more')
 
     def test_choice(self):
         train, infer = self.attach('train'), self.attach('infer', '-d', '1')
-        process = self.tracing(infer, ['infer', '--for', '300ms', '-o', 'infer.json'])
+        process = self.tracing(infer, ['infer', '--for', '60000ms', '-o', 'infer.json'])
         self.assertEqual(self.tell(train, 'tracing'), ['0'], 'who was not named is left alone')
         self.tell(infer, 'record', 10, 0, 0, 11, 1, 10, 0, 'k')
-        self.finish(process, '10 launches')
-        process = self.tracing(train, ['--device', '1', '--for', '0.3', '-o', 'one.json'])
+        self.stop(process, '10 launches')
+        process = self.tracing(train, ['--device', '1', '--for', '60.5', '-o', 'one.json'])
         self.tell(train, 'record', 10, 0, 0, 11, 1, 10, 0, 'left out')
         self.tell(infer, 'record', 10, 0, 0, 11, 1, 10, 0, 'k')
-        self.finish(process)
+        self.stop(process)
         events, _ = self.check('one.json')
         self.assertEqual({e['name'] for e in events if e['ph'] == 'X' and e['cat'] == 'call'}, {'k'})
-        process = self.tracing(train, ['--for', '300ms', '-o', '-'])
+        process = self.tracing(train, ['--for', '60s', '-o', '-'])
         self.tell(train, 'record', 10, 0, 0, 11, 1, 10, 0, 'k')
-        out, _ = self.finish(process)
+        out, _ = self.stop(process)
         events, _ = trace_format.check(out)
         self.assertEqual(len([e for e in events if e.get('cat') == 'call']), 10)
 
     def test_losses_are_named(self):
         client = self.attach('train')
-        process = self.tracing(client, ['--for', '500ms'])
+        process = self.tracing(client, ['--for', '60s'])
         self.tell(client, 'record', 9000, 0, 0, 11, 1, 1, 0, 'flood')
-        out, error = self.finish(process)
+        out, error = self.stop(process)
         self.assertRegex(error, r'mete: [0-9]+ launches were overwritten')
         events, _ = self.check('mete-trace.json')
         self.assertEqual(len([e for e in events if 'records lost' in e['name']]), 1)
