@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""
+Begins a test when the processors have room for it: room.py FOLDER TESTS COMMAND... is meson's wrapper of each test of a run.
+
+TESTS of them run at once in any case. Most tests wait for a good part of their time, for others' processes or for a time of meted's:
+where the processors were idle for a third of the last second, one more begins, one each second. So the processors are used, and tests
+that measure time are not crowded where there is no room. FOLDER is the run's own, with locks that end with who holds them.
+"""
+import fcntl
+import os
+import subprocess
+import sys
+import time
+
+ROOM = 1 / 3  # of the time of all processors
+PACE_S = 1    # what the last one uses is seen by then
+LONGEST_S = 60  # a test's limit of time runs meanwhile
+
+
+def lock(path):
+    """The descriptor of a lock that nobody else holds; None: somebody does."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return fd
+    except BlockingIOError:
+        os.close(fd)
+        return None
+
+
+def ticks():
+    """Those in which the processors were idle, and all."""
+    with open("/proc/stat", encoding="ascii") as f:
+        user, nice, system, idle, waiting, irq, soft, stolen = map(int, f.readline().split()[1:9])
+    return idle + waiting, user + nice + system + idle + waiting + irq + soft + stolen
+
+
+def is_next(folder):
+    """True for one of those that wait, each PACE_S."""
+    fd = lock(os.path.join(folder, "next"))
+    if fd is None:
+        return False
+    try:
+        now = time.time()
+        if now - float(os.read(fd, 32) or 0) < PACE_S:
+            return False
+        os.pwrite(fd, f"{now:.6f}".encode(), 0)
+        return True
+    finally:
+        os.close(fd)
+
+
+def wait(folder, tests):
+    """Returns when the test may begin; its place is locked until this process ends."""
+    end, before = time.monotonic() + LONGEST_S, ticks()
+    while time.monotonic() < end:
+        if any(lock(os.path.join(folder, str(i))) is not None for i in range(tests)):
+            return
+        time.sleep(PACE_S)
+        now = ticks()
+        room = now[0] - before[0] > ROOM * (now[1] - before[1])
+        before = now
+        if room and is_next(folder):
+            return
+
+
+if __name__ == "__main__":
+    wait(sys.argv[1], int(sys.argv[2]))
+    status = subprocess.run(sys.argv[3:]).returncode
+    sys.exit(status if status >= 0 else 128 - status)
