@@ -81,5 +81,20 @@ def named(relative):
 
 rule("a head that names a file names its own",
      ((r, 1) for r in files if r.endswith((".c", ".h")) and named(r) != os.path.basename(r)))
+
+
+def prose():
+    """The lines of documents outside of code, each with the one before and the one behind it."""
+    for relative in (r for r in files if r.endswith(".md")):
+        lines, fenced = text(relative).decode("utf-8", "replace").split("\n"), False
+        for i, line in enumerate(lines):
+            fenced ^= line.lstrip().startswith("```")
+            if not fenced:
+                yield relative, i + 1, lines[i - 1] if i else "", line, lines[i + 1] if i + 1 < len(lines) else ""
+
+
+rule("no line of a document begins with one stray blank", ((r, n) for r, n, _, line, _ in prose() if re.match(r" \S", line)))
+rule("rows of a table follow one another, below a head",
+     ((r, n) for r, n, before, line, behind in prose() if line.startswith("|") and not before.strip() and not behind.startswith("|--")))
 print(f"1..{count}")
 sys.exit(1 if failed else 0)
