@@ -26,6 +26,7 @@ static void test_dimensions(void)
 	union params p = { .work = { .kernel = RAND_KERNEL_GENERATE,
 				     .type = CURAND_RNG_QUASI_SOBOL32,
 				     .output = RAND_BITS,
+				     .place = at(FORGED_ALLOWED - sizeof(struct rand_place)),
 				     .to = at(0),
 				     .count = 2 * RAND_DIMENSIONS - 1,
 				     .dimensions = RAND_DIMENSIONS } };
@@ -41,6 +42,7 @@ static void test_wide(void)
 	union params p = { .work = { .kernel = RAND_KERNEL_GENERATE,
 				     .type = CURAND_RNG_PSEUDO_PHILOX4_32_10,
 				     .output = RAND_BITS64,
+				     .place = at(FORGED_ALLOWED - sizeof(struct rand_place)),
 				     .to = at(0),
 				     .count = 64,
 				     .dimensions = 1 } };
@@ -50,6 +52,52 @@ static void test_wide(void)
 	ok(forged_run(rand_run, &p, 1, 2000) == FORGED_REFUSED);
 	p.work.type = CURAND_RNG_QUASI_SOBOL64;
 	ok(forged_run(rand_run, &p, 1, 2000) == FORGED_DONE);
+}
+
+/* One block of a call, as the device's threads would run it. */
+static void block_run(const union params *p, uint32_t block, uint32_t blocks)
+{
+	struct soft_native n = { .params = p,
+				 .bytes = sizeof(*p),
+				 .block = block,
+				 .blocks = blocks,
+				 .reach = forged_reach,
+				 .go_on = forged_go_on,
+				 .refuse = forged_refuse };
+
+	forged_refused = false;
+	rand_run(&n);
+}
+
+/* The last block of a call takes the generator on; calls that overlap all the same leave it as far as both together. */
+static void test_place(void)
+{
+	union params p = { .work = { .kernel = RAND_KERNEL_SEED,
+				     .type = CURAND_RNG_PSEUDO_PHILOX4_32_10,
+				     .output = RAND_BITS,
+				     .place = at(FORGED_ALLOWED - sizeof(struct rand_place)),
+				     .id = 77,
+				     .to = at(0),
+				     .count = 1000,
+				     .dimensions = 1 } };
+	const struct rand_place *place = rand_place(&p.work);
+
+	block_run(&p, 0, 1);
+	p.work.kernel = RAND_KERNEL_GENERATE;
+	block_run(&p, 2, 3);
+	block_run(&p, 0, 3);
+	ok(place->done == 0);
+	block_run(&p, 1, 3);
+	ok(place->done == 1000);
+	block_run(&p, 0, 3);
+	block_run(&p, 1, 2);
+	block_run(&p, 1, 3);
+	block_run(&p, 0, 2);
+	block_run(&p, 2, 3);
+	ok(place->done == 3000 && !(uint32_t)place->shares);
+	p.work.id = 78;
+	block_run(&p, 0, 1);
+	ok(forged_refused && place->done == 3000);
 }
 
 static void forge(struct rand_work *w)
@@ -64,14 +112,16 @@ static void forge(struct rand_work *w)
 	w->output = (uint32_t)forged_below(RAND_OUTPUTS);
 	w->to = forged_address();
 	w->count = forged_number();
-	w->states = forged_address();
+	w->place = forged_address();
+	w->id = forged_below(2);
 	w->sequences = w->type == CURAND_RNG_PSEUDO_XORWOW || w->type == CURAND_RNG_PSEUDO_MRG32K3A
 			       ? (uint32_t)forged_below(70)
 			       : 0;
-	w->first = (uint32_t)forged_below(80);
 	w->seeded = (uint32_t)forged_below(2);
+	w->older = (uint32_t)forged_below(2);
+	w->setting = (uint64_t)forged_below(3);
+	w->seed = forged_random();
 	w->offset = (uint64_t)forged_number();
-	w->done = (uint64_t)forged_number();
 	w->dimensions = (uint32_t)forged_below(1200);
 	w->mean = forged_below(8) ? (double)forged_below(100) : -1e300;
 	w->deviation = 1;
@@ -87,6 +137,9 @@ static void test_any(void)
 
 		memset(&p, 0, sizeof(p));
 		forge(&p.work);
+		if (forged_below(4) && forged_reach(NULL, p.work.place, sizeof(struct rand_place), true) &&
+		    !(p.work.place % 8))
+			rand_place(&p.work)->id = p.work.id;
 		end = forged_run(rand_run, &p, 1, 30);
 		done += end == FORGED_DONE;
 		escaped += end == FORGED_ESCAPED;
@@ -102,6 +155,7 @@ int main(void)
 	forged_begin();
 	test_dimensions();
 	test_wide();
+	test_place();
 	test_any();
 	return tap_end();
 }

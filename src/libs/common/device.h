@@ -33,6 +33,10 @@ struct device_driver {
 	__typeof__(((struct cuda_table *)0)->cuMemcpy2DUnaligned_v2) copy;
 	__typeof__(((struct cuda_table *)0)->cuMemcpy2DAsync_v2) copy_async;
 	__typeof__(((struct cuda_table *)0)->cuStreamSynchronize) wait;
+	__typeof__(((struct cuda_table *)0)->cuStreamCreate) stream_create;
+	__typeof__(((struct cuda_table *)0)->cuStreamDestroy_v2) stream_destroy;
+	__typeof__(((struct cuda_table *)0)->cuStreamIsCapturing) capturing;
+	__typeof__(((struct cuda_table *)0)->cuThreadExchangeStreamCaptureMode) capture_mode;
 	__typeof__(((struct cuda_table *)0)->cuStreamGetCtx) stream_context;
 	__typeof__(((struct cuda_table *)0)->cuLibraryLoadData) load;
 	__typeof__(((struct cuda_table *)0)->cuLibraryGetKernel) kernel;

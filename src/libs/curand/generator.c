@@ -1,8 +1,9 @@
 /*
  * generator.c: cuRAND's calls.
  *
- * What a generator is set to takes effect with its next numbers, when its states are seeded. Statuses as cuRAND
- * documents them: a setting that a type has not: TYPE_ERROR; a count that does not fit: LENGTH_NOT_MULTIPLE.
+ * What a generator is set to takes effect with its next numbers, when it is seeded. The launches of a graph are not
+ * seen here, so that a generator with captured calls is seeded as soon as it is set. Statuses as cuRAND documents them:
+ * a setting that a type has not: TYPE_ERROR; a count that does not fit: LENGTH_NOT_MULTIPLE.
  */
 #include "libs/curand/rand.h"
 
@@ -29,11 +30,20 @@ struct curandGenerator_st {
 	cudaStream_t stream;
 	curandRngType_t type;
 	curandOrdering_t order;
-	uint64_t seed, offset, done; /* done: numbers since the offset was set, of functions of a position */
+	uint64_t seed, offset;
 	uint32_t dimensions;
-	bool seeded;
-	uint32_t first;	 /* the subsequence whose turn it is */
-	uint64_t states; /* address; 0: none yet */
+	pthread_mutex_t mutex; /* calls about one generator follow each other */
+	/* mutex guards the following */
+	enum {
+		UNSEEDED,
+		SEEDED_BY_GRAPH, /* once a graph is launched, or not yet */
+		SEEDED
+	} seeded;
+	uint64_t setting;    /* counts what it has been set to */
+	bool set_in_capture; /* the last time; it is seeded in the graph then */
+	bool captured;	     /* a graph may lead to the place */
+	uint64_t place;	     /* address of a struct rand_place and the states behind it; 0: none yet */
+	uint64_t id;	     /* of the place; each has its own */
 	uint32_t states_count;
 };
 
@@ -135,6 +145,8 @@ static curandStatus_t create(curandGenerator_t *generator, curandRngType_t type,
 		free(g);
 		return status_of(e);
 	}
+	pthread_mutex_init(&g->mutex, NULL);
+	g->setting = 1; /* 0: of memory without a generator */
 	g->magic = MAGIC;
 	*generator = g;
 	return CURAND_STATUS_SUCCESS;
@@ -152,30 +164,6 @@ curandStatus_t soft_curandCreateGenerator(curandGenerator_t *generator, curandRn
 curandStatus_t soft_curandCreateGeneratorHost(curandGenerator_t *generator, curandRngType_t rng_type)
 {
 	return generator ? create(generator, rng_type, NULL) : CURAND_STATUS_NOT_INITIALIZED;
-}
-
-static void states_free(struct curandGenerator_st *g)
-{
-	CUcontext popped;
-
-	if (!g->driver) {
-		free((void *)(uintptr_t)g->states);
-	} else if (g->states && !g->driver->push(g->context)) {
-		g->driver->free(g->states);
-		g->driver->pop(&popped);
-	}
-	g->states = 0;
-	g->states_count = 0;
-}
-
-curandStatus_t soft_curandDestroyGenerator(curandGenerator_t generator)
-{
-	if (!is_good(generator))
-		return CURAND_STATUS_NOT_INITIALIZED;
-	generator->magic = 0;
-	states_free(generator);
-	free(generator);
-	return CURAND_STATUS_SUCCESS;
 }
 
 curandStatus_t soft_curandGetVersion(int *version)
@@ -196,6 +184,230 @@ curandStatus_t soft_curandGetProperty(libraryPropertyType type, int *value)
 	return CURAND_STATUS_SUCCESS;
 }
 
+/* ---- where it is: memory and seeds ---- */
+
+/* The generator's context, in which a capture forbids nothing. */
+static CUresult context_begin(const struct curandGenerator_st *g, CUstreamCaptureMode *mode)
+{
+	CUresult e = g->driver->push(g->context);
+
+	*mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	if (!e)
+		g->driver->capture_mode(mode);
+	return e;
+}
+
+static void context_end(const struct curandGenerator_st *g, CUstreamCaptureMode *mode)
+{
+	CUcontext popped;
+
+	g->driver->capture_mode(mode);
+	g->driver->pop(&popped);
+}
+
+static void place_free(struct curandGenerator_st *g)
+{
+	CUstreamCaptureMode mode;
+
+	if (!g->driver) {
+		free((void *)(uintptr_t)g->place);
+	} else if (g->place && !context_begin(g, &mode)) {
+		g->driver->free(g->place);
+		context_end(g, &mode);
+	}
+	g->place = 0;
+	g->states_count = 0;
+}
+
+static CUresult place_alloc(const struct curandGenerator_st *g, size_t bytes, uint64_t *ret)
+{
+	CUstreamCaptureMode mode;
+	CUdeviceptr at = 0;
+	CUresult e;
+
+	if (!g->driver) {
+		*ret = (uintptr_t)malloc(bytes);
+		return *ret ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	e = context_begin(g, &mode);
+	if (e)
+		return e;
+	e = g->driver->alloc(&at, bytes);
+	context_end(g, &mode);
+	*ret = at;
+	return e;
+}
+
+/* Memory for the type and ordering, unless the generator has it already. */
+static CUresult place_get(struct curandGenerator_st *g)
+{
+	static _Atomic uint64_t last_id;
+	uint32_t count = rand_sequences(g->type, g->order);
+	CUresult e;
+
+	if (g->place && g->states_count == count)
+		return CUDA_SUCCESS;
+	place_free(g);
+	e = place_alloc(g, sizeof(struct rand_place) + count * sizeof(struct rand_state), &g->place);
+	if (e) {
+		g->place = 0;
+		return e;
+	}
+	g->id = MAGIC ^ ++last_id << 32;
+	g->states_count = count;
+	g->captured = false;
+	return CUDA_SUCCESS;
+}
+
+static struct rand_work work_of(const struct curandGenerator_st *g)
+{
+	return (struct rand_work){ .type = g->type,
+				   .place = g->place,
+				   .id = g->id,
+				   .sequences = g->states_count,
+				   .dimensions = g->dimensions };
+}
+
+static CUresult launch(const struct curandGenerator_st *g, const struct rand_work *w, uint32_t blocks, CUstream stream)
+{
+	union {
+		struct rand_work w;
+		uint8_t bytes[DEVICE_PARAM_BYTES];
+	} u;
+
+	memset(&u, 0, sizeof(u));
+	u.w = *w;
+	return library_launch(g->driver, g->context, w->kernel, blocks, stream, &u);
+}
+
+/* `older`: unless a graph has done it. */
+static CUresult seed_launch(const struct curandGenerator_st *g, bool older, CUstream stream)
+{
+	struct rand_work w = work_of(g);
+
+	w.kernel = RAND_KERNEL_SEED;
+	w.count = w.sequences ? w.sequences : w.dimensions;
+	w.seeded = g->order == CURAND_ORDERING_PSEUDO_SEEDED;
+	w.older = older;
+	w.setting = g->setting;
+	w.seed = g->seed;
+	w.offset = g->offset;
+	if (g->driver)
+		return launch(g, &w, older ? 1 : library_blocks(w.sequences, 64), stream);
+	if (w.sequences)
+		rand_seed(&w, 0, w.sequences);
+	rand_place_begin(&w);
+	return CUDA_SUCCESS;
+}
+
+/* In a stream of its own, and waited for. */
+static CUresult seed_beside(const struct curandGenerator_st *g)
+{
+	CUstreamCaptureMode mode;
+	CUstream stream = NULL;
+	CUresult e = context_begin(g, &mode), ended;
+
+	if (e)
+		return e;
+	e = g->driver->stream_create(&stream, CU_STREAM_NON_BLOCKING);
+	if (!e) {
+		e = seed_launch(g, false, stream);
+		ended = g->driver->wait(stream);
+		e = e ? e : ended;
+		g->driver->stream_destroy(stream);
+	}
+	context_end(g, &mode);
+	return e;
+}
+
+static bool is_capturing(const struct curandGenerator_st *g)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+	return g->driver && g->stream && !g->driver->capturing((CUstream)g->stream, &status) &&
+	       status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+/* A graph that holds the seeds begins the sequence again with each launch: it does where it was set in the capture. */
+static CUresult seed_captured(struct curandGenerator_st *g)
+{
+	CUresult e;
+
+	if (!g->set_in_capture && !g->captured)
+		place_free(g); /* with what is still under way */
+	e = place_get(g);
+	if (e)
+		return e;
+	e = g->set_in_capture ? seed_launch(g, false, (CUstream)g->stream) : seed_beside(g);
+	if (!e)
+		g->seeded = g->set_in_capture ? SEEDED_BY_GRAPH : SEEDED;
+	return e;
+}
+
+static CUresult seed_locked(struct curandGenerator_st *g, bool capturing)
+{
+	bool older = g->seeded == SEEDED_BY_GRAPH;
+	CUresult e;
+
+	if (g->seeded == SEEDED)
+		return CUDA_SUCCESS;
+	if (capturing && !older)
+		return seed_captured(g);
+	e = place_get(g);
+	if (!e)
+		e = seed_launch(g, older, (CUstream)g->stream);
+	if (!e && !capturing)
+		g->seeded = SEEDED;
+	return e;
+}
+
+/* It has been set to something else. */
+static void settle_locked(struct curandGenerator_st *g)
+{
+	CUstreamCaptureMode mode;
+
+	g->setting++;
+	g->seeded = UNSEEDED;
+	g->set_in_capture = is_capturing(g);
+	if (!g->captured || g->set_in_capture || context_begin(g, &mode))
+		return;
+	/* Waited for: a graph may be launched in any stream. What fails is tried again, and told, with the next
+	 * numbers. */
+	if (!seed_locked(g, false))
+		g->driver->wait((CUstream)g->stream);
+	context_end(g, &mode);
+}
+
+static void settle(struct curandGenerator_st *g)
+{
+	pthread_mutex_lock(&g->mutex);
+	settle_locked(g);
+	pthread_mutex_unlock(&g->mutex);
+}
+
+curandStatus_t soft_curandGenerateSeeds(curandGenerator_t generator)
+{
+	CUresult e;
+
+	if (!is_good(generator))
+		return CURAND_STATUS_NOT_INITIALIZED;
+	pthread_mutex_lock(&generator->mutex);
+	e = seed_locked(generator, is_capturing(generator));
+	pthread_mutex_unlock(&generator->mutex);
+	return status_of(e);
+}
+
+curandStatus_t soft_curandDestroyGenerator(curandGenerator_t generator)
+{
+	if (!is_good(generator))
+		return CURAND_STATUS_NOT_INITIALIZED;
+	generator->magic = 0;
+	place_free(generator);
+	pthread_mutex_destroy(&generator->mutex);
+	free(generator);
+	return CURAND_STATUS_SUCCESS;
+}
+
 /* ---- settings ---- */
 
 curandStatus_t soft_curandSetStream(curandGenerator_t generator, cudaStream_t stream)
@@ -213,8 +425,7 @@ curandStatus_t soft_curandSetPseudoRandomGeneratorSeed(curandGenerator_t generat
 	if (is_quasi(generator))
 		return CURAND_STATUS_TYPE_ERROR;
 	generator->seed = seed;
-	generator->done = 0;
-	generator->seeded = false;
+	settle(generator);
 	return CURAND_STATUS_SUCCESS;
 }
 
@@ -223,8 +434,7 @@ curandStatus_t soft_curandSetGeneratorOffset(curandGenerator_t generator, unsign
 	if (!is_good(generator))
 		return CURAND_STATUS_NOT_INITIALIZED;
 	generator->offset = offset;
-	generator->done = 0;
-	generator->seeded = false;
+	settle(generator);
 	return CURAND_STATUS_SUCCESS;
 }
 
@@ -239,7 +449,8 @@ curandStatus_t soft_curandSetGeneratorOrdering(curandGenerator_t generator, cura
 	if (order == CURAND_ORDERING_PSEUDO_SEEDED && generator->type != CURAND_RNG_PSEUDO_XORWOW)
 		return CURAND_STATUS_OUT_OF_RANGE;
 	generator->order = order;
-	generator->seeded = false;
+	if (rand_sequences(generator->type, order))
+		settle(generator);
 	return CURAND_STATUS_SUCCESS;
 }
 
@@ -259,96 +470,41 @@ curandStatus_t soft_curandSetQuasiRandomGeneratorDimensions(curandGenerator_t ge
 
 /* ---- numbers ---- */
 
-static struct rand_work work_of(const struct curandGenerator_st *g)
-{
-	return (struct rand_work){ .type = g->type,
-				   .seed = g->seed,
-				   .offset = g->offset,
-				   .done = g->done,
-				   .states = g->states,
-				   .sequences = rand_sequences(g->type, g->order),
-				   .first = g->first,
-				   .seeded = g->order == CURAND_ORDERING_PSEUDO_SEEDED,
-				   .dimensions = g->dimensions };
-}
-
-static curandStatus_t launch(struct curandGenerator_st *g, const struct rand_work *w, uint32_t blocks)
-{
-	union {
-		struct rand_work w;
-		uint8_t bytes[DEVICE_PARAM_BYTES];
-	} u;
-
-	memset(&u, 0, sizeof(u));
-	u.w = *w;
-	return status_of(library_launch(g->driver, g->context, w->kernel, blocks, (CUstream)g->stream, &u));
-}
-
-static curandStatus_t states_get(struct curandGenerator_st *g, uint32_t count)
-{
-	size_t bytes = count * sizeof(struct rand_state);
-	CUcontext popped;
-	CUdeviceptr at = 0;
-	CUresult e;
-
-	if (g->states_count == count)
-		return CURAND_STATUS_SUCCESS;
-	states_free(g);
-	if (!g->driver) {
-		at = (uintptr_t)malloc(bytes);
-		e = at ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-	} else {
-		e = g->driver->push(g->context);
-		if (!e) {
-			e = g->driver->alloc(&at, bytes);
-			g->driver->pop(&popped);
-		}
-	}
-	if (e)
-		return status_of(e);
-	g->states = at;
-	g->states_count = count;
-	return CURAND_STATUS_SUCCESS;
-}
-
-static curandStatus_t seed(struct curandGenerator_st *g)
-{
-	uint32_t count = rand_sequences(g->type, g->order);
-	struct rand_work w;
-	curandStatus_t status;
-
-	if (g->seeded)
-		return CURAND_STATUS_SUCCESS;
-	status = count ? states_get(g, count) : CURAND_STATUS_SUCCESS;
-	if (status || !count) {
-		g->seeded = !status;
-		return status;
-	}
-	w = work_of(g);
-	w.kernel = RAND_KERNEL_SEED;
-	w.count = count;
-	if (g->driver)
-		status = launch(g, &w, library_blocks(count, 64));
-	else
-		rand_seed(&w, (struct rand_state *)(uintptr_t)g->states, 0, count);
-	g->first = (uint32_t)(g->offset % count);
-	g->seeded = !status;
-	return status;
-}
-
-curandStatus_t soft_curandGenerateSeeds(curandGenerator_t generator)
-{
-	return is_good(generator) ? seed(generator) : CURAND_STATUS_NOT_INITIALIZED;
-}
-
 /* What is left in the program's memory, by the caller's thread. */
 static void run_here(const struct rand_work *w, int64_t parts)
 {
+	struct rand_place *place = rand_place(w);
+
 	if (w->sequences)
-		rand_sequences_run(w, (struct rand_state *)(uintptr_t)w->states, (void *)(uintptr_t)w->to, 0, parts,
-				   NULL);
+		rand_sequences_run(w, place, 0, parts, NULL);
 	else
-		rand_positions_run(w, (void *)(uintptr_t)w->to, 0, parts, NULL);
+		rand_positions_run(w, place, 0, parts, NULL);
+	place->done += rand_turns(w);
+}
+
+static CUresult generate_locked(struct curandGenerator_st *g, enum rand_output output, const void *to, int64_t count,
+				double mean, double deviation)
+{
+	bool capturing = is_capturing(g);
+	CUresult e = seed_locked(g, capturing);
+	struct rand_work w = work_of(g);
+	int64_t units, parts;
+
+	if (e)
+		return e;
+	w.kernel = RAND_KERNEL_GENERATE;
+	w.output = output;
+	w.to = (uintptr_t)to;
+	w.count = count;
+	w.mean = mean;
+	w.deviation = deviation;
+	units = w.count / rand_unit(&w);
+	parts = !w.sequences ? w.count : units < w.sequences ? units : w.sequences;
+	g->captured |= capturing;
+	if (g->driver)
+		return launch(g, &w, library_blocks(parts, 1 + w.count / parts * 16), (CUstream)g->stream);
+	run_here(&w, parts);
+	return CUDA_SUCCESS;
 }
 
 static bool is_normal(enum rand_output output)
@@ -359,9 +515,7 @@ static bool is_normal(enum rand_output output)
 static curandStatus_t generate(curandGenerator_t g, enum rand_output output, void *to, size_t count, double mean,
 			       double deviation)
 {
-	struct rand_work w;
-	curandStatus_t status;
-	int64_t units, parts;
+	CUresult e;
 
 	if (!is_good(g))
 		return CURAND_STATUS_NOT_INITIALIZED;
@@ -377,27 +531,10 @@ static curandStatus_t generate(curandGenerator_t g, enum rand_output output, voi
 		return CURAND_STATUS_SUCCESS;
 	if (!to)
 		return CURAND_STATUS_OUT_OF_RANGE;
-	status = seed(g);
-	if (status)
-		return status;
-	w = work_of(g);
-	w.kernel = RAND_KERNEL_GENERATE;
-	w.output = output;
-	w.to = (uintptr_t)to;
-	w.count = (int64_t)count;
-	w.mean = mean;
-	w.deviation = deviation;
-	units = w.count / rand_unit(&w);
-	parts = !w.sequences ? w.count : units < w.sequences ? units : w.sequences;
-	if (g->driver)
-		status = launch(g, &w, library_blocks(parts, 1 + w.count / parts * 16));
-	else
-		run_here(&w, parts);
-	if (w.sequences)
-		g->first = (uint32_t)((g->first + (uint64_t)units) % w.sequences);
-	else
-		g->done += count / g->dimensions;
-	return status;
+	pthread_mutex_lock(&g->mutex);
+	e = generate_locked(g, output, to, (int64_t)count, mean, deviation);
+	pthread_mutex_unlock(&g->mutex);
+	return status_of(e);
 }
 
 #define GENERATE(name, type, output)                                                                                   \

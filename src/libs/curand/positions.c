@@ -35,30 +35,30 @@ void philox(uint64_t counter, uint32_t sequence, uint64_t seed, uint32_t ret[4])
  * The counter of group `group` since the position that has been set, and its sequence. A position counts whole numbers
  * of 32 bits, so that sequences before it have had one counter more than the others; doubles take two at a time.
  */
-static uint64_t philox_counter(const struct rand_work *w, uint64_t group, unsigned int each, uint32_t *ret_sequence)
+static uint64_t philox_counter(const struct rand_place *at, uint64_t group, unsigned int each, uint32_t *ret_sequence)
 {
-	uint64_t begun = w->offset / 4, place = begun % PHILOX_SEQUENCES + group;
+	uint64_t begun = at->offset / 4, place = begun % PHILOX_SEQUENCES + group;
 
 	*ret_sequence = (uint32_t)(place % PHILOX_SEQUENCES);
 	return begun / PHILOX_SEQUENCES + each * (place / PHILOX_SEQUENCES) -
 	       (*ret_sequence < begun % PHILOX_SEQUENCES ? each - 1 : 0);
 }
 
-static void philox_bits(const struct rand_work *w, uint64_t group, uint32_t ret[4])
+static void philox_bits(const struct rand_place *at, uint64_t group, uint32_t ret[4])
 {
 	uint32_t sequence;
-	uint64_t counter = philox_counter(w, group, 1, &sequence);
+	uint64_t counter = philox_counter(at, group, 1, &sequence);
 
-	philox(counter, sequence, w->seed, ret);
+	philox(counter, sequence, at->seed, ret);
 }
 
-static void philox_doubles(const struct rand_work *w, uint64_t group, double ret[4])
+static void philox_doubles(const struct rand_place *at, uint64_t group, double ret[4])
 {
 	uint32_t v[4], sequence;
-	uint64_t counter = philox_counter(w, group, 2, &sequence);
+	uint64_t counter = philox_counter(at, group, 2, &sequence);
 
 	for (unsigned int half = 0; half < 2; half++) {
-		philox(counter + half, sequence, w->seed, v);
+		philox(counter + half, sequence, at->seed, v);
 		for (int i = 0; i < 2; i++)
 			ret[2 * half + (unsigned int)i] =
 				(double)(v[2 * i] ^ (uint64_t)v[2 * i + 1] << 21) * 0x1p-53 + 0x1p-54;
@@ -66,16 +66,16 @@ static void philox_doubles(const struct rand_work *w, uint64_t group, double ret
 }
 
 /* Four numbers of the kind that is wanted. */
-static void philox_group(const struct rand_work *w, uint64_t group, void *ret)
+static void philox_group(const struct rand_work *w, const struct rand_place *at, uint64_t group, void *ret)
 {
 	uint32_t v[4];
 	double d[4], *doubles = ret;
 	float *floats = ret;
 
 	if (rand_bytes((enum rand_output)w->output) == 8)
-		philox_doubles(w, group, d);
+		philox_doubles(at, group, d);
 	else
-		philox_bits(w, group, v);
+		philox_bits(at, group, v);
 	switch ((enum rand_output)w->output) {
 	case RAND_UNIFORM:
 		for (int i = 0; i < 4; i++)
@@ -114,16 +114,17 @@ static void philox_group(const struct rand_work *w, uint64_t group, void *ret)
 	}
 }
 
-static void philox_run(const struct rand_work *w, char *out, int64_t from, int64_t to)
+static void philox_run(const struct rand_work *w, const struct rand_place *at, int64_t from, int64_t to)
 {
 	uint32_t each = rand_bytes((enum rand_output)w->output);
+	char *out = (char *)(uintptr_t)w->to;
 	char four[32] __attribute__((aligned(8)));
 
 	for (int64_t i = from; i < to;) {
-		uint64_t position = w->offset % 4 + w->done + (uint64_t)i, skip = position % 4;
+		uint64_t position = at->offset % 4 + at->done + (uint64_t)i, skip = position % 4;
 		int64_t some = 4 - (int64_t)skip < to - i ? 4 - (int64_t)skip : to - i;
 
-		philox_group(w, position / 4, four);
+		philox_group(w, at, position / 4, four);
 		memcpy(out + i * each, four + skip * each, (size_t)some * each);
 		i += some;
 	}
@@ -183,14 +184,15 @@ static uint64_t sobol_point(const uint64_t *directions, uint64_t number)
 	return point;
 }
 
-static void sobol_run(const struct rand_work *w, char *out, int64_t from, int64_t to)
+static void sobol_run(const struct rand_work *w, const struct rand_place *at, int64_t from, int64_t to)
 {
+	void *out = (void *)(uintptr_t)w->to;
 	int64_t points = w->count / w->dimensions;
 	uint64_t directions[64], point = 0;
 	uint64_t mask = is_wide(w) ? UINT64_MAX : UINT32_MAX;
 
 	for (int64_t i = from; i < to; i++) {
-		uint64_t number = (w->offset + w->done + (uint64_t)(i % points)) & mask;
+		uint64_t number = (at->offset + at->done + (uint64_t)(i % points)) & mask;
 
 		if (i == from || !(i % points)) {
 			uint32_t narrow[32];
@@ -211,15 +213,16 @@ static void sobol_run(const struct rand_work *w, char *out, int64_t from, int64_
 	}
 }
 
-bool rand_positions_run(const struct rand_work *w, void *out, int64_t from, int64_t to, struct soft_native *n)
+bool rand_positions_run(const struct rand_work *w, const struct rand_place *at, int64_t from, int64_t to,
+			struct soft_native *n)
 {
 	for (int64_t i = from; i < to; i += PIECE) {
 		int64_t end = to - i < PIECE ? to : i + PIECE;
 
 		if (w->type == CURAND_RNG_PSEUDO_PHILOX4_32_10)
-			philox_run(w, out, i, end);
+			philox_run(w, at, i, end);
 		else
-			sobol_run(w, out, i, end);
+			sobol_run(w, at, i, end);
 		if (n && !n->go_on(n, PIECE))
 			return false;
 	}

@@ -5,6 +5,9 @@
  * for each ordering; a call takes its numbers from them in turn, one or a pair from each. Their states are in device
  * memory and belong to the generator. Philox and Sobol are functions of a position.
  *
+ * What a generator is set to and how far it has come is in device memory as well, in front of the states: a call is one
+ * kernel, whose last block moves the generator's place on. So a graph that is launched again continues the sequence.
+ *
  * A call fills a struct rand_work, which is a kernel's parameters; rand_run() executes it on the device's threads. A
  * generator of the host (curandCreateGeneratorHost()) calls the same functions at once.
  *
@@ -41,6 +44,19 @@ struct rand_state {
 	uint32_t v[6];
 };
 
+/*
+ * Where a generator is. `shares`: the blocks of a kernel together add 1 << 32; whoever carries into the upper half is
+ * the last one. Kernels of one generator that two streams run at the same time get numbers twice, but leave it sound.
+ */
+struct rand_place {
+	uint64_t id;	  /* of this memory's generator: a kernel of another one is refused */
+	uint64_t setting; /* which of the settings it was seeded by */
+	uint64_t seed, offset;
+	uint64_t done; /* since the offset: turns of subsequences; numbers of Philox; points of each dimension of Sobol
+			*/
+	uint64_t shares;
+};
+
 struct rand_work {
 	uint32_t number; /* device_launch() sets it */
 	uint32_t kernel; /* enum rand_kernel */
@@ -48,12 +64,15 @@ struct rand_work {
 	uint32_t output; /* enum rand_output */
 	uint64_t to;	 /* address of the numbers */
 	int64_t count;	 /* of numbers */
-	uint64_t states; /* address of `sequences` struct rand_state */
-	uint32_t sequences, first;
-	uint32_t seeded;       /* each of them has a seed of its own */
-	uint64_t seed, offset; /* offset: as set */
-	uint64_t done;	       /* numbers since, or points of each dimension; of functions of a position */
+	uint64_t place;	 /* address of a struct rand_place, and of `sequences` struct rand_state behind it */
+	uint64_t id;	 /* of the place */
+	uint32_t sequences;
 	uint32_t dimensions;
+	/* of seeding alone */
+	uint32_t seeded; /* each subsequence has a seed of its own */
+	uint32_t older;	 /* only a place of another setting is seeded; the kernel has one block */
+	uint64_t setting;
+	uint64_t seed, offset;
 	double mean, deviation; /* of a normal or logarithmic normal distribution; mean: of Poisson's */
 };
 
@@ -63,14 +82,28 @@ uint32_t rand_sequences(curandRngType_t type, curandOrdering_t order);
 uint32_t rand_unit(const struct rand_work *w);
 uint32_t rand_bytes(enum rand_output output);
 
-/* States of subsequences from .. to - 1. */
-void rand_seed(const struct rand_work *w, struct rand_state *states, int64_t from, int64_t to);
+static inline struct rand_place *rand_place(const struct rand_work *w)
+{
+	return (struct rand_place *)(uintptr_t)w->place;
+}
+
+static inline struct rand_state *rand_states(const struct rand_work *w)
+{
+	return (struct rand_state *)(rand_place(w) + 1);
+}
+
+/* A generator that has no numbers yet: its place, and the states of subsequences from .. to - 1. */
+void rand_place_begin(const struct rand_work *w);
+void rand_seed(const struct rand_work *w, int64_t from, int64_t to);
 
 /* Numbers of the subsequences whose turn is from .. to - 1, counted from the first one's. False: stopped. */
-bool rand_sequences_run(const struct rand_work *w, struct rand_state *states, void *out, int64_t from, int64_t to,
+bool rand_sequences_run(const struct rand_work *w, const struct rand_place *at, int64_t from, int64_t to,
 			struct soft_native *n);
 /* Numbers from .. to - 1 of a function of a position. */
-bool rand_positions_run(const struct rand_work *w, void *out, int64_t from, int64_t to, struct soft_native *n);
+bool rand_positions_run(const struct rand_work *w, const struct rand_place *at, int64_t from, int64_t to,
+			struct soft_native *n);
+/* How far a call takes the generator. */
+uint64_t rand_turns(const struct rand_work *w);
 
 /* ---- conversions ---- */
 

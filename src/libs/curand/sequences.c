@@ -254,12 +254,12 @@ static void mrg_seed(const struct rand_work *w, struct rand_state *states, int64
 	}
 }
 
-void rand_seed(const struct rand_work *w, struct rand_state *states, int64_t from, int64_t to)
+void rand_seed(const struct rand_work *w, int64_t from, int64_t to)
 {
 	if (is_mrg(w))
-		mrg_seed(w, states, from, to);
+		mrg_seed(w, rand_states(w), from, to);
 	else
-		xorwow_seed(w, states, from, to);
+		xorwow_seed(w, rand_states(w), from, to);
 }
 
 /* ---- numbers ---- */
@@ -335,15 +335,20 @@ static inline void one_of(const struct rand_work *w, uint32_t v[6], bool mrg, vo
 	}
 }
 
-/* The subsequences whose turn is from .. to - 1, at most CHUNK, in step, so that what is written lies together. */
-static inline bool chunk_run(const struct rand_work *w, struct rand_state *states, void *out, int64_t from, int64_t to,
-			     struct soft_native *n, bool mrg)
+/*
+ * The subsequences whose turn is from .. to - 1, at most CHUNK, in step, so that what is written lies together.
+ * `first`: the one whose turn is 0.
+ */
+static inline bool chunk_run(const struct rand_work *w, uint64_t first, int64_t from, int64_t to, struct soft_native *n,
+			     bool mrg)
 {
 	int64_t units = w->count / rand_unit(w), rows = (units - from + w->sequences - 1) / w->sequences;
+	struct rand_state *states = rand_states(w);
+	void *out = (void *)(uintptr_t)w->to;
 	uint32_t v[CHUNK][6];
 
 	for (int64_t s = from; s < to; s++)
-		memcpy(v[s - from], states[(w->first + (uint64_t)s) % w->sequences].v, sizeof(v[0]));
+		memcpy(v[s - from], states[(first + (uint64_t)s) % w->sequences].v, sizeof(v[0]));
 	for (int64_t row = 0; row < rows; row++) {
 		int64_t at = row * w->sequences, end = units - at < to ? units - at : to;
 
@@ -353,18 +358,19 @@ static inline bool chunk_run(const struct rand_work *w, struct rand_state *state
 			return false;
 	}
 	for (int64_t s = from; s < to; s++)
-		memcpy(states[(w->first + (uint64_t)s) % w->sequences].v, v[s - from], sizeof(v[0]));
+		memcpy(states[(first + (uint64_t)s) % w->sequences].v, v[s - from], sizeof(v[0]));
 	return true;
 }
 
-bool rand_sequences_run(const struct rand_work *w, struct rand_state *states, void *out, int64_t from, int64_t to,
+bool rand_sequences_run(const struct rand_work *w, const struct rand_place *at, int64_t from, int64_t to,
 			struct soft_native *n)
 {
+	uint64_t first = (at->offset % w->sequences + at->done % w->sequences) % w->sequences;
+
 	for (int64_t s = from; s < to; s += CHUNK) {
 		int64_t end = to - s < CHUNK ? to : s + CHUNK;
 
-		if (is_mrg(w) ? !chunk_run(w, states, out, s, end, n, true)
-			      : !chunk_run(w, states, out, s, end, n, false))
+		if (is_mrg(w) ? !chunk_run(w, first, s, end, n, true) : !chunk_run(w, first, s, end, n, false))
 			return false;
 	}
 	return true;

@@ -90,6 +90,29 @@ static CUresult wait(CUstream stream)
 	return CUDA_SUCCESS;
 }
 
+static CUresult stream_create(CUstream *ret, unsigned int flags)
+{
+	*ret = NULL;
+	return CUDA_SUCCESS;
+}
+
+static CUresult stream_destroy(CUstream stream)
+{
+	return CUDA_SUCCESS;
+}
+
+/* The worker's own library finds out what is captured. */
+static CUresult capturing(CUstream stream, CUstreamCaptureStatus *ret)
+{
+	*ret = CU_STREAM_CAPTURE_STATUS_NONE;
+	return CUDA_SUCCESS;
+}
+
+static CUresult capture_mode(CUstreamCaptureMode *mode)
+{
+	return CUDA_SUCCESS;
+}
+
 static const struct device_driver driver = {
 	.current = current,
 	.push = push,
@@ -98,6 +121,10 @@ static const struct device_driver driver = {
 	.free = memory_free,
 	.read = memory_read,
 	.wait = wait,
+	.stream_create = stream_create,
+	.stream_destroy = stream_destroy,
+	.capturing = capturing,
+	.capture_mode = capture_mode,
 };
 
 const struct device_driver *device_open(const char *library, const char *const *kernels, uint32_t count,

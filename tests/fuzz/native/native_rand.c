@@ -10,12 +10,12 @@ static void make_rand(void *to, const struct plain *p)
 					  CURAND_RNG_QUASI_SOBOL64 };
 	unsigned int type = p->choice % 5;
 
-	*work = (struct rand_work){ .kernel = type < 2 ? p->more & 1 : RAND_KERNEL_GENERATE,
+	*work = (struct rand_work){ .kernel = p->more & 1,
 				    .type = types[type],
 				    .output = p->more / 2 % RAND_OUTPUTS,
 				    .to = address(0, 0),
 				    .count = p->m * p->n,
-				    .states = address(1, 0),
+				    .place = address(1, 0),
 				    .sequences = type < 2 ? (uint32_t)p->k : 0,
 				    .seed = p->more,
 				    .offset = p->more,
@@ -26,8 +26,8 @@ static void make_rand(void *to, const struct plain *p)
 
 #define R(member) F(struct rand_work, member)
 static const struct field rand_fields[] = {
-	R(kernel), R(type), R(output), R(to),	R(count),      R(states), R(sequences), R(first),
-	R(seeded), R(seed), R(offset), R(done), R(dimensions), R(mean),	  R(deviation),
+	R(kernel), R(type),  R(output),	 R(to),	  R(count),  R(place), R(id),	     R(sequences),
+	R(seeded), R(older), R(setting), R(seed), R(offset), R(mean),  R(deviation), R(dimensions),
 };
 #undef R
 
