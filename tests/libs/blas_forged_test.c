@@ -271,6 +271,55 @@ static void fill(void)
 		words[i] = forged_below(3) ? forged_address() : forged_random();
 }
 
+/* Much to do of little memory: one element as a vector, columns that overlap, columns of nothing. */
+static void test_little(void)
+{
+	static const uint32_t vectors[] = { BLAS_DOT, BLAS_AXPY, BLAS_COPY, BLAS_SWAP, BLAS_SCAL };
+	union params p = { .work = { .n = INT64_C(1) << 40, .x = at(0), .y = at(64) } };
+
+	memset(forged_memory, 0, FORGED_ALLOWED);
+	for (size_t i = 0; i < sizeof(vectors) / sizeof(*vectors); i++) {
+		p.work.body = vectors[i];
+		ok(forged_any(run_native, &p) != FORGED_LONG);
+	}
+	p = (union params){ .work = { .body = BLAS_GEAM,
+				      .m = 8000,
+				      .n = 8000,
+				      .lda = 1,
+				      .ldb = 1,
+				      .ldc = 1,
+				      .A = at(0),
+				      .B = at(0),
+				      .C = at(0) } };
+	p.work.alpha_value[3] = p.work.beta_value[3] = 0x40;
+	ok(forged_run(run_native, &p, 1, 2000) == FORGED_REFUSED);
+	p.work.m = 0;
+	p.work.n = INT64_C(1) << 40;
+	ok(forged_run(run_native, &p, 1, 2000) == FORGED_REFUSED);
+	forged_endless = 0;
+}
+
+/* A system of which each step is told: it takes the third power of its rows. */
+static void test_steps(void)
+{
+	uint64_t *list = (uint64_t *)(void *)forged_memory;
+	union params p = { .work = { .body = BLAS_GETRF,
+				     .type = CUDA_R_32F,
+				     .arrays = 1,
+				     .n = 120,
+				     .lda = 120,
+				     .batchSize = 1,
+				     .Aarray = at(0),
+				     .info = at(8) } };
+
+	for (uint64_t i = 4; i < FORGED_ALLOWED / 4; i++)
+		((float *)(void *)forged_memory)[i] = (float)(i % 7) - 3;
+	list[0] = at(16);
+	forged_goes_on = 3;
+	ok(forged_run(run_native, &p, 1, 2000) == FORGED_DONE && forged_goes_on < 0);
+	forged_goes_on = INT64_MAX;
+}
+
 static void test_any(const char *what, int kind)
 {
 	int escaped = 0, done = 0;
@@ -289,14 +338,15 @@ static void test_any(const char *what, int kind)
 			forge_product(&p.product);
 		else
 			forge_transform(&p.transform);
-		end = forged_run(run_native, &p, 1, 30);
+		end = forged_any(run_native, &p);
 		done += end == FORGED_DONE;
-		if (end == FORGED_ESCAPED && escaped++ < 8)
-			printf("# %s: body %u, round %d, state %llu\n", what, p.work.body, i,
-			       (unsigned long long)state);
+		if ((end == FORGED_ESCAPED && escaped++ < 8) || end == FORGED_LONG)
+			printf("# %s: body %u, round %d, state %llu, end %d\n", what, p.work.body, i,
+			       (unsigned long long)state, end);
 	}
 	printf("# %s: %d of %d were executed\n", what, done, ROUNDS);
 	tap_ok(!escaped, "%s: %d of %d touch what they must not", what, escaped, ROUNDS);
+	tap_ok(!forged_endless, "%s: %d of %d cannot be stopped", what, forged_endless, ROUNDS);
 	tap_ok(done > ROUNDS / 100, "%s: not all of them are refused", what);
 }
 
@@ -309,6 +359,8 @@ int main(void)
 	test_bias();
 	test_aux();
 	test_packed();
+	test_little();
+	test_steps();
 	test_any("routines", 0);
 	test_any("products", 1);
 	test_any("transformations", 2);

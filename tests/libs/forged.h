@@ -3,7 +3,10 @@
  * what the device allows, and the thread's own. Both are whole pages here, between pages that nobody may touch.
  *
  * forged_run() is a launch of one block. It tells how the function ended; a touch of forbidden memory is
- * FORGED_ESCAPED.
+ * FORGED_ESCAPED. What takes longer than it may of the processor's time is FORGED_LONG.
+ *
+ * forged_any() is one that is stopped soon, as a device's is whose client has gone: a function that never asks whether
+ * to go on, or does not end then, is counted in forged_endless.
  */
 #pragma once
 
@@ -89,13 +92,13 @@ static void forged_refuse(struct soft_native *n)
 
 static void forged_caught(int signal)
 {
-	siglongjmp(forged_out, signal == SIGALRM ? FORGED_LONG : FORGED_ESCAPED);
+	siglongjmp(forged_out, signal == SIGPROF ? FORGED_LONG : FORGED_ESCAPED);
 }
 
 static void forged_begin(void)
 {
 	struct sigaction a = { .sa_handler = forged_caught, .sa_flags = SA_NODEFER };
-	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGALRM };
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGPROF };
 
 	forged_memory = forged_pages(FORGED_ALLOWED);
 	if (forged_memory && FORGED_BEHIND != 0)
@@ -113,19 +116,32 @@ static enum forged_end forged_run(soft_native_function f, const void *params, ui
 				 .reach = forged_reach,
 				 .go_on = forged_go_on,
 				 .refuse = forged_refuse };
-	struct itimerval most = { .it_value.tv_usec = most_ms * 1000 }, never = { 0 };
+	struct itimerval most = { .it_value = { most_ms / 1000, most_ms % 1000 * 1000 } }, never = { 0 };
 	int end;
 
 	forged_refused = false;
 	forged_told = 0;
 	end = sigsetjmp(forged_out, 1);
 	if (!end) {
-		setitimer(ITIMER_REAL, &most, NULL);
+		setitimer(ITIMER_PROF, &most, NULL); /* other processes do not count */
 		f(&n);
 		end = forged_refused ? FORGED_REFUSED : FORGED_DONE;
 	}
-	setitimer(ITIMER_REAL, &never, NULL);
+	setitimer(ITIMER_PROF, &never, NULL);
 	return (enum forged_end)end;
+}
+
+static int forged_endless;
+
+static inline enum forged_end forged_any(soft_native_function f, const void *params)
+{
+	enum forged_end end;
+
+	forged_goes_on = 8;
+	end = forged_run(f, params, 1, 1500);
+	forged_goes_on = INT64_MAX;
+	forged_endless += end == FORGED_LONG;
+	return end;
 }
 
 /* ---- numbers that somebody might try ---- */

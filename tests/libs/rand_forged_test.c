@@ -140,19 +140,37 @@ static void test_any(void)
 		if (forged_below(4) && forged_reach(NULL, p.work.place, sizeof(struct rand_place), true) &&
 		    !(p.work.place % 8))
 			rand_place(&p.work)->id = p.work.id;
-		end = forged_run(rand_run, &p, 1, 30);
+		end = forged_any(rand_run, &p);
 		done += end == FORGED_DONE;
 		escaped += end == FORGED_ESCAPED;
 	}
 	printf("# %d of %d were executed\n", done, ROUNDS);
 	tap_ok(!escaped, "%d of %d touch what they must not", escaped, ROUNDS);
+	tap_ok(!forged_endless, "%d of %d cannot be stopped", forged_endless, ROUNDS);
 	tap_ok(done > ROUNDS / 100, "not all of them are refused");
+}
+
+/* A jump ahead for each of a million subsequences. */
+static void test_seeds(void)
+{
+	union params p = { .work = { .kernel = RAND_KERNEL_SEED,
+				     .type = CURAND_RNG_PSEUDO_XORWOW,
+				     .count = 1,
+				     .place = at(0),
+				     .sequences = 1024,
+				     .seeded = 1,
+				     .offset = UINT64_MAX } };
+
+	forged_goes_on = 3;
+	ok(forged_run(rand_run, &p, 1, 2000) == FORGED_DONE && forged_goes_on < 0);
+	forged_goes_on = INT64_MAX;
 }
 
 int main(void)
 {
 	tap_begin();
 	forged_begin();
+	test_seeds();
 	test_dimensions();
 	test_wide();
 	test_place();

@@ -165,9 +165,79 @@ static void test_stopped(uint32_t kernel, const char *name)
 	goes_on = INT32_MAX;
 }
 
+/* A product in which every row is all numbers of the matrix; it is told of within the launch. */
+static void test_overlapping(void)
+{
+	enum { ROWS = 1000, NUMBERS = 1000, COLUMNS = 1000 };
+	static int32_t offsets[ROWS + 1], columns[NUMBERS];
+	static float values[NUMBERS], b[COLUMNS], c[ROWS * COLUMNS];
+	_Alignas(16) char params[DEVICE_PARAM_BYTES] = { 0 };
+	struct sparse_work w = {
+		.kernel = SPARSE_SPMM,
+		.batch = 1,
+		.a = { .rows_at = at(offsets),
+		       .columns_at = at(columns),
+		       .values_at = (uint64_t)(uintptr_t)values,
+		       .rows = ROWS,
+		       .columns = 1,
+		       .nnz = NUMBERS },
+		.b = { .at = (uint64_t)(uintptr_t)b, .down = 1, .across = 1, .rows = 1, .columns = COLUMNS },
+		.c = { .at = (uint64_t)(uintptr_t)c, .down = COLUMNS, .across = 1, .rows = ROWS, .columns = COLUMNS },
+		.alpha.value = { 1, 0 }
+	};
+	struct soft_native n = { .params = params,
+				 .bytes = sizeof(params),
+				 .blocks = 1,
+				 .reach = reach_any,
+				 .go_on = go_on,
+				 .refuse = refuse };
+
+	for (int i = 0; i <= ROWS; i++)
+		offsets[i] = i % 2 ? NUMBERS : 0;
+	faulted = false;
+	asked = 0;
+	goes_on = 3;
+	memcpy(params, &w, sizeof(w));
+	alarm(60);
+	sparse_run(&n);
+	alarm(0);
+	tap_ok(asked == 4 && !faulted, "a product of rows that overlap can be stopped (asked %d times)", asked);
+	goes_on = INT32_MAX;
+}
+
+/* Dense matrices of one element, however large they are said to be: what is to be done for each has no bound. */
+static void test_one_element(void)
+{
+	const int64_t most = INT64_C(1) << 40;
+	const struct sparse_dense dense = { .at = at(place.allowed + 32), .rows = 1, .columns = 1, .down = 1 };
+	struct sparse_work w = { .kernel = SPARSE_TO_DENSE, .a = one(true), .c = dense };
+
+	alarm(60);
+	w.a.rows = w.c.rows = w.a.columns = w.c.columns = most;
+	w.c.down = 0;
+	tap_ok(is_held(&w), "a matrix of one element is not filled");
+	w = (struct sparse_work){ .kernel = SPARSE_SDDMM, .a = one(true), .b = dense, .c = dense };
+	w.a.rows = w.a.columns = 1;
+	w.b.columns = w.c.rows = most;
+	w.c.down = 0;
+	tap_ok(is_held(&w), "nor is a sum over it computed");
+	w = (struct sparse_work){ .kernel = SPARSE_SPMM, .a = one(false), .b = dense, .c = dense };
+	w.a.rows = w.a.columns = 1;
+	w.b.columns = w.c.columns = most;
+	tap_ok(is_held(&w), "nor a product");
+	w = (struct sparse_work){ .kernel = SPARSE_BLOCKS, .a = one(false), .block = INT32_MAX };
+	w.a.rows = ALLOWED - 2;
+	w.a.nnz = w.a.columns = 0;
+	w.c.rows = w.a.rows * INT32_MAX;
+	tap_ok(is_held(&w), "rows of blocks without columns are not walked through");
+	alarm(0);
+}
+
 int main(void)
 {
 	tap_begin();
+	test_one_element();
+	test_overlapping();
 	test_empty();
 	test_count();
 	test_stopped(SPARSE_ILU, "csrilu02");

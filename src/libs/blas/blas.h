@@ -24,6 +24,11 @@
  */
 #define BLAS_VERSION(major) ((major) == 12 ? 120900 : 130100)
 
+/*
+ * Elements of a vector with a step of 0, and columns of a matrix without rows: their number is not bounded by memory.
+ */
+#define BLAS_SAME_MOST (INT64_C(1) << 24)
+
 /* All arguments of all routines, by the names that cuBLAS's headers give them. Addresses are numbers. */
 struct blas_work {
 	uint32_t number; /* device_launch() sets it */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define BODY_PIECE 128 /* rows or columns of a triangle that are processed together */
+#define BODY_LARGE 96  /* rows of a small system from which on the device is told within it */
 
 /* The part [*ret_from, *ret_to) of `count` that belongs to this block. */
 static inline void body_part(const struct soft_native *n, int64_t count, int64_t *ret_from, int64_t *ret_to)
@@ -30,6 +31,11 @@ static inline void *body_vector(struct soft_native *n, uint64_t at, int64_t coun
 
 	if (count <= 0)
 		return (void *)(uintptr_t)at;
+	/* one element for all: as many as there is memory for is no bound */
+	if (!step && count > BLAS_SAME_MOST) {
+		n->refuse(n);
+		return NULL;
+	}
 	if (__builtin_mul_overflow((uint64_t)(count - 1), apart, &bytes) || __builtin_add_overflow(bytes, 1, &bytes) ||
 	    __builtin_mul_overflow(bytes, (uint64_t)each, &bytes)) {
 		n->refuse(n);
@@ -40,15 +46,17 @@ static inline void *body_vector(struct soft_native *n, uint64_t at, int64_t coun
 	return (void *)(uintptr_t)(step < 0 ? at + (uint64_t)(count - 1) * apart * each : at);
 }
 
-/* The same for a matrix stored by columns. */
+/* The same for a matrix stored by columns, which do not overlap: all work with it is bounded by its memory. */
 static inline void *body_matrix(struct soft_native *n, uint64_t at, int64_t rows, int64_t columns, int64_t ld,
 				uint32_t each, bool write)
 {
 	uint64_t bytes;
 
-	if (rows <= 0 || columns <= 0)
+	/* columns of nothing need no memory, and are walked through all the same */
+	if ((rows <= 0 || columns <= 0) && rows <= BLAS_SAME_MOST && columns <= BLAS_SAME_MOST)
 		return (void *)(uintptr_t)at;
-	if (ld < 1 || __builtin_mul_overflow((uint64_t)(columns - 1), (uint64_t)ld, &bytes) ||
+	if (ld < rows || rows <= 0 || columns <= 0 ||
+	    __builtin_mul_overflow((uint64_t)(columns - 1), (uint64_t)ld, &bytes) ||
 	    __builtin_add_overflow(bytes, (uint64_t)rows, &bytes) ||
 	    __builtin_mul_overflow(bytes, (uint64_t)each, &bytes)) {
 		n->refuse(n);

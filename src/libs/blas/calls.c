@@ -101,6 +101,8 @@ static cublasStatus_t vectors_check(struct blas_work *w, bool two)
 	if (!two)
 		w->yType = w->xType;
 	w->n = w->n < 0 ? 0 : w->n;
+	if (w->n > BLAS_SAME_MOST && (!w->incx || (two && !w->incy)))
+		return CUBLAS_STATUS_NOT_SUPPORTED;
 	return CUBLAS_STATUS_SUCCESS;
 }
 

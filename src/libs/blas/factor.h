@@ -5,12 +5,21 @@
  * rows are exchanged. info is 0, or the first column whose pivot is 0.
  */
 
-static void NAMED(lu)(T *a, int64_t n, int64_t ld, int *pivot, int *info)
+/* A step of a system of n rows is done. False: the launch has ended. */
+static bool NAMED(step_done)(struct soft_native *native, int64_t n)
+{
+	return n < BODY_LARGE || native->go_on(native, 0);
+}
+
+/* False: the launch has ended. */
+static bool NAMED(lu)(struct soft_native *native, T *a, int64_t n, int64_t ld, int *pivot, int *info)
 {
 	*info = 0;
 	for (int64_t j = 0; j < n; j++) {
 		int64_t best = j;
 
+		if (!NAMED(step_done)(native, n))
+			return false;
 		for (int64_t i = j + 1; pivot && i < n; i++)
 			if (ABS1(a[i + j * ld]) > ABS1(a[best + j * ld]))
 				best = i;
@@ -32,15 +41,18 @@ static void NAMED(lu)(T *a, int64_t n, int64_t ld, int *pivot, int *info)
 			for (int64_t i = j + 1; i < n; i++)
 				a[i + c * ld] -= a[i + j * ld] * a[j + c * ld];
 	}
+	return true;
 }
 
-/* Solves op(LU) X = B in place of B. */
-static void NAMED(lu_solve)(const T *a, int64_t n, int64_t ld, const int *pivot, int32_t op, T *b, int64_t columns,
-			    int64_t ldb)
+/* Solves op(LU) X = B in place of B. False: the launch has ended. */
+static bool NAMED(lu_solve)(struct soft_native *native, const T *a, int64_t n, int64_t ld, const int *pivot, int32_t op,
+			    T *b, int64_t columns, int64_t ldb)
 {
 	for (int64_t c = 0; n && c < columns; c++) {
 		T *x = b + c * ldb;
 
+		if (!NAMED(step_done)(native, n))
+			return false;
 		for (int64_t i = 0; op == CUBLAS_OP_N && pivot && i < n; i++) {
 			int64_t other = (int64_t)pivot[i] - 1;
 			T kept = x[i];
@@ -79,6 +91,7 @@ static void NAMED(lu_solve)(const T *a, int64_t n, int64_t ld, const int *pivot,
 			x[other] = kept;
 		}
 	}
+	return true;
 }
 
 /* Matrix number `batch` of an array. */
@@ -119,8 +132,7 @@ static void NAMED(getrf)(struct soft_native *n, const struct blas_work *w)
 		pivot = info ? NAMED(pivots)(n, w, i, &good) : NULL;
 		if (!good)
 			return;
-		NAMED(lu)(a, w->n, w->lda, pivot, info);
-		if (!NAMED(spent)(n, w->n * w->n * w->n / 3))
+		if (!NAMED(lu)(n, a, w->n, w->lda, pivot, info) || !NAMED(spent)(n, w->n * w->n * w->n / 3))
 			return;
 	}
 }
@@ -138,8 +150,8 @@ static void NAMED(getrs)(struct soft_native *n, const struct blas_work *w)
 
 		if (!good)
 			return;
-		NAMED(lu_solve)(a, w->n, w->lda, pivot, w->trans, b, w->nrhs, w->ldb);
-		if (!NAMED(spent)(n, w->n * w->n * w->nrhs))
+		if (!NAMED(lu_solve)(n, a, w->n, w->lda, pivot, w->trans, b, w->nrhs, w->ldb) ||
+		    !NAMED(spent)(n, w->n * w->n * w->nrhs))
 			return;
 	}
 }
@@ -176,7 +188,8 @@ static void NAMED(getri)(struct soft_native *n, const struct blas_work *w)
 		*info = NAMED(singular)(a, w->n, w->lda);
 		if (!*info) {
 			NAMED(identity)(c, w->n, w->ldc);
-			NAMED(lu_solve)(a, w->n, w->lda, pivot, CUBLAS_OP_N, c, w->n, w->ldc);
+			if (!NAMED(lu_solve)(n, a, w->n, w->lda, pivot, CUBLAS_OP_N, c, w->n, w->ldc))
+				return;
 		}
 		if (!NAMED(spent)(n, w->n * w->n * w->n))
 			return;
@@ -203,10 +216,12 @@ static void NAMED(matinv)(struct soft_native *n, const struct blas_work *w)
 			return;
 		for (int64_t j = 0; j < w->n; j++)
 			memcpy(kept + j * w->n, a + j * w->lda, (size_t)w->n * sizeof(T));
-		NAMED(lu)(kept, w->n, w->n, pivot, info);
+		if (!NAMED(lu)(n, kept, w->n, w->n, pivot, info))
+			return;
 		if (!*info) {
 			NAMED(identity)(c, w->n, w->lda_inv);
-			NAMED(lu_solve)(kept, w->n, w->n, pivot, CUBLAS_OP_N, c, w->n, w->lda_inv);
+			if (!NAMED(lu_solve)(n, kept, w->n, w->n, pivot, CUBLAS_OP_N, c, w->n, w->lda_inv))
+				return;
 		}
 		if (!NAMED(spent)(n, w->n * w->n * w->n))
 			return;
@@ -247,15 +262,19 @@ static void NAMED(reflect)(const T *v, T tau, int64_t count, T *c)
 		c[i] -= v[i] * sum;
 }
 
-static void NAMED(qr)(T *a, int64_t m, int64_t n, int64_t ld, T *tau)
+/* False: the launch has ended. */
+static bool NAMED(qr)(struct soft_native *native, T *a, int64_t m, int64_t n, int64_t ld, T *tau)
 {
 	for (int64_t j = 0; j < m && j < n; j++) {
 		T *v = a + j + j * ld;
 
+		if (!NAMED(step_done)(native, m > n ? m : n))
+			return false;
 		tau[j] = NAMED(reflection)(v, m - j);
 		for (int64_t c = j + 1; c < n; c++)
 			NAMED(reflect)(v, CONJ(tau[j]), m - j, a + j + c * ld);
 	}
+	return true;
 }
 
 static void NAMED(geqrf)(struct soft_native *n, const struct blas_work *w)
@@ -269,8 +288,7 @@ static void NAMED(geqrf)(struct soft_native *n, const struct blas_work *w)
 
 		if (!tau)
 			return;
-		NAMED(qr)(a, w->m, w->n, w->lda, tau);
-		if (!NAMED(spent)(n, w->m * w->n * w->n))
+		if (!NAMED(qr)(n, a, w->m, w->n, w->lda, tau) || !NAMED(spent)(n, w->m * w->n * w->n))
 			return;
 	}
 }
@@ -302,13 +320,16 @@ static void NAMED(gels)(struct soft_native *n, const struct blas_work *w)
 			n->refuse(n);
 			return;
 		}
-		NAMED(qr)(a, w->m, w->n, w->lda, tau);
+		if (!NAMED(qr)(n, a, w->m, w->n, w->lda, tau))
+			return;
 		zero = NAMED(singular)(a, w->n, w->lda);
 		if (info)
 			*info = zero;
 		for (int64_t r = 0; !zero && r < w->nrhs; r++) {
 			T *x = c + r * w->ldc;
 
+			if (!NAMED(step_done)(n, w->m))
+				return;
 			for (int64_t j = 0; j < w->n; j++)
 				NAMED(reflect)(a + j + j * w->lda, CONJ(tau[j]), w->m - j, x + j);
 			for (int64_t j = w->n - 1; j >= 0; j--) {

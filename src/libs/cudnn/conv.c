@@ -21,6 +21,7 @@
 #define LENGTH_MOST (1 << 28)
 #define STEP_USUAL (1 << 12)
 #define COUNT_USUAL (1 << 28) /* elements of an image, and of a filter */
+#define WORK_USUAL 0x1p37     /* multiplications of an image: oneDNN cannot be stopped within one */
 
 /* Part of a convolution: some groups, or some channels of the only one. */
 struct piece {
@@ -500,7 +501,8 @@ static bool is_usual(const struct dnn_work *w)
 		out *= c->y_dim[2 + i];
 		window *= c->w_dim[2 + i];
 	}
-	return in <= COUNT_USUAL && out <= COUNT_USUAL && window <= COUNT_USUAL;
+	return in <= COUNT_USUAL && out <= COUNT_USUAL && window <= COUNT_USUAL &&
+	       (double)out * (double)window / (double)c->w_dim[0] <= WORK_USUAL;
 }
 
 bool conv_run(struct soft_native *n, const struct dnn_work *w)

@@ -16,6 +16,8 @@ void product_kept_f(uint64_t number, int64_t times, bool turned_b, int64_t m, in
 		    int64_t lda, const float *b, int64_t ldb, float *c, int64_t ldc);
 void product_kept_d(uint64_t number, int64_t times, bool turned_b, int64_t m, int64_t n, int64_t k, const double *a,
 		    int64_t lda, const double *b, int64_t ldb, double *c, int64_t ldc);
+/* So many of the rows of a product are computed before the device is told. */
+int64_t product_rows(int64_t rows, int64_t columns, int64_t inner);
 /* A number that no B has had; never 0. */
 uint64_t product_number(void);
 /* True if the memory of an operand of these dimensions is accessible. False: the launch has failed with a fault. */

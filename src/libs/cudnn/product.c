@@ -78,6 +78,7 @@ struct matrix {
 };
 
 #define ROWS_AT_ONCE 128
+#define WORK_AT_ONCE (INT64_C(1) << 32) /* multiplications before the device is told, where a row has no more */
 #define ROW_AXIS (DNN_DIMS - 2)
 #define COLUMN_AXIS (DNN_DIMS - 1)
 
@@ -310,12 +311,21 @@ static bool is_direct(const struct block *k)
 	return !is_counted(k->w) && c->stride[COLUMN_AXIS] == 1 && c->stride[ROW_AXIS] >= k->w->dim[COLUMN_AXIS];
 }
 
+int64_t product_rows(int64_t rows, int64_t columns, int64_t inner)
+{
+	int64_t most = ROWS_AT_ONCE;
+
+	while (most > 1 && columns && inner && most > WORK_AT_ONCE / columns / inner)
+		most /= 2;
+	return rows < most ? rows : most;
+}
+
 bool matmul_run(struct soft_native *n, const struct dnn_work *w)
 {
 	const struct dnn_operand *oa = &w->operand[MATMUL_A], *ob = &w->operand[MATMUL_B], *oc = &w->operand[MATMUL_C];
 	int64_t inner = (int64_t)w->more[0], rows = w->dim[ROW_AXIS], columns = w->dim[COLUMN_AXIS], from, to,
 		batch = -1;
-	int64_t most = rows < ROWS_AT_ONCE ? rows : ROWS_AT_ONCE;
+	int64_t most = product_rows(rows, columns, inner);
 	size_t each = type_size(w);
 	bool counted = is_counted(w), direct;
 	int64_t n_held = columns, k_held = inner;

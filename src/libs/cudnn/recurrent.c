@@ -18,7 +18,6 @@
 #define STEPS 1
 #define HIDDEN 2
 #define GATES 3
-#define IMAGES_AT_ONCE 128 /* before the device is told that the work goes on */
 
 /* What a block knows. */
 struct block {

@@ -156,7 +156,7 @@ static bool NAMED(forward)(const struct block *b)
 	NAMED(state_get)(b, m.c, r->first_c);
 	for (int64_t s = 0; s < b->longest; s++)
 		for (int64_t first = 0, end; first < b->count; first = end) {
-			end = first + IMAGES_AT_ONCE < b->count ? first + IMAGES_AT_ONCE : b->count;
+			end = first + product_rows(b->count - first, b->gates * n, n);
 			NAMED(forward_some)(b, &m, s, first, end);
 			if (!step_told(b, end - first))
 				return false;
@@ -279,7 +279,7 @@ static bool NAMED(backward)(const struct block *b)
 	NAMED(state_get)(b, m.given, r->given_c);
 	for (int64_t s = b->longest - 1; s >= 0; s--)
 		for (int64_t first = 0, end; first < b->count; first = end) {
-			end = first + IMAGES_AT_ONCE < b->count ? first + IMAGES_AT_ONCE : b->count;
+			end = first + product_rows(b->count - first, b->gates * n, n);
 			NAMED(backward_some)(b, &m, s, first, end);
 			if (!step_told(b, end - first))
 				return false;

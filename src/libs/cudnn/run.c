@@ -45,7 +45,9 @@ void walk_begin(struct walk *w, struct soft_native *n, const int64_t dim[DNN_DIM
 	for (int i = 0; row < 0 && i < DNN_DIMS; i++)
 		if (axes & 1 << i)
 			row = i;
-	*w = (struct walk){ .n = n, .dim = dim, .axes = axes, .row = row < 0 ? 0 : row, .rows = 1, .length = 1 };
+	*w = (struct walk){
+		.progress = { .n = n }, .dim = dim, .axes = axes, .row = row < 0 ? 0 : row, .rows = 1, .length = 1
+	};
 	if (row < 0)
 		return;
 	w->length = dim[row];
@@ -266,8 +268,9 @@ static bool pool_sound(const struct dnn_work *w)
 	if (w->mode > DNN_POOL_MEAN_INSIDE || p->x.is_value || p->dx.is_value || p->dy.is_value)
 		return false;
 	for (int i = 0; i < DNN_SPATIAL; i++) {
-		if (p->window[i] < 1 || p->stride[i] < 1 || p->pad[i] < 0 || p->window[i] > 1 << 20 ||
-		    p->stride[i] > 1 << 20 || p->pad[i] > 1 << 20)
+		/* rows of nothing would be walked through: there may be as many as numbers go */
+		if (w->dim[2 + i] < 1 || p->y_dim[2 + i] < 1 || p->window[i] < 1 || p->stride[i] < 1 || p->pad[i] < 0 ||
+		    p->window[i] > 1 << 20 || p->stride[i] > 1 << 20 || p->pad[i] > 1 << 20)
 			return false;
 		whole *= p->window[i];
 		if (whole > INT32_MAX)

@@ -6,18 +6,33 @@
 #define ROW 256		  /* number of elements computed at once */
 #define UNTOLD_MOST 65536 /* number of elements after which progress is reported to the device */
 
+/* Work whose length only the parameters say: the device is told of it now and then. */
+struct progress {
+	struct soft_native *n;
+	int64_t since; /* elements since then */
+};
+
+/* Notes elements that have been computed. False: the launch has ended. */
+static inline bool progress_made(struct progress *p, int64_t elements)
+{
+	p->since += elements;
+	if (p->since < UNTOLD_MOST)
+		return true;
+	p->since = 0;
+	return p->n->go_on(p->n, 0);
+}
+
 /*
  * Some dimensions of a tensor, as rows of one dimension: for k below `rows`, walk_at() returns the place of the k-th
  * row, which has `length` elements in dimension `row`.
  */
 struct walk {
-	struct soft_native *n;
+	struct progress progress;
 	const int64_t *dim;
 	uint8_t axes; /* those of the rows; bits */
 	int row;
 	int64_t rows, length;
-	int64_t since; /* elements since progress was last reported */
-	bool ended;    /* the launch has ended */
+	bool ended; /* the launch has ended */
 };
 
 /* Among `axes`, the dimension of the row is the one in which `o` has the smallest stride. */
@@ -29,6 +44,12 @@ void walk_at(const struct walk *w, int64_t k, int64_t at[DNN_DIMS]);
 void walk_element(const int64_t dim[DNN_DIMS], uint8_t axes, int64_t k, int64_t at[DNN_DIMS]);
 int64_t walk_count(const int64_t dim[DNN_DIMS], uint8_t axes);
 
+/* Notes elements, or work that is as much. */
+static inline void walk_made(struct walk *w, int64_t elements)
+{
+	w->ended = w->ended || !progress_made(&w->progress, elements);
+}
+
 /*
  * The number of elements of the row from `column` on that are computed at once. 0: the end of the row, or the launch
  * has ended.
@@ -37,11 +58,7 @@ static inline int64_t row_count(struct walk *w, int64_t column)
 {
 	int64_t count = w->length - column < ROW ? w->length - column : ROW;
 
-	w->since += count;
-	if (w->since >= UNTOLD_MOST) {
-		w->since = 0;
-		w->ended = w->ended || !w->n->go_on(w->n, 0);
-	}
+	walk_made(w, count);
 	return w->ended ? 0 : count;
 }
 

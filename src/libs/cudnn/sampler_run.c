@@ -106,6 +106,8 @@ static bool plane_sample(struct soft_native *n, const struct dnn_work *w, int64_
 				if (is_within(w, p.row + k / 2, p.column + k % 2))
 					sum += weight(&p, k) * plane[(p.row + k / 2) * wide(w) + p.column + k % 2];
 			put_blended(w, y->type, element(y, image, channel, row, column), sum);
+			if (column % UNTOLD_MOST == UNTOLD_MOST - 1 && !n->go_on(n, 0))
+				return false;
 		}
 		if (!n->go_on(n, (uint64_t)w->dim[COLUMNS] + 1))
 			return false;
@@ -131,6 +133,8 @@ static bool plane_gradient(struct soft_native *n, const struct dnn_work *w, int6
 			for (int k = 0; p.inside && k < 4; k++)
 				if (is_within(w, p.row + k / 2, p.column + k % 2))
 					plane[(p.row + k / 2) * wide(w) + p.column + k % 2] += weight(&p, k) * slope;
+			if (column % UNTOLD_MOST == UNTOLD_MOST - 1 && !n->go_on(n, 0))
+				return false;
 		}
 		if (!n->go_on(n, (uint64_t)w->dim[COLUMNS] + 1))
 			return false;
@@ -162,8 +166,12 @@ static bool planes_run(struct soft_native *n, const struct dnn_work *w)
 
 /* ---- rows ---- */
 
-/* How the samples of a place change as it moves, summed over the channels with their gradients. */
-static void place_gradient(const struct dnn_work *w, int64_t image, int64_t row, int64_t column, double ret[2])
+/*
+ * How the samples of a place change as it moves, summed over the channels with their gradients. False: the launch has
+ * ended.
+ */
+static bool place_gradient(struct progress *progress, const struct dnn_work *w, int64_t image, int64_t row,
+			   int64_t column, double ret[2])
 {
 	const struct dnn_operand *x = &w->operand[SAMPLE_X], *dy = &w->operand[SAMPLE_Y],
 				 *grid = &w->operand[SAMPLE_GRID];
@@ -182,9 +190,12 @@ static void place_gradient(const struct dnn_work *w, int64_t image, int64_t row,
 			ret[0] += slope * value * (k & 1 ? 1 : -1) * (k & 2 ? p.down : 1 - p.down);
 			ret[1] += slope * value * (k & 2 ? 1 : -1) * (k & 1 ? p.across : 1 - p.across);
 		}
+		if (!progress_made(progress, 4))
+			return false;
 	}
 	ret[0] *= (double)(wide(w) - 1) / 2;
 	ret[1] *= (double)(high(w) - 1) / 2;
+	return progress_made(progress, 1);
 }
 
 /* Where an element lies between -1 and 1. */
@@ -193,7 +204,7 @@ static double middle(int64_t k, int64_t count)
 	return count > 1 ? -1 + 2 * (double)k / (double)(count - 1) : 0;
 }
 
-static void row_of_grid(const struct dnn_work *w, int64_t image, int64_t row)
+static bool row_of_grid(struct progress *progress, const struct dnn_work *w, int64_t image, int64_t row)
 {
 	const struct dnn_operand *theta = &w->operand[SAMPLE_THETA], *grid = &w->operand[SAMPLE_GRID];
 	double map[6], pair[2];
@@ -205,31 +216,37 @@ static void row_of_grid(const struct dnn_work *w, int64_t image, int64_t row)
 		for (int i = 0; i < 2; i++)
 			pair[i] = map[3 * i] * x + map[3 * i + 1] * y + map[3 * i + 2];
 		dnn_write_d(pair, grid->type, packed_at(grid, pair_of(w, image, row, column)), 1, 2);
+		if (!progress_made(progress, 1))
+			return false;
 	}
+	return true;
 }
 
-static void row_of_gradient(const struct dnn_work *w, int64_t image, int64_t row)
+static bool row_of_gradient(struct progress *progress, const struct dnn_work *w, int64_t image, int64_t row)
 {
 	const struct dnn_operand *dgrid = &w->operand[SAMPLE_DGRID];
 	double pair[2];
 
 	for (int64_t column = 0; column < w->dim[COLUMNS]; column++) {
-		place_gradient(w, image, row, column, pair);
+		if (!place_gradient(progress, w, image, row, column, pair))
+			return false;
 		for (int i = 0; i < 2; i++)
 			put_blended(w, dgrid->type, packed_at(dgrid, pair_of(w, image, row, column) + i), pair[i]);
 	}
+	return true;
 }
 
 static bool rows_run(struct soft_native *n, const struct dnn_work *w)
 {
+	bool (*row)(struct progress *, const struct dnn_work *, int64_t, int64_t) =
+		w->kernel == DNN_GRID ? row_of_grid : row_of_gradient;
+	struct progress progress = { .n = n };
 	int64_t from, to;
 
 	library_part(n, w->dim[IMAGES] * w->dim[ROWS], &from, &to);
 	for (int64_t k = from; k < to; k++) {
-		if (w->kernel == DNN_GRID)
-			row_of_grid(w, k / w->dim[ROWS], k % w->dim[ROWS]);
-		else
-			row_of_gradient(w, k / w->dim[ROWS], k % w->dim[ROWS]);
+		if (!row(&progress, w, k / w->dim[ROWS], k % w->dim[ROWS]))
+			return false;
 		if (!n->go_on(n, (uint64_t)(w->dim[COLUMNS] * w->dim[CHANNELS]) + 1))
 			return false;
 	}
@@ -256,6 +273,8 @@ static bool maps_run(struct soft_native *n, const struct dnn_work *w)
 					map[3 * i + 1] += pair[i] * y;
 					map[3 * i + 2] += pair[i];
 				}
+				if (column % UNTOLD_MOST == UNTOLD_MOST - 1 && !n->go_on(n, 0))
+					return false;
 			}
 			if (!n->go_on(n, (uint64_t)w->dim[COLUMNS] + 1))
 				return false;
@@ -274,7 +293,10 @@ static bool is_number(const struct dnn_operand *o)
 		o->type == CUDNN_DATA_BFLOAT16);
 }
 
-/* A plane is copied: it must not be larger than what it is a copy of. */
+/*
+ * A plane is copied: it must not be larger than what it is a copy of. Planes without rows would be walked through all
+ * the same: there may be as many as numbers go.
+ */
 static bool is_sound(const struct dnn_work *w)
 {
 	const struct dnn_operand *o = w->operand;
@@ -282,6 +304,9 @@ static bool is_sound(const struct dnn_work *w)
 
 	if (!is_number(&o[SAMPLE_GRID]) || w->dim[NONE] != 1 || w->mode > 1)
 		return false;
+	for (int i = 0; i < DNN_DIMS; i++)
+		if (w->dim[i] < 1)
+			return false;
 	if (w->kernel == DNN_GRID)
 		return is_number(&o[SAMPLE_THETA]) && w->dim[CHANNELS] == 1;
 	if (!is_number(&o[SAMPLE_X]) || !is_number(&o[SAMPLE_Y]) || w->more[0] - 1 >= DNN_SIZE_MOST ||

@@ -535,6 +535,7 @@ static bool NAMED(norm_weights)(struct soft_native *n, const struct dnn_work *w,
 		for (int64_t u = 0; u < groups && !walk.ended; u++) {
 			struct NAMED(norm) s;
 
+			walk_made(&walk, 1); /* a group may have no rows */
 			walk_element(w->dim, outer, u, at);
 			s = NAMED(norm_statistics)(w, &walk, at);
 			ROWS(walk, at)

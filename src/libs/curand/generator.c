@@ -295,7 +295,7 @@ static CUresult seed_launch(const struct curandGenerator_st *g, bool older, CUst
 	if (g->driver)
 		return launch(g, &w, older ? 1 : library_blocks(w.sequences, 64), stream);
 	if (w.sequences)
-		rand_seed(&w, 0, w.sequences);
+		rand_seed(&w, 0, w.sequences, NULL);
 	rand_place_begin(&w);
 	return CUDA_SUCCESS;
 }

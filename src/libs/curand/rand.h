@@ -92,9 +92,10 @@ static inline struct rand_state *rand_states(const struct rand_work *w)
 	return (struct rand_state *)(rand_place(w) + 1);
 }
 
-/* A generator that has no numbers yet: its place, and the states of subsequences from .. to - 1. */
+/* A generator that has no numbers yet: its place ... */
 void rand_place_begin(const struct rand_work *w);
-void rand_seed(const struct rand_work *w, int64_t from, int64_t to);
+/* ... and the states of subsequences from .. to - 1. False: stopped; without `n` nobody stops it. */
+bool rand_seed(const struct rand_work *w, int64_t from, int64_t to, struct soft_native *n);
 
 /* Numbers of the subsequences whose turn is from .. to - 1, counted from the first one's. False: stopped. */
 bool rand_sequences_run(const struct rand_work *w, const struct rand_place *at, int64_t from, int64_t to,

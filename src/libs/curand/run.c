@@ -49,7 +49,8 @@ static void run_seed(const struct rand_work *w, struct soft_native *n)
 		return;
 	if (w->sequences) {
 		library_part(n, w->sequences, &from, &to);
-		rand_seed(w, from, to);
+		if (!rand_seed(w, from, to, n))
+			return;
 	}
 	if (!n->block)
 		rand_place_begin(w);

@@ -21,6 +21,8 @@
 #define MRG_NORM 2.3283065498378288e-10 /* a little less than 1 / M1: 1 is not reached from below */
 #define MRG_TO_BITS 1.000000048662	/* spreads [1, M1] over 32 bits */
 #define CHUNK 64			/* subsequences that are worked on together */
+#define SEEDED_AT_ONCE 1024		/* subsequences that begin before the device is told */
+#define SKIP_WORK 65536			/* warp instructions of a jump ahead by numbers */
 
 static bool is_mrg(const struct rand_work *w)
 {
@@ -32,6 +34,12 @@ uint32_t rand_sequences(curandRngType_t type, curandOrdering_t order)
 	if (type == CURAND_RNG_PSEUDO_MRG32K3A)
 		return order == CURAND_ORDERING_PSEUDO_LEGACY ? 4096 : 81920;
 	return type == CURAND_RNG_PSEUDO_XORWOW ? 4096 : 0;
+}
+
+/* Subsequence s has begun. False: the launch has ended; without `n` there is none. */
+static bool told(int64_t s, struct soft_native *n)
+{
+	return !n || s % SEEDED_AT_ONCE != SEEDED_AT_ONCE - 1 || n->go_on(n, SEEDED_AT_ONCE);
 }
 
 /* ---- XORWOW ---- */
@@ -127,23 +135,27 @@ static void jumps_make(void)
 }
 
 /* CURAND_ORDERING_PSEUDO_SEEDED: a seed for each. */
-static void xorwow_seed_each(const struct rand_work *w, struct rand_state *states, int64_t from, int64_t to)
+static bool xorwow_seed_each(const struct rand_work *w, struct rand_state *states, int64_t from, int64_t to,
+			     struct soft_native *n)
 {
 	for (int64_t s = from; s < to; s++) {
 		xorwow_begin(w->seed + (uint64_t)s * SEEDS_APART, states[s].v);
-		if (w->offset)
-			xorwow_skip(states[s].v, w->offset / w->sequences + (s < (int64_t)(w->offset % w->sequences)));
+		if (!w->offset)
+			continue;
+		xorwow_skip(states[s].v, w->offset / w->sequences + (s < (int64_t)(w->offset % w->sequences)));
+		if (n && !n->go_on(n, SKIP_WORK))
+			return false;
 	}
+	return true;
 }
 
-static void xorwow_seed(const struct rand_work *w, struct rand_state *states, int64_t from, int64_t to)
+static bool xorwow_seed(const struct rand_work *w, struct rand_state *states, int64_t from, int64_t to,
+			struct soft_native *n)
 {
 	uint32_t v[6], begun[6];
 
-	if (w->seeded) {
-		xorwow_seed_each(w, states, from, to);
-		return;
-	}
+	if (w->seeded)
+		return xorwow_seed_each(w, states, from, to, n);
 	pthread_once(&jumps_once, jumps_make);
 	xorwow_begin(w->seed, v);
 	xorwow_skip(v, w->offset / w->sequences);
@@ -156,7 +168,10 @@ static void xorwow_seed(const struct rand_work *w, struct rand_state *states, in
 		if (s < (int64_t)(w->offset % w->sequences))
 			xorwow_next(states[s].v);
 		bits_times(&jumps[0], begun, begun);
+		if (!told(s, n))
+			return false;
 	}
+	return true;
 }
 
 /* ---- MRG32K3A ---- */
@@ -238,7 +253,8 @@ static void mrg_begin(uint64_t seed, uint32_t v[6])
 	}
 }
 
-static void mrg_seed(const struct rand_work *w, struct rand_state *states, int64_t from, int64_t to)
+static bool mrg_seed(const struct rand_work *w, struct rand_state *states, int64_t from, int64_t to,
+		     struct soft_native *n)
 {
 	struct mrg_matrix jump = mrg_power_of_two(MRG_APART);
 	uint32_t v[6];
@@ -251,15 +267,15 @@ static void mrg_seed(const struct rand_work *w, struct rand_state *states, int64
 		if (s < (int64_t)(w->offset % w->sequences))
 			mrg_next(states[s].v);
 		mrg_times(&jump, v);
+		if (!told(s, n))
+			return false;
 	}
+	return true;
 }
 
-void rand_seed(const struct rand_work *w, int64_t from, int64_t to)
+bool rand_seed(const struct rand_work *w, int64_t from, int64_t to, struct soft_native *n)
 {
-	if (is_mrg(w))
-		mrg_seed(w, rand_states(w), from, to);
-	else
-		xorwow_seed(w, rand_states(w), from, to);
+	return is_mrg(w) ? mrg_seed(w, rand_states(w), from, to, n) : xorwow_seed(w, rand_states(w), from, to, n);
 }
 
 /* ---- numbers ---- */

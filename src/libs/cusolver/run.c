@@ -145,6 +145,8 @@ static void pivots_put(struct run *r, const int *p, int count)
 	}
 }
 
+#define LARGE 128 /* rows from which on the device is told of each step */
+
 /* LU without pivots, a column at a time. */
 #define PLAIN_LU(name, T)                                                                                              \
 	static void name(struct run *r)                                                                                \
@@ -152,6 +154,8 @@ static void pivots_put(struct run *r, const int *p, int count)
 		T *a = (T *)(void *)r->a;                                                                              \
 		int64_t ld = r->lda, rank = r->m < r->columns ? r->m : r->columns;                                     \
 		for (int64_t k = 0; k < rank; k++) {                                                                   \
+			if (rank >= LARGE && !r->n->go_on(r->n, 0))                                                    \
+				return;                                                                                \
 			if (a[k + k * ld] == 0) {                                                                      \
 				r->info = r->info ? r->info : (int)k + 1;                                              \
 				continue;                                                                              \

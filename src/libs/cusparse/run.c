@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOKED_MOST 65536u
+#define LOOKED_MOST UINT64_C(65536)
+#define EMPTY_MOST (INT64_C(1) << 31) /* rows without columns, or columns without rows */
 
 /* A row's first number, which may be the one behind the last. */
 static int64_t row_begin(struct run *r, int64_t row)
@@ -25,16 +26,25 @@ static int64_t column_of(struct run *r, int64_t k)
 }
 
 /*
- * The same in factors, where lists that overlap make of few numbers work without an end: the device is told now and
+ * Numbers have been computed. Lists that overlap make of few numbers work without an end: the device is told now and
  * then, and may stop it.
  */
-static void looked(struct run *r)
+static void worked(struct run *r, int64_t numbers)
 {
-	if (++r->looked < LOOKED_MOST)
+	uint64_t before = r->looked;
+
+	r->looked += (uint64_t)numbers;
+	if (r->looked < LOOKED_MOST)
 		return;
 	r->looked = 0;
-	r->stopped = r->stopped || !r->n->go_on(r->n, LOOKED_MOST / 32);
+	r->stopped = r->stopped || !r->n->go_on(r->n, (before + (uint64_t)numbers) / 32);
 	r->fault |= r->stopped;
+}
+
+/* The same of a number of a list. */
+static void looked(struct run *r)
+{
+	worked(r, 1);
 }
 
 static int64_t column_met(struct run *r, int64_t k)
@@ -293,15 +303,28 @@ int64_t sparse_parts(const struct sparse_work *w)
 
 /* ---- checks ---- */
 
+/*
+ * No element stands for two: what is to be done for each is bounded by memory. Without rows or columns nothing bounds
+ * the others.
+ */
+static bool is_spread(const struct sparse_dense *d, int64_t last)
+{
+	return (uint64_t)d->rows <= ((uint64_t)last + 1) / (uint64_t)d->columns;
+}
+
 static bool reach_dense(struct soft_native *n, const struct sparse_work *w, const struct sparse_dense *d, bool write)
 {
 	int64_t last, across;
 
-	if (!d->rows || !d->columns)
+	if (!d->rows || !d->columns) {
+		if (d->rows > EMPTY_MOST || d->columns > EMPTY_MOST)
+			return n->refuse(n), false;
 		return true;
+	}
 	if (__builtin_mul_overflow(d->rows - 1, d->down, &last) ||
 	    __builtin_mul_overflow(d->columns - 1, d->across, &across) || __builtin_add_overflow(last, across, &last) ||
-	    __builtin_mul_overflow(w->batch - 1, d->apart, &across) || __builtin_add_overflow(last, across, &last)) {
+	    !is_spread(d, last) || __builtin_mul_overflow(w->batch - 1, d->apart, &across) ||
+	    __builtin_add_overflow(last, across, &last)) {
 		n->refuse(n);
 		return false;
 	}

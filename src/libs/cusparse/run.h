@@ -13,7 +13,7 @@ struct run {
 	uint32_t each;
 	int64_t room;	 /* for partial sums */
 	int64_t pivot;	 /* the first row without one, from 0 on, or -1 */
-	uint32_t looked; /* numbers of factors examined since progress was reported */
+	uint64_t looked; /* numbers examined or computed since progress was reported */
 	bool fault;
 	bool stopped; /* the launch was stopped; together with `fault` this ends all loops */
 };

@@ -50,6 +50,9 @@ static void NAMED(rows_gather)(struct run *r, int64_t from, int64_t to, T alpha,
 				sum += NAMED(value)(r, k) * NAMED(element)(&w->b, r->b, column_of(r, k), j);
 			NAMED(keep)(at, beta);
 			*at += alpha * sum;
+			worked(r, end > begin ? end - begin + 1 : 1);
+			if (r->stopped)
+				return;
 		}
 	}
 }
@@ -60,9 +63,10 @@ static void NAMED(rows_scatter)(struct run *r, int64_t from, int64_t to, T alpha
 	const struct sparse_work *w = r->w;
 	int64_t rows = r->a.coordinates ? 1 : r->a.rows;
 
-	for (int64_t j = from; j < to; j++) {
+	for (int64_t j = from; j < to && !r->stopped; j++) {
 		for (int64_t i = 0; i < w->c.rows; i++)
 			NAMED(keep)(NAMED(place)(&w->c, r->c, i, j), beta);
+		worked(r, w->c.rows);
 		for (int64_t row = 0; row < rows && !r->fault; row++) {
 			int64_t begin = r->a.coordinates ? 0 : row_begin(r, row);
 			int64_t end = r->a.coordinates ? r->a.nnz : row_begin(r, row + 1);
@@ -74,6 +78,7 @@ static void NAMED(rows_scatter)(struct run *r, int64_t from, int64_t to, T alpha
 				*NAMED(place)(&w->c, r->c, to_row, j) +=
 					alpha * NAMED(value)(r, k) * NAMED(element)(&w->b, r->b, of_row, j);
 			}
+			worked(r, end > begin ? end - begin + 1 : 1);
 		}
 	}
 }
@@ -99,7 +104,8 @@ static void NAMED(sddmm)(struct run *r, int64_t from, int64_t to)
 		int64_t begin = r->a.coordinates ? part : row_begin(r, part);
 		int64_t end = r->a.coordinates ? part + 1 : row_begin(r, part + 1);
 
-		for (int64_t k = begin; k < end; k++) {
+		worked(r, 1);
+		for (int64_t k = begin; k < end && !r->stopped; k++) {
 			int64_t i = r->a.coordinates ? row_of(r, k) : part, j = column_of(r, k);
 			int64_t row = r->a.turned ? j : i, column = r->a.turned ? i : j;
 			T sum = 0;
@@ -108,6 +114,7 @@ static void NAMED(sddmm)(struct run *r, int64_t from, int64_t to)
 				sum += NAMED(element)(&w->b, r->b, row, l) * NAMED(element)(&w->c, r->c, l, column);
 			NAMED(keep)(&values[k], beta);
 			values[k] += alpha * sum;
+			worked(r, w->b.columns);
 		}
 	}
 }
@@ -121,6 +128,7 @@ static void NAMED(solve)(struct run *r, int64_t j, T alpha)
 
 	for (int64_t i = 0; i < n; i++)
 		*NAMED(place)(&w->c, r->c, i, j) = alpha * NAMED(element)(&w->b, r->b, i, j);
+	worked(r, n);
 	for (int64_t step = 0; step < n && !r->fault; step++) {
 		int64_t i = upwards ? n - 1 - step : step, begin = line_begin(r, i), end = line_begin(r, i + 1);
 		T *at = NAMED(place)(&w->c, r->c, i, j), diagonal = 1;
@@ -140,6 +148,7 @@ static void NAMED(solve)(struct run *r, int64_t j, T alpha)
 			if (column != i && (column > i) == r->a.upper)
 				*NAMED(place)(&w->c, r->c, column, j) -= NAMED(value)(r, k) * *at;
 		}
+		worked(r, end > begin ? end - begin + 1 : 1);
 	}
 }
 
@@ -147,7 +156,7 @@ static void NAMED(spsv)(struct run *r, int64_t from, int64_t to)
 {
 	T alpha = NAMED(scalar)(&r->w->alpha);
 
-	for (int64_t j = from; j < to; j++)
+	for (int64_t j = from; j < to && !r->stopped; j++)
 		NAMED(solve)(r, j, alpha);
 }
 
@@ -156,9 +165,11 @@ static void NAMED(to_dense)(struct run *r, int64_t from, int64_t to)
 	const struct sparse_work *w = r->w;
 	int64_t rows = r->a.coordinates ? 1 : r->a.rows;
 
-	for (int64_t i = 0; from < to && i < w->c.rows; i++)
+	for (int64_t i = 0; from < to && i < w->c.rows && !r->stopped; i++) {
 		for (int64_t j = 0; j < w->c.columns; j++)
 			*NAMED(place)(&w->c, r->c, i, j) = 0;
+		worked(r, w->c.columns + 1);
+	}
 	for (int64_t row = 0; from < to && row < rows && !r->fault; row++) {
 		int64_t begin = r->a.coordinates ? 0 : row_begin(r, row);
 		int64_t end = r->a.coordinates ? r->a.nnz : row_begin(r, row + 1);
@@ -168,6 +179,7 @@ static void NAMED(to_dense)(struct run *r, int64_t from, int64_t to)
 
 			*NAMED(place)(&w->c, r->c, r->a.turned ? j : i, r->a.turned ? i : j) = NAMED(value)(r, k);
 		}
+		worked(r, end > begin ? end - begin + 1 : 1);
 	}
 }
 
@@ -185,6 +197,9 @@ static void NAMED(count)(struct run *r, int64_t from, int64_t to)
 		index_put(r->a.rows_at, r->a.wide_rows, i, count + r->a.base);
 		for (int64_t j = 0; j < r->a.columns; j++)
 			count += NAMED(dense_at)(r, i, j) != 0;
+		worked(r, r->a.columns + 1);
+		if (r->stopped)
+			return;
 	}
 	index_put(r->a.rows_at, r->a.wide_rows, r->a.rows, count + r->a.base);
 }
@@ -193,7 +208,7 @@ static void NAMED(from_dense)(struct run *r, int64_t from, int64_t to)
 {
 	int64_t count = 0;
 
-	for (int64_t i = 0; from < to && i < r->a.rows; i++)
+	for (int64_t i = 0; from < to && i < r->a.rows && !r->stopped; i++) {
 		for (int64_t j = 0; j < r->a.columns; j++) {
 			T v = NAMED(dense_at)(r, i, j);
 
@@ -208,6 +223,8 @@ static void NAMED(from_dense)(struct run *r, int64_t from, int64_t to)
 			index_put(r->a.columns_at, r->a.wide_columns, count, j + r->a.base);
 			((T *)(uintptr_t)r->a.values_at)[count++] = v;
 		}
+		worked(r, r->a.columns + 1);
+	}
 }
 
 /* ---- factors without fill-in: columns within a row are sorted ---- */

@@ -21,7 +21,9 @@ static T NAMED(block_sum)(struct run *r, int64_t row, int64_t i, int64_t j)
 
 		for (int64_t l = 0; l < block; l++)
 			sum += NAMED(in_block)(r, k, i, l) * NAMED(element)(&r->w->b, r->b, column * block + l, j);
+		worked(r, block);
 	}
+	worked(r, 1);
 	return sum;
 }
 
@@ -31,8 +33,8 @@ static void NAMED(blocks)(struct run *r, int64_t from, int64_t to)
 	T alpha = NAMED(scalar)(&w->alpha), beta = NAMED(scalar)(&w->beta);
 	int64_t block = w->block;
 
-	for (int64_t row = from; row < to; row++)
-		for (int64_t i = 0; i < block; i++)
+	for (int64_t row = from; row < to && !r->fault; row++)
+		for (int64_t i = 0; i < block && !r->fault; i++)
 			for (int64_t j = 0; j < w->c.columns && !r->fault; j++) {
 				T *at = NAMED(place)(&w->c, r->c, row * block + i, j);
 
@@ -46,6 +48,7 @@ static void NAMED(block_less)(struct run *r, int64_t k, int64_t row, int64_t col
 {
 	int64_t block = r->w->block;
 
+	worked(r, block * block);
 	for (int64_t i = 0; i < block; i++)
 		for (int64_t l = 0; l < block; l++) {
 			T *x = NAMED(place)(&r->w->c, r->c, row * block + i, j);
@@ -64,6 +67,7 @@ static void NAMED(block_triangle)(struct run *r, int64_t k, int64_t row, int64_t
 	int64_t block = r->w->block;
 	bool upwards = r->a.upper != r->a.turned;
 
+	worked(r, block * block);
 	for (int64_t step = 0; step < block; step++) {
 		int64_t i = upwards ? block - 1 - step : step;
 		T *at = NAMED(place)(&r->w->c, r->c, row * block + i, j), pivot = NAMED(in_block)(r, k, i, i);
@@ -89,6 +93,7 @@ static void NAMED(block_column)(struct run *r, int64_t j, T alpha)
 
 	for (int64_t i = 0; i < w->c.rows; i++)
 		*NAMED(place)(&w->c, r->c, i, j) = alpha * NAMED(element)(&w->b, r->b, i, j);
+	worked(r, w->c.rows);
 	for (int64_t step = 0; step < rows && !r->fault; step++) {
 		int64_t row = upwards ? rows - 1 - step : step, end = row_begin(r, row + 1);
 		int64_t diagonal = block_diagonal(r, row);

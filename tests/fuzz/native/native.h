@@ -35,7 +35,7 @@ struct native_kernel {
 						     sizeof(name##_fields) / sizeof(*name##_fields) };
 
 extern const struct native_kernel native_product, native_routine, native_transform, native_fft, native_rand,
-	native_solver, native_sparse;
+	native_solver, native_sparse, native_dnn, native_conv, native_pool, native_rnn;
 
 /* In one of the pieces of the device's memory. */
 uint64_t address(unsigned int which, int64_t from_begin);

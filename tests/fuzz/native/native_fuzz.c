@@ -5,14 +5,17 @@
  * An input is the kernel, a few numbers from which sound parameters are made, what the device's memory holds, and edits
  * of single fields: with numbers that overflow, addresses at the ends of memory, values of other fields. The memory is
  * four pieces with unmapped pages between them, one of them read-only: a kernel that touches what `reach` has not
- * allowed ends the process, in OpenBLAS as well, which no sanitizer sees. OpenBLAS reads, and does not use, up to a
+ * allowed ends the process, in OpenBLAS as well, which no sanitizer sees; and so does one that takes seconds without
+ * asking whether to go on, or goes on when it may not. OpenBLAS reads, and does not use, up to a
  * column behind a matrix (zgemv of 0.3.21): a page behind each piece may be read where it is there.
  */
 #include "../ptx/fuzz.h"
 #include "native.h"
 
+#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define PIECES 4u /* the last one is read-only */
@@ -20,7 +23,8 @@
 #define GUARD_BYTES ((size_t)1 << 16)
 #define READ_BEHIND 4096
 #define EDITS_MOST 12
-#define GO_ON_MOST 64 /* then the launch is stopped */
+#define GO_ON_MOST 64  /* then the launch is stopped */
+#define SECONDS_MOST 8 /* of the processor's time, between two questions whether to go on */
 
 /* ---- input ---- */
 
@@ -138,8 +142,24 @@ static bool reach(struct soft_native *n, uint64_t at, uint64_t bytes, bool write
 	return false;
 }
 
+/* From now on so much time is allowed; 0: any. */
+static void watch(time_t seconds)
+{
+	setitimer(ITIMER_PROF, &(struct itimerval){ .it_value.tv_sec = seconds }, NULL);
+}
+
+static void too_long(int signal)
+{
+	static const char line[] = "a kernel cannot be stopped\n";
+
+	if (write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
+		_exit(1);
+	abort();
+}
+
 static bool go_on(struct soft_native *n, uint64_t instructions)
 {
+	watch(SECONDS_MOST);
 	check(!ended || went_on <= GO_ON_MOST + 1);
 	ended |= went_on++ == GO_ON_MOST;
 	return !ended;
@@ -245,7 +265,8 @@ static void edit(struct input *in, union params *p, const struct field *fields, 
 /* ---- kernels ---- */
 
 static const struct native_kernel *const kernels[] = { &native_product, &native_routine, &native_transform, &native_fft,
-						       &native_rand,	&native_solver,	 &native_sparse };
+						       &native_rand,	&native_solver,	 &native_sparse,    &native_dnn,
+						       &native_conv,	&native_pool,	 &native_rnn };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
@@ -261,6 +282,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 #ifdef NATIVE_LOOPS
 		setenv("METE_OPENBLAS", "/nowhere", 1);
 #endif
+		setenv("METE_ONEDNN", "/nowhere", 1);
+		signal(SIGPROF, too_long);
 		memory_make();
 		contents_make();
 	}
@@ -272,7 +295,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 	n.block = (grid / 6) % n.blocks;
 	went_on = 0;
 	ended = false;
+	watch(SECONDS_MOST);
 	kernels[which]->run(&n);
+	watch(0);
 	return 0;
 }
 
