@@ -16,6 +16,7 @@
 #include "compile/group.h"
 #include "compile/leave.h"
 #include "compile/operation.h"
+#include "compile/root.h"
 #include "compile/single.h"
 
 #include <stddef.h>
@@ -254,6 +255,9 @@ static bool make_operation(struct emit *e, const struct plan *p)
 	case HOW_SPECIAL:
 		make_special(e, p);
 		break;
+	case HOW_LOCAL:
+		make_local(e);
+		break;
 	case HOW_SHUFFLE:
 		make_shuffle(e, p);
 		break;
@@ -286,7 +290,9 @@ static bool make_one(struct emit *e)
 	bool on;
 
 	plan_make(e->flow, e->at, e->s, e->kept, &p);
+	roots_add(e, &p);
 	on = make_operation(e, &p);
+	roots_forget(e, &p);
 	e->pending += on ? operation(e)->weight : 0;
 	plan_apply(e->flow, e->at, &p, e->s);
 	return on;
@@ -309,6 +315,12 @@ static bool make_code(struct emit *e, uint32_t b, bool group)
 	e->fetches = 0;
 	if (group)
 		group_begin(e, b);
+	else
+		on = roots_begin(e, b);
+	if (!on) {
+		free(live);
+		return false;
+	}
 	for (e->at = n->begin; on && e->at < n->end;) {
 		const uint32_t few = single_count(e, n->end);
 
@@ -328,6 +340,7 @@ static bool make_code(struct emit *e, uint32_t b, bool group)
 			LLVMBuildUnreachable(e->b);
 	}
 	group_end(e);
+	roots_end(e);
 	free(live);
 	return true;
 }

@@ -233,6 +233,21 @@ void make_special(struct emit *e, const struct plan *p)
 	}
 }
 
+/* As local_address() of softdev/ptx/mem.h: the threads' local memory lies side by side. */
+void make_local(struct emit *e)
+{
+	const struct compile_op *o = operation(e);
+	LLVMValueRef first = value_field(e, e->warp, offsetof(struct warp, local), e->i64), apart, each[LANES];
+
+	first = LLVMBuildAdd(e->b, first, LLVMConstInt(e->i64, o->imm, false), "");
+	apart = value_field(e, e->warp, offsetof(struct warp, local_stride), e->i32);
+	apart = value_spread(e, LLVMBuildZExt(e->b, apart, e->i64, ""));
+	for (uint32_t i = 0; i < LANES; i++)
+		each[i] = LLVMConstInt(e->i64, i, false);
+	apart = LLVMBuildMul(e->b, apart, LLVMConstVector(each, LANES), "");
+	result(e, &o->operand[0], all_lanes(LLVMBuildAdd(e->b, value_spread(e, first), apart, "")), false);
+}
+
 /* Which lane lane i gets its value from, as softdev/ptx/cross.h finds it; *ret_in: it is in its segment. */
 static uint32_t shuffle_from(uint32_t kind, uint32_t i, uint32_t b, uint32_t c, bool *ret_in)
 {

@@ -643,6 +643,11 @@ static void plan_any(const struct flow *f, uint32_t i, const struct state *s, co
 		ret->how = HOW_STRONG;
 		return;
 	}
+	if (!strcmp(o->name, "%local_address.b64") && o->guard.place == COMPILE_NONE) {
+		ret->how = HOW_LOCAL;
+		ret->result[0] = (struct state){ .shape = SHAPE_LANES };
+		return;
+	}
 	ret->row = has_wide(o) ? NULL : inline_row(o->name);
 	if (ret->row && ret->row->code == CODE_LOGIC && !is_fixed(&o->operand[4]))
 		ret->row = NULL; /* its table is not known */

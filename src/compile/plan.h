@@ -132,6 +132,7 @@ enum how {
 	HOW_STORE,
 	HOW_PARAM,   /* a load of kernel parameters */
 	HOW_SPECIAL, /* a special register */
+	HOW_LOCAL,   /* the address of local memory in each lane */
 	HOW_SHUFFLE, /* between lanes given by constants */
 	HOW_STRONG,
 	HOW_MEET, /* a barrier of a block that consists of this warp */

@@ -8,20 +8,25 @@
 #include "compile/access.h"
 #include "compile/fetch.h"
 #include "compile/group.h"
+#include "compile/lanewise.h"
 #include "compile/leave.h"
 #include "compile/operation.h"
+#include "compile/root.h"
 
 #include <stddef.h>
 #include <string.h>
 
 struct scatter {
 	const struct access_form *a;
-	LLVMValueRef base;	  /* what the register holds: of loads beside each other the same */
+	LLVMValueRef base;	  /* what the register holds: of loads beside each other the same; or its root */
 	LLVMValueRef at;	  /* addresses, or offsets in shared memory: with the operation's own number */
 	LLVMValueRef here, lanes; /* who accesses: as i32, as a vector of i1 */
 	LLVMValueRef first;	  /* the address of the first of them */
 	LLVMValueRef first_lane;  /* as i64; NULL: all lanes access */
 	LLVMValueRef is_row;
+	const struct root *root; /* root.h; NULL: of this access alone */
+	LLVMValueRef offset;	 /* from there, the same for all lanes */
+	LLVMValueRef pieces;	 /* where there is a root: what scatter_pattern() found */
 };
 
 static uint64_t access_bytes(const struct access_form *a)
@@ -80,10 +85,15 @@ static LLVMValueRef in_shared(struct emit *e, const struct scatter *x)
 
 static LLVMValueRef in_range(struct emit *e, const struct scatter *x, const struct access_range *r)
 {
-	LLVMValueRef bytes = LLVMConstInt(e->i64, access_bytes(x->a), false), good;
+	const uint64_t size = access_bytes(x->a);
+	LLVMValueRef bytes = LLVMConstInt(e->i64, size, false), good;
 
-	good = LLVMBuildAnd(e->b, scatter_check(e, x, r->begin, LLVMBuildSub(e->b, r->bytes, bytes, "")),
-			    LLVMBuildICmp(e->b, LLVMIntUGE, r->bytes, bytes, ""), "");
+	if (x->root)
+		good = LLVMBuildAnd(e->b, root_in_range(e, x->root, x->offset, r->begin, r->bytes, size),
+				    root_aligned(e, x->root, x->offset, size), "");
+	else
+		good = LLVMBuildAnd(e->b, scatter_check(e, x, r->begin, LLVMBuildSub(e->b, r->bytes, bytes, "")),
+				    LLVMBuildICmp(e->b, LLVMIntUGE, r->bytes, bytes, ""), "");
 	return x->a->store ? LLVMBuildAnd(e->b, good, r->writable, "") : good;
 }
 
@@ -150,6 +160,12 @@ static LLVMValueRef pointers(struct emit *e, const struct scatter *x, uint64_t o
 	LLVMTypeRef many = type_lanes(LLVMPointerType(t, 0));
 	LLVMValueRef index, at = x->at;
 
+	if (x->root) {
+		at = LLVMBuildAdd(e->b, x->offset, LLVMConstInt(e->i64, offset, false), "");
+		index = x->root->lanes;
+		at = LLVMBuildGEP2(e->b, e->i8, LLVMBuildIntToPtr(e->b, at, e->bytes, ""), &index, 1, "");
+		return LLVMBuildBitCast(e->b, at, many, "");
+	}
 	if (!x->a->shared) {
 		at = offset ? LLVMBuildAdd(e->b, at, value_number(LLVMTypeOf(at), offset), "") : at;
 		return LLVMBuildIntToPtr(e->b, at, many, "");
@@ -163,18 +179,12 @@ static LLVMValueRef load_each(struct emit *e, const struct scatter *x)
 {
 	LLVMTypeRef t = type_int(e, x->a->bytes);
 	struct scatter safe = *x;
-	LLVMValueRef p, v = LLVMGetUndef(type_lanes(t));
+	LLVMValueRef v[4];
 
 	if (x->first_lane)
 		safe.at = LLVMBuildSelect(e->b, x->lanes, x->at, value_spread(e, x->first), "");
-	p = pointers(e, &safe, 0, t);
-	for (uint32_t i = 0; i < LANES; i++) {
-		LLVMValueRef lane = LLVMConstInt(e->i32, i, false);
-
-		v = LLVMBuildInsertElement(
-			e->b, v, value_load(e, t, LLVMBuildExtractElement(e->b, p, lane, ""), x->a->bytes), lane, "");
-	}
-	return v;
+	lanewise_load(e, x->a, pointers(e, &safe, 0, t), x->a->bytes, v);
+	return v[0];
 }
 
 static void give(struct emit *e, const struct access_form *a, uint32_t k, LLVMValueRef v)
@@ -187,10 +197,16 @@ static void load_gathered(struct emit *e, const struct scatter *x)
 	const struct access_form *a = x->a;
 	const bool pairs = a->bytes == 4 && a->count > 1; /* two elements at once */
 	LLVMTypeRef t = pairs ? type_lanes(e->i64) : type_lanes(type_int(e, a->bytes)), low = type_lanes(e->i32);
-	LLVMValueRef v, half;
+	LLVMValueRef v, half, all[4];
 
 	if (a->bytes < 4) {
 		give(e, a, 0, load_each(e, x));
+		return;
+	}
+	if (lanewise_pays(e, a)) {
+		lanewise_load(e, a, pointers(e, x, 0, e->i8), (uint32_t)access_bytes(a), all);
+		for (uint32_t k = 0; k < a->count; k++)
+			give(e, a, k, all[k]);
 		return;
 	}
 	for (uint32_t k = 0; k < a->count; k += pairs ? 2 : 1) {
@@ -272,9 +288,21 @@ static void store_in_turn(struct emit *e, const struct scatter *x)
 	LLVMPositionBuilderAtEnd(e->b, on);
 }
 
+static void store_lanewise(struct emit *e, const struct scatter *x)
+{
+	LLVMValueRef v[4];
+
+	for (uint32_t k = 0; k < x->a->count; k++)
+		v[k] = access_shorten(e, source_lanes(e, &operation(e)->operand[element_operand[1][k]], true), x->a);
+	lanewise_store(e, x->a, pointers(e, x, 0, e->i8), v);
+}
+
 static void store_scattered(struct emit *e, const struct scatter *x)
 {
-	(scatters_at_once(e, x->a) ? store_at_once : store_in_turn)(e, x);
+	if (lanewise_pays(e, x->a))
+		store_lanewise(e, x);
+	else
+		(scatters_at_once(e, x->a) ? store_at_once : store_in_turn)(e, x);
 }
 
 /* Of elements that lie one behind the other: where that of lane 0 would. */
@@ -425,6 +453,14 @@ static bool make_folded(struct emit *e, const struct plan *p)
 
 /* ---- loads that lie close together ---- */
 
+/* Where a fetch begins, from the root on. */
+static LLVMValueRef fetch_offset(struct emit *e, const struct scatter *x, const struct fetch *f)
+{
+	const uint64_t down = (uint64_t)f->least - (uint64_t)operation(e)->imm;
+
+	return LLVMBuildAdd(e->b, x->offset, LLVMConstInt(e->i64, down, false), "");
+}
+
 /* Whether all that is fetched lies in the range of the first load, and each load is aligned. */
 static LLVMValueRef fetch_good(struct emit *e, const struct scatter *x, const struct fetch *f)
 {
@@ -439,11 +475,16 @@ static LLVMValueRef fetch_good(struct emit *e, const struct scatter *x, const st
 
 		most = a.bytes > most ? a.bytes : most;
 	}
-	all.at = LLVMBuildAdd(e->b, x->base, value_number(LLVMTypeOf(x->base), (uint64_t)f->least), "");
-	good = in_reach(e, &all, r.begin, LLVMBuildSub(e->b, r.bytes, bytes, ""));
-	even = LLVMBuildAnd(e->b, x->at, value_number(LLVMTypeOf(x->at), most - 1), "");
-	even = LLVMBuildICmp(e->b, LLVMIntEQ, even, LLVMConstNull(LLVMTypeOf(even)), "");
-	good = scatter_all(e, &all, LLVMBuildAnd(e->b, good, even, ""));
+	if (x->root) {
+		good = LLVMBuildAnd(e->b, root_in_range(e, x->root, fetch_offset(e, x, f), r.begin, r.bytes, f->bytes),
+				    root_aligned(e, x->root, x->offset, most), "");
+	} else {
+		all.at = LLVMBuildAdd(e->b, x->base, value_number(LLVMTypeOf(x->base), (uint64_t)f->least), "");
+		good = in_reach(e, &all, r.begin, LLVMBuildSub(e->b, r.bytes, bytes, ""));
+		even = LLVMBuildAnd(e->b, x->at, value_number(LLVMTypeOf(x->at), most - 1), "");
+		even = LLVMBuildICmp(e->b, LLVMIntEQ, even, LLVMConstNull(LLVMTypeOf(even)), "");
+		good = scatter_all(e, &all, LLVMBuildAnd(e->b, good, even, ""));
+	}
 	if (f->rows) {
 		scatter_pattern(e, &all);
 		good = LLVMBuildAnd(e->b, good, LLVMBuildNot(e->b, all.is_row, ""), "");
@@ -456,14 +497,21 @@ static void fetch_all(struct emit *e, const struct scatter *x, struct fetch *f)
 {
 	LLVMTypeRef one = type_int(e, f->bytes), t = type_lanes(one);
 	LLVMBasicBlockRef from[2], gather = new_block(e), on = new_block(e);
-	LLVMValueRef v[2], at;
+	LLVMValueRef v[2], at, index;
 
 	f->good = fetch_good(e, x, f);
 	from[0] = LLVMGetInsertBlock(e->b);
 	LLVMBuildCondBr(e->b, f->good, gather, on);
 	LLVMPositionBuilderAtEnd(e->b, gather);
-	at = LLVMBuildAdd(e->b, x->base, value_number(LLVMTypeOf(x->base), (uint64_t)f->least), "");
-	at = LLVMBuildIntToPtr(e->b, at, type_lanes(LLVMPointerType(one, 0)), "");
+	if (x->root) {
+		at = LLVMBuildIntToPtr(e->b, fetch_offset(e, x, f), e->bytes, "");
+		index = x->root->lanes;
+		at = LLVMBuildGEP2(e->b, e->i8, at, &index, 1, "");
+		at = LLVMBuildBitCast(e->b, at, type_lanes(LLVMPointerType(one, 0)), "");
+	} else {
+		at = LLVMBuildAdd(e->b, x->base, value_number(LLVMTypeOf(x->base), (uint64_t)f->least), "");
+		at = LLVMBuildIntToPtr(e->b, at, type_lanes(LLVMPointerType(one, 0)), "");
+	}
 	v[0] = LLVMConstNull(t);
 	v[1] = value_gather(e, t, at, 1, x->lanes);
 	from[1] = LLVMGetInsertBlock(e->b);
@@ -492,7 +540,7 @@ static void take_fetched(struct emit *e, struct scatter *x, LLVMBasicBlockRef on
 
 	LLVMBuildCondBr(e->b, expected(e, f->good), yes, no);
 	LLVMPositionBuilderAtEnd(e->b, yes);
-	add_to(e, e->sectors, 0, scatter_pattern(e, x));
+	add_to(e, e->sectors, 0, x->root ? x->pieces : scatter_pattern(e, x));
 	give(e, x->a, 0, fetch_value(e, f, x->a));
 	LLVMBuildBr(e->b, on);
 	LLVMPositionBuilderAtEnd(e->b, no);
@@ -510,6 +558,10 @@ void make_scattered(struct emit *e, const struct plan *p)
 		return;
 	x.at = LLVMBuildAdd(e->b, x.base,
 			    value_number(LLVMTypeOf(x.base), x.a->shared ? o->imm & 0xffffffffu : o->imm), "");
+	if ((x.root = e->kept ? NULL : root_of_access(e, &x.offset))) {
+		x.base = x.root->lanes;
+		x.at = LLVMBuildAdd(e->b, x.base, value_spread(e, x.offset), "");
+	}
 	x.here = e->kept ? e->here : LLVMConstInt(e->i32, 0xffffffffu, false);
 	x.lanes = e->kept ? e->here_lanes : LLVMConstAllOnes(type_lanes(e->i1));
 	x.first_lane = e->kept ? LLVMBuildZExt(e->b, group_first(e), e->i64, "") : NULL;
@@ -519,6 +571,8 @@ void make_scattered(struct emit *e, const struct plan *p)
 		any_move(e, &x);
 		return;
 	}
+	if (x.root)
+		x.pieces = scatter_pattern(e, &x);
 	on = new_block(e);
 	if (fetch_begin(e, &x))
 		take_fetched(e, &x, on);
@@ -531,7 +585,7 @@ void make_scattered(struct emit *e, const struct plan *p)
 	scatter_call(e, p, &range);
 	LLVMBuildBr(e->b, on);
 	LLVMPositionBuilderAtEnd(e->b, fast);
-	add_to(e, e->sectors, 0, scatter_pattern(e, &x));
+	add_to(e, e->sectors, 0, x.root ? x.pieces : scatter_pattern(e, &x));
 	scatter_move(e, &x);
 	LLVMBuildBr(e->b, on);
 	LLVMPositionBuilderAtEnd(e->b, on);

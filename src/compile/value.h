@@ -12,6 +12,7 @@
 #define FETCHES_MAX 64u
 
 struct fetch;
+struct roots;
 
 struct emit {
 	const struct flow *flow;
@@ -42,6 +43,7 @@ struct emit {
 						* lanes */
 	struct fetch *fetch;		       /* those of the block, FETCHES_MAX at most: fetch.h */
 	uint32_t fetches;
+	struct roots *roots; /* of the block, all lanes together; else NULL: root.h */
 	struct state *s;   /* for each register, before the current operation */
 	uint8_t *live;	   /* for each register: needed from here on */
 	uint32_t at;	   /* the current operation */

@@ -151,6 +151,47 @@ static const char text[] =
 	"\tmad.lo.u32 %r21, %r33, 99, %r21; xor.b32 %r21, %r21, %r34; add.u32 %r21, %r21, %r35; mad.lo.u32 %r21, %r38, 101, %r21;\n"
 	"\tst.global.u32 [%d7+8], %r21; setp.lt.u32 %p2, %r20, 3; @%p2 bra L1; st.global.u32 [%d7], %r20; ret;\n}\n"
 	/*
+	 * vectors and single elements of lanes that lie anywhere, several of them as far from each other; two lanes at one
+	 * place, of which the last stays. In the second turn `who` lies `far` away, or in shared memory where that is 1
+	 */
+	".visible .entry vectors(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
+	"\t.reg .pred %p<5>; .reg .b32 %r<60>; .reg .b64 %d<30>; .reg .b16 %h<9>; .shared .align 16 .b8 s[9216];\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; ld.param.u64 %d2, [far]; cvt.u32.u64 %r3, %d2;\n"
+	"\tmul.lo.u32 %r4, %r1, 29; and.b32 %r4, %r4, 63; mad.wide.u32 %d3, %r4, 16, %d1; shl.b32 %r5, %r4, 4; mov.u32 %r6, s;\n"
+	"\tadd.u32 %r6, %r6, %r5; and.b32 %r7, %r1, 61; mul.lo.u32 %r7, %r7, 29; and.b32 %r7, %r7, 63; mad.wide.u32 %d4, %r7, 16, %d1;\n"
+	"\tmul.lo.u32 %r9, %r1, 0x9e3779b1; xor.b32 %r10, %r9, 0x85ebca6b; not.b32 %r11, %r9; mov.b64 %d10, {%r9, %r10};\n"
+	"\tmov.b64 %d11, {%r11, %r1}; cvt.u16.u32 %h1, %r10; setp.eq.u32 %p1, %r1, %r2; mov.u32 %r20, 0; mov.u32 %r21, 0;\n"
+	"\tmov.u64 %d20, s; cvta.shared.u64 %d20, %d20; add.s64 %d20, %d20, 4096; and.b32 %r8, %r3, 14; setp.eq.u32 %p4, %r3, 1;\n"
+	"L1:\n\tadd.u32 %r20, %r20, 1; setp.eq.and.u32 %p3, %r20, 2, %p1; @%p3 add.s64 %d3, %d3, %d2; @%p3 add.u32 %r6, %r6, %r8;\n"
+	"\tand.pred %p3, %p3, %p4; @%p3 mov.u64 %d3, %d20; add.u32 %r9, %r9, %r20;\n"
+	"\tst.shared.v4.b32 [%r6], {%r9, %r10, %r11, %r1}; st.shared.v2.b64 [%r6+1024], {%d10, %d11};\n"
+	"\tst.shared.v2.b32 [%r6+2048], {%r9, %r1}; st.shared.b32 [%r6+2060], %r9; st.shared.u16 [%r6+2058], %h1; st.shared.u8 [%r6+2057], %r9;\n"
+	"\tst.v4.b32 [%d3], {%r9, %r10, %r11, %r1}; st.v2.b64 [%d3+1024], {%d10, %d11}; add.s64 %d5, %d3, 2048;\n"
+	"\tst.v2.b32 [%d5], {%r9, %r10}; st.b64 [%d5+8], %d10; add.s64 %d6, %d5, 1024; st.b32 [%d6], %r9; st.u16 [%d6+4], %h1;\n"
+	"\tst.u8 [%d6+7], %r9; st.global.v4.b32 [%d4+4096], {%r1, %r9, %r20, %r21};\n"
+	"\tld.v4.b32 {%r30, %r31, %r32, %r33}, [%d3+1024]; ld.v2.b64 {%d12, %d13}, [%d3]; ld.v2.b32 {%r34, %r35}, [%d5+8];\n"
+	"\tld.u16 %r36, [%d6+2]; ld.b32 %r37, [%d6+4]; ld.shared.v4.b32 {%r40, %r41, %r42, %r43}, [%r6+1024];\n"
+	"\tld.shared.v2.b64 {%d14, %d15}, [%r6]; ld.global.b32 %r38, [%d4+4096]; xor.b64 %d12, %d12, %d15; xor.b64 %d13, %d13, %d14;\n"
+	"\tcvt.u32.u64 %r44, %d12; shr.u64 %d13, %d13, 32; cvt.u32.u64 %r45, %d13;\n"
+	"\tmad.lo.u32 %r21, %r21, 31, %r30; xor.b32 %r21, %r21, %r31; mad.lo.u32 %r21, %r21, 31, %r32; xor.b32 %r21, %r21, %r33;\n"
+	"\tmad.lo.u32 %r21, %r21, 31, %r34; xor.b32 %r21, %r21, %r35; mad.lo.u32 %r21, %r21, 31, %r36; xor.b32 %r21, %r21, %r37;\n"
+	"\tmad.lo.u32 %r21, %r21, 31, %r40; xor.b32 %r21, %r21, %r41; mad.lo.u32 %r21, %r21, 31, %r42; xor.b32 %r21, %r21, %r43;\n"
+	"\tmad.lo.u32 %r21, %r21, 31, %r44; xor.b32 %r21, %r21, %r45; mad.lo.u32 %r21, %r21, 31, %r38;\n"
+	"\tsetp.lt.u32 %p2, %r20, 3; @%p2 bra L1; mad.wide.u32 %d7, %r1, 4, %d1; st.global.u32 [%d7+8192], %r21; ret;\n}\n"
+	/* arrays of a thread's own: written as vectors, read where each lane says */
+	".visible .entry locals(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
+	"\t.reg .pred %p<4>; .reg .b32 %r<40>; .reg .b64 %d<20>; .local .align 16 .b8 own[64];\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; ld.param.u64 %d2, [far]; mov.u64 %d3, own;\n"
+	"\tmul.lo.u32 %r3, %r1, 0x9e3779b1; not.b32 %r4, %r3; mov.u32 %r5, 0; mov.b64 %d4, {%r3, %r1};\n"
+	"\tst.local.v4.b32 [own], {%r5, %r5, %r5, %r5}; st.local.v4.b32 [own+16], {%r3, %r4, %r1, %r5}; st.local.v2.b64 [own+32], {%d4, %d4};\n"
+	"\tst.local.v2.b32 [own+48], {%r4, %r1}; st.local.b64 [own+56], %d4; mul.lo.u32 %r6, %r1, 20; and.b32 %r6, %r6, 60;\n"
+	"\tcvt.u64.u32 %d5, %r6; add.s64 %d5, %d5, %d3; mov.u32 %r7, 0; mov.u32 %r8, 0; setp.eq.u32 %p1, %r1, %r2; @%p1 add.s64 %d3, %d3, %d2;\n"
+	"L1:\n\tld.local.b32 %r9, [%d5]; mad.lo.u32 %r8, %r8, 31, %r9; add.u32 %r9, %r9, %r7; st.local.b32 [%d5], %r9; add.u32 %r7, %r7, 1;\n"
+	"\tsetp.lt.u32 %p2, %r7, 3; @%p2 bra L1; ld.local.v4.b32 {%r10, %r11, %r12, %r13}, [%d3+16]; ld.local.v2.b64 {%d6, %d7}, [%d3+32];\n"
+	"\txor.b64 %d6, %d6, %d7; cvt.u32.u64 %r14, %d6; mad.lo.u32 %r8, %r8, 31, %r10; mad.lo.u32 %r8, %r8, 31, %r11;\n"
+	"\tmad.lo.u32 %r8, %r8, 31, %r12; mad.lo.u32 %r8, %r8, 31, %r13; mad.lo.u32 %r8, %r8, 31, %r14;\n"
+	"\tmad.wide.u32 %d8, %r1, 4, %d1; st.global.u32 [%d8], %r8; ret;\n}\n"
+	/*
 	 * as products of matrices read their tiles: eight lanes share a row, every eighth one a column; `far` is added to
 	 * the address of `who`, and lanes above `who` take a turn less
 	 */
@@ -354,6 +395,34 @@ static void test_near(void)
 		tap_ok(compare("near", one, block, 40, far) && same_fault() && outcomes[1].fault.thread[0] == 40,
 		       "near, %u bytes before the end of memory", last[i]);
 	}
+}
+
+/* Accesses of lanes that lie anywhere: one load or store for each, and one check for several of them. */
+static void test_vectors(void)
+{
+	static const struct dims shapes[] = { { 64, 1, 1 }, { 32, 1, 1 }, { 45, 1, 1 }, { 16, 2, 1 } };
+	const struct dims one = { 1, 1, 1 }, block = { 64, 1, 1 };
+	const uint64_t rest = DEVICE_BYTES - WORDS * 4;
+
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		ok(compare("vectors", one, shapes[i], 64, 0) && same_results() && !outcomes[1].r);
+		ok(compare("locals", (struct dims){ 3, 1, 1 }, shapes[i], 64, 0) && same_results() && !outcomes[1].r);
+	}
+	ok(compare("vectors", one, block, 40, 9216) && same_results() && !outcomes[1].r);
+	ok(compare("vectors", one, block, 40, 1) && same_results() && !outcomes[1].r);
+	ok(compare("vectors", one, block, 40, 4) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED &&
+	   outcomes[1].fault.thread[0] == 40);
+	ok(compare("vectors", one, block, 40, 8193) && same_fault() &&
+	   outcomes[1].fault.kind == PTX_FAULT_MISALIGNED && outcomes[1].fault.thread[0] == 40);
+	for (uint64_t before = 0; before < 4500; before += 360) /* in the end each access is the first that is out */
+		tap_ok(compare("vectors", one, block, 40, (rest - before) & ~15ull) &&
+			       (outcomes[0].r ? same_fault() : same_results()),
+		       "vectors, %u bytes before the end of memory", (unsigned)before);
+	ok(compare("vectors", one, block, 40, 1ull << 63) && same_fault() && outcomes[1].fault.thread[0] == 40);
+	ok(compare("vectors", one, block, 40, 0ull - (1ull << 40)) && same_fault() && outcomes[1].fault.thread[0] == 40);
+	ok(compare("locals", one, block, 40, 8) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED &&
+	   outcomes[1].fault.thread[0] == 40);
+	ok(compare("locals", one, block, 40, 1ull << 40) && same_fault() && outcomes[1].fault.thread[0] == 40);
 }
 
 /* Whose turn it is depends on the order of lanes, which is the interpreter's, to the last instruction. */
@@ -698,6 +767,7 @@ int main(void)
 	test_absent();
 	test_tiles();
 	test_near();
+	test_vectors();
 	test_turns();
 	test_faults();
 	test_hot();
