@@ -1,7 +1,8 @@
 /*
  * nccl_ranks.c: one rank of a small training by gradients, for nccl_test.py: RANK RANKS ID_FILE STEPS
- * [die|orphan STEP|survive RANK]; `orphan` leaves a process behind that was made by fork(); `survive` goes on without a
- * rank once the communicator has an error: it prints the ranks that are left, and their sum of 1 << rank.
+ * [die|orphan|differ STEP|survive RANK]; `orphan` leaves a process behind that was made by fork(); `differ` sums fewer
+ * numbers than the others; `survive` goes on without a rank once the communicator has an error: it prints the ranks
+ * that are left, and their sum of 1 << rank.
  *
  * A line through points: each rank has every RANKS-th of the points, and the gradients are summed by NCCL. RANKS 0: one
  * process does it all, and sums the gradients of two ranks itself. Prints the bits of the parameters; or "error N" with
@@ -89,7 +90,7 @@ static int alone(int steps)
 
 static int failed(ncclComm_t comm, ncclResult_t r, double since)
 {
-	printf("error %d %.1f %s\n", (int)r, now() - since, comm ? t.ncclGetLastError(comm) : "");
+	printf("error %d %.1f %s\n", (int)r, now() - since, t.ncclGetLastError(comm));
 	if (comm)
 		t.ncclCommAbort(comm);
 	return 1;
@@ -122,8 +123,8 @@ int main(int argc, char **argv)
 	static float g[PARAMETERS];
 	int rank = atoi(argv[1]), ranks = atoi(argv[2]), steps = atoi(argv[4]);
 	bool survives = argc > 6 && !strcmp(argv[5], "survive");
-	int number = argc > 6 ? atoi(argv[6]) : -1, dies = survives ? -1 : number;
-	bool forks = argc > 6 && !strcmp(argv[5], "orphan");
+	bool differs = argc > 6 && !strcmp(argv[5], "differ"), forks = argc > 6 && !strcmp(argv[5], "orphan");
+	int number = argc > 6 ? atoi(argv[6]) : -1, dies = survives || differs ? -1 : number;
 	ncclResult_t r, state = ncclSuccess;
 	ncclComm_t comm = NULL;
 	ncclUniqueId id;
@@ -157,8 +158,8 @@ int main(int argc, char **argv)
 		begin = now();
 		if (cuMemcpyHtoDAsync(at, g, sizeof(g), stream))
 			return 2;
-		r = t.ncclAllReduce((void *)(uintptr_t)at, (void *)(uintptr_t)at, PARAMETERS, ncclFloat32, ncclSum,
-				    comm, stream);
+		r = t.ncclAllReduce((void *)(uintptr_t)at, (void *)(uintptr_t)at, PARAMETERS - (differs && s == number),
+				    ncclFloat32, ncclSum, comm, stream);
 		if (r)
 			return failed(comm, r, begin);
 		if (cuMemcpyDtoHAsync(g, at, sizeof(g), stream) || cuStreamSynchronize(stream) ||

@@ -87,6 +87,14 @@ words = said[0][0].split()
 check(words[:2] == ["error", "6"] and float(words[2]) < 10, "a killed rank: ncclRemoteError of the other", said)
 check("rank 1 has ended" in said[0][0] and "NCCL: rank 1 has ended" in said[0][1], "which names it", said)
 
+# One sums fewer numbers, and leaves at once with its error: both are told what was wrong.
+for what, env in (("shared memory", soft), ("sockets", tcp)):
+    path = id_file()
+    ranks = [start([METE, "soft", "run"], env, r, 2, path, *(["differ", "20"] if r else [])) for r in range(2)]
+    said = [end(p) for p in ranks]
+    check(all(out.split()[:2] == ["error", "5"] and "call different things" in out for out, _ in said),
+          f"by {what}: different counts are ncclInvalidUsage of both", said)
+
 # One of three is killed, and the two others go on without it (ncclCommShrink).
 three = env_of("three", METE_SOFT_DEVICES="3")  # devices of their own: those above are two while a process has them
 for what, env in (("shared memory", three), ("sockets", {**three, "NCCL_SHM_DISABLE": "1"})):
@@ -110,6 +118,7 @@ out, err = end(start([METE, "soft", "run"], {**soft, "METE_NCCL_TIMEOUT": "2"}, 
 words = out.split()
 check(words[:2] == ["error", "6"] and 1 < float(words[2]) < 20, "a rank that never comes: an error when the time is over", out + err)
 check("1 of 2 ranks came within 2 s (METE_NCCL_TIMEOUT)" in err, "which says so", err)
+check("1 of 2 ranks came within 2 s (METE_NCCL_TIMEOUT)" in out, "as ncclGetLastError() does without a communicator", out)
 path = id_file()
 ranks = [start([METE, "soft", "run"], soft, r, 3, path) for r in range(2)]
 while not os.path.exists(path):
@@ -139,7 +148,7 @@ other.sendall(struct.pack("<QIIIIHH16s16s", magic, version + 1, 1, 2, address, 1
 answer = other.recv(200)
 out, err = end(first, 40)
 check(struct.unpack("<I", answer[:4])[0] == 5 and b"another version" in answer, "a rank of another version is told", answer)
-check(out.split()[:2] == ["error", "5"] and "of another version of mete's NCCL (3, here 2)" in err, "and so are the others", out + err)
+check(out.split()[:2] == ["error", "5"] and "of another version of mete's NCCL (4, here 3)" in err, "and so are the others", out + err)
 
 # Strangers who connect to all sockets of a rank and say nothing hold nobody up; and what everybody on the machine can read is no secret.
 def sockets(pid):

@@ -30,6 +30,9 @@ static const struct {
 	{ "cuDevicePrimaryCtxRetain", offsetof(struct nccl_driver, retain) },
 	{ "cuMemAlloc_v2", offsetof(struct nccl_driver, alloc) },
 	{ "cuMemFree_v2", offsetof(struct nccl_driver, free) },
+	{ "cuMemHostAlloc", offsetof(struct nccl_driver, host_alloc) },
+	{ "cuMemFreeHost", offsetof(struct nccl_driver, host_free) },
+	{ "cuDeviceGetAttribute", offsetof(struct nccl_driver, attribute) },
 	{ "cuMemsetD8_v2", offsetof(struct nccl_driver, set) },
 	{ "cuMemcpyDtoHAsync_v2", offsetof(struct nccl_driver, read) },
 	{ "cuMemcpyHtoDAsync_v2", offsetof(struct nccl_driver, write) },
@@ -106,6 +109,30 @@ struct ncclComm *nccl_comm_find(ncclComm_t comm)
 	return comm && !((uintptr_t)comm % _Alignof(struct ncclComm)) && comm->magic == NCCL_MAGIC ? comm : NULL;
 }
 
+/* The last error of the process: of communicators that could not be made as well, which nobody has in hand. */
+static struct {
+	pthread_mutex_t mutex;
+	char text[256];
+} last_error = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+
+static void last_error_set(const char *text)
+{
+	pthread_mutex_lock(&last_error.mutex);
+	snprintf(last_error.text, sizeof(last_error.text), "%s", text);
+	pthread_mutex_unlock(&last_error.mutex);
+}
+
+/* A copy, which is the calling thread's. */
+static const char *last_error_get(void)
+{
+	static __thread char text[sizeof(last_error.text)];
+
+	pthread_mutex_lock(&last_error.mutex);
+	memcpy(text, last_error.text, sizeof(text));
+	pthread_mutex_unlock(&last_error.mutex);
+	return text;
+}
+
 void nccl_fail(struct ncclComm *c, ncclResult_t result, const char *fmt, ...)
 {
 	bool first;
@@ -117,8 +144,10 @@ void nccl_fail(struct ncclComm *c, ncclResult_t result, const char *fmt, ...)
 		va_start(ap, fmt);
 		vsnprintf(c->error, sizeof(c->error), fmt, ap);
 		va_end(ap);
-		if (!c->abort)
+		if (!c->abort) {
 			log_line("NCCL: %s", c->error);
+			last_error_set(c->error);
+		}
 		c->state = (int)result;
 	}
 	pthread_cond_broadcast(&c->cond);
@@ -143,8 +172,10 @@ const char *soft_ncclGetLastError(ncclComm_t comm)
 {
 	struct ncclComm *c = nccl_comm_find(comm);
 
+	if (!c)
+		return last_error_get();
 	/* written before the state is */
-	return c && c->state != ncclSuccess && c->state != ncclInProgress ? c->error : "";
+	return c->state != ncclSuccess && c->state != ncclInProgress ? c->error : "";
 }
 
 void soft_ncclResetDebugInit(void)
@@ -192,9 +223,15 @@ static ncclResult_t device_begin(struct ncclComm *c)
 {
 	const struct nccl_driver *d = c->driver;
 	CUresult e = d->set_current(c->context);
+	int reads_late = 1;
 
 	if (!e)
 		e = d->device(&c->device);
+	if (!e)
+		e = d->attribute(&reads_late, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, c->device);
+	c->reads_late = reads_late;
+	if (!e)
+		e = stage_begin(c);
 	if (!e)
 		e = d->alloc(&c->words, NCCL_WORDS_BYTES);
 	if (!e)
@@ -223,6 +260,7 @@ static void device_end(struct ncclComm *c)
 		c->driver->stream_destroy(c->stream);
 	if (c->words)
 		c->driver->free(c->words);
+	stage_end(c);
 	c->driver->pop(&popped);
 }
 

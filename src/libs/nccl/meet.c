@@ -36,7 +36,7 @@
 #include <unistd.h>
 
 #define MEET_MAGIC UINT64_C(0x31636e656d657465)
-#define MEET_VERSION 2u
+#define MEET_VERSION 3u
 #define SECRET 16
 #define NAME 16
 #define CALLERS 64

@@ -1,12 +1,13 @@
 /*
  * nccl.h: NCCL over any driver: communicators, and how a call becomes an exchange.
  *
- * A rank has a thread and a line to each other rank (line.h). A call leaves three things in the program's stream: a
- * function of the host, which gives the operation to the thread; a wait for a word in the device's memory; and an
- * event, which the next operation in another stream waits for, so that all of a communicator's are in the order of the
- * calls. The thread copies what is to be sent from the device, exchanges it, reduces in the order of the ranks, copies
- * the result to the device and writes the word, in a stream of its own. Calls of the driver are all that it needs: it
- * works on the software device, behind a wall and over the network, where it runs in the program.
+ * A rank has a thread and a line to each other rank (line.h). A call leaves four things in the program's stream: a copy
+ * of what is to be sent, if that is little (stage.c); a function of the host, which gives the operation to the thread;
+ * a wait for a word in the device's memory; and an event, which the next operation in another stream waits for, so that
+ * all of a communicator's are in the order of the calls. The thread copies from the device what has not come with the
+ * call, exchanges it, reduces in the order of the ranks, copies the result to the device and writes the word, in a
+ * stream of its own. Calls of the driver are all that it needs: it works on the software device, behind a wall and over
+ * the network, where it runs in the program.
  *
  * What goes wrong is the communicator's error from then on (ncclCommGetAsyncError()); words that streams wait for are
  * written all the same, so that nothing hangs.
@@ -44,6 +45,9 @@ struct nccl_driver {
 	__typeof__(((struct cuda_table *)0)->cuDevicePrimaryCtxRetain) retain;
 	__typeof__(((struct cuda_table *)0)->cuMemAlloc_v2) alloc;
 	__typeof__(((struct cuda_table *)0)->cuMemFree_v2) free;
+	__typeof__(((struct cuda_table *)0)->cuMemHostAlloc) host_alloc;
+	__typeof__(((struct cuda_table *)0)->cuMemFreeHost) host_free;
+	__typeof__(((struct cuda_table *)0)->cuDeviceGetAttribute) attribute;
 	__typeof__(((struct cuda_table *)0)->cuMemsetD8_v2) set;
 	__typeof__(((struct cuda_table *)0)->cuMemcpyDtoHAsync_v2) read;
 	__typeof__(((struct cuda_table *)0)->cuMemcpyHtoDAsync_v2) write;
@@ -86,6 +90,7 @@ struct nccl_part {
 	uint64_t bytes;
 	ncclDataType_t type;
 	CUstream stream;
+	const uint8_t *staged; /* what is sent; NULL: the thread reads it */
 };
 
 struct nccl_op {
@@ -101,6 +106,9 @@ struct nccl_op {
 	int root;
 	uint64_t count; /* elements, as the call has it */
 	CUdeviceptr from, to;
+	const uint8_t *staged; /* what is sent from `from` on; NULL: the thread reads it */
+	uint64_t staged_bytes;
+	uint64_t stage_taken; /* of the communicator, behind this operation */
 	CUstream stream;
 	CUdeviceptr word;
 	uint32_t value; /* that the stream waits for */
@@ -133,6 +141,9 @@ struct ncclComm {
 	CUevent event;
 	CUdeviceptr words;
 	CUdeviceptr *captured_words;
+	bool reads_late;		   /* the device copies from this process's memory itself, behind the call */
+	uint8_t *stage;			   /* stage.c; NULL: none */
+	uint64_t stage_taken, stage_given; /* bytes since the beginning; under `mutex` */
 	uint32_t captured_count;
 	uint32_t issued;  /* the last value that a stream waits for; under `mutex` */
 	uint64_t counted; /* operations of the thread: the number in frames */
@@ -180,6 +191,18 @@ ncclResult_t meet_all(struct ncclComm *c, const ncclUniqueId *id);
 
 /* run.c: the thread. */
 void *nccl_thread(void *comm);
+
+/* stage.c */
+
+/* With the communicator's context current. */
+CUresult stage_begin(struct ncclComm *c);
+void stage_end(struct ncclComm *c);
+/* Leaves copies of what the operation sends in its stream, if there is room. */
+CUresult stage_fill_locked(struct ncclComm *c, struct nccl_op *op);
+/* The operation needs its piece no longer. In the order of the calls. */
+void stage_give_locked(struct ncclComm *c, const struct nccl_op *op);
+/* True if these bytes have come with the call; they are copied. */
+bool stage_read(const struct nccl_op *op, void *to, CUdeviceptr from, uint64_t bytes);
 
 /* op.c: calls and groups. */
 ncclResult_t nccl_submit(struct nccl_op op, const struct nccl_part *part);

@@ -81,6 +81,8 @@ static CUresult leave_locked(struct ncclComm *c, struct nccl_op *op, CUstreamCap
 			if (!e)
 				e = c->driver->wait_event(op->stream, c->event, 0);
 		}
+	if (!e && !op->captured)
+		e = stage_fill_locked(c, op);
 	if (!e)
 		e = c->driver->host(op->stream, give, op);
 	*ret_given = !e;

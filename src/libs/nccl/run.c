@@ -18,6 +18,7 @@
 
 struct frame {
 	uint32_t kind, type, reduction, root;
+	uint64_t count; /* as the call has it; the parts of what is reduced may have the same size all the same */
 	uint64_t bytes;
 };
 
@@ -56,6 +57,7 @@ static struct frame frame_of(const struct nccl_op *op, uint64_t bytes)
 			       .type = op->type,
 			       .reduction = reduces ? op->reduction + (op->scaled ? 100 : 0) : 0,
 			       .root = (uint32_t)op->root,
+			       .count = op->count,
 			       .bytes = bytes };
 }
 
@@ -92,16 +94,19 @@ static bool differs(struct ncclComm *c, const struct transfer *t, const struct f
 	else if (memcmp(came, &t->frame, sizeof(*came)))
 		nccl_fail(c, ncclInvalidUsage,
 			  "rank %d and rank %d call different things: kind %u, type %u, reduction %u, root %u, %llu "
-			  "bytes, and here %u, %u, %u, %u, %llu",
+			  "elements, %llu bytes, and here %u, %u, %u, %u, %llu, %llu",
 			  t->peer, c->rank, came->kind, came->type, came->reduction, came->root,
-			  (unsigned long long)came->bytes, t->frame.kind, t->frame.type, t->frame.reduction,
-			  t->frame.root, (unsigned long long)t->frame.bytes);
+			  (unsigned long long)came->count, (unsigned long long)came->bytes, t->frame.kind,
+			  t->frame.type, t->frame.reduction, t->frame.root, (unsigned long long)t->frame.count,
+			  (unsigned long long)t->frame.bytes);
 	else
 		return false;
 	return true;
 }
 
-/* One step of it. Below 0: the communicator has an error. 1: something went on. */
+#define STEP_LOST (-2) /* the other rank is gone */
+
+/* One step of it. -1: the communicator has an error. 1: something went on. */
 static int step(struct ncclComm *c, struct transfer *t, struct frame *came)
 {
 	struct line *l = c->lines[t->peer];
@@ -124,11 +129,7 @@ static int step(struct ncclComm *c, struct transfer *t, struct frame *came)
 			   : line_read(l, t->at + t->done, t->bytes - t->done);
 		t->done += n > 0 ? (uint64_t)n : 0;
 	}
-	if (n < 0) {
-		nccl_fail(c, ncclRemoteError, "rank %d has ended, and rank %d waits for it", t->peer, c->rank);
-		return -1;
-	}
-	return n > 0;
+	return n < 0 ? STEP_LOST : n > 0;
 }
 
 static bool is_over(const struct transfer *t)
@@ -152,6 +153,41 @@ static bool others_lost(struct exchange *x)
 		return true;
 	}
 	return false;
+}
+
+/*
+ * A rank is gone that something was to be sent to. If it left because the two call different things, the head that it
+ * has sent says so.
+ */
+static void peer_lost(struct exchange *x, struct frame *came, int peer)
+{
+	for (uint32_t i = 0; i < x->count && x->c->state == ncclSuccess; i++) {
+		struct transfer *t = &x->t[i];
+
+		if (t->peer != peer || t->out || is_over(t) || t->shrinks || t->frame_done == sizeof(*came))
+			continue;
+		while (t->frame_done < sizeof(*came) && step(x->c, t, came) > 0)
+			;
+		break;
+	}
+	if (x->c->state == ncclSuccess)
+		nccl_fail(x->c, ncclRemoteError, "rank %d has ended, and rank %d waits for it", peer, x->c->rank);
+}
+
+/* This rank leaves, because another calls different things: the heads of what it called tell the others. */
+static void heads_send(struct exchange *x, uint8_t *told)
+{
+	memset(told, 0, (size_t)x->c->ranks);
+	for (uint32_t i = 0; i < x->count; i++) {
+		struct transfer *t = &x->t[i];
+
+		if (!t->out || is_over(t) || told[t->peer])
+			continue;
+		told[t->peer] = 1;
+		if (t->frame_done < sizeof(t->frame))
+			line_write(x->c->lines[t->peer], (const uint8_t *)&t->frame + t->frame_done,
+				   sizeof(t->frame) - t->frame_done);
+	}
 }
 
 /* Nothing goes on: other threads first, then longer and longer. */
@@ -199,6 +235,8 @@ static bool exchange(struct exchange *x)
 			busy[t->peer] |= way;
 			n = step(c, t, &came[t->peer]);
 			good = n >= 0;
+			if (n == STEP_LOST)
+				peer_lost(x, &came[t->peer], t->peer);
 			moved = moved || n > 0;
 			left = left || !is_over(t);
 			if (is_over(t))
@@ -215,6 +253,8 @@ static bool exchange(struct exchange *x)
 			pause_for(x, idle);
 		}
 	}
+	if (!good && busy && c->state == ncclInvalidUsage)
+		heads_send(x, busy);
 	free(came);
 	free(busy);
 	x->count = 0;
@@ -247,21 +287,27 @@ static bool cuda(struct ncclComm *c, CUresult e, const char *what)
 	return !e;
 }
 
+/*
+ * Into memory that is not pinned, and from it: a copy from the device has ended when the call returns, and of one to
+ * the device the bytes have been taken (CUDA Driver API, "API synchronization behavior"), unless the device reads the
+ * process's memory itself. So the room can be used again, and over the network nobody asks for the end.
+ */
 static bool fetch(struct ncclComm *c, void *to, CUdeviceptr from, uint64_t bytes)
 {
-	return !bytes || cuda(c, c->driver->read(to, from, bytes, c->stream), "what is sent cannot be read");
+	return !bytes || (cuda(c, c->driver->read(to, from, bytes, c->stream), "what is sent cannot be read") &&
+			  (!c->reads_late || cuda(c, c->driver->wait(c->stream), "what is sent cannot be read")));
 }
 
-static bool arrived(struct ncclComm *c)
+/* What the operation sends: it may have come with the call. */
+static bool fetch_sent(struct ncclComm *c, const struct nccl_op *op, void *to, CUdeviceptr from, uint64_t bytes)
 {
-	return cuda(c, c->driver->wait(c->stream), "what is sent cannot be read");
+	return stage_read(op, to, from, bytes) || fetch(c, to, from, bytes);
 }
 
 static bool store(struct ncclComm *c, CUdeviceptr to, const void *from, uint64_t bytes)
 {
-	/* waited for: the room is used again */
 	return !bytes || (cuda(c, c->driver->write(to, from, bytes, c->stream), "what has come cannot be written") &&
-			  cuda(c, c->driver->wait(c->stream), "what has come cannot be written"));
+			  (!c->reads_late || cuda(c, c->driver->wait(c->stream), "what has come cannot be written")));
 }
 
 /* ---- operations ---- */
@@ -312,7 +358,7 @@ static bool all_reduce(struct ncclComm *c, const struct nccl_op *op)
 	for (uint64_t at = 0; good && at < op->count; at += most) {
 		uint64_t count = op->count - at < most ? op->count - at : most;
 
-		good = fetch(c, in, op->from + at * each, count * each) && arrived(c);
+		good = fetch_sent(c, op, in, op->from + at * each, count * each);
 		for (int r = 0; r < c->ranks; r++) {
 			parts[r] = in + part_begin(count, c->ranks, r) * each;
 			counts[r] = part_begin(count, c->ranks, r + 1) - part_begin(count, c->ranks, r);
@@ -347,9 +393,9 @@ static bool reduce_scatter(struct ncclComm *c, const struct nccl_op *op)
 		for (uint64_t r = 0; good && r < ranks; r++) {
 			parts[r] = in + r * bytes;
 			counts[r] = count;
-			good = fetch(c, parts[r], op->from + (r * op->count + at) * each, count * each);
+			good = fetch_sent(c, op, parts[r], op->from + (r * op->count + at) * each, count * each);
 		}
-		good = good && arrived(c) && reduce_parts(c, op, parts, counts, others, out) &&
+		good = good && reduce_parts(c, op, parts, counts, others, out) &&
 		       store(c, op->to + at * each, out, count * each);
 	}
 	free(parts);
@@ -399,10 +445,10 @@ static bool moves(struct ncclComm *c, const struct nccl_op *op)
 
 			if (!sends(op, c->rank, r) || (sent && !by_rank_out(op)))
 				continue;
-			good = fetch(c, out + place * bytes, op->from + place * op->count * each + offset, size);
+			good = fetch_sent(c, op, out + place * bytes, op->from + place * op->count * each + offset,
+					  size);
 			sent = true;
 		}
-		good = good && (!sent || arrived(c));
 		for (int r = 0; good && r < c->ranks; r++) {
 			if (sends(op, c->rank, r))
 				add(&x, op, r, true, out + (by_rank_out(op) ? (uint64_t)r : 0) * bytes, size);
@@ -436,8 +482,10 @@ static bool peers(struct ncclComm *c, const struct nccl_op *op)
 	memory = room(c, bytes ? bytes : 1);
 	good = memory;
 	for (uint32_t i = 0; good && i < op->parts_count; at += op->parts[i++].bytes)
-		good = !op->parts[i].out || fetch(c, memory + at, op->parts[i].at, op->parts[i].bytes);
-	good = good && arrived(c);
+		if (op->parts[i].staged)
+			memcpy(memory + at, op->parts[i].staged, op->parts[i].bytes);
+		else if (op->parts[i].out)
+			good = fetch(c, memory + at, op->parts[i].at, op->parts[i].bytes);
 	at = 0;
 	for (uint32_t i = 0; good && i < op->parts_count; at += op->parts[i++].bytes) {
 		struct nccl_op as = *op;
@@ -510,7 +558,7 @@ static bool scale_fetch(struct ncclComm *c, struct nccl_op *op)
 
 	if (!op->scaled || !op->scale_at)
 		return true;
-	if (!fetch(c, value, op->scale_at, nccl_bytes(op->type)) || !arrived(c))
+	if (!fetch(c, value, op->scale_at, nccl_bytes(op->type)))
 		return false;
 	nccl_scalar_read(op->type, value, &op->scale, &op->scale_whole);
 	return true;
@@ -554,6 +602,7 @@ static void release(struct ncclComm *c, struct nccl_op *op)
 		c->driver->write_value(c->stream, op->word, op->value, 0);
 	pthread_mutex_lock(&c->mutex);
 	c->pending--;
+	stage_give_locked(c, op);
 	if (op->done)
 		*op->done = true;
 	pthread_cond_broadcast(&c->cond);

@@ -207,6 +207,19 @@ CUresult client_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 	return r;
 }
 
+/* Nobody is asked while none is in capture. */
+CUresult client_cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
+{
+	struct client_call c;
+
+	if (captures_any() || !captureStatus)
+		return client_plain_cuStreamIsCapturing(hStream, captureStatus);
+	client_call_stream(&c, CUDA_CALL_cuStreamIsCapturing, hStream);
+	if (c.result == CUDA_SUCCESS)
+		*captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
+	return client_end(&c);
+}
+
 /* The worker's captures are relaxed whatever their mode (see worker/captures.h): a thread's is kept here. */
 CUresult client_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
