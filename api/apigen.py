@@ -24,7 +24,7 @@ def outputs(spec, soft_list, routines, way):
         return {**library.outputs(spec, soft_list), **(twins.outputs(way) if way else {})}
     if spec.forward:
         return {**(blas.outputs(spec, routines) if routines else {}), f"{n}_types.h": types.types_header(spec), f"{n}_table.h": table.table_header(spec),
-                f"{n}_names.c": table.names_source(spec), f"{n}_forward.h": forward.forward_header(spec), **forward.sources(spec)}
+                f"{n}_names.c": table.names_source(spec), f"{n}_forward.h": forward.forward_header(spec), **forward.sources(spec, routines)}
     files = {
         f"{n}_table.h": table.table_header(spec),
         f"{n}_names.c": table.names_source(spec),

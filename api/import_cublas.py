@@ -212,17 +212,9 @@ def words(call, ctype, name, names):
             return None
         more = ", Atype" if kinds[0] == "computeType" and "Atype" in names else ""
         return ctype, f"{direction} scalar({kinds[0]}{more})"
-    if name == "info" and re.search(r"get?rsBatched|gelsBatched", call):
+    if name == "info" and re.search(r"(getrs|geqrf|gels)Batched", call):
         return ctype, "out one"
     return ctype, "device"
-
-
-def check(names, args):
-    """The condition under which a matrix product is refused at once."""
-    if not {"transa", "transb", "m", "n", "k", "lda", "ldb", "ldc"} <= set(names):
-        return None
-    return ("m < 0 || n < 0 || k < 0 || blas_short(lda, transa, m, k) || blas_short(ldb, transb, k, n) ||"
-            " blas_short(ldc, CUBLAS_OP_N, m, 0)")
 
 
 def block(call, returns, params):
@@ -256,9 +248,6 @@ def block(call, returns, params):
     out.append(f'sync = "{sync}"')
     if travel != "none":
         out.append(f'travel = "{travel}"')
-    condition = check(names, args) if travel == "plain" and "GroupedBatched" not in call else None
-    if condition:
-        out += ["[call." + call + ".check]", f'"{condition}" = "CUBLAS_STATUS_INVALID_VALUE"']
     return "\n".join([*out, ""])
 
 

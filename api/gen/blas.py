@@ -68,7 +68,8 @@ def fields(call, row):
     if letter:
         given["type"] = LETTERS[letter]
     for a in call.args[1:]:
-        given[a.name] = f"(uint64_t)(uintptr_t){a.name}" if a.pointer else a.name
+        value = f"work_type({a.name})" if a.type.startswith("cudaDataType") else a.name
+        given[a.name] = f"(uint64_t)(uintptr_t){a.name}" if a.pointer else value
         target = re.fullmatch(r"(?:const )?(\w+) \*", a.type.strip()) if a.pointer else None
         kind = TYPED.get(a.name)
         if target and target[1] in TYPES and kind and kind not in names:
@@ -77,6 +78,38 @@ def fields(call, row):
     if call.symbol.endswith("_64"):
         given["wide"] = "1"
     return given
+
+
+# What a client on the remote path is made of, so that it answers at once what the library would.
+INCLUDES = ['#include "libs/blas/checks.h"', '#include "libs/blas/grouped.h"']
+
+
+def grouped_fields(call):
+    """Of a call about groups of products, whose arrays have the names of a gemm's parameters."""
+    letter = re.match(r"cublas([SDCZH])gemm", call.symbol)
+    given = {"groups": "group_count", "size": "group_size", "wide": "true" if call.symbol.endswith("_64") else "false"}
+    for a in call.args[1:]:
+        if a.name.endswith("_array"):
+            given[a.name.removesuffix("_array")] = a.name
+        elif a.name.endswith("array"):
+            given[a.name.removesuffix("array")] = a.name
+    return {**given, **{f"{m}type": LETTERS[letter[1]] for m in "ABC"}}
+
+
+def judgement(call, routines):
+    """C text, declarations and statements: the handle is found, and the arguments are checked."""
+    row = routines.of.get(call.symbol)
+    if row:
+        kind, given, check = "blas_work", fields(call, row), "blas_check(&w_)"
+    elif "GroupedBatched" in call.symbol:
+        kind, given, check = "grouped", grouped_fields(call), "grouped_check(&w_)"
+    else:
+        kind, given, check = None, {}, "CUBLAS_STATUS_NOT_SUPPORTED"
+    handle = call.args[0].name
+    work = [f"\tstruct {kind} w_ = {{", *(f"\t\t.{k} = {v}," for k, v in given.items()), "\t};"] if kind else []
+    return ([*work, f"\tcublasStatus_t status_ = forward_known({handle}, BLAS_HANDLE);"],
+            ["\tif (!status_)", f'\t\tstatus_ = forward_judged({handle}, BLAS_HANDLE, {check}, "{call.symbol}");',
+             "\tif (status_)", "\t\treturn status_;"])
 
 
 def source(spec, routines, library):

@@ -11,6 +11,7 @@ Names of the generated functions' own variables end in _, which no parameter doe
 
 import re
 
+from . import blas
 from .remote import number_of, plain_type
 from .text import banner, failure, refused_by_name, ret
 
@@ -37,11 +38,12 @@ def forward_header(spec):
     return "\n".join(out)
 
 
-def sources(spec):
-    files = {f"{spec.name}_forward_client.c": client_source(spec, None),
+def sources(spec, routines=None):
+    """`routines`: the calls whose arguments the client checks as the software device's library does."""
+    files = {f"{spec.name}_forward_client.c": client_source(spec, None, routines),
              f"{spec.name}_forward_worker.c": worker_source(spec)}
     for name in libraries(spec):
-        files[f"{spec.name}_forward_{name}.c"] = client_source(spec, name + ".h")
+        files[f"{spec.name}_forward_{name}.c"] = client_source(spec, name + ".h", routines)
     return files
 
 
@@ -66,13 +68,13 @@ def array_bytes(spec, a, c, bad):
 # Client ------------------------------------------------------------------------------------------------------------------
 
 
-def client_source(spec, header):
+def client_source(spec, header, routines):
     out = [banner(spec, f"the client of the {spec.name} API, forwarded"), f'#include "{spec.name}_forward.h"',
-           f'#include "{spec.forward}"', ""]
+           *(blas.INCLUDES if routines else []), f'#include "{spec.forward}"', ""]
     for c in spec.calls:
         if c.header == header:
             out += [("__attribute__((weak)) " if c.replaceable else "") + c.prototype(), "{",
-                    *(client_body(spec, c) if c.generated else refusal(spec, c)), "}", ""]
+                    *(client_body(spec, c, routines) if c.generated else refusal(spec, c)), "}", ""]
     out += refused_by_name(spec, header and header.removesuffix(".h"), "forward_refused(")
     return "\n".join(out)
 
@@ -81,10 +83,12 @@ def refusal(spec, c):
     return [f'\tforward_refused("{c.symbol}");', f"\t{ret(c)}{failure(spec, c)};" if ret(c) else "\treturn;"]
 
 
-def client_body(spec, c):
+def client_body(spec, c, routines):
     outs = [a for a in c.args if a.pointer and a.direction in ("out", "inout")]
     arrays = [a for a in c.args if a.extent == "count"]
-    out = ["\tstruct forward_call c_;", *(["\tuint64_t room_ = 0;", "\tbool bad_ = false;"] if arrays else []), ""]
+    declared, judged = blas.judgement(c, routines) if routines else ([], [])
+    out = [*declared, "\tstruct forward_call c_;", *(["\tuint64_t room_ = 0;", "\tbool bad_ = false;"] if arrays else []), "",
+           *judged]
     wrong = [f"!{a.name}" for a in c.args if a.extent in ("scalar", "count", "one")] + [f"({cond})" for cond in c.checks]
     if wrong:
         out += [f"\tif ({' || '.join(wrong)})", f"\t\treturn {spec.invalid};"]

@@ -4,7 +4,8 @@ Bad input to the libraries of the software device, directly, under a quota, behi
 
 bad_program.py gives them handles that are none and two threads for one handle, a stream of another device, addresses that are
 none or odd, NaN, infinity, sizes of 0 and below. Nothing may die or stay charged, and a library may say what its documentation says. Then a server on which a library
-is not there, and calls that are refused, which are named in one line.
+is not there, and calls that are refused, which are named in one line. blas_program.py gives each call of cuBLAS wrong arguments: the
+status is the same in all ways, at once, and no error follows.
 """
 
 import json
@@ -85,6 +86,26 @@ def refused(way, words):
         f"{way}: and one line each, which names them",
         r.stderr,
     )
+
+
+BLAS = [sys.executable, "-B", os.path.join(here, "blas_program.py"), os.path.join(here, "../../api/cublas.toml")]
+KNOWN = ("cublasSgemm_v2 transa 7 7 0", "cublasDgemv_v2_64 incx 0 7 0", "cublasSsyrk_v2 uplo 99 7 0", "cublasZtrsm_v2 diag 7 7 0",
+         "cublasSgemmBatched lda 1 7 0", "cublasSgemm_v2 m -1 7 0", "cublasSgemm_v2 alpha NULL 7 0", "cublasSgemm_v2 handle 0 1 0",
+         "cublasSgemmGroupedBatched group_count 0 0 0", "cublasSgemmGroupedBatched handle 0 1 0", "cublasSgemm_v2 - - 0 0",
+         "cublasLtMatmul good - 0 0", "cublasLtMatmul layout-0-rows-3 - 7 0", "cublasLtMatmul aux-3 - 7 0", "cublasLtMatmul transa-9 - 7 0")
+directly = []
+
+
+def statuses(way, words):
+    r = run(words, BLAS)
+    lines = r.stdout.splitlines()
+    directly.extend(() if directly else lines)
+    check(r.returncode == 0 and lines[-1:] == ["END"], f"{way}: each call of cuBLAS returns from wrong arguments", r.stdout[-500:] + r.stderr[-2000:])
+    check(not [k for k in KNOWN if k not in lines], f"{way}: with the documented status", [k for k in KNOWN if k not in lines])
+    late = [line for line in lines[:-1] if line.split()[-1] != "0"]
+    check(not late, f"{way}: no error comes later", "\n".join(late[:20]))
+    other = [f"{here} instead of {there}" for here, there in zip(lines, directly) if here != there]
+    check(len(lines) == len(directly) and not other, f"{way}: the same statuses as directly", "\n".join(other[:40]))
 
 
 LIBRARIES = {
@@ -168,6 +189,7 @@ try:
     }
     for name, given in ways.items():
         refused(name, given)
+        statuses(name, given)
         verdicts(name, given)  # a grant whose programs fault as often as this one is quarantined after it
         if name != "directly":
             check(held() == 0, f"{name}: nothing stays charged", held())

@@ -1,9 +1,10 @@
 /*
  * blas.h: cuBLAS and cuBLASLt of the software device: handles, and the execution of calls.
  *
- * A call fills a struct blas_work (generated from api/cublas-soft.toml) and goes to blas_call(). The body's begin
- * checks it, takes scalars from host memory or notes their addresses, and launches a kernel with the struct as its
- * parameters, or a struct product. The kernel calls run_native() on the device's threads, in stream order.
+ * A call fills a struct blas_work (generated from api/cublas-soft.toml) and goes to blas_call(), which checks it
+ * (checks.h). The body's begin takes scalars from host memory or notes their addresses, and launches a kernel with the
+ * struct as its parameters, or a struct product. The kernel calls run_native() on the device's threads, in stream
+ * order.
  *
  * A handle of cuBLAS is also one of cuBLASLt. Scalars and results follow the handle's pointer mode as documented: a
  * call with a result in host memory waits for it.
@@ -15,6 +16,7 @@
 #include "libs/common/device.h"
 #include "libs/blas/product.h"
 #include "libs/blas/status.h"
+#include "libs/blas/work.h"
 
 #include <pthread.h>
 
@@ -24,59 +26,7 @@
  */
 #define BLAS_VERSION(major) ((major) == 12 ? 120900 : 130100)
 
-/*
- * Elements of a vector with a step of 0, and columns of a matrix without rows: their number is not bounded by memory.
- */
-#define BLAS_SAME_MOST (INT64_C(1) << 24)
-
-/* All arguments of all routines, by the names that cuBLAS's headers give them. Addresses are numbers. */
-struct blas_work {
-	uint32_t number; /* device_launch() sets it */
-	uint32_t body;	 /* enum blas_body; product.h has its own at the same places */
-	uint8_t type;	 /* of the routine's letter; cudaDataType_t */
-	uint8_t Atype, Btype, Ctype, xType, yType, alphaType, betaType, resultType, cType, sType, csType, paramType;
-	uint8_t executionType, executiontype;
-	uint8_t d1Type, d2Type, x1Type, y1Type, abType;
-	uint8_t wide, batched, arrays;	    /* 64-bit results; batches; operands are arrays of addresses */
-	uint8_t conjugate, hermitian, form; /* what a name stands for; form: enum blas_form */
-	uint8_t in_device;		    /* scalars and results are in device memory */
-	uint8_t flag;			    /* specific to the body */
-	int32_t transa, transb, trans, uplo, diag, side, mode, computeType, algo;
-	int64_t m, n, k, kl, ku, nrhs;
-	int64_t lda, ldb, ldc, incx, incy, batchCount, batchSize;
-	int64_t strideA, strideB, strideC, stridex, stridey;
-	uint64_t AP;
-	union {
-		uint64_t A, Aarray;
-	};
-	union {
-		uint64_t B, Barray;
-	};
-	union {
-		uint64_t C, Carray, Ainv;
-	};
-	union {
-		uint64_t x, xarray, TauArray;
-	};
-	union {
-		uint64_t y, yarray;
-	};
-	union {
-		uint64_t P, devIpiv, param;
-	};
-	uint64_t info, devInfoArray;
-	int64_t lda_inv;
-	uint64_t result;
-	uint64_t alpha, beta, c, s; /* addresses, or see the values */
-	uint64_t a, b;
-	uint64_t d1, d2, x1, y1;
-	uint8_t alpha_value[16], beta_value[16], c_value[16], s_value[16];
-};
-
 _Static_assert(sizeof(struct blas_work) <= DEVICE_PARAM_BYTES, "a kernel's parameters");
-
-/* How a matrix is stored. */
-enum blas_form { BLAS_FULL, BLAS_PACKED, BLAS_BAND };
 
 #define BLAS_MAGIC UINT64_C(0x6d6574652d626c61)
 
@@ -111,7 +61,7 @@ cublasStatus_t blas_handle_free(void *handle);
 
 cublasStatus_t blas_status_of(CUresult result);
 
-/* Runs a generated call. */
+/* Checks a generated call (checks.h), and runs it. */
 cublasStatus_t blas_call(cublasHandle_t handle, struct blas_work *w, const char *symbol);
 /* Logs one line, once per call. */
 void blas_refused(const char *symbol);
@@ -121,6 +71,7 @@ cublasStatus_t blas_launch(struct blas_handle *h, uint32_t body, uint32_t blocks
 
 /* ---- bodies: begin_BODY at the call, run_BODY on the device's threads ---- */
 
+/* Begins what blas_check() found no fault with. */
 typedef cublasStatus_t (*blas_begin)(struct blas_handle *h, struct blas_work *w);
 typedef void (*blas_run)(struct soft_native *n, const struct blas_work *w);
 

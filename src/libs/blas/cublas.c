@@ -1,5 +1,6 @@
 /* cublas.c: cuBLAS's calls about a handle and about the library itself. */
 #include "libs/blas/blas.h"
+#include "libs/blas/settings.h"
 
 #define HANDLE(h, handle)                                                                                              \
 	struct blas_handle *h = blas_handle_find(handle);                                                              \
@@ -54,16 +55,16 @@ cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t *streamId)
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, size_t workspaceSizeInBytes)
 {
 	HANDLE(h, handle);
-	if (workspaceSizeInBytes && ((uintptr_t)workspace & 255 || !workspace))
+	if (!setting_workspace(workspace, workspaceSizeInBytes))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-#define SETTING(field, type, name, set, get, good)                                                                     \
+#define SETTING(field, type, name, set, get)                                                                           \
 	cublasStatus_t set(cublasHandle_t handle, type name)                                                           \
 	{                                                                                                              \
 		HANDLE(h, handle);                                                                                     \
-		if (!(good))                                                                                           \
+		if (!setting_##field(name))                                                                            \
 			return CUBLAS_STATUS_INVALID_VALUE;                                                            \
 		h->field = name;                                                                                       \
 		return CUBLAS_STATUS_SUCCESS;                                                                          \
@@ -77,11 +78,8 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, siz
 		return CUBLAS_STATUS_SUCCESS;                                                                          \
 	}
 
-SETTING(pointer_mode, cublasPointerMode_t, mode, cublasSetPointerMode_v2, cublasGetPointerMode_v2,
-	(unsigned int)mode <= CUBLAS_POINTER_MODE_DEVICE)
-SETTING(atomics_mode, cublasAtomicsMode_t, mode, cublasSetAtomicsMode, cublasGetAtomicsMode,
-	(unsigned int)mode <= CUBLAS_ATOMICS_ALLOWED)
-SETTING(math_mode, cublasMath_t, mode, cublasSetMathMode, cublasGetMathMode, ((unsigned int)mode & ~0x1fu) == 0)
-SETTING(sm_count, int, smCountTarget, cublasSetSmCountTarget, cublasGetSmCountTarget, smCountTarget >= 0)
-SETTING(emulation, cublasEmulationStrategy_t, emulationStrategy, cublasSetEmulationStrategy, cublasGetEmulationStrategy,
-	(unsigned int)emulationStrategy <= CUBLAS_EMULATION_STRATEGY_EAGER)
+SETTING(pointer_mode, cublasPointerMode_t, mode, cublasSetPointerMode_v2, cublasGetPointerMode_v2)
+SETTING(atomics_mode, cublasAtomicsMode_t, mode, cublasSetAtomicsMode, cublasGetAtomicsMode)
+SETTING(math_mode, cublasMath_t, mode, cublasSetMathMode, cublasGetMathMode)
+SETTING(sm_count, int, smCountTarget, cublasSetSmCountTarget, cublasGetSmCountTarget)
+SETTING(emulation, cublasEmulationStrategy_t, emulationStrategy, cublasSetEmulationStrategy, cublasGetEmulationStrategy)

@@ -2,86 +2,32 @@
  * number 0. */
 #include "libs/blas/blas.h"
 #include "libs/blas/cublaslt.h"
-#include "libs/blas/lt_description.h"
-#include "libs/blas/transform.h"
+#include "libs/blas/lt_product.h"
 
 #include <string.h>
 
 /* ---- transformations ---- */
-
-static cublasStatus_t matrix_read(const void *layout, const void *at, uint64_t op, struct transform_matrix *ret,
-				  int64_t *rows, int64_t *columns, int64_t *batches)
-{
-	const struct lt_description *d = lt_find(layout, LT_LAYOUT);
-	uint64_t order, type;
-
-	if (!d || op > CUBLAS_OP_C)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	order = lt_value(d, CUBLASLT_MATRIX_LAYOUT_ORDER);
-	type = lt_value(d, CUBLASLT_MATRIX_LAYOUT_TYPE);
-	if (order > ORDER_COL32 || type > UINT8_MAX || !type_bytes((unsigned int)type) ||
-	    type_is_complex((unsigned int)type))
-		return CUBLAS_STATUS_NOT_SUPPORTED;
-	*ret = (struct transform_matrix){ .at = (uintptr_t)at,
-					  .ld = (int64_t)lt_value(d, CUBLASLT_MATRIX_LAYOUT_LD),
-					  .stride = (int64_t)lt_value(d, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET),
-					  .type = (uint8_t)type,
-					  .order = (uint8_t)order,
-					  .turned = op != CUBLAS_OP_N };
-	*rows = (int64_t)lt_value(d, ret->turned ? CUBLASLT_MATRIX_LAYOUT_COLS : CUBLASLT_MATRIX_LAYOUT_ROWS);
-	*columns = (int64_t)lt_value(d, ret->turned ? CUBLASLT_MATRIX_LAYOUT_ROWS : CUBLASLT_MATRIX_LAYOUT_COLS);
-	*batches = (int64_t)lt_value(d, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
-	return ret->ld > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
-}
 
 cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t lightHandle, cublasLtMatrixTransformDesc_t transformDesc,
 				       const void *alpha, const void *A, cublasLtMatrixLayout_t Adesc, const void *beta,
 				       const void *B, cublasLtMatrixLayout_t Bdesc, void *C,
 				       cublasLtMatrixLayout_t Cdesc, cudaStream_t stream)
 {
-	const struct lt_description *d = lt_find(transformDesc, LT_TRANSFORM);
+	const void *const layouts[] = { Adesc, Bdesc, Cdesc }, *const matrices[] = { A, B, C };
 	struct blas_handle *h = blas_handle_find(lightHandle);
 	union {
 		struct transform t;
 		uint8_t bytes[DEVICE_PARAM_BYTES];
 	} u;
-	int64_t rows, columns, batches;
 	cublasStatus_t status;
 
 	if (!h)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	if (!d || !alpha || (B && !beta))
-		return CUBLAS_STATUS_INVALID_VALUE;
 	memset(&u, 0, sizeof(u));
-	u.t.body = BLAS_TRANSFORM;
-	u.t.scale_type = (uint8_t)lt_value(d, CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE);
-	status = matrix_read(Cdesc, C, CUBLAS_OP_N, &u.t.c, &u.t.rows, &u.t.columns, &u.t.batches);
-	if (!status)
-		status = matrix_read(Adesc, A, lt_value(d, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA), &u.t.a, &rows,
-				     &columns, &batches);
-	if (!status && (rows != u.t.rows || columns != u.t.columns || batches != u.t.batches))
-		return CUBLAS_STATUS_INVALID_VALUE;
-	if (!status && B)
-		status = matrix_read(Bdesc, B, lt_value(d, CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB), &u.t.b, &rows,
-				     &columns, &batches);
-	if (!status && (rows != u.t.rows || columns != u.t.columns || batches != u.t.batches))
-		return CUBLAS_STATUS_INVALID_VALUE;
-	if (!status && type_is_complex(u.t.scale_type))
-		status = CUBLAS_STATUS_NOT_SUPPORTED;
-	if (status)
+	status = lt_transform(&u.t, transformDesc, layouts, alpha, beta, matrices);
+	if (status || !u.t.rows || !u.t.columns || !u.t.batches)
 		return status;
-	if (lt_pointer_mode(d) == LT_POINTERS_DEVICE) {
-		u.t.alpha_at = (uintptr_t)alpha;
-		u.t.beta_at = B ? (uintptr_t)beta : 0;
-	} else if (lt_pointer_mode(d) == LT_POINTERS_HOST) {
-		memcpy(u.t.alpha, alpha, type_bytes(u.t.scale_type));
-		if (B)
-			memcpy(u.t.beta, beta, type_bytes(u.t.scale_type));
-	} else {
-		return CUBLAS_STATUS_NOT_SUPPORTED;
-	}
-	if (!u.t.rows || !u.t.columns || !u.t.batches)
-		return CUBLAS_STATUS_SUCCESS;
+	u.t.body = BLAS_TRANSFORM;
 	return blas_launch(h, BLAS_TRANSFORM, u.t.batches < 64 ? (uint32_t)u.t.batches : 64, stream, &u);
 }
 

@@ -1,5 +1,5 @@
 /* gemm_calls.c: the many ways to ask cuBLAS for a product of matrices, as one product. */
-#include "libs/blas/blas.h"
+#include "libs/blas/checks.h"
 
 #include <string.h>
 
@@ -31,6 +31,36 @@ static int scale_type_of(const struct blas_work *w)
 	}
 }
 
+static uint8_t type_or(uint8_t named, uint8_t otherwise, bool has_letter)
+{
+	return has_letter && !named ? otherwise : named;
+}
+
+static cublasStatus_t product_of(const struct blas_work *w, struct product *p)
+{
+	int scale_type = scale_type_of(w);
+
+	*p = (struct product){ .body = BLAS_GEMM,
+			       .epilogue = EPILOGUE_NONE,
+			       .m = w->m,
+			       .n = w->n,
+			       .k = w->k,
+			       .arrays = w->arrays,
+			       .batch = w->batched ? w->batchCount : 1,
+			       .at = { w->A, w->B, w->C, w->C },
+			       .ld = { w->lda, w->ldb, w->ldc, w->ldc },
+			       .stride = { w->strideA, w->strideB, w->strideC, w->strideC } };
+	if (!product_op(w->transa, &p->op[0]) || !product_op(w->transb, &p->op[1]) || !w->alpha || !w->beta)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	if (scale_type < 0)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	p->type[PRODUCT_A] = type_or(w->Atype, w->type, w->arrays);
+	p->type[PRODUCT_B] = type_or(w->Btype, w->type, w->arrays);
+	p->type[PRODUCT_C] = p->type[PRODUCT_D] = type_or(w->Ctype, w->type, w->arrays);
+	p->scale_type = (uint8_t)scale_type;
+	return product_check(p);
+}
+
 static struct product_scalar scalar_of(const struct blas_work *w, uint64_t address, unsigned int type)
 {
 	struct product_scalar s = { .place = w->in_device ? PRODUCT_AT : PRODUCT_HERE, .address = address };
@@ -40,43 +70,56 @@ static struct product_scalar scalar_of(const struct blas_work *w, uint64_t addre
 	return s;
 }
 
-static uint8_t type_or(uint8_t named, uint8_t otherwise, bool has_letter)
+cublasStatus_t gemm_check(const struct blas_work *w)
 {
-	return has_letter && !named ? otherwise : named;
+	struct product p;
+
+	return product_of(w, &p);
 }
 
-cublasStatus_t begin_gemm(struct blas_handle *h, struct blas_work *w)
+cublasStatus_t gemm_product(const struct blas_work *w, struct product *ret)
 {
-	union {
-		struct product p;
-		uint8_t bytes[DEVICE_PARAM_BYTES];
-	} u = { .p = { .body = BLAS_GEMM,
-		       .epilogue = EPILOGUE_NONE,
-		       .m = w->m,
-		       .n = w->n,
-		       .k = w->k,
-		       .arrays = w->arrays,
-		       .batch = w->batched ? w->batchCount : 1,
-		       .at = { w->A, w->B, w->C, w->C },
-		       .ld = { w->lda, w->ldb, w->ldc, w->ldc },
-		       .stride = { w->strideA, w->strideB, w->strideC, w->strideC } } };
-	int scale_type = scale_type_of(w);
-	uint32_t blocks;
-	cublasStatus_t status;
+	cublasStatus_t status = product_of(w, ret);
 
-	if (!product_op(w->transa, &u.p.op[0]) || !product_op(w->transb, &u.p.op[1]) || !w->alpha || !w->beta)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	if (scale_type < 0)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	u.p.type[PRODUCT_A] = type_or(w->Atype, w->type, w->arrays);
-	u.p.type[PRODUCT_B] = type_or(w->Btype, w->type, w->arrays);
-	u.p.type[PRODUCT_C] = u.p.type[PRODUCT_D] = type_or(w->Ctype, w->type, w->arrays);
-	u.p.scale_type = (uint8_t)scale_type;
-	for (int i = 0; i < PRODUCT_MATRICES; i++)
-		if (!type_bytes(u.p.type[i]))
-			return CUBLAS_STATUS_NOT_SUPPORTED;
-	u.p.alpha = scalar_of(w, w->alpha, u.p.scale_type);
-	u.p.beta = scalar_of(w, w->beta, u.p.scale_type);
-	status = product_plan(&u.p, &blocks);
-	return status || !blocks ? status : blas_launch(h, BLAS_GEMM, blocks, h->stream, &u);
+	if (status)
+		return status;
+	ret->alpha = scalar_of(w, w->alpha, ret->scale_type);
+	ret->beta = scalar_of(w, w->beta, ret->scale_type);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+/*
+ * Batches of matrices and vectors are products of a row: y' = alpha x' op(A)' + beta y', so that both steps are leading
+ * dimensions. Where op conjugates or a step is negative there is no such product.
+ */
+struct blas_work gemm_of_vectors(const struct blas_work *w)
+{
+	bool turned = w->trans != CUBLAS_OP_N,
+	     lettered = w->arrays && w->type; /* of one type, which the letter names */
+
+	return (struct blas_work){ .body = BLAS_GEMM,
+				   .in_device = w->in_device,
+				   .Atype = lettered ? w->type : w->xType,
+				   .Btype = lettered ? w->type : w->Atype,
+				   .Ctype = lettered ? w->type : w->yType,
+				   .alphaType = w->alphaType,
+				   .batched = 1,
+				   .arrays = w->arrays,
+				   .transa = CUBLAS_OP_N,
+				   .transb = turned ? CUBLAS_OP_N : CUBLAS_OP_T,
+				   .m = 1,
+				   .n = turned ? w->n : w->m,
+				   .k = turned ? w->m : w->n,
+				   .lda = w->incx,
+				   .ldb = w->lda,
+				   .ldc = w->incy,
+				   .strideA = w->stridex,
+				   .strideB = w->strideA,
+				   .strideC = w->stridey,
+				   .batchCount = w->batchCount,
+				   .A = w->x,
+				   .B = w->A,
+				   .C = w->y,
+				   .alpha = w->alpha,
+				   .beta = w->beta };
 }

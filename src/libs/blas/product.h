@@ -73,11 +73,14 @@ _Static_assert(sizeof(struct product) <= DEVICE_PARAM_BYTES, "a product is the p
 /* By the operation's value in cuBLAS; false: none. */
 bool product_op(int operation, uint8_t *ret);
 
-/*
- * Checks sizes and types and decides how to compute. Value: CUBLAS_STATUS_SUCCESS, INVALID_VALUE or NOT_SUPPORTED; on
- * success *ret_blocks is the number of blocks to launch, 0 if there is nothing to do.
- */
-cublasStatus_t product_plan(struct product *p, uint32_t *ret_blocks);
+/* SUCCESS, with the way how to compute; INVALID_VALUE: sizes; NOT_SUPPORTED: types. */
+cublasStatus_t product_check(struct product *p);
+bool product_sizes_good(const struct product *p);
+/* enum product_way; 0: there is none. */
+uint8_t product_way(const struct product *p);
+
+/* Divides what product_check() let through. Value: the number of blocks to launch, 0 if there is nothing to do. */
+uint32_t product_plan(struct product *p);
 
 /* True if product_plan() could have produced it: any code can launch the kernel with other bytes. */
 bool product_sound(const struct product *p);

@@ -1,6 +1,7 @@
 /* routine.c: from a call to a kernel, and from a kernel to the body that runs. */
 #include "libs/blas/blas.h"
 
+#include "libs/blas/checks.h"
 #include "libs/blas/run.h"
 #include "libs/blas/transform.h"
 #include "libs/blas/typed_runs.h"
@@ -13,7 +14,7 @@ static const blas_begin begins[BLAS_BODIES] = {
 #undef BEGIN
 };
 
-/* A transformation is no routine: cublaslt_more.c launches it. */
+/* A transformation is no routine, and blas_check() lets none through: cublaslt_more.c launches it. */
 cublasStatus_t begin_transform(struct blas_handle *h, struct blas_work *w)
 {
 	return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -27,7 +28,9 @@ cublasStatus_t blas_call(cublasHandle_t handle, struct blas_work *w, const char 
 	if (!h)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
 	w->in_device = h->pointer_mode == CUBLAS_POINTER_MODE_DEVICE;
-	status = begins[w->body](h, w);
+	status = blas_check(w);
+	if (!status)
+		status = begins[w->body](h, w);
 	if (status == CUBLAS_STATUS_NOT_SUPPORTED)
 		blas_refused(symbol);
 	return status;

@@ -38,6 +38,7 @@ struct blas_handle {
 	uint64_t workspace;
 	size_t workspace_bytes;
 	int version;
+	bool own; /* the worker's library is mete's */
 };
 
 /* The handle's state, or NULL. A handle of cuBLAS is also one of cuBLASLt. */
@@ -47,6 +48,14 @@ struct blas_handle *blas_handle_find(const void *handle, enum blas_kind kind);
 cublasStatus_t forward_create(void **handle, enum blas_kind kind, enum cublas_call call);
 cublasStatus_t forward_destroy(void *handle, enum cublas_call call);
 
+/* SUCCESS, or NOT_INITIALIZED: it is no handle. */
+cublasStatus_t forward_known(const void *handle, enum blas_kind kind);
+/*
+ * What is to be said of a call of which the software device's library would say `status` (libs/blas/checks.h). SUCCESS:
+ * it is sent. What that library does not support, another's may. `symbol`: logged if it is refused; or NULL.
+ */
+cublasStatus_t forward_judged(const void *handle, enum blas_kind kind, cublasStatus_t status, const char *symbol);
+
 /* False: the status is set. `bytes`: the size of the arguments, if there may be many. */
 bool forward_begin(struct forward_call *c, const void *handle, enum cublas_call call, enum forward_wait wait,
 		   size_t bytes);
@@ -55,11 +64,3 @@ void forward_get_scalar(struct forward_call *c, void *value, size_t bytes);
 
 /* Logs one line, once per call. */
 void forward_refused(const char *symbol);
-
-/* True if the leading dimension is too short for the rows of the matrix, as stored or transposed. */
-static inline bool blas_short(int64_t leading, cublasOperation_t operation, int64_t rows, int64_t turned)
-{
-	int64_t wanted = operation == CUBLAS_OP_N ? rows : turned;
-
-	return leading < (wanted > 1 ? wanted : 1);
-}

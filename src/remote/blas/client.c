@@ -39,6 +39,22 @@ bool forward_begin(struct forward_call *c, const void *handle, enum cublas_call 
 	return forward_start(c, call, id, waits, bytes);
 }
 
+cublasStatus_t forward_known(const void *handle, enum blas_kind kind)
+{
+	return blas_handle_find(handle, kind) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+}
+
+cublasStatus_t forward_judged(const void *handle, enum blas_kind kind, cublasStatus_t status, const char *symbol)
+{
+	if (status != CUBLAS_STATUS_NOT_SUPPORTED)
+		return status;
+	if (!blas_handle_find(handle, kind)->own)
+		return CUBLAS_STATUS_SUCCESS;
+	if (symbol)
+		forward_tell_own(&blas_library, symbol);
+	return status;
+}
+
 void forward_put_scalar(struct forward_call *c, const void *value, size_t bytes, unsigned int direction)
 {
 	forward_put_placed(c, value, bytes, direction, c->handle->pointer_mode == CUBLAS_POINTER_MODE_HOST);
@@ -83,7 +99,8 @@ cublasStatus_t forward_create(void **handle, enum blas_kind kind, enum cublas_ca
 		free(h);
 		return (cublasStatus_t)forward_end(&c);
 	}
-	h->version = (int)version;
+	h->version = (int)(version & INT32_MAX);
+	h->own = version & FORWARD_OWN;
 	c.client->keep(made, h, free);
 	*handle = made;
 	return (cublasStatus_t)forward_end(&c);

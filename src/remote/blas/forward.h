@@ -4,6 +4,9 @@
 #include "cublas_forward.h"
 #include "remote/libs/forward.h"
 
+/* In the reply to the creation of a handle: the library's version, and this if the library is mete's own. */
+#define FORWARD_OWN (INT64_C(1) << 32)
+
 /*
  * The size of a scalar: of its type, or of the type that a compute type works with (cublasComputeType_t begins at 64).
  */

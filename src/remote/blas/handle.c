@@ -3,6 +3,7 @@
  *
  * What is set again as it was is not sent again: programs set stream and workspace before every product.
  */
+#include "libs/blas/settings.h"
 #include "remote/blas/blas.h"
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
@@ -72,6 +73,8 @@ static cublasStatus_t set_workspace(cublasHandle_t handle, void *workspace, size
 	cublasStatus_t status;
 
 	HANDLE(h, handle);
+	if (!setting_workspace(workspace, bytes))
+		return CUBLAS_STATUS_INVALID_VALUE;
 	if (h->workspace == (uintptr_t)workspace && h->workspace_bytes == bytes && workspace)
 		return CUBLAS_STATUS_SUCCESS;
 	if (forward_begin(&c, handle, CUBLAS_CALL_cublasSetWorkspace_v2, FORWARD_FORGET, 0)) {
@@ -97,7 +100,7 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, siz
 cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t mode)
 {
 	HANDLE(h, handle);
-	if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE)
+	if (!setting_pointer_mode(mode))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	h->pointer_mode = mode;
 	return CUBLAS_STATUS_SUCCESS;
@@ -109,6 +112,8 @@ cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_
 		cublasStatus_t status;                                                                                 \
 														       \
 		HANDLE(h, handle);                                                                                     \
+		if (!setting_##field(name))                                                                            \
+			return CUBLAS_STATUS_INVALID_VALUE;                                                            \
 		if (h->field == name)                                                                                  \
 			return CUBLAS_STATUS_SUCCESS;                                                                  \
 		status = set(handle, CUBLAS_CALL_##call, (int64_t)name);                                               \
@@ -136,8 +141,9 @@ GET(atomics_mode, cublasAtomicsMode_t, cublasGetAtomicsMode, mode)
 GET(sm_count, int, cublasGetSmCountTarget, smCountTarget)
 static GET(version, int, handle_version, version)
 
-/* Programs ask before they have a handle (JAX does): then it is the version of the interface that is forwarded. */
-cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version)
+	/* Programs ask before they have a handle (JAX does): then it is the version of the interface that is forwarded.
+	 */
+	cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version)
 {
 	if (handle)
 		return handle_version(handle, version);

@@ -1,5 +1,6 @@
 /* lt.c: the client's half of cuBLASLt; see lt.h. What a heuristic answers is asked once. */
 #include "remote/blas/lt.h"
+#include "libs/blas/lt_product.h"
 #include "remote/blas/blas.h"
 
 #define PROPERTY_VERSION 130000
@@ -51,7 +52,17 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
 	const void *const layouts[] = { Adesc, Bdesc, Cdesc, Ddesc }, *const matrices[] = { A, B, C, D };
 	uint64_t size = workspaceSizeInBytes, algorithm = 0;
 	struct forward_call c;
+	struct product p;
+	cublasStatus_t status = forward_known(lightHandle, BLAS_LT_HANDLE);
 
+	if (status)
+		return status;
+	status = lt_product(&p, computeDesc, layouts, alpha, beta, matrices);
+	if (!status)
+		status = lt_product_placed(&p);
+	status = forward_judged(lightHandle, BLAS_LT_HANDLE, status, LT_PRODUCT_REFUSED);
+	if (status)
+		return status;
 	if (!d || !lt_scalar_bytes(d) || !alpha || (!beta && lt_pointer_mode(d) != LT_POINTERS_VECTOR_AND_ZERO) ||
 	    (algo && algo->data[0] != LT_ALGORITHM))
 		return CUBLAS_STATUS_INVALID_VALUE;
@@ -83,9 +94,18 @@ cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t lightHandle, cublasLtMat
 {
 	const struct lt_description *d = lt_find(transformDesc, LT_TRANSFORM), *a = lt_find(Adesc, LT_LAYOUT),
 				    *b = lt_find(Bdesc, LT_LAYOUT), *to = lt_find(Cdesc, LT_LAYOUT);
+	const void *const layouts[] = { Adesc, Bdesc, Cdesc }, *const matrices[] = { A, B, C };
 	const uint8_t zero[FORWARD_SCALAR_BYTES] = { 0 };
+	struct transform t = { 0 };
 	struct forward_call c;
+	cublasStatus_t status = forward_known(lightHandle, BLAS_LT_HANDLE);
 
+	if (status)
+		return status;
+	status = lt_transform(&t, transformDesc, layouts, alpha, beta, matrices);
+	status = forward_judged(lightHandle, BLAS_LT_HANDLE, status, NULL);
+	if (status)
+		return status;
 	if (!d || !lt_scalar_bytes(d) || !alpha || !a || !to || (B && !b))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (forward_begin(&c, lightHandle, CUBLAS_CALL_cublasLtMatrixTransform, FORWARD_FORGET, 4 * sizeof(*d))) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 static void *functions[CUBLAS_CALL_COUNT];
+static void *own; /* a function that only mete's own library has */
 
 void *forward_function(enum cublas_call call)
 {
@@ -39,7 +40,7 @@ static int create(struct forward_work *w, unsigned int type)
 		return r;
 	if (!lt && functions[CUBLAS_CALL_cublasGetVersion_v2])
 		((__typeof__(cublasGetVersion_v2) *)functions[CUBLAS_CALL_cublasGetVersion_v2])(handle, &number);
-	version = number;
+	version = number | (own ? FORWARD_OWN : 0);
 	forward_put(w, &version, sizeof(version));
 	return 0;
 }
@@ -152,6 +153,8 @@ const struct forward_served blas_served = {
 	.file_of = file_of,
 	.pointer_mode = CUBLAS_CALL_cublasSetPointerMode_v2,
 	.prepare = "mete_blas_prepare",
+	.more = "mete_blas_prepare",
+	.more_function = &own,
 	.status = { CUBLAS_STATUS_NOT_INITIALIZED, CUBLAS_STATUS_ALLOC_FAILED, CUBLAS_STATUS_INVALID_VALUE,
 		    CUBLAS_STATUS_EXECUTION_FAILED, CUBLAS_STATUS_INTERNAL_ERROR, CUBLAS_STATUS_NOT_SUPPORTED },
 };

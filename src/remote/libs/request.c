@@ -156,22 +156,36 @@ void forward_get(struct forward_call *c, void *value, size_t bytes)
 		memcpy(value, at, bytes);
 }
 
-void forward_tell(const struct forward_library *library, const char *symbol)
+/* True once for each symbol, as long as there is room. */
+static bool untold(const char *symbol)
 {
 	static _Atomic(const char *) told[32];
-	const struct forward_calls *f = forward_client();
 
-	if (!f)
-		return;
 	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
 		const char *none = NULL;
 
-		if (atomic_compare_exchange_strong(&told[i], &none, symbol)) {
-			f->log("%s: not forwarded on the way to a remote device; the program gets %s", symbol,
-			       library->refused);
-			return;
-		}
+		if (atomic_compare_exchange_strong(&told[i], &none, symbol))
+			return true;
 		if (none == symbol)
-			return;
+			return false;
 	}
+	return false;
+}
+
+void forward_tell(const struct forward_library *library, const char *symbol)
+{
+	const struct forward_calls *f = forward_client();
+
+	if (f && untold(symbol))
+		f->log("%s: not forwarded on the way to a remote device; the program gets %s", symbol,
+		       library->refused);
+}
+
+void forward_tell_own(const struct forward_library *library, const char *symbol)
+{
+	const struct forward_calls *f = forward_client();
+
+	if (f && untold(symbol))
+		f->log("%s: not supported by the software device's %s (docs/libraries.md lists what is)", symbol,
+		       library->title);
 }

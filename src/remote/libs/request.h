@@ -67,5 +67,6 @@ void forward_put_stream(struct forward_call *c, CUstream stream);
 void forward_put_placed(struct forward_call *c, const void *value, size_t bytes, unsigned int direction, bool here);
 void forward_get(struct forward_call *c, void *value, size_t bytes);
 
-/* Logs one line, once per call. */
+/* Log one line, once per call: it is not forwarded; the worker's library, which is mete's own, does not support it. */
 void forward_tell(const struct forward_library *library, const char *symbol);
+void forward_tell_own(const struct forward_library *library, const char *symbol);

@@ -25,7 +25,6 @@ static void make_product(void *to, const struct plain *p)
 	};
 	const uint8_t *t = types[p->choice % 9];
 	struct product *to_product = to;
-	uint32_t blocks;
 
 	to_product->body = BLAS_GEMM;
 	memcpy(to_product->type, t, PRODUCT_MATRICES);
@@ -49,7 +48,8 @@ static void make_product(void *to, const struct plain *p)
 									.place = PRODUCT_AT };
 	to_product->bias = to_product->aux = address(0, 2048);
 	to_product->aux_ld = 32;
-	product_plan(to_product, &blocks);
+	if (!product_check(to_product))
+		product_plan(to_product);
 }
 
 static const struct field product_fields[] = {
