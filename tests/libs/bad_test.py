@@ -5,7 +5,8 @@ Bad input to the libraries of the software device, directly, under a quota, behi
 bad_program.py gives them handles that are none and two threads for one handle, a stream of another device, addresses that are
 none or odd, NaN, infinity, sizes of 0 and below. Nothing may die or stay charged, and a library may say what its documentation says. Then a server on which a library
 is not there, and calls that are refused, which are named in one line. blas_program.py gives each call of cuBLAS wrong arguments: the
-status is the same in all ways, at once, and no error follows.
+status is the same in all ways, at once, and no error follows. sparse_program.py makes cuSPARSE's descriptors of what they cannot
+be made of, and asks NVIDIA's library the same where it is there.
 """
 
 import json
@@ -108,6 +109,25 @@ def statuses(way, words):
     check(len(lines) == len(directly) and not other, f"{way}: the same statuses as directly", "\n".join(other[:40]))
 
 
+SPARSE = [sys.executable, "-B", os.path.join(here, "sparse_program.py")]
+NVIDIA_SPARSE = "/usr/local/cuda/lib64/libcusparse.so.12"
+
+
+def descriptors(way, r):
+    bad = [line for line in r.stdout.splitlines() if line.startswith("bad ")]
+    asked = sum(line.startswith("ok ") for line in r.stdout.splitlines())
+    check(r.returncode == 0 and r.stdout.endswith("END\n") and asked > 700 and not bad, f"{way}: cuSPARSE's descriptors",
+          "\n".join(bad[:20]) + r.stderr[-2000:])
+
+
+def judge_descriptors():
+    """The same of NVIDIA's library, which needs no device for them."""
+    if not os.path.exists(NVIDIA_SPARSE):
+        checks.skip("NVIDIA's library: cuSPARSE's descriptors", f"no {NVIDIA_SPARSE}")
+        return
+    descriptors("NVIDIA's library", subprocess.run([*SPARSE, NVIDIA_SPARSE], env=env, capture_output=True, text=True, timeout=60))
+
+
 LIBRARIES = {
     "CUBLAS": ("libcublas.so.13", "cublasCreate_v2(o)"),
     "CUFFT": ("libcufft.so.12", "cufftPlan1d(o, 64, 0x29, 1)"),
@@ -190,9 +210,11 @@ try:
     for name, given in ways.items():
         refused(name, given)
         statuses(name, given)
+        descriptors(name, run(given, SPARSE))
         verdicts(name, given)  # a grant whose programs fault as often as this one is quarantined after it
         if name != "directly":
             check(held() == 0, f"{name}: nothing stays charged", held())
+    judge_descriptors()
     os.mkdir(os.path.join(folder, "other"), 0o700)
     missing()
 finally:

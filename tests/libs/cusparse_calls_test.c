@@ -318,7 +318,8 @@ static void test_told_dense(void)
 	is(fill_told, fill);
 	is(t.cusparseSpMatGetAttribute(m.descriptor, CUSPARSE_SPMAT_FILL_MODE, &fill_told, 1),
 	   CUSPARSE_STATUS_INVALID_VALUE);
-	GOOD(t.cusparseCsrSetStridedBatch(m.descriptor, 3, 0, 8));
+	is(t.cusparseCsrSetStridedBatch(m.descriptor, 3, 0, m.nnz - 1), CUSPARSE_STATUS_INVALID_VALUE);
+	GOOD(t.cusparseCsrSetStridedBatch(m.descriptor, 3, 0, m.nnz));
 	GOOD(t.cusparseSpMatGetStridedBatch(m.descriptor, &batch));
 	is(batch, 3);
 	GOOD(t.cusparseDestroyDnVec(vector));

@@ -44,36 +44,60 @@ cusparseStatus_t soft_cusparseDestroyMatDescr(cusparseMatDescr_t descrA)
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
-#define DESCRIBED(field, type, name)                                                                                   \
+/* As NVIDIA's library answers: no descriptor is not initialised, and has no property: -1. */
+#define DESCRIBED(field, type, name, last)                                                                             \
 	cusparseStatus_t soft_cusparseSetMat##name(cusparseMatDescr_t descrA, type value)                              \
 	{                                                                                                              \
 		if (!descrA)                                                                                           \
+			return CUSPARSE_STATUS_NOT_INITIALIZED;                                                        \
+		if ((unsigned int)value > (last))                                                                      \
 			return CUSPARSE_STATUS_INVALID_VALUE;                                                          \
 		descrA->field = value;                                                                                 \
 		return CUSPARSE_STATUS_SUCCESS;                                                                        \
 	}                                                                                                              \
 	type soft_cusparseGetMat##name(const cusparseMatDescr_t descrA)                                                \
 	{                                                                                                              \
-		return descrA->field;                                                                                  \
+		return descrA ? descrA->field : (type)-1;                                                              \
 	}
-DESCRIBED(type, cusparseMatrixType_t, Type)
-DESCRIBED(fill, cusparseFillMode_t, FillMode)
-DESCRIBED(diagonal, cusparseDiagType_t, DiagType)
-DESCRIBED(base, cusparseIndexBase_t, IndexBase)
+DESCRIBED(type, cusparseMatrixType_t, Type, CUSPARSE_MATRIX_TYPE_TRIANGULAR)
+DESCRIBED(fill, cusparseFillMode_t, FillMode, CUSPARSE_FILL_MODE_UPPER)
+DESCRIBED(diagonal, cusparseDiagType_t, DiagType, CUSPARSE_DIAG_TYPE_UNIT)
+DESCRIBED(base, cusparseIndexBase_t, IndexBase, CUSPARSE_INDEX_BASE_ONE)
 
-static bool index_good(cusparseIndexType_t t)
+bool sparse_type_known(cudaDataType t)
 {
-	return t == CUSPARSE_INDEX_32I || t == CUSPARSE_INDEX_64I;
+	/* source: NVIDIA's library, asked without a device (13.0) */
+	return (unsigned int)t <= CUDA_C_16F || t == CUDA_R_32I || t == CUDA_R_16BF || t == CUDA_C_16BF;
+}
+
+bool sparse_indices_known(cusparseIndexType_t t, cusparseIndexBase_t base, int64_t most)
+{
+	return (unsigned int)base <= CUSPARSE_INDEX_BASE_ONE && t >= CUSPARSE_INDEX_16U && t <= CUSPARSE_INDEX_64I &&
+	       (t != CUSPARSE_INDEX_32I || most <= INT32_MAX - (int64_t)base);
+}
+
+cusparseStatus_t sparse_indices_supported(cusparseIndexType_t a, cusparseIndexType_t b)
+{
+	if (a == b && (a == CUSPARSE_INDEX_32I || a == CUSPARSE_INDEX_64I))
+		return CUSPARSE_STATUS_SUCCESS;
+	library_refused(SPARSE_TITLE, "a descriptor with indices of such types");
+	return CUSPARSE_STATUS_NOT_SUPPORTED;
 }
 
 static cusparseStatus_t matrix_create(cusparseSpMatDescr_t *ret, struct cusparseSpMatDescr d)
 {
-	if (d.rows < 0 || d.columns < 0 || d.nnz < 0 || (unsigned int)d.base > CUSPARSE_INDEX_BASE_ONE)
+	int64_t most = d.rows > d.columns ? d.rows : d.columns, numbers;
+	bool compressed = d.format != CUSPARSE_FORMAT_COO;
+	cusparseStatus_t status;
+
+	if (d.rows < 0 || d.columns < 0 || d.nnz < 0 || __builtin_mul_overflow(d.rows, d.columns, &numbers) ||
+	    d.nnz > numbers || !sparse_indices_known(d.indices_type, d.base, most) ||
+	    !sparse_indices_known(d.offsets_type, d.base, compressed && d.nnz > most ? d.nnz : most) ||
+	    !sparse_type_known(d.type))
 		return CUSPARSE_STATUS_INVALID_VALUE;
-	if (!index_good(d.offsets_type) || !index_good(d.indices_type))
-		return CUSPARSE_STATUS_NOT_SUPPORTED;
+	status = sparse_indices_supported(d.offsets_type, d.indices_type);
 	d.batch = 1;
-	return keep((void **)ret, &d, sizeof(d));
+	return status ? status : keep((void **)ret, &d, sizeof(d));
 }
 
 #define COMPRESSED(name, FORMAT)                                                                                       \
@@ -140,9 +164,10 @@ cusparseStatus_t soft_cusparseDestroySpMat(cusparseConstSpMatDescr_t spMatDescr)
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
-static cusparseStatus_t pointers_set(cusparseSpMatDescr_t d, void *offsets, void *indices, void *values)
+static cusparseStatus_t pointers_set(cusparseSpMatDescr_t d, cusparseFormat_t format, void *offsets, void *indices,
+				     void *values)
 {
-	if (!d)
+	if (!d || d->format != format)
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	d->offsets = offsets;
 	d->indices = indices;
@@ -153,19 +178,19 @@ static cusparseStatus_t pointers_set(cusparseSpMatDescr_t d, void *offsets, void
 cusparseStatus_t soft_cusparseCsrSetPointers(cusparseSpMatDescr_t spMatDescr, void *csrRowOffsets, void *csrColInd,
 					     void *csrValues)
 {
-	return pointers_set(spMatDescr, csrRowOffsets, csrColInd, csrValues);
+	return pointers_set(spMatDescr, CUSPARSE_FORMAT_CSR, csrRowOffsets, csrColInd, csrValues);
 }
 
 cusparseStatus_t soft_cusparseCscSetPointers(cusparseSpMatDescr_t spMatDescr, void *cscColOffsets, void *cscRowInd,
 					     void *cscValues)
 {
-	return pointers_set(spMatDescr, cscColOffsets, cscRowInd, cscValues);
+	return pointers_set(spMatDescr, CUSPARSE_FORMAT_CSC, cscColOffsets, cscRowInd, cscValues);
 }
 
 cusparseStatus_t soft_cusparseCooSetPointers(cusparseSpMatDescr_t spMatDescr, void *cooRows, void *cooColumns,
 					     void *cooValues)
 {
-	return pointers_set(spMatDescr, cooRows, cooColumns, cooValues);
+	return pointers_set(spMatDescr, CUSPARSE_FORMAT_COO, cooRows, cooColumns, cooValues);
 }
 
 cusparseStatus_t soft_cusparseSpMatGetSize(cusparseConstSpMatDescr_t spMatDescr, int64_t *rows, int64_t *cols,
@@ -225,20 +250,30 @@ cusparseStatus_t soft_cusparseSpMatSetAttribute(cusparseSpMatDescr_t spMatDescr,
 	return CUSPARSE_STATUS_SUCCESS;
 }
 
+/* Batches lie at strides that hold one, or share what they have the stride 0 for. */
+static cusparseStatus_t batch_set(cusparseSpMatDescr_t d, bool good, int count, int64_t offsets, int64_t values)
+{
+	if (!good || count < 1 || (values && values < d->nnz))
+		return CUSPARSE_STATUS_INVALID_VALUE;
+	d->batch = count;
+	d->offsets_apart = offsets;
+	d->values_apart = values;
+	return CUSPARSE_STATUS_SUCCESS;
+}
+
 cusparseStatus_t soft_cusparseCsrSetStridedBatch(cusparseSpMatDescr_t spMatDescr, int batchCount,
 						 int64_t offsetsBatchStride, int64_t columnsValuesBatchStride)
 {
-	if (!spMatDescr || batchCount < 1 || offsetsBatchStride < 0 || columnsValuesBatchStride < 0)
-		return CUSPARSE_STATUS_INVALID_VALUE;
-	spMatDescr->batch = batchCount;
-	spMatDescr->offsets_apart = offsetsBatchStride;
-	spMatDescr->values_apart = columnsValuesBatchStride;
-	return CUSPARSE_STATUS_SUCCESS;
+	return batch_set(spMatDescr,
+			 spMatDescr && spMatDescr->format == CUSPARSE_FORMAT_CSR &&
+				 (!offsetsBatchStride || offsetsBatchStride > spMatDescr->rows),
+			 batchCount, offsetsBatchStride, columnsValuesBatchStride);
 }
 
 cusparseStatus_t soft_cusparseCooSetStridedBatch(cusparseSpMatDescr_t spMatDescr, int batchCount, int64_t batchStride)
 {
-	return soft_cusparseCsrSetStridedBatch(spMatDescr, batchCount, batchStride, batchStride);
+	return batch_set(spMatDescr, spMatDescr && spMatDescr->format == CUSPARSE_FORMAT_COO, batchCount, batchStride,
+			 batchStride);
 }
 
 cusparseStatus_t soft_cusparseCreateDnVec(cusparseDnVecDescr_t *dnVecDescr, int64_t size, void *values,
@@ -246,7 +281,8 @@ cusparseStatus_t soft_cusparseCreateDnVec(cusparseDnVecDescr_t *dnVecDescr, int6
 {
 	struct cusparseDnVecDescr d = { size, values, valueType };
 
-	return size < 0 ? CUSPARSE_STATUS_INVALID_VALUE : keep((void **)dnVecDescr, &d, sizeof(d));
+	return size < 0 || !sparse_type_known(valueType) ? CUSPARSE_STATUS_INVALID_VALUE
+							 : keep((void **)dnVecDescr, &d, sizeof(d));
 }
 
 cusparseStatus_t soft_cusparseCreateConstDnVec(cusparseConstDnVecDescr_t *dnVecDescr, int64_t size, const void *values,
@@ -282,7 +318,8 @@ cusparseStatus_t soft_cusparseCreateDnMat(cusparseDnMatDescr_t *dnMatDescr, int6
 {
 	struct cusparseDnMatDescr d = { rows, cols, ld, 0, values, valueType, order, 1 };
 
-	if (rows < 0 || cols < 0 || (order != CUSPARSE_ORDER_COL && order != CUSPARSE_ORDER_ROW) ||
+	if (rows < 0 || cols < 0 || !sparse_type_known(valueType) ||
+	    (order != CUSPARSE_ORDER_COL && order != CUSPARSE_ORDER_ROW) ||
 	    ld < (order == CUSPARSE_ORDER_COL ? rows : cols))
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	return keep((void **)dnMatDescr, &d, sizeof(d));
@@ -320,7 +357,13 @@ cusparseStatus_t soft_cusparseDnMatSetValues(cusparseDnMatDescr_t dnMatDescr, vo
 
 cusparseStatus_t soft_cusparseDnMatSetStridedBatch(cusparseDnMatDescr_t dnMatDescr, int batchCount, int64_t batchStride)
 {
-	if (!dnMatDescr || batchCount < 1 || batchStride < 0)
+	int64_t across, one;
+
+	if (!dnMatDescr || batchCount < 1)
+		return CUSPARSE_STATUS_INVALID_VALUE;
+	across = dnMatDescr->order == CUSPARSE_ORDER_COL ? dnMatDescr->columns : dnMatDescr->rows;
+	if (batchCount > 1 && batchStride &&
+	    (__builtin_mul_overflow(dnMatDescr->ld, across, &one) || batchStride < one))
 		return CUSPARSE_STATUS_INVALID_VALUE;
 	dnMatDescr->batch = batchCount;
 	dnMatDescr->apart = batchStride;

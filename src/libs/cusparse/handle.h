@@ -49,6 +49,14 @@ struct cusparseMatDescr {
 	cusparseIndexBase_t base;
 };
 
+/* calls.c: what a descriptor can be made of. */
+
+/* A type of values that some routine has; and that indices up to `most`, told from `base` on, are of this type. */
+bool sparse_type_known(cudaDataType t);
+bool sparse_indices_known(cusparseIndexType_t t, cusparseIndexBase_t base, int64_t most);
+/* Both of 32 or of 64 bits; otherwise NOT_SUPPORTED, which is logged. */
+cusparseStatus_t sparse_indices_supported(cusparseIndexType_t a, cusparseIndexType_t b);
+
 /* True if the program's handle is one of this library. */
 bool sparse_handle_good(cusparseHandle_t h);
 /* Converts a driver's error to the library's status. */

@@ -20,9 +20,10 @@ cusparseStatus_t soft_cusparseCreateSpVec(cusparseSpVecDescr_t *spVecDescr, int6
 {
 	struct cusparseSpVecDescr *d;
 
-	if (!spVecDescr || size < 0 || nnz < 0 || nnz > size || (unsigned int)idxBase > CUSPARSE_INDEX_BASE_ONE)
+	if (!spVecDescr || size < 0 || nnz < 0 || nnz > size || !sparse_indices_known(idxType, idxBase, size) ||
+	    !sparse_type_known(valueType))
 		return CUSPARSE_STATUS_INVALID_VALUE;
-	if (idxType != CUSPARSE_INDEX_32I && idxType != CUSPARSE_INDEX_64I)
+	if (sparse_indices_supported(idxType, idxType))
 		return CUSPARSE_STATUS_NOT_SUPPORTED;
 	d = malloc(sizeof(*d));
 	if (!d)
