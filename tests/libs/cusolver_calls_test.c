@@ -194,6 +194,54 @@ static void test_cholesky(int n)
 	CU(cuMemFree(q));
 }
 
+/*
+ * A pivot that is no number ends the factorisation, as in reference LAPACK: its column is told, by every interface.
+ * LAPACK's getrf tells pivots that are 0 alone.
+ */
+static void test_cholesky_of_none(int n, int column)
+{
+	static const cublasFillMode_t fills[] = { CUBLAS_FILL_MODE_LOWER, CUBLAS_FILL_MODE_UPPER };
+	any a[MOST * MOST];
+	int told[2] = { 0 };
+	CUdeviceptr p[2], array, infos;
+
+	positive(a, n);
+	a[column * (n + 1)] = NAN;
+	CU(cuMemAlloc(&array, MOST * sizeof(int))); /* and pivots */
+	CU(cuMemAlloc(&infos, sizeof(told)));
+	for (int k = 0; k < 2; k++) {
+		p[0] = put(a, n * n);
+		p[1] = put(a, n * n);
+		GOOD(OF_TYPE(potrf, handle, fills[k], n, at(p[0]), n, at(room), MOST * 32, at(info)));
+		CU(cuCtxSynchronize());
+		is(info_is(), column + 1);
+		GOOD(t.cusolverDnXpotrf(handle, NULL, fills[k], n, data_type[type], at(p[1]), n, data_type[type],
+					at(room), 1 << 20, NULL, 0, at(info)));
+		CU(cuCtxSynchronize());
+		is(info_is(), column + 1);
+		CU(cuMemFree(p[0]));
+		CU(cuMemFree(p[1]));
+		p[0] = put(a, n * n);
+		a[column * (n + 1)] = 4 * n;
+		p[1] = put(a, n * n);
+		a[column * (n + 1)] = NAN;
+		CU(cuMemcpyHtoD(array, p, sizeof(p)));
+		GOOD(OF_TYPE(potrfBatched, handle, fills[k], n, at(array), n, at(infos), 2));
+		CU(cuMemcpyDtoH(told, infos, sizeof(told)));
+		is(told[0], column + 1);
+		is(told[1], 0);
+		CU(cuMemFree(p[0]));
+		CU(cuMemFree(p[1]));
+	}
+	p[0] = put(a, n * n);
+	GOOD(OF_TYPE(getrf, handle, n, n, at(p[0]), n, at(room), at(array), at(info)));
+	CU(cuCtxSynchronize());
+	is(info_is(), 0);
+	CU(cuMemFree(p[0]));
+	CU(cuMemFree(array));
+	CU(cuMemFree(infos));
+}
+
 static void test_lu(int n, bool pivots, bool wide)
 {
 	any a[MOST * MOST], again[MOST * 3], b[MOST * 3], x[MOST * 3];
@@ -644,6 +692,19 @@ static void test_wrong(void)
 	is(t.cusolverDnSgesvd_bufferSize(handle, -1, 2, &lwork), CUSOLVER_STATUS_INVALID_VALUE);
 	is(t.cusolverDnSgesvd(handle, 'X', 'N', 2, 2, at(room), 2, at(room), NULL, 1, NULL, 1, NULL, 0, NULL, at(info)),
 	   CUSOLVER_STATUS_INVALID_VALUE);
+	/* as documented: with as many rows as columns, or more */
+	is(t.cusolverDnSgesvd_bufferSize(handle, 2, 3, &lwork), CUSOLVER_STATUS_INVALID_VALUE);
+	is(t.cusolverDnSgesvd(handle, 'N', 'N', 2, 3, at(room), 2, at(room), NULL, 2, NULL, 3, at(room), 99, NULL,
+			      at(info)),
+	   CUSOLVER_STATUS_INVALID_VALUE);
+	/* cuSOLVER has no queries of this kind */
+	is(t.cusolverDnSpotrf(handle, CUBLAS_FILL_MODE_LOWER, 2, at(room), 2, at(room), -1, at(info)),
+	   CUSOLVER_STATUS_INVALID_VALUE);
+	is(t.cusolverDnSgeqrf(handle, 2, 2, at(room), 2, at(room), at(room), -1, at(info)),
+	   CUSOLVER_STATUS_INVALID_VALUE);
+	is(t.cusolverDnSsyevd(handle, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, 2, at(room), 2, at(room),
+			      at(room), -1, at(info)),
+	   CUSOLVER_STATUS_INVALID_VALUE);
 	is(t.cusolverDnXpotrf(handle, NULL, CUBLAS_FILL_MODE_LOWER, 2, CUDA_R_16F, at(room), 2, CUDA_R_16F, NULL, 0,
 			      NULL, 0, at(info)),
 	   CUSOLVER_STATUS_NOT_SUPPORTED);
@@ -667,6 +728,9 @@ int main(void)
 	GOOD(t.cusolverDnCreate(&handle));
 	for (type = 0; type < 4; type++) {
 		test_cholesky(33);
+		test_cholesky_of_none(1, 0);
+		test_cholesky_of_none(5, 3);
+		test_cholesky_of_none(MOST, MOST - 1);
 		test_lu(37, true, false);
 		test_lu(20, false, false);
 		test_lu(21, true, true);
@@ -674,7 +738,8 @@ int main(void)
 		test_symmetric(31, CUBLAS_FILL_MODE_LOWER);
 		test_qr(30, 17);
 		test_svd(25, 14, false, 1);
-		test_svd(12, 19, false, 0);
+		test_svd(19, 12, false, 0);
+		test_svd(12, 19, true, 0);
 		test_svd(25, 14, true, 1);
 		test_svd(15, 9, true, 0);
 		test_eigen(29, 1);

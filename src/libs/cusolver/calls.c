@@ -2,7 +2,8 @@
  * calls.c: cuSOLVER's dense routines, for each type and in the 64-bit interface.
  *
  * Statuses as cuSOLVER documents them: a size below 0, a leading dimension that is too small, an enumerator that there
- * is not: INVALID_VALUE. Nothing to do is success. Sizes of workspaces are such as blocked routines want.
+ * is not, a workspace of less than nothing: INVALID_VALUE. Nothing to do is success. Sizes of workspaces are such as
+ * blocked routines want.
  */
 #include "libs/cusolver/handle.h"
 
@@ -85,7 +86,7 @@ static cusolverStatus_t size_tell(const void *handle, bool good, int64_t numbers
 	cusolverStatus_t soft_cusolverDn##X##potrf(HANDLE, FILL, int n, T *A, int lda, T *Workspace, int Lwork,        \
 						   int *devInfo)                                                       \
 	{                                                                                                              \
-		return run(handle, ld_good(lda, n) && uplo_of(uplo), !n,                                               \
+		return run(handle, Lwork >= 0 && ld_good(lda, n) && uplo_of(uplo), !n,                                 \
 			   W(.routine = SOLVER_potrf, .type = number, .uplo = uplo_of(uplo), .n = n,                   \
 			     .a = { at(A), lda, 0 }, .info = at(devInfo)));                                            \
 	}                                                                                                              \
@@ -96,7 +97,7 @@ static cusolverStatus_t size_tell(const void *handle, bool good, int64_t numbers
 	cusolverStatus_t soft_cusolverDn##X##potri(HANDLE, FILL, int n, T *A, int lda, T *work, int lwork,             \
 						   int *devInfo)                                                       \
 	{                                                                                                              \
-		return run(handle, ld_good(lda, n) && uplo_of(uplo), !n,                                               \
+		return run(handle, lwork >= 0 && ld_good(lda, n) && uplo_of(uplo), !n,                                 \
 			   W(.routine = SOLVER_potri, .type = number, .uplo = uplo_of(uplo), .n = n,                   \
 			     .a = { at(A), lda, 0 }, .info = at(devInfo)));                                            \
 	}                                                                                                              \
@@ -147,20 +148,20 @@ static cusolverStatus_t size_tell(const void *handle, bool good, int64_t numbers
 	cusolverStatus_t soft_cusolverDn##X##geqrf(HANDLE, int m, int n, T *A, int lda, T *TAU, T *Workspace,          \
 						   int Lwork, int *devInfo)                                            \
 	{                                                                                                              \
-		return run(handle, ld_good(lda, m), !m || !n,                                                          \
+		return run(handle, Lwork >= 0 && ld_good(lda, m), !m || !n,                                            \
 			   W(.routine = SOLVER_geqrf, .type = number, .m = m, .n = n, .a = { at(A), lda, 0 },          \
 			     .tau = at(TAU), .info = at(devInfo)));                                                    \
 	}                                                                                                              \
 	cusolverStatus_t soft_cusolverDn##X##gesvd_bufferSize(HANDLE, int m, int n, int *lwork)                        \
 	{                                                                                                              \
-		return size_tell(handle, m >= 0 && n >= 0, ((int64_t)m + n) * BLOCK, lwork);                           \
+		return size_tell(handle, n >= 0 && m >= n, ((int64_t)m + n) * BLOCK, lwork);                           \
 	}                                                                                                              \
 	cusolverStatus_t soft_cusolverDn##X##gesvd(HANDLE, signed char jobu, signed char jobvt, int m, int n, T *A,    \
 						   int lda, R *S, T *U, int ldu, T *VT, int ldvt, T *work, int lwork,  \
 						   R *rwork, int *info)                                                \
 	{                                                                                                              \
-		return gesvd(handle, number, (char)jobu, (char)jobvt, m, n, at(A), lda, at(S), at(U), ldu, at(VT),     \
-			     ldvt, at(info));                                                                          \
+		return gesvd(handle, lwork, number, (char)jobu, (char)jobvt, m, n, at(A), lda, at(S), at(U), ldu,      \
+			     at(VT), ldvt, at(info));                                                                  \
 	}                                                                                                              \
 	cusolverStatus_t soft_cusolverDn##X##gesvdj_bufferSize(HANDLE, cusolverEigMode_t jobz, int econ, int m, int n, \
 							       const T *A, int lda, const R *S, const T *U, int ldu,   \
@@ -173,8 +174,8 @@ static cusolverStatus_t size_tell(const void *handle, bool good, int64_t numbers
 						    int lda, R *S, T *U, int ldu, T *V, int ldv, T *work, int lwork,   \
 						    int *info, gesvdjInfo_t params)                                    \
 	{                                                                                                              \
-		return gesvdj(handle, number, jobz, econ, m, n, at(A), lda, at(S), at(U), ldu, at(V), ldv, at(info),   \
-			      1);                                                                                      \
+		return gesvdj(handle, lwork, number, jobz, econ, m, n, at(A), lda, at(S), at(U), ldu, at(V), ldv,      \
+			      at(info), 1);                                                                            \
 	}                                                                                                              \
 	cusolverStatus_t soft_cusolverDn##X##gesvdjBatched_bufferSize(                                                 \
 		HANDLE, cusolverEigMode_t jobz, int m, int n, const T *A, int lda, const R *S, const T *U, int ldu,    \
@@ -187,8 +188,8 @@ static cusolverStatus_t size_tell(const void *handle, bool good, int64_t numbers
 							   int lda, R *S, T *U, int ldu, T *V, int ldv, T *work,       \
 							   int lwork, int *info, gesvdjInfo_t params, int batchSize)   \
 	{                                                                                                              \
-		return gesvdj(handle, number, jobz, 0, m, n, at(A), lda, at(S), at(U), ldu, at(V), ldv, at(info),      \
-			      batchSize);                                                                              \
+		return gesvdj(handle, lwork, number, jobz, 0, m, n, at(A), lda, at(S), at(U), ldu, at(V), ldv,         \
+			      at(info), batchSize);                                                                    \
 	}
 
 /* Symmetric or Hermitian, orthogonal or unitary: S syevd and C heevd. */
@@ -201,7 +202,7 @@ static cusolverStatus_t size_tell(const void *handle, bool good, int64_t numbers
 	cusolverStatus_t soft_cusolverDn##X## or                                                                       \
 		##gqr(HANDLE, int m, int n, int k, T *A, int lda, const T *tau, T *work, int lwork, int *info)         \
 	{                                                                                                              \
-		return run(handle, m >= n && n >= k && ld_good(lda, m), !m || !n,                                      \
+		return run(handle, lwork >= 0 && m >= n && n >= k && ld_good(lda, m), !m || !n,                        \
 			   W(.routine = SOLVER_orgqr, .type = number, .m = m, .n = n, .k = k, .a = { at(A), lda, 0 },  \
 			     .tau = at(tau), .info = at(info)));                                                       \
 	}                                                                                                              \
@@ -218,7 +219,8 @@ static cusolverStatus_t size_tell(const void *handle, bool good, int64_t numbers
 	{                                                                                                              \
 		int rows = side == CUBLAS_SIDE_LEFT ? m : n;                                                           \
 		return run(handle,                                                                                     \
-			   side_of(side) && trans_of(trans) && k <= rows && ld_good(lda, rows) && ld_good(ldc, m),     \
+			   lwork >= 0 && side_of(side) && trans_of(trans) && k <= rows && ld_good(lda, rows) &&        \
+				   ld_good(ldc, m),                                                                    \
 			   !m || !n || !k,                                                                             \
 			   W(.routine = SOLVER_ormqr, .type = number, .side = side_of(side), .trans = trans_of(trans), \
 			     .m = m, .n = n, .k = k, .a = { at(A), lda, 0 }, .b = { at(C), ldc, 0 }, .tau = at(tau),   \
@@ -232,7 +234,7 @@ static cusolverStatus_t size_tell(const void *handle, bool good, int64_t numbers
 	cusolverStatus_t soft_cusolverDn##X##sy##evd(HANDLE, cusolverEigMode_t jobz, FILL, int n, T *A, int lda,       \
 						     R *W_, T *work, int lwork, int *info)                             \
 	{                                                                                                              \
-		return syevd(handle, number, jobz, uplo, n, at(A), lda, at(W_), at(info), 1);                          \
+		return syevd(handle, lwork, number, jobz, uplo, n, at(A), lda, at(W_), at(info), 1);                   \
 	}                                                                                                              \
 	cusolverStatus_t soft_cusolverDn##X##sy##evj_bufferSize(HANDLE, cusolverEigMode_t jobz, FILL, int n,           \
 								const T *A, int lda, const R *W_, int *lwork,          \
@@ -243,7 +245,7 @@ static cusolverStatus_t size_tell(const void *handle, bool good, int64_t numbers
 	cusolverStatus_t soft_cusolverDn##X##sy##evj(HANDLE, cusolverEigMode_t jobz, FILL, int n, T *A, int lda,       \
 						     R *W_, T *work, int lwork, int *info, syevjInfo_t params)         \
 	{                                                                                                              \
-		return syevd(handle, number, jobz, uplo, n, at(A), lda, at(W_), at(info), 1);                          \
+		return syevd(handle, lwork, number, jobz, uplo, n, at(A), lda, at(W_), at(info), 1);                   \
 	}                                                                                                              \
 	cusolverStatus_t soft_cusolverDn##X##sy##evjBatched_bufferSize(HANDLE, cusolverEigMode_t jobz, FILL, int n,    \
 								       const T *A, int lda, const R *W_, int *lwork,   \
@@ -255,7 +257,7 @@ static cusolverStatus_t size_tell(const void *handle, bool good, int64_t numbers
 							    int lda, R *W_, T *work, int lwork, int *info,             \
 							    syevjInfo_t params, int batchSize)                         \
 	{                                                                                                              \
-		return syevd(handle, number, jobz, uplo, n, at(A), lda, at(W_), at(info), batchSize);                  \
+		return syevd(handle, lwork, number, jobz, uplo, n, at(A), lda, at(W_), at(info), batchSize);           \
 	}                                                                                                              \
 	cusolverStatus_t soft_cusolverDn##X##sy##gvd_bufferSize(HANDLE, cusolverEigType_t itype,                       \
 								cusolverEigMode_t jobz, FILL, int n, const T *A,       \
@@ -269,8 +271,8 @@ static cusolverStatus_t size_tell(const void *handle, bool good, int64_t numbers
 						     int *info)                                                        \
 	{                                                                                                              \
 		return run(handle,                                                                                     \
-			   eig_of(jobz) && uplo_of(uplo) && (int)itype >= 1 && (int)itype <= 3 && ld_good(lda, n) &&   \
-				   ld_good(ldb, n),                                                                    \
+			   lwork >= 0 && eig_of(jobz) && uplo_of(uplo) && (int)itype >= 1 && (int)itype <= 3 &&        \
+				   ld_good(lda, n) && ld_good(ldb, n),                                                 \
 			   !n,                                                                                         \
 			   W(.routine = SOLVER_sygvd, .type = number, .itype = (int)itype, .job = eig_of(jobz),        \
 			     .uplo = uplo_of(uplo), .n = n, .a = { at(A), lda, 0 }, .b = { at(B), ldb, 0 },            \
@@ -284,7 +286,7 @@ static cusolverStatus_t size_tell(const void *handle, bool good, int64_t numbers
 	cusolverStatus_t soft_cusolverDn##X##sy##trd(HANDLE, FILL, int n, T *A, int lda, R *d, R *e, T *tau, T *work,  \
 						     int lwork, int *info)                                             \
 	{                                                                                                              \
-		return run(handle, uplo_of(uplo) && ld_good(lda, n), !n,                                               \
+		return run(handle, lwork >= 0 && uplo_of(uplo) && ld_good(lda, n), !n,                                 \
 			   W(.routine = SOLVER_sytrd, .type = number, .uplo = uplo_of(uplo), .n = n,                   \
 			     .a = { at(A), lda, 0 }, .values = at(d), .values_more = at(e), .tau = at(tau),            \
 			     .info = at(info)));                                                                       \
@@ -295,26 +297,27 @@ static bool job_good(char job)
 	return job && strchr("ASON", job);
 }
 
-static cusolverStatus_t gesvd(HANDLE, int type, char jobu, char jobvt, int64_t m, int64_t n, uint64_t a, int64_t lda,
-			      uint64_t s, uint64_t u, int64_t ldu, uint64_t vt, int64_t ldvt, uint64_t info)
+/* As documented: of matrices with as many rows as columns, or more. */
+static cusolverStatus_t gesvd(HANDLE, int lwork, int type, char jobu, char jobvt, int64_t m, int64_t n, uint64_t a,
+			      int64_t lda, uint64_t s, uint64_t u, int64_t ldu, uint64_t vt, int64_t ldvt,
+			      uint64_t info)
 {
-	int64_t rank = m < n ? m : n;
-	bool good = job_good(jobu) && job_good(jobvt) && !(jobu == 'O' && jobvt == 'O') && ld_good(lda, m) &&
-		    (!strchr("AS", jobu) || ld_good(ldu, m)) &&
-		    (!strchr("AS", jobvt) || ld_good(ldvt, jobvt == 'S' ? rank : n));
+	bool good = lwork >= 0 && m >= n && job_good(jobu) && job_good(jobvt) && !(jobu == 'O' && jobvt == 'O') &&
+		    ld_good(lda, m) && (!strchr("AS", jobu) || ld_good(ldu, m)) &&
+		    (!strchr("AS", jobvt) || ld_good(ldvt, n));
 
 	return run(handle, good, !m || !n,
 		   W(.routine = SOLVER_gesvd, .type = (uint8_t)type, .job = jobu, .job_more = jobvt, .m = m, .n = n,
 		     .a = { a, lda, 0 }, .b = { u, ldu, 0 }, .c = { vt, ldvt, 0 }, .values = s, .info = info));
 }
 
-static cusolverStatus_t gesvdj(HANDLE, int type, cusolverEigMode_t jobz, int econ, int64_t m, int64_t n, uint64_t a,
-			       int64_t lda, uint64_t s, uint64_t u, int64_t ldu, uint64_t v, int64_t ldv, uint64_t info,
-			       int64_t batch)
+static cusolverStatus_t gesvdj(HANDLE, int lwork, int type, cusolverEigMode_t jobz, int econ, int64_t m, int64_t n,
+			       uint64_t a, int64_t lda, uint64_t s, uint64_t u, int64_t ldu, uint64_t v, int64_t ldv,
+			       uint64_t info, int64_t batch)
 {
 	int64_t rank = m < n ? m : n;
 	bool vectors = jobz == CUSOLVER_EIG_MODE_VECTOR;
-	bool good = eig_of(jobz) && ld_good(lda, m) && (!vectors || (ld_good(ldu, m) && ld_good(ldv, n)));
+	bool good = lwork >= 0 && eig_of(jobz) && ld_good(lda, m) && (!vectors || (ld_good(ldu, m) && ld_good(ldv, n)));
 
 	return run(handle, good, !m || !n || !batch,
 		   W(.routine = SOLVER_gesvdj, .type = (uint8_t)type,
@@ -326,10 +329,10 @@ static cusolverStatus_t gesvdj(HANDLE, int type, cusolverEigMode_t jobz, int eco
 		     .batch = batch));
 }
 
-static cusolverStatus_t syevd(HANDLE, int type, cusolverEigMode_t jobz, cublasFillMode_t uplo, int64_t n, uint64_t a,
-			      int64_t lda, uint64_t values, uint64_t info, int64_t batch)
+static cusolverStatus_t syevd(HANDLE, int lwork, int type, cusolverEigMode_t jobz, cublasFillMode_t uplo, int64_t n,
+			      uint64_t a, int64_t lda, uint64_t values, uint64_t info, int64_t batch)
 {
-	return run(handle, eig_of(jobz) && uplo_of(uplo) && ld_good(lda, n), !n || !batch,
+	return run(handle, lwork >= 0 && eig_of(jobz) && uplo_of(uplo) && ld_good(lda, n), !n || !batch,
 		   W(.routine = SOLVER_syevd, .type = (uint8_t)type, .job = eig_of(jobz), .uplo = uplo_of(uplo), .n = n,
 		     .a = { a, lda, lda * n }, .values = values, .values_apart = n, .info = info, .batch = batch));
 }
@@ -468,7 +471,7 @@ cusolverStatus_t soft_cusolverDnXsyevd(HANDLE, PARAMS, cusolverEigMode_t jobz, F
 {
 	if (!types_agree(dataTypeA, dataTypeA, computeType) || dataTypeW != real_of(dataTypeA))
 		return type_refused("cusolverDnXsyevd of such types");
-	return syevd(handle, type_of(dataTypeA), jobz, uplo, n, at(A), lda, at(W_), at(info), 1);
+	return syevd(handle, 0, type_of(dataTypeA), jobz, uplo, n, at(A), lda, at(W_), at(info), 1);
 }
 
 cusolverStatus_t soft_cusolverDnXsyevBatched_bufferSize(HANDLE, PARAMS, cusolverEigMode_t jobz, FILL, int64_t n,
@@ -486,7 +489,7 @@ cusolverStatus_t soft_cusolverDnXsyevBatched(HANDLE, PARAMS, cusolverEigMode_t j
 {
 	if (!types_agree(dataTypeA, dataTypeA, computeType) || dataTypeW != real_of(dataTypeA))
 		return type_refused("cusolverDnXsyevBatched of such types");
-	return syevd(handle, type_of(dataTypeA), jobz, uplo, n, at(A), lda, at(W_), at(info), batchSize);
+	return syevd(handle, 0, type_of(dataTypeA), jobz, uplo, n, at(A), lda, at(W_), at(info), batchSize);
 }
 
 cusolverStatus_t soft_cusolverDnXgesvd_bufferSize(HANDLE, PARAMS, signed char jobu, signed char jobvt, int64_t m,
@@ -495,7 +498,7 @@ cusolverStatus_t soft_cusolverDnXgesvd_bufferSize(HANDLE, PARAMS, signed char jo
 						  const void *U, int64_t ldu, cudaDataType dataTypeVT, const void *VT,
 						  int64_t ldvt, cudaDataType computeType, SIZES)
 {
-	return sizes_tell(handle, m >= 0 && n >= 0 && ld_good(lda, m), dataTypeA, (m + n) * BLOCK,
+	return sizes_tell(handle, n >= 0 && m >= n && ld_good(lda, m), dataTypeA, (m + n) * BLOCK,
 			  workspaceInBytesOnDevice, workspaceInBytesOnHost);
 }
 
@@ -507,8 +510,8 @@ cusolverStatus_t soft_cusolverDnXgesvd(HANDLE, PARAMS, signed char jobu, signed 
 	if (!types_agree(dataTypeA, dataTypeU, computeType) || dataTypeVT != dataTypeA ||
 	    dataTypeS != real_of(dataTypeA))
 		return type_refused("cusolverDnXgesvd of such types");
-	return gesvd(handle, type_of(dataTypeA), (char)jobu, (char)jobvt, m, n, at(A), lda, at(S), at(U), ldu, at(VT),
-		     ldvt, at(info));
+	return gesvd(handle, 0, type_of(dataTypeA), (char)jobu, (char)jobvt, m, n, at(A), lda, at(S), at(U), ldu,
+		     at(VT), ldvt, at(info));
 }
 
 /* Eigenvalues of a real matrix: complex ones, or twice as many real ones, the real parts before the imaginary ones. */
@@ -571,7 +574,7 @@ cusolverStatus_t soft_cusolverDnXgesvdp(HANDLE, PARAMS, cusolverEigMode_t jobz, 
 		return type_refused("cusolverDnXgesvdp of such types");
 	if (h_err_sigma)
 		*h_err_sigma = 0;
-	return gesvdj(handle, type_of(dataTypeA), jobz, econ, m, n, at(A), lda, at(S), at(U), ldu, at(V), ldv,
+	return gesvdj(handle, 0, type_of(dataTypeA), jobz, econ, m, n, at(A), lda, at(S), at(U), ldu, at(V), ldv,
 		      at(d_info), 1);
 }
 

@@ -73,13 +73,29 @@ typedef const char *letter;
 typedef const int *whole;
 typedef void *numbers;
 
+/*
+ * A pivot that is no number is not positive: reference LAPACK tells its column, OpenBLAS goes on. Everything behind it
+ * is no number either.
+ */
+static void pivots_check(struct run *r)
+{
+	int64_t columns = r->info > 0 ? r->info - 1 : r->columns;
+
+	for (int64_t j = 0; r->info >= 0 && j < columns; j++)
+		if (isnan(part(r, r->a + (j * r->lda + j) * r->each))) {
+			r->info = (int)j + 1;
+			return;
+		}
+}
+
 static void run_potrf(struct run *r)
 {
 	routine f = find(r, "potrf_");
 
-	if (f)
-		CALL(f, (letter, whole, numbers, whole, int *, size_t), &r->w->uplo, &r->columns, r->a, &r->lda,
-		     &r->info, 1);
+	if (!f)
+		return;
+	CALL(f, (letter, whole, numbers, whole, int *, size_t), &r->w->uplo, &r->columns, r->a, &r->lda, &r->info, 1);
+	pivots_check(r);
 }
 
 static void run_potri(struct run *r)

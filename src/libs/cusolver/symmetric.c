@@ -59,7 +59,7 @@ static cusolverStatus_t run(const void *h, cusolverStatus_t status, struct solve
 	cusolverStatus_t soft_cusolverDn##X##sytrf(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, T *A,      \
 						   int lda, int *ipiv, T *work, int lwork, int *info)                  \
 	{                                                                                                              \
-		return run(handle, check(handle, uplo_of(uplo), n, lda, 0, lda),                                       \
+		return run(handle, check(handle, lwork < 0 ? 0 : uplo_of(uplo), n, lda, 0, lda),                       \
 			   (struct solver_work){ .routine = SOLVER_sytrf,                                              \
 						 .type = number,                                                       \
 						 .uplo = uplo_of(uplo),                                                \
