@@ -1,5 +1,6 @@
 """
-Bad input to the libraries, in the program that bad_test.py runs in each way: bad_program.py [PART...]
+Bad input to the libraries, in the program that bad_test.py runs in each way: bad_program.py [PART...]; or, where the devices are on
+two servers: bad_program.py streams
 
 Each line that it prints is `ok WHAT` or `bad WHAT WHY`. Two devices are there; each library has a handle on the first one.
 """
@@ -436,9 +437,30 @@ def unaligned(name, library, x, y):
 LIBRARIES = {"cublas": Cublas, "cufft": Cufft, "curand": Curand, "cusparse": Cusparse, "cusolver": Cusolver, "cudnn": Cudnn}
 
 
+FAILED = {"cublas": 13, "cufft": 6, "curand": 201, "cusparse": 6, "cusolver": 6, "cudnn": 5000}  # each library's status for a failed execution
+
+
+def streams(devices):
+    """A stream of another server's device is one of another device: no handle ends or stays with it."""
+    for name, make in LIBRARIES.items():
+        devices[0].enter()
+        library = make()
+        status = library.call(library.set_stream, library.made, devices[1].stream)
+        check(status == FAILED[name], f"{name}: a stream of another server's device", status)
+        good(library.call(library.set_stream, library.made, devices[0].stream))
+        x, y = Memory(NUMBERS), Memory([9.0] * N)
+        r = result(library, library.made, x, y)
+        check(r == 0, f"{name}: computes after it", r)
+        good(library.call(library.destroy, library.made))
+
+
 def main():
     good(cu.cuInit(0))
     devices = [Device(0), Device(1)]
+    if sys.argv[1:] == ["streams"]:
+        streams(devices)
+        print("END", flush=True)
+        return
     for name in sys.argv[1:] or LIBRARIES:
         devices[0].enter()
         library = LIBRARIES[name]()

@@ -44,8 +44,8 @@ def held():
     return grants
 
 
-def verdicts(way, words):
-    r = run(words, PROGRAM)
+def verdicts(way, words, *parts):
+    r = run(words, [*PROGRAM, *parts])
     for line in r.stdout.splitlines():
         word, _, what = line.partition(" ")
         if word in ("ok", "bad"):
@@ -168,6 +168,17 @@ def missing():
     check(r.returncode == 0, "a server without libraries: the program goes on", r.stderr)
 
 
+def two_servers(words):
+    """A device of each."""
+    os.mkdir(os.path.join(folder, "second"), 0o700)
+    second, other = serve(METE_RUNTIME_DIR=os.path.join(folder, "second"), METE_SOFT_DIR=os.path.join(folder, "second-soft"))
+    try:
+        verdicts("over two servers", [words[0], words[1], f"{words[2]},{other[2]}", *words[3:]], "streams")
+    finally:
+        second.terminate()
+        second.communicate(timeout=30)
+
+
 def serve(**more):
     keys = os.path.join(folder, "keys")
     if not os.path.exists(keys):
@@ -215,6 +226,7 @@ try:
         if name != "directly":
             check(held() == 0, f"{name}: nothing stays charged", held())
     judge_descriptors()
+    two_servers(remote)
     os.mkdir(os.path.join(folder, "other"), 0o700)
     missing()
 finally:

@@ -128,9 +128,12 @@ void forward_put_address(struct forward_call *c, const void *address)
 
 void forward_put_stream(struct forward_call *c, CUstream stream)
 {
+	bool good = c->call.result == CUDA_SUCCESS;
 	uint64_t id = c->client->use_stream(&c->call, stream);
 
-	if (c->call.result == CUDA_SUCCESS && !c->client->stream_is_near(&c->call, stream))
+	/* another server's is no handle of this one, but a stream of another device all the same */
+	good = good && (c->call.result == CUDA_SUCCESS || c->call.result == CUDA_ERROR_INVALID_HANDLE);
+	if (good && !c->client->stream_is_near(&c->call, stream))
 		c->call.result = CUDA_ERROR_INVALID_DEVICE;
 	remote_put(&c->call.out, &id, sizeof(id));
 }
