@@ -284,6 +284,45 @@ static void test_transform(void)
 	blas_free(&c);
 }
 
+/* Batches by arrays of addresses in the device's memory, in an order that no stride has. */
+static void test_arrays(void)
+{
+	static const float numbers[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 }, one = 1, zero = 0;
+	CUdeviceptr m = blas_device(numbers, sizeof(numbers)), d = blas_device(NULL, 12 * sizeof(float));
+	const CUdeviceptr of_a[] = { m + 32, m, m + 16 }, of_b[] = { m, m, m + 32 }, of_d[] = { d + 16, d + 32, d };
+	CUdeviceptr a_at = blas_device(of_a, sizeof(of_a)), b_at = blas_device(of_b, sizeof(of_b)),
+		    d_at = blas_device(of_d, sizeof(of_d));
+	int32_t batches = 3, mode = 1; /* CUBLASLT_BATCH_MODE_POINTER_ARRAY */
+	cublasLtMatrixLayout_t l = NULL, other = NULL;
+	cublasLtMatmulDesc_t desc = NULL;
+	float got[12];
+
+	OK(cublasLtMatrixLayoutCreate(&l, CUDA_R_32F, 2, 2, 2));
+	OK(cublasLtMatrixLayoutCreate(&other, CUDA_R_32F, 2, 2, 2));
+	OK(cublasLtMatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batches, sizeof(batches)));
+	OK(cublasLtMatrixLayoutSetAttribute(l, CUBLASLT_MATRIX_LAYOUT_BATCH_MODE, &mode, sizeof(mode)));
+	OK(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+	OK(cublasLtMatmul(handle, desc, &one, blas_at(a_at), l, blas_at(b_at), l, &zero, blas_at(d_at), l,
+			  blas_at(d_at), l, NULL, NULL, 0, NULL));
+	blas_back(got, d, sizeof(got));
+	for (int k = 0; k < 3; k++)
+		for (int i = 0; i < 2; i++)
+			for (int j = 0; j < 2; j++) {
+				const float *a = numbers + (of_a[k] - m) / 4, *b = numbers + (of_b[k] - m) / 4;
+				float want = a[i] * b[2 * j] + a[i + 2] * b[1 + 2 * j];
+
+				tap_ok(fabsf(got[(of_d[k] - d) / 4 + (size_t)(i + 2 * j)] - want) < 1e-3f,
+				       "arrays: product %d, element %d, %d", k, i, j);
+			}
+	/* all of the matrices, or none of them */
+	is(cublasLtMatmul(handle, desc, &one, blas_at(m), other, blas_at(b_at), l, &zero, blas_at(d_at), l,
+			  blas_at(d_at), l, NULL, NULL, 0, NULL),
+	   CUBLAS_STATUS_NOT_SUPPORTED);
+	OK(cublasLtMatmulDescDestroy(desc));
+	OK(cublasLtMatrixLayoutDestroy(l));
+	OK(cublasLtMatrixLayoutDestroy(other));
+}
+
 static void test_wrong(void)
 {
 	cublasLtMatmulDesc_t desc = NULL;
@@ -354,6 +393,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(products) / sizeof(*products); i++)
 		run(&products[i]);
 	test_transform();
+	test_arrays();
 	test_wrong();
 	OK(cublasLtDestroy(handle));
 	/* a handle of cuBLAS is one of cuBLASLt */
