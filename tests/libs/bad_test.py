@@ -93,7 +93,7 @@ BLAS = [sys.executable, "-B", os.path.join(here, "blas_program.py"), os.path.joi
 KNOWN = ("cublasSgemm_v2 transa 7 7 0", "cublasDgemv_v2_64 incx 0 7 0", "cublasSsyrk_v2 uplo 99 7 0", "cublasZtrsm_v2 diag 7 7 0",
          "cublasSgemmBatched lda 1 7 0", "cublasSgemm_v2 m -1 7 0", "cublasSgemm_v2 alpha NULL 7 0", "cublasSgemm_v2 handle 0 1 0",
          "cublasSgemmGroupedBatched group_count 0 0 0", "cublasSgemmGroupedBatched handle 0 1 0", "cublasSgemm_v2 - - 0 0",
-         "cublasLtMatmul good - 0 0", "cublasLtMatmul layout-0-rows-3 - 7 0", "cublasLtMatmul aux-3 - 7 0", "cublasLtMatmul transa-9 - 7 0")
+         "cublasLtMatmul good - 0 0", "cublasLtMatmul layout-0-rows-3 - 7 0", "cublasLtMatmul aux-3 - 7 0", "cublasLtMatmul aux-128 - 0 0", "cublasLtMatmul transa-9 - 7 0")
 directly = []
 
 

@@ -111,7 +111,7 @@ def settings():
 # cuBLASLt: a product and a transformation of layouts; attributes by their numbers in cublasLt.h.
 LAYOUT = {"type": 0, "order": 1, "rows": 2, "columns": 3, "ld": 4, "batches": 5, "plane": 7, "mode": 8}
 WIDE = {"rows", "columns", "ld", "plane"}
-PRODUCT = {"pointer mode": 2, "transa": 3, "transb": 4, "transc": 5, "epilogue": 7, "bias": 8, "aux": 10, "aux ld": 11, "compute": 0, "scale": 1}
+PRODUCT = {"pointer mode": 2, "transa": 3, "transb": 4, "transc": 5, "epilogue": 7, "bias": 8, "aux": 11, "aux ld": 12, "compute": 0, "scale": 1}
 
 
 class Layout:
