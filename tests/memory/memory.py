@@ -94,3 +94,16 @@ def mete(m, *words, patience=120):
     p = subprocess.run([METE, *words], env={**m.env, "METE_RUNTIME_DIR": m.dir}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                        timeout=patience)
     return p.returncode, (p.stdout + p.stderr).strip()
+
+
+def wrong_libdir(folder):
+    """A METE_LIBDIR there, whose software device's driver is wrong_driver.c."""
+    libdir, soft = os.path.join(folder, "libdir"), os.path.join(BUILD, "src/softdev")
+    os.makedirs(os.path.join(libdir, "soft"))
+    os.symlink(os.path.join(BUILD, "src/shim"), os.path.join(libdir, "shim"))
+    for name in os.listdir(soft):
+        os.symlink(os.path.join(soft, name), os.path.join(libdir, "soft", name))
+    for name in ("libcuda.so", "libcuda.so.1"):
+        os.unlink(os.path.join(libdir, "soft", name))
+        os.symlink(os.path.join(BUILD, "tests/memory/libwrong-driver.so"), os.path.join(libdir, "soft", name))
+    return libdir

@@ -10,8 +10,8 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from memory import MIB, RESIDER, Resider, mete  # noqa: E402
-from harness import BUILD, PATIENCE, SANITIZED, Control, Meted, finish, ok, same, until  # noqa: E402
+from memory import MIB, RESIDER, Resider, mete, wrong_libdir  # noqa: E402
+from harness import PATIENCE, SANITIZED, Control, Meted, finish, ok, same, until  # noqa: E402
 from servers import KEYS, Remote, Server, place  # noqa: E402
 
 SIZE = 8 * MIB
@@ -61,27 +61,23 @@ def from_here(a, b):
 
 
 def wrong_there(a):
-    """No copy succeeds at the other server. Nobody waits for the answer of one, and a later answer tells of it."""
-    libdir = os.path.join(place.name, "libdir")
-    soft = os.path.join(BUILD, "src/softdev")
-    os.makedirs(os.path.join(libdir, "soft"))
-    os.symlink(os.path.join(BUILD, "src/shim"), os.path.join(libdir, "shim"))
-    for name in os.listdir(soft):
-        os.symlink(os.path.join(soft, name), os.path.join(libdir, "soft", name))
-    for name in ("libcuda.so", "libcuda.so.1"):
-        os.unlink(os.path.join(libdir, "soft", name))
-        os.symlink(os.path.join(BUILD, "tests/memory/libwrong-driver.so"), os.path.join(libdir, "soft", name))
-    wrong = Server("wrong", METE_LIBDIR=libdir)
+    """
+    No copy succeeds at one server. Nobody waits for the answer of one, and a later answer tells of it. At another one a module is loaded, and
+    what is in it cannot be listed for want of memory: nothing has the ids by which the session knows it.
+    """
+    libdir = wrong_libdir(place.name)
     r = Remote(a, SIZE, 1000000, 5)
     ok(r.has("holds"), "it runs on the first server", r.lines)
-    for _ in range(3):
-        done = len(r.rounds())
-        status, text = a.mete("move", "alice", "--remote", wrong.address)
-        ok(status and "CUDA error 400" in text and "\n" not in text, "a server where copies fail does not get it", status, text)
-        ok(r.done(done + 5), "its program hears nothing of that, and goes on", r.lines[-3:])
+    for word, error, what in (("WRONG_COPY", 400, "copies fail"), ("NO_LIST", 2, "modules are not listed")):
+        wrong = Server(word, METE_LIBDIR=libdir, **{"METE_TEST_" + word: "1"})
+        for _ in range(3):
+            done = len(r.rounds())
+            status, text = a.mete("move", "alice", "--remote", wrong.address)
+            ok(status and f"CUDA error {error}" in text and "\n" not in text, f"a server where {what} does not get it", status, text)
+            ok(r.done(done + 5), "its program hears nothing of that, and goes on", r.lines[-3:])
+        wrong.end()
     r.process.stdin.close()
     same(r.end(), 0, "every word is what it has to be")
-    wrong.end()
 
 
 def many_moves(a, b):

@@ -447,8 +447,12 @@ CUresult move_want(struct move *m, const uint64_t *ids, uint32_t count)
 	return r;
 }
 
-/* What the answer to a load says: the call's own result, or that the image is missing there. */
-static CUresult loaded(const struct link_answer *answer, bool *ret_missing)
+/*
+ * What the answer to a load says: the call's own result, or that the image is missing there. A load succeeds also where
+ * the driver has no memory to list what is in the image. The session knows functions of it, though: those without their
+ * ids would be none to the worker.
+ */
+static CUresult loaded(const struct link_answer *answer, const struct deed *d, bool *ret_missing)
 {
 	struct code_loaded l;
 
@@ -456,7 +460,22 @@ static CUresult loaded(const struct link_answer *answer, bool *ret_missing)
 		return CLIENT_LOST;
 	memcpy(&l, answer->body, sizeof(l));
 	*ret_missing = l.missing;
+	if (l.result == CUDA_SUCCESS && !l.missing && l.told < d->named_count)
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	return (CUresult)l.result;
+}
+
+/* A function has the id by which the session knows it. */
+static bool is_named_so(const struct link_answer *answer, const struct deed *d)
+{
+	struct code_told told;
+
+	if (d->call != CALL_CODE_TELL || !d->named_count)
+		return true;
+	if (answer->bytes < sizeof(told))
+		return false;
+	memcpy(&told, answer->body, sizeof(told));
+	return told.id == d->named[0];
 }
 
 /* What was made in a context that is no more, and lives on without it, can be made in any. */
@@ -494,7 +513,7 @@ static CUresult load_again(struct move *m, const struct deed *d)
 		}
 		r = move_ask(m, d->message, d->bytes, &answer);
 		if (r == CUDA_SUCCESS)
-			r = loaded(&answer, &missing);
+			r = loaded(&answer, d, &missing);
 		link_done(&answer);
 	}
 	if (r == CUDA_SUCCESS && missing)
@@ -509,6 +528,8 @@ static CUresult ask_again(struct move *m, const struct deed *d)
 
 	if (r != CUDA_SUCCESS && r != CLIENT_LOST && may_fail(d))
 		r = CUDA_SUCCESS;
+	if (r == CUDA_SUCCESS && !is_named_so(&answer, d))
+		r = CUDA_ERROR_NOT_FOUND;
 	link_done(&answer);
 	return r;
 }
