@@ -18,6 +18,7 @@
 #define account_quota_bytes mete_core_account_quota_bytes
 #define account_take mete_core_account_take
 #define accounts mete_core_accounts
+#define attach_alive mete_core_attach_alive
 #define attach_ask_fd mete_core_attach_ask_fd
 #define attach_event mete_core_attach_event
 #define attach_fault mete_core_attach_fault

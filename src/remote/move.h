@@ -26,6 +26,7 @@ enum move_call {
 	CALL_MOVE_VARIABLE_IN, /* the same and the bytes, padded */
 	CALL_MOVE_VARIABLE_AT, /* struct move_variable, a name: the program knows it at the address `at` */
 	CALL_MOVE_RESERVE,     /* struct move_place without blocks: addresses that must stay unused */
+	CALL_MOVE_METED,       /* answered with uint64_t: 1 if the worker's meted can be reached, else 0 */
 };
 
 struct move_names {

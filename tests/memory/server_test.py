@@ -80,6 +80,32 @@ def wrong_there(a):
     same(r.end(), 0, "every word is what it has to be")
 
 
+def meted_lost():
+    """meted of the other server is killed while the program's memory leaves the first one, which takes a second."""
+    here, there = Server("slow", METE_SOFT_COPY_RATE="8M"), Server("loses")
+    r, said = Remote(here, SIZE, 1000000, 5), []
+    ok(r.has("holds"), "it runs on the first server", r.lines)
+    mover = threading.Thread(target=lambda: said.append(here.mete("move", "alice", "--remote", there.address)))
+    mover.start()
+    ok(until(there.workers, 20), "a worker of the other one waits for it")
+    os.kill(there.control.ask("hello")["pid"], signal.SIGKILL)
+    mover.join()
+    status, text = said[0]
+    ok(status and f"{there.address}: its meted was lost" in text and "CUDA error" not in text and "\n" not in text,
+       "refused in one line that names what was lost, and where", status, text)
+    done = len(r.rounds())
+    ok(r.done(done + 3), "its program goes on where it was", r.lines[-3:])
+    status, text = here.mete("move", "alice", "--remote", there.address)
+    done = len(r.rounds())
+    ok(not status and r.done(done + 3), "asked again it goes to that server, whose meted has begun again", status, text, r.lines[-3:])
+    r.process.stdin.close()
+    same(r.end(), 0, "every word is what it has to be")
+    ok(r.stays_in_place(), "all addresses stayed")
+    there.control = Control(there.dir)
+    there.end()
+    here.end()
+
+
 def many_moves(a, b):
     r = Remote(a, SIZE, MOVES * 3, 0)
     r.has("holds")
@@ -233,7 +259,7 @@ def anybody_killed(a, b):
 
 
 a, b = Server("a"), Server("b")
-WITH = ((goes, (a, b)), (from_here, (a, b)), (wrong_there, (a,)), (many_moves, (a, b)), (taken_addresses, (a,)), (refused, (a, b)),
+WITH = ((goes, (a, b)), (from_here, (a, b)), (wrong_there, (a,)), (meted_lost, ()), (many_moves, (a, b)), (taken_addresses, (a,)), (refused, (a, b)),
         (next_comes_here, (a, b)), (killed, (a,)), (anybody_killed, (a, b)))
 for what, servers in WITH:
     # Sanitizers have ideas of their own about where memory may be.

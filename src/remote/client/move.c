@@ -417,6 +417,19 @@ static bool can_be_parted(struct move *m, const struct wall *other)
 	return !count || move_stays(m, WORKER_STAY_SHARED, count);
 }
 
+/* Whether the next worker has lost its meted, without which it is given no memory. */
+static bool has_lost_meted(struct move *m)
+{
+	struct link_answer answer;
+	uint64_t reached = 1;
+	CUresult r = move_request(m, CALL_MOVE_METED, 0, NULL, 0, &answer);
+
+	if (r == CUDA_SUCCESS && answer.bytes >= sizeof(reached))
+		memcpy(&reached, answer.body, sizeof(reached));
+	link_done(&answer);
+	return !reached;
+}
+
 /* The next worker has everything, or the one before goes on. */
 static CUresult change(struct move *m, struct wall *other)
 {
@@ -434,6 +447,11 @@ static CUresult change(struct move *m, struct wall *other)
 		keep_way(m);
 		return r;
 	}
+	if (r == CUDA_ERROR_OUT_OF_MEMORY && has_lost_meted(m))
+		move_refused(m,
+			     "%s: its meted was lost on the way, and nobody else gives memory there: move once more "
+			     "when `mete ps` answers there",
+			     move_server(m));
 	link_turn(&s->link, other, &serial, false);
 	arena_left(&s->arena);
 	/* What went wrong there is nothing that its program has done; here nothing had (come_to_rest()). */

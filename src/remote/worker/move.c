@@ -4,6 +4,7 @@
 #include "remote/move.h"
 #include "remote/worker/images.h"
 #include "remote/worker/moved.h"
+#include "remote/worker/own_account.h"
 #include "remote/worker/places.h"
 #include "remote/worker/session.h"
 #include "remote/worker/traffic.h"
@@ -67,6 +68,18 @@ static int why(struct work *work)
 	return 0;
 }
 
+/* The client asks why there was no memory. */
+static int meted(struct work *work)
+{
+	uint64_t reached = own_account_reached();
+
+	if (work->in.used != work->in.size)
+		return -EPROTO;
+	work->created = true;
+	remote_put(&work->out, &reached, sizeof(reached));
+	return 0;
+}
+
 static int say(struct work *work)
 {
 	struct move_said m;
@@ -102,6 +115,8 @@ int worker_other_move(struct work *work)
 		return moved_reserve(work);
 	case CALL_MOVE_WHY:
 		return why(work);
+	case CALL_MOVE_METED:
+		return meted(work);
 	default:
 		return -EPROTO;
 	}

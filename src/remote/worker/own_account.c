@@ -13,6 +13,7 @@
 static struct {
 	struct wire_page *(*page)(void);
 	const struct wire_welcome *(*welcome)(void);
+	bool (*alive)(void);
 } core;
 
 void own_account_open(void)
@@ -23,6 +24,7 @@ void own_account_open(void)
 		return;
 	*(void **)&core.page = dlsym(library, "mete_core_attach_page");
 	*(void **)&core.welcome = dlsym(library, "mete_core_attach_welcome");
+	*(void **)&core.alive = dlsym(library, "mete_core_attach_alive");
 }
 
 uint64_t own_account_bytes(const uint8_t uuid[16])
@@ -37,4 +39,9 @@ uint64_t own_account_bytes(const uint8_t uuid[16])
 			return (uint64_t)wire_held(word) * WIRE_UNIT_BYTES;
 	}
 	return WATCH_UNKNOWN;
+}
+
+bool own_account_reached(void)
+{
+	return !core.alive || core.alive();
 }
