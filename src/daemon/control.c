@@ -37,6 +37,7 @@
 #define TIME_PART 4		   /* of the loop's time: what one user's requests may take */
 #define TIME_AT_ONCE_NS 100000000u
 #define UNREAD_BYTES CONTROL_UNREAD_BYTES
+#define LEVELS_MOST 64 /* of a request; the longest that is understood has a few */
 
 struct control {
 	struct control *next;
@@ -264,21 +265,43 @@ static void treat(struct control *c, enum verbs_turn turn)
 	spend(c, since_ns);
 }
 
+/*
+ * A request that is under way goes to the next meted within what that one reads: it has far fewer levels than are read.
+ */
+static bool is_deep(const char *line, size_t length)
+{
+	bool quoted = false;
+	unsigned int levels = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (quoted && line[i] == '\\')
+			i++;
+		else if (line[i] == '"')
+			quoted = !quoted;
+		else if (!quoted && (line[i] == '[' || line[i] == '{') && ++levels > LEVELS_MOST)
+			return true;
+		else if (!quoted && levels && (line[i] == ']' || line[i] == '}'))
+			levels--;
+	}
+	return false;
+}
+
 /* Takes the first line, of `length` bytes, out of the buffer and treats it. */
 static void treat_line(struct control *c, size_t length)
 {
+	bool deep = is_deep(c->line, length);
 	json_error_t why;
 
 	c->began_ns = clock_now_ns();
 	c->line_ns = 0;
-	c->request = json_loadb(c->line, length, JSON_REJECT_DUPLICATES, &why);
+	c->request = deep ? NULL : json_loadb(c->line, length, JSON_REJECT_DUPLICATES, &why);
 	c->used -= length + 1;
 	memmove(c->line, c->line + length + 1, c->used);
 	if (c->request && json_is_object(c->request)) {
 		treat(c, VERBS_FIRST);
 		return;
 	}
-	refuse(c, c->request ? "is no JSON object" : "is no JSON");
+	refuse(c, deep ? "has too many levels" : c->request ? "is no JSON object" : "is no JSON");
 	spend(c, c->began_ns);
 }
 

@@ -121,6 +121,12 @@ def test_lines(m):
     a = deep.line(b"[" * 60000 + b"\n")
     ok(a and not a["ok"], "deeply nested nonsense", a)
     deep.close()
+    # One that is under way goes to the next meted within what that one reads.
+    for levels, good in ((64, True), (65, False), (2000, False)):
+        deep = m.control()
+        a = deep.line(b'{"op":"hello","more":' + b"[" * (levels - 1) + b'"]{\\"["' + b"]" * (levels - 1) + b"}\n")
+        same((a["ok"], a.get("code")), (True, None) if good else (False, "malformed"), f"a request of {levels} levels")
+        deep.close()
     before = m.descriptors()
     many = [m.control() for _ in range(100)]
     for x in many:

@@ -323,6 +323,15 @@ def no_room_in_the_host(c):
     ok(share(s, "local")["residence"] == "resident" and not s.grant("local")["suspended"], "and the tenant is as it was")
     r.go_on()
     same(r.end(), 0, "every word is what it has to be")
+    small.make("walled", QUOTA, wall=True, spill=False)
+    r = Resider(small, "walled", SIZE, 1, wall=True)
+    r.has("holds")
+    status, text = mete(small, "set", "walled", "--suspend")
+    ok(status == 1 and "the host has no room for its" in text and "memory.pool" in text and text.count("\n") == 0, "nor for one behind a wall",
+       status, text)
+    ok(share(s, "walled")["residence"] == "resident" and not s.grant("walled")["suspended"], "and it is as it was, too", share(s, "walled"))
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
     s.close()
     small.close()
 

@@ -30,7 +30,8 @@ struct next {
 static struct handover *pass(struct handover *h)
 {
 	struct handover *read = NULL;
-	int file = handover_write(h);
+	char error[400];
+	int file = handover_write(h, error, sizeof(error));
 
 	handover_free(h);
 	return file >= 0 && !handover_read(file, &read) ? read : NULL;

@@ -90,7 +90,7 @@ static int suspend_walled(struct tenant *t, const struct device *to, uint32_t dr
 	for (const struct client *c = t->clients; c; c = c->next)
 		held += account_held(c, 0);
 	/* It goes as a whole, which each of its programs asks for by itself. */
-	if (residence_store_place(t, held / WIRE_UNIT_BYTES) == WALL_STORED_NOWHERE) {
+	if (residence_store_place(t, held) == WALL_STORED_NOWHERE) {
 		snprintf(error, size,
 			 "grant %s: the host has no room for its %s: %s are left of %s: let others return, or "
 			 "raise it in meted.yaml",

@@ -16,7 +16,9 @@
 
 #define HEAD "mete-handover %010u %020" PRIu64 "\n"
 #define HEAD_BYTES 46
-#define FILE_MOST (256u << 20)
+#define FILE_MOST ((size_t)256 << 20)
+
+size_t handover_most = FILE_MOST;
 
 struct handover {
 	json_t *root;
@@ -85,6 +87,12 @@ static int write_head(int file, uint64_t now_ns)
 	return write_all(file, head, HEAD_BYTES, 0);
 }
 
+/* As the next meted reads it. A meted before this one may have kept a client's unfinished line with a zero byte. */
+static json_t *root_read(const char *text, size_t bytes, json_error_t *ret_why)
+{
+	return json_loadb(text, bytes, JSON_ALLOW_NUL, ret_why);
+}
+
 static int write_root(const struct handover *h, int file)
 {
 	_cleanup_free_ char *text = json_dumps(h->root, JSON_COMPACT);
@@ -93,15 +101,50 @@ static int write_root(const struct handover *h, int file)
 	return r ? r : write_all(file, text, strlen(text), HEAD_BYTES);
 }
 
-int handover_write(struct handover *h)
+/* What nobody could read is not left to anybody: this meted goes on. */
+static int text_check(const char *text, char *error, size_t size)
+{
+	json_error_t why = { 0 };
+	json_t *root;
+
+	if (!text) {
+		snprintf(error, size, "no memory for the handover");
+		return -ENOMEM;
+	}
+	if (strlen(text) + HEAD_BYTES >= handover_most) {
+		snprintf(error, size,
+			 "what the next meted would have to know is larger than %zu MiB: end programs or grants, or "
+			 "restart meted: programs outlive that too",
+			 handover_most >> 20);
+		return -EFBIG;
+	}
+	root = root_read(text, strlen(text), &why);
+	if (!root) {
+		snprintf(error, size,
+			 "what the next meted would have to know could not be read (%s): restart meted: programs "
+			 "outlive that too",
+			 why.text);
+		return -EBADMSG;
+	}
+	json_decref(root);
+	return 0;
+}
+
+int handover_write(struct handover *h, char *error, size_t size)
 {
 	_cleanup_close_ int file = memfd_create("mete-handover", MFD_CLOEXEC);
-	int r;
+	_cleanup_free_ char *text = json_dumps(h->root, JSON_COMPACT);
+	int r = text_check(text, error, size);
 
-	if (file < 0)
-		return -errno;
-	r = write_root(h, file);
-	return r ? r : steal_fd(&file);
+	if (r)
+		return r;
+	r = file < 0 ? -errno : write_head(file, h->stopped_ns);
+	if (!r)
+		r = write_all(file, text, strlen(text), HEAD_BYTES);
+	if (!r)
+		return steal_fd(&file);
+	snprintf(error, size, "the handover cannot be written: %s", strerror(-r));
+	return r;
 }
 
 static void keep_open(const struct handover *h, int file, bool open)
@@ -194,8 +237,7 @@ int handover_read(int take_file, struct handover **ret)
 		return -ENOMEM;
 	h->stopped_ns = stopped_ns;
 	h->file = steal_fd(&file);
-	/* A meted before this one may have kept a client's unfinished line with a zero byte in it. */
-	h->root = json_loadb(text + HEAD_BYTES, bytes - HEAD_BYTES, JSON_ALLOW_NUL, NULL);
+	h->root = root_read(text + HEAD_BYTES, bytes - HEAD_BYTES, NULL);
 	h->fds = json_incref(json_object_get(h->root, "fds"));
 	if (!note_given(h)) {
 		handover_free(h);

@@ -19,6 +19,8 @@
 #define HANDOVER_FORMAT 1u	  /* the format that this meted writes */
 #define HANDOVER_FORMAT_OLDEST 1u /* the oldest format that it reads */
 
+extern size_t handover_most; /* bytes that are written; a test lowers it */
+
 struct handover;
 
 /* For the side that hands over. NULL: no memory. */
@@ -27,8 +29,11 @@ struct handover *handover_new(void);
 json_t *handover_give(struct handover *h, int fd);
 /* Adds a module's state; takes over the reference. */
 void handover_put(struct handover *h, const char *name, json_t *take_part);
-/* Writes the file. Value: its descriptor, or -errno. */
-int handover_write(struct handover *h);
+/*
+ * Writes the file, if a meted could read it. Value: its descriptor, or -errno with a line that tells why and what to
+ * do.
+ */
+int handover_write(struct handover *h, char *error, size_t size);
 /* The last step before execve(): records the time, and makes the descriptors inheritable. */
 void handover_seal(struct handover *h, int file, uint64_t now_ns);
 /* Undoes that after execve() has failed. */

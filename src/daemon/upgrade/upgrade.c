@@ -151,10 +151,9 @@ static struct handover *collect(struct upgrade *u, json_t *take_priority, int *r
 	handover_put(h, "windows", handover_windows_save(daemon, h, &u->windows));
 	if (json_integer_value(json_object_get(u->next, "keeper")) == KEEPER_VERSION)
 		handover_put(h, "keeper", keeper_prepare(h));
-	*ret_file = handover_write(h);
+	*ret_file = handover_write(h, error, size);
 	if (*ret_file >= 0)
 		return h;
-	snprintf(error, size, "the handover cannot be written: %s", strerror(-*ret_file));
 	handover_free(h);
 	return NULL;
 }
