@@ -171,25 +171,33 @@ static bool is_ours(const char *word, size_t length)
 	return length >= sizeof(own) - 1 && !memcmp(word, own, sizeof(own) - 1);
 }
 
-/* The file's words: the loader takes blanks and colons between them, and "#" begins a comment. */
-static void read_preload(struct image *im, const char *path)
+/*
+ * The file's words: the loader takes blanks and colons between them, and "#" begins a comment. Each gets a line of its
+ * own. False: there are more than there is room for.
+ */
+static bool read_preload(struct image *im, const char *path)
 {
 	_cleanup_close_ int fd = image_open_plain(im, path);
 	size_t used = strlen(im->preload);
 	char text[sizeof(im->preload)];
-	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1 - used);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text));
 
+	if (n >= (ssize_t)sizeof(text))
+		return false;
 	text[n < 0 ? 0 : n] = 0;
 	for (char *comment = strchr(text, '#'); comment; comment = strchr(comment, '#'))
 		memset(comment, ' ', strcspn(comment, "\n"));
 	for (const char *word = text + strspn(text, " \t\n:"); *word; word += strspn(word, " \t\n:")) {
 		size_t length = strcspn(word, " \t\n:");
 
+		if (used + length + 2 > sizeof(im->preload))
+			return false;
 		if (!is_ours(word, length))
 			used += (size_t)snprintf(im->preload + used, sizeof(im->preload) - used, "%.*s\n", (int)length,
 						 word);
 		word += length;
 	}
+	return true;
 }
 
 int image_open(struct image *im, const char *root, const struct image_program *program, struct fault *f)
@@ -204,8 +212,11 @@ int image_open(struct image *im, const char *root, const struct image_program *p
 				 strerror(errno));
 	find_libraries(im, program);
 	for (unsigned int i = 0; i < im->library_count; i++)
-		if (!i || strcmp(im->library[i].preload_file, im->library[0].preload_file))
-			read_preload(im, im->library[i].preload_file);
+		if ((!i || strcmp(im->library[i].preload_file, im->library[0].preload_file)) &&
+		    !read_preload(im, im->library[i].preload_file))
+			return fault_set(f, -E2BIG,
+					 "the image %s names more than %zu bytes of libraries in %s: name fewer",
+					 im->root, sizeof(im->preload), im->library[i].preload_file);
 	return 0;
 }
 

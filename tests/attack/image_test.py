@@ -100,6 +100,16 @@ with open(real, "rb") as f:
     bytes_of_libc = f.read()
 shrinks = image("shrinks", {f"{LIBDIR}/libc.so.6": bytes_of_libc, "app": elf(interpreter=b"/ld.so\0"), "ld.so": bytes_of_libc})
 same("glibc" in look(shrinks)[1], True, "an image whose files stay is understood")
+# Words that do not fit are not cut off: the container's programs would be started without the last ones.
+for name, words, good in (("short", b"/lib/a.so:/lib/b.so", True), ("word", b"/" + b"a" * 4095, False), ("long", b"/lib/a.so\n" * 1000, False),
+                          ("last", b"/" + b"a" * 4094, False), ("comment", b"#" * 4095, True)):
+    root = image("preload-" + name, {f"{LIBDIR}/libc.so.6": bytes_of_libc, "app": elf(interpreter=b"/ld.so\0"), "ld.so": bytes_of_libc,
+                                     "etc/ld.so.preload": words})
+    found = look(root)
+    ok(found and ("etc/ld.so.preload: name fewer" in found[1]) != good, f"a preload file: {name}", found)
+# Nothing of an image writes to the terminal of who looks at it.
+found = look(image("escape", {"app": elf(interpreter=b"/\x1b]0;mine\x07\n/\xc2\x9b7m/ld.so\0")}))
+ok(found and not any(c in found[1].rstrip("\n") for c in "\x1b\x07\x9b") and found[1].count("\n") < 12, "nor do the names in it", found)
 stop = threading.Event()
 
 
