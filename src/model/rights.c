@@ -566,14 +566,18 @@ bool rights_claims(const struct arbiter *a, int i)
 	return t->terms.guarantee_ppm && rights_competes(t) && t->arrears.ns > claim_ns(a, i);
 }
 
-/* For how long it has been without what is guaranteed to it, when what it may bring has been paid for. */
+/*
+ * For how long it has been without what is guaranteed to it, when what it may bring has been paid for. Beside others
+ * with a guarantee what was put off has been had: the doubt is between it and the work that is not measured.
+ */
 static double behind_for(const struct arbiter *a, int i)
 {
-	double unproven = unproven_ns(a, i, INFINITY), next = brings_ns(&a->tenant[i]);
+	const struct tenant *t = &a->tenant[i];
+	double unproven = unproven_ns(a, i, INFINITY), next = brings_ns(t), had = t->unspent_ns + t->unspent_free_ns;
 	double most = rights_guaranteed(a, i) * (double)ARREARS_WINDOW_NS;
 
 	next = next < most ? next : most;
-	return (a->tenant[i].arrears.ns - (next > unproven ? next : unproven)) / rights_guaranteed(a, i);
+	return (t->arrears.ns - had - (next > unproven ? next : unproven)) / rights_guaranteed(a, i);
 }
 
 /*

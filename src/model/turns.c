@@ -80,11 +80,13 @@ static bool does_nothing(const struct arbiter *a, const struct tenant *t)
 	return !busy && t->turn_cost_ns - t->turn_idled_ns < (int64_t)(10 * US);
 }
 
-/* Since when it has had nothing in flight, by what was measured, which is heard of later. */
+/*
+ * Since when it has had nothing in flight, by what was measured. That is heard of later; and of short work since then
+ * nothing else is heard.
+ */
 static uint64_t idle_from(const struct tenant *t)
 {
-	bool measured = t->last_end_ns > t->busy_from_ns && t->last_end_ns < t->idle_from_ns;
-	uint64_t at = measured ? t->last_end_ns : t->idle_from_ns;
+	uint64_t at = t->last_end_ns > t->busy_from_ns ? t->last_end_ns : t->idle_from_ns;
 
 	return at > t->opened_ns ? at : t->opened_ns;
 }

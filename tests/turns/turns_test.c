@@ -529,6 +529,23 @@ struct row {
 	double pause_us;	  /* of the victim after each of its kernels; 0: 20 to 50 */
 };
 
+/* Those of the rows, from number `first` on. Value: how many tenants there are. */
+static int add_rows(struct sim *s, int first, const struct row *row, const struct arbiter_terms *terms)
+{
+	int n = first;
+
+	for (; n < (int)SIM_TENANTS - 8; n++) {
+		struct sim_load l = { .kernel_ms = { row->kernel_ms },
+				      .batch = 1,
+				      .launches = row->launches,
+				      .start_s = 1,
+				      .follows = n >= first + row->lanes ? 1 + n - row->lanes : 0 };
+
+		sim_add(s, terms, &l);
+	}
+	return n;
+}
+
 static void test_row(const struct row *row)
 {
 	/* Those that have a guarantee and several kernels meet seldom. */
@@ -540,18 +557,9 @@ static void test_row(const struct row *row)
 	struct sim_load victim = { .kernel_ms = { 1 }, .batch = row->batch, .gap_us = { least_us, most_us } };
 	struct sim *s = begin(seconds, 7);
 	unsigned int came = 0;
-	int n = 1;
+	int n;
 
-	sim_add(s, &half, &victim);
-	for (; n < (int)SIM_TENANTS - 8; n++) {
-		struct sim_load l = { .kernel_ms = { row->kernel_ms },
-				      .batch = 1,
-				      .launches = row->launches,
-				      .start_s = 1,
-				      .follows = n > row->lanes ? 1 + n - row->lanes : 0 };
-
-		sim_add(s, &terms, &l);
-	}
+	n = add_rows(s, sim_add(s, &half, &victim) + 1, row, &terms);
 	sim_run(s);
 	/* As long as the rows last. */
 	while (sim_served(s, n - 1, 0, seconds) > 0 && sim_served(s, n - 1, 0, seconds - 0.5) > 0)
@@ -592,6 +600,9 @@ static void test_newcomers(void)
 		{ 300, 4, 0, 1, 1, 0.435, 0.36, 100 },
 		{ 300, 4, 0, 1, 1, 0.4, 0.36, 200 },
 		{ 300, 4, 0, 1, 1, 0.31, 0.28, 500 },
+		{ 300, 4, 0, 1, 1, 0.16, 0.155, 2000 },
+		{ 300, 4, 0, 1, 1, 0.12, 0.115, 3000 },
+		{ 20, 1, 0, 1, 1, 0.16, 0.155, 2000 },
 		{ 600, 4, 0, 1, 1, 0.47, 0.43, 0 },
 		/* Longer than is waited for: by the device's time slices. */
 		{ 1000, 1, 0, 1, 1, 0.45, 0.4, 0 },
@@ -604,6 +615,26 @@ static void test_newcomers(void)
 
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		test_row(&rows[i]);
+}
+
+/* Two with a guarantee, one of which pauses after each kernel: neither pays for the rows alone. */
+static void test_pair_beside_rows(void)
+{
+	static const struct row row = { .kernel_ms = 2000, .lanes = 4, .launches = 1 };
+	struct arbiter_terms half = shared(ARBITER_NORMAL, 50, 100, 100), third = shared(ARBITER_NORMAL, 30, 100, 100);
+	struct sim_load busy = { .kernel_ms = { 1 } }, waits = { .kernel_ms = { 1 }, .batch = 1, .gap_us = { 20, 50 } };
+	struct arbiter_terms none = fair();
+	double seconds = 60, first, second;
+	struct sim *s = begin(seconds, 7);
+
+	sim_add(s, &half, &busy);
+	add_rows(s, sim_add(s, &third, &waits) + 1, &row, &none);
+	sim_run(s);
+	first = sim_served(s, 0, 1.5, seconds) / (seconds - 1.5) / 1e9 / 0.5;
+	second = sim_served(s, 1, 1.5, seconds) / (seconds - 1.5) / 1e9 / (0.3 * alone(&waits));
+	tap_ok(fmin(first, second) >= 0.88 && !sim_broken(s),
+	       "50 %% and 30 %% beside 4 rows of kernels of 2 s: %.3f and %.3f of their guarantees", first, second);
+	sim_free(s);
 }
 
 /* Kernels that have always taken 1 ms suddenly take 300 ms, of four tenants at that. */
@@ -801,6 +832,7 @@ int main(void)
 	test_stop_above_low(30);
 	test_stop_above_low(100);
 	test_newcomers();
+	test_pair_beside_rows();
 	test_sudden();
 	test_exclusive();
 	test_changes();
