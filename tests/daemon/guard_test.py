@@ -13,6 +13,15 @@ def count(m, grant, quota, used, refused=0, killed=0, *ago):
     subprocess.run([COUNT, str(grant), str(quota), str(used), str(refused), str(killed), *map(str, ago)], env=m.env, check=True)
 
 
+def written(grant, used):
+    """The bytes of such a count."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as elsewhere:
+        os.chmod(elsewhere, 0o755)
+        subprocess.run([COUNT, str(grant), str(768 * MIB), str(used), "3", "1"], env={**os.environ, "METE_GUARD_COUNTS": elsewhere}, check=True)
+        with open(os.path.join(elsewhere, str(grant)), "rb") as f:
+            return f.read()
+
+
 def guard_of(m, name, wanted):
     return until(lambda: (g := m.control().grant(name)["guard"]) and wanted(g) and g)
 
@@ -87,15 +96,17 @@ def test_stale(m):
     number = m.control().grant("a")["id"]
     count(m, number, 768 * MIB, 700 * MIB, 3, 1, 60)
     ok(guard_of(m, "a", lambda g: g["stale"]), "a count that nobody writes any more is stale")
-    os.chmod(m.env["METE_GUARD_COUNTS"], 0o777)
     count_file = os.path.join(m.env["METE_GUARD_COUNTS"], str(number))
     with open(count_file, "r+b") as f:
-        f.truncate(0)
+        f.write(written(number, 500 * MIB))
     time.sleep(1.2)
     same(m.control().grant("a")["guard"]["used_bytes"], 700 * MIB, "a folder that others may write to is not believed")
     os.chmod(m.env["METE_GUARD_COUNTS"], 0o755)
+    ok(guard_of(m, "a", lambda g: g["used_bytes"] == 500 * MIB), "and is when they may not any more")
+    with open(count_file, "r+b") as f:
+        f.truncate(0)
     time.sleep(1.2)
-    same(m.control().grant("a")["guard"]["used_bytes"], 700 * MIB, "nor is a file that was cut short")
+    same(m.control().grant("a")["guard"]["used_bytes"], 500 * MIB, "nor is a file believed that was cut short")
     os.unlink(count_file)
     ok(until(lambda: m.control().grant("a")["guard"] is None), "a count that is gone is gone")
 

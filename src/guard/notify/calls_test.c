@@ -110,6 +110,17 @@ static char *map_owned(void)
 	return map_file(owned, O_RDONLY, PROT_READ, AT);
 }
 
+/* It may write there, to copies of its own; what the device writes would be the file's. */
+static bool map_owned_privately(void)
+{
+	int fd = open(owned, O_RDONLY);
+	char *here = fd < 0 ? MAP_FAILED : mmap(AT, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0);
+
+	if (fd >= 0)
+		close(fd);
+	return here == AT;
+}
+
 /* A file whose path reads, where a line of 511 bytes ends, like the line of a mapping that may be written to. */
 static bool map_forged(void)
 {
@@ -178,6 +189,8 @@ static bool act(char what)
 	case 'p':
 		program->pages = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		return program->pages != MAP_FAILED;
+	case 'w':
+		return map_owned_privately();
 	case 'r':
 	case 'c':
 		return map_owned();
@@ -300,6 +313,8 @@ int main(int argc, char **argv)
 	tap_ok(name_pages('p') == -EPERM && tell('s') == 'n', "private pages are refused");
 	r = name_pages('r');
 	tap_ok(r == -EPERM && owned_is_whole(), "pages of root's file that it may only read are refused (%d)", r);
+	r = name_pages('w');
+	tap_ok(r == -EPERM && owned_is_whole(), "... also where it may write to copies of them (%d)", r);
 	tell('f');
 	changes = true;
 	r = name_pages('f');

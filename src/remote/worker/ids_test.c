@@ -242,6 +242,11 @@ static void test_want_behind(struct ids *ids)
 	ok((uint32_t)id[0] == (CALL_ID_WORKER | 0x2000) && id[1] != CALL_ID(KIND_EVENT, 1, CALL_ID_WORKER | 0x2001));
 	ids_remove(ids, id[0]);
 	ids_remove(ids, id[1]);
+	/* Names of the client's own are not the worker's to give, nor such as lie beyond what it has given. */
+	id[2] = CALL_ID(KIND_EVENT, 1, 0x2002);
+	is(ids_want(ids, 0x3000, id + 2, 1, false), -EPROTO);
+	id[2] = CALL_ID(KIND_EVENT, 1, CALL_ID_WORKER | 0x3000);
+	is(ids_want(ids, 0x3000, id + 2, 1, false), -EPROTO);
 }
 
 int main(void)

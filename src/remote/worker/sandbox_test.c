@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,13 +14,19 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int stream, parent;
+static int stream;
+
+/* A process that there cannot be: who is let through to the kernel is told so, and not that it may not. */
+#define NOBODYS INT_MAX
 
 /* Each tries one call; value: its own. */
 static long end_stream(void)
@@ -59,7 +67,7 @@ static long move_other(void)
 {
 	cpu_set_t set;
 
-	return sched_getaffinity(0, sizeof(set), &set) || sched_setaffinity(parent, sizeof(set), &set) ? -1 : 0;
+	return sched_getaffinity(0, sizeof(set), &set) || sched_setaffinity(NOBODYS, sizeof(set), &set) ? -1 : 0;
 }
 
 static long ask_socket(void)
@@ -133,7 +141,61 @@ static long make_socket(void)
 
 static long end_other(void)
 {
-	return kill(parent, 0);
+	return kill(NOBODYS, 0);
+}
+
+static long end_others_thread(void)
+{
+	return syscall(SYS_tgkill, NOBODYS, NOBODYS, 0);
+}
+
+static long end_own_thread(void)
+{
+	return syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), 0);
+}
+
+static long start_process(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	return pid < 0 ? -1 : waitpid(pid, NULL, 0);
+}
+
+static void *do_nothing(void *unused)
+{
+	return unused;
+}
+
+static long start_thread(void)
+{
+	pthread_t thread;
+
+	errno = pthread_create(&thread, NULL, do_nothing, NULL);
+	return errno ? -1 : pthread_join(thread, NULL);
+}
+
+static long limit_other(void)
+{
+	struct rlimit now;
+
+	return prlimit(NOBODYS, RLIMIT_CORE, NULL, &now);
+}
+
+static long limit_self(void)
+{
+	return prlimit(0, RLIMIT_CORE, &(struct rlimit){ 0 }, NULL);
+}
+
+static long be_traced(void)
+{
+	return prctl(PR_SET_DUMPABLE, 1);
+}
+
+static long change_room(void)
+{
+	return setsockopt(stream, SOL_SOCKET, SO_SNDBUF, &(int){ 1 << 20 }, sizeof(int));
 }
 
 static const struct {
@@ -162,6 +224,14 @@ static const struct {
 	{ "opening a file", open_file, { false, false, false, false } },
 	{ "making a socket", make_socket, { false, false, false, false } },
 	{ "sending a signal", end_other, { false, false, false, false } },
+	{ "sending one to a thread of another process", end_others_thread, { false, false, false, false } },
+	{ "sending one to its own", end_own_thread, { true, true, true, true } },
+	{ "starting a process", start_process, { false, false, false, false } },
+	{ "starting a thread", start_thread, { true, true, true, true } },
+	{ "asking for another process's limits", limit_other, { false, false, false, false } },
+	{ "changing its own", limit_self, { false, false, false, false } },
+	{ "making itself be traced", be_traced, { false, false, false, false } },
+	{ "changing a socket's room", change_room, { false, false, false, false } },
 };
 
 #define OLD 3 /* column: a driver of branch 525 */
@@ -313,7 +383,6 @@ int main(void)
 		return 1;
 	stream = ends[0];
 	check_nodes();
-	parent = getpid();
 	check(SANDBOX_NONE);
 	check(SANDBOX_LISTED);
 	check(SANDBOX_OBSERVED);
