@@ -97,8 +97,10 @@ def test_stale(m):
     count(m, number, 768 * MIB, 700 * MIB, 3, 1, 60)
     ok(guard_of(m, "a", lambda g: g["stale"]), "a count that nobody writes any more is stale")
     count_file = os.path.join(m.env["METE_GUARD_COUNTS"], str(number))
+    later = written(number, 500 * MIB)
+    os.chmod(m.env["METE_GUARD_COUNTS"], 0o777)
     with open(count_file, "r+b") as f:
-        f.write(written(number, 500 * MIB))
+        f.write(later)
     time.sleep(1.2)
     same(m.control().grant("a")["guard"]["used_bytes"], 700 * MIB, "a folder that others may write to is not believed")
     os.chmod(m.env["METE_GUARD_COUNTS"], 0o755)
