@@ -14,6 +14,7 @@
 #include "connect/kubernetes/program.h"
 #include "connect/kubernetes/serve.h"
 #include "connect/kubernetes/webhook_authority.h"
+#include "connect/kubernetes/webhook_fresh.h"
 #include "connect/kubernetes/webhook_review.h"
 #include "connect/kubernetes/webhook_sweep.h"
 #include "verb/duration.h"
@@ -29,10 +30,6 @@
 #define TICK_MS 1000
 #define MADE_S 30 /* and a quarter of the time between sweeps at most: what is believed to be there is */
 #define MADE_MOST 10000
-/* Who asks is mostly not known: a cluster's store must not be filled with templates. */
-#define NEW_NS UINT64_C(3600000000000)
-#define NEW_OF_NAMESPACE 64u
-#define NEW_OF_ALL 2048u
 #define LIFE_MOST_S 315360000L
 #define NAMESPACE_FILE API_SERVICE_ACCOUNT "/namespace"
 #define SWEEP_S 3600
@@ -90,11 +87,9 @@ struct webhook {
 	struct words_options words; /* under the lock */
 
 	pthread_mutex_t made_lock;
-	json_t *made;	  /* "NAMESPACE/TEMPLATE" that are there; under the lock */
-	uint64_t made_ns; /* since when it fills */
-	json_t *fresh;	  /* how many were new, by namespace; under the lock */
-	unsigned int fresh_all;
-	uint64_t fresh_ns; /* since when they are counted */
+	json_t *made;		    /* "NAMESPACE/TEMPLATE" that are there; under the lock */
+	uint64_t made_ns;	    /* since when it fills */
+	struct webhook_fresh fresh; /* how many were new; under the lock */
 
 	_Atomic uint64_t outcomes[4]; /* enum review_outcome; read by /metrics */
 	char said[1024];
@@ -231,28 +226,13 @@ static void note_made(struct webhook *w, const char *key)
 	pthread_mutex_unlock(&w->made_lock);
 }
 
-static json_int_t fresh_of(const struct webhook *w, const char *name_space)
-{
-	return json_integer_value(json_object_get(w->fresh, name_space));
-}
-
 /* One more may be made: it is counted. */
 static bool may_make(struct webhook *w, const char *name_space)
 {
-	uint64_t now = clock_now_ns();
 	bool may;
 
 	pthread_mutex_lock(&w->made_lock);
-	if (!w->fresh_all || now - w->fresh_ns > NEW_NS) {
-		json_object_clear(w->fresh);
-		w->fresh_all = 0;
-		w->fresh_ns = now;
-	}
-	may = w->fresh_all < NEW_OF_ALL && fresh_of(w, name_space) < NEW_OF_NAMESPACE;
-	if (may) {
-		w->fresh_all++;
-		json_object_set_new(w->fresh, name_space, json_integer(fresh_of(w, name_space) + 1));
-	}
+	may = webhook_fresh_take(&w->fresh, name_space, clock_now_ns());
 	pthread_mutex_unlock(&w->made_lock);
 	return may;
 }
@@ -261,10 +241,7 @@ static bool may_make(struct webhook *w, const char *name_space)
 static void note_known(struct webhook *w, const char *name_space)
 {
 	pthread_mutex_lock(&w->made_lock);
-	if (fresh_of(w, name_space)) {
-		w->fresh_all--;
-		json_object_set_new(w->fresh, name_space, json_integer(fresh_of(w, name_space) - 1));
-	}
+	webhook_fresh_give(&w->fresh, name_space);
 	pthread_mutex_unlock(&w->made_lock);
 }
 
@@ -349,7 +326,7 @@ static bool make_templates(void *owner, const char *name_space, json_t *template
 			snprintf(line, WORDS_LINE,
 				 "namespace %s: %u new claim templates were made within an hour, or %u in all "
 				 "namespaces: ask for what other pods have, or wait",
-				 name_space, NEW_OF_NAMESPACE, NEW_OF_ALL);
+				 name_space, WEBHOOK_FRESH_OF_NAMESPACE, WEBHOOK_FRESH_OF_ALL);
 			return false;
 		}
 		r = make_one(w, path, name, template, &fresh, &f);
@@ -555,7 +532,7 @@ static int run(struct webhook *w)
 	authority_end(&w->authority);
 	free(w->client_ca);
 	json_decref(w->made);
-	json_decref(w->fresh);
+	webhook_fresh_deinit(&w->fresh);
 	return r ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -573,7 +550,7 @@ int main(int argc, char **argv)
 	pthread_rwlock_init(&w.lock, NULL);
 	pthread_mutex_init(&w.made_lock, NULL);
 	w.made = json_object();
-	w.fresh = json_object();
+	webhook_fresh_init(&w.fresh);
 	switch (read_options(&w, argc, argv)) {
 	case OPTIONS_WRONG:
 		return EXIT_USAGE;
