@@ -1,7 +1,8 @@
 /*
  * seat_test.c: what a tenant's account begins with under the next meted: what stands on its clients' pages, or what the
  * meted before has handed over, against which a page, where a client may write what it likes, counts for nothing. And
- * what it ends with: the work of a client that has gone before it noted an edge of it.
+ * what it ends with: the work of a client that has gone before it noted an edge of it. And how often a tenant's clients
+ * are looked at: the less often, the more there are.
  */
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/resume.h"
@@ -253,9 +254,46 @@ static void test_gone(void)
 	}
 }
 
+/* For how long nobody looks at a tenant with so many clients after a look, in us. */
+static uint64_t quiet_us(unsigned int clients)
+{
+	struct found f = prepare(0, 0);
+	struct seat **seat = calloc(clients, sizeof(*seat));
+	uint64_t us = 0;
+
+	for (unsigned int i = 0; i < clients; i++)
+		seat[i] = engine_sit(f.place, f.turn, false, NOW);
+	place_due(f.place, NOW);
+	while (us < 100000 && !place_due(f.place, NOW + us * 1000))
+		us++;
+	for (unsigned int i = 0; i < clients; i++)
+		engine_rise(seat[i], NOW, false);
+	engine_leave(f.place, NOW);
+	engine_free(f.engine);
+	free(f.turn);
+	free(seat);
+	return us;
+}
+
+static void test_crowd(void)
+{
+	static const struct {
+		unsigned int clients;
+		uint64_t us;
+	} cases[] = { { 1, 0 }, { 32, 0 }, { 33, 10 }, { 132, 1000 }, { 500, 4680 } };
+
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uint64_t us = quiet_us(cases[i].clients);
+
+		tap_ok(us == cases[i].us, "%u clients of a tenant are looked at every %llu us at most",
+		       cases[i].clients, (unsigned long long)us);
+	}
+}
+
 int main(void)
 {
 	tap_begin();
+	test_crowd();
 	test_gone();
 	test_pages();
 	test_rights();
