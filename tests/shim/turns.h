@@ -7,6 +7,7 @@
 #include "kit.h"
 #include "wire/page.h"
 
+#include <dirent.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -120,6 +121,30 @@ static inline uint64_t take_edges(enum wire_engine engine, unsigned int *ret_cou
 	}
 	if (ret_count)
 		*ret_count = count;
+	return sum;
+}
+
+/* The time that threads of this process were ready to run and had no processor, by the kernel's count. */
+static inline uint64_t starved_ns(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	uint64_t sum = 0;
+
+	for (struct dirent *d; tasks && (d = readdir(tasks));) {
+		unsigned long long ran, waited;
+		char path[300];
+		FILE *f;
+
+		snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", d->d_name);
+		f = d->d_name[0] == '.' ? NULL : fopen(path, "re");
+		if (!f)
+			continue;
+		if (fscanf(f, "%llu %llu", &ran, &waited) == 2)
+			sum += waited;
+		fclose(f);
+	}
+	if (tasks)
+		closedir(tasks);
 	return sum;
 }
 
