@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else '.'
@@ -12,7 +13,7 @@ RELAY = os.path.join(BUILD, 'src/remote/relay/mete-relay')
 WORKER = os.path.join(BUILD, 'tests/remote/relay/echo_worker')
 CLIENT = os.path.join(BUILD, 'tests/remote/relay/echo_client')
 PATIENCE = int(os.environ.get('METE_TEST_PATIENCE', '1'))
-WAIT_S = 20 * PATIENCE
+WAIT_S = 20  # times PATIENCE
 CERT_MISSING = '' if shutil.which('openssl') else 'there is no openssl command to make certificates with'
 
 
@@ -23,6 +24,26 @@ def wait_for(condition, what, seconds=WAIT_S):
             raise AssertionError(f'{what}: not within {seconds} s')
         time.sleep(0.02)
     return value
+
+
+class Late:
+    """How late a process of this machine is for its turns meanwhile: `sum`, in seconds."""
+
+    def __enter__(self):
+        self.sum, self.ended = 0, False
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+        return self
+
+    def run(self):
+        while not self.ended:
+            began = time.monotonic()
+            time.sleep(0.02)
+            self.sum += time.monotonic() - began - 0.02
+
+    def __exit__(self, *_):
+        self.ended = True
+        self.thread.join()
 
 
 def children(pid):
