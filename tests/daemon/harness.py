@@ -136,6 +136,18 @@ def starved(pid):
         return 0
 
 
+def starved_threads(pid):
+    """The same of each of its threads that there are; thread by thread, for threads come and go."""
+    found = {}
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as f:
+                found[thread] = int(f.read().split()[1]) / 1e9
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
 class Beside:
     """Parts of a test that mostly wait and need nothing of the others: each in a process of its own, beside what follows.
     end() waits for them, and tells what they have found."""
