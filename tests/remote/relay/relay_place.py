@@ -14,6 +14,7 @@ WORKER = os.path.join(BUILD, 'tests/remote/relay/echo_worker')
 CLIENT = os.path.join(BUILD, 'tests/remote/relay/echo_client')
 PATIENCE = int(os.environ.get('METE_TEST_PATIENCE', '1'))
 WAIT_S = 20  # times PATIENCE
+SILENT_S = 600 if PATIENCE > 1 else 200
 CERT_MISSING = '' if shutil.which('openssl') else 'there is no openssl command to make certificates with'
 
 
@@ -24,6 +25,13 @@ def wait_for(condition, what, seconds=WAIT_S):
             raise AssertionError(f'{what}: not within {seconds} s')
         time.sleep(0.02)
     return value
+
+
+def hangs(number, frame):
+    raise AssertionError(f'nothing for {SILENT_S} s: the test hangs')
+
+
+signal.signal(signal.SIGALRM, hangs)  # each Relay sets the alarm anew
 
 
 class Late:
@@ -165,6 +173,7 @@ class Relay:
 
     def __init__(self, place, serve=(), connect=(), walls=('{}',), port=None, host='127.0.0.1', listen='127.0.0.1:0',
                  serve_inside=(), connect_inside=(), env=None):
+        signal.alarm(SILENT_S)
         place.count += 1
         self.place = place
         self.env = {**os.environ, **(env or {})}
