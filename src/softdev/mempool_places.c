@@ -73,30 +73,27 @@ void mempool_replace_locked(const struct mempool *p)
 			shared_pools[i].now = shared_pools[i].standard;
 }
 
-CUresult soft_cuDeviceGetDefaultMemPool(CUmemoryPool *ret, CUdevice ordinal)
+/* The device's default pool (`standard`), or the one that is current. */
+static CUresult device_get(CUmemoryPool *ret, CUdevice ordinal, bool standard)
 {
 	struct device *d;
 	CUresult e = device_find(ordinal, &d);
 
-	if (e)
-		return e;
-	if (!ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (CUmemoryPool)d->default_pool;
-	return CUDA_SUCCESS;
+	if (!e && !ret)
+		e = CUDA_ERROR_INVALID_VALUE;
+	if (!e)
+		*ret = (CUmemoryPool)(standard ? d->default_pool : d->pool);
+	return e;
+}
+
+CUresult soft_cuDeviceGetDefaultMemPool(CUmemoryPool *ret, CUdevice ordinal)
+{
+	return device_get(ret, ordinal, true);
 }
 
 CUresult soft_cuDeviceGetMemPool(CUmemoryPool *ret, CUdevice ordinal)
 {
-	struct device *d;
-	CUresult e = device_find(ordinal, &d);
-
-	if (e)
-		return e;
-	if (!ret)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ret = (CUmemoryPool)d->pool;
-	return CUDA_SUCCESS;
+	return device_get(ret, ordinal, false);
 }
 
 CUresult soft_cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool h)
@@ -157,7 +154,8 @@ static bool of_device(const CUmemLocation *l, CUmemAllocationType type)
 	return type == CU_MEM_ALLOCATION_TYPE_PINNED && l->type == CU_MEM_LOCATION_TYPE_DEVICE;
 }
 
-CUresult soft_cuMemGetDefaultMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
+/* The same of any place. */
+static CUresult place_get(CUmemoryPool *ret, const CUmemLocation *location, CUmemAllocationType type, bool standard)
 {
 	struct device *d;
 	CUresult e = driver_ready();
@@ -167,24 +165,19 @@ CUresult soft_cuMemGetDefaultMemPool(CUmemoryPool *ret, CUmemLocation *location,
 	if (e)
 		return e;
 	if (!of_device(location, type))
-		return shared_get(ret, location, type, true);
+		return shared_get(ret, location, type, standard);
 	e = mempool_location_device(location, &d);
-	return e ? e : soft_cuDeviceGetDefaultMemPool(ret, d->ordinal);
+	return e ? e : device_get(ret, d->ordinal, standard);
+}
+
+CUresult soft_cuMemGetDefaultMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
+{
+	return place_get(ret, location, type, true);
 }
 
 CUresult soft_cuMemGetMemPool(CUmemoryPool *ret, CUmemLocation *location, CUmemAllocationType type)
 {
-	struct device *d;
-	CUresult e = driver_ready();
-
-	if (!e && !location)
-		e = CUDA_ERROR_INVALID_VALUE;
-	if (e)
-		return e;
-	if (!of_device(location, type))
-		return shared_get(ret, location, type, false);
-	e = mempool_location_device(location, &d);
-	return e ? e : soft_cuDeviceGetMemPool(ret, d->ordinal);
+	return place_get(ret, location, type, false);
 }
 
 CUresult soft_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)

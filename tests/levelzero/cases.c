@@ -1,7 +1,6 @@
 /*
- * cases.c: programs of Level Zero in small, each a case by name; they reach it by its loader, libze_loader.so.1, as all
- *do
- * (`-l LOADER`: another). The tests run them under a grant and without one.
+ * cases.c: programs of Level Zero in small, each a case by name. They reach it by its loader, libze_loader.so.1, as all
+ * do (`-l LOADER`: another). The tests run them under a grant and without one.
  *
  *	devices              what the driver says of its devices: a line each
  *	quota BYTES STEP     takes blocks until it is refused; prints how many bytes it had, and the refusal
@@ -19,49 +18,28 @@
  *	both BYTES           CUDA and Level Zero in one program: refused at the sum
  *	bad                  what no program should do
  *	cost LIVE            nanoseconds of an allocation with its release, of an execution of a list, and of a kernel
- *in an immediate list, least and median of batches; beside LIVE others
+ *	                     in an immediate list, least and median of batches; beside LIVE others
  */
-#include "levelzero_table.h"
+#include "cases.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define LIVE 70000u
-#define UNIT 512u
-#define OOM ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
-#define FOREVER UINT64_MAX
 
-static struct levelzero_table ze; /* the loader's */
-static ze_driver_handle_t driver;
-static ze_device_handle_t device;
-static ze_context_handle_t context;
+struct levelzero_table ze;
+ze_driver_handle_t driver;
+ze_device_handle_t device;
+ze_context_handle_t context;
 static unsigned int checks, failed;
 
-static const char code[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-			   ".visible .entry square(.param .u64 p)\n{\n"
-			   "	.reg .b32 %r<4>;\n	.reg .b64 %rd<4>;\n"
-			   "	ld.param.u64 %rd1, [p];\n"
-			   "	mov.u32 %r1, %tid.x;\n"
-			   "	mul.lo.s32 %r2, %r1, %r1;\n"
-			   "	mul.wide.s32 %rd2, %r1, 4;\n"
-			   "	add.s64 %rd3, %rd1, %rd2;\n"
-			   "	st.global.u32 [%rd3], %r2;\n"
-			   "	ret;\n}\n"
-			   ".visible .entry spin_a()\n{\n	ret;\n}\n"
-			   ".visible .entry quick()\n{\n	ret;\n}\n";
-
-static void ok(bool good, const char *fmt, ...)
+void ok(bool good, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -75,13 +53,13 @@ static void ok(bool good, const char *fmt, ...)
 	fflush(stdout);
 }
 
-static int done(void)
+int done(void)
 {
 	printf("1..%u\n", checks);
 	return failed != 0;
 }
 
-static void need(ze_result_t r, const char *what)
+void need(ze_result_t r, const char *what)
 {
 	if (r == ZE_RESULT_SUCCESS)
 		return;
@@ -90,7 +68,7 @@ static void need(ze_result_t r, const char *what)
 	exit(3);
 }
 
-static double now(void)
+double now(void)
 {
 	struct timespec t;
 
@@ -111,7 +89,7 @@ static void bind_calls(const char *loader)
 }
 
 /* 0: there is a device; else what is printed is why not. */
-static ze_result_t begin(void)
+ze_result_t begin(void)
 {
 	static const ze_context_desc_t desc = { .stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC };
 	uint32_t one = 1;
@@ -130,7 +108,7 @@ static ze_result_t begin(void)
 }
 
 /* What sysman says of the device's memory. */
-static uint64_t room(void)
+uint64_t room(void)
 {
 	zes_mem_state_t state = { .stype = 0 };
 	zes_mem_handle_t module = NULL;
@@ -175,18 +153,12 @@ static int devices(void)
 	return 0;
 }
 
-/* Ways to take memory -----------------------------------------------------------------------------------------------
- */
-
-static const ze_device_mem_alloc_desc_t on_device = { .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC };
-static const ze_host_mem_alloc_desc_t on_host = { .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC };
-
-static ze_result_t take_device(void **p, size_t bytes)
+ze_result_t take_device(void **p, size_t bytes)
 {
 	return ze.zeMemAllocDevice(context, &on_device, bytes, 0, device, p);
 }
 
-static ze_result_t take_shared(void **p, size_t bytes)
+ze_result_t take_shared(void **p, size_t bytes)
 {
 	return ze.zeMemAllocShared(context, &on_device, &on_host, bytes, 0, device, p);
 }
@@ -227,7 +199,7 @@ static ze_result_t take_image_3d(void **p, size_t bytes)
 	return take_image(p, 4, 64, 64, (uint32_t)(bytes / 65536));
 }
 
-static ze_result_t drop_plain(void *p)
+ze_result_t drop_plain(void *p)
 {
 	return ze.zeMemFree(context, p);
 }
@@ -313,76 +285,6 @@ static int exact(uint64_t bytes)
 	return done();
 }
 
-/* Queues ------------------------------------------------------------------------------------------------------------
- */
-
-static ze_command_queue_handle_t queue_new(uint32_t ordinal, uint32_t mode)
-{
-	const ze_command_queue_desc_t desc = { .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
-					       .ordinal = ordinal,
-					       .mode = mode };
-	ze_command_queue_handle_t q = NULL;
-
-	need(ze.zeCommandQueueCreate(context, device, &desc, &q), "zeCommandQueueCreate");
-	return q;
-}
-
-static ze_command_list_handle_t list_new(void)
-{
-	const ze_command_list_desc_t desc = { .stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC };
-	ze_command_list_handle_t l = NULL;
-
-	need(ze.zeCommandListCreate(context, device, &desc, &l), "zeCommandListCreate");
-	return l;
-}
-
-static ze_command_list_handle_t immediate_new(uint32_t mode)
-{
-	const ze_command_queue_desc_t desc = { .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC, .mode = mode };
-	ze_command_list_handle_t l = NULL;
-
-	need(ze.zeCommandListCreateImmediate(context, device, &desc, &l), "zeCommandListCreateImmediate");
-	return l;
-}
-
-static ze_event_pool_handle_t pool;
-
-static ze_event_handle_t event_new(void)
-{
-	const ze_event_pool_desc_t pools = { .stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC, .flags = 5, .count = 64 };
-	const ze_event_desc_t desc = { .stype = ZE_STRUCTURE_TYPE_EVENT_DESC };
-	ze_event_handle_t e = NULL;
-
-	if (!pool)
-		need(ze.zeEventPoolCreate(context, &pools, 1, &device, &pool), "zeEventPoolCreate");
-	need(ze.zeEventCreate(pool, &desc, &e), "zeEventCreate");
-	return e;
-}
-
-static ze_kernel_handle_t kernel_new(const char *name)
-{
-	static ze_module_handle_t module;
-	const ze_module_desc_t desc = { .stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
-					.format = ZE_MODULE_FORMAT_NATIVE,
-					.inputSize = sizeof code - 1,
-					.pInputModule = (const uint8_t *)code };
-	const ze_kernel_desc_t kernel = { .stype = ZE_STRUCTURE_TYPE_KERNEL_DESC, .pKernelName = name };
-	ze_kernel_handle_t k = NULL;
-
-	if (!module)
-		need(ze.zeModuleCreate(context, device, &desc, &module, NULL), "zeModuleCreate");
-	need(ze.zeKernelCreate(module, &kernel, &k), "zeKernelCreate");
-	return k;
-}
-
-static const ze_group_count_t one_group = { 1, 1, 1 };
-
-/* Work that does not end before the event is signalled, on the list. */
-static void hold_up(ze_command_list_handle_t list, ze_event_handle_t event)
-{
-	need(ze.zeCommandListAppendWaitOnEvents(list, 1, &event), "zeCommandListAppendWaitOnEvents");
-}
-
 static int later(uint64_t bytes)
 {
 	const ze_memory_free_ext_desc_t defer = { .stype = ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC, .freePolicy = 2 };
@@ -424,81 +326,6 @@ static int later(uint64_t bytes)
 		if (take_device(&q, bytes) == ZE_RESULT_SUCCESS)
 			need(drop_plain(q), "zeMemFree");
 	ok(room() == bytes, "until it is freed");
-	return done();
-}
-
-/* Memory of another process -----------------------------------------------------------------------------------------
- */
-
-static void say(int fd, const void *what, size_t size)
-{
-	if (write(fd, what, size) != (ssize_t)size)
-		exit(4);
-}
-
-static void hear(int fd, void *what, size_t size)
-{
-	if (recv(fd, what, size, MSG_WAITALL) != (ssize_t)size)
-		exit(5);
-}
-
-static void importer(int fd, uint64_t bytes, bool frees)
-{
-	ze_ipc_mem_handle_t handle;
-	void *p = NULL;
-	char c = 0;
-
-	hear(fd, &handle, sizeof handle);
-	need(begin(), "the other one's zeInit");
-	need(ze.zeMemOpenIpcHandle(context, device, handle, 0, &p), "zeMemOpenIpcHandle");
-	ok(room() == bytes - bytes / 2, "opened by another process of the grant it is charged once: %llu left",
-	   (unsigned long long)room());
-	say(fd, &c, 1);
-	hear(fd, &c, 1); /* the owner has freed it */
-	ok(room() == bytes - bytes / 2, "its owner has freed it, and it is charged as long as it is open");
-	if (frees)
-		need(drop_plain(p), "zeMemFree of what was opened");
-	else
-		need(ze.zeMemCloseIpcHandle(context, p), "zeMemCloseIpcHandle");
-	ok(room() == bytes, "and back when it is closed");
-	printf("1..%u\n", checks);
-	fflush(stdout);
-	say(fd, &c, 1);
-	_exit(failed != 0);
-}
-
-static int shared(uint64_t bytes, const char *way)
-{
-	bool dies = !strcmp(way, "dies");
-	ze_ipc_mem_handle_t handle;
-	int pair[2], status;
-	pid_t child;
-	char c = 0;
-	void *p;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
-		return 2;
-	child = fork();
-	if (!child)
-		importer(pair[1], bytes, !strcmp(way, "frees"));
-	need(begin(), "zeInit");
-	need(take_device(&p, bytes / 2), "zeMemAllocDevice");
-	need(ze.zeMemGetIpcHandle(context, p, &handle), "zeMemGetIpcHandle");
-	ok(room() == bytes - bytes / 2, "exported memory is charged once");
-	say(pair[0], &handle, sizeof handle);
-	hear(pair[0], &c, 1);
-	need(drop_plain(p), "zeMemFree");
-	ok(room() == bytes - bytes / 2, "freed by its owner it is charged while another one has it");
-	if (dies)
-		kill(child, SIGKILL);
-	else
-		say(pair[0], &c, 1);
-	waitpid(child, &status, 0);
-	for (int i = 0; i < 500 && room() != bytes; i++)
-		usleep(10000);
-	ok(room() == bytes, "and back when that one has gone");
-	if (!dies)
-		ok(WIFEXITED(status) && !WEXITSTATUS(status), "the other one saw the same");
 	return done();
 }
 
@@ -553,242 +380,6 @@ static int race(size_t step, unsigned int turns)
 	}
 	printf("%u %u\n", most, t);
 	return 0;
-}
-
-/* Work --------------------------------------------------------------------------------------------------------------
- */
-
-static uint32_t added(const uint32_t *values, unsigned int n)
-{
-	uint32_t sum = 0;
-
-	for (unsigned int i = 0; i < n; i++)
-		sum += values[i];
-	return sum;
-}
-
-static int sum(unsigned int n)
-{
-	ze_kernel_handle_t k;
-	ze_command_queue_handle_t q;
-	ze_command_list_handle_t list, now_list;
-	uint32_t *out, *on, first;
-
-	need(begin(), "zeInit");
-	k = kernel_new("square");
-	q = queue_new(0, 0);
-	list = list_new();
-	now_list = immediate_new(ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
-	need(take_device((void **)&on, n * sizeof *on), "zeMemAllocDevice");
-	need(ze.zeMemAllocHost(context, &on_host, n * sizeof *out, 0, (void **)&out), "zeMemAllocHost");
-	need(ze.zeKernelSetGroupSize(k, n, 1, 1), "zeKernelSetGroupSize");
-	need(ze.zeKernelSetArgumentValue(k, 0, sizeof on, &on), "zeKernelSetArgumentValue");
-	need(ze.zeCommandListAppendLaunchKernel(list, k, &one_group, NULL, 0, NULL), "zeCommandListAppendLaunchKernel");
-	need(ze.zeCommandListAppendBarrier(list, NULL, 0, NULL), "zeCommandListAppendBarrier");
-	need(ze.zeCommandListAppendMemoryCopy(list, out, on, n * sizeof *out, NULL, 0, NULL),
-	     "zeCommandListAppendMemoryCopy");
-	need(ze.zeCommandListClose(list), "zeCommandListClose");
-	need(ze.zeCommandQueueExecuteCommandLists(q, 1, &list, NULL), "zeCommandQueueExecuteCommandLists");
-	need(ze.zeCommandQueueSynchronize(q, FOREVER), "zeCommandQueueSynchronize");
-	first = added(out, n);
-	memset(out, 0, n * sizeof *out);
-	need(ze.zeCommandListAppendLaunchKernel(now_list, k, &one_group, NULL, 0, NULL),
-	     "zeCommandListAppendLaunchKernel");
-	need(ze.zeCommandListAppendMemoryCopy(now_list, out, on, n * sizeof *out, NULL, 0, NULL),
-	     "zeCommandListAppendMemoryCopy");
-	printf("%u %u\n", first, added(out, n));
-	return 0;
-}
-
-static int order(void)
-{
-	enum { N = 256 };
-	const uint32_t five = 5;
-	const ze_fence_desc_t desc = { .stype = ZE_STRUCTURE_TYPE_FENCE_DESC };
-	ze_command_queue_handle_t q, copies;
-	ze_command_list_handle_t list, now_list, fill, twice[2];
-	ze_event_handle_t event, gate, last;
-	ze_kernel_timestamp_result_t stamp = { 0 };
-	ze_fence_handle_t fence = NULL;
-	ze_kernel_handle_t k;
-	uint32_t *out, *on;
-	bool good = true;
-
-	need(begin(), "zeInit");
-	q = queue_new(0, 0);
-	copies = queue_new(1, 0);
-	list = list_new();
-	fill = list_new();
-	now_list = immediate_new(0);
-	event = event_new();
-	gate = event_new();
-	last = event_new();
-	k = kernel_new("square");
-	need(take_shared((void **)&on, N * sizeof *on), "zeMemAllocShared");
-	need(ze.zeMemAllocHost(context, &on_host, N * sizeof *out, 0, (void **)&out), "zeMemAllocHost");
-	need(ze.zeFenceCreate(q, &desc, &fence), "zeFenceCreate");
-	need(ze.zeKernelSetGroupSize(k, N, 1, 1), "zeKernelSetGroupSize");
-	need(ze.zeKernelSetArgumentValue(k, 0, sizeof on, &on), "zeKernelSetArgumentValue");
-	need(ze.zeCommandListAppendMemoryFill(fill, on, &five, sizeof five, N * sizeof *on, NULL, 0, NULL), "fill");
-	need(ze.zeCommandListClose(fill), "zeCommandListClose");
-	need(ze.zeCommandListAppendMemoryCopy(list, out, on, N * sizeof *out, event, 0, NULL), "copy");
-	need(ze.zeCommandListClose(list), "zeCommandListClose");
-	for (int round = 0; round < 20 && good; round++) {
-		need(ze.zeEventHostReset(event), "zeEventHostReset");
-		need(ze.zeEventHostReset(last), "zeEventHostReset");
-		need(ze.zeFenceReset(fence), "zeFenceReset");
-		need(ze.zeCommandQueueExecuteCommandLists(q, 1, &fill, NULL), "execute");
-		need(ze.zeCommandQueueExecuteCommandLists(q, 1, &list, fence), "execute");
-		need(ze.zeFenceHostSynchronize(fence, FOREVER), "zeFenceHostSynchronize");
-		good &= added(out, N) == 5 * N && ze.zeEventQueryStatus(event) == ZE_RESULT_SUCCESS;
-		/* an immediate list that waits for an event of the host's, behind which a kernel stands */
-		need(ze.zeEventHostReset(gate), "zeEventHostReset");
-		need(ze.zeCommandListAppendLaunchKernel(now_list, k, &one_group, NULL, 1, &gate), "kernel");
-		need(ze.zeCommandListAppendMemoryCopy(now_list, out, on, N * sizeof *out, last, 0, NULL), "copy");
-		usleep(1000);
-		good &= ze.zeEventQueryStatus(last) == ZE_RESULT_NOT_READY;
-		need(ze.zeEventHostSignal(gate), "zeEventHostSignal");
-		need(ze.zeEventHostSynchronize(last, FOREVER), "zeEventHostSynchronize");
-		good &= added(out, N) == 5559680; /* of 0 to 255, squared */
-		need(ze.zeEventQueryKernelTimestamp(last, &stamp), "zeEventQueryKernelTimestamp");
-		good &= stamp.global.kernelEnd >= stamp.global.kernelStart;
-		need(ze.zeCommandQueueExecuteCommandLists(copies, 1, &fill, NULL), "execute");
-		need(ze.zeCommandQueueSynchronize(copies, FOREVER), "zeCommandQueueSynchronize");
-		good &= added(on, N) == 5 * N;
-	}
-	ok(good, "20 rounds of fills, copies, kernels, events and fences give what they should");
-	twice[0] = fill;
-	twice[1] = list;
-	if (ze.zeCommandListImmediateAppendCommandListsExp) {
-		need(ze.zeEventHostReset(event), "zeEventHostReset");
-		need(ze.zeCommandListImmediateAppendCommandListsExp(now_list, 2, twice, NULL, 0, NULL),
-		     "lists in a list");
-		need(ze.zeEventHostSynchronize(event, FOREVER), "zeEventHostSynchronize");
-		ok(added(out, N) == 5 * N, "lists that an immediate list takes");
-	}
-	need(ze.zeCommandListDestroy(now_list), "zeCommandListDestroy");
-	need(ze.zeCommandQueueDestroy(q), "zeCommandQueueDestroy");
-	for (int i = 0; i < 50; i++) { /* queues that come and go, whose handles come again */
-		q = queue_new(0, i % 3);
-		need(ze.zeCommandQueueExecuteCommandLists(q, 1, &fill, NULL), "execute");
-		need(ze.zeCommandQueueSynchronize(q, FOREVER), "zeCommandQueueSynchronize");
-		need(ze.zeCommandQueueDestroy(q), "zeCommandQueueDestroy");
-	}
-	ok(added(on, N) == 5 * N, "queues that come and go");
-	return done();
-}
-
-/* As many as end in the time; WAY: queue, immediate, or many kernels before each wait. */
-static int spin(double seconds, const char *way)
-{
-	bool immediate = !strcmp(way, "immediate");
-	unsigned int each = !strcmp(way, "many") ? 8 : 1, count = 0;
-	ze_command_queue_handle_t q = NULL;
-	ze_command_list_handle_t list;
-	ze_kernel_handle_t k;
-	double end;
-
-	need(begin(), "zeInit");
-	k = kernel_new("spin_a");
-	list = immediate ? immediate_new(0) : list_new();
-	if (!immediate) {
-		q = queue_new(0, 0);
-		need(ze.zeCommandListAppendLaunchKernel(list, k, &one_group, NULL, 0, NULL), "kernel");
-		need(ze.zeCommandListClose(list), "zeCommandListClose");
-	}
-	puts("begins");
-	fflush(stdout);
-	for (end = now() + seconds; now() < end;) {
-		for (unsigned int i = 0; i < each; i++, count++)
-			need(immediate ? ze.zeCommandListAppendLaunchKernel(list, k, &one_group, NULL, 0, NULL)
-				       : ze.zeCommandQueueExecuteCommandLists(q, 1, &list, NULL),
-			     "launch");
-		/* Loaders before API 1.6 have no wait for an immediate list. */
-		if (immediate && count % 16 == 0) {
-			ze_event_handle_t e = event_new();
-
-			need(ze.zeCommandListAppendSignalEvent(list, e), "zeCommandListAppendSignalEvent");
-			need(ze.zeEventHostSynchronize(e, FOREVER), "zeEventHostSynchronize");
-			need(ze.zeEventDestroy(e), "zeEventDestroy");
-		} else if (!immediate) {
-			need(ze.zeCommandQueueSynchronize(q, FOREVER), "zeCommandQueueSynchronize");
-		}
-	}
-	printf("%u\n", count);
-	return 0;
-}
-
-#define STORMERS 4
-
-static double storm_end;
-static _Atomic unsigned int storms;
-
-/* All that a context can have, made, used and destroyed; `turn` says how. */
-static void storm_once(unsigned int turn, ze_kernel_handle_t k)
-{
-	static const ze_context_desc_t desc = { .stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC };
-	const ze_memory_free_ext_desc_t defer = { .stype = ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC, .freePolicy = 2 };
-	const ze_command_queue_desc_t queue = { .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
-						.ordinal = turn % 5 == 4,
-						.mode = turn % 3 };
-	const ze_command_queue_desc_t at_once = { .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC, .mode = turn % 2 };
-	const ze_command_list_desc_t listed = { .stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC };
-	ze_command_list_handle_t list = NULL, now_list = NULL;
-	ze_command_queue_handle_t q = NULL;
-	ze_context_handle_t c = NULL;
-	void *p = NULL, *other = NULL;
-	uint8_t byte = 1;
-
-	need(ze.zeContextCreate(driver, &desc, &c), "zeContextCreate");
-	need(ze.zeCommandQueueCreate(c, device, &queue, &q), "zeCommandQueueCreate");
-	need(ze.zeCommandListCreate(c, device, &listed, &list), "zeCommandListCreate");
-	need(ze.zeCommandListCreateImmediate(c, device, &at_once, &now_list), "zeCommandListCreateImmediate");
-	need(ze.zeMemAllocDevice(c, &on_device, 4096 * (1 + turn % 9), 0, device, &p), "zeMemAllocDevice");
-	need(ze.zeMemAllocShared(c, &on_device, &on_host, 8192, 0, device, &other), "zeMemAllocShared");
-	if (!queue.ordinal)
-		need(ze.zeCommandListAppendLaunchKernel(list, k, &one_group, NULL, 0, NULL), "kernel");
-	need(ze.zeCommandListAppendMemoryFill(list, p, &byte, 1, 4096, NULL, 0, NULL), "fill");
-	need(ze.zeCommandListClose(list), "zeCommandListClose");
-	for (unsigned int i = 0; i < 1 + turn % 4; i++) {
-		need(ze.zeCommandQueueExecuteCommandLists(q, 1, &list, NULL), "execute");
-		need(ze.zeCommandListAppendLaunchKernel(now_list, k, &one_group, NULL, 0, NULL), "kernel");
-		need(ze.zeCommandListAppendMemoryCopy(now_list, other, p, 4096, NULL, 0, NULL), "copy");
-	}
-	need(ze.zeCommandQueueSynchronize(q, FOREVER), "zeCommandQueueSynchronize");
-	need(ze.zeMemFreeExt(c, &defer, p), "zeMemFreeExt");
-	need(ze.zeCommandListDestroy(now_list), "zeCommandListDestroy");
-	need(ze.zeCommandListDestroy(list), "zeCommandListDestroy");
-	need(ze.zeCommandQueueDestroy(q), "zeCommandQueueDestroy");
-	need(ze.zeMemFree(c, other), "zeMemFree");
-	need(ze.zeContextDestroy(c), "zeContextDestroy");
-	atomic_fetch_add(&storms, 1);
-}
-
-static void *stormer(void *kernel)
-{
-	for (unsigned int turn = 0; now() < storm_end; turn++)
-		storm_once(turn, kernel);
-	return NULL;
-}
-
-static int storm(double seconds, uint64_t bytes)
-{
-	pthread_t thread[STORMERS];
-	void *q = NULL;
-
-	need(begin(), "zeInit");
-	storm_end = now() + seconds;
-	for (int i = 0; i < STORMERS; i++)
-		if (pthread_create(&thread[i], NULL, stormer, kernel_new("spin_a")))
-			return 2;
-	for (int i = 0; i < STORMERS; i++)
-		pthread_join(thread[i], NULL);
-	ok(storms > 20, "%u contexts came and went", storms);
-	for (int i = 0; i < 500 && room() != bytes; i++)
-		usleep(2000);
-	ok(room() == bytes, "and all of the memory is back: %llu", (unsigned long long)room());
-	ok(take_device(&q, bytes) == ZE_RESULT_SUCCESS, "and can be had");
-	return done();
 }
 
 static int both(uint64_t bytes)

@@ -24,12 +24,6 @@ struct cudnnCTCLossStruct {
 	int longest;
 };
 
-#define GIVE(to, value)                                                                                                \
-	do {                                                                                                           \
-		if (to)                                                                                                \
-			*(to) = (value);                                                                               \
-	} while (0)
-
 OBJECT_WITH(CTCLossDescriptor, CTC, d, (*ret)->longest = LABEL_MOST - 1, )
 
 static cudnnStatus_t set(cudnnCTCLossDescriptor_t d, cudnnDataType_t type, cudnnLossNormalizationMode_t normalised,

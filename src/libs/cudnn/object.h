@@ -10,6 +10,13 @@
 
 #define IS(descriptor, what) ((descriptor) && (descriptor)->kind == (what))
 
+/* Returns a value through a pointer that may be NULL. */
+#define GIVE(to, value)                                                                                                \
+	do {                                                                                                           \
+		if (to)                                                                                                \
+			*(to) = (value);                                                                               \
+	} while (0)
+
 /*
  * cudnnCreate and cudnnDestroy of a kind; `begin` is run for the new object (*ret), `end` before it is freed
  * (parameter).
