@@ -1,12 +1,13 @@
 /*
  * memory_steps.c: a program of bench/memory that allocates all the time: memory_steps KIND COUNT
  *
- * plain: COUNT steps as a program takes them that keeps nothing: each allocates blocks of 512 bytes to 24 MiB, fills
- * each, and frees them in another order. ordered: the same in the order of a stream. mixed, small, uneven, even:
- * allocates COUNT bytes at most, in blocks of such sizes, of 512 bytes to 64 KiB, of sizes that no driver's page
- * divides, and of multiples of 2 MiB. Says what it has asked for, and holds it until standard input ends.
+ * plain: for each line of standard input, COUNT steps as a program takes them that keeps nothing: each allocates blocks
+ * of 512 bytes to 24 MiB, fills each, and frees them in another order. ordered: the same in the order of a stream.
+ * Prints the seconds of these steps: of the clock, of the processor in all threads, and of the processor in this one.
  *
- * Prints the seconds of the clock and of the process's own processor time.
+ * mixed, small, uneven, even: allocates COUNT bytes at most, in blocks of such sizes, of 512 bytes to 64 KiB, of sizes
+ * that no driver's page divides, and of multiples of 2 MiB. Says what it has asked for, and holds it until standard
+ * input ends.
  */
 #include <cuda.h>
 
@@ -100,11 +101,37 @@ static void fill(const size_t *of, uint64_t most)
 		;
 }
 
+/*
+ * As many steps come before: what is freed is kept for the next step, but not for long, and this program has waited
+ * for its line.
+ */
+static void take_steps(void (*step)(unsigned int step, CUstream stream), uint64_t count, CUstream stream)
+{
+	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID };
+	double began[3], took[3];
+	unsigned int number = 0;
+
+	for (int c; (c = getchar()) != EOF;) {
+		if (c != '\n')
+			continue;
+		for (uint64_t i = 0; i < count; i++)
+			step(number++, stream);
+		for (unsigned int k = 0; k < 3; k++)
+			began[k] = seconds(clocks[k]);
+		for (uint64_t i = 0; i < count; i++)
+			step(number++, stream);
+		must(cuCtxSynchronize(), "cuCtxSynchronize");
+		for (unsigned int k = 0; k < 3; k++)
+			took[k] = seconds(clocks[k]) - began[k];
+		printf("wall %.9f own %.9f thread %.9f\n", took[0], took[1], took[2]);
+		fflush(stdout);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t count = argc == 3 ? strtoull(argv[2], NULL, 10) : 0;
 	unsigned int kind = 0;
-	double wall, own;
 	CUcontext context;
 	CUstream stream;
 
@@ -118,17 +145,9 @@ int main(int argc, char **argv)
 	must(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
 	must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
 	must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-	if (!kinds[kind].step) {
+	if (kinds[kind].step)
+		take_steps(kinds[kind].step, count, stream);
+	else
 		fill(kinds[kind].sizes, count);
-		return 0;
-	}
-	kinds[kind].step(0, stream); /* what is made once is no part of it */
-	wall = seconds(CLOCK_MONOTONIC);
-	own = seconds(CLOCK_PROCESS_CPUTIME_ID);
-	for (unsigned int i = 1; i < count; i++)
-		kinds[kind].step(i, stream);
-	must(cuCtxSynchronize(), "cuCtxSynchronize");
-	printf("wall %.9f own %.9f\n", seconds(CLOCK_MONOTONIC) - wall, seconds(CLOCK_PROCESS_CPUTIME_ID) - own);
-	fflush(stdout);
 	return 0;
 }
