@@ -102,9 +102,9 @@ bool waited_still_context(const struct client_call *c)
 /* What another thread has sent meanwhile makes the numbers differ, now and from now on. */
 void waited_idle(const struct client_call *c)
 {
-	struct waited *w = &c->thread->waited;
+	struct waited *w = c->result == CUDA_SUCCESS ? &c->thread->waited : NULL;
 
-	if (c->result == CUDA_SUCCESS && w->session == c->session &&
+	if (w && w->session == c->session &&
 	    link_sent(&c->session->link) == w->sent + w->idle + 1)
 		w->idle++;
 }
@@ -112,9 +112,9 @@ void waited_idle(const struct client_call *c)
 /* Of the other streams something may be left to be done by a wait: they are waited for when that is asked. */
 void waited_sent(const struct client_call *c, uint64_t stream)
 {
-	struct waited *w = &c->thread->waited;
+	struct waited *w = c->result == CUDA_SUCCESS ? &c->thread->waited : NULL;
 
-	if (c->result == CUDA_SUCCESS && w->session == c->session)
+	if (w && w->session == c->session)
 		*w = (struct waited){ .session = w->session,
 				      .sent = w->sent + w->idle + 1,
 				      .stream = stream,

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""
+Programs whose server lies: lying_test.py BUILD [ROUNDS [SEED]]
+
+The worker changes some words of its answers, and sends messages that answer nobody. A program may then be told wrong
+things, and may lose its server. The client in it breaks no memory: no program dies of a signal by its doing; and none
+waits for ever: it has ended soon after its server.
+"""
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BUILD = sys.argv[1]
+ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+SEED = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+SLOW = 10 if os.environ.get("METE_TEST_SANITIZED") else 1
+PROGRAM = os.path.join(BUILD, "tests/remote/client/client_program")
+BEHAVIOUR = os.path.join(BUILD, "tests/behaviour")
+CASES = [[PROGRAM, case] for case in ("copies", "handles", "graphs")]
+CASES += [[os.path.join(BEHAVIOUR, name)] for name in ("image_test", "launch_test", "module_test", "memory_test", "array_test", "stream_test",
+                                                       "pool_test", "context_test", "device_test", "copy_test", "vmm_test", "pointer_test")]
+# A sanitizer tells of signals by itself.
+PRELOADED = {} if SLOW > 1 else {"LD_PRELOAD": os.path.join(BUILD, "tests/remote/liblying_catch.so")}
+SERVER_S, END_S = 6 * SLOW, 20 * SLOW
+count = failed = 0
+
+
+def check(good, text):
+    global count, failed
+    count += 1
+    failed += not good
+    print(f"{'' if good else 'not '}ok {count} - {text}", flush=True)
+
+
+def begin_worker(folder, name, env):
+    end, ready = os.pipe()
+    worker = subprocess.Popen([os.path.join(BUILD, "tests/remote/lying-worker"), "--listen", os.path.join(folder, name), "--driver",
+                               os.path.join(BUILD, "src/softdev/libcuda.so.1"), "--ready-fd", str(ready)], env=env, pass_fds=[ready],
+                              stderr=subprocess.DEVNULL)
+    os.close(ready)
+    os.read(end, 1)
+    os.close(end)
+    return worker
+
+
+def is_clients(said):
+    """A death in the client, or in a library that it has called."""
+    told = [line for line in said.splitlines() if line.startswith("SUMMARY: ")]
+    if told:
+        return any("/tests/" not in line for line in told)
+    lines = said.split("died of signal", 1)
+    frames = [os.path.basename(line.split()[-1]) for line in lines[1].splitlines()[1:] if line.strip()] if len(lines) > 1 else []
+    inner = next((f for f in frames if not f.startswith(("libc.", "ld-linux", "?"))), "")
+    return "libcuda" in inner or "mete" in inner
+
+
+def one(case, every, after, seed, where=None):
+    """Value: how the program has ended; None: it did not."""
+    folder = tempfile.mkdtemp(prefix="mete-lie-")
+    env = {k: v for k, v in os.environ.items() if not k.startswith("METE_") or k.startswith("METE_TEST_")}
+    env.update(METE_SOFT_DIR=os.path.join(folder, "soft"), METE_SOFT_DEVICES="1", METE_SOFT_MEMORY="256M", METE_RUNTIME_DIR=folder,
+               METE_TEST_IMAGES=os.path.join(os.path.dirname(os.path.abspath(__file__)), "../behaviour/images"))
+    lies = {**env, "LIES_SEED": str(seed), "LIES_EVERY": str(every), "LIES_AFTER": str(after)}
+    # The next server lies as well: from its first message on, or later.
+    servers = [begin_worker(folder, "next", {**lies, "LIES_AFTER": str(seed % 3 * after)})] if where == "next" else []
+    servers.append(begin_worker(folder, "s", {**lies, "LIES_NEXT": os.path.join(folder, where)} if where else lies))
+    program = subprocess.Popen(case, env={**env, **PRELOADED, "METE_REMOTE": os.path.join(folder, "s"), "LD_LIBRARY_PATH": os.path.join(BUILD, "src/remote/client"),
+                                          "METE_LOG": os.path.join(folder, "log")}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True, errors="replace")
+    try:
+        try:
+            _, said = program.communicate(timeout=SERVER_S)
+        except subprocess.TimeoutExpired:
+            for server in servers:
+                server.kill()
+            try:
+                _, said = program.communicate(timeout=END_S)
+            except subprocess.TimeoutExpired:
+                return None, ""
+        return program.returncode, said
+    finally:
+        for p in (program, *servers):
+            if p.poll() is None:
+                p.kill()
+            p.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main():
+    dice = random.Random(SEED)
+    for case in CASES:
+        if not os.path.exists(case[0]):
+            continue
+        name, bad, ends = os.path.basename(case[0]) + " " + " ".join(case[1:]), [], {}
+        for _ in range(ROUNDS):
+            seed, every, after = dice.randrange(1 << 30), dice.choice((1, 3, 10, 40, 200)), dice.choice((0, 1, 5, 30, 100, 300, 1000))
+            where = dice.choice((None, None, "next", "nowhere"))
+            status, said = one(case, every, after, seed, where)
+            ends[status] = ends.get(status, 0) + 1
+            if status is None or status < 0 or "runtime error" in said or is_clients(said):
+                bad.append((seed, every, after, where, "no end" if status is None else status, said[-3000:]))
+        for b in bad:
+            print(f"# {name}: LIES_SEED={b[0]} LIES_EVERY={b[1]} LIES_AFTER={b[2]} next {b[3]}: {b[4]} {b[5]}")
+        check(not bad, f"{name}: {ROUNDS} rounds, ends {ends}")
+    print(f"1..{count}")
+    return failed != 0
+
+
+sys.exit(main())
