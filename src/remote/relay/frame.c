@@ -1,6 +1,8 @@
 /* frame.c: see frame.h. */
 #include "remote/relay/frame.h"
 
+#include "base/clean_text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -90,9 +92,9 @@ bool frame_check_welcome(struct frame_welcome *w)
 	w->wall.server[sizeof(w->wall.server) - 1] = 0;
 	w->wall.text[sizeof(w->wall.text) - 1] = 0;
 	/* One line, whatever the server has put there. */
-	for (char *c = w->wall.text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
+	clean_text_line(w->wall.grant);
+	clean_text_line(w->wall.server);
+	clean_text_line(w->wall.text);
 	return w->magic == FRAME_MAGIC && w->status <= WALL_STATUS_MOST &&
 	       (w->status || (w->version == FRAME_VERSION && w->size == sizeof(*w) && w->lanes >= 1 &&
 			      w->lanes <= RELAY_LANES_MOST));

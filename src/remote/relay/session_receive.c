@@ -1,6 +1,8 @@
 /* session_receive.c: the threads of a session that receive: messages into the ring, pieces into the arena. */
 #include "remote/relay/session_state.h"
 
+#include "base/clean_text.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -128,8 +130,9 @@ static void said_bye(struct session *s, const struct frame_head *head, const cha
 	size_t n = 0;
 
 	for (; n < head->bytes && n < sizeof(line) - 1; n++)
-		line[n] = (unsigned char)text[n] >= ' ' && text[n] != 0x7f ? text[n] : '?';
+		line[n] = text[n] ? text[n] : '?';
 	line[n] = 0;
+	clean_text_line(line);
 	session_end(s, head->value <= WALL_STATUS_MOST ? (int)head->value : WALL_UNREACHABLE, "%s",
 		    n ? line : "the other side has ended the session without a reason");
 }
