@@ -21,11 +21,25 @@ static struct claim {
 	enum relay_trust said, trust; /* in the preface, to the server */
 	const char *peer, *key;	      /* the name that it claims, the key that it asks for first */
 	bool good;
-	bool floods; /* asks without end, and reads no answer */
+	bool floods;	   /* asks without end, and reads no answer */
+	const char *again; /* the key that it asks for next */
+	bool twice;	   /* asks for a worker twice */
 } claim;
 
 static unsigned int opened, asked;
 static struct relay_peer seen;
+
+static void ask_key(int broker, const char *name)
+{
+	struct broker_message m = { .kind = BROKER_KEY };
+	int fd;
+
+	if (!name)
+		return;
+	snprintf(m.peer.name, sizeof(m.peer.name), "%s", name);
+	broker_send(broker, &m, -1);
+	broker_receive(broker, &m, &fd, PATIENCE_MS);
+}
 
 _Noreturn void __wrap_guest_run(const struct guest_config *config)
 {
@@ -36,15 +50,14 @@ _Noreturn void __wrap_guest_run(const struct guest_config *config)
 	while (claim.floods)
 		if (broker_send(config->broker, &m, -1))
 			_exit(0);
-	if (claim.key) {
-		snprintf(m.peer.name, sizeof(m.peer.name), "%s", claim.key);
-		broker_send(config->broker, &m, -1);
-		broker_receive(config->broker, &m, &fd, PATIENCE_MS);
-	}
+	ask_key(config->broker, claim.key);
+	ask_key(config->broker, claim.again);
 	m = (struct broker_message){ .kind = BROKER_OPEN, .peer = { .trust = claim.trust } };
 	snprintf(m.peer.name, sizeof(m.peer.name), "%s", claim.peer);
 	snprintf(m.peer.address, sizeof(m.peer.address), "192.0.2.9:1");
 	broker_send(config->broker, &m, -1);
+	if (claim.twice)
+		broker_send(config->broker, &m, -1);
 	broker_receive(config->broker, &m, &fd, PATIENCE_MS);
 	_exit(0);
 }
@@ -91,7 +104,7 @@ static void hear(struct relay_server *server, const struct claim *c, unsigned in
 
 	for (unsigned int i = 0; i < 3000 && (c->good ? !opened : asks && asked == asked_before); i++)
 		relay_server_turn(server, 10);
-	for (unsigned int i = 0; i < 60 && !opened; i++)
+	for (unsigned int i = 0; i < 60 && (!opened || c->twice); i++)
 		relay_server_turn(server, 10);
 }
 
@@ -154,20 +167,38 @@ static void test_flood(void)
 int main(void)
 {
 	static const struct claim claims[] = {
-		{ "the key that it was given", RELAY_KEY, RELAY_KEY, "alice", "alice", true },
-		{ "a key that it was not given", RELAY_KEY, RELAY_KEY, "root", "alice", false },
-		{ "a key without asking", RELAY_KEY, RELAY_KEY, "alice", NULL, false },
-		{ "a certificate, where it was to show a key", RELAY_KEY, RELAY_CERT, "alice", NULL, false },
-		{ "nothing, where it was to show a key", RELAY_KEY, RELAY_PLAIN, "", NULL, false },
-		{ "nothing, as it was said", RELAY_PLAIN, RELAY_PLAIN, "", NULL, true },
-		{ "a name, where nobody proves one", RELAY_PLAIN, RELAY_PLAIN, "alice", NULL, false },
-		{ "a key, where nobody proves one", RELAY_PLAIN, RELAY_KEY, "alice", "alice", false },
+		{ "the key that it was given", RELAY_KEY, RELAY_KEY, "alice", "alice", true, false, NULL, false },
+		{ "a key that it was not given", RELAY_KEY, RELAY_KEY, "root", "alice", false, false, NULL, false },
+		{ "a key without asking", RELAY_KEY, RELAY_KEY, "alice", NULL, false, false, NULL, false },
+		{ "a certificate, where it was to show a key", RELAY_KEY, RELAY_CERT, "alice", NULL, false, false, NULL,
+		  false },
+		{ "a certificate of the key's name", RELAY_KEY, RELAY_CERT, "alice", "alice", false, false, NULL,
+		  false },
+		{ "nothing, where it was to show a key", RELAY_KEY, RELAY_PLAIN, "", NULL, false, false, NULL, false },
+		{ .name = "another's key after its own",
+		  .said = RELAY_KEY,
+		  .trust = RELAY_KEY,
+		  .peer = "bob",
+		  .key = "alice",
+		  .again = "bob" },
+		{ .name = "the key that it was given, for one worker",
+		  .said = RELAY_KEY,
+		  .trust = RELAY_KEY,
+		  .peer = "alice",
+		  .key = "alice",
+		  .good = true,
+		  .twice = true },
+		{ "nothing, as it was said", RELAY_PLAIN, RELAY_PLAIN, "", NULL, true, false, NULL, false },
+		{ "a name, where nobody proves one", RELAY_PLAIN, RELAY_PLAIN, "alice", NULL, false, false, NULL,
+		  false },
+		{ "a key, where nobody proves one", RELAY_PLAIN, RELAY_KEY, "alice", "alice", false, false, NULL,
+		  false },
 	};
 
 	tap_begin();
 	for (size_t i = 0; i < sizeof(claims) / sizeof(*claims); i++)
 		try_claim(&claims[i]);
-	is(asked, 2);
+	is(asked, 5);
 	test_flood();
 	return tap_end();
 }
