@@ -2,12 +2,13 @@
 """
 A training step of a small transformer by torch.compile: the software device beside PyTorch's own processor backend, by turns.
 
-  mete soft run --compile always python bench/frameworks/torch_step.py [--rounds N] [--steps N] [--width N] [--layers N] [--json]
+  mete soft run --compile always python bench/frameworks/torch_step.py [--rounds N] [--steps N] [--width N] [--layers N] [--threads N] [--json]
 
 Both compile the same network by Inductor: for the processor it writes C++, for the device Triton, with the options of
 examples/frameworks/torch_compile.py. Both have as many threads. A step is forward, backward and optimiser. The ratio is the median over
 the rounds of (time on the device) / (time on the processor), so below 1 the device is faster. `cpu` is the same of the processor time of
-all threads. The losses must agree. Goal: at most 5.
+all threads; with one thread on each side (`mete soft run --threads 1`, `--threads 1`) it can be read on a busy machine. The losses must
+agree. Goal: at most 5.
 
 With `--compile always` each kernel is compiled before its first launch, in the two steps that are not measured; otherwise the first seconds of
 a program are interpreted, unless the cache has its kernels.
@@ -90,6 +91,7 @@ def options():
     p.add_argument("--steps", type=int, default=4)
     p.add_argument("--width", type=int, default=128)
     p.add_argument("--layers", type=int, default=2)
+    p.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     p.add_argument("--json", action="store_true")
     return p.parse_args()
 
@@ -97,7 +99,7 @@ def options():
 def main():
     args = options()
     torch.manual_seed(1)
-    torch.set_num_threads(os.cpu_count() or 1)
+    torch.set_num_threads(args.threads)
     net = Transformer(args.width, args.layers)
     x, y = torch.randn(BATCH, LENGTH, args.width), torch.randint(0, WORDS, (BATCH, LENGTH))
     mask = torch.full((LENGTH, LENGTH), float("-inf")).triu(1)
