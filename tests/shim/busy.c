@@ -56,8 +56,8 @@ static uint64_t busy_of(int n, bool each)
 }
 
 /*
- * Work of declared length (METE_SOFT_DURATION): what the page says is what the device served, never less. A little more
- * comes of clocks that are compared, and of the time for which the machine keeps this process waiting: on a busy
+ * Work of declared length (METE_SOFT_DURATION): what the page says is what the device served, never less. A little
+ * more comes of clocks that are compared, and of the time for which the machine keeps this process waiting: on a busy
  * machine not each time is as good.
  */
 static void case_exact(void)
