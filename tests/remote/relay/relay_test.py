@@ -543,20 +543,22 @@ class Strangers(unittest.TestCase):
         """Connections of several addresses that say the least that is believed, and stay: programs begin beside them."""
         key = ['--key', self.place.key('flood')]
         silence, record, hello = b'', b'\x16\x03\x01\x02\x00', b'mtrl\1\0'
+        # A sanitized server takes ten times as long for each, and a handshake has seconds of the clock.
+        rate, most, many = (20, 40, 4) if self.place.sanitized else (100, 200, 12)
         # With a key the address is known from before; without, all are strangers.
         for trust, options, words in ((1, key, silence), (1, key, record), (0, [], silence), (0, [], hello)):
             preface = struct.pack('<IHBB16sQ', 0x6c72746d, 1, 1, trust, b'', 0)
             with Relay(self.place, serve=options, connect=options) as relay:
-                with Flood(relay.port, preface + words) as flood:
-                    wait_for(lambda: flood.made > 200, 'a flood')
-                    # A client gives a handshake seconds of the clock. A sanitized relay on a busy machine may miss them once: in
-                    # such a build programs begin at one of three tries, else at the first.
+                with Flood(relay.port, preface + words, rate=rate) as flood:
+                    wait_for(lambda: flood.made > most, 'a flood')
+                    # A sanitized relay on a busy machine may miss them once: in such a build programs begin at one of three tries,
+                    # else at the first.
                     for _ in range(3 if self.place.sanitized else 1):
-                        programs = [relay.start('ping', 3) for _ in range(12)]
+                        programs = [relay.start('ping', 3) for _ in range(many)]
                         results = [(p.communicate(timeout=60 * PATIENCE)[0], p.returncode) for p in programs]
                         if all(r == DONE for _, r in results):
                             break
-                self.assertEqual([r for _, r in results], [DONE] * 12, results)
+                self.assertEqual([r for _, r in results], [DONE] * many, results)
                 wait_for(lambda: not relay.sessions() and not relay.workers(), 'all of them end')
 
     def test_flood_slow(self):
