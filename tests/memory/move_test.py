@@ -337,7 +337,7 @@ def refused_by_drain(m, c):
     def tenants():
         return c.ask("device_health", device=str(here))["device"]["tenants"]
 
-    ok(until(lambda: tenants() and "did not end in time" in (tenants()[0]["stays"] or ""), 30), "its work does not end: the drain says why it stays", tenants())
+    ok(until(lambda: tenants() and "did not end in time" in (tenants()[0]["stays"] or ""), 90), "its work does not end: the drain says why it stays", tenants())
     r.go_on()
     ok(until(lambda: c.ask("device_health", device=str(here))["device"]["drained"] and share(c, "wall")["index"] == 1 - here, 40),
        "when it has ended it is sent again", tenants(), share(c, "wall"))
