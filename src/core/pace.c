@@ -25,6 +25,7 @@
 #define WAKE_NS 60000u /* what a thread needs to wake up and to launch, about */
 #define MANY_AGAIN 16u /* ends after which meted is told again that its edges are many */
 #define NAP_NS 100000000u /* nobody sleeps longer without looking around */
+#define PROMPT_NS 100000u /* within so long after an end the next launch of a program comes that waits for each */
 
 struct pace paces[WIRE_MAX_DEVICES][WIRE_ENGINES];
 _Atomic uint32_t pace_count;
@@ -237,12 +238,26 @@ static bool begin_busy_locked(struct pace *p, const struct asker *a, uint32_t ga
 	return true;
 }
 
+/*
+ * The program knows that work has ended, and launches again: so quickly that it has waited for it, or not. It may come
+ * before anybody has taken the end.
+ */
+static void note_prompt_locked(struct pace *p, uint64_t asked_ns)
+{
+	uint32_t prompt = atomic_load_explicit(&p->prompt, memory_order_relaxed);
+
+	prompt = !p->busy && asked_ns > p->anchor_ns + PROMPT_NS ? 0 : prompt < PACE_PROMPT ? prompt + 1 : prompt;
+	atomic_store_explicit(&p->prompt, prompt, memory_order_relaxed);
+}
+
 static bool admit_locked(struct pace *p, struct launch *l, const struct asker *a, uint32_t gate, uint64_t now_ns)
 {
 	struct flow *f = &l->stream->flow[p->engine];
 	uint32_t slow = atomic_load_explicit(&f->slow, memory_order_relaxed);
 	bool began = !p->busy;
 
+	if (slow & FLOW_FRESH)
+		note_prompt_locked(p, a->since_ns ? a->since_ns : now_ns);
 	if (began && !begin_busy_locked(p, a, gate, now_ns))
 		return false;
 	if (a->bypass) {
@@ -480,6 +495,17 @@ static void stand_aside(struct pace *p, struct asker *a)
 	door_step_in();
 }
 
+/*
+ * What a program has waited for is taken by its own thread: the watcher is not there for it (watcher.c). During a
+ * capture the driver is asked nothing.
+ */
+static void take_end(struct pace *p, const struct stream *s)
+{
+	if (atomic_load_explicit(&p->prompt, memory_order_relaxed) == PACE_PROMPT && !capture_going() &&
+	    atomic_load_explicit(&s->flow[p->engine].slow, memory_order_relaxed) & FLOW_FRESH)
+		markers_reap(p);
+}
+
 void pace_begin_slow_by(const struct face *f, struct launch *l, const struct work *w)
 {
 	uint64_t submitted = trace_on() ? tick_now() : 0;
@@ -505,6 +531,7 @@ void pace_begin_slow_by(const struct face *f, struct launch *l, const struct wor
 		return;
 	}
 	marks_arm();
+	take_end(p, l->stream);
 	predict(l, &a, w);
 	while (!try(p, l, &a, &free_pass))
 		if (door_is_shut() && door_is_inside())

@@ -20,6 +20,7 @@
 #include <pthread.h>
 
 #define CHUNKS 512u /* a power of two */
+#define PACE_PROMPT 4u /* so many prompt launches: the program waits for each of its kernels */
 
 /* Work between two events of a stream, the second of which has been recorded. */
 struct chunk {
@@ -70,6 +71,8 @@ struct pace {
 	_Atomic uint32_t progress; /* a futex: something has ended */
 	_Atomic uint32_t awaited;  /* threads that sleep on it */
 	_Atomic uint32_t watched;  /* the watcher runs */
+	/* launches in a row, up to PACE_PROMPT, that came right behind the end of the work before them */
+	_Atomic uint32_t prompt;
 	/* of a program that paces itself (away.c) */
 	uint64_t away_since_ns, away_busy_ns;
 };

@@ -18,6 +18,9 @@
 #define POLL_LEAST_NS 50000u
 #define PAUSE_LOOK_NS 50000u
 #define POLL_MOST_NS 500000u
+#define LATE_NS 60000u /* after the predicted end: a program that waits for its kernel has come back by then */
+#define LEFT_MOST_NS 10000000u /* beside longer work it does not matter who takes the end */
+#define LEAVES 16u /* one in so many of its kernels is waited for here: the clocks are compared by it (lane.h) */
 #define END_PATIENCE_NS 20000000u /* how long exit() waits for a watcher that is inside the driver */
 
 static _Atomic bool ending; /* exit() has begun */
@@ -141,21 +144,58 @@ static void sleep_until_kicked(struct pace *p, uint32_t kick)
 		tell_pause(p);
 }
 
+/*
+ * Whether the program takes the end by itself: it waits for each of its kernels, and launches the next at once (pace.c).
+ * Where this thread waited for the same end, the two would wake beside each other and meet at the driver's locks, which
+ * costs the program more than all else here.
+ */
+static bool is_left_locked(const struct pace *p, unsigned int *left)
+{
+	if (atomic_load_explicit(&p->prompt, memory_order_relaxed) != PACE_PROMPT || p->alone ||
+	    p->chunk_head - p->chunk_tail != 1)
+		return false;
+	/* Somebody waits for it who does not come by. */
+	if (atomic_load_explicit(&p->awaited, memory_order_relaxed) ||
+	    atomic_load_explicit(&p->wire->waiting, memory_order_relaxed) ||
+	    atomic_load_explicit(&p->wire->listen, memory_order_relaxed) & WIRE_ON_IDLE ||
+	    atomic_load_explicit(&p->wire->done_by_ns, memory_order_relaxed) > tick_now() + LEFT_MOST_NS)
+		return false;
+	return ++*left % LEAVES != 0;
+}
+
+/* Where the program has not come by then, this thread takes the end, and waits for the next ones as before. */
+static void leave_to_program(struct pace *p, uint32_t kick)
+{
+	uint64_t now = tick_now(), done_by = atomic_load_explicit(&p->wire->done_by_ns, memory_order_relaxed);
+	uint64_t nap = (done_by > now ? done_by - now : 0) + LATE_NS;
+
+	tick_wait(&p->kick, kick, nap, false);
+	pthread_mutex_lock(&p->lock);
+	if (atomic_load(&p->kick) == kick && p->chunk_head != p->chunk_tail && tick_now() >= now + nap)
+		atomic_store_explicit(&p->prompt, 0, memory_order_relaxed);
+	pthread_mutex_unlock(&p->lock);
+}
+
 /* One round. False: the driver is gone. */
-static bool round_of(struct pace *p)
+static bool round_of(struct pace *p, unsigned int *left)
 {
 	uint32_t kick = atomic_load(&p->kick);
 	struct stream *s = NULL;
-	bool some, one, gone = false;
+	bool some, one, leaves, gone = false;
 
 	pthread_mutex_lock(&p->lock);
 	some = p->chunk_head != p->chunk_tail;
 	one = some && markers_one_stream_locked(p);
+	leaves = one && is_left_locked(p, left);
 	if (!some && !capture_going())
 		s = markers_unmarked_locked(p);
 	pthread_mutex_unlock(&p->lock);
 	if (!s && !some) {
 		sleep_until_kicked(p, kick);
+		return true;
+	}
+	if (leaves) {
+		leave_to_program(p, kick);
 		return true;
 	}
 	if (!enter())
@@ -187,10 +227,10 @@ static bool meet_faces(unsigned int *met)
 static void *watch(void *data)
 {
 	struct pace *p = data;
-	unsigned int met = 0;
+	unsigned int met = 0, left = 0;
 
 	thread_begin("mete-watch");
-	while (!atomic_load(&ending) && meet_faces(&met) && round_of(p))
+	while (!atomic_load(&ending) && meet_faces(&met) && round_of(p, &left))
 		;
 	return NULL;
 }
