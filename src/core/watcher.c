@@ -145,9 +145,9 @@ static void sleep_until_kicked(struct pace *p, uint32_t kick)
 }
 
 /*
- * Whether the program takes the end by itself: it waits for each of its kernels, and launches the next at once (pace.c).
- * Where this thread waited for the same end, the two would wake beside each other and meet at the driver's locks, which
- * costs the program more than all else here.
+ * Whether the program takes the end by itself: it waits for each of its kernels, and launches the next at once
+ * (pace.c). Where this thread waited for the same end, the two would wake beside each other and meet at the driver's
+ * locks, which costs the program more than all else here.
  */
 static bool is_left_locked(const struct pace *p, unsigned int *left)
 {

@@ -499,8 +499,7 @@ static unsigned long sleeps_on(int thread)
 #define LEFT_TRIES 10
 #define LEFT_KERNELS 50
 
-/* Of kernels that are waited for one by one, in the middle of how many the watcher sleeps at the word on which it rests.
- */
+/* Of kernels that are waited for one by one: in the middle of how many the watcher sleeps where it rests. */
 static unsigned int left_of(int thread, unsigned long rests)
 {
 	unsigned int left = 0;
