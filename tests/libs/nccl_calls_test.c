@@ -237,6 +237,44 @@ static void test_large(void)
 	free(room);
 }
 
+/*
+ * Calls behind each other that send more together than a communicator keeps for them: the first rank's all wait for the
+ * other ranks. Each multiplies what the one before has left by the number of ranks.
+ */
+static void test_many_under_way(void)
+{
+	enum { CALLS = 12 };
+	const size_t count = 400001, more = 7;
+	float *room = malloc((count + CALLS * more) * 4);
+	CUdeviceptr p[RANKS];
+	bool good = true;
+
+	for (int r = 0; r < RANKS; r++) {
+		for (size_t i = 0; i < count + CALLS * more; i++)
+			room[i] = (float)some(r, i);
+		CU(cuCtxSetCurrent(contexts[r]));
+		CU(cuMemAlloc(&p[r], (count + CALLS * more) * 4));
+		CU(cuMemcpyHtoD(p[r], room, (count + CALLS * more) * 4));
+	}
+	for (int r = 0; r < RANKS; r++)
+		for (size_t k = 0; k < CALLS; k++)
+			GOOD(t.ncclAllReduce(at(p[r]), at(p[r]), count + k * more, ncclFloat32, ncclSum, comms[r],
+					     streams[r]));
+	for (int r = 0; r < RANKS; r++) {
+		CU(cuCtxSetCurrent(contexts[r]));
+		CU(cuStreamSynchronize(streams[r]));
+		CU(cuMemcpyDtoH(room, p[r], (count + CALLS * more) * 4));
+		for (size_t i = 0; i < count + (CALLS - 1) * more && good; i++) {
+			size_t calls = i < count ? CALLS : CALLS - 1 - (i - count) / more;
+
+			good = room[i] == (float)expected(ncclSum, ncclFloat32, i, 0) * ldexpf(1, 2 * ((int)calls - 1));
+		}
+		CU(cuMemFree(p[r]));
+	}
+	tap_ok(good, "%d calls of 1.6 MB behind each other", CALLS);
+	free(room);
+}
+
 struct late {
 	size_t count;
 	ncclResult_t result;
@@ -778,6 +816,7 @@ int main(void)
 	GOOD(t.ncclCommInitAll(comms, RANKS, NULL));
 	test_reductions();
 	test_large();
+	test_many_under_way();
 	test_freed(false);
 	test_freed(true);
 	test_others();
