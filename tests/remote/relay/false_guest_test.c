@@ -2,6 +2,7 @@
  * false_guest_test.c: what the server's own process believes of a session's process that has been taken over before the
  * peer proved anything. The real server; in place of guest_run() (--wrap) one that says what the test wants.
  */
+#include "base/send_fds.h"
 #include "base/tap.h"
 #include "remote/relay/broker.h"
 #include "remote/relay/guest.h"
@@ -24,6 +25,7 @@ static struct claim {
 	bool floods;	   /* asks without end, and reads no answer */
 	const char *again; /* the key that it asks for next */
 	bool twice;	   /* asks for a worker twice */
+	bool brings;	   /* says what it says only where it can send a descriptor along */
 } claim;
 
 static unsigned int opened, asked;
@@ -55,7 +57,8 @@ _Noreturn void __wrap_guest_run(const struct guest_config *config)
 	m = (struct broker_message){ .kind = BROKER_OPEN, .peer = { .trust = claim.trust } };
 	snprintf(m.peer.name, sizeof(m.peer.name), "%s", claim.peer);
 	snprintf(m.peer.address, sizeof(m.peer.address), "192.0.2.9:1");
-	broker_send(config->broker, &m, -1);
+	if (broker_send(config->broker, &m, claim.brings ? config->connection : -1))
+		_exit(0);
 	if (claim.twice)
 		broker_send(config->broker, &m, -1);
 	broker_receive(config->broker, &m, &fd, PATIENCE_MS);
@@ -134,6 +137,16 @@ static void try_claim(const struct claim *c)
 	relay_server_free(server);
 }
 
+/* Linux 6.16. */
+static bool can_refuse_descriptors(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	bool can = !setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &(int){ 0 }, sizeof(int));
+
+	close(fd);
+	return can;
+}
+
 static void test_flood(void)
 {
 	static const char *const listen[] = { "127.0.0.1:0", NULL };
@@ -195,10 +208,20 @@ int main(void)
 		  false },
 	};
 
+	static const struct claim brings = { .name = "what comes with a descriptor",
+					     .said = RELAY_PLAIN,
+					     .trust = RELAY_PLAIN,
+					     .peer = "",
+					     .brings = true };
+
 	tap_begin();
 	for (size_t i = 0; i < sizeof(claims) / sizeof(*claims); i++)
 		try_claim(&claims[i]);
 	is(asked, 5);
+	if (can_refuse_descriptors())
+		try_claim(&brings);
+	else
+		tap_ok(true, "%s # SKIP this kernel lets no socket refuse it", brings.name);
 	test_flood();
 	return tap_end();
 }
