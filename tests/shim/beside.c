@@ -162,6 +162,28 @@ static void case_primary(void)
 	agree(10 * M);
 }
 
+/* A primary context that the driver had before the program asked for it: charged with the first reference. */
+static void case_adopted(void)
+{
+	CUresult (*retain)(CUcontext *, CUdevice);
+	CUresult (*release)(CUdevice);
+	CUcontext c, behind;
+
+	is(cu.cuInit(0), CUDA_SUCCESS);
+	retain = (CUresult(*)(CUcontext *, CUdevice))driver_call("cuDevicePrimaryCtxRetain");
+	release = (CUresult(*)(CUdevice))driver_call("cuDevicePrimaryCtxRelease_v2");
+	is(retain(&behind, 0), CUDA_SUCCESS);
+	is(cu.cuDevicePrimaryCtxRetain(&c, 0), CUDA_SUCCESS);
+	ok(c == behind);
+	is(cu.cuCtxSetCurrent(c), CUDA_SUCCESS);
+	agree(10 * M);
+	is(cu.cuDevicePrimaryCtxRetain(&c, 0), CUDA_SUCCESS);
+	agree(10 * M);
+	is(release(0), CUDA_SUCCESS);
+	is(cu.cuDevicePrimaryCtxRelease_v2(0), CUDA_SUCCESS);
+	agree(10 * M);
+}
+
 static char changing[] = ".version 8.0 .target sm_50 .address_size 64\n// .visible .global .align 4 .b8 v[4194304];\n";
 static char *const changing_at = changing + sizeof ".version 8.0 .target sm_50 .address_size 64\n" - 1;
 static _Atomic bool changing_ends;
@@ -340,7 +362,7 @@ static void case_external(void)
 static const struct kit_case cases[] = {
 	{ "sparse", case_sparse },     { "handles", case_handles }, { "primary", case_primary },
 	{ "changed", case_changed },   { "floor", case_floor },	    { "passed", case_passed },
-	{ "external", case_external },
+	{ "external", case_external }, { "adopted", case_adopted },
 };
 
 int main(int argc, char **argv)
