@@ -27,18 +27,31 @@ static uint64_t own_pid_space(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino & ((UINT64_C(1) << PID_SPACE_BITS) - 1);
 }
 
-static uint64_t own_start_time(void)
+/* 0: it is not there, or /proc is not. `whose`: "self", or a pid. */
+static uint64_t start_time_of(const char *whose)
 {
-	_cleanup_fclose_ FILE *f = fopen("/proc/self/stat", "re");
-	char line[1024], *rest;
+	_cleanup_fclose_ FILE *f = NULL;
+	char line[1024], path[64], *rest;
 	unsigned long long start = 0;
 
+	snprintf(path, sizeof(path), "/proc/%s/stat", whose);
+	f = fopen(path, "re");
 	if (!f || !fgets(line, sizeof(line), f) || !(rest = strrchr(line, ')')))
 		return 0;
 	if (sscanf(rest + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
 		   &start) != 1)
 		return 0;
 	return start % (UINT64_C(1) << (64 - PID_SPACE_BITS)) | own_pid_space() << (64 - PID_SPACE_BITS);
+}
+
+bool segment_process_gone(const struct segment_process *q)
+{
+	char pid[16];
+
+	if (!start_time_of("self") || q->start_time >> (64 - PID_SPACE_BITS) != own_pid_space())
+		return false;
+	snprintf(pid, sizeof(pid), "%d", (int)q->pid);
+	return start_time_of(pid) != q->start_time;
 }
 
 uint32_t segment_pid(const struct segment_place *p, uint32_t index)
@@ -213,7 +226,7 @@ static int attach_locked(int fd, int token, enum segment_kind kind, struct segme
 		p->segment->places = p->index + 1;
 	segment_clear_locked(p, p->index);
 	p->segment->process[p->index].pid = getpid();
-	p->segment->process[p->index].start_time = own_start_time();
+	p->segment->process[p->index].start_time = start_time_of("self");
 	own_command(p->segment->process[p->index].command);
 	p->segment->process[p->index].kind = kind;
 	segment_recount_locked(p->segment);

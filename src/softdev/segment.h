@@ -194,6 +194,8 @@ void segment_reap(struct segment_place *p);
 /* The pid of the process at this place, as this process sees it; a number above all pids when it is in another pid
  * namespace (a container). */
 uint32_t segment_pid(const struct segment_place *p, uint32_t index);
+/* True if the process that this entry names has ended, by the kernel's list. False where that cannot be known. */
+bool segment_process_gone(const struct segment_process *process);
 /* True if a process lives at this place. */
 bool segment_alive(const struct segment_place *p, uint32_t index);
 

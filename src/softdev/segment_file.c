@@ -113,7 +113,10 @@ bool segment_alive(const struct segment_place *p, uint32_t index)
 {
 	_cleanup_close_ int fd = segment_file_open(p->dir);
 
-	return fd < 0 || segment_place_alive(fd, index);
+	if (fd >= 0)
+		return segment_place_alive(fd, index);
+	/* The folder has been removed: nobody's lock can be asked for any more. */
+	return errno != ENOENT || !segment_process_gone(&p->segment->process[index]);
 }
 
 bool segment_maker_alive(const struct segment *s, const char *dir, const struct segment_object *o)
