@@ -14,17 +14,17 @@ import sys
 import tempfile
 
 BUILD = sys.argv[1]
-ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+SANITIZED = bool(os.environ.get("METE_TEST_SANITIZED"))
+ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 1 if SANITIZED else 2
 SEED = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-SLOW = 10 if os.environ.get("METE_TEST_SANITIZED") else 1
 PROGRAM = os.path.join(BUILD, "tests/remote/client/client_program")
 BEHAVIOUR = os.path.join(BUILD, "tests/behaviour")
 CASES = [[PROGRAM, case] for case in ("copies", "handles", "graphs")]
 CASES += [[os.path.join(BEHAVIOUR, name)] for name in ("image_test", "launch_test", "module_test", "memory_test", "array_test", "stream_test",
                                                        "pool_test", "context_test", "device_test", "copy_test", "vmm_test", "pointer_test")]
 # A sanitizer tells of signals by itself.
-PRELOADED = {} if SLOW > 1 else {"LD_PRELOAD": os.path.join(BUILD, "tests/remote/liblying_catch.so")}
-SERVER_S, END_S = 6 * SLOW, 20 * SLOW
+PRELOADED = {} if SANITIZED else {"LD_PRELOAD": os.path.join(BUILD, "tests/remote/liblying_catch.so")}
+SERVER_S, END_S = (20, 120) if SANITIZED else (6, 60)
 count = failed = 0
 
 
