@@ -20,15 +20,20 @@
 #define STAGING_BYTES (UINT64_C(16) << 20) /* given out lowest place first: of this only what is needed is touched */
 #define HEAP_BYTES (UINT64_C(64) << 30)
 
-/* Where neither programs nor libraries nor heaps lie on 64-bit Linux: a gigabyte's multiple, at random. */
+/*
+ * Where neither programs nor libraries nor heaps lie on 64-bit Linux: a gigabyte's multiple, at random. The thread
+ * sanitizer refuses these addresses: it keeps its own data there. It leaves the lowest half terabyte to programs (LLVM,
+ * compiler-rt/lib/tsan/rtl/tsan_platform.h, kLoAppMemEnd).
+ */
+#if defined(__SANITIZE_THREAD__)
+#define BASE_LEAST UINT64_C(0x1000000000)
+#define BASE_SPAN UINT64_C(0x5000000000)
+#else
 #define BASE_LEAST UINT64_C(0x200000000000)
 #define BASE_SPAN UINT64_C(0x300000000000)
-#define BASE_STEP (UINT64_C(1) << 30)
-#if defined(__SANITIZE_THREAD__)
-#define BASE_TRIES 0 /* the thread sanitizer has its own idea of where memory may be */
-#else
-#define BASE_TRIES 16
 #endif
+#define BASE_STEP (UINT64_C(1) << 30)
+#define BASE_TRIES 16
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000

@@ -131,6 +131,11 @@ enum worker_stay {
 	WORKER_STAY_COUNT,
 };
 
+enum worker_begun {
+	WORKER_BEGUN = 1,
+	WORKER_BEGUN_BOUND, /* what it shares with the client lies where no other worker could have it */
+};
+
 enum worker_moves {
 	WORKER_MOVES_NEAR = 1, /* to another worker of this meted */
 	WORKER_MOVES_FAR,      /* also to one of the server `where` */
@@ -141,7 +146,8 @@ enum worker_moves {
 struct worker_traffic {
 	uint64_t magic;		  /* written by meted before the worker is started */
 	_Atomic uint32_t relayed; /* 1: the client is a relay; written by the worker */
-	_Atomic uint32_t begun;	  /* 1: the session has begun, and `moves` says what it will; 0 in an earlier release */
+	/* enum worker_begun: the session has begun, and `moves` is final; 0 before, and in an earlier release */
+	_Atomic uint32_t begun;
 	_Atomic uint64_t count[WORKER_COUNTS]; /* never fall; written by the worker, one thread at a time */
 	uint64_t taken[WORKER_COUNTS];	       /* the part that is in the tenant's totals; only for meted */
 	/* meted's request to the client, as WALL_WISH of ring/wall.h: a futex. */

@@ -1,7 +1,7 @@
 """
 What waits for a device gets it: a request that was made before its own client's memory left and returned, a large block that meted must see
 coming on, what another process has freed, programs whose memory takes longer to return than the longest turn, and suspensions of a program whose
-threads wait, and of one whose session only begins: wait_test.py BUILD [NAME...]
+threads wait, of one whose session only begins, and of one that no other worker could take up: wait_test.py BUILD [NAME...]
 """
 import os
 import signal
@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from liar import AWAY, LEAVING, MOVES, RETURNING, USED, Liar, units  # noqa: E402
-from memory import MIB, Resider, mete  # noqa: E402
+from memory import MIB, Resider, mete, wrong_libdir  # noqa: E402
 from device import Device  # noqa: E402
 from harness import NO_ROOM, OK, PATIENCE, SANITIZED, Meted, finish, ok, same, skip, until  # noqa: E402
 from servers import workers_under  # noqa: E402
@@ -194,9 +194,6 @@ def beside(path):
 
 def behind_others():
     """16 threads of a program wait for room, and another one asks meted how much there is, as it has to with so many other processes beside it."""
-    if SANITIZED:
-        skip("a suspension of a program whose threads wait", "its program is Python, which a sanitized library is not loaded into in time")
-        return
     m = Meted("--soft-only", env=ENV)
     c = m.control()
     holder = Liar(m.make("holder", 60 * MIB, spill=True))
@@ -225,9 +222,6 @@ def behind_others():
 
 def begins():
     """The worker that waits for a client is stopped, so that a program's session does not come on."""
-    if SANITIZED:
-        skip("a suspension of what has only just begun", "under the thread sanitizer no arena lies where another worker could have it: nothing moves behind a wall")
-        return
     m = Meted("--soft-only", env={**ENV, "METE_SOFT_CONTEXT_MEMORY": "3M"})
     c = m.control()
     m.make("wall", 40 * MIB, wall=True)
@@ -252,7 +246,27 @@ def begins():
     m.close()
 
 
-for what in (over_a_return, in_parts, behind_others, begins, freed, slow_return):
+def bound():
+    """What a worker shares with its client lies where no other worker could have it."""
+    with tempfile.TemporaryDirectory(prefix="mete-t-") as folder:
+        m = Meted("--soft-only", env={**ENV, "METE_LIBDIR": wrong_libdir(folder), "METE_TEST_NO_PLACE": "1"})
+        del m.env["METE_LIBDIR"]  # of the workers alone
+        c = m.control()
+        m.make("wall", 40 * MIB, wall=True)
+        r = Resider(m, "wall", 8 * MIB, 1000000, 5, wall=True, spill=False)
+        ok(r.has("holds"), "a program runs behind the wall", r.lines)
+        status, text = mete(m, "set", "wall", "--suspend")
+        ok(status == 1 and "no other worker could have" in text and "older release" not in text and "\n" not in text,
+           "it cannot move, and that is said for what it is", status, text)
+        done = len(r.rounds())
+        ok(r.done(done + 3), "it goes on", r.lines[-3:])
+        r.process.stdin.close()
+        same(r.end(), 0, "every word is what it has to be")
+        c.close()
+        m.close()
+
+
+for what in (over_a_return, in_parts, behind_others, begins, bound, freed, slow_return):
     if what.__name__ in (sys.argv[2:] or [what.__name__]):
         what()
 finish()

@@ -137,16 +137,16 @@ static bool can_be_asked(const struct worker *w)
 	return w->traffic && atomic_load_explicit(&w->traffic->moves, memory_order_acquire);
 }
 
-/* Acquire: `moves` was stored before. */
-static bool has_begun(const struct worker *w)
+/* enum worker_begun, or 0. Acquire: `moves` was stored before. */
+static uint32_t begun_as(const struct worker *w)
 {
-	return w->traffic && atomic_load_explicit(&w->traffic->begun, memory_order_acquire);
+	return w->traffic ? atomic_load_explicit(&w->traffic->begun, memory_order_acquire) : 0;
 }
 
 /* Whether it can be asked is not known yet. */
 static bool begins(const struct worker *w)
 {
-	return w->traffic && !has_begun(w) && !can_be_asked(w) && clock_now_ns() - w->given_ns < BEGIN_NS;
+	return w->traffic && !begun_as(w) && !can_be_asked(w) && clock_now_ns() - w->given_ns < BEGIN_NS;
 }
 
 static bool any_begins(const struct tenant *t)
@@ -275,8 +275,11 @@ static const char *barred(const struct tenant *t, const struct moving *m)
 
 		if (!is_of(w, t) || begins(w))
 			continue;
-		if (!can_be_asked(w) && !has_begun(w))
+		if (!can_be_asked(w) && !begun_as(w))
 			why = "its session does not begin, or its worker is of an older release, and cannot move";
+		else if (begun_as(w) == WORKER_BEGUN_BOUND)
+			why = "what its worker shares with it lies at an address that no other worker could have, so "
+			      "it cannot move: start it again";
 		else if (m->far)
 			why = bars_far(w, m->way);
 		else if (!can_be_asked(w))

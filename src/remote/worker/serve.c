@@ -69,6 +69,12 @@ bool serve_hear(int client)
 	return true;
 }
 
+/* Another worker could have the arena at the same address. */
+static bool is_placed(const struct wall *wall)
+{
+	return wall_base_good((uint64_t)(uintptr_t)wall->arena);
+}
+
 static int let_in(struct wall *wall, int client, const char *grant)
 {
 	struct wall_welcome more = { .flags = relayed ? 0 : WALL_COHERENT, .fingerprint = CUDA_REMOTE_FINGERPRINT };
@@ -82,7 +88,7 @@ static int let_in(struct wall *wall, int client, const char *grant)
 			   "worker");
 		return -EPIPE;
 	}
-	if ((!relayed || passes) && traffic_is_kept() && wall_base_good((uint64_t)(uintptr_t)wall->arena))
+	if ((!relayed || passes) && traffic_is_kept() && is_placed(wall))
 		more.flags |= WALL_MOVES;
 	if (brings || based)
 		more.base = base;
@@ -127,7 +133,7 @@ int serve(struct wall *wall, const struct cuda_table *driver, int client, const 
 	if (!r && wall->welcome.flags & WALL_MOVES)
 		r = move_watch(wall);
 	if (!r)
-		traffic_begun();
+		traffic_begun(!is_placed(wall));
 	if (!r)
 		r = session_run(&worker);
 	if (r && r != -EPIPE && r != -ECONNRESET)

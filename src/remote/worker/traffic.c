@@ -95,8 +95,8 @@ void traffic_moves(void)
 	atomic_store_explicit(&traffic->moves, WORKER_MOVES_FAR, memory_order_release);
 }
 
-void traffic_begun(void)
+void traffic_begun(bool bound)
 {
 	/* Release: meted reads `moves` after it. */
-	atomic_store_explicit(&traffic->begun, 1, memory_order_release);
+	atomic_store_explicit(&traffic->begun, bound ? WORKER_BEGUN_BOUND : WORKER_BEGUN, memory_order_release);
 }

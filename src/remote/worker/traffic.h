@@ -24,5 +24,5 @@ struct move_said;
 void traffic_say(const struct move_said *said);
 /* Declares that the client can be asked to move; before traffic_begun(). */
 void traffic_moves(void);
-/* Declares that the session has begun. */
-void traffic_begun(void);
+/* Declares that the session has begun. `bound`: no other worker could map what this one shares with its client. */
+void traffic_begun(bool bound);
