@@ -33,7 +33,6 @@ static const struct {
 	{ "cuMemHostAlloc", offsetof(struct nccl_driver, host_alloc) },
 	{ "cuMemFreeHost", offsetof(struct nccl_driver, host_free) },
 	{ "cuDeviceGetAttribute", offsetof(struct nccl_driver, attribute) },
-	{ "cuMemsetD8_v2", offsetof(struct nccl_driver, set) },
 	{ "cuMemcpyDtoHAsync_v2", offsetof(struct nccl_driver, read) },
 	{ "cuMemcpyHtoDAsync_v2", offsetof(struct nccl_driver, write) },
 	{ "cuStreamCreate", offsetof(struct nccl_driver, stream_create) },
@@ -235,9 +234,10 @@ static ncclResult_t device_begin(struct ncclComm *c)
 	if (!e)
 		e = d->alloc(&c->words, NCCL_WORDS_BYTES);
 	if (!e)
-		e = d->set(c->words, 0, NCCL_WORDS_BYTES);
-	if (!e)
 		e = d->stream_create(&c->stream, CU_STREAM_NON_BLOCKING);
+	/* in the order of what is written there later; a captured operation sets its word back itself */
+	if (!e)
+		e = d->write_value(c->stream, c->words, 0, 0);
 	if (!e)
 		e = d->event_create(&c->event, CU_EVENT_DISABLE_TIMING);
 	if (!e)

@@ -48,7 +48,6 @@ struct nccl_driver {
 	__typeof__(((struct cuda_table *)0)->cuMemHostAlloc) host_alloc;
 	__typeof__(((struct cuda_table *)0)->cuMemFreeHost) host_free;
 	__typeof__(((struct cuda_table *)0)->cuDeviceGetAttribute) attribute;
-	__typeof__(((struct cuda_table *)0)->cuMemsetD8_v2) set;
 	__typeof__(((struct cuda_table *)0)->cuMemcpyDtoHAsync_v2) read;
 	__typeof__(((struct cuda_table *)0)->cuMemcpyHtoDAsync_v2) write;
 	__typeof__(((struct cuda_table *)0)->cuStreamCreate) stream_create;
