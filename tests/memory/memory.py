@@ -89,6 +89,18 @@ class Resider:
         return len({r[2] for r in self.rounds()}) == 1
 
 
+def python_program(m, grant, code):
+    """
+    Python was not built with the thread sanitizer. Its runtime library is loaded first, as it would be in a program that was: else threads that a
+    sanitized library makes are none that it knows, and they end by SIGSEGV.
+    """
+    if "TSAN_OPTIONS" not in os.environ:
+        return Resider(m, grant, "-c", code, program=sys.executable)
+    listed = subprocess.run(["ldd", os.path.join(BUILD, "src/shim/libcuda.so.1")], capture_output=True, text=True).stdout
+    runtime = next(line.split()[2] for line in listed.splitlines() if "libtsan" in line)
+    return Resider(m, grant, "-c", f'LD_PRELOAD="{runtime}:$LD_PRELOAD" exec "{sys.executable}" -c "$0"', code, program="/bin/sh")
+
+
 def mete(m, *words, patience=120):
     """Value: the status, and what it printed."""
     p = subprocess.run([METE, *words], env={**m.env, "METE_RUNTIME_DIR": m.dir}, stdin=subprocess.DEVNULL, capture_output=True, text=True,

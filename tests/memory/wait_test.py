@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from liar import AWAY, LEAVING, MOVES, RETURNING, USED, Liar, units  # noqa: E402
-from memory import MIB, Resider, mete, wrong_libdir  # noqa: E402
+from memory import MIB, Resider, mete, python_program, wrong_libdir  # noqa: E402
 from device import Device  # noqa: E402
 from harness import NO_ROOM, OK, PATIENCE, SANITIZED, Meted, finish, ok, same, skip, until  # noqa: E402
 from servers import workers_under  # noqa: E402
@@ -140,7 +140,7 @@ def freed():
     m = Meted("--soft-only", env={**ENV, "METE_SOFT_MEMORY": "512M"})
     c = m.control()
     m.make("sharer", 400 * MIB, spill=True)
-    r = Resider(m, "sharer", "-c", SHARER, program=sys.executable)
+    r = python_program(m, "sharer", SHARER)
     ok(r.has("holds 0"), "a program holds three blocks of 9 MiB", r.lines)
     held = c.share("sharer")["held_bytes"]
     ok(held <= 28 * MIB, f"for which {held / MIB:.0f} MiB are charged: it would be 30 if each had its own", held)
@@ -205,7 +205,7 @@ def behind_others():
     same(holder.answer(5), (OK, 0), "one has 40 of 64 MiB, and does not leave")
     holder.holds(HELD)
     holder.says(MOVES | USED, 0, HELD)
-    r = Resider(m, "asker", "-c", ASKER, program=sys.executable)
+    r = python_program(m, "asker", ASKER)
     ok(r.has("holds 0"), "a program waits for 40 more", r.lines)
     time.sleep(1)
     status, text = mete(m, "set", "asker", "--suspend", "--drain", "1")
