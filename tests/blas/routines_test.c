@@ -311,6 +311,12 @@ static void test_plain(void)
 		for (int i = 0; i < m; i++)
 			vec_expect(&c, i + j * m, vec_at(&a, i + j * m) * vec_at(&x, j), 2);
 	vec_check("dgmm", &c);
+	/* a step of 0, as documented for one factor: the number at the address, the last one of a step below 0 */
+	OK(cublasZdgmm(handle, CUBLAS_SIDE_LEFT, m, n, vec_in(&a), m, vec_in(&x), 0, vec_in(&c), m));
+	vec_read(&c);
+	for (int k = 0; k < m * n; k++)
+		vec_expect(&c, k, vec_at(&a, k) * vec_at(&x, n - 1), 2);
+	vec_check("dgmm with one factor", &c);
 	OK(cublasZtrttp(handle, CUBLAS_FILL_MODE_LOWER, n, vec_in(&a), m, vec_in(&p)));
 	vec_read(&p);
 	for (int j = 0; j < n; j++)

@@ -225,10 +225,11 @@ static cublasStatus_t check_geam(const struct blas_work *w)
 		     (w->C != w->B || (w->transb == CUBLAS_OP_N && w->ldb == w->ldc)));
 }
 
+/* A step of 0 is one factor for all of A, as documented. */
 static cublasStatus_t check_dgmm(const struct blas_work *w)
 {
-	return valid(w->m >= 0 && w->n >= 0 && w->incx && (uint32_t)w->mode <= CUBLAS_SIDE_RIGHT &&
-		     ld_good(w->lda, w->m) && ld_good(w->ldc, w->m));
+	return valid(w->m >= 0 && w->n >= 0 && (uint32_t)w->mode <= CUBLAS_SIDE_RIGHT && ld_good(w->lda, w->m) &&
+		     ld_good(w->ldc, w->m));
 }
 
 static cublasStatus_t check_packed(const struct blas_work *w)
