@@ -129,10 +129,14 @@ class Trace(place.MeteTest):
         loop = f'while :; do {os.path.join(place.BUILD, "examples/matmul")}; done'
         self.start('run', '--soft', '-n', 'job', '-m', '100M', '--cores', '60', '--', 'sh', '-c', loop)
         wait_for(lambda: self.json('ps')['grants'] and self.grant('job')['processes'], 'it runs')
-        self.finish(self.start('trace', 'job', '--for', '1500ms', '-o', 't.json', cwd=self.folder), 'job', 'longest launch')
-        events, names = self.check('t.json')
-        calls = [e for e in events if e.get('cat') == 'call']
-        self.assertTrue({'matmul', 'cuMemcpyHtoD_v2', 'cuMemcpyDtoH_v2'} <= {e['name'] for e in calls}, calls[:5])
+        for length in ('1500ms', '4s', '10s'):  # on a busy machine one program takes that long
+            self.finish(self.start('trace', 'job', '--for', length, '-o', 't.json', cwd=self.folder), 'job', 'longest launch')
+            events, names = self.check('t.json')
+            calls = [e for e in events if e.get('cat') == 'call']
+            lost = {'matmul', 'cuMemcpyHtoD_v2', 'cuMemcpyDtoH_v2'} - {e['name'] for e in calls}
+            if not lost:
+                break
+        self.assertEqual(lost, set(), calls[:5])
         self.assertTrue(all(e['args']['bytes'] > 0 for e in calls if 'cuMemcpy' in e['name']))
         self.assertIn('job: matmul', names.values())
         self.assertTrue({'job: turns', 'job: busy', 'job: copy busy'} <= set(names.values()), names)
