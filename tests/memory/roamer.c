@@ -44,9 +44,13 @@ static const struct {
 	void (*make)(void);
 	void (*round)(unsigned int n, uint64_t *d);
 } kinds[] = {
-	{ "captures", captures_make, captures_round }, { "kernels", kernels_make, kernels_round },
-	{ "mapped", mapped_make, mapped_round },       { "products", products_make, products_round },
-	{ "shared", shared_make, shared_round },       { "symbols", symbols_make, symbols_round },
+	{ "captures", captures_make, captures_round },
+	{ "kernels", kernels_make, kernels_round },
+	{ "many", many_make, many_round },
+	{ "mapped", mapped_make, mapped_round },
+	{ "products", products_make, products_round },
+	{ "shared", shared_make, shared_round },
+	{ "symbols", symbols_make, symbols_round },
 	{ "textures", textures_make, textures_round },
 };
 

@@ -17,6 +17,8 @@ void captures_make(void);
 void captures_round(unsigned int n, uint64_t *d);
 void kernels_make(void);
 void kernels_round(unsigned int n, uint64_t *d);
+void many_make(void);
+void many_round(unsigned int n, uint64_t *d);
 void mapped_make(void);
 void mapped_round(unsigned int n, uint64_t *d);
 void products_make(void);

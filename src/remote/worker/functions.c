@@ -103,33 +103,52 @@ static uint32_t device_count(struct work *work, enum remote_kind kind)
 	return n < 0 ? 0 : (uint32_t)n > CODE_DEVICES_MOST ? CODE_DEVICES_MOST : (uint32_t)n;
 }
 
-bool functions_tell(struct work *work, enum remote_kind kind, void *handle, const char *name, uint64_t owner)
+/* Value: false if there is no more room. */
+static bool tell(struct work *work, enum remote_kind kind, void *handle, const char *name, const struct known *k,
+		 struct code_told *told)
 {
-	struct code_told told = { .id = worker_name(work, kind, handle, owner) };
-	const struct known *k = told.id ? functions_known(work, told.id) : NULL;
-	size_t room;
-
-	if (!k) {
-		work->result = CUDA_ERROR_OUT_OF_MEMORY;
-		return false;
-	}
-	told.params = k->layout ? k->params : CODE_COUNT_UNKNOWN;
-	told.devices = device_count(work, kind);
-	room = sizeof(told) + 16 + strlen(name) + 8 + k->params * sizeof(*k->param) +
-	       told.devices * sizeof(struct code_attributes);
-	if (room > work->out.capacity - work->out.used)
-		return false;
-	remote_put(&work->out, &told, sizeof(told));
+	if (k->layout)
+		told->params = k->params;
+	remote_put(&work->out, told, sizeof(*told));
 	remote_put_string(&work->out, name);
 	if (k->layout)
 		remote_put(&work->out, k->param, k->params * sizeof(*k->param));
-	for (uint32_t d = 0; d < told.devices; d++) {
+	for (uint32_t d = 0; d < told->devices; d++) {
 		struct code_attributes attributes;
 
 		attributes_read(work, kind, handle, (int)d, &attributes);
 		remote_put(&work->out, &attributes, sizeof(attributes));
 	}
 	return !work->out.bad;
+}
+
+bool functions_tell(struct work *work, enum remote_kind kind, void *handle, const char *name, uint64_t owner)
+{
+	struct code_told told = { .id = worker_known(work, kind, handle), .params = CODE_COUNT_UNKNOWN };
+	struct known *made = told.id ? NULL : known_new(work, kind, handle);
+	const struct known *k = told.id ? functions_known(work, told.id) : made;
+	size_t room;
+	bool good;
+
+	told.devices = device_count(work, kind);
+	room = sizeof(told) + 16 + strlen(name) + 8 + (k ? k->params : 0) * sizeof(*k->param) +
+	       told.devices * sizeof(struct code_attributes);
+	/* What there is no room for the client asks for later, or never: it gets its id then. */
+	if (k && room > work->out.capacity - work->out.used) {
+		free(made);
+		return false;
+	}
+	if (made)
+		told.id = worker_name(work, kind, handle, owner);
+	if (!k || !told.id) {
+		free(made);
+		work->result = CUDA_ERROR_OUT_OF_MEMORY;
+		return false;
+	}
+	good = tell(work, kind, handle, name, k, &told);
+	if (made)
+		worker_keep(work, told.id, made, free);
+	return good;
 }
 
 /* ---- all of a module or library ---- */
