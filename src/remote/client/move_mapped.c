@@ -18,9 +18,9 @@
 #define BODY 256u
 
 /* One session: the device is the same one to all of them. */
-static bool may_move(const struct physical *p)
+static bool may_move(const struct physical_seen *p)
 {
-	return p->prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+	return p->at == CU_MEM_LOCATION_TYPE_DEVICE;
 }
 
 static bool maps(const struct range *r, const struct physical *p)
@@ -37,12 +37,12 @@ static uint64_t id_of(const struct move *m, const struct physical *p)
 }
 
 /* 0: it is mapped whole nowhere, or not to be read and written. */
-static uint64_t whole_at(const struct move *m, const struct physical *p)
+static uint64_t whole_at(const struct move *m, const struct physical_seen *p)
 {
 	for (size_t i = 0; i < m->ranges; i++) {
 		const struct range *r = &m->range[i];
 
-		if (maps(r, p) && !r->copy && r->bytes == p->bytes && !range_closed(r))
+		if (maps(r, p->it) && !r->copy && r->bytes == p->bytes && !range_closed(r))
 			return r->begin;
 	}
 	return 0;
@@ -50,7 +50,7 @@ static uint64_t whole_at(const struct move *m, const struct physical *p)
 
 bool move_mapped_look(struct move *m)
 {
-	struct physical **list = physical_all(m->session, &m->mapped_count);
+	struct physical_seen *list = physical_all(m->session, &m->mapped_count);
 	uint32_t stay = 0;
 
 	m->mapped = list ? calloc(m->mapped_count + 1, sizeof(*m->mapped)) : NULL;
@@ -60,9 +60,9 @@ bool move_mapped_look(struct move *m)
 		return move_stays(m, WORKER_STAY_HOST, 0);
 	}
 	for (size_t i = 0; i < m->mapped_count; i++) {
-		struct physical *p = list[i];
+		const struct physical_seen *p = &list[i];
 
-		m->mapped[i] = (struct move_mapped){ .physical = p, .at = whole_at(m, p) };
+		m->mapped[i] = (struct move_mapped){ .physical = p->it, .at = whole_at(m, p) };
 		m->total += p->bytes;
 		stay += !may_move(p);
 	}

@@ -239,6 +239,12 @@ static CUresult pull_together(struct together *t)
 	return r;
 }
 
+/* Whoever has just been told of a place by another thread sees it. */
+static bool is_any(void)
+{
+	return __atomic_load_n(&all, __ATOMIC_RELAXED);
+}
+
 /* For all places of a session, each in its own context. False: this thread is at it already. */
 static bool enter(void)
 {
@@ -587,7 +593,7 @@ static CUresult add_here(struct unified *u)
 	else
 		client_plain_cuStreamSynchronize(u->stream);
 	u->next = all;
-	all = u;
+	__atomic_store_n(&all, u, __ATOMIC_RELAXED);
 	atomic_fetch_add_explicit(&place->session->unified, 1, memory_order_relaxed);
 	leave();
 	return CUDA_SUCCESS;
@@ -646,7 +652,7 @@ static void drop(bool (*which)(const struct unified *u, uint64_t arg), uint64_t 
 			at = &u->next;
 			continue;
 		}
-		*at = u->next;
+		__atomic_store_n(at, u->next, __ATOMIC_RELAXED);
 		atomic_fetch_sub_explicit(&u->place.session->unified, 1, memory_order_relaxed);
 		if (stream && u->stream && context_enter(u)) {
 			if (u->gone_out)
@@ -663,7 +669,7 @@ bool unified_has(uint64_t host)
 {
 	bool found;
 
-	if (!all || !enter())
+	if (!is_any() || !enter())
 		return false;
 	found = has_locked(host);
 	leave();
@@ -679,7 +685,7 @@ bool unified_find(uint64_t host, uint64_t bytes, struct unified_place *ret)
 {
 	bool found = false;
 
-	if (!all || !enter())
+	if (!is_any() || !enter())
 		return false;
 	for (struct unified *u = all; u && !found; u = u->next) {
 		const struct unified_place *p = &u->place;
@@ -696,7 +702,7 @@ bool unified_touches(uint64_t address, uint64_t bytes)
 {
 	bool found = false;
 
-	if (!all || !enter())
+	if (!is_any() || !enter())
 		return false;
 	for (struct unified *u = all; u && !found; u = u->next)
 		found = overlap(address, bytes, u->place.host, u->place.bytes) ||
@@ -707,7 +713,7 @@ bool unified_touches(uint64_t address, uint64_t bytes)
 
 struct advice **unified_advice_enter(struct advice_span part, struct advice_span *ret_whole)
 {
-	if (!all || !part.bytes || !enter())
+	if (!is_any() || !part.bytes || !enter())
 		return NULL;
 	for (struct unified *u = all; u; u = u->next) {
 		const struct unified_place *p = &u->place;
@@ -729,20 +735,20 @@ void unified_advice_leave(void)
 
 void unified_remove(uint64_t host)
 {
-	if (all)
+	if (is_any())
 		drop(of_host, host, true);
 }
 
 /* Its streams go with it. */
 void unified_drop_context(uint64_t context)
 {
-	if (all)
+	if (is_any())
 		drop(of_context, context, false);
 }
 
 void unified_drop_owner(uint64_t owner)
 {
-	if (all)
+	if (is_any())
 		drop(of_owner, owner, true);
 }
 
@@ -757,7 +763,7 @@ uint64_t unified_aside(const struct session *session)
 {
 	uint64_t bytes = 0;
 
-	if (!all || !enter())
+	if (!is_any() || !enter())
 		return 0;
 	for (const struct unified *u = all; u; u = u->next)
 		bytes += is_aside(u, session) ? u->place.bytes : 0;
@@ -783,7 +789,7 @@ CUresult unified_out(const struct session *session)
 {
 	CUresult r = CUDA_SUCCESS;
 
-	if (!all || !enter())
+	if (!is_any() || !enter())
 		return r;
 	for (struct unified *u = all; r == CUDA_SUCCESS && u; u = u->next) {
 		if (!is_aside(u, session))
@@ -814,7 +820,7 @@ CUresult unified_in(const struct session *session)
 {
 	CUresult r = CUDA_SUCCESS;
 
-	if (!all || !enter())
+	if (!is_any() || !enter())
 		return r;
 	for (struct unified *u = all; r == CUDA_SUCCESS && u; u = u->next)
 		if (is_aside(u, session) && u->aside)
@@ -825,7 +831,7 @@ CUresult unified_in(const struct session *session)
 
 void unified_keep_none(void)
 {
-	if (!all || !enter())
+	if (!is_any() || !enter())
 		return;
 	for (struct unified *u = all; u; u = u->next) {
 		free(u->aside);

@@ -78,9 +78,9 @@ static void map_ends(struct physical *p)
 	pthread_mutex_unlock(&lock);
 }
 
-struct physical **physical_all(const struct session *session, size_t *ret_count)
+struct physical_seen *physical_all(const struct session *session, size_t *ret_count)
 {
-	struct physical **list;
+	struct physical_seen *list;
 	size_t n = 0;
 
 	pthread_mutex_lock(&lock);
@@ -90,7 +90,7 @@ struct physical **physical_all(const struct session *session, size_t *ret_count)
 	*ret_count = list ? n : 0;
 	for (struct physical *p = all; list && p; p = p->next)
 		if (p->session == session)
-			list[--n] = p;
+			list[--n] = (struct physical_seen){ p, p->bytes, p->prop.location.type };
 	pthread_mutex_unlock(&lock);
 	return list;
 }

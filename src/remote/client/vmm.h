@@ -25,8 +25,15 @@ struct physical {
 
 /* The properties for the request to the worker: without handles that other processes could open. */
 CUmemAllocationProp physical_asked(const struct physical *p);
-/* All of the session, oldest first; they do not change while the gate is closed. NULL: no memory. */
-struct physical **physical_all(const struct session *session, size_t *ret_count);
+/* One as it is at a moment; `it` itself stays only while the gate is closed. */
+struct physical_seen {
+	struct physical *it;
+	uint64_t bytes;
+	CUmemLocationType at;
+};
+
+/* All of the session, oldest first. NULL: no memory. */
+struct physical_seen *physical_all(const struct session *session, size_t *ret_count);
 /* Ends the worker's reference; the handle is not changed. */
 CUresult physical_release(CUmemGenericAllocationHandle handle);
 /* In the child of fork(). */
