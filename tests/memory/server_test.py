@@ -2,6 +2,7 @@
 Programs of `mete run --remote` go from one `mete serve` to another while they run: bit-equal, at the same addresses, by
 one call that takes longer. Whatever becomes of the other server, they go on where they were: server_test.py BUILD [NAME...]
 """
+import contextlib
 import os
 import random
 import signal
@@ -252,7 +253,8 @@ def anybody_killed(a, b):
         if victim != "program" and not until(lambda: len(r.rounds()) > done + 1 or r.process.poll() is not None, 30):
             wrong.append((victim, "hangs", r.lines[-3:]))
         if r.process.poll() is None:
-            r.go_on()
+            with contextlib.suppress(BrokenPipeError):  # it may end in this moment
+                r.go_on()
             os.killpg(r.process.pid, signal.SIGKILL)
         elif victim != "program" and not until(lambda: any(line.endswith(": 46") for line in list(r.lines)), 10):
             wrong.append((victim, r.process.returncode, r.lines[-3:]))
