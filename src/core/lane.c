@@ -197,7 +197,8 @@ static void fall_back_locked(struct lane *l, uint64_t excess_ns)
 	l->excesses = 0;
 }
 
-uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uint64_t seen_ns, enum lane_seen how)
+uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uint64_t seen_ns, enum lane_seen how,
+		   uint64_t behind_ns)
 {
 	face_marker old = NULL;
 	uint64_t at = 0;
@@ -213,7 +214,7 @@ uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uin
 		if (how == LANE_WAITED)
 			catch_up_locked(l, seen_ns - at);
 		else if (how == LANE_IDLE)
-			fall_back_locked(l, at - submitted_ns);
+			fall_back_locked(l, at > behind_ns ? at - behind_ns : 0);
 		old = rebase_locked(l);
 	}
 	pthread_mutex_unlock(&l->lock);

@@ -36,7 +36,7 @@ struct lane {
 	face_marker base, next_base; /* next_base: recorded, not yet known to have happened */
 	uint64_t base_ns;	 /* the base's time on CLOCK_MONOTONIC, estimated */
 	uint64_t base_submitted_ns, next_submitted_ns;
-	uint64_t least_excess_ns; /* of recent events on an idle device: from submission to the computed time */
+	uint64_t least_excess_ns; /* of recent events on an idle device: from the work behind to the computed time */
 	uint32_t excesses;
 	uint64_t least_gap_ns; /* of recent events that were waited for: computed time to the end of the wait */
 	uint32_t gaps;
@@ -92,9 +92,12 @@ enum lane_seen {
 
 /*
  * Returns the time on CLOCK_MONOTONIC at which the event happened. The event was submitted at submitted_ns or later and
- * seen at seen_ns. 0: the driver does not say. Inside the lane.
+ * seen at seen_ns. behind_ns, of LANE_IDLE: the work behind it began then at the earliest. An event needs a little time
+ * to happen, nobody knows how much: only one that seems to be later than that work shows that the base is late. So no
+ * less is charged than was had. 0: the driver does not say. Inside the lane.
  */
-uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uint64_t seen_ns, enum lane_seen how);
+uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uint64_t seen_ns, enum lane_seen how,
+		   uint64_t behind_ns);
 
 /*
  * Around a driver's call that may destroy the context: lane_freeze() before it, then lane_drop() if the context is

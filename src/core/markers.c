@@ -165,7 +165,8 @@ static void progress(struct pace *p)
 /* When the work behind the chunk's start began; 0: it has not, or nobody can say. Inside the lane. */
 static uint64_t begin_of(const struct chunk *c, uint64_t seen_ns)
 {
-	uint64_t at_ns = lane_time(c->lane, c->start, c->start_ns, seen_ns, c->idle ? LANE_IDLE : LANE_LATER);
+	enum lane_seen how = c->idle ? LANE_IDLE : LANE_LATER;
+	uint64_t at_ns = lane_time(c->lane, c->start, c->start_ns, seen_ns, how, c->least_ns);
 
 	/* Where the stream was idle, the event happened before the work behind it had been submitted. */
 	return at_ns && at_ns < c->least_ns ? c->least_ns : at_ns;
@@ -200,7 +201,7 @@ static void finish(struct pace *p, struct chunk *at, uint64_t seen_ns, bool wait
 	pthread_mutex_unlock(&p->lock);
 	l = c.lane;
 	if (lane_enter(l)) {
-		end_ns = lane_time(l, c.end, c.end_ns, seen_ns, waited ? LANE_WAITED : LANE_LATER);
+		end_ns = lane_time(l, c.end, c.end_ns, seen_ns, waited ? LANE_WAITED : LANE_LATER, 0);
 		if (c.start && end_ns)
 			begin_ns = c.begun_ns ? c.begun_ns : begin_of(&c, seen_ns);
 		lane_leave(l);

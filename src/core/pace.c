@@ -594,7 +594,7 @@ void pace_end_host(struct launch *l, bool launched)
 	}
 	/* Where an event stood before it in the stream, the time before that was spent waiting for other work. */
 	if (l->start && lane_enter(lane)) {
-		at = lane_time(lane, l->start, l->start_ns, end, LANE_LATER);
+		at = lane_time(lane, l->start, l->start_ns, end, LANE_LATER, 0);
 		if (at > begin)
 			begin = at;
 		if (at && !l->handle && !l->per_thread)
