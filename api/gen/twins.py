@@ -11,6 +11,7 @@ NAME-forward.toml says how the calls of NAME-soft.toml travel:
   local              calls that the twin answers alone
   sets, sets_by      calls that set something of the object that they are about, which another worker is told when the session
                      moves (client/deeds.h); sets_by: their first argument says what, the others what to
+  settles            calls that end an object for which the worker's library waits for the device (client/forward.h, settle)
   spoils             calls that leave it as nobody can make it again: it keeps the session where it is
   waits, ask, once   calls that take memory; that are waited for although nothing comes back; whose answer is always the same
   out                parameters that point to one value of the program's that is given out, as "CALL:PARAMETER"
@@ -50,7 +51,7 @@ from .spec import SpecError
 from .text import banner, failure, refused_by_name, ret
 
 KEYS = {"number", "files", "statuses", "create", "destroy", "numbers", "same", "here", "local", "waits", "ask", "once", "out", "both", "list",
-        "tells", "scalar", "result", "kept", "twin", "scratch", "pointer_mode", "pointer_mode_of", "final", "sets", "sets_by", "spoils",
+        "settles", "tells", "scalar", "result", "kept", "twin", "scratch", "pointer_mode", "pointer_mode_of", "final", "sets", "sets_by", "spoils",
         "raw", "raw_body", "told", "more", "raw_about", "far", "parts"}
 FAR_KEYS = {"ask", "rehearse", "descriptor", "library", "recipes", "calls", "by_hand", "values", "out", "outs", "once"}
 
@@ -67,7 +68,7 @@ class Way:
         self.numbers, self.same = self.data.get("numbers", []), self.data.get("same", {})
         self.types = {t: i + 1 for i, t in enumerate(self.destroy)}
         known = {c.symbol: {a.name for a in c.args} for c in implemented}
-        for key in ("local", "waits", "ask", "once", "here", "tells", "sets", "sets_by", "spoils", "raw"):
+        for key in ("local", "settles", "waits", "ask", "once", "here", "tells", "sets", "sets_by", "spoils", "raw"):
             faults += [f'{shown}: {key} "{p}": no such call' for p in self.data.get(key, []) if not fnmatch.filter(known, p)]
         for key in ("out", "both", "list", "scalar", "result", "kept", "twin", "scratch"):
             faults += [f'{shown}: {key} "{p}": no such parameter' for p in self.data.get(key, [])
@@ -369,7 +370,8 @@ def destroy_body(way, c):
     thing = program_object(way, about)
     return ["\tstruct twin_call c_;", f"\tvoid *twin_ = twin_of({thing}, {way.type_of(about.type)});", "\tint status_;", "",
             f"\tif (!twin_ || twin_leaves({thing}))", f"\t\treturn soft_{c.symbol}(({ctype})(uintptr_t)twin_);",
-            "\ttwin_enter(&c_, &library_);", f"\tif (twin_begin(&c_, 0, {way.spec.upper}_CALL_{c.symbol}, {thing}, TWIN_RUN, 0))",
+            *(["\tforward_settle();"] if way.has("settles", c) else []), "\ttwin_enter(&c_, &library_);",
+            f"\tif (twin_begin(&c_, 0, {way.spec.upper}_CALL_{c.symbol}, {thing}, TWIN_RUN, 0))",
             "\t\ttwin_send(&c_);", "\tstatus_ = twin_end(&c_);", f"\ttwin_gone({thing});", f"\treturn ({c.returns})status_;"]
 
 

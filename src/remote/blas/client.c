@@ -115,6 +115,8 @@ cublasStatus_t forward_destroy(void *handle, enum cublas_call call)
 
 	if (h && h->kind != kind)
 		return CUBLAS_STATUS_INVALID_VALUE;
+	if (h)
+		forward_settle();
 	if (!forward_begin(&c, handle, call, FORWARD_FORGET, 0))
 		return (cublasStatus_t)forward_end(&c);
 	forward_send(&c);

@@ -1,8 +1,10 @@
 /* forward.c: the table that forwarded libraries find by its name; see forward.h. */
 #include "remote/client/forward.h"
 #include "base/own_note.h"
+#include "remote/client/captures.h"
 #include "remote/client/context.h"
 #include "remote/client/gate.h"
+#include "remote/client/session.h"
 #include "remote/client/unified.h"
 #include "cuda_remote.h"
 #include "core/log.h"
@@ -47,6 +49,17 @@ static bool stream_is_near(const struct client_call *c, CUstream stream)
 	return !word || !*word || device < 0 || *word == (uint32_t)device + 1;
 }
 
+static void settle(void)
+{
+	unsigned int count = __atomic_load_n(&session_count, __ATOMIC_ACQUIRE);
+	bool hosts = false;
+
+	for (unsigned int i = 0; i < count; i++)
+		hosts |= __atomic_load_n(&sessions[i]->link.host, __ATOMIC_ACQUIRE) != NULL;
+	if (hosts && !captures_any())
+		cuda_remote_table.cuCtxSynchronize();
+}
+
 static bool begin(struct client_call *c, bool waits)
 {
 	return begin_room(c, waits, CLIENT_ROOM);
@@ -68,6 +81,7 @@ const struct forward_calls mete_remote_forward = {
 	.use = client_use,
 	.use_stream = client_use_stream,
 	.stream_is_near = stream_is_near,
+	.settle = settle,
 	.use_current = client_use_current,
 	.mint = mint,
 	.drop = client_drop,

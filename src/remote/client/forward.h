@@ -23,6 +23,12 @@ struct forward_calls {
 	 * True if the stream is on the device for which the library's object, which the call names first, was created.
 	 */
 	bool (*stream_is_near)(const struct client_call *c, CUstream stream);
+	/*
+	 * Before a call, which has no answer, for which the worker's library may wait for the device: the device may wait
+	 * for a host function of this process, and the worker for the device. So where the program has host functions,
+	 * what its current context does is waited for here. Not while something is in capture.
+	 */
+	void (*settle)(void);
 	bool (*use_current)(struct client_call *c);
 	void *(*mint)(struct client_call *c, enum remote_kind kind, const void *owner, uint64_t *id);
 	void (*drop)(const void *handle);

@@ -42,6 +42,14 @@ void forward_context(void)
 		f->cuda->cuCtxSetCurrent(context);
 }
 
+void forward_settle(void)
+{
+	const struct forward_calls *f = forward_client();
+
+	if (f)
+		f->settle();
+}
+
 bool forward_open(struct forward_call *c, const struct forward_library *library)
 {
 	*c = (struct forward_call){ .library = library,

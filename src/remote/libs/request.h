@@ -37,6 +37,9 @@ const struct forward_calls *forward_client(void);
  */
 void forward_context(void);
 
+/* Before the library at the worker destroys what it may wait for the device for (client/forward.h). */
+void forward_settle(void);
+
 /* False: the status is set. Only the request's number is chosen. */
 bool forward_open(struct forward_call *c, const struct forward_library *library);
 /*
