@@ -6,7 +6,8 @@ bad_program.py gives them handles that are none and two threads for one handle, 
 none or odd, NaN, infinity, sizes of 0 and below. Nothing may die or stay charged, and a library may say what its documentation says. Then a server on which a library
 is not there, and calls that are refused, which are named in one line. blas_program.py gives each call of cuBLAS wrong arguments: the
 status is the same in all ways, at once, and no error follows. sparse_program.py makes cuSPARSE's descriptors of what they cannot
-be made of, and asks NVIDIA's library the same where it is there.
+be made of, and asks NVIDIA's library the same where it is there. pending_program.py destroys objects while a function of the program is
+to run.
 """
 
 import json
@@ -24,6 +25,7 @@ build = sys.argv[1]
 here = os.path.dirname(os.path.abspath(__file__))
 METE = os.path.join(build, "src/cli/mete")
 PROGRAM = [sys.executable, "-B", os.path.join(here, "bad_program.py")]
+PENDING = [sys.executable, "-B", os.path.join(here, "pending_program.py")]
 folder = tempfile.mkdtemp(prefix="mete-bad-")
 env = {k: v for k, v in os.environ.items() if not k.startswith("METE_") and k != "LD_LIBRARY_PATH"}
 env.update(METE_RUNTIME_DIR=folder, METE_SOFT_DIR=os.path.join(folder, "soft"), METE_SOFT_DEVICES="2", OCL_ICD_VENDORS="/nonexistent")
@@ -44,8 +46,8 @@ def held():
     return grants
 
 
-def verdicts(way, words, *parts):
-    r = run(words, [*PROGRAM, *parts])
+def verdicts(way, words, *parts, program=PROGRAM):
+    r = run(words, [*program, *parts])
     for line in r.stdout.splitlines():
         word, _, what = line.partition(" ")
         if word in ("ok", "bad"):
@@ -222,6 +224,7 @@ try:
         refused(name, given)
         statuses(name, given)
         descriptors(name, run(given, SPARSE))
+        verdicts(name, given, program=PENDING)
         verdicts(name, given)  # a grant whose programs fault as often as this one is quarantined after it
         if name != "directly":
             check(held() == 0, f"{name}: nothing stays charged", held())
