@@ -24,9 +24,9 @@ struct forward_calls {
 	 */
 	bool (*stream_is_near)(const struct client_call *c, CUstream stream);
 	/*
-	 * Before a call, which has no answer, for which the worker's library may wait for the device: the device may wait
-	 * for a host function of this process, and the worker for the device. So where the program has host functions,
-	 * what its current context does is waited for here. Not while something is in capture.
+	 * Before a call, which has no answer, for which the worker's library may wait for the device: the device may
+	 * wait for a host function of this process, and the worker for the device. So where the program has host
+	 * functions, what its current context does is waited for here. Not while something is in capture.
 	 */
 	void (*settle)(void);
 	bool (*use_current)(struct client_call *c);
