@@ -11,7 +11,7 @@ NAME-forward.toml says how the calls of NAME-soft.toml travel:
   local              calls that the twin answers alone
   sets, sets_by      calls that set something of the object that they are about, which another worker is told when the session
                      moves (client/deeds.h); sets_by: their first argument says what, the others what to
-  settles            calls that end an object for which the worker's library waits for the device (client/forward.h, settle)
+  settles            calls for which the worker's library may wait for the device, as it frees memory (client/forward.h, settle)
   spoils             calls that leave it as nobody can make it again: it keeps the session where it is
   waits, ask, once   calls that take memory; that are waited for although nothing comes back; whose answer is always the same
   out                parameters that point to one value of the program's that is given out, as "CALL:PARAMETER"
@@ -313,7 +313,8 @@ def client_body(way, c):
     outs = [a for a in c.args if way.role(c, a) in ("out", "both")]
     about = next(iter(way.objects(c)), None)
     out = ["\tstruct twin_call c_;", *([f"\t{made.target} twin_ = 0;"] if made else []), "\tint status_;",
-           *(["\tbool here_ = true;"] if scalars else []), "", "\ttwin_enter(&c_, &library_);"]
+           *(["\tbool here_ = true;"] if scalars else []), "", *(["\tforward_settle();"] if way.has("settles", c) else []),
+           "\ttwin_enter(&c_, &library_);"]
     out += [f"\tstatus_ = (int){twin};"]
     call = f"{way.spec.upper}_CALL_{c.symbol}"
     if scalars:

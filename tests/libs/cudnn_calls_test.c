@@ -304,6 +304,28 @@ static void test_batch(void)
 		end(list[i]);
 }
 
+/* Of minus infinity a rectifier without a slope is 0. */
+static void test_infinite(cudnnActivationDescriptor_t f)
+{
+	static const cudnnActivationMode_t modes[] = { CUDNN_ACTIVATION_RELU, CUDNN_ACTIVATION_CLIPPED_RELU };
+	float values[] = { -INFINITY, INFINITY, -1, 1 }, one = 1, zero = 0;
+	static struct tensor x;
+	int dim[] = { 1, 4, 1, 1 };
+
+	make(&x, CUDNN_DATA_FLOAT, false, 4, dim);
+	for (size_t m = 0; m < sizeof(modes) / sizeof(*modes); m++) {
+		float got[4];
+
+		GOOD(t.cudnnSetActivationDescriptor(f, modes[m], CUDNN_PROPAGATE_NAN, 2));
+		CU(cuMemcpyHtoD(x.memory, values, sizeof(values)));
+		GOOD(t.cudnnActivationForward(handle, f, &one, x.descriptor, at(x.memory), &zero, x.descriptor,
+					      at(x.memory)));
+		CU(cuMemcpyDtoH(got, x.memory, sizeof(got)));
+		ok(got[0] == 0 && got[1] == (m ? 2 : INFINITY) && got[2] == 0 && got[3] == 1);
+	}
+	end(&x);
+}
+
 /* What a function has computed in the place of its argument is all that its gradient has of it. */
 static void test_in_place(cudnnActivationDescriptor_t f, const struct tensor *a, const struct tensor *c)
 {
@@ -388,6 +410,7 @@ static void test_tensors(void)
 	for (int k = 0; k < 120; k++)
 		wanted[k] = 2 * (a.value[k] > 0 ? a.value[k] : 0.5 * expm1(a.value[k]));
 	same(&c, wanted, "an activation");
+	test_infinite(f);
 	test_in_place(f, &a, &c);
 	GOOD(t.cudnnDestroyActivationDescriptor(f));
 	GOOD(t.cudnnSetTensor(handle, c.descriptor, at(c.memory), &half));

@@ -40,9 +40,18 @@ def plan(library, stream):
     return lambda: lib.cufftDestroy(handle)
 
 
+def area(library, stream):
+    """A plan that gets another workspace: it frees its own."""
+    lib, handle = ctypes.CDLL(library), I()
+    good(lib.cufftPlan1d(ctypes.byref(handle), I(4096), I(0x29), I(1)))
+    good(lib.cufftSetStream(handle, stream))
+    return lambda: lib.cufftSetWorkArea(handle, memory)
+
+
 OBJECTS = {
     "cuBLAS": lambda s: simple("libcublas.so.12", "cublasCreate_v2", "cublasDestroy_v2", s, "cublasSetStream_v2"),
     "cuFFT": lambda s: plan("libcufft.so.12", s),
+    "cuFFT's workspace": lambda s: area("libcufft.so.12", s),
     "cuRAND": lambda s: simple("libcurand.so.10", "curandCreateGenerator", "curandDestroyGenerator", s, "curandSetStream", I(100)),
     "cuSOLVER": lambda s: simple("libcusolver.so.12", "cusolverDnCreate", "cusolverDnDestroy", s, "cusolverDnSetStream"),
     "cuSPARSE": lambda s: simple("libcusparse.so.12", "cusparseCreate", "cusparseDestroy", s, "cusparseSetStream"),

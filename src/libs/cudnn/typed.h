@@ -94,10 +94,10 @@ static T NAMED(floor_mod)(T x, T b)
 
 static T NAMED(relu)(T x, const struct dnn_work *w)
 {
-	T low = (T)w->scalar[POINT_LOW], high = (T)w->scalar[POINT_HIGH];
+	T low = (T)w->scalar[POINT_LOW], high = (T)w->scalar[POINT_HIGH], slope = (T)w->scalar[POINT_SLOPE];
 
 	if (x < low)
-		return low + (T)w->scalar[POINT_SLOPE] * (x - low);
+		return slope != 0 ? low + slope * (x - low) : low; /* also where x is infinite */
 	return x > high ? high : x;
 }
 
