@@ -1,4 +1,5 @@
-/* calls.c: how a routine becomes a kernel: its scalars, and how many blocks it is cut into. Nothing to do is success.
+/*
+ * calls.c: how a routine becomes a kernel: its scalars, and how many blocks it is cut into. Nothing to do is success.
  * Its arguments have been checked (checks.c).
  */
 #include "libs/blas/blas.h"

@@ -25,7 +25,7 @@ struct physical {
 
 /* The properties for the request to the worker: without handles that other processes could open. */
 CUmemAllocationProp physical_asked(const struct physical *p);
-/* One as it is at a moment; `it` itself stays only while the gate is closed. */
+/* An allocation as it is at a moment. What `it` points to stays only while the gate is closed. */
 struct physical_seen {
 	struct physical *it;
 	uint64_t bytes;

@@ -37,7 +37,7 @@ const struct forward_calls *forward_client(void);
  */
 void forward_context(void);
 
-/* Before the library at the worker destroys what it may wait for the device for (client/forward.h). */
+/* Before a call without an answer for which the worker's library may wait for the device (client/forward.h). */
 void forward_settle(void);
 
 /* False: the status is set. Only the request's number is chosen. */
