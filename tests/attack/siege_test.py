@@ -279,6 +279,8 @@ class Rounds:
         self.half(True)
         attack.pause()
         self.count += 1
+        if not self.count % 10:  # a test that says nothing for long is taken for one that hangs
+            print(f"# {self.count} rounds of a calm and a siege", flush=True)
 
     def half(self, siege):
         """Both halves do the same, so that what is measured is the attackers' work alone."""
