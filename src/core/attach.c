@@ -296,6 +296,8 @@ static const char *remedy(int r)
 		return "meted and this library are of different versions; install both from one release";
 	case EPROTO:
 		return "whoever listens there is not meted, or is damaged; check METE_SOCKET";
+	case EPERM:
+		return "this worker has no client yet, and is not metered before; nothing is to be done";
 	case EACCES:
 		return "the socket belongs to another user; run under a grant of your own (mete run)";
 	case EHOSTDOWN:

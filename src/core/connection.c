@@ -69,7 +69,7 @@ static int only_fd(struct msghdr *message)
 
 /*
  * In a worker, which can make no sockets: meted hands out connections to the grant through the worker's own connection
- * (wire/worker.h). Value: the descriptor or -errno.
+ * (wire/worker.h). Value: the descriptor or -errno; -EPERM: this worker has no grant yet.
  */
 static int ask_connection(int control)
 {
@@ -98,6 +98,8 @@ static int ask_connection(int control)
 		return fd;
 	if (fd >= 0)
 		syscall(SYS_close, fd);
+	if (r == sizeof word && word.type == WORKER_CONNECTED && word.status == -EPERM)
+		return -EPERM;
 	return r ? -ECONNREFUSED : -ECONNRESET;
 }
 

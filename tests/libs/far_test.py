@@ -42,6 +42,15 @@ import ctypes
 out = ctypes.c_int()
 print("plan", ctypes.CDLL("libcufft.so.12").cufftPlan1d(ctypes.byref(out), 1 << 21, 0x29, 1))
 """
+MEMORY = r"""
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+context, free, total, at = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t(), ctypes.c_uint64()
+print("start", cuda.cuInit(0) or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) or cuda.cuCtxSetCurrent(context))
+cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
+print("total", total.value)
+print("most", cuda.cuMemAlloc_v2(ctypes.byref(at), ctypes.c_size_t(257 << 20)))
+"""
 
 
 def run(program, settings="", mem="256M", awaited="", **variables):
@@ -94,6 +103,12 @@ said, log = run(PLAN, METE_FORWARD_CUFFT=os.path.join(standin, "libcufft.so.12")
 check(said.get("plan") == "0", "a work area of another maker's cuFFT", log)
 said, log = run(PLAN, mem="8M", METE_FORWARD_CUFFT=os.path.join(standin, "libcufft.so.12"))
 check(said.get("plan") == "2", "and without room for it in the quota: CUFFT_ALLOC_FAILED", log)
+
+# One that calls the driver while it is loaded, before the worker has a client: the quota holds all the same.
+for early in ("version", "init"):
+    said, log = run(MEMORY, METE_FORWARD_CURAND=os.path.join(standin, "libearly.so"), METE_TEST_EARLY=early)
+    check(said.get("total") == str(256 << 20) and said.get("most") == "2",
+          f"a library that calls the driver early ({early}) takes nothing from the quota's strength", log)
 
 real = next((path for path in ("/usr/local/cuda/lib64/libcudnn.so.9",) if real_version(path)), None)
 if real:

@@ -196,6 +196,12 @@ static bool make_ready(struct warm *warm, struct wall *wall, struct sandbox *san
 {
 	int r;
 
+	/*
+	 * Before any library is loaded: NVIDIA's look for the driver by its name while they start, and get the shim, which
+	 * decides with its first call whether it meters this process.
+	 */
+	setenv("METE_SOCKET", WORKER_SOCKET, 1);
+	setenv("METE_LOG", "stderr", 1);
 	if (!warm_up(warm, shim, devices, why, why_bytes))
 		return false;
 	own_account_open();
@@ -207,8 +213,6 @@ static bool make_ready(struct warm *warm, struct wall *wall, struct sandbox *san
 		snprintf(why, why_bytes, "the shared memory cannot be made: %s", strerror(r ? -r : errno));
 		return false;
 	}
-	setenv("METE_SOCKET", WORKER_SOCKET, 1);
-	setenv("METE_LOG", "stderr", 1);
 	/* Until here it goes with meted; from here it sees meted's end by the connection, and outlives it with a
 	 * client. */
 	prctl(PR_SET_PDEATHSIG, 0);
@@ -269,6 +273,11 @@ static int wait_for_meted(const struct options *o)
 	r = warm_take(&warm);
 	if (r != CUDA_SUCCESS)
 		return refuse(client, word.grant, r);
+	if (!own_account_there()) {
+		wall_refuse(client, WALL_NO_DEVICE, "grant %s: the worker's shim does not meter, so nothing would be charged; "
+			    "install mete whole, from one release", word.grant);
+		return complain("the shim in this worker has no account: it serves nobody");
+	}
 	return serve(&wall, &warm.shim, client, word.grant, WORKER_LISTEN_FD, hand_accept);
 }
 

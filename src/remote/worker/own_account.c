@@ -41,6 +41,11 @@ uint64_t own_account_bytes(const uint8_t uuid[16])
 	return WATCH_UNKNOWN;
 }
 
+bool own_account_there(void)
+{
+	return core.page && core.page();
+}
+
 bool own_account_reached(void)
 {
 	return !core.alive || core.alive();

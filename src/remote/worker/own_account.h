@@ -11,5 +11,7 @@
 void own_account_open(void);
 /* In bytes, of the device with this UUID. WATCH_UNKNOWN: there is no account. Any thread. */
 uint64_t own_account_bytes(const uint8_t uuid[16]);
+/* False: nothing that this process takes is charged. */
+bool own_account_there(void);
 /* True if meted, which gives this process its memory, can be reached, or if nobody has to give it any. */
 bool own_account_reached(void);
