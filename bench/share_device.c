@@ -1,6 +1,7 @@
 /* share_device.c: see share_device.h. */
 #include "share_device.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +12,16 @@
 static const char ptx_head[] = ".version 6.0\n.target sm_60\n.address_size 64\n";
 
 /*
- * Every block goes its rounds; reading the clock is what a round costs. The first thread of the first block keeps the
- * record, where there is room for records. No rounds: the length is declared.
+ * Every block goes its rounds; reading the clock is what a round costs. What was read must be used, by all threads, or
+ * the driver's compiler leaves the loop out: its sum ends the kernel with a fault if it is a number that it never is.
+ * The first thread of the first block keeps the record, where there is room for records. No rounds: the length is
+ * declared.
  */
 static const char ptx_body[] = "(.param .u64 rounds, .param .u64 counter, .param .u64 marks, .param .u64 length)\n"
 			       "{\n"
 			       "	.reg .pred %more, %no;\n"
 			       "	.reg .b32 %x, %t, %i;\n"
-			       "	.reg .b64 %n, %c, %m, %l, %b, %e, %w, %clock;\n"
+			       "	.reg .b64 %n, %c, %m, %l, %b, %e, %w, %clock, %sum;\n"
 			       "	ld.param.u64 %n, [rounds];\n"
 			       "	setp.eq.u64 %no, %n, 0;\n"
 			       "	@%no bra out;\n"
@@ -26,12 +29,16 @@ static const char ptx_body[] = "(.param .u64 rounds, .param .u64 counter, .param
 			       "	ld.param.u64 %m, [marks];\n"
 			       "	ld.param.u64 %l, [length];\n"
 			       "	mov.u64 %b, %globaltimer;\n"
+			       "	mov.u64 %sum, 0;\n"
 			       "round:\n"
 			       "	mov.u64 %clock, %clock64;\n"
+			       "	add.u64 %sum, %sum, %clock;\n"
 			       "	sub.u64 %n, %n, 1;\n"
 			       "	setp.ne.u64 %more, %n, 0;\n"
 			       "	@%more bra round;\n"
 			       "	mov.u64 %e, %globaltimer;\n"
+			       "	setp.eq.u64 %more, %sum, 1;\n"
+			       "	@%more trap;\n"
 			       "	mov.u32 %x, %ctaid.x;\n"
 			       "	mov.u32 %t, %tid.x;\n"
 			       "	or.b32 %t, %t, %x;\n"
@@ -229,30 +236,44 @@ uint64_t device_time(const struct device *d, CUevent event)
 	return d->base_ns + (uint64_t)((double)ms * 1e6);
 }
 
+/* Microseconds between two events around a launch. */
+static double launch_us(struct device_kernel *k, uint64_t rounds, CUevent begin, CUevent end)
+{
+	float ms = 0;
+
+	k->rounds = rounds;
+	MUST(cuEventRecord(begin, NULL));
+	device_launch(k, NULL);
+	MUST(cuEventRecord(end, NULL));
+	MUST(cuEventSynchronize(end));
+	MUST(cuEventElapsedTime(&ms, begin, end));
+	return (double)ms * 1000;
+}
+
 double device_calibrate(void)
 {
 	static const uint64_t length = 1000000;
 	const uint64_t rounds = 200000;
-	double best = 0;
+	double once = 0, twice = 0;
 	struct device d;
 	struct device_kernel k;
 	CUevent begin, end;
 
 	device_open(&d, &length, 1, 1, GRID_FULL, NULL);
 	device_kernel(&d, 0, &k);
-	k.rounds = rounds;
 	MUST(cuEventCreate(&begin, 0));
 	MUST(cuEventCreate(&end, 0));
 	/* The clock of an idle GPU is slow to rise. */
 	for (uint64_t from = now_ns(); now_ns() - from < 1000000000u;) {
-		float ms = 0;
-
-		MUST(cuEventRecord(begin, NULL));
-		device_launch(&k, NULL);
-		MUST(cuEventRecord(end, NULL));
-		MUST(cuEventSynchronize(end));
-		MUST(cuEventElapsedTime(&ms, begin, end));
-		best = (double)rounds / ((double)ms * 1000);
+		once = launch_us(&k, rounds, begin, end);
+		twice = launch_us(&k, 2 * rounds, begin, end);
 	}
-	return best;
+	if (twice < 1.5 * once) {
+		fprintf(stderr,
+			"share_load: %" PRIu64 " rounds take %.0f us, and twice as many %.0f: a kernel's length cannot "
+			"be chosen here\n",
+			rounds, once, twice);
+		exit(1);
+	}
+	return (double)rounds / (twice - once);
 }

@@ -197,8 +197,8 @@ static bool make_ready(struct warm *warm, struct wall *wall, struct sandbox *san
 	int r;
 
 	/*
-	 * Before any library is loaded: NVIDIA's look for the driver by its name while they start, and get the shim, which
-	 * decides with its first call whether it meters this process.
+	 * Before any library is loaded: NVIDIA's look for the driver by its name while they start, and get the shim,
+	 * which decides with its first call whether it meters this process.
 	 */
 	setenv("METE_SOCKET", WORKER_SOCKET, 1);
 	setenv("METE_LOG", "stderr", 1);
@@ -274,8 +274,10 @@ static int wait_for_meted(const struct options *o)
 	if (r != CUDA_SUCCESS)
 		return refuse(client, word.grant, r);
 	if (!own_account_there()) {
-		wall_refuse(client, WALL_NO_DEVICE, "grant %s: the worker's shim does not meter, so nothing would be charged; "
-			    "install mete whole, from one release", word.grant);
+		wall_refuse(client, WALL_NO_DEVICE,
+			    "grant %s: the worker's shim does not meter, so nothing would be charged; "
+			    "install mete whole, from one release",
+			    word.grant);
 		return complain("the shim in this worker has no account: it serves nobody");
 	}
 	return serve(&wall, &warm.shim, client, word.grant, WORKER_LISTEN_FD, hand_accept);
