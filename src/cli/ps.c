@@ -10,6 +10,7 @@
 #include "client/grants.h"
 #include "verb/say.h"
 #include "verb/table.h"
+#include "cli/suspend.h"
 #include "cli/tenant_of.h"
 #include "verb/terms.h"
 #include "verb/verb.h"
@@ -51,7 +52,7 @@ static void add_staying(json_t *holder, char text[MOVED_BYTES])
 }
 
 /* Where its memory is, unless it is all on the device; or what would keep it there. */
-static const char *moved_text(json_t *holder, char text[MOVED_BYTES])
+static const char *moved_text(json_t *grant, json_t *holder, char text[MOVED_BYTES])
 {
 	const char *residence = device_text(holder, "residence");
 	char away[SIZE_TEXT_BYTES];
@@ -61,7 +62,7 @@ static const char *moved_text(json_t *holder, char text[MOVED_BYTES])
 	if (!strcmp(residence, "leaving") || !strcmp(residence, "returning"))
 		snprintf(text, MOVED_BYTES, "%s, %lld %%", residence, (long long)device_number(holder, "moved_pct"));
 	else if (!strcmp(residence, "away"))
-		snprintf(text, MOVED_BYTES, "%s away%s",
+		snprintf(text, MOVED_BYTES, "%s%s away%s", suspend_holds(grant) ? "suspended, " : "",
 			 size_format((uint64_t)device_number(holder, "away_bytes"), away),
 			 device_number(holder, "disk_bytes") ? ", on disk" : "");
 	if (!strcmp(residence, "resident") || !strcmp(residence, "away"))
@@ -99,7 +100,7 @@ static void add_row(struct table *t, json_t *grant, json_t *process, json_t *dev
 		   json_is_true(json_object_get(share, "held_back")) ? " (held)" : "");
 	table_cell(t, "%s", device_text(share, "tier"));
 	table_cell(t, "%s", tenant_of_container(grant, container));
-	if (*moved_text(holder, moved))
+	if (*moved_text(grant, holder, moved))
 		table_cell(t, "%s%s (%s)", process ? device_text(process, "command") : "-",
 			   walled(grant, process) ? " (wall)" : "", moved);
 	else if (!process && *expires_left(grant, left))
@@ -162,6 +163,18 @@ static void print_waiting(json_t *waiting)
 		       duration_format((long)device_number(request, "waited_s"), since));
 }
 
+/* Programs that cannot begin, or go on, before the grant is resumed. */
+static void print_suspended(json_t *grant)
+{
+	size_t waiting = suspend_waiting(grant);
+
+	if (!waiting)
+		return;
+	printf("%s: suspended: ", device_text(grant, "name"));
+	suspend_print_waiting(grant);
+	printf(" wait%s for `mete set %s --resume`\n", waiting == 1 ? "s" : "", device_text(grant, "name"));
+}
+
 /* Memory that waits for room, or could not leave. */
 static void print_moving(json_t *grants)
 {
@@ -185,6 +198,7 @@ static void print_moving(json_t *grants)
 		if (why)
 			printf("%s: %s%s\n", device_text(grant, "name"),
 			       state && !strcmp(state, "refused") ? "stays on its device: " : "", why);
+		print_suspended(grant);
 	}
 }
 

@@ -8,6 +8,7 @@
 #include "cli/refusals.h"
 #include "verb/say.h"
 #include "verb/table.h"
+#include "cli/suspend.h"
 #include "cli/tenant_of.h"
 #include "verb/terms.h"
 #include "verb/verb.h"
@@ -199,6 +200,20 @@ static void print_events(json_t *grant)
 	json_decref(events);
 }
 
+/* That its programs wait, and until when. */
+static void print_state(json_t *grant)
+{
+	printf("STATE    %s", device_text(grant, "state"));
+	if (suspend_holds(grant))
+		printf(", suspended: its programs wait for `mete set %s --resume`", device_text(grant, "name"));
+	putchar('\n');
+	if (!suspend_waiting(grant))
+		return;
+	printf("WAITING  ");
+	suspend_print_waiting(grant);
+	putchar('\n');
+}
+
 static void print_grant(json_t *grant)
 {
 	json_t *driver = json_object_get(grant, "driver");
@@ -210,7 +225,7 @@ static void print_grant(json_t *grant)
 	printf("USER     %s\n", tenant_of_user(grant, who));
 	if (strcmp(tenant_of_container(grant, who), "-"))
 		printf("IN       container %s\n", who);
-	printf("STATE    %s\n", device_text(grant, "state"));
+	print_state(grant);
 	printf("DRIVER   %s\n", json_is_string(driver) ? json_string_value(driver) : device_text(driver, "libcuda"));
 	printf("SOCKET   %s\n", device_text(grant, "socket"));
 	printf("CREATED  %s\n", when);

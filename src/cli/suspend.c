@@ -123,6 +123,27 @@ static void print(json_t *grant, const char *name, const char *remote)
 	}
 }
 
+bool suspend_holds(json_t *grant)
+{
+	return json_is_true(json_object_get(grant, "suspended")) &&
+	       !strcmp(word(json_object_get(grant, "suspension"), "state"), "away");
+}
+
+size_t suspend_waiting(json_t *grant)
+{
+	return suspend_holds(grant) ? json_array_size(json_object_get(json_object_get(grant, "suspension"), "waiting"))
+				    : 0;
+}
+
+void suspend_print_waiting(json_t *grant)
+{
+	json_t *pid;
+	size_t i;
+
+	json_array_foreach(json_object_get(json_object_get(grant, "suspension"), "waiting"), i, pid)
+		printf("%s %lld", i ? "," : "pid", (long long)json_integer_value(pid));
+}
+
 json_int_t suspend_serial(json_t *answer)
 {
 	return json_integer_value(

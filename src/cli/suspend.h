@@ -6,6 +6,11 @@
 
 /* True if one of the options is given. */
 bool suspend_given(const struct command_line *line);
+/* True if the grant is suspended and has left its device: its programs wait until it is resumed. */
+bool suspend_holds(json_t *grant);
+/* The number of its processes that wait beside those that are listed; they are printed as "pid 1, 2". */
+size_t suspend_waiting(json_t *grant);
+void suspend_print_waiting(json_t *grant);
 /* The serial of the request in an answer. */
 json_int_t suspend_serial(json_t *answer);
 /*

@@ -26,6 +26,7 @@
  * begin at once, behind all of them.
  */
 #define LOOK_NS 200000u
+#define WAITED_MS 1000u /* nobody waits that long for an answer to HELLO whom meted does not let wait */
 #define PAGE_BYTES ((sizeof(struct wire_page) + 4095u) & ~4095u)
 
 #define UNKNOWN_NAMES 32u
@@ -338,15 +339,36 @@ static int open_once(void)
 	return r;
 }
 
-int attach_open(void)
+/*
+ * meted lets a program of a suspended tenant wait for its answer, for as long as that takes. If meted ends meanwhile,
+ * it is away from then on.
+ */
+static int open_patiently(void)
 {
 	uint64_t deadline = now_ms() + CONNECT_PATIENCE_MS;
+
+	for (;;) {
+		uint64_t began = now_ms(), now;
+		int r = open_once();
+
+		if (!connect_is_away(r))
+			return r;
+		now = now_ms();
+		if (now - began >= WAITED_MS)
+			deadline = now + CONNECT_PATIENCE_MS;
+		if (now >= deadline)
+			return r;
+		sleep_ms(20);
+	}
+}
+
+int attach_open(void)
+{
 	int saved = errno, told, r;
 
 	if (!attach_wanted())
 		return -ENOENT;
-	while (connect_is_away(r = open_once()) && now_ms() < deadline)
-		sleep_ms(20);
+	r = open_patiently();
 	pthread_mutex_lock(&attach.lock);
 	told = attach.told;
 	attach.told = r;

@@ -119,5 +119,17 @@ same([x.hello(p) for x, p in zip(clients, paths * 2)], [OK] * 8 + [FULL] * 2,
 other = ask_as(VICTIM, s.dir, soft("1M"))[0]["grant"]["socket"]
 clients += [s.client()]
 same(clients[-1].hello(other), OK, "another user's are not among them")
+walled, gone = ask_as(70000, s.dir, {**soft("1M", "gone"), "wall": True}, {"op": "grant_suspend", "name": "gone"})
+c = s.control()
+ok(gone["ok"] and until(lambda: c.grant("gone")["suspension"]["state"] == "away"), "a user suspends a grant", gone)
+clients = [s.client() for _ in range(3)]
+for client in clients[:2]:
+    client.tell("hello", walled["grant"]["socket"])
+until(lambda: len(c.grant("gone")["suspension"]["waiting"]) == 2)
+same(clients[2].hello(walled["grant"]["socket"]), FULL, "programs that wait until it is resumed count as its processes")
+same(sorted(c.grant("gone")["suspension"]["waiting"]), sorted(client.pid for client in clients[:2]), "and no more of them wait")
+for client in clients:
+    client.close()
+c.close()
 s.close()
 finish()

@@ -66,6 +66,8 @@ def begins_suspended(m, c, judge):
     ok(not status, "a grant without programs is suspended", text)
     r = Resider(m, "local", SIZE, 1, 0)
     ok(not r.has("holds", 0.5) and not judge.used(), "a program that begins under it waits", r.lines)
+    ok("(suspended, 0 B away)" in mete(m, "ps", "--wide")[1] and "suspended: its programs wait for" in mete(m, "show", "local")[1],
+       "mete ps and mete show say so", mete(m, "ps", "--wide"), mete(m, "show", "local"))
     mete(m, "set", "local", "--resume")
     same(r.end(), 0, "and goes on when it is resumed")
 

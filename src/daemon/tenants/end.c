@@ -168,6 +168,8 @@ int end_begin(struct tenant *tenant, const char *who)
 	log_of(tenant->grant.uid, "grant %s is being ended by %s", tenant->grant.name, who);
 	journal_add(daemon, JOURNAL_ACTION, tenant->grant.name, NULL, "is being ended by %s", who);
 	timer_start(daemon->end, 0, LOOK_MS);
+	if (tenant->held_count && session_let_begin(tenant))
+		residence_look_on(daemon);
 	return 0;
 }
 

@@ -255,17 +255,17 @@ bool limit_admits_process(const struct tenant *tenant)
 {
 	char key[KEY_BYTES];
 	uint64_t most = most_of_tenant(tenant, LIMIT_PROCESSES, key), all = 0;
+	const unsigned int own = tenant->client_count + tenant->held_count;
 
 	for (const struct tenant *t = tenant->daemon->tenants; t; t = t->next)
-		all += same_user(t->grant.uid, tenant->grant.uid) ? t->client_count : 0;
-	if (tenant->client_count < most && (most == UINT64_MAX || all / LIMIT_PROCESSES_OF_USER < most))
+		all += same_user(t->grant.uid, tenant->grant.uid) ? t->client_count + t->held_count : 0;
+	if (own < most && (most == UINT64_MAX || all / LIMIT_PROCESSES_OF_USER < most))
 		return true;
 	log_of_programs(
 		tenant->grant.uid, tenant->grant.id,
 		"grant %s: it has %u processes, all grants of uid %u %llu, and they may have no more: end some, or "
 		"raise %s in meted.yaml",
-		tenant->grant.name, tenant->client_count, (unsigned int)tenant->grant.uid, (unsigned long long)all,
-		key);
+		tenant->grant.name, own, (unsigned int)tenant->grant.uid, (unsigned long long)all, key);
 	return false;
 }
 

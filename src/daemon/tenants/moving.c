@@ -13,6 +13,7 @@
 #include "daemon/tenants/account.h"
 #include "daemon/tenants/client.h"
 #include "daemon/tenants/residence.h"
+#include "daemon/tenants/session.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/arbitrate.h"
 #include "daemon/turns/terms.h"
@@ -379,6 +380,8 @@ void moving_resume(struct tenant *t)
 	/* Who is still leaving finds that it is not wanted any more; who has left comes in. */
 	ask_all(t, 0);
 	pool_go_on(t->pool);
+	if (t->held_count)
+		residence_look_on(t->daemon);
 }
 
 /* It stays: nobody is asked any more, and whoever has left returns. */
@@ -668,6 +671,19 @@ bool moving_follow(struct tenant *t)
 	else if (t->suspension.state == SUSPENSION_RETURNING)
 		follow_returning(t);
 	return t->moving.active && t->suspension.state != SUSPENSION_AWAY;
+}
+
+json_t *moving_waiting_json(const struct tenant *t)
+{
+	json_t *pids = json_array();
+
+	if (!moving_holds(t))
+		return pids;
+	for (const struct session *s = t->sessions; s; s = s->next)
+		if (s->held)
+			json_array_append_new(pids, json_integer(s->held_pid));
+	pool_list_waiting(t->pool, t, pids);
+	return pids;
 }
 
 /* What its programs say, in a message that anybody can write: all of them together have no more than the quota. */

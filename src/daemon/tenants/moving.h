@@ -80,6 +80,8 @@ int moving_send(struct tenant *tenant, const char *where, const char *way, uint3
 void moving_ends(struct tenant *tenant, const struct worker *worker);
 /* Checks the progress. False: nothing remains to be done. */
 bool moving_follow(struct tenant *tenant);
+/* The processes that wait until it is resumed, or is where it moves to. */
+json_t *moving_waiting_json(const struct tenant *tenant);
 /* The bytes that its clients keep in their own memory. */
 uint64_t moving_away_bytes(const struct tenant *tenant);
 /* What prevents this worker's client from leaving, for people to read; "": nothing. `text` has `size` bytes. */

@@ -775,11 +775,14 @@ static void on_look(void *owner)
 	for (struct tenant *t = daemon->tenants; t; t = t->next)
 		if (residence_moves(t) && is_first(t))
 			decide(daemon, t->grant.share[0].device.uuid, now);
-	for (struct tenant *t = daemon->tenants; t; t = t->next)
+	for (struct tenant *t = daemon->tenants; t; t = t->next) {
 		if (residence_moves(t))
 			suspension_follow(t);
 		else
 			any |= moving_follow(t) || checkpoint_follow(t);
+		if (t->held_count)
+			any |= session_let_begin(t);
+	}
 	if (!any)
 		timer_stop(daemon->residence);
 }

@@ -7,17 +7,20 @@
 #include "daemon/tenants/account.h"
 #include "daemon/daemon.h"
 #include "daemon/tenants/guarded.h"
+#include "daemon/tenants/limit.h"
 #include "daemon/turns/doorbell.h"
 #include "daemon/health/faults.h"
 #include "daemon/log.h"
 #include "daemon/telemetry.h"
 #include "daemon/tenants/disk.h"
+#include "daemon/tenants/end.h"
 #include "daemon/tenants/others.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/workers/worker.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -25,6 +28,7 @@
 #define BAD_MAX 8	      /* senseless messages, then the session ends */
 #define WAITING_MAX 64	      /* requests of one session that wait for room */
 #define SILENT_MAX 64	      /* of a grant that have not said HELLO */
+#define HELD_PER_LOOK 32      /* programs of a tenant that may begin again; then others have their turn */
 #define SESSIONS_OF_CLIENT 16 /* of one process */
 #define HELLO_NS 10000000000u /* time to say HELLO */
 
@@ -56,7 +60,7 @@ void session_make_room(struct tenant *tenant)
 	unsigned int silent = 0;
 
 	for (struct session *s = tenant->sessions; s; s = s->next) {
-		if (s->client)
+		if (s->client || s->held)
 			continue;
 		silent++;
 		oldest = s; /* the newest come first */
@@ -74,6 +78,16 @@ void session_begin(struct session *session)
 	on_readable(session);
 }
 
+/* It is not among those that are held any more. */
+static void unhold(struct session *session)
+{
+	if (!session->held)
+		return;
+	free(session->held);
+	session->held = NULL;
+	session->tenant->held_count--;
+}
+
 void session_free(struct session *session)
 {
 	struct tenant *tenant = session->tenant;
@@ -83,6 +97,7 @@ void session_free(struct session *session)
 		at = &(*at)->next;
 	*at = session->next;
 	tenant->session_count--;
+	unhold(session);
 	tenant_forget(session);
 	if (session->client)
 		residence_store_forget(session->client, session);
@@ -265,6 +280,34 @@ static bool has_many(const struct session *session, const struct process *proces
 	return true;
 }
 
+/* One that is being ended waits for nothing: its programs join, and are ended as all are. */
+static bool lets_nobody_begin(const struct tenant *tenant)
+{
+	return moving_holds(tenant) && !end_is_under_way(tenant);
+}
+
+/*
+ * Where a tenant behind a wall has left its device, a program beside the wall waits as one behind it does. Workers are
+ * those who leave and return.
+ */
+static bool must_wait(const struct session *session, const struct process *process)
+{
+	return lets_nobody_begin(session->tenant) && !session->peer_pid && !client_find(session->tenant, process);
+}
+
+static bool hold(struct session *session, const struct process *process, const struct wire_hello *hello)
+{
+	if (!limit_admits_process(session->tenant))
+		return refuse_hello(session, hello->head.serial, WIRE_FULL);
+	session->held = malloc(sizeof(*hello));
+	if (!session->held)
+		return refuse_hello(session, hello->head.serial, WIRE_FULL);
+	*session->held = *hello;
+	session->held_pid = process->pid;
+	session->tenant->held_count++;
+	return true;
+}
+
 static bool on_hello(struct session *session, const void *packet)
 {
 	const struct wire_hello *hello = packet;
@@ -283,7 +326,7 @@ static bool on_hello(struct session *session, const void *packet)
 							      : "restart the program");
 		return refuse_hello(session, hello->head.serial, WIRE_WRONG_VERSION);
 	}
-	if (session->client) {
+	if (session->client || session->held) {
 		senseless(session, WIRE_HELLO, "it has said HELLO before");
 		return refuse_hello(session, hello->head.serial, WIRE_BAD);
 	}
@@ -299,6 +342,8 @@ static bool on_hello(struct session *session, const void *packet)
 		return false;
 	if (has_many(session, &process))
 		return refuse_hello(session, hello->head.serial, WIRE_FULL);
+	if (must_wait(session, &process))
+		return hold(session, &process, hello);
 	r = client_attach(tenant, &process, &pidfd, hello, &session->client, &page_fd, &resumed);
 	if (r) {
 		log_of_programs(tenant->grant.uid, tenant->grant.id,
@@ -547,6 +592,36 @@ static void on_readable(void *owner)
 	}
 }
 
+/* The one that has waited longest. */
+static struct session *find_held(const struct tenant *tenant)
+{
+	struct session *found = NULL;
+
+	for (struct session *s = tenant->sessions; s; s = s->next)
+		if (s->held && !s->ending)
+			found = s; /* the newest come first */
+	return found;
+}
+
+bool session_let_begin(struct tenant *tenant)
+{
+	const uid_t uid = tenant->grant.uid;
+	struct session *s;
+
+	for (int i = 0; i < HELD_PER_LOOK && !lets_nobody_begin(tenant) && (s = find_held(tenant)) &&
+			daemon_may_hear(tenant->daemon, uid);
+	     i++) {
+		uint64_t since_ns = clock_now_ns();
+		struct wire_hello hello = *s->held;
+
+		unhold(s);
+		if (!on_hello(s, &hello))
+			end_soon(s);
+		daemon_heard(tenant->daemon, uid, since_ns);
+	}
+	return !lets_nobody_begin(tenant) && find_held(tenant);
+}
+
 unsigned int session_sweep(struct tenant *tenant, uint64_t now_ns)
 {
 	struct session *next;
@@ -554,7 +629,7 @@ unsigned int session_sweep(struct tenant *tenant, uint64_t now_ns)
 
 	for (struct session *s = tenant->sessions; s; s = next) {
 		next = s->next;
-		if (s->client)
+		if (s->client || s->held)
 			continue;
 		if (now_ns - s->began_ns < HELLO_NS) {
 			waiting++;

@@ -15,11 +15,14 @@
 
 struct client;
 struct tenant;
+struct wire_hello;
 
 struct session {
 	struct tenant *tenant;
 	struct session *next;
 	struct client *client; /* NULL before HELLO */
+	struct wire_hello *held; /* HELLO of a program that waits until its suspended tenant is resumed; NULL: none */
+	pid_t held_pid;		 /* the program */
 	int fd;
 	uint32_t version; /* of the protocol, as agreed in HELLO */
 	pid_t peer_pid; /* the client's process if meted made the connection itself; 0: the kernel reports it */
@@ -53,6 +56,12 @@ void session_answer_again(struct session *session, uint32_t serial, unsigned int
 /* Answers WIRE_STORE; the caller keeps `fd` (-1: none). */
 void session_answer_stored(struct session *session, uint32_t serial, enum wire_status status, int fd);
 void session_answer_reserved(struct session *session, uint32_t serial, unsigned int device, enum wire_status status);
+
+/*
+ * Answers programs that waited until the tenant was resumed: a bounded number, within the user's part of the loop's
+ * time. True: more are to be answered.
+ */
+bool session_let_begin(struct tenant *tenant);
 
 /* Closes connections that have not sent HELLO in time. Value: the number that still have time. */
 unsigned int session_sweep(struct tenant *tenant, uint64_t now_ns);

@@ -276,8 +276,9 @@ void suspension_grant_json(const struct tenant *t, json_t *grant)
 				    json_integer((json_int_t)(t->grant.resident_units * WIRE_UNIT_BYTES)));
 	json_object_set_new(grant, "suspended", json_boolean(t->grant.suspended));
 	json_object_set_new(grant, "suspension",
-			    json_pack("{s:I s:s s:o}", "serial", (json_int_t)s->serial, "state", words[s->state], "why",
-				      *s->why ? json_string(s->why) : json_null()));
+			    json_pack("{s:I s:s s:o s:o}", "serial", (json_int_t)s->serial, "state", words[s->state],
+				      "why", *s->why ? json_string(s->why) : json_null(), "waiting",
+				      moving_waiting_json(t)));
 	json_object_set_new(grant, "moved",
 			    json_pack("{s:I s:I s:I s:I s:I s:f}", "out_bytes", (json_int_t)s->out_bytes, "in_bytes",
 				      (json_int_t)s->in_bytes, "moves", (json_int_t)s->moves, "refused",

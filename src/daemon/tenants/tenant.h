@@ -52,6 +52,7 @@ struct tenant {
 	unsigned int client_count;
 	struct session *sessions;
 	unsigned int session_count;
+	unsigned int held_count; /* of them: programs that wait until it is resumed */
 	struct objects objects; /* shared between its processes */
 	struct pending *waiting; /* requests for credit, oldest first */
 	unsigned int waiting_count;

@@ -66,9 +66,9 @@ static json_t *tenant_save(struct handover *h, struct tenant *t)
 {
 	json_t *sessions = json_array();
 
-	/* The last one first, as they are put before each other. */
+	/* The last one first, as they are put before each other. Those who are held say HELLO to the next meted. */
 	for (struct session *s = t->sessions; s; s = s->next)
-		if (!s->ending)
+		if (!s->ending && !s->held)
 			json_array_insert_new(sessions, 0, session_save(h, s));
 	return json_pack("{s:o s:I s:o s:o s:o s:o s:o s:o}", "bell", handover_give(h, t->bell_fd), "attached",
 			 (json_int_t)t->attached_total, "shares", shares_save(t), "times", times_save(t), "events",

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define WAIT_NS UINT64_C(15000000000) /* a client's, for a worker */
@@ -583,6 +584,17 @@ unsigned int pool_returning(const struct pool *pool, const struct tenant *tenant
 			*ret_bytes = *ret_bytes + k->bytes < k->bytes ? UINT64_MAX : *ret_bytes + k->bytes;
 	}
 	return n;
+}
+
+void pool_list_waiting(const struct pool *pool, const struct tenant *tenant, json_t *pids)
+{
+	for (const struct knock *k = pool->waiting; k; k = k->next) {
+		struct ucred peer;
+		socklen_t size = sizeof(peer);
+
+		if (k->tenant == tenant && !getsockopt(k->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+			json_array_append_new(pids, json_integer(peer.pid));
+	}
 }
 
 void pool_measured(struct pool *pool, const uint64_t *context_bytes)

@@ -91,6 +91,8 @@ void pool_go_on(struct pool *pool);
  * *ret_bytes (may be NULL).
  */
 unsigned int pool_returning(const struct pool *pool, const struct tenant *tenant, uint64_t *ret_bytes);
+/* Adds the processes of this tenant's waiting clients to a list of numbers. */
+void pool_list_waiting(const struct pool *pool, const struct tenant *tenant, json_t *pids);
 /* What a worker's contexts take, as it reports; 0: not known. */
 void pool_measured(struct pool *pool, const uint64_t *context_bytes);
 /* True if a worker waits that this tenant's clients can have. */
