@@ -63,6 +63,8 @@ refused("limits:\n  users:\n    bin: 7\n    root: {mem: x, mem: 7}\n    a b:\n  
         (4, 'limits.users.root.mem wants a number, not "x"'), (5, "limits.users.a b is no name of a user"), (6, "a key must be"))
 refused("limits:\n  groups: {bin: {all_grants: 7, cores: [1], mem: 5, mem: 6}}\n", (2, "unknown key limits.groups.bin.all_grants; grants,"),
         (2, "limits.groups.bin.cores wants one value"), (2, "limits.groups.bin.mem is given twice"))
+refused("memory:\n  turn: 1\n  turn_most: 0.5\n", (3, "memory.turn_most 0.5: turns begin with memory.turn, 1 s, which is more"))
+refused("memory:\n  disk_size: 0\n  turn: 1.5\n  turn_most: 1.5\n", (2, "memory.disk_size 0: nothing could be written there"))
 status, _, err = meted("--config", write("x" * 70000), "--check-config")
 ok(status == 1 and "is longer than 65536 bytes" in err, "a file that is too long is refused", err)
 status, _, err = meted("--config", write("system: true\n", 0o666), "--check-config")

@@ -306,7 +306,7 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "16G",
 	  .example = "200G",
-	  .text = "How much of that disk may be taken, by all tenants together." },
+	  .text = "How much of that disk may be taken, by all tenants together; not 0." },
 	{ .key = "memory.disk_user",
 	  .type = SETTING_SIZE,
 	  .offset = FIELD(memory.disk_user_bytes),
@@ -334,7 +334,7 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "30",
 	  .example = "10",
-	  .text = "To how many seconds such a turn grows at most. Below memory.turn it has no effect." },
+	  .text = "To how many seconds such a turn grows at most; not less than memory.turn." },
 
 	{ .key = "memory.yield_within",
 	  .type = SETTING_MOMENTS,

@@ -267,6 +267,20 @@ static void try_disk(struct trial *t)
 		complain(t, "memory.disk", "%s", verdict->why);
 }
 
+/* What each says is right, and what they say together is not. */
+static void try_sizes(struct trial *t)
+{
+	const struct residence_options *m = &t->o->memory;
+
+	if (!m->disk_bytes)
+		complain(t, "memory.disk_size",
+			 "nothing could be written there: give it a size such as 16G, or leave memory.disk out");
+	if (m->turn_most_ns < m->turn_ns)
+		complain(t, "memory.turn_most",
+			 "turns begin with memory.turn, %g s, which is more: raise it, or lower memory.turn",
+			 (double)m->turn_ns / 1e9);
+}
+
 /* The store of a meted that runs is that meted's, and is looked at all the same. */
 static void try_store(struct trial *t)
 {
@@ -305,6 +319,7 @@ unsigned int trial_run(const struct options *o, enum trial_depth depth, const st
 	try_rights(&t, "http.key", o->http.key, S_IWGRP | S_IRWXO, "others could use it: chown root, chmod g-w,o=");
 	try_cgroup(&t);
 	try_disk(&t);
+	try_sizes(&t);
 	try_library(&t, "driver.libcuda", o->machine.library[DEVICE_NVIDIA]);
 	try_library(&t, "driver.libnvml", o->machine.libnvml);
 	for (unsigned int kind = DEVICE_NVIDIA + 1; kind < DEVICE_KINDS; kind++) {
