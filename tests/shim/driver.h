@@ -12,6 +12,7 @@ struct driver_shared {
 	 */
 	void (*during)(void);
 	uint64_t hold;	 /* streams do not get on: what is freed in their order waits */
+	uint64_t leaves; /* bytes of a module that the driver keeps, once, when it is unloaded */
 	uint64_t opened; /* pieces of other processes' memory of which it cannot say how large they are */
 	uint64_t refuse; /* that call fails then */
 };

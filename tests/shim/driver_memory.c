@@ -13,7 +13,8 @@ static struct {
 	uint64_t end; /* free from here */
 	int users;
 } shared_blocks[1024];
-static uint64_t held_back[16]; /* addresses that are freed in the order of a stream which does not get on */
+#define HELD_BACK 1024		      /* more than the shim can mark */
+static uint64_t held_back[HELD_BACK]; /* addresses that are freed in the order of a stream which does not get on */
 
 /* ---- plain memory ---- */
 
@@ -292,7 +293,7 @@ EXPORT CUresult cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
 
 static void get_on(void)
 {
-	for (int i = 0; i < 16 && !driver.shared->hold; i++)
+	for (int i = 0; i < HELD_BACK && !driver.shared->hold; i++)
 		if (held_back[i]) {
 			cuMemFree_v2(held_back[i]);
 			held_back[i] = 0;
@@ -301,7 +302,7 @@ static void get_on(void)
 
 EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
-	for (int i = 0; i < 16 && driver.shared->hold; i++)
+	for (int i = 0; i < HELD_BACK && driver.shared->hold; i++)
 		if (!held_back[i]) {
 			held_back[i] = address;
 			return CUDA_SUCCESS;
@@ -315,8 +316,10 @@ EXPORT CUresult cuEventQuery(CUevent event)
 	return driver.shared->hold ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
+/* Who waits for a stream has it get on. */
 EXPORT CUresult cuStreamSynchronize(CUstream stream)
 {
+	driver.shared->hold = 0;
 	get_on();
 	return CUDA_SUCCESS;
 }

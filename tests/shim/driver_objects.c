@@ -206,7 +206,8 @@ EXPORT CUresult cuModuleUnload(CUmodule module)
 {
 	struct allocation *m = (struct allocation *)module;
 
-	driver_give(m->device, m->bytes);
+	driver_give(m->device, m->bytes - driver.shared->leaves);
+	driver.shared->leaves = 0;
 	free(m);
 	return CUDA_SUCCESS;
 }

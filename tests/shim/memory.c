@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#define LATER_MARKS 512 /* of memory that is freed later: what the shim marks at once (shim/later.c) */
+
 /* Quota 64 MiB. */
 static void case_plain(void)
 {
@@ -75,6 +77,26 @@ static void case_blocks(void)
 	}
 }
 
+/* More is freed behind a stream than the shim can mark: what it cannot mark, it waits for. */
+static void later_many(void)
+{
+	CUdeviceptr small[LATER_MARKS], p;
+
+	for (int i = 0; i < LATER_MARKS; i++)
+		is(cu.cuMemAlloc_v2(&small[i], 1 * K), CUDA_SUCCESS);
+	is(cu.cuMemAlloc_v2(&p, 40 * M), CUDA_SUCCESS);
+	truth->hold = 1;
+	for (int i = 0; i < LATER_MARKS; i++)
+		is(cu.cuMemFreeAsync(small[i], NULL), CUDA_SUCCESS);
+	is(truth->hold, 1);
+	agree(40 * M + BLOCK);
+	is(cu.cuMemFreeAsync(p, NULL), CUDA_SUCCESS);
+	ok(held() >= truth->used[0]);
+	truth->hold = 0;
+	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+	agree(0);
+}
+
 /* Plain memory that is freed in the order of a stream which does not get on is there until it does. Quota 64 MiB. */
 static void case_later(void)
 {
@@ -117,6 +139,7 @@ static void case_later(void)
 	is(cu.cuCtxDestroy_v2(c), CUDA_SUCCESS);
 	truth->hold = 0;
 	agree(0);
+	later_many();
 	ok(truth->peak[0] <= 64 * M);
 }
 
@@ -517,6 +540,14 @@ static void case_measured(void)
 	is(cu.cuCtxDestroy_v2(c), CUDA_SUCCESS);
 	is(cu.cuCtxCreate_v2(&c, 0, 0), CUDA_SUCCESS);
 	agree(30 * M);
+	/* what the driver keeps of a module that was too large, and is unloaded again, stays charged */
+	is(cu.cuCtxDestroy_v2(c), CUDA_SUCCESS);
+	agree(20 * M);
+	truth->leaves = 2 * M;
+	is(cu.cuModuleLoadData(&m[0], "bytes 12582913"), CUDA_ERROR_OUT_OF_MEMORY);
+	agree(22 * M);
+	is(cu.cuModuleLoadData(&m[0], "bytes 10485760"), CUDA_SUCCESS);
+	agree(32 * M);
 }
 
 static void case_debt(void)
