@@ -7,7 +7,8 @@ s.make("roots", GIB)
 ask_as(VICTIM, s.dir, soft("64M", "theirs", container={"files": {"settings": "A=1\n"}}))
 for name in ("roots", "theirs"):
     asked = [{"op": "grant_set", "devices": [{"device": "0", "mem_bytes": 1 << 20}]}, {"op": "grant_bind", "runner_pid": os.getpid()},
-             {"op": "grant_suspend"}, {"op": "grant_resume"}, {"op": "grant_release"}, {"op": "grant_label", "labels": {"pod": "mine"}}, {"op": "grant_delete"}, {"op": "grant_end"}]
+             {"op": "grant_suspend"}, {"op": "grant_resume"}, {"op": "grant_move", "device": "1"},
+             {"op": "grant_move", "remote": "127.0.0.1:9", "socket": "/tmp/mine"}, {"op": "grant_release"}, {"op": "grant_label", "labels": {"pod": "mine"}}, {"op": "grant_delete"}, {"op": "grant_end"}]
     answers = ask_as(UID, s.dir, *[{**a, "name": name} for a in asked])
     same([a.get("code") for a in answers], ["not-yours"] * len(asked), f"a user changes nothing of {name}")
 answers = ask_as(UID, s.dir, soft("1G", "mine"), {"op": "grant_delete", "name": "roots"},
