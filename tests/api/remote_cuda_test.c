@@ -575,9 +575,37 @@ static void test_line(void)
 	is_str(name, "unchanged");
 }
 
+/*
+ * By none of the worker's requests does memory, or what else the driver has, leave or enter its session: clients of one
+ * server would reach each other's.
+ */
+static void test_shared(void)
+{
+	static const enum cuda_call shared[] = {
+		CUDA_CALL_cuIpcGetEventHandle,
+		CUDA_CALL_cuIpcOpenEventHandle,
+		CUDA_CALL_cuIpcGetMemHandle,
+		CUDA_CALL_cuIpcOpenMemHandle,
+		CUDA_CALL_cuIpcOpenMemHandle_v2,
+		CUDA_CALL_cuMemGetHandleForAddressRange,
+		CUDA_CALL_cuMemExportToShareableHandle,
+		CUDA_CALL_cuMemImportFromShareableHandle,
+		CUDA_CALL_cuMemPoolExportToShareableHandle,
+		CUDA_CALL_cuMemPoolImportFromShareableHandle,
+		CUDA_CALL_cuMemPoolExportPointer,
+		CUDA_CALL_cuMemPoolImportPointer,
+		CUDA_CALL_cuImportExternalMemory,
+		CUDA_CALL_cuImportExternalSemaphore,
+	};
+
+	for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++)
+		tap_ok(!worker_handler_find((uint16_t)shared[i]), "no request is %s", cuda_call_name[shared[i]]);
+}
+
 int main(void)
 {
 	tap_begin();
+	test_shared();
 	test_memory();
 	test_fills();
 	test_objects();

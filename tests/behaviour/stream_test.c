@@ -445,6 +445,37 @@ static void unsafe_thread(CUstreamCaptureMode mode, CUresult expected)
 	works(cuStreamDestroy(s));
 }
 
+static void *ends_elsewhere(void *arg)
+{
+	CUgraph g = NULL;
+	CUresult r;
+
+	cuCtxSetCurrent(kit.context);
+	r = cuStreamEndCapture(arg, &g);
+	if (g)
+		cuGraphDestroy(g);
+	return (void *)(intptr_t)r;
+}
+
+/* Another thread may end a capture only where it is relaxed; where not it goes on. */
+static void ended_by_thread(CUstreamCaptureMode mode, CUresult expected)
+{
+	CUgraph g = NULL;
+	void *ret = NULL;
+	pthread_t t;
+	CUstream s;
+
+	needs(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	works(cuStreamBeginCapture(s, mode));
+	ok(pthread_create(&t, NULL, ends_elsewhere, s) == 0 && pthread_join(t, &ret) == 0);
+	is((CUresult)(intptr_t)ret, expected);
+	if (expected) {
+		works(cuStreamEndCapture(s, &g));
+		works(cuGraphDestroy(g));
+	}
+	works(cuStreamDestroy(s));
+}
+
 static void unsafe_calls(void)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -457,6 +488,9 @@ static void unsafe_calls(void)
 	works(cuThreadExchangeStreamCaptureMode(&mode));
 	unsafe_thread(CU_STREAM_CAPTURE_MODE_GLOBAL, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	unsafe_thread(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CUDA_SUCCESS);
+	ended_by_thread(CU_STREAM_CAPTURE_MODE_GLOBAL, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+	ended_by_thread(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+	ended_by_thread(CU_STREAM_CAPTURE_MODE_RELAXED, CUDA_SUCCESS);
 }
 
 /* What is wrong with a value that a stream is to write or await is said by the call itself. */

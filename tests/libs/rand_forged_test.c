@@ -127,6 +127,29 @@ static void forge(struct rand_work *w)
 	w->deviation = 1;
 }
 
+/* The program can write what it likes where a generator is, at any time: its own kernels reach it. */
+static void forge_place(const struct rand_work *w)
+{
+	struct rand_place *place = rand_place(w);
+
+	*place = (struct rand_place){ .id = w->id,
+				      .setting = (uint64_t)forged_below(3),
+				      .seed = forged_random(),
+				      .offset = forged_random(),
+				      .done = forged_random(),
+				      .shares = forged_random() };
+	for (uint32_t i = 0; i < w->sequences; i++)
+		for (int k = 0; k < 6; k++)
+			rand_states(w)[i].v[k] = (uint32_t)forged_random();
+}
+
+static bool has_place(const struct rand_work *w)
+{
+	uint64_t bytes = sizeof(struct rand_place) + w->sequences * sizeof(struct rand_state);
+
+	return !(w->place % 8) && forged_reach(NULL, w->place, bytes, true);
+}
+
 static void test_any(void)
 {
 	int escaped = 0, done = 0;
@@ -137,9 +160,8 @@ static void test_any(void)
 
 		memset(&p, 0, sizeof(p));
 		forge(&p.work);
-		if (forged_below(4) && forged_reach(NULL, p.work.place, sizeof(struct rand_place), true) &&
-		    !(p.work.place % 8))
-			rand_place(&p.work)->id = p.work.id;
+		if (forged_below(4) && has_place(&p.work))
+			forge_place(&p.work);
 		end = forged_any(rand_run, &p);
 		done += end == FORGED_DONE;
 		escaped += end == FORGED_ESCAPED;
