@@ -199,7 +199,7 @@ uint64_t graphs_reserved(unsigned int device)
 }
 
 /*
- * As a pool's (pools.c): pays growth from what is held for launches, then from the credit at hand. Value: units that
+ * As a pool's (pool.c): pays growth from what is held for launches, then from the credit at hand. Value: units that
  * are missing.
  */
 static uint32_t settle_locked(unsigned int device)

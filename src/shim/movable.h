@@ -7,7 +7,8 @@
  * its blocks look like plain allocations. Empty packed pieces are kept, 64 MiB together at most; large ones for a
  * moment, a sixteenth of the quota at most, and only if no other process of the tenant holds memory.
  *
- * Memory of pools (pools.c) consists of such blocks as well, except for pools that can be exported or have a limit.
+ * Memory of pools (pool_moving.c) consists of such blocks as well, except for pools that can be exported or have a
+ * limit.
  *
  * Memory that the program creates and maps itself (cuMemCreate, vmm.c) is a piece each. It moves as long as nothing
  * outside the process has it; afterwards it is counted in `held` without `movable_units`.
@@ -33,7 +34,7 @@ bool movable_wanted(void);
 bool movable_alloc(uint64_t bytes, CUdeviceptr *ret_pointer, CUresult *ret_r);
 
 /*
- * The same for a memory pool (its slot in pools.c, below MOVABLE_POOLS) on a device of the grant. The memory belongs to
+ * The same for a memory pool (its slot in pool.h, below MOVABLE_POOLS) on a device of the grant. The memory belongs to
  * no context.
  */
 #define MOVABLE_POOLS 511u
