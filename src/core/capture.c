@@ -5,7 +5,8 @@
 #include <pthread.h>
 
 _Atomic uint32_t capture_count;
-static pthread_mutex_t ends = PTHREAD_MUTEX_INITIALIZER; /* held while a capture ends */
+/* Held while a capture ends. Recursive: one call may launch into several streams. */
+static pthread_mutex_t ends = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 void capture_begins(void)
 {
@@ -40,7 +41,7 @@ void capture_release(void)
 
 void capture_reset(void)
 {
-	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+	pthread_mutex_t unlocked = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 	ends = unlocked;
 	atomic_store(&capture_count, 0);

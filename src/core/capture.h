@@ -27,7 +27,7 @@ void capture_ended(void);
 
 /*
  * No capture ends between these two calls: a request to the driver in between becomes a node if its stream is captured.
- * The driver calls in between must not block.
+ * The driver calls in between must not block. A thread may hold several times.
  */
 void capture_hold(void);
 void capture_release(void);

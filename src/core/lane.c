@@ -2,35 +2,56 @@
 #include "core/lane.h"
 #include "core/tick.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#define LANES 64u
-#define BASE_NS 2000000000u  /* a base older than this is replaced */
-#define WAKE_NS 30000u	     /* what a sleeper needs to wake, about */
-#define GAP_NS 200000u	     /* the time told lags behind what is seen by more: the base was placed too early */
+#define LANES 64u	    /* of a block; a further one is made when all are in use */
+#define BASE_NS 2000000000u /* a base older than this is replaced */
+#define WAKE_NS 30000u	    /* what a sleeper needs to wake, about */
+#define GAP_NS 200000u	    /* the time told lags behind what is seen by more: the base was placed too early */
 #define GAPS 16u
 #define EXCESSES 8u
 #define LEAVE_PATIENCE_NS 2000000000u
 
-static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER; /* guards which places are taken */
-static struct lane lanes[LANES];
+struct block {
+	struct block *next;
+	struct lane lane[LANES];
+};
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER; /* guards which places are taken, and the list */
+static struct block blocks;				       /* the first one; none is ever freed */
 
 _Atomic uint64_t lane_holds = 1;
 
 static struct lane *find_locked(face_context context)
 {
-	for (unsigned int i = 0; i < LANES; i++)
-		if (lanes[i].context == context)
-			return &lanes[i];
+	for (struct block *b = &blocks; b; b = b->next)
+		for (unsigned int i = 0; i < LANES; i++)
+			if (b->lane[i].context == context)
+				return &b->lane[i];
 	return NULL;
 }
 
+static bool is_free(const struct lane *l)
+{
+	return !l->context && !atomic_load_explicit(&l->users, memory_order_acquire);
+}
+
+/* NULL: no memory. */
 static struct lane *free_locked(void)
 {
-	for (unsigned int i = 0; i < LANES; i++)
-		if (!lanes[i].context && !atomic_load_explicit(&lanes[i].users, memory_order_acquire))
-			return &lanes[i];
-	return NULL;
+	struct block *b = &blocks;
+
+	for (;;) {
+		for (unsigned int i = 0; i < LANES; i++)
+			if (is_free(&b->lane[i]))
+				return &b->lane[i];
+		if (!b->next)
+			break;
+		b = b->next;
+	}
+	b->next = calloc(1, sizeof *b);
+	return b->next ? b->next->lane : NULL;
 }
 
 struct lane *lane_known(face_context context)
@@ -45,12 +66,13 @@ struct lane *lane_known(face_context context)
 	return l;
 }
 
-struct lane *lane_find(const struct face *f, face_context context)
+struct lane *lane_find(const struct face *f, face_context context, bool *ret_full)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 	unsigned int device;
 	struct lane *l;
 
+	*ret_full = false;
 	l = lane_known(context);
 	if (l || !context || !f->device(context, &device))
 		return l;
@@ -69,6 +91,7 @@ struct lane *lane_find(const struct face *f, face_context context)
 		l->context = context;
 	}
 	pthread_mutex_unlock(&table_lock);
+	*ret_full = !l;
 	return l;
 }
 
@@ -252,5 +275,6 @@ void lane_reset(void)
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
 	table_lock = unlocked;
-	memset(lanes, 0, sizeof lanes);
+	for (struct block *b = &blocks; b; b = b->next)
+		memset(b->lane, 0, sizeof b->lane);
 }

@@ -21,20 +21,23 @@
 
 #define LANE_EVENTS 256u
 
+struct stream;
+
 struct lane {
 	const struct face *face;
 	face_context context; /* NULL: the entry is free */
-	unsigned int device; /* in the grant */
+	unsigned int device;  /* in the grant */
 	_Atomic bool frozen;
-	_Atomic uint32_t users; /* its markers in use by a thread: the entry is not reused meanwhile */
-	_Atomic uint32_t inside; /* threads that have entered it */
+	_Atomic uint32_t users;	  /* its markers in use by a thread: the entry is not reused meanwhile */
+	_Atomic uint32_t inside;  /* threads that have entered it */
 	_Atomic uint32_t streams; /* its streams that have a record */
+	struct stream *crowd;	  /* the record of those that find no place (streams.c); NULL: there were none */
 	_Atomic uint64_t free_of; /* value of lane_holds when nothing held its legacy stream back */
-	pthread_mutex_t lock; /* guards the members below */
+	pthread_mutex_t lock;	  /* guards the members below */
 	face_marker pool[LANE_EVENTS];
 	uint32_t pooled;
 	face_marker base, next_base; /* next_base: recorded, not yet known to have happened */
-	uint64_t base_ns;	 /* the base's time on CLOCK_MONOTONIC, estimated */
+	uint64_t base_ns;	     /* the base's time on CLOCK_MONOTONIC, estimated */
 	uint64_t base_submitted_ns, next_submitted_ns;
 	uint64_t least_excess_ns; /* of recent events on an idle device: from the work behind to the computed time */
 	uint32_t excesses;
@@ -42,8 +45,11 @@ struct lane {
 	uint32_t gaps;
 };
 
-/* Returns the context's lane; creates it if need be. NULL: no context of a granted device, or too many lanes. */
-struct lane *lane_find(const struct face *f, face_context context);
+/*
+ * Returns the context's lane; creates it if need be. NULL: no context of a granted device, or (*ret_full) no memory for
+ * a lane.
+ */
+struct lane *lane_find(const struct face *f, face_context context, bool *ret_full);
 /* The same, but creates none. */
 struct lane *lane_known(face_context context);
 

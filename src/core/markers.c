@@ -486,6 +486,18 @@ void marker_done(struct pace *p, struct launch *l, uint64_t begin_ns, uint64_t e
 	progress(p);
 }
 
+/* Its work in flight counts as done. */
+static void write_off_locked(struct pace *p, struct stream *s, struct lane *l, uint64_t now)
+{
+	struct flow *f = &s->flow[p->engine];
+	struct chunk c = { .stream = s, .lane = l };
+
+	c.word = atomic_load(&f->submitted);
+	p->marked += c.word - f->marked;
+	f->marked = c.word;
+	account_locked(p, &c, 0, now);
+}
+
 void markers_drop_lane(struct pace *p, struct lane *l)
 {
 	uint64_t now = tick_now();
@@ -504,17 +516,11 @@ void markers_drop_lane(struct pace *p, struct lane *l)
 		account_locked(p, &ended, 0, now);
 	}
 	streams_hold(); /* those that have been retired count, too, and another context may want their places */
-	for (uint32_t i = 0; i < STREAMS; i++) {
-		struct flow *f = &streams[i].flow[p->engine];
-		struct chunk c = { .stream = &streams[i], .lane = l };
-
-		if (!atomic_load_explicit(&streams[i].key, memory_order_acquire) || streams[i].lane != l)
-			continue;
-		c.word = atomic_load(&f->submitted);
-		p->marked += c.word - f->marked;
-		f->marked = c.word;
-		account_locked(p, &c, 0, now);
-	}
+	for (uint32_t i = 0; i < STREAMS; i++)
+		if (atomic_load_explicit(&streams[i].key, memory_order_acquire) && streams[i].lane == l)
+			write_off_locked(p, &streams[i], l, now);
+	if (l->crowd)
+		write_off_locked(p, l->crowd, l, now);
 	streams_let_go();
 	drop_done_locked(p);
 	pace_idle_locked(p, now);

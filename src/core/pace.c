@@ -22,8 +22,8 @@
 
 #define UNKNOWN_NS 1000000u /* stands for the length of what was never measured */
 #define LEAD_MOST_NS 200000u
-#define WAKE_NS 60000u /* what a thread needs to wake up and to launch, about */
-#define MANY_AGAIN 16u /* ends after which meted is told again that its edges are many */
+#define WAKE_NS 60000u	  /* what a thread needs to wake up and to launch, about */
+#define MANY_AGAIN 16u	  /* ends after which meted is told again that its edges are many */
 #define NAP_NS 100000000u /* nobody sleeps longer without looking around */
 #define PROMPT_NS 100000u /* within so long after an end the next launch of a program comes that waits for each */
 
@@ -31,6 +31,7 @@ struct pace paces[WIRE_MAX_DEVICES][WIRE_ENGINES];
 _Atomic uint32_t pace_count;
 
 static struct wire_turn nothing; /* not gated; what a process without a page sees */
+static struct pace capturing;	 /* of a launch that is captured, while its thread holds captures (capture.h) */
 
 enum pass {
 	PASS_NOW,
@@ -41,7 +42,7 @@ enum pass {
 
 /* One launch that asks. */
 struct asker {
-	uint64_t ns;   /* predicted; UNKNOWN_NS when it is not known */
+	uint64_t ns; /* predicted; UNKNOWN_NS when it is not known */
 	bool unknown;
 	uint64_t inc;
 	uint64_t since_ns;    /* it waits; 0: not yet */
@@ -49,7 +50,7 @@ struct asker {
 	uint32_t gate;	      /* as it was when it began to sleep there */
 	uint64_t stuck_at_ns; /* it passes then */
 	uint32_t progress;    /* of the pace when it began to wait */
-	bool wants; /* the engine to itself, and is counted in alone_wanted */
+	bool wants;	      /* the engine to itself, and is counted in alone_wanted */
 	bool bypass;
 };
 
@@ -506,6 +507,35 @@ static void take_end(struct pace *p, const struct stream *s)
 		markers_reap(p);
 }
 
+/*
+ * No capture ends before the driver has made a node of the launch: it would be work that nobody has admitted. False: it
+ * is work.
+ */
+static bool is_captured(const struct face *f, struct launch *l, const struct work *w)
+{
+	if (!capture_going() || !f->captured(w->stream, w->per_thread))
+		return false;
+	capture_hold();
+	if (f->captured(w->stream, w->per_thread)) {
+		l->pace = &capturing;
+		l->mark = true;
+		return true;
+	}
+	capture_release();
+	return false;
+}
+
+/* What has no record cannot be charged, so it waits until there is memory for one. NULL: it is not gated. */
+static struct stream *record_of(const struct face *f, const struct work *w)
+{
+	struct stream *s;
+	bool full;
+
+	while (!(s = stream_add(f, w->stream, w->per_thread, &full)) && full)
+		tick_wait(&paces[0][w->engine].kick, atomic_load(&paces[0][w->engine].kick), NAP_NS, false);
+	return s;
+}
+
 void pace_begin_slow_by(const struct face *f, struct launch *l, const struct work *w)
 {
 	uint64_t submitted = trace_on() ? tick_now() : 0;
@@ -520,8 +550,8 @@ void pace_begin_slow_by(const struct face *f, struct launch *l, const struct wor
 	l->handle = w->stream;
 	l->per_thread = w->per_thread;
 	l->waits = w->waits;
-	l->stream = stream_add(f, w->stream, w->per_thread);
-	if (!l->stream || (capture_going() && f->captured(w->stream, w->per_thread))) {
+	l->stream = record_of(f, w);
+	if (!l->stream || is_captured(f, l, w)) {
 		errno = saved;
 		return;
 	}
@@ -564,6 +594,10 @@ void pace_end_slow(struct launch *l, bool launched)
 	struct flow *f = &l->stream->flow[p->engine];
 	int saved = errno;
 
+	if (p == &capturing) {
+		capture_release();
+		return;
+	}
 	if (!launched) {
 		undo(p, l);
 		errno = saved;
@@ -587,6 +621,10 @@ void pace_end_host(struct launch *l, bool launched)
 	uint64_t begin = l->host_ns, end = tick_now(), at;
 	int saved = errno;
 
+	if (p == &capturing) {
+		capture_release();
+		return;
+	}
 	if (!launched) {
 		undo(p, l);
 		errno = saved;

@@ -82,7 +82,7 @@ extern _Atomic uint32_t pace_count; /* devices */
 
 /* One launch or copy on its way. */
 struct launch {
-	struct pace *pace; /* NULL: it is not gated */
+	struct pace *pace; /* NULL: it is not gated; else it must come to pace_end() or pace_end_host() */
 	struct stream *stream;
 	uint64_t inc;
 	uint32_t key;

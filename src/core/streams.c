@@ -1,9 +1,18 @@
 /* streams.c: see streams.h. */
 #include "core/streams.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+/* What the streams of a lane share that find no place in the table. It stays the lane's. */
+struct crowd {
+	struct crowd *next;
+	struct stream stream;
+};
+
 struct stream streams[STREAMS];
+
+static _Atomic(struct crowd *) crowds; /* those that there are; no lock to read it, the lock below to add one */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards which places are taken, and by whom */
 
@@ -73,13 +82,46 @@ static void fill_locked(struct stream *s, uint64_t key, face_queue handle, bool 
 	}
 	if (others)
 		untie_locked(l);
-	if (!atomic_load_explicit(&s->key, memory_order_relaxed)) {
-		uint32_t count = atomic_load_explicit(&known_count, memory_order_relaxed);
-
-		atomic_store_explicit(&known[count], (uint16_t)(s - streams), memory_order_relaxed);
-		atomic_store_explicit(&known_count, count + 1, memory_order_release);
-	}
 	atomic_store_explicit(&s->key, key, memory_order_release);
+}
+
+/* A place that was never used is known from now on. */
+static void take_place_locked(struct stream *s, uint64_t key, face_queue handle, bool per_thread, struct lane *l)
+{
+	uint32_t count = atomic_load_explicit(&known_count, memory_order_relaxed);
+	bool first = !atomic_load_explicit(&s->key, memory_order_relaxed);
+
+	if (first)
+		atomic_store_explicit(&known[count], (uint16_t)(s - streams), memory_order_relaxed);
+	fill_locked(s, key, handle, per_thread, l);
+	if (first)
+		atomic_store_explicit(&known_count, count + 1, memory_order_release);
+}
+
+/* NULL: no memory. */
+static struct stream *new_crowd_locked(void)
+{
+	struct crowd *c = aligned_alloc(_Alignof(struct crowd), sizeof *c);
+
+	if (!c)
+		return NULL;
+	memset(c, 0, sizeof *c);
+	c->next = atomic_load_explicit(&crowds, memory_order_relaxed);
+	atomic_store_explicit(&crowds, c, memory_order_release);
+	return &c->stream;
+}
+
+static struct stream *join_crowd_locked(struct lane *l)
+{
+	uint64_t key = (uint64_t)(uintptr_t)l->context | 3;
+	struct stream *s = l->crowd ? l->crowd : new_crowd_locked();
+
+	if (!s || (atomic_load_explicit(&s->key, memory_order_relaxed) != key && !idle(s)))
+		return NULL;
+	if (atomic_load_explicit(&s->key, memory_order_relaxed) != key)
+		fill_locked(s, key, (face_queue)2, false, l);
+	l->crowd = s;
+	return s;
 }
 
 /* With more streams than places, those that find none share a record for each context. */
@@ -90,25 +132,31 @@ static struct stream *add(uint64_t key, face_queue handle, bool per_thread, stru
 	pthread_mutex_lock(&lock);
 	s = stream_lookup(key);
 	if (!s && (s = free_place_locked(key)))
-		fill_locked(s, key, handle, per_thread, l);
+		take_place_locked(s, key, handle, per_thread, l);
+	else if (!s)
+		s = join_crowd_locked(l);
 	pthread_mutex_unlock(&lock);
 	return s;
 }
 
-struct stream *stream_add(const struct face *f, face_queue handle, bool per_thread)
+struct stream *stream_add(const struct face *f, face_queue handle, bool per_thread, bool *ret_full)
 {
 	uint64_t key = stream_key_by(f, handle, per_thread);
 	struct stream *s = key ? stream_lookup(key) : NULL;
 	struct lane *l;
 
+	*ret_full = false;
 	if (s || !key)
 		return s;
-	l = lane_find(f, (uintptr_t)handle > 2 ? f->context(handle, per_thread)
-					       : (face_context)(uintptr_t)(key & ~(uint64_t)3));
+	l = lane_find(f,
+		      (uintptr_t)handle > 2 ? f->context(handle, per_thread)
+					    : (face_context)(uintptr_t)(key & ~(uint64_t)3),
+		      ret_full);
 	if (!l)
 		return NULL;
 	s = add(key, handle, per_thread, l);
-	return s ? s : add((uint64_t)(uintptr_t)l->context | 3, (face_queue)2, false, l);
+	*ret_full = !s;
+	return s;
 }
 
 static void retire_locked(struct stream *s)
@@ -144,6 +192,8 @@ void streams_retire(struct lane *l)
 		if (is && is != STREAM_GONE && s->lane == l)
 			retire_locked(s);
 	}
+	if (l->crowd && atomic_load_explicit(&l->crowd->key, memory_order_relaxed) != STREAM_GONE)
+		retire_locked(l->crowd);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -168,13 +218,26 @@ void streams_each(void (*f)(struct stream *s))
 		if (s)
 			f(s);
 	}
+	/* Acquire: pairs with the release in new_crowd_locked(). */
+	for (struct crowd *c = atomic_load_explicit(&crowds, memory_order_acquire); c; c = c->next) {
+		uint64_t key = atomic_load_explicit(&c->stream.key, memory_order_acquire);
+
+		if (key && key != STREAM_GONE)
+			f(&c->stream);
+	}
 }
 
 void streams_reset(void)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
+	struct crowd *next;
+
 	lock = unlocked;
 	memset(streams, 0, sizeof streams);
 	atomic_store_explicit(&known_count, 0, memory_order_relaxed);
+	for (struct crowd *c = atomic_exchange_explicit(&crowds, NULL, memory_order_relaxed); c; c = next) {
+		next = c->next;
+		free(c);
+	}
 }

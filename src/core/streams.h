@@ -5,7 +5,8 @@
  * The per-thread default stream has one per context for all threads together: only the thread itself can mark such a
  * stream, so each launch into it is marked at once.
  *
- * Records are a fixed array. A record is reused when its stream was destroyed and its last work has ended.
+ * Records are a fixed array. A record is reused when its stream was destroyed and its last work has ended. The streams
+ * of a context that find no place share one record more, which is made when it is needed: no stream is without.
  */
 #pragma once
 
@@ -31,10 +32,10 @@ struct flow {
 	_Atomic uint32_t key;			 /* the kind of all unmarked work (estimate.h); 0: none; FLOW_MIXED */
 	/* guarded by the lock of the pace */
 	uint64_t marked, completed;
-	uint64_t last_end_ns; /* end of the last completed work */
+	uint64_t last_end_ns;  /* end of the last completed work */
 	uint64_t busy_from_ns; /* submission of the oldest work in flight */
-	uint32_t single;      /* number of launches still to be measured one by one */
-	bool claimed;	      /* a thread is about to mark it */
+	uint32_t single;       /* number of launches still to be measured one by one */
+	bool claimed;	       /* a thread is about to mark it */
 };
 
 struct stream {
@@ -92,9 +93,9 @@ static inline uint64_t stream_key(face_queue handle, bool per_thread)
 
 /*
  * Returns the record of the stream; creates it if need be. NULL: the stream is not gated (no context, or none of a
- * granted device).
+ * granted device), or (*ret_full) there is no memory for a record.
  */
-struct stream *stream_add(const struct face *f, face_queue handle, bool per_thread);
+struct stream *stream_add(const struct face *f, face_queue handle, bool per_thread, bool *ret_full);
 
 /* Call before a stream is destroyed: no thread marks it from then on. Its work has been marked. */
 void stream_retire(struct stream *s);

@@ -202,11 +202,27 @@ static uint64_t context_units(const struct create *a, unsigned int device)
 							     : MEASURED_UNKNOWN;
 }
 
+/* A green context is no context: it goes by the one that stands for it. */
+static CUcontext of_green(CUgreenCtx green)
+{
+	CUcontext context = NULL;
+
+	return green && shim_has(CUDA_CALL_cuCtxFromGreenCtx) &&
+			       shim_real.cuCtxFromGreenCtx(&context, green) == CUDA_SUCCESS
+		       ? context
+		       : NULL;
+}
+
+static void *context_made(void *made, const struct create *a)
+{
+	return a->call == CUDA_CALL_cuGreenCtxCreate ? of_green(made) : made;
+}
+
 static CUresult create(void *ret, const struct create *a)
 {
 	struct measured m;
 	unsigned int device;
-	void *made = NULL;
+	void *made = NULL, *context;
 	uint64_t most;
 	uint32_t units;
 	CUresult r;
@@ -223,14 +239,15 @@ static CUresult create(void *ret, const struct create *a)
 		measured_cancel(&m);
 		return r;
 	}
+	context = context_made(made, a);
 	/* Before the gate is open: nobody else ends what is not known here. */
-	if (!remember(made, a, device, 0) || measured_end(&m, &units) == MEASURED_OVER) {
-		forget(made, device);
+	if (!context || !remember(context, a, device, 0) || measured_end(&m, &units) == MEASURED_OVER) {
+		forget(context, device);
 		undo(made, a);
 		measured_cancel(&m);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	remember_units(made, units);
+	remember_units(context, units);
 	if (a->call != CUDA_CALL_cuGreenCtxCreate && !modules_enter(made)) {
 		take_back(made, a);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -345,6 +362,7 @@ struct leaving {
 	uint64_t known_units;
 	bool (*goes)(const struct leaving *l);
 	CUdevice real;
+	CUgreenCtx green; /* that `context` stands for */
 };
 
 static bool always(const struct leaving *l)
@@ -390,9 +408,16 @@ static bool find_context(void *context, struct leaving *l)
 	return e;
 }
 
+/* What was allocated in a green context is the primary context's, and stays with it. */
+static const void *owner_of(const struct leaving *l)
+{
+	return l->green ? (const void *)l->green : l->context;
+}
+
 static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct leaving *l))
 {
-	struct estate estate = { .context = l->context };
+	const void *owner = owner_of(l);
+	struct estate estate = { .context = owner };
 	struct measured m;
 	uint64_t known = 0, mapped = 0;
 	bool gone;
@@ -407,10 +432,10 @@ static CUresult leave_context(struct leaving *l, CUresult (*call)(const struct l
 	gone = r == CUDA_SUCCESS && l->goes(l);
 	marks_context_left(l->context, gone);
 	if (gone) {
-		mapped = vmm_context_leaves(l->context);
+		mapped = vmm_context_leaves(owner);
 		records_sweep(inherit, &estate);
-		estate.refunded_units += later_forget(l->context);
-		known = l->known_units + estate.known_units + modules_forget(l->context);
+		estate.refunded_units += later_forget(owner);
+		known = l->known_units + estate.known_units + modules_forget(owner);
 		forget(l->context, l->device);
 	}
 	measured_end_release(&m, estate.refunded_units, known);
@@ -440,7 +465,7 @@ static CUresult detach(const struct leaving *l)
 
 static CUresult destroy_green(const struct leaving *l)
 {
-	return shim_real.cuGreenCtxDestroy(l->context);
+	return shim_real.cuGreenCtxDestroy(l->green);
 }
 
 /*
@@ -481,7 +506,10 @@ CUresult shim_cuCtxDetach(CUcontext ctx)
 
 CUresult shim_cuGreenCtxDestroy(CUgreenCtx hCtx)
 {
-	return leave(&(struct leaving){ .context = hCtx, .goes = always }, destroy_green);
+	return leave(&(struct leaving){ .context = start_is_metered() ? of_green(hCtx) : NULL,
+					.goes = always,
+					.green = hCtx },
+		     destroy_green);
 }
 
 CUresult shim_cuCtxAttach(CUcontext *pctx, unsigned int flags)

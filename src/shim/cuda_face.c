@@ -43,16 +43,31 @@ static face_context context_of_default(void)
 	return sole ? sole : current();
 }
 
+/* A thread's stack of contexts may be full: then the one on top makes room meanwhile. */
+static __thread CUcontext aside __attribute__((tls_model("initial-exec")));
+
 static bool enter(face_context context)
 {
-	return shim_real.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
+	CUcontext top;
+
+	if (shim_real.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS)
+		return true;
+	top = aside ? NULL : current();
+	if (!top || shim_real.cuCtxSetCurrent(context) != CUDA_SUCCESS)
+		return false;
+	aside = top;
+	return true;
 }
 
 static void leave(void)
 {
-	CUcontext popped;
+	CUcontext top = aside;
 
-	shim_real.cuCtxPopCurrent_v2(&popped);
+	aside = NULL;
+	if (top)
+		shim_real.cuCtxSetCurrent(top);
+	else
+		shim_real.cuCtxPopCurrent_v2(&top);
 }
 
 static bool device(face_context context, unsigned int *ret_device)
@@ -60,6 +75,8 @@ static bool device(face_context context, unsigned int *ret_device)
 	CUdevice real;
 	bool known;
 
+	if (contexts_device(context, ret_device))
+		return true;
 	if (!enter(context))
 		return false;
 	known = shim_real.cuCtxGetDevice(&real) == CUDA_SUCCESS;

@@ -273,6 +273,69 @@ EXPORT CUresult cuCtxDestroy_v2(CUcontext context)
 	return CUDA_SUCCESS;
 }
 
+/* What is pushed and popped; a green context is none. */
+static struct green {
+	struct context context;
+	bool is;
+} greens[4];
+static __thread struct context *pushed[16];
+static __thread unsigned int push_depth;
+
+static bool is_green(const void *context)
+{
+	return (const char *)context >= (const char *)greens && (const char *)context < (const char *)(greens + 4) &&
+	       ((const char *)context - (const char *)greens) % sizeof *greens == offsetof(struct green, is);
+}
+
+EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context)
+{
+	if (!context || is_green(context) || push_depth == sizeof pushed / sizeof *pushed)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	pushed[push_depth++] = driver_current;
+	driver_current = (struct context *)context;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *ret)
+{
+	if (ret)
+		*ret = (CUcontext)driver_current;
+	if (push_depth)
+		driver_current = pushed[--push_depth];
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGreenCtxCreate(CUgreenCtx *ret, CUdevResourceDesc desc, CUdevice d, unsigned int flags)
+{
+	struct green *g = greens;
+
+	while (g < greens + 4 && g->is)
+		g++;
+	if (!driver_knows(d) || g == greens + 4)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*g = (struct green){ { .device = driver.visible[d] }, true };
+	*ret = (CUgreenCtx)(void *)&g->is;
+	return CUDA_SUCCESS;
+}
+
+static struct green *green_of(CUgreenCtx h)
+{
+	return (struct green *)(void *)((char *)h - offsetof(struct green, is));
+}
+
+EXPORT CUresult cuCtxFromGreenCtx(CUcontext *ret, CUgreenCtx h)
+{
+	*ret = (CUcontext)&green_of(h)->context;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx h)
+{
+	driver_context_ends(&green_of(h)->context);
+	green_of(h)->is = false;
+	return CUDA_SUCCESS;
+}
+
 /* ---- the table of calls ---- */
 
 static CUresult newer_cuMemAlloc(CUdeviceptr *p, size_t bytes)

@@ -15,4 +15,5 @@ struct driver_shared {
 	uint64_t leaves; /* bytes of a module that the driver keeps, once, when it is unloaded */
 	uint64_t opened; /* pieces of other processes' memory of which it cannot say how large they are */
 	uint64_t refuse; /* that call fails then */
+	uint64_t works;	 /* launches that were no nodes */
 };

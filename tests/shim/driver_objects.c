@@ -491,3 +491,37 @@ EXPORT CUresult cuEventElapsedTime(float *ms, CUevent begin, CUevent end)
 	*ms = (float)((double)(int64_t)(__atomic_load_n((uint64_t *)end, __ATOMIC_RELAXED) - from) / 1e6);
 	return CUDA_SUCCESS;
 }
+
+/* ---- captures: of all streams at once ---- */
+
+static _Atomic bool capturing;
+
+EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
+{
+	atomic_store(&capturing, true);
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph *ret)
+{
+	*ret = NULL;
+	atomic_store(&capturing, false);
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *ret)
+{
+	bool is = atomic_load(&capturing);
+
+	driver_middle();
+	*ret = is ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+			       unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
+			       void **extra)
+{
+	driver.shared->works += !atomic_load(&capturing);
+	return CUDA_SUCCESS;
+}
