@@ -4,10 +4,12 @@ Begins a test when the processors have room for it: room.py FOLDER TESTS COMMAND
 
 TESTS of them run at once in any case. Most tests wait for a good part of their time, for others' processes or for a time of meted's:
 where the processors were idle for a third of the last second, one more begins, one each second. So the processors are used, and tests
-that measure time are not crowded where there is no room. FOLDER is the run's own, with locks that end with who holds them.
+that measure time are not crowded where there is no room. FOLDER is the run's own, with locks that end with who holds them. Its file
+"used" has a row for each test: its processor time and its time, in seconds, and its command (dear.py --rows reads it).
 """
 import fcntl
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -66,7 +68,20 @@ def wait(folder, tests):
         before = now
 
 
+def note(path, took, command):
+    """With all processes that the test has waited for; what it leaves behind is not counted."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with open(path, "a", encoding="utf-8") as f:
+        f.write(f"{used.ru_utime + used.ru_stime:.2f}\t{took:.2f}\t{' '.join(' '.join(command).split())}\n")
+
+
+def main(folder, tests, command):
+    wait(folder, tests)
+    began = time.monotonic()
+    status = subprocess.run(command).returncode
+    note(os.path.join(folder, "used"), time.monotonic() - began, command)
+    return status if status >= 0 else 128 - status
+
+
 if __name__ == "__main__":
-    wait(sys.argv[1], int(sys.argv[2]))
-    status = subprocess.run(sys.argv[3:]).returncode
-    sys.exit(status if status >= 0 else 128 - status)
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), sys.argv[3:]))

@@ -29,5 +29,10 @@ with tempfile.TemporaryDirectory(prefix="mete-t-") as folder:
     took, over = time.monotonic() - began, first.poll() is not None
     ok(took > 0.9, 2, f"another one begins after {took:.1f} s, " + ("behind the first one" if over else "where there was room"))
     ok(first.wait() == 0 and second.wait() == 0, 3, "and both end")
-print("1..3")
+    busy = "import time; any(time.process_time() > 0.5 for _ in iter(int, 1))"
+    begin(sys.executable, "-c", busy).wait()
+    with open(os.path.join(folder, "used"), encoding="utf-8") as f:
+        rows = [line.split("\t") for line in f.read().splitlines()]
+    ok(len(rows) == 6 and 0.5 <= float(rows[-1][0]) < 2 and busy in rows[-1][-1], 4, f"and what each of them used is noted: {rows[-1:]}")
+print("1..4")
 sys.exit(failed != 0)
