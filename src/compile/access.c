@@ -30,8 +30,7 @@ struct access_range access_range(struct emit *e)
 	return r;
 }
 
-/* Whether [address, address + n) lies in the range that this operation found last, else in any. */
-static LLVMValueRef reachable(struct emit *e, LLVMValueRef address, LLVMValueRef n, bool write)
+LLVMValueRef access_reachable(struct emit *e, LLVMValueRef address, LLVMValueRef n, bool write)
 {
 	LLVMTypeRef types[5] = { e->bytes, e->i64, e->i64, e->i8, e->bytes };
 	LLVMTypeRef t = LLVMFunctionType(e->i8, types, 5, false);
@@ -96,7 +95,7 @@ static LLVMValueRef accessible(struct emit *e, const struct access_form *a, LLVM
 		else
 			leave_unless(e, even);
 	}
-	leave_unless(e, a->shared ? good : reachable(e, at, span, a->store));
+	leave_unless(e, a->shared ? good : access_reachable(e, at, span, a->store));
 	return at;
 }
 
@@ -330,8 +329,8 @@ static LLVMValueRef last_lane(struct emit *e, const struct compile_operand *o, u
 	struct value x = source(e, o, true);
 	int64_t from = 0;
 
-	if (x.shape == SHAPE_LANES)
-		return LLVMBuildExtractElement(e->b, x.v[0], LLVMConstInt(e->i32, lane, false), "");
+	if (x.shape >= SHAPE_PATTERN)
+		return LLVMBuildExtractElement(e->b, value_lanes(e, &x), LLVMConstInt(e->i32, lane, false), "");
 	if (x.shape == SHAPE_HALVES && lane >= LANES / 2) {
 		x.v[0] = x.v[1];
 		from = LANES / 2;

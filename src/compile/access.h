@@ -22,6 +22,8 @@ struct access_range {
 };
 
 struct access_range access_range(struct emit *e);
+/* Whether [address, address + n) lies in the range that the operation found last, else in any. */
+LLVMValueRef access_reachable(struct emit *e, LLVMValueRef address, LLVMValueRef n, bool write);
 LLVMValueRef access_extend(struct emit *e, LLVMValueRef v, const struct access_form *a);  /* widens an element to a
 											   * lane */
 LLVMValueRef access_shorten(struct emit *e, LLVMValueRef v, const struct access_form *a); /* the reverse */

@@ -513,7 +513,7 @@ LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inli
 		return row->flags & (ROW_WHOLE | ROW_S16) ? r : narrow(&a, r, 16, false);
 	}
 	for (uint32_t k = 1; row->flags & ROW_FTZ && k < COMPILE_OPERANDS; k++)
-		if (x[k])
+		if (x[k] && !operand_state(e->flow, &o->operand[k], e->s).flat)
 			x[k] = flush(&a, x[k]);
 	if (row->code == CODE_FLOAT_S || row->code == CODE_FLOAT_U) {
 		a.real = formed(lanes, o->operand[0].lane == 8 ? e->f64 : e->f32);

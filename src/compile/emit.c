@@ -12,6 +12,7 @@
  */
 #include "compile/emit.h"
 #include "compile/access.h"
+#include "compile/apart.h"
 #include "compile/fetch.h"
 #include "compile/group.h"
 #include "compile/leave.h"
@@ -165,7 +166,9 @@ static void make_meet(struct emit *e)
 
 static void access_any(struct emit *e, const struct plan *p)
 {
-	if (p->scattered)
+	if (p->known)
+		apart_load(e, p);
+	else if (p->scattered)
 		make_scattered(e, p);
 	else if (p->access.store)
 		(p->strided ? strided_store : make_store)(e, &p->access);
@@ -380,7 +383,7 @@ static void make_enter(struct emit *e, uint32_t b, LLVMBasicBlockRef no)
 	for (uint32_t r = 0; r < e->flow->reg_count; r++) {
 		const struct state *s = &n->in[r];
 		LLVMTypeRef t = type_int(e, e->flow->reg_lane[r]), lanes = type_lanes(t);
-		struct value x = { .shape = s->shape, .stride = s->stride };
+		struct value x = { .shape = s->shape, .stride = s->stride, .pattern = s->pattern };
 		LLVMBasicBlockRef on;
 		LLVMValueRef v;
 

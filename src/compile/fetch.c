@@ -69,6 +69,7 @@ static struct fetch window(const struct flow *f, const uint32_t *op, uint32_t co
 		end = at + a.bytes > end ? at + a.bytes : end;
 	}
 	r.bytes = end - least > 4 ? 8 : 4;
+	r.full = end - least == (int64_t)r.bytes;
 	return r;
 }
 
@@ -98,8 +99,14 @@ bool fetch_find(const struct emit *e, struct fetch *ret)
 LLVMValueRef fetch_value(struct emit *e, const struct fetch *f, const struct access_form *a)
 {
 	const uint64_t down = ((uint64_t)operation(e)->imm - (uint64_t)f->least) * 8;
-	LLVMValueRef v = f->value;
+	LLVMValueRef v = f->value, each[LANES];
 
+	if (f->bytes == 8 && a->bytes == 4 && down % 32 == 0) { /* every other one of 32 bits */
+		for (uint32_t i = 0; i < LANES; i++)
+			each[i] = LLVMConstInt(e->i32, 2 * i + down / 32, false);
+		v = LLVMBuildBitCast(e->b, v, LLVMVectorType(e->i32, 2 * LANES), "");
+		return LLVMBuildShuffleVector(e->b, v, LLVMGetUndef(LLVMTypeOf(v)), LLVMConstVector(each, LANES), "");
+	}
 	if (down)
 		v = LLVMBuildLShr(e->b, v, value_number(LLVMTypeOf(v), down), "");
 	return LLVMBuildTruncOrBitCast(e->b, v, type_lanes(type_int(e, a->bytes)), "");

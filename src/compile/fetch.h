@@ -17,8 +17,9 @@ struct fetch {
 	uint32_t op[FETCH_LOADS], count; /* in their order */
 	int64_t least;			 /* where it begins, beside the register */
 	uint32_t bytes;			 /* 4 or 8 */
+	bool full;			 /* the loads' bytes are all of these */
 	bool rows;			 /* of loads that are faster one by one where lanes lie one behind the other */
-	LLVMValueRef good;		 /* i1, from the first load on: all lanes have been fetched */
+	LLVMValueRef good;		 /* i1, from the first load on: all lanes have been fetched; NULL: they have */
 	LLVMValueRef value;		 /* those, where they have */
 };
 

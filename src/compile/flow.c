@@ -5,6 +5,7 @@
  * different strides its lanes are taken to differ.
  */
 #include "compile/part.h"
+#include "compile/pattern.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +24,8 @@ static bool plan_leaves(const struct plan *p)
 {
 	const bool moves = p->how == HOW_LOAD || p->how == HOW_STORE;
 
+	if (p->known)
+		return p->checks;
 	return (moves && (!p->scattered || p->access.shared)) || p->how == HOW_MEET || p->how == HOW_LEAVE ||
 	       p->how == HOW_BRANCH || p->checks || p->how == HOW_SPECIAL;
 }
@@ -261,8 +264,8 @@ static int find_live(struct flow *f)
 
 uint8_t state_same(const struct state *s)
 {
-	return s->shape == SHAPE_LANES ? s->same
-	       : s->stride	       ? 0
+	return s->shape >= SHAPE_PATTERN ? s->same
+	       : s->stride		 ? 0
 	       : s->shape == SHAPE_HALVES ? LANES / 2 - 1
 					  : LANES - 1;
 }
@@ -278,9 +281,11 @@ bool state_join(struct state *to, const struct state *from)
 	}
 	if (from->shape == SHAPE_UNKNOWN)
 		return false;
-	if (to->shape == SHAPE_LANES || from->shape == SHAPE_LANES || to->stride != from->stride) {
+	if (to->shape == SHAPE_LANES || from->shape == SHAPE_LANES || to->stride != from->stride ||
+	    to->pattern != from->pattern) {
 		to->shape = SHAPE_LANES;
 		to->stride = 0;
+		to->pattern = 0;
 	} else if (from->shape > to->shape) {
 		to->shape = from->shape;
 	}
@@ -288,9 +293,14 @@ bool state_join(struct state *to, const struct state *from)
 		to->known = false;
 		to->value = 0;
 	}
-	to->same = to->shape == SHAPE_LANES ? same : 0;
+	to->same = to->shape >= SHAPE_PATTERN ? same : 0;
+	to->low = to->low < from->low ? to->low : from->low;
+	to->high = to->high <= from->high ? to->high : 0; /* at once: it would shrink with each round of a loop */
+	if (to->shape == SHAPE_LANES)
+		to->low = to->high = 0;
 	to->whole &= from->whole && to->shape == SHAPE_LINE;
 	to->nan &= from->nan;
+	to->flat &= from->flat;
 	to->synced &= from->synced;
 	return memcmp(&before, to, sizeof(before)) != 0;
 }
@@ -466,7 +476,9 @@ int flow_init(struct flow *f, const struct compile_request *request, char *why, 
 		f->strong |= request->op[i].name && !strcmp(request->op[i].name, "%strong");
 	find_edges(f);
 	find_entries(f);
-	r = find_live(f);
+	r = pattern_init(f);
+	if (!r)
+		r = find_live(f);
 	if (!r)
 		r = part_init(f);
 	f->few = request->partial && request->alone;
@@ -491,6 +503,7 @@ int flow_init(struct flow *f, const struct compile_request *request, char *why, 
 void flow_deinit(struct flow *f)
 {
 	part_deinit(f);
+	pattern_deinit(f);
 	for (uint32_t b = 0; f->block && b < f->block_count; b++) {
 		free(f->block[b].live);
 		free(f->block[b].in);

@@ -14,15 +14,21 @@
 
 #include "softdev/ptx/compile.h"
 
-enum shape { SHAPE_UNKNOWN, SHAPE_LINE, SHAPE_HALVES, SHAPE_LANES };
+enum shape { SHAPE_UNKNOWN, SHAPE_LINE, SHAPE_HALVES, SHAPE_PATTERN, SHAPE_LANES };
+
+struct patterns; /* pattern.h */
 
 struct state {
 	uint8_t shape; /* enum shape */
 	bool nan;      /* the bits of a NaN do not matter, and may differ from the device's: see plan.c */
 	bool synced;   /* the frame also has the value */
+	bool flat;     /* an f32 that is not subnormal in any lane */
 	bool known;    /* all lanes have `value` on every path */
 	bool whole;    /* of a line whose stride is a power of two: the base is a multiple of LANES * stride */
-	uint8_t same;  /* of lanes: bits of the lane number on which the value does not depend */
+	uint8_t same;  /* of lanes, a pattern: bits of the lane number on which the value does not depend */
+	uint8_t low;   /* of a line, a pattern: the low bits of lane 0 that are known to be zero */
+	uint8_t high;  /* the same of high bits, of all lanes */
+	uint16_t pattern; /* its number: pattern.h */
 	int64_t stride;
 	uint64_t value;
 };
@@ -66,6 +72,7 @@ struct flow {
 	bool parts;	    /* there is code for groups of lanes */
 	bool few;	    /* no warp has 32 lanes: there are only groups */
 	uint32_t set_words; /* size of a set of blocks */
+	struct patterns *patterns;
 };
 
 int flow_init(struct flow *f, const struct compile_request *request, char *why, size_t why_bytes);

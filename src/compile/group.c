@@ -1,6 +1,7 @@
 /* group.c: see group.h. */
 #include "compile/group.h"
 #include "compile/leave.h"
+#include "compile/pattern.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -199,7 +200,7 @@ static void go_run(struct emit *e, uint32_t b, const struct state *s)
 /* The bases that lanes have if they are a line, or halves; *fits: and whether they are. */
 static struct value line_of_lanes(struct emit *e, const struct state *to, LLVMValueRef lanes, LLVMValueRef *fits)
 {
-	struct value x = { .shape = to->shape, .stride = to->stride };
+	struct value x = { .shape = to->shape, .stride = to->stride, .pattern = to->pattern };
 	LLVMValueRef good;
 
 	x.v[0] = LLVMBuildExtractElement(e->b, lanes, number32(e, 0), "");
@@ -444,13 +445,24 @@ void group_come(struct emit *e, uint32_t b)
 
 /* ---- from the interpreter ---- */
 
+/* How far lane `lane` of a line, a half or a pattern lies from the first one. */
+static LLVMValueRef distance(struct emit *e, LLVMTypeRef t, const struct state *s, LLVMValueRef lane, uint32_t least)
+{
+	LLVMValueRef far;
+
+	if (s->shape == SHAPE_PATTERN)
+		return value_apart_of(e, t, pattern_of(e->flow, s).at, lane);
+	far = LLVMBuildZExtOrBitCast(e->b, LLVMBuildSub(e->b, lane, number32(e, least), ""), t, "");
+	return LLVMBuildMul(e->b, far, LLVMConstInt(t, (uint64_t)s->stride, true), "");
+}
+
 /* The base of a line as the first living lane of `among` has it. */
-static LLVMValueRef base_from_frame(struct emit *e, uint32_t r, int64_t stride, uint32_t among, uint32_t least)
+static LLVMValueRef base_from_frame(struct emit *e, uint32_t r, const struct state *s, uint32_t among, uint32_t least)
 {
 	LLVMTypeRef t = type_int(e, e->flow->reg_lane[r]);
 	LLVMValueRef some =
 		LLVMBuildOr(e->b, LLVMBuildAnd(e->b, e->live_lanes, number32(e, among), ""), number32(e, 1u << 31), "");
-	LLVMValueRef lane = zeroes(e, "llvm.cttz", some), at, v, far;
+	LLVMValueRef lane = zeroes(e, "llvm.cttz", some), at, v;
 
 	at = LLVMBuildMul(e->b, LLVMBuildZExt(e->b, lane, e->i64, ""),
 			  LLVMConstInt(e->i64, e->flow->reg_lane[r], false), "");
@@ -459,16 +471,13 @@ static LLVMValueRef base_from_frame(struct emit *e, uint32_t r, int64_t stride, 
 		e, t,
 		LLVMBuildBitCast(e->b, LLVMBuildGEP2(e->b, e->i8, e->frame, &at, 1, ""), LLVMPointerType(t, 0), ""),
 		e->flow->reg_lane[r]);
-	if (!stride)
-		return v;
-	far = LLVMBuildZExtOrBitCast(e->b, LLVMBuildSub(e->b, lane, number32(e, least), ""), t, "");
-	return LLVMBuildSub(e->b, v, LLVMBuildMul(e->b, far, LLVMConstInt(t, (uint64_t)stride, true), ""), "");
+	return s->stride || s->pattern ? LLVMBuildSub(e->b, v, distance(e, t, s, lane, least), "") : v;
 }
 
 static void reg_enter(struct emit *e, uint32_t r, const struct state *s, LLVMBasicBlockRef no)
 {
 	LLVMTypeRef lanes = type_lanes(type_int(e, e->flow->reg_lane[r]));
-	struct value x = { .shape = s->shape, .stride = s->stride };
+	struct value x = { .shape = s->shape, .stride = s->stride, .pattern = s->pattern };
 	LLVMValueRef v = value_load(e, lanes, value_at(e, e->frame, e->flow->reg_at[r], lanes), VECTOR_ALIGN), good;
 	LLVMBasicBlockRef on;
 
@@ -477,10 +486,10 @@ static void reg_enter(struct emit *e, uint32_t r, const struct state *s, LLVMBas
 		return;
 	}
 	if (s->shape == SHAPE_HALVES) {
-		x.v[0] = base_from_frame(e, r, s->stride, 0xffff, 0);
-		x.v[1] = base_from_frame(e, r, s->stride, 0xffff0000u, LANES / 2);
+		x.v[0] = base_from_frame(e, r, s, 0xffff, 0);
+		x.v[1] = base_from_frame(e, r, s, 0xffff0000u, LANES / 2);
 	} else {
-		x.v[0] = base_from_frame(e, r, s->stride, ~0u, 0);
+		x.v[0] = base_from_frame(e, r, s, ~0u, 0);
 	}
 	reg_store(e, r, &x);
 	good = LLVMBuildICmp(e->b, LLVMIntEQ, v, value_lanes(e, &x), "");

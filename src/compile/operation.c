@@ -2,6 +2,7 @@
 #include "compile/operation.h"
 #include "compile/group.h"
 #include "compile/leave.h"
+#include "compile/pattern.h"
 
 #include <stddef.h>
 
@@ -25,11 +26,17 @@ static void check_line(struct emit *e, const struct compile_op *o, const struct 
 
 	for (uint32_t k = 1; k < 3; k++) {
 		const struct compile_operand *x = &o->operand[k];
+		const struct state s = operand_state(e->flow, x, e->s);
 		struct value v;
 
-		if (x->place == COMPILE_NONE || x->lane != 4 || !operand_state(e->flow, x, e->s).stride)
+		if (x->place == COMPILE_NONE || x->lane != 4 || (!s.stride && !s.pattern))
 			continue;
 		v = source(e, x, true);
+		if (v.shape == SHAPE_PATTERN) {
+			check_ends(e, v.v[0], pattern_of(e->flow, &s).least, is_signed);
+			check_ends(e, v.v[0], pattern_of(e->flow, &s).most, is_signed);
+			continue;
+		}
 		check_ends(e, v.v[0], v.stride * (int64_t)((v.shape == SHAPE_LINE ? LANES : LANES / 2) - 1), is_signed);
 		if (v.shape == SHAPE_HALVES)
 			check_ends(e, v.v[1], v.stride * (int64_t)(LANES / 2 - 1), is_signed);
@@ -43,6 +50,7 @@ static struct value under_guard(struct emit *e, const struct compile_op *o, stru
 	struct value old = value_as(e, source(e, &o->operand[0], !p->result[0].nan), shape);
 
 	x.stride = p->stride;
+	x.pattern = p->pattern;
 	for (uint32_t k = 0; p->row->flags & ROW_NAN && !p->result[0].nan && k < 2; k++)
 		if (x.v[k])
 			x.v[k] = value_settle(e, x.v[k]);
@@ -61,7 +69,8 @@ void make_inline(struct emit *e, const struct plan *p)
 {
 	const struct compile_op *o = operation(e);
 	const bool settle = !(p->row->flags & (ROW_F32 | ROW_PASS)) || (p->row->flags & ROW_PASS && !p->result[0].nan);
-	struct value x[COMPILE_OPERANDS] = { { 0 } }, made = { .shape = p->shape, .stride = p->stride };
+	struct value made = { .shape = p->shape, .stride = p->stride, .pattern = p->pattern };
+	struct value x[COMPILE_OPERANDS] = { { 0 } };
 	const uint32_t r = flow_reg(e->flow, &o->operand[0]);
 
 	if (p->checks)

@@ -83,7 +83,8 @@ static bool states_join(const struct flow *f, struct state *to, const uint8_t *a
 	for (uint32_t r = 0; r < f->reg_count; r++) {
 		struct state x = s[r];
 
-		x.same = 0; /* is known of all lanes together only */
+		if (x.shape == SHAPE_LANES)
+			x.same = 0; /* is known of all lanes together only */
 		x.whole = false;
 		if (a[r] || b[r])
 			changed |= state_join(&to[r], &x);
@@ -128,8 +129,8 @@ bool part_root(struct flow *f, uint32_t b, const struct state *s)
 
 bool part_checks(const struct state *from, const struct state *to)
 {
-	return (to->shape == SHAPE_LINE || to->shape == SHAPE_HALVES) && to->stride &&
-	       (from->shape != to->shape || from->stride != to->stride);
+	return (to->stride || to->pattern) &&
+	       (from->shape != to->shape || from->stride != to->stride || from->pattern != to->pattern);
 }
 
 static bool come_to(struct flow *f, uint32_t b, const uint64_t *waits, uint32_t also, const struct state *s)
@@ -192,8 +193,9 @@ bool part_come(struct flow *f, uint32_t b)
 			changed |= state_join(&c->in[r], &p->in_come[r]);
 			continue;
 		}
-		changed |= c->in[r].whole;
+		changed |= c->in[r].whole || c->in[r].low || c->in[r].high;
 		c->in[r].whole = false;
+		c->in[r].low = c->in[r].high = 0;
 	}
 	return changed;
 }

@@ -6,6 +6,8 @@
  * is marked `nan`. Others (loaded ones, say) keep their bits; where both meet, they are put in order before.
  */
 #include "compile/plan.h"
+#include "compile/apart.h"
+#include "compile/pattern.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,7 @@
 #define STRIDE_MAX (1 << 20)
 #define WHOLE_MAX (1 << 20) /* of a stride, so that lanes lie within 32 bits */
 #define SCATTERS_MAX 200u /* elements of a function's accesses: each is long */
+#define THREAD_BITS 10u	  /* of a thread's index: a block has 1024 threads at most */
 
 #define INT_ROWS(bits, names)                                                                                          \
 	{ "add." names, CODE_ADD, 0, 0 }, { "sub." names, CODE_SUB, 0, 0 }, { "mul.lo." names, CODE_MUL, 0, 0 },       \
@@ -246,10 +249,16 @@ struct state operand_state(const struct flow *f, const struct compile_operand *o
 
 	if (r != UINT32_MAX)
 		return s[r];
-	if (o->place == COMPILE_FIXED || o->place == COMPILE_CONSTANT)
-		return (struct state){ .shape = SHAPE_LINE,
-				       .nan = o->place == COMPILE_FIXED && o->lane == 4 &&
-					      (o->value & 0x7fffffffu) <= 0x7f800000u };
+	if (o->place == COMPILE_FIXED || o->place == COMPILE_CONSTANT) {
+		struct state x = { .shape = SHAPE_LINE,
+				   .nan = o->place == COMPILE_FIXED && o->lane == 4 &&
+					  (o->value & 0x7fffffffu) <= 0x7f800000u };
+
+		if (o->place == COMPILE_FIXED)
+			pattern_number_facts(o->value, o->lane, &x);
+		x.flat = o->place == COMPILE_FIXED && (o->value & 0x7f800000u || !(o->value & 0x7fffffffu));
+		return x;
+	}
 	return (struct state){ .shape = SHAPE_LANES };
 }
 
@@ -269,7 +278,7 @@ static bool is_uniform(struct state s)
 /* In each half. */
 static bool is_even(struct state s)
 {
-	return s.shape != SHAPE_LANES && !s.stride;
+	return s.shape < SHAPE_PATTERN && !s.stride;
 }
 
 static bool is_fixed(const struct compile_operand *o)
@@ -451,6 +460,20 @@ static uint8_t wider(uint8_t a, uint8_t b)
 	return a > b ? a : b;
 }
 
+/* Whether a result is an f32 that cannot be subnormal. */
+static bool is_flat(const struct compile_op *o, const struct inline_row *row, const struct state *x)
+{
+	if (o->operand[0].lane != 4)
+		return false;
+	if (row->flags & ROW_FTZ && row->flags & ROW_NAN)
+		return true;
+	if (row->code == CODE_FLOAT_S || row->code == CODE_FLOAT_U || row->code == CODE_HALF_WIDEN)
+		return true;
+	if (row->code == CODE_COPY)
+		return x[1].flat;
+	return row->code == CODE_SELECT && !(row->flags & ROW_U16) && x[1].flat && x[2].flat;
+}
+
 static void plan_inline(const struct flow *f, const struct compile_op *o, const struct state *s, struct plan *p)
 {
 	struct state x[COMPILE_OPERANDS], old, guard;
@@ -463,21 +486,28 @@ static void plan_inline(const struct flow *f, const struct compile_op *o, const 
 			p->shape = wider(p->shape, x[k].shape);
 	}
 	p->how = HOW_INLINE;
-	if (!line_of(f, o, p->row, x, &r->stride, &p->checks)) {
-		p->shape = SHAPE_LANES;
-		r->stride = 0;
+	if (line_of(f, o, p->row, x, &r->stride, &p->checks)) {
+		r->shape = p->shape;
+	} else if (!pattern_result(f, o, p->row, x, r, &p->checks)) {
+		*r = (struct state){ .shape = SHAPE_LANES };
 		p->checks = false;
 	}
+	p->shape = r->shape;
 	r->stride = wrapped(r->stride, o->operand[0].lane);
 	p->stride = r->stride;
-	r->shape = p->shape;
+	p->pattern = r->pattern;
 	if (r->shape == SHAPE_LANES)
 		r->same = result_same(o, p->row, x);
+	else if (r->shape == SHAPE_PATTERN)
+		r->same = pattern_of(f, r).same;
+	if ((r->shape == SHAPE_LINE || r->shape == SHAPE_PATTERN) && o->guard.place == COMPILE_NONE)
+		pattern_facts(o, p->row, x, r);
 	r->whole = r->shape == SHAPE_LINE && o->guard.place == COMPILE_NONE && result_whole(p->row, x, r->stride);
 	if (p->row->code == CODE_COPY && o->guard.place == COMPILE_NONE)
 		r->known = operand_number(f, &o->operand[1], s, &r->value);
 	if (!r->known)
 		r->value = 0;
+	r->flat = is_flat(o, p->row, x);
 	r->nan = p->row->flags & (ROW_NAN | ROW_PASS);
 	for (uint32_t k = 1; p->row->flags & ROW_PASS && k < 3; k++)
 		r->nan &= o->operand[k].place == COMPILE_NONE || x[k].nan;
@@ -487,12 +517,14 @@ static void plan_inline(const struct flow *f, const struct compile_op *o, const 
 	guard = operand_state(f, &o->guard, s);
 	r->same = state_same(r) & state_same(&old) & state_same(&guard);
 	r->shape = wider(wider(r->shape, old.shape), guard.shape);
-	if (r->shape == SHAPE_LANES || old.stride != r->stride || !is_even(guard)) {
+	if (r->shape >= SHAPE_PATTERN || old.stride != r->stride || !is_even(guard)) {
 		r->shape = SHAPE_LANES;
 		r->stride = 0;
+		r->pattern = 0;
 	}
 	r->same = r->shape == SHAPE_LANES ? r->same : 0;
 	r->nan &= old.nan;
+	r->flat &= old.flat;
 }
 
 /* Lanes do not share bytes, and are aligned when the first is. */
@@ -534,13 +566,16 @@ static bool plan_access(const struct flow *f, const struct compile_op *o, const 
 	} else {
 		p->strided = !kept && address.stride && address.stride != a.bytes * a.count;
 		p->scattered = kept ? !plan_group_access(f, &a, address)
-				    : address.shape == SHAPE_LANES ||
+				    : address.shape >= SHAPE_PATTERN ||
 					       (p->strided && (f->many_accesses || !apart(&a, address.stride)));
 		if (p->scattered && !kept && !p->guarded && a.shared && !a.store && a.bytes >= 4)
 			p->same = state_same(&address);
 		if (p->scattered && !p->same && !can_scatter(f, &a))
 			return false;
 		p->how = a.store ? HOW_STORE : HOW_LOAD;
+		p->known = !kept && (p->scattered || p->strided) &&
+			   apart_fits(f, (uint32_t)(o - f->request->op), &a, &address);
+		p->checks = p->known && apart_checks(f, (uint32_t)(o - f->request->op), &address);
 	}
 	for (uint32_t k = 0; !a.store && k < a.count; k++) /* of one address for all, or a half, so is what is there */
 		p->result[element_operand[0][k]] =
@@ -549,6 +584,21 @@ static bool plan_access(const struct flow *f, const struct compile_op *o, const 
 												: address.shape,
 				.same = p->same };
 	return true;
+}
+
+/* Of the special registers: in a row of threads lane 0 has a multiple of 32. */
+static void special_facts(const struct compile_op *o, struct state *r)
+{
+	if (r->shape != SHAPE_LINE)
+		return;
+	if (o->imm == SP_laneid)
+		r->low = 32;
+	else if (o->imm == SP_tid_x)
+		r->low = 5;
+	if (o->imm == SP_laneid)
+		r->high = 32 - 5;
+	else if (o->imm <= SP_tid_z)
+		r->high = 32 - THREAD_BITS;
 }
 
 static bool plan_special(const struct flow *f, const struct compile_op *o, struct plan *p)
@@ -567,6 +617,7 @@ static bool plan_special(const struct flow *f, const struct compile_op *o, struc
 		r->stride = 1;
 	r->whole = r->shape == SHAPE_LINE && r->stride;
 	p->stride = r->stride;
+	special_facts(o, r);
 	return true;
 }
 
@@ -580,7 +631,9 @@ static bool plan_shuffle(const struct flow *f, const struct compile_op *o, const
 	    !operand_number(f, &o->operand[3], s, &number))
 		return false;
 	p->how = HOW_SHUFFLE;
-	r[0] = (struct state){ .shape = SHAPE_LANES, .nan = operand_state(f, &o->operand[1], s).nan };
+	r[0] = (struct state){ .shape = SHAPE_LANES };
+	r[0].nan = operand_state(f, &o->operand[1], s).nan;
+	r[0].flat = operand_state(f, &o->operand[1], s).flat;
 	r[4] = (struct state){ .shape = SHAPE_LANES };
 	return true;
 }
@@ -608,6 +661,7 @@ static void plan_keep(const struct flow *f, const struct compile_op *o, const st
 			continue;
 		p->result[k] = (struct state){ .shape = SHAPE_LANES,
 					       .nan = p->result[k].nan && s[r].nan,
+					       .flat = p->result[k].flat && s[r].flat,
 					       .synced = p->how == HOW_CALL };
 	}
 }
@@ -669,7 +723,8 @@ void plan_make(const struct flow *f, uint32_t i, const struct state *s, const ui
 {
 	plan_any(f, i, s, kept, ret);
 	for (uint32_t k = 0; kept && k < COMPILE_OPERANDS; k++) {
-		ret->result[k].same = 0;
+		if (ret->result[k].shape == SHAPE_LANES)
+			ret->result[k].same = 0;
 		ret->result[k].whole = false;
 	}
 	if (kept && ret->how != HOW_LEAVE)

@@ -157,10 +157,13 @@ struct plan {
 	uint8_t same;	/* of a scattered load from shared memory: bits of the lane number on which its address does
 			 * not depend */
 	bool guarded;	/* the same: with separate code if the guard holds for all or for none */
-	bool checks;	/* HOW_INLINE: a line is widened, which is valid only while it does not wrap */
+	bool checks;	/* HOW_INLINE: a line is widened, which is valid only while it does not wrap; of known
+			 * loads: the check for all by this register */
 	bool meets;	/* HOW_CALL: the lanes that an operand names must be present */
 	uint8_t shape;	/* HOW_INLINE: the form for the computation: bases or lanes */
+	bool known;	/* the same: their distances are, and all between is checked at once: apart.h */
 	int64_t stride; /* of a resulting line, before it is merged with previous contents */
+	uint16_t pattern; /* of a resulting pattern, likewise */
 	struct state result[COMPILE_OPERANDS];
 };
 

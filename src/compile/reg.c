@@ -1,11 +1,12 @@
 /* reg.c: see reg.h. */
 #include "compile/reg.h"
 #include "compile/group.h"
+#include "compile/pattern.h"
 
 struct value reg_value(struct emit *e, uint32_t r, const struct state *s, bool settle)
 {
 	LLVMTypeRef t = type_int(e, e->flow->reg_lane[r]);
-	struct value x = { .shape = s->shape, .stride = s->stride };
+	struct value x = { .shape = s->shape, .stride = s->stride, .pattern = s->pattern };
 
 	if (s->shape == SHAPE_LANES)
 		x.v[0] = value_load(e, type_lanes(t), e->lanes[r], VECTOR_ALIGN);
@@ -21,6 +22,12 @@ struct value reg_value(struct emit *e, uint32_t r, const struct state *s, bool s
 
 LLVMValueRef value_lanes(struct emit *e, const struct value *x)
 {
+	if (x->shape == SHAPE_PATTERN) {
+		const struct state s = { .shape = SHAPE_PATTERN, .pattern = x->pattern };
+		const struct pattern p = pattern_of(e->flow, &s);
+
+		return value_apart(e, x->v[0], p.at);
+	}
 	return x->shape == SHAPE_LANES	? x->v[0]
 	       : x->shape == SHAPE_LINE ? value_line(e, x->v[0], x->stride)
 					: value_halves(e, x->v, x->stride);
@@ -30,6 +37,10 @@ struct value value_as(struct emit *e, struct value x, uint8_t shape)
 {
 	if (x.shape == shape)
 		return x;
+	if (shape == SHAPE_LINE || shape == SHAPE_PATTERN) { /* what lane 0 has */
+		x.shape = shape;
+		return x;
+	}
 	if (shape == SHAPE_HALVES) {
 		LLVMValueRef step = LLVMConstInt(LLVMTypeOf(x.v[0]), (uint64_t)(x.stride * (int64_t)(LANES / 2)), true);
 
@@ -38,6 +49,7 @@ struct value value_as(struct emit *e, struct value x, uint8_t shape)
 		x.v[0] = value_lanes(e, &x);
 		x.v[1] = NULL;
 		x.stride = 0;
+		x.pattern = 0;
 	}
 	x.shape = shape;
 	return x;

@@ -3,9 +3,11 @@
 
 #include "compile/value.h"
 
-/* A register as the operation sees it: the bases of a line or of halves in v[0] and v[1], or lanes in v[0]. */
+/* A register as the operation sees it: the bases of a line or of halves in v[0] and v[1], lane 0 of a pattern
+ * or lanes in v[0]. */
 struct value {
 	uint8_t shape;
+	uint16_t pattern;
 	int64_t stride;
 	LLVMValueRef v[2];
 };

@@ -37,7 +37,7 @@ static uint32_t lanes_operand(const struct flow *f, const struct compile_op *o, 
 static bool is_rooted_access(const struct flow *f, const struct compile_op *o, const struct plan *p)
 {
 	return (p->how == HOW_LOAD || p->how == HOW_STORE) && p->scattered && !p->guarded && !p->access.shared &&
-	       flow_reg(f, &o->operand[1]) != UINT32_MAX;
+	       !p->known && flow_reg(f, &o->operand[1]) != UINT32_MAX;
 }
 
 static uint32_t reg_root(struct roots *x, uint32_t r)

@@ -13,6 +13,7 @@
 #include "compile/group.h"
 #include "compile/leave.h"
 #include "compile/operation.h"
+#include "compile/pattern.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -151,6 +152,11 @@ static LLVMValueRef of_lane(struct single *x, const struct value *v)
 		base = LLVMBuildSelect(e->b, low, v->v[0], v->v[1], "");
 		lane = LLVMBuildAnd(e->b, lane, LLVMConstInt(e->i32, LANES / 2 - 1, false), "");
 	}
+	if (v->shape == SHAPE_PATTERN) {
+		const struct state s = { .shape = SHAPE_PATTERN, .pattern = v->pattern };
+
+		return LLVMBuildAdd(e->b, base, value_apart_of(e, t, pattern_of(e->flow, &s).at, lane), "");
+	}
 	if (!v->stride)
 		return base;
 	far = LLVMBuildZExtOrBitCast(e->b, lane, t, "");
@@ -212,7 +218,8 @@ static void compute(struct single *x, const struct plan *p)
 	const struct compile_op *o = operation(e);
 	const bool settle = !(p->row->flags & (ROW_F32 | ROW_PASS)) || (p->row->flags & ROW_PASS && !p->result[0].nan);
 	const uint8_t shape = p->result[0].shape;
-	struct value from[COMPILE_OPERANDS] = { { 0 } }, made = { .shape = shape, .stride = p->stride };
+	struct value made = { .shape = shape, .stride = p->stride, .pattern = p->result[0].pattern };
+	struct value from[COMPILE_OPERANDS] = { { 0 } };
 	LLVMValueRef args[2][COMPILE_OPERANDS] = { { NULL } };
 
 	for (uint32_t k = 1; k < COMPILE_OPERANDS; k++) {

@@ -48,16 +48,38 @@ LLVMValueRef value_spread(struct emit *e, LLVMValueRef scalar)
 	return LLVMBuildShuffleVector(e->b, v, LLVMGetUndef(t), LLVMConstNull(type_lanes(e->i32)), "");
 }
 
-LLVMValueRef value_line(struct emit *e, LLVMValueRef base, int64_t stride)
+LLVMValueRef value_apart(struct emit *e, LLVMValueRef base, const int64_t at[LANES])
 {
 	LLVMTypeRef t = LLVMTypeOf(base);
-	LLVMValueRef each[LANES], v = value_spread(e, base);
+	LLVMValueRef each[LANES];
+
+	for (uint32_t i = 0; i < LANES; i++)
+		each[i] = LLVMConstInt(t, (uint64_t)at[i], true);
+	return LLVMBuildAdd(e->b, value_spread(e, base), LLVMConstVector(each, LANES), "");
+}
+
+LLVMValueRef value_apart_of(struct emit *e, LLVMTypeRef t, const int64_t at[LANES], LLVMValueRef lane)
+{
+	LLVMValueRef each[LANES], table = LLVMAddGlobal(e->module, LLVMArrayType(t, LANES), "");
+	LLVMValueRef index = LLVMBuildZExt(e->b, lane, e->i64, "");
+
+	for (uint32_t i = 0; i < LANES; i++)
+		each[i] = LLVMConstInt(t, (uint64_t)at[i], true);
+	LLVMSetInitializer(table, LLVMConstArray(t, each, LANES));
+	LLVMSetGlobalConstant(table, true);
+	LLVMSetLinkage(table, LLVMPrivateLinkage);
+	return LLVMBuildLoad2(e->b, t, value_element(e, table, index, t), "");
+}
+
+LLVMValueRef value_line(struct emit *e, LLVMValueRef base, int64_t stride)
+{
+	int64_t at[LANES];
 
 	if (!stride)
-		return v;
+		return value_spread(e, base);
 	for (uint32_t i = 0; i < LANES; i++)
-		each[i] = LLVMConstInt(t, (uint64_t)stride * i, false);
-	return LLVMBuildAdd(e->b, v, LLVMConstVector(each, LANES), "");
+		at[i] = (int64_t)((uint64_t)stride * i);
+	return value_apart(e, base, at);
 }
 
 LLVMValueRef value_halves(struct emit *e, const LLVMValueRef base[2], int64_t stride)

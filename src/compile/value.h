@@ -59,6 +59,9 @@ bool value_is_lanes(LLVMValueRef v);
 LLVMValueRef value_number(LLVMTypeRef t, uint64_t n); /* the same in all lanes of t */
 LLVMValueRef value_spread(struct emit *e, LLVMValueRef scalar);
 LLVMValueRef value_line(struct emit *e, LLVMValueRef base, int64_t stride);
+LLVMValueRef value_apart(struct emit *e, LLVMValueRef base, const int64_t at[LANES]); /* base + at[i] */
+/* at[lane], for a lane that is known only where the code runs. */
+LLVMValueRef value_apart_of(struct emit *e, LLVMTypeRef t, const int64_t at[LANES], LLVMValueRef lane);
 /* base[0] + i * stride in the lanes of the first half, base[1] + i * stride in those of the second. */
 LLVMValueRef value_halves(struct emit *e, const LLVMValueRef base[2], int64_t stride);
 LLVMValueRef value_settle(struct emit *e, LLVMValueRef v);				  /* a NaN of f32, given as

@@ -181,7 +181,7 @@ static void predicates(void)
 
 static void floats(void)
 {
-	switch (below(6)) {
+	switch (below(8)) {
 	case 0:
 		put("\t%scvt.rn.f32.%s %%f%u, %%w%u;\n", guard(), chance(50) ? "u32" : "s32", below(FLOATS),
 		    below(WORDS));
@@ -203,6 +203,15 @@ static void floats(void)
 		else
 			put("\t%s%s.rn.f32x2 %%d%u, %%d%u, %%d%u;\n", guard(),
 			    (const char *[]){ "add", "sub", "mul" }[below(3)], below(WIDE), below(WIDE), below(WIDE));
+		break;
+	case 5: /* subnormals count as zero: words of few bits are some */
+		put("\t%sfma.rn.ftz.f32 %%f%u, %%f%u, %%f%u, %%f%u;\n", guard(), below(FLOATS), below(FLOATS),
+		    below(FLOATS), below(FLOATS));
+		break;
+	case 6:
+		put("\t%s%s.ftz.f32 %%f%u, %%f%u, %%f%u;\n", guard(),
+		    (const char *[]){ "add", "sub", "mul", "min", "max" }[below(5)], below(FLOATS), below(FLOATS),
+		    below(FLOATS));
 		break;
 	default:
 		put("\t%s%s.f32 %%f%u, %%f%u, %%f%u;\n", guard(),
@@ -280,6 +289,67 @@ static void load(void)
 		address_of("%in", types[k].bytes);
 		put("\t%sld.global.%s %%w%u, [%%x1+%u];\n", guard(), types[k].type, below(WORDS),
 		    below(8) * types[k].bytes);
+	}
+}
+
+/*
+ * %x1 = in + (t / 2^n) * record + (t % 2^n) * piece, as the lanes of a warp read the blocks of a matrix: they lie at
+ * known distances, which are no line.
+ */
+static void record_address(uint32_t record, uint32_t piece)
+{
+	const uint32_t n = 1 + below(3), mask = (1u << n) - 1;
+
+	put("\tmov.u32 %%i0, %%tid.x;\n");
+	if (w.block.y <= 8 && chance(50))
+		put("\tmov.u32 %%i2, %%tid.y; shl.b32 %%i2, %%i2, 5; add.u32 %%i0, %%i0, %%i2;\n");
+	if (chance(50)) /* the quotient and the rest of a number with a sign */
+		put("\tshr.u32 %%i3, %%i0, 31; add.s32 %%i3, %%i0, %%i3; shr.s32 %%i1, %%i3, %u; and.b32 %%i4, %%i3, -%u; "
+		    "sub.s32 %%i4, %%i0, %%i4;\n",
+		    n, mask + 1);
+	else
+		put("\tshr.u32 %%i1, %%i0, %u; and.b32 %%i4, %%i0, %u;\n", n, mask);
+	if (chance(30))
+		put("\t%sxor.b32 %%i4, %%i4, %u;\n", guard(), 1 + below(mask));
+	if (chance(30))
+		put("\tand.b32 %%i3, %%same, %u; add.u32 %%i1, %%i1, %%i3;\n", below(64));
+	if (chance(50))
+		put("\tmul.wide.s32 %%x1, %%i1, %u; mul.wide.u32 %%x0, %%i4, %u; add.s64 %%x1, %%x1, %%x0;\n", record, piece);
+	else
+		put("\tmul.lo.u32 %%i4, %%i4, %u; mad.lo.u32 %%i1, %%i1, %u, %%i4; cvt.%s %%x1, %%i1;\n", piece, record,
+		    chance(50) ? "u64.u32" : "s64.s32");
+	put("\tadd.s64 %%x1, %%in, %%x1;\n");
+}
+
+/* Loads of pieces of records, several of them beside each other. */
+static void records(void)
+{
+	static const struct {
+		uint32_t record, piece, align;
+	} shapes[] = { { 18, 8, 2 }, { 36, 8, 4 }, { 18, 0, 2 }, { 36, 0, 4 }, { 34, 4, 2 }, { 16, 4, 4 }, { 48, 16, 16 },
+		       { 24, 8, 8 }, { 33, 5, 1 }, { 8, 2, 2 },	 { 20, 4, 4 }, { 4, 1, 1 },  { 40, 16, 8 }, { 0, 4, 4 } };
+	static const char *const types[] = { "u8", "s8", "u16", "s16", "u32", "b32", "u64" };
+	const uint32_t k = below(sizeof(shapes) / sizeof(shapes[0])), count = 1 + below(5);
+
+	record_address(shapes[k].record, shapes[k].piece);
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t log = below(4);
+		const uint32_t bytes = (1u << log) < shapes[k].align ? 1u << log : shapes[k].align;
+		const uint32_t at = below(64 / bytes) * bytes, into = below(WORDS);
+
+		if (bytes >= 8)
+			put("\t%sld.global.u64 %%d%u, [%%x1+%u];\n", guard(), below(WIDE), at);
+		else if (bytes == 4 && shapes[k].align == 16 && chance(50))
+			put("\tld.global.v4.u32 {%%w0, %%w3, %%w1, %%w5}, [%%x1+%u];\n", at / 16 * 16);
+		else if (bytes == 4 && shapes[k].align >= 8 && chance(50))
+			put("\tld.global.v2.u32 {%%w2, %%w4}, [%%x1+%u];\n", at / 8 * 8);
+		else
+			put("\t%sld.global.%s %%w%u, [%%x1+%u];\n", chance(80) ? "" : guard(),
+			    types[(bytes == 1 ? 0 : bytes == 2 ? 2 : 4) + below(2)], into, at);
+		if (chance(15))
+			put("\tadd.s64 %%x1, %%x1, %u;\n", shapes[k].align * below(4));
+		if (chance(15))
+			words();
 	}
 }
 
@@ -461,7 +531,7 @@ static void statements(uint32_t count)
 		else if (k < 63)
 			floats();
 		else if (k < 70)
-			load();
+			(chance(50) ? load : records)();
 		else if (k < 80)
 			tile();
 		else if (k < 87)
