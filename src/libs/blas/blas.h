@@ -66,8 +66,9 @@ cublasStatus_t blas_call(cublasHandle_t handle, struct blas_work *w, const char 
 /* Logs one line, once per call. */
 void blas_refused(const char *symbol);
 
-/* Launches on the handle's stream, with its context. `params`: DEVICE_PARAM_BYTES. */
-cublasStatus_t blas_launch(struct blas_handle *h, uint32_t body, uint32_t blocks, cudaStream_t stream, void *params);
+/* Launches on the stream, with the handle's context. `work`: as device_launch()'s. */
+cublasStatus_t blas_launch(struct blas_handle *h, uint32_t body, uint32_t blocks, cudaStream_t stream, const void *work,
+			   size_t bytes);
 
 /* ---- bodies: begin_BODY at the call, run_BODY on the device's threads ---- */
 

@@ -27,16 +27,9 @@ static void scalar_take(const struct blas_work *w, uint64_t address, unsigned in
 		memcpy(value, (const void *)(uintptr_t)address, type_bytes(type));
 }
 
-static cublasStatus_t launch(struct blas_handle *h, struct blas_work *w, uint32_t blocks)
+static cublasStatus_t launch(struct blas_handle *h, const struct blas_work *w, uint32_t blocks)
 {
-	union {
-		struct blas_work w;
-		uint8_t bytes[DEVICE_PARAM_BYTES];
-	} u;
-
-	memset(&u, 0, sizeof(u));
-	u.w = *w;
-	return blas_launch(h, w->body, blocks, h->stream, &u);
+	return blas_launch(h, w->body, blocks, h->stream, w, sizeof(*w));
 }
 
 /* Launches what has a result. In the program's memory it is waited for. */
@@ -318,18 +311,13 @@ cublasStatus_t begin_trttp(struct blas_handle *h, struct blas_work *w)
 
 cublasStatus_t begin_gemm(struct blas_handle *h, struct blas_work *w)
 {
-	union {
-		struct product p;
-		uint8_t bytes[DEVICE_PARAM_BYTES];
-	} u;
-	uint32_t blocks;
-	cublasStatus_t status;
+	struct product p = { .body = 0 };
+	cublasStatus_t status = gemm_product(w, &p);
+	uint32_t blocks = 0;
 
-	memset(&u, 0, sizeof(u));
-	status = gemm_product(w, &u.p);
 	if (!status)
-		blocks = product_plan(&u.p);
-	return status || !blocks ? status : blas_launch(h, BLAS_GEMM, blocks, h->stream, &u);
+		blocks = product_plan(&p);
+	return status || !blocks ? status : blas_launch(h, BLAS_GEMM, blocks, h->stream, &p, sizeof(p));
 }
 
 cublasStatus_t begin_gemvb(struct blas_handle *h, struct blas_work *w)

@@ -3,8 +3,6 @@
 #include "libs/blas/cublaslt.h"
 #include "libs/blas/lt_product.h"
 
-#include <string.h>
-
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *lightHandle)
 {
 	return blas_handle_new((void **)lightHandle, false);
@@ -25,25 +23,21 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
 	const void *const layouts[] = { Adesc, Bdesc, Cdesc, Ddesc }, *const matrices[] = { A, B, C, D };
 	cublasStatus_t status;
 	uint32_t blocks = 0;
-	union {
-		struct product p;
-		uint8_t bytes[DEVICE_PARAM_BYTES];
-	} u;
+	struct product p = { .body = 0 };
 
 	if (!h)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
 	if (algo && algo->data[0] != CUBLASLT_ALGORITHM)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	memset(&u, 0, sizeof(u));
-	status = lt_product(&u.p, computeDesc, layouts, alpha, beta, matrices);
+	status = lt_product(&p, computeDesc, layouts, alpha, beta, matrices);
 	if (!status)
-		status = lt_product_placed(&u.p);
+		status = lt_product_placed(&p);
 	if (status == CUBLAS_STATUS_NOT_SUPPORTED)
 		blas_refused(LT_PRODUCT_REFUSED);
 	if (!status)
-		blocks = product_plan(&u.p);
-	u.p.body = BLAS_GEMM;
-	return status || !blocks ? status : blas_launch(h, BLAS_GEMM, blocks, stream, &u);
+		blocks = product_plan(&p);
+	p.body = BLAS_GEMM;
+	return status || !blocks ? status : blas_launch(h, BLAS_GEMM, blocks, stream, &p, sizeof(p));
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc,

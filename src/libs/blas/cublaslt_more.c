@@ -15,20 +15,15 @@ cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t lightHandle, cublasLtMat
 {
 	const void *const layouts[] = { Adesc, Bdesc, Cdesc }, *const matrices[] = { A, B, C };
 	struct blas_handle *h = blas_handle_find(lightHandle);
-	union {
-		struct transform t;
-		uint8_t bytes[DEVICE_PARAM_BYTES];
-	} u;
+	struct transform t = { .body = BLAS_TRANSFORM };
 	cublasStatus_t status;
 
 	if (!h)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
-	memset(&u, 0, sizeof(u));
-	status = lt_transform(&u.t, transformDesc, layouts, alpha, beta, matrices);
-	if (status || !u.t.rows || !u.t.columns || !u.t.batches)
+	status = lt_transform(&t, transformDesc, layouts, alpha, beta, matrices);
+	if (status || !t.rows || !t.columns || !t.batches)
 		return status;
-	u.t.body = BLAS_TRANSFORM;
-	return blas_launch(h, BLAS_TRANSFORM, u.t.batches < 64 ? (uint32_t)u.t.batches : 64, stream, &u);
+	return blas_launch(h, BLAS_TRANSFORM, t.batches < 64 ? (uint32_t)t.batches : 64, stream, &t, sizeof(t));
 }
 
 /* ---- the one algorithm ---- */

@@ -5,8 +5,7 @@
 #include "libs/blas/run.h"
 #include "libs/blas/transform.h"
 #include "libs/blas/typed_runs.h"
-
-#include <string.h>
+#include "libs/common/library.h"
 
 static const blas_begin begins[BLAS_BODIES] = {
 #define BEGIN(number, name) [number] = begin_##name,
@@ -55,21 +54,10 @@ cublasStatus_t blas_status_of(CUresult result)
 	}
 }
 
-/* The handle's context is the current one for the launch, as its streams are of it. */
-cublasStatus_t blas_launch(struct blas_handle *h, uint32_t body, uint32_t blocks, cudaStream_t stream, void *params)
+cublasStatus_t blas_launch(struct blas_handle *h, uint32_t body, uint32_t blocks, cudaStream_t stream, const void *work,
+			   size_t bytes)
 {
-	CUcontext now = NULL, popped;
-	CUresult e = h->driver->current(&now);
-	bool other = !e && now != h->context;
-
-	if (!e && other)
-		e = h->driver->push(h->context);
-	if (e)
-		return blas_status_of(e);
-	e = device_launch(body, blocks, stream, params);
-	if (other)
-		h->driver->pop(&popped);
-	return blas_status_of(e);
+	return blas_status_of(library_launch(h->driver, h->context, body, blocks, stream, work, bytes));
 }
 
 /* The routines that know a triangle that is packed, or a band. */

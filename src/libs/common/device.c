@@ -114,7 +114,7 @@ static bool kernels_load_locked(const char *library, const char *const *kernels,
 		e = device.driver.kernel(&device.kernel[i], loaded, kernels[i]);
 	free(text);
 	if (e)
-		log_line("%s: its kernels cannot be loaded (error %d); install mete whole", library, (int)e);
+		log_line("%s: its kernels cannot be loaded (error %d); install all of mete", library, (int)e);
 	return !e;
 }
 
@@ -188,13 +188,15 @@ static CUresult stream_check(CUstream stream)
 	return e ? e : there == here ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult device_launch(uint32_t number, uint32_t blocks, CUstream stream, void *params)
+CUresult device_launch(uint32_t number, uint32_t blocks, CUstream stream, const void *work, size_t bytes)
 {
+	_Alignas(16) uint8_t params[DEVICE_PARAM_BYTES] = { 0 };
 	void *list[] = { params };
 	CUresult e = stream_check(stream);
 
 	if (e)
 		return e;
+	memcpy(params, work, bytes);
 	memcpy(params, &device.number, sizeof(device.number));
 	return device.driver.launch((CUfunction)device.kernel[number], blocks, 1, 1, 1, 1, 1, 0, stream, list, NULL);
 }

@@ -72,5 +72,8 @@ static inline bool device_reach(struct soft_native *n, uint64_t at, uint64_t byt
 	return n->reach(n, at, bytes, write);
 }
 
-/* Launches kernel `number` of the names, on a stream of the current context. `params`: DEVICE_PARAM_BYTES. */
-CUresult device_launch(uint32_t number, uint32_t blocks, CUstream stream, void *params);
+/*
+ * Launches kernel `number` of the names, on a stream of the current context. `work`: the kernel's parameters, at most
+ * DEVICE_PARAM_BYTES; what follows them is zero.
+ */
+CUresult device_launch(uint32_t number, uint32_t blocks, CUstream stream, const void *work, size_t bytes);

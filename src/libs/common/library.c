@@ -27,7 +27,7 @@ void library_refused(const char *title, const char *symbol)
 }
 
 CUresult library_launch(const struct device_driver *driver, CUcontext context, uint32_t kernel, uint32_t blocks,
-			CUstream stream, void *params)
+			CUstream stream, const void *work, size_t bytes)
 {
 	CUcontext now = NULL, popped;
 	CUresult e = driver->current(&now);
@@ -37,7 +37,7 @@ CUresult library_launch(const struct device_driver *driver, CUcontext context, u
 		e = driver->push(context);
 	if (e)
 		return e;
-	e = device_launch(kernel, blocks, stream, params);
+	e = device_launch(kernel, blocks, stream, work, bytes);
 	if (other)
 		driver->pop(&popped);
 	return e;

@@ -11,9 +11,9 @@ void library_refused(const char *title, const char *symbol);
 /* A part (0 major, 1 minor, 2 patch) of a version; -1: there is no such part. */
 int library_property(int major, int minor, int patch, int type);
 
-/* Launches with `context` as the current one, and restores the previous one. */
+/* device_launch() with `context` as the current one. Restores the previous one. */
 CUresult library_launch(const struct device_driver *driver, CUcontext context, uint32_t kernel, uint32_t blocks,
-			CUstream stream, void *params);
+			CUstream stream, const void *work, size_t bytes);
 /* The number of blocks for `parts` parts of `each` elements: at most two for each thread of the device. */
 uint32_t library_blocks(int64_t parts, int64_t each);
 /* The part [*ret_from, *ret_to) of `count` that belongs to this block. */

@@ -272,27 +272,37 @@ static uint64_t state(const struct call *c, const void *at, int pseudo)
 	return at ? (uint64_t)(uintptr_t)at + (uint64_t)pseudo * bytes : 0;
 }
 
-static void rooms_set(struct call *c, const void *work, const void *reserve)
-{
-	c->work = (uint64_t)(uintptr_t)work;
-	c->kept = c->training ? (uint64_t)(uintptr_t)reserve : c->work + (uint64_t)c->own;
-}
+/* The program's memory for a call, and the bytes of each. */
+struct rooms {
+	size_t weights;
+	const void *weight;
+	size_t workspace;
+	const void *work;
+	size_t reserve;
+	const void *kept;
+};
 
-static cudnnStatus_t states_check(const struct call *c, cudnnTensorDescriptor_t desc, const void *a, const void *b,
-				  const char *what)
+/* States, or their gradients, before the first step and behind the last one; both may be NULL. */
+struct states {
+	cudnnTensorDescriptor_t desc;
+	const void *first, *last;
+	const char *what;
+};
+
+static cudnnStatus_t states_check(const struct call *c, const struct states *s)
 {
 	struct dnn_tensor t;
 
-	if (!a && !b)
+	if (!s->first && !s->last)
 		return CUDNN_STATUS_SUCCESS;
-	if (!dnn_tensor_of(desc, &t))
+	if (!dnn_tensor_of(s->desc, &t))
 		return CUDNN_STATUS_BAD_PARAM;
 	while (t.rank > 3 && t.dim[t.rank - 1] == 1) /* as frameworks fill up dimensions */
 		t.rank--;
 	if (t.rank != 3 || t.dim[0] != c->d->layers * c->dirs || t.dim[1] != c->images || t.dim[2] != c->d->hidden ||
 	    t.type != c->d->type || t.stride[2] != 1 || t.stride[1] != t.dim[2] || t.stride[0] != t.dim[1] * t.dim[2])
 		return dnn_fail(CUDNN_STATUS_BAD_PARAM,
-				"%s of a recurrent network: (%d, %lld, %d) of its type, dense, is needed", what,
+				"%s of a recurrent network: (%d, %lld, %d) of its type, dense, is needed", s->what,
 				c->d->layers * c->dirs, (long long)c->images, c->d->hidden);
 	return CUDNN_STATUS_SUCCESS;
 }
@@ -310,16 +320,40 @@ static cudnnStatus_t result_check(const struct call *c, cudnnRNNDataDescriptor_t
 	return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t rooms_check(const struct call *c, size_t weights, const void *weight, size_t workspace,
-				 const void *work, size_t reserve, const void *kept)
+static cudnnStatus_t rooms_check(const struct call *c, const struct rooms *r)
 {
-	if (!weight || !work || (c->reserve && !kept))
+	if (!r->weight || !r->work || (c->reserve && !r->kept))
 		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-	if (weights < (size_t)rnn_weights_bytes(c->d) || workspace < (size_t)c->workspace ||
-	    reserve < (size_t)c->reserve)
+	if (r->weights < (size_t)rnn_weights_bytes(c->d) || r->workspace < (size_t)c->workspace ||
+	    r->reserve < (size_t)c->reserve)
 		return dnn_fail(CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT,
 				"a recurrent network needs %lld bytes of weights, %lld of workspace, %lld of reserve",
 				(long long)rnn_weights_bytes(c->d), (long long)c->workspace, (long long)c->reserve);
+	return CUDNN_STATUS_SUCCESS;
+}
+
+/*
+ * What every call checks and does before its kernels. `given`: whether the data that it needs is there, which is
+ * checked last.
+ */
+static cudnnStatus_t call_take(struct call *c, cudnnRNNDataDescriptor_t y, const struct states *hidden,
+			       const struct states *cell, const struct rooms *rooms, bool given)
+{
+	cudnnStatus_t status = result_check(c, y);
+
+	if (!status)
+		status = states_check(c, hidden);
+	if (!status && c->d->mode == CUDNN_LSTM)
+		status = states_check(c, cell);
+	if (!status)
+		status = rooms_check(c, rooms);
+	if (!status && !given)
+		status = CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+	if (status)
+		return status;
+	c->work = (uint64_t)(uintptr_t)rooms->work;
+	c->kept = c->training ? (uint64_t)(uintptr_t)rooms->kept : c->work + (uint64_t)c->own;
+	lengths_put(c);
 	return CUDNN_STATUS_SUCCESS;
 }
 
@@ -330,25 +364,17 @@ cudnnStatus_t soft_cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rn
 				   size_t weightSpaceSize, const void *weightSpace, size_t workSpaceSize,
 				   void *workSpace, size_t reserveSpaceSize, void *reserveSpace)
 {
+	const struct rooms rooms = { weightSpaceSize, weightSpace,	workSpaceSize,
+				     workSpace,	      reserveSpaceSize, reserveSpace };
+	const struct states h = { hDesc, hx, hy, "hidden states" }, c_states = { cDesc, cx, cy, "cell states" };
 	struct call c;
 	cudnnStatus_t status = call_begin(&c, handle, rnnDesc, xDesc, fwdMode == CUDNN_FWD_MODE_TRAINING);
 	struct dnn_tensor input;
 
 	if (!status)
-		status = result_check(&c, yDesc);
-	if (!status)
-		status = states_check(&c, hDesc, hx, hy, "hidden states");
-	if (!status && c.d->mode == CUDNN_LSTM)
-		status = states_check(&c, cDesc, cx, cy, "cell states");
-	if (!status)
-		status = rooms_check(&c, weightSpaceSize, weightSpace, workSpaceSize, workSpace, reserveSpaceSize,
-				     reserveSpace);
-	if (!status && (!x || !y))
-		status = CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+		status = call_take(&c, yDesc, &h, &c_states, &rooms, x && y);
 	if (status)
 		return status;
-	rooms_set(&c, workSpace, reserveSpace);
-	lengths_put(&c);
 	input = input_take(&c, x);
 	for (int layer = 0; layer < c.d->layers; layer++) {
 		int64_t hidden = c.d->hidden, wide = hidden * c.dirs, all = c.gates * hidden,
@@ -397,25 +423,18 @@ cudnnStatus_t soft_cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescrip
 					   size_t weightSpaceSize, const void *weightSpace, size_t workSpaceSize,
 					   void *workSpace, size_t reserveSpaceSize, void *reserveSpace)
 {
+	const struct rooms rooms = { weightSpaceSize, weightSpace,	workSpaceSize,
+				     workSpace,	      reserveSpaceSize, reserveSpace };
+	const struct states h = { hDesc, dhy, dhx, "gradients of hidden states" },
+			    c_states = { cDesc, cx ? cx : dcy, dcx, "cell states and their gradients" };
 	struct call c;
 	cudnnStatus_t status = call_begin(&c, handle, rnnDesc, xDesc, true);
 	double keep;
 
 	if (!status)
-		status = result_check(&c, yDesc);
-	if (!status)
-		status = states_check(&c, hDesc, dhy, dhx, "gradients of hidden states");
-	if (!status && c.d->mode == CUDNN_LSTM)
-		status = states_check(&c, cDesc, cx ? cx : dcy, dcx, "cell states and their gradients");
-	if (!status)
-		status = rooms_check(&c, weightSpaceSize, weightSpace, workSpaceSize, workSpace, reserveSpaceSize,
-				     reserveSpace);
-	if (!status && (!dy || !dx))
-		status = CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+		status = call_take(&c, yDesc, &h, &c_states, &rooms, dy && dx);
 	if (status)
 		return status;
-	rooms_set(&c, workSpace, reserveSpace);
-	lengths_put(&c);
 	keep = keep_of(&c);
 	for (int layer = c.d->layers - 1; layer >= 0; layer--) {
 		int64_t hidden = c.d->hidden, wide = hidden * c.dirs, all = c.gates * hidden,
@@ -500,6 +519,9 @@ cudnnStatus_t soft_cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDesc
 					      void *dweightSpace, size_t workSpaceSize, void *workSpace,
 					      size_t reserveSpaceSize, void *reserveSpace)
 {
+	const struct rooms rooms = { weightSpaceSize, dweightSpace,	workSpaceSize,
+				     workSpace,	      reserveSpaceSize, reserveSpace };
+	const struct states none = { .desc = NULL };
 	struct call c;
 	cudnnStatus_t status = call_begin(&c, handle, rnnDesc, xDesc, true);
 	double blend = addGrad == CUDNN_WGRAD_MODE_ADD;
@@ -508,16 +530,9 @@ cudnnStatus_t soft_cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDesc
 	if (!status && (unsigned int)addGrad > CUDNN_WGRAD_MODE_SET)
 		status = CUDNN_STATUS_BAD_PARAM;
 	if (!status)
-		status = result_check(&c, yDesc);
-	if (!status)
-		status = rooms_check(&c, weightSpaceSize, dweightSpace, workSpaceSize, workSpace, reserveSpaceSize,
-				     reserveSpace);
-	if (!status && !x)
-		status = CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+		status = call_take(&c, yDesc, &none, &none, &rooms, x);
 	if (status)
 		return status;
-	rooms_set(&c, workSpace, reserveSpace);
-	lengths_put(&c);
 	input = input_take(&c, x);
 	for (int layer = 0; layer < c.d->layers; layer++) {
 		int64_t hidden = c.d->hidden, wide = hidden * c.dirs, all = c.gates * hidden,

@@ -9,10 +9,7 @@
 CUresult dnn_submit(const struct device_driver *driver, CUcontext context, cudaStream_t stream, struct dnn_work *work,
 		    uint32_t blocks)
 {
-	_Alignas(struct dnn_work) char room[DEVICE_PARAM_BYTES] = { 0 };
-
-	memcpy(room, work, sizeof(*work));
-	return library_launch(driver, context, work->kernel, blocks, stream, room);
+	return library_launch(driver, context, work->kernel, blocks, stream, work, sizeof(*work));
 }
 
 bool dnn_handle_known(const void *handle)

@@ -516,16 +516,10 @@ cufftResult soft_cufftResetPlanProperty(cufftHandle plan, cufftProperty property
 
 static cufftResult launch(struct plan *p, const struct fft_pass *pass)
 {
-	union {
-		struct fft_pass pass;
-		uint8_t bytes[DEVICE_PARAM_BYTES];
-	} u;
 	int64_t groups = fft_groups(pass);
 
-	memset(&u, 0, sizeof(u));
-	u.pass = *pass;
 	return status_of(library_launch(p->driver, p->context, KERNEL_LINES, library_blocks(groups, pass->n * 64),
-					(CUstream)p->stream, &u));
+					(CUstream)p->stream, pass, sizeof(*pass)));
 }
 
 /* Numbers between neighbours of a dimension. */

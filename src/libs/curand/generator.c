@@ -270,14 +270,7 @@ static struct rand_work work_of(const struct curandGenerator_st *g)
 
 static CUresult launch(const struct curandGenerator_st *g, const struct rand_work *w, uint32_t blocks, CUstream stream)
 {
-	union {
-		struct rand_work w;
-		uint8_t bytes[DEVICE_PARAM_BYTES];
-	} u;
-
-	memset(&u, 0, sizeof(u));
-	u.w = *w;
-	return library_launch(g->driver, g->context, w->kernel, blocks, stream, &u);
+	return library_launch(g->driver, g->context, w->kernel, blocks, stream, w, sizeof(*w));
 }
 
 /* `older`: unless a graph has done it. */

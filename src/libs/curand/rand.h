@@ -76,6 +76,8 @@ struct rand_work {
 	double mean, deviation; /* of a normal or logarithmic normal distribution; mean: of Poisson's */
 };
 
+_Static_assert(sizeof(struct rand_work) <= DEVICE_PARAM_BYTES, "a kernel's parameters");
+
 /* The number of subsequences of a generator, by its type and ordering; 0: it has no states. */
 uint32_t rand_sequences(curandRngType_t type, curandOrdering_t order);
 /* The number of consecutive numbers from one subsequence. */

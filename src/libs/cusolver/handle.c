@@ -2,7 +2,6 @@
 #include "libs/cusolver/handle.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const char *const kernels[] = {
 #define SOLVER_NAME(name) [SOLVER_##name] = "cusolver_" #name,
@@ -252,10 +251,6 @@ cusolverStatus_t soft_cusolverDnSetAdvOptions(cusolverDnParams_t params, cusolve
 cusolverStatus_t solver_launch(const void *handle, struct solver_work *w)
 {
 	struct solver_handle *h = solver_handle_find(handle);
-	union {
-		struct solver_work w;
-		uint8_t bytes[DEVICE_PARAM_BYTES];
-	} u;
 	uint32_t blocks;
 
 	if (!h)
@@ -270,8 +265,6 @@ cusolverStatus_t solver_launch(const void *handle, struct solver_work *w)
 	w->job = w->job ? w->job : 'N';
 	w->job_more = w->job_more ? w->job_more : 'N';
 	w->itype = w->itype ? w->itype : 1;
-	memset(&u, 0, sizeof(u));
-	u.w = *w;
 	blocks = library_blocks(w->batch, w->n * w->n * 8);
-	return status_of(library_launch(h->driver, h->context, w->routine, blocks, (CUstream)h->stream, &u));
+	return status_of(library_launch(h->driver, h->context, w->routine, blocks, (CUstream)h->stream, w, sizeof(*w)));
 }

@@ -45,6 +45,8 @@ struct solver_work {
 	int64_t values_apart;
 };
 
+_Static_assert(sizeof(struct solver_work) <= DEVICE_PARAM_BYTES, "a kernel's parameters");
+
 /* Opens LAPACK; false: it is missing, which is logged. */
 bool lapack_open(void);
 /* A routine by its name without the type's letter, such as "potrf_"; NULL: there is none. */

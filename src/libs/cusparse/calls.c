@@ -460,17 +460,11 @@ struct sparse_scalar sparse_scalar_of(cusparseHandle_t h, const void *at, int ty
 
 cusparseStatus_t sparse_launch(cusparseHandle_t h, const struct sparse_work *w)
 {
-	union {
-		struct sparse_work w;
-		uint8_t bytes[DEVICE_PARAM_BYTES];
-	} u;
 	int64_t parts = sparse_parts(w);
 
 	if (parts < 1 && w->kernel != SPARSE_COUNT)
 		return CUSPARSE_STATUS_SUCCESS;
-	memset(&u, 0, sizeof(u));
-	u.w = *w;
-	return sparse_start(h, w->kernel, parts, 1 + w->a.nnz / (parts ? parts : 1) * 8, &u);
+	return sparse_start(h, w->kernel, parts, 1 + w->a.nnz / (parts ? parts : 1) * 8, w, sizeof(*w));
 }
 
 cusparseStatus_t sparse_types(cudaDataType a, cudaDataType b, cudaDataType c, cudaDataType compute, const char *what,

@@ -171,8 +171,9 @@ const char *soft_cusparseGetErrorString(cusparseStatus_t status)
 SETTING(stream, cudaStream_t, Stream)
 SETTING(pointer_mode, cusparsePointerMode_t, PointerMode)
 
-cusparseStatus_t sparse_start(cusparseHandle_t h, uint32_t kernel, int64_t parts, int64_t each, void *params)
+cusparseStatus_t sparse_start(cusparseHandle_t h, uint32_t kernel, int64_t parts, int64_t each, const void *work,
+			      size_t bytes)
 {
 	return sparse_status(library_launch(h->driver, h->context, kernel, library_blocks(parts, each),
-					    (CUstream)h->stream, params));
+					    (CUstream)h->stream, work, bytes));
 }

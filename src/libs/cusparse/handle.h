@@ -63,8 +63,9 @@ bool sparse_handle_good(cusparseHandle_t h);
 cusparseStatus_t sparse_status(CUresult e);
 /* Launches the kernel of `w` on the handle's stream. Does nothing without work. */
 cusparseStatus_t sparse_launch(cusparseHandle_t h, const struct sparse_work *w);
-/* The same with any parameters, of DEVICE_PARAM_BYTES; `each`: the work of one part. */
-cusparseStatus_t sparse_start(cusparseHandle_t h, uint32_t kernel, int64_t parts, int64_t each, void *params);
+/* The same with any parameters, as device_launch()'s; `each`: the work of one part. */
+cusparseStatus_t sparse_start(cusparseHandle_t h, uint32_t kernel, int64_t parts, int64_t each, const void *work,
+			      size_t bytes);
 struct sparse_matrix sparse_matrix_of(const struct cusparseSpMatDescr *d, cusparseOperation_t op);
 struct sparse_dense sparse_vector_of(const struct cusparseDnVecDescr *d);
 /* The index of one of the four types, or -1. */

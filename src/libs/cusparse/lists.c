@@ -8,23 +8,14 @@
 #include "libs/cusparse/handle.h"
 #include "libs/cusparse/lists.h"
 
-#include <string.h>
-
 /* `lists`: those that must be there where the matrix has numbers. */
-static cusparseStatus_t lists_start(cusparseHandle_t h, struct sparse_lists *w, bool lists)
+static cusparseStatus_t lists_start(cusparseHandle_t h, const struct sparse_lists *w, bool lists)
 {
-	union {
-		struct sparse_lists w;
-		uint8_t bytes[DEVICE_PARAM_BYTES];
-	} u;
-
 	if (!sparse_handle_good(h))
 		return CUSPARSE_STATUS_NOT_INITIALIZED;
 	if (w->rows < 0 || w->columns < 0 || w->count < 0 || w->base > CUSPARSE_INDEX_BASE_ONE || (w->count && !lists))
 		return CUSPARSE_STATUS_INVALID_VALUE;
-	memset(&u, 0, sizeof(u));
-	u.w = *w;
-	return sparse_start(h, w->kernel, 1, 1, u.bytes);
+	return sparse_start(h, w->kernel, 1, 1, w, sizeof(*w));
 }
 
 cusparseStatus_t soft_cusparseXcoo2csr(cusparseHandle_t handle, const int *cooRowInd, int nnz, int m,

@@ -145,7 +145,7 @@ uint32_t device_threads(void)
 }
 
 CUresult library_launch(const struct device_driver *unused, CUcontext context, uint32_t kernel, uint32_t blocks,
-			CUstream stream, void *params)
+			CUstream stream, const void *work, size_t bytes)
 {
 	return CUDA_SUCCESS;
 }

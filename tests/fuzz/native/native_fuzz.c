@@ -10,6 +10,7 @@
  * column behind a matrix (zgemv of 0.3.21): a page behind each piece may be read where it is there.
  */
 #include "../ptx/fuzz.h"
+#include "libs/common/library.h"
 #include "native.h"
 
 #include <signal.h>
@@ -191,7 +192,8 @@ uint32_t device_threads(void)
 	return 4;
 }
 
-CUresult device_launch(uint32_t number, uint32_t blocks, CUstream stream, void *params)
+CUresult library_launch(const struct device_driver *driver, CUcontext context, uint32_t kernel, uint32_t blocks,
+			CUstream stream, const void *work, size_t bytes)
 {
 	return CUDA_ERROR_NOT_INITIALIZED;
 }
