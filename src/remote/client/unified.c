@@ -1,18 +1,4 @@
-/*
- * unified.c: see unified.h.
- *
- * Of each place a third copy is kept: what the device had when the two were last made equal. What differs from it here
- * has been written by the program, what differs at the worker by the device. What one side has written does not undo
- * what the other has written beside it (merge.h). Signals and page faults are not used: this is a guest in somebody's
- * process.
- *
- * Memory of the program's own whose device is in this machine has its other copy in the arena, which the worker shares:
- * no request is made. Of other memory the bytes go through a stream of their own, which waits for no other. While no
- * work is under way the device has what it had, and whole lines go; nobody here waits for them: the streams that work
- * is submitted to do. While work is under way that may write beside them, single bytes of pinned memory go in requests;
- * of managed memory none can have been written (cuStreamAttachMemAsync). What comes back from several places is asked
- * for at once.
- */
+/* unified.c: see unified.h: the list of places, and when their two copies are made equal (unified_copy.c). */
 #include "remote/client/unified.h"
 
 #include "cuda_remote.h"
@@ -21,8 +7,7 @@
 #include "remote/client/copy.h"
 #include "remote/client/handles.h"
 #include "remote/client/thread.h"
-#include "remote/client/waited.h"
-#include "remote/copy.h"
+#include "remote/client/unified_copy.h"
 #include "remote/merge.h"
 
 #include <errno.h>
@@ -31,213 +16,11 @@
 #include <sys/mman.h>
 
 #define PAGE UINT64_C(4096)
-#define LINE UINT64_C(64)
-#define PIECE (UINT64_C(1) << 20)
-#define TOGETHER 64u
-#define TOGETHER_BYTES (UINT64_C(4) << 20)
-
-struct unified {
-	struct unified *next;
-	struct unified_place place;
-	CUstream stream;  /* NULL: shared */
-	CUevent gone_out; /* recorded in it behind what goes out; NULL: not made yet */
-	CUstream waits;	  /* the last stream that waits for it, while `going_out` */
-	bool going_out;
-	uint8_t *known;	       /* what the device had */
-	uint8_t *aside;	       /* of a session that moves: what the device has; or NULL */
-	struct advice *advice; /* owned */
-};
 
 /* Held over round trips; whoever waits for the device does so only in this module's own streams. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows, and the bytes while they move */
 static struct unified *all;
 static __thread bool inside;
-
-static uint8_t *host_at(const struct unified *u, uint64_t offset)
-{
-	return (uint8_t *)(uintptr_t)u->place.host + offset;
-}
-
-/* The device's copy, where this process reaches it. NULL: it does not. */
-static uint8_t *shared(const struct unified *u)
-{
-	const struct session *s = u->place.session;
-
-	return s->coherent && u->place.start == UNIFIED_FROM_HOST ? s->link.wall.arena + u->place.copy : NULL;
-}
-
-/* ---- moving ---- */
-
-static struct copy copy_of(const struct unified *u, uint64_t offset, void *here, uint64_t bytes, bool out)
-{
-	struct copy k = {
-		.width = bytes, .height = 1, .depth = 1, .stream = u->stream, .async = true, .at = u->place.session
-	};
-
-	*(out ? &k.to : &k.from) =
-		(struct copy_end){ .type = CU_MEMORYTYPE_DEVICE, .address = u->place.device + offset };
-	*(out ? &k.from : &k.to) =
-		(struct copy_end){ .type = CU_MEMORYTYPE_HOST, .address = (uint64_t)(uintptr_t)here };
-	return k;
-}
-
-static CUresult move(const struct unified *u, uint64_t offset, void *here, uint64_t bytes, bool out)
-{
-	struct copy k = copy_of(u, offset, here, bytes, out);
-
-	return copy_plain(&k);
-}
-
-static uint64_t line_bytes(const struct unified *u, uint64_t offset)
-{
-	return u->place.bytes - offset < LINE ? u->place.bytes - offset : LINE;
-}
-
-/* Where the program's bytes begin to differ, from `offset` on; the end of the place when they do not. */
-static uint64_t differ(const struct unified *u, uint64_t offset)
-{
-	while (offset < u->place.bytes) {
-		uint64_t page = u->place.bytes - offset < PAGE ? u->place.bytes - offset : PAGE;
-
-		if (!merge_same(u->known + offset, host_at(u, offset), page)) {
-			/* Another thread may write the old bytes again meanwhile: then none does. */
-			for (uint64_t end = offset + page; offset < end; offset += line_bytes(u, offset))
-				if (!merge_same(u->known + offset, host_at(u, offset), line_bytes(u, offset)))
-					return offset;
-			continue;
-		}
-		offset += page;
-	}
-	return u->place.bytes;
-}
-
-/* No work is under way. Value: whether anything had to go out. */
-static bool push_lines(struct unified *u)
-{
-	bool any = false;
-
-	for (uint64_t at = differ(u, 0); at < u->place.bytes; at = differ(u, at)) {
-		uint64_t end = at;
-
-		while (end < u->place.bytes && end - at < PIECE &&
-		       !merge_same(u->known + end, host_at(u, end), line_bytes(u, end)))
-			end += line_bytes(u, end);
-		merge_take(u->known + at, host_at(u, at), end - at);
-		if (move(u, at, u->known + at, end - at, true) != CUDA_SUCCESS)
-			return any;
-		any = true;
-		at = end;
-	}
-	return any;
-}
-
-static void send_merge(const struct unified *u, uint64_t at, uint64_t bytes, const uint64_t *masks,
-		       const uint8_t *picture)
-{
-	const struct merge_request r = { u->place.copy + at, bytes };
-	struct client_call c;
-
-	client_request(&c, CALL_MERGE);
-	c.session = u->place.session;
-	if (client_begin(&c, false)) {
-		remote_put(&c.out, &r, sizeof(r));
-		remote_put(&c.out, masks, (bytes + MERGE_LINE - 1) / MERGE_LINE * sizeof(*masks));
-		remote_put(&c.out, picture, bytes);
-		client_send(&c);
-	}
-	client_end(&c);
-}
-
-/* Work is under way: exactly the bytes that the program has written, and behind those that are going out. */
-static void push_bytes(struct unified *u)
-{
-	for (uint64_t at = differ(u, 0), next; at < u->place.bytes; at = differ(u, next)) {
-		uint64_t masks[MERGE_BYTES / MERGE_LINE];
-		uint8_t picture[MERGE_BYTES];
-
-		if (u->going_out)
-			client_plain_cuStreamSynchronize(u->stream);
-		u->going_out = false;
-		for (next = at; next < u->place.bytes && next - at < MERGE_BYTES; next += line_bytes(u, next))
-			masks[(next - at) / MERGE_LINE] = merge_changes(u->known + next, host_at(u, next),
-									line_bytes(u, next), picture + (next - at));
-		send_merge(u, at, next - at, masks, picture);
-	}
-}
-
-/* Whether anything goes out that has to be waited for. */
-static bool push(struct unified *u)
-{
-	if (u->place.start != UNIFIED_FROM_HOST || !u->place.session->unified_work)
-		return push_lines(u);
-	push_bytes(u);
-	return false;
-}
-
-static CUresult pull(struct unified *u)
-{
-	uint64_t piece = u->place.bytes < PIECE ? u->place.bytes : PIECE;
-	uint8_t *room = malloc(piece);
-	CUresult r = room ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-
-	for (uint64_t at = 0; r == CUDA_SUCCESS && at < u->place.bytes; at += piece) {
-		uint64_t bytes = u->place.bytes - at < piece ? u->place.bytes - at : piece;
-
-		r = move(u, at, room, bytes, false);
-		if (r == CUDA_SUCCESS)
-			merge(u->known + at, room, host_at(u, at), bytes);
-	}
-	free(room);
-	return r;
-}
-
-/* Pinned memory of a program that came from another machine may lie in the arena itself: it is one. */
-static void push_shared(struct unified *u, uint8_t *there)
-{
-	if (there != host_at(u, 0))
-		merge(u->known, host_at(u, 0), there, u->place.bytes);
-}
-
-static void pull_shared(struct unified *u, const uint8_t *there)
-{
-	if (there != host_at(u, 0))
-		merge(u->known, there, host_at(u, 0), u->place.bytes);
-}
-
-/* Places that come back together. */
-struct together {
-	struct unified *place[TOGETHER];
-	unsigned int count;
-	uint64_t bytes;
-};
-
-static CUresult pull_together(struct together *t)
-{
-	struct copy k[TOGETHER];
-	uint8_t *room = t->count > 1 ? malloc(t->bytes) : NULL;
-	CUresult r = CUDA_SUCCESS, e;
-	uint64_t at = 0;
-	bool good;
-
-	for (unsigned int i = 0; room && i < t->count; i++) {
-		k[i] = copy_of(t->place[i], 0, room + at, t->place[i]->place.bytes, false);
-		at += t->place[i]->place.bytes;
-	}
-	good = room && copy_out_all(k, t->count) == CUDA_SUCCESS;
-	at = 0;
-	for (unsigned int i = 0; i < t->count; i++) {
-		struct unified *u = t->place[i];
-
-		if (good)
-			merge(u->known, room + at, host_at(u, 0), u->place.bytes);
-		e = good ? CUDA_SUCCESS : pull(u); /* each by itself: the others need not suffer */
-		r = r == CUDA_SUCCESS ? e : r;
-		at += u->place.bytes;
-	}
-	free(room);
-	*t = (struct together){ .count = 0 };
-	return r;
-}
 
 /* Whoever has just been told of a place by another thread sees it. */
 static bool is_any(void)
@@ -284,7 +67,7 @@ static bool follow(struct unified *u, CUstream stream, bool new)
 /* `stream`: what is to wait for it; NULL: this thread. A stream in capture would make it part of the graph. */
 static void push_place(struct unified *u, const CUstream *stream)
 {
-	bool new = push(u);
+	bool new = unified_push(u);
 
 	if ((!new && !u->going_out) || (stream && !captures_any() && follow(u, *stream, new)))
 		return;
@@ -306,12 +89,12 @@ static void push_all(struct session *s, const CUstream *stream)
 {
 	for (struct unified *u = all; u; u = u->next) {
 		bool here = u->place.session == s && stream && is_here(u, *stream);
-		uint8_t *there = shared(u);
+		uint8_t *there = unified_shared(u);
 
 		if (u->place.session != s)
 			continue;
 		if (there)
-			push_shared(u, there);
+			unified_push_shared(u, there);
 		if (there || !context_enter(u))
 			continue;
 		push_place(u, here ? stream : NULL);
@@ -320,28 +103,29 @@ static void push_all(struct session *s, const CUstream *stream)
 }
 
 /* `t`: those that come together. */
-static CUresult pull_place(struct unified *u, struct together *t)
+static CUresult pull_place(struct unified *u, struct unified_together *t)
 {
 	u->going_out = false;
-	if (u->place.bytes > PIECE)
-		return pull(u);
+	if (u->place.bytes > UNIFIED_PIECE)
+		return unified_pull(u);
 	t->place[t->count++] = u;
 	t->bytes += u->place.bytes;
-	return t->count == TOGETHER || t->bytes > TOGETHER_BYTES ? pull_together(t) : CUDA_SUCCESS;
+	return t->count == UNIFIED_TOGETHER || t->bytes > UNIFIED_TOGETHER_BYTES ? unified_pull_together(t)
+										 : CUDA_SUCCESS;
 }
 
 static CUresult pull_all(struct session *s)
 {
-	struct together t = { .count = 0 };
+	struct unified_together t = { .count = 0 };
 	CUresult r = CUDA_SUCCESS, e;
 
 	for (struct unified *u = all; u; u = u->next) {
-		uint8_t *there = shared(u);
+		uint8_t *there = unified_shared(u);
 
 		if (u->place.session != s)
 			continue;
 		if (there)
-			pull_shared(u, there);
+			unified_pull_shared(u, there);
 		if (there || !context_enter(u))
 			continue;
 		e = pull_place(u, &t);
@@ -349,7 +133,7 @@ static CUresult pull_all(struct session *s)
 		client_cuCtxPopCurrent_v2(NULL);
 	}
 	if (t.count && context_enter(t.place[0])) {
-		e = pull_together(&t);
+		e = unified_pull_together(&t);
 		r = r == CUDA_SUCCESS ? e : r;
 		client_cuCtxPopCurrent_v2(NULL);
 	}
@@ -564,7 +348,7 @@ static bool has_locked(uint64_t host)
 static CUresult add_here(struct unified *u)
 {
 	const struct unified_place *place = &u->place;
-	const uint8_t *there = shared(u);
+	const uint8_t *there = unified_shared(u);
 	CUresult r = CUDA_SUCCESS;
 
 	if (!there)
@@ -587,9 +371,9 @@ static CUresult add_here(struct unified *u)
 	if (there)
 		memcpy(u->known, there, place->bytes);
 	else if (place->start == UNIFIED_FROM_DEVICE)
-		pull(u);
+		unified_pull(u);
 	else if (place->start == UNIFIED_FROM_HOST)
-		move(u, 0, u->known, place->bytes, false);
+		unified_move(u, 0, u->known, place->bytes, false);
 	else
 		client_plain_cuStreamSynchronize(u->stream);
 	u->next = all;
@@ -756,7 +540,7 @@ void unified_drop_owner(uint64_t owner)
 
 static bool is_aside(const struct unified *u, const struct session *session)
 {
-	return u->place.session == session && u->place.start == UNIFIED_FROM_HOST && !shared(u);
+	return u->place.session == session && u->place.start == UNIFIED_FROM_HOST && !unified_shared(u);
 }
 
 uint64_t unified_aside(const struct session *session)
@@ -773,7 +557,7 @@ uint64_t unified_aside(const struct session *session)
 
 static CUresult copy_aside(const struct unified *u, bool out)
 {
-	struct copy k = copy_of(u, 0, u->aside, u->place.bytes, !out);
+	struct copy k = unified_copy_of(u, 0, u->aside, u->place.bytes, !out);
 	CUresult r;
 
 	if (!context_enter(u))
@@ -797,7 +581,7 @@ CUresult unified_out(const struct session *session)
 		u->aside = malloc(u->place.bytes);
 		r = u->aside ? copy_aside(u, true) : CUDA_ERROR_OUT_OF_MEMORY;
 		if (r == CUDA_SUCCESS)
-			merge(u->known, u->aside, host_at(u, 0), u->place.bytes);
+			merge(u->known, u->aside, unified_at(u, 0), u->place.bytes);
 	}
 	leave();
 	return r;
@@ -811,7 +595,7 @@ static CUresult put_aside(struct unified *u)
 
 	if (!(wall->welcome.flags & WALL_COHERENT))
 		return copy_aside(u, false);
-	if (there != host_at(u, 0))
+	if (there != unified_at(u, 0))
 		memcpy(there, u->aside, u->place.bytes);
 	return CUDA_SUCCESS;
 }
@@ -847,59 +631,4 @@ void unified_forget(void)
 	lock = unlocked;
 	all = NULL;
 	inside = false;
-}
-
-/* ---- calls that wait ---- */
-
-static CUresult stream_wait(CUstream stream)
-{
-	struct client_call c;
-	uint64_t id;
-	bool done;
-
-	client_call(&c, CUDA_CALL_cuStreamSynchronize);
-	id = client_use_stream(&c, stream);
-	if (c.result == CUDA_SUCCESS && waited_still(&c, id))
-		return client_end(&c);
-	done = c.result == CUDA_SUCCESS && waited_done(&c, id);
-	if (client_begin(&c, !done)) {
-		remote_put(&c.out, &id, sizeof(id));
-		client_send(&c);
-	}
-	if (c.waits)
-		waited_note(&c, id);
-	else
-		waited_sent(&c, id);
-	return client_end(&c);
-}
-
-CUresult client_cuStreamSynchronize(CUstream hStream)
-{
-	CUresult r = stream_wait(hStream);
-
-	return r == CUDA_SUCCESS ? unified_waited(hStream) : r;
-}
-
-static CUresult stream_ask(CUstream stream)
-{
-	struct client_call c;
-	uint64_t id;
-
-	client_call(&c, CUDA_CALL_cuStreamQuery);
-	id = client_use_stream(&c, stream);
-	if (c.result == CUDA_SUCCESS && waited_done(&c, id))
-		return client_end(&c);
-	if (client_begin(&c, true)) {
-		remote_put(&c.out, &id, sizeof(id));
-		client_send(&c);
-	}
-	waited_asked(&c, id);
-	return client_end(&c);
-}
-
-CUresult client_cuStreamQuery(CUstream hStream)
-{
-	CUresult r = stream_ask(hStream);
-
-	return r == CUDA_SUCCESS ? unified_waited(hStream) : r;
 }
