@@ -143,6 +143,23 @@ static void forge_place(const struct rand_work *w)
 			rand_states(w)[i].v[k] = (uint32_t)forged_random();
 }
 
+/* The states are the last that the device allows, and the generator is anywhere among them. */
+static void test_turns(void)
+{
+	union params p = { .work = { .kernel = RAND_KERNEL_GENERATE,
+				     .type = CURAND_RNG_PSEUDO_XORWOW,
+				     .output = RAND_BITS,
+				     .to = at(0),
+				     .count = 1000,
+				     .sequences = 64 } };
+
+	p.work.place = at(FORGED_ALLOWED - sizeof(struct rand_place) - 64 * sizeof(struct rand_state));
+	for (int i = 0; i < 100; i++) {
+		forge_place(&p.work);
+		ok(forged_run(rand_run, &p, 1, 2000) == FORGED_DONE);
+	}
+}
+
 static bool has_place(const struct rand_work *w)
 {
 	uint64_t bytes = sizeof(struct rand_place) + w->sequences * sizeof(struct rand_state);
@@ -196,6 +213,7 @@ int main(void)
 	test_dimensions();
 	test_wide();
 	test_place();
+	test_turns();
 	test_any();
 	return tap_end();
 }

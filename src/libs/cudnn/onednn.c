@@ -24,6 +24,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* PyTorch exports oneDNN's names of a version of its own. Sanitizers refuse the flag. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OWN_NAMES 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define OWN_NAMES 0
+#endif
+#endif
+#ifndef OWN_NAMES
+#define OWN_NAMES RTLD_DEEPBIND
+#endif
+
 #define MD_ROOM 1024   /* bytes; 696 in version 2.6 */
 #define CONV_ROOM 8192 /* 5976 in version 2.6 */
 #define DIMS_MOST 12
@@ -213,15 +225,11 @@ static void *open_named(const char *name)
 {
 	sigset_t all, before;
 	void *library;
-	int flags = RTLD_NOW | RTLD_LOCAL;
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which refuse it */
-	flags |= RTLD_DEEPBIND; /* PyTorch exports oneDNN's names of a version of its own */
-#endif
 	/* threads that it makes at once get no signals of the program's */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	library = dlopen(name, flags);
+	library = dlopen(name, RTLD_NOW | RTLD_LOCAL | OWN_NAMES);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return library;
 }
