@@ -14,6 +14,7 @@ from harness import OK, Meted, finish, ok, same, until  # noqa: E402
 
 SIZE, QUOTA, CONTEXT = 16 * MIB, 60 * MIB, 3 * MIB
 PATIENCE_S = 5.5  # longer than a program waits for a meted that is away
+SILENT_S = 10.5  # longer than meted waits for HELLO
 ENV = {"METE_SOFT_DEVICES": "2", "METE_SOFT_MEMORY": "96M", "METE_SOFT_CONTEXT_MEMORY": "3M"}
 
 
@@ -126,6 +127,8 @@ def raw_clients(m, c):
     for x in clients:
         x.tell("hello", path)
     ok(wait_for(c, "wall", 70), "70 programs wait", len(waiting(c, "wall")))
+    time.sleep(SILENT_S)
+    ok(len(waiting(c, "wall")) == 70, "longer than a connection may be silent", len(waiting(c, "wall")))
     before = m.descriptors()
     clients.pop().kill()
     ok(wait_for(c, "wall", 69) and until(lambda: m.descriptors() < before), "what one that ends had is given back", before, m.descriptors())

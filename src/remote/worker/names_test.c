@@ -19,9 +19,23 @@
 #define KERNEL CALL_ID(KIND_KERNEL, 1, 6)
 #define CONTEXT CALL_ID(KIND_CONTEXT, 1, 7)
 #define ARRAY CALL_ID(KIND_ARRAY, 1, 8)
+#define CONDITION CALL_ID(KIND_GRAPH_NODE, 1, 9)
 #define HANDLE(n) ((void *)(uintptr_t)(0x1000 + (n)))
 
-enum { A_GRAPH, A_NODE, FIRST, SECOND, AN_EVENT, A_LIBRARY, A_KERNEL, A_FUNCTION, A_CONTEXT, AN_ARRAY };
+enum {
+	A_GRAPH,
+	A_NODE,
+	FIRST,
+	SECOND,
+	AN_EVENT,
+	A_LIBRARY,
+	A_KERNEL,
+	A_FUNCTION,
+	A_CONTEXT,
+	AN_ARRAY,
+	A_CONDITION,
+	A_BODY
+};
 
 static struct wall wall;
 static struct worker worker = { .wall = &wall };
@@ -78,6 +92,22 @@ static CUresult kernel_node(CUgraphNode of, CUDA_KERNEL_NODE_PARAMS *ret)
 	return CUDA_SUCCESS;
 }
 
+static CUresult condition_add(CUgraphNode *ret, CUgraph graph, const CUgraphNode *need, size_t count,
+			      CUgraphNodeParams *params)
+{
+	static CUgraph body;
+
+	body = HANDLE(A_BODY);
+	*ret = HANDLE(A_CONDITION);
+	params->conditional.phGraph_out = &body;
+	return CUDA_SUCCESS;
+}
+
+static CUresult node_end(CUgraphNode of)
+{
+	return CUDA_SUCCESS;
+}
+
 static CUresult copy_node(CUgraphNode of, CUDA_MEMCPY3D *ret)
 {
 	*ret = (CUDA_MEMCPY3D){ .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = HANDLE(AN_ARRAY) };
@@ -106,6 +136,8 @@ static const struct cuda_table driver = { .cuGraphGetRootNodes = roots,
 					  .cuArrayDestroy = array_end,
 					  .cuGraphKernelNodeGetParams_v2 = kernel_node,
 					  .cuGraphMemcpyNodeGetParams = copy_node,
+					  .cuGraphAddNode = condition_add,
+					  .cuGraphDestroyNode = node_end,
 					  .cuKernelGetParamInfo = kernel_param,
 					  .cuFuncGetParamInfo = function_param };
 
@@ -188,6 +220,41 @@ static void test_nodes(void)
 	asked = 0;
 	first_of(worker_plain_cuGraphNodeGetDependentNodes, next, CUDA_ERROR_INVALID_VALUE);
 	is(asked, 0);
+}
+
+/* Value: the id of the condition's body. */
+static uint64_t add_condition(void)
+{
+	const struct {
+		struct graph_add head;
+		struct graph_params params;
+		struct graph_condition condition;
+	} body = { .head = { .id = CONDITION, .graph = GRAPH, .flags = GRAPH_GENERIC },
+		   .params = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL },
+		   .condition = { .type = CU_GRAPH_COND_TYPE_IF, .size = 1 } };
+	struct graph_added added;
+	uint64_t id;
+
+	is(ask(worker_other_graph, CALL_GRAPH_ADD, &body, sizeof(body)), CUDA_SUCCESS);
+	memcpy(&added, answer, sizeof(added));
+	memcpy(&id, answer + sizeof(added), sizeof(id));
+	is(added.graphs, 1);
+	ok(ids_look(&worker.ids, KIND_GRAPH, id) && ids_look(&worker.ids, KIND_GRAPH, id)->handle == HANDLE(A_BODY));
+	return id;
+}
+
+/* The body of a condition goes with its node, and with the graph that has the node. */
+static void test_bodies(void)
+{
+	uint64_t body;
+
+	add(KIND_GRAPH, GRAPH, A_GRAPH, 0);
+	body = add_condition();
+	is(end(worker_cuGraphDestroyNode, CONDITION), CUDA_SUCCESS);
+	ok(!ids_look(&worker.ids, KIND_GRAPH, body));
+	body = add_condition();
+	is(end(worker_cuGraphDestroy, GRAPH), CUDA_SUCCESS);
+	ok(!ids_look(&worker.ids, KIND_GRAPH, body));
 }
 
 static void test_events(void)
@@ -273,6 +340,7 @@ int main(void)
 	is(ids_init(&worker.ids, NULL, NULL), 0);
 	ids_reader_init(&worker.ids, &reader);
 	test_nodes();
+	test_bodies();
 	test_events();
 	test_arrays();
 	test_functions();
