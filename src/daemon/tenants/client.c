@@ -8,6 +8,7 @@
 #include "daemon/health/faults.h"
 #include "daemon/log.h"
 #include "daemon/tenants/limit.h"
+#include "daemon/tenants/mapped.h"
 #include "daemon/tenants/others.h"
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/trace.h"
@@ -271,8 +272,16 @@ int client_reserve_trace(struct client *client)
 	return page_reserve_trace(&client->tenant->daemon->runtime, &client->page);
 }
 
+/* What is being told of it may be older than what it does now. */
+static void forget_look(struct client *client)
+{
+	mapped_forget(client->look);
+	client->look = NULL;
+}
+
 void client_join(struct client *client)
 {
+	forget_look(client);
 	client->sessions++;
 	client->parted_ns = 0;
 }
@@ -286,16 +295,29 @@ void client_part(struct client *client)
 	close_if_over(client);
 }
 
-static bool has_become_another(struct client *client)
+static void on_looked(void *owner, bool is_mapped)
 {
-	if (page_is_mapped(&client->page, client->process.pid) || process_ended(client->pidfd)) {
-		look_later(client, 2 * client->look_every_ns);
-		return false;
-	}
-	log_of_programs(client->tenant->grant.uid, client->tenant->grant.id,
+	struct client *client = owner;
+	struct tenant *tenant = client->tenant;
+
+	client->look = NULL;
+	look_later(client, 2 * client->look_every_ns);
+	if (!is_mapped && client->death && !process_ended(client->pidfd)) {
+		log_of_programs(
+			tenant->grant.uid, tenant->grant.id,
 			"grant %s: %s has become another program, which does not use the device: its account is closed",
-			client->tenant->grant.name, client_text(client));
-	return true;
+			tenant->grant.name, client_text(client));
+		end(client);
+	}
+	client_sweep(tenant, clock_now_ns()); /* the grant's next one */
+}
+
+static void look(struct client *client)
+{
+	const struct tenant *t = client->tenant;
+	const struct mapped_whose whose = { t->grant.id, t->grant.uid };
+
+	client->look = mapped_ask(t->daemon->loop, &client->page, client->process.pid, &whose, on_looked, client);
 }
 
 unsigned int client_sweep(struct tenant *tenant, uint64_t now_ns)
@@ -307,8 +329,8 @@ unsigned int client_sweep(struct tenant *tenant, uint64_t now_ns)
 		if (c->sessions || !c->death || !c->look_ns || c->lost)
 			continue;
 		waiting++;
-		if (now_ns >= c->look_ns && has_become_another(c))
-			end(c);
+		if (now_ns >= c->look_ns && !c->look)
+			look(c);
 	}
 	return waiting;
 }
@@ -317,6 +339,7 @@ void client_free(struct client *client, bool leaving)
 {
 	char name[PAGE_NAME_BYTES];
 
+	forget_look(client);
 	if (client->page.map && !leaving)
 		others_change(client->tenant);
 	client_unlink(client);

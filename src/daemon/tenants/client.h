@@ -15,6 +15,7 @@
 #include "daemon/tenants/residence.h"
 #include "wire/message.h"
 
+struct mapped;
 struct tenant;
 struct object;
 
@@ -23,11 +24,12 @@ struct client {
 	struct client *next;
 	struct process process;
 	int pidfd;
-	struct watch *death;   /* NULL once the process has ended */
-	unsigned int sessions; /* sockets that sent HELLO for this process */
-	uint64_t parted_ns;    /* when the last of them closed; 0: not yet */
+	struct watch *death;		 /* NULL once the process has ended */
+	unsigned int sessions;		 /* sockets that sent HELLO for this process */
+	uint64_t parted_ns;		 /* when the last of them closed; 0: not yet */
 	uint64_t look_ns, look_every_ns; /* when to check next whether the process has executed another program */
-	uint64_t ended_ns;     /* when the process was first seen to have ended; 0: it lives */
+	struct mapped *look;		 /* that is being checked; NULL: it is not */
+	uint64_t ended_ns;		 /* when the process was first seen to have ended; 0: it lives */
 	struct page page;
 	uint32_t granted_units[WIRE_MAX_DEVICES]; /* meted's own copy of the upper half of the account words */
 	/* Of a grant whose memory moves: units that the client has reported and meted has not lent it. */
@@ -35,13 +37,13 @@ struct client {
 	uint32_t waiting_all[WIRE_MAX_DEVICES]; /* its waiting requests for everything that is left */
 	struct book_entry *entry; /* granted_units and said_units in the book, for the next meted; NULL: there is no
 				   * entry */
-	bool lost;		/* its page was lost; the figures of the book count until it sends HELLO */
-	struct object **object; /* by index on the page, WIRE_MAX_OBJECTS of them; NULL until the first */
-	struct traced *traced;	/* recorder.h: the traces that record it */
-	struct seats seats;	/* its turns; guarded by arbitrate_lock(), as is the next field */
-	bool process_lives;	/* the process exists, so its turns may be open */
+	bool lost;		  /* its page was lost; the figures of the book count until it sends HELLO */
+	struct object **object;	  /* by index on the page, WIRE_MAX_OBJECTS of them; NULL until the first */
+	struct traced *traced;	  /* recorder.h: the traces that record it */
+	struct seats seats;	  /* its turns; guarded by arbitrate_lock(), as is the next field */
+	bool process_lives;	  /* the process exists, so its turns may be open */
 	struct residing residing; /* the location of its memory */
-	bool reported;		/* a damaged page is reported once */
+	bool reported;		  /* a damaged page is reported once */
 };
 
 /* Finds the client of a process, or creates it with a new page. ret_fd: the page's descriptor, for the client. */
@@ -64,7 +66,8 @@ int client_recover_lost(struct tenant *tenant, const struct process *process, in
 
 /*
  * Closes the accounts of processes that have executed another program (execve()) and do not use the devices: their
- * memory was freed with the old program. Value: the number of clients without a connection that must be checked again.
+ * memory was freed with the old program. Each is checked beside the loop (mapped.h). Value: the number of clients
+ * without a connection that must be checked again.
  */
 unsigned int client_sweep(struct tenant *tenant, uint64_t now_ns);
 

@@ -92,7 +92,7 @@ static int map(int fd, const char *name, struct page *ret)
 
 /* What the accounts and the first objects need. */
 #define FIRST_BYTES 4096
-/* For people, and for page_is_mapped(). */
+/* For people, and for page_look_is_mapped(). */
 #define SEALED_NAME "mete-page"
 
 _Static_assert(offsetof(struct wire_page, object) + sizeof(struct wire_object) <= FIRST_BYTES, "accounts fit");
@@ -260,15 +260,20 @@ int page_reopen(const struct runtime *runtime, const struct page *page)
 	return fd < 0 ? -errno : fd;
 }
 
-bool page_is_mapped(const struct page *page, pid_t pid)
+void page_look_begin(const struct page *page, struct page_look *ret)
 {
-	struct stat st;
+	struct stat st = { 0 };
 
-	if (page->broken || !page->map)
-		return true;
-	if (page->sealed_fd < 0)
-		return process_has_mapped(pid, page->name, 0) != 0;
-	return fstat(page->sealed_fd, &st) || process_has_mapped(pid, SEALED_NAME, st.st_ino) != 0;
+	*ret = (struct page_look){ .unknown = page->broken || !page->map };
+	if (page->sealed_fd >= 0)
+		ret->unknown |= fstat(page->sealed_fd, &st) != 0;
+	ret->inode = st.st_ino;
+	snprintf(ret->name, sizeof(ret->name), "%s", page->sealed_fd < 0 ? page->name : SEALED_NAME);
+}
+
+bool page_look_is_mapped(const struct page_look *look, pid_t pid)
+{
+	return look->unknown || process_has_mapped(pid, look->name, look->inode) != 0;
 }
 
 int page_open_to_read(const struct runtime *runtime, const struct page *page)

@@ -53,11 +53,19 @@ int page_open(struct runtime *runtime, const char *name, int take_sealed, struct
 /* Returns a descriptor of a mapped page for a client that connects again. */
 int page_reopen(const struct runtime *runtime, const struct page *page);
 
+/* What a thread needs to look for the page among the mappings of a process: mapped.h. */
+struct page_look {
+	char name[PAGE_NAME_BYTES];
+	uint64_t inode; /* 0: the name suffices */
+	bool unknown;	/* nothing can be told */
+};
+
+void page_look_begin(const struct page *page, struct page_look *ret);
 /*
  * True if the process has the page mapped, as every program does after HELLO; a process that has executed another
- * program has not. True also if it cannot be determined.
+ * program has not. True also if it cannot be determined. Takes as long as the process wants; in any thread.
  */
-bool page_is_mapped(const struct page *page, pid_t pid);
+bool page_look_is_mapped(const struct page_look *look, pid_t pid);
 
 /*
  * Returns a read-only descriptor for other processes of the tenant. -EACCES: the client could truncate the page under
