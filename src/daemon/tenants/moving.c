@@ -271,6 +271,17 @@ static const char *bars_far(const struct worker *w, const char *way)
 /* Why one of its programs cannot be asked; NULL: all can, but for those whose sessions only begin. */
 static const char *barred(const struct tenant *t, const struct moving *m)
 {
+	/*
+	 * Who leaves a worker for another one on this node has ended the old one before the new one has its addresses.
+	 * On NVIDIA's driver (580, H200) no new worker got them, and the program was lost: docs/measurements. Who goes
+	 * to another server keeps the old worker until the new one has them.
+	 */
+	if (!m->far && t->grant.kind != DEVICE_SOFT)
+		return "behind a wall, memory leaves the software device alone: with other drivers the next worker may "
+		       "not get "
+		       "its addresses; make the grant without --wall (with --spill its memory leaves quickly), or hold "
+		       "its "
+		       "work up with --freeze";
 	for (const struct worker *w = t->daemon->workers; w; w = w->next) {
 		const char *why = NULL;
 
