@@ -245,12 +245,10 @@ static inline u32 lop3_of(u32 a, u32 b, u32 c, u32 table)
 
 static inline u32 prmt_of(u32 a, u32 b, u32 select)
 {
-	const u64 both = (u64)b << 32 | a;
 	u32 r = 0;
 
-	for (u32 k = 0; k < 4; k++) {
-		u32 s = select >> k * 4;
-		u32 byte = (u32)(both >> (s & 7) * 8) & 255;
+	for (u32 k = 0; k < 4; k++) { /* by numbers of 32 bits, of which the host shifts twice as many at once */
+		const u32 s = select >> k * 4, byte = (s & 4 ? b : a) >> (s & 3) * 8 & 255;
 
 		r |= (s & 8 ? (byte & 128 ? 255 : 0) : byte) << k * 8;
 	}

@@ -186,19 +186,32 @@ static void store_turned(struct warp *w, const struct op *o, const struct matrix
 }
 
 /* All rows as they are. False: something is special about them, or an address is wrong. */
-static bool load_rows(const struct warp *w, const struct op *o, const struct matrix_use *u, u16 (*tile)[64])
+static bool load_rows(struct warp *w, const struct op *o, const struct matrix_use *u)
 {
-	const u32 *address = at(w, o->a), first = (u32)o->list->imm;
+	const u32 *address = at(w, o->a), first = (u32)o->list->imm, count = u->d.count * 8u;
 	const struct block *b = w->block;
+	u32 from[LANES], odd = 0, last = 0; /* a result may take the addresses' place */
+	u16 tile[64];
 
 	if (!u->shared || u->unpack)
 		return false;
-	for (u32 i = 0; i < u->d.count * 8u; i++) {
-		const u32 from = address[i] + first;
+	for (u32 i = 0; i < count; i++) {
+		from[i] = address[i] + first;
+		odd |= from[i] % 16;
+		last = from[i] > last ? from[i] : last;
+	}
+	if (odd || (u64)last + 16 > b->shared_bytes)
+		return false;
+	for (u32 k = 0; k < u->d.count; k++) {
+		const bool plain = !u->trans && w->mask == ~0u;
+		u16 *to = plain ? at(w, o->list->loc[u->d.first + k]) : tile;
 
-		if (from % 16 || (u64)from + 16 > b->shared_bytes)
-			return false;
-		memcpy(tile[i / 8] + i % 8 * 8, b->shared + from, 16);
+		for (u32 i = 0; i < 8; i++)
+			memcpy(to + i * 8, b->shared + from[k * 8 + i], 16);
+		if (u->trans)
+			tile_turn(tile, tile);
+		if (!plain)
+			give_tile(w, o->list->loc[u->d.first + k], tile);
 	}
 	return true;
 }
@@ -207,14 +220,14 @@ void ldmatrix(struct warp *w, const struct op *o)
 {
 	const struct matrix_use *u = o->list->what;
 	u16 tile[4][64];
-	bool loaded;
 
 	if (u->bytes) {
 		load_turned(w, o, u);
 		return;
 	}
-	loaded = load_rows(w, o, u, tile);
-	for (u32 i = 0; !loaded && i < u->d.count * 8u; i++) {
+	if (load_rows(w, o, u))
+		return;
+	for (u32 i = 0; i < u->d.count * 8u; i++) {
 		const u8 *row = row_of(w, o, u, i, false);
 
 		if (!row)
