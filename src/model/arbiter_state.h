@@ -61,6 +61,7 @@
 #define UNCLAIMED_LEAST 0.05	/* of the time in which others go first by a claim is owed to those who wait */
 #define UNCLAIMED_DUE_NS (25 * MS) /* when it is so much, one of them goes next */
 #define UNCLAIMED_MOST_NS (400 * MS) /* they may have had in advance */
+#define UNCLAIMED_PRICE_NS (2000 * MS) /* more is not saved for one of them, however long its work is */
 #define GONE_NS (16000 * MS)	/* for so long it is remembered how long kernels of those who left were */
 #define ARREARS_CYCLES 3u	/* who is behind its guarantee by what it has in so many cycles has a claim */
 #define LATE_NS (5000 * MS) /* an edge of somebody who has left comes no later */
@@ -121,6 +122,7 @@ struct tenant {
 	unsigned int hasty; /* so many of its turns end at a pause as if it had no claim */
 	int64_t wasted_ns; /* of late it let the engine idle for so long while it asked, less what it worked */
 	bool claimed; /* its quantum is by its claim */
+	double paid_ns; /* without a guarantee: paid for at the beginning of its turn, and not used yet */
 	bool behind;  /* it has a claim, and waits or works */
 	bool noted;   /* an edge of what is in flight has come */
 	bool lied;    /* it told of work of unknown length, which ended, and nothing of it was measured */
@@ -180,6 +182,7 @@ bool rights_competes(const struct tenant *t);
 bool rights_absent(const struct arbiter *a, const struct tenant *t);
 void rights_settle(struct arbiter *a, uint64_t now_ns);
 void rights_take_wants(struct arbiter *a);
+void rights_pay_unclaimed(struct arbiter *a, int i);
 unsigned int rights_unmeasured(const struct arbiter *a, int except);
 double rights_slack(const struct arbiter *a, int i);
 double rights_guaranteed(const struct arbiter *a, int i);

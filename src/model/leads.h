@@ -5,7 +5,10 @@
  * work is a prediction. If a turn opens too late, the engine idles. If it opens too early, its work queues behind the
  * previous tenant's, or interrupts it if the device's time slice ends just then, which costs two changes of context.
  * Each tenant's lead therefore grows when the gap before its work was longer than necessary, and shrinks by less when
- * it was not: about two changes in five are slightly late.
+ * it was not: about two changes in five are slightly late. Where changes take time, it shrinks by more when the work
+ * began before the previous work had ended: where the previous turn is a multiple of the device's slices (kernels of 1
+ * ms, slices of 2 ms), that is so at each early opening. The previous tenant's last kernel then lasts for a slice
+ * longer, half of which it is charged for.
  *
  * The device itself determines the necessary gap: a change of contexts takes time that no lead shortens. It is the
  * least of the last LEAD_ROUND to 2 * LEAD_ROUND gaps.

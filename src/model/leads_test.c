@@ -44,6 +44,12 @@ int main(void)
 		tap_ok(l.ns >= 60000 && l.ns <= 140000, "and at %lu us where a change of context is seen: %u late",
 		       (unsigned long)l.ns / 1000, late);
 	}
+	l.ns = 200000;
+	lead_learn(&l, &floor, 75000);
+	for (int n = 0; n < 5; n++)
+		lead_learn(&l, &floor, 0);
+	tap_ok(l.ns <= 100000, "where changes take time, who came before the others' end comes later soon: %lu us",
+	       (unsigned long)l.ns / 1000);
 	for (int n = 0; n < 1000; n++)
 		lead_learn(&l, &floor, n % 2 ? 5000000 : 10000);
 	tap_ok(l.ns <= LEAD_MOST_NS, "a process that is late by milliseconds has no more than %lu us",

@@ -383,16 +383,57 @@ static void note_behind(struct arbiter *a)
 	}
 }
 
-/* Somebody of the main pool waits to whom nothing is guaranteed. */
-static bool unclaimed_waits(const struct arbiter *a)
+/*
+ * So much has to be owed to those without a guarantee before this one goes before a claim: what it brings next. One
+ * that has just come may bring as much as others have.
+ */
+static double unclaimed_price(const struct arbiter *a, int i)
 {
+	double due = (double)UNCLAIMED_DUE_NS, most = (double)UNCLAIMED_PRICE_NS;
+	double brings = brings_ns(&a->tenant[i]), unproven = 0;
+
+	if (rights_brings_unknown(&a->tenant[i]))
+		unproven = unproven_ns(a, i, most);
+	brings = brings > unproven ? brings : unproven;
+	return brings < due ? due : brings < most ? brings : most;
+}
+
+/* The most that one of the main pool waits for to whom nothing is guaranteed; 0: none waits. */
+static double unclaimed_waits(const struct arbiter *a)
+{
+	double most = 0;
+
 	for (unsigned int n = 0; n < a->count; n++) {
 		const struct tenant *t = &a->tenant[a->list[n]];
+		double price;
 
-		if (pool_of(t) == MAIN && !t->terms.guarantee_ppm && rights_candidate(a, a->list[n]))
-			return true;
+		if (pool_of(t) != MAIN || t->terms.guarantee_ppm || !rights_candidate(a, a->list[n]))
+			continue;
+		price = unclaimed_price(a, a->list[n]);
+		most = price > most ? price : most;
 	}
-	return false;
+	return most;
+}
+
+static void spend_unclaimed(struct arbiter *a, double ns)
+{
+	double most = (double)UNCLAIMED_MOST_NS;
+
+	a->unclaimed_ns -= ns;
+	a->unclaimed_ns = a->unclaimed_ns < -most ? -most : a->unclaimed_ns;
+}
+
+/*
+ * It has its turn before one that has a claim, and pays at once for what it brings: what of that runs beside others'
+ * turns later, by the device's time slices, is not seen by the clock.
+ */
+void rights_pay_unclaimed(struct arbiter *a, int i)
+{
+	struct tenant *t = &a->tenant[i];
+	double price = t->terms.guarantee_ppm || !a->behind ? 0 : unclaimed_price(a, i);
+
+	t->paid_ns = price > (double)UNCLAIMED_DUE_NS ? price : 0;
+	spend_unclaimed(a, t->paid_ns);
 }
 
 /*
@@ -403,15 +444,18 @@ static bool unclaimed_waits(const struct arbiter *a)
 static void settle_unclaimed(struct arbiter *a, uint64_t passed_ns)
 {
 	int h = a->holder[MAIN] >= 0 ? a->holder[MAIN] : a->last[MAIN];
-	double most = (double)UNCLAIMED_MOST_NS, due = 2 * (double)UNCLAIMED_DUE_NS;
+	double ns = (double)passed_ns, price, paid, most;
 
 	if (h >= 0 && !a->tenant[h].terms.guarantee_ppm) {
-		a->unclaimed_ns -= (1 - UNCLAIMED_LEAST) * (double)passed_ns;
-		a->unclaimed_ns = a->unclaimed_ns < -most ? -most : a->unclaimed_ns;
-	} else if (h >= 0 && a->tenant[h].claimed && a->unclaimed_ns < due / 2 && unclaimed_waits(a)) {
-		a->unclaimed_ns += UNCLAIMED_LEAST * (double)passed_ns;
+		ns *= 1 - UNCLAIMED_LEAST;
+		paid = a->tenant[h].paid_ns < ns ? a->tenant[h].paid_ns : ns;
+		a->tenant[h].paid_ns -= paid;
+		spend_unclaimed(a, ns - paid);
+	} else if (h >= 0 && a->tenant[h].claimed && (price = unclaimed_waits(a)) > a->unclaimed_ns) {
+		a->unclaimed_ns += UNCLAIMED_LEAST * ns;
 		/* Of the time in which no step was taken they had no more. */
-		a->unclaimed_ns = a->unclaimed_ns < due ? a->unclaimed_ns : due;
+		most = price + (double)UNCLAIMED_DUE_NS;
+		a->unclaimed_ns = a->unclaimed_ns < most ? a->unclaimed_ns : most;
 	}
 }
 
@@ -566,6 +610,14 @@ bool rights_claims(const struct arbiter *a, int i)
 	return t->terms.guarantee_ppm && rights_competes(t) && t->arrears.ns > claim_ns(a, i);
 }
 
+/* Turns of late were longer than any quantum: what it foretold was wrong then, and may be again. */
+static double may_bring_ns(const struct arbiter *a, const struct tenant *t)
+{
+	double brings = brings_ns(t), longest = (double)t->longest_ns;
+
+	return t->longest_ns > 2 * a->params.quantum_max_ns && longest > brings ? longest : brings;
+}
+
 /*
  * For how long it has been without what is guaranteed to it, when what it may bring has been paid for. Beside others
  * with a guarantee what was put off has been had: the doubt is between it and the work that is not measured.
@@ -573,8 +625,8 @@ bool rights_claims(const struct arbiter *a, int i)
 static double behind_for(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
-	double unproven = unproven_ns(a, i, INFINITY), next = brings_ns(t), had = t->unspent_ns + t->unspent_free_ns;
-	double most = rights_guaranteed(a, i) * (double)ARREARS_WINDOW_NS;
+	double unproven = unproven_ns(a, i, INFINITY), next = may_bring_ns(a, t);
+	double most = rights_guaranteed(a, i) * (double)ARREARS_WINDOW_NS, had = t->unspent_ns + t->unspent_free_ns;
 
 	next = next < most ? next : most;
 	return (t->arrears.ns - had - (next > unproven ? next : unproven)) / rights_guaranteed(a, i);
@@ -598,7 +650,7 @@ bool rights_precedes(const struct arbiter *a, int i, int j)
 	if (a->tenant[i].terms.class != a->tenant[j].terms.class || !rights_claims(a, i))
 		return false;
 	if (!a->tenant[j].terms.guarantee_ppm)
-		return a->unclaimed_ns < (double)UNCLAIMED_DUE_NS;
+		return a->unclaimed_ns < unclaimed_price(a, j);
 	if (!rights_claims(a, j))
 		return true;
 	if (behind_by_clock(a, i) != behind_by_clock(a, j))

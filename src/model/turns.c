@@ -192,6 +192,7 @@ static void open_turn(struct arbiter *a, int i, uint64_t from_ns)
 	/* What the turn before had in flight at its end was measured after that, and is a long kernel, perhaps. */
 	note_longest(a, t);
 	turns_begin_quantum(a, i, from_ns);
+	rights_pay_unclaimed(a, i);
 	a->holder[pool_of(t)] = i;
 	turns_set(a, t, true, 0, turns_bound(a, t));
 }

@@ -20,17 +20,41 @@ static unsigned int active_clients(const struct sim *s, int tenant)
 	return n ? n : 1;
 }
 
+/*
+ * What is left of the work in flight, as the shim reckons it (src/core/pace.c): what was predicted, less the time since
+ * the last of it ended, but for no more than the oldest launch was predicted to take. Until that one has ended, hardly
+ * more is let in, however late it is.
+ */
+static uint64_t remaining(const struct sim *s, const struct process *p)
+{
+	uint64_t from = p->ended_ns > p->began_ns ? p->ended_ns : p->began_ns, run, oldest;
+
+	if (!client_in_flight(p))
+		return 0;
+	oldest = p->launch[p->seen % FLIGHT].predicted_ns;
+	run = s->now_ns > from ? s->now_ns - from : 0;
+	run = run < oldest ? run : oldest;
+	return p->predicted_ns > run ? p->predicted_ns - run : 0;
+}
+
 enum pass {
 	NOW,
 	AT_GATE,    /* its turn is over, or too short for this */
 	BEHIND_OWN, /* when what is in flight has come to an end */
 };
 
-static bool fits_bound(uint64_t bound, uint64_t left, uint64_t ns)
+/* What is longer than the bound comes so early that the engine does not idle. */
+static uint64_t lead_of(uint64_t bound, uint64_t ns)
 {
 	uint64_t lead = bound / 8 < 200 * SIM_US ? bound / 8 : 200 * SIM_US;
+	uint64_t least = ns / 16 < 60 * SIM_US ? ns / 16 : 60 * SIM_US;
 
-	return !left || !bound || left + ns <= bound || (ns > bound && left <= lead);
+	return lead < least ? least : lead;
+}
+
+static bool fits_bound(uint64_t bound, uint64_t left, uint64_t ns)
+{
+	return !left || !bound || left + ns <= bound || (ns > bound && left <= lead_of(bound, ns));
 }
 
 static enum pass may_submit(struct sim *s, int i)
@@ -38,7 +62,7 @@ static enum pass may_submit(struct sim *s, int i)
 	struct process *p = s->process[i];
 	const struct gate *g = &s->tenant[p->tenant].gate;
 	bool empty = !client_in_flight(p);
-	uint64_t left = !empty && p->done_by_ns > s->now_ns ? p->done_by_ns - s->now_ns : 0;
+	uint64_t left = remaining(s, p);
 
 	if (client_in_flight(p) >= FLIGHT - 1)
 		return BEHIND_OWN;
@@ -68,19 +92,20 @@ static void submit(struct sim *s, int i)
 	struct process *p = s->process[i];
 	struct account *t = &s->tenant[p->tenant];
 	bool idle = !client_in_flight(p);
-	uint64_t from = !idle && p->done_by_ns > s->now_ns ? p->done_by_ns : s->now_ns;
 
-	p->launch[p->head % FLIGHT] = (struct launch){ .left_ns = p->next_ns, .predicted_ns = p->next_predicted_ns };
+	p->launch[p->head % FLIGHT] = (struct launch){ .left_ns = p->next_ns,
+						       .predicted_ns = p->next_predicted_ns,
+						       .submitted_ns = s->now_ns };
 	p->head++;
 	p->ready = false;
 	p->waiting = false;
 	p->in_turn = true;
-	p->done_by_ns = from + p->next_predicted_ns;
 	p->began_ns = idle ? s->now_ns : p->began_ns;
 	p->predicted_ns += p->next_predicted_ns;
+	p->done_by_ns = s->now_ns + remaining(s, p);
 	if (!t->hungry_from_ns)
 		t->hungry_from_ns = s->now_ns;
-	if (idle && t->gate.listen & wire_listen_begin(t->gate.until_ns, s->now_ns, p->done_by_ns - from))
+	if (idle && t->gate.listen & wire_listen_begin(t->gate.until_ns, s->now_ns, p->next_predicted_ns))
 		client_ring(s);
 	engine_submit(s, i);
 }
@@ -109,13 +134,13 @@ static void wait_behind_own(struct sim *s, int i)
 	struct process *p = s->process[i];
 	const struct gate *g = &s->tenant[p->tenant].gate;
 	uint64_t bound = g->bound_ns / active_clients(s, p->tenant), ns = p->next_predicted_ns, nap;
-	uint64_t left = p->done_by_ns > s->now_ns ? p->done_by_ns - s->now_ns : 0;
+	uint64_t left = remaining(s, p);
 
 	p->waiting = false;
 	p->retry++;
-	if (s->params.way != SIM_TURNS || !left || left + ns <= bound)
+	if (s->params.way != SIM_TURNS || fits_bound(bound, left, ns))
 		return;
-	nap = ns < bound ? left + ns - bound : left;
+	nap = ns <= bound ? left + ns - bound : left > lead_of(bound, ns) ? left - lead_of(bound, ns) : 0;
 	at(s, s->now_ns + (nap < 20 * SIM_US ? 20 * SIM_US : nap) + wake_delay(s) / 2, AT_RETRY, i, p->retry);
 }
 
@@ -191,9 +216,11 @@ void client_seen(struct sim *s, int i)
 		return;
 	p->seen++;
 	p->predicted_ns -= l->predicted_ns;
-	p->done_by_ns = l->ended_ns + p->predicted_ns;
-	/* The device may have been idle in between: the next launch came when this one's end had not been seen yet. */
-	if (p->begin_told && l->started_ns > p->ended_ns + 20 * SIM_US) {
+	/*
+	 * The device may have been idle in between: the launch came when the one before it had ended, unseen. Where it
+	 * had come before, what ran in between was others' work, by time slices, and its own was in flight.
+	 */
+	if (p->begin_told && l->submitted_ns > p->ended_ns && l->started_ns > p->ended_ns + 20 * SIM_US) {
 		tell(s, p, p->ended_ns, false);
 		p->begin_told = false;
 	}
@@ -201,6 +228,7 @@ void client_seen(struct sim *s, int i)
 		tell(s, p, l->started_ns, true);
 	p->begin_told = true;
 	p->ended_ns = l->ended_ns;
+	p->done_by_ns = client_in_flight(p) ? s->now_ns + remaining(s, p) : 0;
 	if (!client_in_flight(p)) {
 		tell(s, p, l->ended_ns, false);
 		p->begin_told = false;

@@ -30,6 +30,7 @@ struct event {
 struct launch {
 	uint64_t left_ns; /* of its length */
 	uint64_t predicted_ns;
+	uint64_t submitted_ns;
 	uint64_t started_ns, ended_ns; /* on the engine */
 };
 

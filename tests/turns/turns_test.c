@@ -147,7 +147,7 @@ static void test_handover(void)
 	} cases[] = {
 		{ "30 and 70", 5, 0, 0.2, 0.25 },
 		{ "30 and 70", 5, 0, 1, 0.3 },
-		{ "10, 20 and 70", 6, 0, 1, 0.4 },
+		{ "10, 20 and 70", 6, 0, 1, 0.45 },
 		{ "8 with 12.5", 7, 0, 1, 0.6 },
 		{ "30 and 70, synchronous", 5, 1, 1, 0.45 },
 	};
@@ -606,7 +606,7 @@ static void test_newcomers(void)
 		{ 600, 4, 0, 1, 1, 0.47, 0.43, 0 },
 		/* Longer than is waited for: by the device's time slices. */
 		{ 1000, 1, 0, 1, 1, 0.45, 0.4, 0 },
-		{ 1000, 4, 0, 1, 0, 0.47, 0.45, 0 },
+		{ 1000, 4, 0, 1, 0, 0.475, 0.41, 0 },
 		{ 1000, 4, 0, 1, 1, 0.47, 0.42, 0 },
 		{ 1000, 4, 10, 1, 1, 0.47, 0.42, 0 },
 		{ 2000, 4, 0, 1, 0, 0.47, 0.4, 0 },
@@ -618,23 +618,63 @@ static void test_newcomers(void)
 }
 
 /* Two with a guarantee, one of which pauses after each kernel: neither pays for the rows alone. */
-static void test_pair_beside_rows(void)
+static void test_pair_beside_rows(double kernel_ms)
 {
-	static const struct row row = { .kernel_ms = 2000, .lanes = 4, .launches = 1 };
+	struct row row = { .kernel_ms = kernel_ms, .lanes = 4, .launches = 1 };
 	struct arbiter_terms half = shared(ARBITER_NORMAL, 50, 100, 100), third = shared(ARBITER_NORMAL, 30, 100, 100);
 	struct sim_load busy = { .kernel_ms = { 1 } }, waits = { .kernel_ms = { 1 }, .batch = 1, .gap_us = { 20, 50 } };
 	struct arbiter_terms none = fair();
-	double seconds = 60, first, second;
+	double seconds = 60, first, second, rest = 0;
 	struct sim *s = begin(seconds, 7);
+	int n;
 
 	sim_add(s, &half, &busy);
-	add_rows(s, sim_add(s, &third, &waits) + 1, &row, &none);
+	n = add_rows(s, sim_add(s, &third, &waits) + 1, &row, &none);
 	sim_run(s);
+	for (int i = 2; i < n; i++)
+		rest += sim_served(s, i, 1.5, seconds) / (seconds - 1.5) / 1e9;
 	first = sim_served(s, 0, 1.5, seconds) / (seconds - 1.5) / 1e9 / 0.5;
 	second = sim_served(s, 1, 1.5, seconds) / (seconds - 1.5) / 1e9 / (0.3 * alone(&waits));
-	tap_ok(fmin(first, second) >= 0.88 && !sim_broken(s),
-	       "50 %% and 30 %% beside 4 rows of kernels of 2 s: %.3f and %.3f of their guarantees", first, second);
+	tap_ok(fmin(first, second) >= 0.95 && rest > 0.1 && rest < 0.21 && !sim_broken(s),
+	       "50 %% and 30 %% beside 4 rows of kernels of %g ms: %.3f and %.3f of their guarantees, and %.3f for the rows",
+	       kernel_ms, first, second, rest);
 	sim_free(s);
+}
+
+/*
+ * The same, of which nobody is without a guarantee: 10 % each for the four. A window of 3 s in which each of them has
+ * one such kernel and the hundred before it leaves 1.4 s, 0.47, whoever decides; one of them may have a second one that
+ * it was owed before. Windows vary, so the worst is taken of each of 8 runs.
+ */
+static void test_sudden_guaranteed(unsigned int batch, double least_mean)
+{
+	struct arbiter_terms half = shared(ARBITER_NORMAL, 50, 100, 100), tenth = shared(ARBITER_NORMAL, 10, 100, 100);
+	struct sim_load victim = { .kernel_ms = { 1 }, .batch = batch, .gap_us = { 20, 50 } };
+	struct sim_load other = { .kernel_ms = { 1 }, .start_s = 1, .sudden_ms = 300, .sudden_each = 100 };
+	double seconds = 60, worst = 0, had = 0, others = 1;
+	bool broken = false;
+
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		struct sim *s = begin(seconds, seed);
+		double least = 1;
+
+		sim_add(s, &half, &victim);
+		for (int i = 0; i < 4; i++)
+			sim_add(s, &tenth, &other);
+		sim_run(s);
+		for (double at = 4; at + 3 <= seconds; at += 0.1)
+			least = fmin(least, sim_served(s, 0, at, at + 3) / 3e9);
+		for (int i = 1; i <= 4; i++)
+			others = fmin(others, sim_served(s, i, 4, seconds) / (seconds - 4) / 1e9);
+		had += sim_served(s, 0, 4, seconds) / (seconds - 4) / 1e9 / 8;
+		worst += least / 8;
+		broken |= sim_broken(s) != NULL;
+		sim_free(s);
+	}
+	tap_ok(worst >= least_mean && had >= 0.49 && others >= 0.09 && !broken,
+	       "50 %% beside four of 10 %% whose kernels of 1 ms take 300 ms now and then (%s): %.3f, in windows of 3 s "
+	       "%.3f at least; each of them %.3f at least",
+	       batch ? "synchronous" : "asynchronous", had, worst, others);
 }
 
 /* Kernels that have always taken 1 ms suddenly take 300 ms, of four tenants at that. */
@@ -832,8 +872,11 @@ int main(void)
 	test_stop_above_low(30);
 	test_stop_above_low(100);
 	test_newcomers();
-	test_pair_beside_rows();
+	for (double ms = 500; ms <= 2000; ms *= 2)
+		test_pair_beside_rows(ms);
 	test_sudden();
+	test_sudden_guaranteed(0, 0.35);
+	test_sudden_guaranteed(1, 0.4);
 	test_exclusive();
 	test_changes();
 	test_worlds();
