@@ -18,15 +18,16 @@
 #include "shim/later.h"
 #include "shim/movable.h"
 #include "shim/pieces.h"
+#include "shim/scratch.h"
 #include "shim/stash.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define NAP_NS 100000000u
-#define CONTEXTS 64u
+#define CONTEXTS_MOST 4096u
 #define END_PATIENCE_NS 2000000000u
-#define AGAIN_NS 200000000u /* after a return for which there was no room */
+#define AGAIN_NS 200000000u  /* after a return for which there was no room */
 #define TAILS_NS 1000000000u /* a program that allocates in each step needs what it has freed again */
 
 enum drain {
@@ -69,16 +70,32 @@ static void publish(unsigned int device, unsigned int percent)
 	atomic_store_explicit(&wire_of(device)->place, place, memory_order_release);
 }
 
+/* All contexts of the program, for scratch_free(). NULL: there is no room for the list. */
+static void **list_contexts(unsigned int *ret_count)
+{
+	void **list = scratch_new(CONTEXTS_MOST, sizeof *list);
+
+	*ret_count = list ? contexts_list(list, CONTEXTS_MOST) : 0;
+	if (*ret_count < CONTEXTS_MOST)
+		return list;
+	scratch_free(list, CONTEXTS_MOST, sizeof *list);
+	*ret_count = 0;
+	return NULL;
+}
+
 static void *drainer(void *unused)
 {
-	void *contexts[CONTEXTS];
+	void **contexts;
 	unsigned int count;
-	bool good = true;
+	bool good;
 	CUresult r;
 
 	thread_begin("mete-drain");
 	face->thread_begins();
-	count = contexts_list(contexts, CONTEXTS);
+	contexts = list_contexts(&count);
+	good = contexts;
+	if (!good)
+		log_line("memory does not move: the program has more than %u contexts", CONTEXTS_MOST - 1);
 	for (unsigned int i = 0; i < count; i++) {
 		/* Sequentially consistent: pairs with mover_let_go(). */
 		atomic_store(&drained_context, contexts[i]);
@@ -92,6 +109,7 @@ static void *drainer(void *unused)
 		good = r == CUDA_SUCCESS && good;
 		face->leave();
 	}
+	scratch_free(contexts, CONTEXTS_MOST, sizeof *contexts);
 	atomic_store(&drained_context, NULL);
 	atomic_store(&drain, good ? DRAIN_DONE : DRAIN_FAILED);
 	tick_wake(&drain);
@@ -172,13 +190,14 @@ static enum wire_stay why_of(enum movable_result r)
 /* A context of the device becomes current. False: there is none. */
 static bool enter(unsigned int device)
 {
-	void *contexts[CONTEXTS];
-	unsigned int count = contexts_list(contexts, CONTEXTS), is;
+	unsigned int count, is;
+	void **contexts = list_contexts(&count);
+	bool entered = false;
 
-	for (unsigned int i = 0; i < count; i++)
-		if (contexts_device(contexts[i], &is) && is == device && face->enter(contexts[i]))
-			return true;
-	return false;
+	for (unsigned int i = 0; i < count && !entered; i++)
+		entered = contexts_device(contexts[i], &is) && is == device && face->enter(contexts[i]);
+	scratch_free(contexts, CONTEXTS_MOST, sizeof *contexts);
+	return entered;
 }
 
 static bool leaves_on(unsigned int percent)

@@ -13,6 +13,7 @@ from memory import MIB, Resider, mete  # noqa: E402
 from device import Device  # noqa: E402
 from harness import BUILD, SANITIZED, Meted, finish, ok, same, until  # noqa: E402
 
+CROWDER = os.path.join(BUILD, "tests/memory/crowder")
 ORDERER = os.path.join(BUILD, "tests/memory/orderer")
 SIZE, QUOTA = 24 * MIB, 40 * MIB
 ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0"}
@@ -59,6 +60,19 @@ def in_order(m):
     time.sleep(0.2)  # the mover looks at what is freed, too
     r.go_on()
     same(r.end(), 0, "only its own stream gets it before, another one afterwards")
+
+
+def many_contexts(m):
+    """Work in any of a program's contexts keeps its memory where it is, however many it has."""
+    r = Resider(m, "local", program=CROWDER, size=None, rounds=None)
+    for i in range(4):
+        ok(until(lambda n=i: r.lines.count("hangs") > n, 60), "a kernel runs in one of 200 contexts", r.lines)
+        status, text = mete(m, "set", "local", "--suspend", "--drain", "1")
+        ok(status == 1 and "did not end in time" in text, "its program's memory does not leave", status, text)
+        mete(m, "set", "local", "--resume")
+        r.go_on()
+        ok(r.done(i + 1), "it ends", r.lines)
+    same(r.end(), 0, "every word is what it has to be")
 
 
 def begins_suspended(m, c, judge):
@@ -346,6 +360,7 @@ comes_and_goes(m, c, judge, True)
 comes_and_goes(m, c, judge, False, ordered=True)
 in_order(m)
 begins_suspended(m, c, judge)
+many_contexts(m)
 work_that_never_ends(m, c)
 full_device(m, c, judge)
 c = meted_ends(m, c)
