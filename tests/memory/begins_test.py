@@ -94,7 +94,8 @@ def survive(m, c, judge, residers):
     answer = c.ask("upgrade")
     c.close()
     c = m.control()
-    ok(answer["ok"] and wait_for(c, "wall", 2), "meted was upgraded: they wait for the next one", answer, waiting(c, "wall"))
+    # A connection without HELLO would be closed after 10 s, and begin again.
+    ok(answer["ok"] and until(lambda: len(waiting(c, "wall")) == 2, 5), "meted was upgraded: they wait for the next one", answer, waiting(c, "wall"))
     return c
 
 

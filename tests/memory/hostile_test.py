@@ -45,6 +45,25 @@ def lies(m, c):
         c.ask("grant_delete", name=name)
 
 
+def waits_for_more(m, c):
+    """One that waits for the return of more than its quota has nobody leave for what it cannot have."""
+    liar = Liar(m.make("small", 8 * MIB, spill=True))
+    m.make("works", 28 * MIB, spill=True)
+    r = Resider(m, "works", 24 * MIB, 2)
+    r.has("holds")
+    liar.says(AWAY | MOVES | WAITED, 0xffffffff, 0)
+    until(lambda: c.share("small")["residence"] == "away")
+    time.sleep(1)
+    ok(not c.grant("works")["moved"]["moves"] and c.share("works")["residence"] == "resident",
+       "a tenant waits for more than its quota, and the device has room for that: nobody leaves for it", c.grant("works"))
+    for _ in range(2):
+        r.go_on()
+    same(r.end(), 0, "the other goes on, and every word is what it has to be")
+    liar.close()
+    for name in ("small", "works"):
+        until(lambda name=name: c.ask("grant_delete", name=name)["ok"])
+
+
 def is_stopped(m, c, judge):
     """It holds what another needs, and does not hear that it is to leave: who is asked next leaves instead."""
     for name, quota in (("stopped", 24 * MIB), ("other", 24 * MIB)):
@@ -123,6 +142,7 @@ m = Meted("--soft-only", env=ENV)
 c = m.control()
 judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "judge"), m.env)
 lies(m, c)
+waits_for_more(m, c)
 is_stopped(m, c, judge)
 without_spill(m, c)
 judge.close()
