@@ -19,15 +19,19 @@ ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_M
 
 def lies(m, c):
     quota = 52 * MIB
-    liar = Liar(m.make("liar", quota, spill=True))
+    path = m.make("liar", quota, spill=True)
+    liar, twin = Liar(path), m.client()
+    twin.hello(path)
     m.make("sure", quota)
     for what, *said in (("is on its way back, for ever", RETURNING | MOVES, 0xffffffff, 0),
                         ("is away, and called for", AWAY | MOVES | WAITED, 0xffffffff, 0),
                         ("is leaving, with more than it has", LEAVING | MOVES, 0, 0xffffffff),
                         ("is here, with more than it has", MOVES, 0xffffffff, 0xffffffff)):
         liar.says(*said)
+        twin.ask("place", 0, said[0], said[1] & 0x7fffffff, said[2] & 0x7fffffff)
         until(lambda: c.share("liar")["residence"] == ("resident", "leaving", "away", "returning")[said[0] & 3])
-        ok(c.share("liar")["away_bytes"] <= quota, f"a tenant says that it {what}: meted believes no more than its quota")
+        ok(c.share("liar")["away_bytes"] <= quota, f"two processes of a tenant say that each {what}: meted believes no more than its quota",
+           c.share("liar"))
         r = Resider(m, "sure", 48 * MIB, 1, 0)
         same(r.end(20), 0, "and another has what it was promised")
         r.process.kill()
@@ -41,6 +45,8 @@ def lies(m, c):
     after = c.ask("events", limit=1000)["events"]
     ok(len(after) + sum(e.get("count", 1) - 1 for e in after) <= before + 8, "one that says something else all the time fills no journal", before, len(after))
     liar.close()
+    twin.close()
+    until(lambda: len(c.grant("liar")["processes"]) <= 1)
     for name in ("liar", "sure"):
         c.ask("grant_delete", name=name)
 
