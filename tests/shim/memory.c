@@ -548,6 +548,8 @@ static void case_measured(void)
 	agree(22 * M);
 	is(cu.cuModuleLoadData(&m[0], "bytes 10485760"), CUDA_SUCCESS);
 	agree(32 * M);
+	is(cu.cuModuleUnload(m[0]), CUDA_SUCCESS);
+	agree(22 * M);
 }
 
 static void case_debt(void)
