@@ -2,10 +2,10 @@
  * mapper.c: a program that makes and maps memory itself, as frameworks do that grow their segments: mapper BYTES ROUNDS
  *
  * One allocation is mapped at two addresses, one only to be read, one nowhere; of one the handle is given back at once.
- * In each round segments are unmapped, and others mapped in their place. A kernel changes every word. ROUNDS 0: until
- * its input ends. A third argument: "export": one of the segments is exported. "hand": one after the other, until one is
- * refused ("exported N"). "attack": other threads retain, release, map, ask and export all the while; "race": the same
- * without exports. Lines as those of resider.c.
+ * In each round segments are unmapped, and others mapped in their place. A kernel changes one word in STEP of all of
+ * them. ROUNDS 0: until its input ends. A third argument: "export": one of the segments is exported. "hand": one after
+ * the other, until one is refused ("exported N"). "attack": other threads retain, release, map, ask and export all the
+ * while; "race": the same without exports. Lines as those of resider.c.
  */
 #include <cuda.h>
 
@@ -23,6 +23,7 @@
 #define SEGMENTS 64u
 #define M ((size_t)1 << 20)
 #define SEGMENT (4 * M)
+#define STEP 8u /* the kernel's as well */
 
 static const char ptx[] =
 	".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -30,7 +31,7 @@ static const char ptx[] =
 	"	.reg .u32 %r<8>; .reg .u64 %d<3>; .reg .pred %q;\n"
 	"	ld.param.u64 %d0, [p]; ld.param.u32 %r0, [n]; ld.param.u32 %r1, [seed];\n"
 	"	mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\n"
-	"	mad.lo.u32 %r2, %r2, %r3, %r4;\n"
+	"	mad.lo.u32 %r2, %r2, %r3, %r4; and.b32 %r3, %r1, 7; mad.lo.u32 %r2, %r2, 8, %r3;\n"
 	"	setp.ge.u32 %q, %r2, %r0; @%q ret;\n"
 	"	mul.wide.u32 %d1, %r2, 4; add.u64 %d0, %d0, %d1;\n"
 	"	ld.global.u32 %r5, [%d0]; mul.lo.u32 %r5, %r5, 1664525; add.u32 %r5, %r5, %r2; add.u32 %r5, %r5, %r1;\n"
@@ -105,8 +106,9 @@ static void segment_end(unsigned int i)
 static uint32_t expected(unsigned int i, uint32_t at)
 {
 	uint32_t word = segment[i].seed;
+	unsigned int k = segment[i].since;
 
-	for (unsigned int k = segment[i].since; k < rounds_done; k++)
+	for (k += (at - k) % STEP; k < rounds_done; k += STEP)
 		word = word * 1664525u + at + k;
 	return word;
 }
@@ -153,7 +155,7 @@ static void round_once(void)
 		uint32_t n = SEGMENT / 4, seed = rounds_done;
 		void *args[] = { &at, &n, &seed };
 
-		must(cuLaunchKernel(change, n / 256, 1, 1, 256, 1, 1, 0, NULL, args, NULL), "cuLaunchKernel");
+		must(cuLaunchKernel(change, n / STEP / 256, 1, 1, 256, 1, 1, 0, NULL, args, NULL), "cuLaunchKernel");
 	}
 	must(cuCtxSynchronize(), "cuCtxSynchronize");
 	rounds_done++;

@@ -1,9 +1,9 @@
 /*
  * resider.c: a program whose memory may move under it: resider BYTES ROUNDS [PAUSE_MS | endless | exit]
  *
- * Holds BYTES in allocations of many sizes, and changes every word of them in each round by a kernel. In the end each
- * word is compared with what it must be. A line for each round, with the addresses' sum, which must stay; the last one
- * says how many words were wrong, and how long the longest round took.
+ * Holds BYTES in allocations of many sizes. In each round a kernel changes one word in STEP of all of them, and so each
+ * page changes in each round. In the end each word is compared with what it must be. A line for each round, with the
+ * addresses' sum, which must stay; the last one says how many words were wrong, and how long the longest round took.
  *
  * It goes on with the next round when a line comes on standard input, or PAUSE_MS after the last, without waiting
  * where that is 0. exit: the end of standard input ends it at once, without another call. endless: after the first
@@ -27,7 +27,7 @@ static const char ptx[] =
 	"	.reg .u32 %r<8>; .reg .u64 %d<3>; .reg .pred %q;\n"
 	"	ld.param.u64 %d0, [p]; ld.param.u32 %r0, [n]; ld.param.u32 %r1, [seed];\n"
 	"	mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\n"
-	"	mad.lo.u32 %r2, %r2, %r3, %r4;\n"
+	"	mad.lo.u32 %r2, %r2, %r3, %r4; and.b32 %r3, %r1, 7; mad.lo.u32 %r2, %r2, 8, %r3;\n"
 	"	setp.ge.u32 %q, %r2, %r0; @%q ret;\n"
 	"	mul.wide.u32 %d1, %r2, 4; add.u64 %d0, %d0, %d1;\n"
 	"	ld.global.u32 %r5, [%d0]; mul.lo.u32 %r5, %r5, 1664525; add.u32 %r5, %r5, %r2; add.u32 %r5, %r5, %r1;\n"
@@ -37,6 +37,7 @@ static const char ptx[] =
 	"	ld.param.u64 %d, [p];\n"
 	"again: ld.volatile.global.u32 %r, [%d]; setp.eq.u32 %q, %r, 0; @%q bra again; ret;\n}\n";
 
+#define STEP 8u /* the kernel's as well */
 #define MOST 4096u
 
 struct block {
@@ -98,7 +99,8 @@ static void round_once(void)
 		uint32_t n = (uint32_t)(blocks[i].bytes / 4), seed = rounds_done;
 		void *args[] = { &blocks[i].at, &n, &seed };
 
-		must(cuLaunchKernel(change, (n + 255) / 256, 1, 1, 256, 1, 1, 0, NULL, args, NULL), "cuLaunchKernel");
+		must(cuLaunchKernel(change, (n / STEP + 256) / 256, 1, 1, 256, 1, 1, 0, NULL, args, NULL),
+		     "cuLaunchKernel");
 	}
 	must(cuCtxSynchronize(), "cuCtxSynchronize");
 	rounds_done++;
@@ -108,7 +110,7 @@ static uint32_t expected(const struct block *b, uint32_t i)
 {
 	uint32_t word = b->seed;
 
-	for (unsigned int k = 0; k < rounds_done; k++)
+	for (unsigned int k = i % STEP; k < rounds_done; k += STEP)
 		word = word * 1664525u + i + k;
 	return word;
 }
