@@ -269,7 +269,7 @@ def kept_killed_at_random(p):
     p.m.make("random", QUOTA, spill=False, wall=True)
     wrong = []
     for turn in range(60 if os.environ.get("METE_TEST_LONG") else 6):
-        r = Resider(p.m, "random", SIZE, 1000, 0, wall=True, spill=False)
+        r = Resider(p.m, "random", SIZE, 1000, 5, wall=True, spill=False)
         r.has("holds")
         workers = [q["pid"] for q in p.c.grant("random")["processes"]]
         p.c.ask("grant_suspend", name="random")
@@ -375,7 +375,7 @@ def turns(p):
     """More tenants than fit, without a word of a user's, by way of the disk."""
     for i in range(2):
         p.m.make(f"turn-{i}", 56 * MIB, spill=True)
-    residers = [Resider(p.m, f"turn-{i}", 44 * MIB, 40, 0) for i in range(2)]
+    residers = [Resider(p.m, f"turn-{i}", 44 * MIB, 40, 20) for i in range(2)]
     same([r.end(150) for r in residers], [0, 0], "two tenants that do not fit together take turns: every word is what it has to be")
     moved = [p.c.grant(f"turn-{i}")["moved"]["moves"] for i in range(2)]
     ok(sum(moved) >= 1, f"their memory moved {moved} times")

@@ -26,7 +26,7 @@ def two_of_most(m, c, judge, wall):
     for name in names:
         m.make(name, PART, spill=True, wall=wall)
     began = time.monotonic()
-    residers = [Resider(m, name, PART - 4 * MIB, 30, 0, wall=wall) for name in names]
+    residers = [Resider(m, name, PART - 4 * MIB, 30, 25, wall=wall) for name in names]
     wrong = [r.end(150) for r in residers]
     took = time.monotonic() - began
     same(wrong, [0, 0], f"two tenants of 80 % of the device each{', behind a wall' if wall else ''}: every word is what it has to be")
@@ -60,7 +60,7 @@ def four(m, c, judge):
     names = [f"four-{i}" for i in range(4)]
     for name in names:
         m.make(name, TOTAL // 2, spill=True)
-    residers = [Resider(m, name, TOTAL * 4 // 10, 8, 0, ordered=name > "four-1") for name in names]
+    residers = [Resider(m, name, TOTAL * 4 // 10, 8, 25, ordered=name > "four-1") for name in names]
     same([r.end(150) for r in residers], [0] * 4, "four tenants of 40 % each, two of stream-ordered memory: every word is what it has to be")
     ok(judge.most <= TOTAL, "never more was on the device than it has")
 
