@@ -5,8 +5,8 @@
  * faults must be the same.
  *
  * Registers hold anything; addresses are sums of the thread's place, of what is the same for a block and of numbers,
- * written in several ways, that stay inside a buffer. --seed N --count N repeats kernels; one that differs is written
- * to lines_<seed>.ptx.
+ * written in several ways, that stay inside a buffer. --seed N --count N repeats kernels, --few N takes so many, but all
+ * with METE_TEST_LONG; one that differs is written to lines_<seed>.ptx.
  */
 #include "harness.h"
 #include "softdev/ptx/engine.h"
@@ -727,6 +727,8 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "--seed"))
 			seed = strtoull(argv[i + 1], NULL, 0);
 		if (!strcmp(argv[i], "--count"))
+			count = (unsigned)atoi(argv[i + 1]);
+		if (!strcmp(argv[i], "--few") && !getenv("METE_TEST_LONG"))
 			count = (unsigned)atoi(argv[i + 1]);
 	}
 	tap_begin();

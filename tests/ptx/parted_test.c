@@ -7,9 +7,9 @@
  * place, apart and scattered. What PTX leaves open (who is active, in which order lanes of a warp come) has one answer
  * here: the interpreter's. Warps share nothing, for their order is another one in compiled code.
  *
- * Without arguments: kernels of a fixed seed and of a fresh one, which is printed. --seed N --count N repeats. The text
- * of a kernel that differs is written to parted_<seed>.ptx in the current folder; --text FILE runs such a file, or what
- * somebody has left of it.
+ * Without arguments: kernels of a fixed seed and of a fresh one, which is printed. --seed N --count N repeats. --few N:
+ * so many, but all with METE_TEST_LONG. The text of a kernel that differs is written to parted_<seed>.ptx in the current
+ * folder; --text FILE runs such a file, or what somebody has left of it.
  */
 #include "harness.h"
 
@@ -582,6 +582,8 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "--seed"))
 			seed = strtoull(argv[i + 1], NULL, 0);
 		if (!strcmp(argv[i], "--count"))
+			count = atoi(argv[i + 1]);
+		if (!strcmp(argv[i], "--few") && !getenv("METE_TEST_LONG"))
 			count = atoi(argv[i + 1]);
 		if (!strcmp(argv[i], "--text"))
 			path = argv[i + 1];

@@ -2,9 +2,9 @@
  * random_test.c: random kernels (generator.c) must give the same bits on the engine, in every build and with several
  * quanta, as on the reference executor (reference/), and when they are compiled, where the compiler was built.
  *
- * Without arguments: kernels of a fixed seed and of a fresh one, which is printed. --seed N --count N repeats. A kernel
- * that differs is made smaller while it still differs and is written to random_<seed>.ptx in the current folder. With
- * --compile-each 1 every kernel is compiled too, and not one in ten.
+ * Without arguments: kernels of a fixed seed and of a fresh one, which is printed. --seed N --count N repeats. --few N:
+ * so many, but all with METE_TEST_LONG. A kernel that differs is made smaller while it still differs and is written to
+ * random_<seed>.ptx in the current folder. With --compile-each 1 every kernel is compiled too, and not one in ten.
  */
 #include "generator.h"
 #include "harness.h"
@@ -374,6 +374,8 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "--seed"))
 			seed = strtoull(argv[i + 1], NULL, 0);
 		if (!strcmp(argv[i], "--count"))
+			count = atoi(argv[i + 1]);
+		if (!strcmp(argv[i], "--few") && !getenv("METE_TEST_LONG"))
 			count = atoi(argv[i + 1]);
 		if (!strcmp(argv[i], "--compile-each"))
 			compile_each = (uint32_t)strtoul(argv[i + 1], NULL, 0);
