@@ -2,8 +2,10 @@
 nccl_death_test.py BUILD [COLLECTIVE...]: a rank of three is killed before, during and after each collective of NCCL, by shared memory and by
 sockets. The others have ncclRemoteError within the limit of docs/libraries.md, or the right numbers first; nobody hangs, and
 nothing stays charged: neither by the communicator in a rank that lives on, nor on the device when all have ended.
+METE_TEST_LONG: all of the 90 deaths; else a third of them, that the seed chooses, each way and each collective among them.
 """
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -65,14 +67,25 @@ def kill_one(way, collective, when, victim, root):
     return why
 
 
+def deaths():
+    """When, who, and the root: of each collective by each way."""
+    everything = [(when, victim, root) for when in ("before", "middle", "after") for victim, root in ((1, 0), (2, 0), (0, 0))]
+    for way in WAYS:
+        for collective in sys.argv[2:] or COLLECTIVES:
+            mine = [d for d in everything if (d[1] != 1) == (collective in ROOTED)]
+            few = len(mine) if sys.argv[2:] or os.environ.get("METE_TEST_LONG") else len(mine) // 3
+            for when, victim, root in dice.sample(mine, few):
+                yield way, collective, when, victim, root
+
+
+seed = int(os.environ.get("METE_TEST_SEED", time.time()))
+dice = random.Random(seed)
+print(f"# seed {seed}", flush=True)
 free = {}  # bytes of each rank's device, before the first death
-for way in WAYS:
-    for collective in sys.argv[2:] or COLLECTIVES:
-        for when in ("before", "middle", "after"):
-            for victim, root in ((2, 0), (0, 0)) if collective in ROOTED else ((1, 0),):
-                begin = time.monotonic()
-                why = kill_one(way, collective, when, victim, root)
-                who = {True: " of the root"}.get(collective in ROOTED and victim == root, "")
-                check(not why, f"{collective} by {way}: death{who} {when} ({time.monotonic() - begin:.1f} s)", "\n".join(why))
+for way, collective, when, victim, root in deaths():
+    begin = time.monotonic()
+    why = kill_one(way, collective, when, victim, root)
+    who = " of the root" if collective in ROOTED and victim == root else ""
+    check(not why, f"{collective} by {way}: death{who} {when} ({time.monotonic() - begin:.1f} s)", "\n".join(why))
 shutil.rmtree(folder, ignore_errors=True)
 checks.end()
