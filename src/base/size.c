@@ -72,7 +72,7 @@ static int percent_parse(const struct decimal *d, struct size *ret)
 	return 0;
 }
 
-int size_parse(const char *text, struct size *ret)
+static int parse(const char *text, uint64_t most, struct size *ret)
 {
 	const char *p = text + strspn(text, " \t"), *start = p;
 	struct decimal d;
@@ -99,10 +99,27 @@ int size_parse(const char *text, struct size *ret)
 		return SIZE_OVERFLOW;
 	if (!bytes)
 		return SIZE_ZERO;
-	if (bytes > SIZE_LIMIT_BYTES)
+	if (bytes > most)
 		return SIZE_ABSURD;
 	*ret = (struct size){ .bytes = (uint64_t)bytes };
 	return 0;
+}
+
+int size_parse(const char *text, struct size *ret)
+{
+	return parse(text, SIZE_LIMIT_BYTES, ret);
+}
+
+int size_parse_host(const char *text, uint64_t *ret_bytes)
+{
+	struct size size;
+	int r = parse(text, SIZE_HOST_LIMIT_BYTES, &size);
+
+	if (r == SIZE_BAD_PERCENT || (!r && size.pct > 0))
+		r = SIZE_BAD_UNIT;
+	if (!r)
+		*ret_bytes = size.bytes;
+	return r;
 }
 
 const char *size_fault_text(int fault)
@@ -126,6 +143,23 @@ const char *size_fault_text(int fault)
 		return "more than the whole device; give at most 100%";
 	}
 	return "not a size; write one like 512M, 8G or 25%";
+}
+
+const char *size_host_fault_text(int fault)
+{
+	switch (fault) {
+	case SIZE_EMPTY:
+		return "no size given; write one like 512M or 64G";
+	case SIZE_NEGATIVE:
+		return "a size cannot be negative; write one like 512M or 64G";
+	case SIZE_BAD_UNIT:
+		return "unknown unit; use K, M, G, T (powers of 1024) or KB, MB, GB, TB (powers of 1000)";
+	case SIZE_OVERFLOW:
+		return "the number does not fit 64 bits; write a size like 64G";
+	case SIZE_ABSURD:
+		return "1 PiB or more, which no machine has; write a size like 64G";
+	}
+	return "not a size; write one like 512M or 64G";
 }
 
 const char *size_format(uint64_t bytes, char text[SIZE_TEXT_BYTES])

@@ -37,8 +37,26 @@ static void writes(uint64_t bytes, const char *expected)
 	is_str(size_format(bytes, text), expected);
 }
 
+static void host(const char *text, uint64_t bytes, int fault)
+{
+	uint64_t found = 0;
+	int r = size_parse_host(text, &found);
+
+	tap_ok(r == fault && found == bytes, "\"%s\" of the host: %s (%d, %" PRIu64 ")", text,
+	       fault ? size_host_fault_text(fault) : "read", r, found);
+}
+
 int main(void)
 {
+	host("1.5T", UINT64_C(3) << 39, 0);
+	host("1024T", UINT64_C(1) << 50, 0);
+	host("1025T", 0, SIZE_ABSURD);
+	host("50%", 0, SIZE_BAD_UNIT);
+	host("500%", 0, SIZE_BAD_UNIT);
+	host("0", 0, SIZE_ZERO);
+	host("-1G", 0, SIZE_NEGATIVE);
+	host("1Q", 0, SIZE_BAD_UNIT);
+	host("", 0, SIZE_EMPTY);
 	tap_begin();
 	reads("1", 1);
 	reads("1048576", 1048576);

@@ -19,7 +19,7 @@ def pair(name):
 CERT, KEY = pair("good")
 OTHER_CERT, OTHER_KEY = pair("other")
 JUNK = file("junk.pem", "no certificate\n")
-LIBRARY = file("library.so")
+LIBRARY = os.path.join(BUILD, "src/shim/libcuda.so.1")
 taken = socket.socket()
 taken.bind(("127.0.0.1", 0))
 taken.listen()

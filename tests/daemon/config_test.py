@@ -59,8 +59,8 @@ refused("limits:\n  grant: 5\n", (2, "unknown key limits.grant; did you mean lim
 refused("limits: {mem: 101, users: 5, groups: [a]}\n", (1, "limits.mem wants a number from 0 to 100, not 101"),
         (1, "limits.users is a group: names"), (1, "limits.groups is a group: names"))
 refused("limits:\n  users:\n    no-such-user:\n      mem: 5\n", (3, "limits.users.no-such-user: this machine has no such user"))
-refused("limits:\n  users:\n    bin: 7\n    root: {mem: x, mem: 7}\n    a b:\n    [c]: 1\n", (3, "limits.users.bin is a group"),
-        (4, 'limits.users.root.mem wants a number, not "x"'), (5, "limits.users.a b is no name of a user"), (6, "a key must be"))
+refused("limits:\n  users:\n    bin: 7\n    daemon: {mem: x, mem: 7}\n    a b:\n    [c]: 1\n", (3, "limits.users.bin is a group"),
+        (4, 'limits.users.daemon.mem wants a number, not "x"'), (5, "limits.users.a b is no name of a user"), (6, "a key must be"))
 refused("limits:\n  groups: {bin: {all_grants: 7, cores: [1], mem: 5, mem: 6}}\n", (2, "unknown key limits.groups.bin.all_grants; grants,"),
         (2, "limits.groups.bin.cores wants one value"), (2, "limits.groups.bin.mem is given twice"))
 refused("memory:\n  turn: 1\n  turn_most: 0.5\n", (3, "memory.turn_most 0.5: turns begin with memory.turn, 1 s, which is more"))
@@ -111,11 +111,12 @@ if shutil.which("openssl"):  # what the sample names is there
     cert, key = os.path.join(place, "http.crt"), os.path.join(place, "http.key")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
                     "/CN=localhost", "-keyout", key, "-out", cert, "-days", "2"], check=True, stderr=subprocess.DEVNULL)
-    names = {"/etc/mete/http.crt": cert, "/etc/mete/http.key": key, "/opt/driver/lib/libcuda.so.1": key,
-             "/opt/driver/lib/libnvidia-ml.so.1": key, "/opt/rocm-6.2/lib/libamdhip64.so.6": key,
-             "/usr/lib/x86_64-linux-gnu/libmusa.so.1": key, "/opt/maca-3.5/lib/libmcruntime.so": key,
-             "/usr/local/corex-4.4/lib64/libcuda.so.1": key,
-             "/opt/Ascend/cann/lib64/libascendcl.so": key, "/opt/neuware/lib64/libcndrv.so": key,
+    library = os.path.join(BUILD, "src/shim/libcuda.so.1")
+    names = {"/etc/mete/http.crt": cert, "/etc/mete/http.key": key, "/opt/driver/lib/libcuda.so.1": library,
+             "/opt/driver/lib/libnvidia-ml.so.1": library, "/opt/rocm-6.2/lib/libamdhip64.so.6": library,
+             "/usr/lib/x86_64-linux-gnu/libmusa.so.1": library, "/opt/maca-3.5/lib/libmcruntime.so": library,
+             "/usr/local/corex-4.4/lib64/libcuda.so.1": library,
+             "/opt/Ascend/cann/lib64/libascendcl.so": library, "/opt/neuware/lib64/libcndrv.so": library,
              "/var/lib/mete": place, "/run/mete": os.path.join(place, "run"),
              "/var/log/meted.log": os.path.join(place, "meted.log"), "127.0.0.1:7480": "127.0.0.1:0",
              "/sys/fs/cgroup/mete": "auto", "/var/lib/mete-disk": disk or "/nowhere",

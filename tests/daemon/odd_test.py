@@ -1,6 +1,8 @@
 """Settings and stores that are broken by something else than a value of a wrong kind: where a key stands, what stands there twice, what
 is no ASCII, what the file is, who can change it, certificates that do not serve; and stores that lie wrong or were changed by hand.
 odd_test.py BUILD [settings|stores|good]"""
+import pwd
+
 from broken import *
 
 OTHER = 12345  # a user of no account
@@ -55,6 +57,14 @@ def make_files():
     for name, to in (("dangling", "/nowhere"), ("loop", "loop"), ("to777", "d777"), ("dangling.crt", "/nowhere"), ("loop.key", "loop.key"),
                      ("toshared.key", "shared.key")):
         os.symlink(to, os.path.join(place, name))
+    with open(METED, "rb") as f:
+        elf = bytearray(f.read(64))
+    for name, change in (("elf32", {4: 1}), ("other_machine", {18: 0xf3, 19: 0}), ("half_elf", None)):
+        data = bytearray(elf if change else elf[:20])
+        for at, byte in (change or {}).items():
+            data[at] = byte
+        file(name, bytes(data) + bytes(4096 if change else 0))
+    file("script", "#!/bin/sh\nexit 0\n", 0o755)
     os.mkfifo(os.path.join(place, "pipe"))
     os.mkfifo(os.path.join(place, "pipe.crt"))
     s = socket.socket(socket.AF_UNIX)
@@ -77,6 +87,8 @@ PLACES = [
     ("a merge key", "<<: {system: true}\n", 1), ("settings of another program", "[driver]\nsoft_only = true\n", 1),
     ("a conflict of versions", "<<<<<<< HEAD\nsystem: true\n=======\nsystem: false\n>>>>>>> x\n", 2),
     ("a template", "system: {{ mete_system }}\n", 1), ("a variable of a shell", "system: $SYSTEM\n", 1), ("~ for a home", "state_dir: ~/mete\n", 1),
+    ("an empty key", "\"\": 5\n", 1), ("an empty key in a group", "driver:\n  '': true\n", 2),
+    ("a limit of root", "limits:\n  users:\n    root: {mem: 5}\n", 3), ("a limit of user 0", "limits:\n  users:\n    0: {mem: 5}\n", 3),
     ("nested 60 000 times", "driver: " + "[" * 60000, 1), ("groups nested 9 000 times", "{a: " * 9000, 1),
     ("blocks nested 200 times", "".join(" " * i + "a:\n" for i in range(200)), 1),
 ]
@@ -89,6 +101,18 @@ TWICE = [
     ("a user by two numbers", "limits:\n  users:\n    7777: {mem: 5}\n    07777: {mem: 6}\n", 4),
     ("a group by name and number", "limits:\n  groups:\n    0: {mem: 5}\n    root: {cores: 6}\n", 4),
 ]
+# Each is well formed; together they make no sense.
+APART = [
+    ("turns beyond their bound", "memory:\n  turn: 10\n  turn_most: 5\n", 3),
+    ("a quarantine beyond its bound", "faults:\n  quarantine: 500\n  quarantine_most: 60\n", 3),
+    ("a quarantine beyond the default's bound", "faults:\n  quarantine: 86401\n", 2),
+    ("a user's disk beyond all", "memory:\n  disk_size: 1G\n  disk_user: 2G\n", 2), ("a user's disk beyond the default's", "memory:\n  disk_user: 17G\n", 2),
+    ("demands without a word", "workers:\n  demand: \", ,\"\n", 2),
+]
+# The unit was forgotten; what follows is bytes.
+BARE = [(f"{key}: {value}", f"{group}:\n  {key}: {value}\n", 2) for group, key in
+        (("memory", "pool"), ("memory", "disk_size"), ("memory", "disk_user"), ("images", "keep"), ("workers", "memory"), ("workers", "memory_all"))
+        for value in ("64", "1023K", "900000 B", "2P")]
 HUGE = [(f"{key} of {value[:24]}", f"{group}:\n  {key}: {value}\n", 2)
         for group, key, values in (
             ("limits", "grants", ["9223372036854775808", "18446744073709551616", "1" + "0" * 400, "1e3", "1_000", "+5", "-0", "0o17", ".inf"]),
@@ -115,10 +139,18 @@ def named(group, key, values):
     return [(f"{key} names {value}", (f"{group}:\n  {key}: {value}\n" if group else f"{key}: {value}\n"), 2 if group else 1) for value in values]
 
 
+def users_ids():
+    """First ids of ranges in which a user of this machine's list is."""
+    ids = [u.pw_uid for u in pwd.getpwall() if u.pw_uid >= 1000]
+    return {max(1000, n - more) for n in ids[:2] for more in (0, 4095)}
+
+
 def things():
     p = place + "/"
-    cases = named("driver", "libcuda", [p + "dangling", p + "loop", p + "pipe", p + "sock", p + "junk/x", "/dev/null", p + "d"])
-    cases += named("driver", "libnvml", [p + "to777", p + "dangling"])
+    cases = named("driver", "libcuda", [p + "dangling", p + "loop", p + "pipe", p + "sock", p + "junk/x", "/dev/null", p + "d", p + "junk", "/bin/sh/x",
+                                        p + "own.key", p + "script", p + "elf32", p + "other_machine"])
+    cases += named("driver", "libnvml", [p + "to777", p + "dangling", p + "half_elf"]) + named("driver", "libmusa", [p + "script"])
+    cases += [(f"the ids of workers from {uid} on", f"workers:\n  first_uid: {uid}\n", 2) for uid in sorted(users_ids())]
     cases += named("workers", "libraries", [p + "dangling", p + "loop", p + "pipe", p + "junk", p + "d/" + "x" * 300])
     cases += named("memory", "disk", [p + "dangling", p + "to777", p + "d777", p + "pipe", p + "junk", "/proc/self"])
     if not os.geteuid():
@@ -130,6 +162,7 @@ def said_instead():
     """What is said instead of a line that the good file has: name, key, value."""
     p = place + "/"
     values = [("log", p + v) for v in ("dangling", "loop", "d777", "pipe", "sock", "junk/x", "d/" + "x" * 300)]
+    values += [("log", "/proc/nothing"), ("log", "/sys/kernel/x"), ("runtime_dir", "/proc/mete"), ("runtime_dir", "/sys/mete")]
     values += [("state_dir", p + v) for v in ("dangling", "loop", "d777", "to777", "d770", "pipe", "junk", "sock", "junk/x")]
     values += [("runtime_dir", p + v) for v in ("dangling", "loop", "d777", "to777", "d770", "pipe", "junk", "sock", "junk/x")]
     if not os.geteuid():
@@ -166,7 +199,7 @@ def text_cases():
     make = "\n".join(base()) + "\n"
     before = make.count("\n")
     cases = []
-    for name, text, at in PLACES + TWICE + HUGE + LETTERS + things():
+    for name, text, at in PLACES + TWICE + APART + BARE + HUGE + LETTERS + things():
         # A key of the good lines would be there twice.
         alone = text.startswith(("log:", "state_dir:", "runtime_dir:", "{", " ", "["))
         cases.append((name, text if alone else make + text, at if alone else before + at))
@@ -244,7 +277,8 @@ def test_settings():
         write(text)
         said = f"{FILE}:{at}: " if at else f"{FILE}:"
         # This meted has them from its command line.
-        overridden = what.startswith(("runtime_dir is", "state_dir is"))
+        # A name may come from a directory that is away: a signal lets it pass, with a line in the log.
+        overridden = what.startswith(("runtime_dir is", "state_dir is", "a limit of"))
         began = time.monotonic()
         found, seen = refused(m, c, what, said, overridden)
         slow = max(slow, time.monotonic() - began)
@@ -280,6 +314,10 @@ def test_good():
                        ("a user and the group of the same number", "limits:\n  users:\n    7777: {mem: 5}\n  groups:\n    7777: {mem: 6}\n")):
         write(text)
         same(check(), (0, ""), f"good: {what}")
+    for key, value in (("memory.pool", "1.5T"), ("memory.disk_size", "100TB"), ("workers.memory", "2 TiB"), ("memory.pool", "0"), ("images.keep", "1M")):
+        group, name = key.split(".")
+        write(good + f"{group}:\n  {name}: {value}\n")
+        same(check(), (0, ""), f"good: {key} of {value}")
     for what, target in (("a link to a good file", os.path.join(place, "good.yaml")), ("a folder that is sticky", os.path.join(sticky, "good.yaml")),
                          ("/dev/null", "/dev/null")):
         if target != "/dev/null":
@@ -296,6 +334,14 @@ def test_good():
 def untyped(table, *statements):
     """What a table of SQLite's STRICT kind refuses."""
     return sql(f"CREATE TABLE aside AS SELECT * FROM {table}", *statements, f"DROP TABLE {table}", f"ALTER TABLE aside RENAME TO {table}")
+
+
+def poke(at, data):
+    def change(path):
+        with open(path, "r+b") as f:
+            f.seek(at)
+            f.write(data)
+    return change
 
 
 def moved_behind(mode, owner=None):
@@ -333,12 +379,34 @@ STORES = {
     "a device below 0 bytes": sql("UPDATE shares SET total_bytes = -1"), "a grain of 3 bytes": sql("UPDATE shares SET granule_bytes = 3"),
     "a user below 0": sql("UPDATE grants SET uid = -7"), "an unknown kind": sql("UPDATE grants SET kind = 77"),
     "a grant of no kind": sql("UPDATE grants SET kind = 0"),
+    "a column more": sql("ALTER TABLE grants ADD COLUMN more TEXT"), "a column less": sql("ALTER TABLE grants DROP COLUMN created"),
+    "a table less": sql("DROP TABLE natives"), "shares of grants that are gone": sql("DELETE FROM grants"),
+    "a format that is only read": poke(18, b"\x03"), "a folder for its journal": lambda p: os.mkdir(p + "-journal"),
+    "a folder for its log": lambda p: os.mkdir(p + "-wal"), "a link for its journal": lambda p: os.symlink("/nowhere", p + "-journal"),
     "a view in the place of grants": sql("ALTER TABLE grants RENAME TO g2", "CREATE VIEW grants AS SELECT * FROM g2"),
 }
 
 
 def test_stores():
     refused_stores(STORES)
+    # What another program may do to the file and no harm is done: the check says so, and meted serves the grant.
+    for what, words in (("in the mode WAL", ["PRAGMA journal_mode = WAL"]), ("in pages of 512 bytes", ["PRAGMA page_size = 512", "VACUUM"])):
+        state = tempfile.mkdtemp(prefix="state-", dir=place)
+        path = os.path.join(state, "mete.db")
+        m = Meted("--config", FILE, "--state-dir", state)
+        m.make("kept", 1 << 20)
+        m.close()
+        db = sqlite3.connect(path, isolation_level=None)
+        for word in words:
+            db.execute(word)
+        db.close()
+        same(check("--state-dir", state), (0, ""), f"a store {what}: nothing is wrong")
+        m = Meted("--config", FILE, "--state-dir", state)
+        c = m.control()
+        ok(c.grant("kept")["name"] == "kept", f"a store {what} is served")
+        m.make("next", 1 << 20)
+        c.close()
+        m.close()
 
 
 for name in sys.argv[2:] or ("settings", "good", "stores"):

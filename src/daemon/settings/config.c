@@ -266,7 +266,7 @@ static void take_group(struct reader *r, const char *group)
 			return;
 		}
 		line = event.start_mark.line + 1;
-		if (event.type != YAML_SCALAR_EVENT) {
+		if (event.type != YAML_SCALAR_EVENT || !*value_of(&event)) {
 			complain(r, line, "a key must be a word");
 			*key = 0;
 		} else {

@@ -77,10 +77,13 @@ int limit_words_name(struct limits *l, const char *of, bool must_be, char *why, 
 			 e->group ? "group" : "user", twin->name);
 		return -EINVAL;
 	}
-	if (e->known)
+	if (e->known && (e->group || e->id))
 		return 0;
-	snprintf(why, size, "%.100s: this machine has no such %s: correct the name, or write a number", of,
-		 e->group ? "group" : "user");
+	if (e->known)
+		snprintf(why, size, "%.100s: root has no limits: remove it", of);
+	else
+		snprintf(why, size, "%.100s: this machine has no such %s: correct the name, or write a number", of,
+			 e->group ? "group" : "user");
 	if (!must_be)
 		log_line("%s; what is said there is not used", why);
 	return must_be ? -EINVAL : 0;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#define SIZE_LEAST_BYTES (UINT64_C(1) << 20) /* of an amount of memory or disk */
 #define TEXT_COLUMNS 110u
 #define HELP_COLUMNS 80 /* of the help */
 #define HELP_COLUMN 25u
@@ -34,8 +35,8 @@ const struct setting settings[] = {
 	  .offset = FIELD(runtime_dir),
 	  .fallback = "METE_RUNTIME_DIR, /run/mete with --system, $XDG_RUNTIME_DIR/mete, or /dev/shm/mete-UID",
 	  .example = "/run/mete",
-	  .text = "Where sockets, pages and the lock are. On tmpfs: it holds nothing that outlives a start of the "
-		  "machine." },
+	  .text = "The folder of sockets, pages and the lock. It should be on tmpfs: nothing in it is needed after a "
+		  "restart of the machine." },
 	{ .key = "state_dir",
 	  .option = "state-dir",
 	  .operand = "DIR",
@@ -43,7 +44,7 @@ const struct setting settings[] = {
 	  .offset = FIELD(state_dir),
 	  .fallback = "the runtime directory",
 	  .example = "/var/lib/mete",
-	  .text = "Where mete.db is kept, the store of grants. This is what a backup saves." },
+	  .text = "The folder of mete.db, the store of grants. Back it up." },
 	{ .key = "log",
 	  .option = "log",
 	  .operand = "FILE",
@@ -62,7 +63,7 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "stay",
 	  .example = "600",
-	  .text = "End when there has been no grant and no connection for that long." },
+	  .text = "Exit after this time without a grant and a connection, in seconds." },
 
 	{ .key = "driver.soft_only",
 	  .option = "soft-only",
@@ -71,7 +72,7 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "false",
 	  .example = "true",
-	  .text = "Offer the software device alone." },
+	  .text = "Offer only the software device." },
 	{ .key = "driver.no_opencl",
 	  .option = "no-opencl",
 	  .type = SETTING_SWITCH,
@@ -190,10 +191,10 @@ const struct setting settings[] = {
 	  .operand = "ADDR:PORT",
 	  .type = SETTING_TEXT,
 	  .offset = FIELD(http.listen),
-	  .fallback = "http.sock in the runtime directory alone",
+	  .fallback = "only http.sock in the runtime directory",
 	  .example = "127.0.0.1:7480",
-	  .text = "Serve metrics and the console there too. Beyond loopback only with a certificate, its key and a "
-		  "token (mete token new)." },
+	  .text = "Serve metrics and the console at this address as well. An address beyond loopback needs a "
+		  "certificate, its key and a token (mete token new)." },
 	{ .key = "http.cert",
 	  .option = "http-cert",
 	  .operand = "FILE",
@@ -201,7 +202,7 @@ const struct setting settings[] = {
 	  .offset = FIELD(http.cert),
 	  .fallback = "none: HTTP without TLS",
 	  .example = "/etc/mete/http.crt",
-	  .text = "The certificate, in PEM, by which it is HTTPS." },
+	  .text = "The certificate for HTTPS, in PEM." },
 	{ .key = "http.key",
 	  .option = "http-key",
 	  .operand = "FILE",
@@ -217,8 +218,8 @@ const struct setting settings[] = {
 	  .offset = FIELD(http.group),
 	  .fallback = "meted's own",
 	  .example = "video",
-	  .text = "Whose members may connect to http.sock, which `ssh -L` carries elsewhere: they read what `mete ps` "
-		  "tells everybody; actions want the token there as well." },
+	  .text = "The group whose members may connect to http.sock, also through `ssh -L`. They can read what `mete "
+		  "ps` shows to all users; actions require the token there as well." },
 
 	{ .key = "faults.count",
 	  .type = SETTING_NUMBER,
@@ -227,8 +228,8 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "3",
 	  .example = "5",
-	  .text = "How many faults of its programs within faults.window quarantine a tenant: no process of it may "
-		  "begin for a while. 0: never." },
+	  .text = "The number of faults of its programs within faults.window that quarantine a tenant: none of its "
+		  "programs may start for some time. 0: never." },
 	{ .key = "faults.window",
 	  .type = SETTING_SECONDS,
 	  .offset = FIELD(faults.window_ns),
@@ -237,7 +238,7 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "600",
 	  .example = "3600",
-	  .text = "The time, in seconds, in which they count together." },
+	  .text = "The time, in seconds, within which faults count together." },
 	{ .key = "faults.quarantine",
 	  .type = SETTING_SECONDS,
 	  .offset = FIELD(faults.time_ns),
@@ -246,7 +247,7 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "300",
 	  .example = "60",
-	  .text = "How long a first quarantine lasts, in seconds. One that follows soon lasts twice as long as the one "
+	  .text = "The length of a first quarantine, in seconds. One that follows soon lasts twice as long as the one "
 		  "before." },
 	{ .key = "faults.quarantine_most",
 	  .type = SETTING_SECONDS,
@@ -256,7 +257,7 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "86400",
 	  .example = "3600",
-	  .text = "The longest that a quarantine lasts, in seconds." },
+	  .text = "The maximum length of a quarantine, in seconds." },
 	{ .key = "faults.software",
 	  .type = SETTING_SWITCH,
 	  .offset = FIELD(faults.software),
@@ -272,8 +273,8 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "256M",
 	  .example = "1G",
-	  .text = "How much memory the images of kernels may take that remote and walled programs have sent, kept for "
-		  "the next programs of the same tenant. 0: none is kept." },
+	  .text = "The memory in which meted keeps the kernel images that remote and walled programs have sent, for "
+		  "the next programs of the same tenant. 0: it keeps none." },
 
 	{ .key = "memory.spill",
 	  .type = SETTING_SWITCH,
@@ -281,40 +282,40 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "false",
 	  .example = "true",
-	  .text = "New grants of one device are made with --spill: their memory may leave the device while others need "
-		  "the room. Not those of containers." },
+	  .text = "New grants of one device have --spill, except grants of containers: their memory may leave the "
+		  "device while others need the room." },
 	{ .key = "memory.pool",
 	  .type = SETTING_SIZE,
 	  .offset = FIELD(memory.pool_bytes),
 	  .reload = true,
 	  .fallback = "0",
 	  .example = "64G",
-	  .text = "How much of the host's memory what has left the devices may take, of all tenants together. What "
-		  "finds no room there stays on its device. 0: half of what the host has." },
+	  .text = "Host memory for memory that has left the devices, of all tenants together. Memory for which there "
+		  "is no room stays on its device. 0: half of the host's memory." },
 	{ .key = "memory.disk",
 	  .type = SETTING_PATH,
 	  .offset = FIELD(memory.disk),
 	  .reload = true,
-	  .fallback = "none: what finds no room in memory.pool stays on its device",
+	  .fallback = "none: memory for which memory.pool has no room stays on its device",
 	  .example = "/var/lib/mete-disk",
-	  .text = "A folder on a disk for what leaves the devices and finds no room in memory.pool. It must be "
-		  "meted's own, of mode 700, on a file system that has direct writes and files without a name (ext4, "
-		  "XFS, Btrfs). What is written there is encrypted with keys that are never written." },
+	  .text = "A folder on a disk for memory that leaves the devices and for which memory.pool has no room. It "
+		  "must belong to meted's user, have mode 700, and be on a file system with direct I/O and unnamed "
+		  "files (ext4, XFS, Btrfs). The contents are encrypted with keys that are never written." },
 	{ .key = "memory.disk_size",
 	  .type = SETTING_SIZE,
 	  .offset = FIELD(memory.disk_bytes),
 	  .reload = true,
 	  .fallback = "16G",
 	  .example = "200G",
-	  .text = "How much of that disk may be taken, by all tenants together; not 0." },
+	  .text = "The disk space that all tenants together may use there; not 0." },
 	{ .key = "memory.disk_user",
 	  .type = SETTING_SIZE,
 	  .offset = FIELD(memory.disk_user_bytes),
 	  .reload = true,
 	  .fallback = "0",
 	  .example = "50G",
-	  .text = "How much of it the grants of one user may take together, who is not root nor whom meted runs as. "
-		  "0: half of memory.disk_size." },
+	  .text = "The disk space that the grants of one user may use together; root and meted's own user have no "
+		  "such limit. 0: half of memory.disk_size." },
 	{ .key = "memory.turn",
 	  .type = SETTING_MOMENTS,
 	  .offset = FIELD(memory.turn_ns),
@@ -323,9 +324,9 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "2",
 	  .example = "5",
-	  .text = "How long the memory of a tenant that works stays on a device at least, in seconds, while others of "
-		  "its class wait for the room. Where to leave and to return takes more than a fifth of it, it is "
-		  "longer." },
+	  .text = "The time, in seconds, for which the memory of a working tenant stays on a device while others of "
+		  "its class wait for the room. If leaving and returning take more than a fifth of it, meted "
+		  "lengthens it." },
 	{ .key = "memory.turn_most",
 	  .type = SETTING_MOMENTS,
 	  .offset = FIELD(memory.turn_most_ns),
@@ -334,7 +335,7 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "30",
 	  .example = "10",
-	  .text = "To how many seconds such a turn grows at most; not less than memory.turn." },
+	  .text = "The time, in seconds, up to which meted lengthens memory.turn; not less than memory.turn." },
 
 	{ .key = "memory.yield_within",
 	  .type = SETTING_MOMENTS,
@@ -344,16 +345,16 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "10",
 	  .example = "2",
-	  .text = "Within how many seconds a grant with --spill gives up what it was lent, when a grant that is "
-		  "promised the memory asks for it. Half of it is for work in flight to end. An event, `mete ps` and "
-		  "the grant say who has been late." },
+	  .text = "The time, in seconds, within which a grant with --spill returns borrowed memory when a grant that "
+		  "is promised this memory requests it. Half of it is for work in flight to end. An event, `mete ps` "
+		  "and the grant show a grant that is late." },
 	{ .key = "memory.yield_end",
 	  .type = SETTING_SWITCH,
 	  .offset = FIELD(memory.yield_end),
 	  .reload = true,
-	  .fallback = "false: who is promised the memory waits on",
+	  .fallback = "false: the grant that is promised the memory continues to wait",
 	  .example = "true",
-	  .text = "End a program (SIGKILL) that has not given up by then what it was lent." },
+	  .text = "End a program (SIGKILL) that has not returned borrowed memory by then." },
 
 	{ .key = "containers.expires",
 	  .type = SETTING_SECONDS,
@@ -362,8 +363,8 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "600",
 	  .example = "3600",
-	  .text = "How long a grant of `mete cdi create` waits for its container, in seconds; then it ends. 0: for "
-		  "ever. --expires says it for one grant; one with --keep waits for ever." },
+	  .text = "The time, in seconds, after which a grant of `mete cdi create` ends if its container has not "
+		  "started. 0: never. --expires sets it for one grant; a grant with --keep does not expire." },
 
 	{ .key = "guard.grants",
 	  .type = SETTING_TEXT,
@@ -371,9 +372,9 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "asked",
 	  .example = "required",
-	  .text = "Which programs and containers that use NVIDIA's driver themselves the guard holds (docs/guard.md): "
-		  "asked, those with --guard; preferred, all, and where nothing can hold them the shim alone does, "
-		  "which a line says; required, all, and where nothing can hold them they are not started.",
+	  .text = "The programs and containers on NVIDIA's driver that the guard holds (docs/guard.md). asked: those "
+		  "with --guard. preferred: all; where the guard cannot hold one, a line says that only the shim "
+		  "does. required: all; where the guard cannot hold one, it is not started.",
 	  .check = guarded_check_rule },
 
 	{ .key = "placement.rule",
@@ -382,9 +383,9 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "first",
 	  .example = "fit",
-	  .text = "Which device a grant goes to that names none: the first; or one that meted chooses by the rule "
-		  "spread (most memory left), binpack (least left) or fit (least fragmentation). Also of --device "
-		  "any, where first is spread.",
+	  .text = "The device of a grant that names none: the first one, or one that meted chooses by the rule spread "
+		  "(most memory left), binpack (least left) or fit (least fragmentation). The rule also applies to "
+		  "--device any, for which first means spread.",
 	  .check = placing_check_rule },
 
 	{ .key = "workers.observe_devices",
@@ -393,15 +394,15 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "false",
 	  .example = "true",
-	  .text = "Let a worker give NVIDIA's device nodes commands that are not in its list, and log them (in the "
-		  "kernel's log) instead of refusing them: for a driver that wants more than the list has." },
+	  .text = "Let workers send NVIDIA's device nodes commands that are not in their list, and log these in the "
+		  "kernel's log instead of refusing them: for a driver that needs more than the list contains." },
 	{ .key = "workers.namespaces",
 	  .type = SETTING_SWITCH,
 	  .offset = FIELD(fence.namespaces),
 	  .reload = true,
 	  .fallback = "true",
 	  .example = "false",
-	  .text = "Workers have namespaces of their own: of users, network, IPC and mounts. false: for a driver that "
+	  .text = "Workers have user, network, IPC and mount namespaces of their own. Set false for a driver that "
 		  "does not start in them." },
 	{ .key = "workers.libraries",
 	  .type = SETTING_TEXT,
@@ -409,9 +410,9 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "where the dynamic linker looks, and the usual folders of a toolkit",
 	  .example = "/opt/nvidia/lib:/srv/venv/lib/python3.12/site-packages",
-	  .text = "Folders, with colons between, in which a worker looks first for NVIDIA's libraries (cuDNN, cuBLAS "
-		  "and so on) that programs behind a wall and over the network call. One of Python packages may be "
-		  "among them.",
+	  .text = "Folders, separated by colons, in which a worker first looks for NVIDIA's libraries (cuDNN, cuBLAS "
+		  "and so on) that programs behind a wall and over the network call. A folder of Python packages may "
+		  "be among them.",
 	  .check = fence_check_libraries },
 	{ .key = "workers.first_uid",
 	  .type = SETTING_NUMBER,
@@ -420,16 +421,16 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "69632",
 	  .example = "1879048192",
-	  .text = "Each worker has a user id of its own, of the 4096 from this number on; no user and no container may "
-		  "have them. 0: all workers become the user mete-worker. For a meted of root.",
+	  .text = "The first of 4096 user ids for workers, of which each worker gets one. No user and no container may "
+		  "use them. 0: all workers run as mete-worker. This applies to a meted that runs as root.",
 	  .check = fence_check_uid },
 	{ .key = "workers.cgroup",
 	  .type = SETTING_TEXT,
 	  .offset = FIELD(fence.cgroup),
 	  .fallback = FENCE_AUTO,
 	  .example = "/sys/fs/cgroup/mete",
-	  .text = "Where each grant's workers get a cgroup (version 2): a folder without processes that meted may "
-		  "write; \"auto\": that of its service, if that is delegated to it; \"off\": nowhere.",
+	  .text = "The cgroup (version 2) in which each grant's workers get a cgroup: a folder without processes that "
+		  "meted can write to; \"auto\": that of its service, if it is delegated to it; \"off\": none.",
 	  .check = fence_check_cgroup },
 	{ .key = "workers.memory",
 	  .type = SETTING_SIZE,
@@ -437,16 +438,16 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "0, half of the machine's",
 	  .example = "16G",
-	  .text = "How much of the machine's memory the workers of a grant may take together (memory.max of its "
-		  "cgroup). On software devices that is what their memory is made of." },
+	  .text = "The host memory that the workers of a grant may use together (memory.max of its cgroup). The memory "
+		  "of software devices is part of it." },
 	{ .key = "workers.memory_all",
 	  .type = SETTING_SIZE,
 	  .offset = FIELD(fence.all_bytes),
 	  .reload = true,
 	  .fallback = "0, three quarters of the machine's",
 	  .example = "64G",
-	  .text = "How much of the machine's memory all workers may take together before they have a client, by the "
-		  "largest of them: that bounds how many there are." },
+	  .text = "The host memory that all workers may use together before they have a client. Divided by the memory "
+		  "of the largest of them, it limits their number." },
 	{ .key = "workers.tasks",
 	  .type = SETTING_NUMBER,
 	  .offset = FIELD(fence.tasks),
@@ -454,16 +455,17 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "16384",
 	  .example = "2048",
-	  .text = "How many threads the workers of a grant may have together (pids.max of its cgroup). 0: no bound." },
+	  .text = "The number of threads that the workers of a grant may have together (pids.max of its cgroup). 0: no "
+		  "limit." },
 	{ .key = "workers.demand",
 	  .type = SETTING_TEXT,
 	  .offset = FIELD(fence.demand),
 	  .reload = true,
 	  .fallback = "nothing",
 	  .example = "network,files,uid,cgroup",
-	  .text = "What workers must have, with commas between: user, network, ipc, mounts (namespaces), files (an "
-		  "empty root), uid, scope, landlock, cgroup. One that the machine does not give it to serves nobody. "
-		  "`mete doctor` says what they have.",
+	  .text = "The mechanisms that workers must have, separated by commas: user, network, ipc, mounts "
+		  "(namespaces), files (an empty root), uid, scope, landlock, cgroup. A worker that lacks one of them "
+		  "serves no client. `mete doctor` shows which ones workers have.",
 	  .check = fence_check_words },
 
 	{ .key = "limits.grants",
@@ -473,7 +475,8 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "64",
 	  .example = "16",
-	  .text = "How many grants a user may have. This and what follows do not bound root, nor who meted runs as." },
+	  .text = "The number of grants of a user. This key and the following ones do not limit root and meted's own "
+		  "user." },
 	{ .key = "limits.processes",
 	  .type = SETTING_NUMBER,
 	  .offset = FIELD(limits.most[LIMIT_PROCESSES]),
@@ -481,8 +484,8 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "1024",
 	  .example = "64",
-	  .text = "How many processes of a user's grant may use its devices at once; of all his grants together four "
-		  "times as many." },
+	  .text = "The number of processes that may use the devices of a user's grant at once. All grants of the user "
+		  "together may have four times as many." },
 	{ .key = "limits.mem",
 	  .type = SETTING_NUMBER,
 	  .offset = FIELD(limits.most[LIMIT_MEM]),
@@ -490,8 +493,8 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "100",
 	  .example = "50",
-	  .text = "How much of each device's memory may be promised to the grants of a user, in percent; and how much "
-		  "of memory.pool may be taken by what has left them." },
+	  .text = "The part of each device's memory that may be promised to the grants of a user, in percent; and the "
+		  "part of memory.pool that their memory may use." },
 	{ .key = "limits.cores",
 	  .type = SETTING_NUMBER,
 	  .offset = FIELD(limits.most[LIMIT_CORES]),
@@ -499,7 +502,7 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "100",
 	  .example = "50",
-	  .text = "How much of each device's time may be guaranteed to them, in percent." },
+	  .text = "The part of each device's time that may be guaranteed to the grants of a user, in percent." },
 	{ .key = "limits.waiting",
 	  .type = SETTING_NUMBER,
 	  .offset = FIELD(limits.most[LIMIT_WAITING]),
@@ -507,8 +510,8 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "4096",
 	  .example = "256",
-	  .text = "How many requests for memory of a user's programs may wait for others; one more is decided at "
-		  "once." },
+	  .text = "The number of requests for memory of a user's programs that may wait for other programs. meted "
+		  "decides further requests at once." },
 	{ .key = "limits.sockets",
 	  .type = SETTING_NUMBER,
 	  .offset = FIELD(limits.most[LIMIT_SOCKETS]),
@@ -516,8 +519,8 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "128",
 	  .example = "32",
-	  .text = "How many sockets meted listens at for a user's grants: one for each, and one more for each behind a "
-		  "wall." },
+	  .text = "The number of sockets on which meted listens for a user's grants: one for each grant, and one more "
+		  "for each grant behind a wall." },
 	{ .key = "limits.all_grants",
 	  .type = SETTING_NUMBER,
 	  .offset = FIELD(limits.all_grants),
@@ -525,7 +528,7 @@ const struct setting settings[] = {
 	  .reload = true,
 	  .fallback = "1024",
 	  .example = "4096",
-	  .text = "How many grants all these users may have together." },
+	  .text = "The number of grants of all these users together." },
 };
 
 const unsigned int setting_count = sizeof(settings) / sizeof(*settings);
@@ -670,24 +673,24 @@ static int set_moments(struct options *o, const struct setting *s, const char *v
 	return 0;
 }
 
+/* A number without a unit is one of bytes, and hardly ever meant so. */
 static int set_size(struct options *o, const struct setting *s, const char *value, char *why, size_t size)
 {
-	struct size bytes;
-	int r = size_parse(value, &bytes);
+	uint64_t bytes = 0;
+	int r = size_parse_host(value, &bytes);
 
-	if (r == SIZE_ZERO) {
-		bytes = (struct size){ .bytes = 0 };
+	if (r == SIZE_ZERO)
 		r = 0;
-	}
-	if (!r && bytes.pct != 0) {
-		snprintf(why, size, "wants an amount of memory such as 64M, not a percentage");
-		return -EINVAL;
-	}
 	if (r) {
-		snprintf(why, size, "wants an amount such as 64M: %s", size_fault_text(r));
+		snprintf(why, size, "wants an amount such as 64M: %s", size_host_fault_text(r));
 		return -EINVAL;
 	}
-	*(uint64_t *)((char *)o + s->offset) = bytes.bytes;
+	if (bytes && bytes < SIZE_LEAST_BYTES) {
+		snprintf(why, size, "wants 0, or 1M at least, not %.40s (%llu bytes): write its unit, such as 64G",
+			 value, (unsigned long long)bytes);
+		return -EINVAL;
+	}
+	*(uint64_t *)((char *)o + s->offset) = bytes;
 	return 0;
 }
 

@@ -12,10 +12,13 @@
 #include "daemon/tenants/disk.h"
 #include "daemon/workers/cgroup.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
+#include <linux/magic.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +27,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -80,12 +84,35 @@ static bool is_hidden(const struct trial *t, int error)
 
 /* Folders. */
 
+/* A path that lies, or would lie, in a file system of the kernel's own: nobody makes files there, whatever its mode. */
+static bool is_kernels(const char *path)
+{
+	static const long kinds[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC,   CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
+				      DEBUGFS_MAGIC,	TRACEFS_MAGIC, SECURITYFS_MAGIC };
+	char folder[PATH_MAX], *slash;
+	struct statfs fs;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	while (statfs(folder, &fs)) {
+		slash = strrchr(folder, '/');
+		if (!slash || slash == folder)
+			return false;
+		*slash = 0;
+	}
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (fs.f_type == kinds[i])
+			return true;
+	return false;
+}
+
 static void try_runtime_dir(struct trial *t)
 {
 	char why[WHY_BYTES];
 
 	if (runtime_try(t->runtime_dir, t->o->system, why, sizeof(why)))
 		complain(t, "runtime_dir", "%s", why);
+	else if (is_kernels(t->runtime_dir))
+		complain(t, "runtime_dir", "nothing can be made in a file system of the kernel's: name another folder");
 }
 
 /* The runtime directory is made when it is not there; this one holds what a backup saves, and is not. */
@@ -132,6 +159,8 @@ static void try_log(struct trial *t)
 	if (access(slash ? folder : ".", W_OK | X_OK) && !is_hidden(t, errno))
 		complain(t, "log", "no file can be made in its folder: %s: make the folder, or name another file",
 			 strerror(errno));
+	else if (is_kernels(t->o->log))
+		complain(t, "log", "no file can be made in a file system of the kernel's: name another file");
 }
 
 /* HTTP. */
@@ -228,6 +257,20 @@ static void try_rights(struct trial *t, const char *key, const char *path, mode_
 		 (unsigned int)st.st_mode & 07777, remedy);
 }
 
+/* Whether a file begins as a shared library for the machine that this program is for. */
+static bool is_library(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_close_ int own_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	Elf64_Ehdr head, own;
+
+	/* What cannot be read, or compared, is not judged. */
+	if (fd < 0 || pread(own_fd, &own, sizeof(own), 0) != sizeof(own))
+		return true;
+	return pread(fd, &head, sizeof(head), 0) == sizeof(head) && !memcmp(head.e_ident, own.e_ident, EI_VERSION) &&
+	       head.e_machine == own.e_machine && head.e_type == ET_DYN;
+}
+
 static void try_library(struct trial *t, const char *key, const char *path)
 {
 	struct stat st;
@@ -239,6 +282,64 @@ static void try_library(struct trial *t, const char *key, const char *path)
 			 strerror(errno));
 	else if (!S_ISREG(st.st_mode))
 		complain(t, key, "it is not a file: name the library itself");
+	else if (!is_library(path))
+		complain(t, key, "it is no shared library for this machine: name the library itself");
+}
+
+/* Settings that go together. */
+
+/* What the file or the command line says; NULL: neither. */
+static const char *said(const struct trial *t, const char *key)
+{
+	return t->o->text[setting_find(key) - settings];
+}
+
+/* A bound below what it bounds is a mistake in one of the two. */
+static void try_bound(struct trial *t, const char *key, uint64_t most, const char *of, uint64_t value)
+{
+	if (most >= value)
+		return;
+	if (said(t, key))
+		complain(t, key, "it is below %s (%s): raise it, or lower the other", of,
+			 said(t, of) ? said(t, of) : setting_find(of)->fallback);
+	else
+		complain(t, of, "it is above %s (%s): lower it, or raise the other", key, setting_find(key)->fallback);
+}
+
+static void try_bounds(struct trial *t)
+{
+	const struct options *o = t->o;
+
+	try_bound(t, "memory.turn_most", o->memory.turn_most_ns, "memory.turn", o->memory.turn_ns);
+	try_bound(t, "faults.quarantine_most", o->faults.most_ns, "faults.quarantine", o->faults.time_ns);
+	try_bound(t, "memory.disk_size", o->memory.disk_bytes, "memory.disk_user", o->memory.disk_user_bytes);
+	if (o->memory.disk && !o->memory.disk_bytes)
+		complain(t, "memory.disk_size",
+			 "nothing would be written to memory.disk: give it a size, or leave "
+			 "memory.disk out");
+}
+
+/* Of those that this machine's own list of users has, which is read in full; a directory service's are not asked for.
+ */
+static void try_first_uid(struct trial *t)
+{
+	uint64_t first = t->o->fence.first_uid;
+	struct passwd *user;
+	FILE *list;
+
+	if (!first || !said(t, "workers.first_uid"))
+		return;
+	list = fopen("/etc/passwd", "re");
+	while (list && (user = fgetpwent(list)))
+		if (user->pw_uid >= first && user->pw_uid - first < FENCE_UIDS) {
+			complain(t, "workers.first_uid",
+				 "of the %u ids from it on one belongs to a user, %.64s (%u): choose a range that "
+				 "nobody has",
+				 FENCE_UIDS, user->pw_name, (unsigned int)user->pw_uid);
+			break;
+		}
+	if (list)
+		fclose(list);
 }
 
 static void try_cgroup(struct trial *t)
@@ -317,6 +418,8 @@ unsigned int trial_run(const struct options *o, enum trial_depth depth, const st
 	try_validity(&t);
 	try_rights(&t, "http.cert", o->http.cert, S_IWGRP | S_IWOTH, "others could change it: chown root, chmod go-w");
 	try_rights(&t, "http.key", o->http.key, S_IWGRP | S_IRWXO, "others could use it: chown root, chmod g-w,o=");
+	try_bounds(&t);
+	try_first_uid(&t);
 	try_cgroup(&t);
 	try_disk(&t);
 	try_sizes(&t);

@@ -2,10 +2,12 @@
 #include "daemon/store/site.h"
 
 #include "base/clean_text.h"
+#include "base/cleanup.h"
 #include "daemon/store/steps.h"
 #include "model/grant.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,6 +77,35 @@ static int refuse_dangling(const char *path, char *error, size_t size)
 	return -EBADMSG;
 }
 
+/* What SQLite would open beside the store has to be a file as well. */
+static int check_beside(const char *path, char *error, size_t size)
+{
+	static const char *const ends[] = { "-journal", "-wal" };
+	char name[NAME_BYTES];
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		snprintf(name, sizeof(name), "%s%s", path, ends[i]);
+		if (lstat(name, &st) || S_ISREG(st.st_mode))
+			continue;
+		snprintf(error, size, "cannot open the store %s: %s is not a file: move it away", path, name);
+		return -EBADMSG;
+	}
+	return 0;
+}
+
+/* SQLite reads a file of a later format than its own, but writes none (file format, "File format version numbers"). */
+static int check_format(const char *path, char *error, size_t size)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned char head[19];
+
+	if (fd < 0 || pread(fd, head, sizeof(head), 0) != sizeof(head) || head[18] <= 2)
+		return 0;
+	site_say_damaged(path, "its format cannot be written", error, size);
+	return -EBADMSG;
+}
+
 int site_check(const char *path, bool *ret_missing, char *error, size_t size)
 {
 	struct stat st;
@@ -97,7 +128,9 @@ int site_check(const char *path, bool *ret_missing, char *error, size_t size)
 		site_say_damaged(path, "it is empty", error, size);
 		r = -EBADMSG;
 	}
-	return r;
+	if (!r)
+		r = check_beside(path, error, size);
+	return r ? r : check_format(path, error, size);
 }
 
 /* A journal without its store would be taken for the new one's. */

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define COLUMNS_BYTES 2048 /* names of a table's columns */
 #define TRY_TIMES 5
 #define TRY_PAUSE_US 20000
 
@@ -92,6 +93,60 @@ static int check_pages(struct store *store, char *error, size_t size)
 	return -EBADMSG;
 }
 
+/* The names of a table's columns, in their order. Value: SQLITE_OK, or why not. */
+static int read_columns(sqlite3 *db, const char *table, char *ret, size_t size)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+	int r = sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?) ORDER BY cid", -1, &s, NULL);
+	size_t used = 0;
+
+	*ret = 0;
+	if (r != SQLITE_OK)
+		return r;
+	sqlite3_bind_text(s, 1, table, -1, SQLITE_STATIC);
+	while ((r = sqlite3_step(s)) == SQLITE_ROW && used < size)
+		used += (size_t)snprintf(ret + used, size - used, "%s%s", used ? "," : "",
+					 (const char *)sqlite3_column_text(s, 0));
+	return r == SQLITE_DONE ? SQLITE_OK : SQLITE_ERROR;
+}
+
+/* Rows are written by their place: a column more or less would be noticed at the first grant that is kept. */
+static int compare_tables(struct store *store, sqlite3 *own, char *error, size_t size)
+{
+	_cleanup_statement_ sqlite3_stmt *s = NULL;
+	char wanted[COLUMNS_BYTES], found[COLUMNS_BYTES], why[128];
+	const char *table;
+	int step;
+
+	if (sqlite3_prepare_v2(own, "SELECT name FROM sqlite_master WHERE type = 'table'", -1, &s, NULL) != SQLITE_OK)
+		return -ENOMEM;
+	while ((step = sqlite3_step(s)) == SQLITE_ROW) {
+		table = (const char *)sqlite3_column_text(s, 0);
+		if (read_columns(own, table, wanted, sizeof(wanted)) != SQLITE_OK)
+			return -ENOMEM;
+		if (read_columns(store->db, table, found, sizeof(found)) != SQLITE_OK)
+			return store_fail(store, "check the store", error, size);
+		if (strcmp(wanted, found)) {
+			snprintf(why, sizeof(why), "its table %s has other columns than meted's", table);
+			site_say_damaged(store->path, why, error, size);
+			return -EBADMSG;
+		}
+	}
+	return step == SQLITE_DONE ? 0 : -ENOMEM;
+}
+
+static int check_tables(struct store *store, char *error, size_t size)
+{
+	sqlite3 *own = NULL;
+	int r = -ENOMEM;
+
+	snprintf(error, size, "no memory");
+	if (sqlite3_open(":memory:", &own) == SQLITE_OK && !store_migrate(own, 0))
+		r = compare_tables(store, own, error, size);
+	sqlite3_close(own);
+	return r;
+}
+
 /* What SQLite's tables of the kind STRICT refuse, and meted never makes: the file was changed by another hand. */
 static int check_made_here(struct store *store, char *error, size_t size)
 {
@@ -102,8 +157,13 @@ static int check_made_here(struct store *store, char *error, size_t size)
 		{ "SELECT name FROM grants GROUP BY name HAVING count(*) > 1", "it has two grants of a name" },
 		{ "SELECT grant_id FROM shares GROUP BY grant_id, place HAVING count(*) > 1",
 		  "a grant has two shares in one place" },
+		{ "SELECT grant_id FROM shares WHERE grant_id NOT IN (SELECT id FROM grants)",
+		  "it has a share of no grant" },
 	};
+	int r = check_tables(store, error, size);
 
+	if (r)
+		return r;
 	for (size_t i = 0; i < sizeof(strange) / sizeof(*strange); i++) {
 		_cleanup_statement_ sqlite3_stmt *s = NULL;
 		int step;
@@ -578,6 +638,9 @@ static int take_copy(struct store *store, int snapshot)
 		sqlite3_free(data);
 		return -EIO;
 	}
+	/* In the mode WAL, into which another program may have put the file, a copy in memory cannot be opened. */
+	if (bytes > 19 && data[18] == 2 && data[19] == 2)
+		data[18] = data[19] = 1;
 	return sqlite3_deserialize(store->db, "main", data, bytes, bytes,
 				   SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE) == SQLITE_OK
 		       ? 0

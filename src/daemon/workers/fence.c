@@ -67,10 +67,9 @@ int fence_check_words(const char *value, char *why, size_t size)
 	char word[48];
 	size_t used;
 
-	fence_read(value, word, sizeof(word));
-	if (!*word)
+	if (fence_read(value, word, sizeof(word)))
 		return 0;
-	used = (size_t)snprintf(why, size, "knows no \"%s\"; its words are", word);
+	used = (size_t)snprintf(why, size, "knows no \"%s\"; its words are", *word ? word : value);
 	for (size_t i = 0; i < PARTS && used < size; i++)
 		used += (size_t)snprintf(why + used, size - used, "%s %s", i ? "," : "", parts[i].word);
 	return -EINVAL;
