@@ -35,7 +35,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define DETAIL_COLUMN 9  /* behind the status */
+#define DETAIL_COLUMN 9	 /* behind the status */
 #define REMEDY_COLUMN 12 /* behind the arrow */
 
 static void check_parts(struct doctor *d)
@@ -43,7 +43,7 @@ static void check_parts(struct doctor *d)
 	struct fault f;
 
 	if (place_find(&d->place, &f))
-		doctor_add(d, "shim", STATUS_FAILED, "install mete whole, or set METE_LIBDIR", "%s", f.text);
+		doctor_add(d, "shim", STATUS_FAILED, "install all of mete, or set METE_LIBDIR", "%s", f.text);
 }
 
 static void check_library(struct doctor *d, const char *name, const char *dir, const char *library,
@@ -56,9 +56,9 @@ static void check_library(struct doctor *d, const char *name, const char *dir, c
 		return;
 	probe_library(path, kind, &p);
 	if (!p.loaded)
-		doctor_add(d, name, STATUS_FAILED, "install mete whole and for this machine", "%s", p.error);
+		doctor_add(d, name, STATUS_FAILED, "install all of mete, built for this machine", "%s", p.error);
 	else if (p.missing)
-		doctor_add(d, name, STATUS_FAILED, "install mete whole; this copy was built or installed wrongly",
+		doctor_add(d, name, STATUS_FAILED, "install all of mete; this copy was built or installed wrongly",
 			   "%s lacks %u of %u functions, %s among them", path, p.missing, p.functions, p.first_missing);
 	else
 		doctor_add(d, name, STATUS_OK, NULL, "%s, all %u functions", path, p.functions);
@@ -81,8 +81,9 @@ static void check_vulkan(struct doctor *d)
 	if (!access(layer, R_OK))
 		doctor_add(d, "vulkan", STATUS_OK, NULL, "programs that use Vulkan are metered by %s", layer);
 	else
-		doctor_add(d, "vulkan", STATUS_NOTE, "build mete where Vulkan's headers are (Debian: libvulkan-dev)",
-			   "Vulkan programs are not metered: this build has no layer (libmete-vulkan.so)");
+		doctor_add(d, "vulkan", STATUS_NOTE,
+			   "build mete on a machine with Vulkan's headers (Debian: libvulkan-dev)",
+			   "Vulkan programs are not metered: this build lacks the layer libmete-vulkan.so");
 }
 
 static bool read_line(const char *path, char *text, size_t size)
@@ -106,19 +107,19 @@ static void check_driver(struct doctor *d)
 	probe_library(named ? forced : "libcuda.so.1", PROBE_DRIVER, &p);
 	d->has_driver = p.loaded && !p.result && p.devices > 0;
 	if (!p.loaded && *module)
-		doctor_add(d, "driver", STATUS_WARNING, "install the driver's user part of the same version (libcuda1)",
+		doctor_add(d, "driver", STATUS_WARNING, "install the driver's libraries of the same version (libcuda1)",
 			   "the kernel has NVIDIA's module %s, but libcuda.so.1 cannot be opened: %s", module, p.error);
 	else if (!p.loaded)
 		doctor_add(d, "driver", named ? STATUS_FAILED : STATUS_NOTE,
 			   named ? "unset METE_DRIVER, or correct it"
-				 : "install NVIDIA's driver to use a GPU; without one the software device is used",
+				 : "install NVIDIA's driver to use a GPU; until then programs use the software device",
 			   named ? "METE_DRIVER: %s" : "no NVIDIA driver here (%s)", p.error);
 	else if (p.result)
 		doctor_add(d, "driver", STATUS_WARNING,
 			   p.result == 100
-				   ? "no GPU answers; check the hardware, or in a container pass the device nodes in"
-				   : "check that the driver's module is loaded and of the same version (dmesg)",
-			   "%s: cuInit answers %d%s", p.path, p.result,
+				   ? "the driver finds no GPU: check the hardware, or pass its nodes into the container"
+				   : "check that the kernel has the driver's module, of the same version (dmesg)",
+			   "%s: cuInit returns %d%s", p.path, p.result,
 			   *module ? "" : "; the kernel's module is not loaded");
 	else
 		doctor_add(d, "driver", STATUS_OK, NULL, "%s: %s, CUDA %d.%d, %d devices%s%s", p.path,
@@ -134,9 +135,9 @@ static void check_pageable(struct doctor *d)
 	if (d->has_driver && read_line("/sys/module/nvidia_uvm/parameters/uvm_disable_hmm", word, sizeof(word)) &&
 	    *word == 'N')
 		doctor_add(d, "walls", STATUS_NOTE,
-			   "`options nvidia-uvm uvm_disable_hmm=1` in /etc/modprobe.d settles it for all programs",
-			   "nvidia-uvm may let kernels reach all memory of a process (HMM); workers ask it not to, and "
-			   "say so in meted's log where that did not help");
+			   "`options nvidia-uvm uvm_disable_hmm=1` in /etc/modprobe.d disables it for all programs",
+			   "nvidia-uvm may let kernels access all memory of a process (HMM); each worker disables this "
+			   "for itself, and meted's log names the workers that could not");
 }
 
 static void check_soft(struct doctor *d)
@@ -145,18 +146,18 @@ static void check_soft(struct doctor *d)
 	struct probe p;
 
 	if (!*d->place.soft_dir || !path_join(path, "%s/libcuda.so.1", d->place.soft_dir)) {
-		doctor_add(d, "software device", STATUS_WARNING, "install mete whole", "not installed beside mete");
+		doctor_add(d, "software device", STATUS_WARNING, "install all of mete", "not installed beside mete");
 		return;
 	}
 	probe_library(path, PROBE_DRIVER, &p);
 	d->has_soft = p.loaded && !p.result && p.devices > 0;
 	if (!p.loaded)
-		doctor_add(d, "software device", STATUS_WARNING, "install mete whole and for this machine", "%s",
+		doctor_add(d, "software device", STATUS_WARNING, "install all of mete, built for this machine", "%s",
 			   p.error);
 	else if (p.result)
 		doctor_add(d, "software device", STATUS_WARNING,
 			   "check METE_SOFT_DEVICES, METE_SOFT_MEMORY and that /dev/shm is writable",
-			   "%s: cuInit answers %d", p.path, p.result);
+			   "%s: cuInit returns %d", p.path, p.result);
 	else
 		doctor_add(d, "software device", STATUS_OK, NULL, "%s: CUDA %d.%d, %d devices", p.path,
 			   p.cuda_version / 1000, p.cuda_version % 1000 / 10, p.devices);
@@ -165,7 +166,7 @@ static void check_soft(struct doctor *d)
 static void check_some_driver(struct doctor *d)
 {
 	if (!d->has_driver && !d->has_soft)
-		doctor_add(d, "device", STATUS_FAILED, "install mete whole (software device), or NVIDIA's driver",
+		doctor_add(d, "device", STATUS_FAILED, "install all of mete (software device), or NVIDIA's driver",
 			   "neither a GPU nor the software device can be used");
 }
 
@@ -189,12 +190,12 @@ static void check_nodes(struct doctor *d)
 	else if (there < sizeof(nodes) / sizeof(*nodes))
 		doctor_add(d, "device nodes", STATUS_WARNING,
 			   "run nvidia-modprobe -u -c=0, or pass all nodes into the container",
-			   "only %u of /dev/nvidiactl, /dev/nvidia0 and /dev/nvidia-uvm are there", there);
+			   "only %u of /dev/nvidiactl, /dev/nvidia0 and /dev/nvidia-uvm exist", there);
 	else
 		doctor_add(d, "device nodes", STATUS_OK, NULL, "/dev/nvidiactl, /dev/nvidia0, /dev/nvidia-uvm");
 }
 
-/* Turns last milliseconds: how meted's thread that gives them stands among others. */
+/* Turns last milliseconds: the priority of meted's thread that schedules them. */
 static void check_turns(struct doctor *d, struct control *control)
 {
 	json_t *answer = NULL;
@@ -207,9 +208,9 @@ static void check_turns(struct doctor *d, struct control *control)
 	if (!strcmp(priority, "normal"))
 		doctor_add(d, "turns", STATUS_NOTE,
 			   "allow meted real-time priority: run it as root, or give its user rtprio (limits.conf)",
-			   "given at normal priority: shares are less exact while the machine's cores are busy");
+			   "meted schedules them at normal priority: shares are less exact while the cores are busy");
 	else if (*priority)
-		doctor_add(d, "turns", STATUS_OK, NULL, "given at priority: %s", priority);
+		doctor_add(d, "turns", STATUS_OK, NULL, "meted schedules them at priority: %s", priority);
 	json_decref(answer);
 }
 
@@ -234,13 +235,13 @@ static void check_versions(struct doctor *d, struct control *control)
 		return;
 	version = device_text(answer, "version");
 	if (strcmp(version, own))
-		doctor_add(d, "versions", STATUS_WARNING, "`mete upgrade` replaces it while programs go on",
-			   "this is mete %s, the meted that runs is %s", own, version);
+		doctor_add(d, "versions", STATUS_WARNING, "`mete upgrade` replaces it while programs run",
+			   "this is mete %s, the running meted is %s", own, version);
 	else if (json_is_true(json_object_get(answer, "replaced")))
-		doctor_add(d, "versions", STATUS_WARNING, "`mete upgrade` takes the new one while programs go on",
-			   "meted's file has been replaced since it was started");
+		doctor_add(d, "versions", STATUS_WARNING, "`mete upgrade` starts the new one while programs run",
+			   "meted's file has been replaced since meted was started");
 	else
-		doctor_add(d, "versions", STATUS_OK, NULL, "mete and the meted that runs are both %s", own);
+		doctor_add(d, "versions", STATUS_OK, NULL, "mete and the running meted are both %s", own);
 	json_decref(answer);
 }
 
@@ -266,7 +267,7 @@ static void check_unknown_calls(struct doctor *d, struct control *control)
 	if (calls)
 		doctor_add(d, "unknown calls", STATUS_WARNING,
 			   "install a newer mete; `mete run --strict` refuses what it cannot meter",
-			   "programs asked for %lld calls that this release does not know; `mete show %s` names them",
+			   "programs requested %lld calls that this release does not know; `mete show %s` names them",
 			   (long long)calls, name);
 	json_decref(answer);
 }
@@ -280,13 +281,13 @@ static void check_daemon(struct doctor *d)
 	int r;
 
 	if (!*d->place.meted)
-		doctor_add(d, "daemon", STATUS_WARNING, "install mete whole", "no meted beside mete (%s) nor in PATH",
+		doctor_add(d, "daemon", STATUS_WARNING, "install all of mete", "no meted beside mete (%s) nor in PATH",
 			   d->place.exe_dir);
 	r = control_ask_again(&control, CONTROL_START, request_plain("devices"), &answer, NULL, &f);
 	if (r) {
 		doctor_add(d, "daemon", STATUS_FAILED,
-			   r == -EHOSTDOWN ? "mend what the line says, then `systemctl restart meted`; where it was "
-					     "tried too often, `systemctl reset-failed meted.service meted.socket` "
+			   r == -EHOSTDOWN ? "correct that error, then `systemctl restart meted`; after too many "
+					     "attempts run `systemctl reset-failed meted.service meted.socket` "
 					     "first"
 					   : "see the line above; METE_RUNTIME_DIR names another folder",
 			   "%s", f.text);
@@ -298,10 +299,10 @@ static void check_daemon(struct doctor *d)
 	check_versions(d, &control);
 	check_unknown_calls(d, &control);
 	count = json_array_size(json_object_get(answer, "devices"));
-	doctor_add(d, "daemon", count ? STATUS_OK : STATUS_FAILED, count ? NULL : "see the drivers above",
+	doctor_add(d, "daemon", count ? STATUS_OK : STATUS_FAILED, count ? NULL : "see the rows of drivers above",
 		   "%s meted, process %d, in %s: %zu devices%s", control.system ? "the system's" : "a private",
 		   (int)control.daemon_pid, control.dir, count,
-		   control.started ? " (started for this check, ends by itself)" : "");
+		   control.started ? " (started for this check, exits by itself)" : "");
 	doctor_check_drivers(d, json_object_get(answer, "drivers"));
 	doctor_check_devices(d, json_object_get(answer, "devices"));
 	d->guarding = guarding_find(device_text(answer, "guard"));
@@ -353,11 +354,11 @@ static void check_limits(struct doctor *d)
 	if (locked.rlim_cur != RLIM_INFINITY)
 		size_format(locked.rlim_cur, text);
 	if (files.rlim_cur < 256)
-		doctor_add(d, "limits", STATUS_WARNING, "raise it: ulimit -n 1024", "only %llu open files are allowed",
-			   (unsigned long long)files.rlim_cur);
+		doctor_add(d, "limits", STATUS_WARNING, "raise the limit: ulimit -n 1024",
+			   "only %llu open files are allowed", (unsigned long long)files.rlim_cur);
 	else if (d->has_driver && locked.rlim_cur < (64u << 20))
 		doctor_add(d, "limits", STATUS_NOTE,
-			   "raise it (ulimit -l) where programs use RDMA or register host memory",
+			   "raise the limit (ulimit -l) if programs use RDMA or register host memory",
 			   "locked memory: %s; open files: %llu", text, (unsigned long long)files.rlim_cur);
 	else
 		doctor_add(d, "limits", STATUS_OK, NULL, "open files: %llu; locked memory: %s",
@@ -370,16 +371,17 @@ static void check_surroundings(struct doctor *d)
 
 	if (getenv("METE_SOCKET"))
 		doctor_add(d, "surroundings", STATUS_NOTE, NULL,
-			   "this is inside a `mete run`; the drivers above are seen through its shim");
+			   "this runs inside `mete run`; the rows above show the drivers through its shim");
 	else if (preload && *preload)
-		doctor_add(d, "surroundings", STATUS_NOTE, NULL, "LD_PRELOAD=%s: the shim is put before it", preload);
+		doctor_add(d, "surroundings", STATUS_NOTE, NULL, "LD_PRELOAD=%s: mete puts the shim before it",
+			   preload);
 	if (opencl_card_is_misnamed())
 		doctor_add(d, "surroundings", STATUS_WARNING,
 			   "write a device's UUID as `mete devices` shows it, or unset it",
 			   "METE_OPENCL_CARD=%s: it is no GPU-UUID and names no card", getenv("METE_OPENCL_CARD"));
 	if (visible)
 		doctor_add(d, "surroundings", STATUS_NOTE, NULL,
-			   "CUDA_VISIBLE_DEVICES=%s: `mete run` takes the first of these", visible);
+			   "CUDA_VISIBLE_DEVICES=%s: `mete run` uses the first of these devices", visible);
 }
 
 static void count_key(void *user, const char *name, const char *path)
@@ -402,23 +404,24 @@ static void check_remote(struct doctor *d)
 
 	if (!*d->place.remote_dir)
 		doctor_add(
-			d, "remote", STATUS_NOTE, "install mete whole",
+			d, "remote", STATUS_NOTE, "install all of mete",
 			"the client's library (remote/libcuda.so.1) is not installed: --remote and --wall do not work");
 	else if (!*d->place.runtime_dir)
-		doctor_add(d, "remote", STATUS_WARNING, "install mete whole",
-			   "mete's CUDA runtime library is not installed: behind --remote and --wall only programs "
-			   "that use the driver's interface alone work");
+		doctor_add(
+			d, "remote", STATUS_WARNING, "install all of mete",
+			"mete's CUDA runtime library is not installed: with --remote and --wall only programs that do "
+			"not use the CUDA runtime work");
 	else
 		doctor_add(d, "remote", STATUS_OK, NULL, "`mete run --remote HOST` works: %s", d->place.remote_dir);
 	if (keys_open(&keys, NULL, false, &f) || keys_each(&keys, count_key, count, &f) <= 0)
 		doctor_add(d, "serve", STATUS_NOTE, "`mete key new NAME` makes a key for a client",
-			   "`mete serve` has no client: there is no key in %s",
+			   "`mete serve` has no clients: there is no key in %s",
 			   *keys.dir ? keys.dir : "the folder of keys");
 	else if (count[1])
-		doctor_add(d, "serve", STATUS_WARNING, "`mete key list` says which and why",
+		doctor_add(d, "serve", STATUS_WARNING, "`mete key list` names them and the reasons",
 			   "%u of %u keys in %s cannot be used", count[1], count[0], keys.dir);
 	else
-		doctor_add(d, "serve", STATUS_OK, NULL, "`mete serve` knows %u client(s) by the keys in %s", count[0],
+		doctor_add(d, "serve", STATUS_OK, NULL, "`mete serve` has the keys of %u client(s), in %s", count[0],
 			   keys.dir);
 }
 
@@ -455,14 +458,15 @@ static void check_tier(struct doctor *d)
 	if (!*d->place.shim_dir)
 		return;
 	if (!tier_installed(d->place.shim_dir))
-		doctor_add(d, "tier", STATUS_NOTE, "install mete whole to try tier T3", "T2; %s is not installed",
+		doctor_add(d, "tier", STATUS_NOTE, "install all of mete to use tier T3", "T2; %s is not installed",
 			   TIER_LIBRARY);
 	else if (tier_doubt(doubt, sizeof(doubt)))
-		doctor_add(d, "tier", STATUS_NOTE, NULL, "T2; T3 (hardware time slices) is not to be had: %s", doubt);
+		doctor_add(d, "tier", STATUS_NOTE, NULL, "T2; T3 (hardware time slices) is not available: %s", doubt);
 	else
-		doctor_add(d, "tier", STATUS_NOTE, NULL,
-			   "T2; `mete run --tier T3` tries hardware time slices and steps back to T2 where the driver "
-			   "refuses; unproven on hardware (docs/tiers.md)");
+		doctor_add(
+			d, "tier", STATUS_NOTE, NULL,
+			"T2; `mete run --tier T3` tries hardware time slices, and uses T2 if the driver refuses them; "
+			"not yet tested on hardware (docs/tiers.md)");
 	tier_news(d);
 }
 
@@ -476,10 +480,11 @@ static void check_wall(struct doctor *d)
 		doctor_add(d, "wall", STATUS_WARNING, remedy, "`mete run --wall` cannot work: %s", doubt);
 	else
 		doctor_add(d, "wall", STATUS_OK, NULL,
-			   "workers have no files, no sockets and no processes (seccomp), and %s; what this protects "
-			   "against, and what not, is said in docs/remote.md",
-			   geteuid() ? "run as this user, where meted is private to it"
-				     : "are not root, in an empty root folder");
+			   "workers cannot open files or sockets nor start processes (seccomp), and %s; docs/remote.md "
+			   "says "
+			   "what this protects against and what it does not",
+			   geteuid() ? "run as this user if meted is private"
+				     : "run without root in an empty root folder");
 }
 
 /* Whether --guard works, and if not, what the kernel lacks. */
@@ -490,7 +495,7 @@ static void check_guard(struct doctor *d)
 
 	holds = guarded_state(&d->place, text, sizeof(text));
 	doctor_add(d, "guard", required && !holds && d->has_driver ? STATUS_FAILED : STATUS_NOTE,
-		   holds ? NULL : "docs/guard.md says what it needs", "%s%s", text,
+		   holds ? NULL : "docs/guard.md lists what it needs", "%s%s", text,
 		   required			       ? "; this node requires it of every grant (guard.grants)"
 		   : d->guarding == GUARDING_PREFERRED ? "; this node prefers it for every grant (guard.grants)"
 						       : "");
@@ -500,22 +505,26 @@ static void say_enforcement(struct doctor *d)
 {
 	doctor_add(
 		d, "memory", STATUS_NOTE, NULL,
-		"enforced by the shim, charged at meted before the driver is asked: exact on every allocation path for "
-		"programs that use the driver's interface; not a wall against a program written to get around it");
-	doctor_add(d, "compute", STATUS_NOTE, NULL,
-		   "shared out where it is asked for (--cores, --policy), by turns at the shim's gate, measured by the "
-		   "device's clock (tier T2): a kernel that runs is not interrupted, so one that is longer than a turn "
-		   "runs to its end and is paid for afterwards; not held to turns is work that bypasses the shim "
-		   "(static linking, direct ioctl, a page written by the program)");
-	doctor_add(d, "programs", STATUS_NOTE, NULL,
-		   "reached: dynamically linked with glibc, and what they start; not reached: statically linked, musl, "
-		   "32-bit, and those that gain privileges when they start (`mete run` warns)");
+		"the shim enforces quotas: it charges meted before it calls the driver. Quotas are exact on every "
+		"allocation path for programs that use the driver's interface, but a program that is written to bypass "
+		"the shim can exceed them (use --wall or --guard)");
+	doctor_add(
+		d, "compute", STATUS_NOTE, NULL,
+		"--cores and --policy share the device's time by turns at the shim's gate, measured by the device's "
+		"clock (tier T2). A running kernel is not interrupted: one that is longer than a turn runs to its end, "
+		"and its tenant pays afterwards. Work that bypasses the shim is not held to turns (static linking, "
+		"direct ioctl, a page that the program has written)");
+	doctor_add(
+		d, "programs", STATUS_NOTE, NULL,
+		"mete meters programs that are dynamically linked with glibc, and the programs that they start. It "
+		"does not meter statically linked, musl and 32-bit programs, nor those that gain privileges when they "
+		"start (`mete run` warns)");
 	if (!d->has_driver)
-		doctor_add(
-			d, "programs", STATUS_NOTE, NULL,
-			"on the software device a program that uses the CUDA runtime gets mete's runtime library; one "
-			"that has NVIDIA's linked in must be built with nvcc -cudart shared, for NVIDIA's accepts "
-			"NVIDIA's driver only");
+		doctor_add(d, "programs", STATUS_NOTE, NULL,
+			   "on the software device a program that uses the CUDA runtime gets mete's runtime library. "
+			   "Build "
+			   "one that has NVIDIA's linked in with nvcc -cudart shared, because NVIDIA's accepts only "
+			   "NVIDIA's driver");
 }
 
 static void print_checks(json_t *checks)

@@ -32,19 +32,19 @@ void doctor_check_hip(struct doctor *d)
 		return;
 	find_library(library);
 	if (access(face, R_OK))
-		doctor_add(d, "hip", STATUS_WARNING, "install mete whole",
+		doctor_add(d, "hip", STATUS_WARNING, "install all of mete",
 			   "HIP programs are not metered: libmete-hip.so is not in %s", d->place.shim_dir);
 	else if (kernel && access("/dev/kfd", R_OK | W_OK))
 		doctor_add(d, "hip", STATUS_WARNING,
 			   "add the user to the groups of /dev/kfd and /dev/dri (render, video)",
-			   "AMD's cards cannot be used: /dev/kfd is not this user's");
+			   "AMD's cards cannot be used: this user may not open /dev/kfd");
 	else if (!kernel)
-		doctor_add(d, "hip", STATUS_NOTE, "where AMD's cards are, load the kernel's amdgpu driver",
-			   "%s meters HIP; there is no card of AMD's here (/dev/kfd)", face);
+		doctor_add(d, "hip", STATUS_NOTE, "if the machine has AMD's cards, load the kernel's amdgpu driver",
+			   "%s meters HIP; there is no card of AMD (/dev/kfd)", face);
 	else if (!*library)
 		doctor_add(d, "hip", STATUS_NOTE,
-			   "install ROCm's HIP runtime, or name it to meted (--libhip); programs may bring their own",
+			   "install ROCm's HIP runtime, or name it with meted --libhip; programs may bring their own",
 			   "%s meters HIP; no libamdhip64 in the usual places", face);
 	else
-		doctor_add(d, "hip", STATUS_OK, NULL, "%s stands before %s", face, library);
+		doctor_add(d, "hip", STATUS_OK, NULL, "%s meters %s", face, library);
 }

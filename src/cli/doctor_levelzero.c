@@ -31,13 +31,12 @@ void doctor_check_levelzero(struct doctor *d)
 		return;
 	find_driver(driver);
 	if (access(face, R_OK))
-		doctor_add(d, "levelzero", STATUS_WARNING, "install mete whole",
-			   "Level Zero's programs are not metered: libmete-levelzero.so is not in %s",
-			   d->place.shim_dir);
+		doctor_add(d, "levelzero", STATUS_WARNING, "install all of mete",
+			   "Level Zero programs are not metered: libmete-levelzero.so is not in %s", d->place.shim_dir);
 	else if (!*driver)
 		doctor_add(d, "levelzero", STATUS_NOTE,
-			   "where Intel's cards are, install its compute runtime (Level Zero)",
+			   "if the machine has Intel's cards, install the compute runtime (Level Zero)",
 			   "%s meters Level Zero; no libze_intel_gpu.so.1 in the usual places", face);
 	else
-		doctor_add(d, "levelzero", STATUS_OK, NULL, "%s stands before %s", face, driver);
+		doctor_add(d, "levelzero", STATUS_OK, NULL, "%s meters %s", face, driver);
 }

@@ -48,7 +48,7 @@ static bool systemctl_says(const char *what, const char *unit, char word[64])
 
 static void check_service(struct doctor *d)
 {
-	static const char again[] = "journalctl -u meted says why; then systemctl reset-failed meted.service "
+	static const char again[] = "journalctl -u meted gives the reason; then systemctl reset-failed meted.service "
 				    "meted.socket; systemctl restart meted.socket meted";
 	char enabled[64], active[64];
 	bool starts, runs;
@@ -59,8 +59,8 @@ static void check_service(struct doctor *d)
 	runs = systemctl_says("is-active", "meted.service", active);
 	if (!*enabled || strstr(enabled, "Failed") || strstr(enabled, "not-found"))
 		doctor_add(d, "service", STATUS_NOTE,
-			   "install the package meted, to have shares for all users and over restarts",
-			   "no meted.service here: `mete run` starts a private meted for its user");
+			   "install the package meted to have shares for all users that survive restarts",
+			   "there is no meted.service: `mete run` starts a private meted for its user");
 	else if (!runs)
 		doctor_add(d, "service", STATUS_WARNING,
 			   !strcmp(active, "failed") ? again : "systemctl enable --now meted.socket meted",
@@ -86,10 +86,9 @@ static void check_config(struct doctor *d)
 	if (!r)
 		doctor_add(d, "settings", STATUS_OK, NULL, "%s", said);
 	else
-		doctor_add(
-			d, "settings", STATUS_WARNING,
-			"correct it; `meted --system --check-config` lists all that is wrong, meted.yaml(5) the keys",
-			"%s", strncmp(said, "meted: ", 7) ? said : said + 7);
+		doctor_add(d, "settings", STATUS_WARNING,
+			   "correct it; `meted --system --check-config` lists all errors, meted.yaml(5) all keys", "%s",
+			   strncmp(said, "meted: ", 7) ? said : said + 7);
 }
 
 /* What the unit's sandbox takes away: what it says, as systemd has put the file and its drop-ins together. */
@@ -158,13 +157,14 @@ static void check_network(struct doctor *d, const struct control *control, const
 	if (!*address || begins_with_one(address, loopback) || !unit_read(&u) || !unit_value(&u, "MainPID", pid) ||
 	    strtol(pid, NULL, 10) != (long)control->daemon_pid || !is_shut_off(&u))
 		return;
-	doctor_add(d, "network", STATUS_WARNING,
-		   "say who may come: printf '[Service]\\nIPAddressAllow=10.0.0.0/8\\n' > "
-		   "/etc/systemd/system/meted.service.d/network.conf (mkdir -p the folder), systemctl daemon-reload, "
-		   "systemctl restart meted",
-		   "HTTP is served at %s, but meted.service lets in no address beyond this machine: connections from "
-		   "elsewhere time out",
-		   address);
+	doctor_add(
+		d, "network", STATUS_WARNING,
+		"allow the clients' network: printf '[Service]\\nIPAddressAllow=10.0.0.0/8\\n' > "
+		"/etc/systemd/system/meted.service.d/network.conf (mkdir -p the folder), systemctl daemon-reload, "
+		"systemctl restart meted",
+		"meted serves HTTP at %s, but meted.service lets in no address beyond this machine: connections from "
+		"other machines time out",
+		address);
 }
 
 /* A file that a setting names, as `meted --print-config` writes it: `  cert: "/etc/mete/http.crt"`. */
@@ -185,7 +185,7 @@ static void check_hidden(struct doctor *d, const struct unit *u, char *line)
 	else if (begins_with_one(path, temporary) && unit_is(u, "PrivateTmp", "yes"))
 		by = "PrivateTmp";
 	if (by)
-		doctor_add(d, "settings", STATUS_WARNING, "move the file to /etc/mete, and name it there",
+		doctor_add(d, "settings", STATUS_WARNING, "move the file to /etc/mete, and change the setting",
 			   "%s %s: meted.service does not see that folder (%s=)", key, path, by);
 }
 
@@ -214,14 +214,14 @@ static void check_clock(struct doctor *d)
 	if (localtime_r(&now, &tm))
 		strftime(text, sizeof(text), "%F %T %z", &tm);
 	if (!stat("/proc/self/exe", &st) && st.st_mtime > now + DAY_S)
-		doctor_add(d, "clock", STATUS_WARNING, "set the clock (timedatectl); history and logs carry its time",
-			   "it is %s here, which is before mete was installed", text);
+		doctor_add(d, "clock", STATUS_WARNING, "set the clock (timedatectl); history and logs use its time",
+			   "the clock says %s, which is before mete was installed", text);
 	else if (adjtimex(&timex) == TIME_ERROR)
 		doctor_add(d, "clock", STATUS_NOTE,
-			   "timedatectl set-ntp true, if its times are compared with other machines'",
-			   "%s; nothing keeps it in step with other clocks", text);
+			   "run timedatectl set-ntp true if you compare its times with those of other machines",
+			   "%s; the clock is not synchronised", text);
 	else
-		doctor_add(d, "clock", STATUS_OK, NULL, "%s, kept in step", text);
+		doctor_add(d, "clock", STATUS_OK, NULL, "%s, synchronised", text);
 }
 
 void doctor_check_node(struct doctor *d)
@@ -254,11 +254,11 @@ void doctor_check_drivers(struct doctor *d, json_t *drivers)
 static const char *remedy_of(const char *state, json_t *device)
 {
 	if (!strcmp(state, "lost"))
-		return "it comes back by itself when the driver has it again; dmesg says what became of it";
+		return "it returns by itself when the driver finds it again; see dmesg for the reason";
 	if (json_is_true(json_object_get(device, "drained")))
-		return "`mete uncordon` brings it back when the work on it is done";
+		return "`mete uncordon` returns it to service when the work on it is done";
 	return !strcmp(state, "draining") ? "it is empty when its last program has ended: `mete ps`"
-					  : "`mete uncordon` brings it back";
+					  : "`mete uncordon` returns it to service";
 }
 
 void doctor_check_devices(struct doctor *d, json_t *devices)
@@ -278,7 +278,8 @@ void doctor_check_devices(struct doctor *d, json_t *devices)
 		if (!strcmp(device_text(device, "native"), "allow"))
 			doctor_add(
 				d, "shares of time", STATUS_NOTE, "`mete policy DEVICE --native hold` holds them back",
-				"device %lld (%s): programs of policy native run unheld, so no share can be guaranteed",
+				"device %lld (%s): programs with the policy native are not held back, so no share is "
+				"guaranteed",
 				(long long)device_number(device, "index"), device_text(device, "uuid"));
 	}
 }
@@ -304,7 +305,7 @@ static void check_modes(struct doctor *d, const struct control *control)
 			continue;
 		doctor_add(d, "runtime directory", STATUS_WARNING,
 			   control->system ? "systemctl restart meted.socket meted.service"
-					   : "end meted; the next one mends it",
+					   : "end meted; the next one sets the mode",
 			   "%s has mode %04o, not %04o", path, (unsigned int)st.st_mode & 07777,
 			   (unsigned int)wanted & 07777);
 	}
@@ -332,25 +333,25 @@ static void check_store(struct doctor *d, const char *dir)
 	if (!*dir || !path_join(path, "%s/mete.db", dir))
 		return;
 	if (access(path, R_OK) && errno == EACCES) {
-		doctor_add(d, "store", STATUS_NOTE, NULL, "%s: only root can look at it", path);
+		doctor_add(d, "store", STATUS_NOTE, NULL, "%s: only root can read it", path);
 		return;
 	}
 	version = store_version(path);
 	if (statvfs(dir, &vfs) || version < 0) {
 		doctor_add(d, "store", STATUS_WARNING,
-			   "look at it; meted's log says more, docs/operating.md how to restore it",
-			   "%s is not there or is no store", path);
+			   "see meted's log for details, and docs/operating.md for how to restore it",
+			   "%s does not exist or is not a store", path);
 		return;
 	}
 	left = (uint64_t)vfs.f_bavail * vfs.f_frsize;
 	size_format(left, room);
 	if (vfs.f_flag & ST_RDONLY)
 		doctor_add(d, "store", STATUS_FAILED, "mount it for writing, or name another state_dir in " CONFIG_FILE,
-			   "%s lies on a file system that cannot be written", path);
+			   "%s is on a read-only file system", path);
 	else if (left < LITTLE_BYTES)
 		doctor_add(d, "store", left < NOTHING_BYTES ? STATUS_FAILED : STATUS_WARNING,
-			   "free some room; a full disk refuses new grants", "%s: %s are left on its file system", path,
-			   room);
+			   "free disk space; on a full disk meted refuses new grants",
+			   "%s: its file system has %s left", path, room);
 	else
 		doctor_add(d, "store", STATUS_OK, NULL, "%s, version %ld, %s free", path, version, room);
 }
@@ -383,12 +384,13 @@ static void check_http(struct doctor *d, const struct control *control, const ch
 	if (!path_join(path, "%s/http.sock", control->dir) || access(path, F_OK))
 		return;
 	if (access(path, W_OK)) {
-		doctor_add(d, "http", STATUS_NOTE, NULL, "%s: only root and its group may ask", path);
+		doctor_add(d, "http", STATUS_NOTE, NULL, "%s: only root and its group may connect", path);
 		return;
 	}
 	status = http_status(control->dir);
 	if (status != 200)
-		doctor_add(d, "http", STATUS_WARNING, "journalctl -u meted (or meted.log) says why; restart meted",
+		doctor_add(d, "http", STATUS_WARNING,
+			   "journalctl -u meted (or meted.log) gives the reason; restart meted",
 			   "%s answers %s%.0u to GET /healthz", path, status ? "" : "nothing", status);
 	else
 		doctor_add(d, "http", STATUS_OK, NULL, "console and metrics answer at %s%s%s", path,
@@ -439,9 +441,10 @@ static void check_fence(struct doctor *d, json_t *fence)
 	list_words(json_object_get(fence, "held"), held, sizeof(held));
 	list_words(json_object_get(fence, "missing"), missing, sizeof(missing));
 	if (*missing)
-		doctor_add(d, "workers' fence", STATUS_NOTE,
-			   "docs/protection.md says what each is; meted's log why; workers.demand makes it a must",
-			   "a filter of system calls%s%s; not: %s", *held ? ", " : "", held, missing);
+		doctor_add(
+			d, "workers' fence", STATUS_NOTE,
+			"docs/protection.md explains each, meted's log gives the reason; workers.demand requires them",
+			"a filter of system calls%s%s; not: %s", *held ? ", " : "", held, missing);
 	else
 		doctor_add(d, "workers' fence", STATUS_OK, NULL, "a filter of system calls, %s", held);
 }

@@ -23,14 +23,14 @@ static const struct npu {
 	  { "/usr/local/Ascend/cann/lib64/libascendcl.so",
 	    "/usr/local/Ascend/ascend-toolkit/latest/lib64/libascendcl.so",
 	    "/usr/local/Ascend/nnrt/latest/lib64/libascendcl.so" },
-	  "install CANN, or name its libascendcl.so to meted (--libascend); programs may bring their own",
+	  "install CANN, or name its libascendcl.so with meted --libascend; programs may bring their own",
 	  "calls that a program looks up by hand in libruntime.so" },
 	{ "cambricon",
 	  "libmete-cambricon.so",
 	  "/dev/cambricon_ctl",
 	  "libcndrv.so",
 	  { "/usr/local/neuware/lib64/libcndrv.so", "/usr/lib/*/libcndrv.so" },
-	  "install CNToolkit, or name its libcndrv.so to meted (--libcambricon); programs may bring their own",
+	  "install CNToolkit, or name its libcndrv.so with meted --libcambricon; programs may bring their own",
 	  "calls that a program looks up by hand in libcndrv.so" },
 };
 
@@ -55,19 +55,19 @@ static void check(struct doctor *d, const struct npu *n)
 	if (!path_join(face, "%s/%s", d->place.shim_dir, n->face))
 		return;
 	if (access(face, R_OK))
-		doctor_add(d, n->name, STATUS_WARNING, "install mete whole",
+		doctor_add(d, n->name, STATUS_WARNING, "install all of mete",
 			   "programs of %s are not metered: %s is not in %s", n->name, n->face, d->place.shim_dir);
 	else if (kernel && access(n->node, R_OK | W_OK))
 		doctor_add(d, n->name, STATUS_WARNING, "add the user to the group of that node",
-			   "the cards of %s cannot be used: %s is not this user's", n->name, n->node);
+			   "the cards of %s cannot be used: this user may not open %s", n->name, n->node);
 	else if (!kernel)
-		doctor_add(d, n->name, STATUS_NOTE, "where such cards are, install their driver",
-			   "%s meters %s; there is no such card here (%s)", face, n->name, n->node);
+		doctor_add(d, n->name, STATUS_NOTE, "if the machine has such cards, install their driver",
+			   "%s meters %s; there is no such card (%s)", face, n->name, n->node);
 	else if (!find_library(n, library))
 		doctor_add(d, n->name, STATUS_NOTE, n->install, "%s meters %s; no %s in the usual places", face,
 			   n->name, n->library);
 	else
-		doctor_add(d, n->name, STATUS_OK, NULL, "%s stands beside %s; not seen: %s", face, library, n->unseen);
+		doctor_add(d, n->name, STATUS_OK, NULL, "%s meters %s, except %s", face, library, n->unseen);
 }
 
 void doctor_check_npus(struct doctor *d)

@@ -56,18 +56,17 @@ void doctor_check_opencl(struct doctor *d)
 	find_loader(loader);
 	if (access(layer, R_OK))
 		doctor_add(d, "opencl", *loader ? STATUS_WARNING : STATUS_NOTE,
-			   "build mete where OpenCL's headers are (Debian: opencl-headers, ocl-icd-opencl-dev)",
-			   "OpenCL programs are not metered: this build has no layer (libmete-opencl.so)");
+			   "build mete on a machine with OpenCL's headers (Debian: opencl-headers, ocl-icd-opencl-dev)",
+			   "OpenCL programs are not metered: this build lacks the layer libmete-opencl.so");
 	else if (!*loader)
-		doctor_add(d, "opencl", STATUS_NOTE,
-			   "install one (Debian: ocl-icd-libopencl1) where OpenCL programs run",
-			   "no OpenCL loader (libOpenCL.so.1) here");
+		doctor_add(d, "opencl", STATUS_NOTE, "install one for OpenCL programs (Debian: ocl-icd-libopencl1)",
+			   "there is no OpenCL loader (libOpenCL.so.1)");
 	else if (!takes_layers(loader))
 		doctor_add(
 			d, "opencl", STATUS_OK, NULL,
-			"%s takes no layers: mete's library stands before it, in LD_LIBRARY_PATH. A program that opens "
-			"the loader by its path is not metered",
+			"%s does not support layers: mete puts its own library before it in LD_LIBRARY_PATH. mete does "
+			"not meter a program that opens the loader by its path",
 			loader);
 	else
-		doctor_add(d, "opencl", STATUS_OK, NULL, "%s takes mete's layer, %s", loader, layer);
+		doctor_add(d, "opencl", STATUS_OK, NULL, "%s loads mete's layer, %s", loader, layer);
 }

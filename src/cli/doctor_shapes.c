@@ -44,14 +44,14 @@ static void check_cards(struct doctor *d, const struct shape_row *row, const cha
 	const char *library = find_library(row);
 
 	if (access(face, R_OK))
-		doctor_add(d, row->name, STATUS_WARNING, "install mete whole",
-			   "programs for cards of %s are not metered: %s is not there", row->vendor, face);
+		doctor_add(d, row->name, STATUS_WARNING, "install all of mete",
+			   "programs for cards of %s are not metered: there is no %s", row->vendor, face);
 	else if (library)
-		doctor_add(d, row->name, STATUS_OK, NULL, "%s stands before %s", face, library);
+		doctor_add(d, row->name, STATUS_OK, NULL, "%s meters %s", face, library);
 	else
 		doctor_add(d, row->name, STATUS_NOTE,
-			   "where the loader does not find the library either, name it to meted",
-			   "%s meters programs for cards of %s; the library is in no folder that is known", face,
+			   "if the loader does not find the library either, name it in meted.yaml",
+			   "%s meters programs for cards of %s; the library is in none of the usual folders", face,
 			   row->vendor);
 }
 
@@ -68,10 +68,10 @@ void doctor_check_shapes(struct doctor *d)
 		if (has_cards(row))
 			check_cards(d, row, face);
 		else if (used < sizeof(without))
-			used += (size_t)snprintf(without + used, sizeof(without) - used, "%s%s (%s)",
-						 used ? ", " : "", row->vendor, row->nodes[0]);
+			used += (size_t)snprintf(without + used, sizeof(without) - used, "%s%s (%s)", used ? ", " : "",
+						 row->vendor, row->nodes[0]);
 	}
 	if (used)
-		doctor_add(d, "shapes", STATUS_NOTE, "where such cards are, load the kernel's driver",
-			   "programs for other vendors' cards are metered, too; there is none here of %s", without);
+		doctor_add(d, "shapes", STATUS_NOTE, "if the machine has such cards, load the kernel's driver",
+			   "mete also meters programs for other vendors' cards; there are none of %s", without);
 }

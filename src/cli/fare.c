@@ -331,7 +331,7 @@ void fare_judge(const struct anatomy *a, enum fare_way way, uint32_t soft_arch, 
 		return;
 	}
 	if (way == FARE_SOFT && !soft_arch) {
-		add(ret, FARE_FAILS, "the software device is not installed; install mete whole");
+		add(ret, FARE_FAILS, "the software device is not installed; install all of mete");
 		return;
 	}
 	for (size_t i = 0; i < a->count; i++) {

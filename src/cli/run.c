@@ -354,7 +354,7 @@ static void set_tier(struct run *run)
 	if (!strcmp(device_text(json_object_get(run->grant, "driver"), "kind"), "soft"))
 		snprintf(doubt, sizeof(doubt), "it needs NVIDIA's driver, and this is the software device");
 	else if (!tier_installed(run->env.shim_dir))
-		snprintf(doubt, sizeof(doubt), "%s is not in %s; install mete whole", TIER_LIBRARY, run->env.shim_dir);
+		snprintf(doubt, sizeof(doubt), "%s is not in %s; install all of mete", TIER_LIBRARY, run->env.shim_dir);
 	else
 		tier_doubt(doubt, sizeof(doubt));
 	run->env.t3 = !*doubt;

@@ -23,7 +23,7 @@ static int open_library(struct soft_driver *d, const struct place *p, struct fau
 	for (size_t i = 0; library && i < sizeof(names) / sizeof(*names); i++)
 		if (!(entry[i] = dlsym(library, names[i])))
 			library = NULL;
-	return library ? 0 : fault_set(f, -ENOENT, "%s: it cannot be used; install mete whole", path);
+	return library ? 0 : fault_set(f, -ENOENT, "%s: it cannot be used; install all of mete", path);
 }
 
 int soft_driver_open(struct soft_driver *ret, int *ret_init, struct fault *f)

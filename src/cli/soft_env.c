@@ -110,7 +110,7 @@ _Noreturn static void start_device(const struct place *p)
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	init = library ? (int (*)(unsigned int))dlsym(library, "cuInit") : NULL;
 	if (!init)
-		say_error("%s; install mete whole", dlerror());
+		say_error("%s; install all of mete", dlerror());
 	/* A device that none is left of (CUDA_VISIBLE_DEVICES, --devices 0) is the program's to see. */
 	r = init ? init(0) : 1;
 	exit(r && r != NO_DEVICE);

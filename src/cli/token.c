@@ -24,9 +24,10 @@ static void become_maker(const char *dir, struct fault *f)
 
 	place_find(&place, f);
 	if (!*place.meted)
-		fault_set(f, -ENOENT, "meted: not beside mete (%s) and not in PATH; install mete whole", place.exe_dir);
+		fault_set(f, -ENOENT, "meted: not beside mete (%s) and not in PATH; install all of mete",
+			  place.exe_dir);
 	else if (execv(place.meted, (char *const *)(uintptr_t)argv))
-		fault_set(f, -errno, "%s: %s; install mete whole", place.meted, strerror(errno));
+		fault_set(f, -errno, "%s: %s; install all of mete", place.meted, strerror(errno));
 }
 
 static int ask(const struct command_line *line, const char *op)

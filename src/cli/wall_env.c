@@ -53,7 +53,7 @@ bool wall_doubt(const struct place *place, char *ret, size_t size, const char **
 	if (!*place->worker || !*place->remote_dir) {
 		snprintf(ret, size, "%s is not installed",
 			 !*place->worker ? "mete-worker" : "the remote client's library");
-		*ret_remedy = "install mete whole";
+		*ret_remedy = "install all of mete";
 		return true;
 	}
 	if (!filter_known()) {

@@ -103,7 +103,7 @@ static int find_own(char dir[PATH_MAX], struct fault *f)
 	Dl_info info;
 
 	if (!dladdr((const void *)(uintptr_t)place_find, &info) || !realpath(info.dli_fname, library))
-		return fault_set(f, -ENOENT, "libmete: its own file cannot be found; install mete whole");
+		return fault_set(f, -ENOENT, "libmete: its own file cannot be found; install all of mete");
 	*strrchr(library, '/') = 0;
 	for (size_t i = 0; i < sizeof(beside) / sizeof(*beside); i++)
 		if (path_join(path, "%s/%s/mete", library, beside[i]) && !access(path, X_OK)) {
@@ -159,7 +159,7 @@ int place_find(struct place *p, struct fault *f)
 	if (path_join(path, "%s/../shim", p->exe_dir) && take_folder(p->shim_dir, path, "libcuda.so.1"))
 		return 0;
 	return fault_set(f, -ENOENT,
-			 "%s: the shim (shim/libcuda.so.1) is not beside this mete; install mete whole, or set "
+			 "%s: the shim (shim/libcuda.so.1) is not beside this mete; install all of mete, or set "
 			 "METE_LIBDIR",
 			 p->exe_dir);
 }
@@ -171,10 +171,11 @@ int place_find_soft(struct place *p, struct fault *f)
 	if (*p->soft_dir)
 		return 0;
 	return r ? r
-		 : fault_set(f, -ENOENT,
-			     "%s: the software device (soft/libcuda.so.1) is not beside this mete; install mete whole, "
-			     "or set METE_LIBDIR",
-			     p->exe_dir);
+		 : fault_set(
+			   f, -ENOENT,
+			   "%s: the software device (soft/libcuda.so.1) is not beside this mete; install all of mete, "
+			   "or set METE_LIBDIR",
+			   p->exe_dir);
 }
 
 int place_find_remote(struct place *p, struct fault *f)
@@ -184,8 +185,9 @@ int place_find_remote(struct place *p, struct fault *f)
 	if (*p->remote_dir)
 		return 0;
 	return r ? r
-		 : fault_set(f, -ENOENT,
-			     "%s: the remote client (remote/libcuda.so.1) is not beside this mete; install mete whole, "
-			     "or set METE_LIBDIR",
-			     p->exe_dir);
+		 : fault_set(
+			   f, -ENOENT,
+			   "%s: the remote client (remote/libcuda.so.1) is not beside this mete; install all of mete, "
+			   "or set METE_LIBDIR",
+			   p->exe_dir);
 }

@@ -177,7 +177,7 @@ int start_meted(const char *dir, struct fault *f)
 
 	place_find(&place, &no_shim);
 	if (!*place.meted)
-		return fault_set(f, -ENOENT, "meted: not beside mete (%s) and not in PATH; install mete whole",
+		return fault_set(f, -ENOENT, "meted: not beside mete (%s) and not in PATH; install all of mete",
 				 place.exe_dir);
 	if (!path_join(path, "%s/start.lock", dir))
 		return fault_set(f, -ENAMETOOLONG, "%s: path too long; set METE_RUNTIME_DIR", dir);

@@ -21,7 +21,7 @@ static inline bool faces_join_as(const struct face *f, const char *library)
 {
 	if (faces_join(f))
 		return true;
-	log_line("%s and libmete-core.so are of different releases; install mete whole", library);
+	log_line("%s and libmete-core.so are of different releases; install all of mete", library);
 	return false;
 }
 

@@ -385,7 +385,7 @@ static int check(struct link *l)
 	int r;
 
 	if (!find_checker(&checker)) {
-		say(l, "libmete-ptx.so is not beside this library; install mete whole");
+		say(l, "libmete-ptx.so is not beside this library; install all of mete");
 		return ERROR_INTERNAL;
 	}
 	if (!list)

@@ -68,7 +68,7 @@ class Refused(place.MeteTest):
         os.makedirs(libdir)
         for name, source in (('shim', 'shim'), ('soft', 'softdev')):
             os.symlink(os.path.join(BUILD, 'src', source), os.path.join(libdir, name))
-        self.refused(['run', '--wall', 'true'], 'remote', 'install mete whole', env={'METE_LIBDIR': libdir})
+        self.refused(['run', '--wall', 'true'], 'remote', 'install all of mete', env={'METE_LIBDIR': libdir})
 
     def test_doctor(self):
         checks = {c['name']: c for c in self.json('doctor')['checks']}

@@ -20,7 +20,7 @@ const struct driver_kind driver_kinds[MACHINE_DRIVERS] = {
 	  .vendor = "NVIDIA",
 	  .node = "/dev/nvidiactl",
 	  .remedy = "install the user part of NVIDIA's driver, of the version of the kernel's module" },
-	{ .kind = DEVICE_SOFT, .option = "--probe", .remedy = "install mete whole" },
+	{ .kind = DEVICE_SOFT, .option = "--probe", .remedy = "install all of mete" },
 	{ .kind = DEVICE_HIP,
 	  .option = "--probe-hip",
 	  .may_be_anothers = true,

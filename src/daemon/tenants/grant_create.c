@@ -358,7 +358,7 @@ static enum verbs_result create(struct ask *ask, struct grant *g)
 	if (g->wall && !*worker_path())
 		return refuse(ask, CODE_RUNTIME,
 			      "a grant behind a wall needs mete-worker, which is not beside meted: "
-			      "install mete whole");
+			      "install all of mete");
 	if (g->overcommit && ask->daemon->runtime.system && !owner_is(ask->asker->uid))
 		return refuse(ask, CODE_NOT_YOURS,
 			      "only root may promise more than a device has, where all users are served");

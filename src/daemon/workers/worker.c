@@ -587,7 +587,7 @@ int worker_start(struct daemon *daemon, struct pool *pool, struct worker **ret, 
 
 	if (!worker) {
 		snprintf(error, size, "%s",
-			 *worker_path() ? "no memory" : "mete-worker is not beside meted: install mete whole");
+			 *worker_path() ? "no memory" : "mete-worker is not beside meted: install all of mete");
 		return *worker_path() ? -ENOMEM : -ENOENT;
 	}
 	worker->pool = pool;

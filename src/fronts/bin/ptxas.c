@@ -110,7 +110,7 @@ static bool find_checker(struct checker *ret)
 	}
 	if (n > 0 && checker_open(ret, path))
 		return true;
-	fatal("libmete-ptx.so is not in the folder above this program; install mete whole");
+	fatal("libmete-ptx.so is not in the folder above this program; install all of mete");
 	return false;
 }
 

@@ -119,7 +119,7 @@ static int start_driver(const struct options *o, struct cuda_table *driver, char
 	if (o->driver)
 		snprintf(path, PATH_MAX, "%s", o->driver);
 	else if (!driver_find_shim(path, PATH_MAX))
-		return complain("mete's shim (shim/libcuda.so.1) is not beside it: install mete whole, or set "
+		return complain("mete's shim (shim/libcuda.so.1) is not beside it: install all of mete, or set "
 				"METE_LIBDIR");
 	if (!driver_open(path, driver, why, sizeof(why)))
 		return complain(why);
@@ -255,7 +255,7 @@ static int wait_for_meted(const struct options *o)
 				   : SANDBOX_LISTED,
 		      !o->no_namespaces, o->uid);
 	if (!whole)
-		snprintf(why, sizeof(why), "the shim is not beside mete-worker: install mete whole");
+		snprintf(why, sizeof(why), "the shim is not beside mete-worker: install all of mete");
 	if (!whole || !make_ready(&warm, &wall, &sandbox, shim, o->wait, why, sizeof(why))) {
 		hand_ready(why, 0, NULL, 0);
 		return complain(why);
