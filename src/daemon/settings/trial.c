@@ -310,13 +310,8 @@ static void try_bounds(struct trial *t)
 {
 	const struct options *o = t->o;
 
-	try_bound(t, "memory.turn_most", o->memory.turn_most_ns, "memory.turn", o->memory.turn_ns);
 	try_bound(t, "faults.quarantine_most", o->faults.most_ns, "faults.quarantine", o->faults.time_ns);
 	try_bound(t, "memory.disk_size", o->memory.disk_bytes, "memory.disk_user", o->memory.disk_user_bytes);
-	if (o->memory.disk && !o->memory.disk_bytes)
-		complain(t, "memory.disk_size",
-			 "nothing would be written to memory.disk: give it a size, or leave "
-			 "memory.disk out");
 }
 
 /* Of those that this machine's own list of users has, which is read in full; a directory service's are not asked for.
