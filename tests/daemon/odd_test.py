@@ -1,6 +1,7 @@
 """Settings and stores that are broken by something else than a value of a wrong kind: where a key stands, what stands there twice, what
 is no ASCII, what the file is, who can change it, certificates that do not serve; and stores that lie wrong or were changed by hand.
-odd_test.py BUILD [settings|stores|good]"""
+odd_test.py BUILD [settings|stores|good|locked|full]"""
+import contextlib
 import pwd
 
 from broken import *
@@ -409,8 +410,61 @@ def test_stores():
         m.close()
 
 
-for name in sys.argv[2:] or ("settings", "good", "stores"):
-    if name != "stores" and not os.path.exists(os.path.join(place, "own.crt")):
+def test_locked():
+    """Another program has the store: one that holds on is named, and one that is done within a second is waited for."""
+    write("driver:\n  soft_only: true\n")
+    state = tempfile.mkdtemp(prefix="state-", dir=place)
+    path = os.path.join(state, "mete.db")
+    options = ["--config", FILE, "--state-dir", state]
+    m = Meted(*options)
+    m.make("kept", 1 << 20)
+    m.close()
+    holds = ("import sqlite3, sys, time; d = sqlite3.connect(sys.argv[1], isolation_level=None); d.execute('BEGIN EXCLUSIVE'); print(flush=True); "
+             "time.sleep(float(sys.argv[2]))")
+
+    def hold(seconds):
+        other = subprocess.Popen([sys.executable, "-c", holds, path, str(seconds)], stdout=subprocess.PIPE)
+        other.stdout.readline()
+        return other
+    other = hold(1000)
+    status, err = check("--state-dir", state)
+    said = f"{path} is in use by another program (process {other.pid}): end it"
+    ok(status == 1 and said in err, "a store that is locked", status, err)
+    started, shown = supervised(options, said, "refused")
+    ok(started, "a store that is locked: meted says who has it, and ends", shown)
+    other.kill()
+    other.wait()
+    other = hold(0.5)
+    m = Meted(*options)
+    c = m.control()
+    ok(c.grant("kept")["name"] == "kept", "a store that is locked for half a second: meted waits, and serves")
+    other.wait()
+    c.close()
+    same(check("--state-dir", state), (0, ""), "a store that is meted's own: nothing is wrong")
+    m.close()
+
+
+def test_full():
+    """A disk without room for a new store: only root can make one."""
+    state = tempfile.mkdtemp(prefix="state-", dir=place)
+    what = "a full disk and no store yet"
+    write("driver:\n  soft_only: true\n")
+    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k,mode=700", "none", state], stderr=subprocess.DEVNULL, check=False).returncode:
+        skip(what, "no file system can be mounted here")
+        return
+    try:
+        with open(f"{state}/fill", "wb") as f, contextlib.suppress(OSError):
+            f.write(bytes(16384))
+        status, err = check("--state-dir", state)
+        ok(status == 1 and "bytes are left there: the disk is full; free some room" in err, what, status, err)
+        started, shown = supervised(["--config", FILE, "--state-dir", state], state, "refused")
+        ok(started, f"{what}: meted says so and ends", shown)
+    finally:
+        subprocess.run(["umount", state], check=True)
+
+
+for name in sys.argv[2:] or ("settings", "good", "stores", "locked", "full"):
+    if name in ("settings", "good") and not os.path.exists(os.path.join(place, "own.crt")):
         make_files()
-    {"settings": test_settings, "good": test_good, "stores": test_stores}[name]()
+    {"settings": test_settings, "good": test_good, "stores": test_stores, "locked": test_locked, "full": test_full}[name]()
 finish()

@@ -377,17 +377,36 @@ static void try_sizes(struct trial *t)
 			 (double)m->turn_ns / 1e9);
 }
 
+static bool is_meted(pid_t pid)
+{
+	char path[64], name[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	f = fopen(path, "re");
+	if (f) {
+		if (!fgets(name, sizeof(name), f))
+			*name = 0;
+		fclose(f);
+	}
+	return !strncmp(name, "meted", 5);
+}
+
 /* The store of a meted that runs is that meted's, and is looked at all the same. */
 static void try_store(struct trial *t)
 {
 	char path[PATH_MAX + 16], why[WHY_BYTES];
+	pid_t by;
 
 	if (t->faults) /* of the folder, perhaps */
 		return;
 	snprintf(path, sizeof(path), "%s/mete.db", t->state_dir);
 	if (access(path, F_OK) && is_hidden(t, errno))
 		return;
-	if (!store_try(path, why, sizeof(why)))
+	by = site_locked_by(path);
+	if (by > 0 && !is_meted(by))
+		site_say_locked(path, by, why, sizeof(why));
+	else if (!store_try(path, why, sizeof(why)))
 		return;
 	if (access(path, R_OK) && is_hidden(t, errno))
 		return;

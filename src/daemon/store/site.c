@@ -12,9 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define NAME_BYTES (GRANT_PATH_BYTES + 16)
+#define STORE_BYTES (UINT64_C(128) << 10) /* a new store and its journal */
 
 /* `why` may repeat what stands in the file. */
 void site_say_damaged(const char *path, const char *why, char *error, size_t size)
@@ -131,6 +133,43 @@ int site_check(const char *path, bool *ret_missing, char *error, size_t size)
 	if (!r)
 		r = check_beside(path, error, size);
 	return r ? r : check_format(path, error, size);
+}
+
+/* SQLite's lock bytes: file format, "The lock-byte page"; 512 of them, the first of which is at 2^30. */
+pid_t site_locked_by(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1 << 30, .l_len = 512 };
+
+	return fd >= 0 && !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+}
+
+void site_say_locked(const char *path, pid_t by, char *error, size_t size)
+{
+	snprintf(error, size,
+		 "%s is in use by another program (process %d): end it (`ps -p %d` names it), then restart meted", path,
+		 (int)by, (int)by);
+}
+
+int site_check_room(const char *path, char *error, size_t size)
+{
+	char folder[NAME_BYTES];
+	struct statvfs fs;
+	uint64_t left;
+	char *end;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	end = strrchr(folder, '/');
+	if (end)
+		*end = 0;
+	if (!end || statvfs(end == folder ? "/" : folder, &fs))
+		return 0; /* it is not there yet */
+	left = (uint64_t)(geteuid() ? fs.f_bavail : fs.f_bfree) * fs.f_frsize;
+	if (left >= STORE_BYTES)
+		return 0;
+	snprintf(error, size, "cannot make the store: %s: %llu bytes are left there: the disk is full; free some room",
+		 path, (unsigned long long)left);
+	return -ENOSPC;
 }
 
 /* A journal without its store would be taken for the new one's. */

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define COLUMNS_BYTES 2048 /* names of a table's columns */
+#define BUSY_MS 2000	   /* for which a start waits for another program's lock */
 #define TRY_TIMES 5
 #define TRY_PAUSE_US 20000
 
@@ -40,6 +41,10 @@ int store_fail(struct store *store, const char *what, char *error, size_t size)
 			 "cannot %s: no room to write %s: the disk is full or a limit is reached; free some room", what,
 			 store->path);
 		return -ENOSPC;
+	}
+	if (code == SQLITE_BUSY && site_locked_by(store->path) > 0) {
+		site_say_locked(store->path, site_locked_by(store->path), error, size);
+		return -EIO;
 	}
 	if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
 		site_say_damaged(store->path, sqlite3_errmsg(store->db), error, size);
@@ -238,8 +243,12 @@ int store_open(const char *path, bool copied, struct store **ret, char *error, s
 	if (sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) !=
 	    SQLITE_OK)
 		r = store->db ? store_fail(store, "open the store", error, size) : -ENOMEM;
-	else
+	if (!r) {
+		/* A backup may read it just now. */
+		sqlite3_busy_timeout(store->db, BUSY_MS);
 		r = prepare(store, copied, error, size);
+		sqlite3_busy_timeout(store->db, 0);
+	}
 	if (r) {
 		store_close(store);
 		return r;
@@ -732,7 +741,10 @@ int store_try(const char *path, char *error, size_t size)
 	bool missing = false;
 	int r = site_check(path, &missing, error, size);
 
-	for (int i = 0; !r && !missing && i < TRY_TIMES; i++) {
+	if (!r && missing)
+		return site_check_room(path, error, size);
+
+	for (int i = 0; !r && i < TRY_TIMES; i++) {
 		cleanup_close(&snapshot);
 		snapshot = copy_file(path);
 		if (snapshot < 0) {
