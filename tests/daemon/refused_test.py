@@ -39,6 +39,8 @@ def test_token():
     m = Meted(*options, directory=directory)
     same(mete(directory, "token", "show")[1], token, "with it meted starts, and has it")
     m.close()
+    status, token, err = mete(os.path.join(place, "nowhere"), "token", "new")
+    ok(status and not token and "mkdir -m 700" in err and "room" not in err, "where there is no folder, it says to make one", status, err)
 
 
 def test_flooded():

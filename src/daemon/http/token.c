@@ -81,9 +81,10 @@ int token_new(const char *state_dir, enum token_right right, char ret[TOKEN_BYTE
 	errno = 0;
 	r = write_file(state_dir, right, token);
 	if (r)
-		return fail(error, size, r,
-			    "cannot write %s/%s: %s: make room or give meted the right to write there", state_dir,
-			    tokens[right].file, strerror(-r));
+		return fail(error, size, r, "cannot write %s/%s: %s: %s", state_dir, tokens[right].file, strerror(-r),
+			    r == -ENOENT   ? "make the folder (mkdir -m 700), or start meted, which makes its own"
+			    : r == -ENOSPC ? "free some room"
+					   : "give meted the right to write there");
 	memcpy(ret, token, TOKEN_BYTES);
 	return 0;
 }
