@@ -392,7 +392,7 @@ class Doctor(place.MeteTest):
         done = self.mete('doctor')
         self.assertEqual(done.returncode, 0)
         self.assertIn('mete run works here', done.stdout)
-        self.assertIn('not a wall', done.stdout)
+        self.assertIn('to bypass the shim', done.stdout)
 
     def test_lines_fit(self):
         """On a terminal no word is cut in two: details and remedies go on below where they begin."""

@@ -123,7 +123,7 @@ def native_allowed(m):
                                                                       "cores": 50}])["ok"], True, "on another device it is")
     env = {**m.env, "METE_RUNTIME_DIR": m.dir}
     doctor = subprocess.run([METE, "doctor"], env=env, stdout=subprocess.PIPE, text=True).stdout
-    ok("native run unheld" in doctor, "doctor says so", doctor)
+    ok("native are not held back" in doctor, "doctor says so", doctor)
     m.kill()
     m.start()
     c.close()
