@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from memory import METE, MIB, Resider, mete  # noqa: E402
+from memory import METE, MIB, Resider, fall, mete  # noqa: E402
 from device import Device  # noqa: E402
 from harness import BUILD, Meted, finish, ok, same, until  # noqa: E402
 
@@ -209,9 +209,7 @@ class Killer:
             self.kill_child()
         else:
             self.c.close()
-            self.m.process.send_signal(signal.SIGKILL)
-            self.m.process.wait()
-            self.m.start()
+            fall(self.m)
             self.c = self.m.control()
             until(lambda: self.c.grant("plain")["processes"], 20)
         if what == "program":
