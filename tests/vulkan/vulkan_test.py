@@ -92,9 +92,9 @@ for p in race:
     p.communicate()
 ok(0 < most <= QUOTA, f"8 processes with 4 threads never hold more than the quota ({most // MIB} of {QUOTA // MIB} MiB)")
 same(until(lambda: held("race") == 0, 10), True, "and nothing when they have gone")
-status, counts, errors = run("race", "churn", 4, 1500, 12 * MIB)
+status, counts, errors = run("race", "churn", 4, 800, 12 * MIB)
 same((status, errors), (0, ""), "a program that lives on sees refusals and nothing worse")
-ok(int(counts[0]) > 100 and int(counts[1]) > 0, "some allocations succeed and some are refused", counts)
+ok(int(counts[0]) > 10 and int(counts[1]) > 0, "some allocations succeed and some are refused", counts)
 same(held("race"), 0, "and gives everything back")
 
 same(run("one", "group")[1], ["0", str(INITIALIZATION_FAILED), "1"], "no device is made of several, and no group has several")
@@ -115,7 +115,7 @@ c.ask("grant_delete", name="idle")
 c.ask("grant_delete", name="limited")
 for name, percent in (("minor", 30), ("major", 70)):
     m.make(name, devices=[{"device": "0", "mem_bytes": 128 * MIB, "cores": percent, "policy": "fixed"}])
-both = {name: start(name, "work", 6000, 64, 4) for name in ("minor", "major")}
+both = {name: start(name, "work", 4000, 64, 4) for name in ("minor", "major")}
 done = {name: int(p.communicate()[0].split()[1]) for name, p in both.items()}
 part = done["minor"] / sum(done.values())
 ok(0.22 <= part <= 0.38, f"30 beside 70: {100 * part:.1f} % of what both did", done)
