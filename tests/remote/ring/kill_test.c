@@ -244,7 +244,7 @@ static bool batch(enum act act, unsigned long first, unsigned long stride, bool 
 
 int main(void)
 {
-	unsigned long stride = getenv("METE_TEST_LONG") ? 1 : 13;
+	unsigned long stride = getenv("METE_TEST_LONG") ? 1 : 7;
 
 	tap_begin();
 	for (enum act act = 0; act < ACTS; act++) {
