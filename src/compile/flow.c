@@ -15,7 +15,7 @@
 #define PLACE_BYTES (LANES * 4u)
 #define SPILLS_FEW 2000u /* that many cost a fast loop less than to write all that it computes */
 #define SPILLS_MAX 6000u
-#define WAYS_MAX 2000u /* of code for groups of lanes, of which each is some instructions */
+#define WAYS_MAX 2000u	 /* of code for groups of lanes, of which each is some instructions */
 #define ACCESSES_FEW 48u /* elements of loads and stores */
 
 /* Whether the interpreter may have to take over at the operation. A scattered access to global memory calls the
@@ -264,8 +264,8 @@ static int find_live(struct flow *f)
 
 uint8_t state_same(const struct state *s)
 {
-	return s->shape >= SHAPE_PATTERN ? s->same
-	       : s->stride		 ? 0
+	return s->shape >= SHAPE_PATTERN  ? s->same
+	       : s->stride		  ? 0
 	       : s->shape == SHAPE_HALVES ? LANES / 2 - 1
 					  : LANES - 1;
 }

@@ -19,15 +19,15 @@ enum shape { SHAPE_UNKNOWN, SHAPE_LINE, SHAPE_HALVES, SHAPE_PATTERN, SHAPE_LANES
 struct patterns; /* pattern.h */
 
 struct state {
-	uint8_t shape; /* enum shape */
-	bool nan;      /* the bits of a NaN do not matter, and may differ from the device's: see plan.c */
-	bool synced;   /* the frame also has the value */
-	bool flat;     /* an f32 that is not subnormal in any lane */
-	bool known;    /* all lanes have `value` on every path */
-	bool whole;    /* of a line whose stride is a power of two: the base is a multiple of LANES * stride */
-	uint8_t same;  /* of lanes, a pattern: bits of the lane number on which the value does not depend */
-	uint8_t low;   /* of a line, a pattern: the low bits of lane 0 that are known to be zero */
-	uint8_t high;  /* the same of high bits, of all lanes */
+	uint8_t shape;	  /* enum shape */
+	bool nan;	  /* the bits of a NaN do not matter, and may differ from the device's: see plan.c */
+	bool synced;	  /* the frame also has the value */
+	bool flat;	  /* an f32 that is not subnormal in any lane */
+	bool known;	  /* all lanes have `value` on every path */
+	bool whole;	  /* of a line whose stride is a power of two: the base is a multiple of LANES * stride */
+	uint8_t same;	  /* of lanes, a pattern: bits of the lane number on which the value does not depend */
+	uint8_t low;	  /* of a line, a pattern: the low bits of lane 0 that are known to be zero */
+	uint8_t high;	  /* the same of high bits, of all lanes */
 	uint16_t pattern; /* its number: pattern.h */
 	int64_t stride;
 	uint64_t value;
@@ -35,12 +35,12 @@ struct state {
 
 /* Of a block that some lanes of a warp run while others wait at the start of other blocks: part.c. */
 struct part {
-	bool comes;		/* a group may arrive at its start */
-	bool reached;		/* and may run it */
-	uint64_t *at_come;	/* sets of blocks: where others may wait when it arrives */
-	uint64_t *at_run;	/* the same while it runs: after this block */
-	uint8_t *needed;	/* for each register, on arrival: needed by the group or by the waiting lanes */
-	uint8_t *kept;		/* for each register, while it runs: needed by the waiting lanes */
+	bool comes;		    /* a group may arrive at its start */
+	bool reached;		    /* and may run it */
+	uint64_t *at_come;	    /* sets of blocks: where others may wait when it arrives */
+	uint64_t *at_run;	    /* the same while it runs: after this block */
+	uint8_t *needed;	    /* for each register, on arrival: needed by the group or by the waiting lanes */
+	uint8_t *kept;		    /* for each register, while it runs: needed by the waiting lanes */
 	struct state *in_come, *in; /* for each register */
 };
 

@@ -14,8 +14,8 @@
 
 #define STRIDE_MAX (1 << 20)
 #define WHOLE_MAX (1 << 20) /* of a stride, so that lanes lie within 32 bits */
-#define SCATTERS_MAX 200u /* elements of a function's accesses: each is long */
-#define THREAD_BITS 10u	  /* of a thread's index: a block has 1024 threads at most */
+#define SCATTERS_MAX 200u   /* elements of a function's accesses: each is long */
+#define THREAD_BITS 10u	    /* of a thread's index: a block has 1024 threads at most */
 
 #define INT_ROWS(bits, names)                                                                                          \
 	{ "add." names, CODE_ADD, 0, 0 }, { "sub." names, CODE_SUB, 0, 0 }, { "mul.lo." names, CODE_MUL, 0, 0 },       \
@@ -582,7 +582,7 @@ static bool plan_access(const struct flow *f, const struct compile_op *o, const 
 			(struct state){ .shape = a.param					? SHAPE_LINE
 						 : p->scattered || p->guarded || address.stride ? SHAPE_LANES
 												: address.shape,
-				.same = p->same };
+					.same = p->same };
 	return true;
 }
 

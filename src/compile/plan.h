@@ -135,7 +135,7 @@ enum how {
 	HOW_LOCAL,   /* the address of local memory in each lane */
 	HOW_SHUFFLE, /* between lanes given by constants */
 	HOW_STRONG,
-	HOW_MEET, /* a barrier of a block that consists of this warp */
+	HOW_MEET,  /* a barrier of a block that consists of this warp */
 	HOW_LEAVE, /* ends the compiled section */
 	HOW_BRANCH,
 };
@@ -152,17 +152,17 @@ struct plan {
 	uint8_t how;
 	const struct inline_row *row;
 	struct access_form access;
-	bool strided;	/* HOW_LOAD, HOW_STORE: the lanes have a stride */
-	bool scattered; /* HOW_LOAD, HOW_STORE: in any order */
-	uint8_t same;	/* of a scattered load from shared memory: bits of the lane number on which its address does
-			 * not depend */
-	bool guarded;	/* the same: with separate code if the guard holds for all or for none */
-	bool checks;	/* HOW_INLINE: a line is widened, which is valid only while it does not wrap; of known
-			 * loads: the check for all by this register */
-	bool meets;	/* HOW_CALL: the lanes that an operand names must be present */
-	uint8_t shape;	/* HOW_INLINE: the form for the computation: bases or lanes */
-	bool known;	/* the same: their distances are, and all between is checked at once: apart.h */
-	int64_t stride; /* of a resulting line, before it is merged with previous contents */
+	bool strided;	  /* HOW_LOAD, HOW_STORE: the lanes have a stride */
+	bool scattered;	  /* HOW_LOAD, HOW_STORE: in any order */
+	uint8_t same;	  /* of a scattered load from shared memory: bits of the lane number on which its address does
+			   * not depend */
+	bool guarded;	  /* the same: with separate code if the guard holds for all or for none */
+	bool checks;	  /* HOW_INLINE: a line is widened, which is valid only while it does not wrap; of known
+			   * loads: the check for all by this register */
+	bool meets;	  /* HOW_CALL: the lanes that an operand names must be present */
+	uint8_t shape;	  /* HOW_INLINE: the form for the computation: bases or lanes */
+	bool known;	  /* the same: their distances are, and all between is checked at once: apart.h */
+	int64_t stride;	  /* of a resulting line, before it is merged with previous contents */
 	uint16_t pattern; /* of a resulting pattern, likewise */
 	struct state result[COMPILE_OPERANDS];
 };

@@ -508,8 +508,8 @@ struct square {
 VNNI static inline __attribute__((always_inline)) void square_step(struct square *s, vi a[2][VECTORS], vi low, vi high,
 								   const int c, const bool lessens)
 {
-	static const s32 columns[VECTOR] __attribute__((aligned(64))) = { 0, 8, 16, 24, 0, 8, 16, 24,
-									  0, 8, 16, 24, 0, 8, 16, 24 };
+	static const s32 columns[VECTOR]
+		__attribute__((aligned(64))) = { 0, 8, 16, 24, 0, 8, 16, 24, 0, 8, 16, 24, 0, 8, 16, 24 };
 	const vi from = _mm512_add_epi32(LOAD_I(columns), _mm512_set1_epi32(c)), offset = _mm512_set1_epi8((char)-128);
 	const vi even = _mm512_permutex2var_epi32(low, from, high);
 	const vi odd = _mm512_permutex2var_epi32(low, _mm512_add_epi32(from, _mm512_set1_epi32(4)), high);
