@@ -187,5 +187,6 @@ int main(int argc, char **argv)
 	good = cases_run(&o, bench_cases, bench_case_count, m, pool, atoi(argv[3]));
 	good &= cases_run(&o, varied_cases, varied_case_count, m, pool, atoi(argv[3]));
 	good &= cases_run(&o, irregular_cases, irregular_case_count, m, pool, atoi(argv[3]));
+	good &= cases_run(&o, unseen_cases, unseen_case_count, m, pool, atoi(argv[3]));
 	return good ? 0 : 1;
 }
