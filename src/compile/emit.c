@@ -16,6 +16,7 @@
 #include "compile/fetch.h"
 #include "compile/group.h"
 #include "compile/leave.h"
+#include "compile/loop.h"
 #include "compile/operation.h"
 #include "compile/root.h"
 #include "compile/single.h"
@@ -324,6 +325,7 @@ static bool make_code(struct emit *e, uint32_t b, bool group)
 		free(live);
 		return false;
 	}
+	loop_begin(e, b);
 	for (e->at = n->begin; on && e->at < n->end;) {
 		const uint32_t few = single_count(e, n->end);
 

@@ -307,6 +307,36 @@ void group_edge(struct emit *e, uint32_t to)
 	LLVMBuildBr(e->b, e->come_code[to]);
 }
 
+void group_arrive(struct emit *e, uint32_t to)
+{
+	const struct block_of_code *n = &e->flow->block[to];
+	const struct part *p = &n->part;
+	LLVMBasicBlockRef together, apart;
+	LLVMValueRef all;
+
+	states_become(e, e->s, p->in_come, p->needed, NULL);
+	if (set_has(p->at_come, to) && n->reached && !e->flow->few) {
+		together = new_block(e);
+		apart = new_block(e);
+		all = LLVMBuildICmp(e->b, LLVMIntEQ, load32(e, e->mask), number32(e, ~0u), "");
+		LLVMBuildCondBr(e->b, all, together, apart);
+		LLVMPositionBuilderAtEnd(e->b, together);
+		go_all(e, to, p->in_come);
+		LLVMPositionBuilderAtEnd(e->b, apart);
+	}
+	LLVMBuildBr(e->b, e->come_code[to]);
+}
+
+void group_wait(struct emit *e, uint32_t b, LLVMValueRef lanes, LLVMValueRef since)
+{
+	LLVMValueRef before = load32(e, e->wait[b]), old = value_load(e, e->i64, e->since[b], 8), longer;
+
+	longer = LLVMBuildAnd(e->b, LLVMBuildNot(e->b, is_zero(e, before), ""),
+			      LLVMBuildICmp(e->b, LLVMIntSLT, old, since, ""), "");
+	value_store(e, LLVMBuildSelect(e->b, longer, old, since, ""), e->since[b], 8);
+	value_store(e, LLVMBuildOr(e->b, before, lanes, ""), e->wait[b], 4);
+}
+
 void group_part(struct emit *e, LLVMValueRef taken)
 {
 	const struct block_of_code *n = &e->flow->block[e->in_block];

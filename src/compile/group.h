@@ -26,6 +26,10 @@ LLVMValueRef group_is_one(struct emit *e); /* true for a single lane */
 void group_leave(struct emit *e, LLVMValueRef n);
 /* Jumps from the current position into block `to`. */
 void group_edge(struct emit *e, uint32_t to);
+/* The same forwards, where the group may consist of all lanes. */
+void group_arrive(struct emit *e, uint32_t to);
+/* Lanes, perhaps none, wait at block b; since then, in instructions. */
+void group_wait(struct emit *e, uint32_t b, LLVMValueRef lanes, LLVMValueRef since);
 /*
  * Parts the lanes: those in `taken`, an i32, go to the branch's target, the rest continue. The builder is at the point
  * where code for all lanes has found that.

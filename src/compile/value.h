@@ -27,6 +27,7 @@ struct emit {
 	LLVMValueRef lanes[COMPILE_REGS_MAX];
 	LLVMValueRef single[COMPILE_REGS_MAX], single_address[32]; /* arrays of single.c; NULL: not created yet */
 	LLVMValueRef store_at[2], store_value[2][4];		   /* the same for scatter.c, by width */
+	LLVMValueRef visits, spots;				   /* memory of loop.c; NULL likewise */
 	LLVMBasicBlockRef *code;				   /* of each block */
 	/* for groups of lanes: group.h */
 	LLVMBasicBlockRef *run_code, *come_code;

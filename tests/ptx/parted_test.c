@@ -283,6 +283,7 @@ static void chase(bool strays)
 }
 
 static void body(int count);
+static void jump_out(void);
 
 static void construct_if(void)
 {
@@ -321,6 +322,89 @@ static void construct_loop(void)
 	    end);
 }
 
+/* What neither writes to memory nor asks other lanes. */
+static void quiet(void)
+{
+	static const char *const two[] = { "add.u32", "sub.u32", "xor.b32",  "min.s32",
+					   "add.f32", "mul.f32", "div.rn.f32", "max.f32" };
+	static const char *const types[] = { "u32", "s16", "u8", "u32" };
+
+	switch (below(9)) {
+	case 0:
+		put("\t%s%s %%w%u, %%w%u, %%w%u;\n", guard(), two[below(8)], word(), word(), word());
+		break;
+	case 1:
+		put("\t%sfma.rn.f32 %%w%u, %%w%u, %%w%u, %%w%u;\n", guard(), word(), word(), word(), word());
+		break;
+	case 2:
+		put("\tselp.b32 %%w%u, %%w%u, %%w%u, %%p%u;\n", word(), word(), word(), below(PREDS));
+		break;
+	case 3:
+		put("\tsetp.lt.s32 %%p%u, %%w%u, %%w%u; add.u32 %%row, %%row, %u;\n", below(PREDS), word(), word(),
+		    below(3));
+		break;
+	case 4: /* all at one place, or in a row, as long as they are in the same round */
+		put("\tand.b32 %%t0, %%uni, 255; add.u32 %%uni, %%uni, 1; mul.wide.u32 %%a, %%t0, 4; add.s64 %%a, %%a, "
+		    "%%%s; ld.global.u32 %%w%u, [%%a];\n",
+		    chance(50) ? "table" : "mine", word());
+		break;
+	case 5:
+		put("\tand.b32 %%t0, %%w%u, 63; shl.b32 %%t0, %%t0, 2; add.u32 %%t0, %%t0, %%sh; ld.shared.u32 %%w%u, "
+		    "[%%t0];\n",
+		    word(), word());
+		break;
+	case 6:
+		put("\tand.b32 %%t0, %%w%u, 255; mul.wide.u32 %%a, %%t0, 8; add.s64 %%a, %%a, %%table; ld.global.v2.u32 "
+		    "{%%w%u, %%w%u}, [%%a]; ld.global.b64 %%d%u, [%%a+64];\n",
+		    word(), below(4), 4 + below(4), below(LONGS));
+		break;
+	case 7:
+		put("\tld.global.u32 %%w%u, [%%cells+%u];\n", word(), 4 * below(16));
+		break;
+	default:
+		put("\tand.b32 %%t0, %%w%u, 511; mul.wide.u32 %%a, %%t0, 4; add.s64 %%a, %%a, %%table; ld.global.%s "
+		    "%%w%u, [%%a]; ld.global.%s %%w%u, [%%a+8];\n",
+		    word(), types[below(4)], word(), types[below(4)], word());
+	}
+}
+
+/*
+ * A loop that only computes and loads, of more rounds than compiled code runs at once: its lanes run one after the
+ * other. Sometimes one lane's own address is a fault, in a round of its own.
+ */
+static void construct_rounds(bool strays)
+{
+	const int head = ++w.labels, end = ++w.labels, n = w.loops++;
+
+	if (chance(80))
+		put("\tand.b32 %%n%d, %%w%u, %u; add.u32 %%n%d, %%n%d, 1;\n", n, word(),
+		    (const uint32_t[]){ 3, 7, 31, 127 }[below(4)], n, n);
+	else
+		put("\tmov.u32 %%n%d, %u;\n", n, 1 + below(60));
+	put("L%d:\n", head);
+	w.out[w.depth] = end;
+	w.round[w.depth++] = 0;
+	for (uint32_t i = 0, count = 1 + below(5); i < count; i++) {
+		const int over = chance(25) ? ++w.labels : 0;
+
+		if (over) {
+			condition();
+			put("\t@%%q bra L%d;\n", over);
+		}
+		quiet();
+		if (over)
+			put("L%d:\n", over);
+		if (chance(20))
+			jump_out();
+	}
+	if (strays)
+		put("\tsetp.eq.u32 %%q, %%lane, %u; setp.eq.and.u32 %%q, %%n%d, %u, %%q; selp.b64 %%b, %u, 0, %%q; add.s64 "
+		    "%%a, %%table, %%b; ld.global.u32 %%w%u, [%%a];\n",
+		    below(32), n, 1 + below(8), chance(50) ? 2u : 0x40000000u, word());
+	w.depth--;
+	put("\tadd.u32 %%n%d, %%n%d, -1; setp.ne.u32 %%q, %%n%d, 0; @%%q bra L%d;\nL%d:\n", n, n, n, head, end);
+}
+
 static void jump_out(void)
 {
 	const int depth = (int)below((uint32_t)w.depth);
@@ -347,9 +431,11 @@ static void statement(void)
 		put("\tbar.sync 0;\n");
 	else if (k < 37)
 		put("\tbar.warp.sync 0x%x;\n", chance(50) ? 0xffffffffu : 0xfu << below(28));
-	else if (k < 43)
+	else if (k < 41)
 		chase(false);
-	else if (k < 55)
+	else if (k < 49 && w.depth < 5 && w.loops < 12 && w.statements < STATEMENTS)
+		construct_rounds(false);
+	else if (k < 57)
 		access();
 	else if (k < 68)
 		across();
@@ -372,6 +458,8 @@ static void stray(void)
 	body(3);
 	if (chance(50))
 		chase(true);
+	if (chance(50))
+		construct_rounds(true);
 	put("\tld.global.u32 %%w1, [%%own];\n");
 }
 
@@ -386,7 +474,7 @@ static void generate(uint64_t seed)
 	put("// --seed %llu, block %u\n", (unsigned long long)seed, block);
 	put(".version 8.0\n.target sm_80\n.address_size 64\n"
 	    ".visible .entry parted(.param .u64 pm, .param .u64 pt)\n{\n"
-	    "\t.reg .pred %%p<%d>, %%q; .reg .b32 %%w<%d>, %%n<13>, %%t<2>, %%lane, %%act, %%sh, %%uni, %%row; .reg .b64 "
+	    "\t.reg .pred %%p<%d>, %%q; .reg .b32 %%w<%d>, %%n<20>, %%t<2>, %%lane, %%act, %%sh, %%uni, %%row; .reg .b64 "
 	    "%%d<%d>, %%own, %%mine, %%table, %%cells, %%a, %%b;\n\t.shared .align 16 .b8 s[1024];\n",
 	    PREDS, WORDS, LONGS);
 	put("\tld.param.u64 %%own, [pm]; ld.param.u64 %%table, [pt]; mov.u32 %%row, %%tid.x; mov.u32 %%lane, %%laneid;\n"

@@ -101,6 +101,23 @@ struct compiled_wait {
 	int64_t since; /* the smaller, the longer they have waited */
 };
 
+/*
+ * What the lanes of a warp access by turns in a loop, round by round: who came to the accesses in which round, and
+ * where they were then. Each half of the warp by itself, as the interpreter looks at it.
+ */
+#define COMPILE_ROUNDS 48u
+
+struct compiled_visits {
+	uint64_t seen[2];		  /* a bit for each round: some lane was there */
+	uint8_t first[2][COMPILE_ROUNDS]; /* the first lane */
+	uint8_t count[2][COMPILE_ROUNDS]; /* how many */
+};
+
+struct compiled_spot {
+	uint64_t at[2][COMPILE_ROUNDS]; /* the address of the first lane */
+	uint64_t apart[2];		/* a bit for each round: they were not at one place; not in a row */
+};
+
 /* What machine code needs from the engine. */
 struct compiled_env {
 	bool (*reach)(struct warp *w, uint64_t begin, uint64_t end, bool write, uint8_t *hint);
@@ -109,6 +126,12 @@ struct compiled_env {
 	bool (*take)(struct warp *w, struct compiled_wait *wait, uint32_t count);
 	/* The interpreter continues with the group `lanes`; the others wait. */
 	void (*part)(struct warp *w, uint32_t lanes, struct compiled_wait *wait, uint32_t count, uint32_t spins);
+	/*
+	 * Of `loads` loads of `bytes` each in these rounds, each of which has counted a piece of memory for each lane:
+	 * how many pieces fewer they touch, because lanes lie at one place or in a row.
+	 */
+	int64_t (*alike)(const struct compiled_visits *v, const struct compiled_spot *spot, uint64_t rounds,
+			 uint32_t bytes, uint32_t loads);
 };
 
 enum compiled_result {

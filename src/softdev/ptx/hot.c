@@ -11,6 +11,7 @@
 #include "softdev/ptx/hot.h"
 
 #include "softdev/ptx/count.h"
+#include "softdev/ptx/rounds.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -230,6 +231,7 @@ static struct machine *machine_of(const struct job *j, void *object, size_t byte
 		m->env.reach = reach_any;
 		m->env.take = take_waits;
 		m->env.part = part_warp;
+		m->env.alike = rounds_alike;
 	}
 	return m;
 }

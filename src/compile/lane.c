@@ -1,0 +1,336 @@
+/* lane.c: see lane.h. */
+#include "compile/lane.h"
+#include "compile/access.h"
+#include "compile/bounds.h"
+#include "compile/group.h"
+#include "compile/leave.h"
+#include "compile/operation.h"
+#include "compile/pattern.h"
+
+#include <stddef.h>
+
+bool lane_fits(const struct flow *f, const struct compile_op *o, const struct plan *p, const struct state *s)
+{
+	if (o->kind != COMPILE_PLAIN)
+		return false;
+	if (p->how == HOW_NOTHING)
+		return true;
+	if (p->how == HOW_LOAD)
+		return p->scattered && !p->guarded && flow_reg(f, &o->operand[1]) != UINT32_MAX;
+	if (p->how != HOW_INLINE || p->checks || flow_reg(f, &o->operand[0]) == UINT32_MAX ||
+	    (o->guard.place != COMPILE_NONE && p->result[0].shape != SHAPE_LANES))
+		return false;
+	for (uint32_t k = 1; p->result[0].shape != SHAPE_LANES && k < COMPILE_OPERANDS; k++)
+		if (o->operand[k].place != COMPILE_NONE && operand_state(f, &o->operand[k], s).shape == SHAPE_LANES)
+			return false;
+	return true;
+}
+
+/* ---- registers ---- */
+
+LLVMValueRef lane_element(struct lane *x, LLVMValueRef all, LLVMTypeRef t)
+{
+	return value_element(x->e, all, x->number64, t);
+}
+
+LLVMTypeRef lane_type(const struct lane *x, uint32_t r)
+{
+	return type_int(x->e, x->e->flow->reg_lane[r]);
+}
+
+LLVMValueRef lane_array(struct lane *x, uint32_t r)
+{
+	return value_array(x->e, &x->e->single[r], lane_type(x, r));
+}
+
+/* A register that the stretch reads first. */
+void lane_take(struct lane *x, uint32_t r)
+{
+	struct emit *e = x->e;
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+	LLVMTypeRef t = lane_type(x, r);
+	struct value v;
+
+	LLVMPositionBuilderAtEnd(e->b, x->before);
+	v = reg_value(e, r, &x->from[r], false);
+	if (v.shape == SHAPE_LANES)
+		value_store(e, v.v[0], lane_array(x, r), VECTOR_ALIGN);
+	LLVMPositionBuilderAtEnd(e->b, here);
+	if (v.shape == SHAPE_LANES)
+		v.v[0] = value_load(e, t, lane_element(x, lane_array(x, r), t), x->e->flow->reg_lane[r]);
+	x->now[r] = v;
+}
+
+/* What this lane has of a value. */
+LLVMValueRef lane_of(struct lane *x, const struct value *v)
+{
+	struct emit *e = x->e;
+	LLVMTypeRef t = LLVMTypeOf(v->v[0]);
+	LLVMValueRef far, low = NULL, base = v->v[0], lane = x->number;
+
+	if (v->shape == SHAPE_LANES)
+		return v->v[0];
+	if (v->shape == SHAPE_HALVES) {
+		low = LLVMBuildICmp(e->b, LLVMIntULT, lane, LLVMConstInt(e->i32, LANES / 2, false), "");
+		base = LLVMBuildSelect(e->b, low, v->v[0], v->v[1], "");
+		lane = LLVMBuildAnd(e->b, lane, LLVMConstInt(e->i32, LANES / 2 - 1, false), "");
+	}
+	if (v->shape == SHAPE_PATTERN) {
+		const struct state s = { .shape = SHAPE_PATTERN, .pattern = v->pattern };
+
+		return LLVMBuildAdd(e->b, base, value_apart_of(e, t, pattern_of(e->flow, &s).at, lane), "");
+	}
+	if (!v->stride)
+		return base;
+	far = LLVMBuildZExtOrBitCast(e->b, lane, t, "");
+	return LLVMBuildAdd(e->b, base, LLVMBuildMul(e->b, far, LLVMConstInt(t, (uint64_t)v->stride, true), ""), "");
+}
+
+static struct value reg_now(struct lane *x, uint32_t r, bool settle)
+{
+	struct value v;
+
+	if (x->now[r].shape == SHAPE_UNKNOWN && x->slot)
+		x->now[r] = all_lanes(LLVMBuildLoad2(x->e->b, lane_type(x, r), x->slot[r], ""));
+	else if (x->now[r].shape == SHAPE_UNKNOWN)
+		lane_take(x, r);
+	v = x->now[r];
+	for (uint32_t k = 0; settle && x->e->s[r].nan && k < 2; k++)
+		if (v.v[k])
+			v.v[k] = value_settle(x->e, v.v[k]);
+	return v;
+}
+
+/* A source as scalars: of this lane, or the bases of a line or of halves. */
+struct value lane_operand(struct lane *x, const struct compile_operand *o, bool settle)
+{
+	const uint32_t r = flow_reg(x->e->flow, o);
+	LLVMTypeRef t = type_int(x->e, o->lane);
+
+	if (r != UINT32_MAX)
+		return reg_now(x, r, settle);
+	if (o->place != COMPILE_LANES)
+		return source(x->e, o, settle);
+	return all_lanes(
+		value_load(x->e, t, lane_element(x, value_at(x->e, x->e->constants, o->at, x->e->i8), t), o->lane));
+}
+
+static void reg_becomes(struct lane *x, uint32_t r, struct value v, bool nan)
+{
+	if (x->slot)
+		v = all_lanes(lane_of(x, &v));
+	else if (v.shape == SHAPE_LANES && nan && x->e->flow->through)
+		v.v[0] = value_settle(x->e, v.v[0]);
+	if (x->slot)
+		LLVMBuildStore(x->e->b, v.v[0], x->slot[r]);
+	x->now[r] = v;
+	x->made[r] = true;
+}
+
+/* ---- operations ---- */
+
+static struct value guarded(struct lane *x, const struct compile_op *o, struct value made, const struct plan *p)
+{
+	struct emit *e = x->e;
+	struct value guard = lane_operand(x, &o->guard, false),
+		     old = lane_operand(x, &o->operand[0], !p->result[0].nan);
+	LLVMValueRef yes = lane_of(x, &guard), v = lane_of(x, &made);
+
+	if (p->row->flags & ROW_NAN && !p->result[0].nan)
+		v = value_settle(e, v);
+	yes = LLVMBuildICmp(e->b, o->guard_not ? LLVMIntEQ : LLVMIntNE, yes, LLVMConstNull(LLVMTypeOf(yes)), "");
+	return all_lanes(LLVMBuildSelect(e->b, yes, v, lane_of(x, &old), ""));
+}
+
+/* Bases, where the result is a line or halves; else what this lane has. */
+void lane_compute(struct lane *x, const struct plan *p)
+{
+	struct emit *e = x->e;
+	const struct compile_op *o = operation(e);
+	const bool settle = !(p->row->flags & (ROW_F32 | ROW_PASS)) || (p->row->flags & ROW_PASS && !p->result[0].nan);
+	const uint8_t shape = p->result[0].shape;
+	struct value made = { .shape = shape, .stride = p->stride, .pattern = p->result[0].pattern };
+	struct value from[COMPILE_OPERANDS] = { { 0 } };
+	LLVMValueRef args[2][COMPILE_OPERANDS] = { { NULL } };
+
+	for (uint32_t k = 1; k < COMPILE_OPERANDS; k++) {
+		if (o->operand[k].place == COMPILE_NONE)
+			continue;
+		from[k] = lane_operand(x, &o->operand[k], settle);
+		if (shape != SHAPE_LANES)
+			from[k] = value_as(e, from[k], shape);
+		args[0][k] = shape == SHAPE_LANES ? lane_of(x, &from[k]) : from[k].v[0];
+		args[1][k] = from[k].v[1];
+	}
+	for (uint32_t half = 0; half < (shape == SHAPE_HALVES ? 2 : 1); half++)
+		made.v[half] = arith(e, o, p->row, args[half]);
+	if (o->guard.place != COMPILE_NONE)
+		made = guarded(x, o, made, p);
+	else if (p->row->flags & ROW_NAN && !p->result[0].nan)
+		made.v[0] = value_settle(e, made.v[0]);
+	reg_becomes(x, flow_reg(e->flow, &o->operand[0]), made, p->result[0].nan);
+}
+
+void lane_unless(struct lane *x, LLVMValueRef good)
+{
+	LLVMBasicBlockRef on = new_block(x->e);
+
+	LLVMBuildCondBr(x->e->b, expected(x->e, good), on, x->vectors);
+	LLVMPositionBuilderAtEnd(x->e->b, on);
+}
+
+void lane_limits(struct lane *x, const struct lane_place *p, LLVMValueRef *begin, LLVMValueRef *last)
+{
+	struct emit *e = x->e;
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+	LLVMTypeRef t = p->shared ? e->i32 : e->i64;
+	struct access_range range;
+	LLVMValueRef bytes;
+
+	LLVMPositionBuilderAtEnd(e->b, x->before);
+	if (p->shared) {
+		*begin = LLVMConstNull(t);
+		bytes = value_field(e, e->block, offsetof(struct block, shared_bytes), e->i32);
+	} else {
+		range = access_range(e);
+		*begin = range.begin;
+		bytes = range.bytes;
+	}
+	*last = LLVMBuildSub(e->b, bytes, LLVMConstInt(t, p->span, false), "");
+	x->good = LLVMBuildAnd(e->b, x->good,
+			       LLVMBuildICmp(e->b, LLVMIntUGE, bytes, LLVMConstInt(t, p->span, false), ""), "");
+	LLVMPositionBuilderAtEnd(e->b, here);
+}
+
+static bool is_load_of(const struct flow *f, const struct compile_op *o, uint32_t r, struct access_form *a)
+{
+	*a = access_form(o->name);
+	return o->kind == COMPILE_PLAIN && a->good && !a->store && !a->param && flow_reg(f, &o->operand[1]) == r;
+}
+
+static bool writes(const struct flow *f, const struct compile_op *o, uint32_t r)
+{
+	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
+		if (o->defs >> k & 1 && flow_reg(f, &o->operand[k]) == r)
+			return true;
+	return false;
+}
+
+/* From the least to the greatest byte that loads of this form from the register touch; they are one check. */
+static void reach_of(const struct lane *x, const struct access_form *a, struct lane_place *ret)
+{
+	const uint32_t r = flow_reg(x->e->flow, &operation(x->e)->operand[1]);
+	const struct flow *f = x->e->flow;
+	const uint64_t bytes = (uint64_t)a->bytes * a->count;
+	int64_t low = (int64_t)operation(x->e)->imm, high = low;
+	struct access_form other;
+
+	for (uint32_t i = x->e->at; i < x->end; i++) {
+		const struct compile_op *o = &f->request->op[i];
+		const int64_t imm = (int64_t)o->imm;
+
+		if (is_load_of(f, o, r, &other) && other.shared == a->shared &&
+		    (uint64_t)other.bytes * other.count == bytes && imm - low < 4096 && high - imm < 4096) {
+			low = imm < low ? imm : low;
+			high = imm > high ? imm : high;
+		}
+		if (writes(f, o, r))
+			break;
+	}
+	ret->least = a->shared ? (uint64_t)low & 0xffffffffu : (uint64_t)low;
+	ret->span = (uint64_t)(high - low) + bytes;
+}
+
+static uint64_t offset_of(const struct compile_op *o, const struct lane_place *p)
+{
+	const uint64_t n = o->imm - p->least;
+
+	return p->shared ? n & 0xffffffffu : n;
+}
+
+static struct lane_place *place_of(struct lane *x, const struct access_form *a, LLVMValueRef address)
+{
+	struct emit *e = x->e;
+	const struct compile_op *o = operation(e);
+	const uint32_t bytes = (uint32_t)a->bytes * a->count;
+	LLVMTypeRef t = a->shared ? e->i32 : e->i64;
+	struct lane_place *p;
+	LLVMValueRef begin, last;
+
+	for (uint32_t k = 0; k < x->places; k++) {
+		p = &x->place[k];
+		if (p->address == address && p->bytes == bytes && p->shared == a->shared &&
+		    offset_of(o, p) <= p->span - bytes) {
+			p->loads++;
+			return p;
+		}
+	}
+	p = &x->place[x->places];
+	*p = (struct lane_place){ .address = address,
+				  .bytes = bytes,
+				  .loads = 1,
+				  .shared = a->shared,
+				  .reg = flow_reg(e->flow, &o->operand[1]) };
+	reach_of(x, a, p);
+	p->at = LLVMBuildAdd(e->b, address, LLVMConstInt(t, p->least, false), "");
+	if (x->bounds && !a->shared) {
+		p->even = bounds_check(x->bounds, p, p->reg);
+		x->places++;
+		return p;
+	}
+	lane_limits(x, p, &begin, &last);
+	lane_unless(x, LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildSub(e->b, p->at, begin, ""), last, ""));
+	if (!a->shared && !x->slot) {
+		p->all = value_array(e, &e->single_address[x->places], e->i64);
+		value_store(e, p->at, lane_element(x, p->all, e->i64), 8);
+	}
+	x->places++;
+	return p;
+}
+
+void lane_load(struct lane *x, const struct plan *plan)
+{
+	struct emit *e = x->e;
+	const struct compile_op *o = operation(e);
+	const struct access_form *a = &plan->access;
+	LLVMTypeRef t = type_int(e, a->bytes);
+	const struct value from = lane_operand(x, &o->operand[1], true);
+	const struct lane_place *p = place_of(x, a, lane_of(x, &from));
+	LLVMValueRef at, low, v[4];
+
+	at = LLVMBuildAdd(e->b, p->at, LLVMConstInt(LLVMTypeOf(p->at), offset_of(o, p), false), "");
+	if (!p->even || offset_of(o, p) % p->bytes) {
+		low = LLVMBuildAnd(e->b, at, LLVMConstInt(LLVMTypeOf(at), p->bytes - 1, false), "");
+		x->odd = LLVMBuildOr(e->b, x->odd, LLVMBuildTrunc(e->b, low, e->i8, ""), "");
+	}
+	at = a->shared ? LLVMBuildGEP2(e->b, e->i8, e->shared, (LLVMValueRef[]){ LLVMBuildZExt(e->b, at, e->i64, "") },
+				       1, "")
+		       : LLVMBuildIntToPtr(e->b, at, e->bytes, "");
+	for (uint32_t k = 0; k < a->count; k++)
+		v[k] = value_load(e, t, value_at(e, at, (uint64_t)k * a->bytes, t), 1);
+	for (uint32_t k = 0; k < a->count; k++) {
+		const uint32_t r = flow_reg(e->flow, &o->operand[element_operand[0][k]]);
+
+		if (r != UINT32_MAX)
+			reg_becomes(x, r, all_lanes(access_extend(e, v[k], a)), false);
+	}
+}
+
+/* ---- behind all lanes ---- */
+
+void lane_give(struct lane *x, uint32_t r, struct value v)
+{
+	struct emit *e = x->e;
+	LLVMTypeRef t = type_lanes(lane_type(x, r));
+	struct value old;
+
+	if (v.shape == SHAPE_LANES) {
+		if (e->kept && e->kept[r]) {
+			old = reg_value(e, r, &x->from[r], !e->s[r].nan);
+			v.v[0] = group_mix(e, v.v[0], value_lanes(e, &old));
+		}
+		if (e->flow->through)
+			value_store(e, v.v[0], value_at(e, e->frame, e->flow->reg_at[r], t), VECTOR_ALIGN);
+	}
+	reg_store(e, r, &v);
+}

@@ -1,0 +1,343 @@
+/*
+ * loop.c: see loop.h.
+ *
+ *   choose    a few lanes, unless this loop has been better with vectors lately: before; else vectors
+ *   before    what lanes read goes to arrays
+ *   head      one lane begins
+ *   code      the blocks of the loop, with scalars; an address that is out of range: failed
+ *   exit      for each way out of the loop: this lane has left
+ *   stays     this lane has run as many rounds as are run at once
+ *   done      what the lane has written goes to arrays; the next lane: head
+ *   after     counters, registers; then the group goes on where the last lane has left, or at the loop's head
+ *   failed    nothing has happened yet: vectors
+ */
+#include "compile/loop.h"
+#include "compile/group.h"
+#include "compile/leave.h"
+#include "compile/loop_parts.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AGAIN_LATER 250u /* arrivals at a loop that is better with vectors until it is tried again */
+
+/* ---- behind the lanes ---- */
+
+static LLVMValueRef count_bits(struct loop *l, LLVMValueRef v)
+{
+	return value_intrinsic(l->e, "llvm.ctpop", LLVMTypeOf(v), &v, 1);
+}
+
+static LLVMValueRef round_of(struct loop *l, LLVMValueRef slot)
+{
+	return group_first_of(l->e, loop_get(l, l->e->i64, slot));
+}
+
+/* A byte of the function that says how often the loop is not tried. */
+static LLVMValueRef patience(struct emit *e, const struct loop *l)
+{
+	LLVMValueRef hints = value_field(e, e->env, offsetof(struct compiled_env, hint), e->bytes);
+
+	return value_at(e, hints, e->flow->block[l->last].end - 1, e->i8);
+}
+
+/* The loop is not tried for a while if vectors would have been better. */
+static void wait_if(struct loop *l, LLVMValueRef better)
+{
+	struct emit *e = l->e;
+	LLVMValueRef later = LLVMConstInt(e->i8, AGAIN_LATER, false), old = value_load(e, e->i8, patience(e, l), 1);
+
+	value_store(e, LLVMBuildSelect(e->b, better, later, old, ""), patience(e, l), 1);
+}
+
+/* Whether all lanes together would have been faster in as many rounds as the longest has run. */
+static void compare_costs(struct loop *l, LLVMValueRef here)
+{
+	struct emit *e = l->e;
+	LLVMValueRef lanes = LLVMBuildZExt(e->b, count_bits(l, here), e->i64, ""), mine, theirs;
+
+	theirs = count_bits(l, loop_get(l, e->i64, l->block[0].rounds));
+	theirs = LLVMBuildMul(e->b, theirs, loop_number(l, l->round_cost), "");
+	mine = LLVMBuildMul(e->b, loop_get(l, e->i64, l->visits), loop_number(l, l->visit_cost), "");
+	mine = LLVMBuildAdd(e->b, mine, LLVMBuildMul(e->b, lanes, loop_number(l, l->lane_cost), ""), "");
+	wait_if(l, loop_is_more(l, mine, theirs));
+}
+
+/* Of rounds where lanes may have been at one place or in a row. */
+static void count_alike(struct loop *l, uint32_t i)
+{
+	struct emit *e = l->e;
+	const struct loop_block *c = &l->block[i];
+	LLVMTypeRef types[5] = { e->bytes, e->bytes, e->i64, e->i32, e->i32 };
+	LLVMTypeRef t = LLVMFunctionType(e->i64, types, 5, false);
+	LLVMBasicBlockRef some = new_block(e), on = new_block(e);
+	LLVMValueRef alike = LLVMBuildAnd(e->b, loop_get(l, e->i64, c->more),
+					  LLVMBuildNot(e->b, loop_get(l, e->i64, c->known), ""), "");
+	LLVMValueRef call, n;
+
+	LLVMBuildCondBr(e->b, loop_is_zero(l, alike), on, some);
+	LLVMPositionBuilderAtEnd(e->b, some);
+	call = value_field(e, e->env, offsetof(struct compiled_env, alike), LLVMPointerType(t, 0));
+	for (uint32_t k = 0; k < c->spots; k++) {
+		LLVMValueRef args[5] = { loop_visits(l, i), loop_spot(l, c->spot[k].index), alike,
+					 LLVMConstInt(e->i32, c->spot[k].bytes, false),
+					 LLVMConstInt(e->i32, c->spot[k].loads, false) };
+
+		n = LLVMBuildCall2(e->b, t, call, args, 5, "");
+		LLVMBuildStore(e->b, LLVMBuildAdd(e->b, loop_get(l, e->i64, l->fewer), n, ""), l->fewer);
+	}
+	LLVMBuildBr(e->b, on);
+	LLVMPositionBuilderAtEnd(e->b, on);
+}
+
+/* The rounds of the head: all up to the last one. */
+static void count_head(struct loop *l)
+{
+	struct emit *e = l->e;
+	LLVMValueRef n = loop_get(l, e->i64, l->latest), inside;
+
+	inside = LLVMBuildSub(e->b, loop_number(l, 1ull << l->rounds), loop_number(l, 1), "");
+	n = LLVMBuildSub(e->b, LLVMBuildShl(e->b, n, loop_number(l, 1), ""), loop_number(l, 1), "");
+	LLVMBuildStore(e->b, LLVMBuildAnd(e->b, n, inside, ""), l->block[0].rounds);
+	loop_add_work(l, loop_get(l, e->i64, l->visits), &l->block[0]);
+}
+
+static void count_work(struct loop *l)
+{
+	struct emit *e = l->e;
+	LLVMValueRef work, executed = loop_number(l, 0), even = loop_number(l, 0), n, idle, fewer;
+
+	count_head(l);
+	for (uint32_t i = 0; i <= l->last - l->head; i++)
+		if (l->block[i].spots)
+			count_alike(l, i);
+	work = loop_get(l, e->i64, l->work);
+
+	for (uint32_t i = 0; i <= l->last - l->head; i++) {
+		n = count_bits(l, loop_get(l, e->i64, l->block[i].rounds));
+		executed =
+			LLVMBuildAdd(e->b, executed, LLVMBuildMul(e->b, n, loop_number(l, l->block[i].weight), ""), "");
+		even = LLVMBuildAdd(e->b, even, LLVMBuildMul(e->b, n, loop_number(l, l->block[i].even), ""), "");
+	}
+	idle = LLVMBuildSub(e->b, LLVMBuildMul(e->b, executed, loop_number(l, LANES), ""),
+			    LLVMBuildAnd(e->b, work, loop_number(l, 0xffffffffu), ""), "");
+	add_to(e, e->count, 0, executed);
+	add_to(e, e->idle, 0, idle);
+	n = LLVMBuildLShr(e->b, work, loop_number(l, 32), "");
+	fewer = loop_get(l, e->i64, l->fewer);
+	add_to(e, e->sectors, 0, LLVMBuildSub(e->b, LLVMBuildAdd(e->b, n, even, ""), fewer, ""));
+	/* where lanes share what they load, all of them together load it faster */
+	wait_if(l, LLVMBuildICmp(e->b, LLVMIntSGT, LLVMBuildShl(e->b, fewer, loop_number(l, 1), ""), n, ""));
+}
+
+/* Jumps backwards while others wait; the one in front of the next round is counted by whoever makes it. */
+static void count_spins(struct loop *l, LLVMValueRef here, LLVMValueRef stay)
+{
+	struct emit *e = l->e;
+	LLVMValueRef n = round_of(l, l->latest), zero = loop_number(l, 0), all, last;
+
+	all = LLVMBuildICmp(e->b, LLVMIntEQ, here, e->live_lanes, "");
+	n = LLVMBuildSub(e->b, n, LLVMBuildSelect(e->b, all, round_of(l, l->earliest), zero, ""), "");
+	last = LLVMBuildAnd(e->b, LLVMBuildNot(e->b, loop_is_zero(l, stay), ""),
+			    LLVMBuildICmp(e->b, LLVMIntNE, stay, e->live_lanes, ""), "");
+	n = LLVMBuildTrunc(e->b, LLVMBuildSub(e->b, n, LLVMBuildZExt(e->b, last, e->i64, ""), ""), e->i32, "");
+	value_store(e, LLVMBuildAdd(e->b, value_load(e, e->i32, e->spins, 4), n, ""), e->spins, 4);
+}
+
+/* A register that the group's code keeps as a line: of a lane that stays. */
+static void make_line(struct loop *l, uint32_t r, LLVMValueRef lane)
+{
+	struct emit *e = l->e;
+	const struct state *to = &e->flow->block[l->head].part.in_come[r];
+	LLVMTypeRef t = lane_type(&l->x, r);
+	struct value v = { .shape = SHAPE_LINE, .stride = to->stride };
+	LLVMValueRef far;
+
+	l->x.number64 = LLVMBuildZExt(e->b, lane, e->i64, "");
+	v.v[0] = value_load(e, t, lane_element(&l->x, lane_array(&l->x, r), t), e->flow->reg_lane[r]);
+	far = LLVMBuildZExtOrBitCast(e->b, lane, t, "");
+	far = LLVMBuildMul(e->b, far, LLVMConstInt(t, (uint64_t)to->stride, true), "");
+	v.v[0] = LLVMBuildSub(e->b, v.v[0], far, "");
+	reg_store(e, r, &v);
+	e->s[r] = (struct state){ .shape = SHAPE_LINE, .stride = to->stride, .nan = l->end[r] };
+}
+
+static void go_on_inside(struct loop *l, LLVMValueRef stay)
+{
+	struct emit *e = l->e;
+	const struct part *p = &e->flow->block[l->head].part;
+	LLVMValueRef lane = group_first_of(e, stay);
+
+	value_store(e, stay, e->mask, 4);
+	for (uint32_t r = 0; r < e->flow->reg_count; r++)
+		if (l->x.made[r] && p->needed[r] && p->in_come[r].shape == SHAPE_LINE)
+			make_line(l, r, lane);
+	group_edge(e, l->head);
+}
+
+/* Those who left last go on; of those who left in the same round, the ones who jumped behind the others. */
+static LLVMValueRef find_last(struct loop *l, LLVMValueRef stay)
+{
+	struct emit *e = l->e;
+	LLVMValueRef none = LLVMConstNull(e->i32), latest = loop_get(l, e->i32, l->latest_lanes), run = none, here;
+
+	latest = LLVMBuildSelect(e->b, loop_is_zero(l, stay), latest, none, "");
+	for (uint32_t k = 0; k < l->exits; k++) {
+		here = LLVMBuildAnd(e->b, latest, loop_get(l, e->i32, l->exit[k].lanes), "");
+		run = LLVMBuildSelect(e->b, loop_is_zero(l, here), run, here, "");
+	}
+	return run;
+}
+
+static void part_lanes(struct loop *l, LLVMValueRef begin)
+{
+	struct emit *e = l->e;
+	LLVMValueRef stay = loop_get(l, e->i32, l->stay), run = find_last(l, stay), since, lanes;
+	LLVMBasicBlockRef inside = new_block(e), outside = new_block(e), yes, no;
+
+	for (uint32_t k = 0; k < l->exits; k++) {
+		since = LLVMBuildMul(e->b, round_of(l, l->exit[k].first), loop_number(l, l->exits), "");
+		since = LLVMBuildAdd(e->b, begin, LLVMBuildAdd(e->b, since, loop_number(l, k), ""), "");
+		lanes = LLVMBuildAnd(e->b, loop_get(l, e->i32, l->exit[k].lanes), LLVMBuildNot(e->b, run, ""), "");
+		group_wait(e, l->exit[k].to, lanes, since);
+	}
+	LLVMBuildCondBr(e->b, loop_is_zero(l, stay), outside, inside);
+	LLVMPositionBuilderAtEnd(e->b, outside);
+	value_store(e, run, e->mask, 4);
+	for (uint32_t k = l->exits; k-- > 0;) {
+		if (!k) {
+			group_arrive(e, l->exit[k].to);
+			break;
+		}
+		yes = new_block(e);
+		no = new_block(e);
+		lanes = LLVMBuildAnd(e->b, run, loop_get(l, e->i32, l->exit[k].lanes), "");
+		LLVMBuildCondBr(e->b, loop_is_zero(l, lanes), no, yes);
+		LLVMPositionBuilderAtEnd(e->b, yes);
+		group_arrive(e, l->exit[k].to);
+		LLVMPositionBuilderAtEnd(e->b, no);
+	}
+	LLVMPositionBuilderAtEnd(e->b, inside);
+	go_on_inside(l, stay);
+}
+
+/* A register gets what the lanes have written, beside what others keep in it. */
+static void give(struct loop *l, uint32_t r)
+{
+	struct emit *e = l->e;
+	const bool kept = e->kept && e->kept[r], through = e->flow->through;
+	const struct state s = { .shape = SHAPE_LANES,
+				 .synced = through,
+				 .nan = l->end[r] && !through && (!kept || l->x.from[r].nan) };
+	struct value v = all_lanes(value_load(e, type_lanes(lane_type(&l->x, r)), lane_array(&l->x, r), VECTOR_ALIGN));
+
+	if (l->end[r] && !s.nan)
+		v.v[0] = value_settle(e, v.v[0]);
+	e->s[r] = s;
+	lane_give(&l->x, r, v);
+}
+
+static void make_after(struct loop *l, LLVMValueRef here)
+{
+	struct emit *e = l->e;
+	LLVMValueRef begin = value_load(e, e->i64, e->count, 8);
+
+	count_work(l);
+	compare_costs(l, here);
+	count_spins(l, here, loop_get(l, e->i32, l->stay));
+	memcpy(e->s, l->x.from, e->flow->reg_count * sizeof(*e->s));
+	for (uint32_t r = 0; r < e->flow->reg_count; r++)
+		if (l->x.made[r])
+			give(l, r);
+	part_lanes(l, begin);
+}
+
+/* ---- the whole ---- */
+
+/* A loop that has been better with vectors lately is not tried for a while. */
+static void make_choice(struct loop *l, uint32_t few)
+{
+	struct emit *e = l->e;
+	LLVMBasicBlockRef skip = new_block(e);
+	LLVMValueRef wait = value_load(e, e->i8, patience(e, l), 1), good = loop_is_zero(l, wait), less, strong;
+
+	if (e->absent)
+		good = LLVMBuildAnd(
+			e->b, good,
+			LLVMBuildICmp(e->b, LLVMIntUGE, e->absent, loop_number(l, few < LANES ? LANES - few : 0), ""),
+			"");
+	less = LLVMBuildICmp(e->b, LLVMIntULE, value_load(e, e->i32, e->spins, 4),
+			     LLVMConstInt(e->i32, SPINS_MAX - COMPILE_ROUNDS, false), "");
+	good = LLVMBuildAnd(e->b, good, less, "");
+	if (e->flow->strong) { /* the next jump backwards counts otherwise */
+		strong = value_field(e, e->warp, offsetof(struct warp, strong), e->i8);
+		good = LLVMBuildAnd(e->b, good, loop_is_zero(l, strong), "");
+	}
+	LLVMBuildCondBr(e->b, good, l->x.before, skip);
+	LLVMPositionBuilderAtEnd(e->b, skip);
+	less = LLVMBuildZExt(e->b, LLVMBuildNot(e->b, loop_is_zero(l, wait), ""), e->i8, "");
+	value_store(e, LLVMBuildSub(e->b, wait, less, ""), patience(e, l), 1);
+	LLVMBuildBr(e->b, l->begin);
+}
+
+static void make_loop(struct loop *l, uint32_t few)
+{
+	struct emit *e = l->e;
+	LLVMValueRef here = e->here ? e->here : LLVMConstInt(e->i32, 0xffffffffu, false);
+
+	l->begin = new_block(e);
+	l->stays = new_block(e);
+	l->done = new_block(e);
+	l->x.before = new_block(e);
+	l->x.vectors = l->failed = new_block(e);
+	make_choice(l, few);
+	LLVMPositionBuilderAtEnd(e->b, l->failed);
+	value_store(e, LLVMConstInt(e->i8, AGAIN_LATER, false), patience(e, l), 1);
+	LLVMBuildBr(e->b, l->begin);
+	memcpy(l->x.from, e->s, e->flow->reg_count * sizeof(*e->s));
+	memcpy(e->s, l->s, e->flow->reg_count * sizeof(*e->s));
+	loop_lanes(l, here);
+	make_after(l, here);
+	memcpy(e->s, l->x.from, e->flow->reg_count * sizeof(*e->s));
+	LLVMPositionBuilderAtEnd(e->b, l->begin);
+}
+
+void loop_begin(struct emit *e, uint32_t b)
+{
+	const size_t regs = e->flow->reg_count + 1;
+	struct loop *l = calloc(1, sizeof(*l));
+	uint32_t few;
+
+	if (!l)
+		return;
+	l->e = l->x.e = e;
+	l->head = b;
+	l->s = calloc(regs, sizeof(*l->s));
+	l->now = calloc(regs, sizeof(*l->now));
+	l->written = calloc(regs, sizeof(*l->written));
+	l->end = calloc(regs, sizeof(*l->end));
+	l->step = calloc(regs, sizeof(*l->step));
+	l->x.from = calloc(regs, sizeof(*l->x.from));
+	l->x.now = calloc(regs, sizeof(*l->x.now));
+	l->x.made = calloc(regs, sizeof(*l->x.made));
+	l->x.slot = calloc(regs, sizeof(*l->x.slot));
+	l->x.fixed = calloc(regs, sizeof(*l->x.fixed));
+	if (l->s && l->now && l->written && l->end && l->step && l->x.from && l->x.now && l->x.made && l->x.slot &&
+	    l->x.fixed) {
+		few = loop_find(e, l);
+		if (e->kept ? few > 1 : few >= LANES)
+			make_loop(l, few);
+	}
+	free(l->s);
+	free(l->now);
+	free(l->written);
+	free(l->end);
+	free(l->step);
+	free(l->x.from);
+	free(l->x.now);
+	free(l->x.made);
+	free(l->x.slot);
+	free(l->x.fixed);
+	free(l);
+}

@@ -1,0 +1,17 @@
+/*
+ * loop.h: loops whose lanes run one after the other.
+ *
+ * Lanes that leave a loop at different times, and load at scattered addresses meanwhile, gain nothing from running
+ * together: each round costs the same until the last lane has left, and a gather takes as long for one lane as for
+ * all. An innermost loop that only computes and loads therefore has a second version of code, in which one lane after
+ * the other runs up to COMPILE_ROUNDS rounds with scalars. As no lane writes to memory, none can tell in which order
+ * they ran. Behind the last lane everything is as if they had run together: registers, the lanes that wait at each exit
+ * and since when, the numbers of instructions, lanes and pieces of memory (softdev/ptx/rounds.h).
+ */
+#pragma once
+
+#include "compile/value.h"
+
+/* At the start of block b, of all lanes or of a group: where such a loop begins there, makes its code. The builder goes
+ * on where the block is executed with vectors. */
+void loop_begin(struct emit *e, uint32_t b);
