@@ -23,7 +23,7 @@ struct scatter {
 	LLVMValueRef here, lanes; /* who accesses: as i32, as a vector of i1 */
 	LLVMValueRef first;	  /* the address of the first of them */
 	LLVMValueRef first_lane;  /* as i64; NULL: all lanes access */
-	LLVMValueRef is_row;
+	LLVMValueRef is_row, is_one;
 	const struct root *root; /* root.h; NULL: of this access alone */
 	LLVMValueRef offset;	 /* from there, the same for all lanes */
 	LLVMValueRef pieces;	 /* where there is a root: what scatter_pattern() found */
@@ -133,11 +133,13 @@ static LLVMValueRef scatter_pattern(struct emit *e, struct scatter *x)
 	n = LLVMBuildSelect(e->b, row, LLVMConstInt(t, bytes, false), n, "");
 	other = LLVMConstInt(t, 1, false);
 	x->is_row = row;
+	x->is_one = one;
 	if (!x->first_lane) {
 		LLVMValueRef second = address_of(e, x->base, LLVMConstInt(t, LANES / 2, false));
 
-		other = LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, first, second, ""), other,
-					LLVMConstInt(t, 2, false), "");
+		x->is_one = LLVMBuildICmp(e->b, LLVMIntEQ, first, second, "");
+		other = LLVMBuildSelect(e->b, x->is_one, other, LLVMConstInt(t, 2, false), "");
+		x->is_one = LLVMBuildAnd(e->b, one, x->is_one, "");
 		second = LLVMBuildSub(e->b, second, LLVMConstInt(t, bytes * (LANES / 2), false), "");
 		x->is_row = LLVMBuildAnd(e->b, row, LLVMBuildICmp(e->b, LLVMIntEQ, first, second, ""), "");
 	}
@@ -334,6 +336,16 @@ static void row_move(struct emit *e, const struct scatter *x)
 	give(e, x->a, 0, v);
 }
 
+/* Elements of less than 4 bytes are moved lane by lane where they are scattered, which takes longest: a load at one
+ * place is one load. */
+static void one_load(struct emit *e, const struct scatter *x)
+{
+	LLVMTypeRef t = type_int(e, x->a->bytes);
+	LLVMValueRef at = LLVMBuildIntToPtr(e->b, x->first, LLVMPointerType(t, 0), "");
+
+	give(e, x->a, 0, value_spread(e, value_load(e, t, at, x->a->bytes)));
+}
+
 static void any_move(struct emit *e, const struct scatter *x)
 {
 	(x->a->store ? store_scattered : load_gathered)(e, x);
@@ -341,9 +353,10 @@ static void any_move(struct emit *e, const struct scatter *x)
 
 static void scatter_move(struct emit *e, const struct scatter *x)
 {
+	const bool narrow = x->a->bytes < 4;
 	LLVMBasicBlockRef row, other, on;
 
-	if (x->a->shared || x->a->count != 1 || x->a->bytes < 4) {
+	if (x->a->shared || x->a->count != 1 || (narrow && strcmp(e->flow->request->isa, "avx512") != 0)) {
 		any_move(e, x);
 		return;
 	}
@@ -355,6 +368,15 @@ static void scatter_move(struct emit *e, const struct scatter *x)
 	row_move(e, x);
 	LLVMBuildBr(e->b, on);
 	LLVMPositionBuilderAtEnd(e->b, other);
+	if (narrow && !x->a->store) {
+		other = new_block(e);
+		row = new_block(e);
+		LLVMBuildCondBr(e->b, x->is_one, row, other);
+		LLVMPositionBuilderAtEnd(e->b, row);
+		one_load(e, x);
+		LLVMBuildBr(e->b, on);
+		LLVMPositionBuilderAtEnd(e->b, other);
+	}
 	any_move(e, x);
 	LLVMBuildBr(e->b, on);
 	LLVMPositionBuilderAtEnd(e->b, on);
