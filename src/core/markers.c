@@ -1,6 +1,7 @@
 /* markers.c: see markers.h. */
 #include "core/markers.h"
 #include "core/tick.h"
+#include "core/waits.h"
 
 #define SUBMIT_NS 15000u
 #define SINGLES 16u /* launches that are measured one by one after a mixed chunk went wrong */
@@ -172,11 +173,7 @@ static uint64_t begin_of(const struct chunk *c, uint64_t seen_ns)
 	return at_ns && at_ns < c->least_ns ? c->least_ns : at_ns;
 }
 
-/*
- * A launch into a free stream begins somewhere in its call, in which the thread may have been off the processor for
- * long: then it began when its like, which ended at end_ns, would have.
- */
-static uint64_t begin_likely_locked(const struct pace *p, const struct chunk *c, uint64_t begin_ns, uint64_t end_ns)
+uint64_t marker_likely_ns_locked(const struct pace *p, const struct chunk *c, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t launches = (c->word - c->stream->flow[p->engine].completed) & ((1u << ESTIMATE_SHIFT) - 1), like_ns;
 
@@ -210,7 +207,9 @@ static void finish(struct pace *p, struct chunk *at, uint64_t seen_ns, bool wait
 	at->stream = NULL;
 	at->claimed = false;
 	if (end_ns)
-		begin_ns = begin_likely_locked(p, &c, begin_ns, end_ns);
+		begin_ns = marker_likely_ns_locked(p, &c, begin_ns, end_ns);
+	if (begin_ns && end_ns)
+		waits_learn_locked(p, &c, begin_ns, end_ns);
 	account_locked(p, &c, begin_ns, end_ns ? end_ns : seen_ns);
 	drop_done_locked(p);
 	idle = pace_idle_locked(p, seen_ns);
@@ -261,6 +260,17 @@ static void unclaim(struct pace *p, struct chunk *c, uint64_t begun_ns)
 	lane_part(l);
 }
 
+/* The program has waited for it. The chunk is claimed by the caller. */
+static bool is_known(struct pace *p, const struct chunk *c)
+{
+	bool known;
+
+	pthread_mutex_lock(&p->lock);
+	known = p->waited && p->waited == c->stream && (int64_t)(p->waited_word - c->word) >= 0;
+	pthread_mutex_unlock(&p->lock);
+	return known;
+}
+
 unsigned int markers_reap(struct pace *p)
 {
 	unsigned int ended = 0;
@@ -275,7 +285,7 @@ unsigned int markers_reap(struct pace *p)
 		uint64_t begun_ns = 0;
 
 		if (lane_enter(c->lane)) {
-			end = c->lane->face->marker_look(c->end);
+			end = is_known(p, c) ? FACE_HAPPENED : c->lane->face->marker_look(c->end);
 			if (end == FACE_PENDING && c->start && !c->begun_ns &&
 			    c->lane->face->marker_look(c->start) == FACE_HAPPENED)
 				begun_ns = begin_of(c, tick_now());
@@ -404,7 +414,7 @@ static bool enqueue_locked(struct pace *p, const struct chunk *c)
  * A launch into an idle stream begins towards the end of the driver's call; of a long call, during which the thread may
  * have been off the processor, no more than SUBMIT_NS count as spent before.
  */
-static uint64_t begun_ns(const struct launch *l, uint64_t returned_ns)
+uint64_t marker_least_ns(const struct launch *l, uint64_t returned_ns)
 {
 	uint64_t call_ns = (returned_ns - l->host_ns) / 4 * 3;
 
@@ -421,9 +431,10 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 	if (start) {
 		c.start_ns = l->start_ns;
 		c.most_ns = tick_now();
-		c.least_ns = begun_ns(l, c.most_ns);
+		c.least_ns = marker_least_ns(l, c.most_ns);
 		c.idle = l->began;
 		c.first = l->first;
+		c.holds = l->holds;
 	}
 	c.key = atomic_exchange_explicit(&f->key, 0, memory_order_relaxed);
 	c.word = atomic_load(&f->submitted);
@@ -459,31 +470,47 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 	pace_kick(p);
 }
 
+struct marker_news marker_account_locked(struct pace *p, const struct chunk *c, uint64_t begin_ns, uint64_t end_ns,
+					 uint64_t now_ns)
+{
+	struct flow *f = &c->stream->flow[p->engine];
+	struct marker_news news;
+
+	if ((int64_t)(c->word - f->marked) > 0) {
+		p->marked += c->word - f->marked;
+		f->marked = c->word;
+	}
+	account_locked(p, c, begin_ns, end_ns);
+	news.idle = pace_idle_locked(p, now_ns);
+	news.room = pace_room_locked(p, now_ns);
+	return news;
+}
+
+void marker_tell(struct pace *p, struct marker_news news)
+{
+	if (news.room)
+		pace_wake_gate(p);
+	pace_ring_end(p, news.idle);
+	/* The watcher sees whether it is a pause. */
+	if (news.idle && atomic_load_explicit(&p->wire->listen, memory_order_relaxed) & WIRE_ON_PAUSE)
+		pace_kick(p);
+	progress(p);
+}
+
 void marker_done(struct pace *p, struct launch *l, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct flow *f = &l->stream->flow[p->engine];
 	struct chunk c = { .stream = l->stream, .lane = l->stream->lane };
-	bool idle, alone, room;
+	struct marker_news news;
+	bool alone;
 
 	pthread_mutex_lock(&p->lock);
 	c.word = atomic_load(&f->submitted);
 	alone = c.word - f->completed == l->inc;
 	c.key = alone ? l->key : 0;
-	if ((int64_t)(c.word - f->marked) > 0) {
-		p->marked += c.word - f->marked;
-		f->marked = c.word;
-	}
-	account_locked(p, &c, alone ? begin_ns : 0, end_ns);
-	idle = pace_idle_locked(p, end_ns);
-	room = pace_room_locked(p, end_ns);
+	news = marker_account_locked(p, &c, alone ? begin_ns : 0, end_ns, end_ns);
 	pthread_mutex_unlock(&p->lock);
-	if (room)
-		pace_wake_gate(p);
-	pace_ring_end(p, idle);
-	/* The watcher sees whether it is a pause. */
-	if (idle && atomic_load_explicit(&p->wire->listen, memory_order_relaxed) & WIRE_ON_PAUSE)
-		pace_kick(p);
-	progress(p);
+	marker_tell(p, news);
 }
 
 /* Its work in flight counts as done. */

@@ -12,8 +12,7 @@ void marks_arm(void)
 		faces_arm();
 }
 
-/* What of the stream is unmarked gets its marker from this thread. */
-static void mark_stream(struct pace *p, struct stream *s)
+void marks_stream(struct pace *p, struct stream *s)
 {
 	struct flow *f = &s->flow[p->engine];
 	bool due;
@@ -47,7 +46,7 @@ static void mark_pace(struct pace *p)
 		pthread_mutex_unlock(&p->lock);
 		if (!s || !s->lane->face->enter(s->lane->context))
 			return;
-		mark_stream(p, s);
+		marks_stream(p, s);
 		s->lane->face->leave();
 	}
 }
@@ -63,7 +62,7 @@ static void break_stream(struct stream *s, int but)
 			continue;
 		if (atomic_load(&f->submitted) != __atomic_load_n(&f->marked, __ATOMIC_RELAXED) &&
 		    !(capture_going() && s->lane->face->captured(s->handle, s->per_thread)))
-			mark_stream(p, s);
+			marks_stream(p, s);
 		if (!(atomic_load_explicit(&f->slow, memory_order_relaxed) & FLOW_FRESH))
 			atomic_fetch_or_explicit(&f->slow, FLOW_FRESH, memory_order_relaxed);
 	}
@@ -132,7 +131,7 @@ void marks_queue_goes(face_queue queue)
 	for (int e = 0; e < WIRE_ENGINES; e++) {
 		struct pace *p = &paces[s->lane->device][e];
 
-		mark_stream(p, s);
+		marks_stream(p, s);
 		markers_unclaimed(p, s);
 	}
 	l = s->lane;

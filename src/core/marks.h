@@ -26,6 +26,9 @@ void marks_break_by(const struct face *f, face_queue queue, bool per_thread, int
 void marks_ended_by(const struct face *f, face_queue queue, bool per_thread);
 void marks_ended_all(void);
 
+/* Marks the stream's unmarked work of one engine. */
+void marks_stream(struct pace *p, struct stream *s);
+
 /* Call before a queue is destroyed: marks its work. The watcher does not use the queue from then on. */
 void marks_queue_goes(face_queue queue);
 

@@ -114,3 +114,7 @@
 #define streams mete_core_streams
 #define thread_begin mete_core_thread_begin
 #define thread_start mete_core_thread_start
+#define waits_begin_by mete_core_waits_begin_by
+#define waits_begin_context mete_core_waits_begin_context
+#define waits_begin_current_by mete_core_waits_begin_current_by
+#define waits_end mete_core_waits_end

@@ -16,6 +16,7 @@
 #include "core/marks.h"
 #include "core/tick.h"
 #include "core/trace.h"
+#include "core/waits.h"
 #include "core/watcher.h"
 
 #include <string.h>
@@ -251,6 +252,29 @@ static void note_prompt_locked(struct pace *p, uint64_t asked_ns)
 	atomic_store_explicit(&p->prompt, prompt, memory_order_relaxed);
 }
 
+/* Nothing is gated, or in flight, on the device's other engines. */
+static bool others_idle(const struct pace *own)
+{
+	for (int e = 0; e < WIRE_ENGINES; e++) {
+		const struct pace *p = &paces[own->device][e];
+
+		if (p != own && (!pace_is_gated(p) || atomic_load(&p->wire->busy_since_ns)))
+			return false;
+	}
+	return true;
+}
+
+/* Whether the launch, the first in flight, can do without markers: the program waits for it. */
+static bool goes_unmarked_locked(struct pace *p, const struct launch *l, const struct asker *a, uint32_t slow)
+{
+	if (slow != FLOW_FRESH || l->first || l->waits || a->unknown || a->bypass || pace_beside(p) > 1 ||
+	    atomic_load_explicit(&p->prompt, memory_order_relaxed) != PACE_PROMPT)
+		return false;
+	if (capture_going() || trace_on() || away_is() || !others_idle(p))
+		return false;
+	return waits_may_leave_locked(p, l, a->ns);
+}
+
 static bool admit_locked(struct pace *p, struct launch *l, const struct asker *a, uint32_t gate, uint64_t now_ns)
 {
 	struct flow *f = &l->stream->flow[p->engine];
@@ -282,6 +306,7 @@ static bool admit_locked(struct pace *p, struct launch *l, const struct asker *a
 		  pace_ns(atomic_load(&p->admitted) - p->marked) >= bound_of(p) / 4;
 	l->start_ns = slow & FLOW_FRESH ? now_ns : 0;
 	l->began = began;
+	l->left = began && goes_unmarked_locked(p, l, a, slow);
 	pace_refresh_locked(p, now_ns);
 	return true;
 }
@@ -453,15 +478,7 @@ static bool begins_at_once(const struct launch *l)
 {
 	const struct lane *lane = l->stream->lane;
 
-	if (!l->began || l->first || !lane_is_free(lane))
-		return false;
-	for (int e = 0; e < WIRE_ENGINES; e++) {
-		const struct pace *p = &paces[lane->device][e];
-
-		if (p != l->pace && (!pace_is_gated(p) || atomic_load(&p->wire->busy_since_ns)))
-			return false;
-	}
-	return true;
+	return l->began && !l->first && lane_is_free(lane) && others_idle(l->pace);
 }
 
 /* The event before work whose stream may have been idle. */
@@ -470,7 +487,9 @@ static void record_start(struct launch *l)
 	struct stream *s = l->stream;
 	uint64_t now = l->start_ns;
 
-	if (!now || (l->waits && begins_at_once(l)) || !lane_enter(s->lane))
+	if (l->left)
+		l->host_ns = tick_now();
+	if (!now || l->left || (l->waits && begins_at_once(l)) || !lane_enter(s->lane))
 		return;
 	l->holds = atomic_load_explicit(&lane_holds, memory_order_relaxed);
 	lane_base(s->lane, l->handle, l->per_thread, now);
@@ -500,10 +519,12 @@ static void stand_aside(struct pace *p, struct asker *a)
  * What a program has waited for is taken by its own thread: the watcher is not there for it (watcher.c). During a
  * capture the driver is asked nothing.
  */
-static void take_end(struct pace *p, const struct stream *s)
+static void take_end(struct pace *p, struct stream *s)
 {
-	if (atomic_load_explicit(&p->prompt, memory_order_relaxed) == PACE_PROMPT && !capture_going() &&
-	    atomic_load_explicit(&s->flow[p->engine].slow, memory_order_relaxed) & FLOW_FRESH)
+	if (capture_going() || !(atomic_load_explicit(&s->flow[p->engine].slow, memory_order_relaxed) & FLOW_FRESH))
+		return;
+	waits_missed(p, s);
+	if (atomic_load_explicit(&p->prompt, memory_order_relaxed) == PACE_PROMPT)
 		markers_reap(p);
 }
 
@@ -547,6 +568,7 @@ void pace_begin_slow_by(const struct face *f, struct launch *l, const struct wor
 	l->pace = NULL;
 	l->start = NULL;
 	l->start_ns = 0;
+	l->left = false;
 	l->handle = w->stream;
 	l->per_thread = w->per_thread;
 	l->waits = w->waits;
@@ -581,7 +603,7 @@ static void undo(struct pace *p, struct launch *l)
 
 	pthread_mutex_lock(&p->lock);
 	atomic_fetch_sub(&p->admitted, l->inc);
-	if (l->start)
+	if (l->start || (l->mark && l->left))
 		atomic_fetch_or_explicit(&f->slow, FLOW_FRESH, memory_order_relaxed);
 	pace_idle_locked(p, tick_now());
 	pthread_mutex_unlock(&p->lock);
@@ -604,8 +626,10 @@ void pace_end_slow(struct launch *l, bool launched)
 		return;
 	}
 	flow_note(f, l->key);
+	if (l->left)
+		waits_leave(p, l);
 	atomic_fetch_add(&f->submitted, l->inc);
-	if (lane_enter(l->stream->lane)) {
+	if (!l->left && lane_enter(l->stream->lane)) {
 		marker_record(p, l->stream, l);
 		lane_leave(l->stream->lane);
 	} else {

@@ -35,9 +35,23 @@ struct chunk {
 	uint64_t begun_ns;	   /* with `start`: when it began, where that was seen before its end; else 0 */
 	bool idle;		   /* nothing was in flight when `start` was submitted */
 	bool first;		   /* of a turn: it may have waited for the end of another process's work */
+	uint64_t holds;		   /* with `start`: lane_holds before it was recorded */
 	uint32_t key;
 	bool claimed; /* somebody asks the driver for it */
 	bool gone; /* its context is, since it was claimed: who claimed it drops it */
+};
+
+/* Recent values of a delay (waits.h). */
+struct delay {
+	double mean_ns, deviation_ns;
+	uint32_t seen;
+};
+
+/* The launch that has no marker (waits.h). */
+struct left {
+	struct stream *stream; /* NULL: there was none */
+	uint64_t word;
+	uint64_t least_ns, most_ns; /* as in struct chunk */
 };
 
 struct pace {
@@ -73,6 +87,16 @@ struct pace {
 	_Atomic uint32_t watched;  /* the watcher runs */
 	/* launches in a row, up to PACE_PROMPT, that came right behind the end of the work before them */
 	_Atomic uint32_t prompt;
+	/* waits.c's: from a launch's call to the begin of its work, from the end of work to the return of a wait */
+	struct delay begin_delay, end_delay;
+	struct left left;
+	struct stream *waited; /* whose work, up to waited_word, the program knew at waited_ns to have ended */
+	uint64_t waited_word, waited_ns;
+	struct stream *unheld; /* nothing but an engine's work held it back when lane_holds was unheld_holds */
+	uint64_t unheld_holds;
+	uint32_t unmarked_launches;
+	uint32_t to_mark; /* so many launches get markers before others go without */
+	uint32_t strikes; /* of late so many times the host's clock could not be trusted */
 	/* of a program that paces itself (away.c) */
 	uint64_t away_since_ns, away_busy_ns;
 };
@@ -92,9 +116,10 @@ struct launch {
 	bool began; /* nothing was in flight before it */
 	bool first; /* and nothing has been in this turn */
 	bool waits; /* the program waits in the call until the work is done */
+	bool left;  /* without a marker, because the program waits for it (waits.h) */
 	face_marker start;
 	uint64_t start_ns;
-	uint64_t host_ns; /* when it went to the driver: with `start`, or of a call that waits */
+	uint64_t host_ns; /* when it went to the driver: with `start` or `left`, or of a call that waits */
 	uint64_t holds;	  /* with `start`: lane_holds before it was recorded */
 };
 

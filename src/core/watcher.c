@@ -11,6 +11,7 @@
 #include "core/markers.h"
 #include "core/thread.h"
 #include "core/tick.h"
+#include "core/waits.h"
 
 #include <stdlib.h>
 
@@ -151,8 +152,10 @@ static void sleep_until_kicked(struct pace *p, uint32_t kick)
  */
 static bool is_left_locked(const struct pace *p, unsigned int *left)
 {
+	bool unmarked = p->chunk_head == p->chunk_tail && waits_left_locked(p);
+
 	if (atomic_load_explicit(&p->prompt, memory_order_relaxed) != PACE_PROMPT || p->alone ||
-	    p->chunk_head - p->chunk_tail != 1)
+	    (p->chunk_head - p->chunk_tail != 1 && !unmarked))
 		return false;
 	/* Somebody waits for it who does not come by. */
 	if (atomic_load_explicit(&p->awaited, memory_order_relaxed) ||
@@ -160,7 +163,7 @@ static bool is_left_locked(const struct pace *p, unsigned int *left)
 	    atomic_load_explicit(&p->wire->listen, memory_order_relaxed) & WIRE_ON_IDLE ||
 	    atomic_load_explicit(&p->wire->done_by_ns, memory_order_relaxed) > tick_now() + LEFT_MOST_NS)
 		return false;
-	return ++*left % LEAVES != 0;
+	return unmarked || ++*left % LEAVES != 0;
 }
 
 /* Where the program has not come by then, this thread takes the end, and waits for the next ones as before. */
@@ -171,7 +174,7 @@ static void leave_to_program(struct pace *p, uint32_t kick)
 
 	tick_wait(&p->kick, kick, nap, false);
 	pthread_mutex_lock(&p->lock);
-	if (atomic_load(&p->kick) == kick && p->chunk_head != p->chunk_tail && tick_now() >= now + nap)
+	if (atomic_load(&p->kick) == kick && p->busy && tick_now() >= now + nap)
 		atomic_store_explicit(&p->prompt, 0, memory_order_relaxed);
 	pthread_mutex_unlock(&p->lock);
 }
@@ -186,11 +189,11 @@ static bool round_of(struct pace *p, unsigned int *left)
 	pthread_mutex_lock(&p->lock);
 	some = p->chunk_head != p->chunk_tail;
 	one = some && markers_one_stream_locked(p);
-	leaves = one && is_left_locked(p, left);
-	if (!some && !capture_going())
+	leaves = (one || !some) && is_left_locked(p, left);
+	if (!some && !leaves && !capture_going())
 		s = markers_unmarked_locked(p);
 	pthread_mutex_unlock(&p->lock);
-	if (!s && !some) {
+	if (!s && !some && !leaves) {
 		sleep_until_kicked(p, kick);
 		return true;
 	}

@@ -2,6 +2,7 @@
 #include "shim/launches.h"
 #include "cuda_shim.h"
 #include "core/copies.h"
+#include "core/waits.h"
 #include "shim/start.h"
 
 static const enum cuda_call armed_calls[] = {
@@ -46,14 +47,50 @@ CUresult launches_synced_all(CUresult r)
 	return faults_see(r);
 }
 
+CUresult launches_wait(CUresult (*call)(CUstream), CUstream stream, bool per_thread)
+{
+	struct waits w;
+	CUresult r;
+
+	waits_begin(&w, (face_queue)stream, per_thread);
+	r = call(stream);
+	if (r == CUDA_SUCCESS)
+		waits_end(&w);
+	return r;
+}
+
+CUresult launches_wait_context(CUresult (*call)(CUcontext), CUcontext context)
+{
+	struct waits w;
+	CUresult r;
+
+	waits_begin_context(&w, (face_context)context);
+	r = call(context);
+	if (r == CUDA_SUCCESS)
+		waits_end(&w);
+	return r;
+}
+
+CUresult launches_wait_current(CUresult (*call)(void))
+{
+	struct waits w;
+	CUresult r;
+
+	waits_begin_current(&w);
+	r = call();
+	if (r == CUDA_SUCCESS)
+		waits_end(&w);
+	return r;
+}
+
 CUresult shim_cuStreamQuery(CUstream hStream)
 {
-	return launches_synced(hStream, false, shim_real.cuStreamQuery(hStream));
+	return launches_synced(hStream, false, launches_wait(shim_real.cuStreamQuery, hStream, false));
 }
 
 CUresult shim_cuStreamQuery_ptsz(CUstream hStream)
 {
-	return launches_synced(hStream, true, shim_real.cuStreamQuery_ptsz(hStream));
+	return launches_synced(hStream, true, launches_wait(shim_real.cuStreamQuery_ptsz, hStream, true));
 }
 
 CUresult shim_cuEventQuery(CUevent hEvent)

@@ -19,6 +19,14 @@ void launches_arm(void);
 CUresult launches_synced(CUstream stream, bool per_thread, CUresult r);
 CUresult launches_synced_all(CUresult r);
 
+/*
+ * Call the driver's function, which waits until the work of the stream or the context has ended, or asks whether it
+ * has. If the driver says so, the core learns when the program knew it (core/waits.h). Value: the driver's.
+ */
+CUresult launches_wait(CUresult (*call)(CUstream), CUstream stream, bool per_thread);
+CUresult launches_wait_context(CUresult (*call)(CUcontext), CUcontext context);
+CUresult launches_wait_current(CUresult (*call)(void));
+
 /* The stream is about to wait for something other than work of an engine: see marks_break(). */
 void launches_break(CUstream stream, bool per_thread);
 

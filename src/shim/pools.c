@@ -108,22 +108,23 @@ static CUresult settled(CUresult r)
 
 CUresult shim_cuStreamSynchronize(CUstream hStream)
 {
-	return launches_synced(hStream, false, settled(shim_real.cuStreamSynchronize(hStream)));
+	return launches_synced(hStream, false, settled(launches_wait(shim_real.cuStreamSynchronize, hStream, false)));
 }
 
 CUresult shim_cuStreamSynchronize_ptsz(CUstream hStream)
 {
-	return launches_synced(hStream, true, settled(shim_real.cuStreamSynchronize_ptsz(hStream)));
+	return launches_synced(hStream, true,
+			       settled(launches_wait(shim_real.cuStreamSynchronize_ptsz, hStream, true)));
 }
 
 CUresult shim_cuCtxSynchronize(void)
 {
-	return launches_synced_all(settled(shim_real.cuCtxSynchronize()));
+	return launches_synced_all(settled(launches_wait_current(shim_real.cuCtxSynchronize)));
 }
 
 CUresult shim_cuCtxSynchronize_v2(CUcontext ctx)
 {
-	return launches_synced_all(settled(shim_real.cuCtxSynchronize_v2(ctx)));
+	return launches_synced_all(settled(launches_wait_context(shim_real.cuCtxSynchronize_v2, ctx)));
 }
 
 CUresult shim_cuEventSynchronize(CUevent hEvent)

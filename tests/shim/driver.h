@@ -8,6 +8,11 @@ struct driver_shared {
 	uint64_t peak[4]; /* the most that was ever held */
 	uint64_t loads;	  /* modules that the driver was asked to load */
 	uint64_t records; /* events that it was asked to record */
+	uint64_t asks;	  /* questions about events, and waits for them */
+	/* Kernels take so long each, one after the other, by CLOCK_MONOTONIC; 0: no time. */
+	uint64_t kernel_ns;
+	uint64_t kernels; /* that have been launched */
+	uint64_t done_by_ns; /* the last of them ends then */
 	/* Of one process: called once in the middle of the next call that has such a place, where another thread acts.
 	 */
 	void (*during)(void);

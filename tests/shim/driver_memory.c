@@ -313,7 +313,7 @@ EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 EXPORT CUresult cuEventQuery(CUevent event)
 {
 	get_on();
-	return driver.shared->hold ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+	return driver.shared->hold || driver_pending(event) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 /* Who waits for a stream has it get on. */
@@ -321,6 +321,7 @@ EXPORT CUresult cuStreamSynchronize(CUstream stream)
 {
 	driver.shared->hold = 0;
 	get_on();
+	driver_work();
 	return CUDA_SUCCESS;
 }
 

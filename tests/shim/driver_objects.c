@@ -444,7 +444,7 @@ EXPORT CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribu
 	return CUDA_SUCCESS;
 }
 
-/* Events. They happen when they are recorded; an event is the place where its time stands. ------------------------- */
+/* Events and kernels. An event is the place of its time: it happens when the kernels before it have ended ---------- */
 
 static uint64_t now_ns(void)
 {
@@ -458,6 +458,57 @@ static uint64_t now_ns(void)
 static bool is_event(CUevent event)
 {
 	return (uintptr_t)event > 0x10000;
+}
+
+/* When the kernels will have ended. */
+static uint64_t free_at(void)
+{
+	uint64_t done = __atomic_load_n(&driver.shared->done_by_ns, __ATOMIC_RELAXED), now = now_ns();
+
+	return done > now ? done : now;
+}
+
+bool driver_pending(CUevent event)
+{
+	__atomic_add_fetch(&driver.shared->asks, 1, __ATOMIC_RELAXED);
+	return is_event(event) && __atomic_load_n((uint64_t *)event, __ATOMIC_RELAXED) > now_ns();
+}
+
+void driver_work(void)
+{
+	while (__atomic_load_n(&driver.shared->done_by_ns, __ATOMIC_RELAXED) > now_ns())
+		;
+}
+
+EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+			       unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
+			       void **extra)
+{
+	uint64_t ns = driver.shared->kernel_ns;
+
+	if (ns) {
+		__atomic_store_n(&driver.shared->done_by_ns, free_at() + ns, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&driver.shared->kernels, 1, __ATOMIC_RELAXED);
+	}
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxSynchronize(void)
+{
+	driver_work();
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventSynchronize(CUevent event)
+{
+	uint64_t at, now = now_ns();
+
+	if (!driver_pending(event))
+		return CUDA_SUCCESS;
+	at = __atomic_load_n((uint64_t *)event, __ATOMIC_RELAXED);
+	if (at > now)
+		nanosleep(&(struct timespec){ .tv_nsec = (long)((at - now) % 1000000000u) }, NULL);
+	return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuEventCreate(CUevent *event, unsigned int flags)
@@ -476,7 +527,7 @@ EXPORT CUresult cuEventDestroy_v2(CUevent event)
 EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
 {
 	if (is_event(event))
-		__atomic_store_n((uint64_t *)event, now_ns(), __ATOMIC_RELAXED);
+		__atomic_store_n((uint64_t *)event, free_at(), __ATOMIC_RELAXED);
 	__atomic_add_fetch(&driver.shared->records, 1, __ATOMIC_RELAXED);
 	return CUDA_SUCCESS;
 }
@@ -485,6 +536,7 @@ EXPORT CUresult cuEventElapsedTime(float *ms, CUevent begin, CUevent end)
 {
 	uint64_t from;
 
+	__atomic_add_fetch(&driver.shared->asks, 1, __ATOMIC_RELAXED);
 	if (!is_event(begin) || !is_event(end))
 		return CUDA_ERROR_INVALID_HANDLE;
 	from = __atomic_load_n((uint64_t *)begin, __ATOMIC_RELAXED);

@@ -66,6 +66,11 @@ struct driver_state {
 	uint64_t next_address;
 };
 
+/* Whether the event, which was recorded behind kernels, has not happened yet. */
+bool driver_pending(CUevent event);
+/* Until all kernels have ended. */
+void driver_work(void);
+
 extern struct driver_state driver;
 extern __thread struct context *driver_current;
 

@@ -1,0 +1,232 @@
+/* waits.c: see waits.h. */
+#include "core/waits.h"
+#include "core/marks.h"
+#include "core/tick.h"
+
+#define LEARNT 8u	       /* so many delays have to be known */
+#define MARKED_EACH 16u	       /* one launch in so many has markers nevertheless */
+#define STEADY_NS 2000u	       /* the mean deviation of a delay, at most */
+#define STEADY_PART 64u	       /* or this part of the work's length */
+#define OUTLIER 4	       /* of so many times that, one value counts no more */
+#define OFF_NS 200000u	       /* a thread that was off the processor says nothing of delays */
+#define STRIKES 7u	       /* so many doublings of LEARNT */
+#define FORGIVEN 512u	       /* after so many launches without markers one of them is over */
+#define LONGER_NS 20000u       /* work that seems to take so much longer than its like, and a quarter more */
+#define LEFT_MOST_NS 10000000u /* the markers of longer work cost nothing beside it */
+
+/* How much the delays of work of this length may vary. */
+static double most_deviation(uint64_t ns)
+{
+	return (double)(ns / STEADY_PART > STEADY_NS ? ns / STEADY_PART : STEADY_NS);
+}
+
+/* A single value far from the others, of a thread that was off the processor for a moment, hardly counts. */
+static double within(double off, double most)
+{
+	return off < -most ? -most : off > most ? most : off;
+}
+
+static void learn(struct delay *d, double delay_ns, uint64_t length_ns)
+{
+	double most = OUTLIER * most_deviation(length_ns), part = 1.0 / (d->seen + 1), off;
+
+	if (delay_ns >= OFF_NS)
+		return;
+	if (!d->seen) {
+		d->mean_ns = delay_ns;
+		d->deviation_ns = 0;
+	} else {
+		off = within(delay_ns - d->mean_ns, most);
+		d->deviation_ns += ((off < 0 ? -off : off) - d->deviation_ns) * part;
+		d->mean_ns += off * part;
+	}
+	d->seen += d->seen + 1 < MARKED_EACH;
+}
+
+static bool is_steady(const struct delay *d, uint64_t ns)
+{
+	return d->seen >= LEARNT && d->deviation_ns <= most_deviation(ns);
+}
+
+/* As a delay is taken for work without a marker: a little less than the mean, so that no less is charged than was had.
+ */
+static uint64_t likely_ns(const struct delay *d)
+{
+	double ns = d->mean_ns - d->deviation_ns / 2;
+
+	return ns > 0 ? (uint64_t)ns : 0;
+}
+
+/*
+ * The host's clock says nothing of work for which the program does not wait, or beside a thread that loses its
+ * processor: markers again, for longer each time.
+ */
+static void forget_locked(struct pace *p)
+{
+	p->begin_delay.seen = p->end_delay.seen = 0;
+	p->to_mark = LEARNT << p->strikes;
+	p->strikes += p->strikes < STRIKES;
+}
+
+void waits_learn_locked(struct pace *p, const struct chunk *c, uint64_t begin_ns, uint64_t end_ns)
+{
+	p->unheld = c->stream;
+	p->unheld_holds = c->holds;
+	p->to_mark -= p->to_mark > 0;
+	if (c->first || !c->idle || p->waited != c->stream || p->waited_word != c->word)
+		return;
+	learn(&p->begin_delay, begin_ns > c->least_ns ? (double)(begin_ns - c->least_ns) : 0, end_ns - begin_ns);
+	learn(&p->end_delay, p->waited_ns > end_ns ? (double)(p->waited_ns - end_ns) : 0, end_ns - begin_ns);
+}
+
+bool waits_may_leave_locked(struct pace *p, const struct launch *l, uint64_t ns)
+{
+	if (ns > LEFT_MOST_NS || p->unheld != l->stream ||
+	    p->unheld_holds != atomic_load_explicit(&lane_holds, memory_order_relaxed) || p->to_mark ||
+	    !is_steady(&p->begin_delay, ns) || !is_steady(&p->end_delay, ns))
+		return false;
+	if (++p->unmarked_launches % FORGIVEN == 0)
+		p->strikes -= p->strikes > 0;
+	return p->unmarked_launches % MARKED_EACH != 0;
+}
+
+void waits_leave(struct pace *p, const struct launch *l)
+{
+	uint64_t now = tick_now();
+	struct left left = { .stream = l->stream, .least_ns = marker_least_ns(l, now), .most_ns = now };
+
+	/* If another thread submits to the stream as well, the word is never reached, and the watcher marks both. */
+	left.word = atomic_load(&l->stream->flow[p->engine].submitted) + l->inc;
+	pthread_mutex_lock(&p->lock);
+	p->left = left;
+	pthread_mutex_unlock(&p->lock);
+}
+
+bool waits_left_locked(const struct pace *p)
+{
+	const struct flow *f = p->left.stream ? &p->left.stream->flow[p->engine] : NULL;
+
+	return f && p->left.word == atomic_load(&f->submitted) && (int64_t)(p->left.word - f->marked) > 0;
+}
+
+void waits_missed(struct pace *p, const struct stream *s)
+{
+	struct stream *left;
+
+	pthread_mutex_lock(&p->lock);
+	left = waits_left_locked(p) && p->left.stream == s ? p->left.stream : NULL;
+	if (left)
+		forget_locked(p);
+	pthread_mutex_unlock(&p->lock);
+	if (left)
+		marks_stream(p, left);
+}
+
+/* Since the call, unless the thread seems to have been off the processor in it. */
+static uint64_t begin_of_left_locked(const struct pace *p, const struct chunk *c, uint64_t end_ns)
+{
+	uint64_t at_ns = c->least_ns + likely_ns(&p->begin_delay);
+
+	return c->most_ns - c->least_ns > OFF_NS ? marker_likely_ns_locked(p, c, c->least_ns, end_ns) : at_ns;
+}
+
+/* True: *ret is the work without a marker, which has ended, with its times. */
+static bool take_left_locked(struct pace *p, struct stream *s, uint64_t word, struct chunk *ret, uint64_t *ret_begin_ns,
+			     uint64_t *ret_end_ns)
+{
+	struct flow *f = &s->flow[p->engine];
+	uint64_t like_ns;
+
+	if (!waits_left_locked(p) || p->left.stream != s || p->left.word != word || f->claimed)
+		return false;
+	*ret = (struct chunk){ .stream = s,
+			       .lane = s->lane,
+			       .word = word,
+			       .least_ns = p->left.least_ns,
+			       .most_ns = p->left.most_ns,
+			       .key = atomic_exchange_explicit(&f->key, 0, memory_order_relaxed) };
+	*ret_end_ns = p->waited_ns - likely_ns(&p->end_delay);
+	*ret_begin_ns = begin_of_left_locked(p, ret, *ret_end_ns);
+	like_ns = estimate_mean(ret->key);
+	/* It took longer, or this thread was off the processor: nobody can tell, and the next ones are marked. */
+	if (like_ns && *ret_end_ns > *ret_begin_ns + like_ns + like_ns / 4 + LONGER_NS)
+		forget_locked(p);
+	return true;
+}
+
+/* All work of the stream up to `word` has ended. */
+static void ended(struct pace *p, struct stream *s, uint64_t word, uint64_t now_ns)
+{
+	uint64_t begin_ns, end_ns;
+	struct marker_news news;
+	struct chunk c;
+	bool left;
+
+	if ((int64_t)(word - __atomic_load_n(&s->flow[p->engine].completed, __ATOMIC_ACQUIRE)) <= 0)
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->waited = s;
+	p->waited_word = word;
+	p->waited_ns = now_ns;
+	left = take_left_locked(p, s, word, &c, &begin_ns, &end_ns);
+	if (left)
+		news = marker_account_locked(p, &c, begin_ns, end_ns, now_ns);
+	pthread_mutex_unlock(&p->lock);
+	if (left)
+		marker_tell(p, news);
+}
+
+static void add(struct waits *w, struct stream *s)
+{
+	w->of[w->count].stream = s;
+	for (int e = 0; e < WIRE_ENGINES; e++)
+		w->of[w->count].word[e] = atomic_load(&s->flow[e].submitted);
+	w->count++;
+}
+
+void waits_begin_by(const struct face *f, struct waits *w, face_queue queue, bool per_thread)
+{
+	uint64_t key = streams_known() ? stream_key_by(f, queue, per_thread) : 0;
+	struct stream *s = key ? stream_lookup(key) : NULL;
+
+	w->count = 0;
+	if (s)
+		add(w, s);
+}
+
+static bool has_work(const struct stream *s)
+{
+	for (int e = 0; e < WIRE_ENGINES; e++)
+		if (atomic_load(&s->flow[e].submitted) != __atomic_load_n(&s->flow[e].completed, __ATOMIC_ACQUIRE))
+			return true;
+	return false;
+}
+
+void waits_begin_context(struct waits *w, face_context context)
+{
+	uint32_t known = streams_known();
+
+	w->count = 0;
+	for (uint32_t i = 0; i < known && w->count < WAITS_STREAMS; i++) {
+		struct stream *s = stream_known(i);
+
+		if (s && s->lane->context == context && has_work(s))
+			add(w, s);
+	}
+}
+
+void waits_begin_current_by(const struct face *f, struct waits *w)
+{
+	w->count = 0;
+	if (streams_known() && f->context_of_default)
+		waits_begin_context(w, f->context_of_default());
+}
+
+void waits_end(const struct waits *w)
+{
+	uint64_t now = w->count ? tick_now() : 0;
+
+	for (unsigned int i = 0; i < w->count; i++)
+		for (int e = 0; e < WIRE_ENGINES; e++)
+			ended(&paces[w->of[i].stream->lane->device][e], w->of[i].stream, w->of[i].word[e], now);
+}
