@@ -8,7 +8,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from liar import AWAY, LEAVING, MOVES, RETURNING, WAITED, Liar  # noqa: E402
+from liar import AWAY, LEAVING, MOVES, RETURNING, WAITED, Liar, units  # noqa: E402
 from memory import MIB, Resider, mete  # noqa: E402
 from device import Device  # noqa: E402
 from harness import Meted, finish, ok, same, until  # noqa: E402
@@ -57,7 +57,7 @@ def waits_for_more(m, c):
     m.make("works", 28 * MIB, spill=True)
     r = Resider(m, "works", 24 * MIB, 2)
     r.has("holds")
-    liar.says(AWAY | MOVES | WAITED, 0xffffffff, 0)
+    liar.says(AWAY | MOVES | WAITED, units(50), 0)
     until(lambda: c.share("small")["residence"] == "away")
     time.sleep(1)
     ok(not c.grant("works")["moved"]["moves"] and c.share("works")["residence"] == "resident",
