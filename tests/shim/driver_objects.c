@@ -480,19 +480,6 @@ void driver_work(void)
 		;
 }
 
-EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-			       unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
-			       void **extra)
-{
-	uint64_t ns = driver.shared->kernel_ns;
-
-	if (ns) {
-		__atomic_store_n(&driver.shared->done_by_ns, free_at() + ns, __ATOMIC_RELAXED);
-		__atomic_add_fetch(&driver.shared->kernels, 1, __ATOMIC_RELAXED);
-	}
-	return CUDA_SUCCESS;
-}
-
 EXPORT CUresult cuCtxSynchronize(void)
 {
 	driver_work();
@@ -574,6 +561,12 @@ EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, u
 			       unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
 			       void **extra)
 {
+	uint64_t ns = driver.shared->kernel_ns;
+
 	driver.shared->works += !atomic_load(&capturing);
+	if (ns) {
+		__atomic_store_n(&driver.shared->done_by_ns, free_at() + ns, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&driver.shared->kernels, 1, __ATOMIC_RELAXED);
+	}
 	return CUDA_SUCCESS;
 }
