@@ -16,9 +16,10 @@ static LLVMValueRef number(LLVMValueRef like, uint64_t n)
 	return value_number(LLVMTypeOf(like), n);
 }
 
-static LLVMTypeRef formed(bool lanes, LLVMTypeRef t)
+/* A type of as many elements as `like` has. */
+static LLVMTypeRef formed(LLVMValueRef like, LLVMTypeRef t)
 {
-	return lanes ? type_lanes(t) : t;
+	return value_is_lanes(like) ? LLVMVectorType(t, LLVMGetVectorSize(LLVMTypeOf(like))) : t;
 }
 
 static uint32_t bits_of_int(LLVMValueRef v)
@@ -129,7 +130,7 @@ static LLVMValueRef dot(struct arith *a, enum code code, LLVMValueRef *x)
 static LLVMValueRef divide(struct arith *a, LLVMValueRef *x, bool is_signed, bool remainder)
 {
 	LLVMBuilderRef b = a->b;
-	LLVMTypeRef real = formed(value_is_lanes(x[1]), a->e->f64);
+	LLVMTypeRef real = formed(x[1], a->e->f64);
 	LLVMValueRef one = number(x[1], 1), all = number(x[1], ~0ull), by = x[2], p, q;
 	LLVMValueRef none = LLVMBuildICmp(b, LLVMIntEQ, x[2], number(x[2], 0), "");
 	LLVMValueRef minus = LLVMBuildICmp(b, LLVMIntEQ, x[2], all, "");
@@ -326,12 +327,14 @@ static LLVMValueRef real_number(struct arith *a, double x)
 {
 	LLVMTypeRef t = LLVMGetTypeKind(a->real) == LLVMVectorTypeKind ? LLVMGetElementType(a->real) : a->real;
 	LLVMValueRef each[LANES], v = LLVMConstReal(t, x);
+	uint32_t count;
 
 	if (t == a->real)
 		return v;
-	for (uint32_t i = 0; i < LANES; i++)
+	count = LLVMGetVectorSize(a->real);
+	for (uint32_t i = 0; i < count; i++)
 		each[i] = v;
-	return LLVMConstVector(each, LANES);
+	return LLVMConstVector(each, count);
 }
 
 static LLVMRealPredicate real_predicate(enum code code)
@@ -394,8 +397,7 @@ static LLVMValueRef long_of_f64(struct arith *a, LLVMValueRef v)
 /* Between f32 and f64. */
 static LLVMValueRef float_of_float(struct arith *a, const struct compile_op *o, LLVMValueRef bits)
 {
-	const bool lanes = value_is_lanes(bits);
-	LLVMTypeRef f32 = formed(lanes, a->e->f32), f64 = formed(lanes, a->e->f64);
+	LLVMTypeRef f32 = formed(bits, a->e->f32), f64 = formed(bits, a->e->f64);
 
 	if (o->operand[1].lane == 4)
 		return LLVMBuildFPExt(a->b, LLVMBuildBitCast(a->b, bits, f32, ""), f64, "");
@@ -405,12 +407,11 @@ static LLVMValueRef float_of_float(struct arith *a, const struct compile_op *o, 
 /* f32 of the f16 in the lower half. */
 static LLVMValueRef float_of_half(struct arith *a, LLVMValueRef bits)
 {
-	const bool lanes = value_is_lanes(bits);
-	LLVMTypeRef half = formed(lanes, LLVMHalfTypeInContext(a->e->context));
-	LLVMTypeRef narrow16 = formed(lanes, LLVMInt16TypeInContext(a->e->context));
+	LLVMTypeRef half = formed(bits, LLVMHalfTypeInContext(a->e->context));
+	LLVMTypeRef narrow16 = formed(bits, LLVMInt16TypeInContext(a->e->context));
 
 	bits = LLVMBuildBitCast(a->b, LLVMBuildTrunc(a->b, bits, narrow16, ""), half, "");
-	return LLVMBuildFPExt(a->b, bits, formed(lanes, a->e->f32), "");
+	return LLVMBuildFPExt(a->b, bits, formed(bits, a->e->f32), "");
 }
 
 /* f2h() of softdev/ptx/fp.h: to nearest even, in the lower half. */
@@ -474,33 +475,27 @@ static LLVMValueRef floating(struct arith *a, enum code code, LLVMValueRef *x)
 	}
 }
 
-/* Two f32 side by side: a vector of twice as many, in which a NaN is put in order at once. */
+/* Two f32 side by side: a vector of twice as many. */
 static LLVMValueRef pairs(struct arith *a, enum code code, LLVMValueRef *x)
 {
 	LLVMTypeRef t = LLVMTypeOf(x[1]);
-	const uint32_t count = value_is_lanes(x[1]) ? 2 * LANES : 2;
-	LLVMValueRef in[4] = { NULL }, nan[2 * LANES], r;
+	LLVMValueRef in[4] = { NULL }, r;
 
-	a->real = LLVMVectorType(a->e->f32, count);
+	a->real = LLVMVectorType(a->e->f32, value_is_lanes(x[1]) ? 2 * LLVMGetVectorSize(t) : 2);
 	for (uint32_t k = 1; k < 4; k++)
 		in[k] = x[k] ? LLVMBuildBitCast(a->b, x[k], a->real, "") : NULL;
 	r = code == CODE_FADD_PAIR   ? LLVMBuildFAdd(a->b, in[1], in[2], "")
 	    : code == CODE_FSUB_PAIR ? LLVMBuildFSub(a->b, in[1], in[2], "")
 	    : code == CODE_FMUL_PAIR ? LLVMBuildFMul(a->b, in[1], in[2], "")
 				     : value_intrinsic(a->e, "llvm.fma", a->real, in + 1, 3);
-	for (uint32_t i = 0; i < count; i++)
-		nan[i] = LLVMConstInt(a->e->i32, 0x7fffffffu, false);
-	r = LLVMBuildSelect(a->b, LLVMBuildFCmp(a->b, LLVMRealUNO, r, r, ""),
-			    LLVMConstBitCast(LLVMConstVector(nan, count), a->real), r, "");
 	return LLVMBuildBitCast(a->b, r, t, "");
 }
 
 LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inline_row *row, LLVMValueRef *x)
 {
-	const bool lanes = value_is_lanes(x[1]);
-	struct arith a = { e, e->b, formed(lanes, e->i32), formed(lanes, e->i64),
-			   formed(lanes, row->flags & ROW_F64 ? e->f64 : e->f32) };
-	LLVMTypeRef result = formed(lanes, type_int(e, o->operand[0].lane));
+	struct arith a = { e, e->b, formed(x[1], e->i32), formed(x[1], e->i64),
+			   formed(x[1], row->flags & ROW_F64 ? e->f64 : e->f32) };
+	LLVMTypeRef result = formed(x[1], type_int(e, o->operand[0].lane));
 	const uint64_t sign = row->flags & ROW_F64 ? 1ull << 63 : 1ull << 31;
 	const bool is_16 = row->flags & (ROW_U16 | ROW_S16);
 	LLVMValueRef r;
@@ -516,7 +511,7 @@ LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inli
 		if (x[k] && !operand_state(e->flow, &o->operand[k], e->s).flat)
 			x[k] = flush(&a, x[k]);
 	if (row->code == CODE_FLOAT_S || row->code == CODE_FLOAT_U) {
-		a.real = formed(lanes, o->operand[0].lane == 8 ? e->f64 : e->f32);
+		a.real = formed(x[1], o->operand[0].lane == 8 ? e->f64 : e->f32);
 		r = row->code == CODE_FLOAT_S ? LLVMBuildSIToFP(e->b, x[1], a.real, "")
 					      : LLVMBuildUIToFP(e->b, x[1], a.real, "");
 		return LLVMBuildBitCast(e->b, r, result, "");

@@ -20,6 +20,7 @@
 #include "compile/operation.h"
 #include "compile/root.h"
 #include "compile/single.h"
+#include "compile/strip.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -328,12 +329,16 @@ static bool make_code(struct emit *e, uint32_t b, bool group)
 	loop_begin(e, b);
 	for (e->at = n->begin; on && e->at < n->end;) {
 		const uint32_t few = single_count(e, n->end);
+		uint32_t strips;
 
 		e->live = live + (e->at - n->begin) * regs;
 		if (few) {
 			single_run(e, few, e->live, make_one);
 			continue;
 		}
+		strips = strip_count(e, n->end);
+		if (strips && strip_run(e, strips))
+			continue;
 		on = make_one(e);
 		e->at++;
 	}

@@ -18,15 +18,15 @@
 #define WAYS_MAX 2000u	 /* of code for groups of lanes, of which each is some instructions */
 #define ACCESSES_FEW 48u /* elements of loads and stores */
 
-/* Whether the interpreter may have to take over at the operation. A scattered access to global memory calls the
- * interpreter's function instead (scatter.c). */
+/* Whether the interpreter may have to take over at the operation. A scattered access calls the interpreter's function
+ * instead (scatter.c). */
 static bool plan_leaves(const struct plan *p)
 {
 	const bool moves = p->how == HOW_LOAD || p->how == HOW_STORE;
 
 	if (p->known)
 		return p->checks;
-	return (moves && (!p->scattered || p->access.shared)) || p->how == HOW_MEET || p->how == HOW_LEAVE ||
+	return (moves && !p->scattered) || p->how == HOW_MEET || p->how == HOW_LEAVE ||
 	       p->how == HOW_BRANCH || p->checks || p->how == HOW_SPECIAL;
 }
 

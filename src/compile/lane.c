@@ -147,7 +147,7 @@ void lane_compute(struct lane *x, const struct plan *p)
 {
 	struct emit *e = x->e;
 	const struct compile_op *o = operation(e);
-	const bool settle = !(p->row->flags & (ROW_F32 | ROW_PASS)) || (p->row->flags & ROW_PASS && !p->result[0].nan);
+	const bool settle = plan_settles(p);
 	const uint8_t shape = p->result[0].shape;
 	struct value made = { .shape = shape, .stride = p->stride, .pattern = p->result[0].pattern };
 	struct value from[COMPILE_OPERANDS] = { { 0 } };

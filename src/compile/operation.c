@@ -68,7 +68,7 @@ static struct value under_guard(struct emit *e, const struct compile_op *o, stru
 void make_inline(struct emit *e, const struct plan *p)
 {
 	const struct compile_op *o = operation(e);
-	const bool settle = !(p->row->flags & (ROW_F32 | ROW_PASS)) || (p->row->flags & ROW_PASS && !p->result[0].nan);
+	const bool settle = plan_settles(p);
 	struct value made = { .shape = p->shape, .stride = p->stride, .pattern = p->pattern };
 	struct value x[COMPILE_OPERANDS] = { { 0 } };
 	const uint32_t r = flow_reg(e->flow, &o->operand[0]);

@@ -14,7 +14,7 @@
 
 #define STRIDE_MAX (1 << 20)
 #define WHOLE_MAX (1 << 20) /* of a stride, so that lanes lie within 32 bits */
-#define SCATTERS_MAX 200u   /* elements of a function's accesses: each is long */
+#define SCATTERS_MAX 400u   /* elements of a function's accesses: each is long */
 #define THREAD_BITS 10u	    /* of a thread's index: a block has 1024 threads at most */
 
 #define INT_ROWS(bits, names)                                                                                          \
@@ -116,13 +116,13 @@ static const struct inline_row rows[] = {
 	{ "xor.pred", CODE_XOR, 0, 0 },
 	{ "not.pred", CODE_NOT, 0, 0 },
 	{ "%mov.pred", CODE_COPY, 0, 0 },
-	{ "%low.b32", CODE_LOW, 0, 0 },
-	{ "%pack.b64", CODE_PACK, 0, 0 },
-	{ "%unpack.b64", CODE_UNPACK, 0, 0 },
+	{ "%low.b32", CODE_LOW, ROW_PASS, 0 },
+	{ "%pack.b64", CODE_PACK, ROW_PASS, 0 },
+	{ "%unpack.b64", CODE_UNPACK, ROW_PASS, 0 },
 	{ "%unpack.b32", CODE_UNPACK_32, 0, 0 },
 	{ "%pack.b32", CODE_PACK_16, 0, 0 },
 	{ "selp.{b32,u32,s32,f32,f16x2,bf16x2}", CODE_SELECT, ROW_PASS, 0 },
-	{ "selp.{b64,u64,s64,f64}", CODE_SELECT, 0, 0 },
+	{ "selp.{b64,u64,s64,f64}", CODE_SELECT, ROW_PASS, 0 },
 	{ "selp.pred", CODE_SELECT, 0, 0 },
 	{ "cvt.{u32,s32}.{u32,s32}", CODE_COPY, 0, 0 },
 	{ "cvt.{u64,s64}.{u64,s64}", CODE_COPY, 0, 0 },
@@ -192,10 +192,10 @@ static const struct inline_row rows[] = {
 	{ "min.f64", CODE_FMIN, ROW_F64, 0 },
 	{ "max.f64", CODE_FMAX, ROW_F64, 0 },
 	{ "sqrt.rn.f64", CODE_FSQRT, ROW_F64, 0 },
-	{ "add{,.rn}.f32x2", CODE_FADD_PAIR, 0, 0 },
-	{ "sub{,.rn}.f32x2", CODE_FSUB_PAIR, 0, 0 },
-	{ "mul{,.rn}.f32x2", CODE_FMUL_PAIR, 0, 0 },
-	{ "fma.rn.f32x2", CODE_FMA_PAIR, 0, 0 },
+	{ "add{,.rn}.f32x2", CODE_FADD_PAIR, ROW_F32 | ROW_NAN, 0 },
+	{ "sub{,.rn}.f32x2", CODE_FSUB_PAIR, ROW_F32 | ROW_NAN, 0 },
+	{ "mul{,.rn}.f32x2", CODE_FMUL_PAIR, ROW_F32 | ROW_NAN, 0 },
+	{ "fma.rn.f32x2", CODE_FMA_PAIR, ROW_F32 | ROW_NAN, 0 },
 	{ "shf.l.wrap.b32", CODE_FUNNEL_L, 0, 0 },
 	{ "shf.r.wrap.b32", CODE_FUNNEL_R, 0, 0 },
 	{ "lop3.b32", CODE_LOGIC, 0, 0 },
@@ -243,6 +243,12 @@ struct access_form access_form(const char *name)
 	return a;
 }
 
+/* Whether the low half, as f32, is no NaN. */
+static bool is_number(uint64_t v)
+{
+	return (v & 0x7fffffffu) <= 0x7f800000u;
+}
+
 struct state operand_state(const struct flow *f, const struct compile_operand *o, const struct state *s)
 {
 	const uint32_t r = flow_reg(f, o);
@@ -251,8 +257,8 @@ struct state operand_state(const struct flow *f, const struct compile_operand *o
 		return s[r];
 	if (o->place == COMPILE_FIXED || o->place == COMPILE_CONSTANT) {
 		struct state x = { .shape = SHAPE_LINE,
-				   .nan = o->place == COMPILE_FIXED && o->lane == 4 &&
-					  (o->value & 0x7fffffffu) <= 0x7f800000u };
+				   .nan = o->place == COMPILE_FIXED && o->lane >= 4 && is_number(o->value) &&
+					  (o->lane == 4 || is_number(o->value >> 32)) };
 
 		if (o->place == COMPILE_FIXED)
 			pattern_number_facts(o->value, o->lane, &x);
@@ -511,6 +517,8 @@ static void plan_inline(const struct flow *f, const struct compile_op *o, const 
 	r->nan = p->row->flags & (ROW_NAN | ROW_PASS);
 	for (uint32_t k = 1; p->row->flags & ROW_PASS && k < 3; k++)
 		r->nan &= o->operand[k].place == COMPILE_NONE || x[k].nan;
+	if (p->row->code == CODE_UNPACK && o->imm % 32)
+		r->nan = false; /* not one of the two */
 	if (o->guard.place == COMPILE_NONE)
 		return;
 	old = operand_state(f, &o->operand[0], s);
@@ -729,6 +737,13 @@ void plan_make(const struct flow *f, uint32_t i, const struct state *s, const ui
 	}
 	if (kept && ret->how != HOW_LEAVE)
 		plan_keep(f, &f->request->op[i], s, kept, ret);
+}
+
+bool plan_settles(const struct plan *p)
+{
+	if (p->row->flags & ROW_PASS)
+		return !p->result[0].nan;
+	return !(p->row->flags & ROW_F32);
 }
 
 /* The frame gets what an interpreter's function reads. */

@@ -172,6 +172,8 @@ struct plan {
  * in such a register is merged with theirs.
  */
 void plan_make(const struct flow *f, uint32_t i, const struct state *s, const uint8_t *kept, struct plan *ret);
+/* HOW_INLINE: the NaNs of its sources get the device's bits first. */
+bool plan_settles(const struct plan *p);
 /* The states after the operation. */
 void plan_apply(const struct flow *f, uint32_t i, const struct plan *p, struct state *s);
 /* The value of an operand that is the same number wherever it is read here. False: not known. */

@@ -123,11 +123,27 @@ bool roots_begin(struct emit *e, uint32_t b)
 	return true;
 }
 
-static struct root *wanted(struct emit *e)
+static struct root *wanted_by(const struct emit *e, uint32_t i)
 {
-	const uint32_t k = e->roots ? e->roots->of_op[e->at - e->roots->begin] : 0;
+	const uint32_t k = e->roots ? e->roots->of_op[i - e->roots->begin] : 0;
 
 	return k && e->roots->root[k].uses > 1 ? &e->roots->root[k] : NULL;
+}
+
+static struct root *wanted(const struct emit *e)
+{
+	return wanted_by(e, e->at);
+}
+
+bool roots_want(const struct emit *e, uint32_t i)
+{
+	return wanted_by(e, i);
+}
+
+void roots_pass(struct emit *e)
+{
+	if (e->roots)
+		forget_results(e->flow, operation(e), e->roots);
 }
 
 static LLVMValueRef reduced(struct emit *e, const char *name, LLVMValueRef v)

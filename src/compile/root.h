@@ -26,6 +26,9 @@ void roots_end(struct emit *e);
 /* Before the operation is made, and behind it. */
 void roots_add(struct emit *e, const struct plan *p);
 void roots_forget(struct emit *e, const struct plan *p);
+/* Whether making operation i does something for roots; and in place of both, of an operation that does not. */
+bool roots_want(const struct emit *e, uint32_t i);
+void roots_pass(struct emit *e);
 /* The root of an access; NULL: it has none, or is the only one. */
 const struct root *root_of_access(struct emit *e, LLVMValueRef *ret_offset);
 /*

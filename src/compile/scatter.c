@@ -382,6 +382,31 @@ static void scatter_move(struct emit *e, const struct scatter *x)
 	LLVMPositionBuilderAtEnd(e->b, on);
 }
 
+/*
+ * Shared memory: where `good` does not hold, the interpreter's function faults. It is called here, and code is not left
+ * to it, because that would mean to write all registers to the frame at every access, or as soon as they are computed.
+ * Value: where both ways meet; the builder goes on where it is good.
+ */
+static LLVMBasicBlockRef unless_call(struct emit *e, const struct plan *p, LLVMValueRef good)
+{
+	LLVMBasicBlockRef fast = new_block(e), slow = new_block(e), on = new_block(e);
+	const bool told = e->told;
+
+	LLVMBuildCondBr(e->b, expected(e, good), fast, slow);
+	LLVMPositionBuilderAtEnd(e->b, slow);
+	make_call(e, p);
+	e->told = told; /* on this way only */
+	LLVMBuildBr(e->b, on);
+	LLVMPositionBuilderAtEnd(e->b, fast);
+	return on;
+}
+
+static void meet_at(struct emit *e, LLVMBasicBlockRef on)
+{
+	LLVMBuildBr(e->b, on);
+	LLVMPositionBuilderAtEnd(e->b, on);
+}
+
 /* The interpreter's function, after which its range is the operation's. */
 static void scatter_call(struct emit *e, const struct plan *p, const struct access_range *r)
 {
@@ -443,8 +468,7 @@ static LLVMValueRef folded_load(struct emit *e, const struct folded *f, LLVMValu
 		LLVMValueRef lane = LLVMConstInt(e->i32, f->lane[k], false), index;
 
 		index = LLVMBuildZExt(e->b, LLVMBuildExtractElement(e->b, at, lane, ""), e->i64, "");
-		part[k] = value_load(e, t,
-				     value_at(e, LLVMBuildGEP2(e->b, e->i8, e->shared, &index, 1, ""), imm, t),
+		part[k] = value_load(e, t, value_at(e, LLVMBuildGEP2(e->b, e->i8, e->shared, &index, 1, ""), imm, t),
 				     (uint32_t)access_bytes(f->a));
 	}
 	return value_join(e, part, f->count, f->a->count);
@@ -457,11 +481,12 @@ static bool make_folded(struct emit *e, const struct plan *p)
 	const uint32_t imm = (uint32_t)o->imm;
 	const struct folded f = fold(p);
 	LLVMValueRef at, all, spread, each[LANES];
+	LLVMBasicBlockRef on;
 
 	if (imm > INT32_MAX || imm % access_bytes(f.a))
 		return false;
 	at = source_lanes(e, &o->operand[1], true);
-	leave_unless(e, folded_good(e, f.a, at, imm)); /* only to fault */
+	on = unless_call(e, p, folded_good(e, f.a, at, imm));
 	all = folded_load(e, &f, at, imm);
 	for (uint32_t k = 0; k < f.a->count; k++) {
 		for (uint32_t i = 0; i < LANES; i++)
@@ -470,6 +495,7 @@ static bool make_folded(struct emit *e, const struct plan *p)
 						"");
 		give(e, f.a, k, spread);
 	}
+	meet_at(e, on);
 	return true;
 }
 
@@ -578,8 +604,8 @@ void make_scattered(struct emit *e, const struct plan *p)
 
 	if (p->same && make_folded(e, p))
 		return;
-	x.at = LLVMBuildAdd(e->b, x.base,
-			    value_number(LLVMTypeOf(x.base), x.a->shared ? o->imm & 0xffffffffu : o->imm), "");
+	x.at = LLVMBuildAdd(e->b, x.base, value_number(LLVMTypeOf(x.base), x.a->shared ? o->imm & 0xffffffffu : o->imm),
+			    "");
 	if ((x.root = e->kept ? NULL : root_of_access(e, &x.offset))) {
 		x.base = x.root->lanes;
 		x.at = LLVMBuildAdd(e->b, x.base, value_spread(e, x.offset), "");
@@ -589,8 +615,9 @@ void make_scattered(struct emit *e, const struct plan *p)
 	x.first_lane = e->kept ? LLVMBuildZExt(e->b, group_first(e), e->i64, "") : NULL;
 	x.first = address_of(e, x.at, e->kept ? x.first_lane : LLVMConstInt(e->i64, 0, false));
 	if (x.a->shared) {
-		leave_unless(e, in_shared(e, &x)); /* only to fault */
+		on = unless_call(e, p, in_shared(e, &x));
 		any_move(e, &x);
+		meet_at(e, on);
 		return;
 	}
 	if (x.root)

@@ -31,13 +31,15 @@ bool value_is_lanes(LLVMValueRef v)
 
 LLVMValueRef value_number(LLVMTypeRef t, uint64_t n)
 {
-	LLVMValueRef each[LANES];
+	LLVMValueRef each[2 * LANES];
+	uint32_t count;
 
 	if (LLVMGetTypeKind(t) != LLVMVectorTypeKind)
 		return LLVMConstInt(t, n, false);
-	for (uint32_t i = 0; i < LANES; i++)
+	count = LLVMGetVectorSize(t);
+	for (uint32_t i = 0; i < count; i++)
 		each[i] = LLVMConstInt(LLVMGetElementType(t), n, false);
-	return LLVMConstVector(each, LANES);
+	return LLVMConstVector(each, count);
 }
 
 LLVMValueRef value_spread(struct emit *e, LLVMValueRef scalar)
@@ -99,10 +101,19 @@ LLVMValueRef value_halves(struct emit *e, const LLVMValueRef base[2], int64_t st
 
 LLVMValueRef value_settle(struct emit *e, LLVMValueRef v)
 {
-	LLVMTypeRef t = LLVMTypeOf(v), real = value_is_lanes(v) ? type_lanes(e->f32) : e->f32;
-	LLVMValueRef x = LLVMBuildBitCast(e->b, v, real, "");
+	LLVMTypeRef t = LLVMTypeOf(v), word = value_is_lanes(v) ? LLVMGetElementType(t) : t, each = e->i32;
+	const uint32_t count = (value_is_lanes(v) ? LLVMGetVectorSize(t) : 1) * (LLVMGetIntTypeWidth(word) / 32);
+	LLVMTypeRef real = e->f32;
+	LLVMValueRef x;
 
-	return LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealUNO, x, x, ""), value_number(t, 0x7fffffffu), v, "");
+	if (count > 1) {
+		each = LLVMVectorType(each, count);
+		real = LLVMVectorType(real, count);
+	}
+	v = LLVMBuildBitCast(e->b, v, each, "");
+	x = LLVMBuildBitCast(e->b, v, real, "");
+	v = LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealUNO, x, x, ""), value_number(each, 0x7fffffffu), v, "");
+	return LLVMBuildBitCast(e->b, v, t, "");
 }
 
 LLVMValueRef value_at(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMTypeRef t)

@@ -45,11 +45,12 @@ struct emit {
 	struct fetch *fetch;		       /* those of the block, FETCHES_MAX at most: fetch.h */
 	uint32_t fetches;
 	struct roots *roots; /* of the block, all lanes together; else NULL: root.h */
-	struct state *s;   /* for each register, before the current operation */
-	uint8_t *live;	   /* for each register: needed from here on */
-	uint32_t at;	   /* the current operation */
-	uint32_t in_block; /* the current block */
-	uint64_t pending;  /* instructions not yet added to the counter */
+	uint32_t stripless;  /* no sequence of strip.h begins before this operation */
+	struct state *s;     /* for each register, before the current operation */
+	uint8_t *live;	     /* for each register: needed from here on */
+	uint32_t at;	     /* the current operation */
+	uint32_t in_block;   /* the current block */
+	uint64_t pending;    /* instructions not yet added to the counter */
 };
 
 const struct compile_op *operation(const struct emit *e);
@@ -65,9 +66,8 @@ LLVMValueRef value_apart(struct emit *e, LLVMValueRef base, const int64_t at[LAN
 LLVMValueRef value_apart_of(struct emit *e, LLVMTypeRef t, const int64_t at[LANES], LLVMValueRef lane);
 /* base[0] + i * stride in the lanes of the first half, base[1] + i * stride in those of the second. */
 LLVMValueRef value_halves(struct emit *e, const LLVMValueRef base[2], int64_t stride);
-LLVMValueRef value_settle(struct emit *e, LLVMValueRef v);				  /* a NaN of f32, given as
-											   * i32, gets the device's
-											   * bits */
+/* A NaN of f32 gets the device's bits; v: as integers, of which one of 64 bits holds two. */
+LLVMValueRef value_settle(struct emit *e, LLVMValueRef v);
 LLVMValueRef value_at(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMTypeRef t); /* a pointer to t */
 LLVMValueRef value_load(struct emit *e, LLVMTypeRef t, LLVMValueRef pointer, uint32_t align);
 void value_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, uint32_t align);

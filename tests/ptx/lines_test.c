@@ -220,6 +220,40 @@ static void floats(void)
 	}
 }
 
+/* What reads and writes more registers than the host has, without a guard, as products of matrices do. */
+static void sums(void)
+{
+	for (uint32_t n = 16 + below(40); n; n--)
+		switch (below(9)) {
+		case 0:
+		case 1:
+		case 2:
+			put("\tfma.rn.f32x2 %%d%u, %%d%u, %%d%u, %%d%u;\n", below(WIDE), below(WIDE), below(WIDE),
+			    below(WIDE));
+			break;
+		case 3:
+			put("\tmov.b64 %%d%u, {%%w%u, %%w%u};\n", below(WIDE), below(WORDS), below(WORDS));
+			break;
+		case 4:
+			put("\tmov.b64 {%%w%u, %%w%u}, %%d%u;\n", below(5), 5 + below(5), below(WIDE));
+			break;
+		case 5:
+			put("\tmov.b32 %%f%u, %%w%u; fma.rn.f32 %%f%u, %%f%u, %%f%u, %%f%u;\n", below(FLOATS),
+			    below(WORDS), below(FLOATS), below(FLOATS), below(FLOATS), below(FLOATS));
+			break;
+		case 6:
+			put("\tmov.b32 %%w%u, %%f%u;\n", below(WORDS), below(FLOATS));
+			break;
+		case 7:
+			put("\tselp.b64 %%d%u, %%d%u, %%d%u, %%p%u;\n", below(WIDE), below(WIDE), below(WIDE),
+			    below(PREDICATES));
+			break;
+		default:
+			put("\tmad.lo.u32 %%w%u, %%w%u, %%w%u, %%w%u; cvt.rn.f32.u32 %%f%u, %%w%u;\n", below(WORDS),
+			    below(WORDS), below(WORDS), below(WORDS), below(FLOATS), below(WORDS));
+		}
+}
+
 /* %i1 = tid.x * a + tid.y * b + same * c + d below 1024, in one of several ways; `same` is the same for a block. */
 static void index_of(void)
 {
@@ -528,8 +562,10 @@ static void statements(uint32_t count)
 			wides();
 		else if (k < 56)
 			predicates();
-		else if (k < 63)
+		else if (k < 61)
 			floats();
+		else if (k < 63)
+			sums();
 		else if (k < 70)
 			(chance(50) ? load : records)();
 		else if (k < 80)
