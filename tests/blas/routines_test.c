@@ -380,7 +380,8 @@ static void test_rest(void)
 		   a = vec_new(CUDA_R_32F, 3 * 12 * 8, 1), b = vec_new(CUDA_R_32F, 3 * 12, 1),
 		   v = vec_new(CUDA_R_32F, 3 * 8, 1), w = vec_new(CUDA_R_32F, 3 * 12, 1);
 	const float two = 2, half = 0.5f, one = 1, zero = 0;
-	float dot = 0, squares = 0;
+	uint16_t dot = 0;
+	float squares = 0, wide = 0;
 	CUdeviceptr at_a, at_b, info = blas_device(NULL, 12), at_v, at_w;
 	int said = 5, m[2] = { 12, 12 }, n[2] = { 1, 1 }, k[2] = { 8, 8 }, ld[2] = { 12, 12 }, ldb[2] = { 8, 8 },
 	    sizes[2] = { 1, 2 };
@@ -394,10 +395,12 @@ static void test_rest(void)
 	for (int i = 0; i < 60; i++)
 		vec_expect(&y, i, 2 * vec_at(&x, i) + vec_old(&y, i), 1);
 	vec_check("AxpyEx", &y);
-	OK(cublasDotEx(handle, 60, vec_in(&x), CUDA_R_16F, 1, vec_in(&y), CUDA_R_16F, 1, &dot, CUDA_R_32F, CUDA_R_32F));
+	OK(cublasDotEx(handle, 60, vec_in(&x), CUDA_R_16F, 1, vec_in(&y), CUDA_R_16F, 1, &dot, CUDA_R_16F, CUDA_R_32F));
+	is(cublasDotEx(handle, 60, vec_in(&x), CUDA_R_16F, 1, vec_in(&y), CUDA_R_16F, 1, &wide, CUDA_R_32F, CUDA_R_32F),
+	   CUBLAS_STATUS_NOT_SUPPORTED);
 	for (int i = 0; i < 60; i++)
 		sum += vec_at(&x, i) * vec_at(&y, i);
-	near_to("DotEx", CUDA_R_32F, dot, sum, 60);
+	near_to("DotEx", CUDA_R_16F, blas_get(CUDA_R_16F, &dot, 0), sum, 60);
 	/* batches: y = 0.5 A x + 2 y, with a step that is not 1 */
 	OK(cublasSgemvStridedBatched(handle, CUBLAS_OP_N, 12, 8, &half, vec_in(&a), 12, 96, vec_in(&v), 1, 8, &two,
 				     vec_in(&w), 1, 12, 3));

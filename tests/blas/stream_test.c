@@ -225,8 +225,9 @@ static void test_wrong(cublasHandle_t h, CUdeviceptr a)
 	   CUBLAS_STATUS_NOT_SUPPORTED);
 	is(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, p, CUDA_R_32F, 1, p, CUDA_R_32F, 1, &zero, p,
 			CUDA_R_32F, 1, (cublasComputeType_t)200, CUBLAS_GEMM_DEFAULT),
-	   CUBLAS_STATUS_INVALID_VALUE);
-	is(cublasSgemv_v2(h, CUBLAS_OP_N, 2, 2, &one, p, 2, p, 0, &zero, p, 1), CUBLAS_STATUS_INVALID_VALUE);
+	   CUBLAS_STATUS_NOT_SUPPORTED);
+	if (!soft_theirs()) /* NVIDIA's 13.1 takes the step that its documentation refuses */
+		is(cublasSgemv_v2(h, CUBLAS_OP_N, 2, 2, &one, p, 2, p, 0, &zero, p, 1), CUBLAS_STATUS_INVALID_VALUE);
 	is(cublasStrsm_v2(h, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_FULL, CUBLAS_OP_N, CUBLAS_DIAG_UNIT, 2, 2, &one, p, 2,
 			  p, 2),
 	   CUBLAS_STATUS_INVALID_VALUE);
@@ -310,8 +311,10 @@ int main(int argc, char **argv)
 	test_order(h, a, b, c);
 	test_mappings(h, b, c);
 	test_graph(h, a, b, c);
-	test_time(h, a, b, c);
-	test_charge();
+	if (!soft_theirs()) { /* there is no duration to declare, and others allocate on the same device */
+		test_time(h, a, b, c);
+		test_charge();
+	}
 	test_threads();
 	test_wrong(h, a);
 	test_nan(h, a, b, c);

@@ -281,7 +281,7 @@ static void test_rest(void)
 	static const float one = 1, zero = 0;
 	struct matrix a, b;
 	int device = 0, none = 999, value = 0;
-	size_t before, rows;
+	size_t before = 0, rows;
 	CUdeviceptr place;
 	xt other = NULL;
 	any want[CELLS];
@@ -300,16 +300,21 @@ static void test_rest(void)
 	}
 	same(&b, want, "gemm of a matrix in the device's memory", 0, 0);
 	CU(cuMemFree(place));
-	before = device_free();
-	rows = before / sizeof(float) + 1; /* of a matrix that does not fit, of which nothing is read */
-	is(xt_Sgemm(h, 0, 0, rows, 1, 1, &one, a.raw, rows, b.raw, LD, &zero, b.raw, rows), CUBLAS_STATUS_ALLOC_FAILED);
-	is(device_free(), before);
+	if (!soft_theirs()) {
+		/* a matrix that does not fit, of which nothing is read; NVIDIA's library reads it, tile by tile */
+		before = device_free();
+		rows = before / sizeof(float) + 1;
+		is(xt_Sgemm(h, 0, 0, rows, 1, 1, &one, a.raw, rows, b.raw, LD, &zero, b.raw, rows),
+		   CUBLAS_STATUS_ALLOC_FAILED);
+		is(device_free(), before);
+	}
 	OK(xt_Sgemm(h, 0, 0, 0, N, K, &one, a.raw, LD, b.raw, LD, &zero, b.raw, LD));
 	is(xt_Sgemm(h, 0, 0, M, N, K, &one, a.raw, M - 1, b.raw, LD, &zero, b.raw, LD), CUBLAS_STATUS_INVALID_VALUE);
 	is(xt_Sgemm(h, 0, 0, M, N, K, &one, NULL, LD, b.raw, LD, &zero, b.raw, LD), CUBLAS_STATUS_INVALID_VALUE);
 	is(xt_Sgemm(h, 0, 0, (size_t)-1, (size_t)-1, K, &one, a.raw, (size_t)-1, b.raw, LD, &zero, b.raw, (size_t)-1),
 	   CUBLAS_STATUS_INVALID_VALUE);
-	is(device_free(), before);
+	if (!soft_theirs())
+		is(device_free(), before);
 	OK(xt_Create(&other));
 	is(xt_Sgemm(other, 0, 0, M, N, K, &one, a.raw, LD, b.raw, LD, &zero, b.raw, LD), CUBLAS_STATUS_NOT_INITIALIZED);
 	is(xt_DeviceSelect(other, 1, &none), CUBLAS_STATUS_INVALID_VALUE);
@@ -332,7 +337,8 @@ static void test_rest(void)
 	OK(xt_SetCpuRatio(h, 0, 0, 0.5f));
 	is(xt_SetCpuRatio(h, 0, 0, 2), CUBLAS_STATUS_INVALID_VALUE);
 	OK(xt_SetCpuRoutine(h, 0, 0, NULL));
-	is(xt_Sspmm(), CUBLAS_STATUS_NOT_SUPPORTED);
+	if (!soft_theirs()) /* without arguments */
+		is(xt_Sspmm(), CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
 int main(void)

@@ -71,9 +71,7 @@ static cublasStatus_t check_result(const struct blas_work *w)
 
 	if (!w->result)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	return w->resultType == of || (w->resultType == CUDA_R_32F && type_bytes(of) == 2)
-		       ? vectors(w, w->body == BLAS_DOT)
-		       : CUBLAS_STATUS_NOT_SUPPORTED;
+	return w->resultType == of ? vectors(w, w->body == BLAS_DOT) : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 static cublasStatus_t check_scaled(const struct blas_work *w)

@@ -52,8 +52,8 @@ static cublasStatus_t product_of(const struct blas_work *w, struct product *p)
 			       .stride = { w->strideA, w->strideB, w->strideC, w->strideC } };
 	if (!product_op(w->transa, &p->op[0]) || !product_op(w->transb, &p->op[1]) || !w->alpha || !w->beta)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	if (scale_type < 0)
-		return CUBLAS_STATUS_INVALID_VALUE;
+	if (scale_type < 0) /* as NVIDIA's library 13.1 */
+		return CUBLAS_STATUS_NOT_SUPPORTED;
 	p->type[PRODUCT_A] = type_or(w->Atype, w->type, w->arrays);
 	p->type[PRODUCT_B] = type_or(w->Btype, w->type, w->arrays);
 	p->type[PRODUCT_C] = p->type[PRODUCT_D] = type_or(w->Ctype, w->type, w->arrays);

@@ -182,7 +182,7 @@ cublasStatus_t lt_product(struct product *p, const void *computeDesc, const void
 {
 	const struct lt_description *d = lt_find(computeDesc, LT_PRODUCT);
 	struct layout l[4];
-	bool supported = true, turned_d, complex;
+	bool supported = true, alike = true, turned_d, complex;
 	cublasStatus_t status;
 	uint8_t op[2];
 
@@ -192,8 +192,8 @@ cublasStatus_t lt_product(struct product *p, const void *computeDesc, const void
 	for (int i = 0; i < 4; i++) {
 		if (!layout_read(layouts[i], &l[i]))
 			return CUBLAS_STATUS_INVALID_VALUE;
-		supported = supported && l[i].order <= BY_ROWS && type_bytes(l[i].type) && !l[i].plane &&
-			    l[i].batch_mode == l[0].batch_mode;
+		supported = supported && l[i].order <= BY_ROWS && type_bytes(l[i].type) && !l[i].plane;
+		alike = alike && l[i].batch_mode == l[0].batch_mode;
 		p->type[i] = l[i].type;
 		p->ld[i] = l[i].ld;
 		p->stride[i] = l[i].stride;
@@ -201,7 +201,7 @@ cublasStatus_t lt_product(struct product *p, const void *computeDesc, const void
 	}
 	p->scale_type = (uint8_t)lt_value(d, CUBLASLT_MATMUL_DESC_SCALE_TYPE);
 	if (!product_op((int)lt_value(d, CUBLASLT_MATMUL_DESC_TRANSA), &op[0]) ||
-	    !product_op((int)lt_value(d, CUBLASLT_MATMUL_DESC_TRANSB), &op[1]))
+	    !product_op((int)lt_value(d, CUBLASLT_MATMUL_DESC_TRANSB), &op[1]) || !alike)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (!compute_good(lt_value(d, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE), p->scale_type) || !supported ||
 	    lt_value(d, CUBLASLT_MATMUL_DESC_TRANSC))
