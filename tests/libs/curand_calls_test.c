@@ -26,7 +26,9 @@ curandStatus_t curandGenerateUniform(curandGenerator_t, float *, size_t);
 curandStatus_t curandGenerateUniformDouble(curandGenerator_t, double *, size_t);
 curandStatus_t curandGenerateNormal(curandGenerator_t, float *, size_t, float, float);
 curandStatus_t curandGeneratePoisson(curandGenerator_t, unsigned int *, size_t, double);
-curandStatus_t curandGenerateBinomial(curandGenerator_t, unsigned int *, size_t, unsigned int, double);
+/* NVIDIA's 10.4.0 has no such call. */
+curandStatus_t curandGenerateBinomial(curandGenerator_t, unsigned int *, size_t, unsigned int, double)
+	__attribute__((weak));
 curandStatus_t curandGetDirectionVectors32(void **, curandDirectionVectorSet_t);
 
 static uint32_t numbers[COUNT], again[COUNT];
@@ -83,6 +85,8 @@ static curandGenerator_t sequel_open(const struct sequel *s, CUstream stream)
 	GOOD(curandCreateGenerator(&g, s->type));
 	sequel_set(g, s);
 	GOOD(curandSetStream(g, (cudaStream_t)stream));
+	if (soft_theirs()) /* which cannot be seeded in a capture: it allocates then */
+		GOOD(curandGenerateSeeds(g));
 	return g;
 }
 
@@ -131,6 +135,22 @@ static CUgraphExec capture(curandGenerator_t g, const struct sequel *s, CUdevice
 	return captured(stream);
 }
 
+/* NVIDIA's device and its host round normal numbers otherwise. */
+static bool alike(const struct sequel *s)
+{
+	float a, b;
+
+	if (s->kind != 'n' || !soft_theirs())
+		return !memcmp(numbers, again, sequel_bytes(s));
+	for (size_t i = 0; i < s->count; i++) {
+		memcpy(&a, &numbers[i], sizeof(a));
+		memcpy(&b, &again[i], sizeof(b));
+		if (!(fabsf(a - b) <= 4e-6f * (1 + fabsf(b))))
+			return false;
+	}
+	return true;
+}
+
 /* What p has when the stream has come here, against the next numbers of `wanted`. */
 static void compare(const struct sequel *s, CUdeviceptr p, CUstream stream, curandGenerator_t wanted, const char *what)
 {
@@ -138,8 +158,7 @@ static void compare(const struct sequel *s, CUdeviceptr p, CUstream stream, cura
 	CU(cuMemcpyDtoHAsync(numbers, p, sequel_bytes(s), stream));
 	CU(cuStreamSynchronize(stream));
 	sequel_make(wanted, s, again);
-	tap_ok(!memcmp(numbers, again, sequel_bytes(s)), "type %d, ordering %d, %zu of %c: %s", (int)s->type,
-	       (int)s->order, s->count, s->kind, what);
+	tap_ok(alike(s), "type %d, ordering %d, %zu of %c: %s", (int)s->type, (int)s->order, s->count, s->kind, what);
 }
 
 static void launched(const struct sequel *s, CUgraphExec exec, CUdeviceptr p, CUstream stream, curandGenerator_t wanted,
@@ -168,8 +187,10 @@ static void test_launches(const struct sequel *s, CUdeviceptr p, CUstream stream
 		launched(s, exec, p, stream, wanted, "launches continue the sequence");
 	called(s, g, p, stream, wanted, "a call continues it");
 	launched(s, exec, p, stream, wanted, "a launch behind a call");
-	GOOD(curandGenerateSeeds(g));
-	launched(s, exec, p, stream, wanted, "seeding again changes nothing");
+	if (!soft_theirs()) {
+		GOOD(curandGenerateSeeds(g));
+		launched(s, exec, p, stream, wanted, "seeding again changes nothing");
+	}
 	CU(cuGraphExecDestroy(exec));
 	GOOD(curandDestroyGenerator(g));
 	GOOD(curandDestroyGenerator(wanted));
@@ -264,8 +285,10 @@ static void test_graphs(void)
 		test_launches(&sequels[i], p, stream);
 		if (sequels[i].slow)
 			continue;
-		test_settings(&sequels[i], p, stream);
-		test_set_in_capture(&sequels[i], p, stream);
+		if (!soft_theirs()) { /* what docs/libraries.md says of settings and graphs is ours alone */
+			test_settings(&sequels[i], p, stream);
+			test_set_in_capture(&sequels[i], p, stream);
+		}
 		test_two_graphs(&sequels[i], p, stream, other);
 	}
 	CU(cuStreamDestroy(other));
@@ -399,12 +422,14 @@ static void test_wrong(void)
 	void *vectors = NULL;
 
 	is(curandCreateGenerator(&g, (curandRngType_t)5), CURAND_STATUS_TYPE_ERROR);
-	is(curandCreateGenerator(&g, CURAND_RNG_PSEUDO_MT19937), CURAND_STATUS_TYPE_ERROR);
+	if (!soft_theirs()) /* which has that generator */
+		is(curandCreateGenerator(&g, CURAND_RNG_PSEUDO_MT19937), CURAND_STATUS_TYPE_ERROR);
 	GOOD(curandCreateGenerator(&g, CURAND_RNG_PSEUDO_DEFAULT));
 	GOOD(curandCreateGeneratorHost(&q, CURAND_RNG_QUASI_DEFAULT));
 	is(curandGenerateNormal(g, (float *)numbers, 3, 0, 1), CURAND_STATUS_LENGTH_NOT_MULTIPLE);
 	is(curandGenerateLongLong(g, (void *)numbers, 2), CURAND_STATUS_TYPE_ERROR);
-	is(curandGeneratePoisson(g, numbers, 2, NAN), CURAND_STATUS_OUT_OF_RANGE);
+	if (!soft_theirs()) /* NVIDIA's 10.4 answers SUCCESS */
+		is(curandGeneratePoisson(g, numbers, 2, NAN), CURAND_STATUS_OUT_OF_RANGE);
 	is(curandGeneratePoisson(g, numbers, 2, -1), CURAND_STATUS_OUT_OF_RANGE);
 	is(curandSetQuasiRandomGeneratorDimensions(g, 2), CURAND_STATUS_TYPE_ERROR);
 	is(curandSetGeneratorOrdering(g, CURAND_ORDERING_QUASI_DEFAULT), CURAND_STATUS_OUT_OF_RANGE);
@@ -414,7 +439,8 @@ static void test_wrong(void)
 	GOOD(curandSetQuasiRandomGeneratorDimensions(q, 3));
 	is(curandGenerate(q, numbers, 4), CURAND_STATUS_LENGTH_NOT_MULTIPLE);
 	GOOD(curandGenerate(q, numbers, 0));
-	is(curandGenerateBinomial(g, numbers, 4, 3, 0.5), CURAND_STATUS_TYPE_ERROR);
+	if (curandGenerateBinomial)
+		is(curandGenerateBinomial(g, numbers, 4, 3, 0.5), CURAND_STATUS_TYPE_ERROR);
 	is(curandGenerate(NULL, numbers, 4), CURAND_STATUS_NOT_INITIALIZED);
 	is(curandGenerate((curandGenerator_t)no_generator, numbers, 4), CURAND_STATUS_NOT_INITIALIZED);
 	is(curandGetDirectionVectors32(&vectors, CURAND_DIRECTION_VECTORS_64_JOEKUO6), CURAND_STATUS_OUT_OF_RANGE);
@@ -434,9 +460,11 @@ int main(void)
 	soft_begin("1", "64M");
 	soft_context();
 	test_graphs();
-	test_under_way();
-	test_ended();
-	test_charge();
+	if (!soft_theirs()) { /* settings behind a capture, generators that ended, and sizes of states are ours alone */
+		test_under_way();
+		test_ended();
+		test_charge();
+	}
 	test_moments();
 	test_wrong();
 	return soft_end();

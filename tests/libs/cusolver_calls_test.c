@@ -21,6 +21,8 @@ typedef double complex any;
 
 static struct cusolver_table t;
 static cusolverDnHandle_t handle;
+#define ROOM (1 << 20) /* bytes of the device's that are a workspace */
+
 static CUdeviceptr room, info;
 static int type; /* 0 to 3 */
 
@@ -196,7 +198,7 @@ static void test_cholesky(int n)
 
 /*
  * A pivot that is no number ends the factorisation, as in reference LAPACK: its column is told, by every interface.
- * LAPACK's getrf tells pivots that are 0 alone.
+ * LAPACK's getrf tells pivots that are 0 alone. NVIDIA's 12.0 tells it of lower triangles that are not in batches.
  */
 static void test_cholesky_of_none(int n, int column)
 {
@@ -214,11 +216,11 @@ static void test_cholesky_of_none(int n, int column)
 		p[1] = put(a, n * n);
 		GOOD(OF_TYPE(potrf, handle, fills[k], n, at(p[0]), n, at(room), MOST * 32, at(info)));
 		CU(cuCtxSynchronize());
-		is(info_is(), column + 1);
+		is(info_is(), soft_theirs() && k ? 0 : column + 1);
 		GOOD(t.cusolverDnXpotrf(handle, NULL, fills[k], n, data_type[type], at(p[1]), n, data_type[type],
 					at(room), 1 << 20, NULL, 0, at(info)));
 		CU(cuCtxSynchronize());
-		is(info_is(), column + 1);
+		is(info_is(), soft_theirs() && k ? 0 : column + 1);
 		CU(cuMemFree(p[0]));
 		CU(cuMemFree(p[1]));
 		p[0] = put(a, n * n);
@@ -228,7 +230,7 @@ static void test_cholesky_of_none(int n, int column)
 		CU(cuMemcpyHtoD(array, p, sizeof(p)));
 		GOOD(OF_TYPE(potrfBatched, handle, fills[k], n, at(array), n, at(infos), 2));
 		CU(cuMemcpyDtoH(told, infos, sizeof(told)));
-		is(told[0], column + 1);
+		is(told[0], soft_theirs() ? 0 : column + 1);
 		is(told[1], 0);
 		CU(cuMemFree(p[0]));
 		CU(cuMemFree(p[1]));
@@ -236,7 +238,7 @@ static void test_cholesky_of_none(int n, int column)
 	p[0] = put(a, n * n);
 	GOOD(OF_TYPE(getrf, handle, n, n, at(p[0]), n, at(room), at(array), at(info)));
 	CU(cuCtxSynchronize());
-	is(info_is(), 0);
+	is(info_is(), soft_theirs() && n == 1); /* which tells it of one number */
 	CU(cuMemFree(p[0]));
 	CU(cuMemFree(array));
 	CU(cuMemFree(infos));
@@ -319,20 +321,26 @@ static void test_symmetric(int n, cublasFillMode_t uplo)
 	for (int i = 0; i < n; i++)
 		wide[i] = i % 3 ? -n - i : INT64_MAX - i;
 	wide[n - 1] = wide[0] = -1;
-	CU(cuMemcpyHtoD(ipiv, wide, sizeof(wide)));
-	GOOD(t.cusolverDnXsytrs(handle, uplo, n, 3, data_type[type], at(p), n, at(ipiv), data_type[type], at(q), n,
-				at(room), device, NULL, host, at(info)));
-	CU(cuCtxSynchronize());
+	if (!soft_theirs()) { /* NVIDIA's 12.0 answers INTERNAL_ERROR to them */
+		CU(cuMemcpyHtoD(ipiv, wide, sizeof(wide)));
+		GOOD(t.cusolverDnXsytrs(handle, uplo, n, 3, data_type[type], at(p), n, at(ipiv), data_type[type], at(q),
+					n, at(room), device, NULL, host, at(info)));
+		CU(cuCtxSynchronize());
+	}
 	/* nothing to find a pivot among */
-	CU(cuMemsetD8(p, 0xff, each[type] * (size_t)(n * n)));
-	GOOD(OF_TYPE(sytrf, handle, uplo, n, at(p), n, at(ipiv), at(room), lwork, at(info)));
-	is(info_is() > 0, 1);
+	if (!soft_theirs()) { /* whose info is 0 */
+		CU(cuMemsetD8(p, 0xff, each[type] * (size_t)(n * n)));
+		GOOD(OF_TYPE(sytrf, handle, uplo, n, at(p), n, at(ipiv), at(room), lwork, at(info)));
+		is(info_is() > 0, 1);
+	}
 	is(OF_TYPE(sytrf, handle, uplo, n, at(p), n - 1, at(ipiv), at(room), lwork, at(info)),
 	   CUSOLVER_STATUS_INVALID_VALUE);
-	is(OF_TYPE(sytrf, handle, uplo, n, at(p), n, NULL, at(room), lwork, at(info)), CUSOLVER_STATUS_NOT_SUPPORTED);
+	if (!soft_theirs()) /* which factors without pivots then */
+		is(OF_TYPE(sytrf, handle, uplo, n, at(p), n, NULL, at(room), lwork, at(info)),
+		   CUSOLVER_STATUS_NOT_SUPPORTED);
 	is(t.cusolverDnXsytrs(handle, uplo, n, 3, data_type[type], at(p), n, at(ipiv), CUDA_R_16F, at(q), n, at(room),
 			      device, NULL, host, at(info)),
-	   CUSOLVER_STATUS_NOT_SUPPORTED);
+	   CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED);
 	CU(cuMemFree(p));
 	CU(cuMemFree(q));
 	CU(cuMemFree(ipiv));
@@ -505,13 +513,20 @@ static cusolverStatus_t geev(int n, int of_values, bool left, bool right, CUdevi
 	cusolverEigMode_t jobr = right ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
 	cudaDataType d = (cudaDataType)data_type[type], dw = (cudaDataType)of_values;
 	size_t device = 0, host = 0;
+	void *of_host = NULL;
 	cusolverStatus_t s = t.cusolverDnXgeev_bufferSize(handle, NULL, jobl, jobr, n, d, at(a), n, dw, at(w), d,
 							  at(vl), n, d, at(vr), n, d, &device, &host);
 
 	tap_ok(s || device > 0, "a workspace of %zu and %zu bytes", device, host);
-	return s ? s
-		 : t.cusolverDnXgeev(handle, NULL, jobl, jobr, n, d, at(a), n, dw, at(w), d, at(vl), n, d, at(vr), n, d,
-				     at(room), device, NULL, host, at(info));
+	if (s)
+		return s;
+	is(device <= ROOM, true);
+	of_host = host ? malloc(host) : NULL;
+	s = t.cusolverDnXgeev(handle, NULL, jobl, jobr, n, d, at(a), n, dw, at(w), d, at(vl), n, d, at(vr), n, d,
+			      at(room), device, of_host, host, at(info));
+	CU(cuCtxSynchronize());
+	free(of_host);
+	return s;
 }
 
 /* Matrices without symmetry. Values of real ones are complex, or twice as many real ones. */
@@ -526,18 +541,18 @@ static void test_general(int n, bool complex_values)
 	CU(cuMemAlloc(&values, 2 * MOST * 8));
 	CU(cuMemAlloc(&vl, MOST * MOST * 16));
 	CU(cuMemAlloc(&vr, MOST * MOST * 16));
-	GOOD(geev(n, of_values, true, true, p, values, vl, vr));
+	GOOD(geev(n, of_values, !soft_theirs(), true, p, values, vl, vr)); /* left vectors are ours alone */
 	CU(cuCtxSynchronize());
 	is(info_is(), 0);
 	get(l, vl, n * n, false);
 	get(r, vr, n * n, false);
 	get_values(w, values, n, type < 2 && !complex_values);
-	vectors_of(l, w, n);
 	vectors_of(r, w, n);
 	tap_ok(vectors_off(a, r, w, n, false) < near_enough() * n, "type %d: vectors of geev: off by %g", type,
 	       vectors_off(a, r, w, n, false));
-	tap_ok(vectors_off(a, l, w, n, true) < near_enough() * n, "type %d: left vectors of geev: off by %g", type,
-	       vectors_off(a, l, w, n, true));
+	vectors_of(l, w, n);
+	tap_ok(soft_theirs() || vectors_off(a, l, w, n, true) < near_enough() * n,
+	       "type %d: left vectors of geev: off by %g", type, vectors_off(a, l, w, n, true));
 	CU(cuMemFree(p));
 	p = put(a, n * n);
 	GOOD(geev(n, of_values, false, false, p, values, 0, 0));
@@ -709,11 +724,14 @@ static void test_wrong(void)
 			      NULL, 0, at(info)),
 	   CUSOLVER_STATUS_NOT_SUPPORTED);
 	GOOD(t.cusolverSpCreate(&sparse));
-	is(t.cusolverSpXcsrissymHost(sparse, 1, 1, NULL, NULL, NULL, NULL, NULL), CUSOLVER_STATUS_NOT_SUPPORTED);
+	if (!soft_theirs()) /* which has it */
+		is(t.cusolverSpXcsrissymHost(sparse, 1, 1, NULL, NULL, NULL, NULL, NULL),
+		   CUSOLVER_STATUS_NOT_SUPPORTED);
 	GOOD(t.cusolverSpDestroy(sparse));
 	is(t.cusolverDnDestroy(NULL), CUSOLVER_STATUS_NOT_INITIALIZED);
 	/* an address that is none of the device's */
-	GOOD(t.cusolverDnSpotrf(handle, CUBLAS_FILL_MODE_LOWER, 2, (float *)(uintptr_t)64, 2, NULL, 0, at(info)));
+	GOOD(t.cusolverDnSpotrf(handle, CUBLAS_FILL_MODE_LOWER, 2, (float *)(uintptr_t)64, 2, at(room), 1024,
+				at(info)));
 	FAILS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
@@ -723,7 +741,7 @@ int main(void)
 		((void **)&t)[i] = dlsym(dlopen(NULL, RTLD_NOW), cusolver_call_name[i]);
 	soft_begin("1", "256M");
 	soft_context();
-	CU(cuMemAlloc(&room, 1 << 20));
+	CU(cuMemAlloc(&room, ROOM));
 	CU(cuMemAlloc(&info, 64));
 	GOOD(t.cusolverDnCreate(&handle));
 	for (type = 0; type < 4; type++) {

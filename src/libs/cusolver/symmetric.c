@@ -85,7 +85,7 @@ static cusolverStatus_t solution_check(SOLUTION)
 	if (status || (type_of(dataTypeA) >= 0 && dataTypeB == dataTypeA))
 		return status;
 	library_refused(SOLVER_TITLE, "cusolverDnXsytrs of such types");
-	return CUSOLVER_STATUS_NOT_SUPPORTED;
+	return CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED; /* as NVIDIA's 12.0 */
 }
 
 #define GIVEN handle, uplo, n, nrhs, dataTypeA, A, lda, ipiv, dataTypeB, B, ldb
