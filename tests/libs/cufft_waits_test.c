@@ -26,7 +26,8 @@ static void transforms(CUdeviceptr data)
 	for (int i = 0; i < 3; i++)
 		is(t.cufftGetSize1d(plan, 256, CUFFT_C2C, 4, &bytes[i]), CUFFT_SUCCESS);
 	WAITS(1, "the same size, asked for three times");
-	is(bytes[0], 256 * 4 * 8);
+	if (!soft_theirs()) /* NVIDIA's 12.0 needs none for so short a line */
+		is(bytes[0], 256 * 4 * 8);
 	is(bytes[2], bytes[0]);
 	before = waits();
 	is(t.cufftExecC2C(wrong, at(data), at(data), -1), CUFFT_INVALID_PLAN);
