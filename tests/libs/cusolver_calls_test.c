@@ -21,7 +21,7 @@ typedef double complex any;
 
 static struct cusolver_table t;
 static cusolverDnHandle_t handle;
-#define ROOM (1 << 20) /* bytes of the device's that are a workspace */
+#define ROOM (16 << 20) /* bytes of the device's that are a workspace */
 
 static CUdeviceptr room, info;
 static int type; /* 0 to 3 */
@@ -218,7 +218,7 @@ static void test_cholesky_of_none(int n, int column)
 		CU(cuCtxSynchronize());
 		is(info_is(), soft_theirs() && k ? 0 : column + 1);
 		GOOD(t.cusolverDnXpotrf(handle, NULL, fills[k], n, data_type[type], at(p[1]), n, data_type[type],
-					at(room), 1 << 20, NULL, 0, at(info)));
+					at(room), ROOM, NULL, 0, at(info)));
 		CU(cuCtxSynchronize());
 		is(info_is(), soft_theirs() && k ? 0 : column + 1);
 		CU(cuMemFree(p[0]));
@@ -436,11 +436,14 @@ static void test_eigen(int n, int batch)
 	if (batch == 1) {
 		GOOD(OF_TWIN(syevd_bufferSize, heevd_bufferSize, handle, CUSOLVER_EIG_MODE_VECTOR,
 			     CUBLAS_FILL_MODE_UPPER, n, at(p), n, at(values), &lwork));
+		tap_ok((size_t)lwork * each[type] <= ROOM, "a workspace of %d", lwork);
 		GOOD(OF_TWIN(syevd, heevd, handle, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_UPPER, n, at(p), n,
 			     at(values), at(room), lwork, at(infos)));
 	} else {
+		GOOD(OF_TWIN(syevjBatched_bufferSize, heevjBatched_bufferSize, handle, CUSOLVER_EIG_MODE_VECTOR,
+			     CUBLAS_FILL_MODE_UPPER, n, at(p), n, at(values), &lwork, params, batch));
 		GOOD(OF_TWIN(syevjBatched, heevjBatched, handle, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_UPPER, n,
-			     at(p), n, at(values), at(room), 1, at(infos), params, batch));
+			     at(p), n, at(values), at(room), lwork, at(infos), params, batch));
 	}
 	CU(cuCtxSynchronize());
 	get(v, p, batch * n * n, false);
@@ -579,18 +582,20 @@ static void test_general_wrong(void)
 	CUdeviceptr p = put(a, 9), values;
 
 	CU(cuMemAlloc(&values, 64));
-	GOOD(geev(3, data_type[type], false, false, p, values, 0, 0));
-	CU(cuCtxSynchronize());
-	tap_ok(info_is() > 0, "NaN does not converge: info %d", info_is());
-	get_values(w, values, 3, type < 2);
-	tap_ok(isnan(creal(w[0])) && isnan(cimag(w[2])), "the values are no numbers");
-	GOOD(t.cusolverDnXgeev(handle, NULL, CUSOLVER_EIG_MODE_NOVECTOR, CUSOLVER_EIG_MODE_NOVECTOR, 0, data_type[type],
-			       NULL, 1, data_type[type], NULL, data_type[type], NULL, 1, data_type[type], NULL, 1,
-			       data_type[type], NULL, 0, NULL, 0, NULL));
+	if (!soft_theirs()) { /* NVIDIA's 12.0 answers errors to both */
+		GOOD(geev(3, data_type[type], false, false, p, values, 0, 0));
+		CU(cuCtxSynchronize());
+		tap_ok(info_is() > 0, "NaN does not converge: info %d", info_is());
+		get_values(w, values, 3, type < 2);
+		tap_ok(isnan(creal(w[0])) && isnan(cimag(w[2])), "the values are no numbers");
+		GOOD(t.cusolverDnXgeev(handle, NULL, CUSOLVER_EIG_MODE_NOVECTOR, CUSOLVER_EIG_MODE_NOVECTOR, 0,
+				       data_type[type], NULL, 1, data_type[type], NULL, data_type[type], NULL, 1,
+				       data_type[type], NULL, 1, data_type[type], NULL, 0, NULL, 0, NULL));
+	}
 	is(geev(-1, data_type[type], false, false, p, values, 0, 0), CUSOLVER_STATUS_INVALID_VALUE);
-	is(geev(3, CUDA_R_16F, false, false, p, values, 0, 0), CUSOLVER_STATUS_NOT_SUPPORTED);
+	is(geev(3, CUDA_R_16F, false, false, p, values, 0, 0), CUSOLVER_STATUS_INVALID_VALUE);
 	is(geev(3, type >= 2 ? data_type[type - 2] : data_type[type ^ 1], false, false, p, values, 0, 0),
-	   CUSOLVER_STATUS_NOT_SUPPORTED);
+	   CUSOLVER_STATUS_INVALID_VALUE);
 	is(t.cusolverDnXgeev(handle, NULL, CUSOLVER_EIG_MODE_NOVECTOR, CUSOLVER_EIG_MODE_VECTOR, 3, data_type[type],
 			     at(p), 3, data_type[type], at(values), data_type[type], NULL, 1, data_type[type], at(p), 2,
 			     data_type[type], NULL, 0, NULL, 0, at(info)),
@@ -633,9 +638,11 @@ static void test_approximate(int m, int n)
 		times(again, u + k * u_apart, false, v + k * v_apart, true, m, n, rank, m, n);
 		NEAR(again, a + k * a_apart, m * n, "gesvdaStridedBatched");
 	}
-	is(OF_TYPE(gesvdaStridedBatched, handle, CUSOLVER_EIG_MODE_VECTOR, rank - 1, m, n, at(p), m, a_apart, at(ps),
-		   rank + 1, at(pu), m, u_apart, at(pv), n, v_apart, at(room), lwork, at(info), norms, 2),
-	   CUSOLVER_STATUS_NOT_SUPPORTED);
+	if (!soft_theirs()) /* which computes fewer of them */
+		is(OF_TYPE(gesvdaStridedBatched, handle, CUSOLVER_EIG_MODE_VECTOR, rank - 1, m, n, at(p), m, a_apart,
+			   at(ps), rank + 1, at(pu), m, u_apart, at(pv), n, v_apart, at(room), lwork, at(info), norms,
+			   2),
+		   CUSOLVER_STATUS_NOT_SUPPORTED);
 	is(OF_TYPE(gesvdaStridedBatched, handle, CUSOLVER_EIG_MODE_VECTOR, rank, m, n, at(p), m - 1, a_apart, at(ps),
 		   rank + 1, at(pu), m, u_apart, at(pv), n, v_apart, at(room), lwork, at(info), norms, 2),
 	   CUSOLVER_STATUS_INVALID_VALUE);
@@ -722,7 +729,7 @@ static void test_wrong(void)
 	   CUSOLVER_STATUS_INVALID_VALUE);
 	is(t.cusolverDnXpotrf(handle, NULL, CUBLAS_FILL_MODE_LOWER, 2, CUDA_R_16F, at(room), 2, CUDA_R_16F, NULL, 0,
 			      NULL, 0, at(info)),
-	   CUSOLVER_STATUS_NOT_SUPPORTED);
+	   CUSOLVER_STATUS_INVALID_VALUE);
 	GOOD(t.cusolverSpCreate(&sparse));
 	if (!soft_theirs()) /* which has it */
 		is(t.cusolverSpXcsrissymHost(sparse, 1, 1, NULL, NULL, NULL, NULL, NULL),
@@ -766,7 +773,8 @@ int main(void)
 		test_general(16, true);
 		test_general_wrong();
 		test_approximate(19, 8);
-		test_approximate(6, 11);
+		if (!soft_theirs()) /* which takes matrices with at least as many rows as columns */
+			test_approximate(6, 11);
 		test_batches(8);
 	}
 	type = 0;

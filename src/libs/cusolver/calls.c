@@ -361,8 +361,8 @@ static cusolverStatus_t sizes_tell(const void *handle, bool good, cudaDataType t
 		return CUSOLVER_STATUS_NOT_INITIALIZED;
 	if (!good || !ret_device || !ret_host || numbers < 0)
 		return CUSOLVER_STATUS_INVALID_VALUE;
-	if (type_of(type) < 0)
-		return CUSOLVER_STATUS_NOT_SUPPORTED;
+	if (type_of(type) < 0) /* as NVIDIA's 12.0 */
+		return CUSOLVER_STATUS_INVALID_VALUE;
 	*ret_device = (size_t)numbers * bytes[type_of(type)];
 	*ret_host = 0;
 	return CUSOLVER_STATUS_SUCCESS;
@@ -377,7 +377,7 @@ static bool types_agree(cudaDataType a, cudaDataType b, cudaDataType compute)
 static cusolverStatus_t type_refused(const char *symbol)
 {
 	library_refused(SOLVER_TITLE, symbol);
-	return CUSOLVER_STATUS_NOT_SUPPORTED;
+	return CUSOLVER_STATUS_INVALID_VALUE;
 }
 
 cusolverStatus_t soft_cusolverDnXpotrf_bufferSize(HANDLE, PARAMS, FILL, int64_t n, cudaDataType dataTypeA,
