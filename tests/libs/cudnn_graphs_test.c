@@ -62,10 +62,13 @@ static void test_attention(void)
 		more[11] = pointwise(CUDNN_POINTWISE_DIV, power, sum, NULL, weights, 0);
 		plan = plan_of(more, 12);
 	}
+	if (!plan)
+		return;
 	plan = plan_again(plan);
-	tap_ok(workspace_of(plan) > 0 && workspace_of(plan) < 11 * B * H * S * S * 4,
-	       "virtual tensors share a workspace of %lld bytes", (long long)workspace_of(plan));
-	CU(cuMemAlloc(&workspace, (size_t)workspace_of(plan)));
+	if (is_ours)
+		tap_ok(workspace_of(plan) > 0 && workspace_of(plan) < 11 * B * H * S * S * 4,
+		       "virtual tensors share a workspace of %lld bytes", (long long)workspace_of(plan));
+	workspace = workspace_make(plan);
 	pointers[0] = at(q.memory);
 	pointers[1] = at(k.memory);
 	pointers[2] = at(v.memory);
@@ -91,12 +94,11 @@ static void test_attention(void)
 	}
 	same(&o, wanted, "causal attention");
 	GOOD(t.cudnnBackendDestroyDescriptor(pack));
-	pack = pack_of(6, ids, pointers, NULL);
-	is(t.cudnnBackendExecute(handle, plan, pack), CUDNN_STATUS_BAD_PARAM);
-	GOOD(t.cudnnBackendDestroyDescriptor(pack));
-	pack = pack_of(3, ids, pointers, at(workspace));
-	is(t.cudnnBackendExecute(handle, plan, pack), CUDNN_STATUS_BAD_PARAM);
-	GOOD(t.cudnnBackendDestroyDescriptor(pack));
+	for (int few = 0; few < 2 && is_ours; few++) { /* without a workspace, without some tensors */
+		pack = few ? pack_of(3, ids, pointers, at(workspace)) : pack_of(6, ids, pointers, NULL);
+		is(t.cudnnBackendExecute(handle, plan, pack), CUDNN_STATUS_BAD_PARAM);
+		GOOD(t.cudnnBackendDestroyDescriptor(pack));
+	}
 	GOOD(t.cudnnBackendDestroyDescriptor(plan));
 	{
 		object tensors[] = { tq,     tk,   tv,	   to,	 scale,	  low,	 scores, scaled, row,
@@ -126,6 +128,18 @@ static object norm_forward(cudnnBackendNormMode_t mode, int count_, const int *n
 	return d;
 }
 
+/* With a workspace for the while. */
+static void execute(object plan, int64_t count_, const int64_t *ids, void **pointers)
+{
+	CUdeviceptr workspace = workspace_make(plan);
+	object pack = pack_of(count_, ids, pointers, at(workspace));
+
+	GOOD(t.cudnnBackendExecute(handle, plan, pack));
+	CU(cuCtxSynchronize());
+	GOOD(t.cudnnBackendDestroyDescriptor(pack));
+	CU(cuMemFree(workspace));
+}
+
 /* Layer and RMS normalisation of rows, forward and back. */
 static void test_layer(bool root)
 {
@@ -150,7 +164,7 @@ static void test_layer(bool root)
 	int xd[] = { ROWS, LENGTH, 1, 1 }, sd[] = { 1, LENGTH, 1, 1 }, md[] = { ROWS, 1, 1, 1 }, one[] = { 1, 1, 1, 1 };
 	cudnnBackendNormMode_t mode = root ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM;
 	int64_t ids[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
-	object tensor[11], plan, pack, d;
+	object tensor[11], plan, d;
 	void *pointers[11];
 	float epsilon = 1e-3f;
 
@@ -163,7 +177,6 @@ static void test_layer(bool root)
 	}
 	tensor[10] = graph_tensor(10, CUDNN_DATA_FLOAT, 4, one, NULL, false, true);
 	pointers[10] = &epsilon;
-	pack = pack_of(11, ids, pointers, NULL);
 	{
 		object values[] = { tensor[0], tensor[1], tensor[2], root ? NULL : tensor[3], root ? NULL : tensor[4],
 				    tensor[5], tensor[10] };
@@ -171,7 +184,7 @@ static void test_layer(bool root)
 		d = norm_forward(mode, 7, forward, values);
 		plan = plan_of(&d, 1);
 	}
-	GOOD(t.cudnnBackendExecute(handle, plan, pack));
+	execute(plan, 11, ids, pointers);
 	GOOD(t.cudnnBackendDestroyDescriptor(plan));
 	memset(slope, 0, sizeof(slope));
 	for (int r = 0; r < ROWS; r++) {
@@ -209,11 +222,10 @@ static void test_layer(bool root)
 		GOOD(t.cudnnBackendFinalize(d));
 		plan = plan_of(&d, 1);
 	}
-	GOOD(t.cudnnBackendExecute(handle, plan, pack));
+	execute(plan, 11, ids, pointers);
 	same(&dx, back, "its gradient");
 	same(&dscale, slope, "and that of the scale");
 	GOOD(t.cudnnBackendDestroyDescriptor(plan));
-	GOOD(t.cudnnBackendDestroyDescriptor(pack));
 	for (int i = 0; i < 11; i++)
 		GOOD(t.cudnnBackendDestroyDescriptor(tensor[i]));
 	for (int i = 0; i < 10; i++)
@@ -229,8 +241,7 @@ static void test_views(void)
 	int xd[] = { 1, 4, 6 }, flat[] = { 1, 24, 1 }, yd[] = { 1, 6, 4 }, turned[] = { 24, 1, 6 };
 	int64_t ids[] = { 'x', 'y' };
 	cudnnDataType_t type = CUDNN_DATA_FLOAT;
-	object tx, ty, v1, v2, list[3], plan, pack;
-	CUdeviceptr workspace;
+	object tx, ty, v1, v2, list[3], plan;
 	void *pointers[2];
 
 	make(&x, type, false, 3, xd);
@@ -243,19 +254,18 @@ static void test_views(void)
 	list[1] = operation(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, 2, names, (object[]){ v1, v2 });
 	list[2] = pointwise(CUDNN_POINTWISE_NEG, v2, NULL, NULL, ty, 0);
 	plan = plan_of(list, 3);
-	CU(cuMemAlloc(&workspace, (size_t)workspace_of(plan) + 1));
 	pointers[0] = at(x.memory);
 	pointers[1] = at(y.memory);
-	pack = pack_of(2, ids, pointers, at(workspace));
-	GOOD(t.cudnnBackendExecute(handle, plan, pack));
 	for (int k = 0; k < 24; k++)
 		wanted[k] = -x.value[k % 4 * 6 + k / 4];
-	same(&y, wanted, "a view of a view");
-	cuMemFree(workspace);
+	if (plan) {
+		execute(plan, 2, ids, pointers);
+		same(&y, wanted, "a view of a view");
+	}
 	{
-		object all[] = { tx, ty, v1, v2, plan, pack };
+		object all[] = { tx, ty, v1, v2, plan };
 
-		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		for (size_t i = 0; i < 4 + (plan ? 1u : 0u); i++)
 			GOOD(t.cudnnBackendDestroyDescriptor(all[i]));
 	}
 	end(&x);
@@ -353,7 +363,7 @@ static void test_fp8(bool wide_a, bool wide_b, bool wide_d)
 			GOOD(t.cudnnBackendDestroyDescriptor(t_[i]));
 	}
 	{
-		CUdeviceptr workspace = raw_memory(NULL, (size_t)workspace_of(plan) + 1);
+		CUdeviceptr workspace = workspace_make(plan);
 
 		pack = pack_of(6, ids, pointers, at(workspace));
 		GOOD(t.cudnnBackendExecute(handle, plan, pack));
@@ -379,6 +389,18 @@ static void test_fp8(bool wide_a, bool wide_b, bool wide_d)
 		CU(cuMemFree(memory[i]));
 }
 
+/* Too large ones become infinite, or NaN where there is no infinity, in NVIDIA's engine of pointwise operations. */
+static bool fp8_is_right(float from, uint8_t to, bool wide)
+{
+	double largest = fp8_of(wide ? 0x7b : 0x7e, wide);
+
+	if (isnan(from))
+		return (to & 0x7f) == 0x7f;
+	if (!is_ours && fabs((double)from) > largest)
+		return !isfinite(fp8_of(to, wide)) || to == fp8_nearest(from, wide);
+	return to == fp8_nearest(from, wide);
+}
+
 /* Each number of 8 bits, and floats between, at and beyond them. */
 static void test_fp8_round(bool wide)
 {
@@ -389,7 +411,7 @@ static void test_fp8_round(bool wide)
 	int64_t ids[] = { 1, 2 };
 	CUdeviceptr memory[2];
 	void *pointers[2];
-	object plan, pack, op;
+	object plan, op;
 	int wrong = 0;
 
 	for (int i = 0; i < COUNT; i++) {
@@ -415,13 +437,11 @@ static void test_fp8_round(bool wide)
 		GOOD(t.cudnnBackendDestroyDescriptor(from));
 		GOOD(t.cudnnBackendDestroyDescriptor(to));
 	}
-	pack = pack_of(2, ids, pointers, NULL);
-	GOOD(t.cudnnBackendExecute(handle, plan, pack));
+	execute(plan, 2, ids, pointers);
 	CU(cuMemcpyDtoH(y, memory[1], sizeof(y)));
 	for (int i = 0; i < COUNT; i++)
-		wrong += isnan(x[i]) ? (y[i] & 0x7f) != 0x7f : y[i] != fp8_nearest(x[i], wide);
+		wrong += !fp8_is_right(x[i], y[i], wide);
 	tap_ok(!wrong, "floats as FP8 %s: %d are wrong", wide ? "E5M2" : "E4M3", wrong);
-	GOOD(t.cudnnBackendDestroyDescriptor(pack));
 	GOOD(t.cudnnBackendDestroyDescriptor(plan));
 	CU(cuMemFree(memory[0]));
 	CU(cuMemFree(memory[1]));
@@ -434,7 +454,11 @@ static void test_wrong_objects(void)
 	object tensor = new_object(CUDNN_BACKEND_TENSOR_DESCRIPTOR), d, graph;
 	char text[256] = "", word[128] = { 0 };
 
-	is(t.cudnnBackendCreateDescriptor((cudnnBackendDescriptorType_t)9999, &d), CUDNN_STATUS_NOT_SUPPORTED);
+	REFUSED(t.cudnnBackendCreateDescriptor((cudnnBackendDescriptorType_t)9999, &d), CUDNN_STATUS_NOT_SUPPORTED);
+	if (!is_ours) { /* NVIDIA's own reads what is no descriptor, and ends the process */
+		GOOD(t.cudnnBackendDestroyDescriptor(tensor));
+		return;
+	}
 	is(t.cudnnBackendCreateDescriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR, NULL), CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
 	is(t.cudnnBackendSetAttribute(NULL, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type),
 	   CUDNN_STATUS_BAD_PARAM);
