@@ -72,6 +72,32 @@ static void convolve(const struct shape *s, double *x, double *w, double *y, con
 	}
 }
 
+/* The first algorithm that the library names for these, and the room that it asks for. */
+#define FIRST(call, type, ...)                                                                                         \
+	({                                                                                                             \
+		type first_[8];                                                                                        \
+		int named_ = 0, of_ = 0;                                                                               \
+		GOOD(t.call(handle, __VA_ARGS__, 8, &named_, first_));                                                 \
+		while (of_ + 1 < named_ && first_[of_].status)                                                         \
+			of_++;                                                                                         \
+		tap_ok(named_ > 0 && !first_[of_].status, "%s names %d algorithms", #call, named_);                    \
+		*bytes = first_[of_].memory;                                                                           \
+		(int)first_[of_].algo;                                                                                 \
+	})
+
+static int algorithm_of(int into, const struct tensor *x, const struct tensor *w, const struct tensor *y,
+			cudnnConvolutionDescriptor_t c, size_t *bytes)
+{
+	if (into == 2)
+		return FIRST(cudnnGetConvolutionForwardAlgorithm_v7, cudnnConvolutionFwdAlgoPerf_t, x->descriptor,
+			     w->filter, c, y->descriptor);
+	if (into == 0)
+		return FIRST(cudnnGetConvolutionBackwardDataAlgorithm_v7, cudnnConvolutionBwdDataAlgoPerf_t, w->filter,
+			     y->descriptor, c, x->descriptor);
+	return FIRST(cudnnGetConvolutionBackwardFilterAlgorithm_v7, cudnnConvolutionBwdFilterAlgoPerf_t, x->descriptor,
+		     y->descriptor, c, w->filter);
+}
+
 static void test_convolution(const struct shape *s, cudnnDataType_t type, bool last, double alpha, double beta)
 {
 	static struct tensor x, w, y;
@@ -83,6 +109,8 @@ static void test_convolution(const struct shape *s, cudnnDataType_t type, bool l
 	const void *a = type == CUDNN_DATA_DOUBLE ? (const void *)&alpha : &alpha_f,
 		   *b = type == CUDNN_DATA_DOUBLE ? (const void *)&beta : &beta_f;
 	size_t bytes = 1;
+	CUdeviceptr room;
+	int algorithm;
 
 	for (int i = 0; i < s->spatial; i++) {
 		x_dim[2 + i] = s->size[i];
@@ -93,12 +121,16 @@ static void test_convolution(const struct shape *s, cudnnDataType_t type, bool l
 	GOOD(t.cudnnCreateConvolutionDescriptor(&c));
 	GOOD(t.cudnnSetConvolutionNdDescriptor(c, s->spatial, s->pad, s->stride, s->dilation,
 					       s->flip ? CUDNN_CONVOLUTION : CUDNN_CROSS_CORRELATION,
-					       CUDNN_DATA_FLOAT));
+					       type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT));
+	GOOD(t.cudnnSetConvolutionMathType(c, CUDNN_FMA_MATH)); /* NVIDIA's own computes with TF32 else */
 	GOOD(t.cudnnSetConvolutionGroupCount(c, s->groups));
 	GOOD(t.cudnnGetConvolutionNdForwardOutputDim(c, x.descriptor, w.filter, rank, y_dim));
 	make(&y, type, last, rank, y_dim);
-	GOOD(t.cudnnGetConvolutionForwardWorkspaceSize(handle, x.descriptor, w.filter, c, y.descriptor, 1, &bytes));
-	ok(!bytes);
+	if (is_ours) {
+		GOOD(t.cudnnGetConvolutionForwardWorkspaceSize(handle, x.descriptor, w.filter, c, y.descriptor, 1,
+							       &bytes));
+		ok(!bytes);
+	}
 	for (int into = 2; into >= 0; into--) {
 		struct tensor *result = into == 0 ? &x : into == 1 ? &w : &y;
 		char what[128];
@@ -113,22 +145,28 @@ static void test_convolution(const struct shape *s, cudnnDataType_t type, bool l
 		store(&x);
 		store(&w);
 		store(&y);
+		algorithm = algorithm_of(into, &x, &w, &y, c, &bytes);
+		CU(cuMemAlloc(&room, bytes + 1));
 		if (into == 2)
 			GOOD(t.cudnnConvolutionForward(handle, a, x.descriptor, at(x.memory), w.filter, at(w.memory), c,
-						       1, NULL, 0, b, y.descriptor, at(y.memory)));
+						       (cudnnConvolutionFwdAlgo_t)algorithm, at(room), bytes, b,
+						       y.descriptor, at(y.memory)));
 		else if (into == 0)
 			GOOD(t.cudnnConvolutionBackwardData(handle, a, w.filter, at(w.memory), y.descriptor,
-							    at(y.memory), c, 1, NULL, 0, b, x.descriptor,
-							    at(x.memory)));
+							    at(y.memory), c, (cudnnConvolutionBwdDataAlgo_t)algorithm,
+							    at(room), bytes, b, x.descriptor, at(x.memory)));
 		else
 			GOOD(t.cudnnConvolutionBackwardFilter(handle, a, x.descriptor, at(x.memory), y.descriptor,
-							      at(y.memory), c, 1, NULL, 0, b, w.filter, at(w.memory)));
+							      at(y.memory), c,
+							      (cudnnConvolutionBwdFilterAlgo_t)algorithm, at(room),
+							      bytes, b, w.filter, at(w.memory)));
 		snprintf(what, sizeof(what), "%s of type %d%s, alpha %g, beta %g, %s", s->name, (int)type,
 			 last ? ", channels last" : "", alpha, beta,
 			 into == 2   ? "forward"
 			 : into == 0 ? "data"
 				     : "filter");
 		same(result, sum, what);
+		CU(cuMemFree(room));
 	}
 	GOOD(t.cudnnDestroyConvolutionDescriptor(c));
 	end(&x);
@@ -182,18 +220,19 @@ static void test_softmax(cudnnSoftmaxAlgorithm_t algorithm)
 
 static void test_pool(cudnnPoolingMode_t mode)
 {
-	static struct tensor x, y, dx;
+	static struct tensor x, y, dy, dx;
 	static double wanted[MOST], back[MOST];
 	int dim[] = { 2, 3, 7, 6 }, out[4], window[] = { 3, 2 }, pad[] = { 1, 1 }, stride[] = { 2, 2 };
 	cudnnPoolingDescriptor_t p;
 	float one = 1, zero = 0;
 
 	make(&x, CUDNN_DATA_FLOAT, false, 4, dim);
-	make(&dx, CUDNN_DATA_FLOAT, true, 4, dim);
+	make(&dx, CUDNN_DATA_FLOAT, is_ours, 4, dim); /* NVIDIA's own wants it as x */
 	GOOD(t.cudnnCreatePoolingDescriptor(&p));
 	GOOD(t.cudnnSetPoolingNdDescriptor(p, mode, CUDNN_PROPAGATE_NAN, 2, window, pad, stride));
 	GOOD(t.cudnnGetPoolingNdForwardOutputDim(p, x.descriptor, 4, out));
 	make(&y, CUDNN_DATA_FLOAT, false, 4, out);
+	make(&dy, CUDNN_DATA_FLOAT, false, 4, out);
 	memset(back, 0, sizeof(back));
 	for (int k = 0; k < count(&y); k++) {
 		int v = k % out[3], h = k / out[3] % out[2], plane = k / out[3] / out[2], best = -1, inside = 0;
@@ -207,7 +246,7 @@ static void test_pool(cudnnPoolingMode_t mode)
 				if (r < 0 || r >= 7 || c < 0 || c >= 6)
 					continue;
 				if (pass && mode)
-					back[i] += y.value[k] / whole;
+					back[i] += dy.value[k] / whole;
 				if (pass)
 					continue;
 				inside++;
@@ -218,16 +257,17 @@ static void test_pool(cudnnPoolingMode_t mode)
 		wanted[k] = !mode ? x.value[best]
 				  : sum / (mode == CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING ? 6 : inside);
 		if (!mode)
-			back[best] += y.value[k];
+			back[best] += dy.value[k];
 	}
-	GOOD(t.cudnnPoolingBackward(handle, p, &one, y.descriptor, at(y.memory), y.descriptor, at(y.memory),
-				    x.descriptor, at(x.memory), &zero, dx.descriptor, at(dx.memory)));
-	same(&dx, back, "the gradient of a pool");
 	GOOD(t.cudnnPoolingForward(handle, p, &one, x.descriptor, at(x.memory), &zero, y.descriptor, at(y.memory)));
 	same(&y, wanted, "a pool");
+	GOOD(t.cudnnPoolingBackward(handle, p, &one, y.descriptor, at(y.memory), dy.descriptor, at(dy.memory),
+				    x.descriptor, at(x.memory), &zero, dx.descriptor, at(dx.memory)));
+	same(&dx, back, "the gradient of a pool");
 	GOOD(t.cudnnDestroyPoolingDescriptor(p));
 	end(&x);
 	end(&y);
+	end(&dy);
 	end(&dx);
 }
 
@@ -327,16 +367,17 @@ static void test_infinite(cudnnActivationDescriptor_t f)
 }
 
 /* What a function has computed in the place of its argument is all that its gradient has of it. */
-static void test_in_place(cudnnActivationDescriptor_t f, const struct tensor *a, const struct tensor *c)
+static void test_in_place(cudnnActivationDescriptor_t f, const struct tensor *a)
 {
 	static const cudnnActivationMode_t modes[] = { CUDNN_ACTIVATION_SIGMOID, CUDNN_ACTIVATION_RELU,
 						       CUDNN_ACTIVATION_TANH, CUDNN_ACTIVATION_CLIPPED_RELU,
 						       CUDNN_ACTIVATION_ELU };
 	static double wanted[MOST];
-	static struct tensor y;
+	static struct tensor y, dx, *c = &dx;
 	float one = 1, zero = 0;
 
 	make(&y, CUDNN_DATA_FLOAT, false, a->rank, a->dim);
+	make(&dx, CUDNN_DATA_FLOAT, is_ours, a->rank, a->dim); /* NVIDIA's own wants it as x */
 	for (size_t m = 0; m < sizeof(modes) / sizeof(*modes); m++) {
 		GOOD(t.cudnnSetActivationDescriptor(f, modes[m], CUDNN_PROPAGATE_NAN, 0.5));
 		CU(cuMemcpyDtoD(y.memory, a->memory, (size_t)count(a) * sizeof(float)));
@@ -351,6 +392,7 @@ static void test_in_place(cudnnActivationDescriptor_t f, const struct tensor *a,
 					       at(c->memory)));
 		same(c, wanted, "the gradient of a function in place");
 	}
+	end(&dx);
 	end(&y);
 }
 
@@ -378,14 +420,17 @@ static void test_tensors(void)
 	GOOD(t.cudnnCreateReduceTensorDescriptor(&r));
 	GOOD(t.cudnnSetReduceTensorDescriptor(r, CUDNN_REDUCE_TENSOR_NORM2, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN,
 					      CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_32BIT_INDICES));
-	GOOD(t.cudnnReduceTensor(handle, r, NULL, 0, NULL, 0, &two, a.descriptor, at(a.memory), &one, b.descriptor,
-				 at(b.memory)));
+	GOOD(t.cudnnGetReductionWorkspaceSize(handle, r, a.descriptor, b.descriptor, &bytes));
+	CU(cuMemAlloc(&reserve, bytes + 1));
+	GOOD(t.cudnnReduceTensor(handle, r, NULL, 0, at(reserve), bytes, &two, a.descriptor, at(a.memory), &one,
+				 b.descriptor, at(b.memory)));
 	memset(wanted, 0, sizeof(wanted));
 	for (int k = 0; k < 120; k++)
 		wanted[k / 20 % 3] += a.value[k] * a.value[k];
 	for (int k = 0; k < 3; k++)
 		wanted[k] = 2 * sqrt(wanted[k]) + b.value[k];
 	same(&b, wanted, "a reduction");
+	CU(cuMemFree(reserve));
 	GOOD(t.cudnnDestroyReduceTensorDescriptor(r));
 	GOOD(t.cudnnCreateOpTensorDescriptor(&op));
 	GOOD(t.cudnnSetOpTensorDescriptor(op, CUDNN_OP_TENSOR_MAX, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN));
@@ -411,7 +456,7 @@ static void test_tensors(void)
 		wanted[k] = 2 * (a.value[k] > 0 ? a.value[k] : 0.5 * expm1(a.value[k]));
 	same(&c, wanted, "an activation");
 	test_infinite(f);
-	test_in_place(f, &a, &c);
+	test_in_place(f, &a);
 	GOOD(t.cudnnDestroyActivationDescriptor(f));
 	GOOD(t.cudnnSetTensor(handle, c.descriptor, at(c.memory), &half));
 	GOOD(t.cudnnScaleTensor(handle, c.descriptor, at(c.memory), &half));
@@ -436,9 +481,9 @@ static void test_tensors(void)
 	GOOD(t.cudnnDropoutBackward(handle, d, a.descriptor, at(a.memory), c.descriptor, at(c.memory), at(reserve),
 				    bytes));
 	same(&c, wanted, "the gradient keeps the same ones");
-	is(t.cudnnDropoutForward(handle, d, a.descriptor, at(a.memory), c.descriptor, at(c.memory), at(reserve),
-				 bytes - 1),
-	   CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT);
+	REFUSED(t.cudnnDropoutForward(handle, d, a.descriptor, at(a.memory), c.descriptor, at(c.memory), at(reserve),
+				      bytes - 1),
+		CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT);
 	GOOD(t.cudnnDestroyDropoutDescriptor(d));
 	cuMemFree(states);
 	cuMemFree(reserve);
@@ -494,7 +539,7 @@ static void test_captured(void)
 	list[1] = pointwise(CUDNN_POINTWISE_ADD, v1, tb, NULL, v2, 0);
 	list[2] = pointwise(CUDNN_POINTWISE_RELU_FWD, v2, NULL, NULL, ty, 0);
 	plan = plan_of(list, 3);
-	CU(cuMemAlloc(&workspace, (size_t)workspace_of(plan)));
+	workspace = workspace_make(plan);
 	pointers[0] = at(x.memory);
 	pointers[1] = at(w.memory);
 	pointers[2] = at(y.memory);
@@ -550,25 +595,26 @@ static void test_wrong(void)
 	char words[64] = { 0 };
 	int value = 0;
 
-	is(t.cudnnCreate(NULL), CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
-	is(t.cudnnDestroy(NULL), CUDNN_STATUS_NOT_INITIALIZED);
-	is(t.cudnnSetStream((cudnnHandle_t)(void *)words, NULL), CUDNN_STATUS_NOT_INITIALIZED);
-	ok(cudnnGetVersion() == 92801);
+	REFUSED(t.cudnnCreate(NULL), CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+	if (is_ours) { /* NVIDIA's own takes the first and reads the second */
+		is(t.cudnnDestroy(NULL), CUDNN_STATUS_NOT_INITIALIZED);
+		is(t.cudnnSetStream((cudnnHandle_t)(void *)words, NULL), CUDNN_STATUS_NOT_INITIALIZED);
+		is(t.cudnnCreateLRNDescriptor(&lrn), CUDNN_STATUS_NOT_SUPPORTED);
+	}
 	GOOD(t.cudnnGetProperty(MAJOR_VERSION, &value));
 	is(value, 9);
 	is(t.cudnnGetProperty((libraryPropertyType)17, &value), CUDNN_STATUS_BAD_PARAM);
 	ok(!strcmp(t.cudnnGetErrorString(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH),
 		   "CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH"));
 	ok(t.cudnnGetErrorString((cudnnStatus_t)4711) != NULL);
-	is(t.cudnnCreateLRNDescriptor(&lrn), CUDNN_STATUS_NOT_SUPPORTED);
 	GOOD(t.cudnnCreateTensorDescriptor(&d));
 	is(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FLOAT, 2, bad, stride), CUDNN_STATUS_BAD_PARAM);
 	is(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FLOAT, 0, xd, xd), CUDNN_STATUS_BAD_PARAM);
-	is(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FLOAT, 9, xd, xd), CUDNN_STATUS_BAD_PARAM);
-	is(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FP8_E8M0, 2, stride, stride),
-	   CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE);
-	is(t.cudnnSetTensor4dDescriptor(d, CUDNN_TENSOR_NCHW_VECT_C, CUDNN_DATA_FLOAT, 1, 4, 2, 2),
-	   CUDNN_STATUS_NOT_SUPPORTED_LAYOUT);
+	REFUSED(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FLOAT, 9, xd, xd), CUDNN_STATUS_BAD_PARAM);
+	REFUSED(t.cudnnSetTensorNdDescriptor(d, CUDNN_DATA_FP8_E8M0, 2, stride, stride),
+		CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE);
+	REFUSED(t.cudnnSetTensor4dDescriptor(d, CUDNN_TENSOR_NCHW_VECT_C, CUDNN_DATA_FLOAT, 1, 4, 2, 2),
+		CUDNN_STATUS_NOT_SUPPORTED_LAYOUT);
 	make(&x, CUDNN_DATA_FLOAT, false, 4, xd);
 	make(&w, CUDNN_DATA_FLOAT, false, 4, wd);
 	make(&y, CUDNN_DATA_FLOAT, false, 4, yd);
@@ -584,11 +630,11 @@ static void test_wrong(void)
 		cudnnTensorDescriptor_t xx = x.descriptor;
 		CUdeviceptr xx_at = x.memory;
 
-		is(FORWARD(none, xx, c, y.descriptor, at(y.memory)), CUDNN_STATUS_NOT_INITIALIZED);
+		REFUSED(FORWARD(none, xx, c, y.descriptor, at(y.memory)), CUDNN_STATUS_NOT_INITIALIZED);
 		is(FORWARD(handle, xx, unset, y.descriptor, at(y.memory)), CUDNN_STATUS_BAD_PARAM);
 		is(FORWARD(handle, xx, c, NULL, at(y.memory)), CUDNN_STATUS_BAD_PARAM);
 		is(FORWARD(handle, xx, c, y.descriptor, NULL), CUDNN_STATUS_BAD_PARAM);
-		is(FORWARD(handle, xx, c, xx, at(y.memory)), CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH);
+		REFUSED(FORWARD(handle, xx, c, xx, at(y.memory)), CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH);
 		/* NaN is computed with */
 		x.value[5] = NAN;
 		store(&x);
@@ -601,14 +647,14 @@ static void test_wrong(void)
 		GOOD(FORWARD(handle, xx, c, y.descriptor, at(y.memory + (UINT64_C(1) << 45))));
 		FAILS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 		if (!getenv("METE_TEST_WAY"))
-			is(FORWARD(handle, xx, c, y.descriptor, at(y.memory)),
-			   CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
+			REFUSED(FORWARD(handle, xx, c, y.descriptor, at(y.memory)),
+				CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
 	}
 	GOOD(t.cudnnDestroyConvolutionDescriptor(c));
 	GOOD(t.cudnnDestroyConvolutionDescriptor(unset));
 	GOOD(t.cudnnDestroyTensorDescriptor(d));
-	GOOD(t.cudnnDestroy(handle));
-	is(t.cudnnSetStream(none, NULL), CUDNN_STATUS_NOT_INITIALIZED);
+	tap_ok(!t.cudnnDestroy(handle) || !is_ours, "the handle's end"); /* NVIDIA's own tells of the context */
+	REFUSED(t.cudnnSetStream(none, NULL), CUDNN_STATUS_NOT_INITIALIZED);
 }
 
 int main(void)
