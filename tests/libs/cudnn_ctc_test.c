@@ -113,6 +113,15 @@ static void memory_end(struct memory *m)
 	GOOD(t.cudnnDestroyTensorDescriptor(m->shape));
 }
 
+/*
+ * Does NVIDIA's own tell something else of a sample or step? Of a sample without labels it says that it costs nothing,
+ * and it leaves the gradients of steps behind a sample's last as they were.
+ */
+static bool differs(int image, int step)
+{
+	return !is_ours && (!label_lengths[image] || image == IMAGES - 1 || step >= input_lengths[image]);
+}
+
 /* `hopeless`: what the gradient of the sample is that no path has; 7 is what was there. */
 static void check(struct memory *m, bool softmax, double hopeless)
 {
@@ -122,16 +131,17 @@ static void check(struct memory *m, bool softmax, double hopeless)
 	CU(cuMemcpyDtoH(costs, m->costs, sizeof(costs)));
 	CU(cuMemcpyDtoH(gradients, m->gradients, sizeof(gradients)));
 	for (int i = 0; i < IMAGES - 1; i++)
-		off = fmax(off, fabs((double)costs[i] - loss_of(i, softmax)));
-	tap_ok(off < 1e-5 && isinf(costs[IMAGES - 1]) && costs[IMAGES - 1] > 0, "losses are off by %g", off);
+		if (!differs(i, 0))
+			off = fmax(off, fabs((double)costs[i] - loss_of(i, softmax)));
+	tap_ok(off < 1e-5, "losses are off by %g", off);
+	ok(!is_ours || (isinf(costs[IMAGES - 1]) && costs[IMAGES - 1] > 0));
 	off = 0;
-	if (!softmax) /* the gradients are those to what the softmax has been of */
-		for (int i = 0; i < ALL; i++)
-			x[i] = log(x[i]);
 	for (int i = 0; i < ALL; i++) {
 		int image = i / LABELS % IMAGES, step = i / LABELS / IMAGES;
 		double was = x[i], up, wanted;
 
+		if (differs(image, step))
+			continue;
 		if (image == IMAGES - 1) {
 			wanted = step < input_lengths[image] || hopeless == 7 ? hopeless : 0;
 			off = isnan(wanted) ? (isnan(gradients[i]) ? off : 1)
@@ -139,15 +149,12 @@ static void check(struct memory *m, bool softmax, double hopeless)
 			continue;
 		}
 		x[i] = was + 1e-5;
-		up = loss_of(image, true);
+		up = loss_of(image, softmax);
 		x[i] = was - 1e-5;
-		wanted = step < input_lengths[image] ? (up - loss_of(image, true)) / 2e-5 : 0;
+		wanted = step < input_lengths[image] ? (up - loss_of(image, softmax)) / 2e-5 : 0;
 		x[i] = was;
 		off = fmax(off, fabs((double)gradients[i] - wanted));
 	}
-	if (!softmax)
-		for (int i = 0; i < ALL; i++)
-			x[i] = exp(x[i]);
 	tap_ok(off < 1e-4, "gradients are off by %g", off);
 }
 
@@ -181,10 +188,10 @@ static void test_device(CUstream captured)
 		CU(cuGraphDestroy(graph));
 	}
 	check(&m, true, captured ? 7 : 0);
-	is(t.cudnnCTCLoss_v8(handle, CUDNN_CTC_LOSS_ALGO_DETERMINISTIC, m.d, m.shape, at(m.x), at(m.labels),
-			     at(m.label_lengths), at(m.input_lengths), at(m.costs), m.shape, at(m.gradients),
-			     m.work_bytes - 1, at(m.work)),
-	   CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT);
+	LATER(t.cudnnCTCLoss_v8(handle, CUDNN_CTC_LOSS_ALGO_DETERMINISTIC, m.d, m.shape, at(m.x), at(m.labels),
+				at(m.label_lengths), at(m.input_lengths), at(m.costs), m.shape, at(m.gradients),
+				m.work_bytes - 1, at(m.work)),
+	      CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT);
 	memory_end(&m);
 }
 
@@ -205,6 +212,11 @@ static void test_program(bool softmax, cudnnNanPropagation_t nan)
 	GOOD(t.cudnnCTCLoss(handle, m.shape, at(m.x), labels, label_lengths, input_lengths, at(m.costs), m.shape,
 			    at(m.gradients), CUDNN_CTC_LOSS_ALGO_NON_DETERMINISTIC, m.d, at(m.work), m.work_bytes));
 	check(&m, softmax, nan == CUDNN_PROPAGATE_NAN ? NAN : 0);
+	REFUSED(t.cudnnSetCTCLossDescriptor(m.d, CUDNN_DATA_HALF), CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE);
+	if (!is_ours) { /* NVIDIA's own looks neither at labels nor at how many there are */
+		memory_end(&m);
+		return;
+	}
 	is(t.cudnnCTCLoss(handle, m.shape, at(m.x), bad, label_lengths, input_lengths, at(m.costs), m.shape,
 			  at(m.gradients), CUDNN_CTC_LOSS_ALGO_NON_DETERMINISTIC, m.d, at(m.work), m.work_bytes),
 	   CUDNN_STATUS_BAD_PARAM);
@@ -212,7 +224,6 @@ static void test_program(bool softmax, cudnnNanPropagation_t nan)
 	GOOD(t.cudnnSetTensorNdDescriptor(m.shape, CUDNN_DATA_FLOAT, 3, large, large_stride));
 	is(t.cudnnGetCTCLossWorkspaceSize_v8(handle, CUDNN_CTC_LOSS_ALGO_DETERMINISTIC, m.d, m.shape, NULL, &bytes),
 	   CUDNN_STATUS_NOT_SUPPORTED_SHAPE);
-	is(t.cudnnSetCTCLossDescriptor(m.d, CUDNN_DATA_HALF), CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE);
 	memory_end(&m);
 }
 
@@ -251,6 +262,6 @@ int main(void)
 	test_program(false, CUDNN_NOT_PROPAGATE_NAN);
 	CU(cuStreamDestroy(stream));
 	test_wrong();
-	GOOD(t.cudnnDestroy(handle));
+	tap_ok(!t.cudnnDestroy(handle) || !is_ours, "the handle's end"); /* NVIDIA's own tells of the context's fault */
 	return soft_end();
 }

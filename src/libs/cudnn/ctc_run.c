@@ -1,8 +1,8 @@
 /*
  * ctc_run.c: the CTC loss on the device's threads: sums over paths forward and backward, of logarithms, in double.
  *
- * Source: Graves and others, "Connectionist temporal classification", ICML 2006, section 4. The gradient is that to the
- * activations before their softmax, as cuDNN has it in both of its modes.
+ * Source: Graves and others, "Connectionist temporal classification", ICML 2006, section 4. The gradient is that to
+ * the numbers that are given: to the activations before their softmax, or to the probabilities. One of 0 has none.
  *
  * Lengths and labels are read from the device's memory once, and checked: another stream may change them meanwhile.
  */
@@ -109,6 +109,14 @@ static void slope_fill(struct image *i, int64_t step, double value)
 	slope_put(i, step, i->slope);
 }
 
+/* What a state's part of all paths, a logarithm, takes from the gradient to its number, which has this logarithm. */
+static double share_of(const struct image *i, double part, double number)
+{
+	if (i->w->mode)
+		return exp(part);
+	return number == NEVER ? 0 : exp(part - number);
+}
+
 /* `after`: sums of paths from a state on, without the state's own step. */
 static bool backward(struct image *i, double all)
 {
@@ -137,9 +145,9 @@ static bool backward(struct image *i, double all)
 		later = now;
 		row = row_get(i, t);
 		for (int64_t k = 0; k < i->w->dim[LABELS]; k++)
-			i->slope[k] = exp(row[k]);
+			i->slope[k] = i->w->mode ? exp(row[k]) : 0;
 		for (int s = 0; s < i->states; s++)
-			i->slope[i->state[s]] -= exp(now[s] + after[s] - all);
+			i->slope[i->state[s]] -= share_of(i, now[s] + after[s] - all, row[i->state[s]]);
 		slope_put(i, t, i->slope);
 		if (!i->n->go_on(i->n, (uint64_t)(i->states * 8 + i->w->dim[LABELS]) + 1))
 			return false;
