@@ -2,6 +2,7 @@
 import torch
 import torch.nn.functional as F
 
+torch.backends.cudnn.allow_tf32 = False  # a GPU's cuDNN would round the factors to 10 bits
 torch.manual_seed(1)
 aten = torch.ops.aten
 
