@@ -484,6 +484,8 @@ static void test_tensors(void)
 	REFUSED(t.cudnnDropoutForward(handle, d, a.descriptor, at(a.memory), c.descriptor, at(c.memory), at(reserve),
 				      bytes - 1),
 		CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT);
+	REFUSED(t.cudnnRestoreDropoutDescriptor(d, handle, 0.25f, NULL, 0, 42),
+		CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT);
 	GOOD(t.cudnnDestroyDropoutDescriptor(d));
 	cuMemFree(states);
 	cuMemFree(reserve);

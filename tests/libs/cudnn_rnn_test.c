@@ -215,6 +215,9 @@ static void network_begin(struct network *n)
 		GOOD(t.cudnnDropoutGetStatesSize(handle, &bytes));
 		CU(cuMemAlloc(&n->dropout_states, bytes));
 		GOOD(t.cudnnSetDropoutDescriptor(n->dropout, handle, n->dropped, at(n->dropout_states), bytes, 5));
+	} else if (n->both) { /* as PyTorch says that nothing is dropped */
+		GOOD(t.cudnnCreateDropoutDescriptor(&n->dropout));
+		GOOD(t.cudnnSetDropoutDescriptor(n->dropout, handle, 0, NULL, 0, 0));
 	}
 	GOOD(t.cudnnCreateRNNDescriptor(&n->d));
 	GOOD(t.cudnnSetRNNDescriptor_v8(n->d, CUDNN_RNN_ALGO_STANDARD, n->mode, n->bias,
@@ -258,10 +261,10 @@ static void network_end(struct network *n)
 	GOOD(t.cudnnDestroyRNNDataDescriptor(n->xd));
 	GOOD(t.cudnnDestroyRNNDataDescriptor(n->yd));
 	GOOD(t.cudnnDestroyTensorDescriptor(n->state));
-	if (n->dropout) {
+	if (n->dropout)
 		GOOD(t.cudnnDestroyDropoutDescriptor(n->dropout));
+	if (n->dropout_states)
 		cuMemFree(n->dropout_states);
-	}
 }
 
 /* The gradients of some numbers of the loop, by differences. */

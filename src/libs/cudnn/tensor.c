@@ -725,27 +725,35 @@ cudnnStatus_t soft_cudnnDropoutGetStatesSize(cudnnHandle_t handle, size_t *sizeI
 	return CUDNN_STATUS_SUCCESS;
 }
 
+static cudnnStatus_t dropout_set(cudnnDropoutDescriptor_t d, cudnnHandle_t handle, float rate, void *states,
+				 size_t bytes, unsigned long long seed)
+{
+	if (!dnn_handle_good(handle))
+		return CUDNN_STATUS_NOT_INITIALIZED;
+	if (!IS(d, DROPOUT) || !(rate >= 0 && rate <= 1))
+		return CUDNN_STATUS_BAD_PARAM;
+	if (states && bytes < STATES_BYTES)
+		return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
+	d->rate = rate;
+	d->states = states;
+	d->seed = seed;
+	return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t soft_cudnnRestoreDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc, cudnnHandle_t handle,
 						 float dropout, void *states, size_t stateSizeInBytes,
 						 unsigned long long seed)
 {
-	if (!dnn_handle_good(handle))
-		return CUDNN_STATUS_NOT_INITIALIZED;
-	if (!IS(dropoutDesc, DROPOUT) || !(dropout >= 0 && dropout <= 1))
-		return CUDNN_STATUS_BAD_PARAM;
-	if (states && stateSizeInBytes < STATES_BYTES)
-		return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
-	dropoutDesc->rate = dropout;
-	dropoutDesc->states = states;
-	dropoutDesc->seed = seed;
-	return CUDNN_STATUS_SUCCESS;
+	if (dnn_handle_good(handle) && !states)
+		return dnn_fail(CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT, "no states of dropout to restore");
+	return dropout_set(dropoutDesc, handle, dropout, states, stateSizeInBytes, seed);
 }
 
+/* Frameworks describe a network without dropout by a rate of 0 and no states. */
 cudnnStatus_t soft_cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc, cudnnHandle_t handle, float dropout,
 					     void *states, size_t stateSizeInBytes, unsigned long long seed)
 {
-	cudnnStatus_t status =
-		soft_cudnnRestoreDropoutDescriptor(dropoutDesc, handle, dropout, states, stateSizeInBytes, seed);
+	cudnnStatus_t status = dropout_set(dropoutDesc, handle, dropout, states, stateSizeInBytes, seed);
 
 	if (!status)
 		dropoutDesc->used = 0;

@@ -77,7 +77,7 @@ cudnnStatus_t far_cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc
 {
 	cudnnHandle_t twin = (cudnnHandle_t)twin_of(handle, FAR_HANDLE);
 	cudnnStatus_t status =
-		soft_cudnnRestoreDropoutDescriptor(dropoutDesc, twin, dropout, states, stateSizeInBytes, seed);
+		soft_cudnnSetDropoutDescriptor(dropoutDesc, twin, dropout, states, stateSizeInBytes, seed);
 	struct twin_call c;
 
 	if (status || !states)
@@ -166,7 +166,7 @@ static cudnnStatus_t labels_find(struct labels *l, cudnnTensorDescriptor_t probs
 		l->count += length[i];
 	}
 	return l->images > RECIPE_SEQUENCES_MOST || l->count > RECIPE_SEQUENCES_MOST ? CUDNN_STATUS_NOT_SUPPORTED
-										      : CUDNN_STATUS_SUCCESS;
+										     : CUDNN_STATUS_SUCCESS;
 }
 
 static size_t labels_room(const struct labels *l)

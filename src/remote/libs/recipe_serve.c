@@ -172,7 +172,9 @@ static cudnnStatus_t set_dropout(struct forward_work *w, void *d)
 
 	forward_get_device(w, &states);
 	seed = (uint64_t)word(w);
-	if (states && FAR_CALL(w, cudnnDropoutGetStatesSize))
+	if (!states) /* no states are none to restore, says NVIDIA's */
+		return SET(cudnnSetDropoutDescriptor, d, w->handle, rate, NULL, 0, seed);
+	if (FAR_CALL(w, cudnnDropoutGetStatesSize))
 		FAR_CALL(w, cudnnDropoutGetStatesSize)(w->handle, &bytes);
 	return SET(cudnnRestoreDropoutDescriptor, d, w->handle, rate, (void *)(uintptr_t)states, bytes, seed);
 }
