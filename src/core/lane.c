@@ -27,7 +27,7 @@ static struct lane *find_locked(face_context context)
 {
 	for (struct block *b = &blocks; b; b = b->next)
 		for (unsigned int i = 0; i < LANES; i++)
-			if (b->lane[i].context == context)
+			if (b->lane[i].context == context && !b->lane[i].is_beside)
 				return &b->lane[i];
 	return NULL;
 }
@@ -66,9 +66,26 @@ struct lane *lane_known(face_context context)
 	return l;
 }
 
-struct lane *lane_find(const struct face *f, face_context context, bool *ret_full)
+static void fill_locked(struct lane *l, const struct face *f, face_context context, unsigned int device)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	l->face = f;
+	l->lock = unlocked;
+	l->pooled = 0;
+	l->base = l->next_base = NULL;
+	l->gaps = l->excesses = 0;
+	l->device = device;
+	l->beside = NULL;
+	l->is_beside = false;
+	atomic_store_explicit(&l->streams, 0, memory_order_relaxed);
+	atomic_store_explicit(&l->free_of, 0, memory_order_relaxed); /* what came before is not known */
+	atomic_store_explicit(&l->frozen, false, memory_order_relaxed);
+	l->context = context;
+}
+
+struct lane *lane_find(const struct face *f, face_context context, bool *ret_full)
+{
 	unsigned int device;
 	struct lane *l;
 
@@ -78,20 +95,39 @@ struct lane *lane_find(const struct face *f, face_context context, bool *ret_ful
 		return l;
 	pthread_mutex_lock(&table_lock);
 	l = find_locked(context);
-	if (!l && (l = free_locked())) {
-		l->face = f;
-		l->lock = unlocked;
-		l->pooled = 0;
-		l->base = l->next_base = NULL;
-		l->gaps = l->excesses = 0;
-		l->device = device;
-		atomic_store_explicit(&l->streams, 0, memory_order_relaxed);
-		atomic_store_explicit(&l->free_of, 0, memory_order_relaxed); /* what came before is not known */
-		atomic_store_explicit(&l->frozen, false, memory_order_relaxed);
-		l->context = context;
-	}
+	if (!l && (l = free_locked()))
+		fill_locked(l, f, context, device);
 	pthread_mutex_unlock(&table_lock);
 	*ret_full = !l;
+	return l;
+}
+
+/* Frozen if the context's own is, which lane_freeze() has noted before it looks at the list. */
+static struct lane *add_beside_locked(struct lane *home, unsigned int device)
+{
+	struct lane *l = home->context ? free_locked() : NULL;
+
+	if (!l)
+		return NULL;
+	fill_locked(l, home->face, home->context, device);
+	l->is_beside = true;
+	atomic_store(&l->frozen, atomic_load(&home->frozen));
+	l->beside = home->beside;
+	home->beside = l;
+	return l;
+}
+
+struct lane *lane_beside(struct lane *home, unsigned int device)
+{
+	struct lane *l;
+
+	pthread_mutex_lock(&table_lock);
+	l = home->beside;
+	while (l && l->device != device)
+		l = l->beside;
+	if (!l)
+		l = add_beside_locked(home, device);
+	pthread_mutex_unlock(&table_lock);
 	return l;
 }
 
@@ -245,28 +281,44 @@ uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uin
 	return at;
 }
 
+/* None is added before the context's own is, and none goes but by the thread that destroys the context. */
+static void freeze_all(struct lane *home, bool frozen)
+{
+	pthread_mutex_lock(&table_lock);
+	for (struct lane *l = home; l; l = l->beside)
+		atomic_store(&l->frozen, frozen);
+	pthread_mutex_unlock(&table_lock);
+}
+
 void lane_freeze(face_context context)
 {
 	uint64_t until = tick_now() + LEAVE_PATIENCE_NS;
-	struct lane *l = lane_known(context);
+	struct lane *home = lane_known(context);
 	uint32_t inside;
 
-	if (!l)
+	if (!home)
 		return;
-	atomic_store(&l->frozen, true);
-	while ((inside = atomic_load(&l->inside)) && tick_now() < until)
-		tick_wait(&l->inside, inside, 10000000, false);
+	freeze_all(home, true);
+	for (struct lane *l = home; l; l = l->beside)
+		while ((inside = atomic_load(&l->inside)) && tick_now() < until)
+			tick_wait(&l->inside, inside, 10000000, false);
 }
 
-void lane_thaw(struct lane *l)
+void lane_thaw(struct lane *home)
 {
-	atomic_store(&l->frozen, false);
+	freeze_all(home, false);
 }
 
-void lane_drop(struct lane *l)
+void lane_drop(struct lane *home)
 {
+	struct lane *next;
+
 	pthread_mutex_lock(&table_lock);
-	l->context = NULL;
+	for (struct lane *l = home; l; l = next) {
+		next = l->beside;
+		l->beside = NULL;
+		l->context = NULL;
+	}
 	pthread_mutex_unlock(&table_lock);
 }
 

@@ -2,6 +2,10 @@
  * lane.h: a lane is the core's record of one context. It keeps a pool of the context's events, and converts the times
  * of its device's clock to CLOCK_MONOTONIC.
  *
+ * Work in a context may also occupy another device of the grant (a graph with nodes there). For each such device the
+ * context has a further lane: the work is charged to that device, and is measured by events of the context in which it
+ * was launched.
+ *
  * Events are created when first needed and used again. The face gives the time between an event and a base event
  * (marker_between). The base's time on CLOCK_MONOTONIC is an estimate, which every event bounds: an event happens after
  * it was submitted and before it was seen. The base is replaced every two seconds: the driver answers with a float,
@@ -27,6 +31,8 @@ struct lane {
 	const struct face *face;
 	face_context context; /* NULL: the entry is free */
 	unsigned int device;  /* in the grant */
+	struct lane *beside;  /* the context's next lane; the first one is for the context's own device */
+	bool is_beside;	      /* it is not the first one */
 	_Atomic bool frozen;
 	_Atomic uint32_t users;	  /* its markers in use by a thread: the entry is not reused meanwhile */
 	_Atomic uint32_t inside;  /* threads that have entered it */
@@ -52,6 +58,11 @@ struct lane {
 struct lane *lane_find(const struct face *f, face_context context, bool *ret_full);
 /* The same, but creates none. */
 struct lane *lane_known(face_context context);
+/*
+ * Returns the lane for what `home`, the context's own, submits to another device; creates it if need be. NULL: no
+ * memory, or the context is gone.
+ */
+struct lane *lane_beside(struct lane *home, unsigned int device);
 
 /* Enters the lane. False: its context is about to be destroyed; do not call the driver. */
 bool lane_enter(struct lane *l);
@@ -107,7 +118,8 @@ uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uin
 
 /*
  * Around a driver's call that may destroy the context: lane_freeze() before it, then lane_drop() if the context is
- * gone, else lane_thaw(). lane_freeze() waits for the threads inside, for a limited time.
+ * gone, else lane_thaw(). They are about all lanes of the context; for lane_thaw() and lane_drop() the first one stands
+ * for all. lane_freeze() waits for the threads inside, for a limited time.
  */
 void lane_freeze(face_context context);
 void lane_thaw(struct lane *l);

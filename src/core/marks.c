@@ -157,8 +157,10 @@ void marks_context_left(face_context context, bool gone)
 		lane_thaw(l);
 		return;
 	}
-	streams_retire(l);
-	for (int e = 0; e < WIRE_ENGINES; e++)
-		markers_drop_lane(&paces[l->device][e], l);
+	for (struct lane *each = l; each; each = each->beside) {
+		streams_retire(each);
+		for (int e = 0; e < WIRE_ENGINES; e++)
+			markers_drop_lane(&paces[each->device][e], each);
+	}
 	lane_drop(l);
 }

@@ -281,7 +281,7 @@ static bool admit_locked(struct pace *p, struct launch *l, const struct asker *a
 	uint32_t slow = atomic_load_explicit(&f->slow, memory_order_relaxed);
 	bool began = !p->busy;
 
-	if (slow & FLOW_FRESH)
+	if (slow & FLOW_FRESH && !l->stream->lane->is_beside)
 		note_prompt_locked(p, a->since_ns ? a->since_ns : now_ns);
 	if (began && !begin_busy_locked(p, a, gate, now_ns))
 		return false;
@@ -417,7 +417,8 @@ static bool try(struct pace *p, struct launch *l, struct asker *a, bool *ret_fre
 	now = tick_now();
 	gate = atomic_load(&p->wire->gate);
 	progress = atomic_load(&p->progress);
-	a->bypass = a->since_ns && now >= a->stuck_at_ns && p->busy && progress == a->progress && !stands_still(p);
+	a->bypass = a->since_ns && now >= a->stuck_at_ns && p->busy && progress == a->progress && !stands_still(p) &&
+		    !p->held;
 	pass = may_pass_locked(p, a, gate, now);
 	*ret_free = pass == PASS_FREE;
 	if (pass == PASS_FREE || (pass == PASS_NOW && admit_locked(p, l, a, gate, now))) {
@@ -546,8 +547,7 @@ static bool is_captured(const struct face *f, struct launch *l, const struct wor
 	return false;
 }
 
-/* What has no record cannot be charged, so it waits until there is memory for one. NULL: it is not gated. */
-static struct stream *record_of(const struct face *f, const struct work *w)
+struct stream *pace_record(const struct face *f, const struct work *w)
 {
 	struct stream *s;
 	bool full;
@@ -557,11 +557,11 @@ static struct stream *record_of(const struct face *f, const struct work *w)
 	return s;
 }
 
-void pace_begin_slow_by(const struct face *f, struct launch *l, const struct work *w)
+/* Waits for the turn of the device that l->stream is of. */
+static void begin(const struct face *f, struct launch *l, const struct work *w)
 {
 	uint64_t submitted = trace_on() ? tick_now() : 0;
 	struct asker a = { 0 };
-	int saved = errno;
 	struct pace *p;
 	bool free_pass;
 
@@ -572,16 +572,11 @@ void pace_begin_slow_by(const struct face *f, struct launch *l, const struct wor
 	l->handle = w->stream;
 	l->per_thread = w->per_thread;
 	l->waits = w->waits;
-	l->stream = record_of(f, w);
-	if (!l->stream || is_captured(f, l, w)) {
-		errno = saved;
+	if (!l->stream || is_captured(f, l, w))
 		return;
-	}
 	p = &paces[l->stream->lane->device][w->engine];
-	if (!pace_is_gated(p)) {
-		errno = saved;
+	if (!pace_is_gated(p))
 		return;
-	}
 	marks_arm();
 	take_end(p, l->stream);
 	predict(l, &a, w);
@@ -594,7 +589,69 @@ void pace_begin_slow_by(const struct face *f, struct launch *l, const struct wor
 			trace_note(w, l, submitted, tick_now());
 		record_start(l);
 	}
+}
+
+void pace_begin_slow_by(const struct face *f, struct launch *l, const struct work *w)
+{
+	int saved = errno;
+
+	l->stream = pace_record(f, w);
+	begin(f, l, w);
 	errno = saved;
+}
+
+/* As pace_record(). */
+static struct stream *record_beside(struct lane *home, enum wire_engine engine, unsigned int device)
+{
+	struct pace *p = &paces[device][engine];
+	struct stream *s = NULL;
+	struct lane *l;
+
+	while (home->context && !((l = lane_beside(home, device)) && (s = stream_beside(l))))
+		tick_wait(&p->kick, atomic_load(&p->kick), NAP_NS, false);
+	return s;
+}
+
+/* Each launch has an event before it: what its queue did since the last one was on its own device. */
+void pace_begin_beside_by(const struct face *f, struct launch *l, const struct work *w, unsigned int device)
+{
+	struct stream *home;
+	int saved = errno;
+
+	home = pace_record(f, w);
+	l->stream = home && home->lane->device != device ? record_beside(home->lane, w->engine, device) : NULL;
+	if (l->stream)
+		atomic_fetch_or_explicit(&l->stream->flow[w->engine].slow, FLOW_FRESH, memory_order_relaxed);
+	begin(f, l, w);
+	errno = saved;
+}
+
+bool pace_is_capturing(const struct launch *l)
+{
+	return l->pace == &capturing;
+}
+
+static bool is_admitted(const struct launch *l)
+{
+	return l->pace && !pace_is_capturing(l);
+}
+
+void pace_hold(struct launch *l)
+{
+	if (!is_admitted(l))
+		return;
+	pthread_mutex_lock(&l->pace->lock);
+	l->pace->held++;
+	pthread_mutex_unlock(&l->pace->lock);
+}
+
+void pace_let_go(struct launch *l)
+{
+	if (!is_admitted(l))
+		return;
+	pthread_mutex_lock(&l->pace->lock);
+	l->pace->held -= l->pace->held > 0;
+	pthread_mutex_unlock(&l->pace->lock);
 }
 
 static void undo(struct pace *p, struct launch *l)

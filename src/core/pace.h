@@ -71,6 +71,7 @@ struct pace {
 	uint64_t anchor_ns;	 /* what is in flight has been running since then */
 	bool alone;		 /* what is in flight is of unknown length */
 	uint32_t alone_wanted;	 /* launches of unknown length that wait for the rest to end */
+	uint32_t held;		 /* launches admitted that wait for a further device's turn */
 	uint32_t turn_used;	 /* the gate of the turn in which something was admitted */
 	bool busy;		 /* the page says so */
 	uint64_t idle_from_ns;	 /* it has not been since then */
@@ -186,6 +187,26 @@ static inline bool pace_begin_fast(struct launch *l, enum wire_engine engine, ui
 
 /* Waits for the launch's turn and admits it, or finds that it is none of our business (pace NULL). */
 void pace_begin_slow_by(const struct face *f, struct launch *l, const struct work *w);
+
+/*
+ * For the core: the record of the launch's queue. What has none cannot be charged, so this waits until there is memory
+ * for one. NULL: it is not gated.
+ */
+struct stream *pace_record(const struct face *f, const struct work *w);
+/*
+ * The same for a device that the work runs on beside that of its queue: its time there is taken to be all the time that
+ * it runs, by markers in its queue.
+ */
+void pace_begin_beside_by(const struct face *f, struct launch *l, const struct work *w, unsigned int device);
+
+/*
+ * An admitted launch that goes when it has the turn of a further device, and until pace_let_go() is not the program's
+ * work that another launch of the process may wait in vain for.
+ */
+void pace_hold(struct launch *l);
+void pace_let_go(struct launch *l);
+/* The launch is captured: its pace is none of a device. */
+bool pace_is_capturing(const struct launch *l);
 
 static inline void pace_begin_slow(struct launch *l, const struct work *w)
 {

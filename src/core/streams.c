@@ -159,6 +159,16 @@ struct stream *stream_add(const struct face *f, face_queue handle, bool per_thre
 	return s;
 }
 
+struct stream *stream_beside(struct lane *l)
+{
+	struct stream *s;
+
+	pthread_mutex_lock(&lock);
+	s = join_crowd_locked(l);
+	pthread_mutex_unlock(&lock);
+	return s;
+}
+
 static void retire_locked(struct stream *s)
 {
 	atomic_store_explicit(&s->key, STREAM_GONE, memory_order_release);

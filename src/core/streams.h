@@ -97,6 +97,12 @@ static inline uint64_t stream_key(face_queue handle, bool per_thread)
  */
 struct stream *stream_add(const struct face *f, face_queue handle, bool per_thread, bool *ret_full);
 
+/*
+ * Returns the record of what the context submits to another device than its own (lane_beside()): one for all of its
+ * streams. NULL: there is no memory for it.
+ */
+struct stream *stream_beside(struct lane *l);
+
 /* Call before a stream is destroyed: no thread marks it from then on. Its work has been marked. */
 void stream_retire(struct stream *s);
 /* Retires all streams of a frozen lane. `gone`: their work in flight counts as done. */

@@ -32,6 +32,7 @@ static struct map contexts;
 static CUcontext primary[WIRE_MAX_DEVICES];
 static pthread_mutex_t limits = PTHREAD_MUTEX_INITIALIZER; /* held while a limit changes; taken before the gate */
 static _Atomic(CUcontext) sole;				   /* written with the lock held */
+static _Atomic uint32_t on_devices;			   /* the same */
 
 /* Which symbol, and what it was called with. */
 struct create {
@@ -88,6 +89,25 @@ static void undo(void *made, const struct create *a)
 	}
 }
 
+static bool add_device(const struct map_entry *e, void *data)
+{
+	*(uint32_t *)data |= 1u << e->value[0];
+	return false;
+}
+
+static void find_devices_locked(void)
+{
+	uint32_t devices = 0;
+
+	map_sweep(&contexts, add_device, &devices);
+	atomic_store_explicit(&on_devices, devices, memory_order_release);
+}
+
+uint32_t contexts_devices(void)
+{
+	return atomic_load_explicit(&on_devices, memory_order_acquire);
+}
+
 /* False: no memory for it; then the context must not stay. */
 static bool remember(void *made, const struct create *a, unsigned int device, uint32_t units)
 {
@@ -99,6 +119,7 @@ static bool remember(void *made, const struct create *a, unsigned int device, ui
 	if (good && a->call == CUDA_CALL_cuDevicePrimaryCtxRetain)
 		primary[device] = made;
 	atomic_store_explicit(&sole, good && contexts.count == 1 ? made : NULL, memory_order_release);
+	find_devices_locked();
 	pthread_mutex_unlock(&lock);
 	return good;
 }
@@ -120,6 +141,7 @@ static void forget(const void *context, unsigned int device)
 	pthread_mutex_lock(&lock);
 	map_remove(&contexts, (uint64_t)(uintptr_t)context, NULL);
 	atomic_store_explicit(&sole, NULL, memory_order_release);
+	find_devices_locked();
 	if (primary[device] == context)
 		primary[device] = NULL;
 	pthread_mutex_unlock(&lock);
@@ -747,6 +769,7 @@ void contexts_reset(void)
 	lock = limits = unlocked;
 	map_clear(&contexts);
 	atomic_store_explicit(&sole, NULL, memory_order_relaxed);
+	atomic_store_explicit(&on_devices, 0, memory_order_relaxed);
 	for (unsigned int i = 0; i < WIRE_MAX_DEVICES; i++)
 		primary[i] = NULL;
 }

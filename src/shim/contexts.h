@@ -15,6 +15,8 @@ unsigned int contexts_list(void **ret, unsigned int most);
 bool contexts_device(const void *context, unsigned int *ret_device);
 /* The only context of the program. NULL: it has none, or several. Takes no lock. */
 CUcontext contexts_sole(void);
+/* The devices on which the program has contexts: a bit for each of the grant. Takes no lock. */
+uint32_t contexts_devices(void);
 /*
  * True: the calling thread has no usable context, and *ret_r is the driver's error for that. The call itself is then
  * not passed to the driver: another thread may restore the primary context meanwhile, and the memory would be charged

@@ -15,8 +15,10 @@
 #include "core/attach.h"
 #include "core/capture.h"
 #include "core/charge.h"
+#include "shim/contexts.h"
 #include "shim/devices.h"
 #include "core/gate.h"
+#include "shim/graph_devices.h"
 #include "shim/launches.h"
 #include "core/log.h"
 #include "core/map.h"
@@ -31,6 +33,7 @@
 
 struct exec_need {
 	uint64_t units[WIRE_MAX_DEVICES];
+	uint32_t devices; /* on which it has nodes; not what execs knows of it */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all three */
@@ -84,6 +87,8 @@ static bool add_node(CUgraphNode node, struct exec_need *need, int depth)
 	if (type == CU_GRAPH_NODE_TYPE_GRAPH)
 		return shim_real.cuGraphChildGraphNodeGetGraph(node, &child) == CUDA_SUCCESS &&
 		       add_graph(child, need, depth + 1);
+	if (account_count > 1)
+		need->devices |= graph_devices_of_node(node, type);
 	if (type != CU_GRAPH_NODE_TYPE_MEM_ALLOC)
 		return true;
 	if (shim_real.cuGraphMemAllocNodeGetParams(node, &params) != CUDA_SUCCESS)
@@ -139,6 +144,14 @@ static bool is_empty(const struct exec_need *need)
 	return true;
 }
 
+/* One that cannot be looked through may have nodes on every device. */
+uint32_t graphs_devices(CUgraph graph)
+{
+	struct exec_need need = { 0 };
+
+	return add_graph(graph, &need, 0) ? need.devices : contexts_devices();
+}
+
 /* `exec` was made from `graph`: remembers what a launch may take. False: it cannot be told. */
 static bool remember(CUgraphExec exec, CUgraph graph)
 {
@@ -147,6 +160,8 @@ static bool remember(CUgraphExec exec, CUgraph graph)
 
 	if (!add_graph(graph, &need, 0))
 		return false;
+	if (account_count > 1)
+		graph_devices_note(exec, need.devices, true);
 	if (is_empty(&need) && !atomic_load_explicit(&used, memory_order_acquire))
 		return true;
 	pthread_mutex_lock(&lock);
@@ -458,11 +473,25 @@ static CUresult launch(enum cuda_call call, CUgraphExec exec, CUstream stream)
 	return launch_charged(call, exec, stream, &need);
 }
 
+/* Not inlined: the parts of it need room, which a launch on one device does not. */
+static __attribute__((noinline)) CUresult launch_spread(enum cuda_call call, CUgraphExec exec, CUstream stream)
+{
+	struct spread s;
+	CUresult r;
+
+	graph_begin_spread(&s, exec, stream, per_thread(call), graph_devices_of(exec));
+	r = launch(call, exec, stream);
+	spread_end(&s, r == CUDA_SUCCESS);
+	return r;
+}
+
 static CUresult launch_gated(enum cuda_call call, CUgraphExec exec, CUstream stream)
 {
 	struct launch l;
 	CUresult r;
 
+	if (__builtin_expect(graph_devices_several(), 0))
+		return launch_spread(call, exec, stream);
 	graph_begin(&l, exec, stream, per_thread(call));
 	r = launch(call, exec, stream);
 	pace_end(&l, r == CUDA_SUCCESS);
@@ -566,6 +595,8 @@ CUresult shim_cuGraphExecDestroy(CUgraphExec hGraphExec)
 		forget_locked(hGraphExec);
 		pthread_mutex_unlock(&lock);
 	}
+	if (account_count > 1 && hGraphExec)
+		graph_devices_forget(hGraphExec); /* if it stays, every device counts */
 	r = shim_real.cuGraphExecDestroy(hGraphExec);
 	if (r != CUDA_SUCCESS && known) {
 		pthread_mutex_lock(&lock);
@@ -591,6 +622,7 @@ void graphs_reset(void)
 
 	lock = unlocked;
 	map_clear(&execs);
+	graph_devices_reset();
 	memset(charged_units, 0, sizeof charged_units);
 	memset(under_way, 0, sizeof under_way);
 	atomic_store_explicit(&used, false, memory_order_relaxed);

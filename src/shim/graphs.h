@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include "cuda_table.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,5 +18,7 @@ bool graphs_shrink(unsigned int device);
 void graphs_settle(void);
 /* The units that graphs have reserved on a device. */
 uint64_t graphs_reserved(unsigned int device);
+/* The devices that the nodes of a graph run on (graph_devices.h). */
+uint32_t graphs_devices(CUgraph graph);
 /* In the child of fork(). */
 void graphs_reset(void);

@@ -254,13 +254,27 @@ CUresult shim_cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, C
 }
 
 /* A graph is one unit: it cannot be cut, and its nodes are not seen. */
+static inline struct work graph_work(CUgraphExec exec, CUstream stream, bool per_thread)
+{
+	return (struct work){ .engine = WIRE_COMPUTE,
+			      .key = estimate_mix(GRAPH_SEED, (uint64_t)(uintptr_t)exec) | 1,
+			      .stream = stream,
+			      .per_thread = per_thread,
+			      .what = "graph" };
+}
+
+void graph_begin_spread(struct spread *s, CUgraphExec exec, CUstream stream, bool per_thread, uint32_t devices)
+{
+	struct work w = graph_work(exec, stream, per_thread);
+
+	s->count = 0;
+	if (pace_gated(WIRE_COMPUTE))
+		spread_begin(s, &w, devices);
+}
+
 void graph_begin(struct launch *l, CUgraphExec exec, CUstream stream, bool per_thread)
 {
-	struct work w = { .engine = WIRE_COMPUTE,
-			  .key = estimate_mix(GRAPH_SEED, (uint64_t)(uintptr_t)exec) | 1,
-			  .stream = stream,
-			  .per_thread = per_thread,
-			  .what = "graph" };
+	struct work w = graph_work(exec, stream, per_thread);
 
 	l->pace = NULL;
 	if (pace_gated(WIRE_COMPUTE) && (per_thread || !pace_begin_fast(l, WIRE_COMPUTE, w.key, stream)))

@@ -9,6 +9,7 @@
 #include "cuda_table.h"
 #include "shim/faults.h"
 #include "core/copies.h"
+#include "core/spread.h"
 
 #include <stdbool.h>
 
@@ -32,6 +33,9 @@ void launches_break(CUstream stream, bool per_thread);
 
 /* Brackets a graph's launch before the driver's call; then pace_end(). */
 void graph_begin(struct launch *l, CUgraphExec exec, CUstream stream, bool per_thread);
+
+/* The same where it may have nodes on other devices; then spread_end(). */
+void graph_begin_spread(struct spread *s, CUgraphExec exec, CUstream stream, bool per_thread, uint32_t devices);
 
 /* A copy or fill for which the program does not wait, then pace_end(); and one for which it waits (core/copies.h). */
 void copy_begin(struct launch *l, enum cuda_call call, uint64_t bytes, CUstream stream, bool per_thread);

@@ -762,6 +762,18 @@ CUresult shim_cuLibraryUnload(CUlibrary library)
 	return r;
 }
 
+bool modules_device(CUmodule module, unsigned int *ret_device)
+{
+	struct map_entry *e;
+
+	pthread_mutex_lock(&lock);
+	e = map_find(&modules, (uint64_t)(uintptr_t)module);
+	if (e)
+		*ret_device = (unsigned int)e->value[2];
+	pthread_mutex_unlock(&lock);
+	return e;
+}
+
 struct context_sweep {
 	uint64_t context, units;
 };

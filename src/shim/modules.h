@@ -17,5 +17,7 @@ uint64_t modules_forget(const void *context);
  * A context was created: libraries whose kernels the program has are loaded into it. False: there is no room for them.
  */
 bool modules_enter(CUcontext context);
+/* The grant's device of a module. False: it is a library's, or not known. */
+bool modules_device(CUmodule module, unsigned int *ret_device);
 /* In the child of fork(). */
 void modules_reset(void);
