@@ -3,31 +3,30 @@
 #include "cuda_shim.h"
 #include "core/account.h"
 #include "core/attach.h"
+#include "core/map.h"
 #include "shim/contexts.h"
+#include "shim/scratch.h"
 #include "shim/start.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define CONTEXTS 64u
+#define CONTEXTS 64u /* asked for first; of a program with more, all are asked for */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
-static const void *told[CONTEXTS];			  /* contexts whose end meted knows of */
-static unsigned int told_next;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards told */
+static struct map told;					 /* contexts whose end meted knows of */
 static _Atomic uint32_t told_count;
 
 static bool tell_once(const void *context)
 {
-	bool first = true;
+	struct map_entry e = { .key = (uint64_t)(uintptr_t)context };
+	bool first;
 
 	pthread_mutex_lock(&lock);
-	for (unsigned int i = 0; i < CONTEXTS; i++)
-		first &= told[i] != context;
-	if (first) {
-		told[told_next++ % CONTEXTS] = context;
+	first = !map_find(&told, e.key) && map_add(&told, &e);
+	if (first)
 		atomic_fetch_add(&told_count, 1);
-	}
 	pthread_mutex_unlock(&lock);
 	return first;
 }
@@ -37,9 +36,7 @@ void faults_forget(const void *context)
 	if (!atomic_load_explicit(&told_count, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&lock);
-	for (unsigned int i = 0; i < CONTEXTS; i++)
-		if (told[i] == context)
-			told[i] = NULL;
+	map_remove(&told, (uint64_t)(uintptr_t)context, NULL);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -48,8 +45,7 @@ void faults_reset(void)
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
 	lock = unlocked;
-	for (unsigned int i = 0; i < CONTEXTS; i++)
-		told[i] = NULL;
+	map_clear(&told);
 }
 
 /* What the context answers: its default stream is asked, which waits for nothing. */
@@ -68,19 +64,34 @@ static CUresult ask(void *context)
 	return r;
 }
 
+/* False: there are more than `most`, of which none was asked. */
+static bool tell_of(CUresult r, unsigned int most)
+{
+	void **context = scratch_new(most, sizeof *context);
+	unsigned int count, device;
+	bool all;
+
+	if (!context)
+		return true;
+	count = contexts_list(context, most);
+	all = count < most;
+	for (unsigned int i = 0; all && i < count; i++)
+		if (ask(context[i]) == r && contexts_device(context[i], &device) && tell_once(context[i]))
+			attach_fault(device, (uint32_t)r);
+	scratch_free(context, most, sizeof *context);
+	return all;
+}
+
 /* The call may have been about any context, not only the current one: those that are broken say so themselves. */
 void faults_tell(CUresult r)
 {
-	void *context[CONTEXTS];
-	unsigned int count, device;
+	unsigned int most = CONTEXTS;
 	int saved = errno;
 
 	if (!attach_page())
 		return;
-	count = contexts_list(context, CONTEXTS);
-	for (unsigned int i = 0; i < count; i++)
-		if (ask(context[i]) == r && contexts_device(context[i], &device) && tell_once(context[i]))
-			attach_fault(device, (uint32_t)r);
+	while (!tell_of(r, most))
+		most *= 2;
 	errno = saved;
 }
 

@@ -171,6 +171,49 @@ static void case_elsewhere(void)
 	is(atomic_load(&turn(WIRE_COMPUTE)->launches), 3);
 }
 
+/* The lines of the file in which the keeper notes the device errors that it is told of. */
+static int errors_told(void)
+{
+	char path[512], line[64];
+	int lines = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/errors", getenv("TEST_FOLDER"));
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof line, f))
+		lines++;
+	if (f)
+		fclose(f);
+	return lines;
+}
+
+/* Of many contexts each one that fails is told of, once, whichever it is. */
+static void case_failed(void)
+{
+	static const char trap_ptx[] = ".version 7.0\n.target sm_52\n.address_size 64\n"
+				       ".visible .entry broken()\n{\ntrap;\nret;\n}\n";
+	CUcontext c;
+	CUfunction f;
+	CUmodule m;
+
+	setup();
+	for (int i = 0; i < CONTEXTS; i++) {
+		is(cu.cuCtxCreate_v2(&c, 0, 0), CUDA_SUCCESS);
+		is(cu.cuModuleLoadData(&m, trap_ptx), CUDA_SUCCESS);
+		is(cu.cuModuleGetFunction(&f, m, "broken"), CUDA_SUCCESS);
+		is(cu.cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_SUCCESS);
+		for (int twice = 0; twice < 2; twice++)
+			ok(cu.cuCtxSynchronize() != CUDA_SUCCESS);
+	}
+	for (int i = 0; i < 4000 && errors_told() < CONTEXTS; i++)
+		nap(1 * MS);
+	is(cu.cuCtxSetCurrent(c), CUDA_SUCCESS);
+	ok(cu.cuCtxSynchronize() != CUDA_SUCCESS);
+	nap(20 * MS);
+	is(errors_told(), CONTEXTS);
+	unlink(getenv("METE_LOG")); /* the software device has told of each kernel there, as it should */
+}
+
 /* The only context is a green one: its default stream is behind the gate, and measured by events of its own. */
 static void *launch_green(void *data)
 {
@@ -295,6 +338,7 @@ static void case_captured(void)
 static const struct kit_case cases[] = {
 	{ "contexts", case_contexts },	 { "streams", case_streams },	{ "pushed", case_pushed },
 	{ "elsewhere", case_elsewhere }, { "captured", case_captured }, { "green", case_green },
+	{ "failed", case_failed },
 };
 
 int main(int argc, char **argv)

@@ -277,6 +277,20 @@ static void gone(struct client *c)
 	c->fd = -1;
 }
 
+/* One line for each device error that a client tells of: the file grows by it at once. */
+static void note_error(const struct wire_error *e)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/errors", folder);
+	f = fopen(path, "a");
+	if (!f)
+		return;
+	fprintf(f, "%u %u\n", e->device, e->error);
+	fclose(f);
+}
+
 static void message(struct client *c)
 {
 	union {
@@ -286,6 +300,7 @@ static void message(struct client *c)
 		struct wire_info info;
 		struct wire_object_request object;
 		struct wire_event event;
+		struct wire_error error;
 		char room[1024];
 	} in;
 	struct wire_info_is is = { 0 };
@@ -317,6 +332,9 @@ static void message(struct client *c)
 		break;
 	case WIRE_EVENT:
 		fprintf(stderr, "# event of %d: %s\n", (int)c->pid, in.event.text);
+		break;
+	case WIRE_ERROR:
+		note_error(&in.error);
 		break;
 	case WIRE_PROCESSES:
 		answer(c, &none, 24, WIRE_PROCESSES_ARE, in.head.serial, WIRE_OK);
