@@ -24,6 +24,7 @@ static const struct {
 	{ "driver-version", "METE_SOFT_DRIVER_VERSION" },
 	{ "name", "METE_SOFT_NAME" },
 	{ "context-memory", "METE_SOFT_CONTEXT_MEMORY" },
+	{ "linger", "METE_SOFT_LINGER" },
 	{ "threads", "METE_SOFT_THREADS" },
 	{ "check", "METE_SOFT_CHECK" },
 	{ "timeout", "METE_SOFT_TIMEOUT" },

@@ -12,6 +12,8 @@ const struct option_spec soft_run_options[] = {
 	{ "driver-version", 0, "X.Y", "CUDA version that the driver reports. Default: 13.5.", COMPLETE_NOTHING, false },
 	{ "name", 0, "TEXT", "The devices' name.", COMPLETE_NOTHING, false },
 	{ "context-memory", 0, "SIZE", "Device memory that a context uses. Default: 0.", COMPLETE_NOTHING, false },
+	{ "linger", 0, "MS", "The memory of a process that has ended is freed so much later. Default: 0.",
+	  COMPLETE_NOTHING, false },
 	{ "threads", 0, "N", "Threads that execute kernels. Default: one for each core.", COMPLETE_NOTHING, false },
 	{ "check", 'c', "MODE",
 	  "How exactly accesses are checked. off: as hardware does; strict: to the byte; report: strict, and "

@@ -110,6 +110,7 @@ int clockwork_start(struct daemon *daemon)
 void clockwork_stop(struct daemon *daemon)
 {
 	timer_free(daemon->reap);
+	timer_free(daemon->leaving);
 	timer_free(daemon->sweep);
 	rounds_free(daemon->rounds);
 	timer_free(daemon->ask);

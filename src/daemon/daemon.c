@@ -8,6 +8,7 @@
 #include "daemon/tenants/book.h"
 #include "daemon/tenants/client.h"
 #include "daemon/tenants/holder.h"
+#include "daemon/tenants/leaving.h"
 #include "daemon/health/faults.h"
 #include "daemon/upgrade/handover.h"
 #include "daemon/upgrade/handover_tenants.h"
@@ -246,7 +247,8 @@ static void restore_entry(struct daemon *daemon, struct book_entry *entry)
 	int r;
 
 	if (!tenant || process_find(entry->pid, &process, &pidfd) || process.start_time != entry->start_time) {
-		book_remove(entry);
+		if (!tenant || !leaving_restore(tenant, entry))
+			book_remove(entry);
 		return;
 	}
 	if (client_find(tenant, &process))

@@ -94,6 +94,7 @@ struct daemon {
 	struct timer *reap;		     /* finds grants that have ended, and ends an idle meted */
 	struct ending *endings;		     /* tenants that an operator ends */
 	struct timer *end;		     /* runs while there are `endings`; NULL: there were none yet */
+	struct timer *leaving;		     /* runs while memory of ended processes leaves: tenants/leaving.h */
 	struct timer *residence;	     /* runs while some tenant's memory may move: tenants/residence.h */
 	bool looks_soon;		     /* the residence timer fires in a moment */
 	struct checkpoint_job *checkpoints;  /* children that have a driver checkpoint a program:

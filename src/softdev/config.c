@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define CONFIG_PAGE_BYTES UINT64_C(2097152)
+#define LINGER_MOST_MS 60000
 
 /* A whole number of [least, most] in variable `name`, `standard` without it. Value: 0 or -EINVAL. */
 static int config_number(const char *name, unsigned long standard, unsigned long least, unsigned long most,
@@ -168,7 +169,7 @@ static void config_uuid(uint8_t uuid[16], unsigned index)
 int config_read(struct segment_config ret[SEGMENT_MAX_DEVICES], char *why, size_t why_bytes)
 {
 	const char *name = setting_get("METE_SOFT_NAME");
-	unsigned long count, sms;
+	unsigned long count, sms, linger;
 	char own[48] = "mete software device";
 	uint32_t major, minor;
 	int r;
@@ -176,6 +177,8 @@ int config_read(struct segment_config ret[SEGMENT_MAX_DEVICES], char *why, size_
 	r = config_number("METE_SOFT_DEVICES", 2, 0, SEGMENT_MAX_DEVICES, &count, why, why_bytes);
 	if (!r)
 		r = config_number("METE_SOFT_SMS", 80, 1, 1024, &sms, why, why_bytes);
+	if (!r)
+		r = config_number("METE_SOFT_LINGER", 0, 0, LINGER_MOST_MS, &linger, why, why_bytes);
 	if (!r)
 		r = config_capability(&major, &minor, why, why_bytes);
 	if (r)
@@ -196,6 +199,7 @@ int config_read(struct segment_config ret[SEGMENT_MAX_DEVICES], char *why, size_
 		config_uuid(c->uuid, i);
 		snprintf(c->name, sizeof(c->name), "%s", name);
 		c->sm_count = (uint32_t)sms;
+		c->linger_ms = (uint32_t)linger;
 		c->cc_major = major;
 		c->cc_minor = minor;
 		c->pci_bus = i + 1;

@@ -1,8 +1,9 @@
 /*
  * config.h: the configuration of the software device from the environment.
  *
- * METE_SOFT_DEVICES, _DRIVER_VERSION, _MEMORY, _SMS, _NAME, _CC, _CONTEXT_MEMORY, _TIME, _SHARING, _SLICE, _SWITCH. Bad
- * values are refused with a line that names the variable, the value and what is expected; nothing is guessed.
+ * METE_SOFT_DEVICES, _DRIVER_VERSION, _MEMORY, _SMS, _NAME, _CC, _CONTEXT_MEMORY, _LINGER, _TIME, _SHARING, _SLICE,
+ * _SWITCH. Bad values are refused with a line that names the variable, the value and what is expected; nothing is
+ * guessed.
  */
 #pragma once
 

@@ -130,15 +130,17 @@ static bool object_any_alive(const struct segment *s, const char *dir)
 	return false;
 }
 
-/* Takes the first place that nobody living has. Value: its index, or -errno. */
-static int place_take(int fd)
+/* Takes the first place that nobody living has, and nobody dead whose memory lingers. Value: its index, or -errno. */
+static int place_take(const struct segment *s, int fd)
 {
 	for (uint32_t i = 0; i < SEGMENT_MAX_PROCESSES; i++) {
 		int r = segment_file_lock(fd, F_WRLCK, SEGMENT_TOKEN_BASE + i);
 
-		if (!r)
+		if (!r && !segment_lingers(s, i))
 			return (int)i;
-		if (r != -EAGAIN && r != -EACCES)
+		if (!r)
+			r = segment_file_lock(fd, F_UNLCK, SEGMENT_TOKEN_BASE + i);
+		if (r && r != -EAGAIN && r != -EACCES)
 			return r;
 	}
 	return -EUSERS;
@@ -211,7 +213,7 @@ static int attach_locked(int fd, int token, enum segment_kind kind, struct segme
 			 "programs to end or set METE_SOFT_DIR");
 		return -EPROTO;
 	}
-	index = place_take(token);
+	index = place_take(p->segment, token);
 	if (index == -EUSERS)
 		snprintf(why, why_bytes, "software device: %u processes use it already", SEGMENT_MAX_PROCESSES);
 	if (index < 0)

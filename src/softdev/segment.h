@@ -51,7 +51,8 @@ struct segment_config {
 	uint32_t pci_domain;
 	uint32_t pci_bus;
 	uint32_t pci_device;
-	uint32_t sharing; /* enum timeline_sharing */
+	uint32_t sharing;   /* enum timeline_sharing */
+	uint32_t linger_ms; /* the memory of a process that has died is freed so much later */
 	uint64_t slice_ns;
 	uint64_t switch_ns;
 };
@@ -96,7 +97,7 @@ struct segment_process {
 	_Atomic int32_t pid;	     /* in the process's own pid namespace */
 	_Atomic uint64_t start_time; /* field 22 of /proc/PID/stat, and above it 24 bits that name the pid namespace */
 	_Atomic uint32_t owner; /* counts the owners of this place: no two of them have the same word in the lock */
-	uint32_t unused;
+	uint32_t dead_ms;	/* when it was first seen dead while its memory lingers; 0: not yet */
 	char command[64];
 	struct segment_share share[SEGMENT_MAX_DEVICES];
 };

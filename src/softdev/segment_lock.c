@@ -47,7 +47,29 @@ void segment_clear_locked(struct segment_place *p, uint32_t place)
 	}
 	segment_time_clear(p, place);
 	q->pid = 0;
+	q->dead_ms = 0;
 	q->kind = SEGMENT_FREE;
+}
+
+static uint32_t now_ms(void)
+{
+	return (uint32_t)(clock_now_ns() / 1000000u) | 1;
+}
+
+bool segment_lingers(const struct segment *s, uint32_t place)
+{
+	const struct segment_process *q = &s->process[place];
+	uint32_t linger_ms = s->device[0].config.linger_ms;
+
+	return linger_ms && q->kind == SEGMENT_DRIVER && (!q->dead_ms || now_ms() - q->dead_ms < linger_ms);
+}
+
+/* From the first look at a dead process on its memory lingers. True: it has come to an end. */
+static bool linger_ends(struct segment *s, uint32_t place)
+{
+	if (s->device[0].config.linger_ms && !s->process[place].dead_ms)
+		s->process[place].dead_ms = now_ms();
+	return !segment_lingers(s, place);
 }
 
 void segment_reap_locked(struct segment_place *p)
@@ -61,7 +83,7 @@ void segment_reap_locked(struct segment_place *p)
 			continue;
 		if (fd < 0 && (fd = segment_file_open(p->dir)) < 0)
 			break;
-		if (!segment_place_alive(fd, i)) {
+		if (!segment_place_alive(fd, i) && linger_ends(s, i)) {
 			segment_clear_locked(p, i);
 			changed = true;
 		}

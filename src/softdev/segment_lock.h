@@ -29,5 +29,7 @@ bool segment_room_locked(const struct segment_device *dev, uint64_t units);
 void segment_recount_locked(struct segment *s);
 /* Frees a place. */
 void segment_clear_locked(struct segment_place *p, uint32_t place);
+/* True if the memory of a dead process at this place is not to be freed yet (METE_SOFT_LINGER). */
+bool segment_lingers(const struct segment *s, uint32_t place);
 /* Frees places and objects of processes that have died. */
 void segment_reap_locked(struct segment_place *p);

@@ -8,8 +8,10 @@
 #include "daemon/log.h"
 #include "daemon/health/probe.h"
 #include "daemon/health/sensors.h"
+#include "daemon/tenants/leaving.h"
 #include "daemon/tenants/tenant.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@
 #define LINGER_MS 5000u /* a child is kept so long after the last tenant */
 #define AGAIN_MS 1000u	/* the first pause before a child that ended by itself is started again */
 #define AGAIN_MOST_MS 60000u
+#define AGAIN_HOPELESS_MS 8000u /* a child that is started again so late has never watched */
 #define LINE_BYTES 1024u
 
 struct device_watch {
@@ -27,11 +30,13 @@ struct device_watch {
 	enum device_kind kind;
 	char libnvml[GRANT_PATH_BYTES];
 	uv_process_t process;
-	uv_pipe_t pipe;
+	uv_pipe_t pipe, questions;
 	struct timer *timer; /* the end of patience, or the next start */
 	unsigned int open;   /* handles that still call back; 0: no child */
 	unsigned int again_ms;
 	bool wanted, renew, paused;
+	bool watches; /* the child has opened NVML */
+	bool asked;   /* it has not answered all that it was asked */
 	size_t used;
 	char line[LINE_BYTES];
 };
@@ -56,6 +61,22 @@ static const struct device *device_of(struct daemon *daemon, enum device_kind ki
 	return NULL;
 }
 
+static void watches(struct device_watch *w)
+{
+	w->again_ms = AGAIN_MS;
+	w->watches = true;
+}
+
+static void take_holder(struct device_watch *w, json_t *said)
+{
+	pid_t pid = (pid_t)json_integer_value(json_object_get(said, "pid"));
+
+	if (pid)
+		leaving_told(w->daemon, w->kind, pid, (uint64_t)json_integer_value(json_object_get(said, "holds")));
+	else
+		w->asked = false;
+}
+
 static void take_line(struct device_watch *w)
 {
 	json_t *said = json_loads(w->line, 0, NULL), *xid = json_object_get(said, "xid");
@@ -67,7 +88,9 @@ static void take_line(struct device_watch *w)
 	else if (json_object_get(said, "lost"))
 		machine_refresh(w->daemon, NULL, w->daemon);
 	else if (json_object_get(said, "watching"))
-		w->again_ms = AGAIN_MS;
+		watches(w);
+	else if (json_object_get(said, "holds"))
+		take_holder(w, said);
 	else if (d && !machine_is_per_user(w->daemon, d->kind))
 		sensors_take(w->daemon, d->uuid, said);
 	json_decref(said);
@@ -101,7 +124,9 @@ static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 
 	(void)buf;
 	if (n < 0) {
+		w->watches = false;
 		uv_close((uv_handle_t *)stream, on_closed);
+		uv_close((uv_handle_t *)&w->questions, on_closed);
 		return;
 	}
 	w->used += (size_t)n;
@@ -143,7 +168,7 @@ static void start(struct device_watch *w)
 	char log[GRANT_PATH_BYTES];
 	char *args[] = { (char *)"/proc/self/exe", (char *)"--watch", w->libnvml, log, NULL };
 	uv_stdio_container_t stdio[] = {
-		{ .flags = UV_IGNORE },
+		{ .flags = UV_CREATE_PIPE | UV_READABLE_PIPE, .data.stream = (uv_stream_t *)&w->questions },
 		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&w->pipe },
 		{ .flags = UV_IGNORE },
 	};
@@ -159,9 +184,11 @@ static void start(struct device_watch *w)
 	kernel_log(w->kind, log, sizeof(log));
 	w->renew = false;
 	w->used = 0;
-	w->open = 2;
-	w->process.data = w->pipe.data = w;
+	w->open = 3;
+	w->watches = w->asked = false;
+	w->process.data = w->pipe.data = w->questions.data = w;
 	uv_pipe_init(w->daemon->loop, &w->pipe, 0);
+	uv_pipe_init(w->daemon->loop, &w->questions, 0);
 	r = environment ? uv_spawn(w->daemon->loop, &w->process, &options) : UV_ENOMEM;
 	free(environment);
 	if (w->again_ms < AGAIN_MOST_MS)
@@ -171,6 +198,7 @@ static void start(struct device_watch *w)
 			 uv_strerror(r));
 		uv_close((uv_handle_t *)&w->process, on_closed);
 		uv_close((uv_handle_t *)&w->pipe, on_closed);
+		uv_close((uv_handle_t *)&w->questions, on_closed);
 		return;
 	}
 	uv_read_start((uv_stream_t *)&w->pipe, on_room, on_output);
@@ -271,6 +299,33 @@ void device_watch_pause(struct daemon *daemon, bool pause)
 		else if (w->wanted && *w->libnvml)
 			timer_start(w->timer, 0, 0);
 	}
+}
+
+/* A row of questions is written only once the one before has been answered: there is room for all of it. */
+static void ask(struct device_watch *w, const pid_t *pids, unsigned int count)
+{
+	char text[4096];
+	size_t n = 0;
+	uv_buf_t buf;
+
+	for (unsigned int i = 0; i < count && n + 32 < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%d\n", (int)pids[i]);
+	n += (size_t)snprintf(text + n, sizeof(text) - n, "0\n");
+	buf = uv_buf_init(text, (unsigned int)n);
+	w->asked = true;
+	if (uv_try_write((uv_stream_t *)&w->questions, &buf, 1) != (int)n)
+		end(w); /* another one is started */
+}
+
+int device_watch_ask(struct daemon *daemon, enum device_kind kind, const pid_t *pids, unsigned int count)
+{
+	struct device_watch *w = watch_of(daemon, kind, false);
+
+	if (!w || !w->wanted || (!w->open && w->again_ms > AGAIN_HOPELESS_MS))
+		return -ENOENT;
+	if (w->watches && !w->asked && !w->paused)
+		ask(w, pids, count);
+	return 0;
 }
 
 bool device_watch_runs(const struct daemon *daemon)

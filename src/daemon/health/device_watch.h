@@ -12,6 +12,7 @@
 #include "model/device.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct daemon;
 
@@ -24,6 +25,11 @@ void device_watch_renew(struct daemon *daemon, enum device_kind kind);
  * meted would not know them.
  */
 void device_watch_pause(struct daemon *daemon, bool pause);
+/*
+ * Asks the child of a kind what the driver still counts for these processes; the answers come to leaving_told(). Value:
+ * 0, also where nothing can be asked just now; -ENOENT: there is no child that could tell.
+ */
+int device_watch_ask(struct daemon *daemon, enum device_kind kind, const pid_t *pids, unsigned int count);
 /* True while a child has not exited. */
 bool device_watch_runs(const struct daemon *daemon);
 /* Ends the children when meted exits. */

@@ -4,9 +4,12 @@
  * An event has the device and the number. The process stands in a line of the kernel's log, which NVIDIA's driver
  * writes at the same moment ("Xid (PCI:0000:3b:00): 31, pid=1234, name=..."; "Xid Errors", docs.nvidia.com): the two
  * are matched by device and number. A line without an event, as from a driver whose NVML has none, stands for itself.
+ *
+ * Questions come on the standard input: see holders.h.
  */
 #include "base/clock.h"
 #include "daemon/health/device_watch.h"
+#include "daemon/health/holders.h"
 #include "daemon/health/sensors.h"
 
 #include <dlfcn.h>
@@ -110,11 +113,13 @@ static bool resolve(void *library)
 			return false;
 	}
 	sensor_calls_find(library, &sensors);
+	holders_find(library);
 	return true;
 }
 
 static void say(const char *line, size_t length)
 {
+	/* The kernel does not mix short lines of two threads. */
 	if (write(STDOUT_FILENO, line, length) < 0 && errno != EAGAIN)
 		_exit(0); /* nobody listens any more */
 }
@@ -264,6 +269,7 @@ static bool add_device(unsigned int index)
 	w->bus = pci.bus;
 	w->device = pci.device;
 	watched_count++;
+	holders_add(w->handle);
 	return !nvml.register_events(w->handle, XID_EVENT, set);
 }
 
@@ -283,6 +289,7 @@ static bool begin(void)
 	}
 	for (unsigned int i = 0; i < count; i++)
 		events += add_device(i);
+	holders_open();
 	say(line, (size_t)snprintf(line, sizeof(line), "{\"watching\":%u,\"events\":%u}\n", watched_count, events));
 	return true;
 }
@@ -339,6 +346,7 @@ static void listen_on(void)
 		tell_alone();
 	}
 	nvml.set_free(set);
+	holders_close();
 	nvml.shutdown();
 }
 
@@ -353,6 +361,7 @@ int device_watcher_main(const char *libnvml, const char *log)
 	library = dlopen(libnvml, RTLD_NOW | RTLD_LOCAL);
 	if (!library || !resolve(library))
 		return 3;
+	holders_answer(say);
 	while (listened_to()) {
 		if (begin()) {
 			listen_on();

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "daemon/log.h"
 #include "daemon/daemon.h"
+#include "daemon/tenants/leaving.h"
 #include "daemon/tenants/objects.h"
 #include "daemon/tenants/tenant.h"
 #include "wire/decode.h"
@@ -215,7 +216,7 @@ bool account_settling(struct tenant *tenant, unsigned int device, const struct c
 	for (struct client *c = tenant->clients; c; c = c->next)
 		if (client_settling(c, device, c == asking && all) || (c != asking && client_ending(c, device)))
 			return true;
-	return false;
+	return leaving_units(tenant, device) > 0;
 }
 
 static unsigned int client_count(const struct tenant *tenant)

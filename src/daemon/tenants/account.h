@@ -53,7 +53,10 @@ uint64_t account_measure(struct tenant *tenant, unsigned int device);
 uint64_t account_recall(struct tenant *tenant, unsigned int device, const struct ledger_units *want,
 			const struct client *except, bool *ret_settling);
 
-/* True while a reservation of unknown size is being settled, or a process that held memory is exiting. */
+/*
+ * True while a reservation of unknown size is being settled, a process that held memory is exiting, or its memory is
+ * leaving.
+ */
 bool account_settling(struct tenant *tenant, unsigned int device, const struct client *asking, bool all);
 
 /*

@@ -9,6 +9,7 @@
 #include "daemon/store/store.h"
 #include "daemon/tenants/account.h"
 #include "daemon/tenants/client.h"
+#include "daemon/tenants/leaving.h"
 #include "daemon/tenants/residing.h"
 #include "daemon/tenants/tenant.h"
 
@@ -405,7 +406,7 @@ int checkpoint_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t s
 	if (t->grant.suspended && !t->checkpointing.returns)
 		return 0;
 	for (unsigned int i = 0; i < t->grant.share_count; i++)
-		if (t->grant.share[i].ledger.object_units) {
+		if (t->grant.share[i].ledger.object_units > leaving_units(t, i)) {
 			snprintf(error, size,
 				 "grant %s: its programs hold memory that other processes can open, which a driver "
 				 "cannot take off the device: end what opens it, or hold its work up with --freeze",

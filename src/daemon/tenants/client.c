@@ -7,6 +7,7 @@
 #include "daemon/daemon.h"
 #include "daemon/health/faults.h"
 #include "daemon/log.h"
+#include "daemon/tenants/leaving.h"
 #include "daemon/tenants/limit.h"
 #include "daemon/tenants/mapped.h"
 #include "daemon/tenants/others.h"
@@ -348,7 +349,10 @@ void client_free(struct client *client, bool leaving)
 		residence_look_soon(client->tenant->daemon);
 	if (client->page.map) {
 		trace_forget(client);
-		account_close(client);
+		if (leaving)
+			account_close(client);
+		else
+			leaving_close(client);
 		arbitrate_detach(client, false);
 		if (!leaving)
 			book_remove(client->entry);

@@ -10,6 +10,7 @@
 #include "daemon/tenants/end.h"
 #include "daemon/tenants/grant_ask.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/tenants/leaving.h"
 #include "daemon/turns/terms.h"
 #include "daemon/workers/images.h"
 #include "daemon/workers/wall.h"
@@ -31,7 +32,7 @@ static json_t *driver_json(const struct grant *g)
 static json_t *share_json(struct tenant *t, unsigned int i)
 {
 	struct grant_share *share = &t->grant.share[i];
-	uint64_t held = account_measure(t, i);
+	uint64_t held = account_measure(t, i), leaving = leaving_units(t, i);
 	char uuid[DEVICE_UUID_TEXT];
 	json_t *json;
 
@@ -39,10 +40,12 @@ static json_t *share_json(struct tenant *t, unsigned int i)
 			 device_uuid_format(share->device.uuid, uuid), "name", share->device.name, "total_bytes",
 			 (json_int_t)share->device.total_bytes, "quota_bytes", bytes_json(share->ledger.quota_units),
 			 "held_bytes", bytes_json(held), "granted_bytes", bytes_json(share->ledger.granted_units),
-			 "shared_bytes", bytes_json(share->ledger.object_units), "peak_bytes",
+			 "shared_bytes", bytes_json(share->ledger.object_units - leaving), "peak_bytes",
 			 bytes_json(share->ledger.peak_units), "refused", (json_int_t)share->ledger.refused);
 	if (json && ledger_shrink_pending(&share->ledger))
 		json_object_set_new(json, "target_bytes", bytes_json(share->ledger.target_units));
+	if (json && leaving)
+		json_object_set_new(json, "leaving_bytes", bytes_json(leaving));
 	terms_json(t, i, json);
 	suspension_share_json(t, i, json);
 	return json;

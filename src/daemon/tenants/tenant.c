@@ -12,6 +12,7 @@
 #include "daemon/health/faults.h"
 #include "daemon/health/health.h"
 #include "daemon/log.h"
+#include "daemon/tenants/leaving.h"
 #include "daemon/tenants/limit.h"
 #include "daemon/tenants/residing.h"
 #include "daemon/tenants/session.h"
@@ -212,6 +213,7 @@ void tenant_free(struct tenant *tenant, bool leaving)
 		session_free(tenant->sessions);
 	while (tenant->clients)
 		client_free(tenant->clients, leaving);
+	leaving_forget(tenant, !leaving);
 	telemetry_leave(tenant);
 	arbitrate_leave(tenant);
 	watch_free(tenant->runner);

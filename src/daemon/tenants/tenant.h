@@ -26,6 +26,7 @@ struct account_request;
 struct caller;
 struct client;
 struct daemon;
+struct leaving;
 struct pool;
 struct pending;
 struct session;
@@ -48,6 +49,7 @@ struct tenant {
 	uint64_t worker_wish; /* the larger, the more likely it needs a worker soon */
 	char images[65]; /* the key under which images outlive the grant, see workers/images.h; "": they do not */
 	struct client *clients;
+	struct leaving *leaving; /* of clients that have ended */
 	bool others_known_not; /* others.h: the clients' pages do not say at present what the others hold */
 	unsigned int client_count;
 	struct session *sessions;
