@@ -5,9 +5,10 @@ other: mix_test.py BUILD [local|wall|remote ...|absent|price]
 `price` measures instead what kinds of memory cost.
 
 The judge is the device's own count, asked some thousand times a second: it is never above the quota. With kills of
-programs and of meted. Whenever all stand still, the account equals the device's count; in the end both are 0. Where the
-quota has room for everything, no call is told "out of memory". METE_TEST_LONG=1: ten minutes of each way instead of a tenth of a
-minute of all. A sanitized build tries a third of the pairs, which the seed chooses.
+programs and of meted; twice on a device that frees the memory of a killed program late. Whenever all stand still, the account
+equals the device's count; in the end both are 0. Where the quota has room for everything, no call is told "out of memory".
+METE_TEST_LONG=1: ten minutes of each way instead of a tenth of a minute of all. A sanitized build tries a third of the pairs,
+which the seed chooses.
 METE_MIX_WAYS and METE_MIX_CARELESS: a few ways of your own against each other (letters of mixer.c, between commas), and
 nothing else; METE_MIX_STORM: nothing but the 8 processes.
 """
@@ -43,6 +44,7 @@ STATE = struct.Struct("<IIQIIQI16s")  # struct state of mixer.c
 PAUSE, PAUSED, CALLS, ERROR, ERROR_WAY, REFUSED, REFUSED_WAY, AT = range(8)
 ALL = "pmqayjlkesoichgfnvbxruwzt"
 ALONE = "pmqayjlkchgfvxruwzt"  # without what several processes may hold
+LINGER_MS = 300  # what lies in objects that are shared does not linger
 MIB = 1 << 20
 dice = random.Random(SEED)
 
@@ -111,11 +113,12 @@ class Another:
 class Place:
     """A software device with nothing else on it, a meted, a grant, and what a program of the tenant has in its environment."""
 
-    def __init__(self, way, quota, careless=False):
+    def __init__(self, way, quota, careless=False, linger_ms=0):
         self.way, self.quota = way, quota
         self.manner = {"MIXER_CARELESS": "1"} if careless else {}
         context = "1M" if way == "local" else "0"  # waiting workers have contexts that are no tenant's yet
-        self.meted = Meted("--soft-only", env={"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "6G", "METE_SOFT_CONTEXT_MEMORY": context})
+        lingers = {"METE_SOFT_LINGER": str(linger_ms)} if linger_ms else {}
+        self.meted = Meted("--soft-only", env={"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "6G", "METE_SOFT_CONTEXT_MEMORY": context, **lingers})
         self.folder = tempfile.mkdtemp(prefix="mix-", dir=self.meted.dir)
         self.shelf = os.path.join(self.folder, "shelf")
         with open(self.shelf, "wb") as f:
@@ -276,10 +279,10 @@ def against(way, ways, seconds, careless=False):
     same(place.close(), True, f"{way}, {ways}: nothing is left")
 
 
-def storm(way, ways, seconds, quota, piece, roomy):
+def storm(way, ways, seconds, quota, piece, roomy, linger_ms=0):
     """8 processes of 4 threads. Kills of programs, and of meted."""
-    place = Place(way, quota)
-    what = f"{way}, {'room for all' if roomy else 'a tight quota'}"
+    place = Place(way, quota, linger_ms=linger_ms)
+    what = f"{way}, {'room for all' if roomy else 'a tight quota'}{', memory of the dead lingers' if linger_ms else ''}"
     place.start(8, ways, piece, 4)
     until(lambda: place.trouble() or all(m.state()[CALLS] for m in place.mixers), 60)
     end, killed, restarts, compared, calls, refused, wrong = time.monotonic() + seconds, 0, 0, 0, 0, [], []
@@ -398,6 +401,8 @@ def main():
         kinds = ALL if way == "local" else ALONE
         storm(way, kinds, storm_s, 4096 * MIB, MIB, True)
         storm(way, kinds, storm_s, 96 * MIB, 6 * MIB, False)
+        storm(way, ALONE, storm_s, 4096 * MIB, MIB, True, LINGER_MS)
+        storm(way, ALONE, storm_s, 96 * MIB, 6 * MIB, False, LINGER_MS)
         if way == "local":
             absent(7)
     finish()

@@ -211,12 +211,18 @@ static bool client_ending(struct client *client, unsigned int device)
 	return !client->sessions && client->parted_ns && now - client->parted_ns < ENDING_NS;
 }
 
+/* What a call of unknown size is expected to need at most. */
+static uint64_t part_units(const struct tenant *tenant, unsigned int device)
+{
+	return tenant->grant.share[device].device.total_bytes / WIRE_UNIT_BYTES / ALL_PART;
+}
+
 bool account_settling(struct tenant *tenant, unsigned int device, const struct client *asking, bool all)
 {
 	for (struct client *c = tenant->clients; c; c = c->next)
 		if (client_settling(c, device, c == asking && all) || (c != asking && client_ending(c, device)))
 			return true;
-	return leaving_units(tenant, device) > 0;
+	return leaving_units(tenant, device) && ledger_room(ledger_of(tenant, device)) < part_units(tenant, device);
 }
 
 static unsigned int client_count(const struct tenant *tenant)
@@ -290,12 +296,12 @@ static bool fits_device(struct client *client, const struct account_request *req
 			uint64_t *ret_short)
 {
 	uint64_t must = less_units(request->need_units, account_credit(client, request->device)), room;
-	uint64_t total = client->tenant->grant.share[request->device].device.total_bytes / WIRE_UNIT_BYTES;
+	uint64_t part = part_units(client->tenant, request->device);
 
 	if (!units->units)
 		return true;
 	if (request->all)
-		must = units->units < total / ALL_PART ? units->units : total / ALL_PART;
+		must = smaller(units->units, part);
 	room = residence_room(client, request->device, must);
 	if (request->all && room > residence_stay_room(client, request->device))
 		room = residence_stay_room(client, request->device);
