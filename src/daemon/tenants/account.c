@@ -217,12 +217,22 @@ static uint64_t part_units(const struct tenant *tenant, unsigned int device)
 	return tenant->grant.share[device].device.total_bytes / WIRE_UNIT_BYTES / ALL_PART;
 }
 
-bool account_settling(struct tenant *tenant, unsigned int device, const struct client *asking, bool all)
+static bool clients_settling(struct tenant *tenant, unsigned int device, const struct client *asking, bool all)
 {
 	for (struct client *c = tenant->clients; c; c = c->next)
 		if (client_settling(c, device, c == asking && all) || (c != asking && client_ending(c, device)))
 			return true;
+	return false;
+}
+
+static bool leaves_little(struct tenant *tenant, unsigned int device)
+{
 	return leaving_units(tenant, device) && ledger_room(ledger_of(tenant, device)) < part_units(tenant, device);
+}
+
+bool account_settling(struct tenant *tenant, unsigned int device, const struct client *asking, bool all)
+{
+	return clients_settling(tenant, device, asking, all) || leaving_units(tenant, device);
 }
 
 static unsigned int client_count(const struct tenant *tenant)
@@ -353,7 +363,8 @@ enum ledger_answer account_reserve(struct client *client, const struct account_r
 	if (ledger_excess(ledger))
 		account_recall(tenant, request->device, &(struct ledger_units){ ledger_excess(ledger), 0 }, NULL, NULL);
 	/* Looked at only where it matters: it looks at every client. */
-	q.settling = request->all && account_settling(tenant, request->device, client, !request->waiting);
+	q.settling = request->all && (clients_settling(tenant, request->device, client, !request->waiting) ||
+				      leaves_little(tenant, request->device));
 	away = residence_away(tenant, request->device, client);
 	for (;;) {
 		struct ledger as_if = *ledger;

@@ -55,7 +55,7 @@ uint64_t account_recall(struct tenant *tenant, unsigned int device, const struct
 
 /*
  * True while a reservation of unknown size is being settled, a process that held memory is exiting, or its memory is
- * leaving while there is little room.
+ * leaving.
  */
 bool account_settling(struct tenant *tenant, unsigned int device, const struct client *asking, bool all);
 
