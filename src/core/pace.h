@@ -92,7 +92,7 @@ struct pace {
 	struct delay begin_delay, end_delay;
 	struct left left;
 	struct stream *waited; /* whose work, up to waited_word, the program knew at waited_ns to have ended */
-	uint64_t waited_word, waited_ns;
+	uint64_t waited_word, wait_begun_ns, waited_ns;
 	struct stream *unheld; /* nothing but an engine's work held it back when lane_holds was unheld_holds */
 	uint64_t unheld_holds;
 	uint32_t unmarked_launches;

@@ -7,6 +7,7 @@
 #define MARKED_EACH 16u	       /* one launch in so many has markers nevertheless */
 #define STEADY_NS 2000u	       /* the mean deviation of a delay, at most */
 #define STEADY_PART 64u	       /* or this part of the work's length */
+#define DELAY_PART 4u	       /* a wait returns so small a part of the work's length behind its end, at most */
 #define OUTLIER 4	       /* of so many times that, one value counts no more */
 #define OFF_NS 200000u	       /* a thread that was off the processor says nothing of delays */
 #define STRIKES 7u	       /* so many doublings of LEARNT */
@@ -76,14 +77,20 @@ void waits_learn_locked(struct pace *p, const struct chunk *c, uint64_t begin_ns
 	if (c->first || !c->idle || p->waited != c->stream || p->waited_word != c->word)
 		return;
 	learn(&p->begin_delay, begin_ns > c->least_ns ? (double)(begin_ns - c->least_ns) : 0, end_ns - begin_ns);
-	learn(&p->end_delay, p->waited_ns > end_ns ? (double)(p->waited_ns - end_ns) : 0, end_ns - begin_ns);
+	/*
+	 * A wait that began when the work had ended says nothing of how late waits return: a program could wait late
+	 * for work with markers, and at once for all other work, which would then be charged too little.
+	 */
+	if (p->wait_begun_ns <= end_ns)
+		learn(&p->end_delay, p->waited_ns > end_ns ? (double)(p->waited_ns - end_ns) : 0, end_ns - begin_ns);
 }
 
 bool waits_may_leave_locked(struct pace *p, const struct launch *l, uint64_t ns)
 {
 	if (ns > LEFT_MOST_NS || p->unheld != l->stream ||
 	    p->unheld_holds != atomic_load_explicit(&lane_holds, memory_order_relaxed) || p->to_mark ||
-	    !is_steady(&p->begin_delay, ns) || !is_steady(&p->end_delay, ns))
+	    !is_steady(&p->begin_delay, ns) || !is_steady(&p->end_delay, ns) ||
+	    p->end_delay.mean_ns > (double)(ns / DELAY_PART))
 		return false;
 	if (++p->unmarked_launches % FORGIVEN == 0)
 		p->strikes -= p->strikes > 0;
@@ -155,7 +162,7 @@ static bool take_left_locked(struct pace *p, struct stream *s, uint64_t word, st
 }
 
 /* All work of the stream up to `word` has ended. */
-static void ended(struct pace *p, struct stream *s, uint64_t word, uint64_t now_ns)
+static void ended(struct pace *p, struct stream *s, uint64_t word, uint64_t begun_ns, uint64_t now_ns)
 {
 	uint64_t begin_ns, end_ns;
 	struct marker_news news;
@@ -167,6 +174,7 @@ static void ended(struct pace *p, struct stream *s, uint64_t word, uint64_t now_
 	pthread_mutex_lock(&p->lock);
 	p->waited = s;
 	p->waited_word = word;
+	p->wait_begun_ns = begun_ns;
 	p->waited_ns = now_ns;
 	left = take_left_locked(p, s, word, &c, &begin_ns, &end_ns);
 	if (left)
@@ -190,6 +198,7 @@ void waits_begin_by(const struct face *f, struct waits *w, face_queue queue, boo
 	struct stream *s = key ? stream_lookup(key) : NULL;
 
 	w->count = 0;
+	w->begun_ns = s ? tick_now() : 0;
 	if (s)
 		add(w, s);
 }
@@ -207,6 +216,7 @@ void waits_begin_context(struct waits *w, face_context context)
 	uint32_t known = streams_known();
 
 	w->count = 0;
+	w->begun_ns = known ? tick_now() : 0;
 	for (uint32_t i = 0; i < known && w->count < WAITS_STREAMS; i++) {
 		struct stream *s = stream_known(i);
 
@@ -228,5 +238,6 @@ void waits_end(const struct waits *w)
 
 	for (unsigned int i = 0; i < w->count; i++)
 		for (int e = 0; e < WIRE_ENGINES; e++)
-			ended(&paces[w->of[i].stream->lane->device][e], w->of[i].stream, w->of[i].word[e], now);
+			ended(&paces[w->of[i].stream->lane->device][e], w->of[i].stream, w->of[i].word[e], w->begun_ns,
+			      now);
 }

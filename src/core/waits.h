@@ -18,6 +18,7 @@
 /* The streams for which a call of the program waits, and the work that they had before it. */
 struct waits {
 	unsigned int count;
+	uint64_t begun_ns;
 	struct {
 		struct stream *stream;
 		uint64_t word[WIRE_ENGINES]; /* of the flows' `submitted` */
