@@ -115,7 +115,7 @@ c.ask("grant_delete", name="idle")
 c.ask("grant_delete", name="limited")
 for name, percent in (("minor", 30), ("major", 70)):
     m.make(name, devices=[{"device": "0", "mem_bytes": 128 * MIB, "cores": percent, "policy": "fixed"}])
-both = {name: start(name, "work", 4000, 64, 4) for name in ("minor", "major")}
+both = {name: start(name, "work", 6000, 64, 4) for name in ("minor", "major")}
 done = {name: int(p.communicate()[0].split()[1]) for name, p in both.items()}
 part = done["minor"] / sum(done.values())
 ok(0.22 <= part <= 0.38, f"30 beside 70: {100 * part:.1f} % of what both did", done)
