@@ -291,9 +291,14 @@ EXPORT CUresult cuMemAllocAsync(CUdeviceptr *ret, size_t bytes, CUstream stream)
 	return cuMemAllocFromPoolAsync(ret, bytes, (CUmemoryPool)driver.current_pools[driver_current->device], stream);
 }
 
+static bool holds(void)
+{
+	return __atomic_load_n(&driver.shared->hold, __ATOMIC_RELAXED);
+}
+
 static void get_on(void)
 {
-	for (int i = 0; i < HELD_BACK && !driver.shared->hold; i++)
+	for (int i = 0; i < HELD_BACK && !holds(); i++)
 		if (held_back[i]) {
 			cuMemFree_v2(held_back[i]);
 			held_back[i] = 0;
@@ -302,7 +307,7 @@ static void get_on(void)
 
 EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
-	for (int i = 0; i < HELD_BACK && driver.shared->hold; i++)
+	for (int i = 0; i < HELD_BACK && holds(); i++)
 		if (!held_back[i]) {
 			held_back[i] = address;
 			return CUDA_SUCCESS;
@@ -313,13 +318,13 @@ EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 EXPORT CUresult cuEventQuery(CUevent event)
 {
 	get_on();
-	return driver.shared->hold || driver_pending(event) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+	return holds() || driver_pending(event) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 /* Who waits for a stream has it get on. */
 EXPORT CUresult cuStreamSynchronize(CUstream stream)
 {
-	driver.shared->hold = 0;
+	__atomic_store_n(&driver.shared->hold, 0, __ATOMIC_RELAXED);
 	get_on();
 	driver_work();
 	return CUDA_SUCCESS;
