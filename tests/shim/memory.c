@@ -307,6 +307,9 @@ static void starve(struct rlimit *ret)
 		heap[i] = malloc(512);
 	for (int i = 0; i < 256; i++)
 		free(heap[i]);
+	/* A sanitizer's allocator maps more for each size, and ends the process where it cannot. */
+	for (size_t bytes = 16; bytes <= 16384; bytes += bytes / 8)
+		free(malloc(bytes));
 	getrlimit(RLIMIT_AS, ret);
 	setrlimit(RLIMIT_AS, &(struct rlimit){ 1, ret->rlim_max });
 }
