@@ -16,7 +16,7 @@ from storm import descriptors, descriptors_at_rest  # noqa: E402
 PROGRAM = os.path.join(BUILD, "tests/remote/image_client")
 LIBRARY = os.path.join(BUILD, "src/remote/client")
 NEXT = os.path.join(BUILD, "tests/daemon/meted_next")
-LARGE = 200000  # bytes
+LARGE = 500000
 TRIES = 8  # of what a busy machine may hold up
 HUGE = 96 << 20
 QUOTA = 64 << 20
