@@ -19,15 +19,8 @@ static LLVMValueRef begin_slot(struct emit *e, LLVMTypeRef t, uint64_t n)
 /* Memory on the function's stack, made when it is first needed. */
 static LLVMValueRef memory(struct emit *e, LLVMValueRef *place, size_t bytes)
 {
-	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
-
-	if (*place)
-		return *place;
-	LLVMPositionBuilderBefore(e->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(e->function)));
-	*place = LLVMBuildAlloca(e->b, LLVMArrayType(e->i8, (unsigned)bytes), "");
-	LLVMSetAlignment(*place, VECTOR_ALIGN);
-	*place = LLVMBuildBitCast(e->b, *place, e->bytes, "");
-	LLVMPositionBuilderAtEnd(e->b, here);
+	if (!*place)
+		*place = value_on_stack(e, LLVMArrayType(e->i8, (unsigned)bytes), e->bytes);
 	return *place;
 }
 

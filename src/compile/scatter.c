@@ -351,32 +351,32 @@ static void any_move(struct emit *e, const struct scatter *x)
 	(x->a->store ? store_scattered : load_gathered)(e, x);
 }
 
+/* Where the condition holds, that move, and on; the code goes on with where it does not. */
+static void instead(struct emit *e, const struct scatter *x, LLVMValueRef condition,
+		    void (*move)(struct emit *, const struct scatter *), LLVMBasicBlockRef on)
+{
+	LLVMBasicBlockRef yes = new_block(e), no = new_block(e);
+
+	LLVMBuildCondBr(e->b, condition, yes, no);
+	LLVMPositionBuilderAtEnd(e->b, yes);
+	move(e, x);
+	LLVMBuildBr(e->b, on);
+	LLVMPositionBuilderAtEnd(e->b, no);
+}
+
 static void scatter_move(struct emit *e, const struct scatter *x)
 {
 	const bool narrow = x->a->bytes < 4;
-	LLVMBasicBlockRef row, other, on;
+	LLVMBasicBlockRef on;
 
 	if (x->a->shared || x->a->count != 1 || (narrow && strcmp(e->flow->request->isa, "avx512") != 0)) {
 		any_move(e, x);
 		return;
 	}
-	row = new_block(e);
-	other = new_block(e);
 	on = new_block(e);
-	LLVMBuildCondBr(e->b, x->is_row, row, other);
-	LLVMPositionBuilderAtEnd(e->b, row);
-	row_move(e, x);
-	LLVMBuildBr(e->b, on);
-	LLVMPositionBuilderAtEnd(e->b, other);
-	if (narrow && !x->a->store) {
-		other = new_block(e);
-		row = new_block(e);
-		LLVMBuildCondBr(e->b, x->is_one, row, other);
-		LLVMPositionBuilderAtEnd(e->b, row);
-		one_load(e, x);
-		LLVMBuildBr(e->b, on);
-		LLVMPositionBuilderAtEnd(e->b, other);
-	}
+	instead(e, x, x->is_row, row_move, on);
+	if (narrow && !x->a->store)
+		instead(e, x, x->is_one, one_load, on);
 	any_move(e, x);
 	LLVMBuildBr(e->b, on);
 	LLVMPositionBuilderAtEnd(e->b, on);

@@ -220,16 +220,24 @@ LLVMValueRef value_any(struct emit *e, LLVMValueRef condition)
 	return LLVMBuildICmp(e->b, LLVMIntNE, bits, LLVMConstInt(e->i32, 0, false), "");
 }
 
-LLVMValueRef value_array(struct emit *e, LLVMValueRef *place, LLVMTypeRef t)
+LLVMValueRef value_on_stack(struct emit *e, LLVMTypeRef t, LLVMTypeRef as)
 {
 	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+	LLVMValueRef place;
 
-	if (*place)
-		return *place;
 	LLVMPositionBuilderBefore(e->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(e->function)));
-	*place = LLVMBuildAlloca(e->b, type_lanes(t), "");
-	LLVMSetAlignment(*place, VECTOR_ALIGN);
+	place = LLVMBuildAlloca(e->b, t, "");
+	LLVMSetAlignment(place, VECTOR_ALIGN);
+	if (as)
+		place = LLVMBuildBitCast(e->b, place, as, "");
 	LLVMPositionBuilderAtEnd(e->b, here);
+	return place;
+}
+
+LLVMValueRef value_array(struct emit *e, LLVMValueRef *place, LLVMTypeRef t)
+{
+	if (!*place)
+		*place = value_on_stack(e, type_lanes(t), NULL);
 	return *place;
 }
 

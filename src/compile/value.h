@@ -82,6 +82,8 @@ void value_masked_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, ui
 /*
  * An array of all lanes on the function's stack, created at first use; and the address of lane `lane`, an i64, in it.
  */
+/* Memory on the function's stack, aligned for vectors; its address as the type `as`, unless that is NULL. */
+LLVMValueRef value_on_stack(struct emit *e, LLVMTypeRef t, LLVMTypeRef as);
 LLVMValueRef value_array(struct emit *e, LLVMValueRef *place, LLVMTypeRef t);
 LLVMValueRef value_element(struct emit *e, LLVMValueRef array, LLVMValueRef lane, LLVMTypeRef t);
 /* All, or any, lanes of a condition, a vector of i1. */
