@@ -88,14 +88,11 @@
 #define ordinals_match mete_core_ordinals_match
 #define ordinals_out mete_core_ordinals_out
 #define ordinals_real mete_core_ordinals_real
-#define pace_begin_beside_by mete_core_pace_begin_beside_by
 #define pace_begin_slow_by mete_core_pace_begin_slow_by
 #define pace_count mete_core_pace_count
 #define pace_end_host mete_core_pace_end_host
 #define pace_end_slow mete_core_pace_end_slow
-#define pace_hold mete_core_pace_hold
 #define pace_kick mete_core_pace_kick
-#define pace_let_go mete_core_pace_let_go
 #define paces mete_core_paces
 #define records_add mete_core_records_add
 #define records_find mete_core_records_find
