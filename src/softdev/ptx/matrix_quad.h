@@ -498,7 +498,7 @@ static void quads_clamp(struct warp *w, const struct op_list *l, const struct ma
 }
 
 #ifdef QUADS_BYTES
-/* Of the sums of 16 rows and 8 columns, which stay in registers of the host. */
+/* Of the sums of 8 or 16 rows and 8 columns, which stay in registers of the host. */
 struct square {
 	vi sum[2][2][VECTORS]; /* of rows 0 to 7 and 8 to 15: even and odd columns */
 	vi less[2];	       /* what A has got too much, times B */
@@ -506,7 +506,7 @@ struct square {
 
 /* Lane c of the quads of a tile of A, four of its bytes, times those of each column of B. */
 VNNI static inline __attribute__((always_inline)) void square_step(struct square *s, vi a[2][VECTORS], vi low, vi high,
-								   const int c, const bool lessens)
+								   const int c, const u32 rows, const bool lessens)
 {
 	static const s32 columns[VECTOR]
 		__attribute__((aligned(64))) = { 0, 8, 16, 24, 0, 8, 16, 24, 0, 8, 16, 24, 0, 8, 16, 24 };
@@ -518,7 +518,7 @@ VNNI static inline __attribute__((always_inline)) void square_step(struct square
 		s->less[0] = _mm512_dpbusd_epi32(s->less[0], offset, even);
 		s->less[1] = _mm512_dpbusd_epi32(s->less[1], offset, odd);
 	}
-	for (u32 row = 0; row < 2; row++)
+	for (u32 row = 0; row < rows; row++)
 		for (u32 v = 0; v < VECTORS; v++) {
 			const vi x = c == 0   ? SPREAD_I(a[row][v], 0)
 				     : c == 1 ? SPREAD_I(a[row][v], 1)
@@ -530,50 +530,56 @@ VNNI static inline __attribute__((always_inline)) void square_step(struct square
 		}
 }
 
-/* `lessens`: both have signs, so A has got 128 more. */
+/* `rows`: tiles of A, each of which is `deep` registers. `lessens`: both have signs, so A has got 128 more. */
 VNNI static inline __attribute__((always_inline)) void square_of(struct warp *w, const struct op_list *l,
-								 const struct matrix_use *u,
-								 const struct quad_tiles *tiles, const u32 deep,
-								 const bool lessens)
+								 const struct matrix_use *u, const u32 rows,
+								 const u32 deep, const bool lessens)
 {
 	const vi mix = _mm512_set1_epi8(lessens ? (char)-128 : 0);
 	struct square s = { .less = { _mm512_setzero_si512(), _mm512_setzero_si512() } };
 
-	for (u32 t = 0; t < 4; t++)
+	for (u32 t = 0; t < rows * 2; t++)
 		for (u32 v = 0; v < VECTORS; v++)
 			s.sum[t / 2][t % 2][v] = LOAD_I((const s32 *)at(w, l->loc[u->c.first + t]) + v * VECTOR);
 	for (u32 d = 0; d < deep; d++) {
-		const vi low = LOAD_I(tiles->b[d]), high = LOAD_I(tiles->b[d] + VECTOR);
+		const s32 *b = at(w, l->loc[u->b.first + d]);
+		const vi low = LOAD_I(b), high = LOAD_I(b + VECTOR);
 		vi a[2][VECTORS];
 
-		for (u32 row = 0; row < 2; row++)
+		for (u32 row = 0; row < rows; row++)
 			for (u32 v = 0; v < VECTORS; v++)
-				a[row][v] = _mm512_xor_si512(LOAD_I(tiles->a[d * 2 + row] + v * VECTOR), mix);
-		square_step(&s, a, low, high, 0, lessens);
-		square_step(&s, a, low, high, 1, lessens);
-		square_step(&s, a, low, high, 2, lessens);
-		square_step(&s, a, low, high, 3, lessens);
+				a[row][v] = _mm512_xor_si512(
+					LOAD_I((const s32 *)at(w, l->loc[u->a.first + d * rows + row]) + v * VECTOR),
+					mix);
+		square_step(&s, a, low, high, 0, rows, lessens);
+		square_step(&s, a, low, high, 1, rows, lessens);
+		square_step(&s, a, low, high, 2, rows, lessens);
+		square_step(&s, a, low, high, 3, rows, lessens);
 	}
-	for (u32 t = 0; t < 4; t++)
+	for (u32 t = 0; t < rows * 2; t++)
 		for (u32 v = 0; v < VECTORS; v++)
 			STORE_I((s32 *)at(w, l->loc[u->d.first + t]) + v * VECTOR,
 				_mm512_sub_epi32(s.sum[t / 2][t % 2][v], s.less[t % 2]));
 }
 
-/* Products of 16 rows and 8 columns of bytes, as quantized models have them, of all lanes. False: it is another one. */
-VNNI static bool square_multiply(struct warp *w, const struct op_list *l, const struct matrix_use *u,
-				 const struct quad_tiles *tiles)
+/*
+ * Products of 8 or 16 rows and 8 columns of bytes, as quantized models have them, of all lanes. False: it is another
+ * one.
+ */
+VNNI static bool square_multiply(struct warp *w, const struct op_list *l, const struct matrix_use *u)
 {
 	const bool lessens = u->a.element == EL_s8;
-	const u32 deep = u->a.tiles / 2u;
+	const u32 rows = u->m / 8u;
 
-	if (w->mask != ~0u || u->saturate || u->m != 16 || u->n != 8 || deep > 2 || u->b.element != EL_s8 ||
+	if (w->mask != ~0u || u->saturate || rows > 2 || u->n != 8 || u->a.tiles > rows * 2 || u->b.element != EL_s8 ||
 	    (u->a.element != EL_s8 && u->a.element != EL_u8) || !host_has_vnni())
 		return false;
-	if (deep == 2 && lessens)
-		square_of(w, l, u, tiles, 2, true);
+	if (rows == 1 && u->a.tiles == 1 && lessens)
+		square_of(w, l, u, 1, 1, true);
+	else if (rows == 2 && u->a.tiles == 4 && lessens)
+		square_of(w, l, u, 2, 2, true);
 	else
-		square_of(w, l, u, tiles, deep, lessens);
+		square_of(w, l, u, rows, u->a.tiles / rows, lessens);
 	return true;
 }
 #endif
@@ -647,11 +653,11 @@ static bool quads_multiply(struct warp *w, const struct op_list *l, const struct
 	case EL_u8:
 	case EL_s4:
 	case EL_u4:
-		quad_tiles_of(w, l, u, &tiles);
 #ifdef QUADS_BYTES
-		if (square_multiply(w, l, u, &tiles))
+		if (square_multiply(w, l, u))
 			return true;
 #endif
+		quad_tiles_of(w, l, u, &tiles);
 		quads_multiply_s32(w, l, u, &tiles, u->a.tiles / (u->m / 8u), true);
 		return true;
 	default:
