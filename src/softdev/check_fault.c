@@ -140,10 +140,14 @@ static void offset(struct report *r, const struct ptx_fault *f, const struct ptx
 					     "the kernel's parameters" };
 	const int64_t at = f->space == PTX_SPACE_SHARED ? (int32_t)f->address : (int64_t)f->address;
 	const int64_t bytes = (int64_t)f->space_bytes;
-	char parts[96] = "";
+	const uint32_t reserved = l->kernel->reserved_bytes;
+	char parts[96] = "", system[32] = "";
 
+	if (reserved)
+		snprintf(system, sizeof(system), "%u reserved, ", reserved);
 	if (f->space == PTX_SPACE_SHARED)
-		snprintf(parts, sizeof(parts), " (%u static, %u dynamic)", l->kernel->shared_bytes, l->shared_bytes);
+		snprintf(parts, sizeof(parts), " (%s%u static, %u dynamic)", system, l->kernel->shared_bytes,
+			 l->shared_bytes);
 	if (at < 0)
 		report_line(r, "  address is %" PRId64 " bytes before the beginning of %s", -at, owner[f->space]);
 	else if (at >= bytes)

@@ -1,9 +1,10 @@
-/* nvcc only: cooperative groups as the toolkit has them: the grid's barrier, tiles, coalesced threads; functions of its math. */
+/* nvcc only, -arch=compute_80: cooperative groups as the toolkit has them: the grid's barrier, tiles, coalesced threads; functions of its math. */
 #include "program.h"
 #include <math.h>
 
 #ifdef __CUDACC__
 #include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
 namespace cg = cooperative_groups;
 
 KERNEL grid_sum(const unsigned *x, unsigned *parts, unsigned *total)
@@ -30,6 +31,21 @@ KERNEL grid_sum(const unsigned *x, unsigned *parts, unsigned *total)
 	}
 }
 
+/* Tiles of several warps meet in shared memory that the device keeps for them. */
+KERNEL tiles(const unsigned *x, unsigned *z)
+{
+	__shared__ cg::block_tile_memory<128> room;
+	__shared__ unsigned own[128];
+	extern __shared__ unsigned more[];
+	cg::thread_block block = cg::this_thread_block(room);
+	auto tile = cg::tiled_partition<64>(block);
+
+	own[threadIdx.x] = more[threadIdx.x] = x[THREAD];
+	z[THREAD] = cg::reduce(tile, x[THREAD], cg::plus<unsigned>()) + tile.shfl(x[THREAD], 63);
+	tile.sync();
+	z[THREAD] += own[threadIdx.x ^ 1] + more[threadIdx.x ^ 33];
+}
+
 KERNEL functions(const float *x, float *z, double *w)
 {
 	float a = x[THREAD];
@@ -46,7 +62,7 @@ int main(void)
 	static unsigned x[N];
 	static float f[N], z[N];
 	static double w[N];
-	unsigned *dx, *parts = DEVICE_ALLOC(unsigned, N), *total = DEVICE_ALLOC(unsigned, 2), sum[2], wanted = 0, i;
+	unsigned *dx, *dt = DEVICE_ALLOC(unsigned, N), tile[N], *parts = DEVICE_ALLOC(unsigned, N), *total = DEVICE_ALLOC(unsigned, 2), sum[2], wanted = 0, i;
 	float *dz = DEVICE_ALLOC(float, N);
 	double *dw = DEVICE_ALLOC(double, N);
 	void *args[3];
@@ -63,6 +79,15 @@ int main(void)
 	BRING(sum, total);
 	CHECK(sum[0] == wanted);
 	CHECK(sum[1] == N / 128 * 43);
+	CALL(LAUNCH_ON(tiles, N / 128, 128, 512, 0, dx, dt));
+	BRING(tile, dt);
+	for (i = 0; i < N; i++) {
+		unsigned v = x[i / 64 * 64 + 63] + x[i ^ 1] + x[i ^ 33], k;
+
+		for (k = 0; k < 64; k++)
+			v += x[i / 64 * 64 + k];
+		CHECK(tile[i] == v);
+	}
 	LAUNCH(functions, N / 128, 128, DEVICE_COPY(float, f), dz, dw);
 	BRING(z, dz);
 	BRING(w, dw);

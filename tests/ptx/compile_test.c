@@ -745,6 +745,58 @@ static void test_large(void)
 	free(t);
 }
 
+/*
+ * The shared memory that devices keep for the system: each block finds zeroes in it, and behind it its own variables. The
+ * second kernel asks for it by a function only.
+ */
+static const char reserved_text[] =
+	".version 8.0\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b8 more[];\n"
+	".shared .align 4 .b8 common[40];\n"
+	".func (.reg .u32 %o) reserved_at()\n{\n\t.reg .b32 %r<4>;\n"
+	"\tmov.u32 %r1, common; mov.u32 %o, %reserved_smem_offset_1; add.u32 %o, %o, %r1; sub.u32 %o, %o, %r1; ret;\n}\n"
+	".visible .entry reserved(.param .u64 po)\n{\n"
+	"\t.reg .pred %p; .reg .b32 %r<20>; .reg .b64 %d<9>; .shared .align 4 .b8 s[400];\n"
+	"\tmov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; ld.param.u64 %d1, [po]; mul.wide.u32 %d2, %r2, 64;\n"
+	"\tadd.s64 %d1, %d1, %d2; mov.u32 %r3, %reserved_smem_offset_1; cvt.u64.u32 %d3, %r3; cvta.shared.u64 %d4, %d3;\n"
+	"\tmov.u32 %r4, s; rem.u32 %r5, %r1, 100; shl.b32 %r5, %r5, 2; add.u32 %r4, %r4, %r5; st.shared.u32 [%r4], %r1;\n"
+	"\tatom.add.u32 %r6, [%d4], 1; bar.sync 0; setp.ne.u32 %p, %r1, 0; @%p bra L1;\n"
+	"\tmov.b32 %r7, %reserved_smem_offset_begin; st.global.u32 [%d1], %r7;\n"
+	"\tmov.b32 %r8, %reserved_smem_offset_end; st.global.u32 [%d1 + 4], %r8;\n"
+	"\tmov.b32 %r9, %reserved_smem_offset_cap; st.global.u32 [%d1 + 8], %r9;\n"
+	"\tmov.b32 %r10, %reserved_smem_offset_0; st.global.u32 [%d1 + 12], %r10; st.global.u32 [%d1 + 16], %r3;\n"
+	"\tld.shared.u32 %r11, [%r3]; st.global.u32 [%d1 + 20], %r11; ld.shared.u32 %r12, [%r4]; st.global.u32 [%d1 + 24], %r12;\n"
+	"\tst.global.u32 [%d1 + 28], %r4; mov.u32 %r13, more; st.global.u32 [%d1 + 32], %r13;\n"
+	"\tmov.u32 %r14, %total_smem_size; st.global.u32 [%d1 + 36], %r14;\n"
+	"\tmov.u32 %r15, %aggr_smem_size; st.global.u32 [%d1 + 40], %r15;\nL1:\n\tret;\n}\n"
+	".visible .entry by_function(.param .u64 po)\n{\n"
+	"\t.reg .b32 %r<9>; .reg .b64 %d<9>; ld.param.u64 %d1, [po]; mov.u32 %r2, %ctaid.x; mul.wide.u32 %d2, %r2, 64;\n"
+	"\tadd.s64 %d1, %d1, %d2; call (%r1), reserved_at, (); atom.shared.add.u32 %r3, [%r1], 1; bar.sync 0;\n"
+	"\tld.shared.u32 %r4, [%r1]; st.global.u32 [%d1], %r4; mov.u32 %r5, common; st.global.u32 [%d1 + 4], %r5; ret;\n}\n";
+
+static void test_reserved(enum ptx_compile how)
+{
+	enum { BLOCKS = 9, THREADS = 100 };
+	static const uint32_t wanted[11] = { 0, 288, 1024, 0, 0, THREADS, 0, 1024, 1024 + 400, 512, 1536 };
+	const struct ptx_options options = { .compile = how };
+	uint32_t *out, wrong = 0;
+	struct ptx_module *m;
+
+	device_reset();
+	m = load_text(reserved_text, strlen(reserved_text), &options);
+	out = device_alloc(BLOCKS * 64);
+	ok(m && !launch(m, "reserved", (struct dims){ BLOCKS, 1, 1 }, (struct dims){ THREADS, 1, 1 }, (uint64_t[]){ PTR(out), 0, 0, 0 }));
+	for (uint32_t b = 0; b < BLOCKS; b++)
+		wrong += !!memcmp(out + b * 16, wanted, sizeof(wanted));
+	tap_ok(!wrong, "the reserved shared memory, %s", how == PTX_COMPILE_ALWAYS ? "compiled" : "interpreted");
+	ok(m && !launch(m, "by_function", (struct dims){ BLOCKS, 1, 1 }, (struct dims){ THREADS, 1, 1 }, (uint64_t[]){ PTR(out), 0, 0, 0 }));
+	for (uint32_t b = 0; b < BLOCKS; b++)
+		wrong += out[b * 16] != THREADS || out[b * 16 + 1] != 1024;
+	tap_ok(!wrong, "the same by a function, %s", how == PTX_COMPILE_ALWAYS ? "compiled" : "interpreted");
+	ok(m && ptx_kernel_is_compiled(ptx_module_kernel_find(m, "reserved")) == (how == PTX_COMPILE_ALWAYS));
+	is(ptx_module_kernel_find(m, "reserved")->shared_bytes, 400);
+	ptx_module_free(m);
+}
+
 int main(void)
 {
 	const char *compiler = getenv("METE_SOFT_COMPILER");
@@ -772,6 +824,8 @@ int main(void)
 	test_faults();
 	test_hot();
 	test_large();
+	test_reserved(PTX_COMPILE_NEVER);
+	test_reserved(PTX_COMPILE_ALWAYS);
 	device_close();
 	rmdir(folder);
 	return tap_end();

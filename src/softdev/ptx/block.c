@@ -25,13 +25,19 @@ static size_t round_up(size_t v, size_t to)
 	return (v + to - 1) / to * to;
 }
 
+static size_t shared_room(const struct ptx_launch *l)
+{
+	const struct ptx_kernel *k = l->kernel;
+
+	return round_up((size_t)k->reserved_bytes + k->shared_bytes + 16 + l->shared_bytes, SHARED_ALIGN);
+}
+
 size_t block_bytes(const struct run *run, uint32_t warps, uint32_t stride)
 {
 	const struct ptx_launch *l = run->launch;
 	const size_t frame = sizeof(struct frame) + round_up(run->function->frame_bytes, 64);
-	const size_t shared = (size_t)l->kernel->shared_bytes + 16 + l->shared_bytes;
 
-	return round_up((sizeof(struct warp) + frame) * warps, SHARED_ALIGN) + round_up(shared, SHARED_ALIGN) +
+	return round_up((sizeof(struct warp) + frame) * warps, SHARED_ALIGN) + shared_room(l) +
 	       (size_t)warps * LANES * stride;
 }
 
@@ -69,7 +75,7 @@ static void block_shape(struct block *b, const uint32_t shape[3])
  */
 static uint32_t shared_bytes(const struct ptx_launch *l)
 {
-	const uint32_t own = l->kernel->shared_bytes;
+	const uint32_t own = l->kernel->reserved_bytes + l->kernel->shared_bytes;
 	const uint32_t bytes = l->shared_bytes ? (own + 15) / 16 * 16 + l->shared_bytes : own;
 
 	return l->exact ? bytes : (bytes + SHARED_GRANULE - 1) / SHARED_GRANULE * SHARED_GRANULE;
@@ -103,7 +109,7 @@ static void block_attach(struct block *b, struct run *run)
 	b->shared = b->buffer + round_up((size_t)(at - b->buffer), SHARED_ALIGN);
 	b->shared_bytes = shared_bytes(l);
 	b->local_stride = stride;
-	b->local = b->shared + round_up((size_t)l->kernel->shared_bytes + 16 + l->shared_bytes, SHARED_ALIGN);
+	b->local = b->shared + shared_room(l);
 	memset(b->range, 0, sizeof(b->range));
 	b->range[0] = (struct ptx_range){ (uintptr_t)b->shared, (uintptr_t)b->shared + b->shared_bytes, false };
 	b->range[1] = (struct ptx_range){ (uintptr_t)b->local,
@@ -185,6 +191,8 @@ void block_start(struct block *b, uint64_t id)
 	b->fault = (struct ptx_fault){ 0 };
 	b->waits = 0;
 	memset(b->group_arrived, 0, sizeof(b->group_arrived));
+	if (b->launch->kernel->reserved_bytes)
+		memset(b->shared, 0, SHARED_RESERVED_USED);
 	machine = hot_machine(b->run->function, b->launch);
 	for (uint32_t k = 0; k < b->warp_count; k++)
 		warp_start(&b->warp[k], b->threads, machine);

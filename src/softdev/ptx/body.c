@@ -212,6 +212,11 @@ static struct operand parse_named(struct parser *p, struct name opcode)
 	}
 	if (n.p[0] == '%') {
 		n = special_name(p, n);
+		if (special_reserved(n, &o.value)) {
+			p->program->reserved_bytes = SHARED_RESERVED;
+			o.kind = OPD_INT;
+			return o;
+		}
 		s = special_find(n);
 		if (s == SP_none)
 			parse_fail(p, "unknown register %.*s", (int)n.bytes, n.p);

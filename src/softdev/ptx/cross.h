@@ -232,7 +232,8 @@ static void trap(struct warp *w, const struct op *o)
 
 static void dynamic_shared(struct warp *w, const struct op *o)
 {
-	const u32 v = (w->block->launch->kernel->shared_bytes + 15) / 16 * 16 + (u32)o->imm;
+	const struct ptx_kernel *k = w->block->launch->kernel;
+	const u32 v = (k->reserved_bytes + k->shared_bytes + 15) / 16 * 16 + (u32)o->imm;
 	u32 *d = at(w, o->d);
 
 	for (u32 i = 0; i < LANES; i++)
@@ -294,7 +295,9 @@ static __attribute__((noinline)) u64 special_value(const struct warp *w, const s
 	case SP_dynamic_smem_size:
 		return l->shared_bytes;
 	case SP_total_smem_size:
-		return b->shared_bytes;
+		return b->shared_bytes - l->kernel->reserved_bytes;
+	case SP_aggr_smem_size:
+		return b->shared_bytes - l->kernel->reserved_bytes + SHARED_RESERVED;
 	case SP_grid_low:
 		return (u32)b->range[3].begin;
 	case SP_grid_high:

@@ -21,6 +21,13 @@
 #define RANGES 8u	/* 0 shared, 1 local, 2 parameters, 3 of the grid, the rest found by ptx_memory.find */
 #define RANGES_OWN 4u
 #define SHARED_BYTES_MAX (227u * 1024)
+/*
+ * What a block's shared memory begins with in a module that asks for it by %reserved_smem_offset_*: on devices, from
+ * compute capability 9.0 on, the system's own. Cooperative groups keep barriers in its used part, and expect them to be
+ * zero when the block begins.
+ */
+#define SHARED_RESERVED 1024u
+#define SHARED_RESERVED_USED 288u
 
 /* The types of PTX. */
 enum type {

@@ -4,7 +4,8 @@
  * What a load keeps: operations, constants, names, and how to fill in the variables. Symbols are gone when it ends.
  *
  * Static shared memory is laid out per kernel: the variables that functions use come first, at the same place for every
- * kernel that calls functions, then the kernel's own, then the dynamic part.
+ * kernel that calls functions, then the kernel's own, then the dynamic part. Where a module asks for the reserved part,
+ * that comes before all, in each of its kernels.
  */
 #include "softdev/ptx/children.h"
 #include "softdev/ptx/decode.h"
@@ -173,9 +174,9 @@ static void each_shared(const struct body *b, void (*visit)(struct symbol *s, vo
 }
 
 /* Shared variables of one kernel; `common` is the part of functions. Value: static bytes, or UINT32_MAX: too many. */
-static uint32_t lay_out_shared(struct body *b, const struct layout *common)
+static uint32_t lay_out_shared(struct body *b, uint32_t reserved, const struct layout *common)
 {
-	struct layout l = { .owner = b->symbol };
+	struct layout l = { .bytes = reserved, .owner = b->symbol };
 
 	each_shared(b, see_common, &l);
 	if (l.uses_common || calls(b)) {
@@ -183,13 +184,13 @@ static uint32_t lay_out_shared(struct body *b, const struct layout *common)
 		l.dynamic_align = common->dynamic_align;
 	}
 	each_shared(b, place_shared, &l);
-	if (l.bytes > SHARED_BYTES_MAX || l.dynamic_align > SHARED_BYTES_MAX)
+	if (l.bytes > SHARED_BYTES_MAX + reserved || l.dynamic_align > SHARED_BYTES_MAX)
 		return UINT32_MAX;
 	if (l.dynamic_align > 16)
 		l.bytes = (l.bytes + l.dynamic_align - 1) & ~((uint64_t)l.dynamic_align - 1);
 	struct layout dynamic = { .bytes = (l.bytes + 15) & ~15ull };
 	each_shared(b, see_dynamic, &dynamic);
-	return (uint32_t)l.bytes;
+	return (uint32_t)l.bytes - reserved;
 }
 
 static int lay_out_params(struct program *p, struct body *b, struct ptx_kernel *k)
@@ -292,7 +293,7 @@ static int list_functions(struct ptx_module *m, struct program *p)
 
 static int decode_all(struct ptx_module *m, struct program *p, struct constant_pool *constants)
 {
-	struct layout common = { .owner = &common_mark };
+	struct layout common = { .bytes = p->reserved_bytes, .owner = &common_mark };
 	uint32_t shared;
 	int r = 0;
 
@@ -308,13 +309,14 @@ static int decode_all(struct ptx_module *m, struct program *p, struct constant_p
 		}
 		if (b->symbol->definition != b->symbol)
 			continue;
-		shared = lay_out_shared(b, &common);
+		shared = lay_out_shared(b, p->reserved_bytes, &common);
 		if (shared == UINT32_MAX) {
 			complain(p->complaint, PTX_INVALID, b->symbol->line, b->function->name,
 				 "more than %u bytes of static shared memory", SHARED_BYTES_MAX);
 			return PTX_INVALID;
 		}
 		k->shown.shared_bytes = shared;
+		k->shown.reserved_bytes = p->reserved_bytes;
 		r = limits_check_shared(b, shared, b->function->name, p->complaint);
 		if (!r)
 			r = describe_kernel(m, p, b, k);

@@ -71,6 +71,7 @@ struct ptx_kernel {
 	uint32_t param_count;
 	uint32_t param_bytes;	      /* of the packed buffer */
 	uint32_t shared_bytes;	      /* static */
+	uint32_t reserved_bytes;      /* in front of them: the system's own; 0 in modules that do not ask for it */
 	uint32_t local_bytes;	      /* per thread */
 	uint32_t const_bytes;	      /* of the module's .const variables */
 	uint32_t registers;	      /* an estimate per thread, 1 to 255, for occupancy queries */

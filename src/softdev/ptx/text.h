@@ -171,7 +171,8 @@ struct program {
 	uint32_t max_registers; /* the least of the texts' pragmas; 0: none */
 	uint32_t text;		/* index of the text being read */
 	uint32_t arch;
-	bool chosen; /* ptx_options.chosen */
+	uint32_t reserved_bytes; /* of shared memory: SHARED_RESERVED, or 0 where nothing asks for it */
+	bool chosen;		 /* ptx_options.chosen */
 };
 
 /* Reads one text into the program. Value: 0, or complaint->outcome. */
@@ -217,6 +218,7 @@ enum special {
 	SP_globaltimer_hi,
 	SP_dynamic_smem_size,
 	SP_total_smem_size,
+	SP_aggr_smem_size,
 	SP_grid_low, /* address of the grid's barrier, 0 in a launch that is not cooperative */
 	SP_grid_high,
 	SP_zero,
@@ -240,4 +242,6 @@ enum special {
 };
 
 enum special special_find(struct name n);
+/* Those that say where the reserved shared memory is: numbers. False: n is none of them. */
+bool special_reserved(struct name n, uint64_t *ret);
 enum type special_type(enum special s);

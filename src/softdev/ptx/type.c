@@ -73,7 +73,7 @@ static const struct {
 	{ "%globaltimer_hi", SP_globaltimer_hi },
 	{ "%dynamic_smem_size", SP_dynamic_smem_size },
 	{ "%total_smem_size", SP_total_smem_size },
-	{ "%aggr_smem_size", SP_total_smem_size },
+	{ "%aggr_smem_size", SP_aggr_smem_size },
 	{ "%envreg1", SP_grid_high },
 	{ "%envreg2", SP_grid_low },
 	{ "%is_explicit_cluster", SP_cluster_explicit },
@@ -100,6 +100,27 @@ enum special special_find(struct name n)
 			return specials[i].special;
 	/* the other registers of the driver say nothing here */
 	return n.bytes > 7 && !memcmp(n.p, "%envreg", 7) ? SP_zero : SP_none;
+}
+
+bool special_reserved(struct name n, uint64_t *ret)
+{
+	static const struct {
+		const char *name;
+		uint64_t value;
+	} reserved[] = {
+		{ "%reserved_smem_offset_begin", 0 },
+		{ "%reserved_smem_offset_end", SHARED_RESERVED_USED },
+		{ "%reserved_smem_offset_cap", SHARED_RESERVED },
+		{ "%reserved_smem_offset_0", 0 },
+		{ "%reserved_smem_offset_1", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
+		if (name_is(n, reserved[i].name)) {
+			*ret = reserved[i].value;
+			return true;
+		}
+	return false;
 }
 
 enum type special_type(enum special s)
