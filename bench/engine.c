@@ -5,6 +5,7 @@
  *   engine KERNELS.ptx [turns] [isa] [kernel]    prints one JSON object per row
  *   engine turn KERNELS.ptx KERNEL RUNS [isa]    the kernel alone: times, and a hash of what it wrote, for engine-turns
  *   engine latency LIBCUDA KERNELS.ptx           the empty launch, through the driver's own calls
+ *   engine compile KERNELS.ptx [isa] [kernel]    CPU time of compiling each kernel, and the peak of memory until then
  *
  * Times of one thread are its CPU time and the least of several turns, so that a busy machine disturbs little; the
  * kernel and the loops take turns. With two threads there is no such time: the wall clock counts, and the sum of CPU
@@ -19,7 +20,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-int latency_main(const char *library, const char *ptx); /* engine_latency.c */
+int latency_main(const char *library, const char *ptx);			 /* engine_latency.c */
+int compile_main(const char *path, const char *isa, const char *kernel); /* engine_compile.c */
 
 static double least(double a, double b)
 {
@@ -210,6 +212,8 @@ int main(int argc, char **argv)
 
 	if (argc == 4 && !strcmp(argv[1], "latency"))
 		return latency_main(argv[2], argv[3]);
+	if (argc >= 3 && !strcmp(argv[1], "compile"))
+		return compile_main(argv[2], argc > 3 && *argv[3] ? argv[3] : NULL, argc > 4 ? argv[4] : NULL);
 	device_open(NULL);
 	if (argc >= 5 && !strcmp(argv[1], "turn"))
 		return turn_main(argv[2], argv[3], atoi(argv[4]), argc > 5 && *argv[5] ? argv[5] : NULL);
