@@ -112,6 +112,7 @@
 #define sharing_watch mete_core_sharing_watch
 #define spread_begin_by mete_core_spread_begin_by
 #define spread_end mete_core_spread_end
+#define spread_parts_begin_by mete_core_spread_parts_begin_by
 #define stream_key_default mete_core_stream_key_default
 #define streams mete_core_streams
 #define thread_begin mete_core_thread_begin

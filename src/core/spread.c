@@ -68,6 +68,48 @@ void spread_begin_by(const struct face *f, struct spread *s, const struct work *
 		pace_let_go(&s->part[i]);
 }
 
+/* Value: how many parts there are in ret_order, in the order of all processes; the others are not gated. */
+static unsigned int parts_in_order(const struct face *f, const struct work *work, unsigned int count,
+				   unsigned int ret_order[SPREAD_PARTS], unsigned int ret_device[SPREAD_PARTS])
+{
+	const struct wire_welcome *w = attach_welcome();
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		const struct stream *queue = pace_record(f, &work[i]);
+		unsigned int at = n;
+
+		if (!queue)
+			continue;
+		ret_device[i] = queue->lane->device;
+		for (; at && is_before(w, ret_device[i], ret_device[ret_order[at - 1]]); at--)
+			ret_order[at] = ret_order[at - 1];
+		ret_order[at] = i;
+		n++;
+	}
+	return n;
+}
+
+/*
+ * Parts of one device, which a driver refuses, are not held for each other: the second would wait for the first one's
+ * end.
+ */
+void spread_parts_begin_by(const struct face *f, struct launch *part, const struct work *work, unsigned int count)
+{
+	unsigned int order[SPREAD_PARTS], device[SPREAD_PARTS], n, held = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		part[i].pace = NULL;
+	n = parts_in_order(f, work, count, order, device);
+	for (unsigned int i = 0; i < n; i++) {
+		while (held < i && device[order[held]] != device[order[i]])
+			pace_hold(&part[order[held++]]);
+		pace_begin_slow_by(f, &part[order[i]], &work[order[i]]);
+	}
+	while (held)
+		pace_let_go(&part[order[--held]]);
+}
+
 void spread_end(struct spread *s, bool launched)
 {
 	for (unsigned int i = 0; i < s->count; i++)

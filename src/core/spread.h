@@ -25,3 +25,15 @@ static inline void spread_begin(struct spread *s, const struct work *w, uint32_t
 
 /* After the driver's call. */
 void spread_end(struct spread *s, bool launched);
+
+/*
+ * The same for a launch of up to SPREAD_PARTS parts, each in a queue of its own device: part[i] is charged on the
+ * device of work[i]'s queue, and ends by pace_end() after the driver's call.
+ */
+#define SPREAD_PARTS 16u
+void spread_parts_begin_by(const struct face *f, struct launch *part, const struct work *work, unsigned int count);
+
+static inline void spread_parts_begin(struct launch *part, const struct work *work, unsigned int count)
+{
+	spread_parts_begin_by(face, part, work, count);
+}

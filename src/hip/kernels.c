@@ -1,9 +1,8 @@
 /* kernels.c: the calls that launch kernels. Kept short where nothing is limited: a look at the gate. */
+#include "core/spread.h"
 #include "hip/work.h"
 
 #include <string.h>
-
-#define DEVICES_OF_ONE 16u /* parts of one launch beyond these pass uncounted */
 
 struct shape {
 	uint32_t grid[3], block[3];
@@ -19,19 +18,26 @@ static uint64_t kind_of(const void *function, const struct shape *s)
 }
 
 /* `module`: the function is a module's; else an address in the program that stands for one. */
+static struct work kernel_work(const void *function, bool module, const struct shape *s, hipStream_t stream,
+			       bool per_thread)
+{
+	uint64_t blocks = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2];
+
+	return (struct work){ .engine = WIRE_COMPUTE,
+			      .key = kind_of(function, s),
+			      .family = (uint64_t)(uintptr_t)function,
+			      .size = blocks,
+			      .stream = stream,
+			      .per_thread = per_thread,
+			      .function = module ? (void *)(uintptr_t)function : NULL,
+			      .what = "kernel",
+			      .threads = blocks * s->block[0] * s->block[1] * s->block[2] };
+}
+
 static __attribute__((noinline)) void begin_gated(struct launch *l, const void *function, bool module,
 						  const struct shape *s, hipStream_t stream, bool per_thread)
 {
-	uint64_t blocks = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2];
-	struct work w = { .engine = WIRE_COMPUTE,
-			  .key = kind_of(function, s),
-			  .family = (uint64_t)(uintptr_t)function,
-			  .size = blocks,
-			  .stream = stream,
-			  .per_thread = per_thread,
-			  .function = module ? (void *)(uintptr_t)function : NULL,
-			  .what = "kernel",
-			  .threads = blocks * s->block[0] * s->block[1] * s->block[2] };
+	struct work w = kernel_work(function, module, s, stream, per_thread);
 
 	if (!per_thread && pace_begin_fast(l, WIRE_COMPUTE, w.key, stream))
 		return;
@@ -139,21 +145,32 @@ hipError_t shim_hipLaunchKernelExC(const hipLaunchConfig_t *config, const void *
 	return end(&l, shim_real.hipLaunchKernelExC(config, fPtr, args));
 }
 
-/* One kernel on several devices: each part waits for its device's turn, in the order of the list. */
+/*
+ * One kernel on several devices: it goes when each part has its device's turn. Parts beyond SPREAD_PARTS pass
+ * uncounted.
+ */
+static unsigned int parts_of(bool list, unsigned int count)
+{
+	if (!list || !pace_gated(WIRE_COMPUTE))
+		return 0;
+	return count < SPREAD_PARTS ? count : SPREAD_PARTS;
+}
+
 static hipError_t launch_list(hipError_t (*call)(hipLaunchParams *list, int count, unsigned int flags),
 			      hipLaunchParams *list, int count, unsigned int flags)
 {
-	unsigned int parts = list && count > 0 ? (unsigned int)count : 0;
-	struct launch l[DEVICES_OF_ONE];
+	unsigned int parts = parts_of(list, count > 0 ? (unsigned int)count : 0);
+	struct work work[SPREAD_PARTS];
+	struct launch l[SPREAD_PARTS];
 	hipError_t r;
 
-	if (parts > DEVICES_OF_ONE)
-		parts = DEVICES_OF_ONE;
 	for (unsigned int i = 0; i < parts; i++) {
 		struct shape s = shape_of(list[i].gridDim, list[i].blockDim, list[i].sharedMem);
 
-		begin(&l[i], list[i].func, false, &s, list[i].stream, false);
+		work[i] = kernel_work(list[i].func, false, &s, list[i].stream, false);
 	}
+	if (parts)
+		spread_parts_begin(l, work, parts);
 	r = call(list, count, flags);
 	for (unsigned int i = 0; i < parts; i++)
 		end(&l[i], r);
@@ -204,20 +221,21 @@ hipError_t shim_hipModuleLaunchCooperativeKernel(hipFunction_t f, unsigned int g
 hipError_t shim_hipModuleLaunchCooperativeKernelMultiDevice(hipFunctionLaunchParams *list, unsigned int numDevices,
 							    unsigned int flags)
 {
-	unsigned int parts = list ? numDevices : 0;
-	struct launch l[DEVICES_OF_ONE];
+	unsigned int parts = parts_of(list, numDevices);
+	struct work work[SPREAD_PARTS];
+	struct launch l[SPREAD_PARTS];
 	hipError_t r;
 
-	if (parts > DEVICES_OF_ONE)
-		parts = DEVICES_OF_ONE;
 	for (unsigned int i = 0; i < parts; i++) {
 		const hipFunctionLaunchParams *p = &list[i];
 		struct shape s = { { p->gridDimX, p->gridDimY, p->gridDimZ },
 				   { p->blockDimX, p->blockDimY, p->blockDimZ },
 				   p->sharedMemBytes };
 
-		begin(&l[i], p->function, true, &s, p->hStream, false);
+		work[i] = kernel_work(p->function, true, &s, p->hStream, false);
 	}
+	if (parts)
+		spread_parts_begin(l, work, parts);
 	r = shim_real.hipModuleLaunchCooperativeKernelMultiDevice(list, numDevices, flags);
 	for (unsigned int i = 0; i < parts; i++)
 		end(&l[i], r);

@@ -30,18 +30,24 @@ static inline uint64_t shape_kind(CUfunction f, const struct shape *s)
 		       s->block[1] | (uint64_t)s->block[2] << 16, s->shared);
 }
 
+static inline struct work kernel_work(CUfunction f, const struct shape *s, CUstream stream, bool per_thread)
+{
+	uint64_t blocks = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2];
+
+	return (struct work){ .engine = WIRE_COMPUTE,
+			      .key = shape_kind(f, s),
+			      .family = (uint64_t)(uintptr_t)f,
+			      .size = blocks,
+			      .stream = stream,
+			      .per_thread = per_thread,
+			      .function = f,
+			      .threads = blocks * s->block[0] * s->block[1] * s->block[2] };
+}
+
 static __attribute__((noinline)) void begin_slow(struct launch *l, CUfunction f, const struct shape *s, CUstream stream,
 						 bool per_thread)
 {
-	uint64_t blocks = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2];
-	struct work w = { .engine = WIRE_COMPUTE,
-			  .key = shape_kind(f, s),
-			  .family = (uint64_t)(uintptr_t)f,
-			  .size = blocks,
-			  .stream = stream,
-			  .per_thread = per_thread,
-			  .function = f,
-			  .threads = blocks * s->block[0] * s->block[1] * s->block[2] };
+	struct work w = kernel_work(f, s, stream, per_thread);
 
 	pace_begin_slow(l, &w);
 }
@@ -188,28 +194,29 @@ CUresult shim_cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gridDimX
 }
 
 /*
- * One kernel on several devices: each part waits for its device's turn, in the order of the list, and the launch goes
- * when all have theirs. Parts beyond DEVICES_OF_ONE pass uncounted.
+ * One kernel on several devices: it goes when each part has its device's turn. Parts beyond SPREAD_PARTS pass
+ * uncounted.
  */
-#define DEVICES_OF_ONE 16u
-
 CUresult shim_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchParamsList, unsigned int numDevices,
 						   unsigned int flags)
 {
-	unsigned int parts = launchParamsList ? numDevices : 0;
-	struct launch l[DEVICES_OF_ONE];
+	unsigned int parts = launchParamsList && pace_gated(WIRE_COMPUTE) ? numDevices : 0;
+	struct work work[SPREAD_PARTS];
+	struct launch l[SPREAD_PARTS];
 	CUresult r;
 
-	if (parts > DEVICES_OF_ONE)
-		parts = DEVICES_OF_ONE;
+	if (parts > SPREAD_PARTS)
+		parts = SPREAD_PARTS;
 	for (unsigned int i = 0; i < parts; i++) {
 		const CUDA_LAUNCH_PARAMS *p = &launchParamsList[i];
 		struct shape shape = { { p->gridDimX, p->gridDimY, p->gridDimZ },
 				       { p->blockDimX, p->blockDimY, p->blockDimZ },
 				       p->sharedMemBytes };
 
-		kernel_begin(&l[i], p->function, &shape, p->hStream, false);
+		work[i] = kernel_work(p->function, &shape, p->hStream, false);
 	}
+	if (parts)
+		spread_parts_begin(l, work, parts);
 	r = shim_real.cuLaunchCooperativeKernelMultiDevice(launchParamsList, numDevices, flags);
 	for (unsigned int i = 0; i < parts; i++)
 		pace_end(&l[i], r == CUDA_SUCCESS);

@@ -371,15 +371,13 @@ static void *launch_beside(void *unused)
 	return unused;
 }
 
-static void case_kept(void)
+/* `launch_it` in a thread, with the gate of the second device closed, then of both. */
+static void kept_by(void *(*launch_it)(void *), void *data)
 {
-	CUgraphExec x;
 	pthread_t thread[2];
 
-	setup_two();
-	x = with_kernel();
 	gates(open_, closed);
-	pthread_create(&thread[0], NULL, launch_graph, x);
+	pthread_create(&thread[0], NULL, launch_it, data);
 	for (int i = 0; i < 4000 && !atomic_load(&turn_of(1)->waiting); i++)
 		nap(1 * MS);
 	is(atomic_load(&turn_of(1)->waiting), 1);
@@ -393,6 +391,60 @@ static void case_kept(void)
 	pthread_join(thread[1], NULL);
 	is(atomic_load(&launched), 17);
 	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+	ends();
+}
+
+static void case_kept(void)
+{
+	setup_two();
+	kept_by(launch_graph, with_kernel());
+}
+
+/* One kernel on both devices. The software device has no such call: it refuses when both have their turns. */
+static void *launch_parts(void *backwards)
+{
+	static uint64_t ns;
+	static void *params[1] = { &ns };
+	CUDA_LAUNCH_PARAMS near = { .function = busy,
+				    .gridDimX = 1,
+				    .gridDimY = 1,
+				    .gridDimZ = 1,
+				    .blockDimX = 1,
+				    .blockDimY = 1,
+				    .blockDimZ = 1,
+				    .hStream = stream,
+				    .kernelParams = params };
+	CUDA_LAUNCH_PARAMS list[2] = { near, near };
+
+	list[!backwards].function = far_busy;
+	list[!backwards].hStream = far_stream;
+	cu.cuCtxSetCurrent(context);
+	cu.cuLaunchCooperativeKernelMultiDevice(list, 2, 0);
+	atomic_fetch_add(&launched, 1);
+	return NULL;
+}
+
+static void case_parts(void)
+{
+	setup_two();
+	kept_by(launch_parts, NULL);
+}
+
+/* Two such launches that name the devices in another order wait for no turn of each other's. */
+static void case_crossed(void)
+{
+	pthread_t thread[2];
+
+	setup_two();
+	gates(open_, open_);
+	for (int i = 0; i < 40; i++) {
+		pthread_create(&thread[0], NULL, launch_parts, NULL);
+		pthread_create(&thread[1], NULL, launch_parts, &thread);
+		pthread_join(thread[0], NULL);
+		pthread_join(thread[1], NULL);
+	}
+	is(atomic_load(&turn_of(0)->bypassed), 0);
+	is(atomic_load(&turn_of(1)->bypassed), 0);
 	ends();
 }
 
@@ -420,7 +472,8 @@ static void case_gone(void)
 
 static const struct kit_case cases[] = {
 	{ "graph waits", case_waits }, { "graph charged", case_charged }, { "graph alone", case_alone },
-	{ "graph kept", case_kept },   { "graph gone", case_gone },
+	{ "graph kept", case_kept },   { "graph parts", case_parts },	  { "graph crossed", case_crossed },
+	{ "graph gone", case_gone },
 };
 
 int main(int argc, char **argv)
