@@ -12,9 +12,8 @@
 
 #define PATIENCE_NS 4000000u /* a meted that is only being replaced by another one is back by then, often */
 #define LOOK_MS 1000u
-#define AGAIN_NS 5000000u  /* how often a connection is tried, at first */
+#define AGAIN_NS 5000000u /* how often a connection is tried, at first */
 #define SELDOM_NS 50000000u
-#define LEAST_PPM 10000u   /* of a tenant that is guaranteed nothing */
 #define BURST_NS 10000000u /* the bucket holds no more */
 #define NAP_NS 1000000u
 
@@ -77,19 +76,16 @@ bool away_is(void)
 bool away_open(struct pace *p, uint64_t now_ns)
 {
 	uint64_t busy = atomic_load_explicit(&p->wire->busy_ns, memory_order_relaxed), earned, spent;
-	uint64_t ppm = atomic_load_explicit(&p->wire->guarantee_ppm, memory_order_relaxed);
 
 	if (!away_is()) {
 		p->away_since_ns = 0;
 		return false;
 	}
-	if (ppm < LEAST_PPM)
-		ppm = LEAST_PPM;
 	if (!p->away_since_ns) {
 		p->away_since_ns = now_ns;
 		p->away_busy_ns = busy;
 	}
-	earned = (now_ns - p->away_since_ns) / 1000 * ppm / 1000;
+	earned = (now_ns - p->away_since_ns) / 1000 * pace_own_ppm(p) / 1000;
 	spent = busy - p->away_busy_ns;
 	if (earned > spent + BURST_NS) { /* what was not used for long is forgotten */
 		p->away_since_ns = now_ns;

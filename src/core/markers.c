@@ -126,6 +126,8 @@ static void account_locked(struct pace *p, const struct chunk *c, uint64_t begin
 		end_ns = begin_ns;
 	p->completed += packed;
 	f->last_end_ns = p->anchor_ns = end_ns;
+	if (p->passed_since_ns && c->end_ns >= p->passed_since_ns)
+		p->passed_ns += end_ns - begin_ns;
 	still_ns = spans_locked(p, f, begin_ns, end_ns);
 	learn_locked(p, f, c, packed, (end_ns - begin_ns - still_ns) / pace_beside(p));
 	if (atomic_load(&f->submitted) == c->word)
@@ -148,6 +150,7 @@ bool pace_idle_locked(struct pace *p, uint64_t now_ns)
 		edge_locked(p, p->span_end_ns, false);
 	p->span_begin_ns = 0;
 	p->busy = false;
+	p->passed_since_ns = 0;
 	pace_alone_locked(p, false);
 	p->idle_from_ns = now_ns;
 	p->written_off_ns = 0;
@@ -500,7 +503,7 @@ void marker_tell(struct pace *p, struct marker_news news)
 void marker_done(struct pace *p, struct launch *l, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct flow *f = &l->stream->flow[p->engine];
-	struct chunk c = { .stream = l->stream, .lane = l->stream->lane };
+	struct chunk c = { .stream = l->stream, .lane = l->stream->lane, .end_ns = end_ns };
 	struct marker_news news;
 	bool alone;
 

@@ -5,7 +5,9 @@
  * more than its oldest chunk was predicted to take: a prediction that was far too low lets in no more than that.
  *
  * A launch that waits although nothing of this process has ended for WIRE_STUCK_NS beyond what was predicted passes: a
- * kernel in flight may be waiting for this very launch.
+ * kernel in flight may be waiting for this very launch. Of several that pass the closed gate beside the same work in
+ * flight, which may never end, all but the first wait until the share has earned the time of those before: else a
+ * program could keep one launch waiting in its stream, and run all others without turns.
  */
 #include "core/pace.h"
 #include "core/away.h"
@@ -208,6 +210,13 @@ static bool fits_bound(uint64_t bound, uint64_t remaining, uint64_t ns)
 	return !remaining || remaining + ns <= bound || (ns > bound && remaining <= lead_of(bound, ns));
 }
 
+/* A further launch may pass the closed gate beside work that does not end. What that takes itself does not count. */
+static bool has_earned_locked(const struct pace *p, uint64_t now_ns)
+{
+	return !p->passed_since_ns ||
+	       (now_ns - p->passed_since_ns) / 1000 * pace_own_ppm(p) / 1000 / pace_beside(p) >= p->passed_ns;
+}
+
 static enum pass may_pass_locked(struct pace *p, const struct asker *a, uint32_t gate, uint64_t now_ns)
 {
 	uint64_t until = atomic_load_explicit(&p->wire->until_ns, memory_order_relaxed);
@@ -288,6 +297,10 @@ static bool admit_locked(struct pace *p, struct launch *l, const struct asker *a
 	if (a->bypass) {
 		p->written_off_ns = pace_ns(atomic_load(&p->admitted) - p->completed);
 		pace_alone_locked(p, false);
+		if (!(gate & WIRE_OPEN) && !p->passed_since_ns) {
+			p->passed_since_ns = now_ns;
+			p->passed_ns = 0;
+		}
 		atomic_fetch_add_explicit(&p->wire->bypassed, 1, memory_order_relaxed);
 	}
 	l->first = began && p->turn_used != gate;
@@ -418,7 +431,7 @@ static bool try(struct pace *p, struct launch *l, struct asker *a, bool *ret_fre
 	gate = atomic_load(&p->wire->gate);
 	progress = atomic_load(&p->progress);
 	a->bypass = a->since_ns && now >= a->stuck_at_ns && p->busy && progress == a->progress && !stands_still(p) &&
-		    !p->held;
+		    !p->held && (gate & WIRE_OPEN || has_earned_locked(p, now));
 	pass = may_pass_locked(p, a, gate, now);
 	*ret_free = pass == PASS_FREE;
 	if (pass == PASS_FREE || (pass == PASS_NOW && admit_locked(p, l, a, gate, now))) {

@@ -19,16 +19,16 @@
 
 #include <pthread.h>
 
-#define CHUNKS 512u /* a power of two */
+#define CHUNKS 512u    /* a power of two */
 #define PACE_PROMPT 4u /* so many prompt launches: the program waits for each of its kernels */
 
 /* Work between two events of a stream, the second of which has been recorded. */
 struct chunk {
 	struct stream *stream; /* NULL: done */
-	struct lane *lane; /* its markers'; the stream may be another context's by the time they are asked for */
-	face_marker start;	       /* NULL: it began when what was before it ended */
+	struct lane *lane;     /* its markers'; the stream may be another context's by the time they are asked for */
+	face_marker start;     /* NULL: it began when what was before it ended */
 	face_marker end;
-	uint64_t word; /* of the flow's `submitted` that it reaches */
+	uint64_t word;		   /* of the flow's `submitted` that it reaches */
 	uint64_t start_ns, end_ns; /* of their submission */
 	uint64_t least_ns;	   /* with `start`: the work behind it did not begin before */
 	uint64_t most_ns;	   /* and, in a stream that was free, not after this: its call had returned */
@@ -38,7 +38,7 @@ struct chunk {
 	uint64_t holds;		   /* with `start`: lane_holds before it was recorded */
 	uint32_t key;
 	bool claimed; /* somebody asks the driver for it */
-	bool gone; /* its context is, since it was claimed: who claimed it drops it */
+	bool gone;    /* its context is, since it was claimed: who claimed it drops it */
 };
 
 /* Recent values of a delay (waits.h). */
@@ -72,11 +72,14 @@ struct pace {
 	bool alone;		 /* what is in flight is of unknown length */
 	uint32_t alone_wanted;	 /* launches of unknown length that wait for the rest to end */
 	uint32_t held;		 /* launches admitted that wait for a further device's turn */
-	uint32_t turn_used;	 /* the gate of the turn in which something was admitted */
-	bool busy;		 /* the page says so */
-	uint64_t idle_from_ns;	 /* it has not been since then */
-	uint64_t pause_told_ns;	 /* the idle_from_ns that meted has been told of as a pause */
-	bool edge_open;		 /* the last edge on the page is a begin */
+	/* since the first launch that passed the closed gate, while something is in flight; 0: none has */
+	uint64_t passed_since_ns;
+	uint64_t passed_ns;		     /* what was launched since then has run for so long, added up */
+	uint32_t turn_used;		     /* the gate of the turn in which something was admitted */
+	bool busy;			     /* the page says so */
+	uint64_t idle_from_ns;		     /* it has not been since then */
+	uint64_t pause_told_ns;		     /* the idle_from_ns that meted has been told of as a pause */
+	bool edge_open;			     /* the last edge on the page is a begin */
 	uint64_t span_begin_ns, span_end_ns; /* busy without a gap; begin 0: none yet */
 	uint32_t chunk_head, chunk_tail;
 	struct chunk chunk[CHUNKS];
@@ -249,6 +252,16 @@ bool pace_room_locked(struct pace *p, uint64_t now_ns);
 void pace_wake_gate(struct pace *p);
 /* So many times as long takes what is launched now, for others use the engine as well (wire/turn.h). */
 uint64_t pace_beside(const struct pace *p);
+
+#define PACE_LEAST_PPM 10000u /* of a tenant that is guaranteed nothing */
+
+/* Of the engine's time, what a launch may count on that meted gives no turn to. */
+static inline uint64_t pace_own_ppm(const struct pace *p)
+{
+	uint64_t ppm = atomic_load_explicit(&p->wire->guarantee_ppm, memory_order_relaxed);
+
+	return ppm < PACE_LEAST_PPM ? PACE_LEAST_PPM : ppm;
+}
 
 static inline bool pace_is_gated(const struct pace *p)
 {

@@ -385,6 +385,45 @@ static void case_stuck(void)
 	is(cu.cuMemFreeHost(word), CUDA_SUCCESS);
 }
 
+#define HELD_NS (200 * MS)
+#define HELD_PPM 250000u
+
+/*
+ * Beside a kernel that never begins, one launch passes the closed gate at once, and the next one when the share has
+ * earned the time of the first: a program that holds one stream back gets no more than its share by it.
+ */
+static void case_earned(void)
+{
+	uint64_t first, second;
+	CUstream held;
+	uint32_t *word;
+	CUdeviceptr at;
+
+	setup();
+	is(cu.cuMemHostAlloc((void **)&word, 4096, CU_MEMHOSTALLOC_DEVICEMAP), CUDA_SUCCESS);
+	is(cu.cuMemHostGetDevicePointer_v2(&at, word, 0), CUDA_SUCCESS);
+	is(cu.cuStreamCreate(&held, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	atomic_store(&turn(WIRE_COMPUTE)->guarantee_ppm, HELD_PPM);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	is(launch(other, 1 * MS, stream), CUDA_SUCCESS);
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	is(cu.cuStreamWaitValue32_v2(held, at, 1, CU_STREAM_WAIT_VALUE_EQ), CUDA_SUCCESS);
+	is(launch(other, 1 * MS, held), CUDA_SUCCESS);
+	gate_set(WIRE_COMPUTE, WIRE_GATED, 4 * MS, 0);
+	is(launch(busy, HELD_NS, stream), CUDA_SUCCESS);
+	first = now_ns();
+	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	is(launch(busy, HELD_NS, stream), CUDA_SUCCESS);
+	second = now_ns();
+	printf("# the second passed %.1f ms after the first\n", (double)(second - first) / 1e6);
+	ok(second - first >= HELD_NS * 3); /* 4 times, if the device had all of its time */
+	is(atomic_load(&turn(WIRE_COMPUTE)->bypassed), 2);
+	__atomic_store_n(word, 1, __ATOMIC_SEQ_CST);
+	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	is(cu.cuMemFreeHost(word), CUDA_SUCCESS);
+}
+
 /* meted is gone: after a while the program paces itself by its guarantee, until meted is back. */
 static void ask(const char *word)
 {
@@ -610,8 +649,9 @@ static const struct kit_case cases[] = {
 	{ "closed", case_closed },   { "still", case_still },	  { "gated", case_gated },
 	{ "bound", case_bound },     { "until", case_until },	  { "capture", case_capture },
 	{ "destroy", case_destroy }, { "threads", case_threads }, { "change", case_change },
-	{ "stuck", case_stuck },     { "away", case_away },	  { "room", case_room },
-	{ "missed", case_missed },   { "stop", case_stop },	  { "devices", case_devices },
+	{ "stuck", case_stuck },     { "earned", case_earned },	  { "away", case_away },
+	{ "room", case_room },	     { "missed", case_missed },	  { "stop", case_stop },
+	{ "devices", case_devices },
 };
 
 int main(int argc, char **argv)
