@@ -1,8 +1,10 @@
 /*
  * checkpoint.c: see checkpoint.h.
  *
- * The socket's name is abstract, so nothing of it is left when the process ends, however it ends. It is made of the
- * segment's folder and the pid.
+ * The channel is a file in memory that the process holds open, and which others find below /proc/PID/fd: NVIDIA's
+ * driver has its channel there as well (NVIDIA/cuda-checkpoint, issue 41). So it is the kernel that decides who may
+ * ask, by the rule for tracing a process, and neither another root folder nor other namespaces are in the way, but for
+ * that of process numbers. Nothing of it is left when the process ends, however it ends.
  */
 #include "softdev/checkpoint.h"
 
@@ -14,18 +16,21 @@
 #include "softdev/duration.h"
 #include "softdev/log.h"
 #include "softdev/pace.h"
+#include "softdev/segment_fault.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,8 +39,11 @@
 #define NAP_NS 1000000
 #define COPY_PIECE_NS 10000000u
 #define PAIRS_MOST SEGMENT_MAX_DEVICES
+#define BOX_NAME "mete-soft-checkpoint"
+#define BOX_LINK "/memfd:" BOX_NAME
+#define LOOK_MS 50 /* how often an asker looks whether the process lives */
 
-enum verb { LOCK, CHECKPOINT, RESTORE, UNLOCK, LOOK };
+enum verb { LOCK, CHECKPOINT, RESTORE, UNLOCK, LOOK, SPOIL };
 
 struct ask {
 	enum verb verb;
@@ -50,6 +58,14 @@ struct answer {
 	int thread;
 };
 
+/* The channel's memory. Whoever asks holds the lock of its file (flock()), which ends with him. */
+struct box {
+	uint64_t folder[2];		  /* device and inode of the segment's folder */
+	_Atomic uint32_t asked, answered; /* futexes: the numbers of the last request and of the last answer */
+	struct ask ask;			  /* release by `asked`, acquire by the thread that answers */
+	struct answer answer;		  /* the same by `answered` */
+};
+
 /* Who is inside, and whether others have to wait. */
 _Atomic bool soft_gated;
 static _Atomic uint32_t gate; /* SHUT and the number of threads inside; a futex */
@@ -59,7 +75,8 @@ static __thread unsigned depth;
 static CUprocessState state;
 static uint64_t held_units[SEGMENT_MAX_DEVICES];
 static uint32_t contexts[SEGMENT_MAX_DEVICES];
-static int listener = -1;
+static struct box *box;
+static int box_fd = -1;
 
 /* The gate --------------------------------------------------------------------------------------------------------- */
 
@@ -193,42 +210,90 @@ static CUresult checkpoint(const struct ask *ask)
 	return CUDA_SUCCESS;
 }
 
-/* Where pairs are given all devices have to be named, each as itself. */
-static bool pairs_fit(const struct ask *ask)
+/* The device of the segment with this UUID. Value: false: there is none. */
+static bool index_of(const CUuuid *uuid, uint32_t *ret)
+{
+	const struct segment *s = driver.place.segment;
+
+	for (uint32_t i = 0; i < s->device_count; i++)
+		if (!memcmp(s->device[i].config.uuid, uuid, sizeof(*uuid))) {
+			*ret = i;
+			return true;
+		}
+	return false;
+}
+
+/* Where the visible device `d` goes. Where pairs are given all that hold something have to be named. */
+static bool target_of(const struct ask *ask, uint32_t d, uint32_t *ret)
+{
+	const struct segment_config *from = driver.device[d].config, *to;
+
+	*ret = driver.device[d].index;
+	for (uint32_t i = 0; i < ask->pair_count; i++) {
+		if (memcmp(&ask->pair[i].oldUuid, from->uuid, sizeof(from->uuid)))
+			continue;
+		if (!index_of(&ask->pair[i].newUuid, ret))
+			return false;
+		to = &driver.place.segment->device[*ret].config;
+		return to->total_bytes == from->total_bytes && to->cc_major == from->cc_major &&
+		       to->cc_minor == from->cc_minor;
+	}
+	return !ask->pair_count || !held_units[d];
+}
+
+/* Each device goes to another one. */
+static bool targets_of(const struct ask *ask, uint32_t ret[SEGMENT_MAX_DEVICES])
 {
 	for (uint32_t d = 0; d < driver.device_count; d++) {
-		bool named = !ask->pair_count || !held_units[d];
-
-		for (uint32_t i = 0; i < ask->pair_count; i++)
-			named |= !memcmp(&ask->pair[i].oldUuid, driver.device[d].config->uuid, 16) &&
-				 !memcmp(&ask->pair[i].newUuid, driver.device[d].config->uuid, 16);
-		if (!named)
+		if (!target_of(ask, d, &ret[d]))
 			return false;
+		for (uint32_t i = 0; i < d; i++)
+			if (ret[i] == ret[d])
+				return false;
 	}
 	return true;
+}
+
+static void renew(void *object, void *unused)
+{
+	struct context *c = object;
+
+	c->upsets = *segment_upsets(&driver.place, c->device->index);
+}
+
+/* The program's ordinals are those devices from now on. */
+static void remap(const uint32_t to[SEGMENT_MAX_DEVICES])
+{
+	for (uint32_t d = 0; d < driver.device_count; d++) {
+		driver.device[d].index = to[d];
+		driver.device[d].config = &driver.place.segment->device[to[d]].config;
+	}
+	handle_each(HANDLE_CONTEXT, renew, NULL);
 }
 
 static CUresult restore(const struct ask *ask)
 {
 	struct segment_place *p = &driver.place;
-	uint32_t d;
+	uint32_t to[SEGMENT_MAX_DEVICES], d;
 
 	if (state != CU_PROCESS_STATE_CHECKPOINTED)
 		return CUDA_ERROR_ILLEGAL_STATE;
-	if (!pairs_fit(ask))
+	if (!targets_of(ask, to))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (d = 0; d < driver.device_count; d++)
-		if (segment_charge(p, driver.device[d].index, held_units[d]))
+		if (segment_charge(p, to[d], held_units[d]))
 			break;
 	if (d < driver.device_count) {
 		while (d--)
-			segment_refund(p, driver.device[d].index, held_units[d]);
+			segment_refund(p, to[d], held_units[d]);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	if (ask->pair_count)
+		remap(to);
 	for (d = 0; d < driver.device_count; d++) {
-		copy(driver.device[d].index, held_units[d], true);
+		copy(to[d], held_units[d], true);
 		for (uint32_t i = 0; i < contexts[d]; i++)
-			segment_context_add(p, driver.device[d].index);
+			segment_context_add(p, to[d]);
 	}
 	state = CU_PROCESS_STATE_LOCKED;
 	return CUDA_SUCCESS;
@@ -248,57 +313,49 @@ static CUresult look(const struct ask *ask)
 	return CUDA_SUCCESS;
 }
 
+/* As after a checkpoint that has failed halfway. */
+static CUresult spoil(const struct ask *ask)
+{
+	state = CU_PROCESS_STATE_FAILED;
+	return CUDA_SUCCESS;
+}
+
 static CUresult (*const verbs[])(const struct ask *ask) = {
-	[LOCK] = lock, [CHECKPOINT] = checkpoint, [RESTORE] = restore, [UNLOCK] = unlock, [LOOK] = look
+	[LOCK] = lock, [CHECKPOINT] = checkpoint, [RESTORE] = restore, [UNLOCK] = unlock, [LOOK] = look, [SPOIL] = spoil
 };
 
-/* The socket ------------------------------------------------------------------------------------------------------- */
+/* The channel ------------------------------------------------------------------------------------------------------ */
 
-static socklen_t address_of(pid_t pid, struct sockaddr_un *ret)
+static void wait_word(_Atomic uint32_t *word, uint32_t is, const struct timespec *most)
 {
-	struct stat st = { 0 };
-	int n;
-
-	stat(driver.place.dir, &st);
-	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "mete-soft-checkpoint-%llx-%llx-%d",
-		     (unsigned long long)st.st_dev, (unsigned long long)st.st_ino, (int)pid);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	syscall(SYS_futex, word, FUTEX_WAIT, is, most, NULL, 0);
 }
 
-/* As who may trace a process: its own user, and root. */
-static bool may_ask(int fd)
+static void wake_word(_Atomic uint32_t *word)
 {
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && (!peer.uid || peer.uid == geteuid());
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static void serve(int fd)
+static void *answer_all(void *argument)
 {
-	struct ask ask;
-	struct answer answer = { .result = CUDA_ERROR_INVALID_VALUE, .thread = (int)syscall(SYS_gettid) };
+	struct box *b = argument;
+	uint32_t done = 0, asked;
 
-	if (!may_ask(fd) || recv(fd, &ask, sizeof(ask), 0) != sizeof(ask) || (unsigned)ask.verb > LOOK ||
-	    ask.pair_count > PAIRS_MOST)
-		return;
-	answer.result = verbs[ask.verb](&ask);
-	answer.state = state;
-	send(fd, &answer, sizeof(answer), MSG_NOSIGNAL);
-}
+	for (;; done = asked) {
+		struct ask ask;
+		struct answer answer = { .result = CUDA_ERROR_INVALID_VALUE, .thread = (int)syscall(SYS_gettid) };
 
-static void *answer_all(void *unused)
-{
-	int fd;
-
-	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0 || errno == EINTR || errno == ECONNABORTED) {
-		if (fd < 0)
-			continue;
-		serve(fd);
-		close(fd);
+		while ((asked = atomic_load(&b->asked)) == done)
+			wait_word(&b->asked, done, NULL);
+		ask = b->ask;
+		if ((unsigned)ask.verb <= SPOIL && ask.pair_count <= PAIRS_MOST)
+			answer.result = verbs[ask.verb](&ask);
+		answer.state = state;
+		b->answer = answer;
+		atomic_store(&b->answered, asked);
+		wake_word(&b->answered);
 	}
-	return unused;
+	return NULL;
 }
 
 static bool thread_begin(void)
@@ -309,24 +366,52 @@ static bool thread_begin(void)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	good = !pthread_create(&thread, NULL, answer_all, NULL);
+	good = !pthread_create(&thread, NULL, answer_all, box);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (good)
 		pthread_detach(thread);
 	return good;
 }
 
+static void folder_of(uint64_t ret[2])
+{
+	struct stat st = { 0 };
+
+	stat(driver.place.dir, &st);
+	ret[0] = st.st_dev;
+	ret[1] = st.st_ino;
+}
+
+static struct box *box_map(int fd)
+{
+	struct stat st;
+	void *at;
+
+	if (fstat(fd, &st) || st.st_size != sizeof(struct box))
+		return NULL;
+	at = mmap(NULL, sizeof(struct box), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static bool box_make(void)
+{
+	box_fd = (int)syscall(SYS_memfd_create, BOX_NAME, MFD_CLOEXEC);
+	if (box_fd < 0 || ftruncate(box_fd, sizeof(*box)))
+		return false;
+	box = box_map(box_fd);
+	if (!box)
+		return false;
+	folder_of(box->folder);
+	return true;
+}
+
 void checkpoint_begin(void)
 {
 	const char *word = setting_get("METE_SOFT_CHECKPOINT");
-	struct sockaddr_un address;
-	socklen_t size = address_of(getpid(), &address);
 
 	if (!word || strcmp(word, "1") || driver_version() < SINCE)
 		return;
-	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (listener < 0 || bind(listener, (struct sockaddr *)&address, size) || listen(listener, 8) ||
-	    !thread_begin()) {
+	if (!box_make() || !thread_begin()) {
 		log_line("METE_SOFT_CHECKPOINT: %s: this process cannot be checkpointed", strerror(errno));
 		checkpoint_forked();
 		return;
@@ -336,9 +421,12 @@ void checkpoint_begin(void)
 
 void checkpoint_forked(void)
 {
-	if (listener >= 0)
-		close(listener);
-	listener = -1;
+	if (box_fd >= 0)
+		close(box_fd);
+	if (box)
+		munmap(box, sizeof(*box));
+	box_fd = -1;
+	box = NULL;
 	state = CU_PROCESS_STATE_RUNNING;
 	atomic_store(&soft_gated, false);
 	atomic_store(&gate, 0);
@@ -347,41 +435,138 @@ void checkpoint_forked(void)
 
 /* The callers' side ------------------------------------------------------------------------------------------------ */
 
-/* The name is anybody's to take: who answers is the process itself. */
-static bool is_of(int fd, pid_t pid)
+/* The process's channel; -1: it has none in this segment. *ret_denied: its files are not to be seen by us. */
+static int box_open(pid_t pid, struct box **ret, bool *ret_denied)
 {
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
+	char folder[32], link[64];
+	uint64_t ours[2];
+	struct dirent *entry;
+	int fd = -1;
+	DIR *dir;
 
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && peer.pid == pid;
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)pid);
+	dir = opendir(folder);
+	*ret_denied = !dir && (errno == EACCES || errno == EPERM);
+	folder_of(ours);
+	while (dir && fd < 0 && (entry = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), entry->d_name, link, sizeof(link) - 1);
+
+		if (n < 0 || strncmp(link, BOX_LINK, sizeof(BOX_LINK) - 1))
+			continue;
+		fd = openat(dirfd(dir), entry->d_name, O_RDWR | O_CLOEXEC);
+		*ret = fd < 0 ? NULL : box_map(fd);
+		if (*ret && !memcmp((*ret)->folder, ours, sizeof(ours)))
+			break;
+		if (*ret)
+			munmap(*ret, sizeof(**ret));
+		if (fd >= 0)
+			close(fd);
+		fd = -1;
+	}
+	if (dir)
+		closedir(dir);
+	return fd;
+}
+
+/* False: the process has ended. */
+static bool box_await(struct box *b, uint32_t serial, int process)
+{
+	const struct timespec look = { 0, LOOK_MS * 1000000 };
+	struct pollfd end = { .fd = process, .events = POLLIN };
+	uint32_t is;
+
+	while ((is = atomic_load(&b->answered)) != serial) {
+		if (poll(&end, 1, 0))
+			return false;
+		wait_word(&b->answered, is, &look);
+	}
+	return true;
+}
+
+/* One after the other; the request of an asker that was killed is done before the next one. */
+static bool box_ask(struct box *b, int fd, int process, const struct ask *ask, struct answer *ret)
+{
+	uint32_t serial;
+
+	while (flock(fd, LOCK_EX))
+		if (errno != EINTR)
+			return false;
+	serial = atomic_load(&b->asked);
+	if (!box_await(b, serial, process))
+		return false;
+	b->ask = *ask;
+	atomic_store(&b->asked, ++serial);
+	wake_word(&b->asked);
+	if (!box_await(b, serial, process))
+		return false;
+	*ret = b->answer;
+	return true;
 }
 
 static CUresult tell(pid_t pid, const struct ask *ask, struct answer *ret)
 {
-	_cleanup_close_ int fd = -1;
-	struct sockaddr_un address;
-	socklen_t size;
+	_cleanup_close_ int fd = -1, process = -1;
+	struct box *b = NULL;
+	bool denied = false, told;
 	CUresult e = driver_ready();
 
 	if (e)
 		return e;
 	if (driver_version() < SINCE)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	process = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+	fd = process < 0 ? -1 : box_open(pid, &b, &denied);
 	if (fd < 0)
-		return CUDA_ERROR_OPERATING_SYSTEM;
-	size = address_of(pid, &address);
-	if (pid <= 0 || connect(fd, (struct sockaddr *)&address, size) || !is_of(fd, pid) ||
-	    send(fd, ask, sizeof(*ask), MSG_NOSIGNAL) != sizeof(*ask) || recv(fd, ret, sizeof(*ret), 0) != sizeof(*ret))
-		return CUDA_ERROR_INVALID_VALUE;
-	return ret->result;
+		return denied ? CUDA_ERROR_NOT_PERMITTED : CUDA_ERROR_INVALID_VALUE;
+	told = box_ask(b, fd, process, ask, ret);
+	munmap(b, sizeof(*b));
+	return told ? ret->result : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult command(pid_t pid, const struct ask *ask)
+/*
+ * METE_SOFT_CHECKPOINT_FAULTS: a file of lines "CALL ERROR", as "Restore 304": that call of this process answers this
+ * error and does nothing. A third word, "failed": and the other process's state is CU_PROCESS_STATE_FAILED from then
+ * on.
+ */
+static CUresult fault_of(const char *call, bool *ret_spoils)
+{
+	const char *path = setting_get("METE_SOFT_CHECKPOINT_FAULTS");
+	FILE *file = path && *path ? fopen(path, "re") : NULL;
+	char line[128], name[64], word[16];
+	int error, e = 0;
+
+	*ret_spoils = false;
+	while (file && !e && fgets(line, sizeof(line), file)) {
+		int n = sscanf(line, "%63s %d %15s", name, &error, word);
+
+		if (n < 2 || strcmp(name, call))
+			continue;
+		e = error;
+		*ret_spoils = n > 2 && !strcmp(word, "failed");
+	}
+	if (file)
+		fclose(file);
+	return (CUresult)e;
+}
+
+/* True: the call answers *ret. */
+static bool is_at_fault(const char *call, pid_t pid, CUresult *ret)
 {
 	struct answer answer;
+	bool spoils;
 
-	return tell(pid, ask, &answer);
+	*ret = fault_of(call, &spoils);
+	if (*ret && spoils)
+		tell(pid, &(struct ask){ .verb = SPOIL }, &answer);
+	return *ret;
+}
+
+static CUresult command(const char *call, pid_t pid, const struct ask *ask)
+{
+	struct answer answer;
+	CUresult e;
+
+	return is_at_fault(call, pid, &e) ? e : tell(pid, ask, &answer);
 }
 
 static bool is_zero(const void *bytes, size_t n)
@@ -400,7 +585,7 @@ CUresult soft_cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
 
 	if (args && (args->reserved0 || !is_zero(args->reserved1, sizeof(args->reserved1))))
 		return CUDA_ERROR_INVALID_VALUE;
-	return command(pid, &ask);
+	return command("Lock", pid, &ask);
 }
 
 CUresult soft_cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs *args)
@@ -408,7 +593,7 @@ CUresult soft_cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs 
 	/* Memory is not given to the caller here (customStorageInfo_out). */
 	if (args && !is_zero(args, sizeof(*args)))
 		return CUDA_ERROR_INVALID_VALUE;
-	return command(pid, &(struct ask){ .verb = CHECKPOINT });
+	return command("Checkpoint", pid, &(struct ask){ .verb = CHECKPOINT });
 }
 
 CUresult soft_cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs *args)
@@ -420,14 +605,14 @@ CUresult soft_cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs *args)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (ask.pair_count)
 		memcpy(ask.pair, args->gpuPairs, ask.pair_count * sizeof(*ask.pair));
-	return command(pid, &ask);
+	return command("Restore", pid, &ask);
 }
 
 CUresult soft_cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args)
 {
 	if (args && !is_zero(args, sizeof(*args)))
 		return CUDA_ERROR_INVALID_VALUE;
-	return command(pid, &(struct ask){ .verb = UNLOCK });
+	return command("Unlock", pid, &(struct ask){ .verb = UNLOCK });
 }
 
 CUresult soft_cuCheckpointProcessGetState(int pid, CUprocessState *ret)
@@ -437,6 +622,8 @@ CUresult soft_cuCheckpointProcessGetState(int pid, CUprocessState *ret)
 
 	if (!ret)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (is_at_fault("GetState", pid, &e))
+		return e;
 	e = tell(pid, &(struct ask){ .verb = LOOK }, &answer);
 	if (!e)
 		*ret = answer.state;
@@ -450,6 +637,8 @@ CUresult soft_cuCheckpointProcessGetRestoreThreadId(int pid, int *ret)
 
 	if (!ret)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (is_at_fault("GetRestoreThreadId", pid, &e))
+		return e;
 	e = tell(pid, &(struct ask){ .verb = LOOK }, &answer);
 	if (!e)
 		*ret = answer.thread;

@@ -35,16 +35,19 @@ struct check {
 	uint64_t timeout_ns; /* of a kernel; 0: none */
 };
 
-/* Values of struct driver change only in cuInit, before `ready`. */
+/*
+ * Values of struct driver change only in cuInit, before `ready`; `index` and `config` of a device by a restore as well
+ * (checkpoint.h), while no thread is in a call.
+ */
 struct driver {
 	_Atomic int state; /* enum driver_state */
 	struct segment_place place;
 	uint32_t device_count;
 	struct device device[SEGMENT_MAX_DEVICES];
-	unsigned threads;     /* METE_SOFT_THREADS; 0: one per core */
-	int compile;	      /* enum ptx_compile; METE_SOFT_COMPILE */
-	struct check check;   /* see check.h */
-	atomic_bool ending;   /* the process exits: running kernels are ended, and none is started */
+	unsigned threads;   /* METE_SOFT_THREADS; 0: one per core */
+	int compile;	    /* enum ptx_compile; METE_SOFT_COMPILE */
+	struct check check; /* see check.h */
+	atomic_bool ending; /* the process exits: running kernels are ended, and none is started */
 };
 
 enum driver_state { DRIVER_NEW, DRIVER_READY, DRIVER_FORKED };

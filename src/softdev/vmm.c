@@ -6,6 +6,7 @@
  */
 #include "softdev/vmm.h"
 
+#include "base/setting.h"
 #include "softdev/context.h"
 #include "softdev/space.h"
 #include "softdev/stream.h"
@@ -34,6 +35,14 @@ static bool reserved_locked(uint64_t begin, uint64_t bytes)
 	return false;
 }
 
+/* Wishes may be ignored, and a driver whose space is taken ignores them: METE_SOFT_ADDRESSES=any. */
+static uint64_t wished(CUdeviceptr wish)
+{
+	const char *word = wish ? setting_get("METE_SOFT_ADDRESSES") : NULL;
+
+	return word && !strcmp(word, "any") ? 0 : wish;
+}
+
 CUresult soft_cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t align, CUdeviceptr wish,
 				  unsigned long long flags)
 {
@@ -47,7 +56,7 @@ CUresult soft_cuMemAddressReserve(CUdeviceptr *ret, size_t bytes, size_t align, 
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	r->begin = space_take(bytes, align > GRANULE ? align : GRANULE, wish);
+	r->begin = space_take(bytes, align > GRANULE ? align : GRANULE, wished(wish));
 	r->bytes = bytes;
 	if (!r->begin) {
 		free(r);

@@ -1,13 +1,17 @@
 """
 Programs of a grant without --spill, which the driver itself takes off the device: contexts, arrays, pools and all. They come back with
-the same bits, whatever is killed on the way. METE_TEST_LONG=1 does some hundreds of kills. The judge is the device's own count:
-checkpoint_test.py BUILD
+the same bits, whatever is killed on the way. METE_TEST_LONG=1 does some hundreds of kills. The judge is the device's own count.
+
+walled: the same of the workers of a walled grant, on a device whose next worker does not get the addresses of the one before it.
+
+checkpoint_test.py BUILD [walled]
 """
 import os
 import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -16,7 +20,13 @@ from device import Device  # noqa: E402
 from harness import BUILD, Meted, finish, ok, same, until  # noqa: E402
 
 SIZE, QUOTA = 24 * MIB, 40 * MIB
-ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "1M", "METE_SOFT_CHECKPOINT": "1"}
+WALL = sys.argv[2:] == ["walled"]
+FOLDER = tempfile.TemporaryDirectory()
+FAULTS = os.path.join(FOLDER.name, "faults")
+# Workers that wait for a client have contexts, too, which the device's count would have beside those of the grant.
+ENV = {"METE_SOFT_DEVICES": "2", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "0" if WALL else "1M", "METE_SOFT_CHECKPOINT": "1",
+       "METE_SOFT_CHECKPOINT_FAULTS": FAULTS, **({"METE_SOFT_ADDRESSES": "any"} if WALL else {})}
+CONTEXT = 0 if WALL else MIB
 METED, DRIVER = os.path.join(BUILD, "src/daemon/meted"), os.path.join(BUILD, "src/softdev/libcuda.so.1")
 HOLDER = os.path.join(BUILD, "tests/memory/holder")
 TIMES = 200 if os.environ.get("METE_TEST_LONG") else 3 if os.environ.get("METE_TEST_SANITIZED") else 12
@@ -28,7 +38,8 @@ def share(c, name="plain"):
 
 
 def begin(m, program, *mode, **more):
-    r = Resider(m, "plain", SIZE, *mode, spill=False, **more) if not program else Resider(m, "plain", program, None, spill=False, program=HOLDER)
+    r = (Resider(m, "plain", SIZE, *mode, spill=False, wall=WALL, **more) if not program else
+         Resider(m, "plain", program, None, spill=False, wall=WALL, program=HOLDER))
     r.has("holds")
     return r
 
@@ -36,7 +47,7 @@ def begin(m, program, *mode, **more):
 def comes_and_goes(m, c, judge):
     r = begin(m, None, 4)
     before = share(c)["held_bytes"]
-    ok(judge.used() == before >= SIZE + MIB, "it holds its memory and a context", before, judge.used())
+    ok(judge.used() == before >= SIZE + CONTEXT, "it holds its memory and a context", before, judge.used())
     for turn in range(3):
         status, text = mete(m, "set", "plain", "--suspend")
         s = share(c)
@@ -75,7 +86,9 @@ def everything_moves(m, c, judge):
 
 def refusals(m, c, judge):
     status, text = mete(m, "set", "plain", "--suspend")
-    ok(status == 1 and "--spill" in text and text.count("\n") == 0, "a grant without programs: one line", status, text)
+    if not WALL:
+        ok(status == 1 and "--spill" in text and text.count("\n") == 0, "a grant without programs: one line", status, text)
+    c.ask("grant_resume", name="plain")
     r = begin(m, None, 3, "endless")
     r.go_on()
     r.has("hangs")
@@ -90,6 +103,8 @@ def refusals(m, c, judge):
     r.go_on()
     mete(m, "set", "plain", "--resume")
     same(r.end(), 0, "every word is what it has to be")
+    if WALL:
+        return
     m.env["METE_SOFT_CHECKPOINT"] = "0"
     r = begin(m, None, 1)
     status, text = mete(m, "set", "plain", "--suspend")
@@ -189,12 +204,18 @@ def meted_leaves(m, c, judge):
     return c
 
 
+def client(r):
+    """The program behind the wall, which `mete run` has started."""
+    with open(f"/proc/{r.process.pid}/task/{r.process.pid}/children", encoding="utf-8") as f:
+        return next(int(pid) for pid in f.read().split() if b"resider" in command_line(pid))
+
+
 class Killer:
     def __init__(self, m, c, judge):
         self.m, self.c, self.judge, self.where = m, c, judge, {}
 
     def once(self, random_):
-        what, returning = random_.choice(("meted", "program", "child")), random_.random() < 0.5
+        what, returning = random_.choice(("meted", "program", "child", *(["client"] if WALL else []))), random_.random() < 0.5
         r = begin(self.m, None, 2, "exit")
         self.c.ask("grant_suspend", name="plain")
         if returning:
@@ -207,6 +228,10 @@ class Killer:
             os.kill(self.c.grant("plain")["processes"][0]["pid"], signal.SIGKILL)
             r.process.stdin.close()
             r.process.wait(30)
+        elif what == "client":
+            os.kill(client(r), signal.SIGKILL)
+            r.process.stdin.close()
+            r.process.wait(30)
         elif what == "child":
             self.kill_child()
         else:
@@ -214,7 +239,7 @@ class Killer:
             fall(self.m)
             self.c = self.m.control()
             until(lambda: self.c.grant("plain")["processes"], 20)
-        if what == "program":
+        if what in ("program", "client"):
             if not until(lambda: not self.c.grant("plain")["processes"] and not self.judge.used(), 20):
                 return f"{self.judge.used()} bytes are left: {share(self.c)}"
             self.c.ask("grant_resume", name="plain")
@@ -243,16 +268,214 @@ class Killer:
                 pass
 
 
+def faults(*lines):
+    with open(FAULTS, "w", encoding="utf-8") as f:
+        f.write("".join(line + "\n" for line in lines))
+
+
+def refused(m, c, judge, lines, part):
+    """The driver cannot, in one of the calls that save: one line, and nothing has changed."""
+    r = begin(m, None, 2)
+    r.go_on()
+    r.done(1)
+    faults(*lines)
+    status, text = mete(m, "set", "plain", "--suspend")
+    faults()
+    ok(status == 1 and part in text and "\n" not in text, f"{lines}: one line", status, text)
+    ok(not WALL or "without --wall" in text, "which names what helps behind a wall", text)
+    ok(until(lambda: not c.grant("plain")["suspended"], 30) and share(c)["held_bytes"] == judge.used() >= SIZE, "the tenant is as it was", share(c), judge.used())
+    r.go_on()
+    r.go_on()
+    same(r.end(), 0, "and goes on")
+
+
+def fails_to_return(m, c, judge, line, part):
+    """The driver cannot, in one of the calls that restore: it stays away, it is said why, and it is tried again."""
+    r = begin(m, None, 2)
+    r.go_on()
+    r.done(1)
+    mete(m, "set", "plain", "--suspend")
+    faults(line)
+    c.ask("grant_resume", name="plain")
+    ok(until(lambda: part in (c.grant("plain")["suspension"]["why"] or ""), 30), f"{line}: why it does not return", c.grant("plain")["suspension"])
+    r.go_on()
+    ok(not r.done(2, 0.3) and c.grant("plain")["suspended"], "its program waits", r.lines)
+    faults()
+    ok(until(lambda: not c.grant("plain")["suspended"], 30), "it returns when the driver can", c.grant("plain")["suspension"])
+    ok(r.done(2), "and goes on", r.lines)
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+
+
+def the_driver_fails(m, c, judge):
+    refused(m, c, judge, ["GetState 801"], "CUDA_ERROR_NOT_SUPPORTED")
+    refused(m, c, judge, ["Lock 801"], "CUDA_ERROR_NOT_SUPPORTED to the lock")
+    refused(m, c, judge, ["Checkpoint 801"], "CUDA_ERROR_NOT_SUPPORTED to the checkpoint")
+    fails_to_return(m, c, judge, "Restore 2", "waits: the device has no room")
+    fails_to_return(m, c, judge, "Restore 304", "CUDA_ERROR_OPERATING_SYSTEM to the restore; it is tried again")
+    fails_to_return(m, c, judge, "Unlock 999", "CUDA_ERROR_UNKNOWN to the unlock; it is tried again")
+    fails_to_return(m, c, judge, "GetState 304", "CUDA_ERROR_OPERATING_SYSTEM to the question")
+    # Locked, and neither saved nor unlocked: it is unlocked as soon as the driver can.
+    r = begin(m, None, 1)
+    faults("Checkpoint 999", "Unlock 999")
+    status, text = mete(m, "set", "plain", "--suspend")
+    ok(status == 1 and "CUDA_ERROR_UNKNOWN to the checkpoint" in text, "neither the checkpoint nor the unlock", status, text)
+    faults()
+    r.go_on()
+    same(r.end(), 0, "its program goes on when the driver can")
+    until(lambda: not c.grant("plain")["suspended"], 30)
+    # What the driver's documentation does not promise: a process after a failed checkpoint.
+    r = begin(m, None, 1)
+    faults("Checkpoint 999 failed")
+    status, text = mete(m, "set", "plain", "--suspend")
+    faults()
+    ok(status == 1 and "its program cannot go on, end it" in text and "\n" not in text, "a checkpoint that fails halfway: one line says so", status, text)
+    ok(share(c)["held_bytes"] == judge.used() >= SIZE, "and its memory is charged as long as it lives", share(c), judge.used())
+    os.kill(c.grant("plain")["processes"][0]["pid"], signal.SIGKILL)
+    r.process.stdin.close()
+    r.process.wait(30)
+    ok(until(lambda: not c.grant("plain")["processes"] and not judge.used(), 20), "nothing is left of it", share(c), judge.used())
+
+
+def shared(m, c, judge):
+    """Memory that other processes can open: refused beforehand."""
+    r = begin(m, "shared")
+    if "shared 0" in r.lines:
+        status, text = mete(m, "set", "plain", "--suspend")
+        ok(status == 1 and "other processes can open" in text and "\n" not in text, "memory that others can open: refused in one line", status, text)
+    r.process.stdin.close()
+    same(r.end(), 0, "its program goes on")
+
+
+def several(m, c, judge):
+    """All programs of the grant, or none."""
+    m.make("several", 24 * MIB, wall=WALL)
+    rs = [Resider(m, "several", 5 * MIB, 2, *mode, spill=False, wall=WALL) for mode in ((), (), ("endless",))]
+    for r in rs:
+        ok(r.has("holds"), "it runs", r.lines)
+    before = share(c, "several")["held_bytes"]
+    status, text = mete(m, "set", "several", "--suspend")
+    ok(not status and not judge.used() and share(c, "several")["away_bytes"] == before, "three programs leave together", text, share(c, "several"))
+    mete(m, "set", "several", "--resume")
+    for r in rs:
+        r.go_on()
+    rs[2].has("hangs")
+    ok(rs[0].done(1) and rs[1].done(1), "and return", rs[0].lines, rs[1].lines)
+    status, text = mete(m, "set", "several", "--suspend", "--drain", "1")
+    ok(status == 1 and "did not end in time" in text and "without --wall" not in text, "one of them does not leave: one line", status, text)
+    ok(until(lambda: not c.grant("several")["suspended"], 30) and share(c, "several")["held_bytes"] == before == judge.used(), "and none has left",
+       share(c, "several"), judge.used())
+    rs[2].go_on()
+    for r in rs:
+        r.go_on()
+        same(r.end(), 0, "every word is what it has to be")
+    until(lambda: not c.grant("several")["processes"])
+    c.ask("grant_delete", name="several")
+
+
+def waiting(c, name):
+    return c.grant(name)["suspension"]["waiting"]
+
+
+def begins_while_away(m, c, judge):
+    """Behind a wall, who begins while the grant is suspended waits, as where workers are replaced; so does who begins beside it."""
+    r = begin(m, None, 1)
+    mete(m, "set", "plain", "--suspend")
+    late = [Resider(m, "plain", MIB, 1, spill=False, wall=wall) for wall in (True, False)]
+    ok(until(lambda: len(waiting(c, "plain")) == 2, 20) and not any(one.lines for one in late), "who begins meanwhile waits, behind the wall and beside it",
+       c.grant("plain")["suspension"])
+    text = mete(m, "ps", "--wide")[1]
+    ok("wait for `mete set plain --resume`" in text, "mete ps says who waits, and for what", text)
+    status, text = mete(m, "set", "plain", "--resume")
+    ok(not status and not waiting(c, "plain"), "resumed", text, c.grant("plain")["suspension"])
+    for one in (*late, r):
+        ok(one.has("holds"), "it begins", one.lines)
+        one.go_on()
+        same(one.end(), 0, "and every word is what it has to be")
+    until(lambda: not c.grant("plain")["processes"])
+
+
+def nobody_runs(m, c, judge):
+    """A walled grant without a program is suspended: the next one waits."""
+    status, text = mete(m, "set", "plain", "--suspend")
+    ok(not status and c.grant("plain")["suspended"], "a walled grant without programs is suspended", status, text)
+    r = Resider(m, "plain", SIZE, 1, spill=False, wall=True)
+    ok(until(lambda: len(waiting(c, "plain")) == 1, 20) and not judge.used(), "its next program waits", c.grant("plain")["suspension"])
+    mete(m, "set", "plain", "--resume")
+    ok(r.has("holds"), "until it is resumed", r.lines)
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+
+
+def upgraded(m, c, judge):
+    """meted is upgraded while it is away, and while it leaves."""
+    r = begin(m, None, 2)
+    before = share(c)["held_bytes"]
+    c.ask("grant_suspend", name="plain")
+    for state in ("leaves", "is away"):
+        answer = c.ask("upgrade")
+        c.close()
+        c = m.control()
+        ok(answer["ok"] and until(lambda: share(c).get("residence") == "away", 30), f"meted is upgraded while it {state}: it is away", answer, c.grant("plain"))
+        ok(not judge.used() and share(c)["away_bytes"] == before and not share(c)["held_bytes"], "and charged nothing", share(c), judge.used())
+    r.go_on()
+    ok(not r.done(1, 0.3), "its program waits")
+    status, text = mete(m, "set", "plain", "--resume")
+    ok(not status and r.done(1) and share(c)["held_bytes"] == before == judge.used(), "the next meted brings it back", status, text, share(c), judge.used())
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    return c
+
+
+def cannot_go_to_another_device(m, c, judge):
+    r = begin(m, None, 1)
+    status, text = mete(m, "move", "plain", "--device", "1")
+    ok(status == 1 and "addresses" in text and "\n" not in text, "another device: refused in one line", status, text)
+    r.go_on()
+    same(r.end(), 0, "and its program goes on")
+
+
+def can_look_into(m, c):
+    """Whether this meted may ask the driver for a worker: where it may not, that is what is said."""
+    r = begin(m, None, 1)
+    pid = c.grant("plain")["processes"][0]["pid"]
+    try:
+        os.listdir(f"/proc/{pid}/fd")
+        can = True
+    except PermissionError:
+        can = False
+    if not can:
+        status, text = mete(m, "set", "plain", "--suspend")
+        ok(status == 1 and "CAP_SYS_PTRACE" in text and "\n" not in text, "meted may not look into its worker: one line says so", status, text)
+    r.go_on()
+    same(r.end(), 0, "its program goes on")
+    return can
+
+
 m = Meted("--soft-only", env=ENV)
 c = m.control()
 judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "judge"), m.env)
-m.make("plain", QUOTA)
+m.make("plain", QUOTA, wall=WALL)
+if WALL and not can_look_into(m, c):
+    print("# the rest needs CAP_SYS_PTRACE")
+    judge.close()
+    m.close()
+    finish()
 comes_and_goes(m, c, judge)
 everything_moves(m, c, judge)
 refusals(m, c, judge)
+the_driver_fails(m, c, judge)
+shared(m, c, judge)
+several(m, c, judge)
 others_have_the_room(m, c, judge)
-another_has_its_number(m, c, judge)
+if WALL:
+    begins_while_away(m, c, judge)
+    nobody_runs(m, c, judge)
+    cannot_go_to_another_device(m, c, judge)
+else:
+    another_has_its_number(m, c, judge)
 never_suspended(m, c)
+c = upgraded(m, c, judge)
 c = meted_leaves(m, c, judge)
 print(f"# METE_TEST_SEED={SEED}")
 killer, random_ = Killer(m, c, judge), random.Random(SEED)

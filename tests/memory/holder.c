@@ -517,14 +517,32 @@ static void hold_rest(void)
 	must(cuGraphDestroyNode(node[0]), "a node's end");
 }
 
+/* Memory that other processes can open, where that can be. */
+static void hold_shared(void)
+{
+	CUipcMemHandle handle;
+	CUdeviceptr at;
+	CUresult r;
+
+	must(cuMemAlloc(&at, 1 << 20), "memory");
+	r = cuIpcGetMemHandle(&handle, at);
+	printf("shared %d\n", (int)r);
+}
+
 static const struct {
 	const char *kind;
 	void (*hold)(void);
-} kinds[] = { { "array", hold_array },	       { "managed", hold_managed },
-	      { "reference", hold_reference }, { "variable", hold_variable },
-	      { "heap", hold_heap },	       { "capture", hold_capture },
-	      { "graph", hold_graph },	       { "rest", hold_rest },
-	      { "generator", hold_generator }, { "packed heap", hold_packed_heap } };
+} kinds[] = { { "array", hold_array },
+	      { "managed", hold_managed },
+	      { "reference", hold_reference },
+	      { "variable", hold_variable },
+	      { "heap", hold_heap },
+	      { "capture", hold_capture },
+	      { "graph", hold_graph },
+	      { "rest", hold_rest },
+	      { "shared", hold_shared },
+	      { "generator", hold_generator },
+	      { "packed heap", hold_packed_heap } };
 
 int main(int argc, char **argv)
 {

@@ -120,6 +120,7 @@ static pid_t child_start(void)
 	close(orders[1]);
 	close(answers[0]);
 	setenv("METE_SOFT_CHECKPOINT", "1", 1);
+	setenv("CUDA_VISIBLE_DEVICES", "0", 1);
 	execl("/proc/self/exe", "checkpoint_test", "child", NULL);
 	_exit(1);
 }
@@ -228,6 +229,68 @@ static void comes_and_goes(pid_t pid, size_t all)
 	}
 }
 
+static size_t device_free_of(CUdevice device)
+{
+	CUcontext context;
+	size_t free;
+
+	CU(cuDevicePrimaryCtxRetain(&context, device));
+	CU(cuCtxPushCurrent(context));
+	free = device_free();
+	CU(cuCtxPopCurrent(NULL));
+	CU(cuDevicePrimaryCtxRelease(device));
+	return free;
+}
+
+/* It returns to another device than the one that it left, and is there from then on. */
+static void goes_over(pid_t pid, size_t all)
+{
+	CUcheckpointGpuPair pair[2] = { 0 };
+	CUcheckpointRestoreArgs pairs = { .gpuPairs = pair, .gpuPairsCount = 1 };
+	CUuuid uuid[2];
+
+	CU(cuDeviceGetUuid(&uuid[0], 0));
+	CU(cuDeviceGetUuid(&uuid[1], 1));
+	for (int to = 1; to >= 0; to--) {
+		CU(cuCheckpointProcessLock(pid, NULL));
+		CU(cuCheckpointProcessCheckpoint(pid, NULL));
+		pair[0] = (CUcheckpointGpuPair){ .oldUuid = uuid[to], .newUuid = uuid[to] };
+		FAILS(cuCheckpointProcessRestore(pid, &pairs), CUDA_ERROR_INVALID_VALUE);
+		is(state_of(pid), CU_PROCESS_STATE_CHECKPOINTED);
+		pair[0].oldUuid = uuid[!to];
+		CU(cuCheckpointProcessRestore(pid, &pairs));
+		CU(cuCheckpointProcessUnlock(pid, NULL));
+		is(device_free_of((CUdevice)!to), all);
+		ok(device_free_of((CUdevice)to) <= all - 2 * MIB);
+		order('r');
+		is(answer(), 'y');
+	}
+}
+
+/* What METE_SOFT_CHECKPOINT_FAULTS says: the call answers it, and nothing has happened. */
+static void faults(pid_t pid)
+{
+	char path[] = "/tmp/mete-checkpoint-faults-XXXXXX";
+	FILE *file = fdopen(mkstemp(path), "w");
+	int thread;
+
+	setenv("METE_SOFT_CHECKPOINT_FAULTS", path, 1);
+	fputs("Lock 801\nCheckpoint 999\nRestore 304\nUnlock 1\nGetRestoreThreadId 801\n", file);
+	fflush(file);
+	FAILS(cuCheckpointProcessLock(pid, NULL), CUDA_ERROR_NOT_SUPPORTED);
+	FAILS(cuCheckpointProcessCheckpoint(pid, NULL), CUDA_ERROR_UNKNOWN);
+	FAILS(cuCheckpointProcessRestore(pid, NULL), CUDA_ERROR_OPERATING_SYSTEM);
+	FAILS(cuCheckpointProcessUnlock(pid, NULL), CUDA_ERROR_INVALID_VALUE);
+	FAILS(cuCheckpointProcessGetRestoreThreadId(pid, &thread), CUDA_ERROR_NOT_SUPPORTED);
+	is(state_of(pid), CU_PROCESS_STATE_RUNNING);
+	fputs("GetState 3\n", file);
+	fclose(file);
+	FAILS(cuCheckpointProcessGetState(pid, &(CUprocessState){ 0 }), CUDA_ERROR_NOT_INITIALIZED);
+	unsetenv("METE_SOFT_CHECKPOINT_FAULTS");
+	remove(path);
+	is(state_of(pid), CU_PROCESS_STATE_RUNNING);
+}
+
 /* Work that does not end in time: the lock is not had, and the process goes on. */
 static void endless(pid_t pid)
 {
@@ -319,7 +382,7 @@ int main(int argc, char **argv)
 		child();
 	}
 
-	soft_begin("1", "64M");
+	soft_begin("2", "64M");
 	setenv("METE_SOFT_CONTEXT_MEMORY", "0", 1);
 	pid = child_start();
 	is(answer(), 'y');
@@ -334,6 +397,8 @@ int main(int argc, char **argv)
 	CU(cuCheckpointProcessUnlock(pid, NULL));
 	bad_input(pid);
 	comes_and_goes(pid, all);
+	goes_over(pid, all);
+	faults(pid);
 	endless(pid);
 	full(pid);
 	shared_and_failed(pid, all);

@@ -149,7 +149,7 @@ bool health_serves(struct tenant *tenant, char *error, size_t size)
 
 bool health_lets_begin(struct tenant *tenant, char *error, size_t size)
 {
-	return tenant_present(tenant) || moving_holds(tenant) || health_serves(tenant, error, size);
+	return tenant_present(tenant) || suspension_holds(tenant) || health_serves(tenant, error, size);
 }
 
 /* Keeping. */

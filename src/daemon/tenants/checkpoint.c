@@ -12,14 +12,17 @@
 #include "daemon/tenants/leaving.h"
 #include "daemon/tenants/residing.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/workers/pool.h"
+#include "daemon/workers/worker.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define OUTPUT_BYTES 256u
-#define FULL_NS 200000000u /* until a restore that found no room is tried again */
+#define OUTPUT_BYTES 320u
+#define BEGIN_NS 10000000000u /* for a worker to begin its session with the client that it was given */
+#define FULL_NS 200000000u    /* until a restore that found no room is tried again */
 #define FAILED_NS 5000000000u
 
 /* A child. The tenant is found by its number, and the client by its process: they may end meanwhile. */
@@ -76,8 +79,22 @@ bool checkpoint_takes(const struct tenant *t)
 {
 	if (t->checkpointing.active)
 		return true;
-	return !t->grant.spill && !t->pool && *t->grant.libcuda &&
-	       device_kind_has_cuda(t->grant.share[0].device.kind) && holder_find(t);
+	if (t->grant.spill || !*t->grant.libcuda || !device_kind_has_cuda(t->grant.share[0].device.kind))
+		return false;
+	return t->pool ? !moving_keeps_addresses(t) : holder_find(t) != NULL;
+}
+
+bool checkpoint_holds(const struct tenant *t)
+{
+	return t->pool && t->checkpointing.active && !t->checkpointing.returns;
+}
+
+/* From now on programs may begin. */
+static void let_in(struct tenant *t)
+{
+	t->checkpointing.returns = true;
+	if (t->pool)
+		pool_go_on(t->pool);
 }
 
 uint64_t checkpoint_away(const struct tenant *t, unsigned int device)
@@ -123,7 +140,7 @@ static void saved(struct tenant *t, struct client *c, uint64_t ns)
 	s->out_bytes += client_bytes(c);
 	s->moves++;
 	tenant_note(t, 0, JOURNAL_ACTION, "process %d: the driver has taken its %s off the device in %.2f s",
-		      (int)c->process.pid, size_format(client_bytes(c), text), (double)ns / 1e9);
+		    (int)c->process.pid, size_format(client_bytes(c), text), (double)ns / 1e9);
 }
 
 static const char *words_of(const struct checkpoint_job *job)
@@ -131,17 +148,30 @@ static const char *words_of(const struct checkpoint_job *job)
 	return job->used ? job->output : "the child that asks the driver ended without an answer";
 }
 
-/* What is away of it returns. Whether this program is as it was the child says, unless it was killed. */
-static void refused(struct tenant *t, struct client *c, const struct checkpoint_job *job)
+/* It stays, and what is away of it returns. */
+static void stays(struct tenant *t, pid_t pid, const char *why, bool driver_cannot)
 {
 	struct suspension *s = &t->suspension;
 
-	set_place(c, false, job->failed || job->exit_status != CHECKPOINTER_FAILED);
 	s->refused++;
 	s->state = SUSPENSION_REFUSED;
-	snprintf(s->why, sizeof(s->why), "process %d: %.150s", (int)job->program.pid, words_of(job));
-	t->checkpointing.returns = true;
+	snprintf(s->why, sizeof(s->why), "process %d: %.180s%s", (int)pid, why,
+		 t->pool && driver_cannot
+			 ? "; make the grant without --wall (with --spill its memory leaves quickly), or hold its "
+			   "work up with --freeze"
+			 : "");
+	let_in(t);
 	tenant_note(t, 0, JOURNAL_ACTION, "%s; its memory stays on the device", s->why);
+}
+
+/* Whether this program is as it was the child says, unless it was killed. */
+static void refused(struct tenant *t, struct client *c, const struct checkpoint_job *job)
+{
+	const bool late = !job->failed && job->exit_status == CHECKPOINTER_LATE;
+	const bool as_before = !job->failed && job->exit_status == CHECKPOINTER_FAILED;
+
+	set_place(c, false, !late && !as_before);
+	stays(t, job->program.pid, words_of(job), !late && !job->failed);
 }
 
 static void restored(struct tenant *t, struct client *c, uint64_t ns)
@@ -151,7 +181,7 @@ static void restored(struct tenant *t, struct client *c, uint64_t ns)
 	set_place(c, false, false);
 	t->suspension.in_bytes += client_bytes(c);
 	tenant_note(t, 0, JOURNAL_ACTION, "process %d: the driver has brought its %s back in %.2f s",
-		      (int)c->process.pid, size_format(client_bytes(c), text), (double)ns / 1e9);
+		    (int)c->process.pid, size_format(client_bytes(c), text), (double)ns / 1e9);
 }
 
 static void stays_away(struct tenant *t, struct client *c, const struct checkpoint_job *job)
@@ -335,14 +365,38 @@ static bool has_room(struct client *c, bool asks)
 	return true;
 }
 
+static bool has_client(const struct tenant *t, pid_t pid)
+{
+	const struct client *c = t->clients;
+
+	while (c && c->process.pid != pid)
+		c = c->next;
+	return c;
+}
+
+/* A worker that was given its client before, and has contexts and no account yet: it leaves with the others. */
+static const struct worker *beginner_find(const struct tenant *t)
+{
+	const struct worker *w = t->pool ? t->daemon->workers : NULL;
+
+	while (w && (w->state != WORKER_BUSY || w->grant_id != t->grant.id || has_client(t, w->pid)))
+		w = w->next;
+	return w;
+}
+
 static void follow_out(struct tenant *t)
 {
 	struct client *c = holder_find(t);
+	const struct worker *w = c ? NULL : beginner_find(t);
 
 	if (c) {
 		t->suspension.state = SUSPENSION_LEAVING;
 		set_place(c, false, true);
 		start(c, true);
+	} else if (w && clock_now_ns() - w->given_ns > BEGIN_NS) {
+		stays(t, w->pid, "its session with its program does not begin", false);
+	} else if (w) {
+		t->suspension.state = SUSPENSION_LEAVING;
 	} else {
 		t->suspension.state = SUSPENSION_AWAY;
 		*t->suspension.why = 0;
@@ -389,7 +443,7 @@ bool checkpoint_follow(struct tenant *t)
 
 void checkpoint_begin(struct tenant *t)
 {
-	if (!t->grant.suspended || t->grant.spill || t->pool)
+	if (!t->grant.suspended || t->grant.spill || (t->pool && moving_keeps_addresses(t)))
 		return;
 	t->checkpointing.active = true;
 	t->checkpointing.drain_s = SUSPENSION_DRAIN_S;
@@ -405,6 +459,10 @@ int checkpoint_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t s
 {
 	if (t->grant.suspended && !t->checkpointing.returns)
 		return 0;
+	if (t->moving.active) {
+		snprintf(error, size, "grant %s: its programs are on the way to another server", t->grant.name);
+		return -EBUSY;
+	}
 	for (unsigned int i = 0; i < t->grant.share_count; i++)
 		if (t->grant.share[i].ledger.object_units > leaving_units(t, i)) {
 			snprintf(error, size,
@@ -441,7 +499,7 @@ int checkpoint_resume(struct tenant *t, bool now, char *error, size_t size)
 	t->suspension.serial++;
 	t->suspension.state = SUSPENSION_RETURNING;
 	*t->suspension.why = 0;
-	t->checkpointing.returns = true;
+	let_in(t);
 	residence_look_on(t->daemon);
 	tenant_note(t, 0, JOURNAL_ACTION, "resumed: the driver brings its programs back to the device");
 	return 0;

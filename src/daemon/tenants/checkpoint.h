@@ -1,7 +1,9 @@
 /*
  * checkpoint.h: suspends tenants by the driver's own checkpoint (cuCheckpointProcess*), which takes contexts, arrays
  * and pools off the device. It is used where memory cannot leave in another way: for local programs of a grant without
- * --spill.
+ * --spill; and for the workers of a walled grant whose driver does not give the next worker the addresses of the one
+ * before it (moving.h). The worker stays, locked, and its client waits in its call. All workers of a grant leave, or
+ * none.
  *
  * meted opens no vendor's library. A child per program and step, `meted --checkpoint LIBCUDA save|restore PID
  * MILLISECONDS` (checkpointer.c), calls the driver. Both steps can be repeated, whatever was killed during them. The
@@ -31,8 +33,13 @@ struct checkpointing {
 	uint64_t again_ns; /* no new attempt before this time, after a failure */
 };
 
-/* True if the tenant can be suspended in this way: a program of it holds memory that leaves in no other way. */
+/*
+ * True if the tenant can be suspended in this way: a program of it holds memory that leaves in no other way, or it is
+ * walled and its workers cannot be replaced.
+ */
 bool checkpoint_takes(const struct tenant *tenant);
+/* As moving_holds(). */
+bool checkpoint_holds(const struct tenant *tenant);
 /* Resumes an interrupted suspension when a tenant is first served. */
 void checkpoint_begin(struct tenant *tenant);
 /* As suspension_begin() and suspension_end(). */
@@ -58,6 +65,7 @@ enum checkpointer_exit {
 	CHECKPOINTER_FULL = 3,	 /* restore: the device has no room */
 	CHECKPOINTER_NONE = 4,	 /* the process has ended; restore: or the driver does not know it, so nothing of it is
 				  * off the device */
+	CHECKPOINTER_LATE = 5,	 /* save: as FAILED, for its work did not end in time */
 };
 
 /*

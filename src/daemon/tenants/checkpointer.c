@@ -6,6 +6,7 @@
  */
 #include "daemon/tenants/checkpoint.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,7 +17,9 @@
 #include <string.h>
 
 #define SUCCESS 0
+#define ERROR_INVALID_VALUE 1
 #define ERROR_OUT_OF_MEMORY 2
+#define ERROR_NOT_INITIALIZED 3
 #define ERROR_NOT_READY 600
 
 enum state { RUNNING, LOCKED, CHECKPOINTED, FAILED };
@@ -96,10 +99,29 @@ static bool has_ended(void)
 /* The lock or the checkpoint has failed: another child, of a meted before this one, may be at it as well. */
 static int as_it_was(int pid)
 {
-	int state = FAILED;
+	int state = RUNNING;
 
-	return !driver.state(pid, &state) && (state == LOCKED || state == CHECKPOINTED) ? CHECKPOINTER_DOUBT
-											: CHECKPOINTER_FAILED;
+	if (driver.state(pid, &state))
+		return CHECKPOINTER_DOUBT;
+	if (state == FAILED)
+		fail(": its program cannot go on, end it");
+	return state == LOCKED || state == CHECKPOINTED ? CHECKPOINTER_DOUBT : CHECKPOINTER_FAILED;
+}
+
+/* The driver's channel to a process is below /proc (checkpoint.h). */
+static int cannot_ask(int pid, int error)
+{
+	char folder[32];
+	DIR *dir;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
+	dir = opendir(folder);
+	if (!dir)
+		return fail("meted may not look into it, and so the driver cannot checkpoint it (%s): a meted of root "
+			    "may, with CAP_SYS_PTRACE",
+			    name_of(error));
+	closedir(dir);
+	return fail("the driver cannot checkpoint it (%s)", name_of(error));
 }
 
 static int save(int pid, unsigned int drain_ms)
@@ -110,13 +132,15 @@ static int save(int pid, unsigned int drain_ms)
 	if (has_ended())
 		return CHECKPOINTER_NONE;
 	if (r)
-		return fail("the driver cannot checkpoint it (%s)", name_of(r));
+		return cannot_ask(pid, r);
 	if (state == FAILED)
 		return fail("a checkpoint of it has failed before: its program cannot go on, end it");
 	if (state == RUNNING) {
 		r = driver.lock(pid, &args);
-		if (r == ERROR_NOT_READY)
-			return fail("its work on the device did not end in time");
+		if (r == ERROR_NOT_READY) {
+			fail("its work on the device did not end in time");
+			return CHECKPOINTER_LATE;
+		}
 		if (r) {
 			fail("the driver answers %s to the lock", name_of(r));
 			return as_it_was(pid);
@@ -132,8 +156,8 @@ static int save(int pid, unsigned int drain_ms)
 		r = driver.checkpoint(pid, NULL);
 		if (r) {
 			driver.unlock(pid, NULL);
-			fail("the driver answers %s to the checkpoint: it holds memory that other processes can open, "
-			     "or what this driver cannot save",
+			fail("the driver answers %s to the checkpoint: other processes can open memory of it, or this "
+			     "driver cannot save what it holds",
 			     name_of(r));
 			return as_it_was(pid);
 		}
@@ -145,8 +169,10 @@ static int restore(int pid)
 {
 	int state = FAILED, r = driver.state(pid, &state);
 
-	if (r || has_ended())
+	if (has_ended() || r == ERROR_INVALID_VALUE || r == ERROR_NOT_INITIALIZED)
 		return CHECKPOINTER_NONE;
+	if (r)
+		return fail("the driver answers %s to the question for its state", name_of(r));
 	if (state == CHECKPOINTED) {
 		r = driver.restore(pid, NULL);
 		if (r == ERROR_OUT_OF_MEMORY)

@@ -345,7 +345,7 @@ void client_free(struct client *client, bool leaving)
 		others_change(client->tenant);
 	client_unlink(client);
 	residence_unstore(client, leaving);
-	if (!leaving && client->tenant->moving.active)
+	if (!leaving && (client->tenant->moving.active || client->tenant->checkpointing.active))
 		residence_look_soon(client->tenant->daemon);
 	if (client->page.map) {
 		trace_forget(client);

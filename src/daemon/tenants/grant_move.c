@@ -118,7 +118,7 @@ enum verbs_result grant_move_ask(struct ask *ask)
 			      "grant %s: %s; only a grant with --wall, of one device and without "
 			      "--spill, can go to another device",
 			      t->grant.name, why_not(t));
-	if (t->moving.active)
+	if (t->moving.active || t->checkpointing.active)
 		return refuse(ask, CODE_BUSY, "grant %s is suspended, or on the way: resume it first", t->grant.name);
 	if (remote)
 		return send_away(ask, t, remote, drain_s);

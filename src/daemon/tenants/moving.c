@@ -27,6 +27,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -68,6 +69,18 @@ static const char *const reasons[WORKER_STAY_COUNT] = {
 bool moving_takes(const struct tenant *t)
 {
 	return t->pool && !t->grant.spill;
+}
+
+/*
+ * Who leaves a worker for another one on this machine has ended the old one before the new one has its addresses. On
+ * NVIDIA's driver (580, H200) no new worker got them, and the program was lost: docs/measurements. The software device
+ * gives them, unless its METE_SOFT_ADDRESSES says otherwise.
+ */
+bool moving_keeps_addresses(const struct tenant *t)
+{
+	const char *word = getenv("METE_SOFT_ADDRESSES");
+
+	return t->grant.kind == DEVICE_SOFT && (!word || strcmp(word, "any"));
 }
 
 /* Memory and time of it that the grant needs are promised to nobody. *ret_left: bytes. */
@@ -188,7 +201,7 @@ static void ask_all(struct tenant *t, uint32_t drain_s)
 
 void moving_begin(struct tenant *t)
 {
-	if (!moving_takes(t) || !t->grant.suspended)
+	if (!moving_takes(t) || !moving_keeps_addresses(t) || !t->grant.suspended)
 		return;
 	/* A meted before this one has asked; who was on the way goes on. */
 	t->moving = (struct moving){ .active = true,
@@ -271,17 +284,10 @@ static const char *bars_far(const struct worker *w, const char *way)
 /* Why one of its programs cannot be asked; NULL: all can, but for those whose sessions only begin. */
 static const char *barred(const struct tenant *t, const struct moving *m)
 {
-	/*
-	 * Who leaves a worker for another one on this node has ended the old one before the new one has its addresses.
-	 * On NVIDIA's driver (580, H200) no new worker got them, and the program was lost: docs/measurements. Who goes
-	 * to another server keeps the old worker until the new one has them.
-	 */
-	if (!m->far && t->grant.kind != DEVICE_SOFT)
-		return "behind a wall, memory leaves the software device alone: with other drivers the next worker may "
-		       "not get "
-		       "its addresses; make the grant without --wall (with --spill its memory leaves quickly), or hold "
-		       "its "
-		       "work up with --freeze";
+	/* Who goes to another server keeps the old worker until the new one has the addresses. */
+	if (!m->far && !moving_keeps_addresses(t))
+		return "with this driver a worker of another device may not get the addresses of its memory, and it "
+		       "would be lost: it can be suspended, or go to another server";
 	for (const struct worker *w = t->daemon->workers; w; w = w->next) {
 		const char *why = NULL;
 
@@ -688,7 +694,7 @@ json_t *moving_waiting_json(const struct tenant *t)
 {
 	json_t *pids = json_array();
 
-	if (!moving_holds(t))
+	if (!suspension_holds(t))
 		return pids;
 	for (const struct session *s = t->sessions; s; s = s->next)
 		if (s->held)

@@ -29,20 +29,25 @@ struct moving {
 	uint32_t drain_s;
 	uint64_t came_ns; /* the time of the last progress */
 	uint64_t came_bytes;
-	uint64_t returns_ns; /* the time at which it was allowed to return */
+	uint64_t returns_ns;  /* the time at which it was allowed to return */
 	unsigned int clients; /* the number that were asked; while returning: that were away */
 	uint64_t gone_ns;     /* since then no client is present; 0: some are */
 	bool goes;	      /* once all of it is away, it moves to the device `to` */
 	struct device to;
-	struct pool *ready;		 /* the pool of the other device: its worker starts while the tenant leaves */
+	struct pool *ready;		/* the pool of the other device: its worker starts while the tenant leaves */
 	bool far;			/* its programs move to another server: */
 	char where[WORKER_WHERE_BYTES]; /* the server */
 	char way[WORKER_WHERE_BYTES];	/* the socket of a relay; "": the relay that each program already uses */
 	unsigned int gone;		/* the number that have arrived there */
 };
 
-/* True if the tenant's memory moves in this way. */
+/* True if the tenant's memory moves in this way, at least to another server. */
 bool moving_takes(const struct tenant *tenant);
+/*
+ * True if a worker of this machine can have the addresses of the one before it. Where it cannot, programs stay with
+ * their workers, and the driver takes those off the device (checkpoint.h).
+ */
+bool moving_keeps_addresses(const struct tenant *tenant);
 /*
  * Finds another device of its kind, in service, that has room for the quota: the one with the most room. False: there
  * is none, its memory does not move in this way, or it is suspended or moving already.

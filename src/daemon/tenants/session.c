@@ -217,8 +217,7 @@ static void refuse_by_name(struct session *session, const struct process *proces
 }
 
 /* False: a process that is not attached yet may not begin now, and has been told. */
-static bool may_begin(struct session *session, const struct process *process, int pidfd,
-		      const struct wire_hello *hello)
+static bool may_begin(struct session *session, const struct process *process, int pidfd, const struct wire_hello *hello)
 {
 	struct tenant *tenant = session->tenant;
 	uint32_t wait_s = 0;
@@ -283,7 +282,7 @@ static bool has_many(const struct session *session, const struct process *proces
 /* One that is being ended waits for nothing: its programs join, and are ended as all are. */
 static bool lets_nobody_begin(const struct tenant *tenant)
 {
-	return moving_holds(tenant) && !end_is_under_way(tenant);
+	return suspension_holds(tenant) && !end_is_under_way(tenant);
 }
 
 /*

@@ -162,7 +162,7 @@ int suspension_begin(struct tenant *tenant, uint32_t drain_s, char *error, size_
 	uint64_t units = 0;
 	int r;
 
-	if (moving_takes(tenant))
+	if (moving_takes(tenant) && moving_keeps_addresses(tenant))
 		return suspend_walled(tenant, NULL, drain_s, error, size);
 	if (checkpoint_takes(tenant))
 		return checkpoint_suspend(tenant, drain_s, error, size);
@@ -231,7 +231,7 @@ int suspension_end(struct tenant *tenant, bool now, char *error, size_t size)
 
 	if (!tenant->grant.suspended)
 		return is_back(s);
-	if (moving_takes(tenant))
+	if (moving_takes(tenant) && moving_keeps_addresses(tenant))
 		return resume_walled(tenant, error, size);
 	if (checkpoint_takes(tenant))
 		return checkpoint_resume(tenant, now, error, size);
@@ -256,6 +256,11 @@ int suspension_end(struct tenant *tenant, bool now, char *error, size_t size)
 	tenant_note(tenant, 0, JOURNAL_ACTION, "resumed: its memory returns to the device");
 	residence_look_now(tenant->daemon);
 	return 0;
+}
+
+bool suspension_holds(const struct tenant *t)
+{
+	return moving_holds(t) || checkpoint_holds(t);
 }
 
 /* What others are told -------------------------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ struct suspension {
 	uint64_t serial; /* of the request */
 	enum suspension_state state;
 	uint32_t drain;				      /* time limit for work to complete, in WIRE_DRAIN_NS */
-	char why[200];				      /* why it stays, or waits */
+	char why[320];				      /* why it stays, or waits */
 	uint64_t out_bytes, in_bytes, moves, refused; /* totals */
 	uint64_t moving_ns;			      /* time for which programs stood still while memory moved */
 	uint64_t late;				      /* programs that did not leave in the stated time */
@@ -49,6 +49,10 @@ int suspension_send(struct tenant *tenant, const char *where, const char *way, u
 		    size_t size);
 /* As suspension_begin(); once all of it is away, it returns to the device `to`. `error` as there. */
 int suspension_move(struct tenant *tenant, const struct device *to, uint32_t drain_s, char *error, size_t size);
+
+/* True while programs of a walled grant that begin must wait: behind the wall for a worker, beside it for their
+ * account. */
+bool suspension_holds(const struct tenant *tenant);
 
 /* Checks the progress where memory leaves by itself (--spill); moving_follow() does so behind a wall. */
 void suspension_follow(struct tenant *tenant);

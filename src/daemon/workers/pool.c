@@ -213,7 +213,7 @@ static void expire(struct pool *pool)
 		turn_away(pool, &pool->waiting, WALL_NO_DEVICE, text);
 	}
 	for (struct knock **at = &pool->waiting; *at;) {
-		if (moving_holds((*at)->tenant))
+		if (suspension_holds((*at)->tenant))
 			(*at)->deadline_ns = now + WAIT_NS;
 		if (now >= (*at)->deadline_ns)
 			turn_away(pool, at, WALL_FULL, "no worker came free in time: try again later");
@@ -281,7 +281,7 @@ static void charge(struct pool *pool)
 		struct knock *k = *at;
 
 		answer = LEDGER_GRANT;
-		if (!k->pledge.made && k->tenant != unsettled && !moving_holds(k->tenant))
+		if (!k->pledge.made && k->tenant != unsettled && !suspension_holds(k->tenant))
 			answer = pledge_make(&k->pledge, k->tenant, pool->context_bytes);
 		if (answer == LEDGER_NO_ROOM) {
 			refuse_context(pool, at);
@@ -303,7 +303,7 @@ static struct knock **next_knock(struct pool *pool)
 	struct knock **best = NULL;
 
 	for (struct knock **at = &pool->waiting; *at; at = &(*at)->next)
-		if ((*at)->pledge.made && !moving_holds((*at)->tenant) &&
+		if ((*at)->pledge.made && !suspension_holds((*at)->tenant) &&
 		    (!best || (*at)->tenant->worker_turn < (*best)->tenant->worker_turn))
 			best = at;
 	return best;
