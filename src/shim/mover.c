@@ -362,10 +362,16 @@ void mover_start(void)
 		atexit(stay_out);
 	door_begin();
 	away_keep(); /* a program that waits for its memory asks nobody: a meted that comes back has to know of it */
-	if (!thread_start(move, NULL)) {
-		atomic_store(&started, 0);
-		log_line("no thread for moving memory: it stays on the device");
-	}
+	/* Before the program holds memory: meted takes one that does not say so for one that was started without
+	 * METE_SPILL. */
+	for (unsigned int i = 0; i < account_count; i++)
+		publish(i, 100);
+	if (thread_start(move, NULL))
+		return;
+	for (unsigned int i = 0; i < account_count; i++)
+		atomic_store_explicit(&wire_of(i)->place, 0, memory_order_release);
+	atomic_store(&started, 0);
+	log_line("no thread for moving memory: it stays on the device");
 }
 
 void mover_reset(void)

@@ -7,6 +7,7 @@
 #include "base/tap.h"
 #include "cuda_table.h"
 #include "driver.h"
+#include "wire/page.h"
 #include "wire/soft_usage.h"
 
 #include <dlfcn.h>
@@ -44,6 +45,22 @@ static inline void kit_truth(void)
 		exit(1);
 	truth = mmap(NULL, sizeof *truth, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
+}
+
+/* The page of this process, as the keeper has it. */
+static inline struct wire_page *page_find(void)
+{
+	struct wire_page *page;
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/page-%d-1", getenv("TEST_FOLDER"), (int)getpid());
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		exit(1);
+	page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return page;
 }
 
 /* The tenant's held bytes on the current device, as meted (the keeper) counts them. */

@@ -222,6 +222,18 @@ static void case_pools(void)
 	ok(truth->peak[0] <= 128 * M);
 }
 
+/* meted can ask a program that has called cuInit to move its memory, before any thread of the shim has had a processor.
+ */
+static void case_moves(void)
+{
+	struct wire_page *page;
+
+	is(cu.cuInit(0), CUDA_SUCCESS);
+	page = page_find();
+	for (unsigned int i = 0; i < page->device_count; i++)
+		ok(atomic_load(&page->account[i].place) & WIRE_PLACE_MOVES);
+}
+
 /* Plain memory that may leave its device is handles to the driver, and behaves as plain memory all the same. */
 static void case_bound(void)
 {
@@ -587,6 +599,7 @@ static const struct kit_case cases[] = {
 	{ "bound", case_bound },       { "vmm", case_vmm },	      { "starved", case_starved },
 	{ "unsized", case_unsized },   { "graphs", case_graphs },     { "stack", case_stack },
 	{ "homeless", case_homeless }, { "measured", case_measured }, { "debt", case_debt },
+	{ "moves", case_moves },
 };
 
 int main(int argc, char **argv)

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "kit.h"
-#include "wire/page.h"
 
 #include <dirent.h>
 #include <linux/futex.h>
@@ -79,15 +78,7 @@ static inline void wait_idle(enum wire_engine engine)
 
 static inline void page_open(void)
 {
-	char path[512];
-	int fd;
-
-	snprintf(path, sizeof path, "%s/page-%d-1", getenv("TEST_FOLDER"), (int)getpid());
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		exit(1);
-	page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
+	page = page_find();
 }
 
 static inline void setup(void)
