@@ -75,6 +75,7 @@ static void fill_locked(struct lane *l, const struct face *f, face_context conte
 	l->pooled = 0;
 	l->base = l->next_base = NULL;
 	l->gaps = l->excesses = 0;
+	l->caught_up = false;
 	l->device = device;
 	l->beside = NULL;
 	l->is_beside = false;
@@ -240,7 +241,8 @@ static void catch_up_locked(struct lane *l, uint64_t gap_ns)
 		l->least_gap_ns = gap_ns;
 	if (l->gaps < GAPS)
 		return;
-	if (l->least_gap_ns > GAP_NS)
+	/* Of a thread that always gets its processor late this says nothing, as later events have shown. */
+	if (l->least_gap_ns > GAP_NS && !l->caught_up)
 		l->base_ns += l->least_gap_ns - WAKE_NS;
 	l->gaps = 0;
 }
@@ -256,8 +258,18 @@ static void fall_back_locked(struct lane *l, uint64_t excess_ns)
 	l->excesses = 0;
 }
 
-uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uint64_t seen_ns, enum lane_seen how,
-		   uint64_t behind_ns)
+/* What happened so long after the base happened between the two times. */
+static void bound_locked(struct lane *l, int64_t since, uint64_t submitted_ns, uint64_t seen_ns)
+{
+	if (l->base_ns + (uint64_t)since < submitted_ns)
+		l->base_ns = submitted_ns - (uint64_t)since;
+	if (l->base_ns + (uint64_t)since <= seen_ns)
+		return;
+	l->caught_up |= l->base_ns + (uint64_t)since - seen_ns > WAKE_NS;
+	l->base_ns = seen_ns - (uint64_t)since;
+}
+
+uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uint64_t seen_ns)
 {
 	face_marker old = NULL;
 	uint64_t at = 0;
@@ -265,20 +277,40 @@ uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uin
 
 	pthread_mutex_lock(&l->lock);
 	if (since_base(l, l->base, event, &since)) {
-		if (l->base_ns + (uint64_t)since < submitted_ns)
-			l->base_ns = submitted_ns - (uint64_t)since;
-		if (l->base_ns + (uint64_t)since > seen_ns)
-			l->base_ns = seen_ns - (uint64_t)since;
+		bound_locked(l, since, submitted_ns, seen_ns);
 		at = l->base_ns + (uint64_t)since;
-		if (how == LANE_WAITED)
-			catch_up_locked(l, seen_ns - at);
-		else if (how == LANE_IDLE)
-			fall_back_locked(l, at > behind_ns ? at - behind_ns : 0);
 		old = rebase_locked(l);
 	}
 	pthread_mutex_unlock(&l->lock);
 	lane_return(l, old);
 	return at;
+}
+
+bool lane_times(struct lane *l, const struct lane_span *span, uint64_t *ret_begin_ns, uint64_t *ret_end_ns)
+{
+	face_marker old = NULL;
+	int64_t to_start = 0, to_end;
+	bool known, both;
+
+	*ret_begin_ns = *ret_end_ns = 0;
+	pthread_mutex_lock(&l->lock);
+	known = since_base(l, l->base, span->end, &to_end);
+	both = known && span->start && since_base(l, l->base, span->start, &to_start);
+	if (both)
+		bound_locked(l, to_start, span->start_ns, span->seen_ns);
+	if (known) {
+		bound_locked(l, to_end, span->end_ns, span->seen_ns);
+		*ret_end_ns = l->base_ns + (uint64_t)to_end;
+		*ret_begin_ns = both ? l->base_ns + (uint64_t)to_start : 0;
+		if (span->waited)
+			catch_up_locked(l, span->seen_ns - *ret_end_ns);
+		if (both && span->free)
+			fall_back_locked(l, *ret_begin_ns > span->least_ns ? *ret_begin_ns - span->least_ns : 0);
+		old = rebase_locked(l);
+	}
+	pthread_mutex_unlock(&l->lock);
+	lane_return(l, old);
+	return known;
 }
 
 /* None is added before the context's own is, and none goes but by the thread that destroys the context. */

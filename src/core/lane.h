@@ -49,6 +49,7 @@ struct lane {
 	uint32_t excesses;
 	uint64_t least_gap_ns; /* of recent events that were waited for: computed time to the end of the wait */
 	uint32_t gaps;
+	bool caught_up; /* too far: events seemed to happen after they had been seen */
 };
 
 /*
@@ -100,21 +101,32 @@ void lane_return(struct lane *l, face_marker event);
 /* Records a new base event in the stream if one is due. Inside the lane, by the thread that launches. */
 void lane_base(struct lane *l, face_queue stream, bool per_thread, uint64_t now_ns);
 
-/* How the time at which an event was seen relates to the time at which it happened. */
-enum lane_seen {
-	LANE_LATER,  /* it was seen some time after it happened */
-	LANE_WAITED, /* a thread slept until it happened */
-	LANE_IDLE,   /* it was seen later, but nothing was in flight at its submission: it happened at once */
+/*
+ * Returns the time on CLOCK_MONOTONIC at which the event happened. The event was submitted at submitted_ns or later and
+ * seen at seen_ns. 0: the driver does not say. Inside the lane.
+ */
+uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uint64_t seen_ns);
+
+/* Two events around some work, and how they were seen. */
+struct lane_span {
+	face_marker start, end;	   /* start NULL: there is none */
+	uint64_t start_ns, end_ns; /* of their submission */
+	uint64_t seen_ns;	   /* both had happened */
+	bool waited;		   /* a thread slept until the end */
+	/*
+	 * Nothing held the stream back when the start was submitted: it happened at once, and the work behind it began
+	 * at least_ns at the earliest. An event needs a little time to happen, nobody knows how much: only one that
+	 * seems to be later than that work shows that the base is late. So no less is charged than was had.
+	 */
+	bool free;
+	uint64_t least_ns;
 };
 
 /*
- * Returns the time on CLOCK_MONOTONIC at which the event happened. The event was submitted at submitted_ns or later and
- * seen at seen_ns. behind_ns, of LANE_IDLE: the work behind it began then at the earliest. An event needs a little time
- * to happen, nobody knows how much: only one that seems to be later than that work shows that the base is late. So no
- * less is charged than was had. 0: the driver does not say. Inside the lane.
+ * The times of both events by the same base: what is between them is what the device says, however wrong the base is.
+ * *ret_begin_ns 0: there is no start, or the driver does not say. False: it says nothing. Inside the lane.
  */
-uint64_t lane_time(struct lane *l, face_marker event, uint64_t submitted_ns, uint64_t seen_ns, enum lane_seen how,
-		   uint64_t behind_ns);
+bool lane_times(struct lane *l, const struct lane_span *span, uint64_t *ret_begin_ns, uint64_t *ret_end_ns);
 
 /*
  * Around a driver's call that may destroy the context: lane_freeze() before it, then lane_drop() if the context is

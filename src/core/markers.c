@@ -4,6 +4,8 @@
 #include "core/waits.h"
 
 #define SUBMIT_NS 15000u
+#define DOUBT_PART 64u /* of what is charged */
+#define DOUBT_MOST 20000000u
 #define SINGLES 16u /* launches that are measured one by one after a mixed chunk went wrong */
 
 static struct chunk *chunk_at(struct pace *p, uint32_t i)
@@ -128,6 +130,9 @@ static void account_locked(struct pace *p, const struct chunk *c, uint64_t begin
 	f->last_end_ns = p->anchor_ns = end_ns;
 	if (p->passed_since_ns && c->end_ns >= p->passed_since_ns)
 		p->passed_ns += end_ns - begin_ns;
+	p->doubt_ns += (end_ns - begin_ns) / DOUBT_PART;
+	if (p->doubt_ns > DOUBT_MOST)
+		p->doubt_ns = DOUBT_MOST;
 	still_ns = spans_locked(p, f, begin_ns, end_ns);
 	learn_locked(p, f, c, packed, (end_ns - begin_ns - still_ns) / pace_beside(p));
 	if (atomic_load(&f->submitted) == c->word)
@@ -166,17 +171,28 @@ static void progress(struct pace *p)
 		tick_wake(&p->progress);
 }
 
-/* When the work behind the chunk's start began; 0: it has not, or nobody can say. Inside the lane. */
-static uint64_t begin_of(const struct chunk *c, uint64_t seen_ns)
+/* Where the stream was idle, its event happened before the work behind it had been submitted. */
+static uint64_t begin_behind(const struct chunk *c, uint64_t at_ns)
 {
-	enum lane_seen how = c->idle ? LANE_IDLE : LANE_LATER;
-	uint64_t at_ns = lane_time(c->lane, c->start, c->start_ns, seen_ns, how, c->least_ns);
-
-	/* Where the stream was idle, the event happened before the work behind it had been submitted. */
 	return at_ns && at_ns < c->least_ns ? c->least_ns : at_ns;
 }
 
-uint64_t marker_likely_ns_locked(const struct pace *p, const struct chunk *c, uint64_t begin_ns, uint64_t end_ns)
+/* When the work behind the chunk's start began; 0: it has not, or nobody can say. Inside the lane. */
+static uint64_t begin_of(const struct chunk *c, uint64_t seen_ns)
+{
+	return begin_behind(c, lane_time(c->lane, c->start, c->start_ns, seen_ns));
+}
+
+/* It is not charged from then on alone because of a guess: of all that is charged only a small part may be. */
+static uint64_t doubted_locked(struct pace *p, uint64_t begin_ns, uint64_t likely_ns)
+{
+	uint64_t doubt_ns = likely_ns - begin_ns < p->doubt_ns ? likely_ns - begin_ns : p->doubt_ns;
+
+	p->doubt_ns -= doubt_ns;
+	return begin_ns + doubt_ns;
+}
+
+uint64_t marker_likely_ns_locked(struct pace *p, const struct chunk *c, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t launches = (c->word - c->stream->flow[p->engine].completed) & ((1u << ESTIMATE_SHIFT) - 1), like_ns;
 
@@ -185,7 +201,23 @@ uint64_t marker_likely_ns_locked(const struct pace *p, const struct chunk *c, ui
 	like_ns = estimate_mean(c->key);
 	if (!like_ns || end_ns < begin_ns + like_ns)
 		return begin_ns;
-	return end_ns - like_ns < c->most_ns ? end_ns - like_ns : c->most_ns;
+	return doubted_locked(p, begin_ns, end_ns - like_ns < c->most_ns ? end_ns - like_ns : c->most_ns);
+}
+
+/* The times of a chunk that has ended, as far as the driver says. Inside the lane. */
+static void times_of(const struct chunk *c, uint64_t seen_ns, bool waited, uint64_t *ret_begin_ns, uint64_t *ret_end_ns)
+{
+	struct lane_span span = { .start = c->start,
+				  .end = c->end,
+				  .start_ns = c->start_ns,
+				  .end_ns = c->end_ns,
+				  .seen_ns = seen_ns,
+				  .waited = waited,
+				  .free = c->free,
+				  .least_ns = c->least_ns };
+
+	lane_times(c->lane, &span, ret_begin_ns, ret_end_ns);
+	*ret_begin_ns = begin_behind(c, *ret_begin_ns);
 }
 
 /* A chunk has ended; it is claimed by the caller. */
@@ -201,15 +233,15 @@ static void finish(struct pace *p, struct chunk *at, uint64_t seen_ns, bool wait
 	pthread_mutex_unlock(&p->lock);
 	l = c.lane;
 	if (lane_enter(l)) {
-		end_ns = lane_time(l, c.end, c.end_ns, seen_ns, waited ? LANE_WAITED : LANE_LATER, 0);
-		if (c.start && end_ns)
-			begin_ns = c.begun_ns ? c.begun_ns : begin_of(&c, seen_ns);
+		times_of(&c, seen_ns, waited, &begin_ns, &end_ns);
 		lane_leave(l);
 	}
 	pthread_mutex_lock(&p->lock);
 	at->stream = NULL;
 	at->claimed = false;
-	if (end_ns)
+	if (end_ns && c.left)
+		begin_ns = waits_begin_of_left_locked(p, &c, end_ns);
+	else if (end_ns)
 		begin_ns = marker_likely_ns_locked(p, &c, begin_ns, end_ns);
 	if (begin_ns && end_ns)
 		waits_learn_locked(p, &c, begin_ns, end_ns);
@@ -435,7 +467,8 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 		c.start_ns = l->start_ns;
 		c.most_ns = tick_now();
 		c.least_ns = marker_least_ns(l, c.most_ns);
-		c.idle = l->began;
+		c.free = l->free && l->holds == atomic_load_explicit(&lane_holds, memory_order_relaxed);
+		c.drawn = c.free && l->drawn;
 		c.first = l->first;
 		c.holds = l->holds;
 	}
@@ -450,6 +483,11 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 	pthread_mutex_lock(&p->lock);
 	if (!l) /* of a launch another thread may have the claim, which marks the stream beside us */
 		f->claimed = false;
+	if (!l && waits_left_locked(p) && p->left.stream == s && p->left.word == c.word) {
+		c.left = true;
+		c.least_ns = p->left.least_ns;
+		c.most_ns = p->left.most_ns;
+	}
 	if (c.end) {
 		queued = enqueue_locked(p, &c);
 		pace_refresh_locked(p, c.end_ns);

@@ -31,7 +31,7 @@ uint64_t marker_least_ns(const struct launch *l, uint64_t returned_ns);
  * the processor for long: returns when its like, which ended at end_ns, would have begun, if that is later than
  * begin_ns. 0 stays 0.
  */
-uint64_t marker_likely_ns_locked(const struct pace *p, const struct chunk *c, uint64_t begin_ns, uint64_t end_ns);
+uint64_t marker_likely_ns_locked(struct pace *p, const struct chunk *c, uint64_t begin_ns, uint64_t end_ns);
 /*
  * With the lock held: accounts a chunk that has no markers, and has ended. Call marker_tell() without the lock then.
  */

@@ -273,15 +273,19 @@ static bool others_idle(const struct pace *own)
 	return true;
 }
 
-/* Whether the launch, the first in flight, can do without markers: the program waits for it. */
-static bool goes_unmarked_locked(struct pace *p, const struct launch *l, const struct asker *a, uint32_t slow)
+/* Nothing holds the launch back that is to be the first in flight: it will begin at once. */
+static bool is_free_locked(const struct pace *p, struct launch *l)
 {
-	if (slow != FLOW_FRESH || l->first || l->waits || a->unknown || a->bypass || pace_beside(p) > 1 ||
-	    atomic_load_explicit(&p->prompt, memory_order_relaxed) != PACE_PROMPT)
-		return false;
-	if (capture_going() || trace_on() || away_is() || !others_idle(p))
-		return false;
-	return waits_may_leave_locked(p, l, a->ns);
+	l->holds = atomic_load_explicit(&lane_holds, memory_order_relaxed);
+	return p->unheld == l->stream && p->unheld_holds == l->holds && others_idle(p);
+}
+
+/* Whether a launch that is free could do without markers: the program will wait for it. */
+static bool could_go_unmarked_locked(const struct pace *p, const struct launch *l, const struct asker *a, uint32_t slow)
+{
+	return slow == FLOW_FRESH && !l->first && !l->waits && !a->unknown && !a->bypass && pace_beside(p) == 1 &&
+	       atomic_load_explicit(&p->prompt, memory_order_relaxed) == PACE_PROMPT && !capture_going() &&
+	       !trace_on() && !away_is();
 }
 
 static bool admit_locked(struct pace *p, struct launch *l, const struct asker *a, uint32_t gate, uint64_t now_ns)
@@ -319,7 +323,9 @@ static bool admit_locked(struct pace *p, struct launch *l, const struct asker *a
 		  pace_ns(atomic_load(&p->admitted) - p->marked) >= bound_of(p) / 4;
 	l->start_ns = slow & FLOW_FRESH ? now_ns : 0;
 	l->began = began;
-	l->left = began && goes_unmarked_locked(p, l, a, slow);
+	l->free = began && is_free_locked(p, l);
+	l->drawn = l->free && could_go_unmarked_locked(p, l, a, slow);
+	l->left = l->drawn && waits_may_leave_locked(p, a->ns);
 	pace_refresh_locked(p, now_ns);
 	return true;
 }
@@ -499,13 +505,15 @@ static bool begins_at_once(const struct launch *l)
 static void record_start(struct launch *l)
 {
 	struct stream *s = l->stream;
-	uint64_t now = l->start_ns;
+	uint64_t now = l->start_ns, holds;
 
 	if (l->left)
 		l->host_ns = tick_now();
 	if (!now || l->left || (l->waits && begins_at_once(l)) || !lane_enter(s->lane))
 		return;
-	l->holds = atomic_load_explicit(&lane_holds, memory_order_relaxed);
+	holds = atomic_load_explicit(&lane_holds, memory_order_relaxed);
+	l->free &= l->holds == holds;
+	l->holds = holds;
 	lane_base(s->lane, l->handle, l->per_thread, now);
 	l->start = lane_event(s->lane);
 	l->start_ns = tick_now();
@@ -581,7 +589,7 @@ static void begin(const struct face *f, struct launch *l, const struct work *w)
 	l->pace = NULL;
 	l->start = NULL;
 	l->start_ns = 0;
-	l->left = false;
+	l->left = l->free = l->drawn = false;
 	l->handle = w->stream;
 	l->per_thread = w->per_thread;
 	l->waits = w->waits;
@@ -726,7 +734,7 @@ void pace_end_host(struct launch *l, bool launched)
 	}
 	/* Where an event stood before it in the stream, the time before that was spent waiting for other work. */
 	if (l->start && lane_enter(lane)) {
-		at = lane_time(lane, l->start, l->start_ns, end, LANE_LATER, 0);
+		at = lane_time(lane, l->start, l->start_ns, end);
 		if (at > begin)
 			begin = at;
 		if (at && !l->handle && !l->per_thread)

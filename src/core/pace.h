@@ -30,10 +30,12 @@ struct chunk {
 	face_marker end;
 	uint64_t word;		   /* of the flow's `submitted` that it reaches */
 	uint64_t start_ns, end_ns; /* of their submission */
-	uint64_t least_ns;	   /* with `start`: the work behind it did not begin before */
+	uint64_t least_ns;	   /* with `start` or `left`: the work behind it did not begin before */
 	uint64_t most_ns;	   /* and, in a stream that was free, not after this: its call had returned */
 	uint64_t begun_ns;	   /* with `start`: when it began, where that was seen before its end; else 0 */
-	bool idle;		   /* nothing was in flight when `start` was submitted */
+	bool free;		   /* as struct launch has it */
+	bool drawn;		   /* likewise */
+	bool left;		   /* it had gone without a marker, and got `end` later */
 	bool first;		   /* of a turn: it may have waited for the end of another process's work */
 	uint64_t holds;		   /* with `start`: lane_holds before it was recorded */
 	uint32_t key;
@@ -51,6 +53,7 @@ struct delay {
 struct left {
 	struct stream *stream; /* NULL: there was none */
 	uint64_t word;
+	uint64_t ns;		    /* predicted */
 	uint64_t least_ns, most_ns; /* as in struct chunk */
 };
 
@@ -99,8 +102,9 @@ struct pace {
 	struct stream *unheld; /* nothing but an engine's work held it back when lane_holds was unheld_holds */
 	uint64_t unheld_holds;
 	uint32_t unmarked_launches;
-	uint32_t to_mark; /* so many launches get markers before others go without */
-	uint32_t strikes; /* of late so many times the host's clock could not be trusted */
+	uint32_t to_mark;  /* so many launches get markers before others go without */
+	uint64_t doubt_ns; /* so much of what nobody saw may be left uncharged (markers.c) */
+	uint32_t strikes;  /* of late so many times the host's clock could not be trusted */
 	/* of a program that paces itself (away.c) */
 	uint64_t away_since_ns, away_busy_ns;
 };
@@ -120,11 +124,15 @@ struct launch {
 	bool began; /* nothing was in flight before it */
 	bool first; /* and nothing has been in this turn */
 	bool waits; /* the program waits in the call until the work is done */
+	/* nothing was in flight on the device's engines, and nothing else held its stream back when `holds` was counted
+	 */
+	bool free;
 	bool left;  /* without a marker, because the program waits for it (waits.h) */
+	bool drawn; /* it could have gone without as well */
 	face_marker start;
 	uint64_t start_ns;
 	uint64_t host_ns; /* when it went to the driver: with `start` or `left`, or of a call that waits */
-	uint64_t holds;	  /* with `start`: lane_holds before it was recorded */
+	uint64_t holds;	  /* with `start` or `free`: lane_holds before it was recorded */
 };
 
 /* What is launched. */

@@ -1,14 +1,17 @@
 /* waits.c: see waits.h. */
 #include "core/waits.h"
+#include "core/capture.h"
 #include "core/marks.h"
 #include "core/tick.h"
 
 #define LEARNT 8u	       /* so many delays have to be known */
-#define MARKED_EACH 16u	       /* one launch in so many has markers nevertheless */
+#define DRAWN_EACH 16u	       /* one launch, and one wait, in so many has markers nevertheless */
+#define KEPT 16u	       /* a mean is of so many of late, about */
 #define STEADY_NS 2000u	       /* the mean deviation of a delay, at most */
 #define STEADY_PART 64u	       /* or this part of the work's length */
 #define DELAY_PART 4u	       /* a wait returns so small a part of the work's length behind its end, at most */
 #define OUTLIER 4	       /* of so many times that, one value counts no more */
+#define PUT_NS 10000u	       /* what a marker takes that has nothing to wait for, at most */
 #define OFF_NS 200000u	       /* a thread that was off the processor says nothing of delays */
 #define STRIKES 7u	       /* so many doublings of LEARNT */
 #define FORGIVEN 512u	       /* after so many launches without markers one of them is over */
@@ -27,12 +30,15 @@ static double within(double off, double most)
 	return off < -most ? -most : off > most ? most : off;
 }
 
-static void learn(struct delay *d, double delay_ns, uint64_t length_ns)
+/* False: it is far below what was learnt, so that what went without markers has been charged too little. */
+static bool learn(struct delay *d, double delay_ns, uint64_t length_ns)
 {
 	double most = OUTLIER * most_deviation(length_ns), part = 1.0 / (d->seen + 1), off;
 
 	if (delay_ns >= OFF_NS)
-		return;
+		return true;
+	if (d->seen >= LEARNT && delay_ns < d->mean_ns - most)
+		return false;
 	if (!d->seen) {
 		d->mean_ns = delay_ns;
 		d->deviation_ns = 0;
@@ -41,7 +47,8 @@ static void learn(struct delay *d, double delay_ns, uint64_t length_ns)
 		d->deviation_ns += ((off < 0 ? -off : off) - d->deviation_ns) * part;
 		d->mean_ns += off * part;
 	}
-	d->seen += d->seen + 1 < MARKED_EACH;
+	d->seen += d->seen + 1 < KEPT;
+	return true;
 }
 
 static bool is_steady(const struct delay *d, uint64_t ns)
@@ -69,32 +76,50 @@ static void forget_locked(struct pace *p)
 	p->strikes += p->strikes < STRIKES;
 }
 
-void waits_learn_locked(struct pace *p, const struct chunk *c, uint64_t begin_ns, uint64_t end_ns)
+/* A choice that the program cannot foresee: what it did otherwise where it is measured would be charged wrong. */
+static bool is_drawn(void)
 {
-	p->unheld = c->stream;
-	p->unheld_holds = c->holds;
-	p->to_mark -= p->to_mark > 0;
-	if (c->first || !c->idle || p->waited != c->stream || p->waited_word != c->word)
-		return;
-	learn(&p->begin_delay, begin_ns > c->least_ns ? (double)(begin_ns - c->least_ns) : 0, end_ns - begin_ns);
-	/*
-	 * A wait that began when the work had ended says nothing of how late waits return: a program could wait late
-	 * for work with markers, and at once for all other work, which would then be charged too little.
-	 */
-	if (p->wait_begun_ns <= end_ns)
-		learn(&p->end_delay, p->waited_ns > end_ns ? (double)(p->waited_ns - end_ns) : 0, end_ns - begin_ns);
+	return estimate_mix(0, tick_now()) % DRAWN_EACH == 0;
 }
 
-bool waits_may_leave_locked(struct pace *p, const struct launch *l, uint64_t ns)
+/*
+ * Of work that got its marker while the program waited for it: how late the wait returned. Where it had ended before,
+ * nobody knows: a wait says something that sleeps until the end.
+ */
+static bool learn_end(struct pace *p, const struct chunk *c, uint64_t begin_ns, uint64_t end_ns)
 {
-	if (ns > LEFT_MOST_NS || p->unheld != l->stream ||
-	    p->unheld_holds != atomic_load_explicit(&lane_holds, memory_order_relaxed) || p->to_mark ||
-	    !is_steady(&p->begin_delay, ns) || !is_steady(&p->end_delay, ns) ||
-	    p->end_delay.mean_ns > (double)(ns / DELAY_PART))
+	if (p->waited != c->stream || p->waited_word != c->word || p->wait_begun_ns > end_ns ||
+	    end_ns < c->end_ns + PUT_NS)
+		return true;
+	return learn(&p->end_delay, p->waited_ns > end_ns ? (double)(p->waited_ns - end_ns) : 0, end_ns - begin_ns);
+}
+
+void waits_learn_locked(struct pace *p, const struct chunk *c, uint64_t begin_ns, uint64_t end_ns)
+{
+	bool as_learnt = true;
+
+	if (c->left) {
+		as_learnt = learn_end(p, c, begin_ns, end_ns);
+	} else {
+		p->unheld = c->stream;
+		p->unheld_holds = c->holds;
+		p->to_mark -= p->to_mark > 0;
+		if (c->drawn)
+			as_learnt =
+				learn(&p->begin_delay, begin_ns > c->least_ns ? (double)(begin_ns - c->least_ns) : 0,
+				      end_ns - begin_ns);
+	}
+	if (!as_learnt)
+		forget_locked(p);
+}
+
+bool waits_may_leave_locked(struct pace *p, uint64_t ns)
+{
+	if (ns > LEFT_MOST_NS || p->to_mark || !is_steady(&p->begin_delay, ns))
 		return false;
 	if (++p->unmarked_launches % FORGIVEN == 0)
 		p->strikes -= p->strikes > 0;
-	return p->unmarked_launches % MARKED_EACH != 0;
+	return !is_drawn();
 }
 
 void waits_leave(struct pace *p, const struct launch *l)
@@ -103,6 +128,7 @@ void waits_leave(struct pace *p, const struct launch *l)
 	struct left left = { .stream = l->stream, .least_ns = marker_least_ns(l, now), .most_ns = now };
 
 	/* If another thread submits to the stream as well, the word is never reached, and the watcher marks both. */
+	left.ns = pace_ns(l->inc);
 	left.word = atomic_load(&l->stream->flow[p->engine].submitted) + l->inc;
 	pthread_mutex_lock(&p->lock);
 	p->left = left;
@@ -129,8 +155,7 @@ void waits_missed(struct pace *p, const struct stream *s)
 		marks_stream(p, left);
 }
 
-/* Since the call, unless the thread seems to have been off the processor in it. */
-static uint64_t begin_of_left_locked(const struct pace *p, const struct chunk *c, uint64_t end_ns)
+uint64_t waits_begin_of_left_locked(struct pace *p, const struct chunk *c, uint64_t end_ns)
 {
 	uint64_t at_ns = c->least_ns + likely_ns(&p->begin_delay);
 
@@ -153,7 +178,10 @@ static bool take_left_locked(struct pace *p, struct stream *s, uint64_t word, st
 			       .most_ns = p->left.most_ns,
 			       .key = atomic_exchange_explicit(&f->key, 0, memory_order_relaxed) };
 	*ret_end_ns = p->waited_ns - likely_ns(&p->end_delay);
-	*ret_begin_ns = begin_of_left_locked(p, ret, *ret_end_ns);
+	/* The delay is one of waits that sleep until the end; when work ended before its wait began is not known. */
+	if (*ret_end_ns < p->wait_begun_ns)
+		*ret_end_ns = p->wait_begun_ns;
+	*ret_begin_ns = waits_begin_of_left_locked(p, ret, *ret_end_ns);
 	like_ns = estimate_mean(ret->key);
 	/* It took longer, or this thread was off the processor: nobody can tell, and the next ones are marked. */
 	if (like_ns && *ret_end_ns > *ret_begin_ns + like_ns + like_ns / 4 + LONGER_NS)
@@ -184,6 +212,28 @@ static void ended(struct pace *p, struct stream *s, uint64_t word, uint64_t begu
 		marker_tell(p, news);
 }
 
+/* The work without a marker gets one now: the program does not know of which. With the lock held. */
+static bool is_measured_locked(const struct pace *p, const struct stream *s)
+{
+	if (!waits_left_locked(p) || p->left.stream != s)
+		return false;
+	return !is_steady(&p->end_delay, p->left.ns) || p->end_delay.mean_ns > (double)(p->left.ns / DELAY_PART) ||
+	       is_drawn();
+}
+
+static void measure(struct pace *p, struct stream *s)
+{
+	bool is;
+
+	pthread_mutex_lock(&p->lock);
+	is = is_measured_locked(p, s);
+	pthread_mutex_unlock(&p->lock);
+	if (!is || capture_going() || !s->lane->face->enter(s->lane->context))
+		return;
+	marks_stream(p, s);
+	s->lane->face->leave();
+}
+
 static void add(struct waits *w, struct stream *s)
 {
 	w->of[w->count].stream = s;
@@ -192,7 +242,15 @@ static void add(struct waits *w, struct stream *s)
 	w->count++;
 }
 
-void waits_begin_by(const struct face *f, struct waits *w, face_queue queue, bool per_thread)
+static void begin(struct waits *w)
+{
+	for (unsigned int i = 0; i < w->count; i++)
+		for (int e = 0; e < WIRE_ENGINES; e++)
+			measure(&paces[w->of[i].stream->lane->device][e], w->of[i].stream);
+	w->begun_ns = w->count ? tick_now() : 0;
+}
+
+void waits_begin_by(const struct face *f, struct waits *w, face_queue queue, bool per_thread, bool sleeps)
 {
 	uint64_t key = streams_known() ? stream_key_by(f, queue, per_thread) : 0;
 	struct stream *s = key ? stream_lookup(key) : NULL;
@@ -201,6 +259,8 @@ void waits_begin_by(const struct face *f, struct waits *w, face_queue queue, boo
 	w->begun_ns = s ? tick_now() : 0;
 	if (s)
 		add(w, s);
+	if (s && sleeps)
+		begin(w);
 }
 
 static bool has_work(const struct stream *s)
@@ -216,13 +276,13 @@ void waits_begin_context(struct waits *w, face_context context)
 	uint32_t known = streams_known();
 
 	w->count = 0;
-	w->begun_ns = known ? tick_now() : 0;
 	for (uint32_t i = 0; i < known && w->count < WAITS_STREAMS; i++) {
 		struct stream *s = stream_known(i);
 
 		if (s && s->lane->context == context && has_work(s))
 			add(w, s);
 	}
+	begin(w);
 }
 
 void waits_begin_current_by(const struct face *f, struct waits *w)

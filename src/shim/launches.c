@@ -6,8 +6,9 @@
 #include "shim/start.h"
 
 static const enum cuda_call armed_calls[] = {
-	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz, CUDA_CALL_cuCtxSynchronize,
-	CUDA_CALL_cuCtxSynchronize_v2, CUDA_CALL_cuEventSynchronize,	   CUDA_CALL_cuStreamQuery,
+	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz,
+	CUDA_CALL_cuCtxSynchronize,    CUDA_CALL_cuCtxSynchronize_v2,
+	CUDA_CALL_cuEventSynchronize,  CUDA_CALL_cuStreamQuery,
 	CUDA_CALL_cuStreamQuery_ptsz,  CUDA_CALL_cuEventQuery,
 #define GATED(engine, symbol, kinds)
 #define NOT_GATED(symbol, kinds)
@@ -47,16 +48,21 @@ CUresult launches_synced_all(CUresult r)
 	return faults_see(r);
 }
 
-CUresult launches_wait(CUresult (*call)(CUstream), CUstream stream, bool per_thread)
+static CUresult wait_or_ask(CUresult (*call)(CUstream), CUstream stream, bool per_thread, bool sleeps)
 {
 	struct waits w;
 	CUresult r;
 
-	waits_begin(&w, (face_queue)stream, per_thread);
+	waits_begin(&w, (face_queue)stream, per_thread, sleeps);
 	r = call(stream);
 	if (r == CUDA_SUCCESS)
 		waits_end(&w);
 	return r;
+}
+
+CUresult launches_wait(CUresult (*call)(CUstream), CUstream stream, bool per_thread)
+{
+	return wait_or_ask(call, stream, per_thread, true);
 }
 
 CUresult launches_wait_context(CUresult (*call)(CUcontext), CUcontext context)
@@ -85,12 +91,12 @@ CUresult launches_wait_current(CUresult (*call)(void))
 
 CUresult shim_cuStreamQuery(CUstream hStream)
 {
-	return launches_synced(hStream, false, launches_wait(shim_real.cuStreamQuery, hStream, false));
+	return launches_synced(hStream, false, wait_or_ask(shim_real.cuStreamQuery, hStream, false, false));
 }
 
 CUresult shim_cuStreamQuery_ptsz(CUstream hStream)
 {
-	return launches_synced(hStream, true, launches_wait(shim_real.cuStreamQuery_ptsz, hStream, true));
+	return launches_synced(hStream, true, wait_or_ask(shim_real.cuStreamQuery_ptsz, hStream, true, false));
 }
 
 CUresult shim_cuEventQuery(CUevent hEvent)

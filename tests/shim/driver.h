@@ -11,8 +11,10 @@ struct driver_shared {
 	uint64_t asks;	  /* questions about events, and waits for them */
 	/* Kernels take so long each, one after the other, by CLOCK_MONOTONIC; 0: no time. */
 	uint64_t kernel_ns;
-	uint64_t kernels; /* that have been launched */
-	uint64_t done_by_ns; /* the last of them ends then */
+	uint64_t kernels;	 /* that have been launched */
+	uint64_t done_by_ns;	 /* the last of them ends then */
+	uint64_t launch_late_ns; /* a launch returns so long after it has been submitted */
+	uint64_t wait_late_ns;	 /* a wait returns so long after the end */
 	/* Of one process: called once in the middle of the next call that has such a place, where another thread acts.
 	 */
 	void (*during)(void);

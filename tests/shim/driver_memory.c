@@ -327,6 +327,7 @@ EXPORT CUresult cuStreamSynchronize(CUstream stream)
 	__atomic_store_n(&driver.shared->hold, 0, __ATOMIC_RELAXED);
 	get_on();
 	driver_work();
+	driver_spin(driver.shared->wait_late_ns);
 	return CUDA_SUCCESS;
 }
 

@@ -454,6 +454,14 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+void driver_spin(uint64_t ns)
+{
+	uint64_t until = ns ? now_ns() + ns : 0;
+
+	while (ns && now_ns() < until)
+		;
+}
+
 /* Tests call with numbers for handles, too. */
 static bool is_event(CUevent event)
 {
@@ -568,5 +576,6 @@ EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, u
 		__atomic_store_n(&driver.shared->done_by_ns, free_at() + ns, __ATOMIC_RELAXED);
 		__atomic_add_fetch(&driver.shared->kernels, 1, __ATOMIC_RELAXED);
 	}
+	driver_spin(driver.shared->launch_late_ns);
 	return CUDA_SUCCESS;
 }

@@ -70,6 +70,7 @@ struct driver_state {
 bool driver_pending(CUevent event);
 /* Until all kernels have ended. */
 void driver_work(void);
+void driver_spin(uint64_t ns);
 
 extern struct driver_state driver;
 extern __thread struct context *driver_current;
