@@ -239,6 +239,16 @@ static int take_capacity(const struct reading *r, json_t *result, json_t *row)
 	return 0;
 }
 
+static int add_memory(const struct reading *r, json_t *sum, json_t *more)
+{
+	json_int_t bytes;
+
+	if (__builtin_add_overflow(json_integer_value(sum), json_integer_value(more), &bytes))
+		return FAULT(r, "its requests on one device ask for more memory than any device has");
+	json_integer_set(sum, bytes);
+	return 0;
+}
+
 /* A device that is there twice holds the sum. */
 static int add_row(const struct reading *r, json_t *take_row)
 {
@@ -262,7 +272,7 @@ static int add_row(const struct reading *r, json_t *take_row)
 	json_object_foreach (take_row, key, value) {
 		old = json_object_get(row, key);
 		if (!e && !strcmp(key, "mem_bytes") && old)
-			json_integer_set(old, json_integer_value(old) + json_integer_value(value));
+			e = add_memory(r, old, value);
 		else if (!e && !strcmp(key, "cores") && old)
 			json_object_set_new(row, key, json_real(json_number_value(old) + json_number_value(value)));
 		else if (!e && !json_equal(old, value))

@@ -6,11 +6,10 @@
  * failed, 2 the command line is wrong.
  */
 #include "base/clock.h"
-#include "base/json_text.h"
 #include "base/notify.h"
 #include "base/option_table.h"
 #include "connect/kubernetes/api.h"
-#include "connect/kubernetes/extender_nodes.h"
+#include "connect/kubernetes/extender_question.h"
 #include "connect/kubernetes/program.h"
 #include "connect/kubernetes/serve.h"
 
@@ -22,7 +21,6 @@
 
 #define NODES_PATH "/api/v1/nodes"
 #define NAMES_NEW 1000u
-#define SCORE_MOST 10
 #define TICK_MS 1000
 
 enum { EXIT_GOOD, EXIT_BAD, EXIT_WORDS };
@@ -107,70 +105,6 @@ static const struct api_events events = { NULL, on_list, on_event, on_trouble };
 
 /* Requests. */
 
-struct candidate {
-	const char *name;
-	bool fits;
-	int64_t loss;
-	char *why; /* owned; NULL where it fits */
-};
-
-/* What the scheduler sent, and what comes of it. */
-struct question {
-	json_t *args, *nodes; /* nodes: a NodeList, of a scheduler that sends them whole; else NULL */
-	struct candidate *list;
-	size_t count;
-	struct nodes_asked asked;
-};
-
-static const char *name_at(json_t *names, json_t *items, size_t i)
-{
-	json_t *name = names ? json_array_get(names, i)
-			     : json_object_get(json_object_get(json_array_get(items, i), "metadata"), "name");
-
-	return json_string_value(name);
-}
-
-/* Value: false: it is no such request. */
-static bool question_read(struct question *q, const char *text, size_t size)
-{
-	json_t *names, *items;
-
-	*q = (struct question){ .args = json_loadb(text, size, 0, NULL) };
-	names = json_object_get(q->args, "NodeNames");
-	q->nodes = json_is_array(names) ? NULL : json_object_get(q->args, "Nodes");
-	items = json_object_get(q->nodes, "items");
-	names = json_is_array(names) ? names : NULL;
-	if (!json_is_object(json_object_get(q->args, "Pod")) || (!names && !json_is_array(items)))
-		return false;
-	q->count = json_array_size(names ? names : items);
-	q->list = calloc(q->count + 1, sizeof(*q->list));
-	for (size_t i = 0; q->list && i < q->count; i++) {
-		q->list[i].name = name_at(names, items, i);
-		if (!q->list[i].name)
-			return false;
-	}
-	nodes_asked(json_object_get(q->args, "Pod"), &q->asked);
-	return q->list;
-}
-
-static void question_free(struct question *q)
-{
-	for (size_t i = 0; q->list && i < q->count; i++)
-		free(q->list[i].why);
-	json_decref(q->args);
-	free(q->list);
-}
-
-static void judge_one(struct extender *e, const struct question *q, struct candidate *c, bool want_loss)
-{
-	struct nodes_verdict v;
-
-	nodes_judge(nodes_find(&e->nodes, c->name), &q->asked, e->rule, want_loss, &v);
-	c->fits = v.fits;
-	c->loss = v.loss;
-	c->why = v.fits ? NULL : strdup(v.why);
-}
-
 /* Value: false: the nodes are not known yet. */
 static bool judge(struct extender *e, struct question *q, bool want_loss)
 {
@@ -178,123 +112,20 @@ static bool judge(struct extender *e, struct question *q, bool want_loss)
 
 	pthread_rwlock_rdlock(&e->lock);
 	listed = e->listed;
-	for (size_t i = 0; listed && i < q->count; i++)
-		judge_one(e, q, &q->list[i], want_loss);
+	if (listed)
+		question_judge(q, &e->nodes, e->rule, want_loss);
 	pthread_rwlock_unlock(&e->lock);
 	return listed;
 }
 
-static int by_loss(const void *a, const void *b)
-{
-	int64_t x = (*(const struct candidate *const *)a)->loss, y = (*(const struct candidate *const *)b)->loss;
-
-	return x < y ? -1 : x > y;
-}
-
-/* The best `most` stay; of equal ones those that the scheduler named first. The others are left out without a word. */
-static void keep_best(struct extender *e, struct question *q)
-{
-	struct candidate **best = calloc(q->count + 1, sizeof(struct candidate *));
-	size_t n = 0;
-
-	for (size_t i = 0; best && i < q->count; i++)
-		if (q->list[i].fits)
-			best[n++] = &q->list[i];
-	if (n > e->most) {
-		qsort(best, n, sizeof(*best), by_loss);
-		for (size_t i = e->most; i < n; i++)
-			best[i]->fits = false;
-	}
-	free(best);
-}
-
-static char *nodes_json(const struct question *q)
-{
-	json_t *kept = json_array(), *list = json_copy(q->nodes), *answer;
-	char *text;
-
-	for (size_t i = 0; i < q->count; i++)
-		if (q->list[i].fits)
-			json_array_append(kept, json_array_get(json_object_get(q->nodes, "items"), i));
-	json_object_set_new(list, "items", kept);
-	answer = json_pack("{s:o s:{} s:s}", "Nodes", list, "FailedNodes", "Error", "");
-	for (size_t i = 0; i < q->count; i++)
-		if (q->list[i].why)
-			json_object_set_new(json_object_get(answer, "FailedNodes"), q->list[i].name,
-					    json_string(q->list[i].why));
-	text = json_dumps(answer, JSON_COMPACT);
-	json_decref(answer);
-	return text;
-}
-
-/* A node's name is a key of FailedNodes: what needs no escaping there alone. */
-static bool plain(const char *name)
-{
-	for (; *name; name++)
-		if ((unsigned char)*name < ' ' || *name == '"' || *name == '\\' || *name == 127)
-			return false;
-	return true;
-}
-
-static char *names_json(const struct question *q)
-{
-	struct json_text j = { 0 };
-	size_t bytes;
-
-	json_text_open(&j, NULL, '{');
-	json_text_open(&j, "NodeNames", '[');
-	for (size_t i = 0; i < q->count; i++)
-		if (q->list[i].fits)
-			json_text_string(&j, NULL, q->list[i].name);
-	json_text_close(&j, ']');
-	json_text_open(&j, "FailedNodes", '{');
-	for (size_t i = 0; i < q->count; i++)
-		if (q->list[i].why && plain(q->list[i].name))
-			json_text_string(&j, q->list[i].name, q->list[i].why);
-	json_text_close(&j, '}');
-	json_text_string(&j, "Error", "");
-	json_text_close(&j, '}');
-	return json_text_take(&j, &bytes);
-}
-
 static char *filter(struct extender *e, struct question *q)
 {
-	if (!judge(e, q, e->most))
-		return NULL;
-	if (e->most)
-		keep_best(e, q);
-	return q->nodes ? nodes_json(q) : names_json(q);
+	return judge(e, q, e->most) ? question_filter(q, e->most) : NULL;
 }
 
-/* From the worst, 0, to the best, 10. */
 static char *prioritize(struct extender *e, struct question *q)
 {
-	int64_t least = INT64_MAX, most = INT64_MIN;
-	struct json_text j = { 0 };
-	size_t bytes;
-
-	if (!judge(e, q, true))
-		return NULL;
-	for (size_t i = 0; i < q->count; i++) {
-		const struct candidate *v = &q->list[i];
-
-		least = v->fits && v->loss < least ? v->loss : least;
-		most = v->fits && v->loss > most ? v->loss : most;
-	}
-	json_text_open(&j, NULL, '[');
-	for (size_t i = 0; i < q->count; i++) {
-		const struct candidate *v = &q->list[i];
-		int64_t score = !v->fits	? 0
-				: most == least ? SCORE_MOST
-						: (int64_t)((__int128_t)(most - v->loss) * SCORE_MOST / (most - least));
-
-		json_text_open(&j, NULL, '{');
-		json_text_string(&j, "Host", q->list[i].name);
-		json_text_integer(&j, "Score", score);
-		json_text_close(&j, '}');
-	}
-	json_text_close(&j, ']');
-	return json_text_take(&j, &bytes);
+	return judge(e, q, true) ? question_prioritize(q) : NULL;
 }
 
 /* No scheduler names more nodes than there are; each costs time. Some are new, and not known here yet. */

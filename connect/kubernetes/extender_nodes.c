@@ -3,6 +3,7 @@
 
 #include "base/clean_text.h"
 #include "base/fnv.h"
+#include "base/size.h"
 #include "connect/kubernetes/publish.h"
 
 #include <errno.h>
@@ -79,6 +80,8 @@ static int read_cards(struct nodes_node *n, json_t *cards)
 
 		card = json_array_get(cards, n->cards);
 		total = number(card, "total");
+		/* No card has more, and the arithmetic of losses has no room for it. */
+		total = total < SIZE_LIMIT_BYTES ? total : SIZE_LIMIT_BYTES;
 		left = number(card, "left");
 		snprintf(w->name, sizeof(w->name), "%s", text_of(card, "name"));
 		snprintf(w->uuid, sizeof(w->uuid), "%s", text_of(card, "uuid"));
@@ -461,5 +464,7 @@ void nodes_judge(const struct nodes_node *node, const struct nodes_asked *asked,
 		t.want_loss = want_loss;
 		t.mix_count = want_loss && rule == PLACEMENT_FIT ? mix_of(node, t.mix) : 0;
 		ret->fits = try_all(&t, asked, ret);
+		if (!ret->fits)
+			clean_text_line(ret->why);
 	}
 }

@@ -1,6 +1,8 @@
 /* webhook_review.c: see webhook_review.h. */
 #include "connect/kubernetes/webhook_review.h"
 
+#include "base/clean_text.h"
+
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +48,7 @@ static enum review_outcome decide(const struct words_options *o, json_t *request
 	if (answer.templates && !json_is_true(json_object_get(request, "dryRun")) &&
 	    (!make || !make(owner, text_of(request, "namespace"), answer.templates, answer.line)))
 		r = WORDS_REFUSED;
+	clean_text_line(answer.line);
 	json_object_set_new(response, "allowed", json_boolean(r != WORDS_REFUSED));
 	if (r == WORDS_REFUSED)
 		json_object_set_new(response, "status",

@@ -211,9 +211,15 @@ static bool judge(struct work *w, struct ask *a, const char *where)
 
 /* Changes. */
 
+/* Whoever forges a review can write anything there. */
+static json_t *object_copy(json_t *object)
+{
+	return json_is_object(object) ? json_deep_copy(object) : json_object();
+}
+
 static json_t *without_words(json_t *resources)
 {
-	json_t *copy = json_deep_copy(resources);
+	json_t *copy = object_copy(resources);
 
 	for (size_t i = 0; i < table_count; i++)
 		json_object_del(copy, table_words[i].name);
@@ -222,14 +228,12 @@ static json_t *without_words(json_t *resources)
 
 static void change(struct work *w, json_t *container, const char *path, const struct words_share *s)
 {
-	json_t *resources = json_deep_copy(json_object_get(container, "resources"));
+	json_t *resources = object_copy(json_object_get(container, "resources"));
 	json_t *limits = without_words(limits_of(container, "limits"));
-	json_t *requests = without_words(limits_of(container, "requests"));
+	json_t *requests = limits_of(container, "requests") ? without_words(limits_of(container, "requests")) : NULL;
 	char name[64];
 
 	snprintf(name, sizeof(name), OWN "%s", s->name);
-	resources = resources ? resources : json_object();
-	limits = limits ? limits : json_object();
 	json_object_set_new(limits, name, json_string("1"));
 	json_object_set_new(resources, "limits", limits);
 	if (requests)
@@ -257,11 +261,10 @@ static void tell(struct work *w, json_t *container, const char *asked, const cha
 static json_t *claiming(json_t *container, const char *claim)
 {
 	static const char *const kinds[] = { "limits", "requests" };
-	json_t *resources = json_deep_copy(json_object_get(container, "resources")), *list, *value;
+	json_t *resources = object_copy(json_object_get(container, "resources")), *list, *value;
 	const char *name;
 	void *next;
 
-	resources = resources ? resources : json_object();
 	for (size_t i = 0; i < 2; i++) {
 		list = limits_of(container, kinds[i]);
 		list = list ? without_words(list) : NULL;

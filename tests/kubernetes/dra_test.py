@@ -139,6 +139,7 @@ def parameters(n):
     n.unprepared(walled)
     for what, words, said in (
             ("an unknown parameter", share(colour="red"), 'parameter "colour" is unknown; there are coresLimit, policy, class'),
+            ("one whose name is cut within a letter", share(**{"x" + "\u00e4" * 40: 1}), "is unknown; there are"),
             ("another kind", {**PARAMETERS, "kind": "GpuConfig"}, "reads kind Share of apiVersion gpu.mete.io/v1"),
             ("another version", {**PARAMETERS, "apiVersion": "gpu.mete.io/v9"}, "gpu.mete.io/v9"),
             ("no kind", {"weight": 3}, "kind Share"),
@@ -171,6 +172,7 @@ def bad_claims(n):
             ("half a percent", [{**good, "consumedCapacity": {"cores": "500m"}}], "from 1 to 100"),
             ("another capacity", [{**good, "consumedCapacity": {"slots": "1"}}], '"slots"'),
             ("more than the device has", [{**good, "consumedCapacity": {"memory": "17Gi"}}], "ask for less"),
+            ("memory whose sum is no number", [{**good, "consumedCapacity": {"memory": str(2**63 - 512)}}] * 2, "more memory than any device"),
             ("time twice too much", [{**good, "consumedCapacity": {"cores": "60"}}, {**good, "consumedCapacity": {"cores": "60"}}],
              "cores")):
         line = n.prepared(n.claim("bad", results))

@@ -188,7 +188,7 @@ def test_hostile_node():
     """A node that was taken over writes what it likes into its own annotations."""
     api = ApiServer()
     kubeconfig(api.url)
-    good, evil = node("good", [card(16)]), node("evil", [card(2, name=ESCAPE + "Card")])
+    good, evil = node("good", [card(16)]), node("evil", [card(2, name=ESCAPE + "\u00e4" * 60)])
     evil["metadata"]["annotations"]["note"] = "a\0b"
     api.put("nodes", good)
     api.put("nodes", evil)
@@ -197,7 +197,7 @@ def test_hostile_node():
     ok(known, "a text with a zero byte in one node's annotation keeps no others from being known", e.said())
     if known:
         why = filtered(e, SMALL, ["good", "evil"])[1]["evil"]
-        ok("2 GiB not promised" in why and all(c >= " " for c in why), "what it calls its card cannot write to a terminal", repr(why))
+        ok("2 GiB not promised" in why and all(c >= " " for c in why), "what it calls its card cannot write to a terminal, nor break the answer where it is cut", repr(why))
         evil["metadata"]["annotations"]["note"] = "c\0d"
         api.put("nodes", evil)
         api.put("nodes", node("late", [card(16)]))

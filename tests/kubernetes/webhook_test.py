@@ -90,6 +90,7 @@ REFUSED = [
     ("cores beyond all", {"nvidia.com/gpu": "1", "nvidia.com/gpucores": "101"}, None, ["nvidia.com/gpucores]: 101", "100 percent"]),
     ("two sizes", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1", "nvidia.com/gpumem-percentage": "5"}, None, ["give one of them"]),
     ("no number", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "many"}, None, ["nvidia.com/gpumem]: many is not a whole number"]),
+    ("no number, cut within a letter", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "x" + "\u00e4" * 30}, None, ["is not a whole number"]),
     ("half a MiB", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1500m"}, None, ["1500m is not a whole number"]),
     ("below zero", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": -1}, None, ["-1 is not a whole number"]),
     ("nothing", {"nvidia.com/gpu": "0", "nvidia.com/gpumem": "10"}, None, ["0 asks for nothing"]),
