@@ -7,6 +7,10 @@
  * An input is a list of steps: one byte that says what, then what it needs. The handlers run as in meted, on two real
  * processes' connections, a store in memory and page files; only the loop does not run between the steps. What must
  * hold after every step: the ledger is the sum of the pages, nothing is granted above the quota, nothing crashes.
+ *
+ * With HOSTILE_PAGE the clients also write whatever they want into their pages, a second tenant on the same devices
+ * keeps to the rules, the memory of both can leave, and the turns of all are decided between the steps. What must hold:
+ * meted's own sums agree, the honest tenant's page and account are as it left them, nothing crashes.
  */
 #include "base/cleanup.h"
 #include "daemon/tenants/residence.h"
@@ -17,6 +21,11 @@
 #include "daemon/tenants/session.h"
 #include "daemon/store/store.h"
 #include "daemon/tenants/tenant.h"
+#ifdef HOSTILE_PAGE
+#include "base/clock.h"
+#include "daemon/turns/arbitrate.h"
+#include "daemon/turns/engine.h"
+#endif
 
 #include <errno.h>
 #include <signal.h>
@@ -33,6 +42,14 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 #define PEERS 2
 #define STEPS_MAX 200
 
+#ifdef HOSTILE_PAGE
+#define DEVICE_BYTES (1200ull * WIRE_UNIT_BYTES) /* two quotas of QUOTA_UNITS do not fit */
+#define WORLD_GRANT ((struct grant){ .name = "fuzz", .share_count = 1, .spill = true, .resident_units = 100 })
+#else
+#define DEVICE_BYTES (16ull << 30)
+#define WORLD_GRANT ((struct grant){ .name = "fuzz", .share_count = 2 })
+#endif
+
 enum step { STEP_PACKET, STEP_TAKE, STEP_GIVE, STEP_MEASURE, STEP_RECONNECT, STEP_TURN, STEP_REQUEST, STEP_COUNT };
 
 struct peer {
@@ -44,7 +61,11 @@ static struct daemon daemon_under_test;
 static uv_loop_t loop;
 static char directory[64];
 static struct tenant *tenant;
+static unsigned long welcomed; /* HELLOs of the tenant's that were */
 static struct peer peers[PEERS];
+#ifdef HOSTILE_PAGE
+static struct peer honest_peer;
+#endif
 static int maker_fd = -1; /* a child that makes the second peer's sockets, so that it is another process */
 
 #define check(cond)                                                                                                    \
@@ -161,20 +182,33 @@ static void peer_drain(struct peer *peer)
 
 /* The world. */
 
-static void world_begin(void)
+#ifdef HOSTILE_PAGE
+static void honest_begin(void);
+#endif
+
+static struct tenant *make_tenant(struct grant grant)
 {
-	static struct grant grant = {
-		.name = "fuzz", .kind = DEVICE_SOFT, .libcuda = "", .libnvml = "", .share_count = 2
-	};
+	struct tenant *made;
 	char error[512];
 
+	grant.kind = DEVICE_SOFT;
+	grant.libcuda = grant.libnvml = "";
 	grant.id = daemon_new_id(&daemon_under_test);
 	for (unsigned int i = 0; i < grant.share_count; i++) {
 		grant.share[i].device = daemon_under_test.machine.device[i];
 		ledger_init(&grant.share[i].ledger, QUOTA_UNITS);
 	}
 	check(!store_add(daemon_under_test.store, &grant, error, sizeof(error)));
-	check(!tenant_new(&daemon_under_test, &grant, false, &tenant, error, sizeof(error)));
+	check(!tenant_new(&daemon_under_test, &grant, false, &made, error, sizeof(error)));
+	return made;
+}
+
+static void world_begin(void)
+{
+	tenant = make_tenant(WORLD_GRANT);
+#ifdef HOSTILE_PAGE
+	honest_begin();
+#endif
 	for (int i = 0; i < PEERS; i++)
 		peer_connect(&peers[i]);
 }
@@ -190,6 +224,9 @@ static void world_end(void)
 
 	for (int i = 0; i < PEERS; i++)
 		peer_close(&peers[i]);
+#ifdef HOSTILE_PAGE
+	peer_close(&honest_peer);
+#endif
 	while (daemon_under_test.tenants) {
 		check(!store_remove(daemon_under_test.store, daemon_under_test.tenants->grant.id, error,
 				    sizeof(error)));
@@ -199,6 +236,7 @@ static void world_end(void)
 	turn();
 }
 
+#ifndef HOSTILE_PAGE
 static void check_sums(void)
 {
 	for (unsigned int d = 0; tenant && d < tenant->grant.share_count; d++) {
@@ -216,6 +254,7 @@ static void check_sums(void)
 		check(granted + ledger->object_units <= ledger->quota_units);
 	}
 }
+#endif
 
 /* Steps. */
 
@@ -231,13 +270,16 @@ static void step_packet(struct peer *peer, const uint8_t *data, size_t length)
 
 	check(packet);
 	memcpy(packet, data, length);
+#ifndef HOSTILE_PAGE
 	/* A claim is believed: what it says beyond the quota is no bug. */
 	if (length == sizeof(struct wire_hello))
 		memset(packet + offsetof(struct wire_hello, held_units), 0, sizeof(uint32_t) * WIRE_MAX_DEVICES);
+#endif
 	if (peer->session && !session_message(peer->session, packet, length)) {
 		session_free(peer->session);
 		peer->session = NULL;
 	}
+	welcomed += peer->session && peer->session->client;
 	peer_drain(peer);
 }
 
@@ -250,9 +292,10 @@ static void step_request(const uint8_t *data, size_t length)
 		const char *op = json_string_value(json_object_get(request, "op"));
 		json_t *name = json_object_get(request, "name");
 		bool of_tenant = json_is_string(name) && !strcmp(json_string_value(name), "fuzz");
+		bool of_honest = json_is_string(name) && !strcmp(json_string_value(name), "honest");
 
 		/* Its end would take the tenant from under the peers; an upgrade starts programs. */
-		if (!op || (strcmp(op, "upgrade") && (strcmp(op, "grant_delete") || !of_tenant))) {
+		if (!of_honest && (!op || (strcmp(op, "upgrade") && (strcmp(op, "grant_delete") || !of_tenant)))) {
 			check(verbs_treat(&daemon_under_test, &asker, request, VERBS_LAST, &answer) == VERBS_ANSWERED);
 			check(answer && json_is_boolean(json_object_get(answer, "ok")));
 			daemon_under_test.stopping = false;
@@ -262,12 +305,161 @@ static void step_request(const uint8_t *data, size_t length)
 	json_decref(request);
 }
 
+#ifdef HOSTILE_PAGE
+/* What the clients write into their pages, and who reads it. */
+
+enum hostile { HOSTILE_WRITE, HOSTILE_RUN, HOSTILE_LOOK, HOSTILE_KILL, HOSTILE_COUNT };
+
+#define HOSTILE_FROM 128u /* steps from here on are these */
+#define HONEST_UNITS 500u
+
+static struct tenant *honest;
+static uint64_t honest_word, virtual_ns;
+
+static void honest_begin(void)
+{
+	struct wire_hello hello = { .head = { .type = WIRE_HELLO, .size = sizeof(hello), .serial = 1 },
+				    .version = WIRE_VERSION,
+				    .library = 1 };
+	struct wire_reserve reserve = { .head = { .type = WIRE_RESERVE, .size = sizeof(reserve), .serial = 2 },
+					.need_units = HONEST_UNITS };
+	int pair[2];
+
+	honest = make_tenant((struct grant){ .name = "honest", .share_count = 1 });
+	check(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
+	honest_peer = (struct peer){ session_new(honest, pair[0]), pair[1] };
+	check(honest_peer.session);
+	step_packet(&honest_peer, (const uint8_t *)&hello, sizeof(hello));
+	step_packet(&honest_peer, (const uint8_t *)&reserve, sizeof(reserve));
+	check(honest_peer.session && honest_peer.session->client);
+	check(wire_take(account_of(&honest_peer, 0), HONEST_UNITS));
+	honest_word = atomic_load(&account_of(&honest_peer, 0)->word);
+}
+
+/* meted's own sums, and the neighbour. */
+static void check_sums(void)
+{
+	const struct ledger *ledger;
+
+	for (struct tenant *t = daemon_under_test.tenants; t; t = t->next)
+		for (unsigned int d = 0; d < t->grant.share_count; d++) {
+			uint64_t granted = 0;
+
+			for (struct client *c = t->clients; c; c = c->next)
+				granted += c->granted_units[d];
+			check(granted == t->grant.share[d].ledger.granted_units);
+		}
+	ledger = &honest->grant.share[0].ledger;
+	check(wire_held(honest_word) == HONEST_UNITS);
+	check(atomic_load(&account_of(&honest_peer, 0)->word) == honest_word);
+	check(ledger->granted_units == HONEST_UNITS && ledger->quota_units == QUOTA_UNITS && !ledger->object_units);
+}
+
+/* Which part of the page, where in it, and eight bytes; any of its words, and some that mean something. */
+static void hostile_write(struct peer *peer, const uint8_t *data, size_t length)
+{
+	struct wire_page *page = peer->session && peer->session->client ? peer->session->client->page.map : NULL;
+	uint64_t now = clock_now_ns() + virtual_ns, value = 0;
+	uint8_t *part;
+	size_t size;
+
+	if (!page || length < 4)
+		return;
+	memcpy(&value, data + 3, length - 3 < sizeof(value) ? length - 3 : sizeof(value));
+	switch (data[0] % 8) {
+	case 0:
+		part = (uint8_t *)page;
+		size = offsetof(struct wire_page, account);
+		break;
+	case 1:
+	case 2:
+	case 3:
+		part = (uint8_t *)&page->account[0];
+		size = sizeof(page->account[0]);
+		break;
+	default:
+		part = (uint8_t *)&page->turn[0][data[0] / 8 % WIRE_ENGINES];
+		size = sizeof(page->turn[0][0]);
+	}
+	if (data[0] & 128) /* a time not far from now */
+		value = now + (uint64_t)(int64_t)(int32_t)value;
+	memcpy(part + (data[1] | (size_t)data[2] << 8) * 4 % (size - 7), &value, sizeof(value));
+}
+
+static void run_turns(uint64_t later_ns)
+{
+	virtual_ns += later_ns;
+	arbitrate_lock();
+	for (struct tenant *t = daemon_under_test.tenants; t; t = t->next)
+		for (int k = 0; k < WIRE_ENGINES; k++)
+			if (t->places.at[0][k])
+				engine_run(engine_of(t->places.at[0][k]), clock_now_ns() + virtual_ns);
+	arbitrate_unlock();
+}
+
+/* meted is killed, and the next one finds the clients' pages. */
+static void kill_meted(void)
+{
+	struct process process[PEERS];
+	char name[PEERS][PAGE_NAME_BYTES];
+	unsigned int count = 0;
+
+	for (int i = 0; i < PEERS; i++)
+		peer_close(&peers[i]);
+	while (tenant->clients) {
+		check(count < PEERS);
+		process[count] = tenant->clients->process;
+		page_name(tenant->grant.id, process[count].pid, process[count].start_time, name[count]);
+		client_free(tenant->clients, true);
+		count++;
+	}
+	while (count--) {
+		struct process found;
+		struct client *client;
+		int pidfd = -1;
+
+		check(!process_find(process[count].pid, &found, &pidfd));
+		if (client_recover(tenant, &process[count], &pidfd, name[count], -1, &client))
+			close(pidfd);
+		else
+			arbitrate_attach(client, true);
+	}
+	for (int i = 0; i < PEERS; i++)
+		peer_connect(&peers[i]);
+}
+
+static void hostile_step(uint8_t what, const uint8_t *data, size_t length)
+{
+	struct peer *peer = &peers[what / HOSTILE_COUNT % PEERS];
+
+	switch (what % HOSTILE_COUNT) {
+	case HOSTILE_WRITE:
+		hostile_write(peer, data, length);
+		break;
+	case HOSTILE_RUN:
+		run_turns(length ? (uint64_t)data[0] << (length > 1 ? data[1] % 30 : 10) : 1000);
+		break;
+	case HOSTILE_LOOK:
+		residence_look_now(&daemon_under_test);
+		break;
+	default:
+		kill_meted();
+	}
+}
+#endif
+
 static void do_step(uint8_t what, const uint8_t *data, size_t length)
 {
 	struct peer *peer = &peers[what / STEP_COUNT % PEERS];
 	struct wire_account *a = account_of(peer, length ? data[0] : 0);
 	uint32_t units = length > 1 ? data[1] : 1;
 
+#ifdef HOSTILE_PAGE
+	if (what >= HOSTILE_FROM) {
+		hostile_step(what, data, length);
+		return;
+	}
+#endif
 	switch (what % STEP_COUNT) {
 	case STEP_PACKET:
 		step_packet(peer, data, length);
@@ -345,7 +537,7 @@ static void add_device(unsigned int index)
 	struct machine *machine = &daemon_under_test.machine;
 	struct device *d = &machine->device[machine->device_count++];
 
-	*d = (struct device){ .kind = DEVICE_SOFT, .index = index, .total_bytes = 16ull << 30, .granule_bytes = 512 };
+	*d = (struct device){ .kind = DEVICE_SOFT, .index = index, .total_bytes = DEVICE_BYTES, .granule_bytes = 512 };
 	d->uuid[15] = (uint8_t)index;
 	strcpy(d->name, "mete software device");
 }
@@ -453,6 +645,7 @@ int main(int argc, char **argv)
 		corpus[i] = corpus_read(argv[i + 1]);
 		LLVMFuzzerTestOneInput(corpus[i].data, corpus[i].length);
 	}
+	check(welcomed >= files); /* else the corpus is of another version, and tries next to nothing */
 	while (time(NULL) < until && rounds < 50000) {
 		size_t length = 0;
 

@@ -1,11 +1,18 @@
 #!/usr/bin/env python3
-"""Writes the corpus of daemon_fuzz: one input a situation, in the form that daemon_fuzz.c describes. make_corpus.py FOLDER"""
+"""
+Writes the corpora of daemon_fuzz and page_fuzz, corpus/ and page_corpus/ beside this file: one input a situation, in the
+form that daemon_fuzz.c describes. After a change of the protocol's version it is run again.
+"""
 import json
 import os
+import re
 import struct
-import sys
 
-HELLO, WELCOME, RESERVE, RESERVED, INFO, INFO_IS, SHARE, IMPORT, DROP, SHARED, EVENT, PROCESSES = range(1, 13)
+HERE = os.path.dirname(os.path.abspath(__file__))
+with open(os.path.join(HERE, "../../../src/wire/message.h"), encoding="utf-8") as header:
+    VERSION = int(re.search(r"#define WIRE_VERSION (\d+)u", header.read())[1])
+
+HELLO, WELCOME, RESERVE, RESERVED, INFO, INFO_IS, SHARE, IMPORT, DROP, SHARED, EVENT, PROCESSES, PROCESSES_ARE, ERROR, PEER, PEER_IS, STORE = range(1, 18)
 PACKET, TAKE, GIVE, MEASURE, RECONNECT, TURN, REQUEST, STEPS = range(8)
 
 
@@ -18,7 +25,7 @@ def packet(kind, body, peer=0):
 
 
 def hello(peer=0, image=0):
-    return packet(HELLO, struct.pack("2I32s64sQ", 1, 1, b"fuzz", bytes(64), image), peer)
+    return packet(HELLO, struct.pack("2I32s64sQ", VERSION, 1, b"fuzz", bytes(64), image), peer)
 
 
 def reserve(need, want=0, flags=0, device=0, peer=0):
@@ -63,6 +70,53 @@ inputs = {
               + request(op="grants") + request(op="grant_delete", name="other") + request(op="devices")
               + request(op="hello") + request(op="stop"),
 }
-for name, data in inputs.items():
-    with open(os.path.join(sys.argv[1], name), "wb") as f:
-        f.write(data)
+
+# What a client writes into its page: where, offset in words of 4 bytes, 8 bytes (daemon_fuzz.c, HOSTILE_PAGE).
+WRITE, RUN, LOOK, KILL, HOSTILE = range(5)
+ACCOUNT, TURN_COMPUTE, TURN_COPY, NEAR = 1, 4, 12, 128
+WORD, PLACE, AWAY = 0, 52, 56
+CHARGED, LAG, ARREARS, BUSY_SINCE, DONE_BY, WAITING, FLAGS, SINCE, NEEDS, HEAD, EDGE = 40, 48, 80, 128, 136, 144, 148, 152, 160, 224, 320
+
+
+def hostile(what, data=b"", peer=0):
+    return struct.pack("<BH", 128 + what + peer * HOSTILE, len(data)) + data
+
+
+def write(part, offset, value, peer=0):
+    return hostile(WRITE, struct.pack("<BHQ", part, offset // 4, value & (1 << 64) - 1), peer)
+
+
+def place(state, away, movable):
+    return words(ACCOUNT, (PLACE, state | away << 32), (AWAY, away | movable << 32))
+
+
+def run(ns=255, shift=12):
+    return hostile(RUN, bytes([ns, shift]))
+
+
+def words(part, *values, peer=0):
+    return b"".join(write(part, offset, value, peer) for offset, value in values)
+
+
+wants = words(TURN_COMPUTE | NEAR, (BUSY_SINCE, -1000), (DONE_BY, 1000000), (SINCE, -5000)) + words(TURN_COMPUTE, (WAITING, 1), (NEEDS, 1000000))
+edges = b"".join(write(TURN_COMPUTE | NEAR, EDGE + 8 * i, -100000 + 1000 * i + i % 2) for i in range(8)) + write(TURN_COMPUTE, HEAD, 8)
+moves = reserve(500, 600) + take(200) + place(4 | 16, 0, 200)
+pages = {
+    "word": both + reserve(500) + words(ACCOUNT, (WORD, 900 << 32 | 950)) + hostile(LOOK) + reserve(100, peer=1) + step(TURN),
+    "less": both + reserve(500) + words(ACCOUNT, (WORD, 5 << 32 | 2)) + reserve(800, peer=1) + reserve(10) + step(RECONNECT) + hello(),
+    "turns": both + wants + edges + run() + run(255, 20) + words(TURN_COMPUTE, (WAITING, 0), (BUSY_SINCE, 0)) + run(255, 24),
+    "copies": both + write(TURN_COPY | NEAR, BUSY_SINCE, 10000) + write(TURN_COPY, FLAGS, 4) + run() + write(TURN_COPY, HEAD, 2**32 - 1) + run(9, 28),
+    "kill": both + reserve(500) + take(100) + thing(SHARE, b"k", 50) + wants + edges + run() + hostile(KILL) + hello() + reserve(1) + run(),
+    "kill_lied": both + reserve(500) + take(100) + words(ACCOUNT, (WORD, 2**63 | 700 << 32 | 9)) + write(TURN_COMPUTE, CHARGED, -1)
+                 + words(TURN_COMPUTE, (LAG, 2**63 - 1), (ARREARS, -(2**63))) + hostile(KILL) + hello() + run() + run(255, 29),
+    "leaves": both + moves + request(op="grant_suspend", name="fuzz", drain_s=1) + hostile(LOOK) + place(4 | 1 | 65536, 0, 200)
+              + packet(STORE, struct.pack("2I", 0, 200)) + hostile(LOOK) + place(4 | 2 | 65536, 200, 0)
+              + hostile(LOOK) + step(TURN) + request(op="grant_resume", name="fuzz") + hostile(LOOK) + step(TURN),
+    "held": packet(HELLO, struct.pack("2I32s64sQ", VERSION, 1, b"fuzz", struct.pack("I", 2**31 - 1) + bytes(60), 0)) + hello(1)
+            + reserve(100, peer=1) + hostile(LOOK) + step(TURN),
+}
+for folder, inputs in (("corpus", inputs), ("page_corpus", pages)):
+    os.makedirs(os.path.join(HERE, folder), exist_ok=True)
+    for name, data in inputs.items():
+        with open(os.path.join(HERE, folder, name), "wb") as f:
+            f.write(data)
