@@ -16,11 +16,15 @@
  *
  * Any other input is a list of requests: call (2 bytes), flags (1), context (1), number of words (1), and the words,
  *each a byte that says what it is and what that needs (enum word). So ids, addresses and lengths that mean something
- *are likely, and everything else is possible. What must hold: nothing crashes, and every request that waits is answered
- *or the session ends. What a session leaves in the driver ends with its process; so without an engine a process runs
- *for a second or two only.
+ *are likely, and everything else is possible. With FUZZ_LIBRARIES the worker has the forwarded libraries (remote/libs),
+ *too, and requests to them have the number of a call of theirs and an object in front. What must hold: nothing crashes,
+ *and every request that waits is answered or the session ends. What a session leaves in the driver ends with its
+ *process; so without an engine a process runs for a second or two only.
  */
 #include "cuda_remote.h"
+#ifdef FUZZ_LIBRARIES
+#include "remote/libs/serve.h"
+#endif
 #include "remote/worker/driver.h"
 #include "remote/worker/execute.h"
 #include "remote/worker/session.h"
@@ -42,6 +46,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 #define HARVEST 256u
 #define ANSWER_NS UINT64_C(20000000000)
 #define BODY_MOST 4096u
+#ifdef FUZZ_LIBRARIES
+#define LIBRARIES (FORWARD_NUMBER_END - CALL_LIBRARY)
+#else
+#define LIBRARIES 0
+#endif
 
 enum word {
 	WORD_RAW,   /* 8 bytes */
@@ -168,6 +177,23 @@ static bool waits_for_ever(uint16_t call)
 	}
 }
 
+/* In front of a request to a library: which call of it, and about which object. Value: how many bytes it took. */
+static size_t put_library(struct input *in, const struct call_request *head, uint8_t *to)
+{
+	uint64_t front[2] = { 0 };
+	uint8_t object;
+
+	if (head->call < CALL_LIBRARY || head->call >= CALL_LIBRARY + LIBRARIES)
+		return 0;
+	front[0] = take(in);
+	front[0] |= (uint64_t)(take(in) & 3) << 8;
+	object = take(in);
+	if (object)
+		front[1] = object & 64 ? found_at(object) : make_id(KIND_FORWARDED, object);
+	memcpy(to, front, sizeof(front));
+	return sizeof(front);
+}
+
 static size_t build(struct input *in, uint8_t *message, const struct wall *wall)
 {
 	struct call_request head = { .thread = 1 };
@@ -194,6 +220,7 @@ static size_t build(struct input *in, uint8_t *message, const struct wall *wall)
 		memcpy(message + size, &p, sizeof(p));
 		size += sizeof(p);
 	}
+	size += put_library(in, &head, message + size);
 	for (words = take(in); words && size < BODY_MOST; words--) {
 		size_t n = put_word(in, message + size, wall);
 
@@ -413,6 +440,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		exit(2);
 	}
 	check(driver.cuInit(0) == CUDA_SUCCESS);
+#ifdef FUZZ_LIBRARIES
+	forward_libraries_open(&driver, path);
+#endif
 	return 0;
 }
 
@@ -513,6 +543,8 @@ static uint16_t random_call(void)
 					  CALL_GRAPH,
 					  CALL_GRAPH + 1 };
 
+	if (LIBRARIES && next_random(3))
+		return (uint16_t)(CALL_LIBRARY + next_random(LIBRARIES + !LIBRARIES));
 	if (next_random(3) == 0)
 		return often[next_random(sizeof(often) / sizeof(*often))];
 	return next_random(16) ? (uint16_t)next_random(CUDA_CALL_COUNT) : (uint16_t)(0xff00 + next_random(256));
@@ -531,6 +563,11 @@ static size_t random_input(uint8_t *to, size_t most)
 		to[size++] = (uint8_t)(call >> 8);
 		to[size++] = (uint8_t)next_random(256);
 		to[size++] = (uint8_t)next_random(4);
+		if (call >= CALL_LIBRARY && call < CALL_LIBRARY + LIBRARIES) {
+			to[size++] = (uint8_t)next_random(256);
+			to[size++] = (uint8_t)next_random(next_random(2) ? 1 : 3);
+			to[size++] = (uint8_t)next_random(next_random(3) ? 8 : 256);
+		}
 		to[size++] = (uint8_t)words;
 		while (words--) {
 			static const uint8_t likely[] = { WORD_SMALL, WORD_SMALL, WORD_SIZE, WORD_ID,	 WORD_FOUND,
