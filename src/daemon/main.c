@@ -239,8 +239,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "meted: --probe wants LIBNVML and LIBCUDA (meted --help)\n");
 		return EXIT_USAGE;
 	}
-	if (argc == 6 && !strcmp(argv[1], "--checkpoint"))
-		return checkpointer_main(argv[2], argv[3], argv[4], argv[5]);
+	if (argc == 7 && !strcmp(argv[1], "--checkpoint"))
+		return checkpointer_main(argv[2], argv[3], argv[4], argv[5], argv[6]);
 	if (argc == 3 && !strcmp(argv[1], "--probe-opencl"))
 		return prober_opencl_main(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "--probe-hip"))

@@ -223,7 +223,7 @@ static bool index_of(const CUuuid *uuid, uint32_t *ret)
 	return false;
 }
 
-/* Where the visible device `d` goes. Where pairs are given all that hold something have to be named. */
+/* Where the visible device `d`, which holds something, goes. Where pairs are given it has to be named. */
 static bool target_of(const struct ask *ask, uint32_t d, uint32_t *ret)
 {
 	const struct segment_config *from = driver.device[d].config, *to;
@@ -238,18 +238,36 @@ static bool target_of(const struct ask *ask, uint32_t d, uint32_t *ret)
 		return to->total_bytes == from->total_bytes && to->cc_major == from->cc_major &&
 		       to->cc_minor == from->cc_minor;
 	}
-	return !ask->pair_count || !held_units[d];
+	return !ask->pair_count;
 }
 
-/* Each device goes to another one. */
+static bool is_taken(const uint32_t *taken, uint32_t count, uint32_t index)
+{
+	while (count--)
+		if (taken[count] == index)
+			return true;
+	return false;
+}
+
+/* A device that holds nothing makes room for one that does: it is the one that was left. */
 static bool targets_of(const struct ask *ask, uint32_t ret[SEGMENT_MAX_DEVICES])
 {
+	uint32_t taken[SEGMENT_MAX_DEVICES], count = 0;
+
 	for (uint32_t d = 0; d < driver.device_count; d++) {
-		if (!target_of(ask, d, &ret[d]))
+		if (!held_units[d] && !contexts[d])
+			continue;
+		if (!target_of(ask, d, &ret[d]) || is_taken(taken, count, ret[d]))
 			return false;
-		for (uint32_t i = 0; i < d; i++)
-			if (ret[i] == ret[d])
-				return false;
+		taken[count++] = ret[d];
+	}
+	for (uint32_t d = 0; d < driver.device_count; d++) {
+		if (held_units[d] || contexts[d])
+			continue;
+		ret[d] = driver.device[d].index;
+		for (uint32_t i = 0; is_taken(taken, count, ret[d]); i++)
+			ret[d] = driver.device[i].index;
+		taken[count++] = ret[d];
 	}
 	return true;
 }

@@ -157,7 +157,7 @@ def another_has_its_number(m, c, judge):
     gone.kill()
     gone.wait()
     for verb in ("save", "restore"):
-        child = subprocess.run(["sh", "-c", 'exec "$@" 3<&"$0"', str(pidfd), METED, "--checkpoint", DRIVER, verb, str(pid), "1000"],
+        child = subprocess.run(["sh", "-c", 'exec "$@" 3<&"$0"', str(pidfd), METED, "--checkpoint", DRIVER, verb, str(pid), "1000", ""],
                                env=m.env, pass_fds=[pidfd], capture_output=True, text=True, timeout=60)
         ok(child.returncode == 4, f"{verb}: the process has ended", child.returncode, child.stdout, child.stderr)
     os.close(pidfd)
@@ -338,11 +338,11 @@ def the_driver_fails(m, c, judge):
 
 
 def shared(m, c, judge):
-    """Memory that other processes can open: refused beforehand."""
-    r = begin(m, "shared")
-    if "shared 0" in r.lines:
-        status, text = mete(m, "set", "plain", "--suspend")
-        ok(status == 1 and "other processes can open" in text and "\n" not in text, "memory that others can open: refused in one line", status, text)
+    """Memory that other processes can open: refused beforehand. Behind a wall there is none; a program beside it may have some."""
+    r = Resider(m, "plain", "shared", None, spill=False, program=HOLDER)
+    ok(r.has("holds") and "shared 0" in r.lines, "a program shares memory", r.lines)
+    status, text = mete(m, "set", "plain", "--suspend")
+    ok(status == 1 and "other processes can open" in text and "\n" not in text, "memory that others can open: refused in one line", status, text)
     r.process.stdin.close()
     same(r.end(), 0, "its program goes on")
 
@@ -427,12 +427,116 @@ def upgraded(m, c, judge):
     return c
 
 
-def cannot_go_to_another_device(m, c, judge):
-    r = begin(m, None, 1)
+def goes_to_another_device(m, c, judge, other):
+    """The driver brings it back on another device: nothing of it is left on the first one, and its program sees one long call."""
+    rs = [Resider(m, "plain", 6 * MIB, 1000, 5, spill=False, wall=True) for _ in range(3)]
+    for r in rs:
+        ok(r.has("holds") and r.done(1), "it runs on device 0", r.lines)
+    before = share(c)["held_bytes"]
+    for device in (1, 0, 1, 0):
+        status, text = mete(m, "move", "plain", "--device", str(device))
+        s, done = share(c), [len(r.rounds()) for r in rs]
+        ok(not status and (s["index"], s["held_bytes"], s.get("residence", "resident")) == (device, before, "resident"), f"moved: all three are on device {device}",
+           status, text, s)
+        ok(((judge.used(), other.used()) if not device else (other.used(), judge.used())) == (before, 0), "the device's own count says so", judge.used(), other.used())
+        ok(all(r.done(n + 1) for r, n in zip(rs, done)), "and their programs go on", *[r.lines[-1:] for r in rs])
+    for r in rs:
+        same(r.stop(), 0, "every word is what it has to be")
+        ok(r.stays_in_place(), "all addresses stayed")
+    until(lambda: not c.grant("plain")["processes"])
+
+
+def does_not_go(m, c, judge, other):
+    """The driver does not bring it back there: it goes back to where it was."""
+    r = begin(m, None, 2)
+    before = share(c)["held_bytes"]
+    faults("Restore 801")
     status, text = mete(m, "move", "plain", "--device", "1")
-    ok(status == 1 and "addresses" in text and "\n" not in text, "another device: refused in one line", status, text)
+    ok(status == 1 and "CUDA_ERROR_NOT_SUPPORTED to the restore" in text and "\n" not in text, "a driver that cannot: one line", status, text)
+    faults()
+    ok(until(lambda: not c.grant("plain")["suspended"], 30) and share(c)["index"] == 0 and share(c)["held_bytes"] == judge.used() == before and not other.used(),
+       "it is where it was", c.grant("plain"), judge.used(), other.used())
     r.go_on()
-    same(r.end(), 0, "and its program goes on")
+    ok(r.done(1), "and goes on", r.lines)
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+
+
+def killed_on_the_way(m, c, judge, other):
+    """meted is killed while it goes to another device: it is suspended, and returns on the device that the grant has then."""
+    random_, where = random.Random(SEED), {}
+    for _ in range(TIMES // 2 + 1):
+        r = begin(m, None, 2)
+        before = share(c)["index"]
+        c.ask("grant_move", name="plain", device=str(1 - before))
+        time.sleep(random_.random() * 0.15)
+        state = c.grant("plain")["suspension"]["state"]
+        c.close()
+        fall(m)
+        c = m.control()
+        until(lambda: c.grant("plain")["processes"], 20)
+        until(lambda: share(c).get("residence", "resident") in ("away", "resident"), 30)
+        if c.grant("plain")["suspended"]:
+            c.ask("grant_resume", name="plain")
+        good = until(lambda: not c.grant("plain")["suspended"], 30)
+        s = share(c)
+        where[state, s["index"] == before] = where.get((state, s["index"] == before), 0) + 1
+        ok(good and [judge.used(), other.used()][s["index"]] == s["held_bytes"] >= SIZE and not [judge.used(), other.used()][1 - s["index"]],
+           f"killed while {state}: its memory is on the device that its grant has", s, judge.used(), other.used())
+        for _ in range(2):
+            r.go_on()
+        same(r.end(), 0, "every word is what it has to be")
+        until(lambda: not c.grant("plain")["processes"])
+    print(f"# killed: {where}")
+    if share(c)["index"]:
+        r = begin(m, None, 1)
+        mete(m, "move", "plain", "--device", "0")
+        r.go_on()
+        same(r.end(), 0, "back on device 0")
+    return c
+
+
+def drained(m, c, judge, other):
+    """`mete drain` sends it to the other device; a suspended one goes there when it is resumed."""
+    r = begin(m, None, 3)
+    status, text = mete(m, "drain", "soft:0")
+    ok(not status and share(c)["index"] == 1 and other.used() == share(c)["held_bytes"] and not judge.used(), "its device is drained: it goes to the other one", status, text, share(c))
+    r.go_on()
+    ok(r.done(1), "and goes on", r.lines)
+    mete(m, "uncordon", "soft:0")
+    mete(m, "set", "plain", "--suspend")
+    status, text = mete(m, "drain", "soft:1")
+    ok(not status and share(c)["residence"] == "away", "a suspended one does not hold up a drain", status, text, share(c))
+    status, text = mete(m, "set", "plain", "--resume")
+    ok(not status and share(c)["index"] == 0 and judge.used() == share(c)["held_bytes"] and not other.used(), "it returns on the other device", status, text, share(c))
+    mete(m, "uncordon", "soft:1")
+    for _ in range(2):
+        r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+
+
+def older_driver():
+    """Of CUDA 12.9: suspended and resumed, also by another meted; to another device it does not go, and nothing has moved."""
+    m = Meted("--soft-only", env={**ENV, "METE_SOFT_DRIVER_VERSION": "12.9"})
+    c = m.control()
+    m.make("plain", QUOTA, wall=True)
+    r = begin(m, None, 2)
+    status, text = mete(m, "move", "plain", "--device", "1")
+    ok(status == 1 and "CUDA 13.0" in text and "\n" not in text, "a driver of CUDA 12.9: refused in one line", status, text)
+    ok(until(lambda: not c.grant("plain")["suspended"], 20) and share(c)["index"] == 0, "it is as it was", c.grant("plain"))
+    r.go_on()
+    ok(r.done(1), "and goes on", r.lines)
+    mete(m, "set", "plain", "--suspend")
+    c.close()
+    fall(m)
+    c = m.control()
+    until(lambda: share(c).get("residence") == "away", 30)
+    status, text = mete(m, "set", "plain", "--resume")
+    ok(not status, "another meted resumes it", status, text)
+    r.go_on()
+    same(r.end(), 0, "every word is what it has to be")
+    c.close()
+    m.close()
 
 
 def can_look_into(m, c):
@@ -455,6 +559,7 @@ def can_look_into(m, c):
 m = Meted("--soft-only", env=ENV)
 c = m.control()
 judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "judge"), m.env)
+other = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "other"), m.env, 1) if WALL else None
 m.make("plain", QUOTA, wall=WALL)
 if WALL and not can_look_into(m, c):
     print("# the rest needs CAP_SYS_PTRACE")
@@ -471,12 +576,16 @@ others_have_the_room(m, c, judge)
 if WALL:
     begins_while_away(m, c, judge)
     nobody_runs(m, c, judge)
-    cannot_go_to_another_device(m, c, judge)
+    goes_to_another_device(m, c, judge, other)
+    drained(m, c, judge, other)
+    does_not_go(m, c, judge, other)
 else:
     another_has_its_number(m, c, judge)
 never_suspended(m, c)
 c = upgraded(m, c, judge)
 c = meted_leaves(m, c, judge)
+if WALL:
+    c = killed_on_the_way(m, c, judge, other)
 print(f"# METE_TEST_SEED={SEED}")
 killer, random_ = Killer(m, c, judge), random.Random(SEED)
 faults = [f for f in (killer.once(random_) for _ in range(TIMES)) if f]
@@ -484,4 +593,7 @@ ok(not faults, f"killed {TIMES} times ({killer.where}): accounts exact, the memo
 judge.close()
 killer.c.close()
 m.close()
+if WALL:
+    other.close()
+    older_driver()
 finish()

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/size.h"
 #include "daemon/daemon.h"
+#include "daemon/health/health.h"
 #include "daemon/health/probe.h"
 #include "daemon/log.h"
 #include "daemon/store/store.h"
@@ -16,11 +17,14 @@
 #include "daemon/workers/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define OUTPUT_BYTES 320u
+#define DEVICES_TEXT (MACHINE_MAX_DEVICES * (DEVICE_UUID_TEXT + 1) + 1)
 #define BEGIN_NS 10000000000u /* for a worker to begin its session with the client that it was given */
 #define FULL_NS 200000000u    /* until a restore that found no room is tried again */
 #define FAILED_NS 5000000000u
@@ -32,6 +36,9 @@ struct checkpoint_job {
 	uint64_t grant_id;
 	struct process program;
 	bool saves;
+	bool elsewhere;	      /* it is to return on another device, or may have been taken from another one */
+	bool must;	      /* that is sure, and not only possible */
+	struct device device; /* the grant's */
 	uint64_t began_ns;
 	uv_process_t process;
 	uv_pipe_t pipe;
@@ -87,6 +94,11 @@ bool checkpoint_takes(const struct tenant *t)
 bool checkpoint_holds(const struct tenant *t)
 {
 	return t->pool && t->checkpointing.active && !t->checkpointing.returns;
+}
+
+bool checkpoint_is_away(const struct tenant *t)
+{
+	return checkpoint_holds(t) && t->suspension.state == SUSPENSION_AWAY;
 }
 
 /* From now on programs may begin. */
@@ -152,10 +164,12 @@ static const char *words_of(const struct checkpoint_job *job)
 static void stays(struct tenant *t, pid_t pid, const char *why, bool driver_cannot)
 {
 	struct suspension *s = &t->suspension;
+	char process[32];
 
+	snprintf(process, sizeof(process), "process %d: ", (int)pid);
 	s->refused++;
 	s->state = SUSPENSION_REFUSED;
-	snprintf(s->why, sizeof(s->why), "process %d: %.180s%s", (int)pid, why,
+	snprintf(s->why, sizeof(s->why), "%s%.180s%s", pid ? process : "", why,
 		 t->pool && driver_cannot
 			 ? "; make the grant without --wall (with --spill its memory leaves quickly), or hold its "
 			   "work up with --freeze"
@@ -179,9 +193,22 @@ static void restored(struct tenant *t, struct client *c, uint64_t ns)
 	char text[SIZE_TEXT_BYTES];
 
 	set_place(c, false, false);
+	c->residing.astray = false;
 	t->suspension.in_bytes += client_bytes(c);
 	tenant_note(t, 0, JOURNAL_ACTION, "process %d: the driver has brought its %s back in %.2f s",
 		    (int)c->process.pid, size_format(client_bytes(c), text), (double)ns / 1e9);
+}
+
+/* The driver does not bring one of its programs back on the other device: all of them leave it again. */
+static void go_back(struct tenant *t, pid_t pid, const char *why)
+{
+	struct checkpointing *k = &t->checkpointing;
+
+	stays(t, pid, why, false);
+	k->again_ns = k->stuck ? clock_now_ns() + FAILED_NS : 0;
+	k->returns = k->tries = false;
+	k->stuck = k->goes = true;
+	k->to = k->from;
 }
 
 static void stays_away(struct tenant *t, struct client *c, const struct checkpoint_job *job)
@@ -190,6 +217,10 @@ static void stays_away(struct tenant *t, struct client *c, const struct checkpoi
 	bool full = !job->failed && job->exit_status == CHECKPOINTER_FULL;
 
 	set_place(c, full, !full);
+	if (t->checkpointing.tries && !full && !job->failed) {
+		go_back(t, job->program.pid, words_of(job));
+		return;
+	}
 	t->checkpointing.again_ns = clock_now_ns() + (full ? FULL_NS : FAILED_NS);
 	if (full)
 		snprintf(s->why, sizeof(s->why), "waits: the device has no room for it yet");
@@ -277,15 +308,39 @@ static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 /* A child's beginning -----------------------------------------------------------------------------------------------
  */
 
+/* The grant's device and those of its kind, where the program's may be another one than the grant's, or is to be. */
+static void write_devices(const struct checkpoint_job *job, char text[DEVICES_TEXT])
+{
+	const struct machine *machine = &job->daemon->machine;
+	const struct device *own = &job->device;
+	char uuid[DEVICE_UUID_TEXT];
+	size_t used;
+
+	*text = 0;
+	if (!job->elsewhere)
+		return;
+	used = (size_t)snprintf(text, DEVICES_TEXT, "%s%s", job->must ? CHECKPOINTER_MUST : "",
+				device_uuid_format(own->uuid, uuid));
+	for (unsigned int i = 0; i < machine->device_count; i++) {
+		const struct device *d = &machine->device[i];
+
+		if (d->kind == own->kind && !strcmp(d->name, own->name) &&
+		    memcmp(d->uuid, own->uuid, DEVICE_UUID_BYTES))
+			used += (size_t)snprintf(text + used, DEVICES_TEXT - used, ",%s",
+						 device_uuid_format(d->uuid, uuid));
+	}
+}
+
 static int spawn(struct checkpoint_job *job, const char *libcuda, uint32_t drain_s, int pidfd)
 {
-	char pid[16], ms[16];
+	char pid[16], ms[16], devices[DEVICES_TEXT];
 	char *args[] = { (char *)"/proc/self/exe",
 			 (char *)"--checkpoint",
 			 (char *)libcuda,
 			 (char *)(job->saves ? "save" : "restore"),
 			 pid,
 			 ms,
+			 devices,
 			 NULL };
 	uv_stdio_container_t stdio[] = {
 		{ .flags = UV_IGNORE },
@@ -304,6 +359,7 @@ static int spawn(struct checkpoint_job *job, const char *libcuda, uint32_t drain
 
 	snprintf(pid, sizeof(pid), "%d", (int)job->program.pid);
 	snprintf(ms, sizeof(ms), "%u", drain_s * 1000);
+	write_devices(job, devices);
 	r = uv_spawn(job->daemon->loop, &job->process, &options);
 	free(environment);
 	return r;
@@ -321,6 +377,10 @@ static void start(struct client *c, bool saves)
 					.grant_id = t->grant.id,
 					.program = c->process,
 					.saves = saves,
+					.elsewhere = saves ? t->checkpointing.goes
+							   : c->residing.astray && t->grant.share_count == 1,
+					.must = t->checkpointing.tries,
+					.device = t->grant.share[0].device,
 					.began_ns = clock_now_ns(),
 					.open = 2 };
 	t->daemon->checkpoints = job;
@@ -384,19 +444,52 @@ static const struct worker *beginner_find(const struct tenant *t)
 	return w;
 }
 
+/* Those that began to leave may say so; who goes back has been refused before. */
+static void set_leaving(struct tenant *t)
+{
+	if (t->suspension.state != SUSPENSION_REFUSED)
+		t->suspension.state = SUSPENSION_LEAVING;
+}
+
+/* All of it is away, and is to be elsewhere: on another device, or on the one that it came from. */
+static void move_on(struct tenant *t)
+{
+	struct checkpointing *k = &t->checkpointing;
+	const bool back = t->suspension.state == SUSPENSION_REFUSED;
+	const struct device from = t->grant.share[0].device;
+	char error[256] = "no memory";
+	int r = back ? 0 : moving_admit(t, &k->to, error, sizeof(error));
+
+	k->goes = false;
+	r = r ? r : moving_change_device(t, &k->to, true, error, sizeof(error));
+	if (r) {
+		stays(t, 0, error, false);
+		return;
+	}
+	for (struct client *c = t->clients; c; c = c->next)
+		c->residing.astray = true;
+	k->tries = !back;
+	k->from = from;
+	if (!back)
+		t->suspension.state = SUSPENSION_RETURNING;
+	let_in(t);
+}
+
 static void follow_out(struct tenant *t)
 {
 	struct client *c = holder_find(t);
 	const struct worker *w = c ? NULL : beginner_find(t);
 
 	if (c) {
-		t->suspension.state = SUSPENSION_LEAVING;
+		set_leaving(t);
 		set_place(c, false, true);
 		start(c, true);
 	} else if (w && clock_now_ns() - w->given_ns > BEGIN_NS) {
 		stays(t, w->pid, "its session with its program does not begin", false);
 	} else if (w) {
-		t->suspension.state = SUSPENSION_LEAVING;
+		set_leaving(t);
+	} else if (t->checkpointing.goes) {
+		move_on(t);
 	} else {
 		t->suspension.state = SUSPENSION_AWAY;
 		*t->suspension.why = 0;
@@ -410,6 +503,7 @@ static void follow_back(struct tenant *t)
 
 	if (!c) {
 		t->checkpointing.active = false;
+		t->checkpointing.stuck &= !t->checkpointing.tries;
 		keep(t, false);
 		if (s->state == SUSPENSION_RETURNING) {
 			s->state = SUSPENSION_NONE;
@@ -453,12 +547,57 @@ void checkpoint_begin(struct tenant *t)
 void checkpoint_found(struct client *client)
 {
 	client->residing.doubt = client->tenant->checkpointing.active;
+	client->residing.astray = client->tenant->pool && client->tenant->checkpointing.active;
 }
 
-int checkpoint_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t size)
+bool checkpoint_goes(const struct tenant *t)
+{
+	return !t->checkpointing.stuck;
+}
+
+/* A path below the worker's root. */
+static bool sees(const struct worker *w, const char *path)
+{
+	char whole[64];
+
+	snprintf(whole, sizeof(whole), "/proc/%d/root/%s", (int)w->pid, path);
+	return !faccessat(AT_FDCWD, whole, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+/*
+ * What the fence keeps from NVIDIA's driver: to bring a worker back it opens its nodes again, which it can where they
+ * are in the worker's root and nothing else is (remote/worker/nodes.h). A restore that fails halfway may be the last
+ * one (driver 580: NVIDIA/cuda-checkpoint, issue 44), so this is looked at before.
+ */
+static const char *fence_bars(const struct tenant *t, const struct device *to)
+{
+	char node[32] = "dev/nvidiactl";
+
+	if (to)
+		snprintf(node, sizeof(node), "dev/nvidia%u", to->index);
+	for (const struct worker *w = t->daemon->workers; w; w = w->next) {
+		if (w->state != WORKER_BUSY || w->grant_id != t->grant.id)
+			continue;
+		if (sees(w, "etc") || !sees(w, "dev/nvidiactl"))
+			return "its driver could not open the device again behind the worker's fence, which has no "
+			       "mount namespace, or which meted may not look into (CAP_SYS_PTRACE): make the grant "
+			       "without --wall, or hold its work up with --freeze";
+		if (!sees(w, node))
+			return "its worker's driver had not opened the other device when it started, and cannot open "
+			       "it behind the worker's fence";
+	}
+	return NULL;
+}
+
+/* `to`: NULL: it stays away. */
+static int leave(struct tenant *t, const struct device *to, uint32_t drain_s, char *error, size_t size)
 {
 	if (t->grant.suspended && !t->checkpointing.returns)
 		return 0;
+	if (t->pool && t->grant.kind == DEVICE_NVIDIA && fence_bars(t, to)) {
+		snprintf(error, size, "grant %s: %s", t->grant.name, fence_bars(t, to));
+		return -ENOTSUP;
+	}
 	if (t->moving.active) {
 		snprintf(error, size, "grant %s: its programs are on the way to another server", t->grant.name);
 		return -EBUSY;
@@ -473,7 +612,11 @@ int checkpoint_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t s
 		}
 	t->checkpointing = (struct checkpointing){ .active = true,
 						   .asks = t->checkpointing.asks,
+						   .stuck = t->checkpointing.stuck,
+						   .goes = to,
 						   .drain_s = drain_s ? drain_s : SUSPENSION_DRAIN_S };
+	if (to)
+		t->checkpointing.to = *to;
 	t->suspension.serial++;
 	t->suspension.state = SUSPENSION_LEAVING;
 	*t->suspension.why = 0;
@@ -483,10 +626,41 @@ int checkpoint_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t s
 	return 0;
 }
 
+int checkpoint_suspend(struct tenant *t, uint32_t drain_s, char *error, size_t size)
+{
+	return leave(t, NULL, drain_s, error, size);
+}
+
+/*
+ * The store has it as suspended, unlike a move by moving.h: a program that is locked does not go on by itself. A meted
+ * that is started in the middle leaves it so until it is resumed.
+ */
+int checkpoint_move(struct tenant *t, const struct device *to, uint32_t drain_s, char *error, size_t size)
+{
+	return leave(t, to, drain_s, error, size);
+}
+
+/* Its device is out of service: it goes to another one, as tenants of a device that is drained do. */
+static int resume_elsewhere(struct tenant *t)
+{
+	struct checkpointing *k = &t->checkpointing;
+
+	if (t->suspension.state != SUSPENSION_AWAY || !moving_find_return(t, &k->to))
+		return -EBUSY;
+	k->goes = true;
+	t->suspension.serial++;
+	t->suspension.state = SUSPENSION_LEAVING;
+	residence_look_on(t->daemon);
+	tenant_note(t, 0, JOURNAL_ACTION, "resumed: the driver brings its programs back on device %u", k->to.index);
+	return 0;
+}
+
 int checkpoint_resume(struct tenant *t, bool now, char *error, size_t size)
 {
 	char away[SIZE_TEXT_BYTES];
 
+	if (t->pool && !health_serves(t, error, size))
+		return resume_elsewhere(t);
 	for (struct client *c = t->clients; c && now; c = c->next)
 		if (c->residing.saved && !has_room(c, false)) {
 			snprintf(error, size,
@@ -496,6 +670,7 @@ int checkpoint_resume(struct tenant *t, bool now, char *error, size_t size)
 			return -EBUSY;
 		}
 	t->checkpointing.again_ns = 0;
+	t->checkpointing.goes = false;
 	t->suspension.serial++;
 	t->suspension.state = SUSPENSION_RETURNING;
 	*t->suspension.why = 0;

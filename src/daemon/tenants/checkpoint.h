@@ -6,14 +6,16 @@
  * none.
  *
  * meted opens no vendor's library. A child per program and step, `meted --checkpoint LIBCUDA save|restore PID
- * MILLISECONDS` (checkpointer.c), calls the driver. Both steps can be repeated, whatever was killed during them. The
- * grant is `suspended` until all of its programs have returned; the store records this. The next meted then takes the
- * programs off the device again, so that no program remains locked and forgotten.
+ * MILLISECONDS DEVICES` (checkpointer.c), calls the driver. Both steps can be repeated, whatever was killed during
+ * them. The grant is `suspended` until all of its programs have returned; the store records this. The next meted then
+ * takes the programs off the device again, so that no program remains locked and forgotten.
  *
  * A program that is away is not charged to its device. It is charged again before it returns; where others occupy the
  * room, they are asked to leave (residence.h). Its quota remains promised.
  */
 #pragma once
+
+#include "model/device.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -31,6 +33,10 @@ struct checkpointing {
 	bool asks;	   /* a child is working */
 	uint32_t drain_s;  /* time limit for work to complete */
 	uint64_t again_ns; /* no new attempt before this time, after a failure */
+	bool goes;	   /* once all of it is away, it goes to the device `to` */
+	bool tries;	   /* it has gone over from `from`, and goes back if the driver cannot bring it back there */
+	bool stuck;	   /* the driver could not, once: it is not sent to another device any more */
+	struct device to, from;
 };
 
 /*
@@ -40,11 +46,20 @@ struct checkpointing {
 bool checkpoint_takes(const struct tenant *tenant);
 /* As moving_holds(). */
 bool checkpoint_holds(const struct tenant *tenant);
+/* True if it is walled and all of it is off the device, to which it need not return. */
+bool checkpoint_is_away(const struct tenant *tenant);
 /* Resumes an interrupted suspension when a tenant is first served. */
 void checkpoint_begin(struct tenant *tenant);
 /* As suspension_begin() and suspension_end(). */
 int checkpoint_suspend(struct tenant *tenant, uint32_t drain_s, char *error, size_t size);
 int checkpoint_resume(struct tenant *tenant, bool now, char *error, size_t size);
+/*
+ * As suspension_move(): the driver brings it back on another device (pairs of UUIDs, CUDA 13.0 and newer). Where it
+ * cannot, all of it goes back.
+ */
+int checkpoint_move(struct tenant *tenant, const struct device *to, uint32_t drain_s, char *error, size_t size);
+/* False: its driver has refused to do that. */
+bool checkpoint_goes(const struct tenant *tenant);
 /* Notes a client that this meted has found: the state in which the previous meted left it is not known. */
 void checkpoint_found(struct client *client);
 /* Takes the next step. False: nothing remains to be done. */
@@ -74,4 +89,12 @@ enum checkpointer_exit {
  */
 #define CHECKPOINTER_PIDFD 3
 
-int checkpointer_main(const char *libcuda, const char *verb, const char *pid, const char *drain_ms);
+/*
+ * `devices`: "", or UUIDs with commas between them. save: not "": it is to return on another device. restore: on the
+ * first of them, whichever of them it was taken from; "": on the one that it was taken from. CHECKPOINTER_MUST before
+ * them: a driver that does not bring it back on another device fails; else it brings it back where it was.
+ */
+#define CHECKPOINTER_MUST "+"
+
+int checkpointer_main(const char *libcuda, const char *verb, const char *pid, const char *drain_ms,
+		      const char *devices);

@@ -21,6 +21,8 @@
 #define ERROR_OUT_OF_MEMORY 2
 #define ERROR_NOT_INITIALIZED 3
 #define ERROR_NOT_READY 600
+#define ERROR_NOT_SUPPORTED 801
+#define PAIRS_SINCE 13000 /* r580: the first driver that brings a program back on another device */
 
 enum state { RUNNING, LOCKED, CHECKPOINTED, FAILED };
 
@@ -29,13 +31,24 @@ struct lock_args {
 	unsigned int reserved[15];
 };
 
+struct gpu_pair {
+	uint8_t from[DEVICE_UUID_BYTES], to[DEVICE_UUID_BYTES];
+};
+
+struct restore_args {
+	struct gpu_pair *pairs;
+	unsigned int count;
+	char reserved[64 - sizeof(struct gpu_pair *) - sizeof(unsigned int)];
+};
+
 static struct driver_calls {
 	int (*init)(unsigned int);
+	int (*version)(int *);
 	int (*name)(int, const char **);
 	int (*state)(int, int *);
 	int (*lock)(int, struct lock_args *);
 	int (*checkpoint)(int, void *);
-	int (*restore)(int, void *);
+	int (*restore)(int, struct restore_args *);
 	int (*unlock)(int, void *);
 } driver;
 
@@ -44,6 +57,7 @@ static const struct {
 	void *to;
 } symbols[] = {
 	{ "cuInit", &driver.init },
+	{ "cuDriverGetVersion", &driver.version },
 	{ "cuGetErrorName", &driver.name },
 	{ "cuCheckpointProcessGetState", &driver.state },
 	{ "cuCheckpointProcessLock", &driver.lock },
@@ -124,10 +138,21 @@ static int cannot_ask(int pid, int error)
 	return fail("the driver cannot checkpoint it (%s)", name_of(error));
 }
 
-static int save(int pid, unsigned int drain_ms)
+static bool has_pairs(void)
+{
+	int version = 0;
+
+	return !driver.version(&version) && version >= PAIRS_SINCE;
+}
+
+static int save(int pid, unsigned int drain_ms, bool goes)
 {
 	struct lock_args args = { .timeout_ms = drain_ms };
 	int state = FAILED, r = driver.state(pid, &state);
+
+	if (goes && !has_pairs())
+		return fail("this driver cannot bring a program back on another device: drivers of CUDA 13.0 and newer "
+			    "can");
 
 	if (has_ended())
 		return CHECKPOINTER_NONE;
@@ -165,7 +190,40 @@ static int save(int pid, unsigned int drain_ms)
 	return CHECKPOINTER_DONE;
 }
 
-static int restore(int pid)
+/* The first of the list, and which one is named by `at`. False: there are no more. */
+static bool next_uuid(const char **at, uint8_t ret[DEVICE_UUID_BYTES])
+{
+	char text[DEVICE_UUID_TEXT];
+	size_t n = strcspn(*at, ",");
+
+	if (!n || n >= sizeof(text))
+		return false;
+	snprintf(text, sizeof(text), "%.*s", (int)n, *at);
+	*at += n + ((*at)[n] == ',');
+	return !device_uuid_parse(text, ret);
+}
+
+/*
+ * The driver says where a process was taken from only by what it takes: pairs have to name it. What it does not take
+ * changes nothing (NVIDIA/cuda-checkpoint, issue 35).
+ */
+static int restore_on(int pid, const char *devices)
+{
+	struct gpu_pair pair;
+	struct restore_args args = { .pairs = &pair, .count = 1 };
+	const bool must = *devices == *CHECKPOINTER_MUST;
+	const char *at = devices + must;
+	int r = ERROR_INVALID_VALUE;
+
+	if (!next_uuid(&at, pair.to) || !has_pairs())
+		return must ? ERROR_NOT_SUPPORTED : driver.restore(pid, NULL);
+	for (at = devices + must; r == ERROR_INVALID_VALUE && next_uuid(&at, pair.from);)
+		r = driver.restore(pid, &args);
+	/* One that takes no pair at all has not brought it elsewhere before. */
+	return r == ERROR_INVALID_VALUE && !must ? driver.restore(pid, NULL) : r;
+}
+
+static int restore(int pid, const char *devices)
 {
 	int state = FAILED, r = driver.state(pid, &state);
 
@@ -174,7 +232,7 @@ static int restore(int pid)
 	if (r)
 		return fail("the driver answers %s to the question for its state", name_of(r));
 	if (state == CHECKPOINTED) {
-		r = driver.restore(pid, NULL);
+		r = restore_on(pid, devices);
 		if (r == ERROR_OUT_OF_MEMORY)
 			return CHECKPOINTER_FULL;
 		if (r)
@@ -190,14 +248,15 @@ static int restore(int pid)
 			       : CHECKPOINTER_DONE;
 }
 
-int checkpointer_main(const char *libcuda, const char *verb, const char *pid, const char *drain_ms)
+int checkpointer_main(const char *libcuda, const char *verb, const char *pid, const char *drain_ms, const char *devices)
 {
 	int r;
 
 	signal(SIGPIPE, SIG_IGN); /* a meted that ends does not end what is under way */
 	r = open_driver(libcuda);
 	if (!r)
-		r = !strcmp(verb, "restore") ? restore(atoi(pid)) : save(atoi(pid), (unsigned int)atoi(drain_ms));
+		r = !strcmp(verb, "restore") ? restore(atoi(pid), devices)
+					     : save(atoi(pid), (unsigned int)atoi(drain_ms), *devices);
 	fflush(stdout);
 	_Exit(r);
 }

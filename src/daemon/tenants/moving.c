@@ -111,7 +111,7 @@ bool moving_find_return(const struct tenant *t, struct device *ret)
 	uint64_t left, most = 0;
 	bool found = false;
 
-	if (!moving_takes(t) || t->grant.share_count != 1)
+	if (!moving_takes(t) || t->grant.share_count != 1 || (!moving_keeps_addresses(t) && !checkpoint_goes(t)))
 		return false;
 	for (unsigned int i = 0; i < machine->device_count; i++)
 		if (could_go_to(t, &machine->device[i], &left) && (!found || left > most)) {
@@ -124,7 +124,7 @@ bool moving_find_return(const struct tenant *t, struct device *ret)
 
 bool moving_find_device(const struct tenant *t, struct device *ret)
 {
-	return !t->moving.active && moving_find_return(t, ret);
+	return !t->moving.active && !t->checkpointing.active && moving_find_return(t, ret);
 }
 
 bool moving_is_between(const struct tenant *t)
@@ -476,24 +476,37 @@ static bool is_silent(struct tenant *t, bool begun, uint64_t bytes, uint64_t now
 	return (!begun && now - m->asked_ns > SILENT_NS) || (now > drained && now - m->came_ns > STUCK_NS);
 }
 
-/* Nothing of it is on its device: it is the other device's from now on. 0 or -errno, and then nothing has changed. */
-static int go_over(struct tenant *t, char *error, size_t size)
+int moving_admit(const struct tenant *t, const struct device *to, char *error, size_t size)
+{
+	uint64_t left;
+
+	if (!health_admits(t->daemon, to, error, size))
+		return -EBUSY;
+	if (has_room(t, to, &left))
+		return 0;
+	snprintf(error, size, "device %u has been promised to others meanwhile", to->index);
+	return -EBUSY;
+}
+
+static void tell_over(struct tenant *t, unsigned int from)
+{
+	const struct device *to = &t->grant.share[0].device;
+
+	event_add(&t->events, "goes from device %u to device %u", from, to->index);
+	journal_add(t->daemon, JOURNAL_ACTION, t->grant.name, to->uuid, "goes from device %u to device %u", from,
+		    to->index);
+}
+
+int moving_change_device(struct tenant *t, const struct device *to, bool suspended, char *error, size_t size)
 {
 	struct grant_share *share = &t->grant.share[0];
 	const struct device from = share->device;
 	struct pool *pool;
-	uint64_t left;
 	int r;
 
-	if (!health_admits(t->daemon, &t->moving.to, error, size))
-		return -EBUSY;
-	if (!has_room(t, &t->moving.to, &left)) {
-		snprintf(error, size, "device %u has been promised to others meanwhile", t->moving.to.index);
-		return -EBUSY;
-	}
 	arbitrate_leave(t);
-	share->device = t->moving.to;
-	t->grant.suspended = false;
+	share->device = *to;
+	t->grant.suspended = suspended;
 	pool = pool_ref(t->daemon, &t->grant);
 	r = pool ? store_update(t->daemon->store, &t->grant, error, size) : -ENOMEM;
 	if (r) {
@@ -508,44 +521,31 @@ static int go_over(struct tenant *t, char *error, size_t size)
 	unready(t);
 	arbitrate_terms(t);
 	device_watch_update(t->daemon);
+	if (!r)
+		tell_over(t, from.index);
 	return r;
 }
 
-static void tell_over(struct tenant *t, unsigned int from)
-{
-	const struct device *to = &t->grant.share[0].device;
-
-	event_add(&t->events, "goes from device %u to device %u", from, to->index);
-	journal_add(t->daemon, JOURNAL_ACTION, t->grant.name, to->uuid, "goes from device %u to device %u", from,
-		    to->index);
-}
-
+/* Nothing of it is on its device: it is the other device's from now on. */
 int moving_go_over(struct tenant *t, const struct device *to, char *error, size_t size)
 {
-	const unsigned int from = t->grant.share[0].device.index;
-	int r;
+	int r = moving_admit(t, to, error, size);
 
-	t->moving.to = *to;
-	r = go_over(t, error, size);
-	if (!r)
-		tell_over(t, from);
-	return r;
+	return r ? r : moving_change_device(t, to, false, error, size);
 }
 
 /* All of it is away, and is to be elsewhere. */
 static void move_on(struct tenant *t)
 {
-	const unsigned int from = t->grant.share[0].device.index;
 	const unsigned int clients = pool_returning(t->pool, t, NULL);
 	struct suspension *s = &t->suspension;
 	char error[256] = "no memory";
 
 	t->moving.goes = false;
-	if (go_over(t, error, sizeof(error))) {
+	if (moving_go_over(t, &t->moving.to, error, sizeof(error))) {
 		undo(t, error, 0);
 		return;
 	}
-	tell_over(t, from);
 	s->state = SUSPENSION_RETURNING;
 	moving_resume(t);
 	t->moving.clients = clients;

@@ -73,6 +73,9 @@ void moving_resume(struct tenant *tenant);
  * nothing has changed.
  */
 int moving_go_over(struct tenant *tenant, const struct device *to, char *error, size_t size);
+/* The same, in two parts; the second one asks nobody, and `suspended` says whether the tenant remains so. */
+int moving_admit(const struct tenant *tenant, const struct device *to, char *error, size_t size);
+int moving_change_device(struct tenant *tenant, const struct device *to, bool suspended, char *error, size_t size);
 /* Called when the tenant ends. */
 void moving_end(struct tenant *tenant);
 /*

@@ -30,8 +30,8 @@ struct residence_options {
 	uint64_t disk_user_bytes; /* of one user who is not an owner; 0: half of disk_bytes */
 	uint64_t turn_ns;
 	uint64_t turn_most_ns; /* to which turns grow where moving takes long */
-	uint64_t yield_ns; /* time limit to give up lent memory */
-	bool yield_end;	   /* ends programs that exceed it */
+	uint64_t yield_ns;     /* time limit to give up lent memory */
+	bool yield_end;	       /* ends programs that exceed it */
 };
 
 #define RESIDENCE_OPTIONS                                                                                              \
@@ -74,8 +74,9 @@ struct residing {
 	bool urgent;		     /* the wish serves the grant to which the memory is promised */
 	char whom[GRANT_NAME_BYTES]; /* the grant that needs the room; empty: none, the user asked */
 	bool called;		     /* the user wants its memory back */
-	bool saved; /* the driver has taken the process off the device (checkpoint.h): it holds nothing there */
-	bool doubt; /* `saved` is not certain: a child was, or may have been, at work */
+	bool saved;  /* the driver has taken the process off the device (checkpoint.h): it holds nothing there */
+	bool doubt;  /* `saved` is not certain: a child was, or may have been, at work */
+	bool astray; /* the device from which it was taken may be another one than the grant's */
 };
 
 /* Starts to look after a tenant when it is first served. */

@@ -116,7 +116,8 @@ static int suspend_walled(struct tenant *t, const struct device *to, uint32_t dr
 
 int suspension_move(struct tenant *tenant, const struct device *to, uint32_t drain_s, char *error, size_t size)
 {
-	return suspend_walled(tenant, to, drain_s, error, size);
+	return moving_keeps_addresses(tenant) ? suspend_walled(tenant, to, drain_s, error, size)
+					      : checkpoint_move(tenant, to, drain_s, error, size);
 }
 
 int suspension_send(struct tenant *tenant, const char *where, const char *way, uint32_t drain_s, char *error,

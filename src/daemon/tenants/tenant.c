@@ -329,7 +329,7 @@ void tenant_note(struct tenant *tenant, unsigned int i, enum journal_kind kind, 
 
 bool tenant_present(const struct tenant *tenant)
 {
-	return tenant->clients || tenant->runner_fd >= 0 || moving_is_between(tenant);
+	return (tenant->clients && !checkpoint_is_away(tenant)) || tenant->runner_fd >= 0 || moving_is_between(tenant);
 }
 
 bool tenant_may_begin(struct tenant *tenant, bool *ret_own, uint32_t *ret_wait_s, char *why, size_t size)
