@@ -17,6 +17,7 @@
 #include "softdev/log.h"
 #include "softdev/pace.h"
 #include "softdev/segment_fault.h"
+#include "softdev/stream.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -120,6 +121,7 @@ static void add(void *object, void *arg)
 
 	if (!c->active)
 		return;
+	stream_settle_context(c);
 	sum->pending += c->pending;
 	sum->failed |= c->sticky != 0;
 }
@@ -283,6 +285,8 @@ static void renew(void *object, void *unused)
 static void remap(const uint32_t to[SEGMENT_MAX_DEVICES])
 {
 	for (uint32_t d = 0; d < driver.device_count; d++) {
+		/* A process that had this one's place before may have left a word there that ends kernels. */
+		atomic_store(segment_cancel(&driver.place, to[d]), driver.ending);
 		driver.device[d].index = to[d];
 		driver.device[d].config = &driver.place.segment->device[to[d]].config;
 	}

@@ -559,6 +559,17 @@ CUresult stream_submit_all(struct context *c, const struct work *w, const struct
 
 /* ---- waiting for many ---- */
 
+void stream_settle_context(struct context *c)
+{
+	pthread_mutex_lock(&stream_mutex);
+	for (struct stream *s = c->streams; s; s = s->next)
+		if (!tail_empty(s)) {
+			pace_update(tail_first(s)->timed->device);
+			settle_locked(s);
+		}
+	pthread_mutex_unlock(&stream_mutex);
+}
+
 /* The points of all streams of the context with work left. Value: their number, or -1 without memory. */
 static int context_points(struct context *c, struct point **ret)
 {

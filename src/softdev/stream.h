@@ -109,6 +109,8 @@ bool point_reached(const struct point *p);
 bool point_settled_locked(const struct point *p);
 /* Waits until the point is reached; runs the stream's work itself if no thread does. */
 void point_wait(const struct point *p);
+/* What has ended of the context's work counts as ended, though nobody waits for it. */
+void stream_settle_context(struct context *c);
 /* Waits for all work in the context. Value: the context's error. */
 CUresult stream_wait_context(struct context *c);
 /* The same without what follows a synchronisation: also for a context that ends. */

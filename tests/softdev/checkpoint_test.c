@@ -23,7 +23,11 @@ static const char hang[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			   ".visible .entry hang(.param .u64 p) {\n"
 			   "	.reg .u32 %r; .reg .u64 %d; .reg .pred %q;\n"
 			   "	ld.param.u64 %d, [p];\n"
-			   "again: ld.volatile.global.u32 %r, [%d]; setp.eq.u32 %q, %r, 0; @%q bra again; ret;\n}\n";
+			   "again: ld.volatile.global.u32 %r, [%d]; setp.eq.u32 %q, %r, 0; @%q bra again; ret;\n}\n"
+			   ".visible .entry add(.param .u64 p) {\n"
+			   "	.reg .u64 %d;\n"
+			   "	ld.param.u64 %d, [p];\n"
+			   "	red.global.add.u32 [%d], 1; ret;\n}\n";
 
 static int orders[2], answers[2];
 
@@ -48,16 +52,18 @@ static bool holds(CUdeviceptr at, uint32_t value)
 	return true;
 }
 
-/* 'r': a round; 'h': a kernel that runs until 'g'; 's': memory is shared; 'x': a kernel fails; 'e': the end. */
+/* 'r': a round; 'k': a kernel of many blocks adds to a word; 'n': work for which nobody waits; 'h': a kernel that runs
+ * until 'g'; 's': memory is shared; 'x': a kernel fails; 'e': the end. */
 static void child(void)
 {
 	CUdeviceptr plain, pooled, word_at;
 	volatile uint32_t *word;
 	uint32_t rounds = 0;
-	CUfunction function;
+	CUfunction function, adds;
 	CUcontext context;
 	CUmodule module;
 	CUstream stream;
+	CUevent event;
 	char order, good = 'y';
 	void *args[] = { &word_at };
 
@@ -71,6 +77,8 @@ static void child(void)
 	must(cuMemHostGetDevicePointer(&word_at, (void *)word, 0), "its address");
 	must(cuModuleLoadData(&module, hang), "a module");
 	must(cuModuleGetFunction(&function, module, "hang"), "a function");
+	must(cuModuleGetFunction(&adds, module, "add"), "a function");
+	must(cuEventCreate(&event, 0), "an event");
 	must(cuMemsetD32(plain, 0, WORDS), "a fill");
 	must(cuMemsetD32Async(pooled, 0, WORDS, stream), "a fill");
 	must(cuStreamSynchronize(stream), "a wait");
@@ -82,6 +90,20 @@ static void child(void)
 			must(cuMemsetD32(plain, rounds, WORDS), "a fill");
 			must(cuMemsetD32Async(pooled, rounds + 1, WORDS, stream), "a fill");
 			must(cuStreamSynchronize(stream), "a wait");
+		} else if (order == 'k') {
+			uint32_t before, after;
+			void *plain_args[] = { &plain };
+
+			must(cuMemcpyDtoH(&before, plain, 4), "a copy");
+			must(cuLaunchKernel(adds, 4096, 1, 1, 1, 1, 1, 0, stream, plain_args, NULL), "a launch");
+			must(cuStreamSynchronize(stream), "a wait");
+			must(cuMemcpyDtoH(&after, plain, 4), "a copy");
+			must(cuMemsetD32(plain, before, 1), "a fill");
+			good = after == before + 4096 ? 'y' : 'n';
+		} else if (order == 'n') {
+			*word = 1;
+			must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL), "a launch");
+			must(cuEventRecord(event, stream), "an event");
 		} else if (order == 'h') {
 			*word = 0;
 			must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL), "a launch");
@@ -100,6 +122,29 @@ static void child(void)
 		}
 	}
 	_exit(0);
+}
+
+/* A process that has ended leaves its place in the segment to the next one. */
+static void predecessor(void)
+{
+	CUcontext context;
+
+	for (int d = 0; d < 2; d++) {
+		must(cuInit(0), "cuInit");
+		must(cuDevicePrimaryCtxRetain(&context, d), "a context");
+	}
+	exit(0);
+}
+
+static void predecessor_run(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		execl("/proc/self/exe", "checkpoint_test", "predecessor", "", NULL);
+		_exit(1);
+	}
+	waitpid(pid, NULL, 0);
 }
 
 static pid_t child_start(void)
@@ -121,6 +166,7 @@ static pid_t child_start(void)
 	close(answers[0]);
 	setenv("METE_SOFT_CHECKPOINT", "1", 1);
 	setenv("CUDA_VISIBLE_DEVICES", "0", 1);
+	setenv("METE_SOFT_DURATION", "hang=20ms", 1); /* work is run before its time is over */
 	execl("/proc/self/exe", "checkpoint_test", "child", NULL);
 	_exit(1);
 }
@@ -264,6 +310,8 @@ static void goes_over(pid_t pid, size_t all)
 		ok(device_free_of((CUdevice)to) <= all - 2 * MIB);
 		order('r');
 		is(answer(), 'y');
+		order('k');
+		is(answer(), 'y');
 	}
 }
 
@@ -307,6 +355,19 @@ static void endless(pid_t pid)
 	CU(cuCheckpointProcessUnlock(pid, NULL));
 	order('r');
 	is(answer(), 'y');
+}
+
+/* Work that has ended holds up no lock, though nobody has looked. */
+static void unwatched(pid_t pid)
+{
+	CUcheckpointLockArgs lock = { .timeoutMs = 5000 };
+
+	for (int i = 0; i < 5; i++) {
+		order('n');
+		is(answer(), 'y');
+		CU(cuCheckpointProcessLock(pid, &lock));
+		CU(cuCheckpointProcessUnlock(pid, NULL));
+	}
 }
 
 /* Others have taken the room: it stays away, and returns when there is some. */
@@ -355,6 +416,20 @@ static void killed(void)
 	is(device_free(), before);
 }
 
+/* What the process that had its place before has left there does not end its kernels on the other device. */
+static void succeeds_another(void)
+{
+	size_t before = device_free();
+	pid_t pid;
+
+	predecessor_run();
+	pid = child_start();
+	is(answer(), 'y');
+	goes_over(pid, before);
+	order('e');
+	child_end(pid);
+}
+
 static void failed(void)
 {
 	pid_t pid = child_start();
@@ -376,6 +451,8 @@ int main(int argc, char **argv)
 	size_t all;
 	pid_t pid;
 
+	if (argc > 2)
+		predecessor();
 	if (argc > 1) {
 		orders[0] = ORDERS_FD;
 		answers[1] = ANSWERS_FD;
@@ -400,9 +477,11 @@ int main(int argc, char **argv)
 	goes_over(pid, all);
 	faults(pid);
 	endless(pid);
+	unwatched(pid);
 	full(pid);
 	shared_and_failed(pid, all);
 	killed();
+	succeeds_another();
 	failed();
 	CU(cuDevicePrimaryCtxRelease(0));
 	return soft_end();
