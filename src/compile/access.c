@@ -1,6 +1,7 @@
 /* access.c: see access.h. */
 #include "compile/access.h"
 #include "compile/group.h"
+#include "compile/lanewise.h"
 #include "compile/leave.h"
 
 #include <stddef.h>
@@ -309,11 +310,29 @@ void strided_load(struct emit *e, const struct access_form *a)
 	}
 }
 
+/* The elements of a lane by one store. */
+static void strided_store_whole(struct emit *e, const struct access_form *a, const struct places *p)
+{
+	LLVMValueRef places = LLVMGetUndef(type_lanes(e->bytes)), v[4];
+
+	for (uint32_t i = 0; i < LANES; i++)
+		places = LLVMBuildInsertElement(e->b, places,
+						LLVMBuildBitCast(e->b, strided_place(e, a, p, i, 0), e->bytes, ""),
+						LLVMConstInt(e->i32, i, false), "");
+	for (uint32_t k = 0; k < a->count; k++)
+		v[k] = access_shorten(e, source_lanes(e, &operation(e)->operand[element_operand[1][k]], true), a);
+	lanewise_store(e, a, places, v);
+}
+
 void strided_store(struct emit *e, const struct access_form *a)
 {
 	const struct compile_op *o = operation(e);
 	const struct places p = strided_places(e, a);
 
+	if (a->count > 1 && lanewise_pays(e, a)) {
+		strided_store_whole(e, a, &p);
+		return;
+	}
 	for (uint32_t k = 0; k < a->count; k++) {
 		LLVMValueRef v = access_shorten(e, source_lanes(e, &o->operand[element_operand[1][k]], true), a);
 

@@ -261,7 +261,7 @@ static bool make_operation(struct emit *e, const struct plan *p)
 		make_special(e, p);
 		break;
 	case HOW_LOCAL:
-		make_local(e);
+		make_local(e, p);
 		break;
 	case HOW_SHUFFLE:
 		make_shuffle(e, p);

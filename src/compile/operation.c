@@ -243,12 +243,17 @@ void make_special(struct emit *e, const struct plan *p)
 }
 
 /* As local_address() of softdev/ptx/mem.h: the threads' local memory lies side by side. */
-void make_local(struct emit *e)
+void make_local(struct emit *e, const struct plan *p)
 {
 	const struct compile_op *o = operation(e);
 	LLVMValueRef first = value_field(e, e->warp, offsetof(struct warp, local), e->i64), apart, each[LANES];
 
 	first = LLVMBuildAdd(e->b, first, LLVMConstInt(e->i64, o->imm, false), "");
+	if (p->stride) {
+		result(e, &o->operand[0], (struct value){ .shape = SHAPE_LINE, .stride = p->stride, .v = { first } },
+		       false);
+		return;
+	}
 	apart = value_field(e, e->warp, offsetof(struct warp, local_stride), e->i32);
 	apart = value_spread(e, LLVMBuildZExt(e->b, apart, e->i64, ""));
 	for (uint32_t i = 0; i < LANES; i++)

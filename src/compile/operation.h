@@ -6,6 +6,6 @@
 
 void make_inline(struct emit *e, const struct plan *p);
 void make_call(struct emit *e, const struct plan *p);
-void make_local(struct emit *e);
+void make_local(struct emit *e, const struct plan *p);
 void make_special(struct emit *e, const struct plan *p);
 void make_shuffle(struct emit *e, const struct plan *p);

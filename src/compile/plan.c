@@ -707,7 +707,9 @@ static void plan_any(const struct flow *f, uint32_t i, const struct state *s, co
 	}
 	if (!strcmp(o->name, "%local_address.b64") && o->guard.place == COMPILE_NONE) {
 		ret->how = HOW_LOCAL;
-		ret->result[0] = (struct state){ .shape = SHAPE_LANES };
+		ret->stride = f->request->local;
+		ret->result[0] =
+			(struct state){ .shape = ret->stride ? SHAPE_LINE : SHAPE_LANES, .stride = ret->stride };
 		return;
 	}
 	ret->row = has_wide(o) ? NULL : inline_row(o->name);

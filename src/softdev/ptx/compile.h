@@ -15,23 +15,26 @@
 #include "softdev/ptx/engine.h"
 
 #define COMPILE_OPERANDS 6u
-#define COMPILE_OPS_MAX 2000u	/* per function: above it the function is interpreted */
-#define COMPILE_REGS_MAX 1024u	/* places of its frame, likewise */
+#define COMPILE_OPS_MAX 2000u	 /* per function: above it the function is interpreted */
+#define COMPILE_REGS_MAX 1024u	 /* places of its frame, likewise */
 #define COMPILE_LIVE_MAX 250000u /* operations times places, which bounds the compile time */
-#define COMPILE_PARTS_MAX 15000u /* the limit for functions that also get code for groups of lanes, which takes twice
-				  * as long */
-#define COMPILE_QUANTUM 4096	/* the minimum of instructions that a warp runs before a backward jump yields to
-				 * others */
+#define COMPILE_PARTS_MAX                                                                                              \
+	15000u /* the limit for functions that also get code for groups of lanes, which takes twice                    \
+		* as long */
+#define COMPILE_QUANTUM                                                                                                \
+	4096			   /* the minimum of instructions that a warp runs before a backward jump yields to    \
+				    * others */
 #define COMPILE_QUANTUM_STRONG 256 /* in a function that accesses memory which others change */
 
 #define COMPILE_RUN_SYMBOL "mete_run"	      /* compiled_fn */
-#define COMPILE_ENTRIES_SYMBOL "mete_entries" /* a byte for each operation: where mete_run may begin, COMPILE_ENTRY_ */
+#define COMPILE_ENTRIES_SYMBOL "mete_entries" /* a byte for each operation: where mete_run may begin, COMPILE_ENTRY_   \
+					       */
 #define COMPILE_ENTRY_ALL 1u		      /* with all 32 lanes */
 #define COMPILE_ENTRY_GROUP 2u		      /* with fewer */
 #define COMPILE_LIBRARY "libmete-compile.so.0"
 #define COMPILE_SYMBOL "mete_compile"
 
-#define COMPILE_FORM 17u /* changes whenever the code for the same operations changes */
+#define COMPILE_FORM 18u /* changes whenever the code for the same operations changes */
 #define COMPILE_ABI                                                                                                    \
 	((uint32_t)(COMPILE_FORM * 1000003u + sizeof(struct warp) * 31u + sizeof(struct block) * 7u +                  \
 		    sizeof(struct ptx_launch) * 3u + __builtin_offsetof(struct block, range) +                         \
@@ -73,7 +76,7 @@ struct compile_op {
 	uint64_t imm; /* of others */
 	struct compile_operand operand[COMPILE_OPERANDS], guard;
 	const struct compile_operand *more; /* of fragments of matrices; the first `more_defs` are results */
-	uint32_t more_count, more_defs;	   /* if there are any, there is no guard */
+	uint32_t more_count, more_defs;	    /* if there are any, there is no guard */
 };
 
 /* How threads are laid out in warps; each layout has code of its own. */
@@ -93,6 +96,7 @@ struct compile_request {
 	uint32_t layout; /* enum compile_layout */
 	bool partial;	 /* blocks have a warp with fewer than 32 threads */
 	bool alone;	 /* and no other warp */
+	uint32_t local;	 /* bytes from one lane's local memory to the next one's; 0: each launch says it */
 };
 
 /* Lanes that wait at an operation while others of their warp run compiled code. */

@@ -370,7 +370,8 @@ static struct job *job_new(const struct function *f, const struct ptx_launch *l)
 					       .dots = isa_has_dots(module_isa(f->module)),
 					       .layout = layout_of(l),
 					       .partial = is_partial(l),
-					       .alone = is_alone(l) };
+					       .alone = is_alone(l),
+					       .local = f->recursive ? 0 : kernel_stack_bytes(l->kernel, 0) };
 	return j;
 }
 

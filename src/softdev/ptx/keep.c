@@ -88,7 +88,7 @@ static struct key key_of(const struct compile_request *q)
 	put_text(&k, q->isa);
 	put_number(&k, q->abi);
 	put_number(&k, q->layout | (uint64_t)q->partial << 32 | (uint64_t)q->alone << 40 | (uint64_t)q->dots << 48);
-	put_number(&k, q->count);
+	put_number(&k, q->count | (uint64_t)q->local << 32);
 	for (uint32_t i = 0; i < q->count; i++) {
 		const struct compile_op *o = &q->op[i];
 

@@ -689,9 +689,9 @@ const struct ptx_kernel *module_kernel_of(const struct ptx_module *m, uint64_t a
 uint32_t kernel_stack_bytes(const struct ptx_kernel *k, uint32_t asked)
 {
 	const struct function *f = kernel_function(k);
-	const uint64_t stack = f->recursive ? (uint64_t)f->local_bytes + 16 + (asked ? asked : STACK_BYTES_DEFAULT)
-			       : f->callee_count || f->local_bytes ? f->stack_bytes
-								   : 0;
+	const uint64_t stack = f->recursive	 ? (uint64_t)f->local_bytes + 16 + (asked ? asked : STACK_BYTES_DEFAULT)
+			       : f->callee_count ? f->stack_bytes
+						 : f->local_bytes;
 
 	return at_most((stack + 15) & ~15ull, 1u << 24);
 }
