@@ -7,8 +7,8 @@ other: mix_test.py BUILD [local|wall|remote ...|absent|price]
 The judge is the device's own count, asked some thousand times a second: it is never above the quota. With kills of
 programs and of meted; twice on a device that frees the memory of a killed program late. Whenever all stand still, the account
 equals the device's count; in the end both are 0. Where the quota has room for everything, no call is told "out of memory".
-METE_TEST_LONG=1: ten minutes of each way instead of a tenth of a minute of all. A sanitized build tries a third of the pairs,
-which the seed chooses.
+METE_TEST_LONG=1: ten minutes of each way instead of a tenth of a minute of all. Without that it tries half of the few ways, and a
+sanitized build a third of them, which the seed chooses.
 METE_MIX_WAYS and METE_MIX_CARELESS: a few ways of your own against each other (letters of mixer.c, between commas), and
 nothing else; METE_MIX_STORM: nothing but the 8 processes.
 """
@@ -383,8 +383,8 @@ def main():
     storm_s = SECONDS / 2 / (1 if LONG else len(wanted))
     for way in wanted:
         few = ["jes", "joi", "kj", "lch", "ayp", "g", "fnv", "xbl"] if way == "local" else ["kj", "ayp", "gfv"]
-        if SANITIZED and not LONG:  # which take seconds for the start of each: others the next time, by the seed
-            few = dice.sample(few, len(few) // 3)
+        if not LONG:  # which take a second for the start of each, and more in a sanitized build: others the next time, by the seed
+            few = dice.sample(few, len(few) // 3 if SANITIZED else (len(few) + 1) // 2)
         if os.environ.get("METE_MIX_STORM"):
             few = []
         for ways in os.environ["METE_MIX_WAYS"].split(",") if os.environ.get("METE_MIX_WAYS") else few:

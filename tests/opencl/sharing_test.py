@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """
 One card for several: two OpenCL tenants at 30 and 70, one with CUDA beside one with OpenCL, both APIs in one program, a
-tenant that stands still: sharing_test.py BUILD. PoCL's kernels run on the processor, so a busy machine takes from both.
+tenant that stands still: sharing_test.py BUILD. PoCL's kernels run on the processor, so a busy machine takes from both; it is told to
+use one thread for each tenant, who have their turns one after the other.
 """
 import os
 import signal
@@ -35,7 +36,8 @@ def pair(place, what, first, second, within):
     control.close()
 
 
-place = Place()
+ONE_THREAD = {"POCL_MAX_PTHREAD_COUNT": "1"}
+place = Place(**ONE_THREAD)
 place.driver = "opencl"
 spin = [CASES, "spin", str(SECONDS), "1024", "2000"]
 pair(place, "two of OpenCL", (30, spin), (70, spin), 2)
@@ -60,7 +62,7 @@ control = first.control()
 card = next(d["uuid"] for d in control.ask("devices")["devices"] if d["driver"] == "soft")
 control.close()
 first.close()
-place = Place(METE_OPENCL_CARD=card, METE_SOFT_DURATION="spin_*=2ms")
+place = Place(METE_OPENCL_CARD=card, METE_SOFT_DURATION="spin_*=2ms", **ONE_THREAD)
 place.driver = "soft"
 if any(d["driver"] == "opencl" for d in place.devices["devices"]):
     skip("CUDA and OpenCL on one card", "this OpenCL device tells a UUID of its own")
