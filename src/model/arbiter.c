@@ -179,6 +179,15 @@ void arbiter_change(struct arbiter *a, int i, const struct arbiter_terms *terms,
 
 /* ---- what is reported ---- */
 
+/* What no lead shortens is the device's own. It is taken anew when it is another one: cycles keep their length. */
+static void note_change(struct arbiter *a)
+{
+	uint64_t ns = a->floor.least_ns[0] < CHANGE_MOST_NS ? a->floor.least_ns[0] : CHANGE_MOST_NS;
+
+	if (a->floor.rounds && (ns > a->change_ns + a->change_ns / 4 || ns < a->change_ns - a->change_ns / 4))
+		a->change_ns = ns;
+}
+
 /* Its turn has begun: how long after the work of the one before? */
 static void learn_lead(struct arbiter *a, struct tenant *t, uint64_t begin_ns)
 {
@@ -191,6 +200,7 @@ static void learn_lead(struct arbiter *a, struct tenant *t, uint64_t begin_ns)
 	if (!busy_count(a->busy, (unsigned int)(before - a->tenant)) && begin_ns > before->last_end_ns)
 		gap = begin_ns - before->last_end_ns;
 	lead_learn(&t->lead, &a->floor, gap);
+	note_change(a);
 }
 
 static void take_note(struct arbiter *a, const struct note *n, uint64_t now_ns)
@@ -305,6 +315,8 @@ bool arbiter_gang(struct arbiter *a, int i, const struct arbiter_gang *gang)
 	bool other = now->held != gang->held || now->called != gang->called || now->stays != gang->stays ||
 		     now->wants != gang->wants || !now->until_ns != !gang->until_ns || now->from_ns != gang->from_ns;
 
+	if (gang->held || gang->called || gang->stays || gang->wants || gang->until_ns)
+		a->ganged_ns = a->now_ns;
 	*now = *gang;
 	return other;
 }

@@ -22,10 +22,16 @@
  * device's time (facts of hardware and of the software device alike), so cycles of a few ms would cost percents of it;
  * long ones show in windows of 1 s: by share * (1 - share) of a cycle. CYCLE_NS is for two tenants; each further one
  * makes it longer by CYCLE_MORE_NS, so that changes of hands take about 1 % of the device however many there are.
+ *
+ * Where each tenant's turn has its place in the cycle (rights_turn_ns()), a cycle is a whole part of WINDOW_NS, over
+ * which shares are judged: a window holds the same of all turns then, whenever it begins. Such cycles may be longer.
  */
 #define CYCLE_NS (25 * MS)
 #define CYCLE_MORE_NS (6 * MS)
 #define CYCLE_MOST_NS (100 * MS)
+#define WINDOW_NS (1000 * MS)
+#define CHANGE_NS (100 * US) /* a change of hands that takes longer makes them longer still */
+#define CHANGE_MOST_NS (400 * US)
 #define QUANTUM_MIN_NS (2 * MS)
 #define QUANTUM_MAX_NS (20 * MS)
 #define BOUND_NS (4 * MS)
@@ -100,6 +106,8 @@ struct tenant {
 	uint64_t drain_ns, drain_began_ns, drain_done_ns;
 	uint64_t passed_ns; /* it is next, and others have gone before it since; 0: they have not */
 	uint64_t quantum_from_ns; /* the present quantum began */
+	uint64_t quantum_ns;	  /* and lasts so long */
+	double before; /* of a cycle, before its place there: the shares of those whose place comes first */
 	uint64_t least_until_ns;  /* the launch that the turn was made for must find room */
 	bool fresh;		  /* came back after an absence, and has not had a turn since */
 	uint64_t seen_charged_ns, seen_idled_ns;
@@ -163,6 +171,10 @@ struct arbiter {
 	uint64_t longest_ns;	/* the costliest turn of all, of late */
 	double gone_ns;		/* of those who have left */
 	double promised[POOLS]; /* to those who want the engine */
+	double divided[POOLS];	/* the sum of their shares */
+	bool placed[POOLS];	/* turns keep to their places in the cycle */
+	uint64_t change_ns;	/* a change of hands takes so long, about */
+	uint64_t ganged_ns;	/* last, something was required of a turn here by those on other devices */
 	unsigned int behind;	/* so many have a claim, and wait or work */
 	double unclaimed_ns;	/* what is owed to those without one */
 	uint64_t guard_from_ns, guard_high_ns, guard_overlap_ns;
@@ -188,6 +200,7 @@ double rights_slack(const struct arbiter *a, int i);
 double rights_guaranteed(const struct arbiter *a, int i);
 double rights_lag(const struct arbiter *a, int i);
 uint64_t rights_quantum(const struct arbiter *a, int i);
+uint64_t rights_turn_ns(const struct arbiter *a, int i, uint64_t from_ns);
 double rights_tokens(const struct arbiter *a, int i);
 bool rights_limited(const struct tenant *t);
 bool rights_has_tokens(const struct arbiter *a, int i);

@@ -54,19 +54,37 @@ static bool beside_others(const struct arbiter *a, int i)
 	return rights_competes(t) && !rights_absent(a, t) && a->lags[MAIN].count + a->lags[REST].count > own;
 }
 
-/* In which each of those who want the engine has its quantum. */
-static uint64_t cycle_ns(const struct arbiter *a, enum pool p)
+static uint64_t base_cycle_ns(const struct arbiter *a, enum pool p)
 {
 	uint64_t more = a->lags[p].count > 2 ? a->lags[p].count - 2 : 0, ns = CYCLE_NS + more * CYCLE_MORE_NS;
 
 	return ns < CYCLE_MOST_NS ? ns : CYCLE_MOST_NS;
 }
 
+/* Longer where a change of hands takes longer than cycles are made for. */
+static uint64_t scaled(const struct arbiter *a, uint64_t ns)
+{
+	return a->change_ns > CHANGE_NS ? ns * a->change_ns / CHANGE_NS : ns;
+}
+
+/* In which each of those who want the engine has its quantum. */
+static uint64_t cycle_ns(const struct arbiter *a, enum pool p)
+{
+	uint64_t ns = base_cycle_ns(a, p);
+
+	/* Places hold shares where they are, however long cycles are: so these are as long as changes of hands want. */
+	if (a->placed[p]) {
+		ns = scaled(a, ns + ns / 4);
+		ns = WINDOW_NS / (WINDOW_NS / (ns < CYCLE_MOST_NS ? ns : CYCLE_MOST_NS));
+	}
+	return ns;
+}
+
 /* Who is kept waiting by others keeps what its limit lets it have in a cycle, and while a long kernel lasts. */
 static double tokens_cap(const struct arbiter *a, const struct tenant *t)
 {
 	double cap = (double)a->params.burst_ns, most = (double)a->params.lag_bound_ns,
-	       more = (double)cycle_ns(a, pool_of(t)) / 2;
+	       more = (double)cycle_ns(a, pool_of(t)) / (a->placed[pool_of(t)] ? 1 : 2);
 
 	if (!contended(a, t))
 		return cap;
@@ -118,7 +136,7 @@ double rights_guaranteed(const struct arbiter *a, int i)
 
 double rights_slack(const struct arbiter *a, int i)
 {
-	return rights_guaranteed(a, i) * ARREARS_CYCLES * (double)cycle_ns(a, pool_of(&a->tenant[i]));
+	return rights_guaranteed(a, i) * ARREARS_CYCLES * (double)base_cycle_ns(a, pool_of(&a->tenant[i]));
 }
 
 /* What it has not used yet of the engine, of as much as the longest kernel of late, `most_ns` at most. */
@@ -481,6 +499,20 @@ void rights_settle(struct arbiter *a, uint64_t now_ns)
 	a->started = true;
 }
 
+/* The places of their turns in a cycle, in an order that stays as it is when somebody else begins to want it. */
+static void lay_out(struct arbiter *a, enum pool p)
+{
+	const struct lags *l = &a->lags[p];
+
+	a->divided[p] = 0;
+	for (unsigned int n = 0; n < a->count; n++) {
+		if (!l->of[a->list[n]].wants)
+			continue;
+		a->tenant[a->list[n]].before = a->divided[p];
+		a->divided[p] += l->of[a->list[n]].share;
+	}
+}
+
 static void divide(struct arbiter *a, enum pool p)
 {
 	struct lags *l = &a->lags[p];
@@ -498,6 +530,19 @@ static void divide(struct arbiter *a, enum pool p)
 	shares_divide(claims, l->count);
 	for (unsigned int n = 0; n < l->count; n++)
 		lags_share(l, l->list[n], claims[n].share);
+	lay_out(a, p);
+}
+
+/*
+ * Everybody who wants the engine has a place in the cycle, and they fill it. Where somebody is behind, or a turn was
+ * longer than any quantum, or goes along with turns on other devices, turns do not keep to places.
+ */
+static bool keep_places(const struct arbiter *a, enum pool p)
+{
+	uint64_t most = 3 * scaled(a, a->params.quantum_max_ns);
+
+	return a->divided[p] >= 0.99 && a->lags[p].count > 1 && !a->behind && a->longest_ns <= most &&
+	       a->gone_ns <= (double)most && (!a->ganged_ns || a->now_ns > a->ganged_ns + WINDOW_NS);
 }
 
 /* Who wants the engine now. */
@@ -523,9 +568,11 @@ void rights_take_wants(struct arbiter *a)
 		}
 		moved[pool_of(t)] = true;
 	}
-	for (int p = 0; p < POOLS; p++)
+	for (enum pool p = 0; p < POOLS; p++) {
 		if (moved[p])
 			divide(a, p);
+		a->placed[p] = keep_places(a, p);
+	}
 }
 
 /* ---- who is next ---- */
@@ -546,12 +593,56 @@ uint64_t rights_quantum(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
 	uint64_t ns = (uint64_t)(share_of(a, i) * (double)cycle_ns(a, pool_of(t)));
+	uint64_t max = a->params.quantum_max_ns, most = a->placed[pool_of(t)] ? scaled(a, max + max / 2) : max;
 
 	if (t->terms.turn_ns)
 		return t->terms.turn_ns;
 	if (ns < a->params.quantum_min_ns)
 		return a->params.quantum_min_ns;
-	return ns > a->params.quantum_max_ns ? a->params.quantum_max_ns : ns;
+	return ns > most ? most : ns;
+}
+
+static bool is_laid_out(const struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+
+	return !t->terms.turn_ns && a->placed[pool_of(t)];
+}
+
+/*
+ * How long after the beginning of its place, of those before and after it the nearest one; below 0: before that. What
+ * lies behind a long place is nearer to that than to the next one.
+ */
+static double after_place(const struct arbiter *a, int i, uint64_t at_ns)
+{
+	uint64_t cycle = cycle_ns(a, pool_of(&a->tenant[i]));
+	double after = (double)(at_ns % cycle) - a->tenant[i].before * (double)cycle;
+
+	return after - (double)cycle * floor(after / (double)cycle + 0.5 - share_of(a, i) / 4);
+}
+
+/*
+ * How long a turn lasts that begins at from_ns. A cycle has a place for each tenant's turn. In the middle of the time
+ * between two of its turns a tenant is even, by its lag, so it is owed share * (1 - share) of half a cycle when its
+ * place begins, and owes as much when it ends. The turn is as long as it takes to be there at the end of the place:
+ * what a turn is too short or too long by, because kernels do not end where they should, is in the next one, and the
+ * cycle keeps its length.
+ */
+uint64_t rights_turn_ns(const struct arbiter *a, int i, uint64_t from_ns)
+{
+	const struct tenant *t = &a->tenant[i];
+	double ns = (double)rights_quantum(a, i), cycle = (double)cycle_ns(a, pool_of(t)), share = share_of(a, i);
+	double left, due, half;
+
+	if (!is_laid_out(a, i))
+		return (uint64_t)ns;
+	left = share * cycle - after_place(a, i, from_ns);
+	due = rights_lag(a, i) + share * (1 - share) * cycle / 2 + share * left;
+	if (from_ns > a->now_ns)
+		due += share * (double)(from_ns - a->now_ns);
+	/* Of its kernels one ends before that and the next one after it: the nearer one is the last. */
+	half = (double)t->next_ns / 2;
+	return (uint64_t)(within(due, ns / 2, ns * 3 / 2) + (half < ns / 2 ? half : ns / 2));
 }
 
 /* Tokens that are left when what is in flight has been paid for. */
@@ -679,9 +770,21 @@ static bool starves(const struct arbiter *a, int i)
 	return !t->turns && t->demand.waiting && a->now_ns > waits_from(t) + STARVED_NS;
 }
 
+/*
+ * When its quantum is due, from now on. It follows from the lag, which a single kernel puts off by more than turns lie
+ * apart: where it is near the end of its place in a cycle, it is there.
+ */
 static double deadline(const struct arbiter *a, int i)
 {
-	return ((double)rights_quantum(a, i) - rights_lag(a, i)) / share_of(a, i);
+	const struct tenant *t = &a->tenant[i];
+	double share = share_of(a, i), cycle = (double)cycle_ns(a, pool_of(t)), quantum = (double)rights_quantum(a, i);
+	double due = (quantum - rights_lag(a, i)) / share, off;
+
+	if (!is_laid_out(a, i) || quantum < share * cycle * 0.9)
+		return due;
+	off = due - cycle / 2 - share * cycle / 2 + after_place(a, i, a->now_ns);
+	off -= cycle * floor(off / cycle + 0.5);
+	return fabs(off) < cycle / 4 ? due - off : due;
 }
 
 /* Does i go before j? */

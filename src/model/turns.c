@@ -165,6 +165,7 @@ void turns_begin_quantum(struct arbiter *a, int i, uint64_t from_ns)
 	struct tenant *t = &a->tenant[i];
 
 	t->quantum_from_ns = from_ns;
+	t->quantum_ns = rights_turn_ns(a, i, from_ns);
 	t->least_until_ns = from_ns + room_for(t);
 	t->fresh = false;
 	t->claimed = rights_claims(a, i);
@@ -231,7 +232,7 @@ static uint64_t tokens_end(const struct arbiter *a, int i)
 static uint64_t planned_end(const struct arbiter *a, int h, int c)
 {
 	const struct tenant *t = &a->tenant[h], *u = &a->tenant[c];
-	uint64_t end = t->quantum_from_ns + rights_quantum(a, h), tokens = tokens_end(a, h);
+	uint64_t end = t->quantum_from_ns + t->quantum_ns, tokens = tokens_end(a, h);
 
 	if (u->fresh && rights_eligible(a, c) && !t->terms.turn_ns && !rights_precedes(a, h, c))
 		end = t->quantum_from_ns + a->params.quantum_min_ns;
@@ -291,7 +292,8 @@ static uint64_t turn_end(const struct arbiter *a, int h, int c, uint64_t end)
 	if (!t->demand.busy && !t->demand.waiting) {
 		if (t->gang.stays)
 			return end;
-		idle = idle_from(t) + grace(a, t);
+		/* One that goes on after short pauses may do so until then: the next turn does not open before. */
+		idle = idle_from(t) + grace(a, t) + (gaps_p90_ns(&t->gaps) ? u->lead.ns : 0);
 		if (rights_precedes(a, h, c) && !t->hasty)
 			return idle_from(t) + claim_pause(a, h);
 		return idle < end ? idle : end;

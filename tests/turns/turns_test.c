@@ -135,6 +135,61 @@ static void test_shares(void)
 }
 
 /*
+ * Shares that fill the device hold over every window of a second, wherever it begins, and the device is used: turns
+ * keep to their places in a cycle that goes into a second, and cycles are longer where a change of hands takes longer.
+ */
+static void test_windows(void)
+{
+	static const struct {
+		double pct[9], kernel_ms, switch_us;
+		unsigned int batch;
+		double max, used;
+	} cases[] = {
+		{ { 30, 70 }, 0.2, 75, 0, 1, 99 },	 { { 30, 70 }, 1, 75, 0, 1, 99 },
+		{ { 45, 55 }, 1, 75, 0, 1, 99 },	 { { 30, 70 }, 2.3, 75, 0, 1, 99 },
+		{ { 30, 70 }, 5, 75, 0, 1.1, 99 },	 { { 10, 20, 70 }, 0.2, 75, 0, 1, 99 },
+		{ { 10, 20, 70 }, 1, 75, 0, 1, 99 },	 { { 10, 20, 70 }, 5, 75, 0, 1.1, 99 },
+		{ { 20, 30, 50 }, 3.7, 75, 0, 1, 99 },	 { { 5, 15, 35, 45 }, 1, 75, 0, 1, 98.9 },
+		{ { 30, 70 }, 0.2, 75, 1, 0.6, 84 },	 { { 30, 70 }, 1, 75, 1, 0.6, 96 },
+		{ { 10, 20, 70 }, 0.2, 75, 1, 0.6, 84 }, { { 10, 20, 70 }, 1, 75, 1, 0.6, 96 },
+		{ { 30, 70 }, 1, 240, 0, 1, 99 },	 { { 30, 70 }, 5, 240, 0, 1.1, 99 },
+		{ { 10, 20, 70 }, 1, 240, 0, 1, 98.9 },	 { { 30, 70 }, 1, 240, 1, 0.6, 95.8 },
+	};
+
+	for (unsigned int c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
+		double seconds = longer ? 60 : 10, mean = 0, max = 0, used = 0;
+		struct sim *s = sim_new(&(struct sim_params){
+			.way = SIM_TURNS, .seed = 5, .seconds = seconds, .switch_us = cases[c].switch_us });
+		struct sim_load l = { .kernel_ms = { cases[c].kernel_ms },
+				      .spread = 0.003,
+				      .misjudged = 0.005,
+				      .batch = cases[c].batch,
+				      .gap_us = { 10, 30 } };
+		int n = 0;
+
+		for (; n < 9 && cases[c].pct[n] > 0; n++) {
+			struct arbiter_terms t = fixed(cases[c].pct[n]);
+
+			sim_add(s, &t, &l);
+		}
+		run(s, n, seconds, "windows");
+		for (int i = 0; i < n; i++) {
+			struct sim_error e = sim_error(s, i, cases[c].pct[i] * alone(&l), 1, 2, seconds);
+
+			mean += e.mean / n;
+			max = fmax(max, e.max);
+			used += sim_served(s, i, 2, seconds) / (seconds - 2) / 1e7;
+		}
+		tap_ok(mean <= 0.5 && max <= cases[c].max && used >= cases[c].used,
+		       "%d tenants, %s kernels of %g ms, changes of %g us: windows of 1 s are off by %.2f on average, "
+		       "%.2f at most, and %.2f %% is used",
+		       n, cases[c].batch ? "synchronous" : "asynchronous", cases[c].kernel_ms, cases[c].switch_us, mean,
+		       max, used);
+		sim_free(s);
+	}
+}
+
+/*
  * Changes of hands cost what the device's change of context costs, and hardly more: the next one's first launch comes
  * when the work before it ends, also where a program waits for each kernel and nobody stands at the gate yet.
  */
@@ -202,7 +257,8 @@ static void test_never_above(void)
 			sim_free(s);
 		}
 		tap_ok(above_5 <= 0.035 && above_10 <= 0.01 && below >= -0.3,
-		       "%s, %g ms: limits of 1 to 80 %% read %+.3f at most in windows of 5 s, %+.3f of 10 s, %+.2f in all",
+		       "%s, %g ms: limits of 1 to 80 %% read %+.3f at most in windows of 5 s, %+.3f of 10 s, %+.2f in "
+		       "all",
 		       k < 3 ? "asynchronous" : "synchronous", kernels[k % 3], above_5, above_10, below);
 	}
 }
@@ -238,8 +294,8 @@ static void test_long_run(void)
 			sim_free(s);
 		}
 		tap_ok(fabs(off[0]) <= 0.5 && fabs(off[1]) <= 0.5,
-		       "%g ms kernels at 10 %% and 20 %% beside 50 %%: off by %+.2f and %+.2f in the long run", kernels[k],
-		       off[0], off[1]);
+		       "%g ms kernels at 10 %% and 20 %% beside 50 %%: off by %+.2f and %+.2f in the long run",
+		       kernels[k], off[0], off[1]);
 		tap_ok(mean <= kernels[k] / 20 && max <= 1 + kernels[k] / 4 && fabs(bias) <= kernels[k] / 20,
 		       "50 %% beside kernels of %g ms: off by %.2f on average, %.2f at most, %+.2f in all", kernels[k],
 		       mean, max, bias);
@@ -271,7 +327,8 @@ static void test_long_pair(void)
 			sim_free(s);
 		}
 		tap_ok(most_off <= 0.7 && least >= 99,
-		       "kernels of %g ms at 30 and 70 %%: off by %.2f at most in 12 runs, %.2f %% of the device used at least",
+		       "kernels of %g ms at 30 and 70 %%: off by %.2f at most in 12 runs, %.2f %% of the device used "
+		       "at least",
 		       kernels[k], most_off, least);
 	}
 }
@@ -572,7 +629,8 @@ static void test_row(const struct row *row)
 		starved = fmax(starved, sim_starved_ms(s, i));
 	}
 	tap_ok(had >= row->least && least >= row->least_of_3 && !sim_broken(s),
-	       "50 %% beside %d rows of %u kernels of %g ms (%s, pauses of %g to %g us, %g %% each): %.3f, in windows of "
+	       "50 %% beside %d rows of %u kernels of %g ms (%s, pauses of %g to %g us, %g %% each): %.3f, in windows "
+	       "of "
 	       "3 s %.3f at least",
 	       row->lanes, row->launches, row->kernel_ms, row->batch ? "synchronous" : "asynchronous",
 	       row->batch ? least_us : 0, row->batch ? most_us : 0, row->guarantee_pct, had, least);
@@ -617,28 +675,37 @@ static void test_newcomers(void)
 		test_row(&rows[i]);
 }
 
-/* Two with a guarantee, one of which pauses after each kernel: neither pays for the rows alone. */
+/*
+ * Two with a guarantee, one of which pauses after each kernel: neither pays for the rows alone. Means of several runs: a
+ * kernel of 2 s more or less at the end of one is 3 % of it.
+ */
 static void test_pair_beside_rows(double kernel_ms)
 {
 	struct row row = { .kernel_ms = kernel_ms, .lanes = 4, .launches = 1 };
 	struct arbiter_terms half = shared(ARBITER_NORMAL, 50, 100, 100), third = shared(ARBITER_NORMAL, 30, 100, 100);
 	struct sim_load busy = { .kernel_ms = { 1 } }, waits = { .kernel_ms = { 1 }, .batch = 1, .gap_us = { 20, 50 } };
 	struct arbiter_terms none = fair();
-	double seconds = 60, first, second, rest = 0;
-	struct sim *s = begin(seconds, 7);
-	int n;
+	double seconds = 60, first = 0, second = 0, rest = 0, runs = 4;
+	bool broken = false;
 
-	sim_add(s, &half, &busy);
-	n = add_rows(s, sim_add(s, &third, &waits) + 1, &row, &none);
-	sim_run(s);
-	for (int i = 2; i < n; i++)
-		rest += sim_served(s, i, 1.5, seconds) / (seconds - 1.5) / 1e9;
-	first = sim_served(s, 0, 1.5, seconds) / (seconds - 1.5) / 1e9 / 0.5;
-	second = sim_served(s, 1, 1.5, seconds) / (seconds - 1.5) / 1e9 / (0.3 * alone(&waits));
-	tap_ok(fmin(first, second) >= 0.95 && rest > 0.1 && rest < 0.21 && !sim_broken(s),
-	       "50 %% and 30 %% beside 4 rows of kernels of %g ms: %.3f and %.3f of their guarantees, and %.3f for the rows",
+	for (uint64_t seed = 5; seed < 5 + (uint64_t)runs; seed++) {
+		struct sim *s = begin(seconds, seed);
+		int n;
+
+		sim_add(s, &half, &busy);
+		n = add_rows(s, sim_add(s, &third, &waits) + 1, &row, &none);
+		sim_run(s);
+		for (int i = 2; i < n; i++)
+			rest += sim_served(s, i, 1.5, seconds) / (seconds - 1.5) / 1e9 / runs;
+		first += sim_served(s, 0, 1.5, seconds) / (seconds - 1.5) / 1e9 / 0.5 / runs;
+		second += sim_served(s, 1, 1.5, seconds) / (seconds - 1.5) / 1e9 / (0.3 * alone(&waits)) / runs;
+		broken |= sim_broken(s) != NULL;
+		sim_free(s);
+	}
+	tap_ok(fmin(first, second) >= 0.95 && rest > 0.1 && rest < 0.21 && !broken,
+	       "50 %% and 30 %% beside 4 rows of kernels of %g ms: %.3f and %.3f of their guarantees, and %.3f for the "
+	       "rows",
 	       kernel_ms, first, second, rest);
-	sim_free(s);
 }
 
 /*
@@ -672,7 +739,8 @@ static void test_sudden_guaranteed(unsigned int batch, double least_mean)
 		sim_free(s);
 	}
 	tap_ok(worst >= least_mean && had >= 0.49 && others >= 0.09 && !broken,
-	       "50 %% beside four of 10 %% whose kernels of 1 ms take 300 ms now and then (%s): %.3f, in windows of 3 s "
+	       "50 %% beside four of 10 %% whose kernels of 1 ms take 300 ms now and then (%s): %.3f, in windows of 3 "
+	       "s "
 	       "%.3f at least; each of them %.3f at least",
 	       batch ? "synchronous" : "asynchronous", had, worst, others);
 }
@@ -696,7 +764,8 @@ static void test_sudden(void)
 		for (double at = 4; at + 3 <= seconds; at += 0.1)
 			least = fmin(least, sim_served(s, 0, at, at + 3) / 3e9);
 		tap_ok(least >= 0.38 && sim_served(s, 0, 4, seconds) / (seconds - 4) / 1e9 >= 0.5 && !sim_broken(s),
-		       "50 %% beside four whose kernels of 1 ms take 300 ms now and then (%s): in windows of 3 s %.3f at "
+		       "50 %% beside four whose kernels of 1 ms take 300 ms now and then (%s): in windows of 3 s %.3f "
+		       "at "
 		       "least",
 		       batch ? "synchronous" : "asynchronous", least);
 		sim_free(s);
@@ -858,6 +927,7 @@ int main(void)
 	longer = getenv("METE_TEST_LONG");
 	tap_begin();
 	test_shares();
+	test_windows();
 	test_handover();
 	test_never_above();
 	test_long_run();
