@@ -45,11 +45,25 @@ static uint64_t period_begin_locked(const struct pace *p, uint64_t begin_ns)
 	return begin_ns;
 }
 
-/* Writes an edge; a begin also where an end has been lost, that had found the ring full. */
+/*
+ * Writes an edge; a begin only where there is room for its end as well. Of periods that find no room the next begin
+ * tells, which is so much earlier: the engine was idle for at least as long before it.
+ */
 static void edge_locked(struct pace *p, uint64_t at_ns, bool begins)
 {
-	if ((begins || p->edge_open) && wire_edge_put(p->wire, at_ns, begins))
-		p->edge_open = begins;
+	if (begins && wire_edge_room(p->wire) >= 2) {
+		wire_edge_put(p->wire, at_ns - p->untold_ns, true);
+		p->untold_ns = p->untold_from_ns = 0;
+		p->edge_open = true;
+	} else if (begins) {
+		p->untold_from_ns = at_ns;
+		p->edge_open = false;
+	} else if (p->edge_open) {
+		p->edge_open = !wire_edge_put(p->wire, at_ns, false);
+	} else if (p->untold_from_ns) {
+		p->untold_ns += at_ns - p->untold_from_ns;
+		p->untold_from_ns = 0;
+	}
 }
 
 /* `cut`: tier T3 had switched all channels off until begin_ns, so nothing of the others' fills the gap. */

@@ -77,12 +77,14 @@ struct pace {
 	uint32_t held;		 /* launches admitted that wait for a further device's turn */
 	/* since the first launch that passed the closed gate, while something is in flight; 0: none has */
 	uint64_t passed_since_ns;
-	uint64_t passed_ns;		     /* what was launched since then has run for so long, added up */
-	uint32_t turn_used;		     /* the gate of the turn in which something was admitted */
-	bool busy;			     /* the page says so */
-	uint64_t idle_from_ns;		     /* it has not been since then */
-	uint64_t pause_told_ns;		     /* the idle_from_ns that meted has been told of as a pause */
-	bool edge_open;			     /* the last edge on the page is a begin */
+	uint64_t passed_ns;	/* what was launched since then has run for so long, added up */
+	uint32_t turn_used;	/* the gate of the turn in which something was admitted */
+	bool busy;		/* the page says so */
+	uint64_t idle_from_ns;	/* it has not been since then */
+	uint64_t pause_told_ns; /* the idle_from_ns that meted has been told of as a pause */
+	bool edge_open;		/* the last edge on the page is a begin */
+	/* since when the engine has been busy, and for how long it was before, of which the page has no edges */
+	uint64_t untold_from_ns, untold_ns;
 	uint64_t span_begin_ns, span_end_ns; /* busy without a gap; begin 0: none yet */
 	uint32_t chunk_head, chunk_tail;
 	struct chunk chunk[CHUNKS];

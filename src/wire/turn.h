@@ -116,9 +116,10 @@ struct wire_turn {
 	_Alignas(64) _Atomic uint32_t edge_tail; /* edges read so far */
 	/*
 	 * The times at which the engine began and ceased to be busy with this client's work, alternating:
-	 * CLOCK_MONOTONIC ns, ascending; the lowest bit is 1 for a begin. A client that finds the ring full loses the
-	 * entry: two begins can then follow each other, and the time between them is charged. After the last end,
-	 * busy_since_ns, which is written after the end, shows that nothing is in flight.
+	 * CLOCK_MONOTONIC ns, ascending; the lowest bit is 1 for a begin. A client that finds the ring full adds what
+	 * it cannot note to the next period, which begins so much earlier. If two begins follow each other, the time
+	 * between them is charged. After the last end, busy_since_ns, which is written after the end, shows that
+	 * nothing is in flight.
 	 */
 	_Alignas(64) _Atomic uint64_t edge[WIRE_EDGES];
 	struct wire_cut cut[WIRE_CUTS]; /* the latest; written by tier T3, read by the same process's shim */
@@ -169,6 +170,15 @@ static inline uint32_t wire_listen_begin(uint64_t until_ns, uint64_t now_ns, uin
 	bool late = until_ns && (length_ns > WIRE_SHORT_NS || now_ns + WIRE_LATE_NS > until_ns);
 
 	return WIRE_ON_DEMAND | (late ? WIRE_ON_LATE : 0);
+}
+
+/* So many edges the client can add. */
+static inline uint32_t wire_edge_room(struct wire_turn *t)
+{
+	uint32_t head = atomic_load_explicit(&t->edge_head, memory_order_relaxed);
+
+	/* Acquire: pairs with the release in wire_edge_get(): the entries have been read. */
+	return WIRE_EDGES - (head - atomic_load_explicit(&t->edge_tail, memory_order_acquire));
 }
 
 /* The client adds an edge. False: the ring is full. */

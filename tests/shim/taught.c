@@ -168,9 +168,37 @@ static void case_clock(void)
 	judge(charged, kernels, served);
 }
 
+/* What finds no room on the page, because meted reads too seldom for kernels that are so short, is charged later. */
+static void case_edges(void)
+{
+	uint64_t kernels, noted;
+
+	setup_taught();
+	for (int i = 0; i < 20; i++) {
+		launch_one();
+		wait_one();
+	}
+	wait_idle(WIRE_COMPUTE);
+	take_edges(WIRE_COMPUTE, NULL);
+	kernels = truth->kernels;
+	for (int i = 0; i < 3 * (int)WIRE_EDGES; i++) {
+		launch_one();
+		cu.cuStreamSynchronize(NULL);
+	}
+	wait_idle(WIRE_COMPUTE);
+	noted = take_edges(WIRE_COMPUTE, NULL);
+	launch_one();
+	cu.cuStreamSynchronize(NULL);
+	wait_idle(WIRE_COMPUTE);
+	noted += take_edges(WIRE_COMPUTE, NULL);
+	kernels = truth->kernels - kernels;
+	printf("# %.3f ms noted for %u kernels of 100 us\n", (double)noted / 1e6, (unsigned int)kernels);
+	ok(noted + kernels * KERNEL_NS / SLACK >= kernels * KERNEL_NS);
+}
+
 static const struct kit_case cases[] = {
 	{ "taught begins", case_begins }, { "taught ends", case_ends },	  { "taught phases", case_phases },
-	{ "taught calls", case_calls },	  { "taught clock", case_clock },
+	{ "taught calls", case_calls },	  { "taught clock", case_clock }, { "taught edges", case_edges },
 };
 
 int main(int argc, char **argv)
