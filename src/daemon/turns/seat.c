@@ -16,7 +16,9 @@
 #define HOLD_NS 50000000ull   /* of a turn that an earlier meted opened, at most */
 #define AWAY_NS 1000000000ull /* of the time without meted so much is charged at most for one launch */
 #define FAR_NS 60000000000ull /* no prediction reaches further */
-#define LONGER_NS 500000ull   /* a turn's end that moves by less can be found later */
+#define EXCUSED_MOST_NS FAR_NS
+#define EXCUSED_PART 128u   /* of the time passes until as much may be excused again */
+#define LONGER_NS 500000ull /* a turn's end that moves by less can be found later */
 
 static void wake(struct wire_turn *turn)
 {
@@ -173,6 +175,22 @@ static void end_edges(struct seat *s, uint64_t now_ns)
 }
 
 /*
+ * A tenant's clients that are stopped and then killed are believed what they foretold, but not again and again: one
+ * could bring a kernel that takes far longer than the ones before it, stop, and be killed when that has ended.
+ */
+static uint64_t excuse(struct place *p, uint64_t ns, uint64_t now_ns)
+{
+	uint64_t over_ns = (now_ns - p->excused_at_ns) / EXCUSED_PART;
+
+	p->excused_ns -= p->excused_ns < over_ns ? p->excused_ns : over_ns;
+	p->excused_at_ns = now_ns;
+	if (ns > EXCUSED_MOST_NS - p->excused_ns)
+		ns = EXCUSED_MOST_NS - p->excused_ns;
+	p->excused_ns += ns;
+	return ns;
+}
+
+/*
  * Work of which no edge was noted: a program may end with its last kernel, before it has measured that, or be killed.
  * It was in flight until now; of a program that was stopped long before, until its predicted end.
  */
@@ -186,8 +204,8 @@ static void end_unnoted(struct seat *s, uint64_t now_ns)
 		return;
 	from = max_u64(from, s->edge_ns);
 	from = max_u64(from, now_ns > FAR_NS ? now_ns - FAR_NS : 0);
-	if (!unknown && end > WIRE_STUCK_NS && end - WIRE_STUCK_NS > done)
-		end = done;
+	if (from < end && !unknown && end > WIRE_STUCK_NS && end - WIRE_STUCK_NS > done)
+		end -= excuse(s->place, end - max_u64(done, from), now_ns);
 	if (from >= end)
 		return;
 	arbiter_begins(s->place->engine->arbiter, s->place->at, from);

@@ -254,6 +254,37 @@ static void test_gone(void)
 	}
 }
 
+/* Clients of one tenant that are killed after 2 s, each, of which they foretold 10 ms. Value: what is charged, in s. */
+static uint64_t stopped_s(unsigned int clients)
+{
+	struct found f = prepare(0, 0);
+	uint64_t at = NOW, charged;
+
+	for (unsigned int i = 0; i < clients; i++) {
+		struct seat *s = engine_sit(f.place, f.turn, false, at);
+
+		atomic_store(&f.turn->busy_since_ns, at);
+		atomic_store(&f.turn->done_by_ns, at + 10 * MS);
+		at += 2000 * MS;
+		engine_rise(s, at, false);
+	}
+	arbiter_step(f.engine->arbiter, at);
+	charged = engine_totals(f.place, at).charged_ns / (1000 * MS);
+	engine_leave(f.place, at);
+	engine_free(f.engine);
+	free(f.turn);
+	return charged;
+}
+
+static void test_stopped(void)
+{
+	uint64_t few = stopped_s(30), many = stopped_s(200);
+
+	tap_ok(few <= 1, "a few clients that were stopped are believed what they foretold: %llu s of 60 are charged",
+	       (unsigned long long)few);
+	tap_ok(many >= 400 - 60 - 4, "many are not: %llu s of 400", (unsigned long long)many);
+}
+
 /* For how long nobody looks at a tenant with so many clients after a look, in us. */
 static uint64_t quiet_us(unsigned int clients)
 {
@@ -295,6 +326,7 @@ int main(void)
 	tap_begin();
 	test_crowd();
 	test_gone();
+	test_stopped();
 	test_pages();
 	test_rights();
 	test_handed_over();

@@ -51,6 +51,7 @@ struct place {
 	struct arbiter_demand told;	/* the demand that the arbiter knows */
 	struct window *second, *minute; /* of the last second and minute, in steps of 0.1 s and of 1 s */
 	uint64_t longest_ns, bypassed;	/* of clients that have ended */
+	uint64_t excused_ns, excused_at_ns; /* of late, not charged to clients that were stopped; as of this time */
 	uint64_t resumed_ns, away_ns;	/* charged by a predecessor, and used since then */
 	uint64_t absent_ns, found_ns;	/* the time without a meted, and its end */
 	int64_t resumed_lag_ns;
