@@ -16,7 +16,7 @@
 #define HOLD_NS 50000000ull   /* of a turn that an earlier meted opened, at most */
 #define AWAY_NS 1000000000ull /* of the time without meted so much is charged at most for one launch */
 #define FAR_NS 60000000000ull /* no prediction reaches further */
-#define EXCUSED_MOST_NS FAR_NS
+#define EXCUSED_MOST_NS 10000000000ull
 #define EXCUSED_PART 128u   /* of the time passes until as much may be excused again */
 #define LONGER_NS 500000ull /* a turn's end that moves by less can be found later */
 

@@ -278,11 +278,11 @@ static uint64_t stopped_s(unsigned int clients)
 
 static void test_stopped(void)
 {
-	uint64_t few = stopped_s(30), many = stopped_s(200);
+	uint64_t few = stopped_s(5), many = stopped_s(200);
 
-	tap_ok(few <= 1, "a few clients that were stopped are believed what they foretold: %llu s of 60 are charged",
+	tap_ok(few <= 1, "a few clients that were stopped are believed what they foretold: %llu s of 10 are charged",
 	       (unsigned long long)few);
-	tap_ok(many >= 400 - 60 - 4, "many are not: %llu s of 400", (unsigned long long)many);
+	tap_ok(many >= 400 - 10 - 4, "many are not: %llu s of 400", (unsigned long long)many);
 }
 
 /* For how long nobody looks at a tenant with so many clients after a look, in us. */
