@@ -51,6 +51,16 @@ def launders(s, name, units):
     return liar
 
 
+def bequeaths(s, name, units):
+    """As one whose shared memory another program of the grant keeps, when the one who has but said that it is there has ended."""
+    liar, heir = launders(s, name, units), joined(s, name)
+    for key in "abcd":
+        heir.ask("import", key)
+    liar.kill()
+    until(lambda: len(s.control().grant(name)["processes"]) == 1, 10)
+    return heir
+
+
 def plants(s, name, units):
     """As one that writes on its page that it shares memory; a meted that comes reads it there."""
     liar = joined(s, name)
@@ -79,10 +89,24 @@ def attack(lie, spill, units, again):
     return got, new, held <= 1 << 30
 
 
-for lie in (claims, forges, writes, shares, launders, plants):
+for lie in (claims, forges, writes, shares, launders, bequeaths, plants):
     for spill, units in ((False, ABSURD), (True, WHOLE)):
         for again in ((True,) if lie is plants else (False, True)):
             same(attack(lie, spill, units, again), (True, True, True),
                  f"{lie.__name__} {units} units, {'with' if spill else 'without'} --spill{', and meted is killed' if again else ''}: others "
                  "get what they were promised, new promises are made")
+
+# What a program only says is not counted against others. It gives that back, and is lent memory in its place: that is counted.
+s = system(env={"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "1G"})
+answers = ask_as(VICTIM, s.dir, soft("512M", "promised")) + ask_as(UID, s.dir, soft("1G", "liar", spill=True), soft("1G", "second", spill=True))
+ok(all(a["ok"] for a in answers), "a promise, and two grants of a user's with --spill", answers)
+liar, second, victim = joined(s, "liar", WHOLE), joined(s, "second"), joined(s, "promised")
+liar.ask("give", 0, WHOLE)
+liar.reserve(0, 0)
+same(liar.word(), (0, 0), "a program that said that it holds the device gives that back")
+ok(liar.hold(0, HALF), "it is lent what is promised to nobody")
+ok(not second.hold(0, QUARTER), "which counts: another one of the user's is lent nothing of what is promised")
+ok(victim.hold(0, HALF), "and who was promised it has it")
+same(s.control().ask("devices")["devices"][0]["held_bytes"], 1 << 30, "the device is full, and no fuller")
+s.close()
 finish()
