@@ -449,16 +449,20 @@ def from_source(w, source, patience):
         c.close()
 
 
+def unfinished(w):
+    """A connection with a body of which more than half of the most has come: the server keeps room for all of it."""
+    context = ssl.create_default_context(cafile=w.ca)
+    s = context.wrap_socket(socket.create_connection(("127.0.0.1", w.port()), timeout=30), server_hostname="localhost")
+    s.sendall(b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Length: 4100000\r\n\r\n" + b"x" * 2200000)
+    return s
+
+
 def test_occupied(w):
     """One source fills what all requests may have in memory, and as many connections as it gets: others are served."""
-    context = ssl.create_default_context(cafile=w.ca)
     held = []
 
     def hold():
-        """A body of which more than half of the most has come: the server keeps room for all of it."""
-        s = context.wrap_socket(socket.create_connection(("127.0.0.1", w.port()), timeout=30), server_hostname="localhost")
-        held.append(s)
-        s.sendall(b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Length: 4100000\r\n\r\n" + b"x" * 2200000)
+        held.append(unfinished(w))
     large = review(pod({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}, {"note": "x" * 300000}))
     c = connect(w.port(), w.ca)
 
@@ -695,6 +699,10 @@ def test_callers():
         ok(status_as(w.port(), w.ca, "/mutate", caller, asked) in (0, 403), f"a caller {what} is refused")
         ok(status_as(w.port(), w.ca, "/mutate", caller, large) in (0, 403), f"a caller {what} is refused with a large body")
         ok(status_as(w.port(), w.ca, "/metrics", caller) in (0, 403), f"a caller {what} gets no metrics")
+    held = [unfinished(w) for _ in range(16)]
+    same(status_as(w.port(), w.ca, "/mutate", ours, dict(asked, more="x" * 300_000)), 200, "bodies of those who are refused take no memory from others'")
+    for one in held:
+        one.close()
     same(status_as(w.port(), w.ca, "/healthz"), 200, "kubelet's probe has no certificate")
     same(status_as(w.port(), w.ca, "/metrics", ours), 200, "metrics with it")
     shutil.copy(other["ca"], trusted)
