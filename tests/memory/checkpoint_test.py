@@ -469,7 +469,9 @@ def killed_on_the_way(m, c, judge, other):
         r = begin(m, None, 2)
         before = share(c)["index"]
         c.ask("grant_move", name="plain", device=str(1 - before))
-        time.sleep(random_.random() * 0.15)
+        if random_.random() < 0.6:
+            until(lambda: c.grant("plain")["suspension"]["state"] in ("returning", "none"), 20)
+        time.sleep(random_.random() * 0.08)
         state = c.grant("plain")["suspension"]["state"]
         c.close()
         fall(m)
@@ -556,6 +558,24 @@ def can_look_into(m, c):
     return can
 
 
+def no_room_in_the_host():
+    """What leaves is kept in the worker's memory, and counts as what leaves in other ways does."""
+    config = os.path.join(FOLDER.name, "meted.yaml")
+    with open(config, "w", encoding="utf-8") as f:
+        f.write("memory: {pool: 8M}\n")
+    m = Meted("--soft-only", env={**ENV, "METE_CONFIG": config})
+    c = m.control()
+    m.make("plain", QUOTA, wall=True)
+    r = begin(m, None, 1)
+    status, text = mete(m, "set", "plain", "--suspend")
+    ok(status == 1 and "the host has no room for its 24" in text and "8 MiB are left" in text and "\n" not in text, "no room in the host: refused in one line", status, text)
+    ok(share(c)["held_bytes"] >= SIZE and not c.grant("plain")["suspended"], "and it is as it was", share(c))
+    r.go_on()
+    same(r.end(), 0, "its program goes on")
+    c.close()
+    m.close()
+
+
 m = Meted("--soft-only", env=ENV)
 c = m.control()
 judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "judge"), m.env)
@@ -596,4 +616,5 @@ m.close()
 if WALL:
     other.close()
     older_driver()
+    no_room_in_the_host()
 finish()

@@ -13,6 +13,7 @@
 #include "daemon/tenants/leaving.h"
 #include "daemon/tenants/residing.h"
 #include "daemon/tenants/tenant.h"
+#include "daemon/workers/cgroup.h"
 #include "daemon/workers/pool.h"
 #include "daemon/workers/worker.h"
 
@@ -589,6 +590,49 @@ static const char *fence_bars(const struct tenant *t, const struct device *to)
 	return NULL;
 }
 
+/* What the kernel could give to programs now; UINT64_MAX: it does not say. */
+static uint64_t available_bytes(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	unsigned long long kib;
+	bool found = false;
+	char line[128];
+
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "MemAvailable: %llu", &kib) == 1;
+	if (file)
+		fclose(file);
+	return found ? kib * 1024 : UINT64_MAX;
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * The driver keeps all of it in the program's own memory. Where that ends the kernel ends the program, so the host is
+ * looked at before; workers' memory counts as what leaves in other ways does, and in their cgroup.
+ */
+static bool host_takes(const struct tenant *t, char *error, size_t size)
+{
+	char held_text[SIZE_TEXT_BYTES], room_text[SIZE_TEXT_BYTES];
+	uint64_t held = 0, room = available_bytes();
+
+	for (const struct client *c = t->clients; c; c = c->next)
+		held += client_bytes(c);
+	if (t->pool)
+		room = lesser(room, lesser(residence_pool_room(t) * WIRE_UNIT_BYTES,
+					   cgroup_memory_left(t->daemon, t->grant.id)));
+	if (held <= room)
+		return true;
+	snprintf(error, size,
+		 "grant %s: the host has no room for its %s: %s are left%s: let others return, or end programs",
+		 t->grant.name, size_format(held, held_text), size_format(room, room_text),
+		 t->pool ? " of its memory, of memory.pool or of workers.memory" : "");
+	return false;
+}
+
 /* `to`: NULL: it stays away. */
 static int leave(struct tenant *t, const struct device *to, uint32_t drain_s, char *error, size_t size)
 {
@@ -602,6 +646,8 @@ static int leave(struct tenant *t, const struct device *to, uint32_t drain_s, ch
 		snprintf(error, size, "grant %s: its programs are on the way to another server", t->grant.name);
 		return -EBUSY;
 	}
+	if (!host_takes(t, error, size))
+		return -EBUSY;
 	for (unsigned int i = 0; i < t->grant.share_count; i++)
 		if (t->grant.share[i].ledger.object_units > leaving_units(t, i)) {
 			snprintf(error, size,

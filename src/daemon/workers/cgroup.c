@@ -252,6 +252,35 @@ int cgroup_open(struct daemon *daemon, uint64_t grant_id)
 	return fd;
 }
 
+/* UINT64_MAX: it says no number. */
+static uint64_t number_in(int folder_fd, const char *name)
+{
+	_cleanup_close_ int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC);
+	char text[32];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return UINT64_MAX;
+	text[n] = 0;
+	return *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX;
+}
+
+uint64_t cgroup_memory_left(struct daemon *daemon, uint64_t grant_id)
+{
+	struct cgroups *c = get(daemon);
+	_cleanup_close_ int folder_fd = -1;
+	uint64_t most, now;
+	char name[NAME_BYTES];
+
+	if (!c || c->folder_fd < 0)
+		return UINT64_MAX;
+	write_name(c, name, grant_id);
+	folder_fd = open_one(c, name);
+	most = folder_fd < 0 ? UINT64_MAX : number_in(folder_fd, "memory.max");
+	now = most == UINT64_MAX ? 0 : number_in(folder_fd, "memory.current");
+	return most == UINT64_MAX || now == UINT64_MAX ? UINT64_MAX : most > now ? most - now : 0;
+}
+
 /* Value: whether it is gone. */
 static bool remove_one(const struct cgroups *c, const char *name)
 {

@@ -25,6 +25,8 @@ bool cgroup_there(struct daemon *daemon);
  * not exist. -1: there are no cgroups.
  */
 int cgroup_open(struct daemon *daemon, uint64_t grant_id);
+/* Bytes of memory that the grant's cgroup may still take; UINT64_MAX: it has none, or no limit. */
+uint64_t cgroup_memory_left(struct daemon *daemon, uint64_t grant_id);
 /*
  * Removes the cgroup of a grant that has ended as soon as it is empty; processes that remain after a moment are killed.
  */
