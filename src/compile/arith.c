@@ -491,6 +491,22 @@ static LLVMValueRef pairs(struct arith *a, enum code code, LLVMValueRef *x)
 	return LLVMBuildBitCast(a->b, r, t, "");
 }
 
+/* x[4] + x[1] * x[2] * x[3], of which x[1] is an integer. */
+static LLVMValueRef scale_add(struct arith *a, const struct compile_op *o, bool flushes, LLVMValueRef *x)
+{
+	LLVMValueRef r = LLVMBuildSIToFP(a->b, x[1], a->real, ""), args[3];
+
+	for (uint32_t k = 2; k < 5; k++)
+		if (flushes && !operand_state(a->e->flow, &o->operand[k], a->e->s).flat)
+			x[k] = flush(a, x[k]);
+	r = LLVMBuildBitCast(a->b, LLVMBuildFMul(a->b, r, as_real(a, x[2]), ""), a->narrow, "");
+	args[0] = as_real(a, flushes ? flush(a, r) : r);
+	args[1] = as_real(a, x[3]);
+	args[2] = as_real(a, x[4]);
+	r = LLVMBuildBitCast(a->b, value_intrinsic(a->e, "llvm.fma", a->real, args, 3), a->narrow, "");
+	return flushes ? flush(a, r) : r;
+}
+
 LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inline_row *row, LLVMValueRef *x)
 {
 	struct arith a = { e, e->b, formed(x[1], e->i32), formed(x[1], e->i64),
@@ -507,6 +523,8 @@ LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inli
 		r = integer(&a, o, row, x);
 		return row->flags & (ROW_WHOLE | ROW_S16) ? r : narrow(&a, r, 16, false);
 	}
+	if (row->code == CODE_SCALE_ADD)
+		return scale_add(&a, o, row->flags & ROW_FTZ, x);
 	for (uint32_t k = 1; row->flags & ROW_FTZ && k < COMPILE_OPERANDS; k++)
 		if (x[k] && !operand_state(e->flow, &o->operand[k], e->s).flat)
 			x[k] = flush(&a, x[k]);

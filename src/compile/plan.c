@@ -163,6 +163,8 @@ static const struct inline_row rows[] = {
 	{ "sub{,.rn}.f32", CODE_FSUB, ROW_F32 | ROW_NAN, 0 },
 	{ "mul{,.rn}.f32", CODE_FMUL, ROW_F32 | ROW_NAN, 0 },
 	{ "{fma,mad}{,.rn}.f32", CODE_FMA, ROW_F32 | ROW_NAN, 0 },
+	{ "%scaleadd.f32", CODE_SCALE_ADD, ROW_NAN, 0 },
+	{ "%scaleadd.ftz.f32", CODE_SCALE_ADD, ROW_NAN | ROW_FTZ, 0 },
 	{ "div{.rn,.full,.approx}.f32", CODE_FDIV, ROW_F32 | ROW_NAN, 0 },
 	{ "rcp{.rn,.approx}.f32", CODE_FRCP, ROW_F32 | ROW_NAN, 0 },
 	{ "sqrt{.rn,.approx}.f32", CODE_FSQRT, ROW_F32 | ROW_NAN, 0 },

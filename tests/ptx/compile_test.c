@@ -233,6 +233,30 @@ static const char text[] =
 	"\t" HUNDRED(FILL) "\n\t" HUNDRED(DRAIN) "\n"
 	"\tmad.wide.u32 %d2, %r1, 4, %d1; st.global.u32 [%d2], %r9; ret;\n}\n";
 
+/* Sums of scaled integers, which become one step; then the same where something keeps the steps apart. */
+static const char scaled[] =
+	".version 8.0\n.target sm_80\n.address_size 64\n"
+	".visible .entry scaled(.param .u64 po, .param .u32 mask, .param .u32 mix)\n{\n"
+	"\t.reg .b32 %r<20>; .reg .f32 %f<40>; .reg .b64 %d<9>;\n"
+	"\tmov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r1, %r2, 64, %r1;\n"
+	"\tld.param.u64 %d1, [po]; ld.param.u32 %r3, [mask]; ld.param.u32 %r4, [mix]; mad.wide.u32 %d1, %r1, 32, %d1;\n"
+	"\tmad.lo.u32 %r5, %r1, 2654435761, %r4; mad.lo.u32 %r6, %r5, 1664525, 1013904223; mad.lo.u32 %r7, %r6, 22695477, 1;\n"
+	"\tmad.lo.u32 %r8, %r7, 1664525, %r5; and.b32 %r9, %r6, %r3; and.b32 %r10, %r7, %r3; and.b32 %r11, %r8, %r3;\n"
+	"\tshr.s32 %r12, %r5, %r4; mov.b32 %f1, %r9; mov.b32 %f2, %r10; mov.b32 %f3, %r11;\n"
+	"\tcvt.rn.f32.s32 %f4, %r12; mul.ftz.f32 %f5, %f1, %f4; fma.rn.ftz.f32 %f6, %f5, %f2, %f3; st.global.f32 [%d1], %f6;\n"
+	"\tcvt.rn.f32.s32 %f7, %r12; mul.ftz.f32 %f8, %f1, %f7; fma.rn.ftz.f32 %f9, %f8, %f2, %f3; add.f32 %f10, %f7, %f8;\n"
+	"\tst.global.f32 [%d1+4], %f9;\n"
+	"\tcvt.rn.f32.s32 %f11, %r12; mul.f32 %f12, %f11, %f1; fma.rn.f32 %f13, %f2, %f12, %f3; st.global.f32 [%d1+8], %f13;\n"
+	"\tcvt.rn.f32.s32 %f14, %r12; mul.f32 %f15, %f14, %f1; fma.rn.f32 %f16, %f2, %f15, %f3; add.f32 %f10, %f10, %f15;\n"
+	"\tst.global.f32 [%d1+12], %f16;\n"
+	/* a source is written in between; a NaN that no operation has put in order is an integer too */
+	"\tmov.u32 %r13, %r12; cvt.rn.f32.s32 %f17, %r13; mul.f32 %f18, %f17, %f1; add.s32 %r13, %r13, 77;\n"
+	"\tfma.rn.f32 %f19, %f18, %f2, %f3; cvt.rn.f32.s32 %f20, %r13; add.f32 %f10, %f10, %f20; st.global.f32 [%d1+16], %f19;\n"
+	"\tadd.f32 %f21, %f1, %f2; mov.b32 %r14, %f21; cvt.rn.f32.s32 %f22, %r14; mul.ftz.f32 %f23, %f22, %f2;\n"
+	"\tfma.rn.ftz.f32 %f24, %f23, %f3, %f3; st.global.f32 [%d1+20], %f24;\n"
+	"\tcvt.rn.f32.s32 %f25, %r14; mul.ftz.f32 %f26, %f25, %f2; fma.rn.ftz.f32 %f27, %f26, %f3, %f3; st.global.f32 [%d1+24], %f27;\n"
+	"\tadd.f32 %f10, %f10, %f26; st.global.f32 [%d1+28], %f10; ret;\n}\n";
+
 struct outcome {
 	struct ptx_fault fault;
 	struct ptx_stats stats;
@@ -247,14 +271,15 @@ static struct outcome outcomes[2];
  * The text, loaded once in a process for each way: a kernel is compiled when it first runs, which takes longer than all
  * its runs. No kernel uses the variable of the module, whose memory does not outlive device_reset().
  */
-static struct ptx_module *loaded(enum ptx_compile how)
+static struct ptx_module *loaded(enum ptx_compile how, bool is_scaled)
 {
-	static struct ptx_module *modules[2];
-	struct ptx_module **m = &modules[how == PTX_COMPILE_ALWAYS];
+	static struct ptx_module *modules[2][2];
+	struct ptx_module **m = &modules[is_scaled][how == PTX_COMPILE_ALWAYS];
 	const struct ptx_options options = { .compile = how };
+	const char *t = is_scaled ? scaled : text;
 
 	if (!*m)
-		*m = load_text(text, strlen(text), &options);
+		*m = load_text(t, strlen(t), &options);
 	return *m;
 }
 
@@ -263,7 +288,7 @@ static void run(enum ptx_compile how, const char *name, struct dims grid, struct
 		struct outcome *ret)
 {
 	struct ptx_launch l = { .timeout_ns = 300000000 };
-	struct ptx_module *m = loaded(how);
+	struct ptx_module *m = loaded(how, !strcmp(name, "scaled"));
 	uint32_t *in, *out;
 	uint64_t arg[4];
 
@@ -336,6 +361,24 @@ static void test_results(void)
 		tap_ok(compare("quotients", (struct dims){ 4, 1, 1 }, (struct dims){ 64, 1, 1 }, starts[i], 0) &&
 			       same_results(),
 		       "quotients from 0x%x: results and counters", starts[i]);
+}
+
+/* One step or three: the same bits, in both ways of executing them. */
+static void test_scaled(void)
+{
+	static const uint32_t masks[] = { 0xffffffff, 0x80ffffff, 0x9fffffff, 0x807fffff, 0xbfffffff, 0 };
+
+	for (uint32_t k = 0; k < 6 * sizeof(masks) / sizeof(masks[0]); k++) {
+		bool good = compare("scaled", (struct dims){ 4, 1, 1 }, (struct dims){ 64, 1, 1 }, masks[k / 6], k % 6 * 6);
+
+		good = good && same_results();
+		for (uint32_t t = 0; good && t < 256; t++) {
+			const uint32_t *o = outcomes[0].out + t * 8;
+
+			good = o[0] == o[1] && o[2] == o[3] && o[2] == o[4] && o[5] == o[6];
+		}
+		tap_ok(good, "sums of scaled integers, mask 0x%x, %u", masks[k / 6], k % 6);
+	}
 }
 
 /* PTX leaves open what lanes get that take part for others; here it is 0. */
@@ -816,6 +859,7 @@ int main(void)
 	test_ending();
 	device_open(2);
 	test_results();
+	test_scaled();
 	test_absent();
 	test_tiles();
 	test_near();

@@ -3,8 +3,8 @@
  *
  * It looks at one stretch of steps between branches at a time, where every lane that runs one step runs all, so that
  * no data flow is needed: a copy's source stands for the copy as long as neither is written again; a copy that nobody
- * reads any more goes; a product whose only use is a sum becomes one step with it. The instructions of a step that
- * goes are counted with the next one.
+ * reads any more goes; a product whose only use is a sum becomes one step with it, and so do an integer's conversion,
+ * its scaling and the sum that takes it. The instructions of a step that goes are counted with the next one.
  *
  * What a register holds where nothing has been written to it is left as it is: only reads that the copy itself precedes
  * are changed.
@@ -17,6 +17,7 @@
 #define COPIES_MAX 16u
 #define FUSE_DISTANCE 16u /* steps between a product and its sum */
 #define FUSIONS 6u
+#define SCALINGS 2u
 
 struct copy {
 	uint32_t to, from;
@@ -29,11 +30,15 @@ struct improve {
 	uint8_t *gone;	 /* of each step */
 	struct copy copy[COPIES_MAX];
 	uint32_t copy_count;
-	const struct row *mov[4];
+	const struct row *mov[4], *product; /* product: of matrices */
 	struct fusion {
 		const struct row *first, *sum, *both;
 		uint32_t sources; /* of the first */
 	} fusion[FUSIONS];
+	const struct row *convert; /* an integer to f32 */
+	struct scaling {
+		const struct row *scale, *sum, *all;
+	} scaling[SCALINGS];
 };
 
 static bool is_reg(uint32_t operand)
@@ -109,6 +114,19 @@ static void copy_add(struct improve *m, const struct step *s)
 	m->copy[m->copy_count++] = (struct copy){ s->operand[0], s->operand[1] };
 }
 
+/* In a list of operands: what a matrix product adds to. Its other operands are of the same kind. */
+static void list_replace(struct improve *m, struct op_list *l, const struct copy *c)
+{
+	for (uint32_t k = l->defs; k < l->count; k++) {
+		if (l->loc[k] != c->to)
+			continue;
+		l->loc[k] = c->from;
+		m->uses[c->to]--;
+		if (is_reg(c->from))
+			m->uses[c->from]++;
+	}
+}
+
 /* Not every step takes a constant where it takes a register. */
 static bool takes_constant(const struct step *s)
 {
@@ -120,6 +138,8 @@ static void reads_replace(struct improve *m, struct step *s)
 	for (uint32_t i = 0; i < m->copy_count; i++) {
 		const struct copy *c = &m->copy[i];
 
+		if (s->list && s->row == m->product)
+			list_replace(m, s->list, c);
 		if (s->guard == c->to && is_reg(c->from)) {
 			s->guard = c->from;
 			m->uses[c->to]--;
@@ -187,6 +207,15 @@ static struct step *sum_find(struct improve *m, uint32_t i, const struct row *su
 	return NULL;
 }
 
+/* Whether no step between them writes what step p reads. */
+static bool unwritten(const struct improve *m, const struct step *p, const struct step *end)
+{
+	for (const struct step *s = p + 1; s < end; s++)
+		if (!m->gone[s - m->d->step] && defines(s, p->operand[1]))
+			return false;
+	return true;
+}
+
 static const struct fusion *fusion_find(const struct improve *m, const struct row *first)
 {
 	for (uint32_t k = 0; k < FUSIONS; k++)
@@ -213,6 +242,32 @@ static void products_fuse(struct improve *m)
 		step_use(s, f->sources + 1, other);
 		s->row = f->both;
 		m->gone[i] = 1;
+	}
+}
+
+/* Quantized models: sum + integer * scale * scale. */
+static void scalings_fuse(struct improve *m, const struct scaling *f)
+{
+	for (uint32_t i = 0; i < m->d->step_count; i++) {
+		struct step *p = &m->d->step[i], *scale, *sum;
+		uint32_t place, other;
+
+		if (p->row != m->convert || p->control || p->guard != LOC_NONE || m->gone[i] ||
+		    m->uses[p->operand[0]] != 1)
+			continue;
+		scale = sum_find(m, i, f->scale, &place);
+		if (!scale || m->uses[scale->operand[0]] != 1)
+			continue;
+		other = scale->operand[3 - place];
+		sum = sum_find(m, (uint32_t)(scale - m->d->step), f->sum, &place);
+		if (!sum || !unwritten(m, p, sum))
+			continue;
+		step_use(sum, 4, sum->operand[3]);
+		step_use(sum, 3, sum->operand[3 - place]);
+		step_use(sum, 2, other);
+		step_use(sum, 1, p->operand[1]);
+		sum->row = f->all;
+		m->gone[i] = m->gone[scale - m->d->step] = 1;
 	}
 }
 
@@ -256,6 +311,14 @@ int improve_steps(struct decoder *d)
 				     { decode_row(d, "cvt.u64.u32"), add_64, decode_row(d, "%addwide.u32"), 1 },
 				     { decode_row(d, "shl.b64"), add_64, decode_row(d, "%shladd.b64"), 2 },
 				     { decode_row(d, "shl.b32"), add_32, decode_row(d, "%shladd.b32"), 2 },
+			     },
+			     .product = decode_row(d, "%mma"),
+			     .convert = decode_row(d, "cvt.rn.f32.s32"),
+			     .scaling = {
+				     { decode_row(d, "mul.ftz.f32"), decode_row(d, "fma.rn.ftz.f32"),
+				       decode_row(d, "%scaleadd.ftz.f32") },
+				     { decode_row(d, "mul.f32"), decode_row(d, "fma.rn.f32"),
+				       decode_row(d, "%scaleadd.f32") },
 			     } };
 	uint32_t *place = malloc((d->step_count + 1) * sizeof(*place));
 	int r = -ENOMEM;
@@ -269,6 +332,8 @@ int improve_steps(struct decoder *d)
 		copies_follow(&m);
 		copies_drop(&m);
 		products_fuse(&m);
+		for (uint32_t k = 0; k < SCALINGS; k++)
+			scalings_fuse(&m, &m.scaling[k]);
 		steps_close_up(&m, place);
 		r = 0;
 	}

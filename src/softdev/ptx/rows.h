@@ -69,6 +69,9 @@ static __attribute__((noinline, cold, unused)) void settle_nan(f32 *d)
 #define N3(pattern, name, td, ta, tb, tc, ...)                                                                        \
 	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc), VALUE(a, ta) VALUE(b, tb) VALUE(c, tc),             \
 	      (__VA_ARGS__), SETTLE, SETTLE_MASKED)
+#define N4(pattern, name, td, ta, tb, tc, te, ...)                                                                    \
+	LOOPS(name, td, SOURCE(a, ta) SOURCE(b, tb) SOURCE(c, tc) SOURCE(e, te),                                       \
+	      VALUE(a, ta) VALUE(b, tb) VALUE(c, tc) VALUE(e, te), (__VA_ARGS__), SETTLE, SETTLE_MASKED)
 
 /* Two f32 side by side in a lane of 64 bits. */
 #define SOURCE_PAIR(x) const f32 *p##x = at(w, o->x);
@@ -112,6 +115,7 @@ static __attribute__((noinline, cold, unused)) void settle_nan(f32 *d)
 #undef N1
 #undef N2
 #undef N3
+#undef N4
 #undef R1
 #undef R2
 #undef R2F
@@ -132,6 +136,7 @@ static __attribute__((noinline, cold, unused)) void settle_nan(f32 *d)
 #define N1 R1
 #define N2 R2
 #define N3 R3
+#define N4 R4
 #define R4(pattern, name, td, ta, tb, tc, te, ...)                                                                    \
 	{ pattern, name##_full, name##_masked, FORM_PLAIN, 5, { TY_##td, TY_##ta, TY_##tb, TY_##tc, TY_##te } },
 #define RH(pattern, fn, form, count, ...) { pattern, fn, fn, form, count, { __VA_ARGS__ } },

@@ -24,6 +24,8 @@ N3("{fma,mad}{,.rn}.ftz.f32", fma_ftz, f32, f32, f32, f32, ftz(fmaf(ftz(a), ftz(
 R3("{fma,mad}{,.rn}.sat.f32", fma_sat, f32, f32, f32, f32, sat_f32(fmaf(a, b, c)))
 R3("{fma,mad}{,.rn}.ftz.sat.f32", fma_ftz_sat, f32, f32, f32, f32, sat_f32(ftz(fmaf(ftz(a), ftz(b), ftz(c)))))
 R3("{fma,mad}{,.rn}.f64", fma_f64, f64, f64, f64, f64, fma(a, b, c))
+N4("%scaleadd.f32", scale_add, f32, s32, f32, f32, f32, fmaf((f32)a * b, c, e))
+N4("%scaleadd.ftz.f32", scale_add_ftz, f32, s32, f32, f32, f32, ftz(fmaf(ftz((f32)a * ftz(b)), ftz(c), ftz(e))))
 P2("add{,.rn}.f32x2", add_f32x2, a + b)
 P2("add{,.rn}.ftz.f32x2", add_ftz_f32x2, ftz(ftz(a) + ftz(b)))
 P2("sub{,.rn}.f32x2", sub_f32x2, a - b)
