@@ -2,6 +2,7 @@
  * arith.c: the inline rows (plan.c) in LLVM's operations, which are the same for a scalar and for all lanes. What each
  * computes stands in softdev/ptx/rows_int.h, rows_float.h and rows_cvt.h.
  */
+#include "compile/approx.h"
 #include "compile/value.h"
 
 struct arith {
@@ -466,6 +467,10 @@ static LLVMValueRef floating(struct arith *a, enum code code, LLVMValueRef *x)
 	case CODE_ROUND_DOWN:
 	case CODE_ROUND_UP:
 		return value_intrinsic(a->e, rounding(code), a->real, args, 1);
+	case CODE_EX2:
+	case CODE_LG2:
+	case CODE_TANH:
+		return approx(a->e, code, args[0]);
 	case CODE_INT_OF_F32:
 		return int_of_f32(a, args[0]);
 	case CODE_LONG_OF_F64:

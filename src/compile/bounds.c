@@ -32,6 +32,12 @@ static bool is_op(LLVMValueRef v, LLVMOpcode code)
 	return LLVMIsAInstruction(v) && LLVMGetInstructionOpcode(v) == code;
 }
 
+/* The same for all lanes. */
+static bool is_shared(const struct bounds *b, LLVMValueRef v)
+{
+	return LLVMIsConstant(v) || (LLVMIsAInstruction(v) && LLVMGetInstructionParent(v) == b->lane->before);
+}
+
 /* Known where a lane begins. */
 static bool is_fixed(const struct bounds *b, LLVMValueRef v)
 {
@@ -88,6 +94,10 @@ static uint32_t low_zeros(LLVMValueRef v, uint32_t depth)
 	case LLVMSExt:
 	case LLVMZExt:
 		return low_zeros(LLVMGetOperand(v, 0), depth - 1);
+	case LLVMAnd:
+		a = low_zeros(LLVMGetOperand(v, 0), depth - 1);
+		b = low_zeros(LLVMGetOperand(v, 1), depth - 1);
+		return a > b ? a : b;
 	case LLVMAdd:
 	case LLVMSub:
 		a = low_zeros(LLVMGetOperand(v, 0), depth - 1);
@@ -196,6 +206,7 @@ bool bounds_check(struct bounds *b, struct lane_place *p, uint32_t reg)
 		lane_unless(b->lane, LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildSub(e->b, p->at, begin, ""), last, ""));
 		return false;
 	}
+	p->bound = is_shared(b, fixed) ? x : NULL;
 	here = LLVMGetInsertBlock(e->b);
 	LLVMPositionBuilderAtEnd(e->b, b->enter);
 	fixed = LLVMBuildAdd(e->b, fixed, number(b, p->least), "");

@@ -50,7 +50,7 @@ static void note_strong(struct emit *e)
 static void make_edge(struct emit *e, uint32_t to)
 {
 	const struct block_of_code *n = &e->flow->block[to];
-	const uint64_t quantum = e->flow->strong ? COMPILE_QUANTUM_STRONG : COMPILE_QUANTUM;
+	const uint64_t quantum = edge_quantum(e, to);
 	LLVMBasicBlockRef on, out;
 
 	if (e->kept) {
@@ -252,6 +252,7 @@ static bool make_operation(struct emit *e, const struct plan *p)
 		break;
 	case HOW_LOAD:
 	case HOW_STORE:
+	case HOW_ATOMIC:
 		make_access(e, p);
 		break;
 	case HOW_PARAM:

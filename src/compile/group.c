@@ -1,5 +1,6 @@
 /* group.c: see group.h. */
 #include "compile/group.h"
+#include "compile/atomic.h"
 #include "compile/leave.h"
 #include "compile/pattern.h"
 
@@ -134,9 +135,14 @@ LLVMValueRef group_first(struct emit *e)
 	return group_first_of(e, e->here);
 }
 
+LLVMValueRef group_last_of(struct emit *e, LLVMValueRef lanes)
+{
+	return LLVMBuildSub(e->b, number32(e, LANES - 1), zeroes(e, "llvm.ctlz", lanes), "");
+}
+
 LLVMValueRef group_last(struct emit *e)
 {
-	return LLVMBuildSub(e->b, number32(e, LANES - 1), zeroes(e, "llvm.ctlz", e->here), "");
+	return group_last_of(e, e->here);
 }
 
 LLVMValueRef group_is_one(struct emit *e)
@@ -261,13 +267,22 @@ static void wait_at(struct emit *e, uint32_t b, LLVMValueRef lanes)
 	value_store(e, LLVMBuildOr(e->b, before, lanes, ""), e->wait[b], 4);
 }
 
+uint64_t edge_quantum(const struct emit *e, uint32_t to)
+{
+	const struct block_of_code *b = e->flow->block;
+
+	return e->flow->strong && to <= e->in_block && atomic_asks(e->flow, b[to].begin, b[e->in_block].end)
+		       ? COMPILE_QUANTUM_STRONG
+		       : COMPILE_QUANTUM;
+}
+
 /*
  * What jump() of exec.c does, and then the warp's loop: a group that jumps backwards while others wait gives way to
  * them after a while, and to other warps.
  */
 static void jump_back(struct emit *e, uint32_t to, const struct state *s, const uint8_t *needed)
 {
-	const uint64_t quantum = e->flow->strong ? COMPILE_QUANTUM_STRONG : COMPILE_QUANTUM;
+	const uint64_t quantum = edge_quantum(e, to);
 	LLVMValueRef more = number32(e, 1), mark, strong, spins, good;
 	LLVMBasicBlockRef on = new_block(e), out = new_block(e);
 

@@ -21,9 +21,12 @@ LLVMValueRef group_mix(struct emit *e, LLVMValueRef mine, LLVMValueRef theirs);
 LLVMValueRef group_first(struct emit *e); /* a lane of the group, as i32 */
 LLVMValueRef group_first_of(struct emit *e, LLVMValueRef lanes);
 LLVMValueRef group_last(struct emit *e);
+LLVMValueRef group_last_of(struct emit *e, LLVMValueRef lanes);
 LLVMValueRef group_is_one(struct emit *e); /* true for a single lane */
 /* Returns to the interpreter; the lanes in `waiting` may wait. n: the number of executed instructions. */
 void group_leave(struct emit *e, LLVMValueRef n);
+/* How many instructions a warp runs before the jump backwards to that block lets others run. */
+uint64_t edge_quantum(const struct emit *e, uint32_t to);
 /* Jumps from the current position into block `to`. */
 void group_edge(struct emit *e, uint32_t to);
 /* The same forwards, where the group may consist of all lanes. */

@@ -248,6 +248,108 @@ static uint64_t offset_of(const struct compile_op *o, const struct lane_place *p
 	return p->shared ? n & 0xffffffffu : n;
 }
 
+struct lane_reach lane_reach_new(struct lane *x, uint64_t bytes)
+{
+	struct emit *e = x->e;
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+	const struct lane_reach r = { slot_new(e, e->i64), slot_new(e, e->i64), bytes };
+
+	LLVMPositionBuilderAtEnd(e->b, x->before);
+	LLVMBuildStore(e->b, LLVMConstAllOnes(e->i64), r.low);
+	LLVMBuildStore(e->b, LLVMConstNull(e->i64), r.high);
+	LLVMPositionBuilderAtEnd(e->b, here);
+	return r;
+}
+
+void lane_reach_add(struct lane *x, const struct lane_reach *r, LLVMValueRef address)
+{
+	struct emit *e = x->e;
+	LLVMValueRef low = LLVMBuildLoad2(e->b, e->i64, r->low, ""), high = LLVMBuildLoad2(e->b, e->i64, r->high, "");
+
+	LLVMBuildStore(e->b, LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntULT, address, low, ""), address, low, ""),
+		       r->low);
+	LLVMBuildStore(e->b,
+		       LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntUGT, address, high, ""), address, high, ""),
+		       r->high);
+}
+
+/* An offset in shared memory as an address. */
+static LLVMValueRef absolute(struct lane *x, bool shared, LLVMValueRef at)
+{
+	struct emit *e = x->e;
+
+	if (!shared)
+		return at;
+	return LLVMBuildAdd(e->b, LLVMBuildPtrToInt(e->b, e->shared, e->i64, ""), LLVMBuildZExt(e->b, at, e->i64, ""),
+			    "");
+}
+
+static void note_reach(struct lane *x, const struct lane_place *p)
+{
+	if (!x->reach)
+		return;
+	x->reach[x->reaches] = lane_reach_new(x, p->span);
+	lane_reach_add(x, &x->reach[x->reaches++], absolute(x, p->shared, p->at));
+}
+
+static void check_place(struct lane *x, struct lane_place *p)
+{
+	struct emit *e = x->e;
+	LLVMValueRef begin, last;
+
+	if (x->bounds && !p->shared) {
+		p->even = bounds_check(x->bounds, p, p->reg);
+		return;
+	}
+	lane_limits(x, p, &begin, &last);
+	lane_unless(x, LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildSub(e->b, p->at, begin, ""), last, ""));
+}
+
+/* No lane may run where the operation may not write. */
+static void check_writable(struct lane *x)
+{
+	struct emit *e = x->e;
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+
+	LLVMPositionBuilderAtEnd(e->b, x->before);
+	x->good = LLVMBuildAnd(e->b, x->good, access_range(e).writable, "");
+	LLVMPositionBuilderAtEnd(e->b, here);
+}
+
+static void note_odd(struct lane *x, LLVMValueRef at, uint32_t bytes)
+{
+	struct emit *e = x->e;
+	LLVMValueRef low = LLVMBuildAnd(e->b, at, LLVMConstInt(LLVMTypeOf(at), bytes - 1, false), "");
+
+	x->odd = LLVMBuildOr(e->b, x->odd, LLVMBuildTrunc(e->b, low, e->i8, ""), "");
+}
+
+LLVMValueRef lane_target(struct lane *x, const struct access_form *a)
+{
+	struct emit *e = x->e;
+	const struct compile_op *o = operation(e);
+	const struct value from = lane_operand(x, &o->operand[1], true);
+	const uint32_t bytes = (uint32_t)a->bytes * a->count;
+	LLVMTypeRef t = a->shared ? e->i32 : e->i64;
+	struct lane_place *p = &x->place[x->places++];
+
+	*p = (struct lane_place){ .address = lane_of(x, &from),
+				  .least = a->shared ? o->imm & 0xffffffffu : o->imm,
+				  .span = bytes,
+				  .bytes = bytes,
+				  .loads = 1,
+				  .shared = a->shared,
+				  .store = true,
+				  .reg = flow_reg(e->flow, &o->operand[1]) };
+	p->at = LLVMBuildAdd(e->b, p->address, LLVMConstInt(t, p->least, false), "");
+	check_place(x, p);
+	if (!a->shared)
+		check_writable(x);
+	if (!p->even)
+		note_odd(x, p->at, bytes);
+	return absolute(x, a->shared, p->at);
+}
+
 static struct lane_place *place_of(struct lane *x, const struct access_form *a, LLVMValueRef address)
 {
 	struct emit *e = x->e;
@@ -255,11 +357,10 @@ static struct lane_place *place_of(struct lane *x, const struct access_form *a, 
 	const uint32_t bytes = (uint32_t)a->bytes * a->count;
 	LLVMTypeRef t = a->shared ? e->i32 : e->i64;
 	struct lane_place *p;
-	LLVMValueRef begin, last;
 
 	for (uint32_t k = 0; k < x->places; k++) {
 		p = &x->place[k];
-		if (p->address == address && p->bytes == bytes && p->shared == a->shared &&
+		if (p->address == address && p->bytes == bytes && p->shared == a->shared && !p->store &&
 		    offset_of(o, p) <= p->span - bytes) {
 			p->loads++;
 			return p;
@@ -273,13 +374,8 @@ static struct lane_place *place_of(struct lane *x, const struct access_form *a, 
 				  .reg = flow_reg(e->flow, &o->operand[1]) };
 	reach_of(x, a, p);
 	p->at = LLVMBuildAdd(e->b, address, LLVMConstInt(t, p->least, false), "");
-	if (x->bounds && !a->shared) {
-		p->even = bounds_check(x->bounds, p, p->reg);
-		x->places++;
-		return p;
-	}
-	lane_limits(x, p, &begin, &last);
-	lane_unless(x, LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildSub(e->b, p->at, begin, ""), last, ""));
+	check_place(x, p);
+	note_reach(x, p);
 	if (!a->shared && !x->slot) {
 		p->all = value_array(e, &e->single_address[x->places], e->i64);
 		value_store(e, p->at, lane_element(x, p->all, e->i64), 8);
@@ -296,13 +392,11 @@ void lane_load(struct lane *x, const struct plan *plan)
 	LLVMTypeRef t = type_int(e, a->bytes);
 	const struct value from = lane_operand(x, &o->operand[1], true);
 	const struct lane_place *p = place_of(x, a, lane_of(x, &from));
-	LLVMValueRef at, low, v[4];
+	LLVMValueRef at, v[4];
 
 	at = LLVMBuildAdd(e->b, p->at, LLVMConstInt(LLVMTypeOf(p->at), offset_of(o, p), false), "");
-	if (!p->even || offset_of(o, p) % p->bytes) {
-		low = LLVMBuildAnd(e->b, at, LLVMConstInt(LLVMTypeOf(at), p->bytes - 1, false), "");
-		x->odd = LLVMBuildOr(e->b, x->odd, LLVMBuildTrunc(e->b, low, e->i8, ""), "");
-	}
+	if (!p->even || offset_of(o, p) % p->bytes)
+		note_odd(x, at, p->bytes);
 	at = a->shared ? LLVMBuildGEP2(e->b, e->i8, e->shared, (LLVMValueRef[]){ LLVMBuildZExt(e->b, at, e->i64, "") },
 				       1, "")
 		       : LLVMBuildIntToPtr(e->b, at, e->bytes, "");

@@ -15,6 +15,8 @@
 
 #define LANE_PLACES_MAX 24u /* different addresses of a stretch */
 
+struct bound;
+
 /* Loads from one register's address, before that is written again. */
 struct lane_place {
 	LLVMValueRef address; /* of this lane */
@@ -25,8 +27,16 @@ struct lane_place {
 	uint32_t loads;
 	uint32_t reg; /* with the address */
 	bool shared;
-	bool even;	  /* of a loop: known to be aligned, but for the operation's own number */
-	LLVMValueRef all; /* of a stretch: an array of what all lanes have */
+	bool store;
+	bool even;		   /* of a loop: known to be aligned, but for the operation's own number */
+	const struct bound *bound; /* of a loop: places with the same one lie equally far from lane to lane */
+	LLVMValueRef all;	   /* of a stretch: an array of what all lanes have */
+};
+
+/* Slots: from the least address to the greatest one, which begins `bytes`. */
+struct lane_reach {
+	LLVMValueRef low, high;
+	uint64_t bytes;
 };
 
 struct lane {
@@ -42,6 +52,9 @@ struct lane {
 	LLVMValueRef *slot;
 	struct value *fixed;
 	struct bounds *bounds; /* and how its addresses are checked: bounds.h */
+	/* of a loop that writes to memory: where its loads lie, in all lanes; NULL: nobody asks */
+	struct lane_reach *reach;
+	uint32_t reaches;
 	struct lane_place place[LANE_PLACES_MAX];
 	uint32_t places;
 };
@@ -58,6 +71,11 @@ LLVMValueRef lane_of(struct lane *x, const struct value *v);
 struct value lane_operand(struct lane *x, const struct compile_operand *o, bool settle);
 void lane_compute(struct lane *x, const struct plan *p);
 void lane_load(struct lane *x, const struct plan *p);
+/* Checks where a store or an atomic of this form writes. Value: its address; in shared memory too. */
+LLVMValueRef lane_target(struct lane *x, const struct access_form *a);
+/* A reach, empty before the first lane; what this lane touches belongs to it. */
+struct lane_reach lane_reach_new(struct lane *x, uint64_t bytes);
+void lane_reach_add(struct lane *x, const struct lane_reach *r, LLVMValueRef address);
 /* Begin and length of what the place may touch, in front of all lanes. */
 void lane_limits(struct lane *x, const struct lane_place *p, LLVMValueRef *begin, LLVMValueRef *last);
 /* Goes on where it holds, and to the vectors where it does not. */

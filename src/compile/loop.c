@@ -29,11 +29,6 @@ static LLVMValueRef count_bits(struct loop *l, LLVMValueRef v)
 	return value_intrinsic(l->e, "llvm.ctpop", LLVMTypeOf(v), &v, 1);
 }
 
-static LLVMValueRef round_of(struct loop *l, LLVMValueRef slot)
-{
-	return group_first_of(l->e, loop_get(l, l->e->i64, slot));
-}
-
 /* A byte of the function that says how often the loop is not tried. */
 static LLVMValueRef patience(struct emit *e, const struct loop *l)
 {
@@ -57,91 +52,66 @@ static void compare_costs(struct loop *l, LLVMValueRef here)
 	struct emit *e = l->e;
 	LLVMValueRef lanes = LLVMBuildZExt(e->b, count_bits(l, here), e->i64, ""), mine, theirs;
 
-	theirs = count_bits(l, loop_get(l, e->i64, l->block[0].rounds));
-	theirs = LLVMBuildMul(e->b, theirs, loop_number(l, l->round_cost), "");
+	theirs = LLVMBuildMul(e->b, log_rounds(l), loop_number(l, l->round_cost), "");
 	mine = LLVMBuildMul(e->b, loop_get(l, e->i64, l->visits), loop_number(l, l->visit_cost), "");
 	mine = LLVMBuildAdd(e->b, mine, LLVMBuildMul(e->b, lanes, loop_number(l, l->lane_cost), ""), "");
 	wait_if(l, loop_is_more(l, mine, theirs));
 }
 
-/* Of rounds where lanes may have been at one place or in a row. */
-static void count_alike(struct loop *l, uint32_t i)
-{
-	struct emit *e = l->e;
-	const struct loop_block *c = &l->block[i];
-	LLVMTypeRef types[5] = { e->bytes, e->bytes, e->i64, e->i32, e->i32 };
-	LLVMTypeRef t = LLVMFunctionType(e->i64, types, 5, false);
-	LLVMBasicBlockRef some = new_block(e), on = new_block(e);
-	LLVMValueRef alike = LLVMBuildAnd(e->b, loop_get(l, e->i64, c->more),
-					  LLVMBuildNot(e->b, loop_get(l, e->i64, c->known), ""), "");
-	LLVMValueRef call, n;
-
-	LLVMBuildCondBr(e->b, loop_is_zero(l, alike), on, some);
-	LLVMPositionBuilderAtEnd(e->b, some);
-	call = value_field(e, e->env, offsetof(struct compiled_env, alike), LLVMPointerType(t, 0));
-	for (uint32_t k = 0; k < c->spots; k++) {
-		LLVMValueRef args[5] = { loop_visits(l, i), loop_spot(l, c->spot[k].index), alike,
-					 LLVMConstInt(e->i32, c->spot[k].bytes, false),
-					 LLVMConstInt(e->i32, c->spot[k].loads, false) };
-
-		n = LLVMBuildCall2(e->b, t, call, args, 5, "");
-		LLVMBuildStore(e->b, LLVMBuildAdd(e->b, loop_get(l, e->i64, l->fewer), n, ""), l->fewer);
-	}
-	LLVMBuildBr(e->b, on);
-	LLVMPositionBuilderAtEnd(e->b, on);
-}
-
-/* The rounds of the head: all up to the last one. */
-static void count_head(struct loop *l)
-{
-	struct emit *e = l->e;
-	LLVMValueRef n = loop_get(l, e->i64, l->latest), inside;
-
-	inside = LLVMBuildSub(e->b, loop_number(l, 1ull << l->rounds), loop_number(l, 1), "");
-	n = LLVMBuildSub(e->b, LLVMBuildShl(e->b, n, loop_number(l, 1), ""), loop_number(l, 1), "");
-	LLVMBuildStore(e->b, LLVMBuildAnd(e->b, n, inside, ""), l->block[0].rounds);
-	loop_add_work(l, loop_get(l, e->i64, l->visits), &l->block[0]);
-}
-
 static void count_work(struct loop *l)
 {
 	struct emit *e = l->e;
-	LLVMValueRef work, executed = loop_number(l, 0), even = loop_number(l, 0), n, idle, fewer;
+	LLVMValueRef executed, idle, touched, fewer;
 
-	count_head(l);
-	for (uint32_t i = 0; i <= l->last - l->head; i++)
-		if (l->block[i].spots)
-			count_alike(l, i);
-	work = loop_get(l, e->i64, l->work);
-
-	for (uint32_t i = 0; i <= l->last - l->head; i++) {
-		n = count_bits(l, loop_get(l, e->i64, l->block[i].rounds));
-		executed =
-			LLVMBuildAdd(e->b, executed, LLVMBuildMul(e->b, n, loop_number(l, l->block[i].weight), ""), "");
-		even = LLVMBuildAdd(e->b, even, LLVMBuildMul(e->b, n, loop_number(l, l->block[i].even), ""), "");
-	}
-	idle = LLVMBuildSub(e->b, LLVMBuildMul(e->b, executed, loop_number(l, LANES), ""),
-			    LLVMBuildAnd(e->b, work, loop_number(l, 0xffffffffu), ""), "");
+	log_count(l);
+	executed = loop_get(l, e->i64, l->executed);
+	idle = LLVMBuildMul(e->b, executed, loop_number(l, LANES), "");
 	add_to(e, e->count, 0, executed);
-	add_to(e, e->idle, 0, idle);
-	n = LLVMBuildLShr(e->b, work, loop_number(l, 32), "");
+	add_to(e, e->idle, 0, LLVMBuildSub(e->b, idle, loop_get(l, e->i64, l->work), ""));
+	touched = loop_get(l, e->i64, l->touched);
 	fewer = loop_get(l, e->i64, l->fewer);
-	add_to(e, e->sectors, 0, LLVMBuildSub(e->b, LLVMBuildAdd(e->b, n, even, ""), fewer, ""));
+	add_to(e, e->sectors, 0, LLVMBuildSub(e->b, touched, fewer, ""));
 	/* where lanes share what they load, all of them together load it faster */
-	wait_if(l, LLVMBuildICmp(e->b, LLVMIntSGT, LLVMBuildShl(e->b, fewer, loop_number(l, 1), ""), n, ""));
+	wait_if(l, LLVMBuildICmp(e->b, LLVMIntSGT, LLVMBuildShl(e->b, fewer, loop_number(l, 1), ""), touched, ""));
+}
+
+/* Rounds below the one of that number. */
+static LLVMValueRef below(struct loop *l, LLVMValueRef n)
+{
+	return LLVMBuildSub(l->e->b, LLVMBuildShl(l->e->b, loop_number(l, 1), n, ""), loop_number(l, 1), "");
+}
+
+/* The mark of the last round is left for the jump that follows; those of the others have been counted by theirs. */
+static void count_strong(struct loop *l, LLVMValueRef strong, LLVMValueRef jumps)
+{
+	struct emit *e = l->e;
+	LLVMValueRef n = count_bits(l, LLVMBuildAnd(e->b, strong, below(l, jumps), "")), mark;
+
+	add_to(e, e->block, offsetof(struct block, waits), n);
+	mark = LLVMBuildAnd(e->b, LLVMBuildLShr(e->b, strong, jumps, ""), loop_number(l, 1), "");
+	value_store(e, LLVMBuildTrunc(e->b, mark, e->i8, ""),
+		    value_at(e, e->warp, offsetof(struct warp, strong), e->i8), 1);
 }
 
 /* Jumps backwards while others wait; the one in front of the next round is counted by whoever makes it. */
 static void count_spins(struct loop *l, LLVMValueRef here, LLVMValueRef stay)
 {
 	struct emit *e = l->e;
-	LLVMValueRef n = round_of(l, l->latest), zero = loop_number(l, 0), all, last;
+	LLVMValueRef jumps = loop_get(l, e->i64, l->latest), strong = loop_get(l, e->i64, l->marked);
+	LLVMValueRef zero = loop_number(l, 0), all, last, from, rounds, n;
 
 	all = LLVMBuildICmp(e->b, LLVMIntEQ, here, e->live_lanes, "");
-	n = LLVMBuildSub(e->b, n, LLVMBuildSelect(e->b, all, round_of(l, l->earliest), zero, ""), "");
-	last = LLVMBuildAnd(e->b, LLVMBuildNot(e->b, loop_is_zero(l, stay), ""),
-			    LLVMBuildICmp(e->b, LLVMIntNE, stay, e->live_lanes, ""), "");
-	n = LLVMBuildTrunc(e->b, LLVMBuildSub(e->b, n, LLVMBuildZExt(e->b, last, e->i64, ""), ""), e->i32, "");
+	last = LLVMBuildZExt(e->b, LLVMBuildNot(e->b, loop_is_zero(l, stay), ""), e->i64, "");
+	jumps = LLVMBuildSub(e->b, jumps, last, "");
+	from = LLVMBuildSelect(e->b, all, loop_get(l, e->i64, l->earliest), zero, "");
+	rounds = LLVMBuildAnd(e->b, below(l, jumps), LLVMBuildNot(e->b, below(l, from), ""), "");
+	n = count_bits(l, rounds);
+	if (l->strong) {
+		all = count_bits(l, LLVMBuildAnd(e->b, rounds, strong, ""));
+		n = LLVMBuildAdd(e->b, n, LLVMBuildMul(e->b, all, loop_number(l, SPINS_MAX / 32 - 1), ""), "");
+		count_strong(l, strong, jumps);
+	}
+	n = LLVMBuildTrunc(e->b, n, e->i32, "");
 	value_store(e, LLVMBuildAdd(e->b, value_load(e, e->i32, e->spins, 4), n, ""), e->spins, 4);
 }
 
@@ -197,7 +167,7 @@ static void part_lanes(struct loop *l, LLVMValueRef begin)
 	LLVMBasicBlockRef inside = new_block(e), outside = new_block(e), yes, no;
 
 	for (uint32_t k = 0; k < l->exits; k++) {
-		since = LLVMBuildMul(e->b, round_of(l, l->exit[k].first), loop_number(l, l->exits), "");
+		since = LLVMBuildMul(e->b, loop_get(l, e->i64, l->exit[k].first), loop_number(l, l->exits), "");
 		since = LLVMBuildAdd(e->b, begin, LLVMBuildAdd(e->b, since, loop_number(l, k), ""), "");
 		lanes = LLVMBuildAnd(e->b, loop_get(l, e->i32, l->exit[k].lanes), LLVMBuildNot(e->b, run, ""), "");
 		group_wait(e, l->exit[k].to, lanes, since);
@@ -260,6 +230,7 @@ static void make_choice(struct loop *l, uint32_t few)
 {
 	struct emit *e = l->e;
 	LLVMBasicBlockRef skip = new_block(e);
+	const uint32_t spins = l->strong ? l->rounds * (SPINS_MAX / 32) : COMPILE_ROUNDS;
 	LLVMValueRef wait = value_load(e, e->i8, patience(e, l), 1), good = loop_is_zero(l, wait), less, strong;
 
 	if (e->absent)
@@ -268,7 +239,7 @@ static void make_choice(struct loop *l, uint32_t few)
 			LLVMBuildICmp(e->b, LLVMIntUGE, e->absent, loop_number(l, few < LANES ? LANES - few : 0), ""),
 			"");
 	less = LLVMBuildICmp(e->b, LLVMIntULE, value_load(e, e->i32, e->spins, 4),
-			     LLVMConstInt(e->i32, SPINS_MAX - COMPILE_ROUNDS, false), "");
+			     LLVMConstInt(e->i32, SPINS_MAX - spins, false), "");
 	good = LLVMBuildAnd(e->b, good, less, "");
 	if (e->flow->strong) { /* the next jump backwards counts otherwise */
 		strong = value_field(e, e->warp, offsetof(struct warp, strong), e->i8);

@@ -3,10 +3,11 @@
  *
  * Lanes that leave a loop at different times, and load at scattered addresses meanwhile, gain nothing from running
  * together: each round costs the same until the last lane has left, and a gather takes as long for one lane as for
- * all. An innermost loop that only computes and loads therefore has a second version of code, in which one lane after
- * the other runs up to COMPILE_ROUNDS rounds with scalars. As no lane writes to memory, none can tell in which order
- * they ran. Behind the last lane everything is as if they had run together: registers, the lanes that wait at each exit
- * and since when, the numbers of instructions, lanes and pieces of memory (softdev/ptx/rounds.h).
+ * all. An innermost loop therefore has a second version of code, in which one lane after the other runs up to
+ * COMPILE_ROUNDS rounds with scalars. What a lane writes to memory is written behind the last one, in the order in
+ * which lanes together write it (loop_effect.c), so that none can tell in which order they ran. Behind the last lane
+ * everything is as if they had run together: memory, registers, the lanes that wait at each exit and since when, the
+ * numbers of instructions, lanes and pieces of memory (loop_log.c, softdev/ptx/rounds.h).
  */
 #pragma once
 

@@ -1,10 +1,12 @@
 /* loop_find.c: which loops run lane by lane (loop.h), and what is known of their registers. */
+#include "compile/atomic.h"
 #include "compile/loop_parts.h"
 #include "compile/part.h"
 
 #include <string.h>
 
 #define OPS_MAX 120u
+#define STRONG_ROUNDS 16u /* of memory that others change: a jump counts so much that a warp leaves after 32 */
 #define STEP_MAX (1 << 20)
 #define CHASE_LANES 3u /* that are as fast by turns as together where each waits for its own loads */
 
@@ -59,7 +61,15 @@ static bool fits(const struct flow *f, const struct compile_op *o, const struct 
 {
 	if (p->how == HOW_LOAD)
 		return !p->guarded && flow_reg(f, &o->operand[1]) != UINT32_MAX;
-	return lane_fits(f, o, p, s);
+	if (p->how == HOW_STORE || p->how == HOW_ATOMIC)
+		return loop_effect_fits(f, (uint32_t)(o - f->request->op), p);
+	return p->how == HOW_STRONG || lane_fits(f, o, p, s);
+}
+
+/* The register that is operand k of an operation, and is written; else UINT32_MAX. Nobody reads an atomic's. */
+static uint32_t written_reg(const struct flow *f, const struct compile_op *o, uint32_t k)
+{
+	return o->defs >> k & 1 && !atomic_row(o->name) ? flow_reg(f, &o->operand[k]) : UINT32_MAX;
 }
 
 static void find_written(const struct flow *f, struct loop *l)
@@ -67,7 +77,7 @@ static void find_written(const struct flow *f, struct loop *l)
 	for (uint32_t i = f->block[l->head].begin; i < f->block[l->last].end; i++)
 		for (uint32_t k = 0; k < COMPILE_OPERANDS; k++) {
 			const struct compile_op *o = &f->request->op[i];
-			const uint32_t r = o->defs >> k & 1 ? flow_reg(f, &o->operand[k]) : UINT32_MAX;
+			const uint32_t r = written_reg(f, o, k);
 
 			if (r != UINT32_MAX)
 				l->written[r] = true;
@@ -87,7 +97,7 @@ void loop_states_apply(const struct flow *f, uint32_t i, const struct plan *p, s
 	const struct compile_op *o = &f->request->op[i];
 
 	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++) {
-		const uint32_t r = o->defs >> k & 1 ? flow_reg(f, &o->operand[k]) : UINT32_MAX;
+		const uint32_t r = written_reg(f, o, k);
 
 		if (r != UINT32_MAX)
 			s[r].nan = p->result[k].nan;
@@ -205,7 +215,7 @@ static bool depends(const struct flow *f, const struct loop *l, bool *on, bool l
 				found = found || (load && k == 1 && r != UINT32_MAX && on[r]);
 			}
 			for (uint32_t k = 0; k < COMPILE_OPERANDS; k++) {
-				const uint32_t r = o->defs >> k & 1 ? flow_reg(f, &o->operand[k]) : UINT32_MAX;
+				const uint32_t r = written_reg(f, o, k);
 
 				if (r != UINT32_MAX)
 					on[r] = any || (on[r] && !always);
@@ -236,7 +246,7 @@ static void find_steps(const struct flow *f, struct loop *l)
 		const uint32_t b = f->block_of[i];
 
 		for (uint32_t k = 0; k < COMPILE_OPERANDS; k++) {
-			const uint32_t r = o->defs >> k & 1 ? flow_reg(f, &o->operand[k]) : UINT32_MAX;
+			const uint32_t r = written_reg(f, o, k);
 
 			if (r == UINT32_MAX)
 				continue;
@@ -251,10 +261,23 @@ static void find_steps(const struct flow *f, struct loop *l)
 	}
 }
 
+/* Operations that take longer than most. */
+static uint32_t work_of(const struct plan *p)
+{
+	return p->row->code == CODE_EX2 || p->row->code == CODE_LG2 || p->row->code == CODE_TANH ? 10 : 1;
+}
+
+static bool add_effect(struct loop *l, const struct plan *p)
+{
+	if (p->how != HOW_STORE && p->how != HOW_ATOMIC)
+		return true;
+	return l->planned++ < EFFECTS_MAX;
+}
+
 static bool find(const struct emit *e, struct loop *l)
 {
 	const struct flow *f = e->flow;
-	uint32_t gathers = 0, loads = 0, places = 0, others = 0, weight = 0;
+	uint32_t gathers = 0, loads = 0, places = 0, others = 0, weight = 0, most = COMPILE_ROUNDS;
 	const uint32_t blocks = l->last - l->head + 1;
 	struct plan p;
 
@@ -268,17 +291,21 @@ static bool find(const struct emit *e, struct loop *l)
 			if (o->kind == COMPILE_BRANCH)
 				continue;
 			plan_make(f, i, l->s, NULL, &p);
-			if (!fits(f, o, &p, l->s))
+			if (!fits(f, o, &p, l->s) || !add_effect(l, &p))
 				return false;
+			l->block[loop_block_at(l, b)].strong |= p.how == HOW_STRONG;
+			l->strong |= p.how == HOW_STRONG;
 			loads += p.how == HOW_LOAD ? p.access.count : 0;
-			places += p.how == HOW_LOAD;
-			others += p.how == HOW_INLINE;
+			places += p.how == HOW_LOAD || p.how == HOW_STORE || p.how == HOW_ATOMIC;
+			others += p.how == HOW_INLINE ? work_of(&p) : 0;
 		}
 	}
+	most = l->planned && most > LOG_ROUNDS ? LOG_ROUNDS : most;
+	most = l->strong ? STRONG_ROUNDS : most;
 	l->rounds = COMPILE_QUANTUM / (weight + 1);
-	l->rounds = l->rounds > COMPILE_ROUNDS ? COMPILE_ROUNDS : l->rounds;
-	l->round_cost = 450 * gathers + 60 * (loads - gathers) + 12 * others + 80 * blocks;
-	l->visit_cost = 6 * loads + 2 * others + 8 * blocks;
+	l->rounds = l->rounds > most ? most : l->rounds;
+	l->round_cost = 450 * (gathers + l->planned) + 60 * (loads - gathers) + 12 * others + 80 * blocks;
+	l->visit_cost = 6 * loads + 2 * others + 8 * blocks + 40 * l->planned;
 	l->lane_cost = 160;
 	return gathers && places <= SPOTS_MAX && l->exits <= l->block[0].weight && l->rounds > 1;
 }

@@ -3,7 +3,6 @@
 #include "compile/leave.h"
 #include "compile/loop_parts.h"
 
-#include <stddef.h>
 #include <string.h>
 
 /* ---- slots ---- */
@@ -14,26 +13,6 @@ static LLVMValueRef begin_slot(struct emit *e, LLVMTypeRef t, uint64_t n)
 
 	LLVMBuildStore(e->b, LLVMConstInt(t, n, true), place);
 	return place;
-}
-
-/* Memory on the function's stack, made when it is first needed. */
-static LLVMValueRef memory(struct emit *e, LLVMValueRef *place, size_t bytes)
-{
-	if (!*place)
-		*place = value_on_stack(e, LLVMArrayType(e->i8, (unsigned)bytes), e->bytes);
-	return *place;
-}
-
-LLVMValueRef loop_visits(struct loop *l, uint32_t i)
-{
-	return value_at(l->e, memory(l->e, &l->e->visits, BLOCKS_MAX * sizeof(struct compiled_visits)),
-			i * sizeof(struct compiled_visits), l->e->i8);
-}
-
-LLVMValueRef loop_spot(struct loop *l, uint32_t k)
-{
-	return value_at(l->e, memory(l->e, &l->e->spots, SPOTS_MAX * sizeof(struct compiled_spot)),
-			k * sizeof(struct compiled_spot), l->e->i8);
 }
 
 LLVMValueRef loop_get(struct loop *l, LLVMTypeRef t, LLVMValueRef slot)
@@ -61,89 +40,55 @@ static void add_bits(struct loop *l, LLVMTypeRef t, LLVMValueRef slot, LLVMValue
 	LLVMBuildStore(l->e->b, LLVMBuildOr(l->e->b, loop_get(l, t, slot), bits, ""), slot);
 }
 
-/* Element `index`, an i64, of an array at `offset`. */
-static LLVMValueRef element_at(struct loop *l, LLVMValueRef base, size_t offset, LLVMValueRef index, LLVMTypeRef t)
-{
-	LLVMValueRef at = value_at(l->e, base, offset, t);
-
-	return LLVMBuildGEP2(l->e->b, t, at, &index, 1, "");
-}
-
 /* ---- one lane ---- */
 
-/* A lane's addresses in this round beside those of the first lane of its half. */
-static void compare(struct loop *l, struct loop_block *c, LLVMValueRef at, LLVMValueRef far)
+static void note_place(struct loop *l, LLVMValueRef log, LLVMValueRef address, LLVMValueRef round)
 {
-	struct emit *e = l->e;
-	LLVMValueRef bit = loop_get(l, e->i64, l->bit), known = bit, zero = loop_number(l, 0);
-
-	for (uint32_t k = 0; k < c->spots; k++) {
-		const struct loop_spot *s = &c->spot[k];
-		LLVMValueRef place = loop_spot(l, s->index), gap, apart[2];
-
-		gap = element_at(l, place, offsetof(struct compiled_spot, at), at, e->i64);
-		gap = LLVMBuildSub(e->b, s->address, value_load(e, e->i64, gap, 8), "");
-		apart[0] = LLVMBuildSelect(e->b, loop_is_zero(l, gap), zero, bit, "");
-		gap = LLVMBuildSub(e->b, gap, LLVMBuildMul(e->b, far, loop_number(l, s->bytes), ""), "");
-		apart[1] = LLVMBuildSelect(e->b, loop_is_zero(l, gap), zero, bit, "");
-		for (uint32_t way = 0; way < 2; way++) {
-			LLVMValueRef all = value_at(e, place, offsetof(struct compiled_spot, apart) + way * 8, e->i64);
-
-			apart[way] = LLVMBuildOr(e->b, apart[way], value_load(e, e->i64, all, 8), "");
-			value_store(e, apart[way], all, 8);
-			known = LLVMBuildAnd(e->b, known, apart[way], "");
-		}
-	}
-	add_bits(l, e->i64, c->known, known);
+	value_store(l->e, address, log_place(l, log, round, l->x.number64), 8);
 }
 
-/* Where lanes may still lie at one place or in a row in this round, this one is compared with those before it. */
-static void track(struct loop *l, uint32_t i)
+/* An address that does not change, or grows by a number: where the lane begins. False: it is none. */
+static bool note_once(struct loop *l, const struct lane_place *p, struct loop_spot *spot)
 {
 	struct emit *e = l->e;
-	struct loop_block *c = &l->block[i];
-	LLVMBasicBlockRef look = new_block(e), first = new_block(e), other = new_block(e), on = new_block(e);
-	LLVMValueRef bit = loop_get(l, e->i64, l->bit), half, seen, both, place = loop_visits(l, i), at, count, from, n;
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+	LLVMValueRef first = p->address;
 
-	LLVMBuildCondBr(e->b, loop_is_zero(l, LLVMBuildAnd(e->b, loop_get(l, e->i64, c->known), bit, "")), look, on);
-	LLVMPositionBuilderAtEnd(e->b, look);
-	both = LLVMBuildOr(e->b, value_field(e, place, 0, e->i64), value_field(e, place, 8, e->i64), "");
-	add_bits(l, e->i64, c->more, LLVMBuildAnd(e->b, both, bit, ""));
-	half = LLVMBuildLShr(e->b, l->x.number64, loop_number(l, 4), "");
-	seen = element_at(l, place, offsetof(struct compiled_visits, seen), half, e->i64);
-	at = LLVMBuildAdd(e->b, LLVMBuildMul(e->b, half, loop_number(l, COMPILE_ROUNDS), ""), group_first_of(e, bit),
-			  "");
-	count = element_at(l, place, offsetof(struct compiled_visits, count), at, e->i8);
-	from = element_at(l, place, offsetof(struct compiled_visits, first), at, e->i8);
-	both = value_load(e, e->i64, seen, 8);
-	LLVMBuildCondBr(e->b, loop_is_zero(l, LLVMBuildAnd(e->b, both, bit, "")), first, other);
-
-	LLVMPositionBuilderAtEnd(e->b, first);
-	value_store(e, LLVMBuildOr(e->b, both, bit, ""), seen, 8);
-	value_store(e, LLVMConstInt(e->i8, 1, false), count, 1);
-	value_store(e, LLVMBuildTrunc(e->b, l->x.number, e->i8, ""), from, 1);
-	for (uint32_t k = 0; k < c->spots; k++)
-		value_store(
-			e, c->spot[k].address,
-			element_at(l, loop_spot(l, c->spot[k].index), offsetof(struct compiled_spot, at), at, e->i64),
-			8);
-	LLVMBuildBr(e->b, on);
-
-	LLVMPositionBuilderAtEnd(e->b, other);
-	n = LLVMBuildAdd(e->b, value_load(e, e->i8, count, 1), LLVMConstInt(e->i8, 1, false), "");
-	value_store(e, n, count, 1);
-	n = LLVMBuildZExt(e->b, value_load(e, e->i8, from, 1), e->i64, "");
-	compare(l, c, at, LLVMBuildSub(e->b, l->x.number64, n, ""));
-	LLVMBuildBr(e->b, on);
-	LLVMPositionBuilderAtEnd(e->b, on);
+	if (l->written[p->reg] && !l->step[p->reg])
+		return false;
+	LLVMPositionBuilderAtEnd(e->b, l->bounds.enter);
+	if (l->written[p->reg])
+		first = LLVMBuildLoad2(e->b, e->i64, l->x.slot[p->reg], "");
+	spot->log = log_places(l);
+	spot->once = true;
+	note_place(l, spot->log, first, loop_number(l, 0));
+	LLVMPositionBuilderAtEnd(e->b, here);
+	return true;
 }
 
-/* The different addresses of the block's loads. */
+/* Of a line in front of the loop: nothing has to be noted. False: it is none. */
+static bool is_line(const struct loop *l, const struct lane_place *p)
+{
+	return (!l->written[p->reg] || l->step[p->reg]) && l->x.from[p->reg].shape == SHAPE_LINE &&
+	       l->x.from[p->reg].stride;
+}
+
+/* A place that lies as far from lane to lane as another one. */
+static struct loop_spot *spot_like(struct loop_block *c, const struct lane_place *p)
+{
+	for (uint32_t k = 0; p->bound && k < c->spots; k++)
+		if (c->spot[k].bound == p->bound && c->spot[k].bytes == p->bytes)
+			return &c->spot[k];
+	return NULL;
+}
+
+/* The different addresses of the block's accesses. */
 static void find_spots(struct loop *l, struct loop_block *c)
 {
 	for (uint32_t k = 0; k < l->x.places; k++) {
 		const struct lane_place *p = &l->x.place[k];
 		const struct state *s = &l->s[p->reg];
+		struct loop_spot *spot = p->shared ? NULL : spot_like(c, p);
 
 		if (p->shared)
 			continue;
@@ -151,10 +96,24 @@ static void find_spots(struct loop *l, struct loop_block *c)
 			c->even += p->loads;
 			continue;
 		}
-		c->spot[c->spots++] = (struct loop_spot){
-			.index = l->spots++, .bytes = p->bytes, .loads = p->loads, .address = p->address
-		};
 		c->loads += p->loads;
+		if (is_line(l, p) && l->x.from[p->reg].stride != p->bytes)
+			continue;
+		if (spot) {
+			spot->loads += p->loads;
+			continue;
+		}
+		spot = &c->spot[c->spots++];
+		*spot = (struct loop_spot){ .log = loop_effect_log(l, (uint32_t)(c - l->block), k),
+					    .bytes = p->bytes,
+					    .loads = p->loads,
+					    .bound = p->bound };
+		if (is_line(l, p))
+			spot->log = NULL;
+		if (spot->log || is_line(l, p) || note_once(l, p, spot))
+			continue;
+		spot->log = log_places(l);
+		note_place(l, spot->log, p->address, loop_get(l, l->e->i64, l->round));
 	}
 }
 
@@ -182,9 +141,9 @@ static void jump(struct loop *l, uint32_t from, uint32_t to)
 
 	settle(l, to);
 	if (to == l->head) {
-		next = LLVMBuildShl(e->b, loop_get(l, e->i64, l->bit), loop_number(l, 1), "");
-		LLVMBuildStore(e->b, next, l->bit);
-		next = LLVMBuildICmp(e->b, LLVMIntEQ, next, loop_number(l, 1ull << l->rounds), "");
+		next = LLVMBuildAdd(e->b, loop_get(l, e->i64, l->round), loop_number(l, 1), "");
+		LLVMBuildStore(e->b, next, l->round);
+		next = LLVMBuildICmp(e->b, LLVMIntEQ, next, loop_number(l, l->rounds), "");
 		LLVMBuildCondBr(e->b, next, l->stays, l->block[0].code);
 	} else if (to <= l->last) {
 		LLVMBuildBr(e->b, l->block[loop_block_at(l, to)].code);
@@ -222,14 +181,6 @@ static void branch(struct loop *l, uint32_t b)
 	jump(l, b, n->next[1]);
 }
 
-void loop_add_work(struct loop *l, LLVMValueRef times, const struct loop_block *c)
-{
-	struct emit *e = l->e;
-	LLVMValueRef n = LLVMBuildMul(e->b, times, loop_number(l, c->weight | (uint64_t)c->loads << 32), "");
-
-	LLVMBuildStore(e->b, LLVMBuildAdd(e->b, loop_get(l, e->i64, l->work), n, ""), l->work);
-}
-
 static void make_block(struct loop *l, uint32_t b)
 {
 	struct emit *e = l->e;
@@ -247,8 +198,7 @@ static void make_block(struct loop *l, uint32_t b)
 	x->odd = LLVMConstNull(e->i8);
 	memcpy(x->now, x->fixed, f->reg_count * sizeof(*x->now));
 	loop_states_begin(f, l, b, e->s);
-	if (b != l->head) /* that block is run in all rounds */
-		add_bits(l, e->i64, c->rounds, loop_get(l, e->i64, l->bit));
+	log_visit(l, c);
 	for (e->at = n->begin; e->at < n->end; e->at++) {
 		if (operation(e)->kind == COMPILE_BRANCH)
 			break;
@@ -257,14 +207,12 @@ static void make_block(struct loop *l, uint32_t b)
 			lane_load(x, &p);
 		else if (p.how == HOW_INLINE)
 			lane_compute(x, &p);
+		else if (p.how == HOW_STORE || p.how == HOW_ATOMIC)
+			loop_effect_note(l, loop_block_at(l, b), &p);
 		loop_states_apply(f, e->at, &p, e->s);
 	}
 	find_spots(l, c);
 	add_bits(l, e->i8, l->odd, x->odd);
-	if (b != l->head)
-		loop_add_work(l, loop_number(l, 1), c);
-	if (c->spots)
-		track(l, loop_block_at(l, b));
 	branch(l, b);
 }
 
@@ -300,7 +248,7 @@ static void begin_lane(struct loop *l)
 	x->number = group_first_of(e, loop_get(l, e->i32, l->left));
 	x->number64 = LLVMBuildZExt(e->b, x->number, e->i64, "");
 	l->lane_bit = LLVMBuildShl(e->b, LLVMConstInt(e->i32, 1, false), x->number, "");
-	LLVMBuildStore(e->b, loop_number(l, 1), l->bit);
+	LLVMBuildStore(e->b, loop_number(l, 0), l->round);
 	for (uint32_t r = 0; r < f->reg_count; r++) {
 		const bool has = x->from[r].shape != SHAPE_UNKNOWN;
 
@@ -329,17 +277,17 @@ static void begin_lane(struct loop *l)
 static void end_lane(struct loop *l)
 {
 	struct emit *e = l->e;
-	LLVMValueRef bit = loop_get(l, e->i64, l->bit), latest = loop_get(l, e->i64, l->latest),
+	LLVMValueRef round = loop_get(l, e->i64, l->round), latest = loop_get(l, e->i64, l->latest),
 		     zero = LLVMConstNull(e->i32);
 	LLVMValueRef earliest = loop_get(l, e->i64, l->earliest), lanes = loop_get(l, e->i32, l->latest_lanes), v;
 
-	v = LLVMBuildAdd(e->b, group_first_of(e, bit), loop_get(l, e->i64, l->rest), "");
+	v = LLVMBuildAdd(e->b, round, loop_get(l, e->i64, l->rest), "");
 	LLVMBuildStore(e->b, LLVMBuildAdd(e->b, loop_get(l, e->i64, l->visits), v, ""), l->visits);
-	v = LLVMBuildSelect(e->b, loop_is_more(l, latest, bit), zero, l->lane_bit, "");
-	lanes = LLVMBuildSelect(e->b, loop_is_more(l, bit, latest), zero, lanes, "");
+	v = LLVMBuildSelect(e->b, loop_is_more(l, latest, round), zero, l->lane_bit, "");
+	lanes = LLVMBuildSelect(e->b, loop_is_more(l, round, latest), zero, lanes, "");
 	LLVMBuildStore(e->b, LLVMBuildOr(e->b, lanes, v, ""), l->latest_lanes);
-	LLVMBuildStore(e->b, LLVMBuildSelect(e->b, loop_is_more(l, bit, latest), bit, latest, ""), l->latest);
-	LLVMBuildStore(e->b, LLVMBuildSelect(e->b, loop_is_more(l, earliest, bit), bit, earliest, ""), l->earliest);
+	LLVMBuildStore(e->b, LLVMBuildSelect(e->b, loop_is_more(l, round, latest), round, latest, ""), l->latest);
+	LLVMBuildStore(e->b, LLVMBuildSelect(e->b, loop_is_more(l, earliest, round), round, earliest, ""), l->earliest);
 }
 
 /* What a lane writes that somebody needs behind the loop. */
@@ -370,15 +318,15 @@ static void make_exits(struct loop *l)
 
 	for (uint32_t k = 0; k < l->exits; k++) {
 		const struct loop_exit *x = &l->exit[k];
-		LLVMValueRef bit, first;
+		LLVMValueRef round, first;
 
 		LLVMPositionBuilderAtEnd(e->b, x->code);
-		bit = loop_get(l, e->i64, l->bit);
+		round = loop_get(l, e->i64, l->round);
 		first = loop_get(l, e->i64, x->first);
 		add_bits(l, e->i32, x->lanes, l->lane_bit);
 		LLVMBuildStore(e->b, loop_number(l, 1),
 			       l->rest); /* it has begun one more round than it has jumped back */
-		LLVMBuildStore(e->b, LLVMBuildSelect(e->b, loop_is_more(l, first, bit), bit, first, ""), x->first);
+		LLVMBuildStore(e->b, LLVMBuildSelect(e->b, loop_is_more(l, first, round), round, first, ""), x->first);
 		LLVMBuildBr(e->b, l->done);
 	}
 	LLVMPositionBuilderAtEnd(e->b, l->stays);
@@ -391,33 +339,25 @@ static void make_exits(struct loop *l)
 static void begin_slots(struct loop *l, LLVMValueRef here)
 {
 	struct emit *e = l->e;
-	LLVMValueRef alone = LLVMBuildSub(e->b, here, LLVMConstInt(e->i32, 1, false), "");
 
-	alone = loop_is_zero(l, LLVMBuildAnd(e->b, here, alone, ""));
 	l->left = begin_slot(e, e->i32, 0);
 	LLVMBuildStore(e->b, here, l->left);
-	l->bit = begin_slot(e, e->i64, 1);
+	l->round = begin_slot(e, e->i64, 0);
 	l->odd = begin_slot(e, e->i8, 0);
+	l->executed = begin_slot(e, e->i64, 0);
 	l->work = begin_slot(e, e->i64, 0);
+	l->touched = begin_slot(e, e->i64, 0);
+	l->marked = begin_slot(e, e->i64, 0);
 	l->visits = begin_slot(e, e->i64, 0);
 	l->rest = begin_slot(e, e->i64, 0);
 	l->fewer = begin_slot(e, e->i64, 0);
 	l->stay = begin_slot(e, e->i32, 0);
 	l->latest = begin_slot(e, e->i64, 0);
 	l->latest_lanes = begin_slot(e, e->i32, 0);
-	l->earliest = begin_slot(e, e->i64, ~0ull);
+	l->earliest = begin_slot(e, e->i64, INT32_MAX);
 	for (uint32_t k = 0; k < l->exits; k++) {
 		l->exit[k].lanes = begin_slot(e, e->i32, 0);
-		l->exit[k].first = begin_slot(e, e->i64, ~0ull);
-	}
-	for (uint32_t i = 0; i <= l->last - l->head; i++) {
-		l->block[i].rounds = begin_slot(e, e->i64, 0);
-		l->block[i].more = begin_slot(e, e->i64, 0);
-		l->block[i].known = begin_slot(e, e->i64, 0);
-		/* a lane by itself shares with nobody */
-		LLVMBuildStore(e->b, LLVMBuildSExt(e->b, alone, e->i64, ""), l->block[i].known);
-		value_store(e, loop_number(l, 0), value_at(e, loop_visits(l, i), 0, e->i64), 8);
-		value_store(e, loop_number(l, 0), value_at(e, loop_visits(l, i), 8, e->i64), 8);
+		l->exit[k].first = begin_slot(e, e->i64, INT32_MAX);
 	}
 	for (uint32_t r = 0; r < e->flow->reg_count; r++)
 		l->x.slot[r] = l->written[r] ? slot_new(e, lane_type(&l->x, r)) : NULL;
@@ -433,6 +373,8 @@ void loop_lanes(struct loop *l, LLVMValueRef here)
 	LLVMPositionBuilderAtEnd(e->b, l->x.before);
 	l->x.good = LLVMConstInt(e->i1, 1, false);
 	begin_slots(l, here);
+	log_begin(l);
+	loop_effects_begin(l);
 	for (uint32_t i = 0; i <= l->last - l->head; i++)
 		l->block[i].code = new_block(e);
 	for (uint32_t k = 0; k < l->exits; k++)
@@ -460,13 +402,8 @@ void loop_lanes(struct loop *l, LLVMValueRef here)
 	LLVMBuildStore(e->b, left, l->left);
 	LLVMBuildCondBr(e->b, loop_is_zero(l, left), after, head);
 	LLVMPositionBuilderAtEnd(e->b, l->x.before);
-	for (uint32_t k = 0; k < l->spots; k++)
-		for (uint32_t way = 0; way < 2; way++)
-			value_store(
-				e, loop_number(l, 0),
-				value_at(e, loop_spot(l, k), offsetof(struct compiled_spot, apart) + way * 8, e->i64),
-				8);
 	LLVMBuildCondBr(e->b, expected(e, l->x.good), head, l->failed);
 	LLVMPositionBuilderAtEnd(e->b, after);
 	lane_unless(&l->x, loop_is_zero(l, loop_get(l, e->i8, l->odd)));
+	loop_effects_end(l);
 }

@@ -3,7 +3,7 @@
 
 #include "compile/bounds.h"
 
-#define BLOCKS_MAX 8u
+#define BLOCKS_MAX LOG_BLOCKS_MAX
 #define EXITS_MAX 4u
 #define SPOTS_MAX 12u /* different addresses of a loop in global memory */
 
@@ -13,21 +13,34 @@ struct loop_exit {
 	LLVMValueRef lanes, first; /* slots: who left here, and the first round in which somebody did */
 };
 
-/* A different address of the loads of a block: the lanes' addresses are compared in each round. */
+/* A different address of the accesses of a block. Each lane notes it in each round: log.c compares. */
 struct loop_spot {
-	uint32_t index; /* in the memory of all */
+	LLVMValueRef log; /* an array, by lane and round; NULL: they are known to be a row */
+	bool once;	  /* only of the first round: what lies between lanes is the same in all */
 	uint32_t bytes, loads;
-	LLVMValueRef address;
+	const struct bound *bound; /* of lane.h */
+};
+
+/*
+ * What a loop writes to memory (EFFECTS_MAX operations): no lane sees it, and it happens behind the last lane, round by
+ * round. LOG_ROUNDS are run at once then.
+ */
+#define LOG_ROUNDS 32u
+
+struct loop_effect {
+	uint32_t block, place;	   /* of the loop, of lane.h */
+	LLVMValueRef at, value[4]; /* arrays, by lane and round */
+	struct lane_reach reach;
+	struct plan plan;
 };
 
 struct loop_block {
 	LLVMBasicBlockRef code;
-	uint32_t weight;     /* instructions */
-	LLVMValueRef rounds; /* slot: a bit for each round in which a lane ran it */
-	LLVMValueRef more;   /* slot: in which several did */
-	LLVMValueRef known;  /* slot: in which no address is shared or in a row */
+	uint32_t weight;    /* instructions */
+	LLVMValueRef lanes; /* an array: who ran it, by round */
 	struct loop_spot spot[SPOTS_MAX];
 	uint32_t spots, loads, even; /* loads: those of spots; even: loads that all lanes make at one address */
+	bool strong;		     /* it accesses memory that others change */
 	bool nan[COMPILE_REGS_MAX];  /* of each register, in front of the block: see struct state */
 };
 
@@ -37,18 +50,23 @@ struct loop {
 	struct state *s, *now; /* of each register in the loop; space */
 	bool *written, *end;   /* likewise; end: of nan, behind the loop */
 	int64_t *step;	       /* of each register: what it grows by in each round; 0: not known */
-	uint32_t head, last, exits, rounds, spots;
+	uint32_t head, last, exits, rounds, logs;
 	uint32_t round_cost, lane_cost, visit_cost; /* of a round with vectors; of a lane, and each of its rounds */
 	struct bounds bounds;
 	struct loop_exit exit[EXITS_MAX];
 	struct loop_block block[BLOCKS_MAX];
+	struct loop_effect effect[EFFECTS_MAX];
+	uint32_t effects, planned; /* made so far; in all */
+	bool strong;		   /* a block is */
+	struct lane_reach reach[SPOTS_MAX];
 	LLVMBasicBlockRef begin, stays, done, failed;
-	/* slots: lanes that have not run; the round as a bit; low bits of addresses; instructions, and loads above them
-	 */
-	LLVMValueRef left, bit, odd, work;
-	LLVMValueRef fewer;	   /* pieces of memory that lanes share */
-	LLVMValueRef visits, rest; /* rounds of all lanes; whether this lane has left in the middle of one */
-	/* the lanes that stay; the last and the first round in which one has left, and who left in the last */
+	/* slots: lanes that have not run; this lane's round; low bits of addresses */
+	LLVMValueRef left, round, odd;
+	/* slots: instructions, those of lanes, pieces of memory, those that lanes share; a bit for each round with
+	 * accesses to memory that others change */
+	LLVMValueRef executed, work, touched, fewer, marked;
+	LLVMValueRef visits, rest; /* slots: rounds of all lanes; whether this lane has left in the middle of one */
+	/* slots: the lanes that stay; the last and the first round in which one has left, and who left in the last */
 	LLVMValueRef stay, latest, latest_lanes, earliest;
 	LLVMValueRef lane_bit; /* of this lane */
 };
@@ -66,11 +84,23 @@ void loop_states_begin(const struct flow *f, const struct loop *l, uint32_t b, s
 void loop_states_apply(const struct flow *f, uint32_t i, const struct plan *p, struct state *s);
 /* loop_lane.c: the code of all lanes of `here`, an i32; the builder goes on where the last of them has run. */
 void loop_lanes(struct loop *l, LLVMValueRef here);
-/* Counts a block's instructions and loads so many times, an i64. */
-void loop_add_work(struct loop *l, LLVMValueRef times, const struct loop_block *c);
-/* The memory of block `i` of the loop, and of a spot: struct compiled_visits, struct compiled_spot. */
-LLVMValueRef loop_visits(struct loop *l, uint32_t i);
-LLVMValueRef loop_spot(struct loop *l, uint32_t k);
+/* loop_effect.c: whether operation i of the loop is executed behind the last lane; notes in each round what this lane
+ * writes; begins and ends all lanes. */
+bool loop_effect_fits(const struct flow *f, uint32_t i, const struct plan *p);
+void loop_effect_note(struct loop *l, uint32_t block, const struct plan *p);
+/* The array with the addresses of a place of this block that is written; NULL: it is not. */
+LLVMValueRef loop_effect_log(const struct loop *l, uint32_t block, uint32_t place);
+void loop_effects_begin(struct loop *l);
+void loop_effects_end(struct loop *l);
+/* loop_log.c: what lanes note in each round, and what is counted by it behind the last lane. */
+void log_begin(struct loop *l);
+void log_visit(struct loop *l, struct loop_block *c);
+LLVMValueRef log_places(struct loop *l); /* a new array, by lane and round */
+LLVMValueRef log_place(struct loop *l, LLVMValueRef array, LLVMValueRef round, LLVMValueRef lane);
+LLVMValueRef log_lanes(struct loop *l, const struct loop_block *c,
+		       LLVMValueRef round); /* who ran it: where that stands */
+LLVMValueRef log_rounds(struct loop *l);    /* that a lane has begun */
+void log_count(struct loop *l);
 LLVMValueRef loop_get(struct loop *l, LLVMTypeRef t, LLVMValueRef slot);
 LLVMValueRef loop_number(struct loop *l, uint64_t n); /* i64 */
 LLVMValueRef loop_is_zero(struct loop *l, LLVMValueRef v);

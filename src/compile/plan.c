@@ -7,6 +7,7 @@
  */
 #include "compile/plan.h"
 #include "compile/apart.h"
+#include "compile/atomic.h"
 #include "compile/pattern.h"
 
 #include <stdlib.h>
@@ -168,6 +169,11 @@ static const struct inline_row rows[] = {
 	{ "div{.rn,.full,.approx}.f32", CODE_FDIV, ROW_F32 | ROW_NAN, 0 },
 	{ "rcp{.rn,.approx}.f32", CODE_FRCP, ROW_F32 | ROW_NAN, 0 },
 	{ "sqrt{.rn,.approx}.f32", CODE_FSQRT, ROW_F32 | ROW_NAN, 0 },
+	{ "ex2.approx.f32", CODE_EX2, ROW_F32 | ROW_NAN, 0 },
+	{ "lg2.approx.f32", CODE_LG2, ROW_F32 | ROW_NAN, 0 },
+	{ "tanh.approx.f32", CODE_TANH, ROW_F32 | ROW_NAN, 0 },
+	{ "ex2.approx.ftz.f32", CODE_EX2, ROW_F32 | ROW_NAN | ROW_FTZ, 0 },
+	{ "lg2.approx.ftz.f32", CODE_LG2, ROW_F32 | ROW_NAN | ROW_FTZ, 0 },
 	{ "add{,.rn}.ftz.f32", CODE_FADD, ROW_F32 | ROW_NAN | ROW_FTZ, 0 },
 	{ "sub{,.rn}.ftz.f32", CODE_FSUB, ROW_F32 | ROW_NAN | ROW_FTZ, 0 },
 	{ "mul{,.rn}.ftz.f32", CODE_FMUL, ROW_F32 | ROW_NAN | ROW_FTZ, 0 },
@@ -596,6 +602,21 @@ static bool plan_access(const struct flow *f, const struct compile_op *o, const 
 	return true;
 }
 
+static bool plan_atomic(const struct flow *f, const struct compile_op *o, struct plan *p)
+{
+	p->atomic = atomic_row(o->name);
+	if (!p->atomic || f->elements > SCATTERS_MAX)
+		return false;
+	p->access = (struct access_form){
+		.store = true, .shared = strstr(o->name, ".shared.") != NULL, .count = 1, .bytes = p->atomic->bytes
+	};
+	p->how = HOW_ATOMIC;
+	p->scattered = true;
+	p->guarded = o->guard.place != COMPILE_NONE;
+	p->result[0] = (struct state){ .shape = SHAPE_LANES };
+	return true;
+}
+
 /* Of the special registers: in a row of threads lane 0 has a multiple of 32. */
 static void special_facts(const struct compile_op *o, struct state *r)
 {
@@ -722,7 +743,7 @@ static void plan_any(const struct flow *f, uint32_t i, const struct state *s, co
 		return;
 	}
 	ret->access = access_form(o->name);
-	if ((ret->access.good && plan_access(f, o, s, kept, ret)) ||
+	if ((ret->access.good && plan_access(f, o, s, kept, ret)) || plan_atomic(f, o, ret) ||
 	    (!strcmp(o->name, "%special.b32") && plan_special(f, o, ret)) ||
 	    (!kept && !strncmp(o->name, "shfl.", 5) && plan_shuffle(f, o, s, ret)))
 		return;

@@ -61,6 +61,9 @@ enum code {
 	CODE_FDIV,
 	CODE_FRCP,
 	CODE_FSQRT,
+	CODE_EX2, /* vmath.h, of f32 */
+	CODE_LG2,
+	CODE_TANH,
 	CODE_FADD_PAIR, /* of two adjacent f32 */
 	CODE_FSUB_PAIR,
 	CODE_FMUL_PAIR,
@@ -123,6 +126,13 @@ struct inline_row {
 	uint8_t bits; /* of a narrow source: NARROW */
 };
 
+/* An atomic: atomic.h. */
+struct atomic_row {
+	const char *name;
+	uint8_t code, bytes;
+	bool is_signed;
+};
+
 const struct inline_row *inline_row(const char *name); /* NULL: the interpreter's own function is used */
 
 enum how {
@@ -131,6 +141,7 @@ enum how {
 	HOW_CALL,   /* the interpreter's function for the operation */
 	HOW_LOAD,   /* all lanes at one address, or at consecutive elements */
 	HOW_STORE,
+	HOW_ATOMIC,
 	HOW_PARAM,   /* a load of kernel parameters */
 	HOW_SPECIAL, /* a special register */
 	HOW_LOCAL,   /* the address of local memory in each lane */
@@ -152,9 +163,10 @@ struct access_form {
 struct plan {
 	uint8_t how;
 	const struct inline_row *row;
-	struct access_form access;
-	bool strided;	  /* HOW_LOAD, HOW_STORE: the lanes have a stride */
-	bool scattered;	  /* HOW_LOAD, HOW_STORE: in any order */
+	const struct atomic_row *atomic;
+	struct access_form access; /* of an atomic likewise: that of a scattered store */
+	bool strided;		   /* HOW_LOAD, HOW_STORE: the lanes have a stride */
+	bool scattered;		   /* HOW_LOAD, HOW_STORE: in any order */
 	uint8_t same;	  /* of a scattered load from shared memory: bits of the lane number on which its address does
 			   * not depend */
 	bool guarded;	  /* the same: with separate code if the guard holds for all or for none */

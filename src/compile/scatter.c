@@ -6,6 +6,7 @@
  * Accesses are counted as find_access() of softdev/ptx/mem.h counts them.
  */
 #include "compile/access.h"
+#include "compile/atomic.h"
 #include "compile/fetch.h"
 #include "compile/group.h"
 #include "compile/lanewise.h"
@@ -606,7 +607,7 @@ void make_scattered(struct emit *e, const struct plan *p)
 		return;
 	x.at = LLVMBuildAdd(e->b, x.base, value_number(LLVMTypeOf(x.base), x.a->shared ? o->imm & 0xffffffffu : o->imm),
 			    "");
-	if ((x.root = e->kept ? NULL : root_of_access(e, &x.offset))) {
+	if ((x.root = e->kept || p->atomic ? NULL : root_of_access(e, &x.offset))) {
 		x.base = x.root->lanes;
 		x.at = LLVMBuildAdd(e->b, x.base, value_spread(e, x.offset), "");
 	}
@@ -616,14 +617,17 @@ void make_scattered(struct emit *e, const struct plan *p)
 	x.first = address_of(e, x.at, e->kept ? x.first_lane : LLVMConstInt(e->i64, 0, false));
 	if (x.a->shared) {
 		on = unless_call(e, p, in_shared(e, &x));
-		any_move(e, &x);
+		if (p->atomic)
+			atomic_lanes(e, p, x.at, x.here);
+		else
+			any_move(e, &x);
 		meet_at(e, on);
 		return;
 	}
 	if (x.root)
 		x.pieces = scatter_pattern(e, &x);
 	on = new_block(e);
-	if (fetch_begin(e, &x))
+	if (!p->atomic && fetch_begin(e, &x))
 		take_fetched(e, &x, on);
 	range = access_range(e);
 	good = in_range(e, &x, &range);
@@ -635,7 +639,10 @@ void make_scattered(struct emit *e, const struct plan *p)
 	LLVMBuildBr(e->b, on);
 	LLVMPositionBuilderAtEnd(e->b, fast);
 	add_to(e, e->sectors, 0, x.root ? x.pieces : scatter_pattern(e, &x));
-	scatter_move(e, &x);
+	if (p->atomic)
+		atomic_lanes(e, p, x.at, x.here);
+	else
+		scatter_move(e, &x);
 	LLVMBuildBr(e->b, on);
 	LLVMPositionBuilderAtEnd(e->b, on);
 }

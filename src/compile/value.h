@@ -10,6 +10,9 @@
 
 #define VECTOR_ALIGN 64u
 #define FETCHES_MAX 64u
+#define LOG_BLOCKS_MAX 8u /* of a loop: loop_parts.h */
+#define LOG_PLACES_MAX 15u
+#define EFFECTS_MAX 3u /* operations of a loop that write to memory: loop_parts.h */
 
 struct fetch;
 struct roots;
@@ -27,8 +30,9 @@ struct emit {
 	LLVMValueRef lanes[COMPILE_REGS_MAX];
 	LLVMValueRef single[COMPILE_REGS_MAX], single_address[32]; /* arrays of single.c; NULL: not created yet */
 	LLVMValueRef store_at[2], store_value[2][4];		   /* the same for scatter.c, by width */
-	LLVMValueRef visits, spots;				   /* memory of loop.c; NULL likewise */
-	LLVMBasicBlockRef *code;				   /* of each block */
+	/* arrays of loop_log.c, likewise: of blocks, of addresses, of what is written */
+	LLVMValueRef log_lanes[LOG_BLOCKS_MAX], log_at[LOG_PLACES_MAX], log_value[EFFECTS_MAX][4];
+	LLVMBasicBlockRef *code; /* of each block */
 	/* for groups of lanes: group.h */
 	LLVMBasicBlockRef *run_code, *come_code;
 	LLVMValueRef mask, idle, spins; /* stack slots; idle: counts lanes out of all 32 that did not execute */

@@ -8,8 +8,8 @@
  * here: the interpreter's. Warps share nothing, for their order is another one in compiled code.
  *
  * Without arguments: kernels of a fixed seed and of a fresh one, which is printed. --seed N --count N repeats. --few N:
- * so many, but all with METE_TEST_LONG. The text of a kernel that differs is written to parted_<seed>.ptx in the current
- * folder; --text FILE runs such a file, or what somebody has left of it.
+ * so many, but all with METE_TEST_LONG. The text of a kernel that differs is written to parted_<seed>.ptx in the
+ * current folder; --text FILE runs such a file, or what somebody has left of it.
  */
 #include "harness.h"
 
@@ -29,8 +29,8 @@ struct writer {
 	size_t bytes;
 	int labels, depth, loops, statements;
 	bool one_warp; /* of which a fault may be expected, and barriers that not all come to */
-	int out[8];	/* labels behind enclosing constructs */
-	int round[8];	/* heads' latches of enclosing loops; 0: it is an if */
+	int out[8];    /* labels behind enclosing constructs */
+	int round[8];  /* heads' latches of enclosing loops; 0: it is an if */
 };
 
 struct outcome {
@@ -111,11 +111,13 @@ static const char *guard(void)
 
 static void compute(void)
 {
-	static const char *const two[] = { "add.u32", "sub.u32", "mul.lo.u32", "xor.b32", "and.b32",	"or.b32",
-					   "min.s32", "max.u32", "shl.b32",    "shr.u32", "mul.hi.u32", "rem.u32",
+	static const char *const two[] = { "add.u32", "sub.u32", "mul.lo.u32", "xor.b32",   "and.b32",	  "or.b32",
+					   "min.s32", "max.u32", "shl.b32",    "shr.u32",   "mul.hi.u32", "rem.u32",
 					   "add.f32", "mul.f32", "min.f32",    "div.rn.f32" };
+	static const char *const one[] = { "ex2.approx.f32", "lg2.approx.ftz.f32", "lg2.approx.f32", "tanh.approx.f32",
+					   "ex2.approx.ftz.f32" };
 
-	switch (below(9)) {
+	switch (below(10)) {
 	case 0:
 		put("\t%smad.lo.u32 %%w%u, %%w%u, %%w%u, %%w%u;\n", guard(), word(), word(), word(), word());
 		break;
@@ -138,6 +140,9 @@ static void compute(void)
 		break;
 	case 6:
 		put("\t%sadd.u32 %%uni, %%uni, 1; add.u32 %%row, %%row, %u;\n", "", below(3));
+		break;
+	case 7:
+		put("\t%s%s %%w%u, %%w%u;\n", guard(), one[below(5)], word(), word());
 		break;
 	default: {
 		const char *op = two[below(16)];
@@ -185,7 +190,8 @@ static void access(void)
 			put("\t%sld.shared.u32 %%w%u, [%%t0];\n", guard(), word());
 		break;
 	case 5:
-		put("\t%sld.global.v2.u32 {%%w%u, %%w%u}, [%%own+%u]; %sst.global.v4.u32 [%%own+%u], {%%w0, %%w3, %%w1, "
+		put("\t%sld.global.v2.u32 {%%w%u, %%w%u}, [%%own+%u]; %sst.global.v4.u32 [%%own+%u], {%%w0, %%w3, "
+		    "%%w1, "
 		    "%%w6};\n",
 		    guard(), below(4), 4 + below(4), below(8) * 8, guard(), below(4) * 16);
 		break;
@@ -205,12 +211,13 @@ static void access(void)
 static void across(void)
 {
 	static const char *const kinds[] = { "up", "down", "bfly", "idx" };
-	static const char *const atomics[] = { "add.u32", "max.s32", "exch.b32", "xor.b32", "inc.u32" };
+	static const char *const atomics[] = { "add.u32", "max.s32", "exch.b32", "xor.b32",
+					       "inc.u32", "add.f32", "min.u32",	 "or.b32" };
 	const char *members = chance(60) ? "%act" : chance(50) ? "0xffffffff" : "0x0000ffff";
 
 	if (members[0] == '%')
 		put("\tactivemask.b32 %%act;\n");
-	switch (below(9)) {
+	switch (below(10)) {
 	case 0:
 		put("\tshfl.sync.%s.b32 %%w%u|%%p%u, %%w%u, %u, %u, %s;\n", kinds[below(4)], word(), below(PREDS),
 		    word(), below(32), chance(70) ? 31 : 0x181f, members);
@@ -236,11 +243,15 @@ static void across(void)
 		break;
 	case 7:
 		put("\tand.b32 %%t0, %%w%u, 15; mul.wide.u32 %%a, %%t0, 4; add.s64 %%a, %%a, %%cells;\n", word());
-		put("\t%satom.global.%s %%w%u, [%%a], %%w%u;\n", guard(), atomics[below(5)], word(), word());
+		put("\t%satom.global.%s %%w%u, [%%a], %%w%u;\n", guard(), atomics[below(8)], word(), word());
+		break;
+	case 8:
+		put("\tand.b32 %%t0, %%w%u, 15; mul.wide.u32 %%a, %%t0, 4; add.s64 %%a, %%a, %%cells;\n", word());
+		put("\t%satom.global.cas.b32 %%w%u, [%%a], %%w%u, %%w%u;\n", guard(), word(), word(), word());
 		break;
 	default:
 		put("\tand.b32 %%t0, %%w%u, 15; shl.b32 %%t0, %%t0, 2; add.u32 %%t0, %%t0, %%sh;\n", word());
-		put("\tatom.shared.%s %%w%u, [%%t0], %%w%u;\n", atomics[below(5)], word(), word());
+		put("\tatom.shared.%s %%w%u, [%%t0], %%w%u;\n", atomics[below(8)], word(), word());
 	}
 }
 
@@ -325,7 +336,7 @@ static void construct_loop(void)
 /* What neither writes to memory nor asks other lanes. */
 static void quiet(void)
 {
-	static const char *const two[] = { "add.u32", "sub.u32", "xor.b32",  "min.s32",
+	static const char *const two[] = { "add.u32", "sub.u32", "xor.b32",    "min.s32",
 					   "add.f32", "mul.f32", "div.rn.f32", "max.f32" };
 	static const char *const types[] = { "u32", "s16", "u8", "u32" };
 
@@ -354,7 +365,8 @@ static void quiet(void)
 		    word(), word());
 		break;
 	case 6:
-		put("\tand.b32 %%t0, %%w%u, 255; mul.wide.u32 %%a, %%t0, 8; add.s64 %%a, %%a, %%table; ld.global.v2.u32 "
+		put("\tand.b32 %%t0, %%w%u, 255; mul.wide.u32 %%a, %%t0, 8; add.s64 %%a, %%a, %%table; "
+		    "ld.global.v2.u32 "
 		    "{%%w%u, %%w%u}, [%%a]; ld.global.b64 %%d%u, [%%a+64];\n",
 		    word(), below(4), 4 + below(4), below(LONGS));
 		break;
@@ -368,13 +380,55 @@ static void quiet(void)
 	}
 }
 
+/* What writes to memory, and nobody reads a result of. */
+static void effect(void)
+{
+	static const char *const atomics[] = { "add.u32", "max.s32", "exch.b32", "xor.b32", "inc.u32", "add.f32" };
+	const char *op = atomics[below(6)];
+
+	switch (below(6)) {
+	case 0: /* each into its own memory, of one place or of several */
+		put("\tand.b32 %%t0, %%%s, %u; mul.wide.u32 %%a, %%t0, 4; add.s64 %%a, %%a, %%own; st.global.u32 "
+		    "[%%a], "
+		    "%%w%u;\n",
+		    chance(50) ? "uni" : "w1", chance(50) ? 15u : 3u, word());
+		break;
+	case 1:
+		put("\tst.global.%s [%%own+%u], %%w%u; st.global.v2.u32 [%%own+%u], {%%w%u, %%w%u};\n",
+		    chance(50) ? "u8" : "u16", 2 * below(16), word(), 32 + 8 * below(4), word(), word());
+		break;
+	case 2: /* lanes at one place: the last one stays */
+		put("\tand.b32 %%t0, %%w%u, 15; mul.wide.u32 %%a, %%t0, 4; add.s64 %%a, %%a, %%cells; st.global.u32 "
+		    "[%%a], %%w%u;\n",
+		    word(), word());
+		break;
+	case 3:
+		put("\tand.b32 %%t0, %%w%u, 15; mul.wide.u32 %%a, %%t0, 4; add.s64 %%a, %%a, %%cells; red.global.%s "
+		    "[%%a], %%w%u;\n",
+		    word(), strcmp(op, "exch.b32") ? op : "add.u32", word());
+		break;
+	case 4:
+		put("\tand.b32 %%t0, %%w%u, 15; mul.wide.u32 %%a, %%t0, 4; add.s64 %%a, %%a, %%cells; atom.global.%s "
+		    "%%t1, [%%a], %%w%u;\n",
+		    word(), op, word());
+		break;
+	default:
+		put("\tand.b32 %%t0, %%w%u, 63; shl.b32 %%t0, %%t0, 2; add.u32 %%t0, %%t0, %%sh; ", word());
+		if (chance(50))
+			put("st.shared.u32 [%%t0], %%w%u;\n", word());
+		else
+			put("atom.shared.%s %%t1, [%%t0], %%w%u;\n", op, word());
+	}
+}
+
 /*
- * A loop that only computes and loads, of more rounds than compiled code runs at once: its lanes run one after the
- * other. Sometimes one lane's own address is a fault, in a round of its own.
+ * A loop that computes, loads and sometimes writes, of more rounds than compiled code runs at once: its lanes run one
+ * after the other. Sometimes one lane's own address is a fault, in a round of its own.
  */
 static void construct_rounds(bool strays)
 {
 	const int head = ++w.labels, end = ++w.labels, n = w.loops++;
+	const bool effects = chance(50);
 
 	if (chance(80))
 		put("\tand.b32 %%n%d, %%w%u, %u; add.u32 %%n%d, %%n%d, 1;\n", n, word(),
@@ -392,13 +446,16 @@ static void construct_rounds(bool strays)
 			put("\t@%%q bra L%d;\n", over);
 		}
 		quiet();
+		if (effects && chance(40))
+			effect();
 		if (over)
 			put("L%d:\n", over);
 		if (chance(20))
 			jump_out();
 	}
 	if (strays)
-		put("\tsetp.eq.u32 %%q, %%lane, %u; setp.eq.and.u32 %%q, %%n%d, %u, %%q; selp.b64 %%b, %u, 0, %%q; add.s64 "
+		put("\tsetp.eq.u32 %%q, %%lane, %u; setp.eq.and.u32 %%q, %%n%d, %u, %%q; selp.b64 %%b, %u, 0, %%q; "
+		    "add.s64 "
 		    "%%a, %%table, %%b; ld.global.u32 %%w%u, [%%a];\n",
 		    below(32), n, 1 + below(8), chance(50) ? 2u : 0x40000000u, word());
 	w.depth--;
@@ -474,12 +531,15 @@ static void generate(uint64_t seed)
 	put("// --seed %llu, block %u\n", (unsigned long long)seed, block);
 	put(".version 8.0\n.target sm_80\n.address_size 64\n"
 	    ".visible .entry parted(.param .u64 pm, .param .u64 pt)\n{\n"
-	    "\t.reg .pred %%p<%d>, %%q; .reg .b32 %%w<%d>, %%n<20>, %%t<2>, %%lane, %%act, %%sh, %%uni, %%row; .reg .b64 "
+	    "\t.reg .pred %%p<%d>, %%q; .reg .b32 %%w<%d>, %%n<20>, %%t<2>, %%lane, %%act, %%sh, %%uni, %%row; .reg "
+	    ".b64 "
 	    "%%d<%d>, %%own, %%mine, %%table, %%cells, %%a, %%b;\n\t.shared .align 16 .b8 s[1024];\n",
 	    PREDS, WORDS, LONGS);
-	put("\tld.param.u64 %%own, [pm]; ld.param.u64 %%table, [pt]; mov.u32 %%row, %%tid.x; mov.u32 %%lane, %%laneid;\n"
+	put("\tld.param.u64 %%own, [pm]; ld.param.u64 %%table, [pt]; mov.u32 %%row, %%tid.x; mov.u32 %%lane, "
+	    "%%laneid;\n"
 	    "\tmul.wide.u32 %%a, %%row, 4; add.s64 %%mine, %%own, %%a; add.s64 %%mine, %%mine, %d;\n"
-	    "\tshr.u32 %%t0, %%row, 5; mul.wide.u32 %%a, %%t0, %d; add.s64 %%cells, %%own, %%a; add.s64 %%cells, %%cells, "
+	    "\tshr.u32 %%t0, %%row, 5; mul.wide.u32 %%a, %%t0, %d; add.s64 %%cells, %%own, %%a; add.s64 %%cells, "
+	    "%%cells, "
 	    "%d;\n\tmul.wide.u32 %%a, %%row, %d; add.s64 %%own, %%own, %%a; shl.b32 %%t0, %%t0, 8; mov.u32 %%sh, s; "
 	    "add.u32 %%sh, %%sh, %%t0; mov.u32 %%uni, 0;\n",
 	    THREADS_MAX * OWN_BYTES, CELL_WORDS * 4, THREADS_MAX * OWN_BYTES + 8192, OWN_BYTES);
@@ -487,7 +547,8 @@ static void generate(uint64_t seed)
 	for (int i = 0; i < 16; i++)
 		put("\tst.shared.u32 [%%t0+%d], %%act;\n", 16 * i);
 	for (int i = 0; i < WORDS; i++)
-		put("\tmad.lo.u32 %%t0, %%row, %u, %u; and.b32 %%t0, %%t0, 1023; mul.wide.u32 %%a, %%t0, 4; add.s64 %%a, "
+		put("\tmad.lo.u32 %%t0, %%row, %u, %u; and.b32 %%t0, %%t0, 1023; mul.wide.u32 %%a, %%t0, 4; add.s64 "
+		    "%%a, "
 		    "%%a, %%table; ld.global.u32 %%w%d, [%%a];\n",
 		    below(100), below(1024), i);
 	for (int i = 0; i < LONGS; i++)
@@ -582,10 +643,11 @@ static bool differ(const char *isa, uint32_t input)
 	else if (!a->r && i < MEMORY_BYTES)
 		printf("# %s: byte %u of memory: %02x, compiled: %02x\n", isa, i, a->memory[i], b->memory[i]);
 	else if (!a->r && memcmp(&a->stats, &b->stats, sizeof(a->stats)))
-		printf("# %s: counters: %llu instructions, %llu of lanes, %llu sectors; compiled: %llu, %llu, %llu\n", isa,
-		       (unsigned long long)a->stats.warp_instructions, (unsigned long long)a->stats.lane_instructions,
-		       (unsigned long long)a->stats.sectors, (unsigned long long)b->stats.warp_instructions,
-		       (unsigned long long)b->stats.lane_instructions, (unsigned long long)b->stats.sectors);
+		printf("# %s: counters: %llu instructions, %llu of lanes, %llu sectors; compiled: %llu, %llu, %llu\n",
+		       isa, (unsigned long long)a->stats.warp_instructions,
+		       (unsigned long long)a->stats.lane_instructions, (unsigned long long)a->stats.sectors,
+		       (unsigned long long)b->stats.warp_instructions, (unsigned long long)b->stats.lane_instructions,
+		       (unsigned long long)b->stats.sectors);
 	else
 		return false;
 	return true;

@@ -34,7 +34,7 @@
 #define COMPILE_LIBRARY "libmete-compile.so.0"
 #define COMPILE_SYMBOL "mete_compile"
 
-#define COMPILE_FORM 19u /* changes whenever the code for the same operations changes */
+#define COMPILE_FORM 20u /* changes whenever the code for the same operations changes */
 #define COMPILE_ABI                                                                                                    \
 	((uint32_t)(COMPILE_FORM * 1000003u + sizeof(struct warp) * 31u + sizeof(struct block) * 7u +                  \
 		    sizeof(struct ptx_launch) * 3u + __builtin_offsetof(struct block, range) +                         \
@@ -105,22 +105,8 @@ struct compiled_wait {
 	int64_t since; /* the smaller, the longer they have waited */
 };
 
-/*
- * What the lanes of a warp access by turns in a loop, round by round: who came to the accesses in which round, and
- * where they were then. Each half of the warp by itself, as the interpreter looks at it.
- */
+/* Rounds of a loop that the lanes of a warp run by turns at most, before the next lane has its turn. */
 #define COMPILE_ROUNDS 48u
-
-struct compiled_visits {
-	uint64_t seen[2];		  /* a bit for each round: some lane was there */
-	uint8_t first[2][COMPILE_ROUNDS]; /* the first lane */
-	uint8_t count[2][COMPILE_ROUNDS]; /* how many */
-};
-
-struct compiled_spot {
-	uint64_t at[2][COMPILE_ROUNDS]; /* the address of the first lane */
-	uint64_t apart[2];		/* a bit for each round: they were not at one place; not in a row */
-};
 
 /* What machine code needs from the engine. */
 struct compiled_env {
@@ -131,11 +117,10 @@ struct compiled_env {
 	/* The interpreter continues with the group `lanes`; the others wait. */
 	void (*part)(struct warp *w, uint32_t lanes, struct compiled_wait *wait, uint32_t count, uint32_t spins);
 	/*
-	 * Of `loads` loads of `bytes` each in these rounds, each of which has counted a piece of memory for each lane:
-	 * how many pieces fewer they touch, because lanes lie at one place or in a row.
+	 * Of an access of `bytes` by `lanes`, each at element COMPILE_ROUNDS times its number of `at`: how many pieces
+	 * of memory fewer than lanes it touches, because they lie at one place or in a row.
 	 */
-	int64_t (*alike)(const struct compiled_visits *v, const struct compiled_spot *spot, uint64_t rounds,
-			 uint32_t bytes, uint32_t loads);
+	int64_t (*alike)(const uint64_t *at, uint32_t lanes, uint32_t bytes);
 };
 
 enum compiled_result {

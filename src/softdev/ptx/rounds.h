@@ -10,5 +10,4 @@
 #include "softdev/ptx/compile.h"
 
 /* See compiled_env. */
-int64_t rounds_alike(const struct compiled_visits *v, const struct compiled_spot *spot, uint64_t rounds, uint32_t bytes,
-		     uint32_t loads);
+int64_t rounds_alike(const uint64_t *at, uint32_t lanes, uint32_t bytes);
