@@ -58,6 +58,16 @@ static LLVMTargetMachineRef machine_new(const struct compile_request *request, c
 	return m;
 }
 
+/*
+ * Of LLVM's own -O2 what makes this code faster; all of it takes three times as long. No loop is unswitched: its body
+ * would be there twice, with all its ways out.
+ */
+static const char passes[] =
+	"function(lower-expect,sroa,early-cse<memssa>,simplifycfg,instcombine,jump-threading,correlated-propagation,"
+	"simplifycfg,instcombine,reassociate,loop-simplify,loop-mssa(loop-rotate,licm),simplifycfg,instcombine,gvn,"
+	"sccp,bdce,instcombine,jump-threading,correlated-propagation,adce,dse,loop-mssa(licm),"
+	"simplifycfg<hoist-common-insts;sink-common-insts>,vector-combine,instcombine,simplifycfg)";
+
 static int optimise(LLVMModuleRef module, LLVMTargetMachineRef machine, char *why, size_t why_bytes)
 {
 	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
@@ -67,7 +77,11 @@ static int optimise(LLVMModuleRef module, LLVMTargetMachineRef machine, char *wh
 	LLVMPassBuilderOptionsSetLoopVectorization(options, false);
 	LLVMPassBuilderOptionsSetSLPVectorization(options, false);
 	LLVMPassBuilderOptionsSetLoopUnrolling(options, false);
-	error = LLVMRunPasses(module, "default<O2>", machine, options);
+	error = LLVMRunPasses(module, passes, machine, options);
+	if (error) { /* a version that calls one of them otherwise: nothing has been done */
+		LLVMConsumeError(error);
+		error = LLVMRunPasses(module, "default<O2>", machine, options);
+	}
 	LLVMDisposePassBuilderOptions(options);
 	if (!error)
 		return 0;

@@ -28,12 +28,7 @@
 
 static void count_pending(struct emit *e)
 {
-	LLVMValueRef n = LLVMConstInt(e->i64, e->pending, false);
-
-	if (e->pending)
-		add_to(e, e->count, 0, n);
-	if (e->pending && e->absent)
-		add_to(e, e->idle, 0, LLVMBuildMul(e->b, n, e->absent, ""));
+	count_more(e, e->pending);
 	e->pending = 0;
 }
 
@@ -151,7 +146,8 @@ static void make_branch(struct emit *e)
 /* All lanes end together. */
 static void end(struct emit *e)
 {
-	settle_counters(e, e->pending + operation(e)->weight);
+	count_more(e, e->pending + operation(e)->weight);
+	settle_counters(e);
 	LLVMBuildRet(e->b, LLVMConstInt(e->i32, COMPILED_END, false));
 }
 

@@ -158,7 +158,7 @@ static LLVMValueRef wait_field(struct emit *e, uint32_t k, size_t offset, LLVMTy
 	return value_at(e, e->waits, (uint64_t)k * WAIT_BYTES + offset, t);
 }
 
-void group_leave(struct emit *e, LLVMValueRef n)
+void group_leave(struct emit *e)
 {
 	LLVMTypeRef types[5] = { e->bytes, e->i32, e->bytes, e->i32, e->i32 };
 	LLVMTypeRef t = LLVMFunctionType(LLVMVoidTypeInContext(e->context), types, 5, false);
@@ -178,8 +178,6 @@ void group_leave(struct emit *e, LLVMValueRef n)
 	args[3] = number32(e, k);
 	LLVMBuildCall2(e->b, t, value_field(e, e->env, offsetof(struct compiled_env, part), LLVMPointerType(t, 0)),
 		       args, 5, "");
-	n = LLVMBuildICmp(e->b, LLVMIntNE, n, LLVMConstInt(e->i64, 0, false), "");
-	LLVMBuildRet(e->b, LLVMBuildZExt(e->b, n, e->i32, ""));
 }
 
 /* Registers that a or b says are needed, as `to` wants them. */

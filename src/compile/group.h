@@ -23,8 +23,8 @@ LLVMValueRef group_first_of(struct emit *e, LLVMValueRef lanes);
 LLVMValueRef group_last(struct emit *e);
 LLVMValueRef group_last_of(struct emit *e, LLVMValueRef lanes);
 LLVMValueRef group_is_one(struct emit *e); /* true for a single lane */
-/* Returns to the interpreter; the lanes in `waiting` may wait. n: the number of executed instructions. */
-void group_leave(struct emit *e, LLVMValueRef n);
+/* Hands the group over to the interpreter, and the lanes in `waiting` that may wait. */
+void group_leave(struct emit *e);
 /* How many instructions a warp runs before the jump backwards to that block lets others run. */
 uint64_t edge_quantum(const struct emit *e, uint32_t to);
 /* Jumps from the current position into block `to`. */

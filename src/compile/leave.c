@@ -11,37 +11,63 @@ void add_to(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMValueRef n)
 	value_store(e, LLVMBuildAdd(e->b, value_load(e, e->i64, p, 8), n, ""), p, 8);
 }
 
-/* Adds to the engine's counters. Value: how many instructions have been executed since the beginning. */
-LLVMValueRef settle_counters(struct emit *e, uint64_t pending)
+void count_more(struct emit *e, uint64_t instructions)
 {
-	LLVMValueRef more = LLVMConstInt(e->i64, pending, false), idle = value_load(e, e->i64, e->idle, 8);
-	LLVMValueRef n = LLVMBuildAdd(e->b, value_load(e, e->i64, e->count, 8), more, "");
+	LLVMValueRef n = LLVMConstInt(e->i64, instructions, false);
 
-	if (e->absent)
-		idle = LLVMBuildAdd(e->b, idle, LLVMBuildMul(e->b, more, e->absent, ""), "");
+	if (instructions)
+		add_to(e, e->count, 0, n);
+	if (instructions && e->absent)
+		add_to(e, e->idle, 0, LLVMBuildMul(e->b, n, e->absent, ""));
+}
+
+LLVMValueRef settle_counters(struct emit *e)
+{
+	LLVMValueRef n = value_load(e, e->i64, e->count, 8), lanes = LLVMConstInt(e->i64, LANES, false);
+
 	add_to(e, e->warp, offsetof(struct warp, executed), n);
 	add_to(e, e->warp, offsetof(struct warp, executed_lanes),
-	       LLVMBuildSub(e->b, LLVMBuildMul(e->b, n, LLVMConstInt(e->i64, LANES, false), ""), idle, ""));
+	       LLVMBuildSub(e->b, LLVMBuildMul(e->b, n, lanes, ""), value_load(e, e->i64, e->idle, 8), ""));
 	add_to(e, e->block, offsetof(struct block, sectors), value_load(e, e->i64, e->sectors, 8));
 	return n;
 }
 
-/* The rest is the interpreter's, from operation `pc` on. */
-void leave(struct emit *e, uint32_t pc, const uint8_t *live, const struct state *s, uint64_t pending)
+/* All ways out meet here that have nothing more to do. */
+static LLVMBasicBlockRef way_out(struct emit *e)
 {
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
 	LLVMValueRef n;
 
+	if (e->leave_all)
+		return e->leave_all;
+	e->leave_all = new_block(e);
+	LLVMPositionBuilderAtEnd(e->b, e->leave_all);
+	n = settle_counters(e);
+	n = LLVMBuildICmp(e->b, LLVMIntNE, n, LLVMConstInt(e->i64, 0, false), "");
+	LLVMBuildRet(e->b, LLVMBuildZExt(e->b, n, e->i32, ""));
+	LLVMPositionBuilderAtEnd(e->b, here);
+	return e->leave_all;
+}
+
+void leave_here(struct emit *e, uint64_t pending)
+{
+	count_more(e, pending);
+	LLVMBuildBr(e->b, way_out(e));
+}
+
+void leave(struct emit *e, uint32_t pc, const uint8_t *live, const struct state *s, uint64_t pending)
+{
 	for (uint32_t r = 0; r < e->flow->reg_count; r++)
 		if ((live[r] || (e->kept && e->kept[r])) && !s[r].synced && s[r].shape != SHAPE_UNKNOWN)
 			reg_to_frame(e, r, &s[r]);
-	n = settle_counters(e, pending);
 	value_store(e, LLVMConstInt(e->i32, pc, false), value_at(e, e->warp, offsetof(struct warp, pc), e->i32), 4);
-	if (e->waiting) {
-		group_leave(e, n);
+	if (!e->waiting) {
+		leave_here(e, pending);
 		return;
 	}
-	n = LLVMBuildICmp(e->b, LLVMIntNE, n, LLVMConstInt(e->i64, 0, false), "");
-	LLVMBuildRet(e->b, LLVMBuildZExt(e->b, n, e->i32, ""));
+	count_more(e, pending);
+	group_leave(e);
+	LLVMBuildBr(e->b, way_out(e));
 }
 
 /* Likely true. */

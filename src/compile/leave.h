@@ -5,8 +5,12 @@
 
 /* Adds n, of 64 bits, to the value in memory. */
 void add_to(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMValueRef n);
-/* Adds to the engine's counters. Value: the number of instructions executed since the start. */
-LLVMValueRef settle_counters(struct emit *e, uint64_t pending);
+/* Adds instructions to the count. */
+void count_more(struct emit *e, uint64_t instructions);
+/* Adds the counts to the engine's counters. Value: the number of instructions executed since the start. */
+LLVMValueRef settle_counters(struct emit *e);
+/* Returns to the engine, which finds pc and registers as it wants them: after a fault. */
+void leave_here(struct emit *e, uint64_t pending);
 /* Leaves: the interpreter continues from operation `pc`. */
 void leave(struct emit *e, uint32_t pc, const uint8_t *live, const struct state *s, uint64_t pending);
 LLVMValueRef expected(struct emit *e, LLVMValueRef condition); /* likely true */

@@ -182,8 +182,7 @@ void make_call(struct emit *e, const struct plan *p)
 				expected(e, LLVMBuildICmp(e->b, LLVMIntEQ, fault, LLVMConstInt(e->i32, 0, false), "")),
 				on, out);
 		LLVMPositionBuilderAtEnd(e->b, out);
-		settle_counters(e, e->pending + o->weight);
-		LLVMBuildRet(e->b, LLVMConstInt(e->i32, 1, false));
+		leave_here(e, e->pending + o->weight);
 		LLVMPositionBuilderAtEnd(e->b, on);
 	}
 	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)

@@ -38,6 +38,7 @@ struct emit {
 	LLVMValueRef mask, idle, spins; /* stack slots; idle: counts lanes out of all 32 that did not execute */
 	LLVMValueRef *wait, *since;	/* the same for each block: the lanes that wait there, and since when */
 	LLVMValueRef waits;		/* those passed to the engine */
+	LLVMBasicBlockRef leave_all;	/* where the ways out of code for all lanes end: leave.h; NULL: not made yet */
 	LLVMValueRef live_lanes;
 	LLVMValueRef here, here_lanes, absent; /* in a block: the group as i32, as a vector; the number of lanes not
 						* in it */
