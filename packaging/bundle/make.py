@@ -9,11 +9,15 @@ libseccomp, libyaml, zlib, and libmicrohttpd without its TLS) linked in,
 from the static archives of this machine's development packages. So no library has to be found on the other machine, and none of
 ours can meet another version of itself inside a user's program.
 
-METE_BUNDLE_TRIAL: meson's options for a bundle that is only tried; its VERSION says so.
+METE_BUNDLE_TRIAL: meson's options for a bundle that is only tried; its VERSION says so. METE_BUNDLE_OBJECTS: a build of the same
+sources, whose objects such a one takes where the command that compiles them is the same (reuse).
 """
 import gzip
+import json
 import os
 import platform
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,10 +29,11 @@ here = os.path.dirname(os.path.abspath(__file__))
 work = os.path.join(build, "bundle")
 libc = os.path.join(work, "libc")
 packages = os.path.join(work, "pkgconfig")
-tree = os.path.join(work, "build")
 name = f"mete-{version}-{platform.machine()}"
 cc = os.environ.get("CC", "cc").split()
 trial = os.environ.get("METE_BUNDLE_TRIAL", "").split()
+tree = os.path.join(work, "trial" if trial else "build")  # neither has the other's compiler or options
+objects = os.environ.get("METE_BUNDLE_OBJECTS", "") if trial else ""
 
 # Names of pkg-config, and of the archive where it is not lib<name>.a.
 LIBRARIES = {"libuv": ("libuv_a.a", "libuv.a"), "sqlite3": ("libsqlite3.a",), "jansson": ("libjansson.a",),
@@ -83,12 +88,28 @@ def describe_archives():
                     f"Cflags: {output('pkg-config', '--cflags', n)}\nLibs: {archive(names)} {more} -lm\n")
 
 
+def commands_of(other):
+    """What compiles the objects of another build, as it would be called here: from another folder, without the compiler."""
+    up = os.path.relpath(source, tree)
+    with open(os.path.join(other, "compile_commands.json"), encoding="utf-8") as f:
+        for entry in json.load(f):
+            words = shlex.split(entry["command"])
+            while not words[0].startswith("-"):
+                words.pop(0)
+            yield " ".join(re.sub(r"^(-I)?\.\.(/|$)", rf"\1{up}\2", w) for w in words)
+
+
 def compile_all():
     describe_archives()
     link = [f"-L{libc}", "-static-libgcc", "-Wl,--gc-sections", "-Wl,--push-state,--no-as-needed", "-lpthread", "-ldl", "-lrt",
             "-Wl,--pop-state"]
     env = dict(os.environ, PKG_CONFIG_PATH=packages)
     env.pop("MESONINTROSPECT", None)
+    if objects:
+        env.update(CC=shlex.join([os.path.join(here, "reuse"), *cc]), METE_BUNDLE_OBJECTS=os.path.abspath(objects),
+                   METE_BUNDLE_COMMANDS=os.path.join(work, "commands"))
+        with open(env["METE_BUNDLE_COMMANDS"], "w", encoding="utf-8") as f:
+            f.writelines(line + "\n" for line in commands_of(objects))
     meson = shutil.which("meson") or sys.exit("bundle: meson is not in the path")
     options = ["--prefix=/" + name, "--bindir=bin", "--libdir=lib", "--libexecdir=libexec", "--datadir=share", "--mandir=share/man",
                "-Doptimization=3", "-Ddebug=false", "-Disa=all", "-Dhttp_tls=false", "-Dlibmete=false", "-Dkubernetes=disabled", "-Dguard=disabled",

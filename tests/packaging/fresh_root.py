@@ -1,8 +1,8 @@
 """
 A freshly made Debian with its own systemd, in namespaces of its own: what an administrator's machine is.
 
-It is made once per build folder with debootstrap, with what the packages depend on, and every use works on an overlay of
-it in memory, which goes with it. Nothing of it is seen outside: mounts, processes, host name, control groups are its own.
+It is made once per build folder with what the packages depend on, by mmdebstrap, or by debootstrap, which takes twice as long. Every use
+works on an overlay of it in memory, which goes with it. Nothing of it is seen outside: mounts, processes, host name, control groups are its own.
 `Impossible` says in a line why it cannot be had here.
 """
 import glob
@@ -100,9 +100,10 @@ def make(folder, packages):
                 return root
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    r = output("debootstrap", "--variant=minbase", "--include=" + ",".join(names), suite, root, source)
+    maker = ["mmdebstrap", "--mode=root"] if shutil.which("mmdebstrap") else ["debootstrap"]
+    r = output(*maker, "--variant=minbase", "--include=" + ",".join(names), suite, root, source)
     if r.returncode:
-        raise Impossible("debootstrap does not get through: " + (r.stdout.strip().splitlines() or ["it says nothing"])[-1])
+        raise Impossible(f"{maker[0]} does not get through: " + (r.stdout.strip().splitlines() or ["it says nothing"])[-1])
     with open(done, "w", encoding="utf-8") as f:
         f.write(wanted)
     return root

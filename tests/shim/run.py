@@ -72,7 +72,7 @@ def main():
     keeper = start() if a.keeper == "yes" else None
     program = subprocess.Popen(a.program, env=env)
     while program.poll() is None:
-        time.sleep(0.002)
+        time.sleep(0.005)
         for word in ("kill", "start", "stop", "cont"):
             path = os.path.join(folder, word)
             if not os.path.exists(path):
