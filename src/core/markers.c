@@ -19,18 +19,28 @@ static void drop_done_locked(struct pace *p)
 		p->chunk_tail++;
 }
 
-/* Another stream had work in flight when this one's chunk began after a gap. */
-static bool covered_locked(const struct pace *p, const struct flow *mine, uint64_t begin_ns)
+/*
+ * Since when other streams' work may have been running that is not done yet; UINT64_MAX: there is none. A thread that
+ * has been let through may lose its processor before it launches: where a marker stands before its work, that work did
+ * not begin before its call.
+ */
+static uint64_t others_from_locked(const struct pace *p, const struct flow *mine)
 {
-	for (uint32_t i = p->chunk_tail; i != p->chunk_head; i++) {
-		const struct stream *s = p->chunk[i % CHUNKS].stream;
-		const struct flow *f = s ? &s->flow[p->engine] : NULL;
+	uint64_t from_ns = UINT64_MAX;
 
-		if (f && f != mine && f->busy_from_ns < begin_ns &&
-		    (int64_t)(p->chunk[i % CHUNKS].word - f->completed) > 0)
-			return true;
+	for (uint32_t i = p->chunk_tail; i != p->chunk_head; i++) {
+		const struct chunk *c = &p->chunk[i % CHUNKS];
+		const struct flow *f = c->stream ? &c->stream->flow[p->engine] : NULL;
+		uint64_t at_ns;
+
+		if (!f || f == mine || (int64_t)(c->word - f->completed) <= 0)
+			continue;
+		at_ns = c->begun_ns				    ? c->begun_ns
+			: c->start && c->least_ns > f->busy_from_ns ? c->least_ns
+								    : f->busy_from_ns;
+		from_ns = at_ns < from_ns ? at_ns : from_ns;
 	}
-	return false;
+	return from_ns;
 }
 
 /* A busy period began with what ended first, or before: with another stream's work, which is still at it. */
@@ -69,13 +79,15 @@ static void edge_locked(struct pace *p, uint64_t at_ns, bool begins)
 /* `cut`: tier T3 had switched all channels off until begin_ns, so nothing of the others' fills the gap. */
 static void span_locked(struct pace *p, const struct flow *f, uint64_t begin_ns, uint64_t end_ns, bool cut)
 {
-	uint64_t from = begin_ns, busy;
+	uint64_t from = begin_ns, busy, others = cut ? UINT64_MAX : others_from_locked(p, f);
 
-	if (!p->span_begin_ns || (begin_ns > p->span_end_ns && (cut || !covered_locked(p, f, begin_ns)))) {
+	if (!p->span_begin_ns || (begin_ns > p->span_end_ns && others > p->span_end_ns)) {
 		if (p->span_begin_ns)
 			edge_locked(p, p->span_end_ns, false);
 		if (!cut)
 			begin_ns = period_begin_locked(p, begin_ns);
+		if (p->span_begin_ns && others < begin_ns)
+			begin_ns = others;
 		if (begin_ns < p->span_end_ns)
 			begin_ns = p->span_end_ns;
 		edge_locked(p, begin_ns, true);

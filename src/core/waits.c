@@ -142,6 +142,12 @@ bool waits_left_locked(const struct pace *p)
 	return f && p->left.word == atomic_load(&f->submitted) && (int64_t)(p->left.word - f->marked) > 0;
 }
 
+void waits_late_locked(struct pace *p)
+{
+	if (waits_left_locked(p))
+		forget_locked(p);
+}
+
 void waits_missed(struct pace *p, const struct stream *s)
 {
 	struct stream *left;

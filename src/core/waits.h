@@ -61,6 +61,11 @@ bool waits_may_leave_locked(struct pace *p, uint64_t ns);
 void waits_leave(struct pace *p, const struct launch *l);
 /* With the lock held: work without a marker is in flight, and nothing behind it. */
 bool waits_left_locked(const struct pace *p);
+/*
+ * With the lock held: the program should have come back, and the watcher is about to take the end. The marker that it
+ * records is late, and so is the end by it: on a machine without a free core by milliseconds.
+ */
+void waits_late_locked(struct pace *p);
 /* The program comes again, and has not waited for the work without a marker by a call that tells of it. */
 void waits_missed(struct pace *p, const struct stream *s);
 /* With the lock held: when the work began of a chunk that had gone without a marker. */

@@ -174,8 +174,10 @@ static void leave_to_program(struct pace *p, uint32_t kick)
 
 	tick_wait(&p->kick, kick, nap, false);
 	pthread_mutex_lock(&p->lock);
-	if (atomic_load(&p->kick) == kick && p->busy && tick_now() >= now + nap)
+	if (atomic_load(&p->kick) == kick && p->busy && tick_now() >= now + nap) {
 		atomic_store_explicit(&p->prompt, 0, memory_order_relaxed);
+		waits_late_locked(p);
+	}
 	pthread_mutex_unlock(&p->lock);
 }
 

@@ -678,10 +678,72 @@ static void case_left(void)
 	is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
 }
 
+#define GAP_TRIES 8
+
+static void launch_on(CUstream s, uint64_t ns)
+{
+	truth->kernel_ns = ns;
+	is(cu.cuLaunchKernel((CUfunction)0x1000, 1, 1, 1, 1, 1, 1, 0, s, NULL, NULL), CUDA_SUCCESS);
+}
+
+static void *work_in_gap(void *unused)
+{
+	is(cu.cuCtxSetCurrent(context), CUDA_SUCCESS);
+	launch_on(NULL, 2 * MS);
+	is(cu.cuStreamSynchronize(NULL), CUDA_SUCCESS);
+	nap(40 * MS);
+	launch_on(NULL, 60 * MS);
+	return unused;
+}
+
+/* The thread that is about to launch is held up, and another one works meanwhile. */
+static void hold_up(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, work_in_gap, NULL);
+	pthread_join(thread, NULL);
+	truth->kernel_ns = 10 * MS;
+}
+
+/*
+ * A thread that has been let through loses its processor before it launches. Until it does, nothing of its stream is on
+ * the device: the pause of another stream is not charged, though that work counts as in flight.
+ */
+static void case_gap(void)
+{
+	uint64_t kernels_ns = 2 * MS + 60 * MS + 10 * MS, before, charged = UINT64_MAX;
+
+	kit_open("libcuda.so.1");
+	kit_truth();
+	context = begin(0);
+	page_open();
+	for (int e = 0; e < WIRE_ENGINES; e++)
+		gate_set(e, WIRE_GATED | WIRE_OPEN, 1000 * MS, now_ns() + 3600000 * MS);
+	for (int i = 0; i < 2; i++) {
+		launch_on(CU_STREAM_PER_THREAD, 2 * MS);
+		is(cu.cuStreamSynchronize(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+		launch_on(NULL, 2 * MS);
+		is(cu.cuStreamSynchronize(NULL), CUDA_SUCCESS);
+	}
+	for (int i = 0; i < GAP_TRIES && charged > kernels_ns + 20 * MS; i++) {
+		wait_idle(WIRE_COMPUTE);
+		before = atomic_load(&turn(WIRE_COMPUTE)->busy_ns);
+		truth->during_record = hold_up;
+		launch_on(CU_STREAM_PER_THREAD, 10 * MS);
+		is(cu.cuStreamSynchronize(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+		wait_idle(WIRE_COMPUTE);
+		charged = atomic_load(&turn(WIRE_COMPUTE)->busy_ns) - before;
+		printf("# charged %.3f ms of %.3f\n", (double)charged / 1e6, (double)kernels_ns / 1e6);
+		ok(charged >= kernels_ns - 2 * MS);
+	}
+	ok(charged <= kernels_ns + 20 * MS);
+}
+
 static const struct kit_case cases[] = {
 	{ "edges", case_edges }, { "exact", case_exact }, { "cut", case_cut },	     { "copies", case_copies },
 	{ "trace", case_trace }, { "begun", case_begun }, { "pause", case_pause },   { "price", case_price },
-	{ "held", case_held },	 { "left", case_left },	  { "spared", case_spared },
+	{ "held", case_held },	 { "left", case_left },	  { "spared", case_spared }, { "gap", case_gap },
 };
 
 int main(int argc, char **argv)

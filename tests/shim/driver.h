@@ -18,6 +18,7 @@ struct driver_shared {
 	/* Of one process: called once in the middle of the next call that has such a place, where another thread acts.
 	 */
 	void (*during)(void);
+	void (*during_record)(void); /* the same, before an event is recorded */
 	uint64_t hold;	 /* streams do not get on: what is freed in their order waits */
 	uint64_t leaves; /* bytes of a module that the driver keeps, once, when it is unloaded */
 	uint64_t opened; /* pieces of other processes' memory of which it cannot say how large they are */

@@ -521,6 +521,11 @@ EXPORT CUresult cuEventDestroy_v2(CUevent event)
 
 EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
 {
+	void (*during)(void) = driver.shared->during_record;
+
+	driver.shared->during_record = NULL;
+	if (during)
+		during();
 	if (is_event(event))
 		__atomic_store_n((uint64_t *)event, free_at(), __ATOMIC_RELAXED);
 	__atomic_add_fetch(&driver.shared->records, 1, __ATOMIC_RELAXED);
