@@ -17,8 +17,10 @@
 #define AWAY_NS 1000000000ull /* of the time without meted so much is charged at most for one launch */
 #define FAR_NS 60000000000ull /* no prediction reaches further */
 #define EXCUSED_MOST_NS 10000000000ull
-#define EXCUSED_PART 128u   /* of the time passes until as much may be excused again */
-#define LONGER_NS 500000ull /* a turn's end that moves by less can be found later */
+#define EXCUSED_PART 128u    /* of the time passes until as much may be excused again */
+#define ODD_NS 1000000000ull /* by so much an honest client's time is never wrong */
+#define ODD_MOST 4u	     /* nor so often */
+#define LONGER_NS 500000ull  /* a turn's end that moves by less can be found later */
 
 static void wake(struct wire_turn *turn)
 {
@@ -286,6 +288,43 @@ void engine_rise(struct seat *s, uint64_t now_ns, bool lives)
 
 /* What clients say. */
 
+/* Times that lie in the future, or before those that came earlier. */
+static void note_odd(struct seat *s, uint64_t at_ns, uint64_t now_ns)
+{
+	if (at_ns <= now_ns + ODD_NS && at_ns + ODD_NS >= s->edge_ns) {
+		s->odd = 0;
+		return;
+	}
+	if (!s->odd++)
+		s->odd_from_ns = s->edge_ns;
+	s->skewed |= s->odd >= ODD_MOST;
+}
+
+/*
+ * A client with another clock (a program in a time namespace) can tell nobody when it was busy: it is charged for all
+ * the time in which it may submit work, or has some in flight, and since the last look if it was busy meanwhile.
+ */
+static unsigned int take_skewed(struct seat *s, unsigned int most, uint64_t now_ns)
+{
+	bool busy = in_flight(s) || s->gate & WIRE_OPEN, begins;
+	unsigned int i = 0;
+	uint64_t at_ns;
+
+	while (i < most && wire_edge_get(s->turn, &at_ns, &begins))
+		i++;
+	at_ns = s->odd_from_ns ? s->odd_from_ns : i ? s->edge_ns : now_ns;
+	if ((busy || at_ns < now_ns) && !s->begun) {
+		arbiter_begins(s->place->engine->arbiter, s->place->at, at_ns);
+		turn_log_edge(s->turn, at_ns, true);
+		s->begun = true;
+	}
+	s->odd_from_ns = 0;
+	s->edge_ns = now_ns;
+	if (!busy)
+		end_edges(s, now_ns);
+	return i;
+}
+
 unsigned int seat_take_edges(struct seat *s, unsigned int most, uint64_t now_ns)
 {
 	struct arbiter *a = s->place->engine->arbiter;
@@ -293,6 +332,8 @@ unsigned int seat_take_edges(struct seat *s, unsigned int most, uint64_t now_ns)
 	uint64_t at_ns;
 	bool begins;
 
+	if (s->skewed)
+		return take_skewed(s, most < WIRE_EDGES ? most : WIRE_EDGES, now_ns);
 	/* Before its edges are read: what is then in flight may have begun with one of them. */
 	bool idle = !in_flight(s);
 
@@ -304,6 +345,7 @@ unsigned int seat_take_edges(struct seat *s, unsigned int most, uint64_t now_ns)
 		if (s->found && begins && at_ns < s->edge_ns)
 			place_learn(s->place, at_ns, s->edge_ns, (int64_t)arbiter_began(a, s->place->at, at_ns));
 		s->found = false;
+		note_odd(s, at_ns, now_ns);
 		at_ns = at_ns > now_ns ? now_ns : at_ns < s->edge_ns ? s->edge_ns : at_ns;
 		s->edge_ns = at_ns;
 		s->begun = begins;

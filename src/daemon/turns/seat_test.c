@@ -285,6 +285,46 @@ static void test_stopped(void)
 	tap_ok(many >= 400 - 10 - 4, "many are not: %llu s of 400", (unsigned long long)many);
 }
 
+/*
+ * A client whose clock is ahead by so many seconds works for a second, 9 of 10 ms, while its gate is open. Value: what
+ * it is charged, in ms.
+ */
+static uint64_t charged_ahead(int64_t seconds)
+{
+	struct found f = prepare(0, 0);
+	struct seat *s = engine_sit(f.place, f.turn, false, NOW);
+	uint64_t ahead_ns = (uint64_t)(seconds * 1000 * (int64_t)MS), at = NOW, charged;
+
+	engine_run(f.engine, at);
+	for (int i = 0; i < 100; i++) {
+		wire_edge_put(f.turn, at + ahead_ns, true);
+		at += 9 * MS;
+		wire_edge_put(f.turn, at + ahead_ns, false);
+		at += 1 * MS;
+		seat_take_edges(s, WIRE_EDGES, at);
+	}
+	engine_rise(s, at, false);
+	arbiter_step(f.engine->arbiter, at);
+	charged = engine_totals(f.place, at).charged_ns / MS;
+	engine_leave(f.place, at);
+	engine_free(f.engine);
+	free(f.turn);
+	return charged;
+}
+
+static void test_clocks(void)
+{
+	static const int64_t ahead[] = { 0, 500, -500 };
+
+	for (unsigned int i = 0; i < sizeof(ahead) / sizeof(*ahead); i++) {
+		uint64_t ms = charged_ahead(ahead[i]);
+
+		tap_ok(ms >= 899 && (ahead[i] || ms <= 901),
+		       "a client whose clock is %d s ahead is charged for 900 ms: %llu ms", (int)ahead[i],
+		       (unsigned long long)ms);
+	}
+}
+
 /* For how long nobody looks at a tenant with so many clients after a look, in us. */
 static uint64_t quiet_us(unsigned int clients)
 {
@@ -327,6 +367,7 @@ int main(void)
 	test_crowd();
 	test_gone();
 	test_stopped();
+	test_clocks();
 	test_pages();
 	test_rights();
 	test_handed_over();

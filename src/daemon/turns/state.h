@@ -23,6 +23,9 @@ struct seat {
 	bool deaf;
 	bool found;	   /* it existed before meted was started, and no edge of it has been taken since */
 	uint64_t edge_ns;  /* time of the last edge */
+	unsigned int odd;  /* edges in a row of impossible times */
+	uint64_t odd_from_ns; /* the time of the edge before them */
+	bool skewed;	   /* its clock is not the machine's */
 	uint64_t since_ns; /* since when it waits */
 	uint64_t idle_ns;  /* since when it has had nothing in flight */
 	uint64_t sat_ns;   /* when it was given its tenant's turn */
