@@ -101,14 +101,14 @@ static void child(void)
 			must(cuMemsetD32(plain, before, 1), "a fill");
 			good = after == before + 4096 ? 'y' : 'n';
 		} else if (order == 'n') {
-			*word = 1;
+			__atomic_store_n(word, 1, __ATOMIC_RELAXED);
 			must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL), "a launch");
 			must(cuEventRecord(event, stream), "an event");
 		} else if (order == 'h') {
-			*word = 0;
+			__atomic_store_n(word, 0, __ATOMIC_RELAXED);
 			must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL), "a launch");
 		} else if (order == 'g') {
-			*word = 1;
+			__atomic_store_n(word, 1, __ATOMIC_RELAXED);
 		} else if (order == 's') {
 			CUipcMemHandle handle;
 
