@@ -396,6 +396,23 @@ def begins_while_away(m, c, judge):
     until(lambda: not c.grant("plain")["processes"])
 
 
+def begins_as_it_leaves(m, c, judge):
+    """Asked while a program begins: it leaves with the others, or waits, and nothing of it is on the device."""
+    random_ = random.Random(SEED)
+    for _ in range(6):
+        r = Resider(m, "plain", SIZE, 1, spill=False, wall=True)
+        time.sleep(random_.random() * 0.5)
+        status, text = mete(m, "set", "plain", "--suspend")
+        time.sleep(0.2)
+        seen = share(c), judge.used(), c.grant("plain")["suspension"], len(r.rounds())
+        ok(not status and not seen[1] and not seen[0]["held_bytes"], "suspended while a program begins: nothing is on the device", text, *seen)
+        status, text = mete(m, "set", "plain", "--resume")
+        ok(not status and r.has("holds"), "resumed: it runs", status, text, r.lines)
+        r.go_on()
+        same(r.end(), 0, "every word is what it has to be")
+        until(lambda: not c.grant("plain")["processes"])
+
+
 def nobody_runs(m, c, judge):
     """A walled grant without a program is suspended: the next one waits."""
     status, text = mete(m, "set", "plain", "--suspend")
@@ -610,6 +627,7 @@ others_have_the_room(m, c, judge)
 if WALL:
     begins_while_away(m, c, judge)
     nobody_runs(m, c, judge)
+    begins_as_it_leaves(m, c, judge)
     no_room_in_the_host()
 else:
     another_has_its_number(m, c, judge)
