@@ -137,6 +137,9 @@ def parameters(n):
     walled = n.claim("w", [("gpu/first", 0, consumed)], [config(share(wall=True), ["gpu"])])
     ok(isinstance(n.prepared(walled), list) and n.grants()["dra-" + walled[1]]["wall"], "wall, for an alternative of the request")
     n.unprepared(walled)
+    mixed = n.claim("mixed", [("gpu", 0, consumed), ("other", 1, consumed)], [config(share(wall=True), ["gpu"])])
+    line = n.prepared(mixed)
+    ok(isinstance(line, str) and "wall holds for a whole claim" in line, "a wall before one of two devices is refused", line)
     for what, words, said in (
             ("an unknown parameter", share(colour="red"), 'parameter "colour" is unknown; there are coresLimit, policy, class'),
             ("one whose name is cut within a letter", share(**{"x" + "\u00e4" * 40: 1}), "is unknown; there are"),
