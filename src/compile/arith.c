@@ -112,12 +112,24 @@ static LLVMValueRef byte_of(struct arith *a, LLVMValueRef v, uint32_t k, bool is
 }
 
 /* dp4a_of() of softdev/ptx/int.h, and the sum. */
-static LLVMValueRef dot(struct arith *a, enum code code, LLVMValueRef *x)
+/* The host multiplies bytes without a sign by bytes with one. Which of the two small bytes are taken for is free. */
+static void mix_signs(const struct emit *e, const struct compile_op *o, bool *first, bool *second)
 {
-	const bool first = code == CODE_DOT_SU || code == CODE_DOT_SS;
-	const bool second = code == CODE_DOT_US || code == CODE_DOT_SS;
+	if (*first != *second)
+		return;
+	if (operand_state(e->flow, &o->operand[1], e->s).small)
+		*first = !*first;
+	else if (operand_state(e->flow, &o->operand[2], e->s).small)
+		*second = !*second;
+}
+
+static LLVMValueRef dot(struct arith *a, const struct compile_op *o, enum code code, LLVMValueRef *x)
+{
+	bool first = code == CODE_DOT_SU || code == CODE_DOT_SS;
+	bool second = code == CODE_DOT_US || code == CODE_DOT_SS;
 	LLVMValueRef sum = x[3], p;
 
+	mix_signs(a->e, o, &first, &second);
 	if (value_is_lanes(x[1]))
 		return dot_lanes(a->e, x[1], first, x[2], second, x[3]);
 	for (uint32_t k = 0; k < 4; k++) {
@@ -233,7 +245,7 @@ static LLVMValueRef integer(struct arith *a, const struct compile_op *o, const s
 	case CODE_DOT_US:
 	case CODE_DOT_SU:
 	case CODE_DOT_SS:
-		return dot(a, (enum code)row->code, x);
+		return dot(a, o, (enum code)row->code, x);
 	case CODE_DIV_U:
 	case CODE_DIV_S:
 		return divide(a, x, row->code == CODE_DIV_S, false);

@@ -301,6 +301,7 @@ bool state_join(struct state *to, const struct state *from)
 	to->whole &= from->whole && to->shape == SHAPE_LINE;
 	to->nan &= from->nan;
 	to->flat &= from->flat;
+	to->small &= from->small;
 	to->synced &= from->synced;
 	return memcmp(&before, to, sizeof(before)) != 0;
 }

@@ -23,6 +23,7 @@ struct state {
 	bool nan;	  /* the bits of a NaN do not matter, and may differ from the device's: see plan.c */
 	bool synced;	  /* the frame also has the value */
 	bool flat;	  /* an f32 that is not subnormal in any lane */
+	bool small;	  /* 32 bits without the highest bit of any byte: each is the same with a sign and without */
 	bool known;	  /* all lanes have `value` on every path */
 	bool whole;	  /* of a line whose stride is a power of two: the base is a multiple of LANES * stride */
 	uint8_t same;	  /* of lanes, a pattern: bits of the lane number on which the value does not depend */

@@ -270,6 +270,7 @@ struct state operand_state(const struct flow *f, const struct compile_operand *o
 
 		if (o->place == COMPILE_FIXED)
 			pattern_number_facts(o->value, o->lane, &x);
+		x.small = o->place == COMPILE_FIXED && !(o->value & 0x80808080u);
 		x.flat = o->place == COMPILE_FIXED && (o->value & 0x7f800000u || !(o->value & 0x7fffffffu));
 		return x;
 	}
@@ -488,6 +489,25 @@ static bool is_flat(const struct compile_op *o, const struct inline_row *row, co
 	return row->code == CODE_SELECT && !(row->flags & ROW_U16) && x[1].flat && x[2].flat;
 }
 
+/* Whether no byte of a result has its highest bit. */
+static bool is_small(const struct compile_op *o, const struct inline_row *row, const struct state *x)
+{
+	if (o->operand[0].lane != 4 || row->flags & (ROW_U16 | ROW_S16))
+		return false;
+	switch ((enum code)row->code) {
+	case CODE_AND:
+		return x[1].small || x[2].small;
+	case CODE_OR:
+	case CODE_XOR:
+	case CODE_SELECT:
+		return x[1].small && x[2].small;
+	case CODE_COPY:
+		return x[1].small;
+	default:
+		return false;
+	}
+}
+
 static void plan_inline(const struct flow *f, const struct compile_op *o, const struct state *s, struct plan *p)
 {
 	struct state x[COMPILE_OPERANDS], old, guard;
@@ -522,6 +542,7 @@ static void plan_inline(const struct flow *f, const struct compile_op *o, const 
 	if (!r->known)
 		r->value = 0;
 	r->flat = is_flat(o, p->row, x);
+	r->small = is_small(o, p->row, x);
 	r->nan = p->row->flags & (ROW_NAN | ROW_PASS);
 	for (uint32_t k = 1; p->row->flags & ROW_PASS && k < 3; k++)
 		r->nan &= o->operand[k].place == COMPILE_NONE || x[k].nan;
@@ -541,6 +562,7 @@ static void plan_inline(const struct flow *f, const struct compile_op *o, const 
 	r->same = r->shape == SHAPE_LANES ? r->same : 0;
 	r->nan &= old.nan;
 	r->flat &= old.flat;
+	r->small &= old.small;
 }
 
 /* Lanes do not share bytes, and are aligned when the first is. */
@@ -693,6 +715,7 @@ static void plan_keep(const struct flow *f, const struct compile_op *o, const st
 		p->result[k] = (struct state){ .shape = SHAPE_LANES,
 					       .nan = p->result[k].nan && s[r].nan,
 					       .flat = p->result[k].flat && s[r].flat,
+					       .small = p->result[k].small && s[r].small,
 					       .synced = p->how == HOW_CALL };
 	}
 }

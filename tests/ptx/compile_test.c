@@ -255,7 +255,21 @@ static const char scaled[] =
 	"\tadd.f32 %f21, %f1, %f2; mov.b32 %r14, %f21; cvt.rn.f32.s32 %f22, %r14; mul.ftz.f32 %f23, %f22, %f2;\n"
 	"\tfma.rn.ftz.f32 %f24, %f23, %f3, %f3; st.global.f32 [%d1+20], %f24;\n"
 	"\tcvt.rn.f32.s32 %f25, %r14; mul.ftz.f32 %f26, %f25, %f2; fma.rn.ftz.f32 %f27, %f26, %f3, %f3; st.global.f32 [%d1+24], %f27;\n"
-	"\tadd.f32 %f10, %f10, %f26; st.global.f32 [%d1+28], %f10; ret;\n}\n";
+	"\tadd.f32 %f10, %f10, %f26; st.global.f32 [%d1+28], %f10; ret;\n}\n"
+	/* products of bytes of which some are known to be small, on either side, of all lanes and of one number */
+	".visible .entry dots(.param .u64 po, .param .u32 mask, .param .u32 mix)\n{\n"
+	"\t.reg .pred %p; .reg .b32 %r<40>; .reg .b64 %d<9>;\n"
+	"\tmov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r1, %r2, 64, %r1;\n"
+	"\tld.param.u64 %d1, [po]; ld.param.u32 %r3, [mask]; ld.param.u32 %r4, [mix]; mad.wide.u32 %d1, %r1, 64, %d1;\n"
+	"\tmad.lo.u32 %r5, %r1, 2654435761, %r4; mad.lo.u32 %r6, %r5, 1664525, 1013904223; shr.u32 %r7, %r5, 4;\n"
+	"\tand.b32 %r8, %r5, 0x0f0f0f0f; and.b32 %r9, %r7, 0x7f7f7f7f; and.b32 %r10, %r6, 0x8f7f7f7f; or.b32 %r11, %r8, %r9;\n"
+	"\tmov.u32 %r12, %r9; setp.lt.s32 %p, %r6, 0; @%p mov.u32 %r12, %r6; and.b32 %r13, %r3, 0x7f0f7f0f;\n"
+	"\tdp4a.s32.s32 %r20, %r8, %r6, %r1; dp4a.s32.s32 %r21, %r6, %r9, %r20; dp4a.u32.u32 %r22, %r11, %r6, %r1;\n"
+	"\tdp4a.u32.u32 %r23, %r6, %r8, %r22; dp4a.s32.u32 %r24, %r8, %r6, %r1; dp4a.u32.s32 %r25, %r6, %r9, %r24;\n"
+	"\tdp4a.s32.s32 %r26, %r8, %r9, %r1; dp4a.u32.u32 %r27, %r9, %r8, %r26; dp4a.s32.s32 %r28, %r10, %r6, %r1;\n"
+	"\tdp4a.s32.s32 %r29, %r12, %r6, %r1; dp4a.s32.s32 %r30, %r13, %r3, %r4; dp4a.u32.u32 %r31, %r3, %r13, %r1;\n"
+	"\tst.global.v4.u32 [%d1], {%r20, %r21, %r22, %r23}; st.global.v4.u32 [%d1+16], {%r24, %r25, %r26, %r27};\n"
+	"\tst.global.v4.u32 [%d1+32], {%r28, %r29, %r30, %r31}; ret;\n}\n";
 
 struct outcome {
 	struct ptx_fault fault;
@@ -288,7 +302,7 @@ static void run(enum ptx_compile how, const char *name, struct dims grid, struct
 		struct outcome *ret)
 {
 	struct ptx_launch l = { .timeout_ns = 300000000 };
-	struct ptx_module *m = loaded(how, !strcmp(name, "scaled"));
+	struct ptx_module *m = loaded(how, !strcmp(name, "scaled") || !strcmp(name, "dots"));
 	uint32_t *in, *out;
 	uint64_t arg[4];
 
@@ -379,6 +393,10 @@ static void test_scaled(void)
 		}
 		tap_ok(good, "sums of scaled integers, mask 0x%x, %u", masks[k / 6], k % 6);
 	}
+	for (uint32_t k = 0; k < 4; k++)
+		tap_ok(compare("dots", (struct dims){ 4, 1, 1 }, (struct dims){ 64, 1, 1 }, 0x9182f37fu * k, k * 77) &&
+			       same_results(),
+		       "products of small bytes, %u", k);
 }
 
 /* PTX leaves open what lanes get that take part for others; here it is 0. */
