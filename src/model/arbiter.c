@@ -121,7 +121,7 @@ int arbiter_join(struct arbiter *a, const struct arbiter_terms *terms, uint64_t 
 	t->joined_ns = t->heard_ns = t->idle_from_ns = now_ns;
 	t->bucket.tokens_ns = (double)a->params.burst_ns;
 	t->lead.ns = a->params.early_ns;
-	t->after = NOBODY;
+	t->after = t->beside = NOBODY;
 	take_terms(a, i, terms);
 	a->list[a->count++] = (uint16_t)i;
 	return i;
@@ -197,10 +197,28 @@ static void learn_lead(struct arbiter *a, struct tenant *t, uint64_t begin_ns)
 	t->after = NOBODY;
 	if (!before || !before->used)
 		return;
-	if (!busy_count(a->busy, (unsigned int)(before - a->tenant)) && begin_ns > before->last_end_ns)
+	if (busy_count(a->busy, (unsigned int)(before - a->tenant))) {
+		t->beside = (int)(before - a->tenant);
+		t->beside_ns = begin_ns;
+	} else if (begin_ns > before->last_end_ns) {
 		gap = begin_ns - before->last_end_ns;
+	}
 	lead_learn(&t->lead, &a->floor, gap);
 	note_change(a);
+}
+
+/* What was at work when the turn of another one began has ended: long after that, because of it? */
+static void note_interrupted(struct arbiter *a, int i, uint64_t end_ns)
+{
+	for (int p = 0; p < POOLS; p++) {
+		struct tenant *t = a->holder[p] >= 0 ? &a->tenant[a->holder[p]] : NULL;
+
+		if (!t || t->beside != i)
+			continue;
+		t->beside = NOBODY;
+		if (end_ns > t->beside_ns + LEAD_INTERRUPTED_NS)
+			lead_interrupted(&t->lead, &a->floor);
+	}
 }
 
 static void take_note(struct arbiter *a, const struct note *n, uint64_t now_ns)
@@ -213,6 +231,7 @@ static void take_note(struct arbiter *a, const struct note *n, uint64_t now_ns)
 	if (!n->begins) {
 		busy_end(a->busy, n->tenant, at);
 		t->last_end_ns = at > t->last_end_ns ? at : t->last_end_ns;
+		note_interrupted(a, n->tenant, at);
 		return;
 	}
 	/* A pause of its own is one with the gate open all the time. */

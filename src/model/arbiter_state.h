@@ -138,6 +138,8 @@ struct tenant {
 	struct gaps gaps;
 	struct lead lead; /* of its turns */
 	int after;	  /* who had the engine before its turn, and nothing of its turn has been seen yet; or NOBODY */
+	int beside;	  /* who was still at work when its turn's work began, or NOBODY */
+	uint64_t beside_ns; /* since then */
 	uint64_t next_ns; /* predicted length of what it had waiting last */
 	uint64_t last_end_ns;  /* its last work ended */
 	unsigned int absences; /* turns in a row that it did not take up */

@@ -38,3 +38,9 @@ void lead_learn(struct lead *l, struct lead_floor *f, uint64_t gap_ns)
 	else
 		shorten(l, DOWN_NS);
 }
+
+void lead_interrupted(struct lead *l, const struct lead_floor *f)
+{
+	if (f->least_ns[0] < CHANGE_NS)
+		shorten(l, TOO_EARLY_NS);
+}

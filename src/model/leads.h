@@ -8,7 +8,8 @@
  * it was not: about two changes in five are slightly late. Where changes take time, it shrinks by more when the work
  * began before the previous work had ended: where the previous turn is a multiple of the device's slices (kernels of 1
  * ms, slices of 2 ms), that is so at each early opening. The previous tenant's last kernel then lasts for a slice
- * longer, half of which it is charged for.
+ * longer, half of which it is charged for. Where a process's start shows on the device before the change of context, the
+ * work before does not seem to have been interrupted then, but it ends LEAD_INTERRUPTED_NS or more after that start.
  *
  * The device itself determines the necessary gap: a change of contexts takes time that no lead shortens. It is the
  * least of the last LEAD_ROUND to 2 * LEAD_ROUND gaps.
@@ -19,6 +20,7 @@
 
 #define LEAD_ROUND 64u
 #define LEAD_MOST_NS UINT64_C(250000)
+#define LEAD_INTERRUPTED_NS UINT64_C(500000)
 
 struct lead {
 	uint64_t ns;
@@ -35,3 +37,5 @@ struct lead_floor {
  * begin after that end.
  */
 void lead_learn(struct lead *l, struct lead_floor *f, uint64_t gap_ns);
+/* The previous tenant's work ended much later than this tenant's began. Where changes show, that is known already. */
+void lead_interrupted(struct lead *l, const struct lead_floor *f);

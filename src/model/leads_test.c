@@ -27,6 +27,7 @@ static unsigned int late_of(struct lead *l, uint64_t switch_ns)
 int main(void)
 {
 	static const uint64_t from[] = { 20000, 60000, 250000 };
+	struct lead_floor hidden = { 0 };
 	struct lead_floor floor = { 0 };
 	struct lead l = { 60000 };
 
@@ -49,6 +50,13 @@ int main(void)
 	for (int n = 0; n < 5; n++)
 		lead_learn(&l, &floor, 0);
 	tap_ok(l.ns <= 100000, "where changes take time, who came before the others' end comes later soon: %lu us",
+	       (unsigned long)l.ns / 1000);
+	l.ns = 200000;
+	lead_interrupted(&l, &floor);
+	tap_ok(l.ns == 200000, "and is not told so twice");
+	lead_learn(&l, &hidden, 5000);
+	lead_interrupted(&l, &hidden);
+	tap_ok(l.ns <= 180000, "where they do not show, who has interrupted others comes later too: %lu us",
 	       (unsigned long)l.ns / 1000);
 	for (int n = 0; n < 1000; n++)
 		lead_learn(&l, &floor, n % 2 ? 5000000 : 10000);

@@ -186,7 +186,7 @@ static void open_turn(struct arbiter *a, int i, uint64_t from_ns)
 	struct tenant *t = &a->tenant[i];
 
 	t->after = handed_by(a, i);
-
+	t->beside = NOBODY;
 	t->opened_ns = a->now_ns;
 	t->passed_ns = 0;
 	t->turns++;

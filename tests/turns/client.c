@@ -225,7 +225,7 @@ void client_seen(struct sim *s, int i)
 		p->begin_told = false;
 	}
 	if (!p->begin_told)
-		tell(s, p, l->started_ns, true);
+		tell(s, p, s->params.starts_show ? l->submitted_ns : l->started_ns, true);
 	p->begin_told = true;
 	p->ended_ns = l->ended_ns;
 	p->done_by_ns = client_in_flight(p) ? s->now_ns + remaining(s, p) : 0;

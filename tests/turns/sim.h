@@ -52,6 +52,7 @@ struct sim_params {
 	uint64_t seed;
 	double seconds;
 	double slice_ms, switch_us; /* of the engine; 0: 2 ms, 75 us; switch below 0: none */
+	bool starts_show;	    /* work seems to begin when it is submitted, before the change of process */
 	double wake_us[2];	    /* a wake-up takes at least, and up to (rarely); 0: 20 to 200 */
 	const struct arbiter_params *arbiter;
 };

@@ -144,22 +144,39 @@ static void test_windows(void)
 		double pct[9], kernel_ms, switch_us;
 		unsigned int batch;
 		double max, used;
+		bool shows; /* sim.h: starts_show */
 	} cases[] = {
-		{ { 30, 70 }, 0.2, 75, 0, 1, 99 },	 { { 30, 70 }, 1, 75, 0, 1, 99 },
-		{ { 45, 55 }, 1, 75, 0, 1, 99 },	 { { 30, 70 }, 2.3, 75, 0, 1, 99 },
-		{ { 30, 70 }, 5, 75, 0, 1.1, 99 },	 { { 10, 20, 70 }, 0.2, 75, 0, 1, 99 },
-		{ { 10, 20, 70 }, 1, 75, 0, 1, 99 },	 { { 10, 20, 70 }, 5, 75, 0, 1.1, 99 },
-		{ { 20, 30, 50 }, 3.7, 75, 0, 1, 99 },	 { { 5, 15, 35, 45 }, 1, 75, 0, 1, 98.9 },
-		{ { 30, 70 }, 0.2, 75, 1, 0.6, 84 },	 { { 30, 70 }, 1, 75, 1, 0.6, 96 },
-		{ { 10, 20, 70 }, 0.2, 75, 1, 0.6, 84 }, { { 10, 20, 70 }, 1, 75, 1, 0.6, 96 },
-		{ { 30, 70 }, 1, 240, 0, 1, 99 },	 { { 30, 70 }, 5, 240, 0, 1.1, 99 },
-		{ { 10, 20, 70 }, 1, 240, 0, 1, 98.9 },	 { { 30, 70 }, 1, 240, 1, 0.6, 95.8 },
+		{ { 30, 70 }, 0.2, 75, 0, 1, 99 },
+		{ { 30, 70 }, 1, 75, 0, 1, 99 },
+		{ { 45, 55 }, 1, 75, 0, 1, 99 },
+		{ { 30, 70 }, 2.3, 75, 0, 1, 99 },
+		{ { 30, 70 }, 5, 75, 0, 1.1, 99 },
+		{ { 10, 20, 70 }, 0.2, 75, 0, 1, 99 },
+		{ { 10, 20, 70 }, 1, 75, 0, 1, 99 },
+		{ { 10, 20, 70 }, 5, 75, 0, 1.1, 99 },
+		{ { 20, 30, 50 }, 3.7, 75, 0, 1, 99 },
+		{ { 5, 15, 35, 45 }, 1, 75, 0, 1, 98.9 },
+		{ { 30, 70 }, 0.2, 75, 1, 0.6, 84 },
+		{ { 30, 70 }, 1, 75, 1, 0.6, 96 },
+		{ { 10, 20, 70 }, 0.2, 75, 1, 0.6, 84 },
+		{ { 10, 20, 70 }, 1, 75, 1, 0.6, 96 },
+		{ { 30, 70 }, 1, 240, 0, 1, 99 },
+		{ { 30, 70 }, 5, 240, 0, 1.1, 99 },
+		{ { 10, 20, 70 }, 1, 240, 0, 1, 98.9 },
+		{ { 30, 70 }, 1, 240, 1, 0.6, 95.8 },
+		{ { 30, 70 }, 1, 75, 0, 1, 99, true },
+		{ { 10, 20, 70 }, 1, 75, 0, 1, 98.9, true },
+		{ { 20, 30, 50 }, 1, 75, 0, 1, 98.9, true },
+		{ { 45, 55 }, 1, 75, 0, 1.2, 99, true },
 	};
 
 	for (unsigned int c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
 		double seconds = longer ? 60 : 10, mean = 0, max = 0, used = 0;
-		struct sim *s = sim_new(&(struct sim_params){
-			.way = SIM_TURNS, .seed = 5, .seconds = seconds, .switch_us = cases[c].switch_us });
+		struct sim *s = sim_new(&(struct sim_params){ .way = SIM_TURNS,
+							      .seed = 5,
+							      .seconds = seconds,
+							      .switch_us = cases[c].switch_us,
+							      .starts_show = cases[c].shows });
 		struct sim_load l = { .kernel_ms = { cases[c].kernel_ms },
 				      .spread = 0.003,
 				      .misjudged = 0.005,
@@ -676,8 +693,8 @@ static void test_newcomers(void)
 }
 
 /*
- * Two with a guarantee, one of which pauses after each kernel: neither pays for the rows alone. Means of several runs: a
- * kernel of 2 s more or less at the end of one is 3 % of it.
+ * Two with a guarantee, one of which pauses after each kernel: neither pays for the rows alone. Means of several runs:
+ * a kernel of 2 s more or less at the end of one is 3 % of it.
  */
 static void test_pair_beside_rows(double kernel_ms)
 {
