@@ -8,8 +8,8 @@
  * it was not: about two changes in five are slightly late. Where changes take time, it shrinks by more when the work
  * began before the previous work had ended: where the previous turn is a multiple of the device's slices (kernels of 1
  * ms, slices of 2 ms), that is so at each early opening. The previous tenant's last kernel then lasts for a slice
- * longer, half of which it is charged for. Where a process's start shows on the device before the change of context, the
- * work before does not seem to have been interrupted then, but it ends LEAD_INTERRUPTED_NS or more after that start.
+ * longer, half of which it is charged for. Where a process's work seems to begin before the change of context, nothing
+ * is known then; but work that was interrupted ends LEAD_INTERRUPTED_NS or more after that begin.
  *
  * The device itself determines the necessary gap: a change of contexts takes time that no lead shortens. It is the
  * least of the last LEAD_ROUND to 2 * LEAD_ROUND gaps.
