@@ -168,6 +168,7 @@ void arbiter_change(struct arbiter *a, int i, const struct arbiter_terms *terms,
 	enum pool before = pool_of(t);
 
 	take_terms(a, i, terms);
+	a->changed[pool_of(t)] = true;
 	if (pool_of(t) == before)
 		return;
 	/* What it is owed and owes goes with it to the other pool. */

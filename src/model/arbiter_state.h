@@ -174,6 +174,7 @@ struct arbiter {
 	double gone_ns;		/* of those who have left */
 	double promised[POOLS]; /* to those who want the engine */
 	double divided[POOLS];	/* the sum of their shares */
+	bool changed[POOLS];	/* the terms of one of them, since they were divided */
 	bool placed[POOLS];	/* turns keep to their places in the cycle */
 	uint64_t change_ns;	/* a change of hands takes so long, about */
 	uint64_t ganged_ns;	/* last, something was required of a turn here by those on other devices */

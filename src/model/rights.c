@@ -569,8 +569,9 @@ void rights_take_wants(struct arbiter *a)
 		moved[pool_of(t)] = true;
 	}
 	for (enum pool p = 0; p < POOLS; p++) {
-		if (moved[p])
+		if (moved[p] || a->changed[p])
 			divide(a, p);
+		a->changed[p] = false;
 		a->placed[p] = keep_places(a, p);
 	}
 }

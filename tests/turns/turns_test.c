@@ -827,6 +827,26 @@ static void test_changes(void)
 	sim_free(s);
 }
 
+/* Two that always have work: new shares hold from the change on, not when one of them pauses. */
+static void test_changes_beside(void)
+{
+	struct arbiter_terms from[] = { shared(ARBITER_NORMAL, 20, 100, 1), shared(ARBITER_NORMAL, 80, 100, 1) };
+	struct arbiter_terms to[] = { shared(ARBITER_NORMAL, 60, 100, 1), shared(ARBITER_NORMAL, 40, 100, 1) };
+	struct sim_load l = saturating(1);
+	struct sim *s = begin(8, 3);
+	double a, b;
+
+	for (int i = 0; i < 2; i++)
+		sim_add(s, &from[i], &l);
+	sim_change(s, 1, &to[1], 4);
+	sim_change(s, 0, &to[0], 4);
+	run(s, 2, 8, "changes beside another");
+	a = sim_served(s, 0, 4.5, 8) / 3.5e7;
+	b = sim_served(s, 1, 4.5, 8) / 3.5e7;
+	tap_ok(fabs(a - 60) < 1.5 && fabs(b - 40) < 1.5, "20 and 80 %% changed to 60 and 40 %%: %.2f and %.2f", a, b);
+	sim_free(s);
+}
+
 static double unit(uint64_t *random)
 {
 	*random = *random * 6364136223846793005u + 1442695040888963407u;
@@ -966,6 +986,7 @@ int main(void)
 	test_sudden_guaranteed(1, 0.4);
 	test_exclusive();
 	test_changes();
+	test_changes_beside();
 	test_worlds();
 	return tap_end();
 }
