@@ -76,6 +76,12 @@ bool atomic_is_read(const struct flow *f, uint32_t i)
 	return read;
 }
 
+bool atomic_is_probe(const struct flow *f, uint32_t i, const struct plan *p)
+{
+	return p->how == HOW_ATOMIC && p->atomic->code == ATOMIC_COMPARE && !p->guarded &&
+	       flow_reg(f, &f->request->op[i].operand[1]) != UINT32_MAX && atomic_is_read(f, i);
+}
+
 /* Every one of them stands behind a mark. */
 bool atomic_asks(const struct flow *f, uint32_t begin, uint32_t end)
 {

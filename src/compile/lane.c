@@ -410,6 +410,21 @@ void lane_load(struct lane *x, const struct plan *plan)
 	}
 }
 
+void lane_probe(struct lane *x, const struct plan *p)
+{
+	struct emit *e = x->e;
+	const struct compile_op *o = operation(e);
+	const struct value want = lane_operand(x, &o->operand[2], true);
+	LLVMTypeRef t = type_int(e, p->access.bytes);
+	LLVMValueRef at = lane_target(x, &p->access), v;
+
+	note_reach(x, &x->place[x->places - 1]);
+	v = value_load(e, t, LLVMBuildIntToPtr(e->b, at, LLVMPointerType(t, 0), ""), p->access.bytes);
+	LLVMSetOrdering(v, LLVMAtomicOrderingSequentiallyConsistent);
+	lane_unless(x, LLVMBuildICmp(e->b, LLVMIntNE, v, lane_of(x, &want), ""));
+	reg_becomes(x, flow_reg(e->flow, &o->operand[0]), all_lanes(v), false);
+}
+
 /* ---- behind all lanes ---- */
 
 void lane_give(struct lane *x, uint32_t r, struct value v)

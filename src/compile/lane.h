@@ -71,6 +71,8 @@ LLVMValueRef lane_of(struct lane *x, const struct value *v);
 struct value lane_operand(struct lane *x, const struct compile_operand *o, bool settle);
 void lane_compute(struct lane *x, const struct plan *p);
 void lane_load(struct lane *x, const struct plan *p);
+/* A compare and swap as a load; to the vectors where it would write. */
+void lane_probe(struct lane *x, const struct plan *p);
 /* Checks where a store or an atomic of this form writes. Value: its address; in shared memory too. */
 LLVMValueRef lane_target(struct lane *x, const struct access_form *a);
 /* A reach, empty before the first lane; what this lane touches belongs to it. */

@@ -62,14 +62,17 @@ static bool fits(const struct flow *f, const struct compile_op *o, const struct 
 	if (p->how == HOW_LOAD)
 		return !p->guarded && flow_reg(f, &o->operand[1]) != UINT32_MAX;
 	if (p->how == HOW_STORE || p->how == HOW_ATOMIC)
-		return loop_effect_fits(f, (uint32_t)(o - f->request->op), p);
+		return atomic_is_probe(f, (uint32_t)(o - f->request->op), p) ||
+		       loop_effect_fits(f, (uint32_t)(o - f->request->op), p);
 	return p->how == HOW_STRONG || lane_fits(f, o, p, s);
 }
 
-/* The register that is operand k of an operation, and is written; else UINT32_MAX. Nobody reads an atomic's. */
+/* The register that is operand k of an operation, and is written; else UINT32_MAX: an atomic's that nobody reads. */
 static uint32_t written_reg(const struct flow *f, const struct compile_op *o, uint32_t k)
 {
-	return o->defs >> k & 1 && !atomic_row(o->name) ? flow_reg(f, &o->operand[k]) : UINT32_MAX;
+	if (!(o->defs >> k & 1) || (atomic_row(o->name) && !atomic_is_read(f, (uint32_t)(o - f->request->op))))
+		return UINT32_MAX;
+	return flow_reg(f, &o->operand[k]);
 }
 
 static void find_written(const struct flow *f, struct loop *l)
@@ -186,7 +189,7 @@ static uint32_t count_gathers(const struct emit *e, struct loop *l, uint32_t b)
 	memcpy(l->now, e->kept ? c->part.in : c->in, f->reg_count * sizeof(*l->now));
 	for (uint32_t i = c->begin; i < c->end; i++) {
 		plan_make(f, i, l->now, e->kept ? c->part.kept : NULL, &p);
-		n += p.how == HOW_LOAD && p.scattered ? p.access.count : 0;
+		n += (p.how == HOW_LOAD && p.scattered) || atomic_is_probe(f, i, &p) ? p.access.count : 0;
 		plan_apply(f, i, &p, l->now);
 	}
 	return n;
@@ -201,7 +204,7 @@ static bool depends(const struct flow *f, const struct loop *l, bool *on, bool l
 	for (uint32_t b = l->head; b <= l->last; b++)
 		for (uint32_t i = f->block[b].begin; i < f->block[b].end; i++) {
 			const struct compile_op *o = &f->request->op[i];
-			const bool load = access_form(o->name).good;
+			const bool load = access_form(o->name).good || atomic_row(o->name);
 			const bool always = (b == l->head || b == l->last) && o->guard.place == COMPILE_NONE;
 			const uint32_t guard = flow_reg(f, &o->guard);
 			/* which of several ways a lane takes depends on data too */
@@ -267,9 +270,9 @@ static uint32_t work_of(const struct plan *p)
 	return p->row->code == CODE_EX2 || p->row->code == CODE_LG2 || p->row->code == CODE_TANH ? 10 : 1;
 }
 
-static bool add_effect(struct loop *l, const struct plan *p)
+static bool add_effect(struct loop *l, const struct flow *f, uint32_t i, const struct plan *p)
 {
-	if (p->how != HOW_STORE && p->how != HOW_ATOMIC)
+	if ((p->how != HOW_STORE && p->how != HOW_ATOMIC) || atomic_is_probe(f, i, p))
 		return true;
 	return l->planned++ < EFFECTS_MAX;
 }
@@ -291,11 +294,11 @@ static bool find(const struct emit *e, struct loop *l)
 			if (o->kind == COMPILE_BRANCH)
 				continue;
 			plan_make(f, i, l->s, NULL, &p);
-			if (!fits(f, o, &p, l->s) || !add_effect(l, &p))
+			if (!fits(f, o, &p, l->s) || !add_effect(l, f, i, &p))
 				return false;
 			l->block[loop_block_at(l, b)].strong |= p.how == HOW_STRONG;
 			l->strong |= p.how == HOW_STRONG;
-			loads += p.how == HOW_LOAD ? p.access.count : 0;
+			loads += p.how == HOW_LOAD || atomic_is_probe(f, i, &p) ? p.access.count : 0;
 			places += p.how == HOW_LOAD || p.how == HOW_STORE || p.how == HOW_ATOMIC;
 			others += p.how == HOW_INLINE ? work_of(&p) : 0;
 		}

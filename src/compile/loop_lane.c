@@ -1,4 +1,5 @@
 /* loop_lane.c: the code of one lane of a loop (loop.h), with scalars. */
+#include "compile/atomic.h"
 #include "compile/group.h"
 #include "compile/leave.h"
 #include "compile/loop_parts.h"
@@ -207,6 +208,8 @@ static void make_block(struct loop *l, uint32_t b)
 			lane_load(x, &p);
 		else if (p.how == HOW_INLINE)
 			lane_compute(x, &p);
+		else if (atomic_is_probe(f, e->at, &p))
+			lane_probe(x, &p);
 		else if (p.how == HOW_STORE || p.how == HOW_ATOMIC)
 			loop_effect_note(l, loop_block_at(l, b), &p);
 		loop_states_apply(f, e->at, &p, e->s);

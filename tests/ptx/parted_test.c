@@ -380,13 +380,13 @@ static void quiet(void)
 	}
 }
 
-/* What writes to memory, and nobody reads a result of. */
+/* What writes to memory, and nobody reads a result of; or what nearly always fails to. */
 static void effect(void)
 {
 	static const char *const atomics[] = { "add.u32", "max.s32", "exch.b32", "xor.b32", "inc.u32", "add.f32" };
 	const char *op = atomics[below(6)];
 
-	switch (below(6)) {
+	switch (below(7)) {
 	case 0: /* each into its own memory, of one place or of several */
 		put("\tand.b32 %%t0, %%%s, %u; mul.wide.u32 %%a, %%t0, 4; add.s64 %%a, %%a, %%own; st.global.u32 "
 		    "[%%a], "
@@ -411,6 +411,12 @@ static void effect(void)
 		put("\tand.b32 %%t0, %%w%u, 15; mul.wide.u32 %%a, %%t0, 4; add.s64 %%a, %%a, %%cells; atom.global.%s "
 		    "%%t1, [%%a], %%w%u;\n",
 		    word(), op, word());
+		break;
+	case 5:
+		put("\tand.b32 %%t0, %%w%u, 15; mul.wide.u32 %%a, %%t0, 4; add.s64 %%a, %%a, %%cells; "
+		    "atom.global.cas.b32 "
+		    "%%w%u, [%%a], %%w%u, %%w%u;\n",
+		    word(), word(), word(), word());
 		break;
 	default:
 		put("\tand.b32 %%t0, %%w%u, 63; shl.b32 %%t0, %%t0, 2; add.u32 %%t0, %%t0, %%sh; ", word());
