@@ -507,6 +507,11 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 		c.end = NULL;
 	}
 	pthread_mutex_lock(&p->lock);
+	/* Work before the launch that nobody has marked yet: the start is that of the last part alone. */
+	if (start && c.word - f->marked != l->inc) {
+		c.start = NULL;
+		c.free = c.drawn = false;
+	}
 	if (!l) /* of a launch another thread may have the claim, which marks the stream beside us */
 		f->claimed = false;
 	if (!l && waits_left_locked(p) && p->left.stream == s && p->left.word == c.word) {
@@ -530,10 +535,10 @@ void marker_record(struct pace *p, struct stream *s, const struct launch *l)
 		pace_idle_locked(p, c.end_ns);
 	}
 	pthread_mutex_unlock(&p->lock);
-	if (!queued) {
-		lane_return(s->lane, start);
+	if (!queued)
 		lane_return(s->lane, c.end);
-	}
+	if (!queued || !c.start)
+		lane_return(s->lane, start);
 	pace_kick(p);
 }
 

@@ -538,14 +538,15 @@ static void stand_aside(struct pace *p, struct asker *a)
 }
 
 /*
- * What a program has waited for is taken by its own thread: the watcher is not there for it (watcher.c). During a
- * capture the driver is asked nothing.
+ * What a program has waited for is taken by its own thread: the watcher is not there for it (watcher.c), and may not
+ * have come yet to mark work that has ended. During a capture the driver is asked nothing.
  */
 static void take_end(struct pace *p, struct stream *s)
 {
 	if (capture_going() || !(atomic_load_explicit(&s->flow[p->engine].slow, memory_order_relaxed) & FLOW_FRESH))
 		return;
 	waits_missed(p, s);
+	marks_stream(p, s);
 	if (atomic_load_explicit(&p->prompt, memory_order_relaxed) == PACE_PROMPT)
 		markers_reap(p);
 }

@@ -168,6 +168,23 @@ static void case_clock(void)
 	judge(charged, kernels, served);
 }
 
+/* Short kernels are waited for four at a time, and the next ones come at once: all four are charged. */
+static void case_batches(void)
+{
+	uint64_t charged, kernels;
+
+	setup_taught();
+	truth->kernel_ns = KERNEL_NS / 5;
+	charged = charged_ns();
+	kernels = truth->kernels;
+	for (int i = 0; i < ROUNDS; i++) {
+		for (int k = 0; k < 4; k++)
+			launch_one();
+		wait_one();
+	}
+	judge(charged, kernels, 4 * ROUNDS * truth->kernel_ns);
+}
+
 /* What finds no room on the page, because meted reads too seldom for kernels that are so short, is charged later. */
 static void case_edges(void)
 {
@@ -197,8 +214,9 @@ static void case_edges(void)
 }
 
 static const struct kit_case cases[] = {
-	{ "taught begins", case_begins }, { "taught ends", case_ends },	  { "taught phases", case_phases },
-	{ "taught calls", case_calls },	  { "taught clock", case_clock }, { "taught edges", case_edges },
+	{ "taught begins", case_begins },   { "taught ends", case_ends },   { "taught phases", case_phases },
+	{ "taught calls", case_calls },	    { "taught clock", case_clock }, { "taught edges", case_edges },
+	{ "taught batches", case_batches },
 };
 
 int main(int argc, char **argv)
