@@ -544,7 +544,8 @@ static void generate(uint64_t seed)
 	put("\tld.param.u64 %%own, [pm]; ld.param.u64 %%table, [pt]; mov.u32 %%row, %%tid.x; mov.u32 %%lane, "
 	    "%%laneid;\n"
 	    "\tmul.wide.u32 %%a, %%row, 4; add.s64 %%mine, %%own, %%a; add.s64 %%mine, %%mine, %d;\n"
-	    "\tshr.u32 %%t0, %%row, 5; mul.wide.u32 %%a, %%t0, %d; add.s64 %%cells, %%own, %%a; add.s64 %%cells, "
+	    "\tshr.u32 %%t0, %%row, 5; mul.wide.u32 %%a, %%t0, 2048; add.s64 %%mine, %%mine, %%a;\n"
+	    "\tmul.wide.u32 %%a, %%t0, %d; add.s64 %%cells, %%own, %%a; add.s64 %%cells, "
 	    "%%cells, "
 	    "%d;\n\tmul.wide.u32 %%a, %%row, %d; add.s64 %%own, %%own, %%a; shl.b32 %%t0, %%t0, 8; mov.u32 %%sh, s; "
 	    "add.u32 %%sh, %%sh, %%t0; mov.u32 %%uni, 0;\n",
