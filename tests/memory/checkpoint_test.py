@@ -9,6 +9,7 @@ checkpoint_test.py BUILD [walled|moved]
 """
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -270,8 +271,9 @@ class Killer:
 
 
 def faults(*lines):
-    with open(FAULTS, "w", encoding="utf-8") as f:
+    with open(FAULTS + ".new", "w", encoding="utf-8") as f:
         f.write("".join(line + "\n" for line in lines))
+    os.replace(FAULTS + ".new", FAULTS)
 
 
 def refused(m, c, judge, lines, part):
@@ -320,7 +322,8 @@ def the_driver_fails(m, c, judge):
     r = begin(m, None, 1)
     faults("Checkpoint 999", "Unlock 999")
     status, text = mete(m, "set", "plain", "--suspend")
-    ok(status == 1 and "CUDA_ERROR_UNKNOWN to the checkpoint" in text, "neither the checkpoint nor the unlock", status, text)
+    # The unlock is tried again and again, and may have failed once more before the answer.
+    ok(status == 1 and re.search("CUDA_ERROR_UNKNOWN to the (checkpoint|unlock)", text), "neither the checkpoint nor the unlock", status, text)
     faults()
     r.go_on()
     same(r.end(), 0, "its program goes on when the driver can")
