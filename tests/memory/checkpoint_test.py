@@ -288,7 +288,6 @@ def refused(m, c, judge, lines, part):
     ok(not WALL or "without --wall" in text, "which names what helps behind a wall", text)
     ok(until(lambda: not c.grant("plain")["suspended"], 30) and share(c)["held_bytes"] == judge.used() >= SIZE, "the tenant is as it was", share(c), judge.used())
     r.go_on()
-    r.go_on()
     same(r.end(), 0, "and goes on")
 
 
@@ -306,7 +305,6 @@ def fails_to_return(m, c, judge, line, part):
     faults()
     ok(until(lambda: not c.grant("plain")["suspended"], 30), "it returns when the driver can", c.grant("plain")["suspension"])
     ok(r.done(2), "and goes on", r.lines)
-    r.go_on()
     same(r.end(), 0, "every word is what it has to be")
 
 
