@@ -13,6 +13,7 @@ from place import CLIENT, GIB, METE, MIB, OUT_OF_MEMORY, wait_for
 
 SMALL = ['run', '-m', '1M']
 # mete's CUDA runtime library and the fronts, which programs get where the driver is the software device.
+SHAPES = [name for name in ('musa', 'maca') if os.path.exists(os.path.join(place.BUILD, f'src/shim/libmete-{name}.so'))]  # a build of some targets has some
 OPENCL = os.path.exists(os.path.join(place.BUILD, 'src/shim/libmete-opencl.so'))  # built with OpenCL's headers
 RUNTIMES = ['libcudart.so.13', 'libcudart.so.12', 'libcudart.so.11.0', 'libnvJitLink.so.13', 'libnvJitLink.so.12',
             'libnvrtc.so.13', 'libnvrtc.so.12', 'libcudnn.so.9',
@@ -111,7 +112,7 @@ class Transparency(place.MeteTest):
         self.assertEqual(os.path.basename(first), 'libmete-preload.so')
         shim = os.path.dirname(first)
         self.assertEqual([os.path.basename(r) for r in runtime], RUNTIMES)
-        self.assertEqual(shown['LD_LIBRARY_PATH'], ':'.join([shim, os.path.dirname(runtime[0]), f'{shim}/hip', f'{shim}/musa', f'{shim}/maca', *([f'{shim}/opencl'] if OPENCL else []), f'{shim}/levelzero', '/a', '/b']))
+        self.assertEqual(shown['LD_LIBRARY_PATH'], ':'.join([shim, os.path.dirname(runtime[0]), f'{shim}/hip', *[f'{shim}/{name}' for name in SHAPES], *([f'{shim}/opencl'] if OPENCL else []), f'{shim}/levelzero', '/a', '/b']))
         self.assertTrue(os.path.samefile(os.path.join(shim, 'libcuda.so.1'), os.path.join(shim, 'libcuda.so')))
         self.assertTrue(shown['METE_SOCKET'].startswith(self.runtime))
         self.assertTrue(os.path.isabs(shown['METE_DRIVER']))
@@ -121,7 +122,7 @@ class Transparency(place.MeteTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         preload, library_path = done.stdout.splitlines()
         self.assertEqual(len(preload.split(':')), 1 + len(RUNTIMES))
-        self.assertEqual(len(library_path.split(':')), 6 + OPENCL)  # CUDA's, its runtime's, HIP's and two of their shape, OpenCL's, Level Zero's
+        self.assertEqual(len(library_path.split(':')), 4 + len(SHAPES) + OPENCL)  # CUDA's, its runtime's, HIP's and those of its shape, OpenCL's, Level Zero's
         done = self.mete('run', '-m', '2M', METE, *SMALL, CLIENT, 'info')
         self.assertEqual(done.stdout, f'info {MIB} {MIB}\n', done.stderr)
 
