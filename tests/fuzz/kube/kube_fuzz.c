@@ -318,8 +318,8 @@ static const char *const words[] = {
 	"\xc3\xa4\xc3\xb6\xe2\x82\xac\xc3\xbc\n\t\x01 and more",
 	"mete.io/devices",
 	"unschedulable",
-	"{\"cards\":[{\"index\":0,\"total\":17179869184,\"left\":9,\"time\":1000000}],\"shares\":{\"tiny\":[{\"card\":"
-	"0}]}}",
+	("{\"cards\":[{\"index\":0,\"total\":17179869184,\"left\":9,\"time\":1000000}],\"shares\":{\"tiny\":[{\"card\":"
+	 "0}]}}"),
 	"memory",
 	"cores",
 	"gpu.mete.io/memory",
