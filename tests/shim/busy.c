@@ -729,7 +729,7 @@ static void case_gap(void)
 	for (int i = 0; i < GAP_TRIES && charged > kernels_ns + 20 * MS; i++) {
 		wait_idle(WIRE_COMPUTE);
 		before = atomic_load(&turn(WIRE_COMPUTE)->busy_ns);
-		truth->during_record = hold_up;
+		__atomic_store_n(&truth->during_record, hold_up, __ATOMIC_RELEASE);
 		launch_on(CU_STREAM_PER_THREAD, 10 * MS);
 		is(cu.cuStreamSynchronize(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
 		wait_idle(WIRE_COMPUTE);

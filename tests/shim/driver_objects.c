@@ -521,9 +521,8 @@ EXPORT CUresult cuEventDestroy_v2(CUevent event)
 
 EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
 {
-	void (*during)(void) = driver.shared->during_record;
+	void (*during)(void) = __atomic_exchange_n(&driver.shared->during_record, NULL, __ATOMIC_ACQ_REL);
 
-	driver.shared->during_record = NULL;
 	if (during)
 		during();
 	if (is_event(event))
