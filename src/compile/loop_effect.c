@@ -122,26 +122,11 @@ static void write_round(struct loop *l, const struct loop_effect *x, LLVMValueRe
 	LLVMPositionBuilderAtEnd(e->b, on);
 }
 
-/* Up to the last round that a lane has begun. */
-static void write_all(struct loop *l)
+/* What one round has logged. */
+static void write_effects(struct loop *l, LLVMValueRef round)
 {
-	struct emit *e = l->e;
-	LLVMValueRef rounds = log_rounds(l), round, next;
-	LLVMBasicBlockRef before, head = new_block(e), end, on = new_block(e);
-
-	before = LLVMGetInsertBlock(e->b);
-	LLVMBuildBr(e->b, head);
-	LLVMPositionBuilderAtEnd(e->b, head);
-	round = LLVMBuildPhi(e->b, e->i64, "");
-	next = loop_number(l, 0);
-	LLVMAddIncoming(round, &next, &before, 1);
 	for (uint32_t k = 0; k < l->effects; k++)
 		write_round(l, &l->effect[k], round);
-	next = LLVMBuildAdd(e->b, round, loop_number(l, 1), "");
-	end = LLVMGetInsertBlock(e->b);
-	LLVMAddIncoming(round, &next, &end, 1);
-	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, next, rounds, ""), head, on);
-	LLVMPositionBuilderAtEnd(e->b, on);
 }
 
 void loop_effects_end(struct loop *l)
@@ -155,5 +140,5 @@ void loop_effects_end(struct loop *l)
 		for (uint32_t i = 0; i < l->x.reaches; i++)
 			good = LLVMBuildAnd(e->b, good, are_apart(l, &l->effect[k].reach, &l->reach[i]), "");
 	lane_unless(&l->x, good);
-	write_all(l);
+	log_each_round(l, write_effects);
 }

@@ -156,7 +156,7 @@ static void count_block(struct loop *l, struct loop_block *c, LLVMValueRef round
 	LLVMPositionBuilderAtEnd(e->b, on);
 }
 
-void log_count(struct loop *l)
+void log_each_round(struct loop *l, void (*emit)(struct loop *l, LLVMValueRef round))
 {
 	struct emit *e = l->e;
 	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), head = new_block(e), on = new_block(e), end;
@@ -166,11 +166,21 @@ void log_count(struct loop *l)
 	LLVMPositionBuilderAtEnd(e->b, head);
 	round = LLVMBuildPhi(e->b, e->i64, "");
 	LLVMAddIncoming(round, &next, &before, 1);
-	for (uint32_t i = 0; i <= l->last - l->head; i++)
-		count_block(l, &l->block[i], round);
+	emit(l, round);
 	next = LLVMBuildAdd(e->b, round, loop_number(l, 1), "");
 	end = LLVMGetInsertBlock(e->b);
 	LLVMAddIncoming(round, &next, &end, 1);
 	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, next, rounds, ""), head, on);
 	LLVMPositionBuilderAtEnd(e->b, on);
+}
+
+static void count_round(struct loop *l, LLVMValueRef round)
+{
+	for (uint32_t i = 0; i <= l->last - l->head; i++)
+		count_block(l, &l->block[i], round);
+}
+
+void log_count(struct loop *l)
+{
+	log_each_round(l, count_round);
 }

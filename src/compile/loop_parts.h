@@ -100,6 +100,8 @@ LLVMValueRef log_place(struct loop *l, LLVMValueRef array, LLVMValueRef round, L
 LLVMValueRef log_lanes(struct loop *l, const struct loop_block *c,
 		       LLVMValueRef round); /* who ran it: where that stands */
 LLVMValueRef log_rounds(struct loop *l);    /* that a lane has begun */
+/* Calls emit once, inside a loop of the code that runs for each of these rounds. */
+void log_each_round(struct loop *l, void (*emit)(struct loop *l, LLVMValueRef round));
 void log_count(struct loop *l);
 LLVMValueRef loop_get(struct loop *l, LLVMTypeRef t, LLVMValueRef slot);
 LLVMValueRef loop_number(struct loop *l, uint64_t n); /* i64 */
