@@ -636,10 +636,13 @@ static bool host_takes(const struct tenant *t, char *error, size_t size)
 /* `to`: NULL: it stays away. */
 static int leave(struct tenant *t, const struct device *to, uint32_t drain_s, char *error, size_t size)
 {
+	const char *barred;
+
 	if (t->grant.suspended && !t->checkpointing.returns)
 		return 0;
-	if (t->pool && t->grant.kind == DEVICE_NVIDIA && fence_bars(t, to)) {
-		snprintf(error, size, "grant %s: %s", t->grant.name, fence_bars(t, to));
+	barred = t->pool && t->grant.kind == DEVICE_NVIDIA ? fence_bars(t, to) : NULL;
+	if (barred) {
+		snprintf(error, size, "grant %s: %s", t->grant.name, barred);
 		return -ENOTSUP;
 	}
 	if (t->moving.active) {
