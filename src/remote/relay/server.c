@@ -87,7 +87,7 @@ struct seat {
 	int broker;
 	unsigned int lanes_left;
 	bool known; /* as of struct pending */
-	bool asked_key, asked_open, awaits, proven, opened, gone;
+	bool asked_key, asked_open, awaits, proven, refused, opened, gone;
 };
 
 struct relay_server {
@@ -100,7 +100,7 @@ struct relay_server {
 	unsigned int listener_count;
 	struct pending pending[PENDING_MOST];
 	struct seat *seats;
-	unsigned int seat_count, unproven;
+	unsigned int unproven;
 	struct unproven_known known;	  /* sources that have proved who they are */
 	struct unproven_tries tries;	  /* and what has come to nothing so far */
 	struct chatter strangers, proven; /* lines about them */
@@ -205,7 +205,6 @@ static void seat_end(struct relay_server *s, struct seat *seat)
 	while (*at != seat)
 		at = &(*at)->next;
 	*at = seat->next;
-	s->seat_count--;
 	if (!seat->proven)
 		s->unproven--;
 	epoll_ctl(s->epoll, EPOLL_CTL_DEL, seat->broker, NULL);
@@ -308,7 +307,6 @@ static void seat_begin(struct relay_server *s, int fd, enum relay_trust trust, c
 	tcp_peer_address(fd, seat->address);
 	seat->next = s->seats;
 	s->seats = seat;
-	s->seat_count++;
 	s->unproven++;
 	fflush(NULL);
 	seat->session.pid = fork();
@@ -375,6 +373,7 @@ static void seat_answer(struct relay_server *s, struct seat *seat, int fd, enum 
 	snprintf(m.text, RELAY_TEXT_BYTES, "%s", text);
 	memcpy(m.route, seat->route, sizeof(m.route));
 	seat->opened = fd >= 0;
+	seat->refused = fd < 0;
 	broker_send(seat->broker, &m, fd);
 }
 
@@ -385,30 +384,36 @@ static bool same_client(const struct seat *a, const struct seat *b)
 								: !strcmp(a->session.peer.name, b->session.peer.name));
 }
 
-static unsigned int sessions_of(const struct relay_server *s, const struct seat *client)
+/* Who was refused has a process until it has said so, and no place. */
+static bool has_place(const struct seat *seat)
+{
+	return seat->proven && !seat->refused;
+}
+
+/* Of this client, without this one; `client` NULL: of all. */
+static unsigned int sessions_of(const struct relay_server *s, const struct seat *self, const struct seat *client)
 {
 	unsigned int n = 0;
 
 	for (const struct seat *seat = s->seats; seat; seat = seat->next)
-		n += seat != client && seat->proven && same_client(seat, client);
+		n += seat != self && has_place(seat) && (!client || same_client(seat, client));
 	return n;
 }
 
 /* A client may have half of what the others leave, whatever its processes are for. False: a line says why. */
-static bool may_stay(const struct relay_server *s, const struct seat *seat, char *text)
+static bool may_stay(const struct relay_server *s, struct seat *seat, char *text)
 {
 	unsigned int most = s->config.sessions_most ? s->config.sessions_most : SESSIONS_MOST;
-	unsigned int all = s->seat_count - s->unproven, own = sessions_of(s, seat); /* all: with this one */
+	unsigned int all = sessions_of(s, seat, NULL) + 1, own = sessions_of(s, seat, seat);
 
-	if (all <= most && own <= most - all)
-		return true;
+	seat->refused = all > most || own > most - all;
 	if (all > most)
 		snprintf(text, RELAY_TEXT_BYTES,
 			 "the server has %u sessions, which is all that it takes; try again later", most);
-	else
+	else if (seat->refused)
 		snprintf(text, RELAY_TEXT_BYTES,
 			 "this client has %u sessions, and the rest is for others; try again later", own);
-	return false;
+	return !seat->refused;
 }
 
 static int open_wall(struct relay_server *s, struct seat *seat, enum wall_status *ret_status, char *text)

@@ -283,9 +283,9 @@ class Refusals(unittest.TestCase):
                 s.sendall(preface + hello)
                 answered += struct.unpack('<IHHII', s.recv(16))[4] == 0
             self.assertGreater(answered, 0, 'some probes are answered')
-            # Who is sent away has a process for a moment.
-            wait_for(lambda: relay.sessions() <= 8, 'no more processes than sessions')
+            # Who is sent away has a process for a moment, and no place.
             self.assertEqual(relay.play('none')[0], DONE, 'another client is served meanwhile')
+            wait_for(lambda: relay.sessions() <= 8, 'no more processes than sessions')
             for s in probes:
                 s.close()
             wait_for(lambda: not relay.sessions(), 'all end')
