@@ -42,7 +42,12 @@ uint64_t pieces_ended_bytes(void)
 
 uint64_t pieces_packed_bytes(void)
 {
-	return packed_bytes;
+	uint64_t bytes;
+
+	pthread_mutex_lock(&pieces_lock);
+	bytes = packed_bytes;
+	pthread_mutex_unlock(&pieces_lock);
+	return bytes;
 }
 
 uint32_t piece_units(const struct piece *p)
