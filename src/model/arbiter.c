@@ -167,6 +167,9 @@ void arbiter_change(struct arbiter *a, int i, const struct arbiter_terms *terms,
 	struct tenant *t = &a->tenant[i];
 	enum pool before = pool_of(t);
 
+	/* By another class its turn would be nobody's to end. */
+	if (terms->class != t->terms.class)
+		turns_close(a, i);
 	take_terms(a, i, terms);
 	a->changed[pool_of(t)] = true;
 	if (pool_of(t) == before)

@@ -236,6 +236,9 @@ static uint64_t planned_end(const struct arbiter *a, int h, int c)
 
 	if (u->fresh && rights_eligible(a, c) && !t->terms.turn_ns && !rights_precedes(a, h, c))
 		end = t->quantum_from_ns + a->params.quantum_min_ns;
+	/* Nobody waits for the end of a long turn who is behind a guarantee meanwhile. */
+	if (t->terms.turn_ns && rights_precedes(a, c, h) && t->quantum_from_ns + a->params.quantum_max_ns < end)
+		end = t->quantum_from_ns + a->params.quantum_max_ns;
 	if (u->gang.called && !t->gang.stays && rights_eligible(a, c) && u->gang.from_ns < end)
 		end = u->gang.from_ns > a->now_ns ? u->gang.from_ns : a->now_ns;
 	else if (t->gang.until_ns)

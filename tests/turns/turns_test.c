@@ -847,6 +847,47 @@ static void test_changes_beside(void)
 	sim_free(s);
 }
 
+/* A turn of ten minutes that somebody asked for is over when another one is behind its guarantee. */
+static void test_exclusive_beside(double guarantee_pct)
+{
+	struct arbiter_terms x = fair(), half = fixed(guarantee_pct);
+	struct sim_load l = saturating(2);
+	struct sim *s = begin(20, 2);
+	double got;
+
+	x.turn_ns = 600 * SIM_S;
+	sim_add(s, &x, &l);
+	l.start_s = 1;
+	sim_add(s, &half, &l);
+	run(s, 2, 20, "exclusive beside a guarantee");
+	got = sim_served(s, 1, 4, 20) / 16e7;
+	tap_ok(got > guarantee_pct * 0.95, "beside a turn of ten minutes one with %g %% has %.2f %%", guarantee_pct,
+	       got);
+	sim_free(s);
+}
+
+/*
+ * One is alone, so its turn has no end, and becomes of another class. Another tenant comes, which has what is its own
+ * nevertheless.
+ */
+static void test_class_change(enum arbiter_class from, enum arbiter_class to, double gets_pct)
+{
+	struct arbiter_terms before = shared(from, 0, 100, 100), after = shared(to, 0, 100, 100), other = fair();
+	struct sim_load l = saturating(1);
+	struct sim *s = begin(8, 5);
+	double got;
+
+	sim_add(s, &before, &l);
+	sim_change(s, 0, &after, 2);
+	l.start_s = 3;
+	sim_add(s, &other, &l);
+	run(s, 2, 8, "another class");
+	got = sim_served(s, 1, 4, 8) / 4e7;
+	tap_ok(got > gets_pct * 0.97, "beside one of class %d that became %d another has %.2f of %g %%", (int)from,
+	       (int)to, got, gets_pct);
+	sim_free(s);
+}
+
 static double unit(uint64_t *random)
 {
 	*random = *random * 6364136223846793005u + 1442695040888963407u;
@@ -985,6 +1026,12 @@ int main(void)
 	test_sudden_guaranteed(0, 0.35);
 	test_sudden_guaranteed(1, 0.4);
 	test_exclusive();
+	test_exclusive_beside(50);
+	test_exclusive_beside(20);
+	test_class_change(ARBITER_NORMAL, ARBITER_LOW, 100);
+	test_class_change(ARBITER_LOW, ARBITER_NORMAL, 50);
+	test_class_change(ARBITER_HIGH, ARBITER_NORMAL, 50);
+	test_class_change(ARBITER_HIGH, ARBITER_LOW, 100);
 	test_changes();
 	test_changes_beside();
 	test_worlds();
