@@ -4,7 +4,10 @@
  *
  * LIES_SEED is where the changes begin; LIES_EVERY is the mean number of messages between two (0: none). The first
  * LIES_AFTER messages are told as they are. LIES_NEXT is where the worker wants its client to go on, again and again.
+ * LIES_SWEEP: once the client has asked for an event, each answer has one wrong word behind its head; of the same call
+ * each next answer has the next value there, and then the next word. The number is how many are left out.
  */
+#include "cuda_table.h"
 #include "ring/call.h"
 #include "ring/ring.h"
 #include "ring/wall.h"
@@ -128,6 +131,46 @@ static void invent(struct ring_end *end)
 	__real_ring_commit(end, head.size);
 }
 
+#define CALLS 65536u
+#define WORDS 24u
+
+/* Numbers, and counts whose products with the sizes of things are small. */
+static const uint64_t swept[] = { 0,
+				  1,
+				  2,
+				  17,
+				  4096,
+				  INT32_MAX,
+				  UINT32_MAX,
+				  UINT64_C(1) << 32,
+				  INT64_MAX,
+				  UINT64_MAX,
+				  UINT64_C(1) << 63,
+				  (UINT64_C(1) << 60) + 1,
+				  (UINT64_C(1) << 61) + 1,
+				  UINT64_C(0x5555555555555556),
+				  UINT64_C(0x0000000100000001) };
+
+static void sweep(uint8_t *message, size_t size)
+{
+	static uint32_t answers[CALLS];
+	static bool begun_lying;
+	const size_t values = sizeof(swept) / sizeof(*swept);
+	struct call_reply head;
+	size_t words, at;
+	uint32_t n;
+
+	memcpy(&head, message, sizeof(head));
+	begun_lying |= head.call == CUDA_CALL_cuEventQuery;
+	if (!begun_lying || !head.ticket || head.result || head.flags & CALL_PAYLOAD || size < sizeof(head) + 8)
+		return;
+	words = (size - sizeof(head)) / 8;
+	words = words < WORDS ? words : WORDS;
+	n = (uint32_t)number_of("LIES_SWEEP") + answers[head.call]++;
+	at = sizeof(head) + n / values % words * 8;
+	memcpy(message + at, &swept[n % values], 8);
+}
+
 int __wrap_ring_begin(struct ring_end *end, size_t size, void **ret_at)
 {
 	int r = __real_ring_begin(end, size, ret_at);
@@ -140,6 +183,8 @@ void __wrap_ring_commit(struct ring_end *end, size_t size)
 {
 	bool lies = any() && every && sent++ >= after && !below(every);
 
+	if (size && begun && getenv("LIES_SWEEP"))
+		sweep(begun, size);
 	if (lies && size && begun)
 		change(begun, size);
 	__real_ring_commit(end, size);

@@ -5,6 +5,8 @@ Programs whose server lies: lying_test.py BUILD [ROUNDS [SEED]]
 The worker changes some words of its answers, and sends messages that answer nobody. A program may then be told wrong
 things, and may lose its server. The client in it breaks no memory: no program dies of a signal by its doing; and none
 waits for ever: it has ended soon after its server.
+
+One program asks the same things again and again (swept_program.c), and of each answer each word is wrong once in each way.
 """
 import os
 import random
@@ -18,6 +20,8 @@ SANITIZED = bool(os.environ.get("METE_TEST_SANITIZED"))
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 1 if SANITIZED else 2
 SEED = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 PROGRAM = os.path.join(BUILD, "tests/remote/client/client_program")
+SWEPT = os.path.join(BUILD, "tests/remote/client/swept_program")
+WORDS, VALUES, KINDS = 24, 15, 6  # of lying_replies.c and swept_program.c
 BEHAVIOUR = os.path.join(BUILD, "tests/behaviour")
 CASES = [[PROGRAM, case] for case in ("copies", "handles", "graphs")]
 CASES += [[os.path.join(BEHAVIOUR, name)] for name in ("image_test", "launch_test", "module_test", "memory_test", "array_test", "stream_test",
@@ -89,7 +93,40 @@ def one(case, every, after, seed, where=None):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def swept(kind, first):
+    """The status of a program that asks from that round on, and what it has printed."""
+    folder = tempfile.mkdtemp(prefix="mete-lie-")
+    env = {k: v for k, v in os.environ.items() if not k.startswith("METE_") or k.startswith("METE_TEST_")}
+    env.update(METE_SOFT_DIR=os.path.join(folder, "soft"), METE_SOFT_DEVICES="1", METE_SOFT_MEMORY="1G", METE_RUNTIME_DIR=folder)
+    server = begin_worker(folder, "s", {**env, "LIES_SWEEP": str(first)})
+    try:
+        r = subprocess.run([SWEPT, str(kind), str(WORDS * VALUES - first)], env={**env, **PRELOADED, "METE_REMOTE": os.path.join(folder, "s"),
+                           "LD_LIBRARY_PATH": os.path.join(BUILD, "src/remote/client"), "METE_LOG": os.path.join(folder, "log")},
+                           stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=2 * END_S)
+        return r.returncode, r.stdout, r.stderr
+    finally:
+        server.kill()
+        server.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(kind):
+    """Where the session is lost, another one goes on behind that."""
+    first, sessions, bad = 0, 0, []
+    while first < WORDS * VALUES and len(bad) < 3:
+        status, said, why = swept(kind, first)
+        sessions += 1
+        if status:
+            bad.append(f"behind {first} rounds: {status} {said} {why[-3000:]}")
+        first += 1 + (int(said) if not status else 0)
+    for b in bad:
+        print("#", b.replace("\n", "\n# "))
+    check(not bad, f"each word of each answer wrong in each way, kind {kind}: {sessions} sessions")
+
+
 def main():
+    for kind in range(KINDS):
+        sweep(kind)
     dice = random.Random(SEED)
     for case in CASES:
         if not os.path.exists(case[0]):

@@ -86,13 +86,13 @@ struct capture_lists {
 
 static struct capture_lists *lists_in(struct client_call *c, const struct graph_capture *g, void *graph)
 {
-	const uint64_t *id = remote_take(&c->in, g->dependencies * sizeof(*id));
+	const uint64_t *id = remote_take(&c->in, remote_mul(&c->in.bad, g->dependencies, sizeof(*id)));
 	const CUgraphEdgeData *edge = NULL;
 	struct graph_kept *kept = graph_kept(graph);
 	struct capture_lists *l;
 
 	if (g->has_edges)
-		edge = remote_take(&c->in, g->dependencies * sizeof(*edge));
+		edge = remote_take(&c->in, remote_mul(&c->in.bad, g->dependencies, sizeof(*edge)));
 	if (c->in.bad)
 		return NULL;
 	l = calloc(1, sizeof(*l) + g->dependencies * (sizeof(*l->nodes) + sizeof(*edge)) + 1);
@@ -192,8 +192,8 @@ CUresult client_cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatu
 					  cuuint64_t *id_out, CUgraph *graph_out, const CUgraphNode **dependencies_out,
 					  const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out)
 {
-	struct capture_out out = { captureStatus_out, id_out,	    graph_out, dependencies_out,
-				   edgeData_out,      numDependencies_out };
+	struct capture_out out = { captureStatus_out, id_out,	    graph_out,
+				   dependencies_out,  edgeData_out, numDependencies_out };
 
 	return capture(CUDA_CALL_cuStreamGetCaptureInfo_v3, hStream, &out);
 }

@@ -108,6 +108,9 @@ static void share(struct code *code, const struct code_global *found)
 
 	if (context_current(thread_get(), &context) != CUDA_SUCCESS || !ranges_find(found->address, &r) || !r.managed)
 		return;
+	/* Another variable may be there already, and behind that one something of the program's. */
+	if (found->bytes > r.bytes - (found->address - r.begin))
+		return;
 	unified_add(&(struct unified_place){ .session = code->session,
 					     .context = context->handle,
 					     .owner = (uint64_t)(uintptr_t)code->handle,

@@ -65,16 +65,13 @@ static void note_memory(struct client_call *c, const struct adding *a, CUdevicep
 /* A condition's graphs live in an array that the program may look at as long as the node is there. */
 static void graphs_in(struct client_call *c, const struct adding *a, void *node, uint32_t count, CUgraph **ret)
 {
-	CUgraph *list = node_keep(c, node, count * sizeof(*list));
+	const uint64_t *ids = remote_take(&c->in, count * sizeof(*ids));
+	CUgraph *list = ids ? node_keep(c, node, count * sizeof(*list)) : NULL;
 
 	if (!list)
 		return;
-	for (uint32_t i = 0; i < count; i++) {
-		uint64_t id;
-
-		remote_get(&c->in, &id, sizeof(id));
-		list[i] = client_meet(c, KIND_GRAPH, a->graph, id);
-	}
+	for (uint32_t i = 0; i < count; i++)
+		list[i] = client_meet(c, KIND_GRAPH, a->graph, ids[i]);
 	*ret = list;
 }
 

@@ -172,6 +172,14 @@ static struct object *object_named_locked(struct handles *h, uint64_t id)
 	return handle ? handles_find(h, handle) : NULL;
 }
 
+/* What is kept with an object is of its kind: another one's handle is none for this. */
+static bool is_of(uint64_t handle, enum remote_kind kind)
+{
+	const enum remote_kind is = handle_kind(handle);
+
+	return is == kind || (kind == KIND_FUNCTION && is == KIND_KERNEL);
+}
+
 uint64_t handles_meet(struct handles *h, enum remote_kind kind, uint64_t owner, uint64_t id)
 {
 	uint64_t handle;
@@ -183,7 +191,7 @@ uint64_t handles_meet(struct handles *h, enum remote_kind kind, uint64_t owner, 
 	if (!handle && id & CALL_ID_WORKER)
 		handle = add_locked(h, kind, owner, id, NULL);
 	pthread_mutex_unlock(&h->lock);
-	return handle;
+	return is_of(handle, kind) ? handle : 0;
 }
 
 static void unchain_locked(struct handles *h, struct object *o, uint32_t slot)

@@ -103,10 +103,12 @@ static bool copy_prepare(struct client_call *c, struct node_out *n)
 	m->dstHost = NULL;
 	m->reserved0 = m->reserved1 = NULL;
 	n->context = client_use(c, KIND_CONTEXT, n->from->memcpy.copyCtx);
-	m->srcArray = (CUarray)(uintptr_t)(
-		m->srcMemoryType == CU_MEMORYTYPE_ARRAY ? client_use(c, KIND_ARRAY, m->srcArray) : 0);
-	m->dstArray = (CUarray)(uintptr_t)(
-		m->dstMemoryType == CU_MEMORYTYPE_ARRAY ? client_use(c, KIND_ARRAY, m->dstArray) : 0);
+	m->srcArray =
+		(CUarray)(uintptr_t)(m->srcMemoryType == CU_MEMORYTYPE_ARRAY ? client_use(c, KIND_ARRAY, m->srcArray)
+									     : 0);
+	m->dstArray =
+		(CUarray)(uintptr_t)(m->dstMemoryType == CU_MEMORYTYPE_ARRAY ? client_use(c, KIND_ARRAY, m->dstArray)
+									     : 0);
 	if (!c->session)
 		client_use_current(c);
 	if (c->result == CUDA_SUCCESS && is_host(&m->srcMemoryType, m->srcDevice, &from))
@@ -179,8 +181,7 @@ bool node_out_prepare(struct client_call *c, struct node_out *n, const CUgraphNo
 			c->result = CUDA_ERROR_INVALID_VALUE;
 		break;
 	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-		if (p->alloc.accessDescCount > GRAPH_BATCH_MOST ||
-		    (p->alloc.accessDescCount && !p->alloc.accessDescs))
+		if (p->alloc.accessDescCount > GRAPH_BATCH_MOST || (p->alloc.accessDescCount && !p->alloc.accessDescs))
 			c->result = CUDA_ERROR_INVALID_VALUE;
 		n->room += p->alloc.accessDescCount * sizeof(*p->alloc.accessDescs);
 		break;
@@ -271,8 +272,8 @@ void node_out_put(struct client_call *c, const struct node_out *n)
 		put_batch(c, n);
 		break;
 	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-		condition = (struct graph_condition){ n->from->conditional.handle,
-						      (uint32_t)n->from->conditional.type, n->from->conditional.size };
+		condition = (struct graph_condition){ n->from->conditional.handle, (uint32_t)n->from->conditional.type,
+						      n->from->conditional.size };
 		remote_put(&c->out, &condition, sizeof(condition));
 		break;
 	default:
@@ -360,7 +361,7 @@ struct graph_kept *graph_kept(void *graph)
 		return NULL;
 	k->graph = graph;
 	client_keep(graph, k, graph_gone);
-	return k;
+	return client_kept(KIND_GRAPH, graph); /* it may have ended, and what was to be kept with it */
 }
 
 static void kernel_in(struct client_call *c, CUgraphNode node, CUcontext context, CUDA_KERNEL_NODE_PARAMS_v3 *ret)
@@ -428,7 +429,7 @@ static void alloc_in(struct client_call *c, CUgraphNode node, CUDA_MEM_ALLOC_NOD
 	CUmemAccessDesc *kept;
 
 	remote_get(&c->in, ret, sizeof(*ret));
-	access = remote_take(&c->in, ret->accessDescCount * sizeof(*access));
+	access = remote_take(&c->in, remote_mul(&c->in.bad, ret->accessDescCount, sizeof(*access)));
 	ret->accessDescs = NULL;
 	if (c->in.bad)
 		return;
