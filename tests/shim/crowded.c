@@ -4,7 +4,10 @@
  */
 #include "turns.h"
 
+#include <sys/resource.h>
+
 #define CONTEXTS 70	  /* more than a block of lane.c has */
+#define LANES 64	  /* as many as that has */
 #define STREAMS_MANY 2200 /* more than streams.h has places for */
 
 static _Atomic int launched;
@@ -96,6 +99,67 @@ static void case_contexts(void)
 	/* Their places are others' now. */
 	t = target_new();
 	waits_there(&t);
+}
+
+static struct rlimit memory_before;
+
+/* No memory for a table of the shim's; what is small may find some. Each thread may have some of its own. */
+static void starve(void)
+{
+	getrlimit(RLIMIT_AS, &memory_before);
+	setrlimit(RLIMIT_AS, &(struct rlimit){ 1, memory_before.rlim_max });
+	for (size_t bytes = 16 << 20; bytes >= 32 << 10; bytes /= 2)
+		while (malloc(bytes))
+			;
+}
+
+static _Atomic bool starved;
+
+static void *launch_starved(void *data)
+{
+	const struct target *t = data;
+
+	cu.cuCtxSetCurrent(t->context);
+	starve();
+	atomic_store(&starved, true);
+	if (launch(t->function, t->ns, NULL) == CUDA_SUCCESS)
+		atomic_fetch_add(&launched, 1);
+	return NULL;
+}
+
+/* Where there is no memory for a record the launch waits until there is: without one it would not be charged. */
+static void case_starved(void)
+{
+	struct wire_turn *w;
+	struct target t;
+	pthread_t thread;
+	uint64_t count;
+
+	setup();
+	w = turn(WIRE_COMPUTE);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	is(launch(busy, 0, stream), CUDA_SUCCESS);
+	for (int i = 1; i < LANES; i++) {
+		t = target_new();
+		is(launch(t.function, 0, NULL), CUDA_SUCCESS);
+		is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+	}
+	wait_idle(WIRE_COMPUTE);
+	count = atomic_load(&w->launches);
+	is(count, LANES);
+	t = target_new();
+	pthread_create(&thread, NULL, launch_starved, &t);
+	for (int i = 0; i < 4000 && !atomic_load(&starved); i++)
+		nap(1 * MS);
+	nap(300 * MS);
+	is(atomic_load(&launched), 0);
+	is(atomic_load(&w->launches), count);
+	setrlimit(RLIMIT_AS, &memory_before);
+	pthread_join(thread, NULL);
+	is(atomic_load(&launched), 1);
+	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	is(atomic_load(&w->launches), count + 1);
 }
 
 static void case_streams(void)
@@ -338,7 +402,7 @@ static void case_captured(void)
 static const struct kit_case cases[] = {
 	{ "contexts", case_contexts },	 { "streams", case_streams },	{ "pushed", case_pushed },
 	{ "elsewhere", case_elsewhere }, { "captured", case_captured }, { "green", case_green },
-	{ "failed", case_failed },
+	{ "failed", case_failed },	 { "starved", case_starved },
 };
 
 int main(int argc, char **argv)
