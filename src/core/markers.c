@@ -154,8 +154,10 @@ static void account_locked(struct pace *p, const struct chunk *c, uint64_t begin
 		end_ns = begin_ns;
 	p->completed += packed;
 	f->last_end_ns = p->anchor_ns = end_ns;
-	if (p->passed_since_ns && c->end_ns >= p->passed_since_ns)
+	if (p->passed_since_ns && c->end_ns >= p->passed_since_ns) {
 		p->passed_ns += end_ns - begin_ns;
+		atomic_fetch_add_explicit(&p->wire->passed_ns, end_ns - begin_ns, memory_order_relaxed);
+	}
 	p->doubt_ns += (end_ns - begin_ns) / DOUBT_PART;
 	if (p->doubt_ns > DOUBT_MOST)
 		p->doubt_ns = DOUBT_MOST;

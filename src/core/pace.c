@@ -7,7 +7,8 @@
  * A launch that waits although nothing of this process has ended for WIRE_STUCK_NS beyond what was predicted passes: a
  * kernel in flight may be waiting for this very launch. Of several that pass the closed gate beside the same work in
  * flight, which may never end, all but the first wait until the share has earned the time of those before: else a
- * program could keep one launch waiting in its stream, and run all others without turns.
+ * program could keep one launch waiting in its stream, and run all others without turns. meted sees to that, for all
+ * processes of the tenant together; without one each of them does.
  */
 #include "core/pace.h"
 #include "core/away.h"
@@ -217,6 +218,44 @@ static bool has_earned_locked(const struct pace *p, uint64_t now_ns)
 	       (now_ns - p->passed_since_ns) / 1000 * pace_own_ppm(p) / 1000 / pace_beside(p) >= p->passed_ns;
 }
 
+/* Tier T3 has all channels off: nothing can end, and nothing waits for a launch. */
+static bool stands_still(const struct pace *p)
+{
+	return atomic_load_explicit(&p->wire->cut_since_ns, memory_order_relaxed);
+}
+
+/*
+ * meted lets the launch pass. The ask has a number, so that none is answered twice, and stands until it is used, by
+ * this launch or another one. *ret_rings: meted has to be told.
+ */
+static bool is_let_pass_locked(struct pace *p, uint32_t passes, bool *ret_rings)
+{
+	uint32_t ask = (p->passes + 1) & ~WIRE_PASSES;
+
+	if (passes == (WIRE_PASSES | ask))
+		return true;
+	if (atomic_load_explicit(&p->wire->asks, memory_order_relaxed) != ask) {
+		atomic_store(&p->wire->asks, ask);
+		*ret_rings = true;
+	}
+	return false;
+}
+
+/* It has waited for so long that what is in flight may wait for it. */
+static bool is_stuck_locked(struct pace *p, const struct asker *a, uint32_t gate, uint32_t progress, uint64_t now_ns,
+			    bool *ret_rings)
+{
+	uint32_t passes = away_is() ? 0 : atomic_load(&p->wire->passes);
+
+	*ret_rings = false;
+	if (!a->since_ns || now_ns < a->stuck_at_ns || !p->busy || progress != a->progress || stands_still(p) ||
+	    p->held)
+		return false;
+	if (gate & WIRE_OPEN)
+		return true;
+	return passes & WIRE_PASSES ? is_let_pass_locked(p, passes, ret_rings) : has_earned_locked(p, now_ns);
+}
+
 static enum pass may_pass_locked(struct pace *p, const struct asker *a, uint32_t gate, uint64_t now_ns)
 {
 	uint64_t until = atomic_load_explicit(&p->wire->until_ns, memory_order_relaxed);
@@ -305,6 +344,8 @@ static bool admit_locked(struct pace *p, struct launch *l, const struct asker *a
 			p->passed_since_ns = now_ns;
 			p->passed_ns = 0;
 		}
+		p->passes += !(gate & WIRE_OPEN) &&
+			     atomic_load(&p->wire->passes) == (WIRE_PASSES | ((p->passes + 1) & ~WIRE_PASSES));
 		atomic_fetch_add_explicit(&p->wire->bypassed, 1, memory_order_relaxed);
 	}
 	l->first = began && p->turn_used != gate;
@@ -372,12 +413,6 @@ static void wait_ends_locked(struct pace *p, struct asker *a, uint64_t now_ns)
 	a->gate_ns = 0;
 }
 
-/* Tier T3 has all channels off: nothing can end, and nothing waits for a launch. */
-static bool stands_still(const struct pace *p)
-{
-	return atomic_load_explicit(&p->wire->cut_since_ns, memory_order_relaxed);
-}
-
 /* When the asker passes whatever stands in its way; it has been refused. */
 static void stuck_locked(struct pace *p, struct asker *a, uint64_t now_ns)
 {
@@ -429,15 +464,14 @@ static bool try(struct pace *p, struct launch *l, struct asker *a, bool *ret_fre
 {
 	uint32_t gate, progress;
 	uint64_t now, most, until;
-	bool several, rings;
+	bool several, rings, asks;
 	enum pass pass;
 
 	pthread_mutex_lock(&p->lock);
 	now = tick_now();
 	gate = atomic_load(&p->wire->gate);
 	progress = atomic_load(&p->progress);
-	a->bypass = a->since_ns && now >= a->stuck_at_ns && p->busy && progress == a->progress && !stands_still(p) &&
-		    !p->held && (gate & WIRE_OPEN || has_earned_locked(p, now));
+	a->bypass = is_stuck_locked(p, a, gate, progress, now, &asks);
 	pass = may_pass_locked(p, a, gate, now);
 	*ret_free = pass == PASS_FREE;
 	if (pass == PASS_FREE || (pass == PASS_NOW && admit_locked(p, l, a, gate, now))) {
@@ -465,7 +499,9 @@ static bool try(struct pace *p, struct launch *l, struct asker *a, bool *ret_fre
 	several = !markers_one_stream_locked(p);
 	most = nap(p, a, now, pass, remaining_locked(p, now));
 	pthread_mutex_unlock(&p->lock);
-	if (rings)
+	if (asks)
+		bell_ring();
+	else if (rings)
 		pace_ring(p, WIRE_ON_DEMAND | WIRE_ON_WAIT);
 	/* The watcher may be waiting for another stream's work. */
 	if (!several || !markers_reap(p))

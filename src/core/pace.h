@@ -78,6 +78,7 @@ struct pace {
 	/* since the first launch that passed the closed gate, while something is in flight; 0: none has */
 	uint64_t passed_since_ns;
 	uint64_t passed_ns;	/* what was launched since then has run for so long, added up */
+	uint32_t passes;	/* launches that passed the closed gate because meted let them */
 	uint32_t turn_used;	/* the gate of the turn in which something was admitted */
 	bool busy;		/* the page says so */
 	uint64_t idle_from_ns;	/* it has not been since then */
@@ -263,14 +264,12 @@ void pace_wake_gate(struct pace *p);
 /* So many times as long takes what is launched now, for others use the engine as well (wire/turn.h). */
 uint64_t pace_beside(const struct pace *p);
 
-#define PACE_LEAST_PPM 10000u /* of a tenant that is guaranteed nothing */
-
 /* Of the engine's time, what a launch may count on that meted gives no turn to. */
 static inline uint64_t pace_own_ppm(const struct pace *p)
 {
 	uint64_t ppm = atomic_load_explicit(&p->wire->guarantee_ppm, memory_order_relaxed);
 
-	return ppm < PACE_LEAST_PPM ? PACE_LEAST_PPM : ppm;
+	return ppm < WIRE_LEAST_PPM ? WIRE_LEAST_PPM : ppm;
 }
 
 static inline bool pace_is_gated(const struct pace *p)

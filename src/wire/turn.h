@@ -8,7 +8,8 @@
  *
  * What each side never does:
  *   - The client never submits with the gate closed, except after a wait of WIRE_STUCK_NS in which none of its own work
- *     has ended: the work in flight may depend on this very launch.
+ *     has ended: the work in flight may depend on this very launch. It asks meted then, which lets one of the tenant's
+ *     processes pass after the other (`asks`, `passes`).
  *   - meted never waits for a client: a turn ends when its time is over, whatever the process does.
  *   - A submission and a closing gate cannot miss each other: the client writes busy_since_ns and then reads the gate;
  *     meted closes the gate and then reads busy_since_ns. Both are sequentially consistent.
@@ -24,6 +25,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* An engine of a device; each has turns of its own. */
@@ -35,6 +37,8 @@ enum wire_engine {
 
 #define WIRE_EDGES 128u /* a power of two */
 #define WIRE_STUCK_NS 100000000ull
+#define WIRE_PASSES (1u << 31)
+#define WIRE_LEAST_PPM 10000u /* of a tenant that is guaranteed nothing: what its launches that pass may count on */
 
 /* wire_turn.gate. The bits above are a serial that changes with every change, so that a futex wait misses none. */
 enum wire_gate {
@@ -47,12 +51,11 @@ enum wire_gate {
 enum wire_listen {
 	WIRE_ON_DEMAND =
 		1 << 0, /* ... a thread begins to wait at the gate, or work is submitted with nothing in flight */
-	WIRE_ON_IDLE = 1 << 1, /* ... the last work in flight has completed */
-	WIRE_ON_EDGE = 1 << 2, /* ... any work has completed */
-	WIRE_ON_WAIT = 1 << 3, /* ... a thread begins to wait at the gate */
-	WIRE_ON_PAUSE =
-		1 << 4, /* ... the last work has completed, and nothing has followed for WIRE_PAUSE_NS or can follow
-			 * at once */
+	WIRE_ON_IDLE = 1 << 1,	/* ... the last work in flight has completed */
+	WIRE_ON_EDGE = 1 << 2,	/* ... any work has completed */
+	WIRE_ON_WAIT = 1 << 3,	/* ... a thread begins to wait at the gate */
+	WIRE_ON_PAUSE = 1 << 4, /* ... the last work has completed, and nothing has followed for WIRE_PAUSE_NS or can
+				 * follow at once */
 	/* ... work is submitted with nothing in flight that is not short, or less than WIRE_LATE_NS before until_ns */
 	WIRE_ON_LATE = 1 << 5,
 };
@@ -83,12 +86,14 @@ struct wire_turn {
 	 * tenants' work of unknown length in flight: this client's work takes so many times as long.
 	 */
 	_Atomic uint32_t beside;
+	_Atomic uint32_t
+		passes; /* WIRE_PASSES and the latest of `asks` that may pass; 0: meted does not know of them */
 	_Atomic uint64_t charged_ns; /* the device time that meted has charged to this client's tenant so far */
 	_Atomic int64_t lag_ns;	     /* how far the tenant is behind (above 0) or ahead of its share */
 	/* tier T3 sizes its slices by these, of the tenant's terms (model/arbiter.h) */
 	_Atomic uint32_t class_1; /* 1 + enum arbiter_class; 0: not said */
 	_Atomic uint32_t weight;
-	_Atomic uint64_t charged_at_ns; /* CLOCK_MONOTONIC: the time of charged_ns and lag_ns */
+	_Atomic uint64_t charged_at_ns;	  /* CLOCK_MONOTONIC: the time of charged_ns and lag_ns */
 	_Atomic uint64_t charged_busy_ns; /* the value of busy_ns below at that time: the next meted charges what
 					   * came after it */
 	_Atomic int64_t arrears_ns; /* by how much the tenant is behind its guarantee at that time (model/arrears.h) */
@@ -100,17 +105,21 @@ struct wire_turn {
 	_Atomic uint64_t done_by_ns;		     /* the predicted end of work in flight */
 	_Atomic uint32_t waiting;		     /* threads at the closed gate */
 	_Atomic uint32_t flags;			     /* enum wire_turn_flags */
-	_Atomic uint64_t waiting_since_ns; /* or since it was last awake there and had missed its turn */
-	_Atomic uint64_t needs_ns;  /* predicted length of the launch that waits; 0: not known */
-	_Atomic uint64_t waited_ns; /* the total time that threads have spent at the gate */
+	_Atomic uint64_t waiting_since_ns;	     /* or since it was last awake there and had missed its turn */
+	_Atomic uint64_t needs_ns;		     /* predicted length of the launch that waits; 0: not known */
+	_Atomic uint64_t waited_ns;		     /* the total time that threads have spent at the gate */
+	_Atomic uint32_t
+		asks; /* number of the launch that asks to pass the closed gate, or was the last to ask; from 1 */
+	_Atomic uint64_t
+		passed_ns; /* the total time of work that was submitted since a launch had passed a closed gate */
 	/* written by the client, read for display */
 	_Alignas(64) _Atomic uint64_t launches;
-	_Atomic uint64_t busy_ns;    /* total, measured by the device's clock */
-	_Atomic uint64_t longest_ns; /* the longest measured launch */
-	_Atomic uint64_t bypassed;   /* launches that passed a closed gate after WIRE_STUCK_NS */
-	_Atomic uint32_t edge_head;  /* edges written so far; the client writes, meted reads */
-	_Atomic uint32_t cuts; /* tier T3: number of times that the channels were switched off and on again */
-	_Atomic uint64_t cut_ns; /* total time for that */
+	_Atomic uint64_t busy_ns;      /* total, measured by the device's clock */
+	_Atomic uint64_t longest_ns;   /* the longest measured launch */
+	_Atomic uint64_t bypassed;     /* launches that passed a closed gate after WIRE_STUCK_NS */
+	_Atomic uint32_t edge_head;    /* edges written so far; the client writes, meted reads */
+	_Atomic uint32_t cuts;	       /* tier T3: number of times that the channels were switched off and on again */
+	_Atomic uint64_t cut_ns;       /* total time for that */
 	_Atomic uint64_t cut_since_ns; /* since when they are off; 0: they are on */
 	/* written by meted */
 	_Alignas(64) _Atomic uint32_t edge_tail; /* edges read so far */
@@ -126,10 +135,14 @@ struct wire_turn {
 };
 
 enum wire_turn_flags {
-	WIRE_TURN_LONG = 1 << 0,   /* a single launch exceeded the bound: T2 cannot interrupt it */
-	WIRE_TURN_SLICED = 1 << 1, /* tier T3 is proven and active for this process */
+	WIRE_TURN_LONG = 1 << 0,    /* a single launch exceeded the bound: T2 cannot interrupt it */
+	WIRE_TURN_SLICED = 1 << 1,  /* tier T3 is proven and active for this process */
 	WIRE_TURN_UNKNOWN = 1 << 2, /* the work in flight has an unknown length and runs alone */
 };
+
+/* A client of the previous meted may have the page: what came later stands where there was nothing. */
+_Static_assert(offsetof(struct wire_turn, charged_ns) == 40 && offsetof(struct wire_turn, launches) == 192,
+	       "the page's layout");
 
 /* One launch or copy, while meted traces (wire_trace.on). */
 struct wire_record {

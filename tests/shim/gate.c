@@ -428,6 +428,48 @@ static void case_earned(void)
 	is(cu.cuMemFreeHost(word), CUDA_SUCCESS);
 }
 
+/* A launch that seems to be stuck asks meted, which lets one of the tenant's processes pass after the other. */
+static void case_asked(void)
+{
+	uint64_t ns = 1 * MS;
+	struct wire_turn *t;
+	pthread_t thread;
+	CUstream held;
+	uint32_t *word;
+	CUdeviceptr at;
+
+	setup();
+	t = turn(WIRE_COMPUTE);
+	is(cu.cuMemHostAlloc((void **)&word, 4096, CU_MEMHOSTALLOC_DEVICEMAP), CUDA_SUCCESS);
+	is(cu.cuMemHostGetDevicePointer_v2(&at, word, 0), CUDA_SUCCESS);
+	is(cu.cuStreamCreate(&held, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	atomic_store(&t->passes, WIRE_PASSES);
+	gate_set(WIRE_COMPUTE, WIRE_GATED | WIRE_OPEN, 4 * MS, 0);
+	is(cu.cuStreamWaitValue32_v2(held, at, 1, CU_STREAM_WAIT_VALUE_EQ), CUDA_SUCCESS);
+	is(launch(other, 1 * MS, held), CUDA_SUCCESS);
+	gate_set(WIRE_COMPUTE, WIRE_GATED, 4 * MS, 0);
+	for (uint32_t n = 1; n <= 2; n++) {
+		pthread_create(&thread, NULL, launch_one, &ns);
+		for (int i = 0; i < 5000 && atomic_load(&t->asks) != n; i++)
+			nap(1 * MS);
+		is(atomic_load(&t->asks), n);
+		nap(300 * MS);
+		is(atomic_load(&launched), n - 1);
+		atomic_store(&t->passes, WIRE_PASSES | n);
+		pthread_join(thread, NULL);
+		is(atomic_load(&launched), n);
+		is(cu.cuStreamSynchronize(stream), CUDA_SUCCESS);
+	}
+	is(atomic_load(&t->bypassed), 2);
+	for (int i = 0; i < 2000 && !atomic_load(&t->passed_ns); i++)
+		nap(1 * MS);
+	ok(atomic_load(&t->passed_ns));
+	__atomic_store_n(word, 1, __ATOMIC_SEQ_CST);
+	is(cu.cuCtxSynchronize(), CUDA_SUCCESS);
+	wait_idle(WIRE_COMPUTE);
+	is(cu.cuMemFreeHost(word), CUDA_SUCCESS);
+}
+
 /* meted is gone: after a while the program paces itself by its guarantee, until meted is back. */
 static void ask(const char *word)
 {
@@ -653,9 +695,9 @@ static const struct kit_case cases[] = {
 	{ "closed", case_closed },   { "still", case_still },	  { "gated", case_gated },
 	{ "bound", case_bound },     { "until", case_until },	  { "capture", case_capture },
 	{ "destroy", case_destroy }, { "threads", case_threads }, { "change", case_change },
-	{ "stuck", case_stuck },     { "earned", case_earned },	  { "away", case_away },
-	{ "room", case_room },	     { "missed", case_missed },	  { "stop", case_stop },
-	{ "devices", case_devices },
+	{ "stuck", case_stuck },     { "earned", case_earned },	  { "asked", case_asked },
+	{ "away", case_away },	     { "room", case_room },	  { "missed", case_missed },
+	{ "stop", case_stop },	     { "devices", case_devices },
 };
 
 int main(int argc, char **argv)

@@ -159,6 +159,11 @@ uint64_t engine_run(struct engine *e, uint64_t now_ns)
 		place_take_demand(p, now_ns);
 	}
 	next_ns = decide(e, now_ns);
+	for (struct place *p = e->places; p; p = p->next) {
+		uint64_t pass_ns = p->looked ? place_let_pass(p, now_ns) : UINT64_MAX;
+
+		next_ns = pass_ns < next_ns ? pass_ns : next_ns;
+	}
 	for (const struct place *p = e->places; p; p = p->next)
 		if (!p->looked && p->look_ns < next_ns)
 			next_ns = p->look_ns;

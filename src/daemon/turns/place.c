@@ -16,8 +16,10 @@
 #define PAUSE_NS 150000ull /* a client that has its tenant's turn and nothing to do passes it on */
 #define PAUSE_PART 8u	   /* of the time since it was given the turn: a pause of the program's, not the machine's */
 #define TOGETHER_NS 1000000000ull
-#define SIT_NS 50000000ull   /* a client has its tenant's turn so long at most while others of it wait */
-#define ASLEEP_NS 1000000ull /* one that waits and does not move: stopped, perhaps */
+#define SIT_NS 50000000ull	      /* a client has its tenant's turn so long at most while others of it wait */
+#define PASS_DOUBLINGS 10u	      /* of how long a launch waits that would pass the closed gate beside others */
+#define PASS_MOST_NS 3600000000000ull /* is paid for by them */
+#define ASLEEP_NS 1000000ull	      /* one that waits and does not move: stopped, perhaps */
 
 struct gang_member place_member(const struct place *p)
 {
@@ -257,6 +259,65 @@ uint64_t place_choose_seat(struct place *p, const struct arbiter_turn *turn, uin
 		p->sits = NULL;
 	}
 	return now_ns + ASLEEP_NS;
+}
+
+void place_note_passed(struct place *p, uint64_t took_ns)
+{
+	p->pass_took_ns += took_ns;
+	if (p->pass_took_ns > PASS_MOST_NS)
+		p->pass_took_ns = PASS_MOST_NS;
+}
+
+/* Of those that ask who has waited for longest; *ret_open: so many that were let pass have not been measured yet. */
+static struct seat *asks_first(struct place *p, unsigned int *ret_open, uint64_t now_ns)
+{
+	struct seat *first = NULL;
+
+	*ret_open = 0;
+	for (struct seat *s = p->seats; s; s = s->next) {
+		place_note_passed(p, seat_take_passed(s, false, now_ns));
+		*ret_open += s->let_ns != 0;
+		if (s->asks && !(s->gate & WIRE_OPEN) && (!first || s->since_ns < first->since_ns))
+			first = s;
+	}
+	return first;
+}
+
+/* When the share has earned what those that passed have taken. */
+static uint64_t earned_at(const struct place *p)
+{
+	uint32_t ppm = p->terms.guarantee_ppm > WIRE_LEAST_PPM ? p->terms.guarantee_ppm : WIRE_LEAST_PPM;
+
+	return p->pass_since_ns + (uint64_t)((double)p->pass_took_ns * ARBITER_WHOLE / ppm);
+}
+
+/*
+ * What is in flight may wait for the launch that asks, in the same process or in another one of the tenant. So one goes
+ * at once, and each further one when the share has earned the time of those before. One that has passed may itself wait
+ * for the next one: that does not wait for its end, but twice as long for each that has not ended.
+ */
+uint64_t place_let_pass(struct place *p, uint64_t now_ns)
+{
+	unsigned int open;
+	struct seat *s = asks_first(p, &open, now_ns);
+	uint64_t at_ns = earned_at(p);
+
+	if (!s && !p->active && now_ns >= at_ns)
+		p->pass_since_ns = p->pass_took_ns = 0;
+	if (!s)
+		return UINT64_MAX;
+	if (open)
+		at_ns = max_u64(at_ns,
+				p->pass_at_ns + (WIRE_STUCK_NS << (open < PASS_DOUBLINGS ? open : PASS_DOUBLINGS)));
+	if (p->pass_since_ns && now_ns < at_ns)
+		return at_ns;
+	if (!p->pass_since_ns) {
+		p->pass_since_ns = now_ns;
+		p->pass_took_ns = 0;
+	}
+	p->pass_at_ns = now_ns;
+	seat_let_pass(s, now_ns);
+	return now_ns + WIRE_STUCK_NS;
 }
 
 static struct arbiter_turn turn_of(const struct seat *s, const struct arbiter_turn *turn)

@@ -149,8 +149,12 @@ struct seat *engine_sit(struct place *p, struct wire_turn *turn, bool found, uin
 	s->until_ns = atomic_load_explicit(&turn->until_ns, memory_order_relaxed);
 	s->bound_ns = atomic_load_explicit(&turn->bound_ns, memory_order_relaxed);
 	s->edge_ns = now_ns;
+	s->passed_ns = atomic_load_explicit(&turn->passed_ns, memory_order_relaxed);
 	if (found)
 		resume_edges(s);
+	/* What an earlier meted has answered stays so, unless it knew nothing of this. */
+	if (!found || !(atomic_load(&turn->passes) & WIRE_PASSES))
+		atomic_store(&turn->passes, WIRE_PASSES | atomic_load(&turn->asks));
 	s->found = found;
 	resume(p, s, found, now_ns);
 	if (s->begun)
@@ -233,6 +237,9 @@ void engine_renew(struct seat *s, uint64_t now_ns)
 	atomic_store(&t->done_by_ns, 0);
 	atomic_store(&t->waiting, 0);
 	atomic_store(&t->flags, 0);
+	atomic_store(&t->asks, 0);
+	atomic_store(&t->passes, WIRE_PASSES);
+	place_note_passed(s->place, seat_take_passed(s, true, now_ns));
 	atomic_store(&t->edge_tail, atomic_load(&t->edge_head));
 }
 
@@ -264,6 +271,7 @@ void engine_rise(struct seat *s, uint64_t now_ns, bool lives)
 	/* Its last kernel, perhaps, of which nothing has been taken yet. */
 	seat_take_edges(s, WIRE_EDGES, now_ns);
 	end_work(s, now_ns);
+	place_note_passed(p, seat_take_passed(s, true, now_ns));
 	if (p->seats == s && !s->next && s->gate & WIRE_OPEN)
 		turn_log_turn(s->turn, &(struct arbiter_turn){ .open = false }, 0, false, false, 0);
 	engine_deaf(s, false);
@@ -376,6 +384,7 @@ void seat_add_demand(struct seat *s, uint64_t now_ns, struct arbiter_demand *d)
 		s->idle_ns = now_ns;
 	s->waiting = waiting;
 	s->active = waiting || busy;
+	s->asks = waiting && (atomic_load(&t->asks) & ~WIRE_PASSES) != (atomic_load(&t->passes) & ~WIRE_PASSES);
 	if (waiting) {
 		since = since && since < now_ns ? since : now_ns;
 		s->since_ns = since;
@@ -438,6 +447,29 @@ void seat_write_beside(struct seat *s, uint32_t beside)
 		return;
 	s->beside = beside;
 	atomic_store_explicit(&s->turn->beside, beside, memory_order_relaxed);
+}
+
+void seat_let_pass(struct seat *s, uint64_t now_ns)
+{
+	s->asks = false;
+	s->let_ns = now_ns;
+	atomic_store(&s->turn->passes, WIRE_PASSES | atomic_load(&s->turn->asks));
+	wake(s->turn);
+}
+
+/* Of one that has not been measured when its process goes: the time since it was let pass. */
+uint64_t seat_take_passed(struct seat *s, bool gone, uint64_t now_ns)
+{
+	uint64_t passed = atomic_load_explicit(&s->turn->passed_ns, memory_order_relaxed), took = 0;
+
+	if (passed > s->passed_ns)
+		took = passed - s->passed_ns < FAR_NS ? passed - s->passed_ns : FAR_NS;
+	else if (gone && s->let_ns)
+		took = now_ns - s->let_ns;
+	if (passed != s->passed_ns || gone || !in_flight(s))
+		s->let_ns = 0;
+	s->passed_ns = passed;
+	return took;
 }
 
 bool seat_write_listen(struct seat *s, uint32_t listen)

@@ -2,7 +2,7 @@
  * seat_test.c: what a tenant's account begins with under the next meted: what stands on its clients' pages, or what the
  * meted before has handed over, against which a page, where a client may write what it likes, counts for nothing. And
  * what it ends with: the work of a client that has gone before it noted an edge of it. And how often a tenant's clients
- * are looked at: the less often, the more there are.
+ * are looked at: the less often, the more there are; and how many of them pass its closed gate.
  */
 #include "daemon/tenants/tenant.h"
 #include "daemon/turns/resume.h"
@@ -361,9 +361,90 @@ static void test_crowd(void)
 	}
 }
 
+#define ASKERS 3u
+
+/* Clients of which each holds a launch back, and has another one that asks to pass the closed gate. */
+struct askers {
+	struct found f;
+	struct wire_turn *turn[ASKERS];
+	struct seat *seat[ASKERS];
+};
+
+static struct askers ask_all(void)
+{
+	struct askers a = { .f = prepare(0, 0) };
+
+	for (unsigned int i = 0; i < ASKERS; i++) {
+		a.turn[i] = aligned_alloc(64, sizeof(*a.turn[i]));
+		memset(a.turn[i], 0, sizeof(*a.turn[i]));
+		a.seat[i] = engine_sit(a.f.place, a.turn[i], false, NOW);
+		atomic_store(&a.turn[i]->busy_since_ns, NOW);
+		atomic_store(&a.turn[i]->waiting, 1);
+		atomic_store(&a.turn[i]->waiting_since_ns, NOW - (ASKERS - i) * MS);
+		atomic_store(&a.turn[i]->asks, 1);
+	}
+	return a;
+}
+
+/* Value: how many have been let pass by then. */
+static unsigned int let_by(struct askers *a, uint64_t ms)
+{
+	unsigned int n = 0;
+
+	place_take_demand(a->f.place, NOW + ms * MS);
+	place_let_pass(a->f.place, NOW + ms * MS);
+	for (unsigned int i = 0; i < ASKERS; i++)
+		n += a->turn[i] && atomic_load(&a->turn[i]->passes) == (WIRE_PASSES | 1);
+	return n;
+}
+
+static void end_asker(struct askers *a, unsigned int i, uint64_t ms)
+{
+	engine_rise(a->seat[i], NOW + ms * MS, false);
+	free(a->turn[i]);
+	a->turn[i] = NULL;
+}
+
+static void end_all(struct askers *a)
+{
+	for (unsigned int i = 0; i < ASKERS; i++)
+		if (a->turn[i])
+			end_asker(a, i, 2000);
+	engine_leave(a->f.place, NOW + 2000 * MS);
+	engine_free(a->f.engine);
+	free(a->f.turn);
+}
+
+static void test_passes(void)
+{
+	struct askers a = ask_all();
+	bool first = let_by(&a, 0) == 1 && let_by(&a, 150) == 1;
+
+	tap_ok(first, "of clients that ask to pass the tenant's closed gate one does");
+	atomic_store(&a.turn[0]->passed_ns, 100 * MS);
+	tap_ok(let_by(&a, 190) == 1 && let_by(&a, 201) == 2,
+	       "and the next one when half of the time has made up for the 100 ms that it took");
+	tap_ok(let_by(&a, 390) == 2 && let_by(&a, 410) == 3,
+	       "or, where it is not known yet what that takes, after twice as long as one waits");
+	end_all(&a);
+	a = ask_all();
+	let_by(&a, 0);
+	end_asker(&a, 0, 500);
+	tap_ok(let_by(&a, 990) == 0 && let_by(&a, 1010) == 1,
+	       "one that is killed after 500 ms has taken them, for all that is known");
+	end_all(&a);
+	a = ask_all();
+	let_by(&a, 0);
+	engine_renew(a.seat[0], NOW + MS);
+	tap_ok(atomic_load(&a.turn[0]->passes) == WIRE_PASSES,
+	       "what it was let do is not for the program that follows");
+	end_all(&a);
+}
+
 int main(void)
 {
 	tap_begin();
+	test_passes();
 	test_crowd();
 	test_gone();
 	test_stopped();

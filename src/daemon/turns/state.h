@@ -21,14 +21,17 @@ struct seat {
 	bool waiting; /* the client waits at the gate */
 	bool active;  /* it waits, or has something in flight */
 	bool deaf;
-	bool found;	   /* it existed before meted was started, and no edge of it has been taken since */
-	uint64_t edge_ns;  /* time of the last edge */
-	unsigned int odd;  /* edges in a row of impossible times */
+	bool found;	      /* it existed before meted was started, and no edge of it has been taken since */
+	uint64_t edge_ns;     /* time of the last edge */
+	unsigned int odd;     /* edges in a row of impossible times */
 	uint64_t odd_from_ns; /* the time of the edge before them */
-	bool skewed;	   /* its clock is not the machine's */
-	uint64_t since_ns; /* since when it waits */
-	uint64_t idle_ns;  /* since when it has had nothing in flight */
-	uint64_t sat_ns;   /* when it was given its tenant's turn */
+	bool skewed;	      /* its clock is not the machine's */
+	uint64_t since_ns;    /* since when it waits */
+	uint64_t idle_ns;     /* since when it has had nothing in flight */
+	uint64_t sat_ns;      /* when it was given its tenant's turn */
+	bool asks;	      /* a launch asks to pass the closed gate */
+	uint64_t let_ns;      /* since when one that was let pass has not been measured; 0: there is none */
+	uint64_t passed_ns;   /* as its page told last */
 	struct window *window;
 };
 
@@ -54,9 +57,11 @@ struct place {
 	struct arbiter_demand told;	/* the demand that the arbiter knows */
 	struct window *second, *minute; /* of the last second and minute, in steps of 0.1 s and of 1 s */
 	uint64_t longest_ns, bypassed;	/* of clients that have ended */
+	/* launches that were let pass the closed gate: since when, what they took of the engine, and the last one */
+	uint64_t pass_since_ns, pass_took_ns, pass_at_ns;
 	uint64_t excused_ns, excused_at_ns; /* of late, not charged to clients that were stopped; as of this time */
-	uint64_t resumed_ns, away_ns;	/* charged by a predecessor, and used since then */
-	uint64_t absent_ns, found_ns;	/* the time without a meted, and its end */
+	uint64_t resumed_ns, away_ns;	    /* charged by a predecessor, and used since then */
+	uint64_t absent_ns, found_ns;	    /* the time without a meted, and its end */
 	int64_t resumed_lag_ns;
 	struct arbiter_rights resumed;
 	bool handed_over;		    /* the totals were handed over by a predecessor, and not read from pages */
@@ -94,6 +99,10 @@ void seat_add_demand(struct seat *s, uint64_t now_ns, struct arbiter_demand *d);
 /* Value: true if the gate has a new serial. */
 bool seat_write_turn(struct seat *s, const struct arbiter_turn *turn, uint64_t bound_ns);
 void seat_write_beside(struct seat *s, uint32_t beside);
+/* A launch that asks passes the closed gate. */
+void seat_let_pass(struct seat *s, uint64_t now_ns);
+/* Value: what those that passed have taken of the engine since it was asked last. */
+uint64_t seat_take_passed(struct seat *s, bool gone, uint64_t now_ns);
 /* Value: true if it listens for more than before. */
 bool seat_write_listen(struct seat *s, uint32_t listen);
 
@@ -112,6 +121,11 @@ bool place_take_demand(struct place *p, uint64_t now_ns);
 void place_write_account(const struct place *p, const struct arbiter_reading *r, uint64_t now_ns);
 /* Chooses the client that has the turn. Value: when to check again; UINT64_MAX: not necessary. */
 uint64_t place_choose_seat(struct place *p, const struct arbiter_turn *turn, uint64_t now_ns);
+/* Lets one launch pass the closed gate, if some ask and the tenant may. Value: when to check again; UINT64_MAX: no
+ * need. */
+uint64_t place_let_pass(struct place *p, uint64_t now_ns);
+/* Those that passed have taken so much. */
+void place_note_passed(struct place *p, uint64_t took_ns);
 /* Writes turns: those that close and what to listen for, or those that open. Value: true if a seat must be checked. */
 bool place_write(struct place *p, bool opening);
 /* True if its seats are to be checked now; the next time is then not before all of them may be checked again. */
