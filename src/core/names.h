@@ -117,7 +117,11 @@
 #define streams mete_core_streams
 #define thread_begin mete_core_thread_begin
 #define thread_start mete_core_thread_start
+#define waits_begin_event mete_core_waits_begin_event
 #define waits_begin_by mete_core_waits_begin_by
 #define waits_begin_context mete_core_waits_begin_context
 #define waits_begin_current_by mete_core_waits_begin_current_by
 #define waits_end mete_core_waits_end
+#define waits_end_event mete_core_waits_end_event
+#define waits_record_begin mete_core_waits_record_begin
+#define waits_record_end_by mete_core_waits_record_end_by

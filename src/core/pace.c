@@ -332,6 +332,7 @@ static bool admit_locked(struct pace *p, struct launch *l, const struct asker *a
 	struct flow *f = &l->stream->flow[p->engine];
 	uint32_t slow = atomic_load_explicit(&f->slow, memory_order_relaxed);
 	bool began = !p->busy;
+	uint64_t admitted;
 
 	if (slow & FLOW_FRESH && !l->stream->lane->is_beside)
 		note_prompt_locked(p, a->since_ns ? a->since_ns : now_ns);
@@ -358,7 +359,7 @@ static bool admit_locked(struct pace *p, struct launch *l, const struct asker *a
 		atomic_fetch_and_explicit(&f->slow, ~(uint32_t)FLOW_SINGLE, memory_order_relaxed);
 	if (slow & FLOW_FRESH)
 		atomic_fetch_and_explicit(&f->slow, ~(uint32_t)FLOW_FRESH, memory_order_relaxed);
-	atomic_fetch_add(&p->admitted, a->inc);
+	admitted = atomic_fetch_add(&p->admitted, a->inc) + a->inc;
 	/* A captured stream cannot be marked later, so while there is one everything is marked at once. */
 	l->mark = slow || a->unknown || began || capture_going() ||
 		  pace_ns(atomic_load(&p->admitted) - p->marked) >= bound_of(p) / 4;
@@ -367,6 +368,7 @@ static bool admit_locked(struct pace *p, struct launch *l, const struct asker *a
 	l->free = began && is_free_locked(p, l);
 	l->drawn = l->free && could_go_unmarked_locked(p, l, a, slow);
 	l->left = l->drawn && waits_may_leave_locked(p, a->ns);
+	l->admitted = admitted;
 	pace_refresh_locked(p, now_ns);
 	return true;
 }
@@ -543,6 +545,10 @@ static void record_start(struct launch *l)
 	struct stream *s = l->stream;
 	uint64_t now = l->start_ns, holds;
 
+	if (l->left && lane_enter(s->lane)) {
+		lane_base(s->lane, l->handle, l->per_thread, now);
+		lane_leave(s->lane);
+	}
 	if (l->left)
 		l->host_ns = tick_now();
 	if (!now || l->left || (l->waits && begins_at_once(l)) || !lane_enter(s->lane))
@@ -815,4 +821,5 @@ void pace_reset(void)
 	trace_reset();
 	watcher_reset();
 	away_reset();
+	waits_reset();
 }

@@ -55,6 +55,7 @@ struct left {
 	uint64_t word;
 	uint64_t ns;		    /* predicted */
 	uint64_t least_ns, most_ns; /* as in struct chunk */
+	uint64_t admitted;	    /* of the pace, with this launch and nothing after it */
 };
 
 struct pace {
@@ -100,6 +101,8 @@ struct pace {
 	/* waits.c's: from a launch's call to the begin of its work, from the end of work to the return of a wait */
 	struct delay begin_delay, end_delay;
 	struct left left;
+	_Atomic(struct stream *) left_of; /* for a look without the lock: the stream of `left`, or of an older one */
+	_Atomic(face_marker) left_event;  /* the program's own event, recorded right behind `left`; NULL: none known */
 	struct stream *waited; /* whose work, up to waited_word, the program knew at waited_ns to have ended */
 	uint64_t waited_word, wait_begun_ns, waited_ns;
 	struct stream *unheld; /* nothing but an engine's work held it back when lane_holds was unheld_holds */
@@ -134,8 +137,9 @@ struct launch {
 	bool drawn; /* it could have gone without as well */
 	face_marker start;
 	uint64_t start_ns;
-	uint64_t host_ns; /* when it went to the driver: with `start` or `left`, or of a call that waits */
-	uint64_t holds;	  /* with `start` or `free`: lane_holds before it was recorded */
+	uint64_t host_ns;  /* when it went to the driver: with `start` or `left`, or of a call that waits */
+	uint64_t holds;	   /* with `start` or `free`: lane_holds before it was recorded */
+	uint64_t admitted; /* with `left`: of the pace, with this launch */
 };
 
 /* What is launched. */

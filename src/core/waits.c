@@ -18,6 +18,12 @@
 #define LONGER_NS 20000u       /* work that seems to take so much longer than its like, and a quarter more */
 #define LEFT_MOST_NS 10000000u /* the markers of longer work cost nothing beside it */
 
+/* Some launch has gone without a marker. */
+static _Atomic bool any_left;
+/* Records of the program's events: how many have begun, and in the lowest bits how many are under way. */
+static _Atomic uint64_t recordings;
+#define RECORDING 0x10000u
+
 /* How much the delays of work of this length may vary. */
 static double most_deviation(uint64_t ns)
 {
@@ -130,8 +136,13 @@ void waits_leave(struct pace *p, const struct launch *l)
 	/* If another thread submits to the stream as well, the word is never reached, and the watcher marks both. */
 	left.ns = pace_ns(l->inc);
 	left.word = atomic_load(&l->stream->flow[p->engine].submitted) + l->inc;
+	left.admitted = l->admitted;
+	if (!atomic_load_explicit(&any_left, memory_order_relaxed))
+		atomic_store(&any_left, true);
 	pthread_mutex_lock(&p->lock);
 	p->left = left;
+	atomic_store_explicit(&p->left_event, NULL, memory_order_relaxed);
+	atomic_store_explicit(&p->left_of, left.stream, memory_order_relaxed);
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -168,12 +179,10 @@ uint64_t waits_begin_of_left_locked(struct pace *p, const struct chunk *c, uint6
 	return c->most_ns - c->least_ns > OFF_NS ? marker_likely_ns_locked(p, c, c->least_ns, end_ns) : at_ns;
 }
 
-/* True: *ret is the work without a marker, which has ended, with its times. */
-static bool take_left_locked(struct pace *p, struct stream *s, uint64_t word, struct chunk *ret, uint64_t *ret_begin_ns,
-			     uint64_t *ret_end_ns)
+/* True: *ret is the work without a marker, which has ended. */
+static bool take_left_locked(struct pace *p, struct stream *s, uint64_t word, struct chunk *ret)
 {
 	struct flow *f = &s->flow[p->engine];
-	uint64_t like_ns;
 
 	if (!waits_left_locked(p) || p->left.stream != s || p->left.word != word || f->claimed)
 		return false;
@@ -183,22 +192,38 @@ static bool take_left_locked(struct pace *p, struct stream *s, uint64_t word, st
 			       .least_ns = p->left.least_ns,
 			       .most_ns = p->left.most_ns,
 			       .key = atomic_exchange_explicit(&f->key, 0, memory_order_relaxed) };
-	*ret_end_ns = p->waited_ns - likely_ns(&p->end_delay);
-	/* The delay is one of waits that sleep until the end; when work ended before its wait began is not known. */
-	if (*ret_end_ns < p->wait_begun_ns)
-		*ret_end_ns = p->wait_begun_ns;
-	*ret_begin_ns = waits_begin_of_left_locked(p, ret, *ret_end_ns);
-	like_ns = estimate_mean(ret->key);
-	/* It took longer, or this thread was off the processor: nobody can tell, and the next ones are marked. */
-	if (like_ns && *ret_end_ns > *ret_begin_ns + like_ns + like_ns / 4 + LONGER_NS)
-		forget_locked(p);
 	return true;
+}
+
+/* As the wait shows it. The delay is one of waits that sleep; when work ended before its wait began is not known. */
+static uint64_t end_by_wait_locked(const struct pace *p)
+{
+	uint64_t end_ns = p->waited_ns - likely_ns(&p->end_delay);
+
+	return end_ns < p->wait_begun_ns ? p->wait_begun_ns : end_ns;
+}
+
+static struct marker_news account_left_locked(struct pace *p, const struct chunk *c, uint64_t end_ns)
+{
+	uint64_t begin_ns = waits_begin_of_left_locked(p, c, end_ns), like_ns = estimate_mean(c->key);
+
+	/* It took longer, or this thread was off the processor: nobody can tell, and the next ones are marked. */
+	if (like_ns && end_ns > begin_ns + like_ns + like_ns / 4 + LONGER_NS)
+		forget_locked(p);
+	return marker_account_locked(p, c, begin_ns, end_ns, p->waited_ns);
+}
+
+static void note_waited_locked(struct pace *p, struct stream *s, uint64_t word, uint64_t begun_ns, uint64_t now_ns)
+{
+	p->waited = s;
+	p->waited_word = word;
+	p->wait_begun_ns = begun_ns;
+	p->waited_ns = now_ns;
 }
 
 /* All work of the stream up to `word` has ended. */
 static void ended(struct pace *p, struct stream *s, uint64_t word, uint64_t begun_ns, uint64_t now_ns)
 {
-	uint64_t begin_ns, end_ns;
 	struct marker_news news;
 	struct chunk c;
 	bool left;
@@ -206,13 +231,10 @@ static void ended(struct pace *p, struct stream *s, uint64_t word, uint64_t begu
 	if ((int64_t)(word - __atomic_load_n(&s->flow[p->engine].completed, __ATOMIC_ACQUIRE)) <= 0)
 		return;
 	pthread_mutex_lock(&p->lock);
-	p->waited = s;
-	p->waited_word = word;
-	p->wait_begun_ns = begun_ns;
-	p->waited_ns = now_ns;
-	left = take_left_locked(p, s, word, &c, &begin_ns, &end_ns);
+	note_waited_locked(p, s, word, begun_ns, now_ns);
+	left = take_left_locked(p, s, word, &c);
 	if (left)
-		news = marker_account_locked(p, &c, begin_ns, end_ns, now_ns);
+		news = account_left_locked(p, &c, end_by_wait_locked(p));
 	pthread_mutex_unlock(&p->lock);
 	if (left)
 		marker_tell(p, news);
@@ -306,4 +328,135 @@ void waits_end(const struct waits *w)
 		for (int e = 0; e < WIRE_ENGINES; e++)
 			ended(&paces[w->of[i].stream->lane->device][e], w->of[i].stream, w->of[i].word[e], w->begun_ns,
 			      now);
+}
+
+/* The program's own events ---------------------------------------------------------------------------------------- */
+
+static unsigned int pace_total(void)
+{
+	return atomic_load_explicit(&pace_count, memory_order_acquire) * WIRE_ENGINES;
+}
+
+static struct pace *pace_at(unsigned int i)
+{
+	return &paces[i / WIRE_ENGINES][i % WIRE_ENGINES];
+}
+
+/* The event stands behind other work from now on: NULL: any event. */
+static void lose_event(face_marker event)
+{
+	for (unsigned int i = 0; i < pace_total(); i++) {
+		struct pace *p = pace_at(i);
+
+		if (!atomic_load_explicit(&p->left_of, memory_order_relaxed))
+			continue;
+		pthread_mutex_lock(&p->lock);
+		if (!event || atomic_load_explicit(&p->left_event, memory_order_relaxed) == event)
+			atomic_store_explicit(&p->left_event, NULL, memory_order_relaxed);
+		pthread_mutex_unlock(&p->lock);
+	}
+}
+
+uint64_t waits_record_begin(face_marker event)
+{
+	uint64_t were;
+
+	if (!atomic_load_explicit(&any_left, memory_order_relaxed))
+		return 0;
+	were = atomic_fetch_add(&recordings, RECORDING + 1);
+	lose_event(event);
+	return were % RECORDING ? 1 : were + RECORDING + 1;
+}
+
+/* With the lock held: only the launch of `left` has been admitted since before it was, so only that is behind. */
+static bool is_alone_locked(const struct pace *p, const struct stream *s)
+{
+	return p->left.stream == s && waits_left_locked(p) && atomic_load(&p->admitted) == p->left.admitted;
+}
+
+static void note_event(struct pace *p, const struct stream *s, face_marker event, uint64_t ticket)
+{
+	pthread_mutex_lock(&p->lock);
+	if (is_alone_locked(p, s) && atomic_load(&recordings) == ticket)
+		atomic_store_explicit(&p->left_event, event, memory_order_relaxed);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void waits_record_end_by(const struct face *f, uint64_t ticket, face_marker event, face_queue queue, bool per_thread)
+{
+	uint64_t key = ticket > 1 && event ? stream_key_by(f, queue, per_thread) : 0;
+	struct stream *s = key ? stream_lookup(key) : NULL;
+
+	for (int e = 0; s && e < WIRE_ENGINES; e++) {
+		struct pace *p = &paces[s->lane->device][e];
+
+		if (atomic_load_explicit(&p->left_of, memory_order_relaxed) == s)
+			note_event(p, s, event, ticket);
+	}
+	if (ticket)
+		atomic_fetch_sub(&recordings, 1);
+}
+
+void waits_reset(void)
+{
+	atomic_store(&any_left, false);
+	atomic_store(&recordings, 0);
+}
+
+void waits_begin_event(struct waits *w, face_marker event)
+{
+	unsigned int count = atomic_load_explicit(&any_left, memory_order_relaxed) ? pace_total() : 0;
+
+	w->count = 0;
+	for (unsigned int i = 0; i < count && !w->count; i++) {
+		struct pace *p = pace_at(i);
+
+		if (atomic_load_explicit(&p->left_event, memory_order_relaxed) != event)
+			continue;
+		pthread_mutex_lock(&p->lock);
+		if (p->left.stream && is_alone_locked(p, p->left.stream)) {
+			w->count = 1;
+			w->event = event;
+			w->pace = p;
+			w->of[0].stream = p->left.stream;
+			w->of[0].word[p->engine] = p->left.word;
+			w->least_ns = p->left.least_ns;
+		}
+		pthread_mutex_unlock(&p->lock);
+	}
+	w->begun_ns = w->count ? tick_now() : 0;
+}
+
+/* With the lock held: the event stands behind the work without a marker, and nothing else has been launched since. */
+static bool is_shown_locked(const struct pace *p, const struct waits *w)
+{
+	return atomic_load_explicit(&p->left_event, memory_order_relaxed) == w->event &&
+	       p->left.word == w->of[0].word[p->engine] && is_alone_locked(p, w->of[0].stream);
+}
+
+void waits_end_event(const struct waits *w)
+{
+	struct stream *s = w->count ? w->of[0].stream : NULL;
+	struct pace *p = w->pace;
+	uint64_t now, end_ns = 0;
+	struct marker_news news;
+	struct chunk c;
+	bool taken;
+
+	if (!s || !lane_enter(s->lane))
+		return;
+	now = tick_now();
+	end_ns = lane_time(s->lane, w->event, w->least_ns, now);
+	lane_leave(s->lane);
+	if (!end_ns)
+		return;
+	pthread_mutex_lock(&p->lock);
+	taken = is_shown_locked(p, w) && take_left_locked(p, s, p->left.word, &c);
+	if (taken) {
+		note_waited_locked(p, s, c.word, w->begun_ns, now);
+		news = account_left_locked(p, &c, end_ns);
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (taken)
+		marker_tell(p, news);
 }

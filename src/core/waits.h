@@ -12,6 +12,10 @@
  * lot, the program sees nothing of it before the launch has begun, or before it waits, and one delay that is much
  * shorter than was learnt ends all trust for a while.
  *
+ * An event that the program records right behind such work, and waits for, shows the end by the device's own clock, so
+ * no delay is learnt there. All calls that record events are watched for that: an event that was recorded once more, or
+ * while another thread recorded one, or of a program that launched something else meanwhile, says nothing.
+ *
  * Work without markers is in flight at most once in a pace, and only where nothing else is. If the program does not
  * wait for it, the watcher marks it later (watcher.c).
  */
@@ -25,6 +29,10 @@
 struct waits {
 	unsigned int count;
 	uint64_t begun_ns;
+	/* a wait for an event: */
+	face_marker event;
+	struct pace *pace;
+	uint64_t least_ns;
 	struct {
 		struct stream *stream;
 		uint64_t word[WIRE_ENGINES]; /* of the flows' `submitted` */
@@ -51,6 +59,29 @@ static inline void waits_begin(struct waits *w, face_queue queue, bool per_threa
 static inline void waits_begin_current(struct waits *w)
 {
 	waits_begin_current_by(face, w);
+}
+
+/*
+ * Around a driver's call that records an event of the program's: the ticket that the first function returned goes into
+ * the second one. event NULL: the call may record any events, or one that is not known. queue: where it was recorded;
+ * of an event that is recorded elsewhere, or that was not recorded, `event` is NULL in the second call.
+ */
+uint64_t waits_record_begin(face_marker event);
+void waits_record_end_by(const struct face *f, uint64_t ticket, face_marker event, face_queue queue, bool per_thread);
+
+/*
+ * Around a driver's call that waits for an event of the program's and has succeeded. Where the event was recorded right
+ * behind work without a marker, its time is the end of that work, by the device's clock.
+ */
+void waits_begin_event(struct waits *w, face_marker event);
+void waits_end_event(const struct waits *w);
+
+/* In the child of fork(). */
+void waits_reset(void);
+
+static inline void waits_record_end(uint64_t ticket, face_marker event, face_queue queue, bool per_thread)
+{
+	waits_record_end_by(face, ticket, event, queue, per_thread);
 }
 
 /* With the lock of the pace held: whether a launch of so many predicted nanoseconds that could do without a marker

@@ -22,6 +22,7 @@
 #include "shim/launches.h"
 #include "core/log.h"
 #include "core/map.h"
+#include "core/waits.h"
 #include "shim/scratch.h"
 #include "shim/start.h"
 
@@ -487,14 +488,18 @@ static __attribute__((noinline)) CUresult launch_spread(enum cuda_call call, CUg
 
 static CUresult launch_gated(enum cuda_call call, CUgraphExec exec, CUstream stream)
 {
+	uint64_t ticket = waits_record_begin(NULL);
 	struct launch l;
 	CUresult r;
 
-	if (__builtin_expect(graph_devices_several(), 0))
-		return launch_spread(call, exec, stream);
-	graph_begin(&l, exec, stream, per_thread(call));
-	r = launch(call, exec, stream);
-	pace_end(&l, r == CUDA_SUCCESS);
+	if (__builtin_expect(graph_devices_several(), 0)) {
+		r = launch_spread(call, exec, stream);
+	} else {
+		graph_begin(&l, exec, stream, per_thread(call));
+		r = launch(call, exec, stream);
+		pace_end(&l, r == CUDA_SUCCESS);
+	}
+	waits_record_end(ticket, NULL, NULL, false);
 	return r;
 }
 

@@ -6,10 +6,13 @@
 #include "shim/start.h"
 
 static const enum cuda_call armed_calls[] = {
-	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz,
-	CUDA_CALL_cuCtxSynchronize,    CUDA_CALL_cuCtxSynchronize_v2,
-	CUDA_CALL_cuEventSynchronize,  CUDA_CALL_cuStreamQuery,
-	CUDA_CALL_cuStreamQuery_ptsz,  CUDA_CALL_cuEventQuery,
+	CUDA_CALL_cuStreamSynchronize,	  CUDA_CALL_cuStreamSynchronize_ptsz,
+	CUDA_CALL_cuCtxSynchronize,	  CUDA_CALL_cuCtxSynchronize_v2,
+	CUDA_CALL_cuEventSynchronize,	  CUDA_CALL_cuStreamQuery,
+	CUDA_CALL_cuStreamQuery_ptsz,	  CUDA_CALL_cuEventQuery,
+	CUDA_CALL_cuEventRecord,	  CUDA_CALL_cuEventRecord_ptsz,
+	CUDA_CALL_cuEventRecordWithFlags, CUDA_CALL_cuEventRecordWithFlags_ptsz,
+	CUDA_CALL_cuCtxRecordEvent,	  CUDA_CALL_cuGreenCtxRecordEvent,
 #define GATED(engine, symbol, kinds)
 #define NOT_GATED(symbol, kinds)
 #define TREATED(treat, symbol) CUDA_CALL_##symbol,
@@ -89,6 +92,18 @@ CUresult launches_wait_current(CUresult (*call)(void))
 	return r;
 }
 
+CUresult launches_wait_event(CUevent event)
+{
+	struct waits w;
+	CUresult r;
+
+	waits_begin_event(&w, (face_marker)event);
+	r = shim_real.cuEventSynchronize(event);
+	if (r == CUDA_SUCCESS)
+		waits_end_event(&w);
+	return r;
+}
+
 CUresult shim_cuStreamQuery(CUstream hStream)
 {
 	return launches_synced(hStream, false, wait_or_ask(shim_real.cuStreamQuery, hStream, false, false));
@@ -102,6 +117,56 @@ CUresult shim_cuStreamQuery_ptsz(CUstream hStream)
 CUresult shim_cuEventQuery(CUevent hEvent)
 {
 	return launches_synced_all(shim_real.cuEventQuery(hEvent));
+}
+
+/* The program's events: see waits.h ------------------------------------------------------------------------------ */
+
+static CUresult recorded(uint64_t ticket, CUevent event, CUstream stream, bool per_thread, CUresult r)
+{
+	waits_record_end(ticket, r == CUDA_SUCCESS ? (face_marker)event : NULL, (face_queue)stream, per_thread);
+	return r;
+}
+
+CUresult shim_cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+	uint64_t ticket = waits_record_begin((face_marker)hEvent);
+
+	return recorded(ticket, hEvent, hStream, false, shim_real.cuEventRecord(hEvent, hStream));
+}
+
+CUresult shim_cuEventRecord_ptsz(CUevent hEvent, CUstream hStream)
+{
+	uint64_t ticket = waits_record_begin((face_marker)hEvent);
+
+	return recorded(ticket, hEvent, hStream, true, shim_real.cuEventRecord_ptsz(hEvent, hStream));
+}
+
+CUresult shim_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+	uint64_t ticket = waits_record_begin((face_marker)hEvent);
+
+	return recorded(ticket, hEvent, hStream, false, shim_real.cuEventRecordWithFlags(hEvent, hStream, flags));
+}
+
+CUresult shim_cuEventRecordWithFlags_ptsz(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+	uint64_t ticket = waits_record_begin((face_marker)hEvent);
+
+	return recorded(ticket, hEvent, hStream, true, shim_real.cuEventRecordWithFlags_ptsz(hEvent, hStream, flags));
+}
+
+CUresult shim_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+{
+	uint64_t ticket = waits_record_begin((face_marker)hEvent);
+
+	return recorded(ticket, NULL, NULL, false, shim_real.cuCtxRecordEvent(hCtx, hEvent));
+}
+
+CUresult shim_cuGreenCtxRecordEvent(CUgreenCtx hCtx, CUevent hEvent)
+{
+	uint64_t ticket = waits_record_begin((face_marker)hEvent);
+
+	return recorded(ticket, NULL, NULL, false, shim_real.cuGreenCtxRecordEvent(hCtx, hEvent));
 }
 
 /* Copies -------------------------------------------------------------------------------------------------------- */

@@ -27,6 +27,7 @@ CUresult launches_synced_all(CUresult r);
 CUresult launches_wait(CUresult (*call)(CUstream), CUstream stream, bool per_thread);
 CUresult launches_wait_context(CUresult (*call)(CUcontext), CUcontext context);
 CUresult launches_wait_current(CUresult (*call)(void));
+CUresult launches_wait_event(CUevent event);
 
 /* The stream is about to wait for something other than work of an engine: see marks_break(). */
 void launches_break(CUstream stream, bool per_thread);

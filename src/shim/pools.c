@@ -129,5 +129,5 @@ CUresult shim_cuCtxSynchronize_v2(CUcontext ctx)
 
 CUresult shim_cuEventSynchronize(CUevent hEvent)
 {
-	return launches_synced_all(settled(shim_real.cuEventSynchronize(hEvent)));
+	return launches_synced_all(settled(launches_wait_event(hEvent)));
 }

@@ -44,7 +44,9 @@ static const enum cuda_call device_calls[] = {
 static const enum cuda_call late_calls[] = {
 	CUDA_CALL_cuStreamSynchronize, CUDA_CALL_cuStreamSynchronize_ptsz, CUDA_CALL_cuCtxSynchronize,
 	CUDA_CALL_cuCtxSynchronize_v2, CUDA_CALL_cuEventSynchronize,	   CUDA_CALL_cuEventQuery,
-	CUDA_CALL_cuStreamQuery,       CUDA_CALL_cuStreamQuery_ptsz,
+	CUDA_CALL_cuStreamQuery,       CUDA_CALL_cuStreamQuery_ptsz,	   CUDA_CALL_cuEventRecord,
+	CUDA_CALL_cuEventRecord_ptsz,  CUDA_CALL_cuEventRecordWithFlags,   CUDA_CALL_cuEventRecordWithFlags_ptsz,
+	CUDA_CALL_cuCtxRecordEvent,    CUDA_CALL_cuGreenCtxRecordEvent,
 #define GATED(engine, symbol, kinds)
 #define NOT_GATED(symbol, kinds)
 #define TREATED(treat, symbol) CUDA_CALL_##symbol,

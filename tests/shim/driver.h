@@ -8,6 +8,7 @@ struct driver_shared {
 	uint64_t peak[4]; /* the most that was ever held */
 	uint64_t loads;	  /* modules that the driver was asked to load */
 	uint64_t records; /* events that it was asked to record */
+	uint64_t apart;	  /* what is recorded happens at once: its stream has nothing to do with the kernels */
 	uint64_t asks;	  /* questions about events, and waits for them */
 	/* Kernels take so long each, one after the other, by CLOCK_MONOTONIC; 0: no time. */
 	uint64_t kernel_ns;
@@ -19,9 +20,9 @@ struct driver_shared {
 	 */
 	void (*during)(void);
 	void (*during_record)(void); /* the same, before an event is recorded */
-	uint64_t hold;	 /* streams do not get on: what is freed in their order waits */
-	uint64_t leaves; /* bytes of a module that the driver keeps, once, when it is unloaded */
-	uint64_t opened; /* pieces of other processes' memory of which it cannot say how large they are */
-	uint64_t refuse; /* that call fails then */
-	uint64_t works;	 /* launches that were no nodes */
+	uint64_t hold;		     /* streams do not get on: what is freed in their order waits */
+	uint64_t leaves;	     /* bytes of a module that the driver keeps, once, when it is unloaded */
+	uint64_t opened;	     /* pieces of other processes' memory of which it cannot say how large they are */
+	uint64_t refuse;	     /* that call fails then */
+	uint64_t works;		     /* launches that were no nodes */
 };

@@ -526,7 +526,7 @@ EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
 	if (during)
 		during();
 	if (is_event(event))
-		__atomic_store_n((uint64_t *)event, free_at(), __ATOMIC_RELAXED);
+		__atomic_store_n((uint64_t *)event, driver.shared->apart ? now_ns() : free_at(), __ATOMIC_RELAXED);
 	__atomic_add_fetch(&driver.shared->records, 1, __ATOMIC_RELAXED);
 	return CUDA_SUCCESS;
 }

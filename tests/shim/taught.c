@@ -185,6 +185,68 @@ static void case_batches(void)
 	judge(charged, kernels, 4 * ROUNDS * truth->kernel_ns);
 }
 
+/* An event of another stream, where nothing is in flight: it happens at once. */
+static void record_apart(void)
+{
+	truth->apart = 1;
+	cu.cuEventRecord(own_event, (CUstream)0x2000);
+	truth->apart = 0;
+}
+
+static void record_behind(void)
+{
+	cu.cuEventRecord(own_event, NULL);
+}
+
+/* The wait lasts until the kernel has ended, and the event says something else by then. */
+static void wait_by_event(void)
+{
+	uint64_t done = __atomic_load_n(&truth->done_by_ns, __ATOMIC_RELAXED);
+
+	while (now_ns() < done)
+		;
+	cu.cuEventSynchronize(own_event);
+	take();
+}
+
+/* The event is recorded behind the kernel, and once more where it happens in the middle of the kernel. */
+static void case_moved(void)
+{
+	uint64_t charged, kernels;
+
+	setup_taught();
+	charged = charged_ns();
+	kernels = truth->kernels;
+	for (int i = 0; i < ROUNDS; i++) {
+		launch_one();
+		record_behind();
+		if (i > PHASE)
+			record_apart();
+		wait_by_event();
+	}
+	judge(charged, kernels, ROUNDS * KERNEL_NS);
+}
+
+/* Of two records at the same time nobody can tell which one is the later one. */
+static void case_raced(void)
+{
+	uint64_t charged, kernels;
+
+	setup_taught();
+	charged = charged_ns();
+	kernels = truth->kernels;
+	for (int i = 0; i < ROUNDS; i++) {
+		launch_one();
+		truth->apart = i > PHASE;
+		truth->during_record = i > PHASE ? record_behind : NULL;
+		/* The record inside is the first one by the driver, and the last one that the shim hears of. */
+		cu.cuEventRecord(own_event, i > PHASE ? (CUstream)0x2000 : NULL);
+		truth->apart = 0;
+		wait_by_event();
+	}
+	judge(charged, kernels, ROUNDS * KERNEL_NS);
+}
+
 /* What finds no room on the page, because meted reads too seldom for kernels that are so short, is charged later. */
 static void case_edges(void)
 {
@@ -216,7 +278,7 @@ static void case_edges(void)
 static const struct kit_case cases[] = {
 	{ "taught begins", case_begins },   { "taught ends", case_ends },   { "taught phases", case_phases },
 	{ "taught calls", case_calls },	    { "taught clock", case_clock }, { "taught edges", case_edges },
-	{ "taught batches", case_batches },
+	{ "taught batches", case_batches }, { "taught moved", case_moved }, { "taught raced", case_raced },
 };
 
 int main(int argc, char **argv)
