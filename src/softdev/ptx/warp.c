@@ -100,6 +100,20 @@ static uint32_t places_take(struct warp *w, const struct place *lead)
 	return taken;
 }
 
+/* As most warps come from a barrier: all lanes that live stand at one place, and none waits. */
+static bool schedule_whole(struct warp *w)
+{
+	const struct place *p = &w->place[0];
+
+	if (w->place_count != 1 || p->lanes != w->live || w->wait_bar || w->wait_sync)
+		return false;
+	w->place_count = 0;
+	w->other = KEY_NONE;
+	w->spins = 0;
+	warp_set_group(w, p->frame, (uint32_t)p->key, p->lanes);
+	return true;
+}
+
 /* Chooses the next group. mask 0 afterwards: every lane has ended or waits at a barrier. */
 void warp_schedule(struct warp *w)
 {
@@ -109,6 +123,8 @@ void warp_schedule(struct warp *w)
 	struct frame *frame;
 	uint64_t key;
 
+	if (schedule_whole(w))
+		return;
 	w->mask = 0;
 	w->other = KEY_NONE;
 	w->spins = 0;
