@@ -31,7 +31,7 @@ struct access_range access_range(struct emit *e)
 	return r;
 }
 
-LLVMValueRef access_reachable(struct emit *e, LLVMValueRef address, LLVMValueRef n, bool write)
+LLVMValueRef access_reachable(struct emit *e, LLVMValueRef address, LLVMValueRef n, bool write, LLVMValueRef even)
 {
 	LLVMTypeRef types[5] = { e->bytes, e->i64, e->i64, e->i8, e->bytes };
 	LLVMTypeRef t = LLVMFunctionType(e->i8, types, 5, false);
@@ -47,6 +47,7 @@ LLVMValueRef access_reachable(struct emit *e, LLVMValueRef address, LLVMValueRef
 			    "");
 	if (write)
 		good = LLVMBuildAnd(e->b, good, range.writable, "");
+	good = even ? LLVMBuildAnd(e->b, good, even, "") : good;
 	first = LLVMGetInsertBlock(e->b);
 	LLVMBuildCondBr(e->b, expected(e, good), on, ask);
 	LLVMPositionBuilderAtEnd(e->b, ask);
@@ -60,6 +61,7 @@ LLVMValueRef access_reachable(struct emit *e, LLVMValueRef address, LLVMValueRef
 			      5, "");
 	slow = LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildAnd(e->b, slow, LLVMConstInt(e->i8, 1, false), ""),
 			     LLVMConstInt(e->i8, 0, false), "");
+	slow = even ? LLVMBuildAnd(e->b, slow, even, "") : slow;
 	LLVMBuildBr(e->b, on);
 	LLVMPositionBuilderAtEnd(e->b, on);
 	phi = LLVMBuildPhi(e->b, e->i1, "");
@@ -76,7 +78,7 @@ static LLVMValueRef accessible(struct emit *e, const struct access_form *a, LLVM
 {
 	const struct compile_op *o = operation(e);
 	const uint64_t bytes = (uint64_t)a->bytes * a->count;
-	LLVMValueRef at, size, good = NULL;
+	LLVMValueRef at, size, good = NULL, even = NULL;
 
 	if (a->shared) {
 		x = LLVMBuildAdd(e->b, x, LLVMConstInt(e->i32, o->imm, false), "");
@@ -89,14 +91,12 @@ static LLVMValueRef accessible(struct emit *e, const struct access_form *a, LLVM
 	}
 	if (bytes > 1) {
 		LLVMValueRef low = LLVMBuildAnd(e->b, at, LLVMConstInt(e->i64, bytes - 1, false), "");
-		LLVMValueRef even = LLVMBuildICmp(e->b, LLVMIntEQ, low, LLVMConstInt(e->i64, 0, false), "");
 
+		even = LLVMBuildICmp(e->b, LLVMIntEQ, low, LLVMConstInt(e->i64, 0, false), "");
 		if (a->shared)
 			good = LLVMBuildAnd(e->b, good, even, "");
-		else
-			leave_unless(e, even);
 	}
-	leave_unless(e, a->shared ? good : access_reachable(e, at, span, a->store));
+	leave_unless(e, a->shared ? good : access_reachable(e, at, span, a->store, even));
 	return at;
 }
 
@@ -340,6 +340,37 @@ void strided_store(struct emit *e, const struct access_form *a)
 			value_store(e, LLVMBuildExtractElement(e->b, v, LLVMConstInt(e->i32, i, false), ""),
 				    strided_place(e, a, &p, i, k), a->bytes);
 	}
+}
+
+/* The elements of lanes that lie in vector n of those from the first lane on, and a mask that says where. */
+static void store_dense_vector(struct emit *e, const struct places *p, uint32_t half, uint32_t n, LLVMValueRef v)
+{
+	LLVMTypeRef one = LLVMGetElementType(LLVMTypeOf(v));
+	const uint32_t bytes = LLVMGetIntTypeWidth(one) / 8, count = VECTOR_ALIGN / bytes, lanes = LANES / p->count;
+	LLVMTypeRef t = LLVMVectorType(one, count);
+	LLVMValueRef from[VECTOR_ALIGN / 4], mask[VECTOR_ALIGN / 4];
+
+	for (uint32_t i = 0; i < count; i++) {
+		const uint64_t at = (uint64_t)n * VECTOR_ALIGN + (uint64_t)i * bytes, lane = at / (uint64_t)p->stride;
+		const bool is_one = at % (uint64_t)p->stride == 0 && lane < lanes;
+
+		from[i] = is_one ? LLVMConstInt(e->i32, half * lanes + lane, false) : LLVMGetUndef(e->i32);
+		mask[i] = LLVMConstInt(e->i1, is_one, false);
+	}
+	v = LLVMBuildShuffleVector(e->b, v, LLVMGetUndef(LLVMTypeOf(v)), LLVMConstVector(from, count), "");
+	value_masked_store(e, v, value_at(e, p->at[half], (uint64_t)n * VECTOR_ALIGN, t), bytes,
+			   LLVMConstVector(mask, count));
+}
+
+void dense_store(struct emit *e, const struct access_form *a)
+{
+	const struct places p = strided_places(e, a);
+	LLVMValueRef v = source_lanes(e, &operation(e)->operand[element_operand[1][0]], true);
+	const uint64_t last = (uint64_t)p.stride * (LANES / p.count - 1);
+
+	for (uint32_t half = 0; half < p.count; half++)
+		for (uint32_t n = 0; n <= last / VECTOR_ALIGN; n++)
+			store_dense_vector(e, &p, half, n, v);
 }
 
 /* Of lanes that write to one place the last one stays: of all, or of each half. */

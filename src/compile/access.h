@@ -9,6 +9,8 @@ void make_store(struct emit *e, const struct access_form *a);
 void strided_load(struct emit *e, const struct access_form *a); /* the lanes' addresses differ by a known number of
 								 * bytes */
 void strided_store(struct emit *e, const struct access_form *a);
+/* The same where access_is_dense(). */
+void dense_store(struct emit *e, const struct access_form *a);
 void make_param(struct emit *e, const struct access_form *a);
 /* Any addresses: scatter.c. */
 void make_scattered(struct emit *e, const struct plan *p);
@@ -22,8 +24,9 @@ struct access_range {
 };
 
 struct access_range access_range(struct emit *e);
-/* Whether [address, address + n) lies in the range that the operation found last, else in any. */
-LLVMValueRef access_reachable(struct emit *e, LLVMValueRef address, LLVMValueRef n, bool write);
+/* Whether [address, address + n) lies in the range that the operation found last, else in any; and `even` holds, unless
+ * that is NULL. */
+LLVMValueRef access_reachable(struct emit *e, LLVMValueRef address, LLVMValueRef n, bool write, LLVMValueRef even);
 LLVMValueRef access_extend(struct emit *e, LLVMValueRef v, const struct access_form *a);  /* widens an element to a
 											   * lane */
 LLVMValueRef access_shorten(struct emit *e, LLVMValueRef v, const struct access_form *a); /* the reverse */

@@ -55,16 +55,17 @@ static LLVMValueRef moved(struct emit *e, LLVMValueRef base, int64_t by)
 	return LLVMBuildAdd(e->b, base, LLVMConstInt(LLVMTypeOf(base), (uint64_t)by, true), "");
 }
 
-/* Whether `bytes` from there on are accessible. */
-static LLVMValueRef is_accessible(struct emit *e, LLVMValueRef at, int64_t bytes, bool shared)
+/* Whether `bytes` from there on are accessible, and `even` holds. */
+static LLVMValueRef is_accessible(struct emit *e, LLVMValueRef at, int64_t bytes, bool shared, LLVMValueRef even)
 {
 	LLVMValueRef n = LLVMConstInt(e->i64, (uint64_t)bytes, false), size;
 
 	if (!shared)
-		return access_reachable(e, at, n, false);
+		return access_reachable(e, at, n, false, even);
 	at = LLVMBuildAdd(e->b, LLVMBuildZExt(e->b, at, e->i64, ""), n, "");
 	size = value_field(e, e->block, offsetof(struct block, shared_bytes), e->i32);
-	return LLVMBuildICmp(e->b, LLVMIntULE, at, LLVMBuildZExt(e->b, size, e->i64, ""), "");
+	at = LLVMBuildICmp(e->b, LLVMIntULE, at, LLVMBuildZExt(e->b, size, e->i64, ""), "");
+	return LLVMBuildAnd(e->b, at, even, "");
 }
 
 bool apart_checks(const struct flow *f, uint32_t i, const struct state *s)
@@ -87,7 +88,7 @@ static void check(struct emit *e, const struct state *s, LLVMValueRef base, bool
 	const uint32_t reg = flow_reg(f, &operation(e)->operand[1]), end = f->block[e->in_block].end;
 	const struct pattern p = pattern_of(f, s);
 	int64_t low = (int64_t)operation(e)->imm, high = low;
-	LLVMValueRef odd = LLVMConstNull(LLVMTypeOf(base)), bits, good;
+	LLVMValueRef odd = LLVMConstNull(LLVMTypeOf(base)), bits;
 
 	for (uint32_t i = e->at; i < end; i++) {
 		const struct compile_op *o = &f->request->op[i];
@@ -104,9 +105,8 @@ static void check(struct emit *e, const struct state *s, LLVMValueRef base, bool
 		if (writes(f, o, reg))
 			break;
 	}
-	good = is_accessible(e, moved(e, base, low + p.least), high - low + p.most - p.least, shared);
 	odd = LLVMBuildICmp(e->b, LLVMIntEQ, odd, LLVMConstNull(LLVMTypeOf(odd)), "");
-	leave_unless(e, LLVMBuildAnd(e->b, good, odd, ""));
+	leave_unless(e, is_accessible(e, moved(e, base, low + p.least), high - low + p.most - p.least, shared, odd));
 }
 
 /* ---- elements of all lanes ---- */
@@ -124,81 +124,93 @@ static LLVMValueRef place(struct emit *e, const struct elements *x, int64_t at, 
 	return value_at(e, x->base, (uint64_t)at, t);
 }
 
-/* Lanes `from` and up, as many as fit in a vector: where the least of them begins, and how many vectors hold them. 0:
- * it is not to be done in this way. */
-static uint32_t vectors_of(const struct emit *e, const struct elements *x, uint32_t from, int64_t *ret_least)
+/* Lanes that fit in a vector. */
+static uint32_t lanes_of_vector(const struct elements *x)
 {
-	const uint32_t count = VECTOR / x->bytes < LANES ? VECTOR / x->bytes : LANES;
+	return VECTOR / x->bytes < LANES ? VECTOR / x->bytes : LANES;
+}
+
+/* How the elements of one vector are picked from others: where the least lies, how many vectors hold them, and of how
+ * many bytes the pieces are that are picked. */
+struct pick {
+	int64_t least;
+	uint32_t from, vectors, unit;
+};
+
+/* Lanes `from` and up, as many as fit in a vector. False: it is not to be done in this way. */
+static bool pick_find(const struct emit *e, const struct elements *x, uint32_t from, struct pick *ret)
+{
+	const uint32_t count = lanes_of_vector(x);
 	int64_t least = x->at[from], end = least, n;
+	uint64_t bits = x->bytes;
 
 	for (uint32_t i = from; i < from + count; i++) {
 		least = x->at[i] < least ? x->at[i] : least;
 		end = x->at[i] > end ? x->at[i] : end;
 	}
 	end += x->bytes;
+	bits |= (uint64_t)(x->end - least);
 	for (uint32_t i = from; i < from + count; i++)
-		if ((x->at[i] - least) % x->bytes)
-			return 0;
-	*ret_least = least;
+		bits |= (uint64_t)(x->at[i] - least);
 	n = (end - least + VECTOR - 1) / VECTOR;
-	if (strcmp(e->flow->request->isa, "avx512") || x->bytes < 2 || x->end - x->least < VECTOR ||
-	    (x->end - least) % x->bytes || n > (int64_t)VECTORS_MAX)
-		return 0;
-	return (uint32_t)n;
+	*ret = (struct pick){ least, from, (uint32_t)n, (uint32_t)(bits & -bits) };
+	return !strcmp(e->flow->request->isa, "avx512") && ret->unit >= 2 && x->end - x->least >= VECTOR &&
+	       n <= (int64_t)VECTORS_MAX;
 }
 
 /* Where vector k of them begins: the last one must not reach beyond the end of all. */
-static int64_t vector_begin(const struct elements *x, int64_t least, uint32_t k)
+static int64_t vector_begin(const struct elements *x, const struct pick *p, uint32_t k)
 {
-	const int64_t at = least + (int64_t)k * VECTOR;
+	const int64_t at = p->least + (int64_t)k * VECTOR;
 
 	return at + VECTOR > x->end ? x->end - VECTOR : at;
 }
 
-/* The elements of lanes `from` and up that lie in the two vectors from `k` on; of others anything. *mine: which do. */
-static LLVMValueRef pick_two(struct emit *e, const struct elements *x, uint32_t from, int64_t least, uint32_t k,
-			     uint32_t vectors, bool *mine)
+/* The pieces of lanes that lie in the two vectors from `k` on; of others anything. *mine: which do. */
+static LLVMValueRef pick_two(struct emit *e, const struct elements *x, const struct pick *p, uint32_t k, bool *mine)
 {
-	const uint32_t count = VECTOR / x->bytes, lanes = count < LANES ? count : LANES, two = k + 1 < vectors;
-	LLVMTypeRef t = LLVMVectorType(type_int(e, x->bytes), count);
-	LLVMValueRef mask[LANES], v[2];
+	const uint32_t two = k + 1 < p->vectors, each = x->bytes / p->unit, count = VECTOR / p->unit;
+	LLVMTypeRef t = LLVMVectorType(type_int(e, p->unit), count);
+	LLVMValueRef mask[VECTOR / 2], v[2];
 
 	for (uint32_t n = 0; n <= two; n++)
-		v[n] = value_load(e, t, place(e, x, vector_begin(x, least, k + n), t), 1);
-	for (uint32_t i = 0; i < lanes; i++) {
+		v[n] = value_load(e, t, place(e, x, vector_begin(x, p, k + n), t), 1);
+	for (uint32_t i = 0; i < lanes_of_vector(x) * each; i++) {
 		mine[i] = false;
 		mask[i] = LLVMGetUndef(e->i32);
 		for (uint32_t n = 0; n <= two && !mine[i]; n++) {
-			const int64_t at = x->at[from + i] - vector_begin(x, least, k + n);
+			const int64_t at =
+				x->at[p->from + i / each] + (int64_t)(i % each * p->unit) - vector_begin(x, p, k + n);
 
-			mine[i] = at >= 0 && at + x->bytes <= VECTOR;
+			mine[i] = at >= 0 && at + p->unit <= VECTOR;
 			if (mine[i])
-				mask[i] = LLVMConstInt(e->i32, n * count + (uint32_t)(at / x->bytes), false);
+				mask[i] = LLVMConstInt(e->i32, n * count + (uint32_t)(at / p->unit), false);
 		}
 	}
-	return LLVMBuildShuffleVector(e->b, v[0], two ? v[1] : LLVMGetUndef(t), LLVMConstVector(mask, lanes), "");
+	return LLVMBuildShuffleVector(e->b, v[0], two ? v[1] : LLVMGetUndef(t),
+				      LLVMConstVector(mask, lanes_of_vector(x) * each), "");
 }
 
-static LLVMValueRef pick(struct emit *e, const struct elements *x, uint32_t from, uint32_t vectors, int64_t least)
+static LLVMValueRef pick(struct emit *e, const struct elements *x, const struct pick *p)
 {
-	const uint32_t count = VECTOR / x->bytes < LANES ? VECTOR / x->bytes : LANES;
-	LLVMValueRef all = NULL, mask[LANES];
-	bool mine[LANES];
+	const uint32_t lanes = lanes_of_vector(x), each = x->bytes / p->unit, count = lanes * each;
+	LLVMValueRef all = NULL, mask[VECTOR / 2];
+	bool mine[VECTOR / 2];
 
-	for (uint32_t k = 0; k < vectors; k += 2) {
-		LLVMValueRef v = pick_two(e, x, from, least, k, vectors, mine);
+	for (uint32_t k = 0; k < p->vectors; k += 2) {
+		LLVMValueRef v = pick_two(e, x, p, k, mine);
 
 		for (uint32_t i = 0; i < count; i++)
 			mask[i] = LLVMConstInt(e->i32, mine[i] ? count + i : i, false);
 		all = all ? LLVMBuildShuffleVector(e->b, all, v, LLVMConstVector(mask, count), "") : v;
 	}
-	return all;
+	return LLVMBuildBitCast(e->b, all, LLVMVectorType(type_int(e, x->bytes), lanes), "");
 }
 
 /* How many lanes lie one behind the other everywhere: a power of two, and a vector at most. */
 static uint32_t run_of(const struct elements *x)
 {
-	for (uint32_t run = VECTOR / x->bytes < LANES ? VECTOR / x->bytes : LANES; run > 1; run /= 2) {
+	for (uint32_t run = lanes_of_vector(x); run > 1; run /= 2) {
 		bool good = true;
 
 		for (uint32_t i = 0; i < LANES; i++)
@@ -259,24 +271,44 @@ static LLVMValueRef load_places(struct emit *e, const struct elements *x, const 
 	return LLVMBuildShuffleVector(e->b, all, LLVMGetUndef(LLVMTypeOf(all)), LLVMConstVector(mask, LANES), "");
 }
 
-/* What takes the least: a load and what puts it in its place are counted as one each. */
-static LLVMValueRef load_elements(struct emit *e, const struct elements *x)
+/* Of elements of 64 bits in as many vectors as they take: the lower, the upper halves of all. */
+static LLVMValueRef halves_of(struct emit *e, const LLVMValueRef *part, uint32_t parts, uint32_t half)
 {
-	const uint32_t lanes = VECTOR / x->bytes < LANES ? VECTOR / x->bytes : LANES, run = run_of(x);
-	uint32_t first[LANES], of[LANES], picks = 0, vectors[LANES], n = count_places(x, first, of);
+	const uint32_t count = VECTOR / 4;
+	LLVMTypeRef t = LLVMVectorType(e->i32, count);
+	LLVMValueRef mask[VECTOR / 4], v[LANES];
+
+	for (uint32_t i = 0; i < count; i++)
+		mask[i] = LLVMConstInt(e->i32, 2 * i + half, false);
+	for (uint32_t k = 0; k < parts / 2; k++)
+		v[k] = LLVMBuildShuffleVector(e->b, LLVMBuildBitCast(e->b, part[2 * k], t, ""),
+					      LLVMBuildBitCast(e->b, part[2 * k + 1], t, ""),
+					      LLVMConstVector(mask, count), "");
+	return value_join(e, v, parts / 2, count);
+}
+
+/*
+ * What takes the least: a load and what puts it in its place are counted as one each. `halves`: NULL, or gets those of
+ * elements of 64 bits, or NULL twice.
+ */
+static LLVMValueRef load_elements(struct emit *e, const struct elements *x, LLVMValueRef *halves)
+{
+	const uint32_t lanes = lanes_of_vector(x), parts = LANES / lanes, run = run_of(x);
+	uint32_t first[LANES], of[LANES], picks = 0, n = count_places(x, first, of);
+	struct pick p[LANES];
 	LLVMValueRef part[LANES];
-	int64_t least[LANES];
 	bool can = true;
 
-	for (uint32_t k = 0; k < LANES / lanes; k++) {
-		vectors[k] = vectors_of(e, x, k * lanes, &least[k]);
-		picks += 2 * vectors[k];
-		can = can && vectors[k];
+	for (uint32_t k = 0; k < parts; k++) {
+		can = can && pick_find(e, x, k * lanes, &p[k]);
+		picks += 2 * p[k].vectors;
 	}
-	if (can && picks <= 2 * LANES / run && picks <= 2 * n + LANES / lanes) {
-		for (uint32_t k = 0; k < LANES / lanes; k++)
-			part[k] = pick(e, x, k * lanes, vectors[k], least[k]);
-		return value_join(e, part, LANES / lanes, lanes);
+	if (can && picks <= 2 * LANES / run && picks <= 2 * n + parts) {
+		for (uint32_t k = 0; k < parts; k++)
+			part[k] = pick(e, x, &p[k]);
+		for (uint32_t half = 0; halves && half < 2; half++)
+			halves[half] = halves_of(e, part, parts, half);
+		return value_join(e, part, parts, lanes);
 	}
 	return LANES / run <= n ? load_runs(e, x, run) : load_places(e, x, first, of, n);
 }
@@ -320,16 +352,16 @@ static LLVMValueRef single_element(struct emit *e, const struct access_form *a, 
 	struct fetch made;
 
 	if (f && f->good) /* of those that are anywhere */
-		return load_elements(e, x);
+		return load_elements(e, x, NULL);
 	if (!f && find_fetch(e, &made)) {
 		x->bytes = made.bytes;
 		x->base = value_at(e, x->base, (uint64_t)made.least - operation(e)->imm, e->i8);
 		x->end += (int64_t)made.bytes - a->bytes;
-		made.value = load_elements(e, x);
+		made.value = load_elements(e, x, made.bytes == 8 ? made.half : NULL);
 		e->fetch[e->fetches] = made;
 		f = &e->fetch[e->fetches++];
 	}
-	return f ? fetch_value(e, f, a) : load_elements(e, x);
+	return f ? fetch_value(e, f, a) : load_elements(e, x, NULL);
 }
 
 static void load_vectors(struct emit *e, const struct access_form *a, const struct elements *x)

@@ -509,19 +509,21 @@ static LLVMValueRef pairs(struct arith *a, enum code code, LLVMValueRef *x)
 }
 
 /* x[4] + x[1] * x[2] * x[3], of which x[1] is an integer. */
-static LLVMValueRef scale_add(struct arith *a, const struct compile_op *o, bool flushes, LLVMValueRef *x)
+static LLVMValueRef scale_add(struct arith *a, const struct compile_op *o, bool flushes, bool flushes_result,
+			      LLVMValueRef *x)
 {
+	const bool flat = operand_state(a->e->flow, &o->operand[2], a->e->s).grain >= GRAIN_FLAT;
 	LLVMValueRef r = LLVMBuildSIToFP(a->b, x[1], a->real, ""), args[3];
 
 	for (uint32_t k = 2; k < 5; k++)
 		if (flushes && !operand_state(a->e->flow, &o->operand[k], a->e->s).flat)
 			x[k] = flush(a, x[k]);
 	r = LLVMBuildBitCast(a->b, LLVMBuildFMul(a->b, r, as_real(a, x[2]), ""), a->narrow, "");
-	args[0] = as_real(a, flushes ? flush(a, r) : r);
+	args[0] = as_real(a, flushes && !flat ? flush(a, r) : r);
 	args[1] = as_real(a, x[3]);
 	args[2] = as_real(a, x[4]);
 	r = LLVMBuildBitCast(a->b, value_intrinsic(a->e, "llvm.fma", a->real, args, 3), a->narrow, "");
-	return flushes ? flush(a, r) : r;
+	return flushes_result ? flush(a, r) : r;
 }
 
 LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inline_row *row, LLVMValueRef *x)
@@ -531,6 +533,8 @@ LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inli
 	LLVMTypeRef result = formed(x[1], type_int(e, o->operand[0].lane));
 	const uint64_t sign = row->flags & ROW_F64 ? 1ull << 63 : 1ull << 31;
 	const bool is_16 = row->flags & (ROW_U16 | ROW_S16);
+	const bool flushes =
+		row->flags & ROW_FTZ && row->flags & ROW_NAN && result_grain(e->flow, o, row, e->s) < GRAIN_FLAT;
 	LLVMValueRef r;
 
 	for (uint32_t k = 1; is_16 && k < COMPILE_OPERANDS; k++)
@@ -541,7 +545,7 @@ LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inli
 		return row->flags & (ROW_WHOLE | ROW_S16) ? r : narrow(&a, r, 16, false);
 	}
 	if (row->code == CODE_SCALE_ADD)
-		return scale_add(&a, o, row->flags & ROW_FTZ, x);
+		return scale_add(&a, o, row->flags & ROW_FTZ, flushes, x);
 	for (uint32_t k = 1; row->flags & ROW_FTZ && k < COMPILE_OPERANDS; k++)
 		if (x[k] && !operand_state(e->flow, &o->operand[k], e->s).flat)
 			x[k] = flush(&a, x[k]);
@@ -568,5 +572,5 @@ LLVMValueRef arith(struct emit *e, const struct compile_op *o, const struct inli
 	if (!(row->flags & (ROW_F32 | ROW_F64)))
 		return integer(&a, o, row, x);
 	r = LLVMBuildBitCast(e->b, floating(&a, (enum code)row->code, x), result, "");
-	return row->flags & ROW_FTZ && row->flags & ROW_NAN ? flush(&a, r) : r;
+	return flushes ? flush(&a, r) : r;
 }

@@ -169,7 +169,7 @@ static void access_any(struct emit *e, const struct plan *p)
 	else if (p->scattered)
 		make_scattered(e, p);
 	else if (p->access.store)
-		(p->strided ? strided_store : make_store)(e, &p->access);
+		(p->dense ? dense_store : p->strided ? strided_store : make_store)(e, &p->access);
 	else
 		(p->strided ? strided_load : make_load)(e, &p->access);
 }
@@ -273,6 +273,8 @@ static bool make_operation(struct emit *e, const struct plan *p)
 	case HOW_LEAVE:
 		if (operation(e)->kind == COMPILE_END && !e->kept)
 			end(e);
+		else if (flow_meets_briefly(e->flow, e->at) && !e->kept)
+			leave_at_barrier(e);
 		else
 			leave(e, e->at, e->live, e->s, e->pending);
 		return false;
@@ -379,11 +381,33 @@ static void check_whole(struct emit *e, LLVMValueRef base, int64_t stride, LLVMB
 	go_on_if(e, LLVMBuildICmp(e->b, LLVMIntEQ, low, LLVMConstNull(t), ""), no);
 }
 
+/* Behind a barrier that compiled code has left at: nothing is to be checked. Builder: where it has not. */
+static void enter_briefly(struct emit *e, uint32_t b)
+{
+	const struct block_of_code *n = &e->flow->block[b];
+	LLVMBasicBlockRef brief = new_block(e), other = new_block(e);
+	LLVMValueRef place = value_at(e, e->warp, offsetof(struct warp, brief), e->i32),
+		     pc = value_load(e, e->i32, place, 4);
+
+	LLVMBuildCondBr(e->b,
+			expected(e, LLVMBuildICmp(e->b, LLVMIntEQ, pc, LLVMConstInt(e->i32, n->begin + 1, false), "")),
+			brief, other);
+	LLVMPositionBuilderAtEnd(e->b, brief);
+	value_store(e, LLVMConstInt(e->i32, 0, false), place, 4);
+	for (uint32_t r = 0; r < e->flow->reg_count; r++)
+		if (n->live[r] && n->in[r].shape != SHAPE_UNKNOWN)
+			reg_from_frame_briefly(e, r, &n->in[r]);
+	LLVMBuildBr(e->b, e->code[b]);
+	LLVMPositionBuilderAtEnd(e->b, other);
+}
+
 /* Takes the registers of block b from the frame. */
 static void make_enter(struct emit *e, uint32_t b, LLVMBasicBlockRef no)
 {
 	const struct block_of_code *n = &e->flow->block[b];
 
+	if (n->begin && flow_meets_briefly(e->flow, n->begin - 1))
+		enter_briefly(e, b);
 	for (uint32_t r = 0; r < e->flow->reg_count; r++) {
 		const struct state *s = &n->in[r];
 		LLVMTypeRef t = type_int(e, e->flow->reg_lane[r]), lanes = type_lanes(t);

@@ -98,10 +98,13 @@ bool fetch_find(const struct emit *e, struct fetch *ret)
 
 LLVMValueRef fetch_value(struct emit *e, const struct fetch *f, const struct access_form *a)
 {
-	const uint64_t down = ((uint64_t)operation(e)->imm - (uint64_t)f->least) * 8;
+	uint64_t down = ((uint64_t)operation(e)->imm - (uint64_t)f->least) * 8;
 	LLVMValueRef v = f->value, each[LANES];
 
-	if (f->bytes == 8 && a->bytes == 4 && down % 32 == 0) { /* every other one of 32 bits */
+	if (f->half[0] && down % 32 + a->bytes * 8u <= 32) {
+		v = f->half[down / 32];
+		down %= 32;
+	} else if (f->bytes == 8 && a->bytes == 4 && down % 32 == 0) { /* every other one of 32 bits */
 		for (uint32_t i = 0; i < LANES; i++)
 			each[i] = LLVMConstInt(e->i32, 2 * i + down / 32, false);
 		v = LLVMBuildBitCast(e->b, v, LLVMVectorType(e->i32, 2 * LANES), "");

@@ -21,6 +21,7 @@ struct fetch {
 	bool rows;			 /* of loads that are faster one by one where lanes lie one behind the other */
 	LLVMValueRef good;		 /* i1, from the first load on: all lanes have been fetched; NULL: they have */
 	LLVMValueRef value;		 /* those, where they have */
+	LLVMValueRef half[2];		 /* of 8 bytes: the lower and the upper four; NULL: not made */
 };
 
 /* Those that begin with the operation that is made. False: it is alone. */

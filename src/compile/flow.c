@@ -17,6 +17,7 @@
 #define SPILLS_MAX 6000u
 #define WAYS_MAX 2000u	 /* of code for groups of lanes, of which each is some instructions */
 #define ACCESSES_FEW 48u /* elements of loads and stores */
+#define GRAIN_STEP 50u
 
 /* Whether the interpreter may have to take over at the operation. A scattered access calls the interpreter's function
  * instead (scatter.c). */
@@ -26,8 +27,8 @@ static bool plan_leaves(const struct plan *p)
 
 	if (p->known)
 		return p->checks;
-	return (moves && !p->scattered) || p->how == HOW_MEET || p->how == HOW_LEAVE ||
-	       p->how == HOW_BRANCH || p->checks || p->how == HOW_SPECIAL;
+	return (moves && !p->scattered) || p->how == HOW_MEET || p->how == HOW_LEAVE || p->how == HOW_BRANCH ||
+	       p->checks || p->how == HOW_SPECIAL;
 }
 
 static int refuse(char *why, size_t why_bytes, const char *text)
@@ -270,6 +271,18 @@ uint8_t state_same(const struct state *s)
 					  : LANES - 1;
 }
 
+bool state_in_frame(const struct state *s)
+{
+	return s->synced || (s->brief && s->shape != SHAPE_LANES);
+}
+
+bool flow_meets_briefly(const struct flow *f, uint32_t i)
+{
+	const struct compile_op *o = &f->request->op[i];
+
+	return o->kind == COMPILE_BARRIER && o->guard.place == COMPILE_NONE && i + 1 < f->request->count;
+}
+
 bool state_join(struct state *to, const struct state *from)
 {
 	const struct state before = *to;
@@ -301,8 +314,11 @@ bool state_join(struct state *to, const struct state *from)
 	to->whole &= from->whole && to->shape == SHAPE_LINE;
 	to->nan &= from->nan;
 	to->flat &= from->flat;
+	if (from->grain < to->grain) /* by large steps, for the same reason */
+		to->grain = (uint8_t)(from->grain / GRAIN_STEP * GRAIN_STEP);
 	to->small &= from->small;
 	to->synced &= from->synced;
+	to->brief &= from->brief && to->shape == before.shape && to->shape == from->shape;
 	return memcmp(&before, to, sizeof(before)) != 0;
 }
 
@@ -348,7 +364,7 @@ static uint64_t block_spills(const struct flow *f, uint32_t b, const uint8_t *li
 	for (size_t i = 0; i < ops; i++) {
 		plan_make(f, c->begin + (uint32_t)i, s, kept, &p);
 		for (uint32_t k = 0; plan_leaves(&p) && k < f->reg_count; k++)
-			spills += (live[i * regs + k] || (kept && kept[k])) && !s[k].synced;
+			spills += (live[i * regs + k] || (kept && kept[k])) && !state_in_frame(&s[k]);
 		plan_apply(f, c->begin + (uint32_t)i, &p, s);
 	}
 	return spills;

@@ -18,17 +18,23 @@ enum shape { SHAPE_UNKNOWN, SHAPE_LINE, SHAPE_HALVES, SHAPE_PATTERN, SHAPE_LANES
 
 struct patterns; /* pattern.h */
 
+#define GRAIN_ONE 150u /* of integers */
+#define GRAIN_MAX 255u /* of zero */
+#define GRAIN_FLAT 24u /* from here on no multiple but zero is smaller than the least normal number */
+
 struct state {
-	uint8_t shape;	  /* enum shape */
-	bool nan;	  /* the bits of a NaN do not matter, and may differ from the device's: see plan.c */
-	bool synced;	  /* the frame also has the value */
-	bool flat;	  /* an f32 that is not subnormal in any lane */
-	bool small;	  /* 32 bits without the highest bit of any byte: each is the same with a sign and without */
-	bool known;	  /* all lanes have `value` on every path */
-	bool whole;	  /* of a line whose stride is a power of two: the base is a multiple of LANES * stride */
-	uint8_t same;	  /* of lanes, a pattern: bits of the lane number on which the value does not depend */
-	uint8_t low;	  /* of a line, a pattern: the low bits of lane 0 that are known to be zero */
-	uint8_t high;	  /* the same of high bits, of all lanes */
+	uint8_t shape; /* enum shape */
+	bool nan;      /* the bits of a NaN do not matter, and may differ from the device's: see plan.c */
+	bool synced;   /* the frame also has the value */
+	bool brief;    /* the frame also has what the value is made of: lane 0, of halves lane 16 too */
+	bool flat;     /* an f32 that is not subnormal in any lane */
+	uint8_t grain; /* an f32 that is a multiple of 2 to the power of grain - GRAIN_ONE, or no number; 0: unknown */
+	bool small;    /* 32 bits without the highest bit of any byte: each is the same with a sign and without */
+	bool known;    /* all lanes have `value` on every path */
+	bool whole;    /* of a line whose stride is a power of two: the base is a multiple of LANES * stride */
+	uint8_t same;  /* of lanes, a pattern: bits of the lane number on which the value does not depend */
+	uint8_t low;   /* of a line, a pattern: the low bits of lane 0 that are known to be zero */
+	uint8_t high;  /* the same of high bits, of all lanes */
 	uint16_t pattern; /* its number: pattern.h */
 	int64_t stride;
 	uint64_t value;
@@ -86,6 +92,10 @@ uint32_t flow_reg(const struct flow *f, const struct compile_operand *o); /* UIN
 uint8_t *flow_live(const struct flow *f, uint32_t b);
 /* Bits of the lane number on which the value does not depend. */
 uint8_t state_same(const struct state *s);
+/* At a barrier, whether the frame has what the code behind it needs of a register in this state. */
+bool state_in_frame(const struct state *s);
+/* A barrier that all lanes together come to, behind which the warp goes on with short registers: leave_at_barrier(). */
+bool flow_meets_briefly(const struct flow *f, uint32_t i);
 /* Merges the state of one path into that of the others. True: it has changed. */
 bool state_join(struct state *to, const struct state *from);
 /* Computes live[reg] before operation i from live[reg] after it. */

@@ -70,6 +70,34 @@ void leave(struct emit *e, uint32_t pc, const uint8_t *live, const struct state 
 	LLVMBuildBr(e->b, way_out(e));
 }
 
+static bool is_operand(const struct emit *e, uint32_t r)
+{
+	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
+		if (flow_reg(e->flow, &operation(e)->operand[k]) == r)
+			return true;
+	return false;
+}
+
+void leave_at_barrier(struct emit *e)
+{
+	const struct block_of_code *next = &e->flow->block[e->flow->block_of[e->at + 1]];
+
+	for (uint32_t r = 0; r < e->flow->reg_count; r++) {
+		const struct state *s = &e->s[r];
+
+		if (!e->live[r] || s->synced || s->shape == SHAPE_UNKNOWN)
+			continue;
+		if (s->shape == SHAPE_LANES || next->in[r].shape != s->shape || is_operand(e, r))
+			reg_to_frame(e, r, s);
+		else if (!s->brief)
+			reg_to_frame_briefly(e, r, s);
+	}
+	value_store(e, LLVMConstInt(e->i32, next->begin + 1, false),
+		    value_at(e, e->warp, offsetof(struct warp, brief), e->i32), 4);
+	value_store(e, LLVMConstInt(e->i32, e->at, false), value_at(e, e->warp, offsetof(struct warp, pc), e->i32), 4);
+	leave_here(e, e->pending);
+}
+
 /* Likely true. */
 LLVMValueRef expected(struct emit *e, LLVMValueRef condition)
 {

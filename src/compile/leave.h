@@ -13,6 +13,11 @@ LLVMValueRef settle_counters(struct emit *e);
 void leave_here(struct emit *e, uint64_t pending);
 /* Leaves: the interpreter continues from operation `pc`. */
 void leave(struct emit *e, uint32_t pc, const uint8_t *live, const struct state *s, uint64_t pending);
+/*
+ * The same at a barrier that flow_meets_briefly(). Of a register that is no lanes only what it is made of goes to the
+ * frame, and code behind the barrier takes it as it is: no other can run there before (warp.brief).
+ */
+void leave_at_barrier(struct emit *e);
 LLVMValueRef expected(struct emit *e, LLVMValueRef condition); /* likely true */
 /* Continues if the condition holds; otherwise the interpreter executes the operation. */
 void leave_unless(struct emit *e, LLVMValueRef condition);

@@ -15,6 +15,7 @@
 
 #define STRIDE_MAX (1 << 20)
 #define WHOLE_MAX (1 << 20) /* of a stride, so that lanes lie within 32 bits */
+#define DENSE_MAX 32	    /* bytes from lane to lane */
 #define SCATTERS_MAX 400u   /* elements of a function's accesses: each is long */
 #define THREAD_BITS 10u	    /* of a thread's index: a block has 1024 threads at most */
 
@@ -257,6 +258,16 @@ static bool is_number(uint64_t v)
 	return (v & 0x7fffffffu) <= 0x7f800000u;
 }
 
+/* state.grain of a number. */
+static uint8_t number_grain(uint32_t bits)
+{
+	const uint32_t exponent = bits >> 23 & 0xff, least = exponent ? exponent : 1;
+	const uint32_t digits = (bits & 0x7fffffu) | (exponent ? 1u << 23 : 0);
+	const uint32_t grain = digits ? least + (uint32_t)__builtin_ctz(digits) : GRAIN_MAX;
+
+	return (uint8_t)(grain < GRAIN_MAX ? grain : GRAIN_MAX);
+}
+
 struct state operand_state(const struct flow *f, const struct compile_operand *o, const struct state *s)
 {
 	const uint32_t r = flow_reg(f, o);
@@ -272,6 +283,7 @@ struct state operand_state(const struct flow *f, const struct compile_operand *o
 			pattern_number_facts(o->value, o->lane, &x);
 		x.small = o->place == COMPILE_FIXED && !(o->value & 0x80808080u);
 		x.flat = o->place == COMPILE_FIXED && (o->value & 0x7f800000u || !(o->value & 0x7fffffffu));
+		x.grain = o->place == COMPILE_FIXED && o->lane == 4 ? number_grain((uint32_t)o->value) : 0;
 		return x;
 	}
 	return (struct state){ .shape = SHAPE_LANES };
@@ -475,14 +487,67 @@ static uint8_t wider(uint8_t a, uint8_t b)
 	return a > b ? a : b;
 }
 
+static uint8_t coarser(uint8_t a, uint8_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Of a product, which is rounded to a multiple of the same or of more. */
+static uint8_t product_grain(uint8_t a, uint8_t b)
+{
+	const uint32_t both = (uint32_t)a + b;
+
+	if (!a || !b || both <= GRAIN_ONE)
+		return 0;
+	return (uint8_t)(both - GRAIN_ONE < GRAIN_MAX ? both - GRAIN_ONE : GRAIN_MAX);
+}
+
+uint8_t result_grain(const struct flow *f, const struct compile_op *o, const struct inline_row *row,
+		     const struct state *s)
+{
+	uint8_t x[COMPILE_OPERANDS] = { 0 };
+
+	if (o->operand[0].lane != 4 || row->flags & (ROW_U16 | ROW_S16 | ROW_F64))
+		return 0;
+	for (uint32_t k = 1; k < COMPILE_OPERANDS; k++)
+		x[k] = operand_state(f, &o->operand[k], s).grain;
+	switch ((enum code)row->code) {
+	case CODE_FLOAT_S:
+	case CODE_FLOAT_U:
+	case CODE_ROUND_EVEN:
+	case CODE_ROUND_ZERO:
+	case CODE_ROUND_DOWN:
+	case CODE_ROUND_UP:
+		return GRAIN_ONE;
+	case CODE_HALF_WIDEN:
+		return GRAIN_ONE - 24; /* the least that is not zero is 2 to the power of -24 */
+	case CODE_COPY:
+	case CODE_FNEG:
+	case CODE_FABS:
+		return x[1];
+	case CODE_SELECT:
+	case CODE_FMIN:
+	case CODE_FMAX:
+	case CODE_FADD:
+	case CODE_FSUB:
+		return coarser(x[1], x[2]);
+	case CODE_FMUL:
+		return product_grain(x[1], x[2]);
+	case CODE_FMA:
+		return coarser(product_grain(x[1], x[2]), x[3]);
+	case CODE_SCALE_ADD:
+		return coarser(product_grain(x[2], x[3]), x[4]);
+	default:
+		return 0;
+	}
+}
+
 /* Whether a result is an f32 that cannot be subnormal. */
 static bool is_flat(const struct compile_op *o, const struct inline_row *row, const struct state *x)
 {
 	if (o->operand[0].lane != 4)
 		return false;
 	if (row->flags & ROW_FTZ && row->flags & ROW_NAN)
-		return true;
-	if (row->code == CODE_FLOAT_S || row->code == CODE_FLOAT_U || row->code == CODE_HALF_WIDEN)
 		return true;
 	if (row->code == CODE_COPY)
 		return x[1].flat;
@@ -541,7 +606,8 @@ static void plan_inline(const struct flow *f, const struct compile_op *o, const 
 		r->known = operand_number(f, &o->operand[1], s, &r->value);
 	if (!r->known)
 		r->value = 0;
-	r->flat = is_flat(o, p->row, x);
+	r->grain = result_grain(f, o, p->row, s);
+	r->flat = r->grain >= GRAIN_FLAT || is_flat(o, p->row, x);
 	r->small = is_small(o, p->row, x);
 	r->nan = p->row->flags & (ROW_NAN | ROW_PASS);
 	for (uint32_t k = 1; p->row->flags & ROW_PASS && k < 3; k++)
@@ -562,6 +628,7 @@ static void plan_inline(const struct flow *f, const struct compile_op *o, const 
 	r->same = r->shape == SHAPE_LANES ? r->same : 0;
 	r->nan &= old.nan;
 	r->flat &= old.flat;
+	r->grain = coarser(r->grain, old.grain);
 	r->small &= old.small;
 }
 
@@ -571,6 +638,13 @@ static bool apart(const struct access_form *a, int64_t stride)
 	const int64_t bytes = a->bytes * a->count;
 
 	return stride % bytes == 0 && stride < STRIDE_MAX && stride > -STRIDE_MAX;
+}
+
+bool access_is_dense(const struct flow *f, const struct access_form *a, const struct state *address)
+{
+	return !strcmp(f->request->isa, "avx512") && a->store && a->count == 1 && a->bytes >= 4 &&
+	       address->shape < SHAPE_PATTERN && address->stride > 0 && address->stride <= DENSE_MAX &&
+	       address->stride % a->bytes == 0;
 }
 
 /* Whether lanes may lie anywhere: scatter.c. */
@@ -603,9 +677,11 @@ static bool plan_access(const struct flow *f, const struct compile_op *o, const 
 		p->how = HOW_PARAM;
 	} else {
 		p->strided = !kept && address.stride && address.stride != a.bytes * a.count;
-		p->scattered = kept ? !plan_group_access(f, &a, address)
-				    : address.shape >= SHAPE_PATTERN ||
-					       (p->strided && (f->many_accesses || !apart(&a, address.stride)));
+		p->dense = p->strided && access_is_dense(f, &a, &address);
+		p->scattered =
+			kept ? !plan_group_access(f, &a, address)
+			     : address.shape >= SHAPE_PATTERN ||
+					(p->strided && !p->dense && (f->many_accesses || !apart(&a, address.stride)));
 		if (p->scattered && !kept && !p->guarded && a.shared && !a.store && a.bytes >= 4)
 			p->same = state_same(&address);
 		if (p->scattered && !p->same && !can_scatter(f, &a))
@@ -687,6 +763,7 @@ static bool plan_shuffle(const struct flow *f, const struct compile_op *o, const
 	r[0] = (struct state){ .shape = SHAPE_LANES };
 	r[0].nan = operand_state(f, &o->operand[1], s).nan;
 	r[0].flat = operand_state(f, &o->operand[1], s).flat;
+	r[0].grain = operand_state(f, &o->operand[1], s).grain;
 	r[4] = (struct state){ .shape = SHAPE_LANES };
 	return true;
 }
@@ -715,6 +792,7 @@ static void plan_keep(const struct flow *f, const struct compile_op *o, const st
 		p->result[k] = (struct state){ .shape = SHAPE_LANES,
 					       .nan = p->result[k].nan && s[r].nan,
 					       .flat = p->result[k].flat && s[r].flat,
+					       .grain = coarser(p->result[k].grain, s[r].grain),
 					       .small = p->result[k].small && s[r].small,
 					       .synced = p->how == HOW_CALL };
 	}
@@ -817,7 +895,8 @@ void plan_apply(const struct flow *f, uint32_t i, const struct plan *p, struct s
 	}
 	if (o->kind == COMPILE_BARRIER)
 		for (r = 0; r < f->reg_count; r++) {
-			s[r].synced = true;
+			s[r].synced |= s[r].shape == SHAPE_LANES || !flow_meets_briefly(f, i);
+			s[r].brief = true;
 			s[r].nan = false;
 		}
 	if (p->how == HOW_CALL) {

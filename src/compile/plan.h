@@ -166,6 +166,7 @@ struct plan {
 	const struct atomic_row *atomic;
 	struct access_form access; /* of an atomic likewise: that of a scattered store */
 	bool strided;		   /* HOW_LOAD, HOW_STORE: the lanes have a stride */
+	bool dense;		   /* the same: access_is_dense() */
 	bool scattered;		   /* HOW_LOAD, HOW_STORE: in any order */
 	uint8_t same;	  /* of a scattered load from shared memory: bits of the lane number on which its address does
 			   * not depend */
@@ -191,6 +192,11 @@ bool plan_settles(const struct plan *p);
 void plan_apply(const struct flow *f, uint32_t i, const struct plan *p, struct state *s);
 /* The value of an operand that is the same number wherever it is read here. False: not known. */
 bool operand_number(const struct flow *f, const struct compile_operand *o, const struct state *s, uint64_t *ret);
+/* state.grain of the result of an inline row, as if it had no guard. */
+uint8_t result_grain(const struct flow *f, const struct compile_op *o, const struct inline_row *row,
+		     const struct state *s);
 struct state operand_state(const struct flow *f, const struct compile_operand *o, const struct state *s);
 struct access_form access_form(const char *name);
+/* Lanes that store one element each, so near each other that the host stores some of them at once, under a mask. */
+bool access_is_dense(const struct flow *f, const struct access_form *a, const struct state *address);
 extern const uint8_t element_operand[2][4]; /* of loads, of stores: the operand that an element is */

@@ -63,6 +63,36 @@ void reg_to_frame(struct emit *e, uint32_t r, const struct state *s)
 	value_store(e, v, value_at(e, e->frame, e->flow->reg_at[r], LLVMTypeOf(v)), VECTOR_ALIGN);
 }
 
+static LLVMValueRef brief_place(struct emit *e, uint32_t r, uint32_t half)
+{
+	const uint32_t lane = e->flow->reg_lane[r];
+
+	return value_at(e, e->frame, e->flow->reg_at[r] + half * (LANES / 2) * lane, type_int(e, lane));
+}
+
+void reg_to_frame_briefly(struct emit *e, uint32_t r, const struct state *s)
+{
+	const struct value x = reg_value(e, r, s, true);
+
+	for (uint32_t half = 0; half < 2 && x.v[half]; half++)
+		value_store(e, x.v[half], brief_place(e, r, half), e->flow->reg_lane[r]);
+}
+
+void reg_from_frame_briefly(struct emit *e, uint32_t r, const struct state *s)
+{
+	LLVMTypeRef t = type_int(e, e->flow->reg_lane[r]);
+	struct value x = { .shape = s->shape, .stride = s->stride, .pattern = s->pattern };
+
+	if (s->shape == SHAPE_LANES) {
+		t = type_lanes(t);
+		x.v[0] = value_load(e, t, value_at(e, e->frame, e->flow->reg_at[r], t), VECTOR_ALIGN);
+	} else {
+		for (uint32_t half = 0; half < (s->shape == SHAPE_HALVES ? 2 : 1); half++)
+			x.v[half] = value_load(e, t, brief_place(e, r, half), e->flow->reg_lane[r]);
+	}
+	reg_store(e, r, &x);
+}
+
 struct value source(struct emit *e, const struct compile_operand *o, bool settle)
 {
 	const uint32_t r = flow_reg(e->flow, o);

@@ -16,9 +16,12 @@ struct value {
 struct value reg_value(struct emit *e, uint32_t r, const struct state *s, bool settle);
 void reg_store(struct emit *e, uint32_t r, const struct value *x);
 void reg_to_frame(struct emit *e, uint32_t r, const struct state *s);
+/* What it is made of, to where the lanes are that have it; and back. */
+void reg_to_frame_briefly(struct emit *e, uint32_t r, const struct state *s);
+void reg_from_frame_briefly(struct emit *e, uint32_t r, const struct state *s);
 LLVMValueRef value_lanes(struct emit *e, const struct value *x);
 struct value value_as(struct emit *e, struct value x, uint8_t shape); /* in a wider shape */
-struct value scalar(LLVMValueRef v);				       /* equal in all lanes */
+struct value scalar(LLVMValueRef v);				      /* equal in all lanes */
 struct value all_lanes(LLVMValueRef v);
 struct value source(struct emit *e, const struct compile_operand *o, bool settle);
 LLVMValueRef source_lanes(struct emit *e, const struct compile_operand *o, bool settle);

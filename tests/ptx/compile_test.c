@@ -271,6 +271,114 @@ static const char scaled[] =
 	"\tst.global.v4.u32 [%d1], {%r20, %r21, %r22, %r23}; st.global.v4.u32 [%d1+16], {%r24, %r25, %r26, %r27};\n"
 	"\tst.global.v4.u32 [%d1+32], {%r28, %r29, %r30, %r31}; ret;\n}\n";
 
+/* What the compiler knows of floats, of registers at a barrier, and of lanes whose places lie at known distances. */
+static const char facts[] =
+	".version 8.0\n.target sm_80\n.address_size 64\n"
+	/* multiples of a power of two: of halves, integers, numbers; their products become subnormal sooner or later */
+	".visible .entry grains(.param .u64 po, .param .u32 from, .param .u32 turns)\n{\n"
+	"\t.reg .pred %p<4>; .reg .b32 %r<20>; .reg .b16 %h<4>; .reg .f32 %f<40>; .reg .b64 %d<4>;\n"
+	"\tmov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r1, %r2, 64, %r1; ld.param.u64 %d1, [po];\n"
+	"\tld.param.u32 %r3, [from]; ld.param.u32 %r4, [turns]; mad.wide.u32 %d1, %r1, 64, %d1; mad.lo.u32 %r5, %r1, "
+	"0x9e3779b1, %r3;\n"
+	"\tshr.u32 %r6, %r5, 22; and.b32 %r7, %r5, 0x83ff; mov.b32 {%h1, %h2}, %r6; mov.b32 {%h3, %h2}, %r7;\n"
+	"\tcvt.f32.f16 %f1, %h1; cvt.f32.f16 %f2, %h3; shr.s32 %r8, %r5, 27; cvt.rn.f32.s32 %f3, %r8; mov.b32 %f4, "
+	"%r5;\n"
+	"\tmul.ftz.f32 %f5, %f1, %f3; mul.ftz.f32 %f6, %f2, 0f40800000; sub.ftz.f32 %f7, %f5, %f6; mul.ftz.f32 %f8, "
+	"%f1, %f2;\n"
+	"\tmul.ftz.f32 %f9, %f8, %f8; mul.ftz.f32 %f10, %f9, %f8; mul.ftz.f32 %f11, %f10, %f2; fma.rn.ftz.f32 %f12, "
+	"%f9, %f2, %f7;\n"
+	"\tfma.rn.ftz.f32 %f13, %f9, %f9, %f8; mul.ftz.f32 %f14, %f4, %f3; mul.ftz.f32 %f15, %f3, 0f00800000; "
+	"mul.ftz.f32 %f16, %f1, 0f00800000;\n"
+	"\tmin.ftz.f32 %f17, %f8, %f4; neg.ftz.f32 %f18, %f10; setp.lt.ftz.f32 %p1, %f1, %f2; selp.f32 %f19, %f8, %f1, "
+	"%p1;\n"
+	"\tmul.ftz.f32 %f19, %f19, %f9; mov.f32 %f20, %f1; @%p1 mul.ftz.f32 %f20, %f20, %f4; mul.ftz.f32 %f20, %f20, "
+	"%f2;\n"
+	"\tmul.f32 %f21, %f9, %f9; add.f32 %f22, %f21, %f10; mul.ftz.f32 %f23, %f22, 0f3F800000; mov.b32 %r10, %f8;\n"
+	"\tshfl.sync.bfly.b32 %r11, %r10, 5, 31, -1; mov.b32 %f24, %r11; mul.ftz.f32 %f24, %f24, %f9; cvt.rni.f32.f32 "
+	"%f25, %f1;\n"
+	"\tmul.ftz.f32 %f25, %f25, %f10; mov.f32 %f30, 0f00000000; mov.f32 %f31, 0f3F800000; mov.f32 %f32, 0f3F800000; "
+	"mov.u32 %r9, 0;\n"
+	"L1:\n\tfma.rn.ftz.f32 %f30, %f1, %f7, %f30; mul.ftz.f32 %f31, %f31, 0f3F000000; mul.ftz.f32 %f32, %f32, %f1; "
+	"add.ftz.f32 %f33, %f31, %f32;\n"
+	"\tmul.ftz.f32 %f34, %f33, %f31; add.u32 %r9, %r9, 1; setp.lt.u32 %p2, %r9, %r4; @%p2 bra L1;\n"
+	"\tadd.f32 %f5, %f5, %f6; st.global.v4.f32 [%d1], {%f5, %f7, %f11, %f12}; st.global.v4.f32 [%d1+16], {%f13, "
+	"%f14, %f15, %f16};\n"
+	"\tadd.f32 %f19, %f19, %f20; xor.b32 %r12, %r10, %r11; st.global.v4.f32 [%d1+32], {%f17, %f18, %f19, %f23};\n"
+	"\tadd.ftz.f32 %f24, %f24, %f25; add.ftz.f32 %f30, %f30, %f34; st.global.v4.f32 [%d1+48], {%f24, %f30, %f33, "
+	"%f31}; ret;\n}\n"
+	/*
+	 * Barriers of all kinds in a loop, with registers of all shapes before and behind them: the same in all lanes,
+	 * a row, halves where the block is 16 wide, a pattern, and one that is a row on the one way and none on the
+	 * other; a few instructions of the interpreter read them behind a barrier. Where `who` says so lanes part, or
+	 * end, before one.
+	 */
+	".visible .entry meets(.param .u64 po, .param .u32 who, .param .u32 turns)\n{\n"
+	"\t.reg .pred %p<9>; .reg .b32 %r<60>; .reg .b64 %d<20>; .shared .align 16 .b8 s[4096];\n"
+	"\tmov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %ntid.x; mov.u32 %r4, %ntid.y; mul.lo.u32 %r5, %r3, "
+	"%r4;\n"
+	"\tmad.lo.u32 %r6, %r2, %r3, %r1; ld.param.u64 %d1, [po]; ld.param.u32 %r7, [who]; ld.param.u32 %r8, [turns];\n"
+	"\tadd.u32 %r9, %r5, 31; and.b32 %r9, %r9, 0xffffffe0; mov.u32 %r10, %ctaid.x; mad.lo.u32 %r11, %r10, %r5, "
+	"%r6;\n"
+	"\tmad.wide.u32 %d2, %r11, 4, %d1; mov.u32 %r12, s; shl.b32 %r13, %r6, 2; add.u32 %r14, %r12, %r13; shr.u32 "
+	"%r15, %r1, 1;\n"
+	"\tmul.lo.u32 %r15, %r15, 12; cvt.u64.u32 %d3, %r15; mul.lo.u32 %r16, %r6, 0x9e3779b1; mov.u32 %r17, %r1; "
+	"mov.u32 %r20, 0; mov.u32 %r21, 7;\n"
+	"\tsetp.eq.u32 %p1, %r7, 1; and.b32 %r50, %r16, 0x4000; setp.ne.u32 %p7, %r50, 0; and.pred %p7, %p7, %p1;\n"
+	"L1:\n\tst.shared.u32 [%r14], %r16; bar.sync 0; xor.b32 %r22, %r13, 4; setp.lt.u32 %p2, %r22, %r5; add.u32 "
+	"%r23, %r12, %r22;\n"
+	"\tmov.u32 %r24, 0; @%p2 ld.shared.u32 %r24, [%r23]; mad.lo.u32 %r16, %r16, 31, %r24; @%p7 bra L2; mad.lo.u32 "
+	"%r16, %r20, 5, %r16;\n"
+	"\tmad.lo.u32 %r17, %r21, 3, %r1;\n"
+	"L2:\n\tsetp.ne.u32 %p3, %r24, 0; bar.red.popc.u32 %r25, 0, %p3; add.u32 %r16, %r16, %r25; brev.b32 %r26, "
+	"%r17; xor.b32 %r16, %r16, %r26;\n"
+	"\tadd.u32 %r16, %r16, %r15; brev.b32 %r27, %r21; add.u32 %r16, %r16, %r27; add.s64 %d3, %d3, 8; and.b32 %r28, "
+	"%r20, 7;\n"
+	"\tbar.sync %r28, %r9; cvt.u32.u64 %r29, %d3; mad.lo.u32 %r16, %r29, 3, %r16; add.u32 %r21, %r21, 5; add.u32 "
+	"%r17, %r17, 1;\n"
+	"\tsetp.eq.u32 %p4, %r7, 2; @!%p4 bar.sync 3; bar.sync 1; bar.sync 2; brev.b32 %r30, %r20; add.u32 %r16, %r16, "
+	"%r30;\n"
+	"\tsetp.eq.u32 %p5, %r7, 3; setp.gt.and.u32 %p5, %r20, 1, %p5; @%p5 bra L4; add.u32 %r20, %r20, 1; setp.lt.u32 "
+	"%p6, %r20, %r8; @%p6 bra L1;\n"
+	"L3:\n\tadd.u32 %r16, %r16, %r17; st.global.u32 [%d2], %r16; ret;\n"
+	"L4:\n\tsetp.lt.u32 %p5, %r6, 40; @%p5 bra L3; bar.sync 0; add.u32 %r16, %r16, %r13; bar.sync 0; bra L3;\n}\n"
+	/* pieces of blocks of 18, 20 and 36 bytes, two lanes at each, as they lie: of 2, 4 and 8 bytes together */
+	".visible .entry strips(.param .u64 po, .param .u32 add, .param .u32 turns)\n{\n"
+	"\t.reg .pred %p; .reg .b32 %r<60>; .reg .b64 %d<20>; .reg .b16 %h<20>;\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [add]; ld.param.u32 %r3, [turns]; "
+	"mad.wide.u32 %d2, %r1, 16, %d1;\n"
+	"\tmul.lo.u32 %r4, %r1, 0x9e3779b1; xor.b32 %r5, %r4, 0x85ebca6b; not.b32 %r6, %r4; mad.lo.u32 %r7, %r4, %r5, "
+	"%r6;\n"
+	"\tst.global.v4.u32 [%d2+4096], {%r4, %r5, %r6, %r7}; st.global.v4.u32 [%d2+5120], {%r7, %r4, %r5, %r6};\n"
+	"\tst.global.v4.u32 [%d2+6144], {%r6, %r7, %r4, %r5}; st.global.v4.u32 [%d2+7168], {%r5, %r6, %r7, %r4}; "
+	"bar.sync 0;\n"
+	"\tshr.u32 %r10, %r1, 1; and.b32 %r11, %r1, 1; mul.lo.u32 %r12, %r10, 18; mad.lo.u32 %r12, %r11, 8, %r12; "
+	"mul.lo.u32 %r13, %r10, 20;\n"
+	"\tmad.lo.u32 %r13, %r11, 8, %r13; mul.lo.u32 %r14, %r10, 36; mad.lo.u32 %r14, %r11, 16, %r14; mul.lo.u32 "
+	"%r15, %r10, 18;\n"
+	"\tcvt.u64.u32 %d3, %r12; cvt.u64.u32 %d4, %r13; cvt.u64.u32 %d5, %r14; cvt.u64.u32 %d6, %r15; cvt.u64.u32 "
+	"%d7, %r2; add.s64 %d8, %d1, %d7;\n"
+	"\tadd.s64 %d3, %d3, %d8; add.s64 %d4, %d4, %d8; add.s64 %d5, %d5, %d8; add.s64 %d6, %d6, %d8; mul.lo.u32 "
+	"%r16, %r10, 24; mad.lo.u32 %r16, %r11, 8, %r16;\n"
+	"\tcvt.u64.u32 %d11, %r16; add.s64 %d11, %d11, %d8; mov.u32 %r20, 0; mov.u32 %r21, 0;\n"
+	"L1:\n\tld.global.u16 %h1, [%d3+4098]; ld.global.u16 %h2, [%d3+4100]; ld.global.u16 %h3, [%d3+4102]; "
+	"ld.global.u16 %h4, [%d3+4104];\n"
+	"\tmov.b32 %r22, {%h1, %h2}; mov.b32 %r23, {%h3, %h4}; ld.global.u16 %r24, [%d6+4096];\n"
+	"\tld.global.u32 %r25, [%d4+4096]; ld.global.u16 %r26, [%d4+4102]; ld.global.s8 %r27, [%d4+4101]; "
+	"ld.global.s16 %r28, [%d4+4100];\n"
+	"\tld.global.u32 %r29, [%d5+4096]; ld.global.u32 %r30, [%d5+4100]; ld.global.u16 %r31, [%d5+4108]; "
+	"ld.global.u32 %r32, [%d5+4112];\n"
+	"\tld.global.u64 %d9, [%d11+4616]; cvt.u32.u64 %r33, %d9; shr.u64 %d9, %d9, 32; cvt.u32.u64 %r34, %d9;\n"
+	"\tmad.lo.u32 %r21, %r21, 31, %r22; mad.lo.u32 %r21, %r21, 31, %r23; mad.lo.u32 %r21, %r21, 31, %r24; "
+	"mad.lo.u32 %r21, %r21, 31, %r25;\n"
+	"\tmad.lo.u32 %r21, %r21, 31, %r26; mad.lo.u32 %r21, %r21, 31, %r27; mad.lo.u32 %r21, %r21, 31, %r28; "
+	"mad.lo.u32 %r21, %r21, 31, %r29;\n"
+	"\tmad.lo.u32 %r21, %r21, 31, %r30; mad.lo.u32 %r21, %r21, 31, %r31; mad.lo.u32 %r21, %r21, 31, %r32; "
+	"mad.lo.u32 %r21, %r21, 31, %r33;\n"
+	"\tmad.lo.u32 %r21, %r21, 31, %r34; add.s64 %d3, %d3, 36; add.s64 %d4, %d4, 40; add.s64 %d5, %d5, 4; add.s64 "
+	"%d6, %d6, 36;\n"
+	"\tadd.u32 %r20, %r20, 1; setp.lt.u32 %p, %r20, %r3; @%p bra L1; mad.wide.u32 %d10, %r1, 4, %d1; st.global.u32 "
+	"[%d10], %r21; ret;\n}\n";
+
 struct outcome {
 	struct ptx_fault fault;
 	struct ptx_stats stats;
@@ -285,12 +393,23 @@ static struct outcome outcomes[2];
  * The text, loaded once in a process for each way: a kernel is compiled when it first runs, which takes longer than all
  * its runs. No kernel uses the variable of the module, whose memory does not outlive device_reset().
  */
-static struct ptx_module *loaded(enum ptx_compile how, bool is_scaled)
+static struct ptx_module *loaded(enum ptx_compile how, const char *kernel)
 {
-	static struct ptx_module *modules[2][2];
-	struct ptx_module **m = &modules[is_scaled][how == PTX_COMPILE_ALWAYS];
+	static const char *const others[2] = { scaled, facts };
+	static struct ptx_module *modules[3][2];
+	char entry[40];
+	uint32_t n = 0;
+	struct ptx_module **m;
 	const struct ptx_options options = { .compile = how };
-	const char *t = is_scaled ? scaled : text;
+	const char *t = text;
+
+	snprintf(entry, sizeof(entry), ".entry %s(", kernel);
+	for (uint32_t k = 0; k < 2; k++)
+		if (strstr(others[k], entry)) {
+			t = others[k];
+			n = k + 1;
+		}
+	m = &modules[n][how == PTX_COMPILE_ALWAYS];
 
 	if (!*m)
 		*m = load_text(t, strlen(t), &options);
@@ -302,7 +421,7 @@ static void run(enum ptx_compile how, const char *name, struct dims grid, struct
 		struct outcome *ret)
 {
 	struct ptx_launch l = { .timeout_ns = 300000000 };
-	struct ptx_module *m = loaded(how, !strcmp(name, "scaled") || !strcmp(name, "dots"));
+	struct ptx_module *m = loaded(how, name);
 	uint32_t *in, *out;
 	uint64_t arg[4];
 
@@ -397,6 +516,26 @@ static void test_scaled(void)
 		tap_ok(compare("dots", (struct dims){ 4, 1, 1 }, (struct dims){ 64, 1, 1 }, 0x9182f37fu * k, k * 77) &&
 			       same_results(),
 		       "products of small bytes, %u", k);
+}
+
+static void test_facts(void)
+{
+	static const struct dims shapes[] = { { 64, 1, 1 }, { 32, 4, 1 },  { 16, 16, 1 }, { 8, 8, 1 },
+					      { 45, 1, 1 }, { 128, 1, 1 }, { 20, 5, 1 } };
+	static const uint32_t starts[] = { 0, 0xffffffff, 0x01234567, 0x7c000000, 0xfc000200, 0x00400000 };
+	const struct dims three = { 3, 1, 1 }, block = { 64, 1, 1 };
+
+	for (uint32_t k = 0; k < 4 * sizeof(starts) / sizeof(starts[0]); k++)
+		tap_ok(compare("grains", three, block, starts[k / 4], 1 + k % 4 * 50) && same_results(),
+		       "multiples of powers of two, from 0x%x, %u turns", starts[k / 4], 1 + k % 4 * 50);
+	for (uint32_t k = 0; k < 4 * sizeof(shapes) / sizeof(shapes[0]); k++)
+		tap_ok(compare("meets", three, shapes[k / 4], k % 4, 5) && same_results() && !outcomes[1].r,
+		       "barriers, blocks of %u x %u, way %u", shapes[k / 4].x, shapes[k / 4].y, k % 4);
+	for (uint32_t k = 0; k < 3; k++)
+		tap_ok(compare("strips", (struct dims){ 1, 1, 1 }, block, k * 8, 1 + k * 7) && same_results() &&
+			       !outcomes[1].r,
+		       "pieces of blocks, %u bytes further on", k * 8);
+	tap_ok(compare("strips", (struct dims){ 1, 1, 1 }, block, 1, 2) && same_fault(), "pieces that are not aligned");
 }
 
 /* PTX leaves open what lanes get that take part for others; here it is 0. */
@@ -878,6 +1017,7 @@ int main(void)
 	device_open(2);
 	test_results();
 	test_scaled();
+	test_facts();
 	test_absent();
 	test_tiles();
 	test_near();

@@ -143,6 +143,7 @@ static void warp_start(struct warp *w, uint32_t threads, const struct machine *m
 	w->has_stack = w->group_waits = false;
 	w->machine = machine;
 	w->misses = 0;
+	w->brief = 0;
 	if (w->frame != w->entry_frame || w->live != ~0u) {
 		warp_set_group(w, w->entry_frame, 0, w->live);
 		return;

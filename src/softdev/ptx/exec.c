@@ -211,7 +211,7 @@ static bool run_compiled(struct warp *w)
 		warp_end(w);
 	if (r != COMPILED_NOTHING)
 		return true;
-	if (++w->misses > MISSES_MAX)
+	if (!w->brief && ++w->misses > MISSES_MAX) /* else it has got to a barrier */
 		w->machine = w->compiled = NULL;
 	return false;
 }
