@@ -86,8 +86,8 @@ struct wire_turn {
 	 * tenants' work of unknown length in flight: this client's work takes so many times as long.
 	 */
 	_Atomic uint32_t beside;
-	_Atomic uint32_t
-		passes; /* WIRE_PASSES and the latest of `asks` that may pass; 0: meted does not know of them */
+	/* WIRE_PASSES and the latest of `asks` that may pass; 0: meted does not know of them */
+	_Atomic uint32_t passes;
 	_Atomic uint64_t charged_ns; /* the device time that meted has charged to this client's tenant so far */
 	_Atomic int64_t lag_ns;	     /* how far the tenant is behind (above 0) or ahead of its share */
 	/* tier T3 sizes its slices by these, of the tenant's terms (model/arbiter.h) */
@@ -108,10 +108,10 @@ struct wire_turn {
 	_Atomic uint64_t waiting_since_ns;	     /* or since it was last awake there and had missed its turn */
 	_Atomic uint64_t needs_ns;		     /* predicted length of the launch that waits; 0: not known */
 	_Atomic uint64_t waited_ns;		     /* the total time that threads have spent at the gate */
-	_Atomic uint32_t
-		asks; /* number of the launch that asks to pass the closed gate, or was the last to ask; from 1 */
-	_Atomic uint64_t
-		passed_ns; /* the total time of work that was submitted since a launch had passed a closed gate */
+	/* number of the launch that asks to pass the closed gate, or was the last to ask; from 1 */
+	_Atomic uint32_t asks;
+	/* the total time of work that was submitted since a launch had passed a closed gate */
+	_Atomic uint64_t passed_ns;
 	/* written by the client, read for display */
 	_Alignas(64) _Atomic uint64_t launches;
 	_Atomic uint64_t busy_ns;      /* total, measured by the device's clock */
