@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """
-Begins a test when the processors have room for it: room.py FOLDER TESTS COMMAND... is meson's wrapper of each test of a run.
+Begins a test when the processors have room for it: room.py [--behind FILE] FOLDER TESTS COMMAND... is meson's wrapper of each test of a run.
 
 TESTS of them run at once in any case. Most tests wait for a good part of their time, for others' processes or for a time of meted's:
 where the processors were idle for a third of the last second, one more begins, one each second. So the processors are used, and tests
-that measure time are not crowded where there is no room. FOLDER is the run's own, with locks that end with who holds them. Its file
-"used" has a row for each test: its processor time and its time, in seconds, and its command (dear.py --rows reads it).
+that measure time are not crowded where there is no room. What runs at a lower priority leaves room. FOLDER is the run's own, with locks
+that end with who holds them. Its file "used" has a row for each test: its processor time and its time, in seconds, and its command
+(dear.py --rows reads it).
+
+--behind: as long as FILE is there, a test begins at the lowest priority, and with it whatever it starts.
 """
 import fcntl
 import os
@@ -29,10 +32,10 @@ def lock(path):
 
 
 def ticks():
-    """Those in which the processors were idle, and all."""
+    """Those in which the processors were idle, or ran what stands back, and all."""
     with open("/proc/stat", encoding="ascii") as f:
         user, nice, system, idle, waiting, irq, soft, stolen = map(int, f.readline().split()[1:9])
-    return idle + waiting, user + nice + system + idle + waiting + irq + soft + stolen
+    return nice + idle + waiting, user + nice + system + idle + waiting + irq + soft + stolen
 
 
 def is_next(folder):
@@ -66,6 +69,23 @@ def wait(folder, tests):
         before = now
 
 
+def stand_back():
+    """
+    Lets everybody else go before this process and what it starts. Where the kernel shares the processors out by sessions, a process's own
+    priority counts within its session alone: Meson has begun one for each test.
+    """
+    os.nice(19)
+    for _ in range(50 if os.getsid(0) == os.getpid() else 0):
+        try:
+            with open("/proc/self/autogroup", "w", encoding="ascii") as f:
+                f.write("19")
+            return
+        except BlockingIOError:  # so many changes in a second and no more, of all that are not root's
+            time.sleep(0.1)
+        except OSError:  # it does not
+            return
+
+
 def run(command):
     """
     The wait status of the test and what it used, with all processes that it has waited for; what it leaves behind is not counted.
@@ -80,8 +100,10 @@ def note(path, used, took, command):
         f.write(f"{used.ru_utime + used.ru_stime:.2f}\t{took:.2f}\t{' '.join(' '.join(command).split())}\n")
 
 
-def main(folder, tests, command):
+def main(folder, tests, command, behind=None):
     wait(folder, tests)
+    if behind and os.path.exists(behind):
+        stand_back()
     began = time.monotonic()
     status, used = run(command)
     note(os.path.join(folder, "used"), used, time.monotonic() - began, command)
@@ -89,4 +111,5 @@ def main(folder, tests, command):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2]), sys.argv[3:]))
+    file, words = (sys.argv[2], sys.argv[3:]) if sys.argv[1] == "--behind" else (None, sys.argv[1:])
+    sys.exit(main(words[0], int(words[1]), words[2:], file))

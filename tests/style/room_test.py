@@ -5,7 +5,10 @@ import sys
 import tempfile
 import time
 
-ROOM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "room.py")
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import room  # noqa: E402
+
+ROOM = room.__file__
 failed = 0
 
 
@@ -15,8 +18,24 @@ def ok(good, number, what):
     print(f"{'' if good else 'not '}ok {number} - {what}", flush=True)
 
 
-def begin(*command):
-    return subprocess.Popen([sys.executable, "-BS", ROOM, folder, "1", *command], stdout=subprocess.PIPE, text=True)
+def begin(*command, options=()):
+    return subprocess.Popen([sys.executable, "-BS", ROOM, *options, folder, "1", *command], stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def priority(file):
+    """Of a test that begins behind others as long as `file` is there: its own, and its session's where there is such a thing."""
+    shown = begin("sh", "-c", "nice; cat /proc/self/autogroup 2> /dev/null", options=("--behind", file)).communicate()[0].split()
+    return [int(shown[0]), *map(int, shown[3:4])]
+
+
+def left_by(nice):
+    """The part of the processors' time that room.py takes for free while a program of this priority uses all of it."""
+    before = room.ticks()
+    programs = [subprocess.Popen(["nice", "-n", str(nice), sys.executable, "-c", busy.replace("0.5", "0.2")]) for _ in range(os.cpu_count())]
+    for p in programs:
+        p.wait()
+    now = room.ticks()
+    return (now[0] - before[0]) / (now[1] - before[1])
 
 
 with tempfile.TemporaryDirectory(prefix="mete-t-") as folder:
@@ -34,5 +53,9 @@ with tempfile.TemporaryDirectory(prefix="mete-t-") as folder:
     with open(os.path.join(folder, "used"), encoding="utf-8") as f:
         rows = [line.split("\t") for line in f.read().splitlines()]
     ok(len(rows) == 6 and 0.5 <= float(rows[-1][0]) < 2 and busy in rows[-1][-1], 4, f"and what each of them used is noted: {rows[-1:]}")
-print("1..4")
+    here, gone = os.path.join(folder, "used"), os.path.join(folder, "gone")
+    ok(set(priority(here)) == {19} and 19 not in priority(gone), 5, f"a test behind others has the lowest priority: {priority(here)}, {priority(gone)}")
+    shares = left_by(0), left_by(19)
+    ok(shares[1] > shares[0], 6, f"what runs at the lowest priority leaves room: {shares[0]:.2f}, {shares[1]:.2f}")
+print("1..6")
 sys.exit(failed != 0)
