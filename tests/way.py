@@ -232,7 +232,8 @@ def main():
     env.pop("CUDA_VISIBLE_DEVICES", None)
     config = os.path.join(folder, "meted.yaml")
     with open(config, "w", encoding="utf-8") as f:
-        f.write("faults:\n  count: 0\n")  # programs that fault on purpose are not to be shut out
+        # Programs that fault on purpose are not to be shut out; workers that nobody takes would cost as much as most programs.
+        f.write("faults:\n  count: 0\nworkers:\n  idle: 0\n")
     env.update({
         "METE_CONFIG": config,
         "METE_SOFT_DIR": os.path.join(folder, "soft"),

@@ -1,6 +1,6 @@
 """
 A tenant who makes meted keep many workers for nobody, with grants of as many sets of devices as there are: each takes memory of
-the machine that is in no cgroup of his.
+the machine that is in no cgroup of his. The operator's settings of how many wait, and of what all take.
 """
 import itertools
 
@@ -57,6 +57,28 @@ client.end()
 c.close()
 s.close()
 
+file = os.path.join(tempfile.mkdtemp(prefix="mete-sets-", dir="/tmp"), "meted.yaml")
+atexit.register(shutil.rmtree, os.path.dirname(file), True)
+
+
+def with_workers(**settings):
+    with open(file, "w", encoding="ascii") as f:
+        f.write("workers:\n" + "".join(f"  {key}: {value}\n" for key, value in settings.items()))
+    return system("--config", file, env={"METE_SOFT_CONTEXT_MEMORY": "0"})
+
+
+for idle in (0, 3):
+    s = with_workers(idle=idle)
+    path = ask_as(UID, s.dir, soft("1M", wall=True))[0]["grant"]["wall"]
+    until(lambda: len(workers()) >= idle, 10)
+    same(most_workers(1), idle, f"workers.idle {idle}: so many wait")
+    client = Program(path)
+    same(client.status(), 0, "and a program gets one")
+    until(lambda: len(workers()) >= idle, 10)
+    same(most_workers(1), idle, "and as many wait again")
+    client.end()
+    s.close()
+
 
 def own_bytes(pid):
     with open(f"/proc/{pid}/statm") as f:
@@ -78,11 +100,7 @@ def start(path, most):
 
 if SANITIZED:  # whose memory for freed memory is no measure of a worker's
     finish()
-file = os.path.join(tempfile.mkdtemp(prefix="mete-sets-", dir="/tmp"), "meted.yaml")
-atexit.register(shutil.rmtree, os.path.dirname(file), True)
-with open(file, "w", encoding="ascii") as f:
-    f.write(f"workers:\n  memory_all: {ALL_BYTES}\n")
-s = system("--config", file, env={"METE_SOFT_CONTEXT_MEMORY": "0"})
+s = with_workers(memory_all=ALL_BYTES)
 wall, other = [ask_as(uid, s.dir, soft("1M", wall=True))[0]["grant"]["wall"] for uid in (UID, VICTIM)]
 until(lambda: len(workers()) >= 2)
 time.sleep(0.5)

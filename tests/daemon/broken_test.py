@@ -82,6 +82,7 @@ KEYS = {
     "workers.memory": ("16G", SIZE),
     "workers.memory_all": ("64G", SIZE),
     "workers.tasks": ("2048", NUMBER + ["4194305"]),
+    "workers.idle": ("2", NUMBER + ["9"]),
     "workers.demand": ("files, uid", ["walls", "files; uid", "[files]", "{a: 1}", ""]),
     "limits.grants": ("64", NUMBER + ["100001"]),
     "limits.processes": ("1024", NUMBER),

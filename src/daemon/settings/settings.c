@@ -457,6 +457,15 @@ const struct setting settings[] = {
 	  .example = "2048",
 	  .text = "The number of threads that the workers of a grant may have together (pids.max of its cgroup). 0: no "
 		  "limit." },
+	{ .key = "workers.idle",
+	  .type = SETTING_NUMBER,
+	  .offset = FIELD(fence.idle),
+	  .most = FENCE_IDLE_MOST,
+	  .reload = true,
+	  .fallback = "2",
+	  .example = "4",
+	  .text = "The number of workers that wait for a program, for each set of devices that a walled grant has, in "
+		  "memory that is promised to nobody. With 0 each program waits until its worker has started." },
 	{ .key = "workers.demand",
 	  .type = SETTING_TEXT,
 	  .offset = FIELD(fence.demand),

@@ -23,6 +23,7 @@ struct worker;
 
 /* Settings: meted.yaml, workers. */
 #define FENCE_LIBRARIES 4096 /* bytes of the list of folders */
+#define FENCE_IDLE_MOST 8u
 
 struct fence_options {
 	bool observe_devices;  /* unknown commands to device nodes are logged, not refused */
@@ -32,13 +33,14 @@ struct fence_options {
 	uint64_t memory_bytes; /* of a grant's workers; 0: half of the machine's memory */
 	uint64_t tasks;	       /* 0: unlimited */
 	uint64_t all_bytes;    /* of all workers without clients; 0: three quarters of the machine's memory */
+	uint64_t idle;	       /* workers that wait for a client, of each set of devices; at most FENCE_IDLE_MOST */
 	const char *demand;    /* words, separated by commas; NULL: none */
 	const char *libraries; /* folders, separated by colons; NULL: none */
 };
 
 #define FENCE_DEFAULT                                                                                                  \
 	{                                                                                                              \
-		.namespaces = true, .first_uid = 69632, .tasks = 16384                                                 \
+		.namespaces = true, .first_uid = 69632, .tasks = 16384, .idle = 2                                      \
 	}
 
 /* Parses words of WORKER_FENCE_* (wire/worker.h). Value: the bits, or 0 with the unknown word in `why`. */

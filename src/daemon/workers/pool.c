@@ -354,9 +354,10 @@ static unsigned int wanted(struct pool *pool)
 {
 	unsigned int spare = least(spare_places(pool), spare_room(pool));
 
+	spare = least((unsigned int)pool->daemon->fence.idle, spare);
 	if (!pool->measured)
 		return pool->waiting || spare;
-	return pool->charged_count + least(POOL_IDLE, spare);
+	return pool->charged_count + spare;
 }
 
 static void start_workers(struct pool *pool)
@@ -528,8 +529,8 @@ static void leave_ended(const struct pool *pool, struct tenant *for_whom)
 
 void pool_aim(struct pool *pool)
 {
-	unsigned int idle = least(count(pool, WORKER_IDLE), POOL_IDLE);
-	struct tenant *wants[POOL_IDLE], *t = NULL;
+	unsigned int idle = least(count(pool, WORKER_IDLE), FENCE_IDLE_MOST);
+	struct tenant *wants[FENCE_IDLE_MOST], *t = NULL;
 	unsigned int n = 0;
 
 	while (n < idle && (t = next_wish(pool, t ? t->worker_wish : UINT64_MAX)))

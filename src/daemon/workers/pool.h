@@ -2,7 +2,7 @@
  * pool.h: workers that wait, with the driver started and a context created on each device of a set.
  *
  * There is a pool for each set of devices that a walled grant has, and none without such grants. A client takes a
- * waiting worker at once, and others are started in the background, up to POOL_IDLE. Where none waits, the client
+ * waiting worker at once, and others are started in the background, up to workers.idle. Where none waits, the client
  * waits, for WALL_WAIT_NS at most.
  *
  * Contexts take memory of the devices. A client's grant is charged for them before it gets a worker (pledge.h).
@@ -26,7 +26,6 @@ struct handover;
 struct tenant;
 struct worker;
 
-#define POOL_IDLE 2u
 #define POOL_SPARE 32u	      /* waiting workers of all pools: a worker takes host memory */
 #define POOL_SPARE_OF_USER 8u /* of all pools that only one user has, because users choose the sets of devices */
 #define POOL_STARTING 4u      /* at once */
