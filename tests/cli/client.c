@@ -10,6 +10,7 @@
  *   spin          waits for a kernel without end: "spin RESULT"
  *   copy S        copies 8 MiB there and back and compares, for S seconds or until it fails: "copying" after the first
  *                 time, "copy RESULT" at the end; -1: something else came back
+ *   rest MS       what follows rests so long between two copies
  */
 #include <cuda.h>
 
@@ -26,6 +27,7 @@
 static CUdeviceptr allocation[MOST];
 static int allocations;
 static int started;
+static long rest_ms;
 
 static void fail(const char *what, int result)
 {
@@ -130,6 +132,7 @@ static void copy(const char *seconds)
 		r = copy_once(there, from, to, bytes, round);
 		if (!round && !r)
 			printf("copying\n");
+		nanosleep(&(struct timespec){ .tv_nsec = rest_ms * 1000000 }, NULL);
 	}
 	printf("copy %d\n", r);
 	free(from);
@@ -216,6 +219,8 @@ int main(int argc, char **argv)
 			printf("spin %d\n", launch("spin", 0));
 		else if (!strcmp(word, "copy"))
 			copy(argument(argv, &i));
+		else if (!strcmp(word, "rest"))
+			rest_ms = atol(argument(argv, &i));
 		else if (!strcmp(word, "die"))
 			raise(SIGKILL);
 		else

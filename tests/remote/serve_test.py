@@ -452,10 +452,14 @@ class Proofs(RemoteTest):
 class Ends(RemoteTest):
     """Lost lines and killed parts: a documented error in bounded time, and nobody else notices."""
 
-    def copying(self, where, name, seconds='60', more=()):
-        program = self.background(where, name, 'copy', seconds, more=more)
+    def copying(self, where, name, seconds='60', rest_ms='0', more=()):
+        program = self.background(where, name, 'rest', rest_ms, 'copy', seconds, more=more)
         self.assertEqual(program.stdout.readline(), 'copying\n')
         return program
+
+    def neighbour(self, server, name, more=()):
+        """Copies now and then, for four seconds, beside what happens to another one."""
+        return self.copying(server, name, '4', '50', more=more)
 
     def ended(self, program, seconds, *parts):
         began = time.monotonic()
@@ -467,7 +471,7 @@ class Ends(RemoteTest):
     def test_line_cut(self):
         server = self.serve('--mem', '64M')
         helper, address = self.line(server)
-        neighbour = self.copying(server, 'bob', '4')
+        neighbour = self.neighbour(server, 'bob')
         program = self.copying(address, 'alice')
         helper.send_signal(signal.SIGUSR1)
         self.ended(program, 5)
@@ -523,7 +527,7 @@ class Ends(RemoteTest):
 
     def test_session_killed(self):
         server = self.serve('--mem', '64M')
-        neighbour = self.copying(server, 'bob', '4')
+        neighbour = self.neighbour(server, 'bob')
         program = self.copying(server, 'alice')
         session = next(s for s in server.sessions() if s['client'] == 'alice')
         os.kill(session['relay_pid'], signal.SIGKILL)
@@ -533,7 +537,7 @@ class Ends(RemoteTest):
 
     def test_worker_killed(self):
         server = self.serve('--mem', '64M')
-        neighbour = self.copying(server, 'bob', '4')
+        neighbour = self.neighbour(server, 'bob')
         program = self.copying(server, 'alice')
         worker = server.grants()['alice']['processes'][0]['pid']
         os.kill(worker, signal.SIGKILL)
@@ -549,7 +553,7 @@ class Ends(RemoteTest):
                                   {'name': 'one', 'soft': True, 'device': 1, 'mem': '64M'}]}, file)
         self.key('alice')
         server = Server(self, '--keys', self.keys, '--config', path)
-        neighbour = self.copying(server, 'alice', '4', more=('--offer', 'one'))
+        neighbour = self.neighbour(server, 'alice', more=('--offer', 'one'))
         program = self.copying(server, 'alice')
         self.assertEqual(self.mete('soft', 'fault', '0', '--lost', env=server.env).returncode, 0)
         self.ended(program, 10, server.address, 'it has lost the device', 'mete devices')
@@ -575,7 +579,7 @@ class Ends(RemoteTest):
         """Whoever names others' objects and memory, or says what is no request, harms his own sessions alone."""
         server = self.serve('--mem', '64M')
         meted = self.daemon_pid(server.runtime)
-        neighbour = self.copying(server, 'alice', '5')
+        neighbour = self.neighbour(server, 'alice')
         words = self.words(server, 'eve', str(random.randrange(1000)), '20', client=HOSTILE_CLIENT)
         done = subprocess.run([place.METE, *words], env=self.client_env, text=True, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
