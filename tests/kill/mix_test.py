@@ -7,8 +7,8 @@ other: mix_test.py BUILD [local|wall|remote ...|absent|price]
 The judge is the device's own count, asked some thousand times a second: it is never above the quota. With kills of
 programs and of meted; twice on a device that frees the memory of a killed program late. Whenever all stand still, the account
 equals the device's count; in the end both are 0. Where the quota has room for everything, no call is told "out of memory".
-METE_TEST_LONG=1: ten minutes of each way instead of a tenth of a minute of all. Without that it tries half of the few ways, and a
-sanitized build a third of them in one of local, wall and remote, which the seed chooses.
+METE_TEST_LONG=1: ten minutes of each way instead of a tenth of a minute of all. Without that it tries half of the few ways and two
+of the four storms, and a sanitized build a third of them in one of local, wall and remote, which the seed chooses.
 METE_MIX_WAYS and METE_MIX_CARELESS: a few ways of your own against each other (letters of mixer.c, between commas), and
 nothing else; METE_MIX_STORM: nothing but the 8 processes.
 """
@@ -401,10 +401,10 @@ def main():
         if os.environ.get("METE_MIX_WAYS") or os.environ.get("METE_MIX_CARELESS"):
             continue
         kinds = ALL if way == "local" else ALONE
-        storm(way, kinds, storm_s, 4096 * MIB, MIB, True)
-        storm(way, kinds, storm_s, 96 * MIB, 6 * MIB, False)
-        storm(way, ALONE, storm_s, 4096 * MIB, MIB, True, LINGER_MS)
-        storm(way, ALONE, storm_s, 96 * MIB, 6 * MIB, False, LINGER_MS)
+        storms = [(4096 * MIB, MIB, True), (96 * MIB, 6 * MIB, False)]
+        storms = [(kinds, *s) for s in storms] + [(ALONE, *s, LINGER_MS) for s in storms]
+        for of_storm, *more in storms if LONG else dice.sample(storms, 2):
+            storm(way, of_storm, storm_s, *more)
         if way == "local":
             absent(7)
     finish()

@@ -132,7 +132,7 @@ def followed(m, c):
     """`mete set --suspend` and `mete move` wait for what becomes of it, also over an upgrade of meted."""
     there = str(1 - share(c, "wall")["index"])
     for words, said, status in ((("set", "wall", "--suspend"), "away", 0), (("move", "wall", "--device", there), "meted was started again", 1)):
-        r = Resider(m, "wall", SIZE, 3, "endless", wall=True, spill=False)
+        r = Resider(m, "wall", SIZE, 3, "waiting", wall=True, spill=False)
         r.has("holds")
         r.go_on()
         r.has("hangs")
@@ -204,7 +204,7 @@ def begin_again(m, c):
 def refused_by_the_one_before(m, c):
     """What a program has answered a meted is no answer to the first question of the next one."""
     c = begin_again(m, c)
-    r = Resider(m, "wall", SIZE, 3, "endless", wall=True, spill=False)
+    r = Resider(m, "wall", SIZE, 3, "waiting", wall=True, spill=False)
     r.has("holds")
     r.go_on()
     r.has("hangs")
@@ -327,7 +327,7 @@ def drained(m, c):
 
 def refused_by_drain(m, c):
     """A drained device's tenant that could not move is tried again, and named with the reason."""
-    r = Resider(m, "wall", SIZE, 2, "endless", wall=True, spill=False)
+    r = Resider(m, "wall", SIZE, 2, "waiting", wall=True, spill=False)
     r.has("holds")
     r.go_on()
     r.has("hangs")
@@ -349,7 +349,7 @@ def refused_by_drain(m, c):
 
 def called_off(m, c):
     """A device that is in service again keeps the tenants that its drain was about to move."""
-    r = Resider(m, "wall", SIZE, 2, "endless", wall=True, spill=False)
+    r = Resider(m, "wall", SIZE, 2, "waiting", wall=True, spill=False)
     r.has("holds")
     r.go_on()
     r.has("hangs")

@@ -1,5 +1,5 @@
 /*
- * resider.c: a program whose memory may move under it: resider BYTES ROUNDS [PAUSE_MS | endless | exit]
+ * resider.c: a program whose memory may move under it: resider BYTES ROUNDS [PAUSE_MS | endless | waiting | exit]
  *
  * Holds BYTES in allocations of many sizes. In each round a kernel changes one word in STEP of all of them, and so each
  * page changes in each round. In the end each word is compared with what it must be. A line for each round, with the
@@ -7,8 +7,9 @@
  *
  * It goes on with the next round when a line comes on standard input, or PAUSE_MS after the last, without waiting
  * where that is 0. exit: the end of standard input ends it at once, without another call. endless: after the first
- * round a kernel runs that waits for a word of the host's, which a line sets. With RESIDER_ORDERED in the environment
- * all of it is allocated and freed in the order of a stream, from the device's memory pool.
+ * round a kernel runs that waits for a word of the host's, which a line sets. waiting: its stream waits for that, which
+ * uses no processor. With RESIDER_ORDERED in the environment all of it is allocated and freed in the order of a stream,
+ * from the device's memory pool.
  */
 #include <cuda.h>
 
@@ -207,11 +208,14 @@ static bool next_line(int most_ms)
 	return true;
 }
 
-static void hang(volatile uint32_t *word, CUdeviceptr at)
+static void hang(volatile uint32_t *word, CUdeviceptr at, bool idly)
 {
 	void *args[] = { &at };
 
-	must(cuLaunchKernel(wait_for, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL), "cuLaunchKernel");
+	if (idly)
+		must(cuStreamWaitValue32(NULL, at, 1, CU_STREAM_WAIT_VALUE_EQ), "cuStreamWaitValue32");
+	else
+		must(cuLaunchKernel(wait_for, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL), "cuLaunchKernel");
 	puts("hangs");
 	fflush(stdout);
 	next_line(-1);
@@ -233,7 +237,8 @@ static void free_at_exit(void)
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 3 ? argv[3] : "";
-	bool endless = !strcmp(mode, "endless"), late = !strcmp(mode, "late"), exits = late || !strcmp(mode, "exit");
+	bool idly = !strcmp(mode, "waiting"), endless = idly || !strcmp(mode, "endless");
+	bool late = !strcmp(mode, "late"), exits = late || !strcmp(mode, "exit");
 	unsigned int rounds = argc > 2 ? (unsigned int)atoi(argv[2]) : 0;
 	int pause_ms = *mode && !endless && !exits ? atoi(mode) : -1;
 	double longest = 0, began, took;
@@ -277,7 +282,7 @@ int main(int argc, char **argv)
 		printf("round %u %llx %.3f\n", rounds_done, (unsigned long long)places(), took);
 		fflush(stdout);
 		if (endless && rounds_done == 1)
-			hang(word, word_at);
+			hang(word, word_at, idly);
 	}
 	printf("wrong %llu longest %.3f\n", (unsigned long long)wrong_words(), longest);
 	fflush(stdout);

@@ -1,7 +1,9 @@
 """
 Programs of many kinds behind a wall and on another server that are suspended, moved to another device and to another server
 at random times, and of whose processes one or another is killed: every result is that of a run that nobody has touched.
-What has no such result here cannot move at all (move_test.py says what that is): roam_test.py BUILD
+What has no such result here cannot move at all (move_test.py says what that is): roam_test.py BUILD [KIND...]
+
+Four of the kinds in each run, which METE_ROAM_SEED chooses; all with METE_TEST_LONG=1.
 """
 import os
 import random
@@ -185,7 +187,10 @@ m = Meted("--soft-only", env={**ENV, **PACE})
 c = m.control()
 m.make("wall", QUOTA, wall=True, spill=False)
 a, b = Server("a", **PACE), Server("b", **PACE)
-for kind in KINDS if len(sys.argv) < 3 else sys.argv[2:]:
+SEED = int(os.environ.get("METE_ROAM_SEED", time.time()))
+print(f"# seed {SEED}", flush=True)
+chosen = KINDS if LONG else random.Random(SEED).sample(KINDS, 4)  # others the next time, by the seed
+for kind in chosen if len(sys.argv) < 3 else sys.argv[2:]:
     alone = Alone(m, kind)
     moves_at_random(m, c, kind, alone)
     between_servers(a, b, kind, alone)
