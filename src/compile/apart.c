@@ -12,6 +12,9 @@
 
 #define VECTOR 64	/* bytes of one vector */
 #define VECTORS_MAX 12u /* that the elements of one vector are picked from */
+#define LINE 64		/* of the host's memory */
+#define LINES_MIN 4
+#define AHEAD 4096 /* how far behind what is loaded memory is fetched */
 #define STRIDE_MAX (1 << 20)
 #define IMM_MAX (1ll << 15) /* of the offset in an instruction: all of a register are checked together */
 
@@ -346,6 +349,20 @@ static bool find_fetch(const struct emit *e, struct fetch *ret)
 	return good;
 }
 
+/*
+ * Where lanes leave hardly anything out of some lines of memory, others will likely read what lies behind: rows of a
+ * matrix, block by block. The host does not see that in time, since each reads a part of several rows.
+ */
+static void fetch_ahead(struct emit *e, const struct elements *x)
+{
+	const int64_t span = x->end - x->least;
+
+	if (span < LINES_MIN * LINE || (int64_t)x->bytes * LANES * 2 < span)
+		return;
+	for (int64_t at = x->least; at < x->end; at += LINE)
+		value_prefetch(e, place(e, x, at + AHEAD, e->i8), false);
+}
+
 static LLVMValueRef single_element(struct emit *e, const struct access_form *a, struct elements *x)
 {
 	const struct fetch *f = fetch_of(e);
@@ -357,6 +374,7 @@ static LLVMValueRef single_element(struct emit *e, const struct access_form *a, 
 		x->bytes = made.bytes;
 		x->base = value_at(e, x->base, (uint64_t)made.least - operation(e)->imm, e->i8);
 		x->end += (int64_t)made.bytes - a->bytes;
+		fetch_ahead(e, x);
 		made.value = load_elements(e, x, made.bytes == 8 ? made.half : NULL);
 		e->fetch[e->fetches] = made;
 		f = &e->fetch[e->fetches++];

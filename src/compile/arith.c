@@ -5,6 +5,8 @@
 #include "compile/approx.h"
 #include "compile/value.h"
 
+#include <string.h>
+
 struct arith {
 	struct emit *e;
 	LLVMBuilderRef b;
@@ -417,13 +419,44 @@ static LLVMValueRef float_of_float(struct arith *a, const struct compile_op *o, 
 	return LLVMBuildFPTrunc(a->b, LLVMBuildBitCast(a->b, bits, f64, ""), f32, "");
 }
 
+#define HALVES 16u /* that one instruction widens */
+
+/*
+ * f16 as i16 of all lanes, by the host's own instruction: LLVM lets the type of f16 go on behind it where it compares
+ * the result, and takes vectors of that type apart.
+ */
+static LLVMValueRef widen_halves(struct arith *a, LLVMValueRef v)
+{
+	static const char name[] = "llvm.x86.avx512.mask.vcvtph2ps.512";
+	const unsigned id = LLVMLookupIntrinsicID(name, sizeof(name) - 1);
+	LLVMTypeRef t = LLVMIntrinsicGetType(a->e->context, id, NULL, 0);
+	LLVMValueRef f = LLVMGetIntrinsicDeclaration(a->e->module, id, NULL, 0), index[HALVES], part[2], args[4];
+	const uint32_t parts = LLVMGetVectorSize(LLVMTypeOf(v)) / HALVES;
+
+	args[1] = LLVMGetUndef(LLVMVectorType(a->e->f32, HALVES));
+	args[2] = LLVMConstInt(LLVMInt16TypeInContext(a->e->context), 0xffff, false);
+	args[3] = LLVMConstInt(a->e->i32, 4, false); /* flags as they are set */
+	for (uint32_t k = 0; k < parts; k++) {
+		for (uint32_t i = 0; i < HALVES; i++)
+			index[i] = LLVMConstInt(a->e->i32, k * HALVES + i, false);
+		args[0] = LLVMBuildShuffleVector(a->b, v, LLVMGetUndef(LLVMTypeOf(v)), LLVMConstVector(index, HALVES),
+						 "");
+		part[k] = LLVMBuildCall2(a->b, t, f, args, 4, "");
+	}
+	return value_join(a->e, part, parts, HALVES);
+}
+
 /* f32 of the f16 in the lower half. */
 static LLVMValueRef float_of_half(struct arith *a, LLVMValueRef bits)
 {
 	LLVMTypeRef half = formed(bits, LLVMHalfTypeInContext(a->e->context));
 	LLVMTypeRef narrow16 = formed(bits, LLVMInt16TypeInContext(a->e->context));
 
-	bits = LLVMBuildBitCast(a->b, LLVMBuildTrunc(a->b, bits, narrow16, ""), half, "");
+	bits = LLVMBuildTrunc(a->b, bits, narrow16, "");
+	if (value_is_lanes(bits) && LLVMGetVectorSize(narrow16) >= HALVES &&
+	    !strcmp(a->e->flow->request->isa, "avx512"))
+		return widen_halves(a, bits);
+	bits = LLVMBuildBitCast(a->b, bits, half, "");
 	return LLVMBuildFPExt(a->b, bits, formed(bits, a->e->f32), "");
 }
 

@@ -263,15 +263,10 @@ static void next_lane(struct emit *e, LLVMValueRef left, LLVMBasicBlockRef head)
 /* The addresses may be far apart: the host fetches all of them at once, not one behind each atomic. */
 static void fetch_ahead(struct emit *e, const struct plan *p, LLVMValueRef at, LLVMValueRef here)
 {
-	const unsigned id = LLVMLookupIntrinsicID("llvm.prefetch", strlen("llvm.prefetch"));
-	LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->module, id, &e->bytes, 1), left, lane;
-	LLVMValueRef args[4] = { NULL, LLVMConstInt(e->i32, 1, false), LLVMConstInt(e->i32, 3, false),
-				 LLVMConstInt(e->i32, 1, false) };
 	LLVMBasicBlockRef head;
+	LLVMValueRef left, lane = each_lane(e, here, &left, &head);
 
-	lane = each_lane(e, here, &left, &head);
-	args[0] = pointer_of(e, p, at, lane);
-	LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, &e->bytes, 1), f, args, 4, "");
+	value_prefetch(e, pointer_of(e, p, at, lane), true);
 	next_lane(e, left, head);
 }
 

@@ -137,6 +137,16 @@ void value_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, uint32_t 
 	LLVMSetAlignment(LLVMBuildStore(e->b, v, pointer), align);
 }
 
+void value_prefetch(struct emit *e, LLVMValueRef pointer, bool write)
+{
+	const unsigned id = LLVMLookupIntrinsicID("llvm.prefetch", strlen("llvm.prefetch"));
+	LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->module, id, &e->bytes, 1);
+	LLVMValueRef args[] = { pointer, LLVMConstInt(e->i32, write, false), LLVMConstInt(e->i32, 3, false),
+				LLVMConstInt(e->i32, 1, false) };
+
+	LLVMBuildCall2(e->b, LLVMIntrinsicGetType(e->context, id, &e->bytes, 1), f, args, 4, "");
+}
+
 LLVMValueRef value_field(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMTypeRef t)
 {
 	return value_load(e, t, value_at(e, base, offset, t), 1);

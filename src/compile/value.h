@@ -76,6 +76,8 @@ LLVMValueRef value_settle(struct emit *e, LLVMValueRef v);
 LLVMValueRef value_at(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMTypeRef t); /* a pointer to t */
 LLVMValueRef value_load(struct emit *e, LLVMTypeRef t, LLVMValueRef pointer, uint32_t align);
 void value_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, uint32_t align);
+/* The host fetches what is there, if anything is. */
+void value_prefetch(struct emit *e, LLVMValueRef pointer, bool write);
 LLVMValueRef value_field(struct emit *e, LLVMValueRef base, uint64_t offset, LLVMTypeRef t);
 LLVMValueRef value_intrinsic(struct emit *e, const char *name, LLVMTypeRef t, LLVMValueRef *args, unsigned count);
 /* For the lanes of a mask, a vector of i1; others get 0. If several lanes write to one place, the last one wins. */
