@@ -200,8 +200,11 @@ struct warp {
 	const struct machine *machine;	  /* of the kernel, when the warp started; see hot.h */
 	const struct machine *compiled;	  /* the same, while the group is in the kernel itself */
 	uint32_t misses;		  /* number of times that it could not be entered */
-	uint32_t brief;			  /* where machine code goes on behind a barrier, plus 1: registers that are not
-					   * lanes are in the frame as it has left them there, lane 0 only; 0: nowhere */
+	/*
+	 * Where machine code goes on behind a barrier, plus 1: of registers that are no lanes the frame has only what
+	 * it has left there, in lane 0. 0: nowhere.
+	 */
+	uint32_t brief;
 	uint8_t *base[2];		  /* registers, constants of the group's frame */
 	uint8_t *local;			  /* of lane 0, at this frame's offset */
 	uint32_t local_stride;
