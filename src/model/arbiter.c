@@ -167,9 +167,8 @@ void arbiter_change(struct arbiter *a, int i, const struct arbiter_terms *terms,
 	struct tenant *t = &a->tenant[i];
 	enum pool before = pool_of(t);
 
-	/* By another class its turn would be nobody's to end. */
-	if (terms->class != t->terms.class)
-		turns_close(a, i);
+	/* By another class its turn would be nobody's to end, and by shorter turns it would be as long as it was. */
+	t->over |= terms->class != t->terms.class || terms->turn_ns != t->terms.turn_ns;
 	take_terms(a, i, terms);
 	a->changed[pool_of(t)] = true;
 	if (pool_of(t) == before)
@@ -445,16 +444,19 @@ static void set_payer(struct arbiter *a)
 	busy_hold(a->busy, payer, a->now_ns);
 }
 
-/* Tenants outside of the competition: native ones pass, frozen ones do not. */
+/* Tenants outside of the competition: native ones pass, frozen ones do not. And those whose turn was by other terms. */
 static void set_outsiders(struct arbiter *a)
 {
 	for (unsigned int n = 0; n < a->count; n++) {
 		int i = a->list[n];
 		struct tenant *t = &a->tenant[i];
 
-		if (t->terms.gated && t->terms.frozen)
+		if (t->over || (t->terms.gated && t->terms.frozen))
 			turns_close(a, i);
-		else if (!t->terms.gated) {
+		t->over = false;
+		if (t->terms.gated && t->terms.frozen)
+			continue;
+		if (!t->terms.gated) {
 			lose_turn(a, i);
 			turns_set(a, t, true, 0, 0);
 		}

@@ -49,28 +49,28 @@
 #define GUARD_MOST_NS (2000 * MS)
 #define EPSILON_NS (1.0 * US)
 #define HEARTBEAT_NS (1000 * MS)
-#define WORK_NS (10 * MS)   /* edges are taken so often while there is work: a client keeps WIRE_EDGES of them */
-#define ABSENT_NS (1 * MS)  /* who is opened and does nothing for so long is asleep, for all we know */
-#define ABSENT_MOST 2u	    /* and is given twice as long each time, so many times */
-#define ABSENT_REST 25u	    /* and left alone for so many times as long */
+#define WORK_NS (10 * MS)	/* edges are taken so often while there is work: a client keeps WIRE_EDGES of them */
+#define ABSENT_NS (1 * MS)	/* who is opened and does nothing for so long is asleep, for all we know */
+#define ABSENT_MOST 2u		/* and is given twice as long each time, so many times */
+#define ABSENT_REST 25u		/* and left alone for so many times as long */
 #define CLAIM_IDLE_NS (10 * MS) /* so long who has a claim may pause in its turn: it is its own time */
 #define CLAIM_BUSY_NS (50 * MS) /* and while others have work of unknown length in flight: the engine is busy */
-#define VAIN_MOST 4u /* who has not used it is not given the next 1, 2, 4 ... of them: so many doublings */
+#define VAIN_MOST 4u		/* who has not used it is not given the next 1, 2, 4 ... of them: so many doublings */
 #define UNKNOWN_NS (400 * MS)	/* work of unknown length is waited for */
 #define UNKNOWN_BESIDE_NS (2000 * MS) /* by other work of unknown length: two at once would leave others a third */
 #define WASTED_NS (100 * (int64_t)MS) /* who lets the engine idle for so long, and asks for it, is not behind */
-#define UNHEARD_NS (4000.0 * MS) /* for so long a kernel may be asked for before it is measured */
+#define UNHEARD_NS (4000.0 * MS)      /* for so long a kernel may be asked for before it is measured */
 #define DOUBT_NS (1000 * (int64_t)MS) /* so much of such pauses is remembered */
-#define OUTLASTS_NS (1 * MS)	/* a holder whose work outlasts its turn, and who goes on, is looked at so often */
-#define STARVED_NS (1000 * MS)	/* who has waited so long for its first turn goes before others without a claim */
-#define CLAIMED_MOST 0.9	/* of the engine, for what guarantees are behind */
-#define UNCLAIMED_LEAST 0.05	/* of the time in which others go first by a claim is owed to those who wait */
-#define UNCLAIMED_DUE_NS (25 * MS) /* when it is so much, one of them goes next */
+#define OUTLASTS_NS (1 * MS)	     /* a holder whose work outlasts its turn, and who goes on, is looked at so often */
+#define STARVED_NS (1000 * MS)	     /* who has waited so long for its first turn goes before others without a claim */
+#define CLAIMED_MOST 0.9	     /* of the engine, for what guarantees are behind */
+#define UNCLAIMED_LEAST 0.05	     /* of the time in which others go first by a claim is owed to those who wait */
+#define UNCLAIMED_DUE_NS (25 * MS)   /* when it is so much, one of them goes next */
 #define UNCLAIMED_MOST_NS (400 * MS) /* they may have had in advance */
 #define UNCLAIMED_PRICE_NS (2000 * MS) /* more is not saved for one of them, however long its work is */
-#define GONE_NS (16000 * MS)	/* for so long it is remembered how long kernels of those who left were */
-#define ARREARS_CYCLES 3u	/* who is behind its guarantee by what it has in so many cycles has a claim */
-#define LATE_NS (5000 * MS) /* an edge of somebody who has left comes no later */
+#define GONE_NS (16000 * MS)	       /* for so long it is remembered how long kernels of those who left were */
+#define ARREARS_CYCLES 3u	       /* who is behind its guarantee by what it has in so many cycles has a claim */
+#define LATE_NS (5000 * MS)	       /* an edge of somebody who has left comes no later */
 #define INBOX 4096u
 #define NOBODY (-1)
 
@@ -101,13 +101,14 @@ struct tenant {
 	uint64_t idle_from_ns; /* nothing has */
 	struct arbiter_turn turn;
 	bool changed;
+	bool over; /* its terms are others than those of its turn */
 	uint64_t opened_ns, closed_ns;
 	/* What it had in flight when it was closed is waited for from then: it had begun and was to end at these. */
 	uint64_t drain_ns, drain_began_ns, drain_done_ns;
-	uint64_t passed_ns; /* it is next, and others have gone before it since; 0: they have not */
+	uint64_t passed_ns;	  /* it is next, and others have gone before it since; 0: they have not */
 	uint64_t quantum_from_ns; /* the present quantum began */
 	uint64_t quantum_ns;	  /* and lasts so long */
-	double before; /* of a cycle, before its place there: the shares of those whose place comes first */
+	double before;		  /* of a cycle, before its place there: the shares of those whose place comes first */
 	uint64_t least_until_ns;  /* the launch that the turn was made for must find room */
 	bool fresh;		  /* came back after an absence, and has not had a turn since */
 	uint64_t seen_charged_ns, seen_idled_ns;
@@ -117,30 +118,30 @@ struct tenant {
 	struct arrears arrears;
 	double by_clock_ns; /* the same by the time of its turns: what others' pages say does not change it */
 	uint64_t seen_wanted_ns;
-	uint64_t stood_ns; /* waited without work in flight, since its arrears were settled */
-	double unheard_ns; /* had or waited for beyond what was heard of as asked for; below 0: so much less */
-	double silent_ns;  /* of late it seemed to ask for nothing for so long */
-	int64_t doubtful_ns; /* of late it paused for so long while others had work in flight */
-	double unspent_ns; /* had beside work that has not been measured yet: not taken from the arrears yet */
-	double unspent_free_ns; /* the same of what was nobody's */
+	uint64_t stood_ns;	  /* waited without work in flight, since its arrears were settled */
+	double unheard_ns;	  /* had or waited for beyond what was heard of as asked for; below 0: so much less */
+	double silent_ns;	  /* of late it seemed to ask for nothing for so long */
+	int64_t doubtful_ns;	  /* of late it paused for so long while others had work in flight */
+	double unspent_ns;	  /* had beside work that has not been measured yet: not taken from the arrears yet */
+	double unspent_free_ns;	  /* the same of what was nobody's */
 	uint64_t unspent_from_ns; /* since then */
 	struct handed handed;
 	uint64_t resumed_ns; /* its account was restored then */
-	unsigned int vain;  /* pauses in a row by a claim after which it did not go on */
-	unsigned int hasty; /* so many of its turns end at a pause as if it had no claim */
-	int64_t wasted_ns; /* of late it let the engine idle for so long while it asked, less what it worked */
-	bool claimed; /* its quantum is by its claim */
-	double paid_ns; /* without a guarantee: paid for at the beginning of its turn, and not used yet */
-	bool behind;  /* it has a claim, and waits or works */
-	bool noted;   /* an edge of what is in flight has come */
-	bool lied;    /* it told of work of unknown length, which ended, and nothing of it was measured */
+	unsigned int vain;   /* pauses in a row by a claim after which it did not go on */
+	unsigned int hasty;  /* so many of its turns end at a pause as if it had no claim */
+	int64_t wasted_ns;   /* of late it let the engine idle for so long while it asked, less what it worked */
+	bool claimed;	     /* its quantum is by its claim */
+	double paid_ns;	     /* without a guarantee: paid for at the beginning of its turn, and not used yet */
+	bool behind;	     /* it has a claim, and waits or works */
+	bool noted;	     /* an edge of what is in flight has come */
+	bool lied;	     /* it told of work of unknown length, which ended, and nothing of it was measured */
 	struct bucket bucket;
 	struct gaps gaps;
 	struct lead lead; /* of its turns */
 	int after;	  /* who had the engine before its turn, and nothing of its turn has been seen yet; or NOBODY */
 	int beside;	  /* who was still at work when its turn's work began, or NOBODY */
-	uint64_t beside_ns; /* since then */
-	uint64_t next_ns; /* predicted length of what it had waiting last */
+	uint64_t beside_ns;    /* since then */
+	uint64_t next_ns;      /* predicted length of what it had waiting last */
 	uint64_t last_end_ns;  /* its last work ended */
 	unsigned int absences; /* turns in a row that it did not take up */
 	uint64_t absent_until_ns;

@@ -847,16 +847,21 @@ static void test_changes_beside(void)
 	sim_free(s);
 }
 
-/* A turn of ten minutes that somebody asked for is over when another one is behind its guarantee. */
-static void test_exclusive_beside(double guarantee_pct)
+/*
+ * A turn of ten minutes that somebody asked for is over when another one is behind its guarantee, or when shorter turns
+ * are asked for (`changes`).
+ */
+static void test_exclusive_beside(double guarantee_pct, bool changes)
 {
-	struct arbiter_terms x = fair(), half = fixed(guarantee_pct);
+	struct arbiter_terms x = fair(), short_turns = fair(), half = fixed(guarantee_pct);
 	struct sim_load l = saturating(2);
 	struct sim *s = begin(20, 2);
 	double got;
 
 	x.turn_ns = 600 * SIM_S;
 	sim_add(s, &x, &l);
+	if (changes)
+		sim_change(s, 0, &short_turns, 0.5);
 	l.start_s = 1;
 	sim_add(s, &half, &l);
 	run(s, 2, 20, "exclusive beside a guarantee");
@@ -1026,8 +1031,9 @@ int main(void)
 	test_sudden_guaranteed(0, 0.35);
 	test_sudden_guaranteed(1, 0.4);
 	test_exclusive();
-	test_exclusive_beside(50);
-	test_exclusive_beside(20);
+	test_exclusive_beside(50, false);
+	test_exclusive_beside(20, false);
+	test_exclusive_beside(50, true);
 	test_class_change(ARBITER_NORMAL, ARBITER_LOW, 100);
 	test_class_change(ARBITER_LOW, ARBITER_NORMAL, 50);
 	test_class_change(ARBITER_HIGH, ARBITER_NORMAL, 50);
