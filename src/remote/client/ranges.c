@@ -13,6 +13,7 @@
 #endif
 
 #define PAGE UINT64_C(4096)
+#define LEAST UINT64_C(65536) /* below is NULL, and what a program finds by it: root could map that */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all */
 static struct extent *there;				 /* owner: struct range */
@@ -61,7 +62,7 @@ static int place_locked(uint64_t address, uint64_t bytes)
 	uint64_t at = address / PAGE * PAGE, end;
 	int r;
 
-	if (__builtin_add_overflow(address, bytes, &end) || end > UINT64_MAX - PAGE)
+	if (address < LEAST || __builtin_add_overflow(address, bytes, &end) || end > UINT64_MAX - PAGE)
 		return -EEXIST;
 	end = (end + PAGE - 1) / PAGE * PAGE;
 	while (at < end) {
