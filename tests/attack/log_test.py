@@ -105,7 +105,7 @@ for _ in range(FAULTS):
     subprocess.run([METE, "soft", "fault", "0", "--xid", "63"], env=s.env, check=True)
 made = attacker.value()
 bound = 2 * AT_ONCE * (time.monotonic() - began + 1)
-ok(made > bound > len(lines("http: ")), "which are bounded", made, len(lines("http: ")), bound)
+ok(len(lines("http: ")) < min(bound, made / 2), "which are bounded", made, len(lines("http: ")), bound)
 ok(until(lambda: len(lines("Xid 63")) == FAULTS), "and of the faults of the device meanwhile each is written", lines("Xid 63"))
 s.close()
 finish()
