@@ -232,8 +232,9 @@ def main():
     env.pop("CUDA_VISIBLE_DEVICES", None)
     config = os.path.join(folder, "meted.yaml")
     with open(config, "w", encoding="utf-8") as f:
-        # Programs that fault on purpose are not to be shut out; workers that nobody takes would cost as much as most programs.
-        f.write("faults:\n  count: 0\nworkers:\n  idle: 0\n")
+        # Programs that fault on purpose are not to be shut out. Workers that nobody takes, and children of meted's that look for other
+        # drivers, would cost as much as most programs.
+        f.write("faults:\n  count: 0\nworkers:\n  idle: 0\ndriver:\n  soft_only: true\n")
     env.update({
         "METE_CONFIG": config,
         "METE_SOFT_DIR": os.path.join(folder, "soft"),

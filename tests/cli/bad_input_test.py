@@ -199,6 +199,8 @@ class Programs(place.MeteTest):
 
 
 class Surroundings(place.MeteTest):
+    SOFT_ONLY = False  # some of them take the folder away in which the settings would lie
+
     def test_runtime_directory(self):
         run = ['run', '-m', '1M', 'true']
         self.refused(125, run, 'relative', 'absolute', env={'METE_RUNTIME_DIR': 'relative'})

@@ -58,7 +58,10 @@ def alive(pid):
 
 
 class MeteTest(unittest.TestCase):
-    """A place for one test: two software devices of 1 GiB."""
+    """A place for one test: two software devices of 1 GiB. SOFT_ONLY: meted starts no children that look for other drivers, each of
+    which costs as much as a program."""
+
+    SOFT_ONLY = True
 
     def setUp(self):
         awake()
@@ -71,6 +74,8 @@ class MeteTest(unittest.TestCase):
                         METE_SOFT_MEMORY='1G', METE_SOFT_DEVICES='2', LC_ALL='C',
                         OCL_ICD_VENDORS='/nonexistent')  # the machine's own OpenCL devices: tests/opencl
         os.mkdir(self.env['METE_SOFT_DIR'])
+        if self.SOFT_ONLY:
+            self.env['METE_CONFIG'] = self.program('meted.yaml', 'driver:\n  soft_only: true\n', 0o644)
         self.started = []
 
     def tearDown(self):

@@ -31,7 +31,7 @@ ENV = {"METE_SOFT_DEVICES": "2", "METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_M
 CONTEXT = 0 if WALL else MIB
 METED, DRIVER = os.path.join(BUILD, "src/daemon/meted"), os.path.join(BUILD, "src/softdev/libcuda.so.1")
 HOLDER = os.path.join(BUILD, "tests/memory/holder")
-TIMES = 200 if os.environ.get("METE_TEST_LONG") else 3 if os.environ.get("METE_TEST_SANITIZED") else 12
+TIMES = 200 if os.environ.get("METE_TEST_LONG") else 3 if os.environ.get("METE_TEST_SANITIZED") else 6
 SEED = int(os.environ.get("METE_TEST_SEED", random.randrange(1 << 30)))
 
 
