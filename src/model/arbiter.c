@@ -187,8 +187,10 @@ static void note_change(struct arbiter *a)
 {
 	uint64_t ns = a->floor.least_ns[0] < CHANGE_MOST_NS ? a->floor.least_ns[0] : CHANGE_MOST_NS;
 
-	if (a->floor.rounds && (ns > a->change_ns + a->change_ns / 4 || ns < a->change_ns - a->change_ns / 4))
-		a->change_ns = ns;
+	if (!a->floor.rounds || (ns <= a->change_ns + a->change_ns / 4 && ns >= a->change_ns - a->change_ns / 4))
+		return;
+	a->change_ns = ns;
+	a->units_changed[MAIN] = a->units_changed[REST] = true;
 }
 
 /* Its turn has begun: how long after the work of the one before? */
@@ -301,6 +303,22 @@ void arbiter_ends(struct arbiter *a, int i, uint64_t at_ns)
 	add_note(a, i, at_ns, false);
 }
 
+/* Whether its launches are all alike, and how long. Predictions vary a little where kernels do not. */
+static void note_unit(struct arbiter *a, struct tenant *t, uint64_t ns)
+{
+	uint64_t off = ns > t->unit_ns ? ns - t->unit_ns : t->unit_ns - ns;
+	bool were = t->alike >= ALIKE;
+
+	if (off > t->unit_ns / ALIKE_PART) {
+		t->unit_ns = ns;
+		t->alike = 0;
+	} else {
+		t->unit_ns = (7 * t->unit_ns + ns) / 8;
+		t->alike += t->alike < ALIKE;
+	}
+	a->units_changed[pool_of(t)] |= were != (t->alike >= ALIKE);
+}
+
 void arbiter_demands(struct arbiter *a, int i, const struct arbiter_demand *demand, uint64_t now_ns)
 {
 	struct tenant *t = &a->tenant[i];
@@ -326,8 +344,10 @@ void arbiter_demands(struct arbiter *a, int i, const struct arbiter_demand *dema
 	}
 	if (!demand->waiting)
 		t->passed_ns = 0;
-	if (demand->waiting)
+	if (demand->waiting) {
 		t->next_ns = demand->needs_ns;
+		note_unit(a, t, demand->needs_ns);
+	}
 	t->demand = *demand;
 }
 

@@ -32,6 +32,9 @@
 #define WINDOW_NS (1000 * MS)
 #define CHANGE_NS (100 * US) /* a change of hands that takes longer makes them longer still */
 #define CHANGE_MOST_NS (400 * US)
+#define ALIKE 16u	       /* so many launches in a row are about as long: its kernels are all alike */
+#define ALIKE_PART 8u	       /* to so small a part */
+#define TURN_MOST_NS (50 * MS) /* in a cycle of whole kernels, which may be twice as long as others */
 #define QUANTUM_MIN_NS (2 * MS)
 #define QUANTUM_MAX_NS (20 * MS)
 #define BOUND_NS (4 * MS)
@@ -142,6 +145,8 @@ struct tenant {
 	int beside;	  /* who was still at work when its turn's work began, or NOBODY */
 	uint64_t beside_ns;    /* since then */
 	uint64_t next_ns;      /* predicted length of what it had waiting last */
+	uint64_t unit_ns;      /* its last launches were all about so long */
+	unsigned int alike;    /* so many of them in a row */
 	uint64_t last_end_ns;  /* its last work ended */
 	unsigned int absences; /* turns in a row that it did not take up */
 	uint64_t absent_until_ns;
@@ -167,20 +172,23 @@ struct arbiter {
 	int last[POOLS]; /* who held the turn before; pays while it drains */
 	uint64_t now_ns;
 	bool started;
-	uint64_t next_ns;	/* when to be called again */
-	uint64_t quiet_from_ns; /* nobody of the main pool has wanted anything since; 0: somebody does */
-	uint64_t readmit_ns;	/* low class comes after so long a quiet */
-	uint64_t high_seen_ns;	/* high class was about */
-	uint64_t longest_ns;	/* the costliest turn of all, of late */
-	double gone_ns;		/* of those who have left */
-	double promised[POOLS]; /* to those who want the engine */
-	double divided[POOLS];	/* the sum of their shares */
-	bool changed[POOLS];	/* the terms of one of them, since they were divided */
-	bool placed[POOLS];	/* turns keep to their places in the cycle */
-	uint64_t change_ns;	/* a change of hands takes so long, about */
-	uint64_t ganged_ns;	/* last, something was required of a turn here by those on other devices */
-	unsigned int behind;	/* so many have a claim, and wait or work */
-	double unclaimed_ns;	/* what is owed to those without one */
+	uint64_t next_ns;	   /* when to be called again */
+	uint64_t quiet_from_ns;	   /* nobody of the main pool has wanted anything since; 0: somebody does */
+	uint64_t readmit_ns;	   /* low class comes after so long a quiet */
+	uint64_t high_seen_ns;	   /* high class was about */
+	uint64_t longest_ns;	   /* the costliest turn of all, of late */
+	double gone_ns;		   /* of those who have left */
+	double promised[POOLS];	   /* to those who want the engine */
+	double divided[POOLS];	   /* the sum of their shares */
+	bool changed[POOLS];	   /* the terms of one of them, since they were divided */
+	bool placed[POOLS];	   /* turns keep to their places in the cycle */
+	bool units_changed[POOLS]; /* whether kernels are alike, since whole_ns was found */
+	bool all_alike[POOLS];	   /* the kernels of each tenant that wants the engine are alike */
+	uint64_t whole_ns[POOLS];  /* a cycle of whole kernels (cycle.h); 0: none */
+	uint64_t change_ns;	   /* a change of hands takes so long, about */
+	uint64_t ganged_ns;	   /* last, something was required of a turn here by those on other devices */
+	unsigned int behind;	   /* so many have a claim, and wait or work */
+	double unclaimed_ns;	   /* what is owed to those without one */
 	uint64_t guard_from_ns, guard_high_ns, guard_overlap_ns;
 	double low_scale; /* of low_bound_ns, as the guard has it */
 	struct note inbox[INBOX];

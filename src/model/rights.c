@@ -3,6 +3,7 @@
  */
 #include "model/arbiter_state.h"
 
+#include "model/cycle.h"
 #include "model/shares.h"
 
 #include <math.h>
@@ -67,17 +68,21 @@ static uint64_t scaled(const struct arbiter *a, uint64_t ns)
 	return a->change_ns > CHANGE_NS ? ns * a->change_ns / CHANGE_NS : ns;
 }
 
-/* In which each of those who want the engine has its quantum. */
-static uint64_t cycle_ns(const struct arbiter *a, enum pool p)
+/* Places hold shares where they are, however long cycles are: so these are as long as changes of hands want. */
+static uint64_t placed_cycle_ns(const struct arbiter *a, enum pool p)
 {
 	uint64_t ns = base_cycle_ns(a, p);
 
-	/* Places hold shares where they are, however long cycles are: so these are as long as changes of hands want. */
-	if (a->placed[p]) {
-		ns = scaled(a, ns + ns / 4);
-		ns = WINDOW_NS / (WINDOW_NS / (ns < CYCLE_MOST_NS ? ns : CYCLE_MOST_NS));
-	}
-	return ns;
+	ns = scaled(a, ns + ns / 4);
+	return ns < CYCLE_MOST_NS ? ns : CYCLE_MOST_NS;
+}
+
+/* In which each of those who want the engine has its quantum. */
+static uint64_t cycle_ns(const struct arbiter *a, enum pool p)
+{
+	if (!a->placed[p])
+		return base_cycle_ns(a, p);
+	return a->whole_ns[p] ? a->whole_ns[p] : WINDOW_NS / (WINDOW_NS / placed_cycle_ns(a, p));
 }
 
 /* Who is kept waiting by others keeps what its limit lets it have in a cycle, and while a long kernel lasts. */
@@ -533,6 +538,26 @@ static void divide(struct arbiter *a, enum pool p)
 	lay_out(a, p);
 }
 
+/* Looks for a cycle of whole kernels, for those who want the engine now. */
+static void fit_kernels(struct arbiter *a, enum pool p)
+{
+	const struct lags *l = &a->lags[p];
+	struct cycle_part parts[ARBITER_TENANTS];
+	uint64_t change = a->change_ns > CHANGE_NS ? a->change_ns : CHANGE_NS;
+
+	for (unsigned int n = 0; n < l->count; n++) {
+		const struct tenant *t = &a->tenant[l->list[n]];
+		bool whole = t->alike >= ALIKE && !t->terms.turn_ns;
+
+		parts[n] = (struct cycle_part){ .share = l->of[l->list[n]].share, .kernel_ns = whole ? t->unit_ns : 0 };
+	}
+	a->units_changed[p] = false;
+	a->all_alike[p] = true;
+	for (unsigned int n = 0; n < l->count; n++)
+		a->all_alike[p] &= parts[n].kernel_ns != 0;
+	a->whole_ns[p] = cycle_of_kernels(parts, l->count, placed_cycle_ns(a, p), change, TURN_MOST_NS, WINDOW_NS);
+}
+
 /*
  * Everybody who wants the engine has a place in the cycle, and they fill it. Where somebody is behind, or a turn was
  * longer than any quantum, or goes along with turns on other devices, turns do not keep to places.
@@ -562,6 +587,7 @@ void rights_take_wants(struct arbiter *a)
 			continue;
 		if (wants) {
 			t->fresh = a->now_ns - l->of[i].left_ns > CYCLE_NS / 4;
+			t->alike = 0; /* a cycle is fitted to those who stay */
 			lags_enter(l, (unsigned int)i, a->now_ns);
 		} else {
 			lags_leave(l, (unsigned int)i, a->now_ns);
@@ -571,6 +597,8 @@ void rights_take_wants(struct arbiter *a)
 	for (enum pool p = 0; p < POOLS; p++) {
 		if (moved[p] || a->changed[p])
 			divide(a, p);
+		if (moved[p] || a->changed[p] || a->units_changed[p])
+			fit_kernels(a, p);
 		a->changed[p] = false;
 		a->placed[p] = keep_places(a, p);
 	}
@@ -594,8 +622,10 @@ uint64_t rights_quantum(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
 	uint64_t ns = (uint64_t)(share_of(a, i) * (double)cycle_ns(a, pool_of(t)));
-	uint64_t max = a->params.quantum_max_ns, most = a->placed[pool_of(t)] ? scaled(a, max + max / 2) : max;
+	uint64_t max = a->params.quantum_max_ns, most = max;
 
+	if (a->placed[pool_of(t)])
+		most = a->whole_ns[pool_of(t)] ? TURN_MOST_NS : scaled(a, max + max / 2);
 	if (t->terms.turn_ns)
 		return t->terms.turn_ns;
 	if (ns < a->params.quantum_min_ns)
@@ -788,6 +818,17 @@ static double deadline(const struct arbiter *a, int i)
 	return fabs(off) < cycle / 4 ? due - off : due;
 }
 
+/* How far the place of i in a cycle is behind that of whoever had the turn last. */
+static double behind_last(const struct arbiter *a, int i)
+{
+	enum pool p = pool_of(&a->tenant[i]);
+	int last = a->holder[p] >= 0 ? a->holder[p] : a->last[p];
+	double before = last >= 0 && a->lags[p].of[last].wants ? a->tenant[last].before : 0;
+	double behind = a->tenant[i].before - before;
+
+	return behind > 0 && i != last ? behind : behind + a->divided[p];
+}
+
 /* Does i go before j? */
 bool rights_before(const struct arbiter *a, int i, int j)
 {
@@ -809,6 +850,9 @@ bool rights_before(const struct arbiter *a, int i, int j)
 	/* Who was away and has a guarantee finds it at once. */
 	if (may && (t->fresh && t->terms.guarantee_ppm) != (u->fresh && u->terms.guarantee_ppm))
 		return t->fresh && t->terms.guarantee_ppm;
+	/* Places follow one another, also where turns have come to be off by more than a kernel: of those who stay. */
+	if (may && a->all_alike[pool_of(t)] && is_laid_out(a, i) && is_laid_out(a, j))
+		return behind_last(a, i) < behind_last(a, j);
 	return deadline(a, i) < deadline(a, j);
 }
 
