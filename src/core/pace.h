@@ -110,6 +110,7 @@ struct pace {
 	uint32_t unmarked_launches;
 	uint32_t to_mark;  /* so many launches get markers before others go without */
 	uint64_t doubt_ns; /* so much of what nobody saw may be left uncharged (markers.c) */
+	uint32_t lates;	   /* recent ends that a program was late to see, by its own event (waits.c) */
 	uint32_t strikes;  /* of late so many times the host's clock could not be trusted */
 	/* of a program that paces itself (away.c) */
 	uint64_t away_since_ns, away_busy_ns;

@@ -15,6 +15,8 @@
 #define OFF_NS 200000u	       /* a thread that was off the processor says nothing of delays */
 #define STRIKES 7u	       /* so many doublings of LEARNT */
 #define FORGIVEN 512u	       /* after so many launches without markers one of them is over */
+#define LATE_EACH 64u	       /* one launch in so many may be late that has an event of the program's behind it */
+#define LATE_MOST 256u	       /* or a few more in a row */
 #define LONGER_NS 20000u       /* work that seems to take so much longer than its like, and a quarter more */
 #define LEFT_MOST_NS 10000000u /* the markers of longer work cost nothing beside it */
 
@@ -125,6 +127,7 @@ bool waits_may_leave_locked(struct pace *p, uint64_t ns)
 		return false;
 	if (++p->unmarked_launches % FORGIVEN == 0)
 		p->strikes -= p->strikes > 0;
+	p->lates -= p->lates > 0;
 	return !is_drawn();
 }
 
@@ -155,8 +158,14 @@ bool waits_left_locked(const struct pace *p)
 
 void waits_late_locked(struct pace *p)
 {
-	if (waits_left_locked(p))
-		forget_locked(p);
+	if (!waits_left_locked(p))
+		return;
+	/* Its event would have shown the end: the clock is not at fault, and that one is charged too much. */
+	p->lates += LATE_EACH;
+	if (atomic_load_explicit(&p->left_event, memory_order_relaxed) && p->lates <= LATE_MOST)
+		return;
+	p->lates = 0;
+	forget_locked(p);
 }
 
 void waits_missed(struct pace *p, const struct stream *s)
