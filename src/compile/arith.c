@@ -422,13 +422,11 @@ static LLVMValueRef float_of_float(struct arith *a, const struct compile_op *o, 
 #define HALVES 16u /* that one instruction widens */
 
 /*
- * f16 as i16 of all lanes, by the host's own instruction: LLVM lets the type of f16 go on behind it where it compares
- * the result, and takes vectors of that type apart.
+ * f16 as i16 of all lanes, by the host's own instruction, LLVM's number `id`. As a conversion LLVM would let the type
+ * of f16 go on behind it where the result is compared, and it takes vectors of that type apart.
  */
-static LLVMValueRef widen_halves(struct arith *a, LLVMValueRef v)
+static LLVMValueRef widen_halves(struct arith *a, unsigned id, LLVMValueRef v)
 {
-	static const char name[] = "llvm.x86.avx512.mask.vcvtph2ps.512";
-	const unsigned id = LLVMLookupIntrinsicID(name, sizeof(name) - 1);
 	LLVMTypeRef t = LLVMIntrinsicGetType(a->e->context, id, NULL, 0);
 	LLVMValueRef f = LLVMGetIntrinsicDeclaration(a->e->module, id, NULL, 0), index[HALVES], part[2], args[4];
 	const uint32_t parts = LLVMGetVectorSize(LLVMTypeOf(v)) / HALVES;
@@ -449,13 +447,15 @@ static LLVMValueRef widen_halves(struct arith *a, LLVMValueRef v)
 /* f32 of the f16 in the lower half. */
 static LLVMValueRef float_of_half(struct arith *a, LLVMValueRef bits)
 {
+	static const char name[] = "llvm.x86.avx512.mask.vcvtph2ps.512";
 	LLVMTypeRef half = formed(bits, LLVMHalfTypeInContext(a->e->context));
 	LLVMTypeRef narrow16 = formed(bits, LLVMInt16TypeInContext(a->e->context));
+	const unsigned id = LLVMLookupIntrinsicID(name, sizeof(name) - 1);
 
 	bits = LLVMBuildTrunc(a->b, bits, narrow16, "");
-	if (value_is_lanes(bits) && LLVMGetVectorSize(narrow16) >= HALVES &&
+	if (id && value_is_lanes(bits) && LLVMGetVectorSize(narrow16) >= HALVES &&
 	    !strcmp(a->e->flow->request->isa, "avx512"))
-		return widen_halves(a, bits);
+		return widen_halves(a, id, bits);
 	bits = LLVMBuildBitCast(a->b, bits, half, "");
 	return LLVMBuildFPExt(a->b, bits, formed(bits, a->e->f32), "");
 }
