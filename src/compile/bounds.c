@@ -48,7 +48,7 @@ static bool is_fixed(const struct bounds *b, LLVMValueRef v)
 	if (!LLVMIsAInstruction(v))
 		return false;
 	at = LLVMGetInstructionParent(v);
-	return at == b->lane->before || at == b->enter;
+	return at == b->lane->before || at == b->enter || at == b->outer;
 }
 
 static bool is_same(LLVMValueRef a, LLVMValueRef b, uint32_t depth)
@@ -184,11 +184,34 @@ static void narrow(struct bounds *b, struct bound *x, LLVMValueRef first, LLVMVa
 	LLVMBuildStore(e->b, LLVMBuildSub(e->b, x->until, x->from, ""), x->span);
 }
 
+/* Where an address begins that the number is added to, of the place; known where a lane begins. */
+static struct bound_range range_of(struct bounds *b, const struct lane_place *p, LLVMValueRef fixed)
+{
+	struct emit *e = b->lane->e;
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+	struct bound_range r = { .fixed = fixed, .least = p->least, .span = p->span, .bytes = p->bytes };
+
+	for (uint32_t k = 0; k < b->ranges && !p->store; k++) { /* whether a store may write is asked of its own */
+		const struct bound_range *x = &b->range[k];
+
+		if (x->fixed == fixed && x->least == r.least && x->span == r.span && x->bytes == r.bytes)
+			return *x;
+	}
+	lane_limits(b->lane, p, &r.begin, &r.last);
+	LLVMPositionBuilderAtEnd(e->b, b->enter);
+	r.first = LLVMBuildSub(e->b, r.begin, LLVMBuildAdd(e->b, fixed, number(b, p->least), ""), "");
+	LLVMPositionBuilderAtEnd(e->b, here);
+	if (b->ranges < BOUNDS_MAX && !p->store)
+		b->range[b->ranges++] = r;
+	return r;
+}
+
 bool bounds_check(struct bounds *b, struct lane_place *p, uint32_t reg)
 {
 	struct emit *e = b->lane->e;
 	LLVMBasicBlockRef here;
-	LLVMValueRef term = p->address, fixed = number(b, 0), begin, last, first;
+	LLVMValueRef term = p->address, fixed = number(b, 0);
+	struct bound_range r;
 	struct bound *x;
 	uint32_t zeros;
 	bool even;
@@ -201,21 +224,21 @@ bool bounds_check(struct bounds *b, struct lane_place *p, uint32_t reg)
 			term = LLVMGetOperand(p->address, 1 - k);
 			break;
 		}
-	lane_limits(b->lane, p, &begin, &last);
+	r = range_of(b, p, fixed);
 	if (!(x = bound_of(b, term))) {
-		lane_unless(b->lane, LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildSub(e->b, p->at, begin, ""), last, ""));
+		lane_unless(b->lane,
+			    LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildSub(e->b, p->at, r.begin, ""), r.last, ""));
 		return false;
 	}
 	p->bound = is_shared(b, fixed) ? x : NULL;
 	here = LLVMGetInsertBlock(e->b);
 	LLVMPositionBuilderAtEnd(e->b, b->enter);
 	fixed = LLVMBuildAdd(e->b, fixed, number(b, p->least), "");
-	first = LLVMBuildSub(e->b, begin, fixed, "");
 	zeros = low_zeros(term, DEPTH_MAX);
 	even = term != p->address && (zeros > 4 || 1u << zeros >= p->bytes);
 	if (even)
 		require_even(b, fixed, p->bytes);
-	narrow(b, x, first, last);
+	narrow(b, x, r.first, r.last);
 	LLVMPositionBuilderAtEnd(e->b, here);
 	return even;
 }

@@ -16,14 +16,24 @@ struct bound {
 	LLVMValueRef first, from, until; /* where the first of its memory begins; what all have of it, from there on */
 };
 
+/* Memory in which several operations find their addresses: the same number is added to their terms. */
+struct bound_range {
+	LLVMValueRef fixed, begin, last, first;
+	uint64_t least, span;
+	uint32_t bytes;
+};
+
 struct bounds {
 	struct lane *lane;
-	LLVMBasicBlockRef enter; /* where a lane begins, not closed yet */
+	LLVMBasicBlockRef enter; /* where a lane begins, or enters a loop inside; not closed yet */
+	LLVMBasicBlockRef outer; /* of the latter, where the lane begins */
 	LLVMValueRef good;	 /* there: whether the lane may run */
 	uint32_t rounds;	 /* that are run at once */
 	const int64_t *step;	 /* of each register: what it grows by in each round; 0: not known */
 	struct bound bound[BOUNDS_MAX];
 	uint32_t count;
+	struct bound_range range[BOUNDS_MAX];
+	uint32_t ranges;
 };
 
 /* A block begins. */

@@ -46,6 +46,7 @@ static LLVMTargetMachineRef machine_new(const struct compile_request *request, c
 	LLVMInitializeX86Target();
 	LLVMInitializeX86TargetMC();
 	LLVMInitializeX86AsmPrinter();
+	LLVMInitializeX86AsmParser();
 	if (LLVMGetTargetFromTriple(triple, &target, &error)) {
 		failed(why, why_bytes, "LLVM", error);
 		LLVMDisposeMessage(error);

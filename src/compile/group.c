@@ -64,8 +64,7 @@ void group_places(struct emit *e)
 	e->live_lanes = value_field(e, e->warp, offsetof(struct warp, live), e->i32);
 }
 
-/* A vector of 32 bits. */
-static LLVMValueRef lanes_in(struct emit *e, LLVMValueRef mask)
+LLVMValueRef group_lanes_in(struct emit *e, LLVMValueRef mask)
 {
 	LLVMValueRef each[LANES];
 
@@ -86,7 +85,7 @@ void group_begin(struct emit *e, uint32_t block)
 	e->waiting = p->at_run;
 	e->told = false;
 	e->here = load32(e, e->mask);
-	e->here_lanes = lanes_in(e, e->here);
+	e->here_lanes = group_lanes_in(e, e->here);
 	n = value_intrinsic(e, "llvm.ctpop", e->i32, &e->here, 1);
 	e->absent = LLVMBuildZExt(e->b, LLVMBuildSub(e->b, number32(e, LANES), n, ""), e->i64, "");
 }

@@ -18,7 +18,8 @@ void group_end(struct emit *e);
 void group_tell(struct emit *e);
 /* Merges the group's lanes into lanes that others keep. */
 LLVMValueRef group_mix(struct emit *e, LLVMValueRef mine, LLVMValueRef theirs);
-LLVMValueRef group_first(struct emit *e); /* a lane of the group, as i32 */
+LLVMValueRef group_lanes_in(struct emit *e, LLVMValueRef lanes); /* an i32 as a vector of bits */
+LLVMValueRef group_first(struct emit *e);			 /* a lane of the group, as i32 */
 LLVMValueRef group_first_of(struct emit *e, LLVMValueRef lanes);
 LLVMValueRef group_last(struct emit *e);
 LLVMValueRef group_last_of(struct emit *e, LLVMValueRef lanes);

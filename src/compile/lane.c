@@ -8,6 +8,7 @@
 #include "compile/pattern.h"
 
 #include <stddef.h>
+#include <string.h>
 
 bool lane_fits(const struct flow *f, const struct compile_op *o, const struct plan *p, const struct state *s)
 {
@@ -142,6 +143,39 @@ static struct value guarded(struct lane *x, const struct compile_op *o, struct v
 	return all_lanes(LLVMBuildSelect(e->b, yes, v, lane_of(x, &old), ""));
 }
 
+/*
+ * The lesser or the greater of two integers, as an instruction of the host that LLVM leaves as it is: in loops it makes
+ * jumps of them, which take far longer where nobody can guess them. NULL: it is something else.
+ */
+static LLVMValueRef lane_choose(struct lane *x, const struct inline_row *row, LLVMValueRef a, LLVMValueRef b)
+{
+	static const struct {
+		uint8_t code;
+		const char *text[2]; /* of 32 bits, of 64 */
+	} chosen[] = {
+		{ CODE_MIN_S, { "cmpl $0, $2\n\tcmovll $2, $0", "cmpq $0, $2\n\tcmovlq $2, $0" } },
+		{ CODE_MAX_S, { "cmpl $0, $2\n\tcmovgl $2, $0", "cmpq $0, $2\n\tcmovgq $2, $0" } },
+		{ CODE_MIN_U, { "cmpl $0, $2\n\tcmovbl $2, $0", "cmpq $0, $2\n\tcmovbq $2, $0" } },
+		{ CODE_MAX_U, { "cmpl $0, $2\n\tcmoval $2, $0", "cmpq $0, $2\n\tcmovaq $2, $0" } },
+	};
+	static const char operands[] = "=r,0,r,~{flags},~{dirflag},~{fpsr}";
+	LLVMTypeRef t = LLVMTypeOf(a), types[2] = { t, t }, f = LLVMFunctionType(t, types, 2, false);
+	LLVMValueRef args[2] = { a, b }, text;
+
+	if (row->flags || row->bits || (t != x->e->i32 && t != x->e->i64) || LLVMIsConstant(a) || LLVMIsConstant(b))
+		return NULL;
+	for (size_t i = 0; i < sizeof(chosen) / sizeof(*chosen); i++) {
+		const char *how = chosen[i].text[t == x->e->i64];
+
+		if (chosen[i].code != row->code)
+			continue;
+		text = LLVMGetInlineAsm(f, (char *)how, strlen(how), (char *)operands, sizeof(operands) - 1, false,
+					false, LLVMInlineAsmDialectATT, false);
+		return LLVMBuildCall2(x->e->b, f, text, args, 2, "");
+	}
+	return NULL;
+}
+
 /* Bases, where the result is a line or halves; else what this lane has. */
 void lane_compute(struct lane *x, const struct plan *p)
 {
@@ -163,7 +197,8 @@ void lane_compute(struct lane *x, const struct plan *p)
 		args[1][k] = from[k].v[1];
 	}
 	for (uint32_t half = 0; half < (shape == SHAPE_HALVES ? 2 : 1); half++)
-		made.v[half] = arith(e, o, p->row, args[half]);
+		if (!x->slot || !args[half][2] || !(made.v[half] = lane_choose(x, p->row, args[half][1], args[half][2])))
+			made.v[half] = arith(e, o, p->row, args[half]);
 	if (o->guard.place != COMPILE_NONE)
 		made = guarded(x, o, made, p);
 	else if (p->row->flags & ROW_NAN && !p->result[0].nan)
@@ -202,10 +237,17 @@ void lane_limits(struct lane *x, const struct lane_place *p, LLVMValueRef *begin
 	LLVMPositionBuilderAtEnd(e->b, here);
 }
 
-static bool is_load_of(const struct flow *f, const struct compile_op *o, uint32_t r, struct access_form *a)
+static bool is_local(const struct lane *x, uint32_t r)
 {
+	return x->local && x->local[r];
+}
+
+static bool is_load_of(const struct lane *x, const struct compile_op *o, uint32_t r, struct access_form *a)
+{
+	const struct flow *f = x->e->flow;
+
 	*a = access_form(o->name);
-	return o->kind == COMPILE_PLAIN && a->good && !a->store && !a->param && flow_reg(f, &o->operand[1]) == r;
+	return o->kind == COMPILE_PLAIN && a->good && (!a->store || is_local(x, r)) && !a->param && flow_reg(f, &o->operand[1]) == r;
 }
 
 static bool writes(const struct flow *f, const struct compile_op *o, uint32_t r)
@@ -229,7 +271,7 @@ static void reach_of(const struct lane *x, const struct access_form *a, struct l
 		const struct compile_op *o = &f->request->op[i];
 		const int64_t imm = (int64_t)o->imm;
 
-		if (is_load_of(f, o, r, &other) && other.shared == a->shared &&
+		if (is_load_of(x, o, r, &other) && other.shared == a->shared &&
 		    (uint64_t)other.bytes * other.count == bytes && imm - low < 4096 && high - imm < 4096) {
 			low = imm < low ? imm : low;
 			high = imm > high ? imm : high;
@@ -284,12 +326,45 @@ static LLVMValueRef absolute(struct lane *x, bool shared, LLVMValueRef at)
 			    "");
 }
 
+/* An address that does not change in a loop, or grows by a number, is noted where the lane begins and ends. */
+static bool note_at_ends(struct lane *x, const struct lane_place *p)
+{
+	const bool grows = x->bounds && x->bounds->step[p->reg];
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(x->e->b);
+	LLVMValueRef at = p->address;
+
+	if (!x->bounds || p->shared || (x->slot[p->reg] && (!grows || x->bounds->outer)))
+		return false;
+	LLVMPositionBuilderAtEnd(x->e->b, x->bounds->enter);
+	if (x->slot[p->reg]) {
+		at = LLVMBuildLoad2(x->e->b, x->e->i64, x->slot[p->reg], "");
+		x->tail[x->tails++] = (struct lane_tail){ x->reaches, p->reg, p->least };
+	}
+	at = LLVMBuildAdd(x->e->b, at, LLVMConstInt(x->e->i64, p->least, false), "");
+	lane_reach_add(x, &x->reach[x->reaches], at);
+	LLVMPositionBuilderAtEnd(x->e->b, here);
+	return true;
+}
+
+void lane_reach_tails(struct lane *x)
+{
+	for (uint32_t k = 0; k < x->tails; k++) {
+		const struct lane_tail *t = &x->tail[k];
+		LLVMValueRef at = LLVMBuildLoad2(x->e->b, x->e->i64, x->slot[t->reg], "");
+
+		at = LLVMBuildAdd(x->e->b, at, LLVMConstInt(x->e->i64, t->least, false), "");
+		lane_reach_add(x, &x->reach[t->reach], at);
+	}
+}
+
 static void note_reach(struct lane *x, const struct lane_place *p)
 {
 	if (!x->reach)
 		return;
 	x->reach[x->reaches] = lane_reach_new(x, p->span);
-	lane_reach_add(x, &x->reach[x->reaches++], absolute(x, p->shared, p->at));
+	if (!note_at_ends(x, p))
+		lane_reach_add(x, &x->reach[x->reaches], absolute(x, p->shared, p->at));
+	x->reaches++;
 }
 
 static void check_place(struct lane *x, struct lane_place *p)
@@ -297,6 +372,12 @@ static void check_place(struct lane *x, struct lane_place *p)
 	struct emit *e = x->e;
 	LLVMValueRef begin, last;
 
+	if (!p->shared && is_local(x, p->reg)) {
+		last = LLVMConstInt(e->i64, x->local_bytes - p->span, false);
+		begin = LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildSub(e->b, p->at, x->local_at, ""), last, "");
+		lane_unless(x, p->span > x->local_bytes ? LLVMConstNull(e->i1) : begin);
+		return;
+	}
 	if (x->bounds && !p->shared) {
 		p->even = bounds_check(x->bounds, p, p->reg);
 		return;
@@ -384,22 +465,31 @@ static struct lane_place *place_of(struct lane *x, const struct access_form *a, 
 	return p;
 }
 
+/* The address of the operation's access, checked. */
+static LLVMValueRef place_pointer(struct lane *x, const struct access_form *a)
+{
+	struct emit *e = x->e;
+	const struct compile_op *o = operation(e);
+	const struct value from = lane_operand(x, &o->operand[1], true);
+	const struct lane_place *p = place_of(x, a, lane_of(x, &from));
+	LLVMValueRef at;
+
+	at = LLVMBuildAdd(e->b, p->at, LLVMConstInt(LLVMTypeOf(p->at), offset_of(o, p), false), "");
+	if (!p->even || offset_of(o, p) % p->bytes)
+		note_odd(x, at, p->bytes);
+	if (!a->shared)
+		return LLVMBuildIntToPtr(e->b, at, e->bytes, "");
+	return LLVMBuildGEP2(e->b, e->i8, e->shared, (LLVMValueRef[]){ LLVMBuildZExt(e->b, at, e->i64, "") }, 1, "");
+}
+
 void lane_load(struct lane *x, const struct plan *plan)
 {
 	struct emit *e = x->e;
 	const struct compile_op *o = operation(e);
 	const struct access_form *a = &plan->access;
 	LLVMTypeRef t = type_int(e, a->bytes);
-	const struct value from = lane_operand(x, &o->operand[1], true);
-	const struct lane_place *p = place_of(x, a, lane_of(x, &from));
-	LLVMValueRef at, v[4];
+	LLVMValueRef at = place_pointer(x, a), v[4];
 
-	at = LLVMBuildAdd(e->b, p->at, LLVMConstInt(LLVMTypeOf(p->at), offset_of(o, p), false), "");
-	if (!p->even || offset_of(o, p) % p->bytes)
-		note_odd(x, at, p->bytes);
-	at = a->shared ? LLVMBuildGEP2(e->b, e->i8, e->shared, (LLVMValueRef[]){ LLVMBuildZExt(e->b, at, e->i64, "") },
-				       1, "")
-		       : LLVMBuildIntToPtr(e->b, at, e->bytes, "");
 	for (uint32_t k = 0; k < a->count; k++)
 		v[k] = value_load(e, t, value_at(e, at, (uint64_t)k * a->bytes, t), 1);
 	for (uint32_t k = 0; k < a->count; k++) {
@@ -407,6 +497,21 @@ void lane_load(struct lane *x, const struct plan *plan)
 
 		if (r != UINT32_MAX)
 			reg_becomes(x, r, all_lanes(access_extend(e, v[k], a)), false);
+	}
+}
+
+void lane_store(struct lane *x, const struct plan *p)
+{
+	struct emit *e = x->e;
+	const struct access_form *a = &p->access;
+	LLVMTypeRef t = type_int(e, a->bytes);
+	LLVMValueRef at = place_pointer(x, a), v;
+
+	for (uint32_t k = 0; k < a->count; k++) {
+		const struct value from = lane_operand(x, &operation(e)->operand[element_operand[1][k]], true);
+
+		v = LLVMBuildTruncOrBitCast(e->b, lane_of(x, &from), t, "");
+		value_store(e, v, value_at(e, at, (uint64_t)k * a->bytes, t), 1);
 	}
 }
 

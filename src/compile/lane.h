@@ -55,6 +55,17 @@ struct lane {
 	/* of a loop that writes to memory: where its loads lie, in all lanes; NULL: nobody asks */
 	struct lane_reach *reach;
 	uint32_t reaches;
+	/* addresses that grow by a number: where a lane's last one is, is known when it has ended */
+	struct lane_tail {
+		uint32_t reach, reg;
+		uint64_t least;
+	} tail[LANE_PLACES_MAX];
+	uint32_t tails;
+	/* of a loop that writes to the lanes' own memory: which registers may have its addresses, where this lane's
+	 * begins, and how much it is */
+	const bool *local;
+	LLVMValueRef local_at;
+	uint32_t local_bytes;
 	struct lane_place place[LANE_PLACES_MAX];
 	uint32_t places;
 };
@@ -71,6 +82,8 @@ LLVMValueRef lane_of(struct lane *x, const struct value *v);
 struct value lane_operand(struct lane *x, const struct compile_operand *o, bool settle);
 void lane_compute(struct lane *x, const struct plan *p);
 void lane_load(struct lane *x, const struct plan *p);
+/* To the lane's own memory, at once. */
+void lane_store(struct lane *x, const struct plan *p);
 /* A compare and swap as a load; to the vectors where it would write. */
 void lane_probe(struct lane *x, const struct plan *p);
 /* Checks where a store or an atomic of this form writes. Value: its address; in shared memory too. */
@@ -78,6 +91,8 @@ LLVMValueRef lane_target(struct lane *x, const struct access_form *a);
 /* A reach, empty before the first lane; what this lane touches belongs to it. */
 struct lane_reach lane_reach_new(struct lane *x, uint64_t bytes);
 void lane_reach_add(struct lane *x, const struct lane_reach *r, LLVMValueRef address);
+/* Where a lane ends: what the addresses of `tail` have touched. */
+void lane_reach_tails(struct lane *x);
 /* Begin and length of what the place may touch, in front of all lanes. */
 void lane_limits(struct lane *x, const struct lane_place *p, LLVMValueRef *begin, LLVMValueRef *last);
 /* Goes on where it holds, and to the vectors where it does not. */

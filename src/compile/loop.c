@@ -34,10 +34,9 @@ static LLVMValueRef patience(struct emit *e, const struct loop *l)
 {
 	LLVMValueRef hints = value_field(e, e->env, offsetof(struct compiled_env, hint), e->bytes);
 
-	return value_at(e, hints, e->flow->block[l->last].end - 1, e->i8);
+	return value_at(e, hints, e->flow->block[l->again ? l->last : l->head].end - 1, e->i8);
 }
 
-/* The loop is not tried for a while if vectors would have been better. */
 static void wait_if(struct loop *l, LLVMValueRef better)
 {
 	struct emit *e = l->e;
@@ -46,16 +45,54 @@ static void wait_if(struct loop *l, LLVMValueRef better)
 	value_store(e, LLVMBuildSelect(e->b, better, later, old, ""), patience(e, l), 1);
 }
 
+/*
+ * The loop is not tried for a while if vectors would have been better, unless it has been good lately: the byte then
+ * has a number above AGAIN_LATER, which grows with each time that it is, and shrinks faster.
+ */
+static void judge(struct loop *l, LLVMValueRef mine, LLVMValueRef theirs)
+{
+	struct emit *e = l->e;
+	LLVMValueRef old = value_load(e, e->i8, patience(e, l), 1), later = LLVMConstInt(e->i8, AGAIN_LATER, false);
+	LLVMValueRef up, down, most = LLVMConstInt(e->i8, 255, false), trusted, one = LLVMConstInt(e->i8, 1, false);
+
+	trusted = LLVMBuildICmp(e->b, LLVMIntUGT, old, later, "");
+	up = LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, old, most, ""), most,
+			     LLVMBuildAdd(e->b, old, one, ""), "");
+	up = LLVMBuildSelect(e->b, trusted, up, LLVMBuildAdd(e->b, later, one, ""), "");
+	down = LLVMBuildSub(e->b, old, LLVMConstInt(e->i8, 2, false), "");
+	trusted = LLVMBuildICmp(e->b, LLVMIntUGT, down, later, "");
+	trusted = LLVMBuildAnd(e->b, trusted, LLVMBuildICmp(e->b, LLVMIntULT, down, old, ""), "");
+	trusted = LLVMBuildAnd(e->b, trusted, loop_is_more(l, LLVMBuildShl(e->b, theirs, loop_number(l, 1), ""), mine),
+			       "");
+	down = LLVMBuildSelect(e->b, trusted, down, later, "");
+	value_store(e, LLVMBuildSelect(e->b, loop_is_more(l, mine, theirs), down, up, ""), patience(e, l), 1);
+}
+
 /* Whether all lanes together would have been faster in as many rounds as the longest has run. */
 static void compare_costs(struct loop *l, LLVMValueRef here)
 {
 	struct emit *e = l->e;
-	LLVMValueRef lanes = LLVMBuildZExt(e->b, count_bits(l, here), e->i64, ""), mine, theirs;
+	LLVMValueRef lanes = LLVMBuildZExt(e->b, count_bits(l, here), e->i64, ""), mine, theirs, n;
 
 	theirs = LLVMBuildMul(e->b, log_rounds(l), loop_number(l, l->round_cost), "");
-	mine = LLVMBuildMul(e->b, loop_get(l, e->i64, l->visits), loop_number(l, l->visit_cost), "");
+	mine = LLVMBuildMul(e->b, l->visits, loop_number(l, l->visit_cost), "");
 	mine = LLVMBuildAdd(e->b, mine, LLVMBuildMul(e->b, lanes, loop_number(l, l->lane_cost), ""), "");
-	wait_if(l, loop_is_more(l, mine, theirs));
+	for (uint32_t k = 0; k < l->inners; k++) {
+		const struct loop_inner *x = &l->inner[k];
+		uint32_t round_cost = 0, visit_cost = 0;
+
+		for (uint32_t b = x->head; b <= x->last; b++) {
+			round_cost += l->block[loop_block_at(l, b)].round_cost;
+			visit_cost += l->block[loop_block_at(l, b)].visit_cost;
+		}
+		n = l->again ? loop_get(l, e->i64, x->turned) : x->all;
+		n = LLVMBuildMul(e->b, n, loop_number(l, round_cost), "");
+		theirs = LLVMBuildAdd(e->b, theirs, n, "");
+		n = l->again ? loop_get(l, e->i64, x->visited) : x->visits;
+		n = LLVMBuildMul(e->b, n, loop_number(l, visit_cost), "");
+		mine = LLVMBuildAdd(e->b, mine, n, "");
+	}
+	judge(l, mine, theirs);
 }
 
 static void count_work(struct loop *l)
@@ -63,7 +100,6 @@ static void count_work(struct loop *l)
 	struct emit *e = l->e;
 	LLVMValueRef executed, idle, touched, fewer;
 
-	log_count(l);
 	executed = loop_get(l, e->i64, l->executed);
 	idle = LLVMBuildMul(e->b, executed, loop_number(l, LANES), "");
 	add_to(e, e->count, 0, executed);
@@ -93,17 +129,45 @@ static void count_strong(struct loop *l, LLVMValueRef strong, LLVMValueRef jumps
 		    value_at(e, e->warp, offsetof(struct warp, strong), e->i8), 1);
 }
 
+/*
+ * Jumps backwards of a loop inside while others wait. Where lanes have left it in different rounds, some wait for the
+ * others behind it, and jumps are counted from there on.
+ */
+static LLVMValueRef spins_inside(struct loop *l, const struct loop_inner *x, LLVMValueRef here, LLVMValueRef spins)
+{
+	struct emit *e = l->e;
+	LLVMValueRef all, same, zero = LLVMConstNull(e->i32), n;
+
+	n = LLVMBuildTrunc(e->b, LLVMBuildSub(e->b, x->all, loop_number(l, 1), ""), e->i32, "");
+	n = LLVMBuildSelect(e->b, loop_is_zero(l, x->all), zero, n, "");
+	all = LLVMBuildICmp(e->b, LLVMIntEQ, here, e->live_lanes, "");
+	n = LLVMBuildAdd(e->b, spins, LLVMBuildSelect(e->b, all, zero, n, ""), "");
+	same = LLVMBuildICmp(e->b, LLVMIntEQ, x->all, x->least, "");
+	return LLVMBuildSelect(e->b, same, n, zero, "");
+}
+
 /* Jumps backwards while others wait; the one in front of the next round is counted by whoever makes it. */
 static void count_spins(struct loop *l, LLVMValueRef here, LLVMValueRef stay)
 {
 	struct emit *e = l->e;
-	LLVMValueRef jumps = loop_get(l, e->i64, l->latest), strong = loop_get(l, e->i64, l->marked);
+	LLVMValueRef jumps = l->latest, strong = loop_get(l, e->i64, l->marked);
 	LLVMValueRef zero = loop_number(l, 0), all, last, from, rounds, n;
 
+	if (l->inners && l->again) {
+		value_store(e, loop_get(l, e->i32, l->spun), e->spins, 4);
+		return;
+	}
+	if (l->inners) {
+		n = value_load(e, e->i32, e->spins, 4);
+		for (uint32_t k = 0; k < l->inners; k++)
+			n = spins_inside(l, &l->inner[k], here, n);
+		value_store(e, n, e->spins, 4);
+		return;
+	}
 	all = LLVMBuildICmp(e->b, LLVMIntEQ, here, e->live_lanes, "");
 	last = LLVMBuildZExt(e->b, LLVMBuildNot(e->b, loop_is_zero(l, stay), ""), e->i64, "");
 	jumps = LLVMBuildSub(e->b, jumps, last, "");
-	from = LLVMBuildSelect(e->b, all, loop_get(l, e->i64, l->earliest), zero, "");
+	from = LLVMBuildSelect(e->b, all, l->earliest, zero, "");
 	rounds = LLVMBuildAnd(e->b, below(l, jumps), LLVMBuildNot(e->b, below(l, from), ""), "");
 	n = count_bits(l, rounds);
 	if (l->strong) {
@@ -150,7 +214,7 @@ static void go_on_inside(struct loop *l, LLVMValueRef stay)
 static LLVMValueRef find_last(struct loop *l, LLVMValueRef stay)
 {
 	struct emit *e = l->e;
-	LLVMValueRef none = LLVMConstNull(e->i32), latest = loop_get(l, e->i32, l->latest_lanes), run = none, here;
+	LLVMValueRef none = LLVMConstNull(e->i32), latest = l->latest_lanes, run = none, here;
 
 	latest = LLVMBuildSelect(e->b, loop_is_zero(l, stay), latest, none, "");
 	for (uint32_t k = 0; k < l->exits; k++) {
@@ -163,16 +227,20 @@ static LLVMValueRef find_last(struct loop *l, LLVMValueRef stay)
 static void part_lanes(struct loop *l, LLVMValueRef begin)
 {
 	struct emit *e = l->e;
-	LLVMValueRef stay = loop_get(l, e->i32, l->stay), run = find_last(l, stay), since, lanes;
-	LLVMBasicBlockRef inside = new_block(e), outside = new_block(e), yes, no;
+	LLVMValueRef stay = loop_get(l, e->i32, l->stay), run = find_last(l, stay), since, lanes, left;
+	LLVMBasicBlockRef inside = l->again ? new_block(e) : NULL, outside = new_block(e), yes, no;
 
 	for (uint32_t k = 0; k < l->exits; k++) {
-		since = LLVMBuildMul(e->b, loop_get(l, e->i64, l->exit[k].first), loop_number(l, l->exits), "");
+		left = loop_get(l, e->i32, l->exit[k].lanes);
+		since = LLVMBuildMul(e->b, loop_first_of(l, left), loop_number(l, l->exits), "");
 		since = LLVMBuildAdd(e->b, begin, LLVMBuildAdd(e->b, since, loop_number(l, k), ""), "");
-		lanes = LLVMBuildAnd(e->b, loop_get(l, e->i32, l->exit[k].lanes), LLVMBuildNot(e->b, run, ""), "");
+		lanes = LLVMBuildAnd(e->b, left, LLVMBuildNot(e->b, run, ""), "");
 		group_wait(e, l->exit[k].to, lanes, since);
 	}
-	LLVMBuildCondBr(e->b, loop_is_zero(l, stay), outside, inside);
+	if (!l->again)
+		LLVMBuildBr(e->b, outside);
+	else
+		LLVMBuildCondBr(e->b, loop_is_zero(l, stay), outside, inside);
 	LLVMPositionBuilderAtEnd(e->b, outside);
 	value_store(e, run, e->mask, 4);
 	for (uint32_t k = l->exits; k-- > 0;) {
@@ -188,6 +256,8 @@ static void part_lanes(struct loop *l, LLVMValueRef begin)
 		group_arrive(e, l->exit[k].to);
 		LLVMPositionBuilderAtEnd(e->b, no);
 	}
+	if (!inside)
+		return;
 	LLVMPositionBuilderAtEnd(e->b, inside);
 	go_on_inside(l, stay);
 }
@@ -213,8 +283,9 @@ static void make_after(struct loop *l, LLVMValueRef here)
 	struct emit *e = l->e;
 	LLVMValueRef begin = value_load(e, e->i64, e->count, 8);
 
-	count_work(l);
+	log_count(l);
 	compare_costs(l, here);
+	count_work(l);
 	count_spins(l, here, loop_get(l, e->i32, l->stay));
 	memcpy(e->s, l->x.from, e->flow->reg_count * sizeof(*e->s));
 	for (uint32_t r = 0; r < e->flow->reg_count; r++)
@@ -230,9 +301,15 @@ static void make_choice(struct loop *l, uint32_t few)
 {
 	struct emit *e = l->e;
 	LLVMBasicBlockRef skip = new_block(e);
-	const uint32_t spins = l->strong ? l->rounds * (SPINS_MAX / 32) : COMPILE_ROUNDS;
-	LLVMValueRef wait = value_load(e, e->i8, patience(e, l), 1), good = loop_is_zero(l, wait), less, strong;
+	const uint32_t spins = l->strong		? l->rounds * (SPINS_MAX / 32)
+			       : l->again && l->inners ? NEST_ROUNDS + NEST_SLOTS * l->inners
+						       : COMPILE_ROUNDS * (1 + l->inners);
+	LLVMValueRef wait = value_load(e, e->i8, patience(e, l), 1), good, waits, less, strong;
 
+	/* 0, or more than a while */
+	good = LLVMBuildSub(e->b, wait, LLVMConstInt(e->i8, 1, false), "");
+	good = LLVMBuildICmp(e->b, LLVMIntUGE, good, LLVMConstInt(e->i8, AGAIN_LATER, false), "");
+	waits = good;
 	if (e->absent)
 		good = LLVMBuildAnd(
 			e->b, good,
@@ -247,7 +324,7 @@ static void make_choice(struct loop *l, uint32_t few)
 	}
 	LLVMBuildCondBr(e->b, good, l->x.before, skip);
 	LLVMPositionBuilderAtEnd(e->b, skip);
-	less = LLVMBuildZExt(e->b, LLVMBuildNot(e->b, loop_is_zero(l, wait), ""), e->i8, "");
+	less = LLVMBuildZExt(e->b, LLVMBuildNot(e->b, waits, ""), e->i8, "");
 	value_store(e, LLVMBuildSub(e->b, wait, less, ""), patience(e, l), 1);
 	LLVMBuildBr(e->b, l->begin);
 }
@@ -258,30 +335,50 @@ static void make_loop(struct loop *l, uint32_t few)
 	LLVMValueRef here = e->here ? e->here : LLVMConstInt(e->i32, 0xffffffffu, false);
 
 	l->begin = new_block(e);
-	l->stays = new_block(e);
+	l->stays = l->again ? new_block(e) : NULL;
 	l->done = new_block(e);
 	l->x.before = new_block(e);
-	l->x.vectors = l->failed = new_block(e);
+	l->x.vectors = l->failed = l->refused = new_block(e);
 	make_choice(l, few);
 	LLVMPositionBuilderAtEnd(e->b, l->failed);
 	value_store(e, LLVMConstInt(e->i8, AGAIN_LATER, false), patience(e, l), 1);
 	LLVMBuildBr(e->b, l->begin);
 	memcpy(l->x.from, e->s, e->flow->reg_count * sizeof(*e->s));
 	memcpy(e->s, l->s, e->flow->reg_count * sizeof(*e->s));
+	if (l->owns)
+		l->x.vectors = l->failed = new_block(e);
 	loop_lanes(l, here);
 	make_after(l, here);
 	memcpy(e->s, l->x.from, e->flow->reg_count * sizeof(*e->s));
 	LLVMPositionBuilderAtEnd(e->b, l->begin);
 }
 
-void loop_begin(struct emit *e, uint32_t b)
+static void loop_clear(struct loop *l)
+{
+	free(l->s);
+	free(l->now);
+	free(l->written);
+	free(l->end);
+	free(l->step);
+	free(l->local);
+	free(l->local_in);
+	free(l->x.from);
+	free(l->x.now);
+	free(l->x.made);
+	free(l->x.slot);
+	free(l->x.fixed);
+	for (uint32_t k = 0; k < INNER_MAX; k++) {
+		free(l->inner[k].written);
+		free(l->inner[k].step);
+	}
+	memset(l, 0, sizeof(*l));
+}
+
+static bool loop_prepare(struct loop *l, struct emit *e, uint32_t b)
 {
 	const size_t regs = e->flow->reg_count + 1;
-	struct loop *l = calloc(1, sizeof(*l));
-	uint32_t few;
+	bool good = true;
 
-	if (!l)
-		return;
 	l->e = l->x.e = e;
 	l->head = b;
 	l->s = calloc(regs, sizeof(*l->s));
@@ -289,26 +386,42 @@ void loop_begin(struct emit *e, uint32_t b)
 	l->written = calloc(regs, sizeof(*l->written));
 	l->end = calloc(regs, sizeof(*l->end));
 	l->step = calloc(regs, sizeof(*l->step));
+	l->local = calloc(regs, sizeof(*l->local));
 	l->x.from = calloc(regs, sizeof(*l->x.from));
 	l->x.now = calloc(regs, sizeof(*l->x.now));
 	l->x.made = calloc(regs, sizeof(*l->x.made));
 	l->x.slot = calloc(regs, sizeof(*l->x.slot));
 	l->x.fixed = calloc(regs, sizeof(*l->x.fixed));
-	if (l->s && l->now && l->written && l->end && l->step && l->x.from && l->x.now && l->x.made && l->x.slot &&
-	    l->x.fixed) {
-		few = loop_find(e, l);
-		if (e->kept ? few > 1 : few >= LANES)
-			make_loop(l, few);
+	for (uint32_t k = 0; k < INNER_MAX; k++) {
+		l->inner[k].written = calloc(regs, sizeof(*l->written));
+		l->inner[k].step = calloc(regs, sizeof(*l->step));
+		good = good && l->inner[k].written && l->inner[k].step;
 	}
-	free(l->s);
-	free(l->now);
-	free(l->written);
-	free(l->end);
-	free(l->step);
-	free(l->x.from);
-	free(l->x.now);
-	free(l->x.made);
-	free(l->x.slot);
-	free(l->x.fixed);
+	return good && l->s && l->now && l->written && l->end && l->step && l->local && l->x.from && l->x.now && l->x.made &&
+	       l->x.slot && l->x.fixed;
+}
+
+static bool is_worth(const struct emit *e, uint32_t few)
+{
+	return e->kept ? few > 1 : few >= LANES;
+}
+
+void loop_begin(struct emit *e, uint32_t b)
+{
+	static uint32_t (*const finds[])(const struct emit *e, struct loop *l) = { loop_find, loop_find_nest,
+										  loop_find_stretch };
+	uint32_t few = 0, *covered = &e->covered[e->kept != NULL];
+	struct loop *l = calloc(1, sizeof(*l));
+
+	for (uint32_t k = 0; l && k < 3 && !is_worth(e, few); k++) {
+		loop_clear(l);
+		few = loop_prepare(l, e, b) && (k < 2 || b >= *covered) ? finds[k](e, l) : 0;
+	}
+	if (l && is_worth(e, few)) {
+		*covered = l->again ? *covered : l->last + 1;
+		make_loop(l, few);
+	}
+	if (l)
+		loop_clear(l);
 	free(l);
 }

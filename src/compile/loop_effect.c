@@ -23,11 +23,12 @@ bool loop_effect_fits(const struct flow *f, uint32_t i, const struct plan *p)
 
 /* ---- one lane ---- */
 
-static LLVMValueRef array(struct emit *e, LLVMValueRef *place, LLVMTypeRef t, uint32_t count)
+/* A number that no lane changes. */
+static bool is_same(const struct loop *l, const struct value *v)
 {
-	if (!*place)
-		*place = value_on_stack(e, LLVMArrayType(t, count), LLVMPointerType(t, 0));
-	return *place;
+	return v->shape == SHAPE_LINE && !v->stride &&
+	       (LLVMIsConstant(v->v[0]) ||
+		(LLVMIsAInstruction(v->v[0]) && LLVMGetInstructionParent(v->v[0]) == l->x.before));
 }
 
 void loop_effect_note(struct loop *l, uint32_t block, const struct plan *p)
@@ -35,7 +36,7 @@ void loop_effect_note(struct loop *l, uint32_t block, const struct plan *p)
 	struct emit *e = l->e;
 	const struct compile_op *o = operation(e);
 	struct loop_effect *x = &l->effect[l->effects];
-	LLVMValueRef round = loop_get(l, e->i64, l->round), at, v;
+	LLVMValueRef round = loop_round(l, &l->block[block]), at, v;
 
 	*x = (struct loop_effect){ .block = block, .place = l->x.places, .plan = *p, .at = log_places(l) };
 	x->reach = lane_reach_new(&l->x, (uint64_t)p->access.bytes * p->access.count);
@@ -45,7 +46,11 @@ void loop_effect_note(struct loop *l, uint32_t block, const struct plan *p)
 	for (uint32_t j = 0; j < p->access.count; j++) {
 		const struct value from = lane_operand(&l->x, &o->operand[p->atomic ? 2 : element_operand[1][j]], true);
 
-		x->value[j] = array(e, &e->log_value[l->effects][j], e->i64, LANES * COMPILE_ROUNDS);
+		if (is_same(l, &from)) {
+			x->same[j] = from.v[0];
+			continue;
+		}
+		x->value[j] = value_array_of(e, &e->log_value[l->effects][j], e->i64, LANES * COMPILE_ROUNDS);
 		v = LLVMBuildZExtOrBitCast(e->b, lane_of(&l->x, &from), e->i64, "");
 		value_store(e, v, log_place(l, x->value[j], round, l->x.number64), 8);
 	}
@@ -90,8 +95,8 @@ static void write_one(struct loop *l, const struct loop_effect *x, LLVMValueRef 
 
 	at = LLVMBuildIntToPtr(e->b, at, e->bytes, "");
 	for (uint32_t j = 0; j < a->count; j++) {
-		v = value_load(e, e->i64, log_place(l, x->value[j], round, lane), 8);
-		v = a->bytes == 8 ? v : LLVMBuildTrunc(e->b, v, t, "");
+		v = x->same[j] ? x->same[j] : value_load(e, e->i64, log_place(l, x->value[j], round, lane), 8);
+		v = LLVMTypeOf(v) == t ? v : LLVMBuildTrunc(e->b, v, t, "");
 		if (x->plan.atomic)
 			atomic_one(e, &x->plan, at, v, NULL);
 		else
@@ -123,10 +128,11 @@ static void write_round(struct loop *l, const struct loop_effect *x, LLVMValueRe
 }
 
 /* What one round has logged. */
-static void write_effects(struct loop *l, LLVMValueRef round)
+static void write_effects(struct loop *l, struct loop_inner *inner, LLVMValueRef round)
 {
 	for (uint32_t k = 0; k < l->effects; k++)
-		write_round(l, &l->effect[k], round);
+		if (l->block[l->effect[k].block].inner == inner)
+			write_round(l, &l->effect[k], round);
 }
 
 void loop_effects_end(struct loop *l)
@@ -140,5 +146,5 @@ void loop_effects_end(struct loop *l)
 		for (uint32_t i = 0; i < l->x.reaches; i++)
 			good = LLVMBuildAnd(e->b, good, are_apart(l, &l->effect[k].reach, &l->reach[i]), "");
 	lane_unless(&l->x, good);
-	log_each_round(l, write_effects);
+	log_each_round(l, l->block[l->effect[0].block].inner, write_effects);
 }

@@ -3,9 +3,11 @@
 #include "compile/loop_parts.h"
 #include "compile/part.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define OPS_MAX 120u
+#define NEST_OPS_MAX 200u
 #define STRONG_ROUNDS 16u /* of memory that others change: a jump counts so much that a warp leaves after 32 */
 #define STEP_MAX (1 << 20)
 #define CHASE_LANES 3u /* that are as fast by turns as together where each waits for its own loads */
@@ -57,10 +59,73 @@ static bool find_blocks(const struct flow *f, struct loop *l)
 	return l->exits && f->block[l->last].end - f->block[l->head].begin <= OPS_MAX;
 }
 
-static bool fits(const struct flow *f, const struct compile_op *o, const struct plan *p, const struct state *s)
+/* Behind an operation. Each address is checked where it is used. */
+void loop_local_apply(const struct flow *f, const struct compile_op *o, bool *local)
+{
+	const uint32_t to = o->defs & 1 ? flow_reg(f, &o->operand[0]) : UINT32_MAX;
+	bool any = o->kind == COMPILE_PLAIN && !strcmp(o->name, "%local_address.b64");
+
+	for (uint32_t k = 1; k < COMPILE_OPERANDS && o->kind == COMPILE_PLAIN && inline_row(o->name); k++) {
+		const uint32_t r = flow_reg(f, &o->operand[k]);
+
+		any = any || (r != UINT32_MAX && local[r]);
+	}
+	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++) {
+		const uint32_t r = o->defs >> k & 1 ? flow_reg(f, &o->operand[k]) : UINT32_MAX;
+
+		if (r != UINT32_MAX)
+			local[r] = r == to && f->reg_lane[r] == 8 && (any || (o->guard.place != COMPILE_NONE && local[r]));
+	}
+}
+
+void loop_local_begin(struct loop *l, uint32_t b)
+{
+	const size_t regs = l->e->flow->reg_count + 1;
+
+	if (l->local_in)
+		memcpy(l->local, l->local_in + b * regs, regs);
+}
+
+/* Which registers may have addresses of the lane's own memory in front of each block. */
+static void find_local(const struct flow *f, struct loop *l)
+{
+	const size_t regs = f->reg_count + 1;
+	bool changed = true;
+
+	while (changed) {
+		changed = false;
+		for (uint32_t b = 0; b < f->block_count; b++) {
+			const struct block_of_code *c = &f->block[b];
+
+			memcpy(l->local, l->local_in + b * regs, regs);
+			for (uint32_t i = c->begin; i < c->end; i++)
+				loop_local_apply(f, &f->request->op[i], l->local);
+			for (uint32_t k = 0; k < c->next_count; k++)
+				for (uint32_t r = 0; r < f->reg_count; r++) {
+					bool *to = &l->local_in[c->next[k] * regs + r];
+
+					changed = changed || (l->local[r] && !*to && f->block[c->next[k]].live[r]);
+					*to = *to || (l->local[r] && f->block[c->next[k]].live[r]);
+				}
+		}
+	}
+}
+
+/* Writes to the lane's own memory: nobody else sees when. */
+static bool is_own(const struct flow *f, const struct loop *l, const struct compile_op *o, const struct plan *p)
+{
+	const uint32_t r = p->how == HOW_STORE ? flow_reg(f, &o->operand[1]) : UINT32_MAX;
+
+	return r != UINT32_MAX && l->local_in && l->local[r];
+}
+
+static bool fits(const struct flow *f, const struct loop *l, const struct compile_op *o, const struct plan *p,
+		 const struct state *s)
 {
 	if (p->how == HOW_LOAD)
 		return !p->guarded && flow_reg(f, &o->operand[1]) != UINT32_MAX;
+	if (is_own(f, l, o, p))
+		return !p->guarded;
 	if (p->how == HOW_STORE || p->how == HOW_ATOMIC)
 		return atomic_is_probe(f, (uint32_t)(o - f->request->op), p) ||
 		       loop_effect_fits(f, (uint32_t)(o - f->request->op), p);
@@ -154,6 +219,8 @@ static void find_states(const struct emit *e, struct loop *l)
 		l->end[r] = f->reg_lane[r] == 4;
 		for (uint32_t b = l->head; b <= l->last; b++)
 			l->block[loop_block_at(l, b)].nan[r] = f->reg_lane[r] == 4;
+		if (!l->again)
+			l->block[0].nan[r] = e->s[r].nan && f->reg_lane[r] == 4;
 	}
 	while (changed) {
 		changed = false;
@@ -161,7 +228,7 @@ static void find_states(const struct emit *e, struct loop *l)
 			changed |= nan_pass(f, l, b);
 	}
 	for (uint32_t r = 0; r < f->reg_count; r++)
-		l->end[r] = l->end[r] && l->block[0].nan[r];
+		l->end[r] = l->end[r] && (!l->again || l->block[0].nan[r]);
 }
 
 /* Whether all that is written can be handed over there: lanes that have left in different rounds differ. */
@@ -274,43 +341,103 @@ static bool add_effect(struct loop *l, const struct flow *f, uint32_t i, const s
 {
 	if ((p->how != HOW_STORE && p->how != HOW_ATOMIC) || atomic_is_probe(f, i, p))
 		return true;
+	if (is_own(f, l, &f->request->op[i], p)) {
+		l->owns = true;
+		return true;
+	}
 	return l->planned++ < EFFECTS_MAX;
+}
+
+/* What a block costs a round of all lanes, and a visit of one. */
+static void find_costs(struct loop_block *c, uint32_t gathers, uint32_t loads, uint32_t writes, uint32_t others)
+{
+	c->round_cost = 450 * (gathers + writes) + 60 * (loads - gathers) + 12 * others + 80;
+	c->visit_cost = 6 * loads + 2 * others + 8 + 40 * writes;
+}
+
+/* Loads by one register, and writes to the lane's own memory by it, are one place. */
+static bool is_new_place(const struct flow *f, const struct loop *l, uint32_t b, uint32_t i, const struct plan *p)
+{
+	const struct compile_op *op = f->request->op;
+
+	if (p->how != HOW_LOAD && p->how != HOW_STORE && p->how != HOW_ATOMIC)
+		return false;
+	if (p->how == HOW_ATOMIC || (p->how == HOW_STORE && !is_own(f, l, &op[i], p)))
+		return true;
+	for (uint32_t k = i; k-- > f->block[b].begin;) {
+		const struct access_form a = access_form(op[k].name);
+
+		for (uint32_t d = 0; d < COMPILE_OPERANDS; d++)
+			if (written_reg(f, &op[k], d) == flow_reg(f, &op[i].operand[1]))
+				return true;
+		if (op[k].kind == COMPILE_PLAIN && a.good && a.shared == p->access.shared &&
+		    a.bytes * a.count == p->access.bytes * p->access.count &&
+		    flow_reg(f, &op[k].operand[1]) == flow_reg(f, &op[i].operand[1]) &&
+		    (!a.store || (l->local_in && l->local[flow_reg(f, &op[i].operand[1])])))
+			return false;
+	}
+	return true;
+}
+
+/* Value: gathers of the block; UINT32_MAX: something in it is not done lane by lane. */
+static uint32_t find_block(const struct emit *e, struct loop *l, uint32_t b, uint32_t *places)
+{
+	const struct flow *f = e->flow;
+	struct loop_block *c = &l->block[loop_block_at(l, b)];
+	uint32_t gathers = count_gathers(e, l, b), loads = 0, others = 0, before = l->planned;
+	struct plan p;
+
+	loop_local_begin(l, b);
+	for (uint32_t i = f->block[b].begin; i < f->block[b].end; i++) {
+		const struct compile_op *o = &f->request->op[i];
+
+		c->weight += o->weight;
+		if (o->kind == COMPILE_BRANCH)
+			continue;
+		plan_make(f, i, l->s, NULL, &p);
+		if (!fits(f, l, o, &p, l->s) || !add_effect(l, f, i, &p))
+			return UINT32_MAX;
+		c->strong |= p.how == HOW_STRONG;
+		l->strong |= p.how == HOW_STRONG;
+		loads += p.how == HOW_LOAD || atomic_is_probe(f, i, &p) ? p.access.count : 0;
+		*places += is_new_place(f, l, b, i, &p);
+		others += p.how == HOW_INLINE ? work_of(&p) : 0;
+		loop_local_apply(f, o, l->local);
+	}
+	c->writes = l->planned - before;
+	find_costs(c, gathers, loads, c->writes, others);
+	return gathers;
+}
+
+static uint32_t rounds_of(uint32_t weight, uint32_t writes, bool strong)
+{
+	uint32_t most = COMPILE_ROUNDS;
+
+	most = writes && most > LOG_ROUNDS ? LOG_ROUNDS : most;
+	most = strong ? STRONG_ROUNDS : most;
+	return COMPILE_QUANTUM / (weight + 1) > most ? most : COMPILE_QUANTUM / (weight + 1);
 }
 
 static bool find(const struct emit *e, struct loop *l)
 {
-	const struct flow *f = e->flow;
-	uint32_t gathers = 0, loads = 0, places = 0, others = 0, weight = 0, most = COMPILE_ROUNDS;
-	const uint32_t blocks = l->last - l->head + 1;
-	struct plan p;
+	uint32_t gathers = 0, places = 0, weight = 0;
 
 	for (uint32_t b = l->head; b <= l->last; b++) {
-		gathers += count_gathers(e, l, b);
-		for (uint32_t i = f->block[b].begin; i < f->block[b].end; i++) {
-			const struct compile_op *o = &f->request->op[i];
+		const struct loop_block *c = &l->block[loop_block_at(l, b)];
+		const uint32_t n = find_block(e, l, b, &places);
 
-			weight += o->weight;
-			l->block[loop_block_at(l, b)].weight += o->weight;
-			if (o->kind == COMPILE_BRANCH)
-				continue;
-			plan_make(f, i, l->s, NULL, &p);
-			if (!fits(f, o, &p, l->s) || !add_effect(l, f, i, &p))
-				return false;
-			l->block[loop_block_at(l, b)].strong |= p.how == HOW_STRONG;
-			l->strong |= p.how == HOW_STRONG;
-			loads += p.how == HOW_LOAD || atomic_is_probe(f, i, &p) ? p.access.count : 0;
-			places += p.how == HOW_LOAD || p.how == HOW_STORE || p.how == HOW_ATOMIC;
-			others += p.how == HOW_INLINE ? work_of(&p) : 0;
+		if (n == UINT32_MAX)
+			return false;
+		gathers += n;
+		weight += c->weight;
+		if (!c->inner) {
+			l->round_cost += c->round_cost;
+			l->visit_cost += c->visit_cost;
 		}
 	}
-	most = l->planned && most > LOG_ROUNDS ? LOG_ROUNDS : most;
-	most = l->strong ? STRONG_ROUNDS : most;
-	l->rounds = COMPILE_QUANTUM / (weight + 1);
-	l->rounds = l->rounds > most ? most : l->rounds;
-	l->round_cost = 450 * (gathers + l->planned) + 60 * (loads - gathers) + 12 * others + 80 * blocks;
-	l->visit_cost = 6 * loads + 2 * others + 8 * blocks + 40 * l->planned;
+	l->rounds = !l->again ? 1 : l->inners ? NEST_ROUNDS : rounds_of(weight, l->planned, l->strong);
 	l->lane_cost = 160;
-	return gathers && places <= SPOTS_MAX && l->exits <= l->block[0].weight && l->rounds > 1;
+	return gathers && places <= SPOTS_MAX && l->exits <= l->block[0].weight && (l->inners || l->rounds > 1);
 }
 
 /* Value: whether there is such a loop, and for how many lanes it may be better than vectors. */
@@ -318,6 +445,7 @@ uint32_t loop_find(const struct emit *e, struct loop *l)
 {
 	const struct flow *f = e->flow;
 
+	l->again = true;
 	if (!f->parts || !find_blocks(f, l))
 		return 0;
 	find_written(f, l);
@@ -329,4 +457,197 @@ uint32_t loop_find(const struct emit *e, struct loop *l)
 	find_states(e, l);
 	find_steps(f, l);
 	return !find(e, l) ? 0 : is_chase(f, l) ? CHASE_LANES : LANES;
+}
+
+/* ---- a stretch with loops inside ---- */
+
+static bool is_simple(const struct flow *f, uint32_t b)
+{
+	for (uint32_t i = f->block[b].begin; i < f->block[b].end; i++) {
+		const struct compile_op *o = &f->request->op[i];
+
+		if (o->kind == COMPILE_BRANCH)
+			continue;
+		if (o->kind != COMPILE_PLAIN || !o->name ||
+		    (!inline_row(o->name) && !access_form(o->name).good && !atomic_row(o->name)))
+			return false;
+	}
+	return f->block[b].next_count;
+}
+
+/* A loop that begins at block b. */
+static bool find_inner(const struct flow *f, struct loop_inner *x, uint32_t b, bool *chase)
+{
+	struct loop *t = calloc(1, sizeof(*t));
+	bool good;
+
+	if (!t)
+		return false;
+	t->head = b;
+	t->written = x->written;
+	t->step = x->step;
+	good = find_blocks(f, t);
+	for (uint32_t i = b; good && i <= t->last; i++)
+		good = is_simple(f, i);
+	if (good) {
+		find_written(f, t);
+		find_steps(f, t);
+		*chase = *chase || is_chase(f, t);
+		x->head = b;
+		x->last = t->last;
+	}
+	free(t);
+	return good;
+}
+
+static bool jumps_back(const struct flow *f, uint32_t b)
+{
+	for (uint32_t k = 0; k < f->block[b].next_count; k++)
+		if (f->block[b].next[k] <= b)
+			return true;
+	return false;
+}
+
+static void find_inners(const struct flow *f, struct loop *l, uint32_t end, bool *chase)
+{
+	uint32_t b = l->head + 1;
+
+	while (b < end && is_simple(f, b)) {
+		struct loop_inner *x = &l->inner[l->inners];
+		const bool is_loop = l->inners < INNER_MAX && find_inner(f, x, b, chase);
+
+		if (is_loop && x->last - l->head < BLOCKS_MAX) {
+			for (uint32_t i = x->head; i <= x->last; i++)
+				l->block[loop_block_at(l, i)].inner = x;
+			l->last = x->last;
+			l->inners++;
+		} else if (is_loop || jumps_back(f, b)) {
+			break;
+		}
+		b = is_loop ? x->last + 1 : b + 1;
+	}
+}
+
+/* All jumps lead forwards, except to the heads of loops inside; and nobody comes in but at the head. */
+static bool jumps_fit(const struct flow *f, struct loop *l)
+{
+	bool known;
+
+	for (uint32_t b = 0; b < f->block_count; b++)
+		for (uint32_t i = 0; i < f->block[b].next_count; i++) {
+			const uint32_t to = f->block[b].next[i];
+
+			if ((b < l->head || b > l->last) && to > l->head && to <= l->last)
+				return false;
+			if (b < l->head || b > l->last || to <= l->last)
+				continue;
+			known = false;
+			for (uint32_t k = 0; k < l->exits; k++)
+				known = known || l->exit[k].to == to;
+			if (!known && !add_exit(l, b, to))
+				return false;
+		}
+	return l->exits;
+}
+
+/* What is written is written behind the last lane, in the order of one loop. */
+static bool writes_fit(struct loop *l)
+{
+	const struct loop_inner *in = NULL;
+
+	for (uint32_t b = l->head; b <= l->last; b++) {
+		const struct loop_block *c = &l->block[loop_block_at(l, b)];
+
+		if (c->writes && (!c->inner || (in && in != c->inner)))
+			return false;
+		in = c->writes ? c->inner : in;
+	}
+	for (uint32_t k = 0; k < l->inners; k++) {
+		struct loop_inner *x = &l->inner[k];
+		uint32_t weight = 0;
+
+		for (uint32_t b = x->head; b <= x->last; b++)
+			weight += l->block[loop_block_at(l, b)].weight;
+		x->rounds = rounds_of(weight, x == in, false);
+		if (x->rounds < 2)
+			return false;
+	}
+	return !l->strong;
+}
+
+uint32_t loop_find_stretch(const struct emit *e, struct loop *l)
+{
+	const struct flow *f = e->flow;
+	bool chase = false;
+
+	if (!f->parts || !is_simple(f, l->head) || jumps_back(f, l->head))
+		return 0;
+	find_inners(f, l, f->block_count, &chase);
+	if (l->inners < 2 || !jumps_fit(f, l) || f->request->op[f->block[l->head].end - 1].kind != COMPILE_BRANCH)
+		return 0;
+	find_written(f, l);
+	for (uint32_t k = 0; k < l->exits; k++)
+		if (!takes_lanes(f, l, l->exit[k].to))
+			return 0;
+	find_states(e, l);
+	return !find(e, l) || !writes_fit(l) ? 0 : chase ? CHASE_LANES : LANES;
+}
+
+/* ---- a loop with loops inside ---- */
+
+/* The last block that jumps back to the head; 0: none does. */
+static uint32_t last_of(const struct flow *f, uint32_t head)
+{
+	uint32_t last = 0;
+
+	for (uint32_t b = head + 1; b < f->block_count; b++)
+		for (uint32_t k = 0; k < f->block[b].next_count; k++)
+			if (f->block[b].next[k] == head)
+				last = last ? UINT32_MAX : b;
+	return last;
+}
+
+static bool nest_fits(const struct emit *e, struct loop *l)
+{
+	const struct flow *f = e->flow;
+
+	for (uint32_t b = l->head; b <= l->last; b++) {
+		const struct loop_block *c = &l->block[loop_block_at(l, b)];
+
+		if (!is_simple(f, b) || c->writes || c->strong || (!c->inner && b != l->last && jumps_back(f, b)))
+			return false;
+	}
+	for (uint32_t k = 0; k < l->inners; k++)
+		l->inner[k].rounds = NEST_TURNS;
+	return !l->owns || (f->request->local <= LOCAL_MAX && !(f->request->local % 2));
+}
+
+uint32_t loop_find_nest(const struct emit *e, struct loop *l)
+{
+	const struct flow *f = e->flow;
+	const uint32_t last = last_of(f, l->head);
+	bool chase = false;
+
+	if (!f->parts || !last || last - l->head >= BLOCKS_MAX || !is_simple(f, l->head) ||
+	    f->block[last].end - f->block[l->head].begin > NEST_OPS_MAX)
+		return 0;
+	find_inners(f, l, last, &chase);
+	l->last = last;
+	l->again = true;
+	if (!l->inners || l->inner[l->inners - 1].last >= last || !jumps_fit(f, l))
+		return 0;
+	find_written(f, l);
+	if (!takes_lanes(f, l, l->head))
+		return 0;
+	for (uint32_t k = 0; k < l->exits; k++)
+		if (!takes_lanes(f, l, l->exit[k].to))
+			return 0;
+	l->local_in = calloc(f->block_count * ((size_t)f->reg_count + 1), sizeof(*l->local_in));
+	if (!l->local_in)
+		return 0;
+	if (f->request->local)
+		find_local(f, l);
+	find_states(e, l);
+	find_steps(f, l);
+	return !find(e, l) || !nest_fits(e, l) ? 0 : chase ? CHASE_LANES : LANES;
 }

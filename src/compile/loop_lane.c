@@ -4,6 +4,7 @@
 #include "compile/leave.h"
 #include "compile/loop_parts.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* ---- slots ---- */
@@ -48,16 +49,27 @@ static void note_place(struct loop *l, LLVMValueRef log, LLVMValueRef address, L
 	value_store(l->e, address, log_place(l, log, round, l->x.number64), 8);
 }
 
+/* Whether the register is written in the loop that the block is in, and what it grows by in each of its rounds. */
+static bool is_written(const struct loop *l, const struct loop_block *c, uint32_t r)
+{
+	return c->inner ? c->inner->written[r] : l->written[r];
+}
+
+static int64_t step_of(const struct loop *l, const struct loop_block *c, uint32_t r)
+{
+	return c->inner ? c->inner->step[r] : l->step[r];
+}
+
 /* An address that does not change, or grows by a number: where the lane begins. False: it is none. */
-static bool note_once(struct loop *l, const struct lane_place *p, struct loop_spot *spot)
+static bool note_once(struct loop *l, const struct loop_block *c, const struct lane_place *p, struct loop_spot *spot)
 {
 	struct emit *e = l->e;
 	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
 	LLVMValueRef first = p->address;
 
-	if (l->written[p->reg] && !l->step[p->reg])
+	if ((is_written(l, c, p->reg) && !step_of(l, c, p->reg)) || (c->inner ? l->again : l->inners && !l->again))
 		return false;
-	LLVMPositionBuilderAtEnd(e->b, l->bounds.enter);
+	LLVMPositionBuilderAtEnd(e->b, l->x.bounds->enter);
 	if (l->written[p->reg])
 		first = LLVMBuildLoad2(e->b, e->i64, l->x.slot[p->reg], "");
 	spot->log = log_places(l);
@@ -83,6 +95,20 @@ static struct loop_spot *spot_like(struct loop_block *c, const struct lane_place
 	return NULL;
 }
 
+/* In a loop in a loop. Places with one address are as far from lane to lane. */
+static void note_turn(struct loop *l, struct loop_block *c, const struct lane_place *p)
+{
+	struct loop_spot *spot;
+
+	for (uint32_t k = 0; k < c->spots; k++)
+		if (c->spot[k].address == p->address && c->spot[k].bytes == p->bytes)
+			return;
+	spot = &c->spot[c->spots++];
+	*spot = (struct loop_spot){ .bytes = p->bytes, .loads = p->loads, .address = p->address };
+	if (!log_note_ends(l, c, spot)) /* it is never tried */
+		l->x.good = LLVMConstNull(l->e->i1);
+}
+
 /* The different addresses of the block's accesses. */
 static void find_spots(struct loop *l, struct loop_block *c)
 {
@@ -104,6 +130,10 @@ static void find_spots(struct loop *l, struct loop_block *c)
 			spot->loads += p->loads;
 			continue;
 		}
+		if (c->inner && l->again && !is_line(l, p)) {
+			note_turn(l, c, p);
+			continue;
+		}
 		spot = &c->spot[c->spots++];
 		*spot = (struct loop_spot){ .log = loop_effect_log(l, (uint32_t)(c - l->block), k),
 					    .bytes = p->bytes,
@@ -111,10 +141,10 @@ static void find_spots(struct loop *l, struct loop_block *c)
 					    .bound = p->bound };
 		if (is_line(l, p))
 			spot->log = NULL;
-		if (spot->log || is_line(l, p) || note_once(l, p, spot))
+		if (spot->log || is_line(l, p) || note_once(l, c, p, spot))
 			continue;
 		spot->log = log_places(l);
-		note_place(l, spot->log, p->address, loop_get(l, l->e->i64, l->round));
+		note_place(l, spot->log, p->address, loop_round(l, c));
 	}
 }
 
@@ -135,13 +165,32 @@ static void settle(struct loop *l, uint32_t to)
 	}
 }
 
+/* Into a loop inside, or back to its head: a lane that has more rounds than are noted is given up. */
+static void jump_inner(struct loop *l, struct loop_inner *inner, uint32_t from)
+{
+	struct emit *e = l->e;
+	LLVMValueRef begun;
+
+	if (from < inner->head) {
+		LLVMBuildBr(e->b, inner->enter);
+		return;
+	}
+	begun = loop_get(l, e->i64, inner->begun);
+	LLVMBuildStore(e->b, LLVMBuildAdd(e->b, begun, loop_number(l, 1), ""), inner->begun);
+	LLVMBuildCondBr(e->b, expected(e, LLVMBuildICmp(e->b, LLVMIntULT, begun, loop_number(l, inner->rounds), "")),
+			l->block[loop_block_at(l, inner->head)].code, l->failed);
+}
+
 static void jump(struct loop *l, uint32_t from, uint32_t to)
 {
 	struct emit *e = l->e;
+	struct loop_inner *inner = to <= l->last ? l->block[loop_block_at(l, to)].inner : NULL;
 	LLVMValueRef next;
 
 	settle(l, to);
-	if (to == l->head) {
+	if (inner && inner->head == to) {
+		jump_inner(l, inner, from);
+	} else if (to == l->head) {
 		next = LLVMBuildAdd(e->b, loop_get(l, e->i64, l->round), loop_number(l, 1), "");
 		LLVMBuildStore(e->b, next, l->round);
 		next = LLVMBuildICmp(e->b, LLVMIntEQ, next, loop_number(l, l->rounds), "");
@@ -150,7 +199,7 @@ static void jump(struct loop *l, uint32_t from, uint32_t to)
 		LLVMBuildBr(e->b, l->block[loop_block_at(l, to)].code);
 	} else {
 		for (uint32_t k = 0; k < l->exits; k++)
-			if (l->exit[k].from == from && l->exit[k].to == to) {
+			if ((l->exit[k].from == from || l->inners) && l->exit[k].to == to) {
 				LLVMBuildBr(e->b, l->exit[k].code);
 				break;
 			}
@@ -195,16 +244,19 @@ static void make_block(struct loop *l, uint32_t b)
 	x->begin = n->begin;
 	x->end = n->end;
 	x->places = 0;
-	bounds_begin(&l->bounds);
+	bounds_begin(x->bounds);
 	x->odd = LLVMConstNull(e->i8);
 	memcpy(x->now, x->fixed, f->reg_count * sizeof(*x->now));
 	loop_states_begin(f, l, b, e->s);
+	loop_local_begin(l, b);
 	log_visit(l, c);
 	for (e->at = n->begin; e->at < n->end; e->at++) {
 		if (operation(e)->kind == COMPILE_BRANCH)
 			break;
 		plan_make(f, e->at, e->s, NULL, &p);
-		if (p.how == HOW_LOAD)
+		if (l->owns && p.how == HOW_STORE)
+			lane_store(x, &p);
+		else if (p.how == HOW_LOAD)
 			lane_load(x, &p);
 		else if (p.how == HOW_INLINE)
 			lane_compute(x, &p);
@@ -213,6 +265,7 @@ static void make_block(struct loop *l, uint32_t b)
 		else if (p.how == HOW_STORE || p.how == HOW_ATOMIC)
 			loop_effect_note(l, loop_block_at(l, b), &p);
 		loop_states_apply(f, e->at, &p, e->s);
+		loop_local_apply(f, operation(e), l->local);
 	}
 	find_spots(l, c);
 	add_bits(l, e->i8, l->odd, x->odd);
@@ -252,6 +305,8 @@ static void begin_lane(struct loop *l)
 	x->number64 = LLVMBuildZExt(e->b, x->number, e->i64, "");
 	l->lane_bit = LLVMBuildShl(e->b, LLVMConstInt(e->i32, 1, false), x->number, "");
 	LLVMBuildStore(e->b, loop_number(l, 0), l->round);
+	for (uint32_t k = 0; k < l->inners; k++)
+		LLVMBuildStore(e->b, loop_number(l, 0), l->inner[k].begun);
 	for (uint32_t r = 0; r < f->reg_count; r++) {
 		const bool has = x->from[r].shape != SHAPE_UNKNOWN;
 
@@ -280,17 +335,14 @@ static void begin_lane(struct loop *l)
 static void end_lane(struct loop *l)
 {
 	struct emit *e = l->e;
-	LLVMValueRef round = loop_get(l, e->i64, l->round), latest = loop_get(l, e->i64, l->latest),
-		     zero = LLVMConstNull(e->i32);
-	LLVMValueRef earliest = loop_get(l, e->i64, l->earliest), lanes = loop_get(l, e->i32, l->latest_lanes), v;
+	LLVMValueRef n = LLVMBuildTrunc(e->b, loop_get(l, e->i64, l->round), e->i32, "");
 
-	v = LLVMBuildAdd(e->b, round, loop_get(l, e->i64, l->rest), "");
-	LLVMBuildStore(e->b, LLVMBuildAdd(e->b, loop_get(l, e->i64, l->visits), v, ""), l->visits);
-	v = LLVMBuildSelect(e->b, loop_is_more(l, latest, round), zero, l->lane_bit, "");
-	lanes = LLVMBuildSelect(e->b, loop_is_more(l, round, latest), zero, lanes, "");
-	LLVMBuildStore(e->b, LLVMBuildOr(e->b, lanes, v, ""), l->latest_lanes);
-	LLVMBuildStore(e->b, LLVMBuildSelect(e->b, loop_is_more(l, round, latest), round, latest, ""), l->latest);
-	LLVMBuildStore(e->b, LLVMBuildSelect(e->b, loop_is_more(l, earliest, round), round, earliest, ""), l->earliest);
+	if (l->again)
+		value_store(e, n, lane_element(&l->x, l->ends, e->i32), 4);
+	for (uint32_t k = 0; k < l->inners && !l->again; k++) {
+		n = LLVMBuildTrunc(e->b, loop_get(l, e->i64, l->inner[k].begun), e->i32, "");
+		value_store(e, n, lane_element(&l->x, l->inner[k].ends, e->i32), 4);
+	}
 }
 
 /* What a lane writes that somebody needs behind the loop. */
@@ -320,23 +372,62 @@ static void make_exits(struct loop *l)
 	struct emit *e = l->e;
 
 	for (uint32_t k = 0; k < l->exits; k++) {
-		const struct loop_exit *x = &l->exit[k];
-		LLVMValueRef round, first;
-
-		LLVMPositionBuilderAtEnd(e->b, x->code);
-		round = loop_get(l, e->i64, l->round);
-		first = loop_get(l, e->i64, x->first);
-		add_bits(l, e->i32, x->lanes, l->lane_bit);
-		LLVMBuildStore(e->b, loop_number(l, 1),
-			       l->rest); /* it has begun one more round than it has jumped back */
-		LLVMBuildStore(e->b, LLVMBuildSelect(e->b, loop_is_more(l, first, round), round, first, ""), x->first);
+		LLVMPositionBuilderAtEnd(e->b, l->exit[k].code);
+		add_bits(l, e->i32, l->exit[k].lanes, l->lane_bit);
 		LLVMBuildBr(e->b, l->done);
 	}
+	if (!l->again)
+		return;
 	LLVMPositionBuilderAtEnd(e->b, l->stays);
 	add_bits(l, e->i32, l->stay, l->lane_bit);
 	keep_written(l, false);
-	LLVMBuildStore(e->b, loop_number(l, 0), l->rest);
 	LLVMBuildBr(e->b, l->done);
+}
+
+/* ---- behind the last lane ---- */
+
+static LLVMValueRef reduced(struct loop *l, const char *name, LLVMValueRef v)
+{
+	return LLVMBuildZExt(l->e->b, value_intrinsic(l->e, name, LLVMTypeOf(v), &v, 1), l->e->i64, "");
+}
+
+static LLVMValueRef first_of(struct loop *l, LLVMValueRef ends, LLVMValueRef lanes)
+{
+	struct emit *e = l->e;
+	LLVMValueRef never = value_number(type_lanes(e->i32), INT32_MAX);
+
+	return reduced(l, "llvm.vector.reduce.umin", LLVMBuildSelect(e->b, group_lanes_in(e, lanes), ends, never, ""));
+}
+
+LLVMValueRef loop_first_of(struct loop *l, LLVMValueRef lanes)
+{
+	return first_of(l, l->left_in, lanes);
+}
+
+/* When the lanes have left: all of them have. */
+static void find_ends(struct loop *l, LLVMValueRef here)
+{
+	struct emit *e = l->e;
+	LLVMValueRef last, left = LLVMBuildNot(e->b, loop_get(l, e->i32, l->stay), "");
+
+	l->left_in = value_load(e, type_lanes(e->i32), l->ends, VECTOR_ALIGN);
+	l->latest = reduced(l, "llvm.vector.reduce.umax", l->left_in);
+	l->earliest = loop_first_of(l, here);
+	last = value_spread(e, LLVMBuildTrunc(e->b, l->latest, e->i32, ""));
+	last = LLVMBuildICmp(e->b, LLVMIntEQ, l->left_in, last, "");
+	l->latest_lanes = LLVMBuildAnd(e->b, LLVMBuildBitCast(e->b, last, e->i32, ""), here, "");
+	/* who has left has begun one more round than it has jumped back */
+	left = LLVMBuildAnd(e->b, left, here, "");
+	l->visits = LLVMBuildAdd(e->b, reduced(l, "llvm.vector.reduce.add", l->left_in), reduced(l, "llvm.ctpop", left),
+				 "");
+	for (uint32_t k = 0; k < l->inners && !l->again; k++) {
+		struct loop_inner *x = &l->inner[k];
+		LLVMValueRef ends = value_load(e, type_lanes(e->i32), x->ends, VECTOR_ALIGN);
+
+		x->all = reduced(l, "llvm.vector.reduce.umax", ends);
+		x->visits = reduced(l, "llvm.vector.reduce.add", ends);
+		x->least = first_of(l, ends, here);
+	}
 }
 
 static void begin_slots(struct loop *l, LLVMValueRef here)
@@ -351,19 +442,115 @@ static void begin_slots(struct loop *l, LLVMValueRef here)
 	l->work = begin_slot(e, e->i64, 0);
 	l->touched = begin_slot(e, e->i64, 0);
 	l->marked = begin_slot(e, e->i64, 0);
-	l->visits = begin_slot(e, e->i64, 0);
-	l->rest = begin_slot(e, e->i64, 0);
 	l->fewer = begin_slot(e, e->i64, 0);
 	l->stay = begin_slot(e, e->i32, 0);
-	l->latest = begin_slot(e, e->i64, 0);
-	l->latest_lanes = begin_slot(e, e->i32, 0);
-	l->earliest = begin_slot(e, e->i64, INT32_MAX);
-	for (uint32_t k = 0; k < l->exits; k++) {
+	for (uint32_t k = 0; k < l->exits; k++)
 		l->exit[k].lanes = begin_slot(e, e->i32, 0);
-		l->exit[k].first = begin_slot(e, e->i64, INT32_MAX);
+	l->ends = value_array(e, &e->log_ends[0], e->i32);
+	value_store(e, LLVMConstNull(type_lanes(e->i32)), l->ends, VECTOR_ALIGN);
+	for (uint32_t k = 0; k < l->inners; k++) {
+		l->inner[k].enter = new_block(e);
+		l->inner[k].begun = slot_new(e, e->i64);
+		if (l->again) {
+			l->inner[k].turned = begin_slot(e, e->i64, 0);
+			l->inner[k].visited = begin_slot(e, e->i64, 0);
+			continue;
+		}
+		l->inner[k].ends = value_array(e, &e->log_ends[1 + k], e->i32);
+		value_store(e, LLVMConstNull(type_lanes(e->i32)), l->inner[k].ends, VECTOR_ALIGN);
+	}
+	if (l->again && l->inners) {
+		l->spun = slot_new(e, e->i32);
+		LLVMBuildStore(e->b, value_load(e, e->i32, e->spins, 4), l->spun);
 	}
 	for (uint32_t r = 0; r < e->flow->reg_count; r++)
 		l->x.slot[r] = l->written[r] ? slot_new(e, lane_type(&l->x, r)) : NULL;
+}
+
+/* ---- loops inside ---- */
+
+static void begin_inner(struct loop *l, struct loop_inner *inner, LLVMBasicBlockRef outer)
+{
+	struct emit *e = l->e;
+
+	LLVMPositionBuilderAtEnd(e->b, inner->enter);
+	LLVMBuildStore(e->b, loop_number(l, 1), inner->begun);
+	inner->bounds = (struct bounds){ .lane = &l->x,
+					 .enter = inner->enter,
+					 .outer = outer,
+					 .good = LLVMConstInt(e->i1, 1, false),
+					 .rounds = inner->rounds,
+					 .step = inner->step };
+	l->x.bounds = &inner->bounds;
+}
+
+static void end_inner(struct loop *l, struct loop_inner *inner)
+{
+	struct emit *e = l->e;
+
+	LLVMPositionBuilderAtEnd(e->b, inner->enter);
+	LLVMBuildCondBr(e->b, expected(e, inner->bounds.good), l->block[loop_block_at(l, inner->head)].code, l->failed);
+	l->x.bounds = &l->bounds;
+}
+
+/* ---- what a lane writes to its own memory ---- */
+
+/* Where this lane's memory begins. */
+static void begin_local(struct loop *l)
+{
+	struct emit *e = l->e;
+	const uint32_t bytes = e->flow->request->local;
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+	LLVMValueRef first;
+
+	if (!l->owns)
+		return;
+	LLVMPositionBuilderAtEnd(e->b, l->x.before);
+	first = value_field(e, e->warp, offsetof(struct warp, local), e->i64);
+	LLVMPositionBuilderAtEnd(e->b, here);
+	l->x.local = l->local;
+	l->x.local_bytes = bytes;
+	l->x.local_at = LLVMBuildAdd(e->b, first, LLVMBuildMul(e->b, l->x.number64, loop_number(l, bytes), ""), "");
+}
+
+/* All lanes' memory, which lies side by side, is saved or put back; goes on in block `to`. */
+static void copy_local(struct loop *l, bool back, LLVMBasicBlockRef to)
+{
+	struct emit *e = l->e;
+	LLVMTypeRef t = LLVMVectorType(e->i64, 8);
+	const uint32_t count = LANES * e->flow->request->local / 64;
+	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), each = new_block(e);
+	LLVMValueRef own = value_field(e, e->warp, offsetof(struct warp, local), e->bytes), k, from, place[2];
+	LLVMValueRef next = loop_number(l, 0);
+
+	l->saved = value_array_of(e, &e->log_local, e->i8, LANES * LOCAL_MAX);
+	LLVMBuildBr(e->b, each);
+	LLVMPositionBuilderAtEnd(e->b, each);
+	k = LLVMBuildPhi(e->b, e->i64, "");
+	LLVMAddIncoming(k, &next, &before, 1);
+	from = LLVMBuildMul(e->b, k, loop_number(l, 64), "");
+	place[0] = LLVMBuildGEP2(e->b, e->i8, own, &from, 1, "");
+	place[1] = LLVMBuildGEP2(e->b, e->i8, l->saved, &from, 1, "");
+	value_store(e, value_load(e, t, value_at(e, place[back], 0, t), 1), value_at(e, place[!back], 0, t), 1);
+	next = LLVMBuildAdd(e->b, k, loop_number(l, 1), "");
+	LLVMAddIncoming(k, &next, &each, 1);
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, next, loop_number(l, count), ""), each, to);
+}
+
+/* In front of the first lane; where lanes are given up, what they have written is taken back. */
+static void end_before(struct loop *l, LLVMBasicBlockRef head)
+{
+	struct emit *e = l->e;
+	LLVMBasicBlockRef save = l->owns ? new_block(e) : head;
+
+	LLVMPositionBuilderAtEnd(e->b, l->x.before);
+	LLVMBuildCondBr(e->b, expected(e, l->x.good), save, l->refused);
+	if (!l->owns)
+		return;
+	LLVMPositionBuilderAtEnd(e->b, save);
+	copy_local(l, false, head);
+	LLVMPositionBuilderAtEnd(e->b, l->failed);
+	copy_local(l, true, l->refused);
 }
 
 /* All lanes; the builder goes on where the last of them has run. */
@@ -390,23 +577,32 @@ void loop_lanes(struct loop *l, LLVMValueRef here)
 				     .step = l->step };
 	l->x.bounds = &l->bounds;
 	begin_lane(l);
-	for (uint32_t b = l->head; b <= l->last; b++)
+	begin_local(l);
+	for (uint32_t b = l->head; b <= l->last; b++) {
+		struct loop_inner *inner = l->block[loop_block_at(l, b)].inner;
+
+		if (inner && b == inner->head)
+			begin_inner(l, inner, head);
 		make_block(l, b);
+		if (inner && b == inner->last)
+			end_inner(l, inner);
+	}
 	LLVMPositionBuilderAtEnd(e->b, head);
 	LLVMBuildCondBr(e->b, expected(e, l->bounds.good), l->block[0].code, l->failed);
 	for (uint32_t r = 0; r < e->flow->reg_count; r++)
 		l->x.made[r] = l->written[r] && (is_left(e, l, r) || e->flow->block[l->head].live[r]);
 	make_exits(l);
 	LLVMPositionBuilderAtEnd(e->b, l->done);
+	lane_reach_tails(&l->x);
 	end_lane(l);
 	keep_written(l, true);
 	left = loop_get(l, e->i32, l->left);
 	left = LLVMBuildAnd(e->b, left, LLVMBuildSub(e->b, left, LLVMConstInt(e->i32, 1, false), ""), "");
 	LLVMBuildStore(e->b, left, l->left);
 	LLVMBuildCondBr(e->b, loop_is_zero(l, left), after, head);
-	LLVMPositionBuilderAtEnd(e->b, l->x.before);
-	LLVMBuildCondBr(e->b, expected(e, l->x.good), head, l->failed);
+	end_before(l, head);
 	LLVMPositionBuilderAtEnd(e->b, after);
 	lane_unless(&l->x, loop_is_zero(l, loop_get(l, e->i8, l->odd)));
+	find_ends(l, here);
 	loop_effects_end(l);
 }

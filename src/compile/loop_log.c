@@ -11,16 +11,9 @@
 
 #include <stddef.h>
 
-static LLVMValueRef array(struct emit *e, LLVMValueRef *place, LLVMTypeRef t, uint32_t count)
-{
-	if (!*place)
-		*place = value_on_stack(e, LLVMArrayType(t, count), LLVMPointerType(t, 0));
-	return *place;
-}
-
 LLVMValueRef log_places(struct loop *l)
 {
-	return array(l->e, &l->e->log_at[l->logs++], l->e->i64, LANES * COMPILE_ROUNDS);
+	return value_array_of(l->e, &l->e->log_at[l->logs++], l->e->i64, LANES * COMPILE_ROUNDS);
 }
 
 LLVMValueRef log_place(struct loop *l, LLVMValueRef array, LLVMValueRef round, LLVMValueRef lane)
@@ -40,10 +33,25 @@ LLVMValueRef log_lanes(struct loop *l, const struct loop_block *c, LLVMValueRef 
 LLVMValueRef log_rounds(struct loop *l)
 {
 	struct emit *e = l->e;
-	LLVMValueRef n = loop_get(l, e->i64, l->latest), most = loop_number(l, l->rounds);
+	LLVMValueRef n = l->latest, most = loop_number(l, l->rounds);
 
 	n = LLVMBuildAdd(e->b, n, loop_number(l, 1), "");
 	return LLVMBuildSelect(e->b, loop_is_more(l, n, most), most, n, "");
+}
+
+LLVMValueRef loop_round(struct loop *l, const struct loop_block *c)
+{
+	struct emit *e = l->e;
+
+	LLVMValueRef n;
+
+	if (!c->inner)
+		return loop_get(l, e->i64, l->round);
+	n = LLVMBuildSub(e->b, loop_get(l, e->i64, c->inner->begun), loop_number(l, 1), "");
+	if (!l->again)
+		return n;
+	return LLVMBuildAdd(
+		e->b, LLVMBuildMul(e->b, loop_get(l, e->i64, l->round), loop_number(l, NEST_TURNS), ""), n, "");
 }
 
 void log_begin(struct loop *l)
@@ -52,8 +60,12 @@ void log_begin(struct loop *l)
 	LLVMTypeRef t = LLVMVectorType(e->i32, COMPILE_ROUNDS / 3);
 
 	for (uint32_t i = 0; i <= l->last - l->head; i++) {
-		l->block[i].lanes = array(e, &e->log_lanes[i], e->i32, COMPILE_ROUNDS);
-		for (uint64_t k = 0; k < l->rounds; k += COMPILE_ROUNDS / 3)
+		const bool nest = l->again && l->block[i].inner;
+		const uint32_t rounds = nest ? NEST_SLOTS : l->block[i].inner ? l->block[i].inner->rounds : l->rounds;
+
+		l->block[i].lanes = value_array_of(e, nest ? &e->log_nest[i] : &e->log_lanes[i], e->i32,
+					  nest ? NEST_SLOTS : COMPILE_ROUNDS);
+		for (uint64_t k = 0; k < rounds; k += COMPILE_ROUNDS / 3)
 			value_store(e, LLVMConstNull(t),
 				    value_at(e, LLVMBuildBitCast(e->b, l->block[i].lanes, e->bytes, ""), k * 4, t), 4);
 	}
@@ -62,9 +74,48 @@ void log_begin(struct loop *l)
 void log_visit(struct loop *l, struct loop_block *c)
 {
 	struct emit *e = l->e;
-	LLVMValueRef at = log_lanes(l, c, loop_get(l, e->i64, l->round));
+	LLVMValueRef at = log_lanes(l, c, loop_round(l, c));
 
-	value_store(e, LLVMBuildOr(e->b, value_load(e, e->i32, at, 4), l->lane_bit, ""), at, 4);
+	c->others = value_load(e, e->i32, at, 4);
+	value_store(e, LLVMBuildOr(e->b, c->others, l->lane_bit, ""), at, 4);
+}
+
+/* A new set of arrays of what a loop in a loop notes. */
+static LLVMValueRef end_array(struct loop *l, uint32_t k, uint32_t which)
+{
+	return value_array_of(l->e, &l->e->log_nest_at[k][which], l->e->i64, NEST_SLOTS);
+}
+
+static LLVMValueRef end_place(struct loop *l, LLVMValueRef array, LLVMValueRef round)
+{
+	return LLVMBuildGEP2(l->e->b, l->e->i64, array, &round, 1, "");
+}
+
+static void note_end(struct loop *l, LLVMValueRef array, LLVMValueRef round, LLVMValueRef address, LLVMValueRef when)
+{
+	struct emit *e = l->e;
+	LLVMValueRef at = end_place(l, array, round);
+
+	if (when)
+		address = LLVMBuildSelect(e->b, when, address, value_load(e, e->i64, at, 8), "");
+	value_store(e, address, at, 8);
+}
+
+bool log_note_ends(struct loop *l, const struct loop_block *c, struct loop_spot *s)
+{
+	struct emit *e = l->e;
+	LLVMValueRef round = loop_round(l, c), half;
+
+	if (l->ends_used == NEST_SPOTS_MAX)
+		return false;
+	for (uint32_t k = 0; k < 3; k++)
+		s->ends[k] = end_array(l, l->ends_used, k);
+	l->ends_used++;
+	half = LLVMBuildICmp(e->b, LLVMIntULT, l->x.number, LLVMConstInt(e->i32, LANES / 2, false), "");
+	note_end(l, s->ends[0], round, s->address, loop_is_zero(l, c->others));
+	note_end(l, s->ends[1], round, s->address, NULL);
+	note_end(l, s->ends[2], round, s->address, half);
+	return true;
 }
 
 /* ---- behind the last lane ---- */
@@ -123,6 +174,20 @@ static void count_spot(struct loop *l, const struct loop_spot *s, const struct e
 	LLVMPositionBuilderAtEnd(e->b, on);
 }
 
+/* The same where only the first and the last are known: where they may lie as a row or at one place, it is given up. */
+static void count_ends(struct loop *l, const struct loop_spot *s, const struct ends *x, LLVMValueRef now)
+{
+	struct emit *e = l->e;
+	LLVMValueRef all = LLVMBuildICmp(e->b, LLVMIntEQ, x->lanes, LLVMConstAllOnes(e->i32), ""), last, gap, far;
+
+	last = LLVMBuildSelect(e->b, all, value_load(e, e->i64, end_place(l, s->ends[2], now), 8),
+			       value_load(e, e->i64, end_place(l, s->ends[1], now), 8), "");
+	gap = LLVMBuildSub(e->b, last, value_load(e, e->i64, end_place(l, s->ends[0], now), 8), "");
+	far = times(l, LLVMBuildSub(e->b, x->last, x->first, ""), s->bytes);
+	gap = LLVMBuildOr(e->b, loop_is_zero(l, gap), LLVMBuildICmp(e->b, LLVMIntEQ, gap, far, ""), "");
+	lane_unless(&l->x, LLVMBuildNot(e->b, gap, ""));
+}
+
 static void count_block(struct loop *l, struct loop_block *c, LLVMValueRef round)
 {
 	struct emit *e = l->e;
@@ -147,7 +212,9 @@ static void count_block(struct loop *l, struct loop_block *c, LLVMValueRef round
 	for (uint32_t k = 0; k < c->spots; k++) {
 		const struct loop_spot *s = &c->spot[k];
 
-		if (s->log)
+		if (s->ends[0])
+			count_ends(l, s, &x, round);
+		else if (s->log)
 			count_spot(l, s, &x, round);
 		else
 			add(l, l->fewer, times(l, LLVMBuildSub(e->b, n, loop_number(l, s->bytes), ""), s->loads));
@@ -156,31 +223,106 @@ static void count_block(struct loop *l, struct loop_block *c, LLVMValueRef round
 	LLVMPositionBuilderAtEnd(e->b, on);
 }
 
-void log_each_round(struct loop *l, void (*emit)(struct loop *l, LLVMValueRef round))
+void log_each_round(struct loop *l, struct loop_inner *inner,
+		    void (*emit)(struct loop *l, struct loop_inner *inner, LLVMValueRef round))
 {
 	struct emit *e = l->e;
-	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), head = new_block(e), on = new_block(e), end;
-	LLVMValueRef rounds = log_rounds(l), round, next = loop_number(l, 0);
+	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), head = new_block(e), each = new_block(e),
+			  on = new_block(e), end;
+	LLVMValueRef rounds = inner ? inner->all : log_rounds(l), round, next = loop_number(l, 0);
 
 	LLVMBuildBr(e->b, head);
 	LLVMPositionBuilderAtEnd(e->b, head);
 	round = LLVMBuildPhi(e->b, e->i64, "");
 	LLVMAddIncoming(round, &next, &before, 1);
-	emit(l, round);
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, round, rounds, ""), each, on);
+	LLVMPositionBuilderAtEnd(e->b, each);
+	emit(l, inner, round);
 	next = LLVMBuildAdd(e->b, round, loop_number(l, 1), "");
 	end = LLVMGetInsertBlock(e->b);
 	LLVMAddIncoming(round, &next, &end, 1);
-	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, next, rounds, ""), head, on);
+	LLVMBuildBr(e->b, head);
 	LLVMPositionBuilderAtEnd(e->b, on);
 }
 
-static void count_round(struct loop *l, LLVMValueRef round)
+static void count_round(struct loop *l, struct loop_inner *inner, LLVMValueRef round)
 {
 	for (uint32_t i = 0; i <= l->last - l->head; i++)
-		count_block(l, &l->block[i], round);
+		if (l->block[i].inner == inner)
+			count_block(l, &l->block[i], round);
+}
+
+/* ---- loops in a loop ---- */
+
+static LLVMValueRef lanes_at(struct loop *l, uint32_t b, LLVMValueRef round)
+{
+	return value_load(l->e, l->e->i32, log_lanes(l, &l->block[loop_block_at(l, b)], round), 4);
+}
+
+/* A jump backwards of these lanes, where it is one. */
+static void count_jump(struct loop *l, LLVMValueRef lanes, LLVMValueRef is_jump)
+{
+	struct emit *e = l->e;
+	LLVMValueRef n = LLVMBuildICmp(e->b, LLVMIntNE, lanes, e->live_lanes, "");
+
+	n = LLVMBuildZExt(e->b, LLVMBuildAnd(e->b, n, is_jump, ""), e->i32, "");
+	LLVMBuildStore(e->b, LLVMBuildAdd(e->b, loop_get(l, e->i32, l->spun), n, ""), l->spun);
+}
+
+/* All rounds of the loop inside in one round of the other. */
+static void count_turns(struct loop *l, struct loop_inner *x, LLVMValueRef round)
+{
+	struct emit *e = l->e;
+	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), head = new_block(e), each = new_block(e),
+			  on = new_block(e), end;
+	LLVMValueRef first = times(l, round, NEST_TURNS), turn, next = loop_number(l, 0), at, lanes, some, n, none, begun;
+	LLVMValueRef last, change = LLVMConstNull(e->i32);
+
+	begun = lanes_at(l, x->head, first);
+	LLVMBuildBr(e->b, head);
+	LLVMPositionBuilderAtEnd(e->b, head);
+	turn = LLVMBuildPhi(e->b, e->i64, "");
+	last = LLVMBuildPhi(e->b, e->i32, "");
+	LLVMAddIncoming(turn, &next, &before, 1);
+	LLVMAddIncoming(last, &begun, &before, 1);
+	some = LLVMBuildICmp(e->b, LLVMIntULT, turn, loop_number(l, NEST_TURNS), "");
+	n = LLVMBuildSelect(e->b, some, turn, loop_number(l, 0), "");
+	at = LLVMBuildAdd(e->b, first, n, "");
+	lanes = lanes_at(l, x->head, at);
+	some = LLVMBuildAnd(e->b, some, LLVMBuildNot(e->b, loop_is_zero(l, lanes), ""), "");
+	LLVMBuildCondBr(e->b, some, each, on);
+	LLVMPositionBuilderAtEnd(e->b, each);
+	count_jump(l, lanes, LLVMBuildNot(e->b, loop_is_zero(l, turn), ""));
+	add(l, x->turned, loop_number(l, 1));
+	n = LLVMBuildZExt(e->b, value_intrinsic(e, "llvm.ctpop", e->i32, &lanes, 1), e->i64, "");
+	add(l, x->visited, n);
+	for (uint32_t b = x->head; b <= x->last; b++)
+		count_block(l, &l->block[loop_block_at(l, b)], at);
+	next = LLVMBuildAdd(e->b, turn, loop_number(l, 1), "");
+	end = LLVMGetInsertBlock(e->b);
+	LLVMAddIncoming(turn, &next, &end, 1);
+	LLVMAddIncoming(last, &lanes, &end, 1);
+	LLVMBuildBr(e->b, head);
+	LLVMPositionBuilderAtEnd(e->b, on);
+	/* who has left before the others, or has not come, waits for them: jumps are counted from there on */
+	none = LLVMBuildICmp(e->b, LLVMIntEQ, last, lanes_at(l, l->head, round), "");
+	change = LLVMBuildSelect(e->b, none, loop_get(l, e->i32, l->spun), change, "");
+	LLVMBuildStore(e->b, change, l->spun);
+}
+
+static void count_nest_round(struct loop *l, struct loop_inner *inner, LLVMValueRef round)
+{
+	struct emit *e = l->e;
+
+	count_jump(l, lanes_at(l, l->head, round), LLVMBuildNot(e->b, loop_is_zero(l, round), ""));
+	count_round(l, inner, round);
+	for (uint32_t k = 0; k < l->inners; k++)
+		count_turns(l, &l->inner[k], round);
 }
 
 void log_count(struct loop *l)
 {
-	log_each_round(l, count_round);
+	log_each_round(l, NULL, l->again && l->inners ? count_nest_round : count_round);
+	for (uint32_t k = 0; k < l->inners && !l->again; k++)
+		log_each_round(l, &l->inner[k], count_round);
 }

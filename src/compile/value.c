@@ -99,6 +99,18 @@ LLVMValueRef value_halves(struct emit *e, const LLVMValueRef base[2], int64_t st
 	return stride ? LLVMBuildAdd(e->b, v, LLVMConstVector(each, LANES), "") : v;
 }
 
+/* One of two numbers that are no NaN: what a comparison or a choice of constants gives. */
+static bool is_choice(LLVMValueRef v)
+{
+	for (unsigned k = 1; k < 3; k++) {
+		LLVMValueRef x = LLVMIsASelectInst(v) ? LLVMGetOperand(v, k) : NULL;
+
+		if (!x || !LLVMIsAConstantInt(x) || LLVMConstIntGetZExtValue(x) > 0x7f800000u)
+			return false;
+	}
+	return true;
+}
+
 LLVMValueRef value_settle(struct emit *e, LLVMValueRef v)
 {
 	LLVMTypeRef t = LLVMTypeOf(v), word = value_is_lanes(v) ? LLVMGetElementType(t) : t, each = e->i32;
@@ -106,6 +118,8 @@ LLVMValueRef value_settle(struct emit *e, LLVMValueRef v)
 	LLVMTypeRef real = e->f32;
 	LLVMValueRef x;
 
+	if (is_choice(v))
+		return v;
 	if (count > 1) {
 		each = LLVMVectorType(each, count);
 		real = LLVMVectorType(real, count);
@@ -248,6 +262,13 @@ LLVMValueRef value_array(struct emit *e, LLVMValueRef *place, LLVMTypeRef t)
 {
 	if (!*place)
 		*place = value_on_stack(e, type_lanes(t), NULL);
+	return *place;
+}
+
+LLVMValueRef value_array_of(struct emit *e, LLVMValueRef *place, LLVMTypeRef t, uint32_t count)
+{
+	if (!*place)
+		*place = value_on_stack(e, LLVMArrayType(t, count), LLVMPointerType(t, 0));
 	return *place;
 }
 

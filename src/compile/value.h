@@ -10,9 +10,10 @@
 
 #define VECTOR_ALIGN 64u
 #define FETCHES_MAX 64u
-#define LOG_BLOCKS_MAX 8u /* of a loop: loop_parts.h */
-#define LOG_PLACES_MAX 15u
-#define EFFECTS_MAX 3u /* operations of a loop that write to memory: loop_parts.h */
+#define LOG_BLOCKS_MAX 12u /* of a loop: loop_parts.h */
+#define LOG_PLACES_MAX 18u
+#define NEST_SPOTS_MAX 6u
+#define EFFECTS_MAX 4u /* operations of a loop that write to memory: loop_parts.h */
 
 struct fetch;
 struct roots;
@@ -32,7 +33,10 @@ struct emit {
 	LLVMValueRef store_at[2], store_value[2][4];		   /* the same for scatter.c, by width */
 	/* arrays of loop_log.c, likewise: of blocks, of addresses, of what is written */
 	LLVMValueRef log_lanes[LOG_BLOCKS_MAX], log_at[LOG_PLACES_MAX], log_value[EFFECTS_MAX][4];
-	LLVMBasicBlockRef *code; /* of each block */
+	LLVMValueRef log_ends[5], log_local; /* of loop_lane.c */
+	LLVMValueRef log_nest[LOG_BLOCKS_MAX], log_nest_at[NEST_SPOTS_MAX][3]; /* of loops in loops */
+	uint32_t covered[2]; /* of all lanes, of groups: no stretch of loop.h begins before this block */
+	LLVMBasicBlockRef *code;  /* of each block */
 	/* for groups of lanes: group.h */
 	LLVMBasicBlockRef *run_code, *come_code;
 	LLVMValueRef mask, idle, spins; /* stack slots; idle: counts lanes out of all 32 that did not execute */
@@ -92,6 +96,8 @@ void value_masked_store(struct emit *e, LLVMValueRef v, LLVMValueRef pointer, ui
 /* Memory on the function's stack, aligned for vectors; its address as the type `as`, unless that is NULL. */
 LLVMValueRef value_on_stack(struct emit *e, LLVMTypeRef t, LLVMTypeRef as);
 LLVMValueRef value_array(struct emit *e, LLVMValueRef *place, LLVMTypeRef t);
+/* The same of `count` elements, as a pointer to t. */
+LLVMValueRef value_array_of(struct emit *e, LLVMValueRef *place, LLVMTypeRef t, uint32_t count);
 LLVMValueRef value_element(struct emit *e, LLVMValueRef array, LLVMValueRef lane, LLVMTypeRef t);
 /* All, or any, lanes of a condition, a vector of i1. */
 LLVMValueRef value_all(struct emit *e, LLVMValueRef condition);

@@ -295,6 +295,7 @@ static void chase(bool strays)
 
 static void body(int count);
 static void jump_out(void);
+static void own_words(void);
 
 static void construct_if(void)
 {
@@ -454,6 +455,8 @@ static void construct_rounds(bool strays)
 		quiet();
 		if (effects && chance(40))
 			effect();
+		if (chance(20))
+			own_words();
 		if (over)
 			put("L%d:\n", over);
 		if (chance(20))
@@ -468,6 +471,20 @@ static void construct_rounds(bool strays)
 	put("\tadd.u32 %%n%d, %%n%d, -1; setp.ne.u32 %%q, %%n%d, 0; @%%q bra L%d;\nL%d:\n", n, n, n, head, end);
 }
 
+/* Words of the thread's own in local memory, at a place that all lanes share or not. */
+static void own_words(void)
+{
+	put("\tand.b32 %%t0, %%%s, 15; mul.wide.u32 %%a, %%t0, 4; add.s64 %%a, %%loc, %%a;\n",
+	    chance(50) ? "uni" : "w1");
+	if (chance(60))
+		put("\tld.local.u32 %%w%u, [%%a];\n", word());
+	if (chance(60))
+		put("\tst.local.u32 [%%a], %%w%u;\n", word());
+	if (chance(20))
+		put("\tst.local.v2.u32 [%%loc+%u], {%%w%u, %%w%u}; ld.local.u8 %%w%u, [%%a+1];\n", 8 * below(8), word(),
+		    word(), word());
+}
+
 static void jump_out(void)
 {
 	const int depth = (int)below((uint32_t)w.depth);
@@ -475,6 +492,40 @@ static void jump_out(void)
 
 	condition();
 	put("\t@%%q bra L%d;\n", to);
+}
+
+/* Several such loops one behind the other, or inside another one: a lane runs all of them before the next begins. */
+static void construct_stretch(void)
+{
+	const int over = ++w.labels, head = ++w.labels, n = w.loops++, count = 1 + (int)below(3);
+	const bool nest = count < 2 || chance(30);
+
+	condition();
+	put("\t@%%q bra L%d;\n", over);
+	if (nest)
+		put("\tand.b32 %%n%d, %%w%u, %u; add.u32 %%n%d, %%n%d, 1;\nL%d:\n", n, word(), chance(80) ? 7u : 31u, n,
+		    n, head);
+	w.out[w.depth] = over;
+	w.round[w.depth++] = 0;
+	for (int i = 0; i < count; i++) {
+		const int past = chance(40) ? ++w.labels : 0;
+
+		if (chance(50))
+			quiet();
+		if (chance(40))
+			own_words();
+		if (past) {
+			condition();
+			put("\t@%%q bra L%d;\n", past);
+		}
+		construct_rounds(false);
+		if (past)
+			put("L%d:\n", past);
+	}
+	w.depth--;
+	if (nest)
+		put("\tadd.u32 %%n%d, %%n%d, -1; setp.ne.u32 %%q, %%n%d, 0; @%%q bra L%d;\n", n, n, n, head);
+	put("L%d:\n", over);
 }
 
 static void statement(void)
@@ -496,8 +547,12 @@ static void statement(void)
 		put("\tbar.warp.sync 0x%x;\n", chance(50) ? 0xffffffffu : 0xfu << below(28));
 	else if (k < 41)
 		chase(false);
-	else if (k < 49 && w.depth < 5 && w.loops < 12 && w.statements < STATEMENTS)
+	else if (k < 47 && w.depth < 5 && w.loops < 12 && w.statements < STATEMENTS)
 		construct_rounds(false);
+	else if (k < 50 && w.depth < 4 && w.loops < 12 && w.statements < STATEMENTS)
+		construct_stretch();
+	else if (k < 51)
+		own_words();
 	else if (k < 57)
 		access();
 	else if (k < 68)
@@ -539,7 +594,9 @@ static void generate(uint64_t seed)
 	    ".visible .entry parted(.param .u64 pm, .param .u64 pt)\n{\n"
 	    "\t.reg .pred %%p<%d>, %%q; .reg .b32 %%w<%d>, %%n<20>, %%t<2>, %%lane, %%act, %%sh, %%uni, %%row; .reg "
 	    ".b64 "
-	    "%%d<%d>, %%own, %%mine, %%table, %%cells, %%a, %%b;\n\t.shared .align 16 .b8 s[1024];\n",
+	    "%%d<%d>, %%own, %%mine, %%table, %%cells, %%loc, %%a, %%b;\n\t.shared .align 16 .b8 s[1024]; .local "
+	    ".align 8 "
+	    ".b8 l[64];\n",
 	    PREDS, WORDS, LONGS);
 	put("\tld.param.u64 %%own, [pm]; ld.param.u64 %%table, [pt]; mov.u32 %%row, %%tid.x; mov.u32 %%lane, "
 	    "%%laneid;\n"
@@ -551,6 +608,9 @@ static void generate(uint64_t seed)
 	    "add.u32 %%sh, %%sh, %%t0; mov.u32 %%uni, 0;\n",
 	    THREADS_MAX * OWN_BYTES, CELL_WORDS * 4, THREADS_MAX * OWN_BYTES + 8192, OWN_BYTES);
 	put("\tand.b32 %%t0, %%lane, 3; shl.b32 %%t0, %%t0, 2; add.u32 %%t0, %%t0, %%sh; mov.u32 %%act, 0;\n");
+	put("\tmov.u64 %%loc, l;\n");
+	for (int i = 0; i < 16; i++)
+		put("\tst.local.u32 [%%loc+%d], %%row;\n", 4 * i);
 	for (int i = 0; i < 16; i++)
 		put("\tst.shared.u32 [%%t0+%d], %%act;\n", 16 * i);
 	for (int i = 0; i < WORDS; i++)
