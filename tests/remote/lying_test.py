@@ -29,6 +29,7 @@ CASES += [[os.path.join(BEHAVIOUR, name)] for name in ("image_test", "launch_tes
 # A sanitizer tells of signals by itself.
 PRELOADED = {} if SANITIZED else {"LD_PRELOAD": os.path.join(BUILD, "tests/remote/liblying_catch.so")}
 SERVER_S, END_S = (20, 120) if SANITIZED else (6, 60)
+SWEEP_S = 60 if SANITIZED else 20
 count = failed = 0
 
 
@@ -99,14 +100,22 @@ def swept(kind, first):
     env = {k: v for k, v in os.environ.items() if not k.startswith("METE_") or k.startswith("METE_TEST_")}
     env.update(METE_SOFT_DIR=os.path.join(folder, "soft"), METE_SOFT_DEVICES="1", METE_SOFT_MEMORY="1G", METE_RUNTIME_DIR=folder)
     server = begin_worker(folder, "s", {**env, "LIES_SWEEP": str(first)})
+    program = subprocess.Popen([SWEPT, str(kind), str(WORDS * VALUES - first)], env={**env, **PRELOADED, "METE_REMOTE": os.path.join(folder, "s"),
+                               "LD_LIBRARY_PATH": os.path.join(BUILD, "src/remote/client"), "METE_LOG": os.path.join(folder, "log")},
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
     try:
-        r = subprocess.run([SWEPT, str(kind), str(WORDS * VALUES - first)], env={**env, **PRELOADED, "METE_REMOTE": os.path.join(folder, "s"),
-                           "LD_LIBRARY_PATH": os.path.join(BUILD, "src/remote/client"), "METE_LOG": os.path.join(folder, "log")},
-                           stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=2 * END_S)
-        return r.returncode, r.stdout, r.stderr
+        for wait_s in (SWEEP_S, END_S):
+            try:
+                said, why = program.communicate(timeout=wait_s)
+                return program.returncode, said, why
+            except subprocess.TimeoutExpired:
+                server.kill()  # it may keep a program waiting, as with gigabytes that it says a variable has
+        return "no end", "", ""
     finally:
-        server.kill()
-        server.wait()
+        for p in (program, server):
+            if p.poll() is None:
+                p.kill()
+            p.wait()
         shutil.rmtree(folder, ignore_errors=True)
 
 
