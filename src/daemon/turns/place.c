@@ -283,10 +283,11 @@ static struct seat *asks_first(struct place *p, unsigned int *ret_open, uint64_t
 	return first;
 }
 
-/* When the share has earned what those that passed have taken. */
+/* When the share has earned what those that passed have taken. A frozen tenant has none. */
 static uint64_t earned_at(const struct place *p)
 {
-	uint32_t ppm = p->terms.guarantee_ppm > WIRE_LEAST_PPM ? p->terms.guarantee_ppm : WIRE_LEAST_PPM;
+	uint32_t ppm =
+		p->terms.guarantee_ppm > WIRE_LEAST_PPM && !p->terms.frozen ? p->terms.guarantee_ppm : WIRE_LEAST_PPM;
 
 	return p->pass_since_ns + (uint64_t)((double)p->pass_took_ns * ARBITER_WHOLE / ppm);
 }

@@ -415,6 +415,21 @@ static void end_all(struct askers *a)
 	free(a->f.turn);
 }
 
+/* A program that keeps a launch waiting does not go on at its guarantee while it is frozen. */
+static void test_passes_frozen(void)
+{
+	struct askers a = ask_all();
+	struct arbiter_terms frozen = half;
+
+	frozen.frozen = true;
+	engine_change(a.f.place, &frozen, NOW);
+	let_by(&a, 0);
+	atomic_store(&a.turn[0]->passed_ns, 10 * MS);
+	tap_ok(let_by(&a, 990) == 1 && let_by(&a, 1010) == 2,
+	       "those of a frozen tenant pass at a hundredth of the time");
+	end_all(&a);
+}
+
 static void test_passes(void)
 {
 	struct askers a = ask_all();
@@ -445,6 +460,7 @@ int main(void)
 {
 	tap_begin();
 	test_passes();
+	test_passes_frozen();
 	test_crowd();
 	test_gone();
 	test_stopped();
