@@ -199,7 +199,7 @@ class Programs(place.MeteTest):
 
 
 class Surroundings(place.MeteTest):
-    SOFT_ONLY = False  # some of them take the folder away in which the settings would lie
+    SETTINGS = None  # some of them take the folder away in which the settings would lie
 
     def test_runtime_directory(self):
         run = ['run', '-m', '1M', 'true']

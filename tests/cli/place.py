@@ -58,10 +58,10 @@ def alive(pid):
 
 
 class MeteTest(unittest.TestCase):
-    """A place for one test: two software devices of 1 GiB. SOFT_ONLY: meted starts no children that look for other drivers, each of
-    which costs as much as a program."""
+    """A place for one test: two software devices of 1 GiB. SETTINGS: of a meted that a program of the test starts, or None. It
+    starts no children that look for other drivers, each of which costs as much as a program."""
 
-    SOFT_ONLY = True
+    SETTINGS = 'driver:\n  soft_only: true\n'
 
     def setUp(self):
         awake()
@@ -74,8 +74,8 @@ class MeteTest(unittest.TestCase):
                         METE_SOFT_MEMORY='1G', METE_SOFT_DEVICES='2', LC_ALL='C',
                         OCL_ICD_VENDORS='/nonexistent')  # the machine's own OpenCL devices: tests/opencl
         os.mkdir(self.env['METE_SOFT_DIR'])
-        if self.SOFT_ONLY:
-            self.env['METE_CONFIG'] = self.program('meted.yaml', 'driver:\n  soft_only: true\n', 0o644)
+        if self.SETTINGS:
+            self.env['METE_CONFIG'] = self.program('meted.yaml', self.SETTINGS, 0o644)
         self.started = []
 
     def tearDown(self):

@@ -110,9 +110,11 @@ int main(int argc, char **argv)
 
 	segment_context_add(&p, 0);
 	segment_kernel_begin(&p, 0);
+	busy_pct_over(300); /* its interval began before the kernel */
 	is(busy_pct_over(300), 100);
 	is(busy_pct(), 100); /* asked again at once: the same interval's answer */
 	segment_kernel_end(&p, 0);
+	busy_pct_over(300);
 	is(busy_pct_over(300), 0);
 
 	sleep_ms(200);

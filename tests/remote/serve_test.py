@@ -76,6 +76,8 @@ class Server:
 
 
 class RemoteTest(place.MeteTest):
+    SETTINGS = place.MeteTest.SETTINGS + 'workers:\n  idle: 0\n'  # none that no client takes
+
     def setUp(self):
         super().setUp()
         self.keys = self.path('keys')
@@ -435,7 +437,7 @@ class Ends(RemoteTest):
 
     def neighbour(self, server, name, more=()):
         """Copies now and then, for four seconds, beside what happens to another one."""
-        return self.copying(server, name, '4', '50', more=more)
+        return self.copying(server, name, '4', '300', more=more)
 
     def ended(self, program, seconds, *parts):
         began = time.monotonic()
