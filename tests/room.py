@@ -31,9 +31,9 @@ def lock(path):
         return None
 
 
-def ticks():
+def ticks(path="/proc/stat"):
     """Those in which the processors were idle, or ran what stands back, and all."""
-    with open("/proc/stat", encoding="ascii") as f:
+    with open(path, encoding="ascii") as f:
         user, nice, system, idle, waiting, irq, soft, stolen = map(int, f.readline().split()[1:9])
     return nice + idle + waiting, user + nice + system + idle + waiting + irq + soft + stolen
 

@@ -500,6 +500,7 @@ static void obey(char *line)
 
 #define SLOTS 64
 #define BLOCKS 24
+#define PF_EXITING 4u /* of the kernel's sched.h */
 
 struct pool_slot {
 	_Atomic int32_t pid;
@@ -513,7 +514,7 @@ struct hammer {
 	uint64_t quota_units;
 	uint64_t random;
 	uint32_t block[BLOCKS]; /* live allocations */
-	bool shared[BLOCKS]; /* whose charge lies with an object */
+	bool shared[BLOCKS];	/* whose charge lies with an object */
 	uint64_t ops, over, lost;
 };
 
@@ -523,9 +524,11 @@ static uint32_t below(struct hammer *h, uint32_t n)
 	return (uint32_t)(h->random >> 33) % n;
 }
 
+/* False also of one that is about to end: its descriptors are closed, which meted sees, before it is a zombie. */
 static bool alive(pid_t pid)
 {
-	char path[32], text[512], *at;
+	char path[32], text[512], *at, state;
+	unsigned int flags;
 	int fd, n;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
@@ -536,7 +539,8 @@ static bool alive(pid_t pid)
 	close(fd);
 	text[n > 0 ? n : 0] = 0;
 	at = strrchr(text, ')');
-	return at && at[1] && at[2] != 'Z' && at[2] != 'X';
+	return at && sscanf(at, ") %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 && state != 'Z' && state != 'X' &&
+	       !(flags & PF_EXITING);
 }
 
 /* What the driver has given out. The dead's memory is gone; looked at only when the simple sum is too high. */
