@@ -6,8 +6,8 @@
  * same code in virtual time.
  *
  * A share is the fraction of wall time in which the tenant's work occupies the engine, over windows in which it has
- * work waiting. Measured time is charged: while the work of n tenants is in flight, each of them is charged 1/n of the
- * time. The charges therefore add up to the time in which the engine was busy.
+ * work waiting. Measured time is charged: while the work of n processes is in flight, each one's tenant is charged 1/n
+ * of the time. The charges therefore add up to the time in which the engine was busy.
  *
  * All times are nanoseconds of one monotonic clock; shares are parts per million of the engine.
  */

@@ -43,6 +43,7 @@ struct busy {
 	uint16_t active[ARBITER_TENANTS]; /* tenants with a count, in no order */
 	uint16_t place[ARBITER_TENANTS];  /* where in active[] */
 	unsigned int actives, class_actives[ARBITER_CLASSES];
+	unsigned int processes; /* the sum of all counts */
 	int holder;
 	uint64_t charged[ARBITER_TENANTS], idled[ARBITER_TENANTS];
 	struct sums sums;
@@ -70,6 +71,12 @@ static uint64_t edge_time(const struct busy *b, unsigned int n)
 	return n ? b->edge[n - 1].at_ns : b->floor_ns;
 }
 
+/* What of a time is the tenant's, of the processes that have work in flight. */
+static uint64_t part_of(const struct busy *b, unsigned int tenant, uint64_t ns)
+{
+	return b->actives > 1 ? (uint64_t)((unsigned __int128)ns * b->count[tenant] / b->processes) : ns;
+}
+
 /* Charges (sign 1) or takes back (-1, as uint64_t) a time in which nothing changed. */
 static void charge(struct busy *b, uint64_t ns, uint64_t sign)
 {
@@ -85,7 +92,7 @@ static void charge(struct busy *b, uint64_t ns, uint64_t sign)
 		return;
 	}
 	for (unsigned int i = 0; i < b->actives; i++)
-		b->charged[b->active[i]] += ns * FRACTION / b->actives * sign;
+		b->charged[b->active[i]] += part_of(b, b->active[i], ns * FRACTION) * sign;
 	b->sums.busy += whole;
 	if (b->class_actives[ARBITER_HIGH])
 		b->sums.high += whole;
@@ -98,6 +105,7 @@ static void add_count(struct busy *b, unsigned int tenant, int n)
 	bool was = b->count[tenant];
 
 	b->count[tenant] = (uint16_t)(b->count[tenant] + n);
+	b->processes += (unsigned int)n;
 	if (was == !!b->count[tenant])
 		return;
 	b->class_actives[b->class[tenant]] += was ? -1u : 1u;
@@ -338,7 +346,7 @@ uint64_t busy_charged_ns(const struct busy *b, unsigned int tenant, uint64_t now
 {
 	uint64_t ns = b->charged[tenant] / FRACTION;
 
-	return b->count[tenant] ? ns + open_ns(b, now_ns) / b->actives : ns;
+	return b->count[tenant] ? ns + part_of(b, tenant, open_ns(b, now_ns)) : ns;
 }
 
 uint64_t busy_idled_ns(const struct busy *b, unsigned int tenant, uint64_t now_ns)

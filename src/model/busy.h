@@ -1,7 +1,8 @@
 /*
  * busy.h: which tenant occupied an engine when, and what each is charged.
  *
- * The module sweeps over begins and ends. While the work of n tenants is in flight, each is charged 1/n of the time.
+ * The module sweeps over begins and ends. While the work of n processes is in flight, each one's tenant is charged 1/n
+ * of the time, for an engine divides its time among processes.
  * While none is in flight, the holder of the turn is charged for idling if others wait, and no tenant otherwise.
  * Charged time, idled time and idle time therefore add up to wall time.
  *

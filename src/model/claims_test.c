@@ -27,6 +27,17 @@ static void waits(struct arbiter *a, int i, uint64_t since_ns, uint64_t now_ns)
 			now_ns);
 }
 
+/* The same, and it goes on with what it has in flight. */
+static void waits_on(struct arbiter *a, int i, uint64_t now_ns)
+{
+	struct arbiter_demand d = a->tenant[i].demand;
+
+	d.waiting = true;
+	d.since_ns = now_ns;
+	d.needs_ns = MS;
+	arbiter_demands(a, i, &d, now_ns);
+}
+
 /* Steps of a millisecond; those behind `first`, up to `last`, have work in flight whenever their gates are open. */
 static uint64_t pass(struct arbiter *a, uint64_t from_ns, uint64_t ns, int first, int last)
 {
@@ -293,9 +304,9 @@ static void test_forged_beside(int helpers, bool later)
 			other = arbiter_join(a, &most, now);
 			closed = now;
 		}
-		waits(a, i, now, now);
+		waits_on(a, i, now);
 		if (other >= 0)
-			waits(a, other, now, now);
+			waits_on(a, other, now);
 		for (int n = 0; n < helpers; n++)
 			arbiter_demands(
 				a, n,

@@ -875,6 +875,23 @@ static void test_exclusive_beside(double guarantee_pct, bool changes)
 	sim_free(s);
 }
 
+/* Processes of one tenant have time slices of their own: what they take from another is not the other's to pay for. */
+static void test_processes_beside(unsigned int processes)
+{
+	struct arbiter_terms x = fair(), share = fixed(30);
+	struct sim_load many = saturating(5), l = saturating(0.2);
+	struct sim *s = begin(16, 4);
+	double got;
+
+	many.processes = processes;
+	sim_add(s, &x, &many);
+	sim_add(s, &share, &l);
+	run(s, 2, 16, "beside many processes");
+	got = sim_served(s, 1, 2, 16) / 14e7;
+	tap_ok(got > 28.5, "beside %u processes of another tenant one with 30 %% has %.2f %%", processes, got);
+	sim_free(s);
+}
+
 /*
  * One is alone, so its turn has no end, and becomes of another class. Another tenant comes, which has what is its own
  * nevertheless.
@@ -1035,6 +1052,8 @@ int main(void)
 	test_sudden_guaranteed(0, 0.35);
 	test_sudden_guaranteed(1, 0.4);
 	test_exclusive();
+	test_processes_beside(2);
+	test_processes_beside(8);
 	test_exclusive_beside(50, false);
 	test_exclusive_beside(20, false);
 	test_exclusive_beside(50, true);
