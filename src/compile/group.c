@@ -349,6 +349,15 @@ void group_wait(struct emit *e, uint32_t b, LLVMValueRef lanes, LLVMValueRef sin
 	value_store(e, LLVMBuildOr(e->b, before, lanes, ""), e->wait[b], 4);
 }
 
+void group_all(struct emit *e, uint32_t b)
+{
+	const struct block_of_code *n = &e->flow->block[b];
+
+	value_store(e, number32(e, ~0u), e->mask, 4);
+	states_become(e, e->s, n->part.in, n->live, NULL);
+	LLVMBuildBr(e->b, e->run_code[b]);
+}
+
 void group_part(struct emit *e, LLVMValueRef taken)
 {
 	const struct block_of_code *n = &e->flow->block[e->in_block];

@@ -39,6 +39,8 @@ void group_wait(struct emit *e, uint32_t b, LLVMValueRef lanes, LLVMValueRef sin
  * where code for all lanes has found that.
  */
 void group_part(struct emit *e, LLVMValueRef taken);
+/* All lanes go on in block b as a group. */
+void group_all(struct emit *e, uint32_t b);
 /* The branch at the end of a block that a group runs. */
 void group_branch(struct emit *e);
 /* The arrival of a group at block b. */

@@ -197,7 +197,8 @@ void lane_compute(struct lane *x, const struct plan *p)
 		args[1][k] = from[k].v[1];
 	}
 	for (uint32_t half = 0; half < (shape == SHAPE_HALVES ? 2 : 1); half++)
-		if (!x->slot || !args[half][2] || !(made.v[half] = lane_choose(x, p->row, args[half][1], args[half][2])))
+		if (!x->slot || !args[half][2] ||
+		    !(made.v[half] = lane_choose(x, p->row, args[half][1], args[half][2])))
 			made.v[half] = arith(e, o, p->row, args[half]);
 	if (o->guard.place != COMPILE_NONE)
 		made = guarded(x, o, made, p);
@@ -247,7 +248,8 @@ static bool is_load_of(const struct lane *x, const struct compile_op *o, uint32_
 	const struct flow *f = x->e->flow;
 
 	*a = access_form(o->name);
-	return o->kind == COMPILE_PLAIN && a->good && (!a->store || is_local(x, r)) && !a->param && flow_reg(f, &o->operand[1]) == r;
+	return o->kind == COMPILE_PLAIN && a->good && (!a->store || is_local(x, r)) && !a->param &&
+	       flow_reg(f, &o->operand[1]) == r;
 }
 
 static bool writes(const struct flow *f, const struct compile_op *o, uint32_t r)

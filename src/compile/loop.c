@@ -34,38 +34,16 @@ static LLVMValueRef patience(struct emit *e, const struct loop *l)
 {
 	LLVMValueRef hints = value_field(e, e->env, offsetof(struct compiled_env, hint), e->bytes);
 
-	return value_at(e, hints, e->flow->block[l->again ? l->last : l->head].end - 1, e->i8);
+	return value_at(e, hints, e->flow->block[l->last].end - 1, e->i8);
 }
 
+/* The loop is not tried for a while if vectors would have been better. */
 static void wait_if(struct loop *l, LLVMValueRef better)
 {
 	struct emit *e = l->e;
 	LLVMValueRef later = LLVMConstInt(e->i8, AGAIN_LATER, false), old = value_load(e, e->i8, patience(e, l), 1);
 
 	value_store(e, LLVMBuildSelect(e->b, better, later, old, ""), patience(e, l), 1);
-}
-
-/*
- * The loop is not tried for a while if vectors would have been better, unless it has been good lately: the byte then
- * has a number above AGAIN_LATER, which grows with each time that it is, and shrinks faster.
- */
-static void judge(struct loop *l, LLVMValueRef mine, LLVMValueRef theirs)
-{
-	struct emit *e = l->e;
-	LLVMValueRef old = value_load(e, e->i8, patience(e, l), 1), later = LLVMConstInt(e->i8, AGAIN_LATER, false);
-	LLVMValueRef up, down, most = LLVMConstInt(e->i8, 255, false), trusted, one = LLVMConstInt(e->i8, 1, false);
-
-	trusted = LLVMBuildICmp(e->b, LLVMIntUGT, old, later, "");
-	up = LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, old, most, ""), most,
-			     LLVMBuildAdd(e->b, old, one, ""), "");
-	up = LLVMBuildSelect(e->b, trusted, up, LLVMBuildAdd(e->b, later, one, ""), "");
-	down = LLVMBuildSub(e->b, old, LLVMConstInt(e->i8, 2, false), "");
-	trusted = LLVMBuildICmp(e->b, LLVMIntUGT, down, later, "");
-	trusted = LLVMBuildAnd(e->b, trusted, LLVMBuildICmp(e->b, LLVMIntULT, down, old, ""), "");
-	trusted = LLVMBuildAnd(e->b, trusted, loop_is_more(l, LLVMBuildShl(e->b, theirs, loop_number(l, 1), ""), mine),
-			       "");
-	down = LLVMBuildSelect(e->b, trusted, down, later, "");
-	value_store(e, LLVMBuildSelect(e->b, loop_is_more(l, mine, theirs), down, up, ""), patience(e, l), 1);
 }
 
 /* Whether all lanes together would have been faster in as many rounds as the longest has run. */
@@ -85,14 +63,14 @@ static void compare_costs(struct loop *l, LLVMValueRef here)
 			round_cost += l->block[loop_block_at(l, b)].round_cost;
 			visit_cost += l->block[loop_block_at(l, b)].visit_cost;
 		}
-		n = l->again ? loop_get(l, e->i64, x->turned) : x->all;
-		n = LLVMBuildMul(e->b, n, loop_number(l, round_cost), "");
+		n = LLVMBuildMul(e->b, loop_get(l, e->i64, x->turned), loop_number(l, round_cost), "");
 		theirs = LLVMBuildAdd(e->b, theirs, n, "");
-		n = l->again ? loop_get(l, e->i64, x->visited) : x->visits;
-		n = LLVMBuildMul(e->b, n, loop_number(l, visit_cost), "");
+		n = LLVMBuildMul(e->b, loop_get(l, e->i64, x->visited), loop_number(l, visit_cost), "");
 		mine = LLVMBuildAdd(e->b, mine, n, "");
 	}
-	judge(l, mine, theirs);
+	if (l->inners) /* how many rounds there are differs so much that one time tells little */
+		theirs = LLVMBuildShl(e->b, theirs, loop_number(l, 1), "");
+	wait_if(l, loop_is_more(l, mine, theirs));
 }
 
 static void count_work(struct loop *l)
@@ -129,23 +107,6 @@ static void count_strong(struct loop *l, LLVMValueRef strong, LLVMValueRef jumps
 		    value_at(e, e->warp, offsetof(struct warp, strong), e->i8), 1);
 }
 
-/*
- * Jumps backwards of a loop inside while others wait. Where lanes have left it in different rounds, some wait for the
- * others behind it, and jumps are counted from there on.
- */
-static LLVMValueRef spins_inside(struct loop *l, const struct loop_inner *x, LLVMValueRef here, LLVMValueRef spins)
-{
-	struct emit *e = l->e;
-	LLVMValueRef all, same, zero = LLVMConstNull(e->i32), n;
-
-	n = LLVMBuildTrunc(e->b, LLVMBuildSub(e->b, x->all, loop_number(l, 1), ""), e->i32, "");
-	n = LLVMBuildSelect(e->b, loop_is_zero(l, x->all), zero, n, "");
-	all = LLVMBuildICmp(e->b, LLVMIntEQ, here, e->live_lanes, "");
-	n = LLVMBuildAdd(e->b, spins, LLVMBuildSelect(e->b, all, zero, n, ""), "");
-	same = LLVMBuildICmp(e->b, LLVMIntEQ, x->all, x->least, "");
-	return LLVMBuildSelect(e->b, same, n, zero, "");
-}
-
 /* Jumps backwards while others wait; the one in front of the next round is counted by whoever makes it. */
 static void count_spins(struct loop *l, LLVMValueRef here, LLVMValueRef stay)
 {
@@ -153,15 +114,8 @@ static void count_spins(struct loop *l, LLVMValueRef here, LLVMValueRef stay)
 	LLVMValueRef jumps = l->latest, strong = loop_get(l, e->i64, l->marked);
 	LLVMValueRef zero = loop_number(l, 0), all, last, from, rounds, n;
 
-	if (l->inners && l->again) {
-		value_store(e, loop_get(l, e->i32, l->spun), e->spins, 4);
-		return;
-	}
 	if (l->inners) {
-		n = value_load(e, e->i32, e->spins, 4);
-		for (uint32_t k = 0; k < l->inners; k++)
-			n = spins_inside(l, &l->inner[k], here, n);
-		value_store(e, n, e->spins, 4);
+		value_store(e, loop_get(l, e->i32, l->spun), e->spins, 4);
 		return;
 	}
 	all = LLVMBuildICmp(e->b, LLVMIntEQ, here, e->live_lanes, "");
@@ -228,7 +182,7 @@ static void part_lanes(struct loop *l, LLVMValueRef begin)
 {
 	struct emit *e = l->e;
 	LLVMValueRef stay = loop_get(l, e->i32, l->stay), run = find_last(l, stay), since, lanes, left;
-	LLVMBasicBlockRef inside = l->again ? new_block(e) : NULL, outside = new_block(e), yes, no;
+	LLVMBasicBlockRef inside = new_block(e), outside = new_block(e), yes, no;
 
 	for (uint32_t k = 0; k < l->exits; k++) {
 		left = loop_get(l, e->i32, l->exit[k].lanes);
@@ -237,10 +191,7 @@ static void part_lanes(struct loop *l, LLVMValueRef begin)
 		lanes = LLVMBuildAnd(e->b, left, LLVMBuildNot(e->b, run, ""), "");
 		group_wait(e, l->exit[k].to, lanes, since);
 	}
-	if (!l->again)
-		LLVMBuildBr(e->b, outside);
-	else
-		LLVMBuildCondBr(e->b, loop_is_zero(l, stay), outside, inside);
+	LLVMBuildCondBr(e->b, loop_is_zero(l, stay), outside, inside);
 	LLVMPositionBuilderAtEnd(e->b, outside);
 	value_store(e, run, e->mask, 4);
 	for (uint32_t k = l->exits; k-- > 0;) {
@@ -256,8 +207,6 @@ static void part_lanes(struct loop *l, LLVMValueRef begin)
 		group_arrive(e, l->exit[k].to);
 		LLVMPositionBuilderAtEnd(e->b, no);
 	}
-	if (!inside)
-		return;
 	LLVMPositionBuilderAtEnd(e->b, inside);
 	go_on_inside(l, stay);
 }
@@ -301,15 +250,11 @@ static void make_choice(struct loop *l, uint32_t few)
 {
 	struct emit *e = l->e;
 	LLVMBasicBlockRef skip = new_block(e);
-	const uint32_t spins = l->strong		? l->rounds * (SPINS_MAX / 32)
-			       : l->again && l->inners ? NEST_ROUNDS + NEST_SLOTS * l->inners
-						       : COMPILE_ROUNDS * (1 + l->inners);
-	LLVMValueRef wait = value_load(e, e->i8, patience(e, l), 1), good, waits, less, strong;
+	const uint32_t spins = l->strong   ? l->rounds * (SPINS_MAX / 32)
+			       : l->inners ? NEST_ROUNDS + NEST_SLOTS * l->inners
+					   : COMPILE_ROUNDS;
+	LLVMValueRef wait = value_load(e, e->i8, patience(e, l), 1), good = loop_is_zero(l, wait), less, strong;
 
-	/* 0, or more than a while */
-	good = LLVMBuildSub(e->b, wait, LLVMConstInt(e->i8, 1, false), "");
-	good = LLVMBuildICmp(e->b, LLVMIntUGE, good, LLVMConstInt(e->i8, AGAIN_LATER, false), "");
-	waits = good;
 	if (e->absent)
 		good = LLVMBuildAnd(
 			e->b, good,
@@ -324,7 +269,7 @@ static void make_choice(struct loop *l, uint32_t few)
 	}
 	LLVMBuildCondBr(e->b, good, l->x.before, skip);
 	LLVMPositionBuilderAtEnd(e->b, skip);
-	less = LLVMBuildZExt(e->b, LLVMBuildNot(e->b, waits, ""), e->i8, "");
+	less = LLVMBuildZExt(e->b, LLVMBuildNot(e->b, loop_is_zero(l, wait), ""), e->i8, "");
 	value_store(e, LLVMBuildSub(e->b, wait, less, ""), patience(e, l), 1);
 	LLVMBuildBr(e->b, l->begin);
 }
@@ -335,7 +280,7 @@ static void make_loop(struct loop *l, uint32_t few)
 	LLVMValueRef here = e->here ? e->here : LLVMConstInt(e->i32, 0xffffffffu, false);
 
 	l->begin = new_block(e);
-	l->stays = l->again ? new_block(e) : NULL;
+	l->stays = new_block(e);
 	l->done = new_block(e);
 	l->x.before = new_block(e);
 	l->x.vectors = l->failed = l->refused = new_block(e);
@@ -397,8 +342,8 @@ static bool loop_prepare(struct loop *l, struct emit *e, uint32_t b)
 		l->inner[k].step = calloc(regs, sizeof(*l->step));
 		good = good && l->inner[k].written && l->inner[k].step;
 	}
-	return good && l->s && l->now && l->written && l->end && l->step && l->local && l->x.from && l->x.now && l->x.made &&
-	       l->x.slot && l->x.fixed;
+	return good && l->s && l->now && l->written && l->end && l->step && l->local && l->x.from && l->x.now &&
+	       l->x.made && l->x.slot && l->x.fixed;
 }
 
 static bool is_worth(const struct emit *e, uint32_t few)
@@ -406,21 +351,73 @@ static bool is_worth(const struct emit *e, uint32_t few)
 	return e->kept ? few > 1 : few >= LANES;
 }
 
+/* Value: for how many lanes a loop at block b may be better than vectors, in code of all lanes or of a group. */
+static uint32_t find_any(struct loop *l, struct emit *e, uint32_t b)
+{
+	uint32_t few = loop_prepare(l, e, b) ? loop_find(e, l) : 0;
+
+	if (is_worth(e, few))
+		return few;
+	loop_clear(l);
+	return loop_prepare(l, e, b) ? loop_find_nest(e, l) : 0;
+}
+
+/* Whether code of a group takes the registers as all lanes have them. */
+static bool suits_group(const struct emit *e, uint32_t b)
+{
+	const struct block_of_code *n = &e->flow->block[b];
+
+	for (uint32_t r = 0; r < e->flow->reg_count; r++) {
+		struct state from = e->s[r], to = n->part.in[r];
+
+		if (from.shape == SHAPE_LANES)
+			from.same = 0;
+		from.whole = false;
+		if (n->live[r] && (to.shape == SHAPE_UNKNOWN || state_join(&to, &from)))
+			return false;
+	}
+	return n->part.reached;
+}
+
+/*
+ * All lanes run the loop in the code of a group, which all of them are, where it is tried: it is compiled once. They
+ * are together again behind it, or at its head. False: it is not compiled there.
+ */
+static bool go_group(struct loop *l, struct emit *e, uint32_t b, uint32_t few)
+{
+	struct loop *other = calloc(1, sizeof(*other));
+	struct state *s = e->s;
+	LLVMBasicBlockRef on, go;
+	bool good = other && suits_group(e, b);
+
+	e->s = e->flow->block[b].part.in;
+	e->kept = e->flow->block[b].part.kept;
+	good = good && is_worth(e, find_any(other, e, b)) && other->last == l->last && other->inners == l->inners;
+	e->s = s;
+	e->kept = NULL;
+	if (other)
+		loop_clear(other);
+	free(other);
+	if (!good)
+		return false;
+	on = new_block(e);
+	go = new_block(e);
+	l->x.before = go;
+	l->begin = on;
+	make_choice(l, few);
+	LLVMPositionBuilderAtEnd(e->b, go);
+	group_all(e, b);
+	LLVMPositionBuilderAtEnd(e->b, on);
+	return true;
+}
+
 void loop_begin(struct emit *e, uint32_t b)
 {
-	static uint32_t (*const finds[])(const struct emit *e, struct loop *l) = { loop_find, loop_find_nest,
-										  loop_find_stretch };
-	uint32_t few = 0, *covered = &e->covered[e->kept != NULL];
 	struct loop *l = calloc(1, sizeof(*l));
+	const uint32_t few = l ? find_any(l, e, b) : 0;
 
-	for (uint32_t k = 0; l && k < 3 && !is_worth(e, few); k++) {
-		loop_clear(l);
-		few = loop_prepare(l, e, b) && (k < 2 || b >= *covered) ? finds[k](e, l) : 0;
-	}
-	if (l && is_worth(e, few)) {
-		*covered = l->again ? *covered : l->last + 1;
+	if (l && is_worth(e, few) && (e->kept || !go_group(l, e, b, few)))
 		make_loop(l, few);
-	}
 	if (l)
 		loop_clear(l);
 	free(l);

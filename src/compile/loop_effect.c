@@ -128,11 +128,10 @@ static void write_round(struct loop *l, const struct loop_effect *x, LLVMValueRe
 }
 
 /* What one round has logged. */
-static void write_effects(struct loop *l, struct loop_inner *inner, LLVMValueRef round)
+static void write_effects(struct loop *l, LLVMValueRef round)
 {
 	for (uint32_t k = 0; k < l->effects; k++)
-		if (l->block[l->effect[k].block].inner == inner)
-			write_round(l, &l->effect[k], round);
+		write_round(l, &l->effect[k], round);
 }
 
 void loop_effects_end(struct loop *l)
@@ -146,5 +145,5 @@ void loop_effects_end(struct loop *l)
 		for (uint32_t i = 0; i < l->x.reaches; i++)
 			good = LLVMBuildAnd(e->b, good, are_apart(l, &l->effect[k].reach, &l->reach[i]), "");
 	lane_unless(&l->x, good);
-	log_each_round(l, l->block[l->effect[0].block].inner, write_effects);
+	log_each_round(l, write_effects);
 }

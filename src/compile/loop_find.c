@@ -74,7 +74,8 @@ void loop_local_apply(const struct flow *f, const struct compile_op *o, bool *lo
 		const uint32_t r = o->defs >> k & 1 ? flow_reg(f, &o->operand[k]) : UINT32_MAX;
 
 		if (r != UINT32_MAX)
-			local[r] = r == to && f->reg_lane[r] == 8 && (any || (o->guard.place != COMPILE_NONE && local[r]));
+			local[r] =
+				r == to && f->reg_lane[r] == 8 && (any || (o->guard.place != COMPILE_NONE && local[r]));
 	}
 }
 
@@ -219,8 +220,6 @@ static void find_states(const struct emit *e, struct loop *l)
 		l->end[r] = f->reg_lane[r] == 4;
 		for (uint32_t b = l->head; b <= l->last; b++)
 			l->block[loop_block_at(l, b)].nan[r] = f->reg_lane[r] == 4;
-		if (!l->again)
-			l->block[0].nan[r] = e->s[r].nan && f->reg_lane[r] == 4;
 	}
 	while (changed) {
 		changed = false;
@@ -228,7 +227,7 @@ static void find_states(const struct emit *e, struct loop *l)
 			changed |= nan_pass(f, l, b);
 	}
 	for (uint32_t r = 0; r < f->reg_count; r++)
-		l->end[r] = l->end[r] && (!l->again || l->block[0].nan[r]);
+		l->end[r] = l->end[r] && l->block[0].nan[r];
 }
 
 /* Whether all that is written can be handed over there: lanes that have left in different rounds differ. */
@@ -435,9 +434,9 @@ static bool find(const struct emit *e, struct loop *l)
 			l->visit_cost += c->visit_cost;
 		}
 	}
-	l->rounds = !l->again ? 1 : l->inners ? NEST_ROUNDS : rounds_of(weight, l->planned, l->strong);
+	l->rounds = l->inners ? NEST_ROUNDS : rounds_of(weight, l->planned, l->strong);
 	l->lane_cost = 160;
-	return gathers && places <= SPOTS_MAX && l->exits <= l->block[0].weight && (l->inners || l->rounds > 1);
+	return gathers && places <= SPOTS_MAX && l->exits <= l->block[0].weight && l->rounds > 1;
 }
 
 /* Value: whether there is such a loop, and for how many lanes it may be better than vectors. */
@@ -445,7 +444,6 @@ uint32_t loop_find(const struct emit *e, struct loop *l)
 {
 	const struct flow *f = e->flow;
 
-	l->again = true;
 	if (!f->parts || !find_blocks(f, l))
 		return 0;
 	find_written(f, l);
@@ -459,7 +457,7 @@ uint32_t loop_find(const struct emit *e, struct loop *l)
 	return !find(e, l) ? 0 : is_chase(f, l) ? CHASE_LANES : LANES;
 }
 
-/* ---- a stretch with loops inside ---- */
+/* ---- a loop with loops inside ---- */
 
 static bool is_simple(const struct flow *f, uint32_t b)
 {
@@ -550,51 +548,6 @@ static bool jumps_fit(const struct flow *f, struct loop *l)
 	return l->exits;
 }
 
-/* What is written is written behind the last lane, in the order of one loop. */
-static bool writes_fit(struct loop *l)
-{
-	const struct loop_inner *in = NULL;
-
-	for (uint32_t b = l->head; b <= l->last; b++) {
-		const struct loop_block *c = &l->block[loop_block_at(l, b)];
-
-		if (c->writes && (!c->inner || (in && in != c->inner)))
-			return false;
-		in = c->writes ? c->inner : in;
-	}
-	for (uint32_t k = 0; k < l->inners; k++) {
-		struct loop_inner *x = &l->inner[k];
-		uint32_t weight = 0;
-
-		for (uint32_t b = x->head; b <= x->last; b++)
-			weight += l->block[loop_block_at(l, b)].weight;
-		x->rounds = rounds_of(weight, x == in, false);
-		if (x->rounds < 2)
-			return false;
-	}
-	return !l->strong;
-}
-
-uint32_t loop_find_stretch(const struct emit *e, struct loop *l)
-{
-	const struct flow *f = e->flow;
-	bool chase = false;
-
-	if (!f->parts || !is_simple(f, l->head) || jumps_back(f, l->head))
-		return 0;
-	find_inners(f, l, f->block_count, &chase);
-	if (l->inners < 2 || !jumps_fit(f, l) || f->request->op[f->block[l->head].end - 1].kind != COMPILE_BRANCH)
-		return 0;
-	find_written(f, l);
-	for (uint32_t k = 0; k < l->exits; k++)
-		if (!takes_lanes(f, l, l->exit[k].to))
-			return 0;
-	find_states(e, l);
-	return !find(e, l) || !writes_fit(l) ? 0 : chase ? CHASE_LANES : LANES;
-}
-
-/* ---- a loop with loops inside ---- */
-
 /* The last block that jumps back to the head; 0: none does. */
 static uint32_t last_of(const struct flow *f, uint32_t head)
 {
@@ -617,8 +570,6 @@ static bool nest_fits(const struct emit *e, struct loop *l)
 		if (!is_simple(f, b) || c->writes || c->strong || (!c->inner && b != l->last && jumps_back(f, b)))
 			return false;
 	}
-	for (uint32_t k = 0; k < l->inners; k++)
-		l->inner[k].rounds = NEST_TURNS;
 	return !l->owns || (f->request->local <= LOCAL_MAX && !(f->request->local % 2));
 }
 
@@ -633,7 +584,6 @@ uint32_t loop_find_nest(const struct emit *e, struct loop *l)
 		return 0;
 	find_inners(f, l, last, &chase);
 	l->last = last;
-	l->again = true;
 	if (!l->inners || l->inner[l->inners - 1].last >= last || !jumps_fit(f, l))
 		return 0;
 	find_written(f, l);

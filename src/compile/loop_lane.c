@@ -67,7 +67,7 @@ static bool note_once(struct loop *l, const struct loop_block *c, const struct l
 	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
 	LLVMValueRef first = p->address;
 
-	if ((is_written(l, c, p->reg) && !step_of(l, c, p->reg)) || (c->inner ? l->again : l->inners && !l->again))
+	if ((is_written(l, c, p->reg) && !step_of(l, c, p->reg)) || c->inner)
 		return false;
 	LLVMPositionBuilderAtEnd(e->b, l->x.bounds->enter);
 	if (l->written[p->reg])
@@ -130,7 +130,7 @@ static void find_spots(struct loop *l, struct loop_block *c)
 			spot->loads += p->loads;
 			continue;
 		}
-		if (c->inner && l->again && !is_line(l, p)) {
+		if (c->inner && !is_line(l, p)) {
 			note_turn(l, c, p);
 			continue;
 		}
@@ -177,7 +177,7 @@ static void jump_inner(struct loop *l, struct loop_inner *inner, uint32_t from)
 	}
 	begun = loop_get(l, e->i64, inner->begun);
 	LLVMBuildStore(e->b, LLVMBuildAdd(e->b, begun, loop_number(l, 1), ""), inner->begun);
-	LLVMBuildCondBr(e->b, expected(e, LLVMBuildICmp(e->b, LLVMIntULT, begun, loop_number(l, inner->rounds), "")),
+	LLVMBuildCondBr(e->b, expected(e, LLVMBuildICmp(e->b, LLVMIntULT, begun, loop_number(l, NEST_TURNS), "")),
 			l->block[loop_block_at(l, inner->head)].code, l->failed);
 }
 
@@ -305,8 +305,6 @@ static void begin_lane(struct loop *l)
 	x->number64 = LLVMBuildZExt(e->b, x->number, e->i64, "");
 	l->lane_bit = LLVMBuildShl(e->b, LLVMConstInt(e->i32, 1, false), x->number, "");
 	LLVMBuildStore(e->b, loop_number(l, 0), l->round);
-	for (uint32_t k = 0; k < l->inners; k++)
-		LLVMBuildStore(e->b, loop_number(l, 0), l->inner[k].begun);
 	for (uint32_t r = 0; r < f->reg_count; r++) {
 		const bool has = x->from[r].shape != SHAPE_UNKNOWN;
 
@@ -335,14 +333,9 @@ static void begin_lane(struct loop *l)
 static void end_lane(struct loop *l)
 {
 	struct emit *e = l->e;
-	LLVMValueRef n = LLVMBuildTrunc(e->b, loop_get(l, e->i64, l->round), e->i32, "");
+	LLVMValueRef round = LLVMBuildTrunc(e->b, loop_get(l, e->i64, l->round), e->i32, "");
 
-	if (l->again)
-		value_store(e, n, lane_element(&l->x, l->ends, e->i32), 4);
-	for (uint32_t k = 0; k < l->inners && !l->again; k++) {
-		n = LLVMBuildTrunc(e->b, loop_get(l, e->i64, l->inner[k].begun), e->i32, "");
-		value_store(e, n, lane_element(&l->x, l->inner[k].ends, e->i32), 4);
-	}
+	value_store(e, round, lane_element(&l->x, l->ends, e->i32), 4);
 }
 
 /* What a lane writes that somebody needs behind the loop. */
@@ -376,8 +369,6 @@ static void make_exits(struct loop *l)
 		add_bits(l, e->i32, l->exit[k].lanes, l->lane_bit);
 		LLVMBuildBr(e->b, l->done);
 	}
-	if (!l->again)
-		return;
 	LLVMPositionBuilderAtEnd(e->b, l->stays);
 	add_bits(l, e->i32, l->stay, l->lane_bit);
 	keep_written(l, false);
@@ -391,17 +382,13 @@ static LLVMValueRef reduced(struct loop *l, const char *name, LLVMValueRef v)
 	return LLVMBuildZExt(l->e->b, value_intrinsic(l->e, name, LLVMTypeOf(v), &v, 1), l->e->i64, "");
 }
 
-static LLVMValueRef first_of(struct loop *l, LLVMValueRef ends, LLVMValueRef lanes)
+LLVMValueRef loop_first_of(struct loop *l, LLVMValueRef lanes)
 {
 	struct emit *e = l->e;
 	LLVMValueRef never = value_number(type_lanes(e->i32), INT32_MAX);
 
-	return reduced(l, "llvm.vector.reduce.umin", LLVMBuildSelect(e->b, group_lanes_in(e, lanes), ends, never, ""));
-}
-
-LLVMValueRef loop_first_of(struct loop *l, LLVMValueRef lanes)
-{
-	return first_of(l, l->left_in, lanes);
+	return reduced(l, "llvm.vector.reduce.umin",
+		       LLVMBuildSelect(e->b, group_lanes_in(e, lanes), l->left_in, never, ""));
 }
 
 /* When the lanes have left: all of them have. */
@@ -420,14 +407,6 @@ static void find_ends(struct loop *l, LLVMValueRef here)
 	left = LLVMBuildAnd(e->b, left, here, "");
 	l->visits = LLVMBuildAdd(e->b, reduced(l, "llvm.vector.reduce.add", l->left_in), reduced(l, "llvm.ctpop", left),
 				 "");
-	for (uint32_t k = 0; k < l->inners && !l->again; k++) {
-		struct loop_inner *x = &l->inner[k];
-		LLVMValueRef ends = value_load(e, type_lanes(e->i32), x->ends, VECTOR_ALIGN);
-
-		x->all = reduced(l, "llvm.vector.reduce.umax", ends);
-		x->visits = reduced(l, "llvm.vector.reduce.add", ends);
-		x->least = first_of(l, ends, here);
-	}
 }
 
 static void begin_slots(struct loop *l, LLVMValueRef here)
@@ -446,20 +425,15 @@ static void begin_slots(struct loop *l, LLVMValueRef here)
 	l->stay = begin_slot(e, e->i32, 0);
 	for (uint32_t k = 0; k < l->exits; k++)
 		l->exit[k].lanes = begin_slot(e, e->i32, 0);
-	l->ends = value_array(e, &e->log_ends[0], e->i32);
+	l->ends = value_array(e, &e->log_ends, e->i32);
 	value_store(e, LLVMConstNull(type_lanes(e->i32)), l->ends, VECTOR_ALIGN);
 	for (uint32_t k = 0; k < l->inners; k++) {
 		l->inner[k].enter = new_block(e);
 		l->inner[k].begun = slot_new(e, e->i64);
-		if (l->again) {
-			l->inner[k].turned = begin_slot(e, e->i64, 0);
-			l->inner[k].visited = begin_slot(e, e->i64, 0);
-			continue;
-		}
-		l->inner[k].ends = value_array(e, &e->log_ends[1 + k], e->i32);
-		value_store(e, LLVMConstNull(type_lanes(e->i32)), l->inner[k].ends, VECTOR_ALIGN);
+		l->inner[k].turned = begin_slot(e, e->i64, 0);
+		l->inner[k].visited = begin_slot(e, e->i64, 0);
 	}
-	if (l->again && l->inners) {
+	if (l->inners) {
 		l->spun = slot_new(e, e->i32);
 		LLVMBuildStore(e->b, value_load(e, e->i32, e->spins, 4), l->spun);
 	}
@@ -479,7 +453,7 @@ static void begin_inner(struct loop *l, struct loop_inner *inner, LLVMBasicBlock
 					 .enter = inner->enter,
 					 .outer = outer,
 					 .good = LLVMConstInt(e->i1, 1, false),
-					 .rounds = inner->rounds,
+					 .rounds = NEST_TURNS,
 					 .step = inner->step };
 	l->x.bounds = &inner->bounds;
 }

@@ -48,10 +48,8 @@ LLVMValueRef loop_round(struct loop *l, const struct loop_block *c)
 	if (!c->inner)
 		return loop_get(l, e->i64, l->round);
 	n = LLVMBuildSub(e->b, loop_get(l, e->i64, c->inner->begun), loop_number(l, 1), "");
-	if (!l->again)
-		return n;
-	return LLVMBuildAdd(
-		e->b, LLVMBuildMul(e->b, loop_get(l, e->i64, l->round), loop_number(l, NEST_TURNS), ""), n, "");
+	return LLVMBuildAdd(e->b, LLVMBuildMul(e->b, loop_get(l, e->i64, l->round), loop_number(l, NEST_TURNS), ""), n,
+			    "");
 }
 
 void log_begin(struct loop *l)
@@ -60,11 +58,11 @@ void log_begin(struct loop *l)
 	LLVMTypeRef t = LLVMVectorType(e->i32, COMPILE_ROUNDS / 3);
 
 	for (uint32_t i = 0; i <= l->last - l->head; i++) {
-		const bool nest = l->again && l->block[i].inner;
-		const uint32_t rounds = nest ? NEST_SLOTS : l->block[i].inner ? l->block[i].inner->rounds : l->rounds;
+		const bool nest = l->block[i].inner != NULL;
+		const uint32_t rounds = nest ? NEST_SLOTS : l->rounds;
 
 		l->block[i].lanes = value_array_of(e, nest ? &e->log_nest[i] : &e->log_lanes[i], e->i32,
-					  nest ? NEST_SLOTS : COMPILE_ROUNDS);
+						   nest ? NEST_SLOTS : COMPILE_ROUNDS);
 		for (uint64_t k = 0; k < rounds; k += COMPILE_ROUNDS / 3)
 			value_store(e, LLVMConstNull(t),
 				    value_at(e, LLVMBuildBitCast(e->b, l->block[i].lanes, e->bytes, ""), k * 4, t), 4);
@@ -223,32 +221,28 @@ static void count_block(struct loop *l, struct loop_block *c, LLVMValueRef round
 	LLVMPositionBuilderAtEnd(e->b, on);
 }
 
-void log_each_round(struct loop *l, struct loop_inner *inner,
-		    void (*emit)(struct loop *l, struct loop_inner *inner, LLVMValueRef round))
+void log_each_round(struct loop *l, void (*emit)(struct loop *l, LLVMValueRef round))
 {
 	struct emit *e = l->e;
-	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), head = new_block(e), each = new_block(e),
-			  on = new_block(e), end;
-	LLVMValueRef rounds = inner ? inner->all : log_rounds(l), round, next = loop_number(l, 0);
+	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), head = new_block(e), on = new_block(e), end;
+	LLVMValueRef rounds = log_rounds(l), round, next = loop_number(l, 0);
 
 	LLVMBuildBr(e->b, head);
 	LLVMPositionBuilderAtEnd(e->b, head);
 	round = LLVMBuildPhi(e->b, e->i64, "");
 	LLVMAddIncoming(round, &next, &before, 1);
-	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, round, rounds, ""), each, on);
-	LLVMPositionBuilderAtEnd(e->b, each);
-	emit(l, inner, round);
+	emit(l, round);
 	next = LLVMBuildAdd(e->b, round, loop_number(l, 1), "");
 	end = LLVMGetInsertBlock(e->b);
 	LLVMAddIncoming(round, &next, &end, 1);
-	LLVMBuildBr(e->b, head);
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, next, rounds, ""), head, on);
 	LLVMPositionBuilderAtEnd(e->b, on);
 }
 
-static void count_round(struct loop *l, struct loop_inner *inner, LLVMValueRef round)
+static void count_round(struct loop *l, LLVMValueRef round)
 {
 	for (uint32_t i = 0; i <= l->last - l->head; i++)
-		if (l->block[i].inner == inner)
+		if (!l->block[i].inner)
 			count_block(l, &l->block[i], round);
 }
 
@@ -275,7 +269,8 @@ static void count_turns(struct loop *l, struct loop_inner *x, LLVMValueRef round
 	struct emit *e = l->e;
 	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), head = new_block(e), each = new_block(e),
 			  on = new_block(e), end;
-	LLVMValueRef first = times(l, round, NEST_TURNS), turn, next = loop_number(l, 0), at, lanes, some, n, none, begun;
+	LLVMValueRef first = times(l, round, NEST_TURNS), turn, next = loop_number(l, 0), at, lanes, some, n, none,
+		     begun;
 	LLVMValueRef last, change = LLVMConstNull(e->i32);
 
 	begun = lanes_at(l, x->head, first);
@@ -310,19 +305,17 @@ static void count_turns(struct loop *l, struct loop_inner *x, LLVMValueRef round
 	LLVMBuildStore(e->b, change, l->spun);
 }
 
-static void count_nest_round(struct loop *l, struct loop_inner *inner, LLVMValueRef round)
+static void count_nest_round(struct loop *l, LLVMValueRef round)
 {
 	struct emit *e = l->e;
 
 	count_jump(l, lanes_at(l, l->head, round), LLVMBuildNot(e->b, loop_is_zero(l, round), ""));
-	count_round(l, inner, round);
+	count_round(l, round);
 	for (uint32_t k = 0; k < l->inners; k++)
 		count_turns(l, &l->inner[k], round);
 }
 
 void log_count(struct loop *l)
 {
-	log_each_round(l, NULL, l->again && l->inners ? count_nest_round : count_round);
-	for (uint32_t k = 0; k < l->inners && !l->again; k++)
-		log_each_round(l, &l->inner[k], count_round);
+	log_each_round(l, l->inners ? count_nest_round : count_round);
 }

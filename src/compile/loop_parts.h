@@ -16,10 +16,11 @@ struct loop_exit {
 /* A different address of the accesses of a block. Each lane notes it in each round: log.c compares. */
 struct loop_spot {
 	LLVMValueRef log; /* an array, by lane and round; NULL: they are known to be a row */
-	/* of a loop in a loop, arrays by round: of the first lane, of the last one, of the last one of the first half */
+	/* of a loop in a loop, arrays by round: of the first lane, of the last one, of the last one of the first half
+	 */
 	LLVMValueRef ends[3];
 	LLVMValueRef address; /* of this lane */
-	bool once;	  /* only of the first round: what lies between lanes is the same in all */
+	bool once;	      /* only of the first round: what lies between lanes is the same in all */
 	uint32_t bytes, loads;
 	const struct bound *bound; /* of lane.h */
 };
@@ -38,10 +39,6 @@ struct loop_effect {
 	struct plan plan;
 };
 
-/*
- * A loop inside a stretch of blocks that lanes run from its first to its last block, one after the other. The stretch
- * is a loop of one round: what stands in it has its own rounds.
- */
 #define INNER_MAX 4u
 
 /* Of a loop that has loops inside: rounds of both that are run at once. */
@@ -51,13 +48,10 @@ struct loop_effect {
 #define LOCAL_MAX 256u /* bytes of a lane's local memory, which a loop writes to at once */
 
 struct loop_inner {
-	uint32_t head, last, rounds;
-	LLVMBasicBlockRef enter; /* where it is entered, before its head */
-	LLVMValueRef begun;	 /* a slot: rounds that this lane has begun */
-	LLVMValueRef ends;	 /* an array: the same of each lane, when it has left */
-	/* behind the last lane: rounds of the lanes that have begun most and least, and of all together */
-	LLVMValueRef all, least, visits;
-	LLVMValueRef turned, visited; /* the same of a loop in a loop, in slots: rounds of any lanes, and of all of them */
+	uint32_t head, last;
+	LLVMBasicBlockRef enter;      /* where it is entered, before its head */
+	LLVMValueRef begun;	      /* a slot: rounds that this lane has begun */
+	LLVMValueRef turned, visited; /* slots, behind the last lane: rounds of any lanes, and of all of them */
 	struct bounds bounds;
 	bool *written; /* of each register, as of struct loop */
 	int64_t *step;
@@ -69,8 +63,8 @@ struct loop_block {
 	uint32_t writes;		 /* operations that write to memory */
 	uint32_t round_cost, visit_cost; /* as of struct loop */
 	uint32_t weight;		 /* instructions */
-	LLVMValueRef lanes;	 /* an array: who ran it, by round */
-	LLVMValueRef others;	 /* those of them that ran before this lane, in this round */
+	LLVMValueRef lanes;		 /* an array: who ran it, by round */
+	LLVMValueRef others;		 /* those of them that ran before this lane, in this round */
 	struct loop_spot spot[SPOTS_MAX];
 	uint32_t spots, loads, even; /* loads: those of spots; even: loads that all lanes make at one address */
 	bool strong;		     /* it accesses memory that others change */
@@ -86,11 +80,10 @@ struct loop {
 	uint32_t head, last, exits, rounds, logs;
 	struct loop_inner inner[INNER_MAX];
 	uint32_t inners;
-	bool again;  /* a jump goes back to the head */
 	/* of each register: it may have an address of the lane's own memory; and in front of each block, one behind the
 	 * other; NULL: it is not asked */
 	bool *local, *local_in;
-	bool owns;   /* it writes there, at once: what was there is put back where the loop is given up */
+	bool owns;		   /* it writes there, at once: what was there is put back where the loop is given up */
 	LLVMBasicBlockRef refused; /* where nothing has to be put back */
 	LLVMValueRef saved;	   /* what was there */
 	uint32_t ends_used;	   /* arrays of struct loop_spot */
@@ -125,8 +118,7 @@ static inline uint32_t loop_block_at(const struct loop *l, uint32_t b)
 /* loop_find.c: whether block l->head begins such a loop, and for how many lanes it may be better than vectors; 0: none.
  */
 uint32_t loop_find(const struct emit *e, struct loop *l);
-/* The same of a stretch with several loops inside, and of a loop with loops inside. */
-uint32_t loop_find_stretch(const struct emit *e, struct loop *l);
+/* The same of a loop with loops inside. */
 uint32_t loop_find_nest(const struct emit *e, struct loop *l);
 /* l->local in front of block b; and behind an operation. */
 void loop_local_begin(struct loop *l, uint32_t b);
@@ -154,9 +146,8 @@ LLVMValueRef log_place(struct loop *l, LLVMValueRef array, LLVMValueRef round, L
 LLVMValueRef log_lanes(struct loop *l, const struct loop_block *c,
 		       LLVMValueRef round); /* who ran it: where that stands */
 LLVMValueRef log_rounds(struct loop *l);    /* that a lane has begun */
-/* Calls emit once, inside a loop of the code that runs for each of these rounds; of a loop inside, or NULL. */
-void log_each_round(struct loop *l, struct loop_inner *inner,
-		    void (*emit)(struct loop *l, struct loop_inner *inner, LLVMValueRef round));
+/* Calls emit once, inside a loop of the code that runs for each of these rounds. */
+void log_each_round(struct loop *l, void (*emit)(struct loop *l, LLVMValueRef round));
 /* The number of the round that this lane is in, in the loop that the block is in; in a loop in a loop, of all. */
 LLVMValueRef loop_round(struct loop *l, const struct loop_block *c);
 /* Of a loop in a loop: notes the place's address. False: there are too many. */
@@ -166,4 +157,3 @@ LLVMValueRef loop_get(struct loop *l, LLVMTypeRef t, LLVMValueRef slot);
 LLVMValueRef loop_number(struct loop *l, uint64_t n); /* i64 */
 LLVMValueRef loop_is_zero(struct loop *l, LLVMValueRef v);
 LLVMValueRef loop_is_more(struct loop *l, LLVMValueRef a, LLVMValueRef b); /* unsigned */
-

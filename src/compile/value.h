@@ -33,10 +33,9 @@ struct emit {
 	LLVMValueRef store_at[2], store_value[2][4];		   /* the same for scatter.c, by width */
 	/* arrays of loop_log.c, likewise: of blocks, of addresses, of what is written */
 	LLVMValueRef log_lanes[LOG_BLOCKS_MAX], log_at[LOG_PLACES_MAX], log_value[EFFECTS_MAX][4];
-	LLVMValueRef log_ends[5], log_local; /* of loop_lane.c */
+	LLVMValueRef log_ends, log_local;				       /* of loop_lane.c */
 	LLVMValueRef log_nest[LOG_BLOCKS_MAX], log_nest_at[NEST_SPOTS_MAX][3]; /* of loops in loops */
-	uint32_t covered[2]; /* of all lanes, of groups: no stretch of loop.h begins before this block */
-	LLVMBasicBlockRef *code;  /* of each block */
+	LLVMBasicBlockRef *code;					       /* of each block */
 	/* for groups of lanes: group.h */
 	LLVMBasicBlockRef *run_code, *come_code;
 	LLVMValueRef mask, idle, spins; /* stack slots; idle: counts lanes out of all 32 that did not execute */
