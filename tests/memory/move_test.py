@@ -56,7 +56,7 @@ def comes_and_goes(m, c):
 
 
 def goes_to_another_device(m, c):
-    r = Resider(m, "wall", SIZE, 1000000, 5, wall=True, spill=False)
+    r = Resider(m, "wall", SIZE, 1000000, 40, wall=True, spill=False)
     ok(r.has("holds"), "it runs on device 0", r.lines)
     r.done(1)
     for device in (1, 0, 1):
@@ -101,7 +101,7 @@ def work_that_never_ends(m, c):
 def upgraded(m, c):
     """meted is upgraded on the way out, while the tenant is away, on the way back, and while it goes to another device."""
     for step in ("leaving", "away", "returning", "moving"):
-        r = Resider(m, "wall", SIZE, 1000000, 5, wall=True, spill=False)
+        r = Resider(m, "wall", SIZE, 1000000, 40, wall=True, spill=False)
         r.has("holds")
         if step == "moving":
             c.ask("grant_move", name="wall", device=str(1 - share(c, "wall")["index"]))

@@ -38,7 +38,7 @@ def from_here(a, b):
     m = Meted("--soft-only", env={"METE_SOFT_MEMORY": "64M", "METE_SOFT_CONTEXT_MEMORY": "3M", "XDG_RUNTIME_DIR": place.name})
     c = m.control()
     m.make("wall", 40 * MIB, wall=True)
-    r = Resider(m, "wall", SIZE, 100000, 5, wall=True, spill=False)
+    r = Resider(m, "wall", SIZE, 100000, 40, wall=True, spill=False)
     ok(r.has("holds"), "a program runs behind the wall of its machine", r.lines)
     key = ("--key", os.path.join(KEYS, "alice.key"))
     for words, part in ((("--remote", a.address), "--key"), (("--remote", a.address + "," + b.address, *key), "one server"),
@@ -67,7 +67,7 @@ def wrong_there(a):
     what is in it cannot be listed for want of memory: nothing has the ids by which the session knows it.
     """
     libdir = wrong_libdir(place.name)
-    r = Remote(a, SIZE, 1000000, 5)
+    r = Remote(a, SIZE, 1000000, 40)
     ok(r.has("holds"), "it runs on the first server", r.lines)
     for word, error, what in (("WRONG_COPY", 400, "copies fail"), ("NO_LIST", 2, "modules are not listed")):
         wrong = Server(word, METE_LIBDIR=libdir, **{"METE_TEST_" + word: "1"})
@@ -85,7 +85,7 @@ def meted_lost():
     """meted of the other server is killed while the program's memory leaves the first one, which takes four seconds."""
     here, there = Server("slow", METE_SOFT_COPY_RATE="2M"), Server("loses")
     meted = there.control.ask("hello")["pid"]
-    r, said = Remote(here, SIZE, 1000000, 5), []
+    r, said = Remote(here, SIZE, 1000000, 40), []
     ok(r.has("holds"), "it runs on the first server", r.lines)
     mover = threading.Thread(target=lambda: said.append(here.mete("move", "alice", "--remote", there.address)))
     mover.start()
@@ -113,7 +113,7 @@ def meted_lost():
 
 
 def many_moves(a, b):
-    r = Remote(a, SIZE, 1000000, 5)
+    r = Remote(a, SIZE, 1000000, 40)
     r.has("holds")
     done = 0
     while done < MOVES:
@@ -131,7 +131,7 @@ def many_moves(a, b):
 def taken_addresses(a):
     """The devices of the other server are so large that its worker often has one of them where the session's addresses are: another one is asked."""
     large = Server("large", METE_SOFT_MEMORY="900G", METE_SOFT_DEVICES="8")
-    r, failed = Remote(a, SIZE, 1000000, 0), []
+    r, failed = Remote(a, SIZE, 1000000, 5), []
     r.has("holds")
     for turn in range(24 if MOVES > 8 else 12):
         here, there = (a, large) if turn % 2 == 0 else (large, a)
