@@ -346,7 +346,9 @@ void arbiter_demands(struct arbiter *a, int i, const struct arbiter_demand *dema
 		t->passed_ns = 0;
 	if (demand->waiting) {
 		t->next_ns = demand->needs_ns;
-		note_unit(a, t, demand->needs_ns);
+		/* One that pauses after each kernel waits with nothing in flight: its turns end elsewhere. */
+		if (demand->busy)
+			note_unit(a, t, demand->needs_ns);
 	}
 	t->demand = *demand;
 }

@@ -5,6 +5,7 @@
 
 #define LONG_PART 16u	 /* kernels matter from this part of a cycle on */
 #define OFF_MOST 0.2	 /* of a kernel: so far a turn may be from a whole number of them */
+#define PARTS_MOST 4u	 /* with more, cycles are long enough, and a turn is one or two kernels in any case */
 #define LONGER_NS 500000 /* a cycle twice as long is worth half of this, because it has half as many changes */
 
 /* By how much turns are not whole numbers of kernels, on average; below 0: some turn is not even nearly one. */
@@ -35,7 +36,7 @@ uint64_t cycle_of_kernels(const struct cycle_part *parts, unsigned int count, ui
 			return 0;
 		longest = parts[i].kernel_ns > longest ? parts[i].kernel_ns : longest;
 	}
-	if (longest < base_ns / LONG_PART)
+	if (longest < base_ns / LONG_PART || count > PARTS_MOST)
 		return 0;
 	for (uint64_t n = window_ns / base_ns; n && n * 2 * base_ns > window_ns; n--) {
 		double cycle = (double)window_ns / (double)n, off = off_ns(parts, count, cycle, change_ns, most_ns);
