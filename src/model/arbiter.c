@@ -309,12 +309,14 @@ static void note_unit(struct arbiter *a, struct tenant *t, uint64_t ns)
 	uint64_t off = ns > t->unit_ns ? ns - t->unit_ns : t->unit_ns - ns;
 	bool were = t->alike >= ALIKE;
 
-	if (off > t->unit_ns / ALIKE_PART) {
-		t->unit_ns = ns;
-		t->alike = 0;
-	} else {
+	if (off <= t->unit_ns / ALIKE_PART) {
 		t->unit_ns = (7 * t->unit_ns + ns) / 8;
 		t->alike += t->alike < ALIKE;
+		t->unlike = 0;
+	} else if (!were || ++t->unlike >= ALIKE) {
+		/* A few that seemed longer were interrupted, perhaps: the cycle stays as it is. */
+		t->unit_ns = ns;
+		t->alike = t->unlike = 0;
 	}
 	a->units_changed[pool_of(t)] |= were != (t->alike >= ALIKE);
 }

@@ -147,6 +147,7 @@ struct tenant {
 	uint64_t next_ns;      /* predicted length of what it had waiting last */
 	uint64_t unit_ns;      /* its last launches were all about so long */
 	unsigned int alike;    /* so many of them in a row */
+	unsigned int unlike;   /* and then so many were not, in a row */
 	uint64_t last_end_ns;  /* its last work ended */
 	unsigned int absences; /* turns in a row that it did not take up */
 	uint64_t absent_until_ns;
