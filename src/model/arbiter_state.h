@@ -184,7 +184,6 @@ struct arbiter {
 	bool changed[POOLS];	   /* the terms of one of them, since they were divided */
 	bool placed[POOLS];	   /* turns keep to their places in the cycle */
 	bool units_changed[POOLS]; /* whether kernels are alike, since whole_ns was found */
-	bool all_alike[POOLS];	   /* the kernels of each tenant that wants the engine are alike */
 	uint64_t whole_ns[POOLS];  /* a cycle of whole kernels (cycle.h); 0: none */
 	uint64_t change_ns;	   /* a change of hands takes so long, about */
 	uint64_t ganged_ns;	   /* last, something was required of a turn here by those on other devices */

@@ -5,7 +5,7 @@
 
 #define LONG_PART 16u	 /* kernels matter from this part of a cycle on */
 #define OFF_MOST 0.2	 /* of a kernel: so far a turn may be from a whole number of them */
-#define PARTS_MOST 4u	 /* with more, cycles are long enough, and a turn is one or two kernels in any case */
+#define PARTS_MOST 2u	 /* with more, the software device showed no gain (docs/performance.md) */
 #define LONGER_NS 100000 /* a cycle twice as long is worth half of this, because it has half as many changes */
 
 /* By how much turns are not whole numbers of kernels, on average; below 0: some turn is not even nearly one. */

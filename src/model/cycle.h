@@ -19,7 +19,7 @@ struct cycle_part {
 
 /*
  * Returns the best cycle from base_ns to twice that, or 0: there is none, or kernels are so short that it does not
- * matter, or some tenant's kernels are not alike, or tenants are more than four. change_ns: a change of hands takes so
+ * matter, or some tenant's kernels are not alike, or tenants are more than two. change_ns: a change of hands takes so
  * long. most_ns: no turn is longer.
  */
 uint64_t cycle_of_kernels(const struct cycle_part *parts, unsigned int count, uint64_t base_ns, uint64_t change_ns,

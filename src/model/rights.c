@@ -552,9 +552,6 @@ static void fit_kernels(struct arbiter *a, enum pool p)
 		parts[n] = (struct cycle_part){ .share = l->of[l->list[n]].share, .kernel_ns = whole ? t->unit_ns : 0 };
 	}
 	a->units_changed[p] = false;
-	a->all_alike[p] = true;
-	for (unsigned int n = 0; n < l->count; n++)
-		a->all_alike[p] &= parts[n].kernel_ns != 0;
 	a->whole_ns[p] = cycle_of_kernels(parts, l->count, placed_cycle_ns(a, p), change, TURN_MOST_NS, WINDOW_NS);
 }
 
@@ -851,7 +848,7 @@ bool rights_before(const struct arbiter *a, int i, int j)
 	if (may && (t->fresh && t->terms.guarantee_ppm) != (u->fresh && u->terms.guarantee_ppm))
 		return t->fresh && t->terms.guarantee_ppm;
 	/* Places follow one another, also where turns have come to be off by more than a kernel: of those who stay. */
-	if (may && a->all_alike[pool_of(t)] && is_laid_out(a, i) && is_laid_out(a, j))
+	if (may && a->whole_ns[pool_of(t)] && is_laid_out(a, i) && is_laid_out(a, j))
 		return behind_last(a, i) < behind_last(a, j);
 	return deadline(a, i) < deadline(a, j);
 }
