@@ -388,7 +388,9 @@ static void enter_briefly(struct emit *e, uint32_t b)
 	LLVMBasicBlockRef brief = new_block(e), other = new_block(e);
 	LLVMValueRef place = value_at(e, e->warp, offsetof(struct warp, brief), e->i32),
 		     pc = value_load(e, e->i32, place, 4);
+	struct brief_regs regs;
 
+	reg_brief_find(e, n->begin - 1, &regs);
 	LLVMBuildCondBr(e->b,
 			expected(e, LLVMBuildICmp(e->b, LLVMIntEQ, pc, LLVMConstInt(e->i32, n->begin + 1, false), "")),
 			brief, other);
@@ -396,7 +398,7 @@ static void enter_briefly(struct emit *e, uint32_t b)
 	value_store(e, LLVMConstInt(e->i32, 0, false), place, 4);
 	for (uint32_t r = 0; r < e->flow->reg_count; r++)
 		if (n->live[r] && n->in[r].shape != SHAPE_UNKNOWN)
-			reg_from_frame_briefly(e, r, &n->in[r]);
+			reg_from_frame_briefly(e, r, &regs, &n->in[r]);
 	LLVMBuildBr(e->b, e->code[b]);
 	LLVMPositionBuilderAtEnd(e->b, other);
 }

@@ -26,7 +26,7 @@ struct state {
 	uint8_t shape; /* enum shape */
 	bool nan;      /* the bits of a NaN do not matter, and may differ from the device's: see plan.c */
 	bool synced;   /* the frame also has the value */
-	bool brief;    /* the frame also has what the value is made of: lane 0, of halves lane 16 too */
+	bool brief;    /* the frame had what the value is made of at the last barrier: flow_meets_briefly() */
 	bool flat;     /* an f32 that is not subnormal in any lane */
 	uint8_t grain; /* an f32 that is a multiple of 2 to the power of grain - GRAIN_ONE, or no number; 0: unknown */
 	bool small;    /* 32 bits without the highest bit of any byte: each is the same with a sign and without */
@@ -92,7 +92,7 @@ uint32_t flow_reg(const struct flow *f, const struct compile_operand *o); /* UIN
 uint8_t *flow_live(const struct flow *f, uint32_t b);
 /* Bits of the lane number on which the value does not depend. */
 uint8_t state_same(const struct state *s);
-/* At a barrier, whether the frame has what the code behind it needs of a register in this state. */
+/* Whether a way out counts as if it had nothing to write of a register in this state. */
 bool state_in_frame(const struct state *s);
 /* A barrier that all lanes together come to, behind which the warp goes on with short registers: leave_at_barrier(). */
 bool flow_meets_briefly(const struct flow *f, uint32_t i);

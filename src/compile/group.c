@@ -241,7 +241,7 @@ static void go_all(struct emit *e, uint32_t b, const struct state *s)
 	for (uint32_t r = 0; r < e->flow->reg_count; r++) {
 		if (!n->live[r] || s[r].shape == SHAPE_UNKNOWN)
 			continue;
-		if ((n->in[r].synced && !s[r].synced) || (n->in[r].brief && !state_in_frame(&s[r])))
+		if (n->in[r].synced && !s[r].synced)
 			reg_to_frame(e, r, &s[r]);
 		if (!part_checks(&s[r], &n->in[r]))
 			continue;

@@ -70,27 +70,24 @@ void leave(struct emit *e, uint32_t pc, const uint8_t *live, const struct state 
 	LLVMBuildBr(e->b, way_out(e));
 }
 
-static bool is_operand(const struct emit *e, uint32_t r)
-{
-	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
-		if (flow_reg(e->flow, &operation(e)->operand[k]) == r)
-			return true;
-	return false;
-}
-
 void leave_at_barrier(struct emit *e)
 {
 	const struct block_of_code *next = &e->flow->block[e->flow->block_of[e->at + 1]];
+	struct brief_regs brief;
 
+	reg_brief_find(e, e->at, &brief);
 	for (uint32_t r = 0; r < e->flow->reg_count; r++) {
 		const struct state *s = &e->s[r];
 
-		if (!e->live[r] || s->synced || s->shape == SHAPE_UNKNOWN)
+		if (!e->live[r] || s->shape == SHAPE_UNKNOWN)
 			continue;
-		if (s->shape == SHAPE_LANES || next->in[r].shape != s->shape || is_operand(e, r))
+		if (brief.slot[r] != BRIEF_NONE) {
+			const struct value x = value_as(e, reg_value(e, r, s, true), next->in[r].shape);
+
+			reg_to_frame_briefly(e, r, &brief, &x);
+		} else if (!s->synced) {
 			reg_to_frame(e, r, s);
-		else if (!s->brief)
-			reg_to_frame_briefly(e, r, s);
+		}
 	}
 	value_store(e, LLVMConstInt(e->i32, next->begin + 1, false),
 		    value_at(e, e->warp, offsetof(struct warp, brief), e->i32), 4);

@@ -895,7 +895,7 @@ void plan_apply(const struct flow *f, uint32_t i, const struct plan *p, struct s
 	}
 	if (o->kind == COMPILE_BARRIER)
 		for (r = 0; r < f->reg_count; r++) {
-			s[r].synced |= s[r].shape == SHAPE_LANES || !flow_meets_briefly(f, i);
+			s[r].synced = s[r].shape == SHAPE_LANES || !flow_meets_briefly(f, i);
 			s[r].brief = true;
 			s[r].nan = false;
 		}

@@ -63,22 +63,60 @@ void reg_to_frame(struct emit *e, uint32_t r, const struct state *s)
 	value_store(e, v, value_at(e, e->frame, e->flow->reg_at[r], LLVMTypeOf(v)), VECTOR_ALIGN);
 }
 
-static LLVMValueRef brief_place(struct emit *e, uint32_t r, uint32_t half)
+static bool is_brief(const struct emit *e, uint32_t i, uint32_t r)
+{
+	const struct block_of_code *next = &e->flow->block[e->flow->block_of[i + 1]];
+
+	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
+		if (flow_reg(e->flow, &e->flow->request->op[i].operand[k]) == r)
+			return false; /* the barrier itself reads it */
+	return next->live[r] && next->in[r].shape != SHAPE_UNKNOWN && next->in[r].shape != SHAPE_LANES;
+}
+
+void reg_brief_find(const struct emit *e, uint32_t i, struct brief_regs *ret)
+{
+	const struct block_of_code *next = &e->flow->block[e->flow->block_of[i + 1]];
+	uint32_t used, most;
+
+	ret->in = UINT32_MAX;
+	for (uint32_t r = 0; r < e->flow->reg_count; r++) {
+		ret->slot[r] = is_brief(e, i, r) ? BRIEF_OWN : BRIEF_NONE;
+		if (ret->slot[r] == BRIEF_OWN &&
+		    (ret->in == UINT32_MAX || e->flow->reg_lane[r] > e->flow->reg_lane[ret->in]))
+			ret->in = r;
+	}
+	if (ret->in == UINT32_MAX)
+		return;
+	most = LANES * e->flow->reg_lane[ret->in] / 8;
+	ret->slot[ret->in] = 0; /* first, since it is overwritten */
+	used = next->in[ret->in].shape == SHAPE_HALVES ? 2 : 1;
+	for (uint32_t r = 0; r < e->flow->reg_count; r++) {
+		const uint32_t slots = next->in[r].shape == SHAPE_HALVES ? 2 : 1;
+
+		if (ret->slot[r] != BRIEF_OWN || used + slots > most)
+			continue;
+		ret->slot[r] = (uint8_t)used;
+		used += slots;
+	}
+}
+
+static LLVMValueRef brief_place(struct emit *e, uint32_t r, const struct brief_regs *b, uint32_t half)
 {
 	const uint32_t lane = e->flow->reg_lane[r];
+	const uint64_t own = e->flow->reg_at[r] + (uint64_t)half * (LANES / 2) * lane;
 
-	return value_at(e, e->frame, e->flow->reg_at[r] + half * (LANES / 2) * lane, type_int(e, lane));
+	return value_at(e, e->frame,
+			b->slot[r] == BRIEF_OWN ? own : e->flow->reg_at[b->in] + 8ull * (b->slot[r] + half),
+			type_int(e, lane));
 }
 
-void reg_to_frame_briefly(struct emit *e, uint32_t r, const struct state *s)
+void reg_to_frame_briefly(struct emit *e, uint32_t r, const struct brief_regs *b, const struct value *x)
 {
-	const struct value x = reg_value(e, r, s, true);
-
-	for (uint32_t half = 0; half < 2 && x.v[half]; half++)
-		value_store(e, x.v[half], brief_place(e, r, half), e->flow->reg_lane[r]);
+	for (uint32_t half = 0; half < (x->shape == SHAPE_HALVES ? 2 : 1); half++)
+		value_store(e, x->v[half], brief_place(e, r, b, half), e->flow->reg_lane[r]);
 }
 
-void reg_from_frame_briefly(struct emit *e, uint32_t r, const struct state *s)
+void reg_from_frame_briefly(struct emit *e, uint32_t r, const struct brief_regs *b, const struct state *s)
 {
 	LLVMTypeRef t = type_int(e, e->flow->reg_lane[r]);
 	struct value x = { .shape = s->shape, .stride = s->stride, .pattern = s->pattern };
@@ -86,9 +124,14 @@ void reg_from_frame_briefly(struct emit *e, uint32_t r, const struct state *s)
 	if (s->shape == SHAPE_LANES) {
 		t = type_lanes(t);
 		x.v[0] = value_load(e, t, value_at(e, e->frame, e->flow->reg_at[r], t), VECTOR_ALIGN);
+	} else if (b->slot[r] == BRIEF_NONE) {
+		for (uint32_t half = 0; half < (s->shape == SHAPE_HALVES ? 2 : 1); half++)
+			x.v[half] = value_field(
+				e, e->frame, e->flow->reg_at[r] + (uint64_t)half * (LANES / 2) * e->flow->reg_lane[r],
+				t);
 	} else {
 		for (uint32_t half = 0; half < (s->shape == SHAPE_HALVES ? 2 : 1); half++)
-			x.v[half] = value_load(e, t, brief_place(e, r, half), e->flow->reg_lane[r]);
+			x.v[half] = value_load(e, t, brief_place(e, r, b, half), e->flow->reg_lane[r]);
 	}
 	reg_store(e, r, &x);
 }

@@ -16,9 +16,21 @@ struct value {
 struct value reg_value(struct emit *e, uint32_t r, const struct state *s, bool settle);
 void reg_store(struct emit *e, uint32_t r, const struct value *x);
 void reg_to_frame(struct emit *e, uint32_t r, const struct state *s);
-/* What it is made of, to where the lanes are that have it; and back. */
-void reg_to_frame_briefly(struct emit *e, uint32_t r, const struct state *s);
-void reg_from_frame_briefly(struct emit *e, uint32_t r, const struct state *s);
+/*
+ * Registers that code behind the barrier at operation `i` takes briefly: what they are made of lies side by side, in
+ * the frame's place of one of them, so that few lines of the host's memory are touched.
+ */
+struct brief_regs {
+	uint32_t in;			/* whose place it is; UINT32_MAX: there are none */
+	uint8_t slot[COMPILE_REGS_MAX]; /* of each register: its first of 8 bytes, or BRIEF_NONE, BRIEF_OWN */
+};
+
+#define BRIEF_NONE 0xffu /* it is in the frame as the interpreter wants it */
+#define BRIEF_OWN 0xfeu	 /* in its own place: lane 0, of halves lane 16 too */
+
+void reg_brief_find(const struct emit *e, uint32_t i, struct brief_regs *ret);
+void reg_to_frame_briefly(struct emit *e, uint32_t r, const struct brief_regs *b, const struct value *x);
+void reg_from_frame_briefly(struct emit *e, uint32_t r, const struct brief_regs *b, const struct state *s);
 LLVMValueRef value_lanes(struct emit *e, const struct value *x);
 struct value value_as(struct emit *e, struct value x, uint8_t shape); /* in a wider shape */
 struct value scalar(LLVMValueRef v);				      /* equal in all lanes */

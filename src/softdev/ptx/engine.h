@@ -202,7 +202,7 @@ struct warp {
 	uint32_t misses;		  /* number of times that it could not be entered */
 	/*
 	 * Where machine code goes on behind a barrier, plus 1: of registers that are no lanes the frame has only what
-	 * it has left there, in lane 0. 0: nowhere.
+	 * it has left there for itself. 0: nowhere.
 	 */
 	uint32_t brief;
 	uint8_t *base[2];		  /* registers, constants of the group's frame */

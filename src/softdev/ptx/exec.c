@@ -198,6 +198,18 @@ static void control(struct warp *w, const struct op *o)
 	}
 }
 
+/* What the warp's loop would do next: machine code has got to a barrier that all lanes come to. */
+static void arrive(struct warp *w)
+{
+	const struct op *o = w->code + w->pc;
+
+	if (o->flags & OP_LEADER)
+		return;
+	w->executed += o->weight;
+	w->executed_lanes += (u64)o->weight * LANES;
+	warp_arrive(w, o, ~0u);
+}
+
 /* Runs machine code from here on, where it has an entry for the group. False: the interpreter goes on. */
 static bool run_compiled(struct warp *w)
 {
@@ -209,6 +221,8 @@ static bool run_compiled(struct warp *w)
 	r = m->run(w, &m->env);
 	if (r == COMPILED_END)
 		warp_end(w);
+	else if (r == COMPILED_SOME && w->brief)
+		arrive(w);
 	if (r != COMPILED_NOTHING)
 		return true;
 	if (!w->brief && ++w->misses > MISSES_MAX) /* else it has got to a barrier */

@@ -635,5 +635,10 @@ void warp_arrive(struct warp *w, const struct op *o, uint32_t lanes)
 	w->bar_lanes[id] |= lanes;
 	w->mask = 0;
 	warp_bar_release(b);
-	warp_schedule(w);
+	if (w->wait_bar != w->live) {
+		warp_schedule(w);
+		return;
+	}
+	w->other = KEY_NONE;
+	w->spins = 0;
 }
