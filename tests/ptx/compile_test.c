@@ -43,7 +43,8 @@ static const char text[] =
 	"\tadd.f32 %f1, %f1, %f2; shr.u32 %r15, %r13, 7; mul.hi.u32 %r15, %r15, %r11; @%p1 add.u32 %r15, %r15, 1;\n"
 	"\tcvt.rn.f32.u32 %f3, %r15; add.f32 %f1, %f1, %f3;\n"
 	"L2:\n\tadd.u32 %r10, %r10, 1; add.u32 %r11, %r11, %r9; bra L1;\n"
-	"L3:\n\tmov.u32 %r16, s; shl.b32 %r17, %r1, 2; add.u32 %r18, %r16, %r17; st.shared.f32 [%r18], %f1; bar.sync 0;\n"
+	"L3:\n\tmov.u32 %r16, s; shl.b32 %r17, %r1, 2; add.u32 %r18, %r16, %r17; st.shared.f32 [%r18], %f1; bar.sync "
+	"0;\n"
 	"\txor.b32 %r19, %r17, 4; add.u32 %r18, %r16, %r19; setp.lt.u32 %p3, %r19, %r6; ld.shared.f32 %f4, [%r18];\n"
 	"\t@%p3 add.f32 %f1, %f1, %f4; mad.wide.u32 %d4, %r7, 4, %d2; st.global.f32 [%d4], %f1; ret;\n}\n"
 	/* thread `who` of each block stores `far` bytes away */
@@ -59,10 +60,12 @@ static const char text[] =
 	"\tmad.wide.u32 %d1, %r1, 4, %d1; st.global.u32 [%d1], %r1; ret;\n}\n"
 	".visible .entry forever(.param .u64 po)\n{\n\t.reg .b32 %r<4>; .reg .b64 %d<4>; mov.u32 %r1, 0;\n"
 	"L1:\n\tadd.u32 %r1, %r1, 1; bra L1;\n}\n"
-	/* the lanes of a warp take a lock one after the other: those that wait for it keep the one that has it waiting */
+	/* the lanes of a warp take a lock one after the other: those that wait for it keep the one that has it waiting
+	 */
 	".visible .entry turns(.param .u64 po)\n{\n"
 	"\t.reg .pred %p; .reg .b32 %r<9>; .reg .b64 %d<9>;\n"
-	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; mul.wide.u32 %d2, %r1, 4; add.s64 %d2, %d2, %d1; mov.u32 %r5, 0;\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; mul.wide.u32 %d2, %r1, 4; add.s64 %d2, %d2, %d1; mov.u32 %r5, "
+	"0;\n"
 	"L1:\n\tadd.u32 %r5, %r5, 1; atom.global.cas.b32 %r2, [%d1], 0, 1; setp.ne.u32 %p, %r2, 0; @%p bra L1;\n"
 	"\tld.volatile.global.u32 %r3, [%d1+4]; mad.lo.u32 %r4, %r3, 3, %r1; st.volatile.global.u32 [%d1+4], %r4;\n"
 	"\tatom.global.exch.b32 %r2, [%d1], 0; st.global.u32 [%d2+8], %r5; ret;\n}\n"
@@ -73,28 +76,37 @@ static const char text[] =
 	"\tadd.u32 %r3, %r2, %r1; mov.b32 %f1, %r3; add.f32 %f2, %f1, %f1; xor.b32 %r4, %r1, 3; mov.b32 %r5, %f2;\n"
 	"\tshfl.sync.idx.b32 %r6, %r5, %r4, 31, 0xffffffff; mov.b32 %r7, %f2;\n"
 	"\tst.global.u32 [%d2], %r7; st.global.u32 [%d2+4], %r6; ret;\n}\n"
-	/* all patterns of 16 bits by the steps of quantized products: bytes, halves, subnormals; of lanes and of one number */
+	/* all patterns of 16 bits by the steps of quantized products: bytes, halves, subnormals; of lanes and of one
+	   number */
 	".visible .entry quants(.param .u64 po, .param .u32 from)\n{\n"
 	"\t.reg .f32 %f<12>; .reg .b32 %r<20>; .reg .b64 %d<4>; .reg .b16 %h<4>;\n"
 	"\tmov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mad.lo.u32 %r1, %r2, %r3, %r1;\n"
 	"\tld.param.u64 %d1, [po]; ld.param.u32 %r2, [from]; mad.wide.u32 %d2, %r1, 56, %d1;\n"
-	"\tmul.lo.u32 %r4, %r1, 0x9e3779b1; add.u32 %r4, %r4, %r2; xor.b32 %r5, %r4, 0x80ff7f01; mad.lo.u32 %r5, %r5, %r2, %r5;\n"
-	"\tdp4a.u32.u32 %r6, %r4, %r5, %r1; st.global.u32 [%d2], %r6; dp4a.u32.s32 %r6, %r4, %r5, %r6; st.global.u32 [%d2+4], %r6;\n"
-	"\tdp4a.s32.u32 %r6, %r4, %r5, %r6; st.global.u32 [%d2+8], %r6; dp4a.s32.s32 %r6, %r4, %r5, 7; st.global.u32 [%d2+12], %r6;\n"
+	"\tmul.lo.u32 %r4, %r1, 0x9e3779b1; add.u32 %r4, %r4, %r2; xor.b32 %r5, %r4, 0x80ff7f01; mad.lo.u32 %r5, %r5, "
+	"%r2, %r5;\n"
+	"\tdp4a.u32.u32 %r6, %r4, %r5, %r1; st.global.u32 [%d2], %r6; dp4a.u32.s32 %r6, %r4, %r5, %r6; st.global.u32 "
+	"[%d2+4], %r6;\n"
+	"\tdp4a.s32.u32 %r6, %r4, %r5, %r6; st.global.u32 [%d2+8], %r6; dp4a.s32.s32 %r6, %r4, %r5, 7; st.global.u32 "
+	"[%d2+12], %r6;\n"
 	"\tdp4a.s32.s32 %r6, %r2, %r2, %r1; st.global.u32 [%d2+16], %r6;\n"
 	"\tadd.u32 %r7, %r1, %r2; mov.b32 {%h1, %h2}, %r7; cvt.f32.f16 %f1, %h1; st.global.f32 [%d2+20], %f1;\n"
-	"\tmov.b32 {%h3, %h2}, %r4; cvt.f32.f16 %f2, %h2; st.global.f32 [%d2+24], %f2; mov.b32 %r8, {%h2, %h1}; st.global.u32 [%d2+28], %r8;\n"
+	"\tmov.b32 {%h3, %h2}, %r4; cvt.f32.f16 %f2, %h2; st.global.f32 [%d2+24], %f2; mov.b32 %r8, {%h2, %h1}; "
+	"st.global.u32 [%d2+28], %r8;\n"
 	"\tshl.b32 %r9, %r7, 16; mov.b32 %f3, %r9; shl.b32 %r10, %r5, 8; mov.b32 %f4, %r10;\n"
-	"\tmin.ftz.f32 %f5, %f3, %f4; st.global.f32 [%d2+32], %f5; max.ftz.f32 %f6, %f3, %f4; st.global.f32 [%d2+36], %f6;\n"
-	"\tabs.ftz.f32 %f7, %f3; neg.ftz.f32 %f8, %f4; div.approx.ftz.f32 %f9, %f3, %f4; rcp.approx.ftz.f32 %f10, %f3;\n"
-	"\tsqrt.approx.ftz.f32 %f11, %f7; st.global.f32 [%d2+40], %f8; st.global.f32 [%d2+44], %f9; st.global.f32 [%d2+48], %f10;\n"
+	"\tmin.ftz.f32 %f5, %f3, %f4; st.global.f32 [%d2+32], %f5; max.ftz.f32 %f6, %f3, %f4; st.global.f32 [%d2+36], "
+	"%f6;\n"
+	"\tabs.ftz.f32 %f7, %f3; neg.ftz.f32 %f8, %f4; div.approx.ftz.f32 %f9, %f3, %f4; rcp.approx.ftz.f32 %f10, "
+	"%f3;\n"
+	"\tsqrt.approx.ftz.f32 %f11, %f7; st.global.f32 [%d2+40], %f8; st.global.f32 [%d2+44], %f9; st.global.f32 "
+	"[%d2+48], %f10;\n"
 	"\tst.global.f32 [%d2+52], %f11; ret;\n}\n"
 	/* quotients and rests of numbers of all sizes, by 0 and by -1; f16 of halves between two of them */
 	".visible .entry quotients(.param .u64 po, .param .u32 from)\n{\n"
 	"\t.reg .f32 %f<4>; .reg .b32 %r<20>; .reg .b64 %d<4>; .reg .b16 %h<4>;\n"
 	"\tmov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mad.lo.u32 %r1, %r2, %r3, %r1;\n"
 	"\tld.param.u64 %d1, [po]; ld.param.u32 %r2, [from]; mad.wide.u32 %d2, %r1, 60, %d1;\n"
-	"\tmul.lo.u32 %r4, %r1, 0x9e3779b1; mad.lo.u32 %r4, %r2, 0x85ebca6b, %r4; xor.b32 %r5, %r4, 0x5bd1e995; and.b32 %r6, %r1, 31;\n"
+	"\tmul.lo.u32 %r4, %r1, 0x9e3779b1; mad.lo.u32 %r4, %r2, 0x85ebca6b, %r4; xor.b32 %r5, %r4, 0x5bd1e995; "
+	"and.b32 %r6, %r1, 31;\n"
 	"\tshr.s32 %r5, %r5, %r6; and.b32 %r7, %r4, 0x80000000;\n"
 	"\tdiv.u32 %r8, %r4, %r5; st.global.u32 [%d2], %r8; rem.u32 %r8, %r4, %r5; st.global.u32 [%d2+4], %r8;\n"
 	"\tdiv.s32 %r8, %r4, %r5; st.global.u32 [%d2+8], %r8; rem.s32 %r8, %r4, %r5; st.global.u32 [%d2+12], %r8;\n"
@@ -102,22 +114,28 @@ static const char text[] =
 	"\tdiv.u32 %r8, %r5, %r4; st.global.u32 [%d2+24], %r8; rem.s32 %r8, %r4, %r2; st.global.u32 [%d2+28], %r8;\n"
 	"\tdiv.u32 %r8, %r4, 7; st.global.u32 [%d2+32], %r8; rem.u32 %r8, %r4, 1000003; st.global.u32 [%d2+36], %r8;\n"
 	"\tdiv.s32 %r8, %r2, 3; rem.u32 %r9, %r2, 10; st.global.u32 [%d2+40], %r8; st.global.u32 [%d2+44], %r9;\n"
-	"\tadd.u32 %r10, %r2, %r1; shl.b32 %r10, %r10, 16; and.b32 %r11, %r1, 15; shl.b32 %r11, %r11, 12; or.b32 %r10, %r10, %r11;\n"
-	"\tmov.b32 %f1, %r10; cvt.rn.f16.f32 %h1, %f1; shl.b32 %r12, %r2, 16; mov.b32 %f2, %r12; cvt.rn.f16.f32 %h2, %f2;\n"
+	"\tadd.u32 %r10, %r2, %r1; shl.b32 %r10, %r10, 16; and.b32 %r11, %r1, 15; shl.b32 %r11, %r11, 12; or.b32 %r10, "
+	"%r10, %r11;\n"
+	"\tmov.b32 %f1, %r10; cvt.rn.f16.f32 %h1, %f1; shl.b32 %r12, %r2, 16; mov.b32 %f2, %r12; cvt.rn.f16.f32 %h2, "
+	"%f2;\n"
 	"\tmov.b32 %r13, {%h1, %h2}; st.global.u32 [%d2+48], %r13; mov.b32 %f3, %r4; cvt.rn.ftz.f16.f32 %h3, %f3;\n"
-	"\tadd.f32 %f1, %f1, %f1; cvt.rn.f16.f32 %h1, %f1; mov.b32 %r13, {%h3, %h1}; st.global.u32 [%d2+52], %r13; ret;\n}\n"
+	"\tadd.f32 %f1, %f1, %f1; cvt.rn.f16.f32 %h1, %f1; mov.b32 %r13, {%h3, %h1}; st.global.u32 [%d2+52], %r13; "
+	"ret;\n}\n"
 	/* redux of lanes that are no members, when the members have ended: what their register held is overwritten */
 	".visible .entry absent(.param .u64 po)\n{\n"
 	"\t.reg .pred %p; .reg .b32 %r<9>; .reg .f32 %f<2>; .reg .b64 %d<4>;\n"
 	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; mad.wide.u32 %d2, %r1, 8, %d1; mad.lo.u32 %r4, %r1, 77, 5;\n"
-	"\tmov.u32 %r5, %r4; st.global.v2.u32 [%d2], {%r4, %r5}; and.b32 %r2, %r1, 31; setp.lt.u32 %p, %r2, 16; @%p bra L1;\n"
+	"\tmov.u32 %r5, %r4; st.global.v2.u32 [%d2], {%r4, %r5}; and.b32 %r2, %r1, 31; setp.lt.u32 %p, %r2, 16; @%p "
+	"bra L1;\n"
 	"\tredux.sync.add.u32 %r4, %r2, 0x0000ffff; redux.sync.min.s32 %r5, %r2, 0x0000ffff;\n"
 	"\tst.global.v2.u32 [%d2], {%r4, %r5};\nL1:\n\tret;\n}\n"
 	/* lanes that end within a loop, while others go on */
 	".visible .entry ends(.param .u64 po)\n{\n"
 	"\t.reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %d<9>;\n"
-	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; mul.wide.u32 %d2, %r1, 4; add.s64 %d2, %d2, %d1; mov.u32 %r2, 0;\n"
-	"L1:\n\tadd.u32 %r2, %r2, 1; st.global.u32 [%d2], %r2; setp.eq.u32 %p1, %r2, %r1; @%p1 exit; setp.lt.u32 %p2, %r2, 40; "
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; mul.wide.u32 %d2, %r1, 4; add.s64 %d2, %d2, %d1; mov.u32 %r2, "
+	"0;\n"
+	"L1:\n\tadd.u32 %r2, %r2, 1; st.global.u32 [%d2], %r2; setp.eq.u32 %p1, %r2, %r1; @%p1 exit; setp.lt.u32 %p2, "
+	"%r2, 40; "
 	"@%p2 bra L1;\n\tactivemask.b32 %r3; st.global.u32 [%d2], %r3; ret;\n}\n"
 	/* a line that wraps in 32 bits before it is widened */
 	".visible .entry wraps(.param .u64 po, .param .u32 from)\n{\n"
@@ -131,107 +149,181 @@ static const char text[] =
 	".visible .entry near(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
 	"\t.reg .pred %p<4>; .reg .b32 %r<60>; .reg .b64 %d<20>; .reg .b16 %h<20>;\n"
 	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; ld.param.u64 %d2, [far];\n"
-	"\tmad.wide.u32 %d3, %r1, 16, %d1; mul.lo.u32 %r3, %r1, 0x9e3779b1; xor.b32 %r4, %r3, 0x85ebca6b; not.b32 %r5, %r3;\n"
+	"\tmad.wide.u32 %d3, %r1, 16, %d1; mul.lo.u32 %r3, %r1, 0x9e3779b1; xor.b32 %r4, %r3, 0x85ebca6b; not.b32 %r5, "
+	"%r3;\n"
 	"\tst.global.v4.u32 [%d3+4096], {%r3, %r4, %r5, %r1}; bar.sync 0;\n"
-	"\tshr.u32 %r6, %r1, 1; and.b32 %r7, %r1, 1; mul.lo.u32 %r8, %r6, 18; mad.lo.u32 %r8, %r7, 8, %r8; mul.lo.u32 %r9, %r6, 20;\n"
-	"\tcvt.u64.u32 %d4, %r8; cvt.u64.u32 %d5, %r9; add.s64 %d4, %d4, %d1; add.s64 %d5, %d5, %d1; setp.eq.u32 %p1, %r1, %r2;\n"
+	"\tshr.u32 %r6, %r1, 1; and.b32 %r7, %r1, 1; mul.lo.u32 %r8, %r6, 18; mad.lo.u32 %r8, %r7, 8, %r8; mul.lo.u32 "
+	"%r9, %r6, 20;\n"
+	"\tcvt.u64.u32 %d4, %r8; cvt.u64.u32 %d5, %r9; add.s64 %d4, %d4, %d1; add.s64 %d5, %d5, %d1; setp.eq.u32 %p1, "
+	"%r1, %r2;\n"
 	"\tand.b32 %r10, %r2, 0; xor.b32 %r11, %r1, %r10;\n"
 	"\tmad.wide.u32 %d6, %r11, 4, %d1; mad.wide.u32 %d7, %r11, 16, %d1; mov.u32 %r20, 0; mov.u32 %r21, 0;\n"
-	"L1:\n\tadd.u32 %r20, %r20, 1; setp.eq.and.u32 %p3, %r20, 2, %p1; @%p3 add.s64 %d4, %d4, %d2; @%p3 add.s64 %d5, %d5, %d2;\n"
+	"L1:\n\tadd.u32 %r20, %r20, 1; setp.eq.and.u32 %p3, %r20, 2, %p1; @%p3 add.s64 %d4, %d4, %d2; @%p3 add.s64 "
+	"%d5, %d5, %d2;\n"
 	"\tmov.u64 %d8, %d4;\n"
-	"\tld.global.u16 %h1, [%d4+4098]; ld.global.u16 %h2, [%d4+4100]; mov.b32 %r22, {%h1, %h2}; ld.global.u32 %r23, [%d5+4100];\n"
-	"\tld.global.s8 %r24, [%d4+4103]; ld.global.u16 %h3, [%d4+4102]; ld.global.s16 %r25, [%d4+4104]; mov.b32 %r26, {%h3, %h2};\n"
-	"\tld.global.u32 %r27, [%d5+4104]; ld.global.u8 %r28, [%d5+4107]; ld.global.u32 %r29, [%d6+4096]; ld.global.u32 %r30, [%d6+4100];\n"
-	"\tld.global.u16 %r31, [%d8+4096]; ld.global.u16 %r32, [%d8+4098]; add.s64 %d8, %d8, 18; ld.global.u16 %r33, [%d8+4096];\n"
-	"\tld.global.s16 %r34, [%d8+4098]; ld.global.u32 %r35, [%d7]; ld.global.u32 %r36, [%d7+4]; add.u32 %r37, %r36, 1;\n"
+	"\tld.global.u16 %h1, [%d4+4098]; ld.global.u16 %h2, [%d4+4100]; mov.b32 %r22, {%h1, %h2}; ld.global.u32 %r23, "
+	"[%d5+4100];\n"
+	"\tld.global.s8 %r24, [%d4+4103]; ld.global.u16 %h3, [%d4+4102]; ld.global.s16 %r25, [%d4+4104]; mov.b32 %r26, "
+	"{%h3, %h2};\n"
+	"\tld.global.u32 %r27, [%d5+4104]; ld.global.u8 %r28, [%d5+4107]; ld.global.u32 %r29, [%d6+4096]; "
+	"ld.global.u32 %r30, [%d6+4100];\n"
+	"\tld.global.u16 %r31, [%d8+4096]; ld.global.u16 %r32, [%d8+4098]; add.s64 %d8, %d8, 18; ld.global.u16 %r33, "
+	"[%d8+4096];\n"
+	"\tld.global.s16 %r34, [%d8+4098]; ld.global.u32 %r35, [%d7]; ld.global.u32 %r36, [%d7+4]; add.u32 %r37, %r36, "
+	"1;\n"
 	"\tst.global.u32 [%d7+4], %r37; ld.global.u32 %r38, [%d7+4];\n"
-	"\tmul.lo.u32 %r21, %r21, 31; add.u32 %r21, %r21, %r22; xor.b32 %r21, %r21, %r23; mul.lo.u32 %r21, %r21, 31; add.u32 %r21, %r21, %r24;\n"
-	"\txor.b32 %r21, %r21, %r25; mul.lo.u32 %r21, %r21, 31; add.u32 %r21, %r21, %r26; xor.b32 %r21, %r21, %r27; add.u32 %r21, %r21, %r28;\n"
-	"\tmul.lo.u32 %r21, %r21, 31; add.u32 %r21, %r21, %r29; xor.b32 %r21, %r21, %r30; mad.lo.u32 %r21, %r31, 77, %r21; xor.b32 %r21, %r21, %r32;\n"
-	"\tmad.lo.u32 %r21, %r33, 99, %r21; xor.b32 %r21, %r21, %r34; add.u32 %r21, %r21, %r35; mad.lo.u32 %r21, %r38, 101, %r21;\n"
+	"\tmul.lo.u32 %r21, %r21, 31; add.u32 %r21, %r21, %r22; xor.b32 %r21, %r21, %r23; mul.lo.u32 %r21, %r21, 31; "
+	"add.u32 %r21, %r21, %r24;\n"
+	"\txor.b32 %r21, %r21, %r25; mul.lo.u32 %r21, %r21, 31; add.u32 %r21, %r21, %r26; xor.b32 %r21, %r21, %r27; "
+	"add.u32 %r21, %r21, %r28;\n"
+	"\tmul.lo.u32 %r21, %r21, 31; add.u32 %r21, %r21, %r29; xor.b32 %r21, %r21, %r30; mad.lo.u32 %r21, %r31, 77, "
+	"%r21; xor.b32 %r21, %r21, %r32;\n"
+	"\tmad.lo.u32 %r21, %r33, 99, %r21; xor.b32 %r21, %r21, %r34; add.u32 %r21, %r21, %r35; mad.lo.u32 %r21, %r38, "
+	"101, %r21;\n"
 	"\tst.global.u32 [%d7+8], %r21; setp.lt.u32 %p2, %r20, 3; @%p2 bra L1; st.global.u32 [%d7], %r20; ret;\n}\n"
 	/*
-	 * vectors and single elements of lanes that lie anywhere, several of them as far from each other; two lanes at one
-	 * place, of which the last stays. In the second turn `who` lies `far` away, or in shared memory where that is 1
+	 * vectors and single elements of lanes that lie anywhere, several of them as far from each other; two lanes at
+	 * one place, of which the last stays. In the second turn `who` lies `far` away, or in shared memory where that
+	 * is 1
 	 */
 	".visible .entry vectors(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
 	"\t.reg .pred %p<5>; .reg .b32 %r<60>; .reg .b64 %d<30>; .reg .b16 %h<9>; .shared .align 16 .b8 s[9216];\n"
-	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; ld.param.u64 %d2, [far]; cvt.u32.u64 %r3, %d2;\n"
-	"\tmul.lo.u32 %r4, %r1, 29; and.b32 %r4, %r4, 63; mad.wide.u32 %d3, %r4, 16, %d1; shl.b32 %r5, %r4, 4; mov.u32 %r6, s;\n"
-	"\tadd.u32 %r6, %r6, %r5; and.b32 %r7, %r1, 61; mul.lo.u32 %r7, %r7, 29; and.b32 %r7, %r7, 63; mad.wide.u32 %d4, %r7, 16, %d1;\n"
-	"\tmul.lo.u32 %r9, %r1, 0x9e3779b1; xor.b32 %r10, %r9, 0x85ebca6b; not.b32 %r11, %r9; mov.b64 %d10, {%r9, %r10};\n"
-	"\tmov.b64 %d11, {%r11, %r1}; cvt.u16.u32 %h1, %r10; setp.eq.u32 %p1, %r1, %r2; mov.u32 %r20, 0; mov.u32 %r21, 0;\n"
-	"\tmov.u64 %d20, s; cvta.shared.u64 %d20, %d20; add.s64 %d20, %d20, 4096; and.b32 %r8, %r3, 14; setp.eq.u32 %p4, %r3, 1;\n"
-	"L1:\n\tadd.u32 %r20, %r20, 1; setp.eq.and.u32 %p3, %r20, 2, %p1; @%p3 add.s64 %d3, %d3, %d2; @%p3 add.u32 %r6, %r6, %r8;\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; ld.param.u64 %d2, [far]; cvt.u32.u64 "
+	"%r3, %d2;\n"
+	"\tmul.lo.u32 %r4, %r1, 29; and.b32 %r4, %r4, 63; mad.wide.u32 %d3, %r4, 16, %d1; shl.b32 %r5, %r4, 4; mov.u32 "
+	"%r6, s;\n"
+	"\tadd.u32 %r6, %r6, %r5; and.b32 %r7, %r1, 61; mul.lo.u32 %r7, %r7, 29; and.b32 %r7, %r7, 63; mad.wide.u32 "
+	"%d4, %r7, 16, %d1;\n"
+	"\tmul.lo.u32 %r9, %r1, 0x9e3779b1; xor.b32 %r10, %r9, 0x85ebca6b; not.b32 %r11, %r9; mov.b64 %d10, {%r9, "
+	"%r10};\n"
+	"\tmov.b64 %d11, {%r11, %r1}; cvt.u16.u32 %h1, %r10; setp.eq.u32 %p1, %r1, %r2; mov.u32 %r20, 0; mov.u32 %r21, "
+	"0;\n"
+	"\tmov.u64 %d20, s; cvta.shared.u64 %d20, %d20; add.s64 %d20, %d20, 4096; and.b32 %r8, %r3, 14; setp.eq.u32 "
+	"%p4, %r3, 1;\n"
+	"L1:\n\tadd.u32 %r20, %r20, 1; setp.eq.and.u32 %p3, %r20, 2, %p1; @%p3 add.s64 %d3, %d3, %d2; @%p3 add.u32 "
+	"%r6, %r6, %r8;\n"
 	"\tand.pred %p3, %p3, %p4; @%p3 mov.u64 %d3, %d20; add.u32 %r9, %r9, %r20;\n"
 	"\tst.shared.v4.b32 [%r6], {%r9, %r10, %r11, %r1}; st.shared.v2.b64 [%r6+1024], {%d10, %d11};\n"
-	"\tst.shared.v2.b32 [%r6+2048], {%r9, %r1}; st.shared.b32 [%r6+2060], %r9; st.shared.u16 [%r6+2058], %h1; st.shared.u8 [%r6+2057], %r9;\n"
+	"\tst.shared.v2.b32 [%r6+2048], {%r9, %r1}; st.shared.b32 [%r6+2060], %r9; st.shared.u16 [%r6+2058], %h1; "
+	"st.shared.u8 [%r6+2057], %r9;\n"
 	"\tst.v4.b32 [%d3], {%r9, %r10, %r11, %r1}; st.v2.b64 [%d3+1024], {%d10, %d11}; add.s64 %d5, %d3, 2048;\n"
-	"\tst.v2.b32 [%d5], {%r9, %r10}; st.b64 [%d5+8], %d10; add.s64 %d6, %d5, 1024; st.b32 [%d6], %r9; st.u16 [%d6+4], %h1;\n"
+	"\tst.v2.b32 [%d5], {%r9, %r10}; st.b64 [%d5+8], %d10; add.s64 %d6, %d5, 1024; st.b32 [%d6], %r9; st.u16 "
+	"[%d6+4], %h1;\n"
 	"\tst.u8 [%d6+7], %r9; st.global.v4.b32 [%d4+4096], {%r1, %r9, %r20, %r21};\n"
-	"\tld.v4.b32 {%r30, %r31, %r32, %r33}, [%d3+1024]; ld.v2.b64 {%d12, %d13}, [%d3]; ld.v2.b32 {%r34, %r35}, [%d5+8];\n"
+	"\tld.v4.b32 {%r30, %r31, %r32, %r33}, [%d3+1024]; ld.v2.b64 {%d12, %d13}, [%d3]; ld.v2.b32 {%r34, %r35}, "
+	"[%d5+8];\n"
 	"\tld.u16 %r36, [%d6+2]; ld.b32 %r37, [%d6+4]; ld.shared.v4.b32 {%r40, %r41, %r42, %r43}, [%r6+1024];\n"
-	"\tld.shared.v2.b64 {%d14, %d15}, [%r6]; ld.global.b32 %r38, [%d4+4096]; xor.b64 %d12, %d12, %d15; xor.b64 %d13, %d13, %d14;\n"
+	"\tld.shared.v2.b64 {%d14, %d15}, [%r6]; ld.global.b32 %r38, [%d4+4096]; xor.b64 %d12, %d12, %d15; xor.b64 "
+	"%d13, %d13, %d14;\n"
 	"\tcvt.u32.u64 %r44, %d12; shr.u64 %d13, %d13, 32; cvt.u32.u64 %r45, %d13;\n"
-	"\tmad.lo.u32 %r21, %r21, 31, %r30; xor.b32 %r21, %r21, %r31; mad.lo.u32 %r21, %r21, 31, %r32; xor.b32 %r21, %r21, %r33;\n"
-	"\tmad.lo.u32 %r21, %r21, 31, %r34; xor.b32 %r21, %r21, %r35; mad.lo.u32 %r21, %r21, 31, %r36; xor.b32 %r21, %r21, %r37;\n"
-	"\tmad.lo.u32 %r21, %r21, 31, %r40; xor.b32 %r21, %r21, %r41; mad.lo.u32 %r21, %r21, 31, %r42; xor.b32 %r21, %r21, %r43;\n"
+	"\tmad.lo.u32 %r21, %r21, 31, %r30; xor.b32 %r21, %r21, %r31; mad.lo.u32 %r21, %r21, 31, %r32; xor.b32 %r21, "
+	"%r21, %r33;\n"
+	"\tmad.lo.u32 %r21, %r21, 31, %r34; xor.b32 %r21, %r21, %r35; mad.lo.u32 %r21, %r21, 31, %r36; xor.b32 %r21, "
+	"%r21, %r37;\n"
+	"\tmad.lo.u32 %r21, %r21, 31, %r40; xor.b32 %r21, %r21, %r41; mad.lo.u32 %r21, %r21, 31, %r42; xor.b32 %r21, "
+	"%r21, %r43;\n"
 	"\tmad.lo.u32 %r21, %r21, 31, %r44; xor.b32 %r21, %r21, %r45; mad.lo.u32 %r21, %r21, 31, %r38;\n"
-	"\tsetp.lt.u32 %p2, %r20, 3; @%p2 bra L1; mad.wide.u32 %d7, %r1, 4, %d1; st.global.u32 [%d7+8192], %r21; ret;\n}\n"
+	"\tsetp.lt.u32 %p2, %r20, 3; @%p2 bra L1; mad.wide.u32 %d7, %r1, 4, %d1; st.global.u32 [%d7+8192], %r21; "
+	"ret;\n}\n"
+	/*
+	 * A loop in a loop, of which each lane has its own number of rounds, that writes to an array of its own. In the
+	 * fourth round `who` loads `far` away, or from shared memory where that is 1: what has been written is taken
+	 * back.
+	 */
+	".visible .entry nested(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
+	"\t.reg .pred %p<6>; .reg .b32 %r<40>; .reg .b64 %d<20>; .local .align 8 .b8 row[64]; .shared .align 8 .b8 "
+	"s[4096];\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; ld.param.u64 %d2, [far]; mov.u64 %d3, "
+	"row;\n"
+	"\tmov.u32 %r3, s; shl.b32 %r4, %r1, 2; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], %r1; cvt.u64.u32 %d4, "
+	"%r3;\n"
+	"\tcvta.shared.u64 %d4, %d4; setp.eq.u32 %p1, %r1, %r2; setp.eq.u64 %p2, %d2, 1; and.pred %p2, %p2, %p1;\n"
+	"\tmov.u32 %r5, 0; mov.u64 %d5, %d3;\n"
+	"L1:\n\tmad.lo.u32 %r6, %r5, 77, %r1; st.local.u32 [%d5], %r6; add.u32 %r5, %r5, 1; add.s64 %d5, %d5, 4;\n"
+	"\tsetp.lt.u32 %p3, %r5, 16; @%p3 bra L1; mul.lo.u32 %r7, %r1, 7; and.b32 %r7, %r7, 15; add.u32 %r7, %r7, 1;\n"
+	"\tmul.lo.u32 %r8, %r1, 5; and.b32 %r8, %r8, 7; add.u32 %r8, %r8, 1; mov.u32 %r9, 0; mov.u32 %r12, %r1;\n"
+	"L2:\n\tmov.u32 %r10, 0; mad.lo.u32 %r11, %r1, 52, %r9; cvt.u64.u32 %d6, %r11; and.b64 %d6, %d6, 4092;\n"
+	"\tadd.s64 %d6, %d6, %d1; add.s64 %d6, %d6, 4096; setp.eq.and.u32 %p4, %r9, 3, %p1; @%p4 add.s64 %d6, %d6, "
+	"%d2;\n"
+	"\tsetp.eq.and.u32 %p5, %r9, 3, %p2; @%p5 mov.u64 %d6, %d4;\n"
+	"L3:\n\tmul.wide.u32 %d7, %r10, 4; add.s64 %d7, %d3, %d7; ld.local.u32 %r13, [%d7]; ld.u32 %r14, [%d6];\n"
+	"\tadd.u32 %r14, %r14, %r12; min.s32 %r15, %r13, %r14; max.u32 %r12, %r15, %r13; add.u32 %r12, %r12, %r10;\n"
+	"\tst.local.u32 [%d7], %r12; ld.local.u32 %r16, [%d7+4]; xor.b32 %r12, %r12, %r16; add.u32 %r10, %r10, 1;\n"
+	"\tsetp.lt.u32 %p3, %r10, %r8; @%p3 bra L3; st.local.u32 [%d3+60], %r12; add.u32 %r9, %r9, 1;\n"
+	"\tsetp.lt.u32 %p3, %r9, %r7; @%p3 bra L2; mov.u32 %r5, 0; mov.u64 %d5, %d3;\n"
+	"L4:\n\tld.local.u32 %r6, [%d5]; mad.lo.u32 %r12, %r12, 31, %r6; add.u32 %r5, %r5, 1; add.s64 %d5, %d5, 4;\n"
+	"\tsetp.lt.u32 %p3, %r5, 16; @%p3 bra L4; mad.wide.u32 %d8, %r1, 4, %d1; st.global.u32 [%d8], %r12; ret;\n}\n"
 	/* arrays of a thread's own: written as vectors, read where each lane says */
 	".visible .entry locals(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
 	"\t.reg .pred %p<4>; .reg .b32 %r<40>; .reg .b64 %d<20>; .local .align 16 .b8 own[64];\n"
-	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; ld.param.u64 %d2, [far]; mov.u64 %d3, own;\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; ld.param.u64 %d2, [far]; mov.u64 %d3, "
+	"own;\n"
 	"\tmul.lo.u32 %r3, %r1, 0x9e3779b1; not.b32 %r4, %r3; mov.u32 %r5, 0; mov.b64 %d4, {%r3, %r1};\n"
-	"\tst.local.v4.b32 [own], {%r5, %r5, %r5, %r5}; st.local.v4.b32 [own+16], {%r3, %r4, %r1, %r5}; st.local.v2.b64 [own+32], {%d4, %d4};\n"
-	"\tst.local.v2.b32 [own+48], {%r4, %r1}; st.local.b64 [own+56], %d4; mul.lo.u32 %r6, %r1, 20; and.b32 %r6, %r6, 60;\n"
-	"\tcvt.u64.u32 %d5, %r6; add.s64 %d5, %d5, %d3; mov.u32 %r7, 0; mov.u32 %r8, 0; setp.eq.u32 %p1, %r1, %r2; @%p1 add.s64 %d3, %d3, %d2;\n"
-	"L1:\n\tld.local.b32 %r9, [%d5]; mad.lo.u32 %r8, %r8, 31, %r9; add.u32 %r9, %r9, %r7; st.local.b32 [%d5], %r9; add.u32 %r7, %r7, 1;\n"
-	"\tsetp.lt.u32 %p2, %r7, 3; @%p2 bra L1; ld.local.v4.b32 {%r10, %r11, %r12, %r13}, [%d3+16]; ld.local.v2.b64 {%d6, %d7}, [%d3+32];\n"
-	"\txor.b64 %d6, %d6, %d7; cvt.u32.u64 %r14, %d6; mad.lo.u32 %r8, %r8, 31, %r10; mad.lo.u32 %r8, %r8, 31, %r11;\n"
+	"\tst.local.v4.b32 [own], {%r5, %r5, %r5, %r5}; st.local.v4.b32 [own+16], {%r3, %r4, %r1, %r5}; "
+	"st.local.v2.b64 [own+32], {%d4, %d4};\n"
+	"\tst.local.v2.b32 [own+48], {%r4, %r1}; st.local.b64 [own+56], %d4; mul.lo.u32 %r6, %r1, 20; and.b32 %r6, "
+	"%r6, 60;\n"
+	"\tcvt.u64.u32 %d5, %r6; add.s64 %d5, %d5, %d3; mov.u32 %r7, 0; mov.u32 %r8, 0; setp.eq.u32 %p1, %r1, %r2; "
+	"@%p1 add.s64 %d3, %d3, %d2;\n"
+	"L1:\n\tld.local.b32 %r9, [%d5]; mad.lo.u32 %r8, %r8, 31, %r9; add.u32 %r9, %r9, %r7; st.local.b32 [%d5], %r9; "
+	"add.u32 %r7, %r7, 1;\n"
+	"\tsetp.lt.u32 %p2, %r7, 3; @%p2 bra L1; ld.local.v4.b32 {%r10, %r11, %r12, %r13}, [%d3+16]; ld.local.v2.b64 "
+	"{%d6, %d7}, [%d3+32];\n"
+	"\txor.b64 %d6, %d6, %d7; cvt.u32.u64 %r14, %d6; mad.lo.u32 %r8, %r8, 31, %r10; mad.lo.u32 %r8, %r8, 31, "
+	"%r11;\n"
 	"\tmad.lo.u32 %r8, %r8, 31, %r12; mad.lo.u32 %r8, %r8, 31, %r13; mad.lo.u32 %r8, %r8, 31, %r14;\n"
 	"\tmad.wide.u32 %d8, %r1, 4, %d1; st.global.u32 [%d8], %r8; ret;\n}\n"
 	/*
-	 * as products of matrices read their tiles: eight lanes share a row, every eighth one a column; `far` is added to
-	 * the address of `who`, and lanes above `who` take a turn less
+	 * as products of matrices read their tiles: eight lanes share a row, every eighth one a column; `far` is added
+	 * to the address of `who`, and lanes above `who` take a turn less
 	 */
 	".visible .entry tiles(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
 	"\t.reg .pred %p<4>; .reg .b32 %r<60>; .reg .b64 %d<20>; .reg .f32 %f<20>; .shared .align 16 .b8 s[4096];\n"
-	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; ld.param.u64 %d2, [far]; cvt.u32.u64 %r3, %d2;\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; ld.param.u64 %d2, [far]; cvt.u32.u64 "
+	"%r3, %d2;\n"
 	"\tmov.u32 %r4, s; mov.u32 %r40, 0; mov.u32 %r42, 0;\n"
 	"L0:\n\tadd.u32 %r41, %r4, %r40; st.shared.v4.b32 [%r41], {%r42, %r42, %r42, %r42}; add.u32 %r40, %r40, 16;\n"
 	"\tsetp.lt.u32 %p1, %r40, 4096; @%p1 bra L0; bar.sync 0;\n"
 	"\tshl.b32 %r5, %r1, 4; and.b32 %r6, %r5, 4080; add.u32 %r7, %r4, %r6; mul.lo.u32 %r8, %r1, 40503;\n"
 	"\tadd.u32 %r9, %r8, 77; xor.b32 %r10, %r8, 0x3f800000; mov.u32 %r11, 0x7fc01234;\n"
-	"\tst.shared.v4.b32 [%r7], {%r8, %r9, %r10, %r11}; and.b32 %r12, %r1, 56; shl.b32 %r12, %r12, 1; add.u32 %r12, %r12, %r4;\n"
-	"\tand.b32 %r13, %r1, 7; shl.b32 %r14, %r13, 4; add.u32 %r14, %r14, %r4; shl.b32 %r15, %r13, 2; add.u32 %r15, %r15, %r4;\n"
-	"\tsetp.eq.u32 %p1, %r1, %r2; @%p1 add.u32 %r12, %r12, %r3; mov.u32 %r16, 2; setp.gt.u32 %p2, %r1, %r2; @%p2 mov.u32 %r16, 1;\n"
+	"\tst.shared.v4.b32 [%r7], {%r8, %r9, %r10, %r11}; and.b32 %r12, %r1, 56; shl.b32 %r12, %r12, 1; add.u32 %r12, "
+	"%r12, %r4;\n"
+	"\tand.b32 %r13, %r1, 7; shl.b32 %r14, %r13, 4; add.u32 %r14, %r14, %r4; shl.b32 %r15, %r13, 2; add.u32 %r15, "
+	"%r15, %r4;\n"
+	"\tsetp.eq.u32 %p1, %r1, %r2; @%p1 add.u32 %r12, %r12, %r3; mov.u32 %r16, 2; setp.gt.u32 %p2, %r1, %r2; @%p2 "
+	"mov.u32 %r16, 1;\n"
 	"\tmov.u32 %r17, 0; mov.u32 %r18, 0; mov.u64 %d3, 0;\n"
 	"L1:\n\tbar.sync 0; add.u32 %r17, %r17, 1;\n"
 	"\tld.shared.v4.b32 {%r20, %r21, %r22, %r23}, [%r12]; ld.shared.v4.b32 {%r24, %r25, %r26, %r27}, [%r14+128];\n"
 	"\tld.shared.v2.b32 {%r28, %r29}, [%r14+8]; ld.shared.b32 %r30, [%r15+64]; ld.shared.b64 %d4, [%r14+16];\n"
-	"\tmul.lo.u32 %r18, %r18, 31; add.u32 %r18, %r18, %r20; xor.b32 %r18, %r18, %r21; add.u32 %r18, %r18, %r22; xor.b32 %r18, %r18, %r23;\n"
-	"\tmul.lo.u32 %r18, %r18, 31; add.u32 %r18, %r18, %r24; xor.b32 %r18, %r18, %r25; add.u32 %r18, %r18, %r26; xor.b32 %r18, %r18, %r27;\n"
+	"\tmul.lo.u32 %r18, %r18, 31; add.u32 %r18, %r18, %r20; xor.b32 %r18, %r18, %r21; add.u32 %r18, %r18, %r22; "
+	"xor.b32 %r18, %r18, %r23;\n"
+	"\tmul.lo.u32 %r18, %r18, 31; add.u32 %r18, %r18, %r24; xor.b32 %r18, %r18, %r25; add.u32 %r18, %r18, %r26; "
+	"xor.b32 %r18, %r18, %r27;\n"
 	"\tmul.lo.u32 %r18, %r18, 31; add.u32 %r18, %r18, %r28; xor.b32 %r18, %r18, %r29; add.u32 %r18, %r18, %r30;\n"
-	"\tmov.b64 %d5, {%r20, %r24}; fma.rn.f32x2 %d3, %d5, %d4, %d3; add.rn.f32x2 %d3, %d3, %d4; mul.rn.f32x2 %d6, %d5, %d5;\n"
+	"\tmov.b64 %d5, {%r20, %r24}; fma.rn.f32x2 %d3, %d5, %d4, %d3; add.rn.f32x2 %d3, %d3, %d4; mul.rn.f32x2 %d6, "
+	"%d5, %d5;\n"
 	"\tsub.rn.f32x2 %d6, %d6, %d3; xor.b64 %d3, %d3, %d6; setp.lt.u32 %p3, %r17, %r16; @%p3 bra L1;\n"
 	"\tcvt.u32.u64 %r31, %d3; shr.u64 %d7, %d3, 32; cvt.u32.u64 %r32, %d7; mad.wide.u32 %d8, %r1, 16, %d1;\n"
 	"\tst.global.v4.b32 [%d8], {%r18, %r31, %r32, %r17}; ret;\n}\n"
 	/*
-	 * Each way leaves a pattern of its own in the register by which shared memory is read behind them. The lanes meet in
-	 * the interpreter, where the register does not look as it does when all lanes have gone one way.
+	 * Each way leaves a pattern of its own in the register by which shared memory is read behind them. The lanes
+	 * meet in the interpreter, where the register does not look as it does when all lanes have gone one way.
 	 */
 	".visible .entry forks(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
 	"\t.reg .pred %p<4>; .reg .b32 %r<20>, %b<110>; .reg .b64 %d<9>; .shared .align 16 .b8 s[1024];\n"
 	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; mov.u32 %r3, s; shl.b32 %r4, %r1, 2;\n"
-	"\tand.b32 %r5, %r4, 1020; add.u32 %r5, %r5, %r3; st.shared.u32 [%r5], %r1; bar.sync 0; mov.u32 %r9, 0; mov.u32 %r10, 0;\n"
+	"\tand.b32 %r5, %r4, 1020; add.u32 %r5, %r5, %r3; st.shared.u32 [%r5], %r1; bar.sync 0; mov.u32 %r9, 0; "
+	"mov.u32 %r10, 0;\n"
 	"L1:\n\tand.b32 %r11, %r1, %r2; setp.eq.u32 %p1, %r11, 0; @%p1 bra L2; and.b32 %r6, %r1, 7; bra L3;\n"
 	"L2:\n\tand.b32 %r6, %r1, 7; xor.b32 %r6, %r6, 5;\n"
 	"L3:\n\tshl.b32 %r7, %r6, 2; add.u32 %r7, %r7, %r3;\n"
-	"L4:\n\tld.shared.u32 %r8, [%r7]; add.u32 %r9, %r9, %r8; add.u32 %r10, %r10, 1; and.b32 %r12, %r10, 3; setp.ne.u32 %p2, %r12, 0;\n"
-	"\t@%p2 bra L4; bar.sync 0; ld.shared.u32 %r8, [%r7]; mad.lo.u32 %r9, %r9, 3, %r8; setp.lt.u32 %p3, %r10, 12; @%p3 bra L1;\n"
+	"L4:\n\tld.shared.u32 %r8, [%r7]; add.u32 %r9, %r9, %r8; add.u32 %r10, %r10, 1; and.b32 %r12, %r10, 3; "
+	"setp.ne.u32 %p2, %r12, 0;\n"
+	"\t@%p2 bra L4; bar.sync 0; ld.shared.u32 %r8, [%r7]; mad.lo.u32 %r9, %r9, 3, %r8; setp.lt.u32 %p3, %r10, 12; "
+	"@%p3 bra L1;\n"
 	"\t" HUNDRED(FILL) "\n\t" HUNDRED(DRAIN) "\n"
-	"\tmad.wide.u32 %d2, %r1, 4, %d1; st.global.u32 [%d2], %r9; ret;\n}\n";
+						 "\tmad.wide.u32 %d2, %r1, 4, %d1; st.global.u32 [%d2], %r9; ret;\n}\n";
 
 /* Sums of scaled integers, which become one step; then the same where something keeps the steps apart. */
 static const char scaled[] =
@@ -240,21 +332,28 @@ static const char scaled[] =
 	"\t.reg .b32 %r<20>; .reg .f32 %f<40>; .reg .b64 %d<9>;\n"
 	"\tmov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r1, %r2, 64, %r1;\n"
 	"\tld.param.u64 %d1, [po]; ld.param.u32 %r3, [mask]; ld.param.u32 %r4, [mix]; mad.wide.u32 %d1, %r1, 32, %d1;\n"
-	"\tmad.lo.u32 %r5, %r1, 2654435761, %r4; mad.lo.u32 %r6, %r5, 1664525, 1013904223; mad.lo.u32 %r7, %r6, 22695477, 1;\n"
+	"\tmad.lo.u32 %r5, %r1, 2654435761, %r4; mad.lo.u32 %r6, %r5, 1664525, 1013904223; mad.lo.u32 %r7, %r6, "
+	"22695477, 1;\n"
 	"\tmad.lo.u32 %r8, %r7, 1664525, %r5; and.b32 %r9, %r6, %r3; and.b32 %r10, %r7, %r3; and.b32 %r11, %r8, %r3;\n"
 	"\tshr.s32 %r12, %r5, %r4; mov.b32 %f1, %r9; mov.b32 %f2, %r10; mov.b32 %f3, %r11;\n"
-	"\tcvt.rn.f32.s32 %f4, %r12; mul.ftz.f32 %f5, %f1, %f4; fma.rn.ftz.f32 %f6, %f5, %f2, %f3; st.global.f32 [%d1], %f6;\n"
-	"\tcvt.rn.f32.s32 %f7, %r12; mul.ftz.f32 %f8, %f1, %f7; fma.rn.ftz.f32 %f9, %f8, %f2, %f3; add.f32 %f10, %f7, %f8;\n"
+	"\tcvt.rn.f32.s32 %f4, %r12; mul.ftz.f32 %f5, %f1, %f4; fma.rn.ftz.f32 %f6, %f5, %f2, %f3; st.global.f32 "
+	"[%d1], %f6;\n"
+	"\tcvt.rn.f32.s32 %f7, %r12; mul.ftz.f32 %f8, %f1, %f7; fma.rn.ftz.f32 %f9, %f8, %f2, %f3; add.f32 %f10, %f7, "
+	"%f8;\n"
 	"\tst.global.f32 [%d1+4], %f9;\n"
-	"\tcvt.rn.f32.s32 %f11, %r12; mul.f32 %f12, %f11, %f1; fma.rn.f32 %f13, %f2, %f12, %f3; st.global.f32 [%d1+8], %f13;\n"
-	"\tcvt.rn.f32.s32 %f14, %r12; mul.f32 %f15, %f14, %f1; fma.rn.f32 %f16, %f2, %f15, %f3; add.f32 %f10, %f10, %f15;\n"
+	"\tcvt.rn.f32.s32 %f11, %r12; mul.f32 %f12, %f11, %f1; fma.rn.f32 %f13, %f2, %f12, %f3; st.global.f32 [%d1+8], "
+	"%f13;\n"
+	"\tcvt.rn.f32.s32 %f14, %r12; mul.f32 %f15, %f14, %f1; fma.rn.f32 %f16, %f2, %f15, %f3; add.f32 %f10, %f10, "
+	"%f15;\n"
 	"\tst.global.f32 [%d1+12], %f16;\n"
 	/* a source is written in between; a NaN that no operation has put in order is an integer too */
 	"\tmov.u32 %r13, %r12; cvt.rn.f32.s32 %f17, %r13; mul.f32 %f18, %f17, %f1; add.s32 %r13, %r13, 77;\n"
-	"\tfma.rn.f32 %f19, %f18, %f2, %f3; cvt.rn.f32.s32 %f20, %r13; add.f32 %f10, %f10, %f20; st.global.f32 [%d1+16], %f19;\n"
+	"\tfma.rn.f32 %f19, %f18, %f2, %f3; cvt.rn.f32.s32 %f20, %r13; add.f32 %f10, %f10, %f20; st.global.f32 "
+	"[%d1+16], %f19;\n"
 	"\tadd.f32 %f21, %f1, %f2; mov.b32 %r14, %f21; cvt.rn.f32.s32 %f22, %r14; mul.ftz.f32 %f23, %f22, %f2;\n"
 	"\tfma.rn.ftz.f32 %f24, %f23, %f3, %f3; st.global.f32 [%d1+20], %f24;\n"
-	"\tcvt.rn.f32.s32 %f25, %r14; mul.ftz.f32 %f26, %f25, %f2; fma.rn.ftz.f32 %f27, %f26, %f3, %f3; st.global.f32 [%d1+24], %f27;\n"
+	"\tcvt.rn.f32.s32 %f25, %r14; mul.ftz.f32 %f26, %f25, %f2; fma.rn.ftz.f32 %f27, %f26, %f3, %f3; st.global.f32 "
+	"[%d1+24], %f27;\n"
 	"\tadd.f32 %f10, %f10, %f26; st.global.f32 [%d1+28], %f10; ret;\n}\n"
 	/* products of bytes of which some are known to be small, on either side, of all lanes and of one number */
 	".visible .entry dots(.param .u64 po, .param .u32 mask, .param .u32 mix)\n{\n"
@@ -262,7 +361,8 @@ static const char scaled[] =
 	"\tmov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r1, %r2, 64, %r1;\n"
 	"\tld.param.u64 %d1, [po]; ld.param.u32 %r3, [mask]; ld.param.u32 %r4, [mix]; mad.wide.u32 %d1, %r1, 64, %d1;\n"
 	"\tmad.lo.u32 %r5, %r1, 2654435761, %r4; mad.lo.u32 %r6, %r5, 1664525, 1013904223; shr.u32 %r7, %r5, 4;\n"
-	"\tand.b32 %r8, %r5, 0x0f0f0f0f; and.b32 %r9, %r7, 0x7f7f7f7f; and.b32 %r10, %r6, 0x8f7f7f7f; or.b32 %r11, %r8, %r9;\n"
+	"\tand.b32 %r8, %r5, 0x0f0f0f0f; and.b32 %r9, %r7, 0x7f7f7f7f; and.b32 %r10, %r6, 0x8f7f7f7f; or.b32 %r11, "
+	"%r8, %r9;\n"
 	"\tmov.u32 %r12, %r9; setp.lt.s32 %p, %r6, 0; @%p mov.u32 %r12, %r6; and.b32 %r13, %r3, 0x7f0f7f0f;\n"
 	"\tdp4a.s32.s32 %r20, %r8, %r6, %r1; dp4a.s32.s32 %r21, %r6, %r9, %r20; dp4a.u32.u32 %r22, %r11, %r6, %r1;\n"
 	"\tdp4a.u32.u32 %r23, %r6, %r8, %r22; dp4a.s32.u32 %r24, %r8, %r6, %r1; dp4a.u32.s32 %r25, %r6, %r9, %r24;\n"
@@ -468,11 +568,12 @@ static bool same_fault(void)
 
 static void test_results(void)
 {
-	static const struct dims shapes[] = { { 32, 1, 1 }, { 64, 1, 1 }, { 1, 1, 1 },	{ 33, 1, 1 },  { 16, 16, 1 },
-					      { 16, 3, 1 }, { 16, 1, 1 }, { 20, 1, 1 }, { 20, 3, 1 }, { 8, 8, 1 },  { 32, 7, 1 }, { 100, 1, 1 }, { 256, 1, 1 } };
+	static const struct dims shapes[] = { { 32, 1, 1 }, { 64, 1, 1 },  { 1, 1, 1 },	 { 33, 1, 1 }, { 16, 16, 1 },
+					      { 16, 3, 1 }, { 16, 1, 1 },  { 20, 1, 1 }, { 20, 3, 1 }, { 8, 8, 1 },
+					      { 32, 7, 1 }, { 100, 1, 1 }, { 256, 1, 1 } };
 	/* f32 of which those of f16 are the least, subnormal, normal, the largest and none, in their upper halves */
-	static const uint32_t starts[] = { 0,	   0xffffffff, 0x32c0, 0x3380, 0x3480, 0x3800, 0x3880, 0x3f80,
-					   0x4700, 0x7f00,     0xb300, 0xb800, 0xc700, 0xff00 };
+	static const uint32_t starts[] = { 0,	   0xffffffff, 0x32c0, 0x3380, 0x3480, 0x3800, 0x3880,
+					   0x3f80, 0x4700,     0x7f00, 0xb300, 0xb800, 0xc700, 0xff00 };
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
 		const struct dims block = shapes[i];
@@ -486,9 +587,11 @@ static void test_results(void)
 	ok(compare("wraps", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 0x7ffffff0u, 0) && same_results());
 	ok(compare("wraps", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 5, 0) && same_results());
 	ok(compare("settled", (struct dims){ 1, 1, 1 }, (struct dims){ 64, 1, 1 }, 0xffc01234u, 0) && same_results());
-	for (uint32_t from = 0; from < 0x10000; from += 0x400) /* with zeroes, subnormals, infinities, what is no number */
+	for (uint32_t from = 0; from < 0x10000;
+	     from += 0x400) /* with zeroes, subnormals, infinities, what is no number */
 		if (from < 0x400 || (from & 0x7c00) == 0x7c00 || from == 0x8000 || from == 0x3c00)
-			tap_ok(compare("quants", (struct dims){ 4, 1, 1 }, (struct dims){ 64, 1, 1 }, from, 0) && same_results(),
+			tap_ok(compare("quants", (struct dims){ 4, 1, 1 }, (struct dims){ 64, 1, 1 }, from, 0) &&
+				       same_results(),
 			       "quants from 0x%x: results and counters", from);
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
 		tap_ok(compare("quotients", (struct dims){ 4, 1, 1 }, (struct dims){ 64, 1, 1 }, starts[i], 0) &&
@@ -502,7 +605,8 @@ static void test_scaled(void)
 	static const uint32_t masks[] = { 0xffffffff, 0x80ffffff, 0x9fffffff, 0x807fffff, 0xbfffffff, 0 };
 
 	for (uint32_t k = 0; k < 6 * sizeof(masks) / sizeof(masks[0]); k++) {
-		bool good = compare("scaled", (struct dims){ 4, 1, 1 }, (struct dims){ 64, 1, 1 }, masks[k / 6], k % 6 * 6);
+		bool good =
+			compare("scaled", (struct dims){ 4, 1, 1 }, (struct dims){ 64, 1, 1 }, masks[k / 6], k % 6 * 6);
 
 		good = good && same_results();
 		for (uint32_t t = 0; good && t < 256; t++) {
@@ -576,6 +680,20 @@ static void test_tiles(void)
 	   outcomes[1].fault.thread[0] == 9);
 }
 
+/* Several blocks, so that what the first ones find (where memory is) serves the next. */
+static void test_nested(void)
+{
+	static const struct dims shapes[] = { { 64, 1, 1 }, { 32, 1, 1 }, { 45, 1, 1 } };
+	const struct dims some = { 20, 1, 1 }, block = { 64, 1, 1 };
+
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		ok(compare("nested", some, shapes[i], 64, 0) && same_results() && !outcomes[1].r);
+		ok(compare("nested", some, shapes[i], 9, 1) && same_results() && !outcomes[1].r);
+	}
+	ok(compare("nested", some, block, 40, DEVICE_BYTES) && same_fault() && outcomes[1].fault.thread[0] == 40);
+	ok(compare("nested", some, block, 9, 2) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED);
+}
+
 /* Loads that lie close together, which are fetched together. */
 static void test_near(void)
 {
@@ -612,14 +730,15 @@ static void test_vectors(void)
 	ok(compare("vectors", one, block, 40, 1) && same_results() && !outcomes[1].r);
 	ok(compare("vectors", one, block, 40, 4) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED &&
 	   outcomes[1].fault.thread[0] == 40);
-	ok(compare("vectors", one, block, 40, 8193) && same_fault() &&
-	   outcomes[1].fault.kind == PTX_FAULT_MISALIGNED && outcomes[1].fault.thread[0] == 40);
+	ok(compare("vectors", one, block, 40, 8193) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED &&
+	   outcomes[1].fault.thread[0] == 40);
 	for (uint64_t before = 0; before < 4500; before += 360) /* in the end each access is the first that is out */
 		tap_ok(compare("vectors", one, block, 40, (rest - before) & ~15ull) &&
 			       (outcomes[0].r ? same_fault() : same_results()),
 		       "vectors, %u bytes before the end of memory", (unsigned)before);
 	ok(compare("vectors", one, block, 40, 1ull << 63) && same_fault() && outcomes[1].fault.thread[0] == 40);
-	ok(compare("vectors", one, block, 40, 0ull - (1ull << 40)) && same_fault() && outcomes[1].fault.thread[0] == 40);
+	ok(compare("vectors", one, block, 40, 0ull - (1ull << 40)) && same_fault() &&
+	   outcomes[1].fault.thread[0] == 40);
 	ok(compare("locals", one, block, 40, 8) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED &&
 	   outcomes[1].fault.thread[0] == 40);
 	ok(compare("locals", one, block, 40, 1ull << 40) && same_fault() && outcomes[1].fault.thread[0] == 40);
@@ -946,32 +1065,38 @@ static void test_large(void)
 }
 
 /*
- * The shared memory that devices keep for the system: each block finds zeroes in it, and behind it its own variables. The
- * second kernel asks for it by a function only.
+ * The shared memory that devices keep for the system: each block finds zeroes in it, and behind it its own variables.
+ * The second kernel asks for it by a function only.
  */
 static const char reserved_text[] =
 	".version 8.0\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b8 more[];\n"
 	".shared .align 4 .b8 common[40];\n"
 	".func (.reg .u32 %o) reserved_at()\n{\n\t.reg .b32 %r<4>;\n"
-	"\tmov.u32 %r1, common; mov.u32 %o, %reserved_smem_offset_1; add.u32 %o, %o, %r1; sub.u32 %o, %o, %r1; ret;\n}\n"
+	"\tmov.u32 %r1, common; mov.u32 %o, %reserved_smem_offset_1; add.u32 %o, %o, %r1; sub.u32 %o, %o, %r1; "
+	"ret;\n}\n"
 	".visible .entry reserved(.param .u64 po)\n{\n"
 	"\t.reg .pred %p; .reg .b32 %r<20>; .reg .b64 %d<9>; .shared .align 4 .b8 s[400];\n"
 	"\tmov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; ld.param.u64 %d1, [po]; mul.wide.u32 %d2, %r2, 64;\n"
-	"\tadd.s64 %d1, %d1, %d2; mov.u32 %r3, %reserved_smem_offset_1; cvt.u64.u32 %d3, %r3; cvta.shared.u64 %d4, %d3;\n"
-	"\tmov.u32 %r4, s; rem.u32 %r5, %r1, 100; shl.b32 %r5, %r5, 2; add.u32 %r4, %r4, %r5; st.shared.u32 [%r4], %r1;\n"
+	"\tadd.s64 %d1, %d1, %d2; mov.u32 %r3, %reserved_smem_offset_1; cvt.u64.u32 %d3, %r3; cvta.shared.u64 %d4, "
+	"%d3;\n"
+	"\tmov.u32 %r4, s; rem.u32 %r5, %r1, 100; shl.b32 %r5, %r5, 2; add.u32 %r4, %r4, %r5; st.shared.u32 [%r4], "
+	"%r1;\n"
 	"\tatom.add.u32 %r6, [%d4], 1; bar.sync 0; setp.ne.u32 %p, %r1, 0; @%p bra L1;\n"
 	"\tmov.b32 %r7, %reserved_smem_offset_begin; st.global.u32 [%d1], %r7;\n"
 	"\tmov.b32 %r8, %reserved_smem_offset_end; st.global.u32 [%d1 + 4], %r8;\n"
 	"\tmov.b32 %r9, %reserved_smem_offset_cap; st.global.u32 [%d1 + 8], %r9;\n"
 	"\tmov.b32 %r10, %reserved_smem_offset_0; st.global.u32 [%d1 + 12], %r10; st.global.u32 [%d1 + 16], %r3;\n"
-	"\tld.shared.u32 %r11, [%r3]; st.global.u32 [%d1 + 20], %r11; ld.shared.u32 %r12, [%r4]; st.global.u32 [%d1 + 24], %r12;\n"
+	"\tld.shared.u32 %r11, [%r3]; st.global.u32 [%d1 + 20], %r11; ld.shared.u32 %r12, [%r4]; st.global.u32 [%d1 + "
+	"24], %r12;\n"
 	"\tst.global.u32 [%d1 + 28], %r4; mov.u32 %r13, more; st.global.u32 [%d1 + 32], %r13;\n"
 	"\tmov.u32 %r14, %total_smem_size; st.global.u32 [%d1 + 36], %r14;\n"
 	"\tmov.u32 %r15, %aggr_smem_size; st.global.u32 [%d1 + 40], %r15;\nL1:\n\tret;\n}\n"
 	".visible .entry by_function(.param .u64 po)\n{\n"
-	"\t.reg .b32 %r<9>; .reg .b64 %d<9>; ld.param.u64 %d1, [po]; mov.u32 %r2, %ctaid.x; mul.wide.u32 %d2, %r2, 64;\n"
+	"\t.reg .b32 %r<9>; .reg .b64 %d<9>; ld.param.u64 %d1, [po]; mov.u32 %r2, %ctaid.x; mul.wide.u32 %d2, %r2, "
+	"64;\n"
 	"\tadd.s64 %d1, %d1, %d2; call (%r1), reserved_at, (); atom.shared.add.u32 %r3, [%r1], 1; bar.sync 0;\n"
-	"\tld.shared.u32 %r4, [%r1]; st.global.u32 [%d1], %r4; mov.u32 %r5, common; st.global.u32 [%d1 + 4], %r5; ret;\n}\n";
+	"\tld.shared.u32 %r4, [%r1]; st.global.u32 [%d1], %r4; mov.u32 %r5, common; st.global.u32 [%d1 + 4], %r5; "
+	"ret;\n}\n";
 
 static void test_reserved(enum ptx_compile how)
 {
@@ -984,11 +1109,13 @@ static void test_reserved(enum ptx_compile how)
 	device_reset();
 	m = load_text(reserved_text, strlen(reserved_text), &options);
 	out = device_alloc(BLOCKS * 64);
-	ok(m && !launch(m, "reserved", (struct dims){ BLOCKS, 1, 1 }, (struct dims){ THREADS, 1, 1 }, (uint64_t[]){ PTR(out), 0, 0, 0 }));
+	ok(m && !launch(m, "reserved", (struct dims){ BLOCKS, 1, 1 }, (struct dims){ THREADS, 1, 1 },
+			(uint64_t[]){ PTR(out), 0, 0, 0 }));
 	for (uint32_t b = 0; b < BLOCKS; b++)
 		wrong += !!memcmp(out + b * 16, wanted, sizeof(wanted));
 	tap_ok(!wrong, "the reserved shared memory, %s", how == PTX_COMPILE_ALWAYS ? "compiled" : "interpreted");
-	ok(m && !launch(m, "by_function", (struct dims){ BLOCKS, 1, 1 }, (struct dims){ THREADS, 1, 1 }, (uint64_t[]){ PTR(out), 0, 0, 0 }));
+	ok(m && !launch(m, "by_function", (struct dims){ BLOCKS, 1, 1 }, (struct dims){ THREADS, 1, 1 },
+			(uint64_t[]){ PTR(out), 0, 0, 0 }));
 	for (uint32_t b = 0; b < BLOCKS; b++)
 		wrong += out[b * 16] != THREADS || out[b * 16 + 1] != 1024;
 	tap_ok(!wrong, "the same by a function, %s", how == PTX_COMPILE_ALWAYS ? "compiled" : "interpreted");
@@ -1021,6 +1148,7 @@ int main(void)
 	test_absent();
 	test_tiles();
 	test_near();
+	test_nested();
 	test_vectors();
 	test_turns();
 	test_faults();
