@@ -8,6 +8,9 @@
  * which lanes together write it (loop_effect.c), so that none can tell in which order they ran. Behind the last lane
  * everything is as if they had run together: memory, registers, the lanes that wait at each exit and since when, the
  * numbers of instructions, lanes and pieces of memory (loop_log.c, softdev/ptx/rounds.h).
+ *
+ * A loop that has loops inside runs like this too, as one (loop_find_nest). It may write to the lane's own local memory
+ * at once: what was there is saved in front of the first lane, and put back where the loop is given up.
  */
 #pragma once
 
