@@ -12,6 +12,7 @@
 #include "softdev/graph.h"
 
 #include "base/clock.h"
+#include "softdev/ptx/stack.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -240,6 +241,7 @@ static void helper_start_locked(void)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	stack_deepen(&attr);
 	if (!pthread_create(&thread, &attr, helper_main, NULL))
 		helpers++;
 	pthread_attr_destroy(&attr);

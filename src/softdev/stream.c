@@ -10,6 +10,7 @@
 #include "softdev/event.h"
 #include "softdev/graph.h"
 #include "softdev/mempool.h"
+#include "softdev/ptx/stack.h"
 #include "softdev/tail.h"
 
 #include <signal.h>
@@ -337,6 +338,7 @@ static void worker_need_locked(void)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	stack_deepen(&attr);
 	if (!pthread_create(&thread, &attr, worker_main, NULL))
 		workers++;
 	pthread_attr_destroy(&attr);

@@ -685,14 +685,35 @@ static void test_tiles(void)
 static void test_nested(void)
 {
 	static const struct dims shapes[] = { { 64, 1, 1 }, { 32, 1, 1 }, { 45, 1, 1 } };
-	const struct dims some = { 300, 1, 1 }, block = { 64, 1, 1 };
+	const struct dims one = { 1, 1, 1 }, some = { 300, 1, 1 }, block = { 64, 1, 1 };
 
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
 		ok(compare("nested", some, shapes[i], 64, 0) && same_results() && !outcomes[1].r);
 		ok(compare("nested", some, shapes[i], 9, 1) && same_results() && !outcomes[1].r);
 	}
-	ok(compare("nested", some, block, 40, DEVICE_BYTES) && same_fault() && outcomes[1].fault.thread[0] == 40);
-	ok(compare("nested", some, block, 9, 2) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED);
+	ok(compare("nested", one, block, 40, DEVICE_BYTES) && same_fault() && outcomes[1].fault.thread[0] == 40);
+	ok(compare("nested", one, block, 9, 2) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED);
+}
+
+static void *launch_nested(void *right)
+{
+	const struct dims grid = { 300, 1, 1 }, block = { 64, 1, 1 };
+
+	*(bool *)right = compare("nested", grid, block, 64, 0) && same_results() && !outcomes[1].r;
+	return NULL;
+}
+
+/* From a thread whose stack is smaller than a frame of compiled code. */
+static void test_small_stack(void)
+{
+	bool right = false;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 48u << 10);
+	ok(!pthread_create(&thread, &attr, launch_nested, &right) && !pthread_join(thread, NULL) && right);
+	pthread_attr_destroy(&attr);
 }
 
 /* Loads that lie close together, which are fetched together. */
@@ -1150,6 +1171,7 @@ int main(void)
 	test_tiles();
 	test_near();
 	test_nested();
+	test_small_stack();
 	test_vectors();
 	test_turns();
 	test_faults();

@@ -278,6 +278,7 @@ struct block {
 	uint32_t range_next, range_last;
 	uint64_t sectors;
 	bool set_aside; /* at least once */
+	bool shallow;	/* the thread that runs it has no stack for compiled code */
 	uint64_t waits; /* rounds of loops that look at memory which others change */
 	struct ptx_fault fault;
 	const struct op *fault_op; /* of an access */

@@ -216,7 +216,7 @@ static bool run_compiled(struct warp *w)
 	const struct machine *m = w->compiled;
 	uint32_t r;
 
-	if (!(m->entries[w->pc] & (w->mask == ~0u ? COMPILE_ENTRY_ALL : COMPILE_ENTRY_GROUP)))
+	if (w->block->shallow || !(m->entries[w->pc] & (w->mask == ~0u ? COMPILE_ENTRY_ALL : COMPILE_ENTRY_GROUP)))
 		return false;
 	r = m->run(w, &m->env);
 	if (r == COMPILED_END)

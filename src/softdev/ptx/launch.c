@@ -10,6 +10,7 @@
  */
 #include "softdev/ptx/hot.h"
 #include "softdev/ptx/run.h"
+#include "softdev/ptx/stack.h"
 
 #include "base/clock.h"
 
@@ -219,6 +220,7 @@ void run_work(struct run *run)
 {
 	const struct isa *isa = module_isa(run->launch->kernel->module);
 	const uint32_t quantum = module_quantum(run->launch->kernel->module);
+	const bool shallow = !stack_is_deep();
 	struct share share = { 0 };
 	struct block *b, *spare = NULL;
 	uint64_t id = 0, unchecked = 0;
@@ -227,6 +229,7 @@ void run_work(struct run *run)
 	while ((b = run_take(run, &share, &spare, &id, &fresh))) {
 		if (fresh && run->cluster_count == 1)
 			block_start(b, id);
+		b->shallow = shallow;
 		switch (block_run(b, isa, quantum, &unchecked)) {
 		case SLICE_OVER:
 			run_park(run, b, false);

@@ -1,5 +1,6 @@
 /* pool.c: the threads that help with whichever launches are under way. */
 #include "softdev/ptx/run.h"
+#include "softdev/ptx/stack.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -61,6 +62,7 @@ struct ptx_pool *ptx_pool_new(unsigned threads)
 {
 	struct ptx_pool *pool = calloc(1, sizeof(*pool));
 	const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	pthread_attr_t attr;
 	sigset_t all, before;
 
 	if (!pool)
@@ -75,9 +77,12 @@ struct ptx_pool *ptx_pool_new(unsigned threads)
 	/* signals belong to the program's own threads */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attr);
+	stack_deepen(&attr);
 	while (pool->thread_count + 1 < threads &&
-	       !pthread_create(&pool->thread[pool->thread_count], NULL, pool_thread, pool))
+	       !pthread_create(&pool->thread[pool->thread_count], &attr, pool_thread, pool))
 		pool->thread_count++;
+	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return pool;
 }
