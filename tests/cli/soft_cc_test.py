@@ -146,7 +146,8 @@ def machine_code(folder):
            f"mete {' '.join(way)}: one line names the file", done.stdout, done.stderr)
 
 
-with tempfile.TemporaryDirectory() as scratch:
+# A private meted may still be on its way out.
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
     words(scratch)
     programs(scratch)
     machine_code(scratch)
