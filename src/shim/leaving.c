@@ -304,6 +304,7 @@ static enum movable_result bring_back(struct piece *p, struct way *w)
 		return MOVABLE_DEVICE;
 	}
 	p->resident = true;
+	pieces_publish(p->device); /* before it is there: it can leave again, and others may be waiting for its room */
 	pieces_away(p->device, -piece_units(p));
 	gate_leave();
 	return w->window ? copy_from_disk(p, w) : copy(p, false, w);

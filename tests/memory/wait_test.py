@@ -1,7 +1,8 @@
 """
 What waits for a device gets it: a request that was made before its own client's memory left and returned, a large block that meted must see
-coming on, what another process has freed, programs whose memory takes longer to return than the longest turn, and suspensions of a program whose
-threads wait, of one whose session only begins, and of one that no other worker could take up: wait_test.py BUILD [NAME...]
+coming on, what another process has freed, what others that return have to leave again, programs whose memory takes longer to return than the
+longest turn, and suspensions of a program whose threads wait, of one whose session only begins, and of one that no other worker could take up:
+wait_test.py BUILD [NAME...]
 """
 import os
 import signal
@@ -92,6 +93,29 @@ def slow_return():
     same([r.end() for r in residers.values()], [0, 0], "every word is what it has to be")
     ok(judge.most <= 16 * MIB, "never more was on the device than it has")
     judge.close()
+    c.close()
+    m.close()
+
+
+def beside_a_return():
+    """What is on its way back, for 3 s, can leave again: another one that needs the room waits for it, and is not refused."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write("memory: {turn: 0.1, turn_most: 0.5}\n")
+        f.flush()
+        m = Meted("--soft-only", env={**ENV, "METE_SOFT_MEMORY": "16M", "METE_CONFIG": f.name, "METE_SOFT_COPY_RATE": "4M"})
+    c = m.control()
+    for name in ("first", "second"):
+        m.make(name, 14 * MIB, spill=True)
+    first = Resider(m, "first", 12 * MIB, 1 << 30, 1)
+    first.done(1)
+    c.ask("grant_suspend", name="first")
+    until(lambda: c.grant("first")["suspension"]["state"] == "away", 20)
+    c.ask("grant_resume", name="first")
+    ok(until(lambda: c.share("first")["residence"] == "returning", 20), "one returns")
+    second = Resider(m, "second", 5 * MIB, 1 << 30, 1)
+    ok(second.done(1, 60), "another one, which begins meanwhile, gets its memory", second.lines)
+    for r in (first, second):  # their words would be compared at that rate
+        os.killpg(r.process.pid, signal.SIGKILL)
     c.close()
     m.close()
 
@@ -266,7 +290,7 @@ def bound():
         m.close()
 
 
-for what in (over_a_return, in_parts, behind_others, begins, bound, freed, slow_return):
+for what in (over_a_return, in_parts, behind_others, begins, bound, freed, beside_a_return, slow_return):
     if what.__name__ in (sys.argv[2:] or [what.__name__]):
         what()
 finish()
