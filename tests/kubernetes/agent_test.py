@@ -76,12 +76,11 @@ def allocates(n, k):
     same((row["devices"][0]["quota_bytes"], row["devices"][0]["cores"], row["container"]["spec"]), (4 * GIB, 25, path),
          "the grant has the share's size and time, and goes with its file")
     wait(shown(k, HALF, 0), "one half less fits")
-    same(small.healthy(), ids("small", 0, 1, 2, 3), "the small ones stay four")
+    wait(shown(k, SMALL, 0, 1, 2, 3), "the small ones are four again")
     half.allocate("k8s-half-0")
     wait(shown(k, SMALL, 0, 1), "a half takes two small ones")
     small.allocate("k8s-small-1")
-    wait(lambda: not half.healthy()[1:], "nothing but what is taken is offered")
-    same((small.healthy(), half.healthy()), (ids("small", 0, 1), ids("half", 0)), "the device is full")
+    wait(lambda: (small.healthy(), half.healthy()) == (ids("small", 0, 1), ids("half", 0)), "nothing but what is taken is offered: the device is full")
     for asked, said in ((("k8s-small-0", "k8s-small-1"), "one share"), ((), "one share"), (("k8s-half-0",), "no device"),
                         (("k8s-small-01",), "no device"), (("k8s-small--1",), "no device"), (("../x",), "no device")):
         code, line = small.refused(*asked) or (None, "")
