@@ -543,17 +543,25 @@ static bool alive(pid_t pid)
 	       !(flags & PF_EXITING);
 }
 
-/* What the driver has given out. The dead's memory is gone; looked at only when the simple sum is too high. */
+/*
+ * What the driver has given out. The dead's memory is gone; looked at only when the simple sum is too high. What moves
+ * from one process to another while the slots are read one after the other must not count twice: of several readings
+ * the least counts.
+ */
 static uint64_t pool_sum(struct hammer *h, bool living)
 {
+	uint32_t least[SLOTS];
 	uint64_t sum = 0;
 
-	for (int i = 0; i < SLOTS; i++) {
-		uint32_t units = atomic_load(&h->slots[i].units);
+	for (int reading = 0; reading < (living ? 3 : 1); reading++)
+		for (int i = 0; i < SLOTS; i++) {
+			uint32_t units = atomic_load(&h->slots[i].units);
 
-		if (units && (!living || alive(atomic_load(&h->slots[i].pid))))
-			sum += units;
-	}
+			least[i] = reading && least[i] < units ? least[i] : units;
+		}
+	for (int i = 0; i < SLOTS; i++)
+		if (least[i] && (!living || alive(atomic_load(&h->slots[i].pid))))
+			sum += least[i];
 	return sum;
 }
 
