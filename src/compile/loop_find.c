@@ -439,6 +439,17 @@ static bool find(const struct emit *e, struct loop *l)
 	return gathers && places <= SPOTS_MAX && l->exits <= l->block[0].weight && l->rounds > 1;
 }
 
+/* Where it begins and wherever it is left. */
+static bool ends_take_lanes(const struct flow *f, const struct loop *l)
+{
+	if (!takes_lanes(f, l, l->head))
+		return false;
+	for (uint32_t k = 0; k < l->exits; k++)
+		if (!takes_lanes(f, l, l->exit[k].to))
+			return false;
+	return true;
+}
+
 /* Value: whether there is such a loop, and for how many lanes it may be better than vectors. */
 uint32_t loop_find(const struct emit *e, struct loop *l)
 {
@@ -447,11 +458,8 @@ uint32_t loop_find(const struct emit *e, struct loop *l)
 	if (!f->parts || !find_blocks(f, l))
 		return 0;
 	find_written(f, l);
-	if (!takes_lanes(f, l, l->head))
+	if (!ends_take_lanes(f, l))
 		return 0;
-	for (uint32_t k = 0; k < l->exits; k++)
-		if (!takes_lanes(f, l, l->exit[k].to))
-			return 0;
 	find_states(e, l);
 	find_steps(f, l);
 	return !find(e, l) ? 0 : is_chase(f, l) ? CHASE_LANES : LANES;
@@ -587,11 +595,8 @@ uint32_t loop_find_nest(const struct emit *e, struct loop *l)
 	if (!l->inners || l->inner[l->inners - 1].last >= last || !jumps_fit(f, l))
 		return 0;
 	find_written(f, l);
-	if (!takes_lanes(f, l, l->head))
+	if (!ends_take_lanes(f, l))
 		return 0;
-	for (uint32_t k = 0; k < l->exits; k++)
-		if (!takes_lanes(f, l, l->exit[k].to))
-			return 0;
 	l->local_in = calloc(f->block_count * ((size_t)f->reg_count + 1), sizeof(*l->local_in));
 	if (!l->local_in)
 		return 0;
