@@ -67,15 +67,20 @@ def over_a_return():
     m.close()
 
 
+def small_and_slow(rate):
+    """A device of 16 MiB with short turns, whose memory leaves and returns at this rate."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write("memory: {turn: 0.1, turn_most: 0.5}\n")
+        f.flush()
+        return Meted("--soft-only", env={**ENV, "METE_SOFT_MEMORY": "16M", "METE_CONFIG": f.name, "METE_SOFT_COPY_RATE": rate})
+
+
 def slow_return():
     """Two of 12 of 16 MiB: each needs 1.5 s to leave and 1.5 s to return, and turns grow to 0.5 s."""
     if SANITIZED:
         skip("returns that are longer than a turn", "a sanitized program computes for longer than a turn, and whose turn comes when is no matter of a sanitizer's")
         return
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
-        f.write("memory: {turn: 0.1, turn_most: 0.5}\n")
-        f.flush()
-        m = Meted("--soft-only", env={**ENV, "METE_SOFT_MEMORY": "16M", "METE_CONFIG": f.name, "METE_SOFT_COPY_RATE": "8M"})
+    m = small_and_slow("8M")
     c = m.control()
     judge = Device(m.env["METE_SOFT_DIR"], os.path.join(m.dir, "judge"), m.env)
     residers = {}
@@ -99,10 +104,7 @@ def slow_return():
 
 def beside_a_return():
     """What is on its way back, for 3 s, can leave again: another one that needs the room waits for it, and is not refused."""
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
-        f.write("memory: {turn: 0.1, turn_most: 0.5}\n")
-        f.flush()
-        m = Meted("--soft-only", env={**ENV, "METE_SOFT_MEMORY": "16M", "METE_CONFIG": f.name, "METE_SOFT_COPY_RATE": "4M"})
+    m = small_and_slow("4M")
     c = m.control()
     for name in ("first", "second"):
         m.make(name, 14 * MIB, spill=True)
