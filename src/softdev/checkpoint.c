@@ -18,6 +18,7 @@
 #include "softdev/pace.h"
 #include "softdev/segment_fault.h"
 #include "softdev/stream.h"
+#include "softdev/thread.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +26,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -380,21 +380,6 @@ static void *answer_all(void *argument)
 	return NULL;
 }
 
-static bool thread_begin(void)
-{
-	sigset_t all, before;
-	pthread_t thread;
-	bool good;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	good = !pthread_create(&thread, NULL, answer_all, box);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (good)
-		pthread_detach(thread);
-	return good;
-}
-
 static void folder_of(uint64_t ret[2])
 {
 	struct stat st = { 0 };
@@ -433,7 +418,7 @@ void checkpoint_begin(void)
 
 	if (!word || strcmp(word, "1") || driver_version() < SINCE)
 		return;
-	if (!box_make() || !thread_begin()) {
+	if (!box_make() || !thread_start(answer_all, box)) {
 		log_line("METE_SOFT_CHECKPOINT: %s: this process cannot be checkpointed", strerror(errno));
 		checkpoint_forked();
 		return;

@@ -7,8 +7,8 @@
 #include "softdev/graph.h"
 
 #include "softdev/log.h"
+#include "softdev/thread.h"
 
-#include <signal.h>
 #include <stdlib.h>
 
 #define REFERENCES_MOST INT32_MAX
@@ -43,19 +43,9 @@ static void *reaper_main(void *unused)
 
 static bool reaper_start_locked(void)
 {
-	sigset_t all, before;
-	pthread_attr_t attr;
-	pthread_t thread;
-
 	if (reaper_runs)
 		return true;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	reaper_runs = !pthread_create(&thread, &attr, reaper_main, NULL);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	reaper_runs = thread_start(reaper_main, NULL);
 	return reaper_runs;
 }
 

@@ -12,10 +12,9 @@
 #include "softdev/graph.h"
 
 #include "base/clock.h"
-#include "softdev/ptx/stack.h"
+#include "softdev/thread.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -233,19 +232,7 @@ static uint32_t helpers_most(void)
 
 static void helper_start_locked(void)
 {
-	sigset_t all, before;
-	pthread_attr_t attr;
-	pthread_t thread;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	stack_deepen(&attr);
-	if (!pthread_create(&thread, &attr, helper_main, NULL))
-		helpers++;
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	helpers += thread_start(helper_main, NULL);
 }
 
 /* Somebody else may take what is ready. */

@@ -10,10 +10,9 @@
 #include "softdev/event.h"
 #include "softdev/graph.h"
 #include "softdev/mempool.h"
-#include "softdev/ptx/stack.h"
 #include "softdev/tail.h"
+#include "softdev/thread.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -319,13 +318,9 @@ static void *worker_main(void *unused)
 	return NULL;
 }
 
-/* There is something ready: somebody must be there to run it. The program's signals are not for workers. */
+/* There is something ready: somebody must be there to run it. */
 static void worker_need_locked(void)
 {
-	sigset_t all, before;
-	pthread_attr_t attr;
-	pthread_t thread;
-
 	if (!ready_first && !unminded)
 		return;
 	if (workers_idle) {
@@ -334,15 +329,7 @@ static void worker_need_locked(void)
 	}
 	if (workers >= WORKERS_MOST)
 		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	stack_deepen(&attr);
-	if (!pthread_create(&thread, &attr, worker_main, NULL))
-		workers++;
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	workers += thread_start(worker_main, NULL);
 }
 
 void point_wait(const struct point *p)
