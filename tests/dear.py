@@ -6,7 +6,7 @@ What tests cost: dear.py BUILD [MESON-TEST-OPTION...] runs them, and prints the 
     dear.py build-asan --no-suite repeat --num-processes 3
     dear.py --rows build/logs/room-*/used
 
-With --rows it runs nothing, and reads what a run of ./check has noted (room.py). The processor time includes all descendants, also those that a test leaves behind: whoever runs a test takes in its orphans
+With --rows it runs nothing, and reads what a run of ./check has noted (room.c). The processor time includes all descendants, also those that a test leaves behind: whoever runs a test takes in its orphans
 (PR_SET_CHILD_SUBREAPER), ends them with the test, and counts them. It says more than the time on a machine that does something else as well.
 """
 import ctypes
