@@ -6,8 +6,14 @@
  * LIES_AFTER messages are told as they are. LIES_NEXT is where the worker wants its client to go on, again and again.
  * LIES_SWEEP: once the client has asked for an event, each answer has one wrong word behind its head; of the same call
  * each next answer has the next value there, and then the next word. The number is how many are left out.
+ * LIES_LONG: once the client has asked for an event, each managed variable but the first lies where the first one does,
+ * and reaches a page into what lies behind the addresses that the client keeps for it. LIES_OLD: each change puts what
+ * an earlier answer had in the place of this one's, mostly one of the same call: ids that were another object's, or of
+ * one that is gone; or an earlier answer comes once more, or a later one first; or one is cut off.
  */
 #include "cuda_table.h"
+#include "remote/client/ranges.h"
+#include "remote/code.h"
 #include "ring/call.h"
 #include "ring/ring.h"
 #include "ring/wall.h"
@@ -171,6 +177,107 @@ static void sweep(uint8_t *message, size_t size)
 	memcpy(message + at, &swept[n % values], 8);
 }
 
+static void lengthen(uint8_t *message, size_t size)
+{
+	static uint64_t first;
+	static bool begun_lying;
+	struct code_global found;
+	struct call_reply head;
+
+	memcpy(&head, message, sizeof(head));
+	begun_lying |= head.call == CUDA_CALL_cuEventQuery;
+	if (!begun_lying || head.call != CALL_CODE_GLOBAL || head.result || size < sizeof(head) + sizeof(found))
+		return;
+	memcpy(&found, message + sizeof(head), sizeof(found));
+	if (!found.managed)
+		return;
+	if (first) {
+		found.address = first;
+		found.bytes = (first | (RANGES_PIECE - 1)) + 1 - first + 4096;
+	}
+	first = found.address;
+	memcpy(message + sizeof(head), &found, sizeof(found));
+}
+
+/* Answers that were sent, the last ones. */
+#define OLD 64u
+
+static struct {
+	uint32_t size;
+	uint8_t message[LONGEST];
+} old[OLD];
+static uint64_t olds;
+
+static void note(const uint8_t *message, size_t size)
+{
+	if (size < sizeof(struct call_reply) || size > LONGEST)
+		return;
+	old[olds % OLD].size = (uint32_t)size;
+	memcpy(old[olds++ % OLD].message, message, size);
+}
+
+/* One of them, of this call if there is one; NULL: there is none. */
+static const uint8_t *earlier(uint16_t call, size_t *ret_size)
+{
+	const uint64_t count = olds < OLD ? olds : OLD, from = count ? below(count) : 0;
+	const bool same = below(4);
+
+	for (uint64_t i = 0; i < count; i++) {
+		const uint64_t n = (from + i) % count;
+		struct call_reply head;
+
+		memcpy(&head, old[n].message, sizeof(head));
+		if (same && head.call != call)
+			continue;
+		*ret_size = old[n].size;
+		return old[n].message;
+	}
+	return NULL;
+}
+
+/* Value: the size of the message. */
+static size_t put_earlier(uint8_t *message, size_t size)
+{
+	struct call_reply head;
+	const uint8_t *was;
+	size_t bytes;
+
+	if (size < sizeof(head))
+		return size;
+	memcpy(&head, message, sizeof(head));
+	was = earlier(head.call, &bytes);
+	switch (below(8)) {
+	case 0: /* all of it, also its ticket */
+		if (was && bytes <= size)
+			memcpy(message, was, bytes);
+		return was && bytes <= size ? bytes : size;
+	case 1:
+		return sizeof(head) + below((size - sizeof(head)) / 8 + 1) * 8;
+	case 2:
+		head.size = (uint32_t)(sizeof(head) + below((size - sizeof(head)) / 8 + 1) * 8);
+		memcpy(message, &head, sizeof(head));
+		return head.size;
+	default:
+		if (was)
+			memcpy(message + sizeof(head), was + sizeof(head),
+			       (bytes < size ? bytes : size) - sizeof(head));
+		return size;
+	}
+}
+
+/* An earlier answer, once more. */
+static void repeat(struct ring_end *end)
+{
+	size_t size;
+	const uint8_t *was = earlier((uint16_t)any(), &size);
+	void *at;
+
+	if (!was || __real_ring_begin(end, size, &at))
+		return;
+	memcpy(at, was, size);
+	__real_ring_commit(end, size);
+}
+
 int __wrap_ring_begin(struct ring_end *end, size_t size, void **ret_at)
 {
 	int r = __real_ring_begin(end, size, ret_at);
@@ -181,14 +288,22 @@ int __wrap_ring_begin(struct ring_end *end, size_t size, void **ret_at)
 
 void __wrap_ring_commit(struct ring_end *end, size_t size)
 {
-	bool lies = any() && every && sent++ >= after && !below(every);
+	bool lies = any() && every && sent++ >= after && !below(every), of_old = getenv("LIES_OLD");
 
 	if (size && begun && getenv("LIES_SWEEP"))
 		sweep(begun, size);
-	if (lies && size && begun)
+	if (size && begun && getenv("LIES_LONG"))
+		lengthen(begun, size);
+	if (size && begun && of_old)
+		note(begun, size);
+	if (lies && size && begun && of_old)
+		size = put_earlier(begun, size);
+	else if (lies && size && begun)
 		change(begun, size);
 	__real_ring_commit(end, size);
-	if (lies && !below(6))
+	if (lies && !below(6) && of_old)
+		repeat(end);
+	else if (lies && !below(6))
 		invent(end);
 }
 

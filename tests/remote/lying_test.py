@@ -62,13 +62,13 @@ def is_clients(said):
     return "libcuda" in inner or "mete" in inner
 
 
-def one(case, every, after, seed, where=None):
-    """Value: how the program has ended; None: it did not."""
+def one(case, every, after, seed, where=None, old=False):
+    """Value: how the program has ended; None: it did not. `old`: the lies are earlier answers."""
     folder = tempfile.mkdtemp(prefix="mete-lie-")
     env = {k: v for k, v in os.environ.items() if not k.startswith("METE_") or k.startswith("METE_TEST_")}
     env.update(METE_SOFT_DIR=os.path.join(folder, "soft"), METE_SOFT_DEVICES="1", METE_SOFT_MEMORY="256M", METE_RUNTIME_DIR=folder,
                METE_TEST_IMAGES=os.path.join(os.path.dirname(os.path.abspath(__file__)), "../behaviour/images"))
-    lies = {**env, "LIES_SEED": str(seed), "LIES_EVERY": str(every), "LIES_AFTER": str(after)}
+    lies = {**env, "LIES_SEED": str(seed), "LIES_EVERY": str(every), "LIES_AFTER": str(after), **({"LIES_OLD": "1"} if old else {})}
     # The next server lies as well: from its first message on, or later.
     servers = [begin_worker(folder, "next", {**lies, "LIES_AFTER": str(seed % 3 * after)})] if where == "next" else []
     servers.append(begin_worker(folder, "s", {**lies, "LIES_NEXT": os.path.join(folder, where)} if where else lies))
@@ -94,13 +94,13 @@ def one(case, every, after, seed, where=None):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def swept(kind, first):
-    """The status of a program that asks from that round on, and what it has printed."""
+def swept(words, lies):
+    """The status of a program that asks while its server lies, and what it has printed."""
     folder = tempfile.mkdtemp(prefix="mete-lie-")
     env = {k: v for k, v in os.environ.items() if not k.startswith("METE_") or k.startswith("METE_TEST_")}
     env.update(METE_SOFT_DIR=os.path.join(folder, "soft"), METE_SOFT_DEVICES="1", METE_SOFT_MEMORY="1G", METE_RUNTIME_DIR=folder)
-    server = begin_worker(folder, "s", {**env, "LIES_SWEEP": str(first)})
-    program = subprocess.Popen([SWEPT, str(kind), str(WORDS * VALUES - first)], env={**env, **PRELOADED, "METE_REMOTE": os.path.join(folder, "s"),
+    server = begin_worker(folder, "s", {**env, **lies})
+    program = subprocess.Popen([SWEPT, *words], env={**env, **PRELOADED, "METE_REMOTE": os.path.join(folder, "s"),
                                "LD_LIBRARY_PATH": os.path.join(BUILD, "src/remote/client"), "METE_LOG": os.path.join(folder, "log")},
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
     try:
@@ -123,7 +123,7 @@ def sweep(kind):
     """Where the session is lost, another one goes on behind that."""
     first, sessions, bad = 0, 0, []
     while first < WORDS * VALUES and len(bad) < 3:
-        status, said, why = swept(kind, first)
+        status, said, why = swept([str(kind), str(WORDS * VALUES - first)], {"LIES_SWEEP": str(first)})
         sessions += 1
         if status:
             bad.append(f"behind {first} rounds: {status} {said} {why[-3000:]}")
@@ -133,7 +133,18 @@ def sweep(kind):
     check(not bad, f"each word of each answer wrong in each way, kind {kind}: {sessions} sessions")
 
 
+def long_variable():
+    """A managed variable that is said to reach over what another one has, into memory of the program's."""
+    for _ in range(5):  # the place behind is taken by chance
+        status, said, why = swept(["long"], {"LIES_LONG": "1"})
+        if said != "no room behind it\n":
+            break
+    print("#", status, said.strip(), why[-2000:].replace("\n", "\n# "))
+    check(not status and said in ("as it was\n", "no room behind it\n"), "a variable that is said to be longer than its place ends there")
+
+
 def main():
+    long_variable()
     for kind in range(KINDS):
         sweep(kind)
     dice = random.Random(SEED)
@@ -144,12 +155,13 @@ def main():
         for _ in range(ROUNDS):
             seed, every, after = dice.randrange(1 << 30), dice.choice((1, 3, 10, 40, 200)), dice.choice((0, 1, 5, 30, 100, 300, 1000))
             where = dice.choice((None, None, "next", "nowhere"))
-            status, said = one(case, every, after, seed, where)
+            old = dice.choice((False, True))
+            status, said = one(case, every, after, seed, where, old)
             ends[status] = ends.get(status, 0) + 1
             if status is None or status < 0 or "runtime error" in said or is_clients(said):
-                bad.append((seed, every, after, where, "no end" if status is None else status, said[-3000:]))
+                bad.append((seed, every, after, old, where, "no end" if status is None else status, said[-3000:]))
         for b in bad:
-            print(f"# {name}: LIES_SEED={b[0]} LIES_EVERY={b[1]} LIES_AFTER={b[2]} next {b[3]}: {b[4]} {b[5]}")
+            print(f"# {name}: LIES_SEED={b[0]} LIES_EVERY={b[1]} LIES_AFTER={b[2]} LIES_OLD={b[3]} next {b[4]}: {b[5]} {b[6]}")
         check(not bad, f"{name}: {ROUNDS} rounds, ends {ends}")
     print(f"1..{count}")
     return failed != 0

@@ -11,6 +11,10 @@
  * With HOSTILE_PAGE the clients also write whatever they want into their pages, a second tenant on the same devices
  * keeps to the rules, the memory of both can leave, and the turns of all are decided between the steps. What must hold:
  * meted's own sums agree, the honest tenant's page and account are as it left them, nothing crashes.
+ *
+ * With HOSTILE_WORKER a worker of the tenant's has been taken over: what it says on its connections and for images,
+ * what it writes to its standard error and into the counts that it shares with meted. What must hold as well: images
+ * are kept within their bound, and memory that a worker has for one is as large as it was asked for, and no larger.
  */
 #include "base/cleanup.h"
 #include "daemon/tenants/residence.h"
@@ -26,14 +30,26 @@
 #include "daemon/turns/arbitrate.h"
 #include "daemon/turns/engine.h"
 #endif
+#ifdef HOSTILE_WORKER
+#include "daemon/tenants/moving.h"
+#include "daemon/workers/images.h"
+#include "daemon/workers/traffic.h"
+#include "daemon/workers/words.h"
+#include "daemon/workers/worker.h"
+#include "wire/worker.h"
+#endif
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -185,6 +201,10 @@ static void peer_drain(struct peer *peer)
 #ifdef HOSTILE_PAGE
 static void honest_begin(void);
 #endif
+#ifdef HOSTILE_WORKER
+static void worker_begin(void);
+static void worker_over(void);
+#endif
 
 static struct tenant *make_tenant(struct grant grant)
 {
@@ -211,6 +231,9 @@ static void world_begin(void)
 #endif
 	for (int i = 0; i < PEERS; i++)
 		peer_connect(&peers[i]);
+#ifdef HOSTILE_WORKER
+	worker_begin();
+#endif
 }
 
 static void turn(void)
@@ -226,6 +249,9 @@ static void world_end(void)
 		peer_close(&peers[i]);
 #ifdef HOSTILE_PAGE
 	peer_close(&honest_peer);
+#endif
+#ifdef HOSTILE_WORKER
+	worker_over();
 #endif
 	while (daemon_under_test.tenants) {
 		check(!store_remove(daemon_under_test.store, daemon_under_test.tenants->grant.id, error,
@@ -448,6 +474,268 @@ static void hostile_step(uint8_t what, const uint8_t *data, size_t length)
 }
 #endif
 
+#ifdef HOSTILE_WORKER
+/* What a worker that was taken over says. */
+
+enum taken {
+	TAKEN_WORD,    /* on its connection */
+	TAKEN_IMAGE,   /* on that for images */
+	TAKEN_MEMORY,  /* to the memory that it has for one */
+	TAKEN_TRAFFIC, /* into the counts */
+	TAKEN_TEXT,    /* to its standard error */
+	TAKEN_PACKET,  /* on the connection to its grant that it was given last */
+	TAKEN_AGAIN,   /* another one comes */
+	TAKEN_COUNT,
+};
+
+#define TAKEN_FROM 128u /* steps from here on are these */
+#define IMAGES_MOST (1u << 20)
+#define TAKEN_PLACE "workers/fuzz"
+
+static struct {
+	pid_t pid;
+	int control, images, error, memory, grant;
+} taken = { .control = -1, .images = -1, .error = -1, .memory = -1, .grant = -1 };
+static unsigned long connected, kept; /* connections that it was given, and images of it that were kept */
+
+static struct worker *worker_now(void)
+{
+	return daemon_under_test.workers; /* there is one at most */
+}
+
+static void close_all(void)
+{
+	int *fds[] = { &taken.control, &taken.images, &taken.error, &taken.memory, &taken.grant };
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+		cleanup_close(fds[i]);
+		*fds[i] = -1;
+	}
+}
+
+/* Its process does nothing; with its grant meted may end it. */
+static void live(void)
+{
+	if (taken.pid > 0 && !waitpid(taken.pid, NULL, WNOHANG))
+		return;
+	taken.pid = fork();
+	check(taken.pid >= 0);
+	if (taken.pid)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* What it had open would stay in the loop's poll. */
+	for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
+		close(fd);
+	for (;;)
+		pause();
+}
+
+static void worker_begin(void)
+{
+	struct worker *worker;
+	int pair[2], counts;
+
+	live();
+	check(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
+	mkdirat(daemon_under_test.runtime.dir_fd, WORKER_FOLDER, 0700);
+	daemon_under_test.images_most_bytes = IMAGES_MOST;
+	worker = worker_adopt(&daemon_under_test, WORKER_BUSY, taken.pid, TAKEN_PLACE, pair[0]);
+	check(worker);
+	taken.control = pair[1];
+	worker->grant_id = tenant->grant.id;
+	counts = traffic_create(worker);
+	taken.images = images_begin(worker);
+	taken.error = words_begin(worker);
+	check(counts >= 0 && taken.images >= 0 && taken.error >= 0);
+	close(counts);
+}
+
+static void worker_over(void)
+{
+	if (worker_now())
+		worker_free(worker_now());
+	check(!worker_now());
+	close_all();
+	images_stop(&daemon_under_test);
+}
+
+/* The answers on one of its connections. Value: the descriptor that came with the last one that had any; -1. */
+static int hear_answers(int fd, size_t bytes, void *ret)
+{
+	char control[CMSG_SPACE(4 * sizeof(int))];
+	int last = -1;
+
+	for (;;) {
+		struct iovec io = { ret, bytes };
+		struct msghdr msg = {
+			.msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+		};
+		ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+		struct cmsghdr *c;
+
+		if (n <= 0)
+			return last;
+		check((size_t)n == bytes);
+		c = CMSG_FIRSTHDR(&msg);
+		if (!c)
+			continue;
+		check(c->cmsg_len == CMSG_LEN(sizeof(int)));
+		cleanup_close(&last);
+		memcpy(&last, CMSG_DATA(c), sizeof(int));
+	}
+}
+
+/* As many bytes of what was meant, with its version or another one, and of another size or of its own. */
+static void say_to(int fd, uint8_t how, void *what, size_t bytes, uint32_t version)
+{
+	if (how & 63)
+		memcpy((uint8_t *)what + sizeof(uint32_t), &version, sizeof(version));
+	if ((how & 0xf0) == 0x10)
+		bytes = how & 15 ? bytes / 16 * (how & 15) : bytes + 1;
+	send(fd, what, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+	turn();
+}
+
+static void say_word(uint8_t how, const uint8_t *data, size_t length)
+{
+	struct {
+		struct worker_word word;
+		uint8_t more[8];
+	} w = { 0 };
+	struct worker_word answer;
+	int fd;
+
+	memcpy(&w, data, length < sizeof(w.word) ? length : sizeof(w.word));
+	say_to(taken.control, how, &w, sizeof(w.word), WORKER_VERSION);
+	fd = hear_answers(taken.control, sizeof(answer), &answer);
+	if (fd < 0)
+		return;
+	check(answer.type == WORKER_CONNECTED && !answer.status);
+	cleanup_close(&taken.grant);
+	taken.grant = fd;
+	connected++;
+}
+
+static void say_image(uint8_t how, const uint8_t *data, size_t length)
+{
+	static const uint64_t sizes[] = { 0,	      1,	  WORKER_IMAGE_LEAST, IMAGES_MOST, IMAGES_MOST + 1,
+					  UINT64_MAX, 1ull << 40, IMAGES_MOST / 3,    4096,	   100000 };
+	struct {
+		struct worker_image word;
+		uint8_t more[8];
+	} w = { 0 };
+	struct worker_image answer = { 0 };
+	struct stat st;
+	int fd;
+
+	w.word.type = length ? data[0] % 8 : WORKER_IMAGE_ROOM;
+	w.word.bytes = sizes[length > 1 ? data[1] % (sizeof(sizes) / sizeof(*sizes)) : 2];
+	w.word.hash[0] = length > 2 ? data[2] % 8 : 0;
+	if (length > 3)
+		w.word.bytes += data[3];
+	say_to(taken.images, how, &w, sizeof(w.word), WORKER_IMAGE_VERSION);
+	fd = hear_answers(taken.images, sizeof(answer), &answer);
+	if (fd < 0)
+		return;
+	check(answer.type == WORKER_IMAGE_ROOM && answer.bytes <= IMAGES_MOST);
+	check(!fstat(fd, &st) && (uint64_t)st.st_size == worker_image_room(answer.bytes));
+	cleanup_close(&taken.memory);
+	taken.memory = fd;
+}
+
+static void write_memory(const uint8_t *data, size_t length)
+{
+	struct stat before, after;
+
+	if (taken.memory < 0 || !length || fstat(taken.memory, &before))
+		return;
+	if (data[0] % 4 == 0 && ftruncate(taken.memory, data[0] * 1024) && pwrite(taken.memory, data, length, 0) < 0)
+		return;
+	if (data[0] % 4 == 1 && fcntl(taken.memory, F_ADD_SEALS, data[0] / 4 & 15) < 0)
+		return;
+	if (data[0] % 4 > 1 && pwrite(taken.memory, data, length, data[0] * 64) < 0)
+		return;
+	check(!fstat(taken.memory, &after) && before.st_size == after.st_size);
+}
+
+/* Anywhere but in what says that it is such a file, and then somebody looks. */
+static void write_traffic(const uint8_t *data, size_t length)
+{
+	struct worker *w = worker_now();
+	size_t from = offsetof(struct worker_traffic, relayed), room = sizeof(*w->traffic) - from;
+	char text[512];
+
+	if (!w || !w->traffic || length < 3)
+		return;
+	from += (data[0] | (size_t)data[1] << 8) % room;
+	length = length - 2 < sizeof(*w->traffic) - from ? length - 2 : sizeof(*w->traffic) - from;
+	memcpy((uint8_t *)w->traffic + from, data + 2, length);
+	if (tenant->telemetry)
+		traffic_take(w, tenant->telemetry);
+	moving_follow(tenant);
+	json_decref(moving_waiting_json(tenant));
+	check(moving_pins(w, text, sizeof(text)));
+}
+
+static void write_text(const uint8_t *data, size_t length)
+{
+	if (write(taken.error, data, length) == (ssize_t)length)
+		turn();
+}
+
+static void say_packet(const uint8_t *data, size_t length)
+{
+	_cleanup_free_ uint8_t *packet = malloc(length ? length : 1);
+
+	check(packet);
+	if (length)
+		memcpy(packet, data, length);
+	if (length == sizeof(struct wire_hello))
+		memset(packet + offsetof(struct wire_hello, held_units), 0, sizeof(uint32_t) * WIRE_MAX_DEVICES);
+	if (taken.grant < 0)
+		return;
+	send(taken.grant, packet, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+	turn();
+	peer_drain(&(struct peer){ .fd = taken.grant });
+	for (const struct client *c = tenant->clients; c; c = c->next)
+		welcomed += c->process.pid == taken.pid;
+}
+
+static void taken_step(uint8_t what, const uint8_t *data, size_t length)
+{
+	const uint8_t how = length ? data[0] : 1, *rest = data + (length > 0);
+	json_t *images;
+
+	switch ((what - TAKEN_FROM) % TAKEN_COUNT) {
+	case TAKEN_WORD:
+		say_word(how, rest, length - (length > 0));
+		break;
+	case TAKEN_IMAGE:
+		say_image(how, rest, length - (length > 0));
+		break;
+	case TAKEN_MEMORY:
+		write_memory(data, length);
+		break;
+	case TAKEN_TRAFFIC:
+		write_traffic(data, length);
+		break;
+	case TAKEN_TEXT:
+		write_text(data, length);
+		break;
+	case TAKEN_PACKET:
+		say_packet(data, length);
+		break;
+	case TAKEN_AGAIN:
+		worker_over();
+		worker_begin();
+	}
+	check(images_kept_bytes(&daemon_under_test) <= IMAGES_MOST);
+	images = images_json(tenant);
+	kept += json_integer_value(json_object_get(images, "kept")) > 0;
+	json_decref(images);
+}
+#endif
+
 static void do_step(uint8_t what, const uint8_t *data, size_t length)
 {
 	struct peer *peer = &peers[what / STEP_COUNT % PEERS];
@@ -457,6 +745,12 @@ static void do_step(uint8_t what, const uint8_t *data, size_t length)
 #ifdef HOSTILE_PAGE
 	if (what >= HOSTILE_FROM) {
 		hostile_step(what, data, length);
+		return;
+	}
+#endif
+#ifdef HOSTILE_WORKER
+	if (what >= TAKEN_FROM) {
+		taken_step(what, data, length);
 		return;
 	}
 #endif
@@ -646,6 +940,9 @@ int main(int argc, char **argv)
 		LLVMFuzzerTestOneInput(corpus[i].data, corpus[i].length);
 	}
 	check(welcomed >= files); /* else the corpus is of another version, and tries next to nothing */
+#ifdef HOSTILE_WORKER
+	check(connected && kept);
+#endif
 	while (time(NULL) < until && rounds < 50000) {
 		size_t length = 0;
 
@@ -664,6 +961,10 @@ int main(int argc, char **argv)
 		free(corpus[i].data);
 	free(corpus);
 	close(maker_fd);
+#ifdef HOSTILE_WORKER
+	kill(taken.pid, SIGKILL);
+	waitpid(taken.pid, NULL, 0);
+#endif
 	wait(NULL);
 	timer_free(daemon_under_test.reap);
 	timer_free(daemon_under_test.sweep);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """
-Writes the corpora of daemon_fuzz and page_fuzz, corpus/ and page_corpus/ beside this file: one input a situation, in the
+Writes the corpora of daemon_fuzz, page_fuzz and taken_fuzz, corpus/, page_corpus/ and taken_corpus/ beside this file: one input a situation, in the
 form that daemon_fuzz.c describes. After a change of the protocol's version it is run again.
 """
 import json
@@ -115,7 +115,39 @@ pages = {
     "held": packet(HELLO, struct.pack("2I32s64sQ", VERSION, 1, b"fuzz", struct.pack("I", 2**31 - 1) + bytes(60), 0)) + hello(1)
             + reserve(100, peer=1) + hostile(LOOK) + step(TURN),
 }
-for folder, inputs in (("corpus", inputs), ("page_corpus", pages)):
+
+# What a worker says that was taken over (daemon_fuzz.c, HOSTILE_WORKER).
+SAY, IMAGE, MEMORY, COUNTS, TEXT, BY_GRANT, AGAIN = range(7)
+READY, WORKER_TAKE, CONNECT = range(1, 4)
+ROOM, KEEP, USED = 4, 2, 3
+
+
+def taken(what, *parts):
+    data = b"".join(bytes([p]) if isinstance(p, int) else p for p in parts)
+    return struct.pack("<BH", 128 + what, len(data)) + data
+
+
+def say(kind, how=1, more=b""):
+    return taken(SAY, how, struct.pack("2I", kind, 1) + more)
+
+
+def by_grant(packed):
+    return taken(BY_GRANT, packed[3:])
+
+
+image = [taken(IMAGE, 1, kind, 2, name) for kind in (ROOM, KEEP, USED) for name in (0, 1)]
+workers = {
+    "connect": say(CONNECT) + by_grant(hello()) + by_grant(reserve(100, 300)) + say(CONNECT) + by_grant(hello()) + by_grant(reserve(800)),
+    "many": hello() + say(CONNECT) * 9 + by_grant(hello()) + step(TURN),
+    "images": hello() + b"".join(image) + taken(MEMORY, 2, b"kernel") + taken(IMAGE, 1, ROOM, 7, 2) + taken(MEMORY, 3, b"x" * 200)
+              + taken(IMAGE, 1, KEEP, 7, 2) + taken(MEMORY, 2, b"too late"),
+    "rooms": hello() + b"".join(taken(IMAGE, 1, ROOM, size, name) + taken(MEMORY, size, b"12345678") for size in range(10) for name in range(4)),
+    "words": hello() + say(READY) + taken(AGAIN) + say(WORKER_TAKE) + taken(AGAIN) + say(CONNECT, 0x13) + taken(AGAIN) + say(CONNECT, 0) + taken(AGAIN)
+             + taken(IMAGE, 0x18, ROOM, 2, 0) + taken(TEXT, b"grant mine: all is well\n\x1b[2J\xff" + b"x" * 900 + b"\n"),
+    "counts": hello() + b"".join(taken(COUNTS, struct.pack("<H", at), b"\xff" * 8) for at in range(0, 120, 8))
+              + taken(COUNTS, struct.pack("<H", 300), b"\x1b]0;mine\7" * 40) + step(TURN),
+}
+for folder, inputs in (("corpus", inputs), ("page_corpus", pages), ("taken_corpus", workers)):
     os.makedirs(os.path.join(HERE, folder), exist_ok=True)
     for name, data in inputs.items():
         with open(os.path.join(HERE, folder, name), "wb") as f:

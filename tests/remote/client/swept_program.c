@@ -5,6 +5,8 @@
  * the session was lost, or all of them.
  *
  *   swept_program KIND ROUNDS    KIND: 0 to 5, of `asks`
+ *   swept_program long           memory of its own behind the addresses of a variable, where another one is said to
+ *                                reach (LIES_LONG): it prints what has become of it
  */
 #include <cuda.h>
 
@@ -13,14 +15,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define ROOM 4096u
+#define PIECE (UINT64_C(32) << 20) /* of the addresses that a client keeps: ranges.h */
 #define MARK 0x5a
 
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			  ".visible .global .align 8 .b8 there[64];\n"
 			  ".visible .global .attribute(.managed) .align 8 .b8 shared[64];\n"
+			  ".visible .global .attribute(.managed) .align 8 .b8 behind[64];\n"
 			  ".visible .entry one(.param .u64 a, .param .u32 b) { ret; }\n"
 			  ".visible .entry two(.param .u64 a) { ret; }\n";
 
@@ -300,6 +305,52 @@ static unsigned int ask(void (*again)(void), unsigned int rounds)
 	return rounds;
 }
 
+/* How the program may reach what lies there: as /proc/self/maps has it. */
+static bool is_read_only(const void *at)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512], rights[5] = "";
+	unsigned long begin, end;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %4s", &begin, &end, rights) == 3 && begin <= (uintptr_t)at &&
+		    (uintptr_t)at < end)
+			break;
+	if (maps)
+		fclose(maps);
+	return !strcmp(rights, "r--p");
+}
+
+static int long_variable(void)
+{
+	CUdeviceptr first = 0, second = 0;
+	size_t bytes = 0;
+	uint8_t *own;
+
+	cuEventQuery(event);
+	MUST(cuModuleGetGlobal(&first, &bytes, module, "shared"));
+	own = mmap((void *)(uintptr_t)((first | (PIECE - 1)) + 1), 4096, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (own == MAP_FAILED) {
+		printf("no room behind it\n");
+		return 0;
+	}
+	memset(own, MARK, 4096);
+	mprotect(own, 4096, PROT_READ);
+	cuModuleGetGlobal(&second, &bytes, module, "behind");
+	/* The program's own instructions reach the variable, and its kernels may have. */
+	cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, (void *[]){ &first, &bytes }, NULL);
+	cuStreamSynchronize(stream);
+	*(volatile uint8_t *)(uintptr_t)first += 1;
+	for (unsigned int i = 0; i < 4096; i++)
+		if (own[i] != MARK) {
+			printf("its memory was written\n");
+			return 1;
+		}
+	printf("%s\n", is_read_only(own) ? "as it was" : "its memory can be written");
+	return !is_read_only(own);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int kind = argc > 1 ? (unsigned int)atoi(argv[1]) : 0,
@@ -310,6 +361,11 @@ int main(int argc, char **argv)
 		return 2;
 	memset(room, MARK, 2 * ROOM);
 	make();
+	if (argc > 1 && !strcmp(argv[1], "long")) {
+		kind = (unsigned int)long_variable();
+		fflush(stdout);
+		_exit((int)kind);
+	}
 	/* From the answer to this on the server lies. */
 	cuEventQuery(event);
 	printf("%u\n", ask(asks[kind], rounds));
