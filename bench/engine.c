@@ -234,6 +234,7 @@ int main(int argc, char **argv)
 	good &= cases_run(irregular_cases, irregular_case_count, m, kernel, one, two, turns);
 	good &= cases_run(unseen_cases, unseen_case_count, m, kernel, one, two, turns);
 	good &= cases_run(held_cases, held_case_count, m, kernel, one, two, turns);
+	good &= cases_run(fresh_cases, fresh_case_count, m, kernel, one, two, turns);
 	if (!kernel && ptx_module_kernel_find(m, "nothing")) {
 		decode_run(text, bytes, isa, turns < 3 ? turns : 5);
 		launch_cost(m, one, 32);

@@ -37,9 +37,9 @@ struct bench_case {
 };
 
 extern const struct bench_case bench_cases[], varied_cases[], tensor_cases[], irregular_cases[], unseen_cases[],
-	held_cases[];
+	held_cases[], fresh_cases[];
 extern const unsigned bench_case_count, varied_case_count, tensor_case_count, irregular_case_count, unseen_case_count,
-	held_case_count;
+	held_case_count, fresh_case_count;
 
 /* engine.c: memory that kernels may touch; ends the program when there is none. */
 void *device_take(size_t bytes);

@@ -189,5 +189,6 @@ int main(int argc, char **argv)
 	good &= cases_run(&o, irregular_cases, irregular_case_count, m, pool, atoi(argv[3]));
 	good &= cases_run(&o, unseen_cases, unseen_case_count, m, pool, atoi(argv[3]));
 	good &= cases_run(&o, held_cases, held_case_count, m, pool, atoi(argv[3]));
+	good &= cases_run(&o, fresh_cases, fresh_case_count, m, pool, atoi(argv[3]));
 	return good ? 0 : 1;
 }

@@ -145,7 +145,8 @@ const struct bench_case *case_find(const char *kernel)
 		unsigned count;
 	} sets[] = { { bench_cases, bench_case_count },	  { varied_cases, varied_case_count },
 		     { tensor_cases, tensor_case_count }, { irregular_cases, irregular_case_count },
-		     { unseen_cases, unseen_case_count }, { held_cases, held_case_count } };
+		     { unseen_cases, unseen_case_count }, { held_cases, held_case_count },
+		     { fresh_cases, fresh_case_count } };
 	const struct bench_case *c = NULL;
 
 	for (size_t i = 0; !c && i < sizeof(sets) / sizeof(sets[0]); i++)
