@@ -1,8 +1,8 @@
 /*
  * shortcuts_test.c: the ways that the engine takes when a warp's values or lanes allow it, on each of its builds:
  * divisions of 64 bits whose operands are small, accesses that go to local and global memory by turns, warps whose
- * lanes have ended, loops that every lane leaves elsewhere, vectors of four at places of many kinds, and steps that
- * become one.
+ * lanes have ended, loops that every lane leaves elsewhere, vectors of four at places of many kinds, steps that become
+ * one, and atomics that ask nothing.
  */
 #include "harness.h"
 
@@ -65,19 +65,22 @@ static const char sums[] =
 	"\tcvt.s64.s32 %d11, %r2; add.s64 %d12, %d11, %d20; shl.b64 %d13, %d12, 2; add.s64 %d14, %d13, 1000;\n"
 	"\tst.global.u64 [%d2+40], %d14;\n"
 	/* the source changes in between; twice read; read behind a guarded sum; the sum itself guarded */
-	"\tmov.u32 %r7, %r2; shl.b32 %r8, %r7, 4; add.s32 %r7, %r7, 1; add.s32 %r9, %r8, %r7; st.global.u32 [%d2+48], %r9;\n"
+	"\tmov.u32 %r7, %r2; shl.b32 %r8, %r7, 4; add.s32 %r7, %r7, 1; add.s32 %r9, %r8, %r7; st.global.u32 [%d2+48], "
+	"%r9;\n"
 	"\tshl.b32 %r10, %r2, 2; add.s32 %r11, %r10, %r1; add.s32 %r12, %r11, %r10; st.global.u32 [%d2+52], %r12;\n"
 	"\tmov.u32 %r14, 5; shl.b32 %r13, %r2, 3; @%p add.s32 %r14, %r13, %r1; st.global.u32 [%d2+56], %r14;\n"
 	"\tshl.b32 %r15, %r2, 1; @%p shl.b32 %r15, %r2, 6; add.s32 %r16, %r15, 9; st.global.u32 [%d2+60], %r16;\n"
 	"\tret;\n}\n";
 
-/* Vectors of four: from the input to shared memory at place[t], from there at place[64 + t], to the output at place[128 + t]. */
+/* Vectors of four: from the input to shared memory at place[t], from there at place[64 + t], to the output at place[128
+ * + t]. */
 static const char quads[] =
 	".version 8.0\n.target sm_80\n.address_size 64\n"
 	".visible .entry quads(.param .u64 pin, .param .u64 pp, .param .u64 po)\n{\n"
 	"\t.reg .b32 %r<20>; .reg .b64 %d<20>; .shared .align 16 .b8 s[2048];\n"
 	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [pin]; ld.param.u64 %d2, [pp]; ld.param.u64 %d3, [po];\n"
-	"\tmad.wide.u32 %d2, %r1, 4, %d2; ld.global.u32 %r2, [%d2]; ld.global.u32 %r3, [%d2+256]; ld.global.u32 %r4, [%d2+512];\n"
+	"\tmad.wide.u32 %d2, %r1, 4, %d2; ld.global.u32 %r2, [%d2]; ld.global.u32 %r3, [%d2+256]; ld.global.u32 %r4, "
+	"[%d2+512];\n"
 	"\tmov.u32 %r5, s; shl.b32 %r6, %r1, 5; add.u32 %r6, %r6, %r5; mov.u32 %r7, 0;\n"
 	"\tst.shared.v4.b32 [%r6], {%r7, %r7, %r7, %r7}; st.shared.v4.b32 [%r6+16], {%r7, %r7, %r7, %r7};\n"
 	"\tcvt.u64.u32 %d4, %r2; add.u64 %d4, %d4, %d1; ld.global.v4.u32 {%r8, %r9, %r10, %r11}, [%d4];\n"
@@ -202,12 +205,14 @@ static void test_sums(const char *isa)
 
 	for (uint32_t i = 0; i < THREADS; i++)
 		a[i] = i % 3 ? (uint32_t)random_bits() : i;
-	if (!tap_ok(m && !launch(m, "sums", DIM(1, 1, 1), DIM(THREADS, 1, 1), ARGS(PTR(a), PTR(o))), "%s: sums run", isa))
+	if (!tap_ok(m && !launch(m, "sums", DIM(1, 1, 1), DIM(THREADS, 1, 1), ARGS(PTR(a), PTR(o))), "%s: sums run",
+		    isa))
 		return;
 	for (uint32_t i = 0; i < THREADS; i++) {
 		const uint32_t v = a[i];
 		const uint64_t wide = (uint64_t)(int64_t)(int32_t)v, product = wide * (uint64_t)-7;
-		const uint64_t want64[] = { wide + product, v + product, product << 3, product + shifted(product, i, 64) };
+		const uint64_t want64[] = { wide + product, v + product, product << 3,
+					    product + shifted(product, i, 64) };
 		const uint64_t chain = ((wide + product) << 2) + 1000;
 		const bool negative = (int32_t)v < 0;
 		const uint32_t want32[] = { (v << 5) + i, i + (uint32_t)shifted(v, i, 32) };
@@ -280,6 +285,37 @@ static void test_quads(const char *isa)
 	ptx_module_free(m);
 }
 
+/* Two atomics whose results nobody reads, one of them without a name; then one whose result is read. */
+static const char atomics[] =
+	".version 8.0\n.target sm_80\n.address_size 64\n"
+	".visible .entry counts(.param .u64 po)\n{\n"
+	"\t.reg .b32 %r<9>; .reg .b64 %d<3>;\n"
+	"\tld.param.u64 %d1, [po]; atom.global.add.u32 %r1, [%d1], 1; red.global.add.u32 [%d1+4], 2;\n"
+	"\tatom.global.add.u32 %r2, [%d1+8], 3; add.u32 %r3, %r2, 1; st.global.u32 [%d1+12], %r3; ret;\n}\n";
+
+/* How often the mark of memory that others change was executed, by one warp. */
+static void test_marks(const char *isa)
+{
+	struct ptx_module *m = load_text(atomics, sizeof(atomics) - 1, &(struct ptx_options){ .isa = isa });
+	const struct ptx_kernel *k = m ? ptx_module_kernel_find(m, "counts") : NULL;
+	const size_t count = k ? ptx_form_count(k) : 0;
+	_Atomic uint64_t *forms = calloc(count + 1, sizeof(*forms));
+	struct ptx_launch l = { .forms = forms };
+	uint32_t *o = device_alloc(16);
+	uint64_t marks = 0;
+
+	if (!tap_ok(k && forms && !launch_with(&l, m, "counts", DIM(1, 1, 1), DIM(32, 1, 1), ARGS(PTR(o))),
+		    "%s: atomics run", isa))
+		return;
+	for (size_t i = 0; i < count; i++)
+		marks += strcmp(ptx_form_name(k, i), "%strong") ? 0 : forms[i];
+	tap_ok(o[0] == 32 && o[1] == 64 && o[2] == 96 && marks == 1,
+	       "%s: of three atomics the one whose result is read has a mark, %llu have", isa,
+	       (unsigned long long)marks);
+	free((void *)forms);
+	ptx_module_free(m);
+}
+
 int main(void)
 {
 	static const char *const isas[] = { "base", "avx2", "avx512" };
@@ -300,6 +336,7 @@ int main(void)
 		test_leave(m, isas[i]);
 		test_sums(isas[i]);
 		test_quads(isas[i]);
+		test_marks(isas[i]);
 		ptx_module_free(m);
 	}
 	device_close();

@@ -6,6 +6,9 @@
  * reads any more goes; a product whose only use is a sum becomes one step with it, and so do an integer's conversion,
  * its scaling and the sum that takes it. The instructions of a step that goes are counted with the next one.
  *
+ * An atomic whose result nobody reads tells its thread nothing of others: its loop does not wait for anybody, and the
+ * mark that says so goes.
+ *
  * What a register holds where nothing has been written to it is left as it is: only reads that the copy itself precedes
  * are changed.
  */
@@ -36,6 +39,7 @@ struct improve {
 		uint32_t sources; /* of the first */
 	} fusion[FUSIONS];
 	const struct row *convert; /* an integer to f32 */
+	const struct row *strong;  /* the mark of memory that others change */
 	struct scaling {
 		const struct row *scale, *sum, *all;
 	} scaling[SCALINGS];
@@ -271,6 +275,24 @@ static void scalings_fuse(struct improve *m, const struct scaling *f)
 	}
 }
 
+/* Whether step i and the atomics that follow it, which a mark stands in front of, find out what others do. */
+static bool atomics_ask(const struct improve *m, uint32_t i)
+{
+	const uint32_t begin = i;
+
+	for (; i < m->d->step_count && m->d->step[i].atomic; i++)
+		if (is_reg(m->d->step[i].operand[0]) && m->uses[m->d->step[i].operand[0]])
+			return true;
+	return i == begin;
+}
+
+static void marks_drop(struct improve *m)
+{
+	for (uint32_t i = 0; i < m->d->step_count; i++)
+		if (m->d->step[i].row == m->strong && !m->d->step[i].control && !atomics_ask(m, i + 1))
+			m->gone[i] = 1;
+}
+
 /* Closes the gaps and tells the branches. */
 static void steps_close_up(struct improve *m, uint32_t *place)
 {
@@ -314,6 +336,7 @@ int improve_steps(struct decoder *d)
 			     },
 			     .product = decode_row(d, "%mma"),
 			     .convert = decode_row(d, "cvt.rn.f32.s32"),
+			     .strong = decode_row(d, "%strong"),
 			     .scaling = {
 				     { decode_row(d, "mul.ftz.f32"), decode_row(d, "fma.rn.ftz.f32"),
 				       decode_row(d, "%scaleadd.ftz.f32") },
@@ -334,6 +357,7 @@ int improve_steps(struct decoder *d)
 		products_fuse(&m);
 		for (uint32_t k = 0; k < SCALINGS; k++)
 			scalings_fuse(&m, &m.scaling[k]);
+		marks_drop(&m);
 		steps_close_up(&m, place);
 		r = 0;
 	}
