@@ -187,6 +187,10 @@ static void keep_results(struct emit *e)
 			continue;
 		if (e->flow->through && !e->s[r].synced)
 			reg_to_frame(e, r, &e->s[r]);
+		if (e->s[r].split) {
+			reg_save(e, r, &e->s[r], e->here, true);
+			continue;
+		}
 		old = reg_value(e, r, &e->s[r], true);
 		old = all_lanes(value_lanes(e, &old));
 		reg_store(e, r, &old);
@@ -294,8 +298,10 @@ static bool make_one(struct emit *e)
 	bool on;
 
 	plan_make(e->flow, e->at, e->s, e->kept, &p);
+	e->results = p.result;
 	roots_add(e, &p);
 	on = make_operation(e, &p);
+	e->results = NULL;
 	roots_forget(e, &p);
 	e->pending += on ? operation(e)->weight : 0;
 	plan_apply(e->flow, e->at, &p, e->s);

@@ -295,13 +295,14 @@ bool state_join(struct state *to, const struct state *from)
 	if (from->shape == SHAPE_UNKNOWN)
 		return false;
 	if (to->shape == SHAPE_LANES || from->shape == SHAPE_LANES || to->stride != from->stride ||
-	    to->pattern != from->pattern) {
+	    to->pattern != from->pattern || ((to->split || from->split) && to->shape != from->shape)) {
 		to->shape = SHAPE_LANES;
 		to->stride = 0;
 		to->pattern = 0;
 	} else if (from->shape > to->shape) {
 		to->shape = from->shape;
 	}
+	to->split = (to->split || from->split) && to->shape == SHAPE_LINE;
 	if (to->known && (!from->known || from->value != to->value)) {
 		to->known = false;
 		to->value = 0;

@@ -31,6 +31,7 @@ struct state {
 	uint8_t grain; /* an f32 that is a multiple of 2 to the power of grain - GRAIN_ONE, or no number; 0: unknown */
 	bool small;    /* 32 bits without the highest bit of any byte: each is the same with a sign and without */
 	bool known;    /* all lanes have `value` on every path */
+	bool split;    /* of a line, in code of groups: who waits has something else, as lanes */
 	bool whole;    /* of a line whose stride is a power of two: the base is a multiple of LANES * stride */
 	uint8_t same;  /* of lanes, a pattern: bits of the lane number on which the value does not depend */
 	uint8_t low;   /* of a line, a pattern: the low bits of lane 0 that are known to be zero */

@@ -185,10 +185,15 @@ static void states_become(struct emit *e, const struct state *from, const struct
 {
 	for (uint32_t r = 0; r < e->flow->reg_count; r++)
 		if ((a[r] || (b && b[r])) && from[r].shape != SHAPE_UNKNOWN &&
-		    (to[r].shape != from[r].shape || to[r].nan != from[r].nan)) {
+		    (to[r].shape != from[r].shape || to[r].nan != from[r].nan || to[r].split != from[r].split)) {
 			const struct value x = value_as(e, reg_value(e, r, &from[r], !to[r].nan), to[r].shape);
 
-			reg_store(e, r, &x);
+			if (to[r].split)
+				reg_split(e, r, &from[r], &x, !to[r].nan);
+			else if (from[r].split && to[r].shape == SHAPE_LANES)
+				reg_save(e, r, &from[r], load32(e, e->mask), !to[r].nan);
+			else
+				reg_store(e, r, &x);
 		}
 }
 
@@ -429,6 +434,9 @@ void group_branch(struct emit *e)
 	LLVMPositionBuilderAtEnd(e->b, some);
 	value_store(e, back ? taken : others, e->mask, 4);
 	wait_at(e, n->next[back], back ? others : taken); /* perhaps nobody */
+	for (uint32_t r = 0; r < e->flow->reg_count; r++)
+		if (e->s[r].split && e->flow->block[n->next[back]].live[r])
+			reg_save(e, r, &e->s[r], back ? others : taken, false);
 	group_edge(e, n->next[!back]);
 }
 
@@ -507,12 +515,13 @@ static LLVMValueRef distance(struct emit *e, LLVMTypeRef t, const struct state *
 	return LLVMBuildMul(e->b, far, LLVMConstInt(t, (uint64_t)s->stride, true), "");
 }
 
-/* The base of a line as the first living lane of `among` has it. */
-static LLVMValueRef base_from_frame(struct emit *e, uint32_t r, const struct state *s, uint32_t among, uint32_t least)
+/* The base of a line as the first one of these lanes and of `among` has it. */
+static LLVMValueRef base_from_frame(struct emit *e, uint32_t r, const struct state *s, LLVMValueRef lanes,
+				    uint32_t among, uint32_t least)
 {
 	LLVMTypeRef t = type_int(e, e->flow->reg_lane[r]);
 	LLVMValueRef some =
-		LLVMBuildOr(e->b, LLVMBuildAnd(e->b, e->live_lanes, number32(e, among), ""), number32(e, 1u << 31), "");
+		LLVMBuildOr(e->b, LLVMBuildAnd(e->b, lanes, number32(e, among), ""), number32(e, 1u << 31), "");
 	LLVMValueRef lane = zeroes(e, "llvm.cttz", some), at, v;
 
 	at = LLVMBuildMul(e->b, LLVMBuildZExt(e->b, lane, e->i64, ""),
@@ -530,21 +539,22 @@ static void reg_enter(struct emit *e, uint32_t r, const struct state *s, LLVMBas
 	LLVMTypeRef lanes = type_lanes(type_int(e, e->flow->reg_lane[r]));
 	struct value x = { .shape = s->shape, .stride = s->stride, .pattern = s->pattern };
 	LLVMValueRef v = value_load(e, lanes, value_at(e, e->frame, e->flow->reg_at[r], lanes), VECTOR_ALIGN), good;
+	LLVMValueRef who = s->split ? value_field(e, e->warp, offsetof(struct warp, mask), e->i32) : e->live_lanes;
 	LLVMBasicBlockRef on;
 
-	if (s->shape == SHAPE_LANES) {
+	if (s->shape == SHAPE_LANES || s->split)
 		value_store(e, v, e->lanes[r], VECTOR_ALIGN);
+	if (s->shape == SHAPE_LANES)
 		return;
-	}
 	if (s->shape == SHAPE_HALVES) {
-		x.v[0] = base_from_frame(e, r, s, 0xffff, 0);
-		x.v[1] = base_from_frame(e, r, s, 0xffff0000u, LANES / 2);
+		x.v[0] = base_from_frame(e, r, s, who, 0xffff, 0);
+		x.v[1] = base_from_frame(e, r, s, who, 0xffff0000u, LANES / 2);
 	} else {
-		x.v[0] = base_from_frame(e, r, s, ~0u, 0);
+		x.v[0] = base_from_frame(e, r, s, who, ~0u, 0);
 	}
 	reg_store(e, r, &x);
 	good = LLVMBuildICmp(e->b, LLVMIntEQ, v, value_lanes(e, &x), "");
-	good = LLVMBuildOr(e->b, LLVMBuildBitCast(e->b, good, e->i32, ""), LLVMBuildNot(e->b, e->live_lanes, ""), "");
+	good = LLVMBuildOr(e->b, LLVMBuildBitCast(e->b, good, e->i32, ""), LLVMBuildNot(e->b, who, ""), "");
 	on = new_block(e);
 	LLVMBuildCondBr(e->b, expected(e, LLVMBuildICmp(e->b, LLVMIntEQ, good, number32(e, ~0u), "")), on, no);
 	LLVMPositionBuilderAtEnd(e->b, on);

@@ -538,15 +538,15 @@ void lane_give(struct lane *x, uint32_t r, struct value v)
 {
 	struct emit *e = x->e;
 	LLVMTypeRef t = type_lanes(lane_type(x, r));
-	struct value old;
 
 	if (v.shape == SHAPE_LANES) {
-		if (e->kept && e->kept[r]) {
-			old = reg_value(e, r, &x->from[r], !e->s[r].nan);
-			v.v[0] = group_mix(e, v.v[0], value_lanes(e, &old));
-		}
+		if (e->kept && e->kept[r])
+			v.v[0] = group_mix(e, v.v[0], reg_others(e, r, &x->from[r], !e->s[r].nan));
 		if (e->flow->through)
 			value_store(e, v.v[0], value_at(e, e->frame, e->flow->reg_at[r], t), VECTOR_ALIGN);
 	}
-	reg_store(e, r, &v);
+	if (v.shape == SHAPE_LINE && e->kept && e->kept[r])
+		reg_split(e, r, &x->from[r], &v, !e->s[r].nan);
+	else
+		reg_store(e, r, &v);
 }

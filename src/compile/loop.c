@@ -148,7 +148,7 @@ static void make_line(struct loop *l, uint32_t r, LLVMValueRef lane)
 	far = LLVMBuildMul(e->b, far, LLVMConstInt(t, (uint64_t)to->stride, true), "");
 	v.v[0] = LLVMBuildSub(e->b, v.v[0], far, "");
 	reg_store(e, r, &v);
-	e->s[r] = (struct state){ .shape = SHAPE_LINE, .stride = to->stride, .nan = l->end[r] };
+	e->s[r] = (struct state){ .shape = SHAPE_LINE, .stride = to->stride, .nan = l->end[r], .split = to->split };
 }
 
 static void go_on_inside(struct loop *l, LLVMValueRef stay)
@@ -240,6 +240,8 @@ static void make_after(struct loop *l, LLVMValueRef here)
 	for (uint32_t r = 0; r < e->flow->reg_count; r++)
 		if (l->x.made[r])
 			give(l, r);
+		else if (e->s[r].split)
+			reg_save(e, r, &e->s[r], here, false);
 	part_lanes(l, begin);
 }
 

@@ -215,6 +215,7 @@ static void find_states(const struct emit *e, struct loop *l)
 
 	memcpy(l->s, e->s, f->reg_count * sizeof(*l->s));
 	for (uint32_t r = 0; r < f->reg_count; r++) {
+		l->s[r].split = false;
 		if (l->written[r] || l->s[r].shape == SHAPE_HALVES || l->s[r].shape == SHAPE_PATTERN || l->s[r].stride)
 			l->s[r] = (struct state){ .shape = SHAPE_LANES, .nan = l->s[r].nan };
 		l->end[r] = f->reg_lane[r] == 4;

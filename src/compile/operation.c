@@ -103,7 +103,10 @@ static void sync_operand(struct emit *e, const struct compile_operand *o)
 	if (e->s[r].nan) { /* from here on both hold the device's bits */
 		const struct value x = reg_value(e, r, &e->s[r], true);
 
-		reg_store(e, r, &x);
+		if (e->s[r].split)
+			reg_split(e, r, &e->s[r], &x, true);
+		else
+			reg_store(e, r, &x);
 	}
 	reg_to_frame(e, r, &e->s[r]);
 }

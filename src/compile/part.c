@@ -74,15 +74,30 @@ static bool waits_add_behind(const struct flow *f, uint64_t *set, uint8_t *neede
 	return changed;
 }
 
-/* What comes from s: of registers that are needed. */
+/* A line that only the group has: with what those have who wait, it is lanes. */
+static void state_merge(struct state *s)
+{
+	*s = (struct state){ .shape = SHAPE_LANES,
+			     .nan = s->nan,
+			     .flat = s->flat,
+			     .grain = s->grain,
+			     .small = s->small,
+			     .synced = s->synced };
+}
+
+/* What comes from s: of registers that are needed. `others`: those that lanes which wait meanwhile need; NULL: none do.
+ */
 static bool states_join(const struct flow *f, struct state *to, const uint8_t *a, const uint8_t *b,
-			const struct state *s)
+			const uint8_t *others, bool meet, const struct state *s)
 {
 	bool changed = false;
 
 	for (uint32_t r = 0; r < f->reg_count; r++) {
 		struct state x = s[r];
 
+		x.split = x.split && others && others[r];
+		if (x.split && meet)
+			state_merge(&x);
 		if (x.shape == SHAPE_LANES)
 			x.same = 0; /* is known of all lanes together only */
 		x.whole = false;
@@ -98,7 +113,7 @@ static bool run_enter(struct flow *f, uint32_t b, const struct state *s)
 	const bool first = !p->reached;
 
 	p->reached = true;
-	return states_join(f, p->in, f->block[b].live, p->kept, s) || first;
+	return states_join(f, p->in, f->block[b].live, p->kept, p->kept, false, s) || first;
 }
 
 bool part_may(const struct flow *f, uint32_t b, const struct state *s)
@@ -133,17 +148,40 @@ bool part_checks(const struct state *from, const struct state *to)
 	       (from->shape != to->shape || from->stride != to->stride || from->pattern != to->pattern);
 }
 
+/* Who waits at block b or before it joins those who come, or runs with the registers as they leave them. */
+static bool meets_at(const struct flow *f, uint32_t b)
+{
+	for (uint32_t w = 0; w <= b; w++)
+		if (set_has(f->block[b].part.at_come, w))
+			return true;
+	return false;
+}
+
+static bool waits_while(const struct flow *f, uint32_t b)
+{
+	for (uint32_t w = 0; w < f->set_words; w++)
+		if (f->block[b].part.at_come[w])
+			return true;
+	return false;
+}
+
 static bool come_to(struct flow *f, uint32_t b, const uint64_t *waits, uint32_t also, const struct state *s)
 {
 	static const uint8_t none[COMPILE_REGS_MAX];
 	struct part *p = &f->block[b].part;
-	bool changed = !p->comes;
+	bool changed = !p->comes, meet;
 
 	p->comes = true;
 	for (uint32_t w = 0; w < f->block_count; w++)
 		if (w == also || set_has(waits, w))
 			changed |= wait_add(f, p->at_come, p->needed, w);
-	return states_join(f, p->in_come, p->needed, none, s) || changed;
+	meet = meets_at(f, b);
+	for (uint32_t r = 0; meet && r < f->reg_count; r++)
+		if (p->in_come[r].split) {
+			state_merge(&p->in_come[r]);
+			changed = true;
+		}
+	return states_join(f, p->in_come, p->needed, none, waits_while(f, b) ? p->needed : NULL, meet, s) || changed;
 }
 
 bool part_run(struct flow *f, uint32_t b, struct state *s)
@@ -190,7 +228,10 @@ bool part_come(struct flow *f, uint32_t b)
 	c->reached = true;
 	for (uint32_t r = 0; r < f->reg_count; r++) {
 		if (c->live[r] && !part_checks(&p->in_come[r], &c->in[r])) {
-			changed |= state_join(&c->in[r], &p->in_come[r]);
+			struct state x = p->in_come[r];
+
+			x.split = false; /* nobody waits then */
+			changed |= state_join(&c->in[r], &x);
 			continue;
 		}
 		changed |= c->in[r].whole || c->in[r].low || c->in[r].high;

@@ -780,16 +780,23 @@ static void plan_call(const struct flow *f, const struct compile_op *o, const st
 		p->result[k] = (struct state){ .shape = uniform ? SHAPE_LINE : SHAPE_LANES, .synced = true };
 }
 
-/* What lanes that wait have is kept beside what the group writes. */
+/* What lanes that wait have is kept beside what the group writes: a line of the group stays one. */
 static void plan_keep(const struct flow *f, const struct compile_op *o, const struct state *s, const uint8_t *kept,
 		      struct plan *p)
 {
+	bool split;
+
 	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++) {
 		const uint32_t r = o->defs >> k & 1 ? flow_reg(f, &o->operand[k]) : UINT32_MAX;
 
 		if (r == UINT32_MAX || !kept[r])
 			continue;
-		p->result[k] = (struct state){ .shape = SHAPE_LANES,
+		split = p->how != HOW_CALL && !p->guarded && p->result[k].shape == SHAPE_LINE;
+		p->result[k] = (struct state){ .shape = split ? SHAPE_LINE : SHAPE_LANES,
+					       .split = split,
+					       .stride = split ? p->result[k].stride : 0,
+					       .low = split ? p->result[k].low : 0,
+					       .high = split ? p->result[k].high : 0,
 					       .nan = p->result[k].nan && s[r].nan,
 					       .flat = p->result[k].flat && s[r].flat,
 					       .grain = coarser(p->result[k].grain, s[r].grain),

@@ -55,11 +55,49 @@ struct value value_as(struct emit *e, struct value x, uint8_t shape)
 	return x;
 }
 
+LLVMValueRef reg_others(struct emit *e, uint32_t r, const struct state *s, bool settle)
+{
+	struct state lanes = { .shape = SHAPE_LANES, .nan = s->nan };
+	const struct value x = reg_value(e, r, s->split ? &lanes : s, settle);
+
+	return value_lanes(e, &x);
+}
+
+void reg_split(struct emit *e, uint32_t r, const struct state *old, const struct value *x, bool settle)
+{
+	struct value others = { .shape = SHAPE_LANES };
+
+	if (old->shape != SHAPE_UNKNOWN && ((old->shape != SHAPE_LANES && !old->split) || (old->nan && settle))) {
+		others.v[0] = reg_others(e, r, old, settle);
+		reg_store(e, r, &others);
+	}
+	reg_store(e, r, x);
+}
+
+/* All that the group has, and what those have who wait. */
+static LLVMValueRef merged(struct emit *e, uint32_t r, const struct state *s, LLVMValueRef mine, bool settle)
+{
+	const struct value x = reg_value(e, r, s, settle);
+
+	return LLVMBuildSelect(e->b, group_lanes_in(e, mine), value_lanes(e, &x), reg_others(e, r, s, settle), "");
+}
+
+void reg_save(struct emit *e, uint32_t r, const struct state *s, LLVMValueRef mine, bool settle)
+{
+	const struct value x = all_lanes(merged(e, r, s, mine, settle));
+
+	reg_store(e, r, &x);
+}
+
 void reg_to_frame(struct emit *e, uint32_t r, const struct state *s)
 {
 	const struct value x = reg_value(e, r, s, true);
-	LLVMValueRef v = value_lanes(e, &x);
+	LLVMValueRef v;
 
+	if (s->split)
+		v = merged(e, r, s, value_load(e, e->i32, e->mask, 4), true);
+	else
+		v = value_lanes(e, &x);
 	value_store(e, v, value_at(e, e->frame, e->flow->reg_at[r], LLVMTypeOf(v)), VECTOR_ALIGN);
 }
 
@@ -182,11 +220,12 @@ void result(struct emit *e, const struct compile_operand *o, struct value x, boo
 		return;
 	if (e->as_lanes)
 		x = all_lanes(value_lanes(e, &x));
-	if (e->kept && e->kept[r]) {
-		const struct value old = reg_value(e, r, &e->s[r], !nan);
-
-		x = all_lanes(group_mix(e, value_lanes(e, &x), value_lanes(e, &old)));
+	if (e->kept && e->kept[r] && e->results[o - operation(e)->operand].split) {
+		reg_split(e, r, &e->s[r], &x, !nan);
+		return;
 	}
+	if (e->kept && e->kept[r])
+		x = all_lanes(group_mix(e, value_lanes(e, &x), reg_others(e, r, &e->s[r], !nan)));
 	if (e->flow->through && x.shape == SHAPE_LANES) {
 		if (nan)
 			x.v[0] = value_settle(e, x.v[0]);

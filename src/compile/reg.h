@@ -15,6 +15,12 @@ struct value {
 /* `settle`: a NaN gets the device's bits. */
 struct value reg_value(struct emit *e, uint32_t r, const struct state *s, bool settle);
 void reg_store(struct emit *e, uint32_t r, const struct value *x);
+/* What lanes that wait have of a register; elsewhere anything. */
+LLVMValueRef reg_others(struct emit *e, uint32_t r, const struct state *s, bool settle);
+/* A line that only the group has, beside what others have: those keep what they have. */
+void reg_split(struct emit *e, uint32_t r, const struct state *old, const struct value *x, bool settle);
+/* Of a line that only the group has: the lanes in `mine` keep what it says. */
+void reg_save(struct emit *e, uint32_t r, const struct state *s, LLVMValueRef mine, bool settle);
 void reg_to_frame(struct emit *e, uint32_t r, const struct state *s);
 /*
  * Registers that code behind the barrier at operation `i` takes briefly: what they are made of lies side by side, in

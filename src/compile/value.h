@@ -52,13 +52,14 @@ struct emit {
 						* lanes */
 	struct fetch *fetch;		       /* those of the block, FETCHES_MAX at most: fetch.h */
 	uint32_t fetches;
-	struct roots *roots; /* of the block, all lanes together; else NULL: root.h */
-	uint32_t stripless;  /* no sequence of strip.h begins before this operation */
-	struct state *s;     /* for each register, before the current operation */
-	uint8_t *live;	     /* for each register: needed from here on */
-	uint32_t at;	     /* the current operation */
-	uint32_t in_block;   /* the current block */
-	uint64_t pending;    /* instructions not yet added to the counter */
+	struct roots *roots;	     /* of the block, all lanes together; else NULL: root.h */
+	uint32_t stripless;	     /* no sequence of strip.h begins before this operation */
+	struct state *s;	     /* for each register, before the current operation */
+	const struct state *results; /* of the current operation's operands: plan.h */
+	uint8_t *live;		     /* for each register: needed from here on */
+	uint32_t at;		     /* the current operation */
+	uint32_t in_block;	     /* the current block */
+	uint64_t pending;	     /* instructions not yet added to the counter */
 };
 
 const struct compile_op *operation(const struct emit *e);
