@@ -377,7 +377,7 @@ static void case_price(void)
 #define SPARED_TRIES 20
 #else
 #define SPARED_SLOW false
-#define SPARED_TRIES 600
+#define SPARED_TRIES 2400
 #endif
 #define SPARED_NS (100 * US)
 #define OFF_NS (5 * US) /* for each kernel: the clocks are compared on a machine that may be busy */
