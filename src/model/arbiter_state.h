@@ -23,7 +23,7 @@
  * long ones show in windows of 1 s: by share * (1 - share) of a cycle. CYCLE_NS is for two tenants; each further one
  * makes it longer by CYCLE_MORE_NS, so that changes of hands take about 1 % of the device however many there are.
  *
- * Where each tenant's turn has its place in the cycle (rights_turn_ns()), a cycle is a whole part of WINDOW_NS, over
+ * Where each tenant's turn has its place in the cycle (places_turn_ns()), a cycle is a whole part of WINDOW_NS, over
  * which shares are judged: a window holds the same of all turns then, whenever it begins. Such cycles may be longer.
  */
 #define CYCLE_NS (25 * MS)
@@ -34,7 +34,7 @@
 #define CHANGE_MOST_NS (400 * US)
 #define ALIKE 16u	       /* so many launches in a row are about as long: its kernels are all alike */
 #define ALIKE_PART 8u	       /* to so small a part */
-#define TURN_MOST_NS (50 * MS) /* in a cycle of whole kernels, which may be twice as long as others */
+#define TURN_MOST_NS (45 * MS) /* where turns are rounded to whole kernels */
 #define QUANTUM_MIN_NS (2 * MS)
 #define QUANTUM_MAX_NS (20 * MS)
 #define BOUND_NS (4 * MS)
@@ -84,6 +84,15 @@ struct handed {
 	double ns, free_ns;
 	uint64_t from_ns, at_ns; /* it was put off between these */
 	uint64_t covered_ns;	 /* of them such work was measured for so long */
+};
+
+#define PLACES_KEPT 32u /* cycles in WINDOW_NS, at most */
+
+/* What a tenant was off by in a cycle, when its turn had begun and when it was over (rounding.h). */
+struct places_was {
+	uint32_t cycle; /* its number */
+	bool over;
+	float begun_ns, ended_ns;
 };
 
 enum pool {
@@ -151,6 +160,8 @@ struct tenant {
 	uint64_t last_end_ns;  /* its last work ended */
 	unsigned int absences; /* turns in a row that it did not take up */
 	uint64_t absent_until_ns;
+	struct places_was was[PLACES_KEPT];
+	uint64_t cycle;	  /* the number of that of its last turn */
 	uint64_t base_ns; /* charged by a predecessor */
 	uint64_t wanted_ns, waited_ns, turns;
 };
@@ -183,8 +194,9 @@ struct arbiter {
 	double divided[POOLS];	   /* the sum of their shares */
 	bool changed[POOLS];	   /* the terms of one of them, since they were divided */
 	bool placed[POOLS];	   /* turns keep to their places in the cycle */
-	bool units_changed[POOLS]; /* whether kernels are alike, since whole_ns was found */
-	uint64_t whole_ns[POOLS];  /* a cycle of whole kernels (cycle.h); 0: none */
+	bool units_changed[POOLS]; /* whether kernels are alike, since it was looked whether turns are rounded */
+	bool rounded[POOLS];	   /* their turns are rounded to whole kernels */
+	uint64_t whole_ns[POOLS];  /* a cycle in which they are whole kernels nearly (cycle.h); 0: none */
 	uint64_t change_ns;	   /* a change of hands takes so long, about */
 	uint64_t ganged_ns;	   /* last, something was required of a turn here by those on other devices */
 	unsigned int behind;	   /* so many have a claim, and wait or work */
@@ -211,8 +223,6 @@ unsigned int rights_unmeasured(const struct arbiter *a, int except);
 double rights_slack(const struct arbiter *a, int i);
 double rights_guaranteed(const struct arbiter *a, int i);
 double rights_lag(const struct arbiter *a, int i);
-uint64_t rights_quantum(const struct arbiter *a, int i);
-uint64_t rights_turn_ns(const struct arbiter *a, int i, uint64_t from_ns);
 double rights_tokens(const struct arbiter *a, int i);
 bool rights_limited(const struct tenant *t);
 bool rights_has_tokens(const struct arbiter *a, int i);
@@ -226,6 +236,21 @@ bool rights_brings_unknown(const struct tenant *t);
 int rights_pick(const struct arbiter *a, enum pool p);
 int rights_pick_known(const struct arbiter *a, enum pool p);
 uint64_t rights_next_refill(const struct arbiter *a, enum pool p);
+
+/* places.c */
+uint64_t places_base_ns(const struct arbiter *a, enum pool p);
+uint64_t places_cycle_ns(const struct arbiter *a, enum pool p);
+double places_share(const struct arbiter *a, int i);
+void places_lay_out(struct arbiter *a, enum pool p);
+void places_fit(struct arbiter *a, enum pool p);
+bool places_kept(const struct arbiter *a, enum pool p);
+bool places_has(const struct arbiter *a, int i);
+double places_after_ns(const struct arbiter *a, int i, uint64_t at_ns);
+uint64_t places_quantum_ns(const struct arbiter *a, int i);
+uint64_t places_turn_ns(const struct arbiter *a, int i, uint64_t from_ns);
+void places_note(struct arbiter *a, int i, uint64_t from_ns);
+bool places_due(const struct arbiter *a, int i);
+double places_behind_last(const struct arbiter *a, int i);
 
 /* handed.c */
 void handed_spend(struct arbiter *a, int i);

@@ -3,7 +3,6 @@
  */
 #include "model/arbiter_state.h"
 
-#include "model/cycle.h"
 #include "model/shares.h"
 
 #include <math.h>
@@ -55,41 +54,11 @@ static bool beside_others(const struct arbiter *a, int i)
 	return rights_competes(t) && !rights_absent(a, t) && a->lags[MAIN].count + a->lags[REST].count > own;
 }
 
-static uint64_t base_cycle_ns(const struct arbiter *a, enum pool p)
-{
-	uint64_t more = a->lags[p].count > 2 ? a->lags[p].count - 2 : 0, ns = CYCLE_NS + more * CYCLE_MORE_NS;
-
-	return ns < CYCLE_MOST_NS ? ns : CYCLE_MOST_NS;
-}
-
-/* Longer where a change of hands takes longer than cycles are made for. */
-static uint64_t scaled(const struct arbiter *a, uint64_t ns)
-{
-	return a->change_ns > CHANGE_NS ? ns * a->change_ns / CHANGE_NS : ns;
-}
-
-/* Places hold shares where they are, however long cycles are: so these are as long as changes of hands want. */
-static uint64_t placed_cycle_ns(const struct arbiter *a, enum pool p)
-{
-	uint64_t ns = base_cycle_ns(a, p);
-
-	ns = scaled(a, ns + ns / 4);
-	return ns < CYCLE_MOST_NS ? ns : CYCLE_MOST_NS;
-}
-
-/* In which each of those who want the engine has its quantum. */
-static uint64_t cycle_ns(const struct arbiter *a, enum pool p)
-{
-	if (!a->placed[p])
-		return base_cycle_ns(a, p);
-	return a->whole_ns[p] ? a->whole_ns[p] : WINDOW_NS / (WINDOW_NS / placed_cycle_ns(a, p));
-}
-
 /* Who is kept waiting by others keeps what its limit lets it have in a cycle, and while a long kernel lasts. */
 static double tokens_cap(const struct arbiter *a, const struct tenant *t)
 {
 	double cap = (double)a->params.burst_ns, most = (double)a->params.lag_bound_ns,
-	       more = (double)cycle_ns(a, pool_of(t)) / (a->placed[pool_of(t)] ? 1 : 2);
+	       more = (double)places_cycle_ns(a, pool_of(t)) / (a->placed[pool_of(t)] ? 1 : 2);
 
 	if (!contended(a, t))
 		return cap;
@@ -141,7 +110,7 @@ double rights_guaranteed(const struct arbiter *a, int i)
 
 double rights_slack(const struct arbiter *a, int i)
 {
-	return rights_guaranteed(a, i) * ARREARS_CYCLES * (double)base_cycle_ns(a, pool_of(&a->tenant[i]));
+	return rights_guaranteed(a, i) * ARREARS_CYCLES * (double)places_base_ns(a, pool_of(&a->tenant[i]));
 }
 
 /* What it has not used yet of the engine, of as much as the longest kernel of late, `most_ns` at most. */
@@ -504,20 +473,6 @@ void rights_settle(struct arbiter *a, uint64_t now_ns)
 	a->started = true;
 }
 
-/* The places of their turns in a cycle, in an order that stays as it is when somebody else begins to want it. */
-static void lay_out(struct arbiter *a, enum pool p)
-{
-	const struct lags *l = &a->lags[p];
-
-	a->divided[p] = 0;
-	for (unsigned int n = 0; n < a->count; n++) {
-		if (!l->of[a->list[n]].wants)
-			continue;
-		a->tenant[a->list[n]].before = a->divided[p];
-		a->divided[p] += l->of[a->list[n]].share;
-	}
-}
-
 static void divide(struct arbiter *a, enum pool p)
 {
 	struct lags *l = &a->lags[p];
@@ -535,36 +490,7 @@ static void divide(struct arbiter *a, enum pool p)
 	shares_divide(claims, l->count);
 	for (unsigned int n = 0; n < l->count; n++)
 		lags_share(l, l->list[n], claims[n].share);
-	lay_out(a, p);
-}
-
-/* Looks for a cycle of whole kernels, for those who want the engine now. */
-static void fit_kernels(struct arbiter *a, enum pool p)
-{
-	const struct lags *l = &a->lags[p];
-	struct cycle_part parts[ARBITER_TENANTS];
-	uint64_t change = a->change_ns > CHANGE_NS ? a->change_ns : CHANGE_NS;
-
-	for (unsigned int n = 0; n < l->count; n++) {
-		const struct tenant *t = &a->tenant[l->list[n]];
-		bool whole = t->alike >= ALIKE && !t->terms.turn_ns;
-
-		parts[n] = (struct cycle_part){ .share = l->of[l->list[n]].share, .kernel_ns = whole ? t->unit_ns : 0 };
-	}
-	a->units_changed[p] = false;
-	a->whole_ns[p] = cycle_of_kernels(parts, l->count, placed_cycle_ns(a, p), change, TURN_MOST_NS, WINDOW_NS);
-}
-
-/*
- * Everybody who wants the engine has a place in the cycle, and they fill it. Where somebody is behind, or a turn was
- * longer than any quantum, or goes along with turns on other devices, turns do not keep to places.
- */
-static bool keep_places(const struct arbiter *a, enum pool p)
-{
-	uint64_t most = 3 * scaled(a, a->params.quantum_max_ns);
-
-	return a->divided[p] >= 0.99 && a->lags[p].count > 1 && !a->behind && a->longest_ns <= most &&
-	       a->gone_ns <= (double)most && (!a->ganged_ns || a->now_ns > a->ganged_ns + WINDOW_NS);
+	places_lay_out(a, p);
 }
 
 /* Who wants the engine now. */
@@ -595,9 +521,9 @@ void rights_take_wants(struct arbiter *a)
 		if (moved[p] || a->changed[p])
 			divide(a, p);
 		if (moved[p] || a->changed[p] || a->units_changed[p])
-			fit_kernels(a, p);
+			places_fit(a, p);
 		a->changed[p] = false;
-		a->placed[p] = keep_places(a, p);
+		a->placed[p] = places_kept(a, p);
 	}
 }
 
@@ -608,77 +534,17 @@ double rights_lag(const struct arbiter *a, int i)
 	return a->lags[pool_of(&a->tenant[i])].of[i].ns;
 }
 
-static double share_of(const struct arbiter *a, int i)
-{
-	double share = a->lags[pool_of(&a->tenant[i])].of[i].share;
-
-	return share > 1e-4 ? share : 1e-4;
-}
-
-uint64_t rights_quantum(const struct arbiter *a, int i)
-{
-	const struct tenant *t = &a->tenant[i];
-	uint64_t ns = (uint64_t)(share_of(a, i) * (double)cycle_ns(a, pool_of(t)));
-	uint64_t max = a->params.quantum_max_ns, most = max;
-
-	if (a->placed[pool_of(t)])
-		most = a->whole_ns[pool_of(t)] ? TURN_MOST_NS : scaled(a, max + max / 2);
-	if (t->terms.turn_ns)
-		return t->terms.turn_ns;
-	if (ns < a->params.quantum_min_ns)
-		return a->params.quantum_min_ns;
-	return ns > most ? most : ns;
-}
-
-static bool is_laid_out(const struct arbiter *a, int i)
-{
-	const struct tenant *t = &a->tenant[i];
-
-	return !t->terms.turn_ns && a->placed[pool_of(t)];
-}
-
 /*
- * How long after the beginning of its place, of those before and after it the nearest one; below 0: before that. What
- * lies behind a long place is nearer to that than to the next one.
+ * Tokens that are left when what is in flight has been paid for. Where turns have places, a turn is paid for by the
+ * rest of the cycle, which others have: together they want all of the engine, so it is not the limit that holds them.
  */
-static double after_place(const struct arbiter *a, int i, uint64_t at_ns)
-{
-	uint64_t cycle = cycle_ns(a, pool_of(&a->tenant[i]));
-	double after = (double)(at_ns % cycle) - a->tenant[i].before * (double)cycle;
-
-	return after - (double)cycle * floor(after / (double)cycle + 0.5 - share_of(a, i) / 4);
-}
-
-/*
- * How long a turn lasts that begins at from_ns. A cycle has a place for each tenant's turn. In the middle of the time
- * between two of its turns a tenant is even, by its lag, so it is owed share * (1 - share) of half a cycle when its
- * place begins, and owes as much when it ends. The turn is as long as it takes to be there at the end of the place:
- * what a turn is too short or too long by, because kernels do not end where they should, is in the next one, and the
- * cycle keeps its length.
- */
-uint64_t rights_turn_ns(const struct arbiter *a, int i, uint64_t from_ns)
-{
-	const struct tenant *t = &a->tenant[i];
-	double ns = (double)rights_quantum(a, i), cycle = (double)cycle_ns(a, pool_of(t)), share = share_of(a, i);
-	double left, due, half;
-
-	if (!is_laid_out(a, i))
-		return (uint64_t)ns;
-	left = share * cycle - after_place(a, i, from_ns);
-	due = rights_lag(a, i) + share * (1 - share) * cycle / 2 + share * left;
-	if (from_ns > a->now_ns)
-		due += share * (double)(from_ns - a->now_ns);
-	/* Of its kernels one ends before that and the next one after it: the nearer one is the last. */
-	half = (double)t->next_ns / 2;
-	return (uint64_t)(within(due, ns / 2, ns * 3 / 2) + (half < ns / 2 ? half : ns / 2));
-}
-
-/* Tokens that are left when what is in flight has been paid for. */
 double rights_tokens(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
-	double tokens = t->bucket.tokens_ns;
+	double tokens = t->bucket.tokens_ns, share = places_share(a, i);
 
+	if (places_has(a, i))
+		tokens += share * (1 - share) * (double)places_cycle_ns(a, pool_of(t));
 	if (!t->demand.busy)
 		return tokens;
 	tokens -= unseen_ns(a, i, a->now_ns);
@@ -781,7 +647,7 @@ bool rights_eligible(const struct arbiter *a, int i)
 {
 	double most = a->tenant[i].gang.called ? (double)a->params.lag_bound_ns / 4 : EPSILON_NS;
 
-	return rights_lag(a, i) >= -most;
+	return rights_lag(a, i) >= -most || places_due(a, i);
 }
 
 /* Since when it waits: not before it came, whatever its page says. */
@@ -805,25 +671,15 @@ static bool starves(const struct arbiter *a, int i)
 static double deadline(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
-	double share = share_of(a, i), cycle = (double)cycle_ns(a, pool_of(t)), quantum = (double)rights_quantum(a, i);
+	double share = places_share(a, i), cycle = (double)places_cycle_ns(a, pool_of(t)),
+	       quantum = (double)places_quantum_ns(a, i);
 	double due = (quantum - rights_lag(a, i)) / share, off;
 
-	if (!is_laid_out(a, i) || quantum < share * cycle * 0.9)
+	if (!places_has(a, i) || quantum < share * cycle * 0.9)
 		return due;
-	off = due - cycle / 2 - share * cycle / 2 + after_place(a, i, a->now_ns);
+	off = due - cycle / 2 - share * cycle / 2 + places_after_ns(a, i, a->now_ns);
 	off -= cycle * floor(off / cycle + 0.5);
 	return fabs(off) < cycle / 4 ? due - off : due;
-}
-
-/* How far the place of i in a cycle is behind that of whoever had the turn last. */
-static double behind_last(const struct arbiter *a, int i)
-{
-	enum pool p = pool_of(&a->tenant[i]);
-	int last = a->holder[p] >= 0 ? a->holder[p] : a->last[p];
-	double before = last >= 0 && a->lags[p].of[last].wants ? a->tenant[last].before : 0;
-	double behind = a->tenant[i].before - before;
-
-	return behind > 0 && i != last ? behind : behind + a->divided[p];
 }
 
 /* Does i go before j? */
@@ -848,8 +704,8 @@ bool rights_before(const struct arbiter *a, int i, int j)
 	if (may && (t->fresh && t->terms.guarantee_ppm) != (u->fresh && u->terms.guarantee_ppm))
 		return t->fresh && t->terms.guarantee_ppm;
 	/* Places follow one another, also where turns have come to be off by more than a kernel: of those who stay. */
-	if (may && a->whole_ns[pool_of(t)] && is_laid_out(a, i) && is_laid_out(a, j))
-		return behind_last(a, i) < behind_last(a, j);
+	if (may && a->rounded[pool_of(t)] && places_has(a, i) && places_has(a, j))
+		return places_behind_last(a, i) < places_behind_last(a, j);
 	return deadline(a, i) < deadline(a, j);
 }
 
@@ -892,14 +748,15 @@ uint64_t rights_next_refill(const struct arbiter *a, enum pool p)
 
 	for (unsigned int n = 0; n < a->count; n++) {
 		int i = a->list[n];
-		struct tenant t = a->tenant[i];
+		const struct tenant *t = &a->tenant[i];
+		struct bucket b = t->bucket;
 		uint64_t at;
 
-		if (pool_of(&t) != p || !rights_competes(&t) || !t.demand.waiting || t.turn.open ||
+		if (pool_of(t) != p || !rights_competes(t) || !t->demand.waiting || t->turn.open ||
 		    rights_has_tokens(a, i))
 			continue;
-		t.bucket.tokens_ns = rights_tokens(a, i);
-		at = a->now_ns + bucket_wait_ns(&t.bucket, tokens_to_open(a));
+		b.tokens_ns = rights_tokens(a, i);
+		at = a->now_ns + bucket_wait_ns(&b, tokens_to_open(a));
 		best = at < best ? at : best;
 	}
 	return best;

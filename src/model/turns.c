@@ -165,7 +165,8 @@ void turns_begin_quantum(struct arbiter *a, int i, uint64_t from_ns)
 	struct tenant *t = &a->tenant[i];
 
 	t->quantum_from_ns = from_ns;
-	t->quantum_ns = rights_turn_ns(a, i, from_ns);
+	places_note(a, i, from_ns);
+	t->quantum_ns = places_turn_ns(a, i, from_ns);
 	t->least_until_ns = from_ns + room_for(t);
 	t->fresh = false;
 	t->claimed = rights_claims(a, i);
@@ -443,8 +444,8 @@ static void go_on_alone(struct arbiter *a, enum pool p)
 		 */
 		least += t->demand.waiting ? room_for(t) : a->params.quantum_min_ns;
 		least = least > t->least_until_ns ? least : t->least_until_ns;
-		if (p == MAIN && least < t->quantum_from_ns + rights_quantum(a, h))
-			least = t->quantum_from_ns + rights_quantum(a, h);
+		if (p == MAIN && least < t->quantum_from_ns + places_quantum_ns(a, h))
+			least = t->quantum_from_ns + places_quantum_ns(a, h);
 		rival = rival > least ? rival : least;
 		end = rival < end ? rival : end;
 	}
