@@ -54,9 +54,13 @@ static bool beside_others(const struct arbiter *a, int i)
 	return rights_competes(t) && !rights_absent(a, t) && a->lags[MAIN].count + a->lags[REST].count > own;
 }
 
-/* Who is kept waiting by others keeps what its limit lets it have in a cycle, and while a long kernel lasts. */
+/*
+ * Who is kept waiting by others keeps what its limit lets it have in a cycle, and while a long kernel lasts; and what
+ * it is owed, for others' turns may be longer than any of their kernels: those of several processes run side by side.
+ */
 static double tokens_cap(const struct arbiter *a, const struct tenant *t)
 {
+	double owed = rights_lag(a, (int)(t - a->tenant));
 	double cap = (double)a->params.burst_ns, most = (double)a->params.lag_bound_ns,
 	       more = (double)places_cycle_ns(a, pool_of(t)) / (a->placed[pool_of(t)] ? 1 : 2);
 
@@ -65,7 +69,8 @@ static double tokens_cap(const struct arbiter *a, const struct tenant *t)
 	if (a->longest_ns > a->params.quantum_max_ns)
 		more += 2.0 * (double)(a->longest_ns - a->params.quantum_max_ns);
 	more *= t->bucket.rate;
-	return cap + (more < most ? more : most);
+	more = more < most ? more : most;
+	return cap + (more > owed ? more : owed);
 }
 
 /* It has work in flight that has begun, but when is not known yet. */
