@@ -846,6 +846,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	(void)argc;
 	(void)argv;
+	signal(SIGPIPE, SIG_IGN);
 	check(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
 	child = fork();
 	check(child >= 0);
