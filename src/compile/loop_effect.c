@@ -110,7 +110,7 @@ static void write_round(struct loop *l, const struct loop_effect *x, LLVMValueRe
 	struct emit *e = l->e;
 	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), head = new_block(e), one = new_block(e), on = new_block(e),
 			  end;
-	LLVMValueRef all = value_load(e, e->i32, log_lanes(l, &l->block[x->block], round), 4), left, lane, next;
+	LLVMValueRef all = log_ran(l, &l->block[x->block], round), left, lane, next;
 
 	LLVMBuildBr(e->b, head);
 	LLVMPositionBuilderAtEnd(e->b, head);

@@ -262,16 +262,26 @@ static uint32_t count_gathers(const struct emit *e, struct loop *l, uint32_t b)
 	return n;
 }
 
+/* In the lane's own memory, which the host has at hand: nobody waits for it. */
+static bool is_near(const struct flow *f, const struct loop *l, const struct compile_op *o)
+{
+	const uint32_t r = flow_reg(f, &o->operand[1]);
+
+	return l->local_in && r != UINT32_MAX && l->local[r];
+}
+
 /* An address that depends on what the round before has loaded: a lane by itself would wait for each load, where all
  * together wait once. */
-static bool depends(const struct flow *f, const struct loop *l, bool *on, bool loads)
+static bool depends(const struct flow *f, struct loop *l, bool *on, bool loads)
 {
 	bool found = false;
 
-	for (uint32_t b = l->head; b <= l->last; b++)
+	for (uint32_t b = l->head; b <= l->last; b++) {
+		if (l->local_in)
+			loop_local_begin(l, b);
 		for (uint32_t i = f->block[b].begin; i < f->block[b].end; i++) {
 			const struct compile_op *o = &f->request->op[i];
-			const bool load = access_form(o->name).good || atomic_row(o->name);
+			const bool load = (access_form(o->name).good || atomic_row(o->name)) && !is_near(f, l, o);
 			const bool always = (b == l->head || b == l->last) && o->guard.place == COMPILE_NONE;
 			const uint32_t guard = flow_reg(f, &o->guard);
 			/* which of several ways a lane takes depends on data too */
@@ -290,7 +300,10 @@ static bool depends(const struct flow *f, const struct loop *l, bool *on, bool l
 				if (r != UINT32_MAX)
 					on[r] = any || (on[r] && !always);
 			}
+			if (l->local_in)
+				loop_local_apply(f, o, l->local);
 		}
+	}
 	return found;
 }
 
@@ -400,6 +413,10 @@ static uint32_t find_block(const struct emit *e, struct loop *l, uint32_t b, uin
 		c->strong |= p.how == HOW_STRONG;
 		l->strong |= p.how == HOW_STRONG;
 		loads += p.how == HOW_LOAD || atomic_is_probe(f, i, &p) ? p.access.count : 0;
+		if (is_own(f, l, o, &p)) { /* with vectors it is a scatter */
+			gathers += p.access.count;
+			loads += p.access.count;
+		}
 		*places += is_new_place(f, l, b, i, &p);
 		others += p.how == HOW_INLINE ? work_of(&p) : 0;
 		loop_local_apply(f, o, l->local);
@@ -451,6 +468,17 @@ static bool ends_take_lanes(const struct flow *f, const struct loop *l)
 	return true;
 }
 
+/* Where lanes' own memory is so small that it is saved in front of them. False: there is no memory for the analysis. */
+static bool find_own(const struct flow *f, struct loop *l)
+{
+	if (!f->request->local || f->request->local > LOCAL_MAX || f->request->local % 2)
+		return true;
+	l->local_in = calloc(f->block_count * ((size_t)f->reg_count + 1), sizeof(*l->local_in));
+	if (l->local_in)
+		find_local(f, l);
+	return l->local_in;
+}
+
 /* Value: whether there is such a loop, and for how many lanes it may be better than vectors. */
 uint32_t loop_find(const struct emit *e, struct loop *l)
 {
@@ -459,7 +487,7 @@ uint32_t loop_find(const struct emit *e, struct loop *l)
 	if (!f->parts || !find_blocks(f, l))
 		return 0;
 	find_written(f, l);
-	if (!ends_take_lanes(f, l))
+	if (!ends_take_lanes(f, l) || !find_own(f, l))
 		return 0;
 	find_states(e, l);
 	find_steps(f, l);

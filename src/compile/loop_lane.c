@@ -254,7 +254,7 @@ static void make_block(struct loop *l, uint32_t b)
 		if (operation(e)->kind == COMPILE_BRANCH)
 			break;
 		plan_make(f, e->at, e->s, NULL, &p);
-		if (l->owns && p.how == HOW_STORE)
+		if (l->owns && p.how == HOW_STORE && l->local[flow_reg(f, &operation(e)->operand[1])])
 			lane_store(x, &p);
 		else if (p.how == HOW_LOAD)
 			lane_load(x, &p);
@@ -536,6 +536,7 @@ void loop_lanes(struct loop *l, LLVMValueRef here)
 
 	LLVMPositionBuilderAtEnd(e->b, l->x.before);
 	l->x.good = LLVMConstInt(e->i1, 1, false);
+	l->here = here;
 	begin_slots(l, here);
 	log_begin(l);
 	loop_effects_begin(l);

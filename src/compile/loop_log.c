@@ -30,6 +30,18 @@ LLVMValueRef log_lanes(struct loop *l, const struct loop_block *c, LLVMValueRef 
 	return LLVMBuildGEP2(l->e->b, l->e->i32, c->lanes, &round, 1, "");
 }
 
+LLVMValueRef log_ran(struct loop *l, const struct loop_block *c, LLVMValueRef round)
+{
+	struct emit *e = l->e;
+	LLVMValueRef ran;
+
+	if (c != l->block || c->inner)
+		return value_load(e, e->i32, log_lanes(l, c, round), 4);
+	ran = value_spread(e, LLVMBuildTrunc(e->b, round, e->i32, ""));
+	ran = LLVMBuildICmp(e->b, LLVMIntUGE, l->left_in, ran, "");
+	return LLVMBuildAnd(e->b, LLVMBuildBitCast(e->b, ran, e->i32, ""), l->here, "");
+}
+
 LLVMValueRef log_rounds(struct loop *l)
 {
 	struct emit *e = l->e;
@@ -57,7 +69,7 @@ void log_begin(struct loop *l)
 	struct emit *e = l->e;
 	LLVMTypeRef t = LLVMVectorType(e->i32, COMPILE_ROUNDS / 3);
 
-	for (uint32_t i = 0; i <= l->last - l->head; i++) {
+	for (uint32_t i = 1; i <= l->last - l->head; i++) {
 		const bool nest = l->block[i].inner != NULL;
 		const uint32_t rounds = nest ? NEST_SLOTS : l->rounds;
 
@@ -72,8 +84,11 @@ void log_begin(struct loop *l)
 void log_visit(struct loop *l, struct loop_block *c)
 {
 	struct emit *e = l->e;
-	LLVMValueRef at = log_lanes(l, c, loop_round(l, c));
+	LLVMValueRef at;
 
+	if (c == l->block)
+		return; /* how many rounds the lane runs says it */
+	at = log_lanes(l, c, loop_round(l, c));
 	c->others = value_load(e, e->i32, at, 4);
 	value_store(e, LLVMBuildOr(e->b, c->others, l->lane_bit, ""), at, 4);
 }
@@ -189,7 +204,7 @@ static void count_ends(struct loop *l, const struct loop_spot *s, const struct e
 static void count_block(struct loop *l, struct loop_block *c, LLVMValueRef round)
 {
 	struct emit *e = l->e;
-	LLVMValueRef lanes = value_load(e, e->i32, log_lanes(l, c, round), 4), some, n;
+	LLVMValueRef lanes = log_ran(l, c, round), some, n;
 	LLVMBasicBlockRef several, on;
 	struct ends x;
 
@@ -250,7 +265,7 @@ static void count_round(struct loop *l, LLVMValueRef round)
 
 static LLVMValueRef lanes_at(struct loop *l, uint32_t b, LLVMValueRef round)
 {
-	return value_load(l->e, l->e->i32, log_lanes(l, &l->block[loop_block_at(l, b)], round), 4);
+	return log_ran(l, &l->block[loop_block_at(l, b)], round);
 }
 
 /* A jump backwards of these lanes, where it is one. */

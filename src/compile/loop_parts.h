@@ -97,6 +97,7 @@ struct loop {
 	bool strong;		   /* a block is */
 	struct lane_reach reach[SPOTS_MAX];
 	LLVMBasicBlockRef begin, stays, done, failed;
+	LLVMValueRef here; /* all of them, an i32 */
 	/* slots: lanes that have not run; this lane's round; low bits of addresses */
 	LLVMValueRef left, round, odd;
 	/* slots: instructions, those of lanes, pieces of memory, those that lanes share; a bit for each round with
@@ -144,8 +145,10 @@ void log_visit(struct loop *l, struct loop_block *c);
 LLVMValueRef log_places(struct loop *l); /* a new array, by lane and round */
 LLVMValueRef log_place(struct loop *l, LLVMValueRef array, LLVMValueRef round, LLVMValueRef lane);
 LLVMValueRef log_lanes(struct loop *l, const struct loop_block *c,
-		       LLVMValueRef round); /* who ran it: where that stands */
-LLVMValueRef log_rounds(struct loop *l);    /* that a lane has begun */
+		       LLVMValueRef round); /* who ran it: where that stands; not of the head of the loop */
+/* Behind the last lane: who ran it, an i32. */
+LLVMValueRef log_ran(struct loop *l, const struct loop_block *c, LLVMValueRef round);
+LLVMValueRef log_rounds(struct loop *l); /* that a lane has begun */
 /* Calls emit once, inside a loop of the code that runs for each of these rounds. */
 void log_each_round(struct loop *l, void (*emit)(struct loop *l, LLVMValueRef round));
 /* The number of the round that this lane is in, in the loop that the block is in; in a loop in a loop, of all. */

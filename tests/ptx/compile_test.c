@@ -254,6 +254,25 @@ static const char text[] =
 	"L4:\n\tld.local.u32 %r6, [%d5]; mad.lo.u32 %r12, %r12, 31, %r6; add.u32 %r5, %r5, 1; add.s64 %d5, %d5, 4;\n"
 	"\tsetp.lt.u32 %p3, %r5, 16; @%p3 bra L4; mad.wide.u32 %d8, %r1, 4, %d1; red.global.add.u32 [%d8], %r12; "
 	"ret;\n}\n"
+	/*
+	 * A loop that writes to an array of its own, whose last place is beside the next lane's first one, and to other
+	 * memory. In the fourth round `who` writes `far` away, or to its own array where that is 1.
+	 */
+	".visible .entry stacks(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
+	"\t.reg .pred %p<6>; .reg .b32 %r<40>; .reg .b64 %d<20>; .local .align 16 .b8 own[16];\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u32 %r2, [who]; ld.param.u64 %d2, [far]; mov.u64 %d3, "
+	"own;\n"
+	"\tst.local.v4.b32 [%d3], {%r1, %r2, %r1, %r1}; cvta.local.u64 %d4, %d3; setp.eq.u32 %p1, %r1, %r2;\n"
+	"\tsetp.eq.u64 %p2, %d2, 1; and.pred %p2, %p2, %p1; mul.lo.u32 %r7, %r1, 7; and.b32 %r7, %r7, 31;\n"
+	"\tadd.u32 %r7, %r7, 1; mov.u32 %r9, 0; mov.u32 %r12, %r1; mad.wide.u32 %d8, %r1, 4, %d1;\n"
+	"L1:\n\tmad.lo.u32 %r11, %r12, 52, %r9; cvt.u64.u32 %d6, %r11; and.b64 %d6, %d6, 4092; add.s64 %d6, %d6, %d1;\n"
+	"\tld.global.u32 %r14, [%d6+4096]; add.u32 %r10, %r9, %r1; and.b32 %r10, %r10, 3; mul.wide.u32 %d7, %r10, 4;\n"
+	"\tadd.s64 %d7, %d7, %d3; ld.local.u32 %r13, [%d7]; mad.lo.u32 %r12, %r13, 31, %r14; and.b32 %r15, %r12, 12;\n"
+	"\tcvt.u64.u32 %d9, %r15; add.s64 %d9, %d9, %d3; st.local.u32 [%d9], %r12; mov.u64 %d10, %d8;\n"
+	"\tsetp.eq.and.u32 %p4, %r9, 3, %p1; @%p4 add.s64 %d10, %d10, %d2; setp.eq.and.u32 %p5, %r9, 3, %p2;\n"
+	"\t@%p5 mov.u64 %d10, %d4; st.u32 [%d10], %r12; add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, %r7; @%p3 bra L1;\n"
+	"\tld.local.v4.b32 {%r3, %r4, %r5, %r6}, [%d3]; xor.b32 %r3, %r3, %r4; xor.b32 %r5, %r5, %r6;\n"
+	"\tmad.lo.u32 %r3, %r3, 31, %r5; red.global.add.u32 [%d8], %r3; ret;\n}\n"
 	/* arrays of a thread's own: written as vectors, read where each lane says */
 	".visible .entry locals(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
 	"\t.reg .pred %p<4>; .reg .b32 %r<40>; .reg .b64 %d<20>; .local .align 16 .b8 own[64];\n"
@@ -694,6 +713,21 @@ static void test_nested(void)
 	}
 	ok(compare("nested", one, block, 40, DEVICE_BYTES) && same_fault() && outcomes[1].fault.thread[0] == 40);
 	ok(compare("nested", one, block, 9, 2) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED);
+}
+
+static void test_stacks(void)
+{
+	static const struct dims shapes[] = { { 64, 1, 1 }, { 32, 1, 1 }, { 45, 1, 1 }, { 16, 1, 1 } };
+	const struct dims one = { 1, 1, 1 }, some = { 300, 1, 1 }, block = { 64, 1, 1 };
+
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		ok(compare("stacks", one, shapes[i], 64, 0) && same_results() && !outcomes[1].r);
+		ok(compare("stacks", some, shapes[i], 9, 1) && !outcomes[1].r);
+		ok(compare("stacks", one, shapes[i], 9, 1) && same_results());
+		ok(compare("stacks", one, shapes[i], 9, 4096) && same_results());
+	}
+	ok(compare("stacks", one, block, 40, DEVICE_BYTES) && same_fault() && outcomes[1].fault.thread[0] == 40);
+	ok(compare("stacks", one, block, 9, 2) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED);
 }
 
 static void *launch_nested(void *right)
@@ -1172,6 +1206,7 @@ int main(void)
 	test_tiles();
 	test_near();
 	test_nested();
+	test_stacks();
 	test_small_stack();
 	test_vectors();
 	test_turns();
