@@ -374,10 +374,12 @@ static void case_price(void)
 /* A sanitizer slows all of it down, and is here for what it sees in a few rounds: their price is judged without it. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SPARED_SLOW true
-#define SPARED_TRIES 20
+#define SPARED_ROUNDS 20
+#define SPARED_TRIES 1
 #else
 #define SPARED_SLOW false
-#define SPARED_TRIES 2400
+#define SPARED_ROUNDS 100
+#define SPARED_TRIES 24
 #endif
 #define SPARED_NS (100 * US)
 #define OFF_NS (5 * US) /* for each kernel: the clocks are compared on a machine that may be busy */
@@ -426,15 +428,12 @@ static uint64_t least_calls(enum way way)
 	return way == BY_EVENT ? 3 * SPARED : 0;
 }
 
-/*
- * Of several rounds the one with the fewest calls: a thread that gets no processor for a while is one that pauses.
- * `rounds` are left.
- */
-static struct price price_of(enum way way, int *rounds)
+/* Of several rounds the one with the fewest calls: a thread that gets no processor for a while is one that pauses. */
+static struct price price_of(enum way way)
 {
 	struct price best = { UINT64_MAX, 0 };
 
-	for (; *rounds && best.calls > least_calls(way) + SPARED / 2; --*rounds) {
+	for (int i = 0; i < SPARED_ROUNDS && best.calls > least_calls(way) + SPARED / 2; i++) {
 		uint64_t calls, kernels, busy_ns;
 
 		wait_idle(WIRE_COMPUTE);
@@ -458,12 +457,13 @@ static struct price price_of(enum way way, int *rounds)
 /* Where the machine is busy just then, measured again: that many calls at most, and charged what the device served. */
 static struct price price_in_peace(enum way way, uint64_t calls)
 {
-	int rounds = SPARED_TRIES;
-	struct price price;
+	struct price price = price_of(way);
 
-	do
-		price = price_of(way, &rounds);
-	while (rounds && (price.calls > calls || llabs(price.off_ns) >= (int64_t)(SPARED * OFF_NS)));
+	for (int tries = 1; tries < SPARED_TRIES; tries++) {
+		if (price.calls <= calls && llabs(price.off_ns) < (int64_t)(SPARED * OFF_NS))
+			break;
+		price = price_of(way);
+	}
 	return price;
 }
 
