@@ -181,18 +181,19 @@ static void end_edges(struct seat *s, uint64_t now_ns)
 }
 
 /*
- * A tenant's clients that are stopped and then killed are believed what they foretold, but not again and again: one
- * could bring a kernel that takes far longer than the ones before it, stop, and be killed when that has ended.
+ * Clients that are stopped and then killed are believed what they foretold, but not again and again: one could bring a
+ * kernel that takes far longer than the ones before it, and end, or be killed, when that has ended. Those of all
+ * tenants together: a tenant can be a new one for each such kernel.
  */
-static uint64_t excuse(struct place *p, uint64_t ns, uint64_t now_ns)
+static uint64_t excuse(struct engine *e, uint64_t ns, uint64_t now_ns)
 {
-	uint64_t over_ns = (now_ns - p->excused_at_ns) / EXCUSED_PART;
+	uint64_t over_ns = (now_ns - e->excused_at_ns) / EXCUSED_PART;
 
-	p->excused_ns -= p->excused_ns < over_ns ? p->excused_ns : over_ns;
-	p->excused_at_ns = now_ns;
-	if (ns > EXCUSED_MOST_NS - p->excused_ns)
-		ns = EXCUSED_MOST_NS - p->excused_ns;
-	p->excused_ns += ns;
+	e->excused_ns -= e->excused_ns < over_ns ? e->excused_ns : over_ns;
+	e->excused_at_ns = now_ns;
+	if (ns > EXCUSED_MOST_NS - e->excused_ns)
+		ns = EXCUSED_MOST_NS - e->excused_ns;
+	e->excused_ns += ns;
 	return ns;
 }
 
@@ -211,7 +212,7 @@ static void end_unnoted(struct seat *s, uint64_t now_ns)
 	from = max_u64(from, s->edge_ns);
 	from = max_u64(from, now_ns > FAR_NS ? now_ns - FAR_NS : 0);
 	if (from < end && !unknown && end > WIRE_STUCK_NS && end - WIRE_STUCK_NS > done)
-		end -= excuse(s->place, end - max_u64(done, from), now_ns);
+		end -= excuse(s->place->engine, end - max_u64(done, from), now_ns);
 	if (from >= end)
 		return;
 	arbiter_begins(s->place->engine->arbiter, s->place->at, from);

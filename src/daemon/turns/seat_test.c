@@ -254,22 +254,31 @@ static void test_gone(void)
 	}
 }
 
-/* Clients of one tenant that are killed after 2 s, each, of which they foretold 10 ms. Value: what is charged, in s. */
-static uint64_t stopped_s(unsigned int clients)
+/*
+ * Clients of one tenant, or each of a new one, that are killed after 2 s, each, of which they foretold 10 ms. Value:
+ * what is charged, in s.
+ */
+static uint64_t stopped_s(unsigned int clients, bool of_new)
 {
 	struct found f = prepare(0, 0);
-	uint64_t at = NOW, charged;
+	uint64_t at = NOW, charged = 0;
 
 	for (unsigned int i = 0; i < clients; i++) {
-		struct seat *s = engine_sit(f.place, f.turn, false, at);
+		struct place *p = of_new ? engine_join(f.engine, &half, at) : f.place;
+		struct seat *s = engine_sit(p, f.turn, false, at);
 
 		atomic_store(&f.turn->busy_since_ns, at);
 		atomic_store(&f.turn->done_by_ns, at + 10 * MS);
 		at += 2000 * MS;
 		engine_rise(s, at, false);
+		if (!of_new)
+			continue;
+		arbiter_step(f.engine->arbiter, at);
+		charged += engine_totals(p, at).charged_ns;
+		engine_leave(p, at);
 	}
 	arbiter_step(f.engine->arbiter, at);
-	charged = engine_totals(f.place, at).charged_ns / (1000 * MS);
+	charged = (charged + engine_totals(f.place, at).charged_ns) / (1000 * MS);
 	engine_leave(f.place, at);
 	engine_free(f.engine);
 	free(f.turn);
@@ -278,11 +287,12 @@ static uint64_t stopped_s(unsigned int clients)
 
 static void test_stopped(void)
 {
-	uint64_t few = stopped_s(5), many = stopped_s(200);
+	uint64_t few = stopped_s(5, false), many = stopped_s(200, false), new = stopped_s(200, true);
 
 	tap_ok(few <= 1, "a few clients that were stopped are believed what they foretold: %llu s of 10 are charged",
 	       (unsigned long long)few);
 	tap_ok(many >= 400 - 10 - 4, "many are not: %llu s of 400", (unsigned long long)many);
+	tap_ok(new >= 400 - 10 - 4, "nor where each is of a tenant of its own: %llu s of 400", (unsigned long long)new);
 }
 
 /*

@@ -59,9 +59,8 @@ struct place {
 	uint64_t longest_ns, bypassed;	/* of clients that have ended */
 	/* launches that were let pass the closed gate: since when, what they took of the engine, and the last one */
 	uint64_t pass_since_ns, pass_took_ns, pass_at_ns;
-	uint64_t excused_ns, excused_at_ns; /* of late, not charged to clients that were stopped; as of this time */
-	uint64_t resumed_ns, away_ns;	    /* charged by a predecessor, and used since then */
-	uint64_t absent_ns, found_ns;	    /* the time without a meted, and its end */
+	uint64_t resumed_ns, away_ns; /* charged by a predecessor, and used since then */
+	uint64_t absent_ns, found_ns; /* the time without a meted, and its end */
 	int64_t resumed_lag_ns;
 	struct arbiter_rights resumed;
 	bool handed_over;		    /* the totals were handed over by a predecessor, and not read from pages */
@@ -78,7 +77,8 @@ struct engine {
 	unsigned int seats, deaf;
 	uint64_t hold_ns; /* turns of an earlier meted last until then */
 	uint64_t sampled_ns;
-	bool still; /* no total has changed since then, unless it is in use now */
+	uint64_t excused_ns, excused_at_ns; /* of late, not charged to clients that were stopped; as of this time */
+	bool still;			    /* no total has changed since then, unless it is in use now */
 };
 
 static inline uint64_t max_u64(uint64_t a, uint64_t b)
