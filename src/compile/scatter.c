@@ -104,6 +104,44 @@ static LLVMValueRef address_of(struct emit *e, LLVMValueRef at, LLVMValueRef lan
 	return LLVMBuildExtractElement(e->b, at, lane, "");
 }
 
+/* What lane 0 has, and in the second half what the first lane of it has. */
+static LLVMValueRef first_of_halves(struct emit *e, LLVMValueRef v)
+{
+	LLVMValueRef each[LANES];
+
+	for (uint32_t i = 0; i < LANES; i++)
+		each[i] = LLVMConstInt(e->i32, i / (LANES / 2) * (LANES / 2), false);
+	return LLVMBuildShuffleVector(e->b, v, LLVMGetUndef(LLVMTypeOf(v)), LLVMConstVector(each, LANES), "");
+}
+
+/*
+ * A group of all lanes is looked at by halves, as all lanes together are: each may be a row, or at one place. Value: n
+ * where they are neither.
+ */
+static LLVMValueRef halves_pattern(struct emit *e, const struct scatter *x, uint64_t bytes, LLVMValueRef n)
+{
+	LLVMBasicBlockRef from[2] = { LLVMGetInsertBlock(e->b), new_block(e) }, on = new_block(e);
+	LLVMValueRef all, first, row, one, in[2] = { n, NULL };
+	LLVMTypeRef t = e->i64;
+
+	all = LLVMBuildICmp(e->b, LLVMIntEQ, x->here, LLVMConstAllOnes(e->i32), "");
+	all = LLVMBuildAnd(e->b, all, LLVMBuildNot(e->b, LLVMBuildOr(e->b, x->is_one, x->is_row, ""), ""), "");
+	LLVMBuildCondBr(e->b, expected(e, LLVMBuildNot(e->b, all, "")), on, from[1]);
+	LLVMPositionBuilderAtEnd(e->b, from[1]);
+	first = first_of_halves(e, x->base);
+	one = value_all(e, LLVMBuildICmp(e->b, LLVMIntEQ, x->base, first, ""));
+	row = LLVMBuildSub(e->b, x->base, steps(t, LANES / 2, bytes), "");
+	row = value_all(e, LLVMBuildICmp(e->b, LLVMIntEQ, row, first, ""));
+	in[1] = LLVMBuildSelect(e->b, row, LLVMConstInt(t, bytes, false), n, "");
+	in[1] = LLVMBuildSelect(e->b, one, LLVMConstInt(t, 2, false), in[1], "");
+	from[1] = LLVMGetInsertBlock(e->b);
+	LLVMBuildBr(e->b, on);
+	LLVMPositionBuilderAtEnd(e->b, on);
+	n = LLVMBuildPhi(e->b, t, "");
+	LLVMAddIncoming(n, in, from, 2);
+	return n;
+}
+
 /* Finds out whether the addresses are one behind the other. Value: how many pieces of memory are touched. It asks the
  * registers and not the addresses, so that LLVM finds the same for loads beside each other. */
 static LLVMValueRef scatter_pattern(struct emit *e, struct scatter *x)
@@ -111,7 +149,7 @@ static LLVMValueRef scatter_pattern(struct emit *e, struct scatter *x)
 	const uint64_t bytes = access_bytes(x->a);
 	const uint32_t period = x->first_lane ? LANES : LANES / 2;
 	LLVMTypeRef t = e->i64;
-	LLVMValueRef from, one, row, n, halves[LANES], other;
+	LLVMValueRef from, one, row, n, other;
 	LLVMValueRef first = address_of(e, x->base, x->first_lane ? x->first_lane : LLVMConstNull(t));
 
 	if (x->first_lane) {
@@ -121,10 +159,7 @@ static LLVMValueRef scatter_pattern(struct emit *e, struct scatter *x)
 		row = value_spread(e, row);
 		n = LLVMBuildZExt(e->b, value_intrinsic(e, "llvm.ctpop", e->i32, &x->here, 1), t, "");
 	} else {
-		for (uint32_t i = 0; i < LANES; i++)
-			halves[i] = LLVMConstInt(e->i32, i / (LANES / 2) * (LANES / 2), false);
-		row = from = LLVMBuildShuffleVector(e->b, x->base, LLVMGetUndef(LLVMTypeOf(x->base)),
-						    LLVMConstVector(halves, LANES), "");
+		row = from = first_of_halves(e, x->base);
 		n = LLVMConstInt(t, LANES, false);
 	}
 	one = scatter_all(e, x, LLVMBuildICmp(e->b, LLVMIntEQ, x->base, from, ""));
@@ -144,7 +179,8 @@ static LLVMValueRef scatter_pattern(struct emit *e, struct scatter *x)
 		second = LLVMBuildSub(e->b, second, LLVMConstInt(t, bytes * (LANES / 2), false), "");
 		x->is_row = LLVMBuildAnd(e->b, row, LLVMBuildICmp(e->b, LLVMIntEQ, first, second, ""), "");
 	}
-	return LLVMBuildSelect(e->b, one, other, n, "");
+	n = LLVMBuildSelect(e->b, one, other, n, "");
+	return x->first_lane && !e->flow->few ? halves_pattern(e, x, bytes, n) : n;
 }
 
 LLVMValueRef access_sectors(struct emit *e, LLVMValueRef at, uint32_t bytes)

@@ -65,10 +65,13 @@ uint32_t single_count(const struct emit *e, uint32_t end)
 static void count_touched(struct lane *x)
 {
 	struct emit *e = x->e;
-	LLVMValueRef first = group_first(e), last = group_last(e), n, far, maybe = LLVMConstNull(e->i1), a, b, gap;
+	LLVMValueRef first = group_first(e), last = group_last(e), n, far, maybe = LLVMConstNull(e->i1), a, b, gap, all;
 	LLVMBasicBlockRef apart = new_block(e), look = new_block(e), on = new_block(e);
 	uint32_t loads = 0;
 
+	/* each half of all lanes may be a row or a place of its own */
+	all = LLVMBuildICmp(e->b, LLVMIntEQ, e->here, LLVMConstAllOnes(e->i32), "");
+	last = LLVMBuildSelect(e->b, all, LLVMConstInt(e->i32, LANES / 2 - 1, false), last, "");
 	n = LLVMBuildSub(e->b, LLVMConstInt(e->i64, LANES, false), e->absent, "");
 	far = LLVMBuildZExt(e->b, LLVMBuildSub(e->b, last, first, ""), e->i64, "");
 	for (uint32_t k = 0; k < x->places; k++) {

@@ -273,6 +273,15 @@ static const char text[] =
 	"\t@%p5 mov.u64 %d10, %d4; st.u32 [%d10], %r12; add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, %r7; @%p3 bra L1;\n"
 	"\tld.local.v4.b32 {%r3, %r4, %r5, %r6}, [%d3]; xor.b32 %r3, %r3, %r4; xor.b32 %r5, %r5, %r6;\n"
 	"\tmad.lo.u32 %r3, %r3, 31, %r5; red.global.add.u32 [%d8], %r3; ret;\n}\n"
+	/* lanes that have parted are together again, but no line any more, and load two rows: each half of them one */
+	".visible .entry halved(.param .u64 po)\n{\n"
+	"\t.reg .pred %p<3>; .reg .b32 %r<20>; .reg .b64 %d<9>; .shared .align 8 .b8 s[512];\n"
+	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; mov.u32 %r3, s; shl.b32 %r4, %r1, 2; add.u32 %r3, %r3, %r4;\n"
+	"\tand.b32 %r5, %r1, 15; st.shared.u32 [%r3], %r5; ld.shared.u32 %r5, [%r3]; mad.wide.u32 %d2, %r5, 4, %d1;\n"
+	"\tmov.u32 %r6, %r1; and.b32 %r7, %r5, 1; setp.eq.u32 %p1, %r7, 0; @%p1 bra L1; add.u32 %r6, %r6, 5;\n"
+	"L1:\n\tld.global.u32 %r13, [%d2+4096]; mul.wide.u32 %d4, %r5, 4; sub.s64 %d4, %d2, %d4;\n"
+	"\tld.global.u32 %r14, [%d4+4096]; mad.lo.u32 %r12, %r6, 31, %r13; add.u32 %r12, %r12, %r14;\n"
+	"\tmad.wide.u32 %d3, %r1, 4, %d1; st.global.u32 [%d3], %r12; ret;\n}\n"
 	/* arrays of a thread's own: written as vectors, read where each lane says */
 	".visible .entry locals(.param .u64 po, .param .u32 who, .param .u64 far)\n{\n"
 	"\t.reg .pred %p<4>; .reg .b32 %r<40>; .reg .b64 %d<20>; .local .align 16 .b8 own[64];\n"
@@ -726,6 +735,8 @@ static void test_stacks(void)
 		ok(compare("stacks", one, shapes[i], 9, 1) && same_results());
 		ok(compare("stacks", one, shapes[i], 9, 4096) && same_results());
 	}
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+		ok(compare("halved", some, shapes[i], 0, 0) && same_results() && !outcomes[1].r);
 	ok(compare("stacks", one, block, 40, DEVICE_BYTES) && same_fault() && outcomes[1].fault.thread[0] == 40);
 	ok(compare("stacks", one, block, 9, 2) && same_fault() && outcomes[1].fault.kind == PTX_FAULT_MISALIGNED);
 }
