@@ -89,6 +89,29 @@ static LLVMValueRef narrow(struct arith *a, LLVMValueRef v, uint32_t bits, bool 
 	return LLVMBuildAShr(a->b, LLVMBuildShl(a->b, v, number(v, 32 - bits), ""), number(v, 32 - bits), "");
 }
 
+/* prmt_of() of softdev/ptx/int.h: each byte of the result is one of eight, or eight times its highest bit. */
+static LLVMValueRef permute(struct arith *a, LLVMValueRef *x, uint32_t select)
+{
+	LLVMBuilderRef b = a->e->b;
+	LLVMTypeRef t = LLVMTypeOf(x[1]);
+	const uint32_t count = (value_is_lanes(x[1]) ? LLVMGetVectorSize(t) : 1) * 4;
+	LLVMTypeRef bytes = LLVMVectorType(a->e->i8, count);
+	LLVMValueRef from[LANES * 4], sign[LANES * 4], seven[LANES * 4], v, signs;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t s = select >> i % 4 * 4;
+
+		from[i] = LLVMConstInt(a->e->i32, (s & 4 ? count : 0) + i / 4 * 4 + (s & 3), false);
+		sign[i] = LLVMConstInt(a->e->i32, (s & 8 ? count : 0) + i, false);
+		seven[i] = LLVMConstInt(a->e->i8, 7, false);
+	}
+	v = LLVMBuildShuffleVector(b, LLVMBuildBitCast(b, x[1], bytes, ""), LLVMBuildBitCast(b, x[2], bytes, ""),
+				   LLVMConstVector(from, count), "");
+	signs = LLVMBuildAShr(b, v, LLVMConstVector(seven, count), "");
+	v = LLVMBuildShuffleVector(b, v, signs, LLVMConstVector(sign, count), "");
+	return LLVMBuildBitCast(b, v, t, "");
+}
+
 /* Any function of three bits, as its table says. */
 static LLVMValueRef logic(struct arith *a, LLVMValueRef *x, uint32_t table)
 {
@@ -264,6 +287,8 @@ static LLVMValueRef integer(struct arith *a, const struct compile_op *o, const s
 		return funnel(a, x, "llvm.fshr");
 	case CODE_LOGIC:
 		return logic(a, x, (uint32_t)o->operand[4].value);
+	case CODE_PERMUTE:
+		return permute(a, x, (uint32_t)o->operand[3].value);
 	case CODE_COUNT_BITS:
 		return value_intrinsic(a->e, "llvm.ctpop", LLVMTypeOf(x[1]), &x[1], 1);
 	case CODE_EQ:

@@ -18,6 +18,7 @@
 #include "compile/leave.h"
 #include "compile/loop.h"
 #include "compile/operation.h"
+#include "compile/product.h"
 #include "compile/root.h"
 #include "compile/single.h"
 #include "compile/strip.h"
@@ -266,6 +267,9 @@ static bool make_operation(struct emit *e, const struct plan *p)
 		break;
 	case HOW_SHUFFLE:
 		make_shuffle(e, p);
+		break;
+	case HOW_PRODUCT:
+		make_product(e);
 		break;
 	case HOW_STRONG:
 		value_store(e, LLVMConstInt(e->i8, 1, false),

@@ -208,6 +208,7 @@ static const struct inline_row rows[] = {
 	{ "shf.l.wrap.b32", CODE_FUNNEL_L, 0, 0 },
 	{ "shf.r.wrap.b32", CODE_FUNNEL_R, 0, 0 },
 	{ "lop3.b32", CODE_LOGIC, 0, 0 },
+	{ "prmt.b32", CODE_PERMUTE, 0, 0 },
 	{ "popc.b32", CODE_COUNT_BITS, 0, 0 },
 	{ "div.u32", CODE_DIV_U, 0, 0 },
 	{ "div.s32", CODE_DIV_S, 0, 0 },
@@ -846,6 +847,8 @@ static void plan_any(const struct flow *f, uint32_t i, const struct state *s, co
 	ret->row = has_wide(o) ? NULL : inline_row(o->name);
 	if (ret->row && ret->row->code == CODE_LOGIC && !is_fixed(&o->operand[4]))
 		ret->row = NULL; /* its table is not known */
+	if (ret->row && ret->row->code == CODE_PERMUTE && !is_fixed(&o->operand[3]))
+		ret->row = NULL; /* nor which bytes */
 	if (ret->row) {
 		plan_inline(f, o, s, ret);
 		return;
@@ -855,6 +858,10 @@ static void plan_any(const struct flow *f, uint32_t i, const struct state *s, co
 	    (!strcmp(o->name, "%special.b32") && plan_special(f, o, ret)) ||
 	    (!kept && !strncmp(o->name, "shfl.", 5) && plan_shuffle(f, o, s, ret)))
 		return;
+	if (o->product.rows && f->request->dots && !kept) {
+		ret->how = HOW_PRODUCT;
+		return;
+	}
 	plan_call(f, o, s, ret);
 	if (kept)
 		plan_group_call(f, o, s, ret);
@@ -916,7 +923,7 @@ void plan_apply(const struct flow *f, uint32_t i, const struct plan *p, struct s
 	}
 	for (uint32_t k = 0; k < o->more_defs; k++)
 		if ((r = flow_reg(f, &o->more[k])) != UINT32_MAX)
-			s[r] = (struct state){ .shape = SHAPE_LANES, .synced = true };
+			s[r] = (struct state){ .shape = SHAPE_LANES, .synced = p->how == HOW_CALL || f->through };
 	for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
 		if (o->defs >> k & 1 && (r = flow_reg(f, &o->operand[k])) != UINT32_MAX) {
 			s[r] = p->result[k];

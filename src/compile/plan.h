@@ -87,6 +87,7 @@ enum code {
 	CODE_FUNNEL_L,
 	CODE_FUNNEL_R,
 	CODE_LOGIC,
+	CODE_PERMUTE, /* bytes, by a number */
 	CODE_COUNT_BITS,
 	CODE_DIV_U, /* of 32 bits */
 	CODE_DIV_S,
@@ -146,6 +147,7 @@ enum how {
 	HOW_SPECIAL, /* a special register */
 	HOW_LOCAL,   /* the address of local memory in each lane */
 	HOW_SHUFFLE, /* between lanes given by constants */
+	HOW_PRODUCT, /* of fragments of bytes: product.h */
 	HOW_STRONG,
 	HOW_MEET,  /* a barrier of a block that consists of this warp */
 	HOW_LEAVE, /* ends the compiled section */

@@ -435,6 +435,37 @@ static const char facts[] =
 	"\tadd.f32 %f19, %f19, %f20; xor.b32 %r12, %r10, %r11; st.global.v4.f32 [%d1+32], {%f17, %f18, %f19, %f23};\n"
 	"\tadd.ftz.f32 %f24, %f24, %f25; add.ftz.f32 %f30, %f30, %f34; st.global.v4.f32 [%d1+48], {%f24, %f30, %f33, "
 	"%f31}; ret;\n}\n"
+	/* products of fragments of bytes with a sign and without, of lanes and of one number, and bytes chosen by
+	   number */
+	".visible .entry products(.param .u64 po, .param .u32 from, .param .u32 turns)\n{\n"
+	"\t.reg .pred %p; .reg .b32 %r<60>; .reg .b64 %d<4>;\n"
+	"\tmov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r1, %r2, 64, %r1; ld.param.u64 %d1, [po];\n"
+	"\tld.param.u32 %r3, [from]; ld.param.u32 %r4, [turns]; mad.wide.u32 %d1, %r1, 64, %d1;\n"
+	"\tmad.lo.u32 %r5, %r1, 0x9e3779b1, %r3; mov.u32 %r9, 0; mov.u32 %r40, 0; mov.u32 %r41, %r1;\n"
+	"\tmov.u32 %r20, 0; mov.u32 %r21, 0; mov.u32 %r22, 0x7fffffff; mov.u32 %r23, %r3; mov.u32 %r24, 1; mov.u32 "
+	"%r25, %r1;\n"
+	"\tmov.u32 %r26, 0; mov.u32 %r27, 0; mov.u32 %r28, 5; mov.u32 %r29, 6; mov.u32 %r30, 0; mov.u32 %r31, 0;\n"
+	"L1:\n\tmad.lo.u32 %r5, %r5, 1664525, 1013904223; shr.u32 %r10, %r5, 7; xor.b32 %r10, %r10, %r5;\n"
+	"\tmul.lo.u32 %r11, %r10, 0x85ebca6b; mul.lo.u32 %r12, %r11, 0xc2b2ae35; mad.lo.u32 %r13, %r12, 3, %r1;\n"
+	"\tprmt.b32 %r14, %r10, %r11, 0xba98; prmt.b32 %r15, %r12, %r13, 0x5410; prmt.b32 %r16, %r13, %r10, 0x3c7f;\n"
+	"\tprmt.b32 %r17, %r3, %r4, 0x9065; prmt.b32 %r18, %r10, %r12, %r5;\n"
+	"\tmma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r20, %r21}, {%r10}, {%r11}, {%r20, %r21};\n"
+	"\tmma.sync.aligned.m8n8k16.row.col.s32.u8.s8.s32 {%r22, %r23}, {%r12}, {%r11}, {%r22, %r23};\n"
+	"\tmma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r24, %r25}, {%r3}, {%r13}, {%r25, %r24};\n"
+	"\tmma.sync.aligned.m8n8k16.row.col.s32.s8.u8.s32 {%r26, %r27}, {%r10}, {%r11}, {%r26, %r27};\n"
+	"\tmma.sync.aligned.m8n8k16.row.col.satfinite.s32.s8.s8.s32 {%r28, %r29}, {%r10}, {%r12}, {%r22, %r23};\n"
+	"\tmma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%r32, %r33, %r34, %r35}, {%r10, %r14}, {%r13}, {%r40, "
+	"%r40, "
+	"%r20, %r41};\n"
+	"\tmma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%r36, %r37, %r38, %r39}, {%r10, %r11, %r14, %r15}, {%r12, "
+	"%r4}, {%r32, %r33, %r34, %r35};\n"
+	"\tmma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r42, %r43, %r44, %r45}, {%r16, %r11, %r13, %r17}, {%r18, "
+	"%r15}, {%r36, %r37, %r39, %r38};\n"
+	"\txor.b32 %r30, %r30, %r42; add.u32 %r31, %r31, %r43; xor.b32 %r5, %r5, %r44; add.u32 %r41, %r41, %r45;\n"
+	"\tadd.u32 %r9, %r9, 1; setp.lt.u32 %p, %r9, %r4; @%p bra L1;\n"
+	"\tst.global.v4.u32 [%d1], {%r20, %r21, %r22, %r23}; st.global.v4.u32 [%d1+16], {%r24, %r25, %r26, %r27};\n"
+	"\tst.global.v4.u32 [%d1+32], {%r28, %r29, %r30, %r31}; st.global.v4.u32 [%d1+48], {%r41, %r5, %r17, %r18}; "
+	"ret;\n}\n"
 	/*
 	 * Barriers of all kinds in a loop, with registers of all shapes before and behind them: the same in all lanes,
 	 * a row, halves where the block is 16 wide, a pattern, and one that is a row on the one way and none on the
@@ -665,6 +696,9 @@ static void test_facts(void)
 	for (uint32_t k = 0; k < 4 * sizeof(shapes) / sizeof(shapes[0]); k++)
 		tap_ok(compare("meets", three, shapes[k / 4], k % 4, 5) && same_results() && !outcomes[1].r,
 		       "barriers, blocks of %u x %u, way %u", shapes[k / 4].x, shapes[k / 4].y, k % 4);
+	for (uint32_t k = 0; k < sizeof(starts) / sizeof(starts[0]); k++)
+		tap_ok(compare("products", three, block, starts[k], 1 + k * 7) && same_results() && !outcomes[1].r,
+		       "products of fragments and chosen bytes, from 0x%x", starts[k]);
 	for (uint32_t k = 0; k < 3; k++)
 		tap_ok(compare("strips", (struct dims){ 1, 1, 1 }, block, k * 8, 1 + k * 7) && same_results() &&
 			       !outcomes[1].r,

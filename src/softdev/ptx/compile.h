@@ -15,9 +15,9 @@
 #include "softdev/ptx/engine.h"
 
 #define COMPILE_OPERANDS 6u
-#define COMPILE_OPS_MAX 2000u	 /* per function: above it the function is interpreted */
-#define COMPILE_REGS_MAX 1024u	 /* places of its frame, likewise */
-#define COMPILE_LIVE_MAX 250000u /* operations times places, which bounds the compile time */
+#define COMPILE_OPS_MAX 5000u	  /* per function: above it the function is interpreted */
+#define COMPILE_REGS_MAX 1024u	  /* places of its frame, likewise */
+#define COMPILE_LIVE_MAX 1000000u /* operations times places, which bounds the compile time */
 #define COMPILE_PARTS_MAX                                                                                              \
 	15000u /* the limit for functions that also get code for groups of lanes, which takes twice                    \
 		* as long */
@@ -26,11 +26,12 @@
 				    * others */
 #define COMPILE_QUANTUM_STRONG 256 /* in a function that accesses memory which others change */
 
-#define COMPILE_RUN_SYMBOL "mete_run"	      /* compiled_fn */
-#define COMPILE_ENTRIES_SYMBOL "mete_entries" /* a byte for each operation: where mete_run may begin, COMPILE_ENTRY_   \
-					       */
-#define COMPILE_ENTRY_ALL 1u		      /* with all 32 lanes */
-#define COMPILE_ENTRY_GROUP 2u		      /* with fewer */
+#define COMPILE_RUN_SYMBOL "mete_run" /* compiled_fn */
+#define COMPILE_ENTRIES_SYMBOL                                                                                         \
+	"mete_entries"	       /* a byte for each operation: where mete_run may begin, COMPILE_ENTRY_                  \
+				*/
+#define COMPILE_ENTRY_ALL 1u   /* with all 32 lanes */
+#define COMPILE_ENTRY_GROUP 2u /* with fewer */
 #define COMPILE_LIBRARY "libmete-compile.so.0"
 #define COMPILE_SYMBOL "mete_compile"
 
@@ -63,6 +64,16 @@ enum compile_kind {
 	COMPILE_END,	 /* the same, and nothing follows */
 };
 
+/*
+ * A product of fragments in 8 columns whose elements are bytes, those of B with a sign, and sums of 32 bits: d, a, b, c
+ * stand in this order in compile_op.more, as matrix.h says.
+ */
+struct compile_product {
+	uint8_t rows; /* tiles of 8 rows each; 0: it is another one, or none */
+	uint8_t deep; /* tiles along the sum, of 16 elements */
+	bool a_signed;
+};
+
 struct compile_op {
 	const char *name; /* the row's pattern */
 	uint8_t kind;	  /* enum compile_kind */
@@ -77,6 +88,7 @@ struct compile_op {
 	struct compile_operand operand[COMPILE_OPERANDS], guard;
 	const struct compile_operand *more; /* of fragments of matrices; the first `more_defs` are results */
 	uint32_t more_count, more_defs;	    /* if there are any, there is no guard */
+	struct compile_product product;
 };
 
 /* How threads are laid out in warps; each layout has code of its own. */

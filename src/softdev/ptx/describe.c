@@ -110,6 +110,17 @@ static const struct row *row_of(const struct function *f, const struct op *o)
 	return n == UINT32_MAX ? NULL : isa_row(isa, n);
 }
 
+static struct compile_product product_of(const struct op_list *l, const struct matrix_use *u)
+{
+	const uint32_t rows = u->m / 8u, deep = rows ? u->a.tiles / rows : 0, b = rows * 2 + u->a.tiles;
+
+	if ((u->a.element != EL_s8 && u->a.element != EL_u8) || u->b.element != EL_s8 || u->n != 8 || u->saturate ||
+	    u->sparse || u->group || rows > 2 || deep > 2 || u->b.tiles != deep || u->d.first || l->defs != rows * 2 ||
+	    u->a.first != l->defs || u->b.first != b || u->c.first != b + deep || l->count != b + deep + rows * 2)
+		return (struct compile_product){ 0 };
+	return (struct compile_product){ (uint8_t)rows, (uint8_t)deep, u->a.element == EL_s8 };
+}
+
 /* Fragments, and what lies beside them: an address or two descriptors, and whether C counts or how far rows are apart.
  */
 static void matrix_operands(const struct function *f, const struct op *o, struct compile_op *c,
@@ -128,6 +139,8 @@ static void matrix_operands(const struct function *f, const struct op *o, struct
 	c->more = *more;
 	c->more_count = o->list->count;
 	c->more_defs = o->list->defs;
+	if (!memory && o->a == LOC_NONE && o->c == LOC_NONE)
+		c->product = product_of(o->list, u);
 	for (uint32_t k = 0; k < o->list->count; k++)
 		*(*more)++ = operand(f, o->list->loc[k], u->d.element == EL_f64 ? 8 : 4);
 }

@@ -102,6 +102,7 @@ static struct key key_of(const struct compile_request *q)
 			put_operand(&k, &o->operand[n]);
 		put_operand(&k, &o->guard);
 		put_number(&k, o->more_count | (uint64_t)o->more_defs << 32);
+		put_number(&k, o->product.rows | (uint64_t)o->product.deep << 8 | (uint64_t)o->product.a_signed << 16);
 		for (uint32_t n = 0; n < o->more_count; n++)
 			put_operand(&k, &o->more[n]);
 	}
