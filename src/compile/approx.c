@@ -82,18 +82,19 @@ static LLVMValueRef short_of(struct approx *a, LLVMValueRef x)
 /* ex2_f64_of() */
 static LLVMValueRef ex2_wide(struct approx *a, LLVMValueRef x)
 {
-	static const double p[] = { 0x1.b5253d395e7c4p-24, 0x1.62c0223a5c824p-20,
-				    0x1.ffcbfc588b0c7p-17, 0x1.430912f86c787p-13,
-				    0x1.5d87fe78a6731p-10, 0x1.3b2ab6fba4e77p-7,
-				    0x1.c6b08d704a0c0p-5,  0x1.ebfbdff82c58fp-3,
-				    0x1.62e42fefa39efp-1,  1.0 };
+	static const double even[] = { 0x1.62c0223a5c824p-20, 0x1.430912f86c787p-13, 0x1.3b2ab6fba4e77p-7,
+				       0x1.ebfbdff82c58fp-3, 1.0 };
+	static const double odd[] = { 0x1.b5253d395e7c4p-24, 0x1.ffcbfc588b0c7p-17, 0x1.5d87fe78a6731p-10,
+				      0x1.c6b08d704a0c0p-5, 0x1.62e42fefa39efp-1 };
 	LLVMBuilderRef b = a->e->b;
-	LLVMValueRef shifted = add(a, x, ROUNDER), r, power;
+	LLVMValueRef shifted = add(a, x, ROUNDER), r, q, v, power;
 
 	r = LLVMBuildFSub(b, x, LLVMBuildFSub(b, shifted, real(a->f64, ROUNDER), ""), "");
+	q = multiply(a, r, r);
 	power = LLVMBuildAdd(b, bits_of(a, shifted), value_number(a->i64, 1023), "");
 	power = f64_of(a, LLVMBuildShl(b, power, value_number(a->i64, 52), ""));
-	return multiply(a, polynomial(a, r, p, sizeof(p) / sizeof(p[0])), power);
+	v = multiply(a, polynomial(a, q, odd, sizeof(odd) / sizeof(odd[0])), r);
+	return multiply(a, LLVMBuildFAdd(b, v, polynomial(a, q, even, sizeof(even) / sizeof(even[0])), ""), power);
 }
 
 /* ex2_of() */

@@ -12,22 +12,21 @@
 /* 1.5 * 2^52: adding it rounds to an integer, which then stands in the low bits. */
 #define ROUNDER 0x1.8p52
 
-/* 2^x of |x| < 1000; relative error 2^-37. */
+/* 2^x of |x| < 1000; relative error 2^-37. Even and odd powers are summed apart, which makes the chain half as long. */
 static inline f64 ex2_f64_of(f64 x)
 {
-	const f64 shifted = x + ROUNDER, r = x - (shifted - ROUNDER);
-	f64 p = 0x1.b5253d395e7c4p-24; /* ln2^n / n! */
+	const f64 shifted = x + ROUNDER, r = x - (shifted - ROUNDER), q = r * r;
+	f64 even = 0x1.62c0223a5c824p-20, odd = 0x1.b5253d395e7c4p-24; /* ln2^n / n! */
 
-	p = p * r + 0x1.62c0223a5c824p-20;
-	p = p * r + 0x1.ffcbfc588b0c7p-17;
-	p = p * r + 0x1.430912f86c787p-13;
-	p = p * r + 0x1.5d87fe78a6731p-10;
-	p = p * r + 0x1.3b2ab6fba4e77p-7;
-	p = p * r + 0x1.c6b08d704a0c0p-5;
-	p = p * r + 0x1.ebfbdff82c58fp-3;
-	p = p * r + 0x1.62e42fefa39efp-1;
-	p = p * r + 1.0;
-	return p * f64_of((bits64(shifted) + 1023) << 52);
+	even = even * q + 0x1.430912f86c787p-13;
+	odd = odd * q + 0x1.ffcbfc588b0c7p-17;
+	even = even * q + 0x1.3b2ab6fba4e77p-7;
+	odd = odd * q + 0x1.5d87fe78a6731p-10;
+	even = even * q + 0x1.ebfbdff82c58fp-3;
+	odd = odd * q + 0x1.c6b08d704a0c0p-5;
+	even = even * q + 1.0;
+	odd = odd * q + 0x1.62e42fefa39efp-1;
+	return (odd * r + even) * f64_of((bits64(shifted) + 1023) << 52);
 }
 
 static inline f32 ex2_of(f32 x)
