@@ -755,6 +755,9 @@ static void test_newcomers(void)
 		{ 1000, 4, 10, 1, 1, 0.47, 0.42, 0 },
 		{ 2000, 4, 0, 1, 0, 0.47, 0.4, 0 },
 		{ 2000, 4, 0, 1, 1, 0.45, 0.27, 0 },
+		/* Of these several are at work at once, and it misses more than is made good (docs/threats.md). */
+		{ 4000, 4, 0, 1, 0, 0.25, 0.15, 0 },
+		{ 8000, 4, 0, 1, 0, 0.2, 0.14, 0 },
 	};
 
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(*rows); i++)
