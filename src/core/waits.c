@@ -386,7 +386,8 @@ static bool is_alone_locked(const struct pace *p, const struct stream *s)
 static void note_event(struct pace *p, const struct stream *s, face_marker event, uint64_t ticket)
 {
 	pthread_mutex_lock(&p->lock);
-	if (is_alone_locked(p, s) && atomic_load(&recordings) == ticket)
+	/* In a captured stream it would have been made a node, and be as it was: an earlier one, which has happened. */
+	if (is_alone_locked(p, s) && atomic_load(&recordings) == ticket && !capture_going())
 		atomic_store_explicit(&p->left_event, event, memory_order_relaxed);
 	pthread_mutex_unlock(&p->lock);
 }
