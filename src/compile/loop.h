@@ -9,8 +9,8 @@
  * everything is as if they had run together: memory, registers, the lanes that wait at each exit and since when, the
  * numbers of instructions, lanes and pieces of memory (loop_log.c, softdev/ptx/rounds.h).
  *
- * A loop that has loops inside runs like this too, as one (loop_find_nest). It may write to the lane's own local memory
- * at once: what was there is saved in front of the first lane, and put back where the loop is given up.
+ * A loop may write to the lane's own local memory at once: what was there is saved in front of the first lane, and put
+ * back where the loop is given up. A loop that has loops inside runs like this too, as one (loop_find_nest).
  */
 #pragma once
 
