@@ -11,9 +11,32 @@
 
 #include <stddef.h>
 
+/* They are one array, so that one register has where all of them are. */
+static LLVMValueRef new_places(struct emit *e)
+{
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
+	LLVMValueRef from = LLVMConstInt(e->i32, (uint64_t)e->log_count++ * LANES * COMPILE_ROUNDS, false), at,
+		     all = LLVMConstInt(e->i32, (uint64_t)e->log_count * LANES * COMPILE_ROUNDS, false);
+
+	if (!e->log_all) {
+		LLVMPositionBuilderBefore(e->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(e->function)));
+		e->log_all = LLVMBuildArrayAlloca(e->b, e->i64, all, "");
+		LLVMSetAlignment(e->log_all, VECTOR_ALIGN);
+	}
+	LLVMSetOperand(e->log_all, 0, all);
+	LLVMPositionBuilderBefore(e->b, LLVMGetNextInstruction(e->log_all));
+	at = LLVMBuildGEP2(e->b, e->i64, e->log_all, &from, 1, "");
+	LLVMPositionBuilderAtEnd(e->b, here);
+	return at;
+}
+
 LLVMValueRef log_places(struct loop *l)
 {
-	return value_array_of(l->e, &l->e->log_at[l->logs++], l->e->i64, LANES * COMPILE_ROUNDS);
+	LLVMValueRef *at = &l->e->log_at[l->logs++];
+
+	if (!*at)
+		*at = new_places(l->e);
+	return *at;
 }
 
 LLVMValueRef log_place(struct loop *l, LLVMValueRef array, LLVMValueRef round, LLVMValueRef lane)

@@ -33,6 +33,8 @@ struct emit {
 	LLVMValueRef store_at[2], store_value[2][4];		   /* the same for scatter.c, by width */
 	/* arrays of loop_log.c, likewise: of blocks, of addresses, of what is written */
 	LLVMValueRef log_lanes[LOG_BLOCKS_MAX], log_at[LOG_PLACES_MAX], log_value[EFFECTS_MAX][4];
+	LLVMValueRef log_all; /* that all of log_at lie in, one behind the other */
+	uint32_t log_count;
 	LLVMValueRef log_ends, log_local;				       /* of loop_lane.c */
 	LLVMValueRef log_nest[LOG_BLOCKS_MAX], log_nest_at[NEST_SPOTS_MAX][3]; /* of loops in loops */
 	LLVMBasicBlockRef *code;					       /* of each block */
