@@ -52,6 +52,7 @@
 #define GUARD_MOST_NS (2000 * MS)
 #define EPSILON_NS (1.0 * US)
 #define HEARTBEAT_NS (1000 * MS)
+#define LINGER_NS (50 * MS)	/* so long who has nothing to do keeps its place, where turns are rounded */
 #define WORK_NS (10 * MS)	/* edges are taken so often while there is work: a client keeps WIRE_EDGES of them */
 #define ABSENT_NS (1 * MS)	/* who is opened and does nothing for so long is asleep, for all we know */
 #define ABSENT_MOST 2u		/* and is given twice as long each time, so many times */

@@ -115,7 +115,14 @@ double rights_guaranteed(const struct arbiter *a, int i)
 
 double rights_slack(const struct arbiter *a, int i)
 {
-	return rights_guaranteed(a, i) * ARREARS_CYCLES * (double)places_base_ns(a, pool_of(&a->tenant[i]));
+	enum pool p = pool_of(&a->tenant[i]);
+	double cycle = (double)places_base_ns(a, p);
+
+	/* Between two of its turns a tenant is behind by as much as the others have in a cycle, however long that is.
+	 */
+	if (a->placed[p])
+		cycle = fmax(cycle, 0.8 * (double)places_cycle_ns(a, p));
+	return rights_guaranteed(a, i) * ARREARS_CYCLES * cycle;
 }
 
 /* What it has not used yet of the engine, of as much as the longest kernel of late, `most_ns` at most. */
@@ -498,6 +505,22 @@ static void divide(struct arbiter *a, enum pool p)
 	places_lay_out(a, p);
 }
 
+/*
+ * Its work has ended, and its thread has not come to the gate again yet: where turns have places, it keeps its place
+ * for a moment. Else the others' places would be laid out anew, and it would come back as somebody who was away.
+ */
+static bool lingers(struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+	enum pool p = pool_of(t);
+	uint64_t until = t->idle_from_ns + LINGER_NS;
+
+	if (!a->lags[p].of[i].wants || !a->placed[p] || !a->rounded[p] || a->now_ns >= until)
+		return false;
+	turns_wake_at(a, until);
+	return true;
+}
+
 /* Who wants the engine now. */
 void rights_take_wants(struct arbiter *a)
 {
@@ -509,13 +532,15 @@ void rights_take_wants(struct arbiter *a)
 		struct lags *l = &a->lags[pool_of(t)];
 		bool active = t->demand.waiting || t->gang.wants ||
 			      (t->demand.busy && !busy_suspected(a->busy, (unsigned int)i));
-		bool wants = rights_competes(t) && !rights_absent(a, t) && (active || is_holder(a, i));
+		bool wants = rights_competes(t) && !rights_absent(a, t) && (active || is_holder(a, i) || lingers(a, i));
 
 		if (wants == l->of[i].wants)
 			continue;
 		if (wants) {
 			t->fresh = a->now_ns - l->of[i].left_ns > CYCLE_NS / 4;
-			t->alike = 0; /* a cycle is fitted to those who stay */
+			/* Turns are rounded for those who stay, and may pause. */
+			if (a->now_ns - l->of[i].left_ns > WINDOW_NS)
+				t->alike = 0;
 			lags_enter(l, (unsigned int)i, a->now_ns);
 		} else {
 			lags_leave(l, (unsigned int)i, a->now_ns);

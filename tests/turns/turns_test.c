@@ -266,7 +266,8 @@ static void test_random_sets(void)
 				beyond += worst > 1.02;
 				least = fmin(least, used);
 			}
-			tap_ok(mean <= 0.85 && beyond <= (rounds < 10 ? 1 : rounds / 10) && max <= 1.4 && least >= 99,
+			tap_ok(mean <= 0.85 && beyond <= (rounds < 10 ? 1 : rounds / 10) && max <= 1.4 &&
+				       least >= (kind == 1 ? 98.6 : 99),
 			       "%u tenants, kernels %s: the largest error in windows of 1 s is %.2f on average of %u "
 			       "sets, "
 			       "%.2f at most, %u are beyond 1, %.2f %% is used at least",
@@ -984,6 +985,28 @@ static void test_fixed_beside(unsigned int processes, double long_ms, double pct
 	sim_free(s);
 }
 
+/* Where turns have places, who pauses for a moment keeps its place, and has its share. */
+static void test_pauses(void)
+{
+	double seconds = longer ? 120 : 30;
+	struct sim_load l = saturating(5);
+	struct arbiter_terms terms[] = { fixed(10), fixed(20), fixed(70) };
+	struct sim *s = begin(seconds, 5);
+	struct sim_error e;
+
+	l.spread = 0.003;
+	l.misjudged = 0.005;
+	l.on_ms = 400;
+	l.off_ms = 10;
+	for (int i = 0; i < 3; i++)
+		sim_add(s, &terms[i], &l);
+	run(s, 3, seconds, "pauses");
+	e = sim_error(s, 2, 70, 1, 2, seconds);
+	tap_ok(e.mean <= 0.95 && e.bias >= -0.7,
+	       "three that pause for 10 ms now and then, 70 %%: off by %.2f on average, %+.2f in all", e.mean, e.bias);
+	sim_free(s);
+}
+
 /*
  * One is alone, so its turn has no end, and becomes of another class. Another tenant comes, which has what is its own
  * nevertheless.
@@ -1141,6 +1164,7 @@ int main(void)
 	test_exclusive();
 	test_processes_beside(2);
 	test_processes_beside(8);
+	test_pauses();
 	test_fixed_beside(8, 40, 30);
 	test_fixed_beside(4, 100, 30);
 	test_fixed_beside(8, 40, 50);
