@@ -93,8 +93,9 @@ def share_cells(r, m):
     def both(key):
         return number(r[key]) + (f" ({number(r['of_reach'][key])})" if "of_reach" in r else "")
 
+    most = both("max") + (f" [{number(r['unlimited_varies'])}]" if "unlimited_varies" in r else "")
     processes = str(r["processes"]) + ("" if r.get("seconds") in (None, m.get("seconds")) else "*")
-    return [kernel, targets, mode, processes, got, both("mean"), both("p95"), both("max"), both("long_run"),
+    return [kernel, targets, mode, processes, got, both("mean"), both("p95"), most, both("long_run"),
             number(r["device_used"]) + (f" + {max(0, r['device_not_idle'] - r['device_used']):.2f}" if "device_not_idle" in r else ""), verdict(r)]
 
 
@@ -203,6 +204,8 @@ def markdown(m, rows, pictures):
         parts.append("In brackets: against what the submitter can reach. One that waits for each kernel leaves the device idle for as long "
                      "as its host takes; where the targets add up to more than it gets without any limit, they are scaled down to that, or "
                      "to what was used in this run, if that is more.")
+    if any("unlimited_varies" in r for r in rows):
+        parts.append("In square brackets: by how much windows of such a submitter differ at most when nothing limits it, in a run of its own.")
     parts += misses(rows, m)
     return "\n\n".join(parts) + "\n"
 
