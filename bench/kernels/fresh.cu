@@ -1,6 +1,7 @@
 /*
  * fresh.cu: parts of common programs for GPUs on which nothing was tuned: they were chosen and written before anything
- * about them was measured. The PTX beside it is made with
+ * about them was measured. Afterwards loops that write to arrays of the lanes' own were changed, which queens has. The
+ * PTX beside it is made with
  *   nvcc -ptx -arch=compute_75 -o fresh.ptx fresh.cu
  */
 #include <cstdint>
