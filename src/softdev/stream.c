@@ -20,13 +20,27 @@
 #define OWN_MOST 16u /* contexts in which one thread has its own default stream */
 
 pthread_mutex_t stream_mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t ready_cond = PTHREAD_COND_INITIALIZER; /* a stream is ready; for workers */
-static pthread_cond_t done_cond = PTHREAD_COND_INITIALIZER;  /* an operation is done; for those who wait */
+
+/*
+ * A worker without work. The last one to become idle is the first one to be woken, not the one that has waited the
+ * longest: its core's caches still hold what kernels use, where a program has work only now and then.
+ */
+struct idle_worker {
+	pthread_cond_t cond;
+	struct idle_worker *next;
+	bool woken;
+};
+
+static pthread_cond_t done_cond = PTHREAD_COND_INITIALIZER; /* an operation is done; for those who wait */
 static struct stream *ready_first, *ready_last;
 static struct stream *parked;
 static struct stream *unminded; /* tails for a worker to mind */
-static unsigned workers, workers_idle, waiting;
+static struct idle_worker *idle_first;
+static unsigned workers, waiting;
+static unsigned workers_coming; /* woken or started, and not there yet */
 static _Atomic uint64_t next_id;
+
+static void worker_need_locked(void);
 
 /* ---- points ---- */
 
@@ -150,7 +164,7 @@ static void parked_wake_locked(void)
 		}
 	}
 	if (woken)
-		pthread_cond_broadcast(&ready_cond);
+		worker_need_locked();
 }
 
 static void stream_unlink_locked(struct stream *s)
@@ -161,8 +175,6 @@ static void stream_unlink_locked(struct stream *s)
 		at = &(*at)->next;
 	*at = s->next;
 }
-
-static void worker_need_locked(void);
 
 /* The program's own functions run on a thread of the driver: one that waits for something must not run into another. */
 static bool operation_calls_host(const struct operation *o)
@@ -292,44 +304,65 @@ static void tail_mind_locked(struct stream *s)
 	stream_end_locked(s);
 }
 
+static void worker_sleep_locked(void)
+{
+	struct idle_worker me = { .cond = PTHREAD_COND_INITIALIZER, .next = idle_first };
+
+	idle_first = &me;
+	while (!me.woken)
+		pthread_cond_wait(&me.cond, &stream_mutex);
+	workers_coming--;
+	pthread_cond_destroy(&me.cond);
+}
+
 static void *worker_main(void *unused)
 {
 	pace_thread_init();
 	pthread_mutex_lock(&stream_mutex);
+	workers_coming--;
 	for (;;) {
 		struct stream *s = ready_first;
 
 		if (!s && unminded) {
 			s = unminded;
 			unminded = s->next_minded;
+			worker_need_locked();
 			tail_mind_locked(s);
 			continue;
 		}
 		if (!s) {
-			workers_idle++;
-			pthread_cond_wait(&ready_cond, &stream_mutex);
-			workers_idle--;
+			worker_sleep_locked();
 			continue;
 		}
 		ready_remove_locked(s);
 		s->state = STREAM_RUNNING;
+		worker_need_locked();
 		stream_run_locked(s, NULL);
 	}
 	return NULL;
 }
 
-/* There is something ready: somebody must be there to run it. */
+/*
+ * There is something ready: somebody must be there to run it. One at a time is called: a worker that comes calls the
+ * next one when it has taken something, and there is more.
+ */
 static void worker_need_locked(void)
 {
-	if (!ready_first && !unminded)
+	struct idle_worker *w = idle_first;
+
+	if (workers_coming || (!ready_first && !unminded))
 		return;
-	if (workers_idle) {
-		pthread_cond_signal(&ready_cond);
+	if (w) {
+		idle_first = w->next;
+		w->woken = true;
+		workers_coming++;
+		pthread_cond_signal(&w->cond);
 		return;
 	}
-	if (workers >= WORKERS_MOST)
+	if (workers >= WORKERS_MOST || !thread_start(worker_main, NULL))
 		return;
-	workers += thread_start(worker_main, NULL);
+	workers++;
+	workers_coming++;
 }
 
 void point_wait(const struct point *p)

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
+#include <unistd.h>
 
 static atomic_int clock_now; /* counts host functions as they run */
 static atomic_int gate;	     /* host functions wait until it is 1 */
@@ -282,6 +283,38 @@ static void threads(CUcontext c)
 	is(bad, 0);
 }
 
+static void note_thread(void *p)
+{
+	*(pid_t *)p = gettid();
+}
+
+/* Of several idle workers the one that worked last is woken: work that comes now and then stays on one thread. */
+static void last_worker(void)
+{
+	CUstream s[4];
+	pid_t before = 0, now = 0;
+	int same = 0;
+
+	gate = 0;
+	for (int i = 0; i < 4; i++) {
+		CU(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+		CU(cuLaunchHostFunc(s[i], wait_gate, NULL));
+	}
+	nap(2000000);
+	gate = 1;
+	CU(cuCtxSynchronize());
+	for (int i = 0; i < 41; i++) {
+		nap(2000000);
+		CU(cuLaunchHostFunc(s[0], note_thread, &now));
+		CU(cuStreamSynchronize(s[0]));
+		same += now == before;
+		before = now;
+	}
+	ok(same >= 30);
+	for (int i = 0; i < 4; i++)
+		CU(cuStreamDestroy(s[i]));
+}
+
 int main(void)
 {
 	CUcontext c;
@@ -298,6 +331,7 @@ int main(void)
 	pageable();
 	values();
 	threads(c);
+	last_worker();
 	FAILS(cuStreamSynchronize((CUstream)(uintptr_t)0x12345678), CUDA_ERROR_INVALID_HANDLE);
 	FAILS(cuEventSynchronize((CUevent)(uintptr_t)c), CUDA_ERROR_INVALID_HANDLE);
 	return soft_end();
