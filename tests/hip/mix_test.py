@@ -25,7 +25,7 @@ MIXER = os.environ.get("METE_MIX_PROGRAM") or os.path.join(BUILD, "tests/hip/hip
 STATE = struct.Struct("<IIQIIQ")
 PAUSE, PAUSED, CALLS, ERROR, WAY, REFUSED = range(6)
 SEED = int(os.environ.get("METE_MIX_SEED", time.time()))
-SECONDS = float(os.environ.get("METE_MIX_SECONDS", 3 if os.environ.get("METE_TEST_SANITIZED") else 4))
+SECONDS = float(os.environ.get("METE_MIX_SECONDS", 3))
 dice = random.Random(SEED)
 ENV = {"METE_SOFT_DEVICES": "1", "METE_SOFT_MEMORY": "6G", "METE_SOFT_CONTEXT_MEMORY": "0"}
 

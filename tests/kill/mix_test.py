@@ -7,7 +7,7 @@ other: mix_test.py BUILD [local|wall|remote ...|absent|price]
 The judge is the device's own count, asked some thousand times a second: it is never above the quota. With kills of
 programs and of meted; twice on a device that frees the memory of a killed program late. Whenever all stand still, the account
 equals the device's count; in the end both are 0. Where the quota has room for everything, no call is told "out of memory".
-METE_TEST_LONG=1: ten minutes of each way instead of a tenth of a minute of all. Without that it tries half of the few ways and two
+METE_TEST_LONG=1: ten minutes of each way instead of four seconds of all. Without that it tries half of the few ways and two
 of the four storms, and a sanitized build a third of them in one of local, wall and remote, which the seed chooses.
 METE_MIX_WAYS and METE_MIX_CARELESS: a few ways of your own against each other (letters of mixer.c, between commas), and
 nothing else; METE_MIX_STORM: nothing but the 8 processes.
@@ -35,7 +35,7 @@ from harness import BUILD, Meted, finish, ok, same, until  # noqa: E402
 LONG = bool(os.environ.get("METE_TEST_LONG"))
 SEED = int(os.environ.get("METE_MIX_SEED", time.time()))
 SANITIZED = bool(os.environ.get("METE_TEST_SANITIZED"))
-SECONDS = float(os.environ.get("METE_MIX_SECONDS", 600 if LONG else 6))
+SECONDS = float(os.environ.get("METE_MIX_SECONDS", 600 if LONG else 4))
 PATIENCE = float(os.environ.get("METE_MIX_PATIENCE", 60))  # how long the calls in which the mixers are may take
 METE = os.path.join(BUILD, "src/cli/mete")
 MIXER = os.path.join(BUILD, "tests/kill/mixer")
