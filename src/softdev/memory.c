@@ -61,45 +61,62 @@ static uint64_t range_place_locked(struct arena *a, uint64_t bytes, struct range
 	return address ? address : arena_alloc(a, bytes, r);
 }
 
-/* Whole before it is in the context's list: from then on a reset may free it. */
+/*
+ * Whole before it is in the context's list: from then on a reset may free it, or a program that frees what a reset has
+ * freed already. So who wants its address alone takes *ret_begin and does not look at the range.
+ */
 static CUresult range_make(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes, uint64_t units,
-			   struct range **ret)
+			   unsigned int flags, struct range **ret, uint64_t *ret_begin)
 {
 	struct range *r = calloc(1, sizeof(*r));
+	uint64_t begin;
 
 	if (!r)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*r = (struct range){ .kind = kind, .bytes = bytes, .units = units, .device = d, .context = c, .id = ++next_id };
+	*r = (struct range){
+		.kind = kind, .bytes = bytes, .units = units, .flags = flags, .device = d, .context = c, .id = ++next_id
+	};
 	pthread_mutex_lock(&memory_mutex);
-	r->begin = range_place_locked(d->arena, bytes, r);
-	if (r->begin)
+	begin = r->begin = range_place_locked(d->arena, bytes, r);
+	if (begin)
 		range_link_locked(r);
 	pthread_mutex_unlock(&memory_mutex);
-	if (!r->begin) {
+	if (!begin) {
 		free(r);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	*ret = r;
+	*ret_begin = begin;
 	return CUDA_SUCCESS;
 }
 
 CUresult range_new_uncharged(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes,
 			     struct range **ret)
 {
-	return range_make(d, c, kind, bytes, 0, ret);
+	uint64_t begin;
+
+	return range_make(d, c, kind, bytes, 0, 0, ret, &begin);
 }
 
-CUresult range_new(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes, struct range **ret)
+static CUresult range_charged(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes,
+			      unsigned int flags, struct range **ret, uint64_t *ret_begin)
 {
 	uint64_t units = bytes / SEGMENT_UNIT_BYTES + !!(bytes % SEGMENT_UNIT_BYTES);
 	CUresult e;
 
 	if (segment_charge(&driver.place, d->index, units))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	e = range_make(d, c, kind, bytes, units, ret);
+	e = range_make(d, c, kind, bytes, units, flags, ret, ret_begin);
 	if (e)
 		segment_refund(&driver.place, d->index, units);
 	return e;
+}
+
+CUresult range_new(struct device *d, struct context *c, enum range_kind kind, uint64_t bytes, struct range **ret)
+{
+	uint64_t begin;
+
+	return range_charged(d, c, kind, bytes, 0, ret, &begin);
 }
 
 void range_free(struct range *r)
@@ -351,6 +368,7 @@ CUresult soft_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 {
 	struct context *c;
 	struct range *r;
+	uint64_t begin;
 	CUresult e = context_current(&c);
 
 	if (!e)
@@ -359,9 +377,9 @@ CUresult soft_cuMemAlloc_v2(CUdeviceptr *ret, size_t bytes)
 		return e;
 	if (!ret || !bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	e = range_new(c->device, c, RANGE_DEVICE, bytes, &r);
+	e = range_charged(c->device, c, RANGE_DEVICE, bytes, 0, &r, &begin);
 	if (!e)
-		*ret = r->begin;
+		*ret = begin;
 	return e;
 }
 
@@ -370,6 +388,7 @@ CUresult soft_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t wid
 	size_t pitch, bytes;
 	struct context *c;
 	struct range *r;
+	uint64_t begin;
 	CUresult e = context_current(&c);
 
 	if (!e)
@@ -383,10 +402,10 @@ CUresult soft_cuMemAllocPitch_v2(CUdeviceptr *ret, size_t *ret_pitch, size_t wid
 	pitch -= pitch % PITCH_ALIGN;
 	if (__builtin_mul_overflow(pitch, height, &bytes))
 		return CUDA_ERROR_INVALID_VALUE;
-	e = range_new(c->device, c, RANGE_DEVICE, bytes, &r);
+	e = range_charged(c->device, c, RANGE_DEVICE, bytes, 0, &r, &begin);
 	if (e)
 		return e;
-	*ret = r->begin;
+	*ret = begin;
 	*ret_pitch = pitch;
 	return CUDA_SUCCESS;
 }
@@ -395,6 +414,7 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned flags)
 {
 	struct context *c;
 	struct range *r;
+	uint64_t begin;
 	CUresult e = context_current(&c);
 
 	if (!e)
@@ -403,11 +423,10 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *ret, size_t bytes, unsigned flags)
 		return e;
 	if (!ret || !bytes || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
 		return CUDA_ERROR_INVALID_VALUE;
-	e = range_new(c->device, c, RANGE_MANAGED, bytes, &r);
+	e = range_charged(c->device, c, RANGE_MANAGED, bytes, flags, &r, &begin);
 	if (e)
 		return e;
-	r->flags = flags;
-	*ret = r->begin;
+	*ret = begin;
 	return CUDA_SUCCESS;
 }
 
