@@ -93,10 +93,11 @@ static int round_trip(int (*way)(struct object *, bool), struct object *group)
 	return r;
 }
 
-enum proof_way proof_switch(struct object *group, char *why, size_t size)
+enum proof_way proof_switch(struct object *group, int *ret_refusal, char *why, size_t size)
 {
 	int r = round_trip(control_switch, group);
 
+	*ret_refusal = r;
 	if (!r)
 		return PROOF_BY_CHANNELS;
 	if (!round_trip(control_switch_group, group))

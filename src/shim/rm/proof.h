@@ -18,7 +18,10 @@ int proof_slice(struct object *group, char *why, size_t size);
 
 enum proof_way { PROOF_NO_WAY, PROOF_BY_CHANNELS, PROOF_BY_GROUP };
 
-/* Switches the group's channels off and on. Value: how that can be done; PROOF_NO_WAY: `why` gives the reason. */
-enum proof_way proof_switch(struct object *group, char *why, size_t size);
+/*
+ * Switches the group's channels off and on. Value: how that can be done; PROOF_NO_WAY: *ret_refusal, as in control.h,
+ * and `why` give the reason.
+ */
+enum proof_way proof_switch(struct object *group, int *ret_refusal, char *why, size_t size);
 /* A value in words: "status 0x1b (insufficient permissions)". Value: `text`. */
 const char *proof_words(int r, char *text, size_t size);

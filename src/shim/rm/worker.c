@@ -35,6 +35,7 @@
 #define AGAIN_NS 1000000u
 #define GONE_TRIES 20
 #define SWITCH_TRIES 5
+#define NOT_FOUND_TRIES 3000
 
 struct lane {
 	struct cut cut;
@@ -79,12 +80,19 @@ static void drain(void)
 }
 
 /*
- * After something failed. True: the object is still there, so it is the manager that refuses. The program may have
- * freed it, and the thread that did so not yet have come to say it: it is given some time.
+ * How often to look again, each AGAIN_NS or sooner. The program may have freed what was refused, and the thread that
+ * did so not yet have come to say it: it is given some time. Where the manager does not find an object, one was freed:
+ * then the thread is waited for on a machine, too, on which it hardly gets a processor.
  */
-static bool still_there(uint32_t client, uint32_t handle)
+static int tries_after(int refusal, int tries)
 {
-	for (int i = 0; i < GONE_TRIES; i++) {
+	return refusal == RM_OBJECT_NOT_FOUND ? NOT_FOUND_TRIES : tries;
+}
+
+/* After `refusal`. True: the object is still there, so it is the manager that refuses. */
+static bool still_there(uint32_t client, uint32_t handle, int refusal)
+{
+	for (int i = 0; i < tries_after(refusal, GONE_TRIES); i++) {
 		drain();
 		if (!table_find(client, handle))
 			return false;
@@ -102,7 +110,7 @@ static int group_switch(const struct lane *lane, struct object *g, bool off)
 	uint32_t client = g->client, handle = g->handle;
 	int r = 0;
 
-	for (int i = 0; i < SWITCH_TRIES; i++) {
+	for (int i = 0; i < tries_after(r, SWITCH_TRIES); i++) {
 		r = lane->way == PROOF_BY_GROUP ? control_switch_group(g, off) : control_switch(g, off);
 		if (r <= 0)
 			return r;
@@ -127,7 +135,7 @@ static int lane_on(unsigned int d, unsigned int e)
 
 		if (one == -ENODEV)
 			table_remove(g); /* the descriptor is gone, and its objects with it */
-		else if (one && still_there(client, handle) && !r)
+		else if (one && still_there(client, handle, one) && !r)
 			r = one;
 	}
 	if (r || !lane->cut.off)
@@ -220,12 +228,14 @@ static void adopt(struct object *g)
 {
 	uint32_t client = g->client, handle = g->handle;
 	char why[120];
+	int r;
 
 	if (!find_lane(g->engine, &g->lane) || !find_device(g, &g->device))
 		return;
 	g->fresh = false;
-	if (proof_slice(g, why, sizeof why)) {
-		if (still_there(client, handle) && watch_is_control(g->fd))
+	r = proof_slice(g, why, sizeof why);
+	if (r) {
+		if (still_there(client, handle, r) && watch_is_control(g->fd))
 			step_down(g->device, "%s", why);
 		return;
 	}
@@ -275,7 +285,7 @@ static void keep_slices(unsigned int d, unsigned int e, uint32_t groups)
 			g->ours_us = want;
 		else if (r == -ENODEV)
 			table_remove(g);
-		else if (still_there(client, handle)) {
+		else if (still_there(client, handle, r)) {
 			char words[80];
 
 			step_down(d, "SET_TIMESLICE of %llu us answers %s", (unsigned long long)want,
@@ -289,19 +299,22 @@ static bool find_way(unsigned int d, unsigned int e)
 {
 	struct lane *lane = &lanes[d][e];
 	char why[120];
+	int r;
 
 	for (struct object *g = NULL; lane->way == PROOF_NO_WAY && !over && (g = lane_next(d, e, g));) {
 		uint32_t client = g->client, handle = g->handle;
 
 		if (!table_channel(g, NULL))
 			continue;
-		lane->way = proof_switch(g, why, sizeof why);
-		for (int i = 0; i < SWITCH_TRIES && lane->way == PROOF_NO_WAY && table_find(client, handle) == g; i++) {
+		lane->way = proof_switch(g, &r, why, sizeof why);
+		for (int i = 0;
+		     i < tries_after(r, SWITCH_TRIES) && lane->way == PROOF_NO_WAY && table_find(client, handle) == g;
+		     i++) {
 			seen_wait(AGAIN_NS);
 			drain();
-			lane->way = proof_switch(g, why, sizeof why);
+			lane->way = proof_switch(g, &r, why, sizeof why);
 		}
-		if (lane->way == PROOF_NO_WAY && still_there(client, handle) && watch_is_control(g->fd))
+		if (lane->way == PROOF_NO_WAY && still_there(client, handle, r) && watch_is_control(g->fd))
 			step_down(d, "%s", why);
 	}
 	return lane->way != PROOF_NO_WAY;
@@ -323,7 +336,7 @@ static void lane_off(unsigned int d, unsigned int e, bool first)
 
 		if (r == -ENODEV)
 			table_remove(g);
-		else if (r && still_there(client, handle))
+		else if (r && still_there(client, handle, r))
 			step_down(d, "switching channels off answers %s", proof_words(r, words, sizeof words));
 	}
 	/* What stands still is not charged: so from when the last call has come back, and below until the first is

@@ -176,7 +176,7 @@ static uint32_t disable(struct model *m, const struct rm_disable *d)
 		struct model_object *o = find(m, d->client[i], d->channel[i]);
 
 		if (!o || !rm_class_is_channel(o->class))
-			return 0x57;
+			return RM_OBJECT_NOT_FOUND;
 	}
 	for (uint32_t i = 0; i < d->count; i++)
 		find(m, d->client[i], d->channel[i])->off = d->disable;
@@ -219,7 +219,7 @@ static uint32_t control(struct model *m, const struct rm_control *c)
 					     { RM_SUBDEVICE_GID, 268 }, { RM_SUBDEVICE_DISABLE, 536 } };
 
 	if (!o)
-		return 0x57;
+		return RM_OBJECT_NOT_FOUND;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		if (sizes[i][0] == c->command && sizes[i][1] != c->parameters_size)
 			return RM_INVALID_ARGUMENT;
@@ -293,7 +293,7 @@ SHOWN int model_ioctl(int fd, unsigned long request, void *argument)
 		struct rm_free *f = argument;
 
 		status = refused(m, RM_ESC_FREE);
-		f->status = status ? (uint32_t)status : find(m, f->client, f->object) ? RM_OK : 0x57;
+		f->status = status ? (uint32_t)status : find(m, f->client, f->object) ? RM_OK : RM_OBJECT_NOT_FOUND;
 		if (!f->status && f->object == f->client)
 			for (int i = 0; i < MODEL_OBJECTS; i++)
 				if (m->object[i].client == f->client)
@@ -314,6 +314,8 @@ SHOWN int model_ioctl(int fd, unsigned long request, void *argument)
 		r = -EINVAL;
 	}
 	unlock(m);
+	if (nr == RM_ESC_FREE && atomic_load(&m->away_us))
+		usleep(atomic_load(&m->away_us));
 	if (r < 0) {
 		errno = -r;
 		return -1;

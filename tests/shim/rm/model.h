@@ -38,6 +38,7 @@ struct model {
 	uint32_t schedule_bytes;
 	uint32_t next;
 	_Atomic uint32_t delay_us; /* of every control of ours */
+	_Atomic uint32_t away_us;  /* so long the program's thread gets no processor after a free */
 	_Atomic uint32_t lies;	   /* GET_TIMESLICE answers this much too much */
 	struct model_refusal refuse[MODEL_REFUSALS];
 	_Atomic uint32_t calls, sets, gets, offs, ons, schedules, preempts;
