@@ -152,15 +152,23 @@ static void end(struct emit *e)
 	LLVMBuildRet(e->b, LLVMConstInt(e->i32, COMPILED_END, false));
 }
 
-/* All who live are here, and no other barrier has begun. */
-static void make_meet(struct emit *e)
+/* All who live are here, or wait for the others; and no barrier has begun in the interpreter. Value: false when nothing
+ * follows in this block. */
+static bool make_meet(struct emit *e)
 {
+	const bool waits = e->kept && part_meets(e->flow, e->in_block);
+
 	LLVMValueRef used = value_field(e, e->block, offsetof(struct block, bars_used), e->i32);
 	LLVMValueRef good = LLVMBuildICmp(e->b, LLVMIntEQ, used, LLVMConstNull(e->i32), "");
 
-	if (e->kept)
+	if (e->kept && !waits)
 		good = LLVMBuildAnd(e->b, good, LLVMBuildICmp(e->b, LLVMIntEQ, e->here, e->live_lanes, ""), "");
 	leave_unless(e, good);
+	if (waits) {
+		count_pending(e);
+		group_edge(e, e->flow->block[e->in_block].meet);
+	}
+	return !waits;
 }
 
 static void access_any(struct emit *e, const struct plan *p)
@@ -276,8 +284,7 @@ static bool make_operation(struct emit *e, const struct plan *p)
 			    value_at(e, e->warp, offsetof(struct warp, strong), e->i8), 1);
 		break;
 	case HOW_MEET:
-		make_meet(e);
-		break;
+		return make_meet(e);
 	case HOW_LEAVE:
 		if (operation(e)->kind == COMPILE_END && !e->kept)
 			end(e);
@@ -503,6 +510,9 @@ static void make_begin(struct emit *e)
 		if (f->block[b].part.reached)
 			e->run_code[b] = new_block(e);
 	}
+	for (uint32_t v = f->block_count; v < f->wait_count; v++)
+		if (f->block[v].part.comes)
+			e->come_code[v] = new_block(e);
 	for (uint32_t b = 0; b < f->block_count; b++) {
 		LLVMValueRef number = LLVMConstInt(e->i32, f->block[b].begin, false);
 
@@ -574,9 +584,9 @@ LLVMModuleRef emit_module(LLVMContextRef context, const struct flow *f)
 	set_attribute(e, "min-legal-vector-width", wide ? "512" : "256");
 	e->code = calloc(f->block_count + 1, sizeof(*e->code));
 	e->run_code = calloc(f->block_count + 1, sizeof(*e->run_code));
-	e->come_code = calloc(f->block_count + 1, sizeof(*e->come_code));
-	e->wait = calloc(f->block_count + 1, sizeof(*e->wait));
-	e->since = calloc(f->block_count + 1, sizeof(*e->since));
+	e->come_code = calloc(f->wait_count + 1, sizeof(*e->come_code));
+	e->wait = calloc(f->wait_count + 1, sizeof(*e->wait));
+	e->since = calloc(f->wait_count + 1, sizeof(*e->since));
 	e->s = calloc(f->reg_count + 1, sizeof(*e->s));
 	e->fetch = calloc(FETCHES_MAX, sizeof(*e->fetch));
 	if (e->code && e->run_code && e->come_code && e->wait && e->since && e->s && e->fetch) {
@@ -589,6 +599,9 @@ LLVMModuleRef emit_module(LLVMContextRef context, const struct flow *f)
 			if (good && f->block[b].part.comes)
 				group_come(e, b);
 		}
+		for (uint32_t v = f->block_count; good && v < f->wait_count; v++)
+			if (f->block[v].part.comes)
+				group_meet(e, v);
 		make_entries(e);
 		made = good ? e->module : NULL;
 	}

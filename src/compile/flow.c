@@ -103,13 +103,35 @@ static bool ends_block(const struct compile_op *o)
 	return o->kind != COMPILE_PLAIN;
 }
 
+/* A barrier of a block that consists of this warp. */
+static bool is_meeting(const struct compile_op *o)
+{
+	return o->name && !strcmp(o->name, "%meet");
+}
+
 /* A jump backwards to a barrier: some of a warp's lanes may come to it long before the others, and the interpreter lets
  * them wait. What follows is a place to take over again. */
 static bool meets_early(const struct compile_request *q, uint32_t i)
 {
 	const uint32_t to = q->op[i].to;
 
-	return q->op[i].kind == COMPILE_BRANCH && to <= i && q->op[to].name && !strcmp(q->op[to].name, "%meet");
+	return q->op[i].kind == COMPILE_BRANCH && to <= i && is_meeting(&q->op[to]);
+}
+
+/* The places of lanes that wait at barriers. */
+static void find_meetings(struct flow *f)
+{
+	uint32_t v = f->block_count;
+
+	for (uint32_t b = 0; b + 1 < f->block_count; b++) {
+		if (!is_meeting(&f->request->op[f->block[b].end - 1]))
+			continue;
+		f->block[b].meet = v;
+		f->block[v].begin = f->block[v].end = f->block[b + 1].begin;
+		f->block[v].live = f->block[b + 1].live;
+		f->block[v++].behind = b + 1;
+	}
+	f->wait_count = v;
 }
 
 static int find_blocks(struct flow *f)
@@ -126,14 +148,16 @@ static int find_blocks(struct flow *f)
 			leader[q->op[i].to] = 1;
 		if (ends_block(&q->op[i]))
 			leader[i + 1] = 1;
-		if (meets_early(q, i))
-			leader[q->op[i].to + 1] = 1;
+		if (is_meeting(&q->op[i]))
+			leader[i + 1] = 1;
 		if (q->op[i].wild)
 			leader[i] = 1;
 	}
-	for (uint32_t i = 0; i < q->count; i++)
+	for (uint32_t i = 0; i < q->count; i++) {
 		f->block_count += leader[i];
-	f->block = calloc(f->block_count, sizeof(*f->block));
+		f->wait_count += leader[i] + is_meeting(&q->op[i]);
+	}
+	f->block = calloc(f->wait_count, sizeof(*f->block));
 	f->block_of = calloc(q->count + 1, sizeof(*f->block_of));
 	if (!f->block || !f->block_of) {
 		free(leader);
@@ -154,6 +178,7 @@ static int find_blocks(struct flow *f)
 		if (!f->block[b].live || !f->block[b].in)
 			return -ENOMEM;
 	}
+	find_meetings(f);
 	return 0;
 }
 
@@ -446,7 +471,7 @@ static int find_shapes(struct flow *f)
 	}
 	while (changed) {
 		changed = false;
-		for (uint32_t b = 0; b < f->block_count; b++)
+		for (uint32_t b = 0; b < f->wait_count; b++)
 			changed |= pass(f, b, s);
 	}
 	free(s);
@@ -465,7 +490,7 @@ static uint64_t count_ways(const struct flow *f)
 {
 	uint64_t n = 0;
 
-	for (uint32_t b = 0; b < f->block_count; b++)
+	for (uint32_t b = 0; b < f->wait_count; b++)
 		for (uint32_t w = 0; w < f->set_words; w++)
 			n += (uint64_t)__builtin_popcountll(f->block[b].part.at_come[w]);
 	return n;

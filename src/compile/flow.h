@@ -41,7 +41,11 @@ struct state {
 	uint64_t value;
 };
 
-/* Of a block that some lanes of a warp run while others wait at the start of other blocks: part.c. */
+/*
+ * Of a block that some lanes of a warp run while others wait at the start of other blocks: part.c. At a barrier of a
+ * block that consists of this warp, lanes wait for the others: each has a place of its own behind all blocks, with a
+ * part of its own, where nobody runs before all have come.
+ */
 struct part {
 	bool comes;		    /* a group may arrive at its start */
 	bool reached;		    /* and may run it */
@@ -55,8 +59,10 @@ struct part {
 struct block_of_code {
 	uint32_t begin, end;	      /* range of operations */
 	uint32_t next[2], next_count; /* successors; for a branch the first one is its target */
-	bool entry;		      /* the interpreter may hand over all lanes here */
-	bool group_entry;	      /* or a group of them */
+	uint32_t meet;	  /* of one that ends with such a barrier: the place where lanes wait; 0: it does not */
+	uint32_t behind;  /* of such a place: the block behind the barrier */
+	bool entry;	  /* the interpreter may hand over all lanes here */
+	bool group_entry; /* or a group of them */
 	bool reached;
 	uint8_t *live;	  /* for each register, at the start */
 	struct state *in; /* for each register */
@@ -71,8 +77,8 @@ struct flow {
 	uint32_t *reg_of; /* frame place / 128 -> register */
 	uint32_t reg_of_count;
 	struct block_of_code *block;
-	uint32_t block_count;
-	uint32_t *block_of; /* operation -> block */
+	uint32_t block_count, wait_count; /* wait_count: with the places at barriers */
+	uint32_t *block_of;		  /* operation -> block */
 	bool through;	    /* lanes are written to the frame as soon as they are computed, which makes leaving short */
 	uint32_t elements;  /* number of elements in all loads and stores */
 	bool many_accesses; /* too many for separate code for each lane */

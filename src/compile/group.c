@@ -38,7 +38,7 @@ static uint32_t count_waits(const struct flow *f, const uint64_t *set)
 {
 	uint32_t n = 0;
 
-	for (uint32_t w = 0; w < f->block_count; w++)
+	for (uint32_t w = 0; w < f->wait_count; w++)
 		n += set_has(set, w);
 	return n;
 }
@@ -50,7 +50,7 @@ void group_places(struct emit *e)
 
 	e->mask = place(e, e->i32);
 	e->spins = place(e, e->i32);
-	for (uint32_t b = 0; b < f->block_count; b++) {
+	for (uint32_t b = 0; b < f->wait_count; b++) {
 		const uint32_t n = count_waits(f, f->block[b].part.at_come);
 		const uint32_t m = count_waits(f, f->block[b].part.at_run);
 
@@ -157,6 +157,17 @@ static LLVMValueRef wait_field(struct emit *e, uint32_t k, size_t offset, LLVMTy
 	return value_at(e, e->waits, (uint64_t)k * WAIT_BYTES + offset, t);
 }
 
+/* Where those who wait at w do so, as wait k. */
+static void wait_place(struct emit *e, uint32_t w, uint32_t k)
+{
+	const struct flow *f = e->flow;
+	const uint32_t pc = f->block[w].begin;
+	const uint64_t bar = w < f->block_count ? 0 : f->request->op[pc - 1].imm + 1;
+
+	value_store(e, number32(e, pc), wait_field(e, k, offsetof(struct compiled_wait, pc), e->i32), 4);
+	value_store(e, number32(e, (uint32_t)bar), wait_field(e, k, offsetof(struct compiled_wait, bar), e->i32), 4);
+}
+
 void group_leave(struct emit *e)
 {
 	LLVMTypeRef types[5] = { e->bytes, e->i32, e->bytes, e->i32, e->i32 };
@@ -164,11 +175,10 @@ void group_leave(struct emit *e)
 	LLVMValueRef args[5] = { e->warp, load32(e, e->mask), e->waits, NULL, load32(e, e->spins) };
 	uint32_t k = 0;
 
-	for (uint32_t w = 0; w < e->flow->block_count; w++) {
+	for (uint32_t w = 0; w < e->flow->wait_count; w++) {
 		if (!set_has(e->waiting, w))
 			continue;
-		value_store(e, number32(e, e->flow->block[w].begin),
-			    wait_field(e, k, offsetof(struct compiled_wait, pc), e->i32), 4);
+		wait_place(e, w, k);
 		value_store(e, load32(e, e->wait[w]), wait_field(e, k, offsetof(struct compiled_wait, lanes), e->i32),
 			    4);
 		value_store(e, value_load(e, e->i64, e->since[w], 8),
@@ -502,6 +512,59 @@ void group_come(struct emit *e, uint32_t b)
 	go_run(e, b, p->in_come);
 }
 
+/* A group has run the barrier at which lanes wait at v. */
+static void count_meeting(struct emit *e, uint32_t v, LLVMValueRef lanes)
+{
+	LLVMValueRef n = value_intrinsic(e, "llvm.ctpop", e->i32, &lanes, 1);
+
+	e->absent = LLVMBuildZExt(e->b, LLVMBuildSub(e->b, number32(e, LANES), n, ""), e->i64, "");
+	count_more(e, e->flow->request->op[e->flow->block[v].begin - 1].weight);
+	e->absent = NULL;
+}
+
+void group_meet(struct emit *e, uint32_t v)
+{
+	const struct block_of_code *n = &e->flow->block[v];
+	const struct part *p = &n->part;
+	LLVMBasicBlockRef none = new_block(e), every = new_block(e), together, apart;
+	LLVMValueRef mine, all, lanes;
+
+	LLVMPositionBuilderAtEnd(e->b, e->come_code[v]);
+	mine = load32(e, e->mask);
+	all = LLVMBuildOr(e->b, mine, load32(e, e->wait[v]), "");
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, all, e->live_lanes, ""), every, none);
+	LLVMPositionBuilderAtEnd(e->b, none);
+	for (uint32_t w = 0; w < e->flow->block_count; w++) { /* others run until they come here */
+		if (!set_has(p->at_come, w))
+			continue;
+		none = somebody_at(e, w, &lanes);
+		count_meeting(e, v, mine);
+		wait_at(e, v, mine);
+		value_store(e, lanes, e->mask, 4);
+		go_run(e, w, p->in_come);
+		LLVMPositionBuilderAtEnd(e->b, none);
+	}
+	e->waiting = p->at_come; /* or wait at another barrier: the interpreter knows what that means */
+	e->kept = p->needed;
+	leave(e, n->begin - 1, p->needed, p->in_come, 0);
+	e->waiting = NULL;
+	e->kept = NULL;
+	LLVMPositionBuilderAtEnd(e->b, every);
+	count_meeting(e, v, mine);
+	value_store(e, number32(e, 0), e->wait[v], 4);
+	value_store(e, number32(e, 0), e->spins, 4);
+	value_store(e, all, e->mask, 4);
+	if (!e->flow->few) {
+		together = new_block(e);
+		apart = new_block(e);
+		LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, all, number32(e, ~0u), ""), together, apart);
+		LLVMPositionBuilderAtEnd(e->b, together);
+		go_all(e, n->behind, p->in_come);
+		LLVMPositionBuilderAtEnd(e->b, apart);
+	}
+	go_run(e, n->behind, p->in_come);
+}
+
 /* ---- from the interpreter ---- */
 
 /* How far lane `lane` of a line, a half or a pattern lies from the first one. */
@@ -569,10 +632,9 @@ static void take_waits(struct emit *e, const uint64_t *set, LLVMBasicBlockRef no
 	LLVMBasicBlockRef on = new_block(e);
 	uint32_t k = 0;
 
-	for (uint32_t w = 0; w < e->flow->block_count; w++)
+	for (uint32_t w = 0; w < e->flow->wait_count; w++)
 		if (set_has(set, w))
-			value_store(e, number32(e, e->flow->block[w].begin),
-				    wait_field(e, k++, offsetof(struct compiled_wait, pc), e->i32), 4);
+			wait_place(e, w, k++);
 	args[2] = number32(e, k);
 	good = LLVMBuildCall2(e->b, t,
 			      value_field(e, e->env, offsetof(struct compiled_env, take), LLVMPointerType(t, 0)), args,
@@ -581,7 +643,7 @@ static void take_waits(struct emit *e, const uint64_t *set, LLVMBasicBlockRef no
 	LLVMBuildCondBr(e->b, is_zero(e, good), no, on);
 	LLVMPositionBuilderAtEnd(e->b, on);
 	k = 0;
-	for (uint32_t w = 0; w < e->flow->block_count; w++) {
+	for (uint32_t w = 0; w < e->flow->wait_count; w++) {
 		if (!set_has(set, w))
 			continue;
 		value_store(e, load32(e, wait_field(e, k, offsetof(struct compiled_wait, lanes), e->i32)), e->wait[w],

@@ -1,8 +1,8 @@
 /*
  * group.h: code for a group of a warp's lanes, while others wait (part.h).
  *
- * e->mask has the running lanes, and e->wait, for each block, the lanes that wait at its start. Both are stack slots,
- * which LLVM turns into values. All of them are 0 while all lanes run together.
+ * e->mask has the running lanes, and e->wait, for each block and each place at a barrier, the lanes that wait there. Both
+ * are stack slots, which LLVM turns into values. All of them are 0 while all lanes run together.
  */
 #pragma once
 
@@ -45,5 +45,7 @@ void group_all(struct emit *e, uint32_t b);
 void group_branch(struct emit *e);
 /* The arrival of a group at block b. */
 void group_come(struct emit *e, uint32_t b);
+/* The same at place v of those who wait at a barrier. */
+void group_meet(struct emit *e, uint32_t v);
 /* Takes over the group and the registers for block b from the interpreter; jumps to `no` if they do not match. */
 void group_enter(struct emit *e, uint32_t b, LLVMBasicBlockRef no);

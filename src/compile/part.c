@@ -7,8 +7,8 @@
 
 int part_init(struct flow *f)
 {
-	f->set_words = (f->block_count + SET_BITS - 1) / SET_BITS;
-	for (uint32_t b = 0; b < f->block_count; b++) {
+	f->set_words = (f->wait_count + SET_BITS - 1) / SET_BITS;
+	for (uint32_t b = 0; b < f->wait_count; b++) {
 		struct part *p = &f->block[b].part;
 
 		p->at_come = calloc(f->set_words, sizeof(*p->at_come));
@@ -25,7 +25,7 @@ int part_init(struct flow *f)
 
 void part_reset(struct flow *f)
 {
-	for (uint32_t b = 0; b < f->block_count; b++) {
+	for (uint32_t b = 0; b < f->wait_count; b++) {
 		struct part *p = &f->block[b].part;
 
 		p->comes = p->reached = false;
@@ -40,7 +40,7 @@ void part_reset(struct flow *f)
 
 void part_deinit(struct flow *f)
 {
-	for (uint32_t b = 0; f->block && b < f->block_count; b++) {
+	for (uint32_t b = 0; f->block && b < f->wait_count; b++) {
 		struct part *p = &f->block[b].part;
 
 		free(p->at_come);
@@ -68,7 +68,7 @@ static bool waits_add_behind(const struct flow *f, uint64_t *set, uint8_t *neede
 {
 	bool changed = false;
 
-	for (uint32_t w = b + 1; w < f->block_count; w++)
+	for (uint32_t w = b + 1; w < f->wait_count; w++)
 		if (set_has(more, w))
 			changed |= wait_add(f, set, needed, w);
 	return changed;
@@ -172,7 +172,7 @@ static bool come_to(struct flow *f, uint32_t b, const uint64_t *waits, uint32_t 
 	bool changed = !p->comes, meet;
 
 	p->comes = true;
-	for (uint32_t w = 0; w < f->block_count; w++)
+	for (uint32_t w = 0; w < f->wait_count; w++)
 		if (w == also || set_has(waits, w))
 			changed |= wait_add(f, p->at_come, p->needed, w);
 	meet = meets_at(f, b);
@@ -182,6 +182,15 @@ static bool come_to(struct flow *f, uint32_t b, const uint64_t *waits, uint32_t 
 			changed = true;
 		}
 	return states_join(f, p->in_come, p->needed, none, waits_while(f, b) ? p->needed : NULL, meet, s) || changed;
+}
+
+bool part_meets(const struct flow *f, uint32_t b)
+{
+	bool waits = false;
+
+	for (uint32_t w = 0; w < f->set_words; w++)
+		waits |= f->block[b].part.at_run[w];
+	return waits && f->block[b].meet;
 }
 
 bool part_run(struct flow *f, uint32_t b, struct state *s)
@@ -197,6 +206,8 @@ bool part_run(struct flow *f, uint32_t b, struct state *s)
 		plan_make(f, i, s, p->kept, &plan);
 		plan_apply(f, i, &plan, s);
 	}
+	if (part_meets(f, b))
+		return come_to(f, c->meet, p->at_run, UINT32_MAX, s);
 	for (uint32_t k = 0; k < c->next_count; k++) {
 		const uint32_t to = c->next[k], other = c->next[1 - k];
 
@@ -207,11 +218,12 @@ bool part_run(struct flow *f, uint32_t b, struct state *s)
 
 bool part_come(struct flow *f, uint32_t b)
 {
-	struct block_of_code *c = &f->block[b];
-	struct part *p = &c->part;
+	const bool meet = b >= f->block_count;
+	struct block_of_code *c = &f->block[meet ? f->block[b].behind : b];
+	struct part *p = &f->block[b].part;
 	bool changed = false;
 
-	for (uint32_t w = 0; w < b; w++) {
+	for (uint32_t w = 0; w < b && w < f->block_count; w++) {
 		struct part *other = &f->block[w].part;
 
 		if (!set_has(p->at_come, w))
@@ -220,9 +232,10 @@ bool part_come(struct flow *f, uint32_t b)
 		changed |= wait_add(f, other->at_run, other->kept, b);
 		changed |= run_enter(f, w, p->in_come);
 	}
-	changed |= waits_add_behind(f, p->at_run, p->kept, p->at_come, b);
-	changed |= run_enter(f, b, p->in_come);
-	if ((!set_has(p->at_come, b) && !c->group_entry) || f->few)
+	if (!meet) /* behind a barrier that all have come to, nobody waits */
+		changed |= waits_add_behind(f, p->at_run, p->kept, p->at_come, b);
+	changed |= run_enter(f, (uint32_t)(c - f->block), p->in_come);
+	if ((!set_has(p->at_come, b) && !c->group_entry && !meet) || f->few)
 		return changed;
 	changed |= !c->reached; /* all may be together again */
 	c->reached = true;

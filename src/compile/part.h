@@ -22,6 +22,8 @@ static inline bool set_has(const uint64_t *set, uint32_t b)
 bool part_may(const struct flow *f, uint32_t b, const struct state *s);
 /* Records that lanes which ran together part there. True: something changed. */
 bool part_begin(struct flow *f, uint32_t b, const struct state *s);
+/* Lanes of a group that runs block b may wait at the barrier at its end. */
+bool part_meets(const struct flow *f, uint32_t b);
 /* One pass over a block that a group runs, and over the arrival of a group at it. True: something changed. */
 bool part_run(struct flow *f, uint32_t b, struct state *s);
 bool part_come(struct flow *f, uint32_t b);

@@ -501,6 +501,38 @@ static const char facts[] =
 	"%p6, %r20, %r8; @%p6 bra L1;\n"
 	"L3:\n\tadd.u32 %r16, %r16, %r17; st.global.u32 [%d2], %r16; ret;\n"
 	"L4:\n\tsetp.lt.u32 %p5, %r6, 40; @%p5 bra L3; bar.sync 0; add.u32 %r16, %r16, %r13; bar.sync 0; bra L3;\n}\n"
+	/*
+	 * Lanes that jump backwards to a barrier come to it before the others of their warp, which run a loop first.
+	 * Where `who` says so that loop is long, lanes end instead, or come to another barrier of this number.
+	 */
+	".visible .entry early(.param .u64 po, .param .u32 who, .param .u32 turns)\n{\n"
+	"\t.reg .pred %p<9>; .reg .b32 %r<60>; .reg .b64 %d<20>; .shared .align 16 .b8 s[4096];\n"
+	"\tmov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %ntid.x; mov.u32 %r4, %ntid.y; mul.lo.u32 %r5, %r3, "
+	"%r4;\n"
+	"\tmad.lo.u32 %r6, %r2, %r3, %r1; ld.param.u64 %d1, [po]; ld.param.u32 %r7, [who]; ld.param.u32 %r8, [turns];\n"
+	"\tmov.u32 %r10, %ctaid.x; mad.lo.u32 %r11, %r10, %r5, %r6; mad.wide.u32 %d2, %r11, 4, %d1; mov.u32 %r12, s; "
+	"shl.b32 %r13, %r6, 2;\n"
+	"\tadd.u32 %r14, %r12, %r13; mul.lo.u32 %r16, %r11, 0x9e3779b1; mov.u32 %r20, 0; setp.eq.u32 %p1, %r7, 1; "
+	"selp.u32 %r9, 1023, 7, %p1;\n"
+	"\tsetp.eq.u32 %p2, %r7, 2; setp.eq.u32 %p3, %r7, 3; mov.u32 %r40, %r6; bra L1;\n"
+	"L0:\n\tbar.sync 2; add.u32 %r16, %r16, 1; bra L3;\n"
+	"L2:\n\tbar.sync 2; add.u32 %r40, %r40, 3;\n"
+	"L3:\n\txor.b32 %r16, %r16, %r40; add.u32 %r20, %r20, 1; setp.ge.u32 %p4, %r20, %r8; @%p4 bra L9;\n"
+	"L1:\n\tst.shared.u32 [%r14], %r16; bar.sync 0; xor.b32 %r22, %r13, 4; shr.u32 %r23, %r22, 2; setp.lt.u32 %p5, "
+	"%r23, %r5;\n"
+	"\tadd.u32 %r23, %r12, %r22; mov.u32 %r24, 0; @%p5 ld.shared.u32 %r24, [%r23]; mad.lo.u32 %r16, %r16, 31, "
+	"%r24; "
+	"bar.sync 0;\n"
+	"\tmul.lo.u32 %r25, %r16, 0x85ebca6b; shr.u32 %r26, %r25, 8; and.b32 %r27, %r25, 0x40000000; setp.ne.u32 %p6, "
+	"%r27, 0; @%p6 bra L2;\n"
+	"\tand.b32 %r28, %r26, %r9; mov.u32 %r41, %r40;\n"
+	"L6:\n\tmad.lo.u32 %r16, %r16, 5, %r28; xor.b32 %r41, %r41, %r28; setp.gt.u32 %p7, %r28, 0; sub.u32 %r28, "
+	"%r28, "
+	"1; @%p7 bra L6;\n"
+	"\tadd.u32 %r40, %r40, %r41; and.b32 %r29, %r25, 0x1800000; setp.eq.and.u32 %p7, %r29, 0, %p2; @%p7 bra L9; "
+	"setp.eq.and.u32 %p7, %r29, 0, %p3;\n"
+	"\t@%p7 bra L0; bra L2;\n"
+	"L9:\n\tadd.u32 %r16, %r16, %r40; st.global.u32 [%d2], %r16; ret;\n}\n"
 	/* pieces of blocks of 18, 20 and 36 bytes, two lanes at each, as they lie: of 2, 4 and 8 bytes together */
 	".visible .entry strips(.param .u64 po, .param .u32 add, .param .u32 turns)\n{\n"
 	"\t.reg .pred %p; .reg .b32 %r<60>; .reg .b64 %d<20>; .reg .b16 %h<20>;\n"
@@ -687,6 +719,8 @@ static void test_facts(void)
 {
 	static const struct dims shapes[] = { { 64, 1, 1 }, { 32, 4, 1 },  { 16, 16, 1 }, { 8, 8, 1 },
 					      { 45, 1, 1 }, { 128, 1, 1 }, { 20, 5, 1 } };
+	static const struct dims few[] = { { 32, 1, 1 }, { 16, 1, 1 }, { 16, 2, 1 },
+					   { 7, 3, 1 },	 { 5, 1, 1 },  { 64, 1, 1 } };
 	static const uint32_t starts[] = { 0, 0xffffffff, 0x01234567, 0x7c000000, 0xfc000200, 0x00400000 };
 	const struct dims three = { 3, 1, 1 }, block = { 64, 1, 1 };
 
@@ -696,6 +730,9 @@ static void test_facts(void)
 	for (uint32_t k = 0; k < 4 * sizeof(shapes) / sizeof(shapes[0]); k++)
 		tap_ok(compare("meets", three, shapes[k / 4], k % 4, 5) && same_results() && !outcomes[1].r,
 		       "barriers, blocks of %u x %u, way %u", shapes[k / 4].x, shapes[k / 4].y, k % 4);
+	for (uint32_t k = 0; k < 4 * sizeof(few) / sizeof(few[0]); k++)
+		tap_ok(compare("early", three, few[k / 4], k % 4, 9) && same_results() && !outcomes[1].r,
+		       "lanes early at barriers, blocks of %u x %u, way %u", few[k / 4].x, few[k / 4].y, k % 4);
 	for (uint32_t k = 0; k < sizeof(starts) / sizeof(starts[0]); k++)
 		tap_ok(compare("products", three, block, starts[k], 1 + k * 7) && same_results() && !outcomes[1].r,
 		       "products of fragments and chosen bytes, from 0x%x", starts[k]);

@@ -35,7 +35,7 @@
 #define COMPILE_LIBRARY "libmete-compile.so.0"
 #define COMPILE_SYMBOL "mete_compile"
 
-#define COMPILE_FORM 27u /* changes whenever the code for the same operations changes */
+#define COMPILE_FORM 28u /* changes whenever the code for the same operations changes */
 #define COMPILE_ABI                                                                                                    \
 	((uint32_t)(COMPILE_FORM * 1000003u + sizeof(struct warp) * 31u + sizeof(struct block) * 7u +                  \
 		    sizeof(struct ptx_launch) * 3u + __builtin_offsetof(struct block, range) +                         \
@@ -115,6 +115,7 @@ struct compile_request {
 struct compiled_wait {
 	uint32_t pc, lanes;
 	int64_t since; /* the smaller, the longer they have waited */
+	uint32_t bar;  /* 0; or 1 and the number of the barrier in front of it, which they have come to */
 };
 
 /* Rounds of a loop that the lanes of a warp run by turns at most, before the next lane has its turn. */

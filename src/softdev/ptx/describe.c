@@ -273,7 +273,9 @@ int describe(const struct function *f, bool alone, struct compile_op **ret, bool
 		operation(f, i, &c[i], &more);
 	for (uint32_t i = 0; alone && i < f->count; i++)
 		if (is_meeting(f, &f->code[i]))
-			c[i] = (struct compile_op){ .name = "%meet", .weight = c[i].weight };
+			c[i] = (struct compile_op){ .name = "%meet",
+						    .weight = c[i].weight,
+						    .imm = operand(f, f->code[i].a, 4).value };
 	if (*ret_good)
 		mark_wild(f, c);
 	return 0;

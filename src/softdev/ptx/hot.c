@@ -102,23 +102,57 @@ static bool reach_any(struct warp *w, uint64_t begin, uint64_t end, bool write, 
 	return good;
 }
 
+/* The barrier at which all lanes wait that wait at one, and which compiled code knows; BARRIERS: it is none. */
+static uint32_t bar_of_all(const struct warp *w)
+{
+	const struct block *b = w->block;
+	const uint32_t id = b->bars_used ? (uint32_t)__builtin_ctz(b->bars_used) : BARRIERS;
+	const struct barrier *bar = &b->bar[id % BARRIERS];
+
+	return id < BARRIERS && b->bars_used == 1u << id && w->bar_lanes[id] == w->wait_bar && !bar->expected &&
+			       !bar->arrived && !bar->results
+		       ? id
+		       : BARRIERS;
+}
+
+/* Lanes come to a barrier of the block, as warp_arrive() says. */
+static void bar_arrive(struct warp *w, uint32_t id, uint32_t lanes)
+{
+	struct block *b = w->block;
+
+	if (!(b->bars_used & 1u << id))
+		b->bar[id] = (struct barrier){ .all = true };
+	b->bars_used |= 1u << id;
+	b->bar[id].waiting += (uint32_t)__builtin_popcount(lanes);
+	w->bar_lanes[id] |= lanes;
+	w->wait_bar |= lanes;
+}
+
 /* Lanes that wait at one of the operations are taken out of the warp's places. */
 static bool take_waits(struct warp *w, struct compiled_wait *wait, uint32_t count)
 {
-	if (w->wait_bar | w->wait_sync || w->force || (w->place_count && w->other == ~0ull))
-		return false; /* or those have their turn that have waited too long */
+	const uint32_t bar = w->wait_bar ? bar_of_all(w) + 1 : 0;
+
+	if (w->wait_sync || w->force || bar > BARRIERS)
+		return false;
 	for (uint32_t k = 0; k < count; k++)
 		wait[k].lanes = 0;
 	for (uint32_t i = 0; i < w->place_count; i++) {
 		const struct place *p = &w->place[i];
 		uint32_t k = 0;
 
-		while (k < count && (p->frame != w->frame || wait[k].pc != (uint32_t)p->key))
+		const uint32_t at = p->lanes & w->wait_bar ? bar : 0;
+
+		while (k < count && (p->frame != w->frame || wait[k].pc != (uint32_t)p->key || wait[k].bar != at))
 			k++;
-		if (k == count)
+		if (k == count || (!at && w->other == ~0ull)) /* or those have their turn that have waited too long */
 			return false;
 		wait[k].lanes |= p->lanes;
 		wait[k].since = (int64_t)(int32_t)(p->stamp - w->stamp) - 1;
+	}
+	if (bar) {
+		w->bar_lanes[bar - 1] = w->wait_bar = w->block->bars_used = 0;
+		w->block->bar[bar - 1] = (struct barrier){ 0 };
 	}
 	w->place_count = 0;
 	w->other = ~0ull;
@@ -135,8 +169,10 @@ static void part_warp(struct warp *w, uint32_t lanes, struct compiled_wait *wait
 				first = &wait[k];
 		if (!first)
 			break;
+		if (first->bar)
+			bar_arrive(w, first->bar - 1, first->lanes);
 		warp_save(w, first->lanes, first->pc);
-		if ((w->key_base | first->pc) < w->other)
+		if (!first->bar && (w->key_base | first->pc) < w->other)
 			w->other = w->key_base | first->pc;
 		first->lanes = 0;
 	}
