@@ -107,12 +107,30 @@ static void count_strong(struct loop *l, LLVMValueRef strong, LLVMValueRef jumps
 		    value_at(e, e->warp, offsetof(struct warp, strong), e->i8), 1);
 }
 
+/* Of these rounds, those whose jumps are counted since lanes have met; *ret_old: what was counted before the loop. */
+static LLVMValueRef since_met(struct loop *l, LLVMValueRef rounds, LLVMValueRef *ret_old)
+{
+	struct emit *e = l->e;
+	LLVMValueRef met = loop_get(l, e->i64, l->met), none = loop_is_zero(l, met), first[2];
+
+	*ret_old = value_load(e, e->i32, e->spins, 4);
+	if (!l->meets)
+		return rounds;
+	*ret_old = LLVMBuildSelect(e->b, none, *ret_old, LLVMConstNull(e->i32), "");
+	first[0] = met;
+	first[1] = LLVMConstInt(e->i1, 0, false);
+	first[0] = value_intrinsic(e, "llvm.ctlz", e->i64, first, 2);
+	first[0] = LLVMBuildAnd(e->b, LLVMBuildSub(e->b, loop_number(l, 63), first[0], ""), loop_number(l, 63), "");
+	first[0] = LLVMBuildSelect(e->b, none, loop_number(l, 0), first[0], "");
+	return LLVMBuildAnd(e->b, rounds, LLVMBuildNot(e->b, below(l, first[0]), ""), "");
+}
+
 /* Jumps backwards while others wait; the one in front of the next round is counted by whoever makes it. */
 static void count_spins(struct loop *l, LLVMValueRef here, LLVMValueRef stay)
 {
 	struct emit *e = l->e;
 	LLVMValueRef jumps = l->latest, strong = loop_get(l, e->i64, l->marked);
-	LLVMValueRef zero = loop_number(l, 0), all, last, from, rounds, n;
+	LLVMValueRef zero = loop_number(l, 0), all, last, from, rounds, n, old;
 
 	if (l->inners) {
 		value_store(e, loop_get(l, e->i32, l->spun), e->spins, 4);
@@ -123,6 +141,7 @@ static void count_spins(struct loop *l, LLVMValueRef here, LLVMValueRef stay)
 	jumps = LLVMBuildSub(e->b, jumps, last, "");
 	from = LLVMBuildSelect(e->b, all, l->earliest, zero, "");
 	rounds = LLVMBuildAnd(e->b, below(l, jumps), LLVMBuildNot(e->b, below(l, from), ""), "");
+	rounds = since_met(l, rounds, &old);
 	n = count_bits(l, rounds);
 	if (l->strong) {
 		all = count_bits(l, LLVMBuildAnd(e->b, rounds, strong, ""));
@@ -130,7 +149,7 @@ static void count_spins(struct loop *l, LLVMValueRef here, LLVMValueRef stay)
 		count_strong(l, strong, jumps);
 	}
 	n = LLVMBuildTrunc(e->b, n, e->i32, "");
-	value_store(e, LLVMBuildAdd(e->b, value_load(e, e->i32, e->spins, 4), n, ""), e->spins, 4);
+	value_store(e, LLVMBuildAdd(e->b, old, n, ""), e->spins, 4);
 }
 
 /* A register that the group's code keeps as a line: of a lane that stays. */

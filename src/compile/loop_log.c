@@ -277,19 +277,101 @@ void log_each_round(struct loop *l, void (*emit)(struct loop *l, LLVMValueRef ro
 	LLVMPositionBuilderAtEnd(e->b, on);
 }
 
-static void count_round(struct loop *l, LLVMValueRef round)
+static void count_blocks(struct loop *l, LLVMValueRef round)
 {
 	for (uint32_t i = 0; i <= l->last - l->head; i++)
 		if (!l->block[i].inner)
 			count_block(l, &l->block[i], round);
 }
 
-/* ---- loops in a loop ---- */
+/*
+ * ---- where lanes meet ----
+ *
+ * A group that comes to where others wait, or past it, is chosen anew, and its jumps backwards are counted from there
+ * on (warp_schedule). In a loop that is so in each round in which some lanes have passed over a block that others ran.
+ * Who has left the loop waits outside: nobody meets him there.
+ */
+
+/* Blocks one behind the other, of a loop or of a loop inside; lanes that run a block behind those looked at so far. */
+struct stretch {
+	uint32_t head, last;
+	LLVMValueRef later;
+	LLVMValueRef met; /* an i1; NULL: no block is passed over */
+};
 
 static LLVMValueRef lanes_at(struct loop *l, uint32_t b, LLVMValueRef round)
 {
 	return log_ran(l, &l->block[loop_block_at(l, b)], round);
 }
+
+/* Whether a jump within the stretch leads over the block. */
+static bool is_passed(const struct flow *f, const struct stretch *s, uint32_t b)
+{
+	for (uint32_t from = s->head; from < b; from++)
+		for (uint32_t k = 0; k < f->block[from].next_count; k++)
+			if (f->block[from].next[k] > b && f->block[from].next[k] <= s->last)
+				return true;
+	return false;
+}
+
+static bool is_any_passed(const struct flow *f, const struct stretch *s)
+{
+	for (uint32_t b = s->head; b <= s->last; b++)
+		if (is_passed(f, s, b))
+			return true;
+	return false;
+}
+
+/* Whether some ran what `lanes` did not, who come behind it. */
+static LLVMValueRef do_meet(struct loop *l, LLVMValueRef lanes, LLVMValueRef later)
+{
+	struct emit *e = l->e;
+	LLVMValueRef others = LLVMBuildAnd(e->b, later, LLVMBuildNot(e->b, lanes, ""), "");
+
+	others = LLVMBuildOr(e->b, loop_is_zero(l, lanes), loop_is_zero(l, others), "");
+	return LLVMBuildNot(e->b, others, "");
+}
+
+/* The block before those that were looked at. */
+static void meet_at(struct loop *l, struct stretch *s, uint32_t b, LLVMValueRef lanes)
+{
+	struct emit *e = l->e;
+	LLVMValueRef met;
+
+	if (is_passed(e->flow, s, b)) {
+		met = do_meet(l, lanes, s->later);
+		s->met = s->met ? LLVMBuildOr(e->b, s->met, met, "") : met;
+	}
+	s->later = LLVMBuildOr(e->b, s->later, lanes, "");
+}
+
+/* Whether lanes meet in this round of the loop, or of the loop inside; NULL: never. */
+static LLVMValueRef find_meeting(struct loop *l, uint32_t head, uint32_t last, LLVMValueRef round)
+{
+	struct stretch s = { .head = head, .last = last, .later = LLVMConstNull(l->e->i32) };
+
+	if (!is_any_passed(l->e->flow, &s))
+		return NULL;
+	for (uint32_t b = last + 1; b-- > head;)
+		meet_at(l, &s, b, lanes_at(l, b, round));
+	return s.met;
+}
+
+static void count_round(struct loop *l, LLVMValueRef round)
+{
+	struct emit *e = l->e;
+	LLVMValueRef met;
+
+	count_blocks(l, round);
+	met = find_meeting(l, l->head, l->last, round);
+	if (!met)
+		return;
+	l->meets = true;
+	met = LLVMBuildShl(e->b, LLVMBuildZExt(e->b, met, e->i64, ""), round, "");
+	LLVMBuildStore(e->b, LLVMBuildOr(e->b, loop_get(l, e->i64, l->met), met, ""), l->met);
+}
+
+/* ---- loops in a loop ---- */
 
 /* A jump backwards of these lanes, where it is one. */
 static void count_jump(struct loop *l, LLVMValueRef lanes, LLVMValueRef is_jump)
@@ -301,23 +383,54 @@ static void count_jump(struct loop *l, LLVMValueRef lanes, LLVMValueRef is_jump)
 	LLVMBuildStore(e->b, LLVMBuildAdd(e->b, loop_get(l, e->i32, l->spun), n, ""), l->spun);
 }
 
-/* All rounds of the loop inside in one round of the other. */
-static void count_turns(struct loop *l, struct loop_inner *x, LLVMValueRef round)
+/* Jumps are counted anew where lanes have met; NULL: they never do. */
+static void count_anew(struct loop *l, LLVMValueRef met)
+{
+	struct emit *e = l->e;
+
+	if (met)
+		LLVMBuildStore(e->b,
+			       LLVMBuildSelect(e->b, met, LLVMConstNull(e->i32), loop_get(l, e->i32, l->spun), ""),
+			       l->spun);
+}
+
+static bool leads_out(const struct flow *f, const struct loop_inner *x, uint32_t b)
+{
+	for (uint32_t k = 0; k < f->block[b].next_count; k++)
+		if (f->block[b].next[k] > x->last)
+			return true;
+	return false;
+}
+
+/* Who ran the last block of all in this round of the loop inside, if it is its last round. */
+static LLVMValueRef find_rest(struct loop *l, const struct loop_inner *x, LLVMValueRef at)
+{
+	struct emit *e = l->e;
+	LLVMValueRef rest = LLVMConstNull(e->i32), lanes;
+
+	for (uint32_t b = x->head; b <= x->last; b++)
+		if (leads_out(e->flow, x, b)) {
+			lanes = lanes_at(l, b, at);
+			rest = LLVMBuildSelect(e->b, loop_is_zero(l, lanes), rest, lanes, "");
+		}
+	return rest;
+}
+
+/* All rounds of the loop inside in one round of the other, in which `later` run a block behind it. */
+static void count_turns(struct loop *l, struct loop_inner *x, LLVMValueRef round, LLVMValueRef later)
 {
 	struct emit *e = l->e;
 	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), head = new_block(e), each = new_block(e),
 			  on = new_block(e), end;
-	LLVMValueRef first = times(l, round, NEST_TURNS), turn, next = loop_number(l, 0), at, lanes, some, n, none,
-		     begun;
-	LLVMValueRef last, change = LLVMConstNull(e->i32);
+	LLVMValueRef first = times(l, round, NEST_TURNS), turn, next = loop_number(l, 0), at, lanes, some, n;
+	LLVMValueRef rest, none = LLVMConstNull(e->i32);
 
-	begun = lanes_at(l, x->head, first);
 	LLVMBuildBr(e->b, head);
 	LLVMPositionBuilderAtEnd(e->b, head);
 	turn = LLVMBuildPhi(e->b, e->i64, "");
-	last = LLVMBuildPhi(e->b, e->i32, "");
+	rest = LLVMBuildPhi(e->b, e->i32, "");
 	LLVMAddIncoming(turn, &next, &before, 1);
-	LLVMAddIncoming(last, &begun, &before, 1);
+	LLVMAddIncoming(rest, &none, &before, 1);
 	some = LLVMBuildICmp(e->b, LLVMIntULT, turn, loop_number(l, NEST_TURNS), "");
 	n = LLVMBuildSelect(e->b, some, turn, loop_number(l, 0), "");
 	at = LLVMBuildAdd(e->b, first, n, "");
@@ -326,31 +439,48 @@ static void count_turns(struct loop *l, struct loop_inner *x, LLVMValueRef round
 	LLVMBuildCondBr(e->b, some, each, on);
 	LLVMPositionBuilderAtEnd(e->b, each);
 	count_jump(l, lanes, LLVMBuildNot(e->b, loop_is_zero(l, turn), ""));
+	count_anew(l, find_meeting(l, x->head, x->last, at));
 	add(l, x->turned, loop_number(l, 1));
 	n = LLVMBuildZExt(e->b, value_intrinsic(e, "llvm.ctpop", e->i32, &lanes, 1), e->i64, "");
 	add(l, x->visited, n);
 	for (uint32_t b = x->head; b <= x->last; b++)
 		count_block(l, &l->block[loop_block_at(l, b)], at);
+	lanes = find_rest(l, x, at);
 	next = LLVMBuildAdd(e->b, turn, loop_number(l, 1), "");
 	end = LLVMGetInsertBlock(e->b);
 	LLVMAddIncoming(turn, &next, &end, 1);
-	LLVMAddIncoming(last, &lanes, &end, 1);
+	LLVMAddIncoming(rest, &lanes, &end, 1);
 	LLVMBuildBr(e->b, head);
 	LLVMPositionBuilderAtEnd(e->b, on);
-	/* who has left before the others, or has not come, waits for them: jumps are counted from there on */
-	none = LLVMBuildICmp(e->b, LLVMIntEQ, last, lanes_at(l, l->head, round), "");
-	change = LLVMBuildSelect(e->b, none, loop_get(l, e->i32, l->spun), change, "");
-	LLVMBuildStore(e->b, change, l->spun);
+	count_anew(l, do_meet(l, rest, later)); /* with those who have left it before, or have not come */
 }
 
 static void count_nest_round(struct loop *l, LLVMValueRef round)
 {
 	struct emit *e = l->e;
+	struct stretch s = { .head = l->head, .last = l->last, .later = LLVMConstNull(e->i32) };
+	LLVMValueRef met[INNER_MAX + 1] = { NULL }, later[INNER_MAX]; /* in front of each loop inside; behind it */
+	uint32_t k = l->inners;
 
 	count_jump(l, lanes_at(l, l->head, round), LLVMBuildNot(e->b, loop_is_zero(l, round), ""));
-	count_round(l, round);
-	for (uint32_t k = 0; k < l->inners; k++)
-		count_turns(l, &l->inner[k], round);
+	count_blocks(l, round);
+	for (uint32_t b = l->last + 1; b-- > l->head;) {
+		const struct loop_inner *x = l->block[loop_block_at(l, b)].inner;
+
+		if (!x) {
+			meet_at(l, &s, b, lanes_at(l, b, round));
+			met[k] = s.met;
+		} else if (b == x->head) {
+			later[--k] = s.later;
+			s.met = NULL;
+			s.later = LLVMBuildOr(e->b, s.later, lanes_at(l, b, times(l, round, NEST_TURNS)), "");
+		}
+	}
+	for (k = 0; k < l->inners; k++) {
+		count_anew(l, met[k]);
+		count_turns(l, &l->inner[k], round, later[k]);
+	}
+	count_anew(l, met[k]);
 }
 
 void log_count(struct loop *l)

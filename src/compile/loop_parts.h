@@ -101,8 +101,9 @@ struct loop {
 	/* slots: lanes that have not run; this lane's round; low bits of addresses */
 	LLVMValueRef left, round, odd;
 	/* slots: instructions, those of lanes, pieces of memory, those that lanes share; a bit for each round with
-	 * accesses to memory that others change */
-	LLVMValueRef executed, work, touched, fewer, marked;
+	 * accesses to memory that others change; a bit for each round in which lanes meet, if `meets`: some may */
+	LLVMValueRef executed, work, touched, fewer, marked, met;
+	bool meets;
 	LLVMValueRef stay;     /* a slot: the lanes that stay */
 	LLVMValueRef ends;     /* an array: the round of which each lane has left; 0 of others */
 	LLVMValueRef lane_bit; /* of this lane */

@@ -118,7 +118,7 @@ static void branch(struct warp *w, const struct op *o)
 
 	if (taken == w->mask) {
 		jump(w, to);
-	} else if (!taken) {
+	} else if (!taken || to == next) {
 		w->pc = next;
 	} else if (to < next) { /* the smaller position first */
 		part(w, taken, next);
