@@ -77,6 +77,9 @@ static void take_terms(struct arbiter *a, int i, const struct arbiter_terms *ter
 		t->terms.limit_ppm = ARBITER_WHOLE;
 	if (t->terms.guarantee_ppm > t->terms.limit_ppm)
 		t->terms.guarantee_ppm = t->terms.limit_ppm;
+	/* What it had by another limit does not count. */
+	if (t->bucket.rate != (double)t->terms.limit_ppm / ARBITER_WHOLE)
+		memset(&t->ceiling, 0, sizeof(t->ceiling));
 	t->bucket.rate = (double)t->terms.limit_ppm / ARBITER_WHOLE;
 	if (t->bucket.tokens_ns > (double)a->params.burst_ns)
 		t->bucket.tokens_ns = (double)a->params.burst_ns;

@@ -10,6 +10,7 @@
 #include "model/arrears.h"
 #include "model/bucket.h"
 #include "model/busy.h"
+#include "model/ceiling.h"
 #include "model/gaps.h"
 #include "model/lags.h"
 #include "model/leads.h"
@@ -149,6 +150,7 @@ struct tenant {
 	bool noted;	     /* an edge of what is in flight has come */
 	bool lied;	     /* it told of work of unknown length, which ended, and nothing of it was measured */
 	struct bucket bucket;
+	struct ceiling ceiling;
 	struct gaps gaps;
 	struct lead lead; /* of its turns */
 	int after;	  /* who had the engine before its turn, and nothing of its turn has been seen yet; or NOBODY */
@@ -227,6 +229,8 @@ double rights_lag(const struct arbiter *a, int i);
 double rights_tokens(const struct arbiter *a, int i);
 bool rights_limited(const struct tenant *t);
 bool rights_has_tokens(const struct arbiter *a, int i);
+bool rights_tokens_out(const struct arbiter *a, int i);
+uint64_t rights_ceiling_ns(const struct arbiter *a, int i);
 bool rights_candidate(const struct arbiter *a, int i);
 void rights_remember(struct arbiter *a, const struct tenant *t);
 bool rights_claims(const struct arbiter *a, int i);

@@ -84,6 +84,59 @@ static double unseen_ns(const struct arbiter *a, int i, uint64_t now_ns)
 	return now_ns > from ? (double)(now_ns - from) : 0;
 }
 
+/* A closed gate opens at half a bucket, so that it is not opened for every kernel, and delays do not let it run over.
+ */
+static double tokens_to_open(const struct arbiter *a)
+{
+	return (double)a->params.burst_ns / 2;
+}
+
+/* A window of mete ps may hold so much of it, and half a kernel: the last one is rounded as it comes. */
+static double ceiling_most(const struct tenant *t)
+{
+	return t->bucket.rate * (double)CEILING_WINDOW_NS + (double)t->next_ns / 2;
+}
+
+/*
+ * The bucket alone does not keep it below its limit beside turns that are longer than a quantum. Where turns have
+ * places it does; and long kernels of its own keep their mean.
+ */
+static bool has_ceiling(const struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+
+	return rights_limited(t) && !places_has(a, i) && t->next_ns <= a->params.quantum_max_ns / 2;
+}
+
+/* What it has had that is not charged yet, and has yet to have, of what is in flight. */
+static double in_flight_ns(const struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+	double ns = unseen_ns(a, i, a->now_ns);
+
+	return t->demand.busy && t->demand.done_by_ns > a->now_ns ? ns + (double)(t->demand.done_by_ns - a->now_ns)
+								  : ns;
+}
+
+/* For how long it may go on after what it has in flight. */
+uint64_t rights_ceiling_ns(const struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+	uint64_t flight = t->demand.busy && t->demand.done_by_ns > a->now_ns ? t->demand.done_by_ns - a->now_ns : 0;
+
+	if (!has_ceiling(a, i))
+		return UINT64_MAX;
+	return ceiling_lasts_ns(&t->ceiling, ceiling_most(t), flight, in_flight_ns(a, i));
+}
+
+static bool below_ceiling(const struct arbiter *a, int i)
+{
+	const struct tenant *t = &a->tenant[i];
+
+	return !has_ceiling(a, i) ||
+	       ceiling_left_ns(&t->ceiling, ceiling_most(t)) - in_flight_ns(a, i) >= tokens_to_open(a);
+}
+
 /*
  * A limit is all that holds a tenant back: it is alone, or the limits of all who want the engine leave some of it to
  * nobody. Beside turns that are longer than a quantum it is the waiting for those that decides.
@@ -246,6 +299,9 @@ static void settle_arrears(struct arbiter *a, int i, uint64_t asked_ns, int64_t 
 	handed_spend(a, i);
 	if (beside_others(a, i))
 		arrears_earn(&t->arrears, rate, asked_ns);
+	/* What its limit leaves out of a window is not missed: it could not be made good. */
+	if (has_ceiling(a, i))
+		t->arrears.ns = fmin(t->arrears.ns, fmax(0, ceiling_left_ns(&t->ceiling, ceiling_most(t))));
 	if (!wastes(a, i, charged_ns, idled_ns))
 		return;
 	t->arrears.ns = t->arrears.ns > 0 ? 0 : t->arrears.ns;
@@ -356,6 +412,7 @@ static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t
 	pauses = (int64_t)(idled - t->seen_idled_ns);
 	t->turn_idled_ns += pauses;
 	t->seen_charged_ns = charged;
+	ceiling_note(&t->ceiling, now_ns, charged);
 	t->seen_idled_ns = idled;
 	t->turn_cost_ns += cost + pauses;
 	if (cost + pauses)
@@ -588,16 +645,15 @@ bool rights_limited(const struct tenant *t)
 	return t->bucket.rate < 1;
 }
 
-/* A closed gate opens at half a bucket, so that it is not opened for every kernel, and delays do not let it run over.
- */
-static double tokens_to_open(const struct arbiter *a)
-{
-	return (double)a->params.burst_ns / 2;
-}
-
 bool rights_has_tokens(const struct arbiter *a, int i)
 {
-	return !rights_limited(&a->tenant[i]) || rights_tokens(a, i) >= tokens_to_open(a);
+	return !rights_limited(&a->tenant[i]) || (rights_tokens(a, i) >= tokens_to_open(a) && below_ceiling(a, i));
+}
+
+/* Of one that has a turn. */
+bool rights_tokens_out(const struct arbiter *a, int i)
+{
+	return rights_limited(&a->tenant[i]) && (rights_tokens(a, i) <= 0 || !rights_ceiling_ns(a, i));
 }
 
 bool rights_candidate(const struct arbiter *a, int i)
@@ -771,6 +827,11 @@ int rights_pick_known(const struct arbiter *a, enum pool p)
 	return pick(a, p, true);
 }
 
+static uint64_t later_ns(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* When the next of those whose tokens are out will have some again; UINT64_MAX: never. */
 uint64_t rights_next_refill(const struct arbiter *a, enum pool p)
 {
@@ -787,6 +848,9 @@ uint64_t rights_next_refill(const struct arbiter *a, enum pool p)
 			continue;
 		b.tokens_ns = rights_tokens(a, i);
 		at = a->now_ns + bucket_wait_ns(&b, tokens_to_open(a));
+		if (!below_ceiling(a, i))
+			at = later_ns(at, a->now_ns + ceiling_wait_ns(&t->ceiling, ceiling_most(t),
+								      in_flight_ns(a, i) + tokens_to_open(a)));
 		best = at < best ? at : best;
 	}
 	return best;

@@ -216,7 +216,7 @@ static uint64_t tokens_end(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
 	struct bucket b = t->bucket;
-	uint64_t end, in_flight = 0;
+	uint64_t end, in_flight = 0, ceiling = rights_ceiling_ns(a, i);
 
 	if (!rights_limited(t))
 		return UINT64_MAX;
@@ -225,7 +225,8 @@ static uint64_t tokens_end(const struct arbiter *a, int i)
 		in_flight = t->demand.done_by_ns - a->now_ns;
 	/* Tokens come in while what is in flight runs. */
 	b.tokens_ns += b.rate * (double)in_flight;
-	end = a->now_ns + in_flight + bucket_lasts_ns(&b);
+	end = bucket_lasts_ns(&b);
+	end = a->now_ns + in_flight + (ceiling < end ? ceiling : end);
 	return end > t->least_until_ns ? end : t->least_until_ns;
 }
 
@@ -479,7 +480,7 @@ static void go_on_beside(struct arbiter *a, enum pool p, int c)
 	uint64_t planned = planned_end(a, h, c), end = turn_end(a, h, c, planned), lead = a->tenant[c].lead.ns;
 
 	if (a->now_ns + lead >= end) {
-		bool more = (t->demand.waiting || t->demand.busy) && (!rights_limited(t) || rights_tokens(a, h) > 0);
+		bool more = (t->demand.waiting || t->demand.busy) && !rights_tokens_out(a, h);
 
 		/* A lag is used up by a pause, a claim may last. */
 		if (!t->gang.stays && sleeps(a, t))

@@ -963,7 +963,8 @@ static void test_processes_beside(unsigned int processes)
 
 /*
  * The turns of several processes with long kernels are longer than any of their kernels: a fixed share keeps what it is
- * owed meanwhile, and has no more than its number in the long run.
+ * owed meanwhile, and has no more than its number in a window of 10 s, which is what `mete ps` shows. So it is a part
+ * of a turn below it on average.
  */
 static void test_fixed_beside(unsigned int processes, double long_ms, double pct)
 {
@@ -978,10 +979,38 @@ static void test_fixed_beside(unsigned int processes, double long_ms, double pct
 	sim_add(s, &share, &l);
 	run(s, 2, seconds, "a fixed share beside many processes");
 	e = sim_error(s, 1, pct, 10, 2, seconds);
-	tap_ok(fabs(e.bias) <= 1 && e.above <= pct / 10,
+	tap_ok(e.bias >= -1.6 && e.above <= 0.3,
 	       "beside %u processes with kernels of %g ms a fixed %g %% is off by %+.2f, and %+.2f at most in windows "
 	       "of 10 s",
 	       processes, long_ms, pct, e.bias, e.above);
+	sim_free(s);
+}
+
+/*
+ * One with long kernels leaves, and another one comes whose share and the first one's fill the device: turns have their
+ * places soon, for nothing is owed that a limit would not let the first one have.
+ */
+static void test_fixed_after(void)
+{
+	double seconds = longer ? 120 : 40;
+	struct arbiter_terms x = fair(), small = fixed(30), big = fixed(70);
+	struct sim_load many = saturating(40), one = saturating(1), other = saturating(1);
+	struct sim *s = begin(seconds, 4);
+	struct sim_error e[2];
+
+	many.processes = 8;
+	many.end_s = other.start_s = 15;
+	sim_add(s, &x, &many);
+	sim_add(s, &small, &one);
+	sim_add(s, &big, &other);
+	run(s, 0, seconds, "after one with long kernels");
+	e[0] = sim_error(s, 1, 30, 1, 25, seconds);
+	e[1] = sim_error(s, 2, 70, 1, 25, seconds);
+	tap_ok(fmax(e[0].max, e[1].max) <= 1 && fmax(e[0].mean, e[1].mean) <= 0.6,
+	       "after one with long kernels has left, 30 %% and 70 %% are off by %.2f and %.2f on average, %.2f and "
+	       "%.2f "
+	       "at most",
+	       e[0].mean, e[1].mean, e[0].max, e[1].max);
 	sim_free(s);
 }
 
@@ -1169,6 +1198,7 @@ int main(void)
 	test_fixed_beside(4, 100, 30);
 	test_fixed_beside(8, 40, 50);
 	test_fixed_beside(2, 300, 30);
+	test_fixed_after();
 	test_exclusive_beside(50, false);
 	test_exclusive_beside(20, false);
 	test_exclusive_beside(50, true);
