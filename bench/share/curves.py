@@ -3,6 +3,7 @@ import bisect
 import math
 
 SECOND = 1_000_000_000
+STOOD_STILL = 0.001  # a window in which a processor did so for a larger part is not calm
 
 
 class Curve:
@@ -43,6 +44,16 @@ class Sum:
         return 100 * self.between(a, b) / (b - a) if b > a else 0.0
 
 
+class Still:
+    """How long each processor stood still: of work that needs one of them, the worst counts."""
+
+    def __init__(self, curves):
+        self.curves = list(curves)
+
+    def between(self, a, b):
+        return max((c.at(b) - c.at(a) for c in self.curves), default=0)
+
+
 def of_marks(marks):
     """A curve of what kernels wrote: (begin, end, length alone), the length spread over the time that it took."""
     curve, had, last = Curve(), 0, 0
@@ -79,13 +90,21 @@ def percentile(values, p):
     return ordered[max(0, math.ceil(len(ordered) * p / 100) - 1)] if ordered else float("nan")
 
 
-def errors(tenant, target, spans, length=SECOND, step=SECOND // 20):
-    """How far from its target the tenant was: over every window, and in the long run. In points of a percent."""
-    off = [tenant.share(a, b) - target for a, b in windows(spans, length, step)]
+def errors(tenant, target, spans, length=SECOND, step=SECOND // 20, still=None):
+    """How far from its target the tenant was: over every window, and in the long run. In points of a percent. With `still`:
+    for how long the machine stood still in the worst window, and the errors of windows in which it did not."""
+    every = list(windows(spans, length, step))
+    off = [tenant.share(a, b) - target for a, b in every]
     time = sum(b - a for a, b in spans)
     had = sum(tenant.between(a, b) for a, b in spans)
     size = [abs(e) for e in off]
-    return {"target": target, "share": 100 * had / time if time else float("nan"),
-            "long_run": abs(100 * had / time - target) if time else float("nan"),
-            "mean": sum(size) / len(size) if size else float("nan"), "p95": percentile(size, 95),
-            "max": max(size) if size else float("nan"), "windows": len(size)}
+    found = {"target": target, "share": 100 * had / time if time else float("nan"),
+             "long_run": abs(100 * had / time - target) if time else float("nan"),
+             "mean": sum(size) / len(size) if size else float("nan"), "p95": percentile(size, 95),
+             "max": max(size) if size else float("nan"), "windows": len(size)}
+    if still and size:
+        stood = [still.between(a, b) for a, b in every]
+        calm = [e for e, ns in zip(size, stood) if ns <= length * STOOD_STILL]
+        found["still_ms"] = stood[size.index(max(size))] / 1e6
+        found["calm"] = {"windows": len(calm), "mean": sum(calm) / len(calm) if calm else 0, "max": max(calm, default=0)}
+    return found

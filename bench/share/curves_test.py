@@ -47,6 +47,17 @@ found = curves.errors(sway, 30, [(0, 20 * SECOND)])
 check("seconds of 40 and 20 % by turns are 10 off at most", found["max"], 10, 1e-6)
 check("and right in the long run", found["long_run"], 0, 1e-6)
 
+# A second of the same tenant is lost, and the machine stood still meanwhile.
+halted = curves.Sum([curves.Curve([(0, 0), (9 * SECOND, 2.7 * SECOND), (10 * SECOND, 2.7 * SECOND), (20 * SECOND, 5.7 * SECOND)])])
+still = curves.Still([curves.Curve([(0, 0), (20 * SECOND, 0)]), curves.Curve([(0, 0), (9 * SECOND, 0), (10 * SECOND, SECOND), (20 * SECOND, SECOND)])])
+found = curves.errors(halted, 30, [(0, 20 * SECOND)], still=still)
+check("a lost second is an error", found["max"], 30, 1e-6)
+check("and it is told for how long a processor stood still then", found["still_ms"], 1000, 1e-6)
+check("windows in which none did have no error", found["calm"]["max"], 0, 1e-6)
+check("all windows but those that meet that second", found["calm"]["windows"], 381 - 39)
+found = curves.errors(halted, 30, [(0, 20 * SECOND)], still=curves.Still([curves.Curve([(0, 0), (20 * SECOND, 0)])]))
+check("where none stood still, nothing is excused", found["calm"]["max"], 30, 1e-6)
+
 two = curves.Sum([turns(10 * MS, 1 * MS, 5), turns(10 * MS, 2 * MS, 5)])
 check("processes of one tenant add up", two.share(0, 5 * SECOND), 30, 1e-6)
 check("windows lie within the spans alone", len(list(curves.windows([(0, SECOND), (2 * SECOND, 4 * SECOND)], SECOND, SECOND // 2))), 4)

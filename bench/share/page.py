@@ -76,6 +76,14 @@ def who(r, m):
     return (m.get("peer") or "peer") if r.get("system") == "peer" else "mete"
 
 
+def still(r):
+    """Of a row that misses: what of its worst window was the machine."""
+    e = r.get("of_reach", r)
+    if "reached_calm" not in r:
+        return ""
+    return f" {{{e['still_ms']:.1f} ms; {number(e['calm']['mean'])}, {number(e['calm']['max'])} in {e['calm']['windows']} of {e['windows']}}}"
+
+
 SHARE = ["kernel", "targets, %", "submitter", "processes", "got, %", "mean error", "95th percentile", "max", "long run", "device used + changes, %", "goal"]
 
 
@@ -93,7 +101,7 @@ def share_cells(r, m):
     def both(key):
         return number(r[key]) + (f" ({number(r['of_reach'][key])})" if "of_reach" in r else "")
 
-    most = both("max") + (f" [{number(r['unlimited_varies'])}]" if "unlimited_varies" in r else "")
+    most = both("max") + (f" [{number(r['unlimited_varies'])}]" if "unlimited_varies" in r else "") + still(r)
     processes = str(r["processes"]) + ("" if r.get("seconds") in (None, m.get("seconds")) else "*")
     return [kernel, targets, mode, processes, got, both("mean"), both("p95"), most, both("long_run"),
             number(r["device_used"]) + (f" + {max(0, r['device_not_idle'] - r['device_used']):.2f}" if "device_not_idle" in r else ""), verdict(r)]
@@ -206,6 +214,10 @@ def markdown(m, rows, pictures):
                      "to what was used in this run, if that is more.")
     if any("unlimited_varies" in r for r in rows):
         parts.append("In square brackets: by how much windows of such a submitter differ at most when nothing limits it, in a run of its own.")
+    if any("reached_calm" in r for r in rows):
+        parts.append("In braces, of rows that miss: for how long a processor of the machine stood still in the window with the largest error (a thread "
+                     "that sleeps for 1 ms on each processor, with a higher priority than all that is measured, woke up late by so much in all); the mean "
+                     "error and the largest one in windows in which none did so for more than 1 ms, and how many of the windows these are.")
     parts += misses(rows, m)
     return "\n\n".join(parts) + "\n"
 

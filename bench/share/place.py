@@ -24,6 +24,7 @@ from share import curves, lost
 SECOND = curves.SECOND
 HEADER, RECORD, RECORDS = 64, 32, 1 << 19
 KERNEL, DEMAND, REQUEST = 1, 2, 3
+STILL = (1 << 64) - 1  # in place of a process: records of share_watch about a processor
 LENGTHS = (200, 1000, 5000, 10000, 20000, 60000)
 
 
@@ -218,20 +219,25 @@ class Trial:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def watched(self):
-        by_pid = {}
+        by_pid, stills = {}, {}
         with open(os.path.join(self.folder, "watch"), "rb") as f:
             data = f.read()
         words = array.array("Q", data[:len(data) // 32 * 32])
         for k in range(0, len(words), 4):
+            if words[k + 1] == STILL:
+                stills.setdefault(words[k + 2], curves.Curve()).add(words[k], words[k + 3])
+                continue
             if words[k + 2] != self.place.watched_device(self.device):
                 continue
             curve = by_pid.setdefault(words[k + 1], curves.Curve())
             # The account of a process that is just ending has gone before the process.
             if not curve.s or words[k + 3] >= curve.s[-1]:
                 curve.add(words[k], words[k + 3])
+        self.still = curves.Still(stills.values())
         return by_pid
 
     def collect(self):
+        self.still = None
         watched = self.watched() if not self.place.gpu else {}
         self.not_idle = watched.get(0)
         out = []

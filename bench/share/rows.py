@@ -38,9 +38,14 @@ def series(had, begin, end, length=SECOND // 10):
 
 def together(found):
     """One row of errors out of several tenants': the mean of means, the worst of the rest."""
-    return {"mean": statistics.fmean(e["mean"] for e in found), "p95": max(e["p95"] for e in found),
-            "max": max(e["max"] for e in found), "long_run": max(e["long_run"] for e in found),
-            "shares": [round(e["share"], 2) for e in found], "windows": sum(e["windows"] for e in found)}
+    row = {"mean": statistics.fmean(e["mean"] for e in found), "p95": max(e["p95"] for e in found),
+           "max": max(e["max"] for e in found), "long_run": max(e["long_run"] for e in found),
+           "shares": [round(e["share"], 2) for e in found], "windows": sum(e["windows"] for e in found)}
+    if all("calm" in e for e in found):
+        calm = [e["calm"] for e in found]
+        row["still_ms"] = max(found, key=lambda e: e["max"])["still_ms"]
+        row["calm"] = {"windows": sum(c["windows"] for c in calm), "mean": statistics.fmean(c["mean"] for c in calm), "max": max(c["max"] for c in calm)}
+    return row
 
 
 class Bench:
@@ -82,9 +87,9 @@ class Bench:
             used = sum(h.time.share(t.begin_ns, t.end_ns) for h in had)
             part = min(1, max(reach, used) / sum(targets))
             row = dict(cell, row="share", system=system, seconds=self.seconds, tier=t.tier, reach=round(reach, 1))
-            row.update(together([curves.errors(h.time, x, h.spans) for h, x in zip(had, targets)]))
+            row.update(together([curves.errors(h.time, x, h.spans, still=t.still) for h, x in zip(had, targets)]))
             if part < 1:
-                row["of_reach"] = together([curves.errors(h.time, x * part, h.spans) for h, x in zip(had, targets)])
+                row["of_reach"] = together([curves.errors(h.time, x * part, h.spans, still=t.still) for h, x in zip(had, targets)])
             if varies is not None:
                 row["unlimited_varies"] = round(varies, 2)
             row["device_used"] = round(used, 2)
@@ -108,6 +113,8 @@ class Bench:
         if k <= 0.005:
             row["goal"] = f"mean ≤ {MEAN_MOST:g}, max ≤ {MAX_MOST:g}"
             row["reached"] = e["mean"] <= MEAN_MOST and e["max"] <= MAX_MOST
+            if not row["reached"] and e.get("calm", {}).get("windows"):
+                row["reached_calm"] = e["calm"]["mean"] <= MEAN_MOST and e["calm"]["max"] <= MAX_MOST
         else:
             row["goal"] = f"max ≤ {200 * k:g}, long run ≤ {LONG_RUN_MOST:g}"
             row["reached"] = e["max"] <= 200 * k and e["long_run"] <= LONG_RUN_MOST
@@ -172,7 +179,7 @@ class Bench:
             had = t.run()
             row = {"row": "share", "kernel_ms": 0, "unit_ms": 5, "targets": [x[0] for x in loads], "mode": "mixed", "processes": 1,
                    "system": system, "seconds": self.seconds, "reach": 100, "tier": t.tier}
-            row.update(together([curves.errors(h.time, x[0], h.spans) for h, x in zip(had, loads)]))
+            row.update(together([curves.errors(h.time, x[0], h.spans, still=t.still) for h, x in zip(had, loads)]))
             row["device_used"] = round(sum(h.time.share(t.begin_ns, t.end_ns) for h in had), 2)
             row["series"] = [series(h, t.begin_ns, t.end_ns) for h in had]
             self.judge(row)
