@@ -3,6 +3,7 @@
 #include "compile/leave.h"
 
 #define DEPTH_MAX 4u
+#define GROW_MAX (1 << 20)
 
 static LLVMValueRef number(struct bounds *b, uint64_t n)
 {
@@ -124,25 +125,190 @@ static void require_even(struct bounds *b, LLVMValueRef at, uint32_t bytes)
 	require(b, LLVMBuildICmp(e->b, LLVMIntEQ, low, number(b, 0), ""));
 }
 
-/* Value: whether no round has to look at whether it is aligned. */
-static bool check_steps(struct bounds *b, const struct lane_place *p, int64_t step, LLVMValueRef slot)
+/* ---- addresses that grow by a number ---- */
+
+/* A sum that is made where a lane begins. */
+struct sum {
+	LLVMValueRef at;
+	int64_t grow;
+};
+
+static LLVMValueRef is_load_of_slot(const struct bounds *b, LLVMValueRef v, uint32_t *ret)
+{
+	const struct lane *x = b->lane;
+
+	for (uint32_t r = 0; is_op(v, LLVMLoad) && r < x->e->flow->reg_count; r++)
+		if (x->slot[r] && LLVMGetOperand(v, 0) == x->slot[r]) {
+			*ret = r;
+			return v;
+		}
+	return NULL;
+}
+
+/* A register that grows, as the current block finds it in the first round. */
+static bool sum_of_slot(struct bounds *b, LLVMValueRef v, struct sum *ret)
+{
+	struct lane *x = b->lane;
+	bool late = false;
+	uint32_t r;
+
+	if (!is_load_of_slot(b, v, &r) || !b->step[r])
+		return false;
+	for (uint32_t i = b->from; i < b->last && x->begin != b->from; i++)
+		for (uint32_t k = 0; k < COMPILE_OPERANDS; k++)
+			late = late || (x->e->flow->request->op[i].defs >> k & 1 &&
+					flow_reg(x->e->flow, &x->e->flow->request->op[i].operand[k]) == r);
+	ret->grow = b->step[r];
+	ret->at = LLVMBuildLoad2(x->e->b, LLVMTypeOf(v), x->slot[r], "");
+	if (late)
+		ret->at = LLVMBuildAdd(x->e->b, ret->at, LLVMConstInt(LLVMTypeOf(v), (uint64_t)ret->grow, true), "");
+	return true;
+}
+
+/* By how much operand 1 multiplies; 0: it is something else. */
+static int64_t factor_of(LLVMValueRef v)
+{
+	LLVMValueRef by = is_op(v, LLVMMul) || is_op(v, LLVMShl) ? LLVMGetOperand(v, 1) : NULL;
+	int64_t n;
+
+	if (!by || !LLVMIsAConstantInt(by))
+		return 0;
+	n = LLVMConstIntGetSExtValue(by);
+	if (is_op(v, LLVMShl))
+		return n >= 0 && n < 20 ? (int64_t)1 << n : 0;
+	return n < GROW_MAX && n > -GROW_MAX ? n : 0;
+}
+
+static bool sum_of(struct bounds *b, LLVMValueRef v, uint32_t depth, struct sum *ret)
+{
+	LLVMBuilderRef build = b->lane->e->b;
+	const int64_t by = factor_of(v);
+	struct sum other;
+
+	*ret = (struct sum){ v, 0 };
+	if (is_fixed(b, v) || sum_of_slot(b, v, ret))
+		return true;
+	if (!depth || (!by && !is_op(v, LLVMAdd) && !is_op(v, LLVMSub)) ||
+	    !sum_of(b, LLVMGetOperand(v, 0), depth - 1, ret))
+		return false;
+	if (by) {
+		ret->at = LLVMBuildMul(build, ret->at, LLVMConstInt(LLVMTypeOf(v), (uint64_t)by, true), "");
+		ret->grow *= by;
+	} else if (!sum_of(b, LLVMGetOperand(v, 1), depth - 1, &other)) {
+		return false;
+	} else if (is_op(v, LLVMAdd)) {
+		ret->at = LLVMBuildAdd(build, ret->at, other.at, "");
+		ret->grow += other.grow;
+	} else {
+		ret->at = LLVMBuildSub(build, ret->at, other.at, "");
+		ret->grow -= other.grow;
+	}
+	return ret->grow < GROW_MAX && ret->grow > -GROW_MAX;
+}
+
+/* 32 bits that become 64: no round may be beyond them. */
+static bool sum_of_wide(struct bounds *b, LLVMValueRef v, struct sum *ret)
+{
+	struct emit *e = b->lane->e;
+	const bool is_signed = is_op(v, LLVMSExt);
+	LLVMValueRef end;
+
+	if ((!is_signed && !is_op(v, LLVMZExt)) || LLVMTypeOf(LLVMGetOperand(v, 0)) != e->i32 ||
+	    !sum_of(b, LLVMGetOperand(v, 0), DEPTH_MAX, ret))
+		return false;
+	ret->at = is_signed ? LLVMBuildSExt(e->b, ret->at, e->i64, "") : LLVMBuildZExt(e->b, ret->at, e->i64, "");
+	if (!ret->grow)
+		return true;
+	end = LLVMBuildAdd(e->b, ret->at, number(b, (uint64_t)(ret->grow * (int64_t)(b->rounds + 1))), "");
+	v = LLVMBuildTrunc(e->b, end, e->i32, "");
+	v = is_signed ? LLVMBuildSExt(e->b, v, e->i64, "") : LLVMBuildZExt(e->b, v, e->i64, "");
+	require(b, LLVMBuildICmp(e->b, LLVMIntEQ, v, end, ""));
+	return true;
+}
+
+/* Adds v, `by` times, to the place's start; the parts in which lanes differ are terms. */
+static bool add_linear(struct bounds *b, LLVMValueRef v, int64_t by, uint32_t depth, struct lane_place *p)
+{
+	struct emit *e = b->lane->e;
+	struct sum x = { v, 0 };
+	const int64_t more = factor_of(v);
+
+	if (by >= GROW_MAX || by <= -GROW_MAX)
+		return false;
+	if (is_fixed(b, v) || sum_of_slot(b, v, &x) || sum_of_wide(b, v, &x)) {
+		if (!is_shared(b, v)) {
+			if (p->terms == LANE_TERMS_MAX)
+				return false;
+			p->term[p->terms++] = (struct lane_term){ v, by };
+		}
+		p->grow += x.grow * by;
+		if (by != 1)
+			x.at = LLVMBuildMul(e->b, x.at, number(b, (uint64_t)by), "");
+		p->start = p->start ? LLVMBuildAdd(e->b, p->start, x.at, "") : x.at;
+		return p->grow < GROW_MAX && p->grow > -GROW_MAX;
+	}
+	if (!depth)
+		return false;
+	if (more)
+		return add_linear(b, LLVMGetOperand(v, 0), by * more, depth - 1, p);
+	return (is_op(v, LLVMAdd) || is_op(v, LLVMSub)) && add_linear(b, LLVMGetOperand(v, 0), by, depth - 1, p) &&
+	       add_linear(b, LLVMGetOperand(v, 1), is_op(v, LLVMSub) ? -by : by, depth - 1, p);
+}
+
+/* Whether the address grows by a number. If so, it has been checked; *ret_even: and no round has to look at whether it
+ * is aligned. */
+static bool check_linear(struct bounds *b, struct lane_place *p, bool *ret_even)
 {
 	struct emit *e = b->lane->e;
 	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
-	const int64_t far = step * (int64_t)b->rounds;
-	struct lane_place all = *p;
-	LLVMValueRef begin, last, at;
+	LLVMValueRef good = b->good, begin, last, far, n, limit;
+	bool linear;
 
-	all.span += (uint64_t)(far < 0 ? -far : far);
-	lane_limits(b->lane, &all, &begin, &last);
 	LLVMPositionBuilderAtEnd(e->b, b->enter);
-	at = LLVMBuildAdd(e->b, LLVMBuildLoad2(e->b, e->i64, slot, ""), number(b, p->least), "");
-	require_even(b, at, step % p->bytes ? 1 : p->bytes);
-	at = LLVMBuildAdd(e->b, at, number(b, far < 0 ? (uint64_t)far : 0), "");
-	require(b, LLVMBuildICmp(e->b, LLVMIntULE, LLVMBuildSub(e->b, at, begin, ""), last, ""));
+	linear = add_linear(b, p->address, 1, DEPTH_MAX, p);
 	LLVMPositionBuilderAtEnd(e->b, here);
-	return step % p->bytes == 0;
+	if (!linear) {
+		b->good = good;
+		p->start = NULL;
+		p->terms = 0;
+		p->grow = 0;
+		return false;
+	}
+	lane_limits(b->lane, p, &begin, &last);
+	LLVMPositionBuilderAtEnd(e->b, b->enter);
+	n = LLVMBuildAdd(e->b, p->start, number(b, p->least), "");
+	*ret_even = p->grow % p->bytes == 0;
+	require_even(b, n, *ret_even ? p->bytes : 1);
+	far = LLVMBuildSub(e->b, n, begin, "");
+	require(b, LLVMBuildICmp(e->b, LLVMIntULE, far, last, ""));
+	if (p->grow) {
+		n = p->grow > 0 ? LLVMBuildSub(e->b, last, far, "") : far;
+		n = LLVMBuildUDiv(e->b, n, number(b, (uint64_t)(p->grow > 0 ? p->grow : -p->grow)), "");
+		n = LLVMBuildAdd(e->b, n, number(b, 1), "");
+		limit = LLVMBuildLoad2(e->b, e->i64, b->limit, "");
+		n = LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntULT, n, limit, ""), n, limit, "");
+		LLVMBuildStore(e->b, n, b->limit);
+	}
+	LLVMPositionBuilderAtEnd(e->b, here);
+	return true;
 }
+
+bool bounds_alike(const struct lane_term *a, const struct lane_term *b, uint32_t count)
+{
+	for (uint32_t k = 0; k < count; k++)
+		if (a[k].by != b[k].by || !is_same(a[k].id, b[k].id, DEPTH_MAX))
+			return false;
+	return true;
+}
+
+void bounds_enter(struct bounds *b)
+{
+	b->good = LLVMConstInt(b->lane->e->i1, 1, false);
+	b->limit = slot_new(b->lane->e, b->lane->e->i64);
+	LLVMBuildStore(b->lane->e->b, number(b, b->rounds), b->limit);
+}
+
+/* ---- other addresses ---- */
 
 /* The bound of a term; a new one goes on behind its comparison. */
 static struct bound *bound_of(struct bounds *b, LLVMValueRef term)
@@ -206,7 +372,7 @@ static struct bound_range range_of(struct bounds *b, const struct lane_place *p,
 	return r;
 }
 
-bool bounds_check(struct bounds *b, struct lane_place *p, uint32_t reg)
+bool bounds_check(struct bounds *b, struct lane_place *p)
 {
 	struct emit *e = b->lane->e;
 	LLVMBasicBlockRef here;
@@ -216,8 +382,8 @@ bool bounds_check(struct bounds *b, struct lane_place *p, uint32_t reg)
 	uint32_t zeros;
 	bool even;
 
-	if (b->step[reg])
-		return check_steps(b, p, b->step[reg], b->lane->slot[reg]);
+	if (check_linear(b, p, &even))
+		return even;
 	for (unsigned k = 0; is_op(p->address, LLVMAdd) && k < 2; k++)
 		if (is_fixed(b, LLVMGetOperand(p->address, k))) {
 			fixed = LLVMGetOperand(p->address, k);

@@ -1,8 +1,8 @@
 /*
  * group.h: code for a group of a warp's lanes, while others wait (part.h).
  *
- * e->mask has the running lanes, and e->wait, for each block and each place at a barrier, the lanes that wait there. Both
- * are stack slots, which LLVM turns into values. All of them are 0 while all lanes run together.
+ * e->mask has the running lanes, and e->wait, for each block and each place at a barrier, the lanes that wait there.
+ * Both are stack slots, which LLVM turns into values. All of them are 0 while all lanes run together.
  */
 #pragma once
 

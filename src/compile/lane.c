@@ -87,12 +87,25 @@ LLVMValueRef lane_of(struct lane *x, const struct value *v)
 	return LLVMBuildAdd(e->b, base, LLVMBuildMul(e->b, far, LLVMConstInt(t, (uint64_t)v->stride, true), ""), "");
 }
 
+/* What a loop inside another one does not write is loaded in front of it. */
+static LLVMValueRef slot_now(struct lane *x, uint32_t r)
+{
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(x->e->b);
+	LLVMValueRef v;
+
+	if (x->bounds->outer && !x->bounds->written[r])
+		LLVMPositionBuilderAtEnd(x->e->b, x->bounds->enter);
+	v = LLVMBuildLoad2(x->e->b, lane_type(x, r), x->slot[r], "");
+	LLVMPositionBuilderAtEnd(x->e->b, here);
+	return v;
+}
+
 static struct value reg_now(struct lane *x, uint32_t r, bool settle)
 {
 	struct value v;
 
 	if (x->now[r].shape == SHAPE_UNKNOWN && x->slot)
-		x->now[r] = all_lanes(LLVMBuildLoad2(x->e->b, lane_type(x, r), x->slot[r], ""));
+		x->now[r] = all_lanes(slot_now(x, r));
 	else if (x->now[r].shape == SHAPE_UNKNOWN)
 		lane_take(x, r);
 	v = x->now[r];
@@ -328,34 +341,32 @@ static LLVMValueRef absolute(struct lane *x, bool shared, LLVMValueRef at)
 			    "");
 }
 
-/* An address that does not change in a loop, or grows by a number, is noted where the lane begins and ends. */
+/* An address that grows by a number is noted where the lane begins and ends. */
 static bool note_at_ends(struct lane *x, const struct lane_place *p)
 {
-	const bool grows = x->bounds && x->bounds->step[p->reg];
 	LLVMBasicBlockRef here = LLVMGetInsertBlock(x->e->b);
-	LLVMValueRef at = p->address;
+	LLVMValueRef at;
 
-	if (!x->bounds || p->shared || (x->slot[p->reg] && (!grows || x->bounds->outer)))
+	if (!p->start)
 		return false;
 	LLVMPositionBuilderAtEnd(x->e->b, x->bounds->enter);
-	if (x->slot[p->reg]) {
-		at = LLVMBuildLoad2(x->e->b, x->e->i64, x->slot[p->reg], "");
-		x->tail[x->tails++] = (struct lane_tail){ x->reaches, p->reg, p->least };
-	}
-	at = LLVMBuildAdd(x->e->b, at, LLVMConstInt(x->e->i64, p->least, false), "");
+	at = LLVMBuildAdd(x->e->b, p->start, LLVMConstInt(x->e->i64, p->least, false), "");
 	lane_reach_add(x, &x->reach[x->reaches], at);
+	if (p->grow)
+		x->bounds->tail[x->bounds->tails++] = (struct bounds_tail){ x->reaches, at, p->grow };
 	LLVMPositionBuilderAtEnd(x->e->b, here);
 	return true;
 }
 
-void lane_reach_tails(struct lane *x)
+void lane_reach_tails(struct lane *x, const struct bounds *b, LLVMValueRef round)
 {
-	for (uint32_t k = 0; k < x->tails; k++) {
-		const struct lane_tail *t = &x->tail[k];
-		LLVMValueRef at = LLVMBuildLoad2(x->e->b, x->e->i64, x->slot[t->reg], "");
+	struct emit *e = x->e;
 
-		at = LLVMBuildAdd(x->e->b, at, LLVMConstInt(x->e->i64, t->least, false), "");
-		lane_reach_add(x, &x->reach[t->reach], at);
+	for (uint32_t k = 0; k < b->tails; k++) {
+		const struct bounds_tail *t = &b->tail[k];
+		LLVMValueRef far = LLVMBuildMul(e->b, round, LLVMConstInt(e->i64, (uint64_t)t->grow, true), "");
+
+		lane_reach_add(x, &x->reach[t->reach], LLVMBuildAdd(e->b, t->first, far, ""));
 	}
 }
 
@@ -381,7 +392,7 @@ static void check_place(struct lane *x, struct lane_place *p)
 		return;
 	}
 	if (x->bounds && !p->shared) {
-		p->even = bounds_check(x->bounds, p, p->reg);
+		p->even = bounds_check(x->bounds, p);
 		return;
 	}
 	lane_limits(x, p, &begin, &last);

@@ -14,8 +14,16 @@
 #include "compile/value.h"
 
 #define LANE_PLACES_MAX 24u /* different addresses of a stretch */
+#define LANE_TERMS_MAX 4u
 
 struct bound;
+struct bounds;
+
+/* A part of an address in which lanes differ: a value, and how often it is added. */
+struct lane_term {
+	LLVMValueRef id;
+	int64_t by;
+};
 
 /* Loads from one register's address, before that is written again. */
 struct lane_place {
@@ -30,7 +38,13 @@ struct lane_place {
 	bool store;
 	bool even;		   /* of a loop: known to be aligned, but for the operation's own number */
 	const struct bound *bound; /* of a loop: places with the same one lie equally far from lane to lane */
-	LLVMValueRef all;	   /* of a stretch: an array of what all lanes have */
+	/* the same, of an address that grows by a number in each round: where it begins, else NULL; and what it is made
+	 * of */
+	LLVMValueRef start;
+	int64_t grow;
+	struct lane_term term[LANE_TERMS_MAX];
+	uint32_t terms;
+	LLVMValueRef all; /* of a stretch: an array of what all lanes have */
 };
 
 /* Slots: from the least address to the greatest one, which begins `bytes`. */
@@ -55,12 +69,6 @@ struct lane {
 	/* of a loop that writes to memory: where its loads lie, in all lanes; NULL: nobody asks */
 	struct lane_reach *reach;
 	uint32_t reaches;
-	/* addresses that grow by a number: where a lane's last one is, is known when it has ended */
-	struct lane_tail {
-		uint32_t reach, reg;
-		uint64_t least;
-	} tail[LANE_PLACES_MAX];
-	uint32_t tails;
 	/* of a loop that writes to the lanes' own memory: which registers may have its addresses, where this lane's
 	 * begins, and how much it is */
 	const bool *local;
@@ -91,8 +99,8 @@ LLVMValueRef lane_target(struct lane *x, const struct access_form *a);
 /* A reach, empty before the first lane; what this lane touches belongs to it. */
 struct lane_reach lane_reach_new(struct lane *x, uint64_t bytes);
 void lane_reach_add(struct lane *x, const struct lane_reach *r, LLVMValueRef address);
-/* Where a lane ends: what the addresses of `tail` have touched. */
-void lane_reach_tails(struct lane *x);
+/* Where a lane leaves a loop: what the addresses of x->bounds->tail have touched, up to this round. */
+void lane_reach_tails(struct lane *x, const struct bounds *b, LLVMValueRef round);
 /* Begin and length of what the place may touch, in front of all lanes. */
 void lane_limits(struct lane *x, const struct lane_place *p, LLVMValueRef *begin, LLVMValueRef *last);
 /* Goes on where it holds, and to the vectors where it does not. */

@@ -330,16 +330,18 @@ static void find_steps(const struct flow *f, struct loop *l)
 
 		for (uint32_t k = 0; k < COMPILE_OPERANDS; k++) {
 			const uint32_t r = written_reg(f, o, k);
+			int64_t step = (int64_t)o->operand[2].value;
 
 			if (r == UINT32_MAX)
 				continue;
+			step = f->reg_lane[r] == 4 ? (int32_t)step : step;
 			writes[r] += writes[r] < 2;
 			l->step[r] = 0;
-			if (writes[r] == 1 && row && row->code == CODE_ADD && !row->flags && f->reg_lane[r] == 8 &&
+			if (writes[r] == 1 && row && row->code == CODE_ADD && !row->flags && f->reg_lane[r] >= 4 &&
 			    o->guard.place == COMPILE_NONE && (b == l->head || b == l->last) &&
 			    flow_reg(f, &o->operand[1]) == r && o->operand[2].place == COMPILE_FIXED &&
-			    (int64_t)o->operand[2].value < STEP_MAX && (int64_t)o->operand[2].value > -STEP_MAX)
-				l->step[r] = (int64_t)o->operand[2].value;
+			    step < STEP_MAX && step > -STEP_MAX)
+				l->step[r] = step;
 		}
 	}
 }
@@ -453,6 +455,7 @@ static bool find(const struct emit *e, struct loop *l)
 		}
 	}
 	l->rounds = l->inners ? NEST_ROUNDS : rounds_of(weight, l->planned, l->strong);
+	l->turns = l->inners > 2 ? NEST_TURNS / 2 : NEST_TURNS;
 	l->lane_cost = 160;
 	return gathers && places <= SPOTS_MAX && l->exits <= l->block[0].weight && l->rounds > 1;
 }
@@ -535,6 +538,19 @@ static bool find_inner(const struct flow *f, struct loop_inner *x, uint32_t b, b
 	return good;
 }
 
+/* Nobody who stays in it leaves a block out. */
+static bool is_straight(const struct flow *f, const struct loop_inner *x)
+{
+	for (uint32_t b = x->head; b <= x->last; b++)
+		for (uint32_t k = 0; k < f->block[b].next_count; k++) {
+			const uint32_t to = f->block[b].next[k];
+
+			if (to > x->head && to <= x->last && to != b + 1)
+				return false;
+		}
+	return true;
+}
+
 static bool jumps_back(const struct flow *f, uint32_t b)
 {
 	for (uint32_t k = 0; k < f->block[b].next_count; k++)
@@ -555,6 +571,7 @@ static void find_inners(const struct flow *f, struct loop *l, uint32_t end, bool
 			for (uint32_t i = x->head; i <= x->last; i++)
 				l->block[loop_block_at(l, i)].inner = x;
 			l->last = x->last;
+			x->straight = is_straight(f, x);
 			l->inners++;
 		} else if (is_loop || jumps_back(f, b)) {
 			break;
@@ -604,7 +621,8 @@ static bool nest_fits(const struct emit *e, struct loop *l)
 	for (uint32_t b = l->head; b <= l->last; b++) {
 		const struct loop_block *c = &l->block[loop_block_at(l, b)];
 
-		if (!is_simple(f, b) || c->writes || c->strong || (!c->inner && b != l->last && jumps_back(f, b)))
+		if (!is_simple(f, b) || (c->writes && c->inner) || c->strong ||
+		    (!c->inner && b != l->last && jumps_back(f, b)))
 			return false;
 	}
 	return !l->owns || (f->request->local <= LOCAL_MAX && !(f->request->local % 2));

@@ -49,15 +49,10 @@ static void note_place(struct loop *l, LLVMValueRef log, LLVMValueRef address, L
 	value_store(l->e, address, log_place(l, log, round, l->x.number64), 8);
 }
 
-/* Whether the register is written in the loop that the block is in, and what it grows by in each of its rounds. */
+/* Whether the register is written in the loop that the block is in. */
 static bool is_written(const struct loop *l, const struct loop_block *c, uint32_t r)
 {
 	return c->inner ? c->inner->written[r] : l->written[r];
-}
-
-static int64_t step_of(const struct loop *l, const struct loop_block *c, uint32_t r)
-{
-	return c->inner ? c->inner->step[r] : l->step[r];
 }
 
 /* An address that does not change, or grows by a number: where the lane begins. False: it is none. */
@@ -65,16 +60,15 @@ static bool note_once(struct loop *l, const struct loop_block *c, const struct l
 {
 	struct emit *e = l->e;
 	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
-	LLVMValueRef first = p->address;
 
-	if ((is_written(l, c, p->reg) && !step_of(l, c, p->reg)) || c->inner)
+	if (!p->start && (is_written(l, c, p->reg) || c->inner))
 		return false;
 	LLVMPositionBuilderAtEnd(e->b, l->x.bounds->enter);
-	if (l->written[p->reg])
-		first = LLVMBuildLoad2(e->b, e->i64, l->x.slot[p->reg], "");
 	spot->log = log_places(l);
 	spot->once = true;
-	note_place(l, spot->log, first, loop_number(l, 0));
+	spot->inner = c->inner;
+	note_place(l, spot->log, p->start ? p->start : p->address,
+		   c->inner ? loop_get(l, e->i64, l->round) : loop_number(l, 0));
 	LLVMPositionBuilderAtEnd(e->b, here);
 	return true;
 }
@@ -89,9 +83,14 @@ static bool is_line(const struct loop *l, const struct lane_place *p)
 /* A place that lies as far from lane to lane as another one. */
 static struct loop_spot *spot_like(struct loop_block *c, const struct lane_place *p)
 {
-	for (uint32_t k = 0; p->bound && k < c->spots; k++)
-		if (c->spot[k].bound == p->bound && c->spot[k].bytes == p->bytes)
-			return &c->spot[k];
+	for (uint32_t k = 0; k < c->spots; k++) {
+		struct loop_spot *s = &c->spot[k];
+
+		if (s->bytes == p->bytes &&
+		    ((p->bound && s->bound == p->bound) ||
+		     (p->start && s->linear && s->terms == p->terms && bounds_alike(s->term, p->term, p->terms))))
+			return s;
+	}
 	return NULL;
 }
 
@@ -130,7 +129,7 @@ static void find_spots(struct loop *l, struct loop_block *c)
 			spot->loads += p->loads;
 			continue;
 		}
-		if (c->inner && !is_line(l, p)) {
+		if (c->inner && !is_line(l, p) && !p->start) {
 			note_turn(l, c, p);
 			continue;
 		}
@@ -138,7 +137,10 @@ static void find_spots(struct loop *l, struct loop_block *c)
 		*spot = (struct loop_spot){ .log = loop_effect_log(l, (uint32_t)(c - l->block), k),
 					    .bytes = p->bytes,
 					    .loads = p->loads,
-					    .bound = p->bound };
+					    .bound = p->bound,
+					    .terms = p->terms,
+					    .linear = p->start };
+		memcpy(spot->term, p->term, sizeof(spot->term));
 		if (is_line(l, p))
 			spot->log = NULL;
 		if (spot->log || is_line(l, p) || note_once(l, c, p, spot))
@@ -169,32 +171,45 @@ static void settle(struct loop *l, uint32_t to)
 static void jump_inner(struct loop *l, struct loop_inner *inner, uint32_t from)
 {
 	struct emit *e = l->e;
-	LLVMValueRef begun;
+	LLVMValueRef begun, limit;
 
 	if (from < inner->head) {
 		LLVMBuildBr(e->b, inner->enter);
 		return;
 	}
 	begun = loop_get(l, e->i64, inner->begun);
+	limit = loop_get(l, e->i64, inner->bounds.limit);
 	LLVMBuildStore(e->b, LLVMBuildAdd(e->b, begun, loop_number(l, 1), ""), inner->begun);
-	LLVMBuildCondBr(e->b, expected(e, LLVMBuildICmp(e->b, LLVMIntULT, begun, loop_number(l, NEST_TURNS), "")),
+	LLVMBuildCondBr(e->b, expected(e, LLVMBuildICmp(e->b, LLVMIntULT, begun, limit, "")),
 			l->block[loop_block_at(l, inner->head)].code, l->failed);
 }
 
-static void jump(struct loop *l, uint32_t from, uint32_t to)
+/* Back to the head: after as many rounds as are run at once the lane stays; where an address would not be in range, it
+ * is given up. */
+static void jump_head(struct loop *l)
+{
+	struct emit *e = l->e;
+	LLVMBasicBlockRef end = new_block(e);
+	LLVMValueRef next = LLVMBuildAdd(e->b, loop_get(l, e->i64, l->round), loop_number(l, 1), "");
+	LLVMValueRef limit = loop_get(l, e->i64, l->bounds.limit);
+
+	LLVMBuildStore(e->b, next, l->round);
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, next, limit, ""), end, l->block[0].code);
+	LLVMPositionBuilderAtEnd(e->b, end);
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, limit, loop_number(l, l->rounds), ""), l->stays,
+			l->failed);
+}
+
+/* Where registers are as they must be there. */
+static void go_to(struct loop *l, uint32_t from, uint32_t to)
 {
 	struct emit *e = l->e;
 	struct loop_inner *inner = to <= l->last ? l->block[loop_block_at(l, to)].inner : NULL;
-	LLVMValueRef next;
 
-	settle(l, to);
 	if (inner && inner->head == to) {
 		jump_inner(l, inner, from);
 	} else if (to == l->head) {
-		next = LLVMBuildAdd(e->b, loop_get(l, e->i64, l->round), loop_number(l, 1), "");
-		LLVMBuildStore(e->b, next, l->round);
-		next = LLVMBuildICmp(e->b, LLVMIntEQ, next, loop_number(l, l->rounds), "");
-		LLVMBuildCondBr(e->b, next, l->stays, l->block[0].code);
+		jump_head(l);
 	} else if (to <= l->last) {
 		LLVMBuildBr(e->b, l->block[loop_block_at(l, to)].code);
 	} else {
@@ -204,6 +219,20 @@ static void jump(struct loop *l, uint32_t from, uint32_t to)
 				break;
 			}
 	}
+}
+
+static void jump(struct loop *l, uint32_t from, uint32_t to)
+{
+	struct emit *e = l->e;
+	struct loop_inner *inner = l->block[loop_block_at(l, from)].inner;
+
+	settle(l, to);
+	if (!inner || (to >= inner->head && to <= inner->last)) {
+		go_to(l, from, to);
+		return;
+	}
+	inner->way[inner->ways++] = (struct loop_way){ new_block(e), from, to };
+	LLVMBuildBr(e->b, inner->way[inner->ways - 1].code);
 }
 
 static void branch(struct loop *l, uint32_t b)
@@ -435,6 +464,7 @@ static void begin_slots(struct loop *l, LLVMValueRef here)
 		l->inner[k].visited = begin_slot(e, e->i64, 0);
 	}
 	if (l->inners) {
+		l->nowhere = slot_new(e, e->i64);
 		l->spun = slot_new(e, e->i32);
 		LLVMBuildStore(e->b, value_load(e, e->i32, e->spins, 4), l->spun);
 	}
@@ -453,9 +483,13 @@ static void begin_inner(struct loop *l, struct loop_inner *inner, LLVMBasicBlock
 	inner->bounds = (struct bounds){ .lane = &l->x,
 					 .enter = inner->enter,
 					 .outer = outer,
-					 .good = LLVMConstInt(e->i1, 1, false),
-					 .rounds = NEST_TURNS,
-					 .step = inner->step };
+					 .rounds = l->turns,
+					 .step = inner->step,
+					 .written = inner->written,
+					 .from = e->flow->block[inner->head].begin,
+					 .last = e->flow->block[inner->last].begin };
+	bounds_enter(&inner->bounds);
+	log_enter(l, inner);
 	l->x.bounds = &inner->bounds;
 }
 
@@ -466,6 +500,16 @@ static void end_inner(struct loop *l, struct loop_inner *inner)
 	LLVMPositionBuilderAtEnd(e->b, inner->enter);
 	LLVMBuildCondBr(e->b, expected(e, inner->bounds.good), l->block[loop_block_at(l, inner->head)].code, l->failed);
 	l->x.bounds = &l->bounds;
+	for (uint32_t k = 0; k < inner->ways; k++) {
+		const struct loop_way *w = &inner->way[k];
+		LLVMValueRef turn;
+
+		LLVMPositionBuilderAtEnd(e->b, w->code);
+		turn = LLVMBuildSub(e->b, loop_get(l, e->i64, inner->begun), loop_number(l, 1), "");
+		lane_reach_tails(&l->x, &inner->bounds, turn);
+		log_leave(l, inner, w->from);
+		go_to(l, w->from, w->to);
+	}
 }
 
 /* ---- what a lane writes to its own memory ---- */
@@ -538,8 +582,8 @@ void loop_lanes(struct loop *l, LLVMValueRef here)
 	LLVMPositionBuilderAtEnd(e->b, l->x.before);
 	l->x.good = LLVMConstInt(e->i1, 1, false);
 	l->here = here;
-	begin_slots(l, here);
 	log_begin(l);
+	begin_slots(l, here);
 	loop_effects_begin(l);
 	for (uint32_t i = 0; i <= l->last - l->head; i++)
 		l->block[i].code = new_block(e);
@@ -548,9 +592,12 @@ void loop_lanes(struct loop *l, LLVMValueRef here)
 	LLVMPositionBuilderAtEnd(e->b, head);
 	l->bounds = (struct bounds){ .lane = &l->x,
 				     .enter = head,
-				     .good = LLVMConstInt(e->i1, 1, false),
 				     .rounds = l->rounds,
-				     .step = l->step };
+				     .step = l->step,
+				     .written = l->written,
+				     .from = e->flow->block[l->head].begin,
+				     .last = e->flow->block[l->last].begin };
+	bounds_enter(&l->bounds);
 	l->x.bounds = &l->bounds;
 	begin_lane(l);
 	begin_local(l);
@@ -569,7 +616,7 @@ void loop_lanes(struct loop *l, LLVMValueRef here)
 		l->x.made[r] = l->written[r] && (is_left(e, l, r) || e->flow->block[l->head].live[r]);
 	make_exits(l);
 	LLVMPositionBuilderAtEnd(e->b, l->done);
-	lane_reach_tails(&l->x);
+	lane_reach_tails(&l->x, &l->bounds, loop_get(l, e->i64, l->round));
 	end_lane(l);
 	keep_written(l, true);
 	left = loop_get(l, e->i32, l->left);

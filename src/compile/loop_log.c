@@ -53,13 +53,45 @@ LLVMValueRef log_lanes(struct loop *l, const struct loop_block *c, LLVMValueRef 
 	return LLVMBuildGEP2(l->e->b, l->e->i32, c->lanes, &round, 1, "");
 }
 
+/* How far a lane is at the start of a block in this turn, as struct loop_inner counts it. */
+static LLVMValueRef position(struct loop *l, const struct loop_block *c, LLVMValueRef turn)
+{
+	const uint32_t b = l->head + (uint32_t)(c - l->block);
+	LLVMValueRef n = LLVMBuildMul(l->e->b, turn, loop_number(l, c->inner->last - c->inner->head + 1), "");
+
+	n = LLVMBuildAdd(l->e->b, n, loop_number(l, b - c->inner->head), "");
+	return LLVMBuildTrunc(l->e->b, n, l->e->i32, "");
+}
+
+static LLVMValueRef ended_at(struct loop *l, const struct loop_inner *x, LLVMValueRef round)
+{
+	LLVMValueRef at = LLVMBuildMul(l->e->b, round, loop_number(l, LANES), "");
+
+	return LLVMBuildGEP2(l->e->b, l->e->i32, x->ended, &at, 1, "");
+}
+
+/* Of a loop inside: those who have come further. */
+static LLVMValueRef ran_inside(struct loop *l, const struct loop_block *c, LLVMValueRef round)
+{
+	struct emit *e = l->e;
+	LLVMTypeRef t = type_lanes(e->i32);
+	LLVMValueRef turn = LLVMBuildURem(e->b, round, loop_number(l, NEST_TURNS), ""), at, far;
+
+	at = ended_at(l, c->inner, LLVMBuildUDiv(e->b, round, loop_number(l, NEST_TURNS), ""));
+	far = value_load(e, t, LLVMBuildBitCast(e->b, at, LLVMPointerType(t, 0), ""), VECTOR_ALIGN);
+	far = LLVMBuildICmp(e->b, LLVMIntUGT, far, value_spread(e, position(l, c, turn)), "");
+	return LLVMBuildBitCast(e->b, far, e->i32, "");
+}
+
 LLVMValueRef log_ran(struct loop *l, const struct loop_block *c, LLVMValueRef round)
 {
 	struct emit *e = l->e;
 	LLVMValueRef ran;
 
-	if (c != l->block || c->inner)
+	if (c->lanes)
 		return value_load(e, e->i32, log_lanes(l, c, round), 4);
+	if (c->inner)
+		return ran_inside(l, c, round);
 	ran = value_spread(e, LLVMBuildTrunc(e->b, round, e->i32, ""));
 	ran = LLVMBuildICmp(e->b, LLVMIntUGE, l->left_in, ran, "");
 	return LLVMBuildAnd(e->b, LLVMBuildBitCast(e->b, ran, e->i32, ""), l->here, "");
@@ -87,33 +119,103 @@ LLVMValueRef loop_round(struct loop *l, const struct loop_block *c)
 			    "");
 }
 
+/* Numbers of 32 bits, a multiple of 8. */
+static void clear(struct loop *l, LLVMValueRef array, uint32_t count)
+{
+	struct emit *e = l->e;
+	LLVMValueRef at = LLVMBuildBitCast(e->b, array, e->bytes, "");
+
+	for (uint32_t k = 0, n; k < count; k += n) {
+		LLVMTypeRef t = LLVMVectorType(e->i32, n = count - k < 16 ? 8 : 16);
+
+		value_store(e, LLVMConstNull(t), value_at(e, at, (uint64_t)k * 4, t), 4);
+	}
+}
+
+/* A large one, in a loop: the lanes are prepared behind it. */
+static void clear_many(struct loop *l, LLVMValueRef array, uint32_t count)
+{
+	struct emit *e = l->e;
+	LLVMTypeRef t = LLVMVectorType(e->i32, 16);
+	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), each = new_block(e), on = new_block(e);
+	LLVMValueRef k, next = loop_number(l, 0), at;
+
+	LLVMBuildBr(e->b, each);
+	LLVMPositionBuilderAtEnd(e->b, each);
+	k = LLVMBuildPhi(e->b, e->i64, "");
+	LLVMAddIncoming(k, &next, &before, 1);
+	at = LLVMBuildGEP2(e->b, e->i32, array, &k, 1, "");
+	value_store(e, LLVMConstNull(t), LLVMBuildBitCast(e->b, at, LLVMPointerType(t, 0), ""), 4);
+	next = LLVMBuildAdd(e->b, k, loop_number(l, 16), "");
+	LLVMAddIncoming(k, &next, &each, 1);
+	LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, next, loop_number(l, count), ""), each, on);
+	LLVMPositionBuilderAtEnd(e->b, on);
+	l->x.before = on;
+}
+
 void log_begin(struct loop *l)
 {
 	struct emit *e = l->e;
-	LLVMTypeRef t = LLVMVectorType(e->i32, COMPILE_ROUNDS / 3);
 
 	for (uint32_t i = 1; i <= l->last - l->head; i++) {
-		const bool nest = l->block[i].inner != NULL;
-		const uint32_t rounds = nest ? NEST_SLOTS : l->rounds;
+		struct loop_block *c = &l->block[i];
 
-		l->block[i].lanes = value_array_of(e, nest ? &e->log_nest[i] : &e->log_lanes[i], e->i32,
-						   nest ? NEST_SLOTS : COMPILE_ROUNDS);
-		for (uint64_t k = 0; k < rounds; k += COMPILE_ROUNDS / 3)
-			value_store(e, LLVMConstNull(t),
-				    value_at(e, LLVMBuildBitCast(e->b, l->block[i].lanes, e->bytes, ""), k * 4, t), 4);
+		if (c->inner && (c->inner->straight || l->head + i == c->inner->head))
+			continue;
+		c->lanes = value_array_of(e, c->inner ? &e->log_nest[i] : &e->log_lanes[i], e->i32,
+					  c->inner ? NEST_SLOTS : COMPILE_ROUNDS);
+		if (c->inner)
+			clear_many(l, c->lanes, NEST_SLOTS);
+		else
+			clear(l, c->lanes, (l->rounds + 7) & ~7u);
 	}
+	for (uint32_t k = 0; k < l->inners; k++) {
+		struct loop_inner *x = &l->inner[k];
+
+		x->ended = value_array_of(e, &e->log_turns[k], e->i32, NEST_ROUNDS * LANES);
+		x->seen = value_array_of(e, &e->log_seen[k], e->i32, NEST_ROUNDS);
+		clear(l, x->ended, NEST_ROUNDS * LANES);
+		clear(l, x->seen, NEST_ROUNDS);
+	}
+}
+
+/* ---- one lane ---- */
+
+void log_enter(struct loop *l, struct loop_inner *x)
+{
+	LLVMValueRef round = loop_get(l, l->e->i64, l->round);
+
+	x->before = value_load(l->e, l->e->i32, LLVMBuildGEP2(l->e->b, l->e->i32, x->seen, &round, 1, ""), 4);
+}
+
+void log_leave(struct loop *l, const struct loop_inner *x, uint32_t from)
+{
+	struct emit *e = l->e;
+	const struct loop_block *c = &l->block[loop_block_at(l, x->straight ? from : x->head)];
+	LLVMValueRef round = loop_get(l, e->i64, l->round), turn, far, more;
+
+	turn = LLVMBuildSub(e->b, loop_get(l, e->i64, x->begun), loop_number(l, 1), "");
+	far = LLVMBuildAdd(e->b, position(l, c, turn), LLVMConstInt(e->i32, 1, false), "");
+	value_store(e, far, LLVMBuildGEP2(e->b, e->i32, ended_at(l, x, round), &l->x.number64, 1, ""), 4);
+	more = LLVMBuildICmp(e->b, LLVMIntUGT, far, x->before, "");
+	value_store(e, LLVMBuildSelect(e->b, more, far, x->before, ""),
+		    LLVMBuildGEP2(e->b, e->i32, x->seen, &round, 1, ""), 4);
 }
 
 void log_visit(struct loop *l, struct loop_block *c)
 {
 	struct emit *e = l->e;
-	LLVMValueRef at;
+	LLVMValueRef at, others;
 
-	if (c == l->block)
-		return; /* how many rounds the lane runs says it */
-	at = log_lanes(l, c, loop_round(l, c));
-	c->others = value_load(e, e->i32, at, 4);
-	value_store(e, LLVMBuildOr(e->b, c->others, l->lane_bit, ""), at, 4);
+	if (c->lanes) {
+		at = log_lanes(l, c, loop_round(l, c));
+		others = value_load(e, e->i32, at, 4);
+		value_store(e, LLVMBuildOr(e->b, others, l->lane_bit, ""), at, 4);
+		c->first = loop_is_zero(l, others);
+	} else if (c->inner) {
+		at = LLVMBuildSub(e->b, loop_get(l, e->i64, c->inner->begun), loop_number(l, 1), "");
+		c->first = LLVMBuildICmp(e->b, LLVMIntUGE, position(l, c, at), c->inner->before, "");
+	}
 }
 
 /* A new set of arrays of what a loop in a loop notes. */
@@ -127,19 +229,16 @@ static LLVMValueRef end_place(struct loop *l, LLVMValueRef array, LLVMValueRef r
 	return LLVMBuildGEP2(l->e->b, l->e->i64, array, &round, 1, "");
 }
 
-static void note_end(struct loop *l, LLVMValueRef array, LLVMValueRef round, LLVMValueRef address, LLVMValueRef when)
+static void note_end(struct loop *l, LLVMValueRef at, LLVMValueRef address)
 {
-	struct emit *e = l->e;
-	LLVMValueRef at = end_place(l, array, round);
-
-	if (when)
-		address = LLVMBuildSelect(e->b, when, address, value_load(e, e->i64, at, 8), "");
-	value_store(e, address, at, 8);
+	value_store(l->e, address, at, 8);
 }
 
+/* The first lane of a round, and the last one of each half; who is not the first notes it nowhere. */
 bool log_note_ends(struct loop *l, const struct loop_block *c, struct loop_spot *s)
 {
 	struct emit *e = l->e;
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b);
 	LLVMValueRef round = loop_round(l, c), half;
 
 	if (l->ends_used == NEST_SPOTS_MAX)
@@ -147,10 +246,12 @@ bool log_note_ends(struct loop *l, const struct loop_block *c, struct loop_spot 
 	for (uint32_t k = 0; k < 3; k++)
 		s->ends[k] = end_array(l, l->ends_used, k);
 	l->ends_used++;
+	note_end(l, LLVMBuildSelect(e->b, c->first, end_place(l, s->ends[0], round), l->nowhere, ""), s->address);
+	LLVMPositionBuilderAtEnd(e->b, l->x.bounds->enter);
 	half = LLVMBuildICmp(e->b, LLVMIntULT, l->x.number, LLVMConstInt(e->i32, LANES / 2, false), "");
-	note_end(l, s->ends[0], round, s->address, loop_is_zero(l, c->others));
-	note_end(l, s->ends[1], round, s->address, NULL);
-	note_end(l, s->ends[2], round, s->address, half);
+	half = LLVMBuildSelect(e->b, half, s->ends[2], s->ends[1], "");
+	LLVMPositionBuilderAtEnd(e->b, here);
+	note_end(l, end_place(l, half, round), s->address);
 	return true;
 }
 
@@ -189,7 +290,9 @@ static struct ends ends_of(struct loop *l, LLVMValueRef lanes)
 static void count_spot(struct loop *l, const struct loop_spot *s, const struct ends *x, LLVMValueRef now)
 {
 	struct emit *e = l->e;
-	LLVMValueRef round = s->once ? loop_number(l, 0) : now;
+	LLVMValueRef round = s->inner  ? LLVMBuildUDiv(e->b, now, loop_number(l, NEST_TURNS), "")
+			     : s->once ? loop_number(l, 0)
+				       : now;
 	LLVMTypeRef types[3] = { LLVMPointerType(e->i64, 0), e->i32, e->i32 };
 	LLVMTypeRef t = LLVMFunctionType(e->i64, types, 3, false);
 	LLVMBasicBlockRef ask = new_block(e), on = new_block(e);
@@ -214,9 +317,9 @@ static void count_spot(struct loop *l, const struct loop_spot *s, const struct e
 static void count_ends(struct loop *l, const struct loop_spot *s, const struct ends *x, LLVMValueRef now)
 {
 	struct emit *e = l->e;
-	LLVMValueRef all = LLVMBuildICmp(e->b, LLVMIntEQ, x->lanes, LLVMConstAllOnes(e->i32), ""), last, gap, far;
+	LLVMValueRef low = LLVMBuildICmp(e->b, LLVMIntULT, x->last, loop_number(l, LANES / 2), ""), last, gap, far;
 
-	last = LLVMBuildSelect(e->b, all, value_load(e, e->i64, end_place(l, s->ends[2], now), 8),
+	last = LLVMBuildSelect(e->b, low, value_load(e, e->i64, end_place(l, s->ends[2], now), 8),
 			       value_load(e, e->i64, end_place(l, s->ends[1], now), 8), "");
 	gap = LLVMBuildSub(e->b, last, value_load(e, e->i64, end_place(l, s->ends[0], now), 8), "");
 	far = times(l, LLVMBuildSub(e->b, x->last, x->first, ""), s->bytes);

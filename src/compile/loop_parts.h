@@ -19,10 +19,14 @@ struct loop_spot {
 	/* of a loop in a loop, arrays by round: of the first lane, of the last one, of the last one of the first half
 	 */
 	LLVMValueRef ends[3];
-	LLVMValueRef address; /* of this lane */
-	bool once;	      /* only of the first round: what lies between lanes is the same in all */
+	LLVMValueRef address;		/* of this lane */
+	bool once;			/* only of the first round: what lies between lanes is the same in all */
+	const struct loop_inner *inner; /* the same, of a loop inside: by round of the other */
 	uint32_t bytes, loads;
-	const struct bound *bound; /* of lane.h */
+	const struct bound *bound; /* of lane.h, as what follows */
+	struct lane_term term[LANE_TERMS_MAX];
+	uint32_t terms;
+	bool linear;
 };
 
 /*
@@ -39,16 +43,29 @@ struct loop_effect {
 	struct plan plan;
 };
 
-#define INNER_MAX 4u
-
 /* Of a loop that has loops inside: rounds of both that are run at once. */
 #define NEST_ROUNDS 24u
-#define NEST_TURNS 16u
+#define NEST_TURNS 64u /* of one inside, in each */
 #define NEST_SLOTS (NEST_ROUNDS * NEST_TURNS)
 #define LOCAL_MAX 256u /* bytes of a lane's local memory, which a loop writes to at once */
 
+/* A way out of a loop inside. */
+struct loop_way {
+	LLVMBasicBlockRef code;
+	uint32_t from, to; /* blocks */
+};
+
 struct loop_inner {
 	uint32_t head, last;
+	bool straight; /* each block leads to the next one, or out */
+	struct loop_way way[2 * BLOCKS_MAX];
+	uint32_t ways;
+	/*
+	 * Arrays by round of the other loop, and by lane: how far it has come: in its last turn to the block of that
+	 * number, plus 1, where all turns have as many; 0: nowhere. And by round, how far any lane has come so far,
+	 * which `before` has where this one enters.
+	 */
+	LLVMValueRef ended, seen, before;
 	LLVMBasicBlockRef enter;      /* where it is entered, before its head */
 	LLVMValueRef begun;	      /* a slot: rounds that this lane has begun */
 	LLVMValueRef turned, visited; /* slots, behind the last lane: rounds of any lanes, and of all of them */
@@ -63,8 +80,8 @@ struct loop_block {
 	uint32_t writes;		 /* operations that write to memory */
 	uint32_t round_cost, visit_cost; /* as of struct loop */
 	uint32_t weight;		 /* instructions */
-	LLVMValueRef lanes;		 /* an array: who ran it, by round */
-	LLVMValueRef others;		 /* those of them that ran before this lane, in this round */
+	LLVMValueRef lanes;		 /* an array: who ran it, by round; NULL: it is told otherwise */
+	LLVMValueRef first;		 /* of one in a loop inside: whether this lane is the first one in this round */
 	struct loop_spot spot[SPOTS_MAX];
 	uint32_t spots, loads, even; /* loads: those of spots; even: loads that all lanes make at one address */
 	bool strong;		     /* it accesses memory that others change */
@@ -79,7 +96,8 @@ struct loop {
 	int64_t *step;	       /* of each register: what it grows by in each round; 0: not known */
 	uint32_t head, last, exits, rounds, logs;
 	struct loop_inner inner[INNER_MAX];
-	uint32_t inners;
+	uint32_t inners, turns; /* turns: rounds of each of them that are run at once */
+	LLVMValueRef nowhere;	/* a slot that nobody reads */
 	/* of each register: it may have an address of the lane's own memory; and in front of each block, one behind the
 	 * other; NULL: it is not asked */
 	bool *local, *local_in;
@@ -143,6 +161,9 @@ void loop_effects_end(struct loop *l);
 /* loop_log.c: what lanes note in each round, and what is counted by it behind the last lane. */
 void log_begin(struct loop *l);
 void log_visit(struct loop *l, struct loop_block *c);
+/* Where a lane enters a loop inside, and where it leaves it from a block. */
+void log_enter(struct loop *l, struct loop_inner *x);
+void log_leave(struct loop *l, const struct loop_inner *x, uint32_t from);
 LLVMValueRef log_places(struct loop *l); /* a new array, by lane and round */
 LLVMValueRef log_place(struct loop *l, LLVMValueRef array, LLVMValueRef round, LLVMValueRef lane);
 LLVMValueRef log_lanes(struct loop *l, const struct loop_block *c,

@@ -13,6 +13,7 @@
 #define LOG_BLOCKS_MAX 12u /* of a loop: loop_parts.h */
 #define LOG_PLACES_MAX 18u
 #define NEST_SPOTS_MAX 6u
+#define INNER_MAX 4u   /* loops in a loop: loop_parts.h */
 #define EFFECTS_MAX 4u /* operations of a loop that write to memory: loop_parts.h */
 
 struct fetch;
@@ -37,7 +38,8 @@ struct emit {
 	uint32_t log_count;
 	LLVMValueRef log_ends, log_local;				       /* of loop_lane.c */
 	LLVMValueRef log_nest[LOG_BLOCKS_MAX], log_nest_at[NEST_SPOTS_MAX][3]; /* of loops in loops */
-	LLVMBasicBlockRef *code;					       /* of each block */
+	LLVMValueRef log_turns[INNER_MAX], log_seen[INNER_MAX];
+	LLVMBasicBlockRef *code; /* of each block */
 	/* for groups of lanes: group.h */
 	LLVMBasicBlockRef *run_code, *come_code;
 	LLVMValueRef mask, idle, spins; /* stack slots; idle: counts lanes out of all 32 that did not execute */
