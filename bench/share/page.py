@@ -79,9 +79,10 @@ def who(r, m):
 def still(r):
     """Of a row that misses: what of its worst window was the machine."""
     e = r.get("of_reach", r)
-    if "reached_calm" not in r:
+    if r["reached"] or "calm" not in e:
         return ""
-    return f" {{{e['still_ms']:.1f} ms; {number(e['calm']['mean'])}, {number(e['calm']['max'])} in {e['calm']['windows']} of {e['windows']}}}"
+    errors = f"{number(e['calm']['mean'])}, {number(e['calm']['max'])} in " if e["calm"]["windows"] else ""
+    return f" {{{e['still_ms']:.1f} ms; {errors}{e['calm']['windows']} of {e['windows']}}}"
 
 
 SHARE = ["kernel", "targets, %", "submitter", "processes", "got, %", "mean error", "95th percentile", "max", "long run", "device used + changes, %", "goal"]
@@ -111,6 +112,13 @@ def ms(v):
     return f"{v:.2f} ms"
 
 
+def pausing(r):
+    if "pausing_ms" not in r:
+        return ""
+    return (f", in a program without limits that works for 12 of 40 ms {ms(r['pausing_ms'])}: against that "
+            f"{' and '.join(number(x) for x in r['of_pausing'])}")
+
+
 def sentence(r):
     """Rows of the other kinds: what, figures, goal."""
     kind = r["row"]
@@ -122,7 +130,7 @@ def sentence(r):
                 f"{r['window']} in flight",
                 f"{' and '.join(number(x) for x in r['part'])} of the share (medians of {len(r['parts'][0])} pairs, {number(min(tried))} to "
                 f"{number(max(tried))}); occupies {' and '.join(f'{x:.1f}' for x in r['occupied_pct'])} %; a kernel occupies "
-                f"{ms(r['limited_ms'])}, alone {ms(r['alone_ms'])}", verdict(r)]
+                f"{ms(r['limited_ms'])}, alone {ms(r['alone_ms'])}" + pausing(r), verdict(r)]
     if kind == "work":
         return [f"idle time, policy {r['policy']}",
                 f"{r['idle_pct']:.1f} % of it used (the worst of {r['times']} times {r['idle_least_pct']:.1f} %); given back after "
@@ -214,7 +222,7 @@ def markdown(m, rows, pictures):
                      "to what was used in this run, if that is more.")
     if any("unlimited_varies" in r for r in rows):
         parts.append("In square brackets: by how much windows of such a submitter differ at most when nothing limits it, in a run of its own.")
-    if any("reached_calm" in r for r in rows):
+    if any(r["row"] == "share" and "max" in r and still(r) for r in rows):
         parts.append("In braces, of rows that miss: for how long a processor of the machine stood still in the window with the largest error (a thread "
                      "that sleeps for 1 ms on each processor, with a higher priority than all that is measured, woke up late by so much in all); the mean "
                      "error and the largest one in windows in which none did so for more than 1 ms, and how many of the windows these are.")
