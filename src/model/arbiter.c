@@ -53,6 +53,7 @@ struct arbiter *arbiter_new(const struct arbiter_params *params)
 	a->holder[MAIN] = a->holder[REST] = NOBODY;
 	a->last[MAIN] = a->last[REST] = NOBODY;
 	a->low_scale = 1;
+	belief_init(&a->belief);
 	a->busy = busy_new(0);
 	if (a->busy)
 		return a;
@@ -128,6 +129,11 @@ int arbiter_join(struct arbiter *a, const struct arbiter_terms *terms, uint64_t 
 	take_terms(a, i, terms);
 	a->list[a->count++] = (uint16_t)i;
 	return i;
+}
+
+void arbiter_user(struct arbiter *a, int i, uint32_t user)
+{
+	a->tenant[i].user = user;
 }
 
 static void lose_turn(struct arbiter *a, int i)
@@ -229,6 +235,16 @@ static void note_interrupted(struct arbiter *a, int i, uint64_t end_ns)
 	}
 }
 
+/* Work of unknown length has ended. It began with the turn, or when it was told of, whatever its page says later. */
+static void learn_unknown(struct arbiter *a, const struct tenant *t, uint64_t end_ns)
+{
+	uint64_t from = t->work_from_ns > t->opened_ns ? t->work_from_ns : t->opened_ns;
+
+	from = from > t->unknown_from_ns ? from : t->unknown_from_ns;
+	if (t->unknown_from_ns && end_ns > from)
+		belief_prove(&a->belief, end_ns - from);
+}
+
 static void take_note(struct arbiter *a, const struct note *n, uint64_t now_ns)
 {
 	struct tenant *t = &a->tenant[n->tenant];
@@ -238,6 +254,8 @@ static void take_note(struct arbiter *a, const struct note *n, uint64_t now_ns)
 		return;
 	if (!n->begins) {
 		busy_end(a->busy, n->tenant, at);
+		if (!busy_count(a->busy, n->tenant))
+			learn_unknown(a, t, at);
 		t->last_end_ns = at > t->last_end_ns ? at : t->last_end_ns;
 		note_interrupted(a, n->tenant, at);
 		return;
@@ -252,6 +270,8 @@ static void take_note(struct arbiter *a, const struct note *n, uint64_t now_ns)
 	}
 	if (t->turn.open && at >= t->opened_ns)
 		learn_lead(a, t, at);
+	if (!busy_count(a->busy, n->tenant))
+		t->work_from_ns = at;
 	busy_begin(a->busy, n->tenant, at);
 }
 
@@ -336,6 +356,10 @@ void arbiter_demands(struct arbiter *a, int i, const struct arbiter_demand *dema
 		if (t->busy_from_ns < t->opened_ns)
 			t->busy_from_ns = t->opened_ns < now_ns ? t->opened_ns : now_ns;
 	}
+	if (demand->busy && !demand->unknown)
+		t->unknown_from_ns = 0;
+	else if (demand->busy && (!t->unknown_from_ns || !t->demand.busy))
+		t->unknown_from_ns = now_ns;
 	/* Only a process that runs foretells another end. */
 	if (demand->busy && demand->done_by_ns != t->demand.done_by_ns)
 		busy_trust(a->busy, (unsigned int)i);

@@ -54,7 +54,7 @@ struct arbiter_turn {
 	uint64_t until_ns; /* 0: until closed */
 	uint64_t bound_ns; /* most predicted work in flight, all its processes together */
 	uint32_t listen;   /* enum wire_listen: events that the arbiter wants to learn of at once */
-	bool beside; /* others have work of unknown length in flight: the engine's time slices divide it */
+	bool beside;	   /* others have work of unknown length in flight: the engine's time slices divide it */
 };
 
 /* The totals of a tenant, for display and tests. */
@@ -69,10 +69,10 @@ struct arbiter_reading {
 
 /* What the turns of a tenant on other devices require of its turns here (gang.h). Zeros: nothing. */
 struct arbiter_gang {
-	bool held;	  /* it gets no turn, because it has none elsewhere yet */
-	bool called;	  /* it has or gets its turn elsewhere: it precedes others, whose turns end */
-	uint64_t from_ns; /* when a called tenant's turn begins */
-	bool stays; /* its turn does not end when it has no work in flight: it may wait elsewhere */
+	bool held;	   /* it gets no turn, because it has none elsewhere yet */
+	bool called;	   /* it has or gets its turn elsewhere: it precedes others, whose turns end */
+	uint64_t from_ns;  /* when a called tenant's turn begins */
+	bool stays;	   /* its turn does not end when it has no work in flight: it may wait elsewhere */
 	bool wants;	   /* it waits elsewhere and would use this engine too: it accrues lag */
 	uint64_t until_ns; /* the end of its turn; 0: as without a gang */
 };
@@ -82,11 +82,11 @@ struct arbiter_view {
 	bool wants;	    /* it has work waiting or in flight */
 	bool holds;	    /* it has the turn */
 	bool may;	    /* it is behind its share, and its limit allows a turn */
-	bool soon;	   /* it is nearly behind its share, and its limit allows a turn */
-	bool beside;	   /* another tenant wants the engine */
-	bool waits;	   /* it waits at its gate */
-	bool free;	   /* no tenant has the turn, and no work of others is in flight */
-	bool next;	   /* it gets the next turn */
+	bool soon;	    /* it is nearly behind its share, and its limit allows a turn */
+	bool beside;	    /* another tenant wants the engine */
+	bool waits;	    /* it waits at its gate */
+	bool free;	    /* no tenant has the turn, and no work of others is in flight */
+	bool next;	    /* it gets the next turn */
 	uint64_t from_ns;   /* when: the end of the present turn; 0: unknown, or at once */
 	uint64_t flight_ns; /* predicted end of what others have in flight */
 };
@@ -110,6 +110,11 @@ void arbiter_free(struct arbiter *a);
 
 /* Adds a tenant. Returns its place, or -1 if all are taken. */
 int arbiter_join(struct arbiter *a, const struct arbiter_terms *terms, uint64_t now_ns);
+/*
+ * Whose it is; 0: root, or nobody knows. Users take turns in bringing work of unknown length, and beside a guarantee more
+ * of a user's waits for what of his is in flight. Those of 0 are one user in the one, and each his own in the other.
+ */
+void arbiter_user(struct arbiter *a, int i, uint32_t user);
 void arbiter_leave(struct arbiter *a, int tenant, uint64_t now_ns);
 /* Changes the terms of a tenant; its lag stays within the bounds. */
 void arbiter_change(struct arbiter *a, int tenant, const struct arbiter_terms *terms, uint64_t now_ns);

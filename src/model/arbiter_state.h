@@ -8,6 +8,7 @@
 #include "model/arbiter.h"
 
 #include "model/arrears.h"
+#include "model/belief.h"
 #include "model/bucket.h"
 #include "model/busy.h"
 #include "model/ceiling.h"
@@ -63,6 +64,7 @@
 #define VAIN_MOST 4u		/* who has not used it is not given the next 1, 2, 4 ... of them: so many doublings */
 #define UNKNOWN_NS (400 * MS)	/* work of unknown length is waited for */
 #define UNKNOWN_BESIDE_NS (2000 * MS) /* by other work of unknown length: two at once would leave others a third */
+#define UNKNOWN_MOST_NS (20000 * MS)  /* with what is believed beyond that (belief.h): nobody waits for longer */
 #define WASTED_NS (100 * (int64_t)MS) /* who lets the engine idle for so long, and asks for it, is not behind */
 #define UNHEARD_NS (4000.0 * MS)      /* for so long a kernel may be asked for before it is measured */
 #define DOUBT_NS (1000 * (int64_t)MS) /* so much of such pauses is remembered */
@@ -95,6 +97,14 @@ struct places_was {
 	uint32_t cycle; /* its number */
 	bool over;
 	float begun_ns, ended_ns;
+};
+
+#define USERS_KEPT 16u
+
+/* Last it has brought work of unknown length. */
+struct brought {
+	uint32_t user;
+	uint64_t at_ns; /* 0: nobody */
 };
 
 enum pool {
@@ -140,15 +150,19 @@ struct tenant {
 	double unspent_free_ns;	  /* the same of what was nobody's */
 	uint64_t unspent_from_ns; /* since then */
 	struct handed handed;
-	uint64_t resumed_ns; /* its account was restored then */
-	unsigned int vain;   /* pauses in a row by a claim after which it did not go on */
-	unsigned int hasty;  /* so many of its turns end at a pause as if it had no claim */
-	int64_t wasted_ns;   /* of late it let the engine idle for so long while it asked, less what it worked */
-	bool claimed;	     /* its quantum is by its claim */
-	double paid_ns;	     /* without a guarantee: paid for at the beginning of its turn, and not used yet */
-	bool behind;	     /* it has a claim, and waits or works */
-	bool noted;	     /* an edge of what is in flight has come */
-	bool lied;	     /* it told of work of unknown length, which ended, and nothing of it was measured */
+	uint64_t resumed_ns;	  /* its account was restored then */
+	unsigned int vain;	  /* pauses in a row by a claim after which it did not go on */
+	unsigned int hasty;	  /* so many of its turns end at a pause as if it had no claim */
+	int64_t wasted_ns;	  /* of late it let the engine idle for so long while it asked, less what it worked */
+	bool claimed;		  /* its quantum is by its claim */
+	double paid_ns;		  /* without a guarantee: paid for at the beginning of its turn, and not used yet */
+	bool behind;		  /* it has a claim, and waits or works */
+	uint32_t user;		  /* whose it is; 0: nobody knows */
+	uint64_t work_from_ns;	  /* what is measured of it now began then */
+	uint64_t unknown_from_ns; /* what it had in flight last is of unknown length, as is known since then; 0: it is
+				     not */
+	bool noted;		  /* an edge of what is in flight has come */
+	bool lied;		  /* it told of work of unknown length, which ended, and nothing of it was measured */
 	struct bucket bucket;
 	struct ceiling ceiling;
 	struct gaps gaps;
@@ -202,8 +216,11 @@ struct arbiter {
 	uint64_t whole_ns[POOLS];  /* a cycle in which they are whole kernels nearly (cycle.h); 0: none */
 	uint64_t change_ns;	   /* a change of hands takes so long, about */
 	uint64_t ganged_ns;	   /* last, something was required of a turn here by those on other devices */
-	unsigned int behind;	   /* so many have a claim, and wait or work */
-	double unclaimed_ns;	   /* what is owed to those without one */
+	struct brought brought[USERS_KEPT];
+	struct belief belief; /* in work of unknown length, beside a guarantee */
+	bool believes;	      /* somebody waits for such work, and would not without it */
+	unsigned int behind;  /* so many have a claim, and wait or work */
+	double unclaimed_ns;  /* what is owed to those without one */
 	uint64_t guard_from_ns, guard_high_ns, guard_overlap_ns;
 	double low_scale; /* of low_bound_ns, as the guard has it */
 	struct note inbox[INBOX];
@@ -238,6 +255,7 @@ bool rights_precedes(const struct arbiter *a, int i, int j);
 bool rights_eligible(const struct arbiter *a, int i);
 bool rights_before(const struct arbiter *a, int i, int j);
 bool rights_brings_unknown(const struct tenant *t);
+void rights_note_brought(struct arbiter *a, uint32_t user);
 int rights_pick(const struct arbiter *a, enum pool p);
 int rights_pick_known(const struct arbiter *a, enum pool p);
 uint64_t rights_next_refill(const struct arbiter *a, enum pool p);

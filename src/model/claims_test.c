@@ -411,6 +411,55 @@ static void test_passed(int cheats)
 	arbiter_free(a);
 }
 
+/* Words that work of unknown length is there keep others waiting for as long once; work that is there goes on doing so.
+ */
+static void test_belief(void)
+{
+	struct belief b;
+	double first, minute;
+
+	belief_init(&b);
+	first = b.ns;
+	belief_pass(&b, 20 * SECOND, true);
+	tap_ok(first < 2 * (double)SECOND && b.ns <= 0, "words are believed for %.1f s, and then no more", first / 1e9);
+	belief_pass(&b, 60 * SECOND, false);
+	minute = b.ns;
+	tap_ok(minute <= (double)SECOND, "after a minute for %.1f s again", minute / 1e9);
+	belief_prove(&b, SECOND / 2);
+	tap_ok(b.ns <= minute, "short work proves nothing");
+	for (int i = 0; i < 3; i++) {
+		belief_prove(&b, 8 * SECOND);
+		belief_pass(&b, 6 * SECOND, true);
+	}
+	tap_ok(b.ns > 6 * (double)SECOND && b.ns <= BELIEF_MOST_NS, "long work proves more than waiting for it costs");
+}
+
+/* What is in flight of one user's is waited for by more of his, and by others no longer than by anybody. */
+static void test_own(bool same)
+{
+	struct arbiter *a = arbiter_new(NULL);
+	uint64_t now = SECOND, at;
+	int guaranteed = arbiter_join(a, &half, now), first = arbiter_join(a, &rest, now), late;
+
+	arbiter_user(a, first, 7);
+	waits(a, guaranteed, now, now);
+	arbiter_demands(a, first, &(struct arbiter_demand){ .waiting = true, .since_ns = now }, now);
+	for (; !arbiter_turn(a, first)->open; now += MS)
+		pass(a, now, MS, guaranteed, guaranteed);
+	arbiter_demands(a, first, &(struct arbiter_demand){ .busy = true, .began_ns = now, .unknown = true }, now);
+	late = arbiter_join(a, &rest, now);
+	arbiter_user(a, late, same ? 7 : 8);
+	arbiter_demands(a, late, &(struct arbiter_demand){ .waiting = true, .since_ns = now }, now);
+	for (at = now; !arbiter_turn(a, late)->open && now < at + 40 * SECOND; now += MS) {
+		waits_on(a, guaranteed, now);
+		pass(a, now, MS, guaranteed, guaranteed);
+	}
+	tap_ok(same ? now - at > 15 * SECOND && now - at < 25 * SECOND : now - at < 5 * SECOND,
+	       "beside a guarantee work of unknown length waits for such work of %s for %.1f s at most",
+	       same ? "the same user" : "another user", (double)(now - at) / 1e9);
+	arbiter_free(a);
+}
+
 int main(void)
 {
 	tap_begin();
@@ -435,5 +484,8 @@ int main(void)
 	test_dated_back();
 	test_passed(1);
 	test_passed(2);
+	test_belief();
+	test_own(true);
+	test_own(false);
 	return tap_end();
 }

@@ -527,6 +527,7 @@ void rights_settle(struct arbiter *a, uint64_t now_ns)
 	double bound;
 
 	settle_unclaimed(a, passed);
+	belief_pass(&a->belief, passed, a->believes);
 	a->gone_ns *= passed < GONE_NS ? 1 - (double)passed / (double)GONE_NS : 0;
 	for (unsigned int n = 0; n < a->count; n++)
 		a->tenant[a->list[n]].bucket.lone = lone;
@@ -768,6 +769,34 @@ static double deadline(const struct arbiter *a, int i)
 	return fabs(off) < cycle / 4 ? due - off : due;
 }
 
+/* Of those who are kept, or the oldest of them. */
+void rights_note_brought(struct arbiter *a, uint32_t user)
+{
+	struct brought *oldest = a->brought;
+
+	for (struct brought *b = a->brought; b < a->brought + USERS_KEPT; b++) {
+		if (b->at_ns && b->user == user)
+			b->at_ns = 0;
+		oldest = b->at_ns < oldest->at_ns ? b : oldest;
+	}
+	*oldest = (struct brought){ user, a->now_ns };
+}
+
+static uint64_t brought_at(const struct arbiter *a, uint32_t user)
+{
+	for (unsigned int n = 0; n < USERS_KEPT; n++)
+		if (a->brought[n].at_ns && a->brought[n].user == user)
+			return a->brought[n].at_ns;
+	return 0;
+}
+
+/* Both bring work of unknown length, of which each may have to wait for the one before: their users take turns. */
+static bool users_take_turns(const struct arbiter *a, const struct tenant *t, const struct tenant *u)
+{
+	return t->user != u->user && t->terms.class == u->terms.class && rights_brings_unknown(t) &&
+	       rights_brings_unknown(u) && brought_at(a, t->user) != brought_at(a, u->user);
+}
+
 /* Does i go before j? */
 bool rights_before(const struct arbiter *a, int i, int j)
 {
@@ -776,6 +805,8 @@ bool rights_before(const struct arbiter *a, int i, int j)
 
 	if (rights_precedes(a, i, j) || rights_precedes(a, j, i))
 		return rights_precedes(a, i, j);
+	if (users_take_turns(a, t, u))
+		return brought_at(a, t->user) < brought_at(a, u->user);
 	if (t->terms.class == u->terms.class && starves(a, i) != starves(a, j))
 		return starves(a, i);
 	if (t->terms.class == u->terms.class && starves(a, i))

@@ -182,10 +182,22 @@ static int handed_by(const struct arbiter *a, int i)
 	return before >= 0 && before != i && a->tenant[before].demand.busy ? before : NOBODY;
 }
 
+/* One of those that bring work of unknown length has its turn: what the others wait for is another one's work now. */
+static void note_queue_moves(struct arbiter *a)
+{
+	for (unsigned int n = 0; n < a->count; n++)
+		if (a->tenant[a->list[n]].passed_ns)
+			a->tenant[a->list[n]].passed_ns = a->now_ns;
+}
+
 static void open_turn(struct arbiter *a, int i, uint64_t from_ns)
 {
 	struct tenant *t = &a->tenant[i];
 
+	if (rights_brings_unknown(t)) {
+		note_queue_moves(a);
+		rights_note_brought(a, t->user);
+	}
 	t->after = handed_by(a, i);
 	t->beside = NOBODY;
 	t->opened_ns = a->now_ns;
@@ -329,19 +341,32 @@ static bool others_guaranteed(const struct arbiter *a, int c)
 }
 
 /*
+ * Until when work of unknown length that has been in flight since then is waited for by more of it, beside a guarantee.
+ * What is believed is used up while somebody waits: the end does not come nearer meanwhile.
+ */
+static uint64_t believed_until(const struct arbiter *a, uint64_t from_ns, bool believe)
+{
+	uint64_t at = from_ns + UNKNOWN_BESIDE_NS;
+
+	if (!believe)
+		return at;
+	at = (at > a->now_ns ? at : a->now_ns) + (uint64_t)a->belief.ns;
+	return at < from_ns + UNKNOWN_MOST_NS ? at : from_ns + UNKNOWN_MOST_NS;
+}
+
+/*
  * When what closed tenants have in flight should have ended, so that c's work does not run beside it: side by side each
  * costs the other time slices. Nobody is waited for longer than was predicted, and never longer than DRAIN_NS; of work
  * of unknown length the end is waited for, UNKNOWN_NS at most. One that comes back to its guarantee waits for BOUND_NS
  * at most.
  */
-static uint64_t drained_at(const struct arbiter *a, int c)
+static uint64_t drained_at(const struct arbiter *a, int c, bool believe)
 {
 	const struct tenant *u = &a->tenant[c];
 	uint64_t at = a->now_ns, patient = u->fresh && u->terms.guarantee_ppm ? a->params.bound_ns : DRAIN_NS;
 	uint64_t unknown = patient < DRAIN_NS ? patient : UNKNOWN_NS;
+	bool beside = rights_brings_unknown(u) && others_guaranteed(a, c);
 
-	if (rights_brings_unknown(u) && others_guaranteed(a, c))
-		unknown = UNKNOWN_BESIDE_NS;
 	if (u->gang.called && u->gang.from_ns > at)
 		at = u->gang.from_ns;
 
@@ -352,10 +377,30 @@ static uint64_t drained_at(const struct arbiter *a, int c)
 
 		if (i == c || !rights_competes(t) || !t->demand.busy || t->turn.open)
 			continue;
-		if (!done && !t->demand.unknown)
+		if (beside && t->demand.unknown)
+			most = believed_until(a, t->drain_ns, believe);
+		else if (!done && !t->demand.unknown)
 			most = t->drain_ns + a->params.bound_ns;
 		done = done && done < most && !t->demand.unknown ? done : most;
 		at = done > at ? done : at;
+	}
+	return at;
+}
+
+/* The same of what is its own user's: that is waited for without belief, for whoever waits harms himself alone. */
+static uint64_t own_drained_at(const struct arbiter *a, int c)
+{
+	const struct tenant *u = &a->tenant[c];
+	uint64_t at = a->now_ns;
+
+	if (!u->user || !rights_brings_unknown(u) || !others_guaranteed(a, c))
+		return at;
+	for (unsigned int n = 0; n < a->count; n++) {
+		const struct tenant *t = &a->tenant[a->list[n]];
+
+		if (a->list[n] != c && t->user == u->user && rights_competes(t) && t->demand.busy &&
+		    t->demand.unknown && !t->turn.open && t->drain_ns + UNKNOWN_MOST_NS > at)
+			at = t->drain_ns + UNKNOWN_MOST_NS;
 	}
 	return at;
 }
@@ -501,31 +546,33 @@ static void go_on_beside(struct arbiter *a, enum pool p, int c)
 }
 
 /* When c's turn may begin: others go before it for so long at most, however often they bring work of unknown length. */
-static uint64_t opens_at(const struct arbiter *a, int c)
+static uint64_t opens_at(const struct arbiter *a, int c, bool believe)
 {
 	const struct tenant *u = &a->tenant[c];
-	uint64_t at = u->terms.class == ARBITER_HIGH ? a->now_ns : drained_at(a, c);
-	uint64_t most = u->passed_ns + UNKNOWN_BESIDE_NS;
+	uint64_t at = u->terms.class == ARBITER_HIGH ? a->now_ns : drained_at(a, c, believe);
+	uint64_t most = believed_until(a, u->passed_ns, believe), own;
 
 	if (u->passed_ns && most < at)
 		at = most > a->now_ns ? most : a->now_ns;
-	return at;
+	own = u->terms.class == ARBITER_HIGH ? a->now_ns : own_drained_at(a, c);
+	return own > at ? own : at;
 }
 
 /* The engine is free: c's turn, or that of one who need not wait for work of unknown length while c does. */
 static void open_next(struct arbiter *a, enum pool p, int c)
 {
-	uint64_t at = opens_at(a, c);
+	uint64_t at = opens_at(a, c, true);
 	int known = at > a->now_ns + a->tenant[c].lead.ns && rights_brings_unknown(&a->tenant[c])
 			    ? rights_pick_known(a, p)
 			    : NOBODY;
 
+	a->believes = a->now_ns + a->tenant[c].lead.ns < at && a->now_ns >= opens_at(a, c, false);
 	if (known >= 0) {
 		if (!a->tenant[c].passed_ns)
 			a->tenant[c].passed_ns = a->now_ns;
 		turns_wake_at(a, at - a->tenant[c].lead.ns);
 		c = known;
-		at = opens_at(a, c);
+		at = opens_at(a, c, true);
 	}
 	if (a->now_ns + a->tenant[c].lead.ns < at) {
 		turns_wake_at(a, at - a->tenant[c].lead.ns);
@@ -544,6 +591,8 @@ void turns_serve(struct arbiter *a, enum pool p)
 	int c = rights_pick(a, p);
 	uint64_t refill;
 
+	if (c < 0)
+		a->believes = false;
 	if (a->holder[p] >= 0) {
 		if (c >= 0)
 			go_on_beside(a, p, c);

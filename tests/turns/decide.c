@@ -16,6 +16,8 @@ void decide_join(struct sim *s, int tenant)
 	if (s->params.way != SIM_TURNS || t->place >= 0)
 		return;
 	t->place = arbiter_join(s->arbiter, &t->terms, s->now_ns);
+	if (t->place >= 0)
+		arbiter_user(s->arbiter, t->place, t->load.user);
 	decide_ring(s);
 }
 

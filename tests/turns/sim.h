@@ -31,19 +31,20 @@ enum sim_way {
 
 /* What a program does, in ms and us of its own and of the device's time. */
 struct sim_load {
-	double kernel_ms[4];	/* lengths, taken at random; 0: no more of them */
-	double spread;		/* each is off by up to this fraction */
-	unsigned int batch;	/* submits so many, waits for them, pauses; 0: submits as fast as it may, for ever */
-	double gap_us[2];	/* the pause, between these */
-	double on_ms, off_ms;	/* works and rests by turns, on average; 0: never rests */
-	double misjudged;	/* predictions are off by up to this fraction */
-	double sudden_ms;	/* each launch of that number takes so long, as nobody foresees; 0: none */
+	double kernel_ms[4];  /* lengths, taken at random; 0: no more of them */
+	double spread;	      /* each is off by up to this fraction */
+	unsigned int batch;   /* submits so many, waits for them, pauses; 0: submits as fast as it may, for ever */
+	double gap_us[2];     /* the pause, between these */
+	double on_ms, off_ms; /* works and rests by turns, on average; 0: never rests */
+	double misjudged;     /* predictions are off by up to this fraction */
+	double sudden_ms;     /* each launch of that number takes so long, as nobody foresees; 0: none */
 	unsigned int sudden_each;
 	unsigned int blocks;	/* of each kernel, for SIM_FEEDBACK; 0: as many as fill the device */
 	unsigned int processes; /* 0: 1 */
 	double start_s, end_s;	/* comes and dies; end 0: stays */
 	double stop_s, cont_s;	/* is stopped (SIGSTOP) and continued; 0: is not */
 	unsigned int launches;	/* ends after so many; 0: after none */
+	unsigned int user;	/* whose it is */
 	int follows;		/* 1 + the tenant after whose end it comes; 0: at start_s */
 };
 

@@ -612,6 +612,7 @@ static int take_terms(struct tenant *t, unsigned int i, int k, const struct arbi
 		drop_engine(e);
 		return -EMFILE;
 	}
+	engine_user(*p, t->grant.uid);
 	for (struct client *c = t->clients; c; c = c->next)
 		sit(c, i, k, false);
 	return 0;

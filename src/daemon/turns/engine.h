@@ -40,6 +40,8 @@ bool engine_empty(const struct engine *e);
 
 /* NULL: no memory, or the engine has ARBITER_TENANTS tenants. */
 struct place *engine_join(struct engine *e, const struct arbiter_terms *terms, uint64_t now_ns);
+/* Whose the tenant is: see arbiter_user(). */
+void engine_user(struct place *p, uint32_t user);
 void engine_change(struct place *p, const struct arbiter_terms *terms, uint64_t now_ns);
 /* Removes a place without seats. */
 void engine_leave(struct place *p, uint64_t now_ns);

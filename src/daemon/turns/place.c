@@ -68,6 +68,11 @@ struct place *engine_join(struct engine *e, const struct arbiter_terms *terms, u
 	return p;
 }
 
+void engine_user(struct place *p, uint32_t user)
+{
+	arbiter_user(p->engine->arbiter, p->at, user);
+}
+
 void engine_change(struct place *p, const struct arbiter_terms *terms, uint64_t now_ns)
 {
 	p->terms = *terms;
