@@ -111,8 +111,8 @@ void arbiter_free(struct arbiter *a);
 /* Adds a tenant. Returns its place, or -1 if all are taken. */
 int arbiter_join(struct arbiter *a, const struct arbiter_terms *terms, uint64_t now_ns);
 /*
- * Whose it is; 0: root, or nobody knows. Users take turns in bringing work of unknown length, and beside a guarantee more
- * of a user's waits for what of his is in flight. Those of 0 are one user in the one, and each his own in the other.
+ * Whose it is; 0: root, or nobody knows. Users take turns in bringing work of unknown length. Beside a guarantee, more
+ * such work of a user's waits for what of his is in flight. All of 0 are one user in the one, and none in the other.
  */
 void arbiter_user(struct arbiter *a, int i, uint32_t user);
 void arbiter_leave(struct arbiter *a, int tenant, uint64_t now_ns);
