@@ -54,15 +54,16 @@
 #define GUARD_MOST_NS (2000 * MS)
 #define EPSILON_NS (1.0 * US)
 #define HEARTBEAT_NS (1000 * MS)
-#define LINGER_NS (50 * MS)	/* so long who has nothing to do keeps its place, where turns are rounded */
-#define WORK_NS (10 * MS)	/* edges are taken so often while there is work: a client keeps WIRE_EDGES of them */
-#define ABSENT_NS (1 * MS)	/* who is opened and does nothing for so long is asleep, for all we know */
-#define ABSENT_MOST 2u		/* and is given twice as long each time, so many times */
-#define ABSENT_REST 25u		/* and left alone for so many times as long */
-#define CLAIM_IDLE_NS (10 * MS) /* so long who has a claim may pause in its turn: it is its own time */
-#define CLAIM_BUSY_NS (50 * MS) /* and while others have work of unknown length in flight: the engine is busy */
-#define VAIN_MOST 4u		/* who has not used it is not given the next 1, 2, 4 ... of them: so many doublings */
-#define UNKNOWN_NS (400 * MS)	/* work of unknown length is waited for */
+#define LINGER_NS (50 * MS)	 /* so long who has nothing to do keeps its place, where turns are rounded */
+#define WORK_NS (10 * MS)	 /* edges are taken so often while there is work: a client keeps WIRE_EDGES of them */
+#define ABSENT_NS (1 * MS)	 /* who is opened and does nothing for so long is asleep, for all we know */
+#define ABSENT_MOST 2u		 /* and is given twice as long each time, so many times */
+#define ABSENT_REST 25u		 /* and left alone for so many times as long */
+#define ABSENT_FIRST_NS (4 * MS) /* at first for so long: its processor stood still for a moment, perhaps */
+#define CLAIM_IDLE_NS (10 * MS)	 /* so long who has a claim may pause in its turn: it is its own time */
+#define CLAIM_BUSY_NS (50 * MS)	 /* and while others have work of unknown length in flight: the engine is busy */
+#define VAIN_MOST 4u		 /* who has not used it is not given the next 1, 2, 4 ... of them: so many doublings */
+#define UNKNOWN_NS (400 * MS)	 /* work of unknown length is waited for */
 #define UNKNOWN_BESIDE_NS (2000 * MS) /* by other work of unknown length: two at once would leave others a third */
 #define UNKNOWN_MOST_NS (20000 * MS)  /* with what is believed beyond that (belief.h): nobody waits for longer */
 #define WASTED_NS (100 * (int64_t)MS) /* who lets the engine idle for so long, and asks for it, is not behind */

@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-#define ROUNDED_NS (19 * MS / 10) /* kernels matter from this length on */
-#define ROUNDED_LONGER 1.75	  /* so much longer are cycles where turns are rounded */
+#define ROUNDED_NS (9 * MS / 10) /* kernels matter from this length on */
+#define ROUNDED_LONGER 1.75	 /* so much longer are cycles where turns are rounded */
 
 static double within(double ns, double least, double most)
 {

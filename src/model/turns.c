@@ -104,7 +104,7 @@ static void note_absence(struct arbiter *a, struct tenant *t)
 	/* It was closed early, for the next one's sake. */
 	if (!nothing || (a->now_ns + LEAD_MOST_NS < t->quantum_from_ns + patience(t) && !sleeps(a, t)))
 		return;
-	t->absent_until_ns = a->now_ns + ABSENT_REST * patience(t);
+	t->absent_until_ns = a->now_ns + (t->absences ? ABSENT_REST * patience(t) : ABSENT_FIRST_NS);
 	t->absences++;
 }
 

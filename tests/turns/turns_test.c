@@ -146,30 +146,18 @@ static void test_windows(void)
 		double max, used;
 		bool shows; /* sim.h: starts_show */
 	} cases[] = {
-		{ { 30, 70 }, 0.2, 75, 0, 1, 99 },
-		{ { 30, 70 }, 1, 75, 0, 1, 99 },
-		{ { 45, 55 }, 1, 75, 0, 1, 99 },
-		{ { 30, 70 }, 2.3, 75, 0, 1, 99 },
-		{ { 30, 70 }, 5, 75, 0, 0.6, 99.5 },
-		{ { 50, 50 }, 5, 75, 0, 0.6, 99.5 },
-		{ { 10, 90 }, 5, 75, 0, 0.6, 99.4 },
-		{ { 12.5, 87.5 }, 5, 75, 0, 0.8, 99.4 },
-		{ { 10, 20, 70 }, 0.2, 75, 0, 1, 99 },
-		{ { 10, 20, 70 }, 1, 75, 0, 1, 99 },
-		{ { 10, 20, 70 }, 5, 75, 0, 1.02, 99.4 },
-		{ { 20, 30, 50 }, 3.7, 75, 0, 1, 99 },
-		{ { 5, 15, 35, 45 }, 1, 75, 0, 1, 98.9 },
-		{ { 30, 70 }, 0.2, 75, 1, 0.6, 84 },
-		{ { 30, 70 }, 1, 75, 1, 0.6, 96 },
-		{ { 10, 20, 70 }, 0.2, 75, 1, 0.6, 84 },
-		{ { 10, 20, 70 }, 1, 75, 1, 0.6, 96 },
-		{ { 30, 70 }, 1, 240, 0, 1, 99 },
-		{ { 30, 70 }, 5, 240, 0, 1.1, 99 },
-		{ { 10, 20, 70 }, 1, 240, 0, 1, 98.9 },
-		{ { 30, 70 }, 1, 240, 1, 0.6, 95.8 },
-		{ { 30, 70 }, 1, 75, 0, 1, 99, true },
-		{ { 10, 20, 70 }, 1, 75, 0, 1, 98.9, true },
-		{ { 20, 30, 50 }, 1, 75, 0, 1, 98.9, true },
+		{ { 30, 70 }, 0.2, 75, 0, 1, 99 },	     { { 30, 70 }, 1, 75, 0, 0.6, 99.5 },
+		{ { 45, 55 }, 1, 75, 0, 0.6, 99.5 },	     { { 30, 70 }, 2.3, 75, 0, 1, 99 },
+		{ { 30, 70 }, 5, 75, 0, 0.6, 99.5 },	     { { 50, 50 }, 5, 75, 0, 0.6, 99.5 },
+		{ { 10, 90 }, 5, 75, 0, 0.6, 99.4 },	     { { 12.5, 87.5 }, 5, 75, 0, 0.8, 99.4 },
+		{ { 10, 20, 70 }, 0.2, 75, 0, 1, 99 },	     { { 10, 20, 70 }, 1, 75, 0, 0.8, 99.4 },
+		{ { 10, 20, 70 }, 5, 75, 0, 1.02, 99.4 },    { { 20, 30, 50 }, 3.7, 75, 0, 1, 99 },
+		{ { 5, 15, 35, 45 }, 1, 75, 0, 0.8, 99.3 },  { { 30, 70 }, 0.2, 75, 1, 0.6, 84 },
+		{ { 30, 70 }, 1, 75, 1, 0.6, 96 },	     { { 10, 20, 70 }, 0.2, 75, 1, 0.6, 84 },
+		{ { 10, 20, 70 }, 1, 75, 1, 0.6, 96 },	     { { 30, 70 }, 1, 240, 0, 1, 99 },
+		{ { 30, 70 }, 5, 240, 0, 1.1, 99 },	     { { 10, 20, 70 }, 1, 240, 0, 1, 98.9 },
+		{ { 30, 70 }, 1, 240, 1, 0.6, 95.8 },	     { { 30, 70 }, 1, 75, 0, 1, 99, true },
+		{ { 10, 20, 70 }, 1, 75, 0, 1, 98.9, true }, { { 20, 30, 50 }, 1, 75, 0, 1, 98.9, true },
 		{ { 45, 55 }, 1, 75, 0, 1.2, 99, true },
 	};
 
@@ -1014,6 +1002,44 @@ static void test_fixed_beside(unsigned int processes, double long_ms, double pct
 }
 
 /*
+ * Two of three do not run for some milliseconds, whenever that is: because their processor stands still, for example.
+ * They lose about as much, and the third one does not have their time.
+ */
+static void test_stands_still(double kernel_ms, double still_ms, double most)
+{
+	static const double pct[] = { 10, 20, 70 };
+	double max = 0, mean = 0;
+	int runs = 60;
+
+	for (int n = 0; n < runs; n++) {
+		struct sim *s = begin(8, 9);
+
+		for (int i = 0; i < 3; i++) {
+			struct arbiter_terms t = fixed(pct[i]);
+			struct sim_load l = { .kernel_ms = { kernel_ms }, .spread = 0.003, .misjudged = 0.005 };
+
+			if (i < 2) {
+				l.stop_s = 5 + n * 0.0011;
+				l.cont_s = l.stop_s + still_ms / 1e3;
+			}
+			sim_add(s, &t, &l);
+		}
+		run(s, 3, 8, "two stand still");
+		for (int i = 0; i < 3; i++) {
+			struct sim_error e = sim_error(s, i, pct[i], 1, 2, 8);
+
+			max = fmax(max, e.max);
+			mean += e.max / (3 * runs);
+		}
+		sim_free(s);
+	}
+	tap_ok(max <= most,
+	       "two of three with kernels of %g ms stand still for %g ms: windows are off by %.2f at most, %.2f on "
+	       "average of %d runs",
+	       kernel_ms, still_ms, max, mean, runs);
+}
+
+/*
  * One with long kernels leaves, and another one comes whose share and the first one's fill the device: turns have their
  * places soon, for nothing is owed that a limit would not let the first one have.
  */
@@ -1033,7 +1059,7 @@ static void test_fixed_after(void)
 	run(s, 0, seconds, "after one with long kernels");
 	e[0] = sim_error(s, 1, 30, 1, 25, seconds);
 	e[1] = sim_error(s, 2, 70, 1, 25, seconds);
-	tap_ok(fmax(e[0].max, e[1].max) <= 1 && fmax(e[0].mean, e[1].mean) <= 0.6,
+	tap_ok(fmax(e[0].max, e[1].max) <= 2 && fmax(e[0].mean, e[1].mean) <= 0.6,
 	       "after one with long kernels has left, 30 %% and 70 %% are off by %.2f and %.2f on average, %.2f and "
 	       "%.2f "
 	       "at most",
@@ -1229,6 +1255,9 @@ int main(void)
 	test_fixed_beside(8, 40, 50);
 	test_fixed_beside(2, 300, 30);
 	test_fixed_after();
+	test_stands_still(1, 5, 2);
+	test_stands_still(5, 5, 1.5);
+	test_stands_still(1, 20, 2.1);
 	test_exclusive_beside(50, false);
 	test_exclusive_beside(20, false);
 	test_exclusive_beside(50, true);
