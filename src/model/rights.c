@@ -105,7 +105,8 @@ static bool has_ceiling(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
 
-	return rights_limited(t) && !places_has(a, i) && t->next_ns <= a->params.quantum_max_ns / 2;
+	return rights_limited(t) && !places_has(a, i) && a->longest_ns > a->params.quantum_max_ns &&
+	       t->next_ns <= a->params.quantum_max_ns / 2;
 }
 
 /* What it has had that is not charged yet, and has yet to have, of what is in flight. */
