@@ -9,12 +9,7 @@ import signal
 import subprocess
 
 from kit import CASES, METE, MIB, Meted, Place, finish, ok, same, skip, until, verdicts
-from shares import SECONDS, measure
-
-
-def shares(place, names):
-    """The measured shares over ten seconds, in percent, when they have had work for longer than that."""
-    return [place.share(n)["share_10s"] for n in names]
+from shares import DEAR_SECONDS, DEAR_WINDOW, charged, measure
 
 
 def pair(place, what, first, second, within):
@@ -29,7 +24,8 @@ def pair(place, what, first, second, within):
     for name, (percent, words) in (("a", first), ("b", second)):
         programs.append(subprocess.Popen([METE, "run", "--grant", name, "--", *words], env=place.env, stdout=subprocess.PIPE,
                                          stderr=subprocess.PIPE, text=True))
-    measure(what, programs, lambda i: place.share("ab"[i])["share_10s"], (first[0], second[0]), within)
+    measure(what, programs, charged(lambda i: place.share("ab"[i])["charged_ms"]), (first[0], second[0]), within,
+            seconds=DEAR_SECONDS, window=DEAR_WINDOW)
     control = place.meted.control()
     for name in ("a", "b"):
         ok(control.ask("grant_delete", name=name)["ok"], f"{what}: the grant ends")
@@ -39,7 +35,7 @@ def pair(place, what, first, second, within):
 ONE_THREAD = {"POCL_MAX_PTHREAD_COUNT": "1"}
 place = Place(**ONE_THREAD)
 place.driver = "opencl"
-spin = [CASES, "spin", str(SECONDS), "1024", "2000"]
+spin = [CASES, "spin", str(DEAR_SECONDS), "1024", "2000"]
 pair(place, "two of OpenCL", (30, spin), (70, spin), 2)
 
 # Standing still is not charged, and holds nobody up for long.
@@ -75,6 +71,6 @@ r = subprocess.run([METE, "run", "--soft", "--mem", "256M", CASES, "both", str(2
                    stderr=subprocess.PIPE, text=True, timeout=100)
 verdicts(r.stdout)
 same(r.returncode, 0, "a program with both is refused at the sum")
-pair(place, "CUDA beside OpenCL", (30, [CASES, "cuda", str(SECONDS)]), (70, spin), 3)
+pair(place, "CUDA beside OpenCL", (30, [CASES, "cuda", str(DEAR_SECONDS)]), (70, spin), 3)
 place.close()
 finish()

@@ -33,6 +33,7 @@ class Place:
         env.update(METE_SOFT_DIR=os.path.join(self.dir, "soft"), METE_SOFT_DEVICES="1", METE_SOFT_MEMORY="256M",
                    METE_RUNTIME_DIR=self.dir)
         self.env = env
+        self.said = open(os.path.join(self.dir, "said"), "a+", encoding="utf-8")  # by workers, a sanitizer's reports among it
         self.sockets = [os.path.join(self.dir, f"s{i}") for i in range(servers)]
         self.workers = [self.worker(s) for s in self.sockets]
 
@@ -40,7 +41,7 @@ class Place:
         end, ready = os.pipe()
         driver = os.path.join(BUILD, "src/softdev/libcuda.so.1")
         w = subprocess.Popen([os.path.join(BUILD, "src/remote/worker/mete-worker"), "--listen", path, "--driver", driver,
-                              "--ready-fd", str(ready)], env=self.env, pass_fds=[ready], stderr=subprocess.DEVNULL)
+                              "--ready-fd", str(ready)], env=self.env, pass_fds=[ready], stderr=self.said)
         os.close(ready)
         os.read(end, 1)
         os.close(end)
@@ -62,7 +63,17 @@ class Place:
             if w.poll() is None:
                 w.kill()
             w.wait()
+            if w.returncode not in (0, -9):
+                self.said.seek(0)
+                print(f"# a worker ended with {w.returncode}:", "".join(f"\n#   {line}" for line in self.said.read().splitlines()[:100]))
+        self.said.close()
         shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def silent(lines, workers, what):
+    check(not lines and ended(workers), what)
+    if lines or not ended(workers):
+        print("#", workers, *lines, sep="\n# ")
 
 
 def judge(case, out, status):
@@ -99,7 +110,7 @@ check(any("-cudart shared" in line for line in lines), "a program with the vendo
 check(ended(workers), "the worker ends with its client")
 run("copies")
 lines, workers = run("servers", 2)
-check(not lines and ended(workers), "two workers end with their client, and nothing had to be said")
+silent(lines, workers, "two workers end with their client, and nothing had to be said")
 run("gated")
 run("late")
 run("late", METE_REMOTE_WAIT="1")
