@@ -83,8 +83,88 @@ static LLVMValueRef ran_inside(struct loop *l, const struct loop_block *c, LLVMV
 	return LLVMBuildBitCast(e->b, far, e->i32, "");
 }
 
-LLVMValueRef log_ran(struct loop *l, const struct loop_block *c, LLVMValueRef round)
+/* ---- who ran a block, by who ran those in front of it ---- */
+
+static uint32_t edges_into(const struct flow *f, const struct loop *l, uint32_t b)
 {
+	uint32_t n = 0;
+
+	for (uint32_t p = l->head; p <= l->last; p++)
+		for (uint32_t k = 0; k < f->block[p].next_count; k++)
+			n += f->block[p].next[k] == b;
+	return n;
+}
+
+/* The exit by which a block leaves the loop for block `to`; NULL: not known. */
+static const struct loop_exit *exit_of(const struct loop *l, uint32_t from, uint32_t to)
+{
+	for (uint32_t k = 0; k < l->exits && !l->inners; k++)
+		if (l->exit[k].from == from && l->exit[k].to == to)
+			return &l->exit[k];
+	return NULL;
+}
+
+/* Whether it is known who goes from p to b: all, or those who do not go elsewhere. */
+static bool knows_edge(const struct flow *f, const struct loop *l, uint32_t p, uint32_t b)
+{
+	const struct block_of_code *n = &f->block[p];
+	const uint32_t other = n->next[0] == b ? n->next[1] : n->next[0];
+
+	if (l->block[loop_block_at(l, p)].inner)
+		return false;
+	if (n->next_count < 2)
+		return true;
+	if (other > l->last)
+		return exit_of(l, p, other);
+	return other != b && other > l->head && l->block[loop_block_at(l, other)].lanes && edges_into(f, l, other) == 1;
+}
+
+/* Whether nobody has to note that it runs block b; those in front of it have been asked. */
+static bool is_told(const struct flow *f, const struct loop *l, uint32_t b)
+{
+	for (uint32_t p = l->head; p <= l->last; p++)
+		for (uint32_t k = 0; k < f->block[p].next_count; k++)
+			if (f->block[p].next[k] == b && !knows_edge(f, l, p, b))
+				return false;
+	return edges_into(f, l, b);
+}
+
+/* Who left there in this round. */
+static LLVMValueRef left_by(struct loop *l, const struct loop_exit *x, LLVMValueRef round)
+{
+	struct emit *e = l->e;
+	LLVMValueRef now = value_spread(e, LLVMBuildTrunc(e->b, round, e->i32, ""));
+
+	now = LLVMBuildICmp(e->b, LLVMIntEQ, l->left_in, now, "");
+	return LLVMBuildAnd(e->b, LLVMBuildBitCast(e->b, now, e->i32, ""), loop_get(l, e->i32, x->lanes), "");
+}
+
+static LLVMValueRef ran_edges(struct loop *l, uint32_t b, LLVMValueRef round)
+{
+	struct emit *e = l->e;
+	const struct flow *f = e->flow;
+	LLVMValueRef all = LLVMConstNull(e->i32), some, others;
+
+	for (uint32_t p = l->head; p < b; p++) {
+		const struct block_of_code *n = &f->block[p];
+		const uint32_t other = n->next[0] == b ? n->next[1] : n->next[0];
+
+		if (n->next[0] != b && (n->next_count < 2 || n->next[1] != b))
+			continue;
+		some = log_ran(l, &l->block[loop_block_at(l, p)], round);
+		if (n->next_count > 1) {
+			others = other > l->last ? left_by(l, exit_of(l, p, other), round)
+						 : log_ran(l, &l->block[loop_block_at(l, other)], round);
+			some = LLVMBuildAnd(e->b, some, LLVMBuildNot(e->b, others, ""), "");
+		}
+		all = LLVMBuildOr(e->b, all, some, "");
+	}
+	return all;
+}
+
+static LLVMValueRef ran(struct loop *l, const struct loop_block *c, LLVMValueRef round)
+{
+	const uint32_t b = l->head + (uint32_t)(c - l->block);
 	struct emit *e = l->e;
 	LLVMValueRef ran;
 
@@ -92,9 +172,20 @@ LLVMValueRef log_ran(struct loop *l, const struct loop_block *c, LLVMValueRef ro
 		return value_load(e, e->i32, log_lanes(l, c, round), 4);
 	if (c->inner)
 		return ran_inside(l, c, round);
+	if (b != l->head)
+		return ran_edges(l, b, round);
 	ran = value_spread(e, LLVMBuildTrunc(e->b, round, e->i32, ""));
 	ran = LLVMBuildICmp(e->b, LLVMIntUGE, l->left_in, ran, "");
 	return LLVMBuildAnd(e->b, LLVMBuildBitCast(e->b, ran, e->i32, ""), l->here, "");
+}
+
+LLVMValueRef log_ran(struct loop *l, struct loop_block *c, LLVMValueRef round)
+{
+	if (c->ran_in != round) {
+		c->ran = ran(l, c, round);
+		c->ran_in = round;
+	}
+	return c->ran;
 }
 
 LLVMValueRef log_rounds(struct loop *l)
@@ -157,10 +248,13 @@ void log_begin(struct loop *l)
 {
 	struct emit *e = l->e;
 
+	for (uint32_t i = 0; i <= l->last - l->head; i++)
+		l->block[i].lanes = NULL;
+
 	for (uint32_t i = 1; i <= l->last - l->head; i++) {
 		struct loop_block *c = &l->block[i];
 
-		if (c->inner && (c->inner->straight || l->head + i == c->inner->head))
+		if (c->inner ? c->inner->straight || l->head + i == c->inner->head : is_told(e->flow, l, l->head + i))
 			continue;
 		c->lanes = value_array_of(e, c->inner ? &e->log_nest[i] : &e->log_lanes[i], e->i32,
 					  c->inner ? NEST_SLOTS : COMPILE_ROUNDS);

@@ -81,6 +81,7 @@ struct loop_block {
 	uint32_t round_cost, visit_cost; /* as of struct loop */
 	uint32_t weight;		 /* instructions */
 	LLVMValueRef lanes;		 /* an array: who ran it, by round; NULL: it is told otherwise */
+	LLVMValueRef ran, ran_in;	 /* behind the last lane: who ran it in this round */
 	LLVMValueRef first;		 /* of one in a loop inside: whether this lane is the first one in this round */
 	struct loop_spot spot[SPOTS_MAX];
 	uint32_t spots, loads, even; /* loads: those of spots; even: loads that all lanes make at one address */
@@ -169,7 +170,7 @@ LLVMValueRef log_place(struct loop *l, LLVMValueRef array, LLVMValueRef round, L
 LLVMValueRef log_lanes(struct loop *l, const struct loop_block *c,
 		       LLVMValueRef round); /* who ran it: where that stands; not of the head of the loop */
 /* Behind the last lane: who ran it, an i32. */
-LLVMValueRef log_ran(struct loop *l, const struct loop_block *c, LLVMValueRef round);
+LLVMValueRef log_ran(struct loop *l, struct loop_block *c, LLVMValueRef round);
 LLVMValueRef log_rounds(struct loop *l); /* that a lane has begun */
 /* Calls emit once, inside a loop of the code that runs for each of these rounds. */
 void log_each_round(struct loop *l, void (*emit)(struct loop *l, LLVMValueRef round));

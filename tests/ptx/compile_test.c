@@ -467,16 +467,19 @@ static const char facts[] =
 	"\tst.global.v4.u32 [%d1+32], {%r28, %r29, %r30, %r31}; st.global.v4.u32 [%d1+48], {%r41, %r5, %r17, %r18}; "
 	"ret;\n}\n"
 	/*
-	 * Each lane packs a row of bytes into values and how often they follow each other; then a column. A loop in a
-	 * loop, which writes in the outer one, and whose addresses grow by 1 and by 64 in the inner one.
+	 * Each lane packs a row of bytes into values and how often they follow each other; then a column; so often
+	 * that it is tried lane by lane again after that has failed. It is a loop in a loop, which writes in the outer
+	 * one, and whose addresses grow by 1 and by 64 in the inner one.
 	 */
 	".visible .entry runs(.param .u64 po, .param .u64 where, .param .u32 mask)\n"
 	"{\n"
 	"\t.reg .pred %p<9>; .reg .b32 %r<60>; .reg .b64 %d<20>;\n"
 	"\tmov.u32 %r1, %tid.x; ld.param.u64 %d1, [po]; ld.param.u64 %d2, [where]; ld.param.u32 %r2, [mask]; "
 	"add.s64 %d3, %d1, %d2; shl.b32 %r13, %r1, 6;\n"
-	"\tcvt.u64.u32 %d4, %r13; add.s64 %d5, %d3, %d4; mul.lo.u32 %r3, %r1, 0x9e3779b1; mov.u32 %r4, 0;\n"
-	"L1:\n"
+	"\tcvt.u64.u32 %d4, %r13; add.s64 %d5, %d3, %d4; mul.lo.u32 %r3, %r1, 0x9e3779b1; mov.u32 %r40, 0; shr.u32 "
+	"%r42, %r2, 31;\n"
+	"L0:\n\tmov.u32 %r4, 0; setp.gt.u32 %p5, %r40, 300; setp.ne.and.u32 %p5, %r42, 0, %p5; selp.u32 %r41, 1048576, "
+	"64, %p5;\n\t cvt.u64.u32 %d4, %r13; add.s64 %d5, %d3, %d4; bar.sync 0;\nL1:\n"
 	"\tmul.lo.u32 %r3, %r3, 0x85ebca6b; shr.u32 %r5, %r3, 13; xor.b32 %r3, %r3, %r5; "
 	"and.b32 %r6, %r3, %r2; cvt.u64.u32 %d6, %r4; add.s64 %d7, %d5, %d6;\n"
 	"\tst.global.u32 [%d7], %r6; add.u32 %r4, %r4, 4; setp.lt.u32 %p1, %r4, 64; @%p1 bra L1;\n"
@@ -484,29 +487,29 @@ static const char facts[] =
 	"\tmov.u32 %r20, 0; mov.u32 %r21, 0;\n"
 	"L21:\n"
 	"\tcvt.s64.s32 %d10, %r20; add.s64 %d6, %d5, %d10; ld.global.u8 %r22, [%d6]; mov.u32 %r23, 1; "
-	"add.u32 %r24, %r20, 1; setp.gt.u32 %p1, %r24, 63; @%p1 bra L23;\n"
+	"add.u32 %r24, %r20, 1; setp.ge.u32 %p1, %r24, %r41; @%p1 bra L23;\n"
 	"L22:\n"
 	"\tcvt.s64.s32 %d10, %r23; add.s64 %d7, %d6, %d10; ld.global.u8 %r25, [%d7]; "
 	"setp.ne.u32 %p2, %r25, %r22; @%p2 bra L23;\n"
-	"\tadd.u32 %r23, %r23, 1; add.u32 %r24, %r23, %r20; setp.lt.u32 %p3, %r24, 64; @%p3 bra L22;\n"
+	"\tadd.u32 %r23, %r23, 1; add.u32 %r24, %r23, %r20; setp.lt.u32 %p3, %r24, %r41; @%p3 bra L22;\n"
 	"L23:\n"
 	"\tadd.u32 %r26, %r21, %r13; cvt.u64.u32 %d8, %r26; add.s64 %d9, %d1, %d8; "
 	"st.global.u8 [%d9+4096], %r22; st.global.u8 [%d9+8192], %r23;\n"
-	"\tadd.u32 %r21, %r21, 1; add.u32 %r20, %r20, %r23; setp.lt.u32 %p4, %r20, 64; @%p4 bra L21;\n"
+	"\tadd.u32 %r21, %r21, 1; add.u32 %r20, %r20, %r23; setp.lt.u32 %p4, %r20, %r41; @%p4 bra L21;\n"
 	"\tbar.sync 0; cvt.u64.u32 %d4, %r1; add.s64 %d5, %d3, %d4;\n"
 	"\tmov.u32 %r20, 0; mov.u32 %r21, 0;\n"
 	"L31:\n"
 	"\tmul.wide.s32 %d10, %r20, 64; add.s64 %d6, %d5, %d10; ld.global.u8 %r22, [%d6]; mov.u32 %r23, 1; "
-	"add.u32 %r24, %r20, 1; setp.gt.u32 %p1, %r24, 63; @%p1 bra L33;\n"
+	"add.u32 %r24, %r20, 1; setp.ge.u32 %p1, %r24, %r41; @%p1 bra L33;\n"
 	"L32:\n"
 	"\tmul.wide.s32 %d10, %r23, 64; add.s64 %d7, %d6, %d10; ld.global.u8 %r25, [%d7]; "
 	"setp.ne.u32 %p2, %r25, %r22; @%p2 bra L33;\n"
-	"\tadd.u32 %r23, %r23, 1; add.u32 %r24, %r23, %r20; setp.lt.u32 %p3, %r24, 64; @%p3 bra L32;\n"
+	"\tadd.u32 %r23, %r23, 1; add.u32 %r24, %r23, %r20; setp.lt.u32 %p3, %r24, %r41; @%p3 bra L32;\n"
 	"L33:\n"
 	"\tadd.u32 %r26, %r21, %r13; cvt.u64.u32 %d8, %r26; add.s64 %d9, %d1, %d8; "
 	"st.global.u8 [%d9+8192], %r22; st.global.u8 [%d9+12288], %r23;\n"
-	"\tadd.u32 %r21, %r21, 1; add.u32 %r20, %r20, %r23; setp.lt.u32 %p4, %r20, 64; @%p4 bra L31;\n"
-	"\tret;\n"
+	"\tadd.u32 %r21, %r21, 1; add.u32 %r20, %r20, %r23; setp.lt.u32 %p4, %r20, %r41; @%p4 bra L31;\n"
+	"\tadd.u32 %r40, %r40, 1; setp.lt.u32 %p1, %r40, 320; @%p1 bra L0; ret;\n"
 	"}\n"
 	/*
 	 * Barriers of all kinds in a loop, with registers of all shapes before and behind them: the same in all lanes,
@@ -782,6 +785,8 @@ static void test_facts(void)
 			       wheres[k / 4], k & 1 ? 0x01010303 : 0x00010000) &&
 			       same_results() && !outcomes[1].r,
 		       "runs of bytes, %zu bytes further on, way %u", (size_t)wheres[k / 4], k % 4);
+	ok(compare("runs", (struct dims){ 1, 1, 1 }, (struct dims){ 32, 1, 1 }, wheres[4], 0x80010303u) &&
+	   same_fault());
 	for (uint32_t k = 0; k < sizeof(starts) / sizeof(starts[0]); k++)
 		tap_ok(compare("products", three, block, starts[k], 1 + k * 7) && same_results() && !outcomes[1].r,
 		       "products of fragments and chosen bytes, from 0x%x", starts[k]);
