@@ -318,16 +318,19 @@ struct lane_reach lane_reach_new(struct lane *x, uint64_t bytes)
 	return r;
 }
 
-void lane_reach_add(struct lane *x, const struct lane_reach *r, LLVMValueRef address)
+static void reach_to(struct lane *x, LLVMValueRef slot, LLVMIntPredicate beyond, LLVMValueRef address)
 {
 	struct emit *e = x->e;
-	LLVMValueRef low = LLVMBuildLoad2(e->b, e->i64, r->low, ""), high = LLVMBuildLoad2(e->b, e->i64, r->high, "");
+	LLVMValueRef old = LLVMBuildLoad2(e->b, e->i64, slot, "");
 
-	LLVMBuildStore(e->b, LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntULT, address, low, ""), address, low, ""),
-		       r->low);
-	LLVMBuildStore(e->b,
-		       LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntUGT, address, high, ""), address, high, ""),
-		       r->high);
+	LLVMBuildStore(e->b, LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, beyond, address, old, ""), address, old, ""),
+		       slot);
+}
+
+void lane_reach_add(struct lane *x, const struct lane_reach *r, LLVMValueRef address)
+{
+	reach_to(x, r->low, LLVMIntULT, address);
+	reach_to(x, r->high, LLVMIntUGT, address);
 }
 
 /* An offset in shared memory as an address. */
@@ -351,7 +354,10 @@ static bool note_at_ends(struct lane *x, const struct lane_place *p)
 		return false;
 	LLVMPositionBuilderAtEnd(x->e->b, x->bounds->enter);
 	at = LLVMBuildAdd(x->e->b, p->start, LLVMConstInt(x->e->i64, p->least, false), "");
-	lane_reach_add(x, &x->reach[x->reaches], at);
+	if (p->grow >= 0)
+		reach_to(x, x->reach[x->reaches].low, LLVMIntULT, at);
+	if (p->grow <= 0)
+		reach_to(x, x->reach[x->reaches].high, LLVMIntUGT, at);
 	if (p->grow)
 		x->bounds->tail[x->bounds->tails++] = (struct bounds_tail){ x->reaches, at, p->grow };
 	LLVMPositionBuilderAtEnd(x->e->b, here);
@@ -366,7 +372,11 @@ void lane_reach_tails(struct lane *x, const struct bounds *b, LLVMValueRef round
 		const struct bounds_tail *t = &b->tail[k];
 		LLVMValueRef far = LLVMBuildMul(e->b, round, LLVMConstInt(e->i64, (uint64_t)t->grow, true), "");
 
-		lane_reach_add(x, &x->reach[t->reach], LLVMBuildAdd(e->b, t->first, far, ""));
+		far = LLVMBuildAdd(e->b, t->first, far, "");
+		if (t->grow > 0)
+			reach_to(x, x->reach[t->reach].high, LLVMIntUGT, far);
+		else
+			reach_to(x, x->reach[t->reach].low, LLVMIntULT, far);
 	}
 }
 

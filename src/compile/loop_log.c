@@ -421,22 +421,30 @@ static void count_ends(struct loop *l, const struct loop_spot *s, const struct e
 	lane_unless(&l->x, LLVMBuildNot(e->b, gap, ""));
 }
 
-static void count_block(struct loop *l, struct loop_block *c, LLVMValueRef round)
+static LLVMValueRef count_lanes(struct loop *l, LLVMValueRef lanes)
 {
-	struct emit *e = l->e;
-	LLVMValueRef lanes = log_ran(l, c, round), some, n;
-	LLVMBasicBlockRef several, on;
-	struct ends x;
+	return LLVMBuildZExt(l->e->b, value_intrinsic(l->e, "llvm.ctpop", l->e->i32, &lanes, 1), l->e->i64, "");
+}
 
-	some = LLVMBuildZExt(e->b, LLVMBuildNot(e->b, loop_is_zero(l, lanes), ""), e->i64, "");
-	n = LLVMBuildZExt(e->b, value_intrinsic(e, "llvm.ctpop", e->i32, &lanes, 1), e->i64, "");
+/* Of a block: so many rounds of any lanes, and of all lanes together. */
+static void count_rounds(struct loop *l, const struct loop_block *c, LLVMValueRef some, LLVMValueRef n)
+{
 	add(l, l->executed, times(l, some, c->weight));
 	add(l, l->work, times(l, n, c->weight));
-	add(l, l->touched, LLVMBuildAdd(e->b, times(l, some, c->even), times(l, n, c->loads), ""));
-	if (c->strong)
-		add(l, l->marked, LLVMBuildShl(e->b, some, round, ""));
+	add(l, l->touched, LLVMBuildAdd(l->e->b, times(l, some, c->even), times(l, n, c->loads), ""));
+}
+
+/* What lanes that run a block together load. */
+static void count_spots(struct loop *l, const struct loop_block *c, LLVMValueRef round, LLVMValueRef lanes)
+{
+	struct emit *e = l->e;
+	LLVMBasicBlockRef several, on;
+	LLVMValueRef n;
+	struct ends x;
+
 	if (!c->spots)
 		return;
+	n = count_lanes(l, lanes);
 	several = new_block(e);
 	on = new_block(e);
 	LLVMBuildCondBr(e->b, loop_is_more(l, n, loop_number(l, 1)), several, on);
@@ -454,6 +462,34 @@ static void count_block(struct loop *l, struct loop_block *c, LLVMValueRef round
 	}
 	LLVMBuildBr(e->b, on);
 	LLVMPositionBuilderAtEnd(e->b, on);
+}
+
+static void count_block(struct loop *l, struct loop_block *c, LLVMValueRef round)
+{
+	struct emit *e = l->e;
+	LLVMValueRef lanes = log_ran(l, c, round);
+	LLVMValueRef some = LLVMBuildZExt(e->b, LLVMBuildNot(e->b, loop_is_zero(l, lanes), ""), e->i64, "");
+
+	count_rounds(l, c, some, count_lanes(l, lanes));
+	if (c->strong)
+		add(l, l->marked, LLVMBuildShl(e->b, some, round, ""));
+	count_spots(l, c, round, lanes);
+}
+
+/* A block of a loop inside, of which it is known how far each lane has come: all turns of one round. */
+static void count_inside(struct loop *l, const struct loop_block *c, LLVMValueRef round)
+{
+	const uint32_t blocks = c->inner->last - c->inner->head + 1, b = l->head + (uint32_t)(c - l->block);
+	struct emit *e = l->e;
+	LLVMTypeRef t = type_lanes(e->i32);
+	LLVMValueRef n = LLVMBuildBitCast(e->b, ended_at(l, c->inner, round), LLVMPointerType(t, 0), ""), most;
+
+	n = value_load(e, t, n, VECTOR_ALIGN);
+	n = LLVMBuildAdd(e->b, n, value_number(t, blocks - 1 - (b - c->inner->head)), "");
+	n = LLVMBuildUDiv(e->b, n, value_number(t, blocks), "");
+	most = LLVMBuildZExt(e->b, value_intrinsic(e, "llvm.vector.reduce.umax", t, &n, 1), e->i64, "");
+	n = LLVMBuildZExt(e->b, value_intrinsic(e, "llvm.vector.reduce.add", t, &n, 1), e->i64, "");
+	count_rounds(l, c, most, n);
 }
 
 void log_each_round(struct loop *l, void (*emit)(struct loop *l, LLVMValueRef round))
@@ -617,11 +653,14 @@ static LLVMValueRef find_rest(struct loop *l, const struct loop_inner *x, LLVMVa
 static void count_turns(struct loop *l, struct loop_inner *x, LLVMValueRef round, LLVMValueRef later)
 {
 	struct emit *e = l->e;
-	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), head = new_block(e), each = new_block(e),
-			  on = new_block(e), end;
+	LLVMBasicBlockRef before, head = new_block(e), each = new_block(e), on = new_block(e), end;
 	LLVMValueRef first = times(l, round, NEST_TURNS), turn, next = loop_number(l, 0), at, lanes, some, n;
 	LLVMValueRef rest, none = LLVMConstNull(e->i32);
 
+	for (uint32_t b = x->head; b <= x->last; b++)
+		if (!l->block[loop_block_at(l, b)].lanes)
+			count_inside(l, &l->block[loop_block_at(l, b)], round);
+	before = LLVMGetInsertBlock(e->b);
 	LLVMBuildBr(e->b, head);
 	LLVMPositionBuilderAtEnd(e->b, head);
 	turn = LLVMBuildPhi(e->b, e->i64, "");
@@ -640,8 +679,14 @@ static void count_turns(struct loop *l, struct loop_inner *x, LLVMValueRef round
 	add(l, x->turned, loop_number(l, 1));
 	n = LLVMBuildZExt(e->b, value_intrinsic(e, "llvm.ctpop", e->i32, &lanes, 1), e->i64, "");
 	add(l, x->visited, n);
-	for (uint32_t b = x->head; b <= x->last; b++)
-		count_block(l, &l->block[loop_block_at(l, b)], at);
+	for (uint32_t b = x->head; b <= x->last; b++) {
+		struct loop_block *c = &l->block[loop_block_at(l, b)];
+
+		if (c->lanes)
+			count_block(l, c, at);
+		else if (c->spots)
+			count_spots(l, c, at, log_ran(l, c, at));
+	}
 	lanes = find_rest(l, x, at);
 	next = LLVMBuildAdd(e->b, turn, loop_number(l, 1), "");
 	end = LLVMGetInsertBlock(e->b);
