@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 from harness import *  # noqa: E402,F403
 from storm import LONG, PATIENCE, Storm, children, descriptors, descriptors_at_rest, kill_one, resident  # noqa: E402
 
-SECONDS, CLIENTS = (300, 200) if LONG else (6, 12)
+SECONDS, CLIENTS = (300, 200) if LONG else (4, 12)
 PROGRAM = os.path.join(BUILD, "tests/remote/storm_client")
 LIBRARY = os.path.join(BUILD, "src/remote/client")
 
