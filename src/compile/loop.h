@@ -10,7 +10,8 @@
  * numbers of instructions, lanes and pieces of memory (loop_log.c, softdev/ptx/rounds.h).
  *
  * A loop may write to the lane's own local memory at once: what was there is saved in front of the first lane, and put
- * back where the loop is given up. A loop that has loops inside runs like this too, as one (loop_find_nest).
+ * back where the loop is given up. A loop that has loops inside runs like this too, as one (loop_find_nest); to other
+ * memory it may write outside of those.
  */
 #pragma once
 
