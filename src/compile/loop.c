@@ -111,18 +111,15 @@ static void count_strong(struct loop *l, LLVMValueRef strong, LLVMValueRef jumps
 static LLVMValueRef since_met(struct loop *l, LLVMValueRef rounds, LLVMValueRef *ret_old)
 {
 	struct emit *e = l->e;
-	LLVMValueRef met = loop_get(l, e->i64, l->met), none = loop_is_zero(l, met), first[2];
+	LLVMValueRef met = log_last_meeting(l), none;
 
 	*ret_old = value_load(e, e->i32, e->spins, 4);
-	if (!l->meets)
+	if (!met)
 		return rounds;
+	none = LLVMBuildICmp(e->b, LLVMIntSLT, met, loop_number(l, 0), "");
 	*ret_old = LLVMBuildSelect(e->b, none, *ret_old, LLVMConstNull(e->i32), "");
-	first[0] = met;
-	first[1] = LLVMConstInt(e->i1, 0, false);
-	first[0] = value_intrinsic(e, "llvm.ctlz", e->i64, first, 2);
-	first[0] = LLVMBuildAnd(e->b, LLVMBuildSub(e->b, loop_number(l, 63), first[0], ""), loop_number(l, 63), "");
-	first[0] = LLVMBuildSelect(e->b, none, loop_number(l, 0), first[0], "");
-	return LLVMBuildAnd(e->b, rounds, LLVMBuildNot(e->b, below(l, first[0]), ""), "");
+	met = LLVMBuildSelect(e->b, none, loop_number(l, 0), met, "");
+	return LLVMBuildAnd(e->b, rounds, LLVMBuildNot(e->b, below(l, met), ""), "");
 }
 
 /* Jumps backwards while others wait; the one in front of the next round is counted by whoever makes it. */

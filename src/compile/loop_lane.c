@@ -450,7 +450,6 @@ static void begin_slots(struct loop *l, LLVMValueRef here)
 	l->work = begin_slot(e, e->i64, 0);
 	l->touched = begin_slot(e, e->i64, 0);
 	l->marked = begin_slot(e, e->i64, 0);
-	l->met = begin_slot(e, e->i64, 0);
 	l->fewer = begin_slot(e, e->i64, 0);
 	l->stay = begin_slot(e, e->i32, 0);
 	for (uint32_t k = 0; k < l->exits; k++)

@@ -590,18 +590,29 @@ static LLVMValueRef find_meeting(struct loop *l, uint32_t head, uint32_t last, L
 	return s.met;
 }
 
-static void count_round(struct loop *l, LLVMValueRef round)
+/* Looks from the last round on, since lanes that part at all mostly do so often. */
+LLVMValueRef log_last_meeting(struct loop *l)
 {
 	struct emit *e = l->e;
-	LLVMValueRef met;
+	const struct stretch all = { .head = l->head, .last = l->last };
+	LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), look, on;
+	LLVMValueRef behind, round, met, end;
 
-	count_blocks(l, round);
+	if (!is_any_passed(e->flow, &all))
+		return NULL;
+	look = new_block(e);
+	on = new_block(e);
+	end = log_rounds(l);
+	LLVMBuildBr(e->b, look);
+	LLVMPositionBuilderAtEnd(e->b, look);
+	behind = LLVMBuildPhi(e->b, e->i64, "");
+	round = LLVMBuildSub(e->b, behind, loop_number(l, 1), "");
+	LLVMAddIncoming(behind, &end, &before, 1);
+	LLVMAddIncoming(behind, &round, &look, 1);
 	met = find_meeting(l, l->head, l->last, round);
-	if (!met)
-		return;
-	l->meets = true;
-	met = LLVMBuildShl(e->b, LLVMBuildZExt(e->b, met, e->i64, ""), round, "");
-	LLVMBuildStore(e->b, LLVMBuildOr(e->b, loop_get(l, e->i64, l->met), met, ""), l->met);
+	LLVMBuildCondBr(e->b, LLVMBuildOr(e->b, met, loop_is_zero(l, round), ""), on, look);
+	LLVMPositionBuilderAtEnd(e->b, on);
+	return LLVMBuildSelect(e->b, met, round, LLVMConstAllOnes(e->i64), "");
 }
 
 /* ---- loops in a loop ---- */
@@ -727,5 +738,5 @@ static void count_nest_round(struct loop *l, LLVMValueRef round)
 
 void log_count(struct loop *l)
 {
-	log_each_round(l, l->inners ? count_nest_round : count_round);
+	log_each_round(l, l->inners ? count_nest_round : count_blocks);
 }

@@ -120,9 +120,8 @@ struct loop {
 	/* slots: lanes that have not run; this lane's round; low bits of addresses */
 	LLVMValueRef left, round, odd;
 	/* slots: instructions, those of lanes, pieces of memory, those that lanes share; a bit for each round with
-	 * accesses to memory that others change; a bit for each round in which lanes meet, if `meets`: some may */
-	LLVMValueRef executed, work, touched, fewer, marked, met;
-	bool meets;
+	 * accesses to memory that others change */
+	LLVMValueRef executed, work, touched, fewer, marked;
 	LLVMValueRef stay;     /* a slot: the lanes that stay */
 	LLVMValueRef ends;     /* an array: the round of which each lane has left; 0 of others */
 	LLVMValueRef lane_bit; /* of this lane */
@@ -179,6 +178,9 @@ LLVMValueRef loop_round(struct loop *l, const struct loop_block *c);
 /* Of a loop in a loop: notes the place's address. False: there are too many. */
 bool log_note_ends(struct loop *l, const struct loop_block *c, struct loop_spot *s);
 void log_count(struct loop *l);
+/* The last round in which lanes have met, an i64; -1: none; NULL: there is never one. Of a loop without loops inside.
+ */
+LLVMValueRef log_last_meeting(struct loop *l);
 LLVMValueRef loop_get(struct loop *l, LLVMTypeRef t, LLVMValueRef slot);
 LLVMValueRef loop_number(struct loop *l, uint64_t n); /* i64 */
 LLVMValueRef loop_is_zero(struct loop *l, LLVMValueRef v);
