@@ -19,6 +19,9 @@ def pair(name):
 CERT, KEY = pair("good")
 OTHER_CERT, OTHER_KEY = pair("other")
 JUNK = file("junk.pem", "no certificate\n")
+CUT_CERT = file("cut.crt", open(CERT).read()[:200])  # its beginning is that of a certificate
+LOCKED_KEY = os.path.join(place, "locked.key")
+subprocess.run(["openssl", "pkcs8", "-topk8", "-in", KEY, "-out", LOCKED_KEY, "-passout", "pass:mete"], check=True)
 LIBRARY = os.path.join(BUILD, "src/shim/libcuda.so.1")
 taken = socket.socket()
 taken.bind(("127.0.0.1", 0))
@@ -53,8 +56,8 @@ KEYS = {
     "http.listen": (f"127.0.0.1:{free_port()}", [
         "127.0.0.1", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:99999", "example.com:7480", "::1", "[127.0.0.1:7480]", "192.0.2.1:7480",
         f"127.0.0.1:{TAKEN}", "'[2001:db8::1]:7480'", "{a: 1}", "", "0.0.0.0:0"]),
-    "http.cert": (CERT, PATH[:6] + ["/nowhere/http.crt", JUNK, place, OTHER_CERT, KEY]),
-    "http.key": (KEY, PATH[:6] + ["/nowhere/http.key", JUNK, place, OTHER_KEY, CERT]),
+    "http.cert": (CERT, PATH[:6] + ["/nowhere/http.crt", JUNK, place, OTHER_CERT, KEY, CUT_CERT]),
+    "http.key": (KEY, PATH[:6] + ["/nowhere/http.key", JUNK, place, OTHER_KEY, CERT, LOCKED_KEY]),
     "http.group": (grp.getgrgid(os.getegid()).gr_name, ["no-group-of-that-name", "{a: 1}", "[a]", ""]),
     "faults.count": ("3", NUMBER + ["1000"]),
     "faults.window": ("600", NUMBER + ["0", "604801"]),
@@ -143,6 +146,10 @@ def test_settings():
     good = render({key: value for key, (value, _) in KEYS.items()})[0]
     write(good)
     same(check(), (0, ""), "the good file is good")
+    write(render({**{key: value for key, (value, _) in KEYS.items()}, "http.key": LOCKED_KEY})[0])
+    status, err = check()
+    ok(status == 1 and "passphrase" in err and "openssl pkey -in" in err, "a key with a passphrase: the remedy is to take it off", err)
+    write(good)
     m = Meted("--config", FILE, "--state-dir", STATE)
     same(check("--runtime-dir", m.dir), (0, ""), "also while a meted serves at its address")
     c = m.control()

@@ -190,9 +190,17 @@ static bool is_pair(const char *cert, const char *key)
 	return mhd;
 }
 
+/* The key asks for a passphrase (PKCS #8, or the older form of OpenSSL, RFC 1421). */
+static bool is_encrypted(const char *key)
+{
+	return strstr(key, "BEGIN ENCRYPTED PRIVATE KEY") || strstr(key, "Proc-Type: 4,ENCRYPTED");
+}
+
 /* What of the certificate and its key is wrong. *ret_cert and *ret_key: texts, to be freed; NULL without TLS. */
 static enum http_fault read_tls(const struct http_options *o, char **ret_cert, char **ret_key, char *why, size_t size)
 {
+	struct validity v;
+
 	if (!o->cert && !o->key)
 		return HTTP_FAULT_NONE;
 	if (!o->cert != !o->key) {
@@ -212,8 +220,21 @@ static enum http_fault read_tls(const struct http_options *o, char **ret_cert, c
 	*ret_key = read_pem(o->key, "PRIVATE KEY", why, size);
 	if (!*ret_key)
 		return HTTP_FAULT_KEY;
+	if (is_encrypted(*ret_key)) {
+		snprintf(why, size,
+			 "is encrypted, and meted cannot ask for its passphrase: write the key without one: `openssl "
+			 "pkey -in %.200s -out FILE`",
+			 o->key);
+		return HTTP_FAULT_KEY;
+	}
 	if (is_pair(*ret_cert, *ret_key))
 		return HTTP_FAULT_NONE;
+	if (!validity_read(*ret_cert, &v)) {
+		snprintf(why, size,
+			 "is damaged or cut short: `openssl x509 -noout -text` must be able to read it; copy it again, "
+			 "or issue another");
+		return HTTP_FAULT_CERT;
+	}
 	snprintf(why, size,
 		 "does not belong to the certificate %.200s, or one of the two is damaged: `openssl x509 -pubkey "
 		 "-noout` and `openssl pkey -pubout` must print the same",

@@ -180,7 +180,7 @@ static void take_keys(struct reader *r, const char *group,
 		if (word)
 			snprintf(name, sizeof(name), "%s", value_of(&event));
 		else
-			complain(r, line, "a key must be a word");
+			complain(r, line, "a key must be a word: write one of those that meted --print-config lists");
 		skip(r, &event);
 		if (!next(r, &event))
 			return;
@@ -267,7 +267,7 @@ static void take_group(struct reader *r, const char *group)
 		}
 		line = event.start_mark.line + 1;
 		if (event.type != YAML_SCALAR_EVENT || !*value_of(&event)) {
-			complain(r, line, "a key must be a word");
+			complain(r, line, "a key must be a word: write one of those that meted --print-config lists");
 			*key = 0;
 		} else {
 			snprintf(key, sizeof(key), "%s%s%s", group, *group ? "." : "", value_of(&event));
