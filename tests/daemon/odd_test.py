@@ -271,8 +271,11 @@ def test_settings():
     c = m.control()
     cases = text_cases()
     ok(len(cases) >= 100, f"{len(cases)} broken files")
-    if SANITIZED and not os.environ.get("METE_TEST_LONG"):
-        cases = cases[::6]
+    whole = list(whole_files())
+    if SANITIZED and not os.environ.get("METE_TEST_LONG"):  # gcc's build has all of them; here others the next time
+        at = int(time.time()) % 6
+        print(f"# from {at} on", flush=True)
+        cases, whole = cases[at::6], whole[at % 2::2]
     slow = 0
     for number, (what, text, at) in enumerate(cases):
         write(text)
@@ -289,7 +292,7 @@ def test_settings():
             started, shown = supervised(["--config", FILE, "--state-dir", STATE, "--soft-only"], said)
         ok(found and started, what, *seen, shown)
     ok(slow < 4 * PATIENCE, f"no file holds meted up: {slow:.2f} s at most, a check and a reload together")
-    for what, make, words in whole_files():
+    for what, make, words in whole:
         clear()
         make(FILE)
         found, seen = refused(m, c, what, f"{FILE}:" if not words else f"{FILE}: ")
