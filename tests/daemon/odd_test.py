@@ -177,7 +177,7 @@ def certificates():
              ("1024 bits", "weak.crt", "weak.key", "cert"), ("another's key", "own.crt", "rsa.key", "key"),
              ("the key's certificate second", "order.crt", "own.key", "key"), ("a key with a password", "own.crt", "locked.key", "key"),
              ("a public key", "own.crt", "public.key", "key"), ("DER", "der.crt", "own.key", "cert"), ("a request", "request.crt", "own.key", "cert"),
-             ("a half certificate", "half.crt", "own.key", "key"), ("letters that are none", "letters.crt", "own.key", "cert"),
+             ("a half certificate", "half.crt", "own.key", "cert"), ("letters that are none", "letters.crt", "own.key", "cert"),
              ("an empty certificate", "empty.crt", "own.key", "cert"), ("a half key", "own.crt", "half.key", "key"),
              ("an empty key", "own.crt", "empty.key", "key"), ("zeros", "zeros.crt", "own.key", "cert"), ("a folder", "folder.crt", "own.key", "cert"),
              ("a folder for a key", "own.crt", "folder.key", "key"), ("a pipe", "pipe.crt", "own.key", "cert"),
