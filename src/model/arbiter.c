@@ -65,8 +65,20 @@ void arbiter_free(struct arbiter *a)
 {
 	if (!a)
 		return;
+	for (unsigned int n = 0; n < a->count; n++)
+		free(a->tenant[a->list[n]].ceiling);
 	busy_free(a->busy);
 	free(a);
+}
+
+/* What it had by another limit does not count. Few have a limit, and a ceiling is larger than all else of a tenant. */
+static void take_limit(struct tenant *t, double rate)
+{
+	if (t->bucket.rate == rate)
+		return;
+	t->bucket.rate = rate;
+	free(t->ceiling);
+	t->ceiling = rights_limited(t) ? calloc(1, sizeof(*t->ceiling)) : NULL;
 }
 
 static void take_terms(struct arbiter *a, int i, const struct arbiter_terms *terms)
@@ -78,10 +90,7 @@ static void take_terms(struct arbiter *a, int i, const struct arbiter_terms *ter
 		t->terms.limit_ppm = ARBITER_WHOLE;
 	if (t->terms.guarantee_ppm > t->terms.limit_ppm)
 		t->terms.guarantee_ppm = t->terms.limit_ppm;
-	/* What it had by another limit does not count. */
-	if (t->bucket.rate != (double)t->terms.limit_ppm / ARBITER_WHOLE)
-		memset(&t->ceiling, 0, sizeof(t->ceiling));
-	t->bucket.rate = (double)t->terms.limit_ppm / ARBITER_WHOLE;
+	take_limit(t, (double)t->terms.limit_ppm / ARBITER_WHOLE);
 	if (t->bucket.tokens_ns > (double)a->params.burst_ns)
 		t->bucket.tokens_ns = (double)a->params.burst_ns;
 	busy_class(a->busy, (unsigned int)i, terms->class);
@@ -163,6 +172,8 @@ void arbiter_leave(struct arbiter *a, int i, uint64_t now_ns)
 	lags_leave(&a->lags[MAIN], (unsigned int)i, now_ns);
 	lags_leave(&a->lags[REST], (unsigned int)i, now_ns);
 	busy_clear(a->busy, (unsigned int)i, now_ns);
+	free(t->ceiling);
+	t->ceiling = NULL;
 	t->used = false;
 	t->left_ns = now_ns;
 	memset(&t->turn, 0, sizeof(t->turn));

@@ -165,7 +165,7 @@ struct tenant {
 	bool noted;		  /* an edge of what is in flight has come */
 	bool lied;		  /* it told of work of unknown length, which ended, and nothing of it was measured */
 	struct bucket bucket;
-	struct ceiling ceiling;
+	struct ceiling *ceiling; /* NULL: it has no limit, or there was no memory for it: the bucket alone holds it */
 	struct gaps gaps;
 	struct lead lead; /* of its turns */
 	int after;	  /* who had the engine before its turn, and nothing of its turn has been seen yet; or NOBODY */

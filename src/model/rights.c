@@ -105,7 +105,7 @@ static bool has_ceiling(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
 
-	return rights_limited(t) && !places_has(a, i) && a->longest_ns > a->params.quantum_max_ns &&
+	return t->ceiling && !places_has(a, i) && a->longest_ns > a->params.quantum_max_ns &&
 	       t->next_ns <= a->params.quantum_max_ns / 2;
 }
 
@@ -127,7 +127,7 @@ uint64_t rights_ceiling_ns(const struct arbiter *a, int i)
 
 	if (!has_ceiling(a, i))
 		return UINT64_MAX;
-	return ceiling_lasts_ns(&t->ceiling, ceiling_most(t), flight, in_flight_ns(a, i));
+	return ceiling_lasts_ns(t->ceiling, ceiling_most(t), flight, in_flight_ns(a, i));
 }
 
 static bool below_ceiling(const struct arbiter *a, int i)
@@ -135,7 +135,7 @@ static bool below_ceiling(const struct arbiter *a, int i)
 	const struct tenant *t = &a->tenant[i];
 
 	return !has_ceiling(a, i) ||
-	       ceiling_left_ns(&t->ceiling, ceiling_most(t)) - in_flight_ns(a, i) >= tokens_to_open(a);
+	       ceiling_left_ns(t->ceiling, ceiling_most(t)) - in_flight_ns(a, i) >= tokens_to_open(a);
 }
 
 /*
@@ -302,7 +302,7 @@ static void settle_arrears(struct arbiter *a, int i, uint64_t asked_ns, int64_t 
 		arrears_earn(&t->arrears, rate, asked_ns);
 	/* What its limit leaves out of a window is not missed: it could not be made good. */
 	if (has_ceiling(a, i))
-		t->arrears.ns = fmin(t->arrears.ns, fmax(0, ceiling_left_ns(&t->ceiling, ceiling_most(t))));
+		t->arrears.ns = fmin(t->arrears.ns, fmax(0, ceiling_left_ns(t->ceiling, ceiling_most(t))));
 	if (!wastes(a, i, charged_ns, idled_ns))
 		return;
 	t->arrears.ns = t->arrears.ns > 0 ? 0 : t->arrears.ns;
@@ -413,7 +413,8 @@ static void settle_tenant(struct arbiter *a, int i, uint64_t passed_ns, uint64_t
 	pauses = (int64_t)(idled - t->seen_idled_ns);
 	t->turn_idled_ns += pauses;
 	t->seen_charged_ns = charged;
-	ceiling_note(&t->ceiling, now_ns, charged);
+	if (t->ceiling)
+		ceiling_note(t->ceiling, now_ns, charged);
 	t->seen_idled_ns = idled;
 	t->turn_cost_ns += cost + pauses;
 	if (cost + pauses)
@@ -881,7 +882,7 @@ uint64_t rights_next_refill(const struct arbiter *a, enum pool p)
 		b.tokens_ns = rights_tokens(a, i);
 		at = a->now_ns + bucket_wait_ns(&b, tokens_to_open(a));
 		if (!below_ceiling(a, i))
-			at = later_ns(at, a->now_ns + ceiling_wait_ns(&t->ceiling, ceiling_most(t),
+			at = later_ns(at, a->now_ns + ceiling_wait_ns(t->ceiling, ceiling_most(t),
 								      in_flight_ns(a, i) + tokens_to_open(a)));
 		best = at < best ? at : best;
 	}
