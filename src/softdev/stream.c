@@ -278,7 +278,7 @@ static void stream_run_locked(struct stream *s, const struct point *until)
 		worker_need_locked();
 		if (!tail_marks(o))
 			operation_execute_locked(s, o);
-		else if (o->submitted_ns)
+		else if (o->submitted_ns && tail_leads(o))
 			o->marked_ns = clock_now_ns();
 		tail_add(s);
 		settle_locked(s);

@@ -37,7 +37,7 @@ struct operation {
 	uint32_t point_count;
 	struct point *point;	   /* owned */
 	uint64_t submitted_ns;	   /* of a record of an event */
-	uint64_t marked_ns;	   /* of a record: when the stream came to it */
+	uint64_t marked_ns;	   /* of a record right before work: when the stream came to it; else 0 */
 	uint64_t ready_ns;	   /* when the last of its points was reached, on the timeline */
 	uint32_t holds;		   /* see tail_hold() */
 	bool left;		   /* it has ended, and is in no stream any more */

@@ -14,6 +14,11 @@ bool tail_marks(const struct operation *o)
 	return o->work.kind == WORK_RECORD || o->work.kind == WORK_WAIT || o->work.kind == WORK_EMPTY;
 }
 
+bool tail_leads(const struct operation *o)
+{
+	return o->next && (o->next->work.kind == WORK_KERNEL || o->next->work.kind == WORK_GRAPH);
+}
+
 bool tail_ahead_ok(uint32_t kernels, uint64_t ns)
 {
 	return kernels < 2 || (kernels < AHEAD_MOST && ns < AHEAD_NS);
@@ -99,8 +104,9 @@ static bool has_ended(struct operation *o)
 }
 
 /*
- * The end of the work before; where that had ended when a record was submitted, when the stream came to the record, as
- * what follows begins no earlier.
+ * The end of the work before. Where that had ended when a record was submitted, the device comes to the record at once,
+ * though no thread may do so for long: the time of its submission. Work right behind it begins only when a thread has
+ * come to the stream; so does then the record, for the time between the two is the work's alone.
  */
 static uint64_t mark_time(const struct stream *s, const struct operation *o)
 {

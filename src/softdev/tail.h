@@ -29,6 +29,8 @@ struct operation *tail_awaited(const struct stream *s);
 struct operation *tail_until(const struct stream *s, uint64_t sequence);
 /* True if it only marks a place: nothing is executed. */
 bool tail_marks(const struct operation *o);
+/* True if a kernel or a graph is queued right behind it: that begins when a thread has come so far. */
+bool tail_leads(const struct operation *o);
 /* The first one. An operation that only marks a place is never the first, so it is on the timeline. */
 static inline struct operation *tail_first(const struct stream *s)
 {
