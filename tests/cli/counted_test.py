@@ -24,6 +24,7 @@ KILLS, UPGRADES = (8, 4) if SECONDS >= 60 else (3, 1)
 LOAD = os.path.join(BUILD, 'bench/share_load')
 OWN = ('mete_process_cpu_seconds_total',)  # the process's, which begins with it
 USED = 'mete_device_compute_used_seconds_total'
+LAUNCH_S = 30e-6
 TENANT = 'mete_tenant_compute_used_seconds_total'
 
 
@@ -217,6 +218,33 @@ class Counted(place.MeteTest):
         print(f'# served {served:.3f} s, changes {switched:.4f} s, each {each}', file=sys.stderr)
         self.assertLess(switched, 0.011 * served)
         self.assertGreater(min(each), 0.4 * served / 4, 'each has its part')
+
+    def test_undeclared(self):
+        """Programs of the examples, whose kernels take as long as the processors take. A queue counts as busy from its first kernel
+        until its marker, so that more is charged than the device served: some time for each launch, as the software device serves
+        nothing while its thread goes from one kernel to the next, and what the program's threads were ready to run and did not."""
+        for name in ('METE_SOFT_DURATION', 'METE_SOFT_THREADS'):
+            del self.env[name]
+        for name, words in (('small', ('saxpy', '65536')), ('large', ('saxpy',)), ('reduce', ('reduce',))):
+            program = self.start('run', '--soft', '--name', name, '--mem', '64M', '--cores', '30', '--',
+                                 os.path.join(BUILD, 'examples', words[0]), *words[1:], '--seconds', '1', '--hold', '60')
+            lines = iter(program.stdout.readline, '')
+            launches = next(int(found[1]) for found in (re.search(r'(\d+) rounds', line) for line in lines) if found)
+            charged = []
+
+            def settled(name=name, charged=charged):
+                charged.append(self.grant(name)['devices'][0]['charged_ms'] / 1e3)
+                return charged[-2:-1] == charged[-1:]
+
+            wait_for(settled, 'its last kernels are charged')
+            pid = self.grant(name)['processes'][0]['pid']
+            late, served = self.waited([pid]), self.device_clock()[2][pid]
+            print(f'# {name}: {charged[-1]:.3f} s, by the device\'s clock {served:.3f} s, {launches} launches, late by {late:.3f} s',
+                  file=sys.stderr)
+            self.assertGreater(charged[-1], 0.95 * served - 0.02, name)
+            self.assertLess(charged[-1], 1.01 * served + launches * LAUNCH_S + late + 0.02, name)
+            os.killpg(program.pid, signal.SIGKILL)
+            program.wait()
 
 
 if __name__ == '__main__':
