@@ -249,6 +249,8 @@ bool rights_limited(const struct tenant *t);
 bool rights_has_tokens(const struct arbiter *a, int i);
 bool rights_tokens_out(const struct arbiter *a, int i);
 uint64_t rights_ceiling_ns(const struct arbiter *a, int i);
+/* Returns the time until what it has in flight ends, as its pages foretell. */
+uint64_t rights_foretold_ns(const struct arbiter *a, const struct tenant *t);
 bool rights_candidate(const struct arbiter *a, int i);
 void rights_remember(struct arbiter *a, const struct tenant *t);
 bool rights_claims(const struct arbiter *a, int i);

@@ -109,25 +109,25 @@ static bool has_ceiling(const struct arbiter *a, int i)
 	       t->next_ns <= a->params.quantum_max_ns / 2;
 }
 
+uint64_t rights_foretold_ns(const struct arbiter *a, const struct tenant *t)
+{
+	return t->demand.busy && t->demand.done_by_ns > a->now_ns ? t->demand.done_by_ns - a->now_ns : 0;
+}
+
 /* What it has had that is not charged yet, and has yet to have, of what is in flight. */
 static double in_flight_ns(const struct arbiter *a, int i)
 {
-	const struct tenant *t = &a->tenant[i];
-	double ns = unseen_ns(a, i, a->now_ns);
-
-	return t->demand.busy && t->demand.done_by_ns > a->now_ns ? ns + (double)(t->demand.done_by_ns - a->now_ns)
-								  : ns;
+	return unseen_ns(a, i, a->now_ns) + (double)rights_foretold_ns(a, &a->tenant[i]);
 }
 
 /* For how long it may go on after what it has in flight. */
 uint64_t rights_ceiling_ns(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
-	uint64_t flight = t->demand.busy && t->demand.done_by_ns > a->now_ns ? t->demand.done_by_ns - a->now_ns : 0;
 
 	if (!has_ceiling(a, i))
 		return UINT64_MAX;
-	return ceiling_lasts_ns(t->ceiling, ceiling_most(t), flight, in_flight_ns(a, i));
+	return ceiling_lasts_ns(t->ceiling, ceiling_most(t), rights_foretold_ns(a, t), in_flight_ns(a, i));
 }
 
 static bool below_ceiling(const struct arbiter *a, int i)
@@ -637,10 +637,7 @@ double rights_tokens(const struct arbiter *a, int i)
 		tokens += share * (1 - share) * (double)places_cycle_ns(a, pool_of(t));
 	if (!t->demand.busy)
 		return tokens;
-	tokens -= unseen_ns(a, i, a->now_ns);
-	if (t->demand.done_by_ns > a->now_ns)
-		tokens -= (double)(t->demand.done_by_ns - a->now_ns);
-	return tokens;
+	return tokens - in_flight_ns(a, i);
 }
 
 bool rights_limited(const struct tenant *t)

@@ -26,8 +26,7 @@ uint64_t turns_bound(const struct arbiter *a, const struct tenant *t)
 /* Nobody else is about, and what waits at its open gate fits when the turn ends at until_ns, but not as it was. */
 static bool makes_room(const struct arbiter *a, const struct tenant *t, uint64_t until_ns)
 {
-	uint64_t from = t->demand.busy && t->demand.done_by_ns > a->now_ns ? t->demand.done_by_ns : a->now_ns;
-	uint64_t end_ns = from + t->demand.needs_ns;
+	uint64_t end_ns = a->now_ns + rights_foretold_ns(a, t) + t->demand.needs_ns;
 
 	if (!t->demand.waiting || !t->turn.until_ns || a->lags[MAIN].count + a->lags[REST].count > 1)
 		return false;
@@ -228,13 +227,11 @@ static uint64_t tokens_end(const struct arbiter *a, int i)
 {
 	const struct tenant *t = &a->tenant[i];
 	struct bucket b = t->bucket;
-	uint64_t end, in_flight = 0, ceiling = rights_ceiling_ns(a, i);
+	uint64_t end, in_flight = rights_foretold_ns(a, t), ceiling = rights_ceiling_ns(a, i);
 
 	if (!rights_limited(t))
 		return UINT64_MAX;
 	b.tokens_ns = rights_tokens(a, i);
-	if (t->demand.busy && t->demand.done_by_ns > a->now_ns)
-		in_flight = t->demand.done_by_ns - a->now_ns;
 	/* Tokens come in while what is in flight runs. */
 	b.tokens_ns += b.rate * (double)in_flight;
 	end = bucket_lasts_ns(&b);
@@ -549,12 +546,14 @@ static void go_on_beside(struct arbiter *a, enum pool p, int c)
 static uint64_t opens_at(const struct arbiter *a, int c, bool believe)
 {
 	const struct tenant *u = &a->tenant[c];
-	uint64_t at = u->terms.class == ARBITER_HIGH ? a->now_ns : drained_at(a, c, believe);
-	uint64_t most = believed_until(a, u->passed_ns, believe), own;
+	uint64_t at, most = believed_until(a, u->passed_ns, believe), own;
 
+	if (u->terms.class == ARBITER_HIGH)
+		return a->now_ns;
+	at = drained_at(a, c, believe);
 	if (u->passed_ns && most < at)
 		at = most > a->now_ns ? most : a->now_ns;
-	own = u->terms.class == ARBITER_HIGH ? a->now_ns : own_drained_at(a, c);
+	own = own_drained_at(a, c);
 	return own > at ? own : at;
 }
 
