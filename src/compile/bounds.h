@@ -1,7 +1,6 @@
 /*
  * bounds.h: checks of the addresses that a lane loads from in a loop (loop.h), made as seldom as possible.
  *
-
  * An address that grows by the same number in each round is looked at when the lane begins: in how many rounds it is in
  * range. Of an address that is the sum of something that does not change in the loop and a term that does, only the
  * term is looked at in each round: one comparison serves all loads with the same term, in whatever memory they lie.

@@ -161,6 +161,8 @@ static void take_scalar(struct reader *r, const struct setting *s, const yaml_ev
 
 static void take_group(struct reader *r, const char *group);
 
+static const char no_word[] = "a key must be a word: write one of those that meted --print-config lists";
+
 /* Reads the keys of a mapping that has begun, and gives what stands behind each, up to its end. */
 static void take_keys(struct reader *r, const char *group,
 		      void (*take)(struct reader *r, const char *group, const char *name, size_t line,
@@ -180,7 +182,7 @@ static void take_keys(struct reader *r, const char *group,
 		if (word)
 			snprintf(name, sizeof(name), "%s", value_of(&event));
 		else
-			complain(r, line, "a key must be a word: write one of those that meted --print-config lists");
+			complain(r, line, no_word);
 		skip(r, &event);
 		if (!next(r, &event))
 			return;
@@ -267,7 +269,7 @@ static void take_group(struct reader *r, const char *group)
 		}
 		line = event.start_mark.line + 1;
 		if (event.type != YAML_SCALAR_EVENT || !*value_of(&event)) {
-			complain(r, line, "a key must be a word: write one of those that meted --print-config lists");
+			complain(r, line, no_word);
 			*key = 0;
 		} else {
 			snprintf(key, sizeof(key), "%s%s%s", group, *group ? "." : "", value_of(&event));
