@@ -393,6 +393,7 @@ void warp_return(struct warp *w, uint32_t lanes);
 void warp_exit(struct warp *w, uint32_t lanes);
 void warp_end(struct warp *w); /* all 32 lanes exit together from the kernel itself */
 void warp_arrive(struct warp *w, const struct op *o, uint32_t lanes);
+void warp_wait_bar(struct warp *w, uint32_t id, uint32_t lanes); /* lanes wait at a barrier of the block from now on */
 void warp_set_group(struct warp *w, struct frame *frame, uint32_t pc, uint32_t mask);
 
 /* cluster.c */

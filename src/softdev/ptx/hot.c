@@ -115,19 +115,6 @@ static uint32_t bar_of_all(const struct warp *w)
 		       : BARRIERS;
 }
 
-/* Lanes come to a barrier of the block, as warp_arrive() says. */
-static void bar_arrive(struct warp *w, uint32_t id, uint32_t lanes)
-{
-	struct block *b = w->block;
-
-	if (!(b->bars_used & 1u << id))
-		b->bar[id] = (struct barrier){ .all = true };
-	b->bars_used |= 1u << id;
-	b->bar[id].waiting += (uint32_t)__builtin_popcount(lanes);
-	w->bar_lanes[id] |= lanes;
-	w->wait_bar |= lanes;
-}
-
 /* Lanes that wait at one of the operations are taken out of the warp's places. */
 static bool take_waits(struct warp *w, struct compiled_wait *wait, uint32_t count)
 {
@@ -170,7 +157,7 @@ static void part_warp(struct warp *w, uint32_t lanes, struct compiled_wait *wait
 		if (!first)
 			break;
 		if (first->bar)
-			bar_arrive(w, first->bar - 1, first->lanes);
+			warp_wait_bar(w, first->bar - 1, first->lanes);
 		warp_save(w, first->lanes, first->pc);
 		if (!first->bar && (w->key_base | first->pc) < w->other)
 			w->other = w->key_base | first->pc;

@@ -214,8 +214,8 @@ bool warp_off_limits(const struct warp *w, uint64_t address)
 {
 	const struct ptx_range *r = w->block->range;
 
-	return w->block->launch->exact && ((address >= r[1].begin && address < r[1].end) ||
-					   (address >= r[2].begin && address < r[2].end));
+	return w->block->launch->exact &&
+	       ((address >= r[1].begin && address < r[1].end) || (address >= r[2].begin && address < r[2].end));
 }
 
 void warp_fault_access(struct warp *w, enum ptx_fault_kind kind, const struct op *o, uint32_t lane,
@@ -286,8 +286,8 @@ bool warp_reach(struct warp *w, uint64_t begin, uint64_t end, bool write)
 		if (i == 1 && b->launch->exact && begin >= r->begin && end <= r->end) {
 			const struct ptx_range own = lane_local(w, w->checked % LANES);
 
-			return w->checked < LANES && ((begin >= own.begin && end <= own.end) ||
-						     taken_from_stack(w, w->checked, begin, end));
+			return w->checked < LANES &&
+			       ((begin >= own.begin && end <= own.end) || taken_from_stack(w, w->checked, begin, end));
 		}
 		if (begin >= r->begin && end <= r->end && end >= begin && !(write && r->read_only)) {
 			b->range_last = i;
@@ -579,6 +579,21 @@ static bool others_wait_elsewhere(const struct warp *w)
 	return false;
 }
 
+static struct barrier *use_bar(struct block *b, uint32_t id)
+{
+	if (!(b->bars_used & 1u << id))
+		b->bar[id] = (struct barrier){ .all = true };
+	b->bars_used |= 1u << id;
+	return &b->bar[id];
+}
+
+void warp_wait_bar(struct warp *w, uint32_t id, uint32_t lanes)
+{
+	use_bar(w->block, id)->waiting += (uint32_t)__builtin_popcount(lanes);
+	w->bar_lanes[id] |= lanes;
+	w->wait_bar |= lanes;
+}
+
 void warp_arrive(struct warp *w, const struct op *o, uint32_t lanes)
 {
 	const uint32_t lead = (uint32_t)__builtin_ctz(lanes);
@@ -602,10 +617,7 @@ void warp_arrive(struct warp *w, const struct op *o, uint32_t lanes)
 			return;
 		}
 	}
-	bar = &b->bar[id];
-	if (!(b->bars_used & 1u << id))
-		*bar = (struct barrier){ .all = true };
-	b->bars_used |= 1u << id;
+	bar = use_bar(b, id);
 	if (expected)
 		bar->expected = expected;
 	if (o->c != LOC_NONE) {
@@ -626,13 +638,11 @@ void warp_arrive(struct warp *w, const struct op *o, uint32_t lanes)
 		warp_bar_release(b);
 		return;
 	}
-	w->wait_bar |= lanes;
+	warp_wait_bar(w, id, lanes);
 	warp_save(w, lanes, w->pc + 1);
-	bar->waiting += (uint32_t)__builtin_popcount(lanes);
 	bar->results |= o->d != LOC_NONE;
 	for (uint32_t left = o->d != LOC_NONE ? lanes : 0; left; left &= left - 1)
 		w->lane_bar[__builtin_ctz(left)] = o;
-	w->bar_lanes[id] |= lanes;
 	w->mask = 0;
 	warp_bar_release(b);
 	if (w->wait_bar != w->live) {
